@@ -1,0 +1,1 @@
+//! Compute kernels for Apache Arrow device arrays.
