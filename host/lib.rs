@@ -1,1 +1,17 @@
 //! Compute kernels for Apache Arrow device arrays.
+//!
+//! In: arrays over the Arrow C device interface, arrow-rs arrays, on CPU, CUDA or ROCm memory. Out: new device arrays.
+//! See `DESIGN.md` for the layers.
+
+#![deny(unsafe_code)]
+
+pub mod array;
+pub mod compute;
+mod cpu;
+pub mod device;
+mod error;
+pub mod ffi;
+
+pub use array::{Array, Batch};
+pub use device::{Device, Stream};
+pub use error::{Error, Result};

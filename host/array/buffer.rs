@@ -1,0 +1,94 @@
+//! Memory on some device, and whatever keeps it alive.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+/// Whatever must live as long as a buffer does: an allocation, a foreign array, an arrow-rs buffer.
+pub type Owner = Arc<dyn Any + Send + Sync>;
+
+/// Device memory, shared: an address, an extent, an owner. Cloning and slicing copy nothing.
+///
+/// The address means something to the device it belongs to; only a device's own code may follow it.
+#[derive(Clone)]
+pub struct Buffer {
+    address: usize,
+    bytes: Option<usize>,
+    owner: Owner,
+}
+
+impl Buffer {
+    /// A buffer over memory that `owner` keeps alive. `bytes` is `None` where the extent is data on a device
+    /// (the C interface does not carry the size of a string's bytes).
+    ///
+    /// # Safety
+    ///
+    /// The memory must be readable on its device for `bytes` (where unknown: as far as the array's offsets reach),
+    /// and must not change, for as long as `owner` lives. A null address must have zero bytes.
+    #[allow(unsafe_code)]
+    pub unsafe fn new(address: usize, bytes: Option<usize>, owner: Owner) -> Buffer {
+        Buffer { address, bytes, owner }
+    }
+
+    /// A buffer of no bytes at no address.
+    pub fn empty() -> Buffer {
+        Buffer { address: 0, bytes: Some(0), owner: Arc::new(()) }
+    }
+
+    /// Where it starts.
+    pub fn address(&self) -> usize {
+        self.address
+    }
+
+    /// How many bytes it has, where that is known.
+    pub fn bytes(&self) -> Option<usize> {
+        self.bytes
+    }
+
+    /// What keeps it alive.
+    pub fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    /// The part from byte `start`, at most `bytes` of it where given.
+    ///
+    /// # Panics
+    ///
+    /// Where the part is not inside the buffer, as far as its extent is known.
+    pub fn slice(&self, start: usize, bytes: Option<usize>) -> Buffer {
+        let rest = self.bytes.map(|all| all.checked_sub(start).expect("slice starts inside the buffer"));
+        let bytes = match (rest, bytes) {
+            (Some(rest), Some(bytes)) => {
+                assert!(bytes <= rest, "slice ends inside the buffer");
+                Some(bytes)
+            }
+            (rest, bytes) => bytes.or(rest),
+        };
+        Buffer { address: self.address + start, bytes, owner: self.owner.clone() }
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.bytes {
+            Some(bytes) => write!(f, "Buffer({:#x}, {bytes} bytes)", self.address),
+            None => write!(f, "Buffer({:#x}, unknown extent)", self.address),
+        }
+    }
+}
+
+/// One bit a row, least significant first, starting `offset` bits into a buffer.
+#[derive(Clone, Debug)]
+pub struct Bitmap {
+    /// The bytes.
+    pub buffer: Buffer,
+    /// The bit of the first row.
+    pub offset: usize,
+}
+
+impl Bitmap {
+    /// The same bits from row `start` on.
+    pub fn slice(&self, start: usize) -> Bitmap {
+        Bitmap { buffer: self.buffer.clone(), offset: self.offset + start }
+    }
+}

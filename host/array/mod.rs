@@ -1,0 +1,262 @@
+//! L2: what the data is. An [`Array`] is a data type, a length and an offset, buffers with their owners, children
+//! and a dictionary, on one device; it knows nothing of drivers, and following its addresses is up to the device.
+
+mod buffer;
+mod layout;
+mod validate;
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, SchemaRef};
+
+pub use buffer::{Bitmap, Buffer, Owner};
+pub use layout::{Layout, Slot, children, layout};
+
+use crate::ffi::DeviceType;
+use crate::{Error, Result};
+
+/// Which memory of which device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The kind of memory.
+    pub device_type: DeviceType,
+    /// Which device; -1 for the CPU.
+    pub device_id: i64,
+}
+
+impl Place {
+    /// Host memory.
+    pub const CPU: Place = Place { device_type: DeviceType::Cpu, device_id: -1 };
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.device_id {
+            -1 => write!(f, "{}", self.device_type),
+            id => write!(f, "{}:{id}", self.device_type),
+        }
+    }
+}
+
+/// When an array's contents may be read: a device's event, ours or the producer's. Arrays carry it, streams wait on it.
+pub trait Ready: Any + fmt::Debug + Send + Sync {
+    /// Whether that moment has passed.
+    fn is_ready(&self) -> Result<bool>;
+    /// Blocks the calling thread until it has.
+    fn wait(&self) -> Result<()>;
+}
+
+/// The parts of an [`Array`], for whoever makes or takes apart one.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// The type.
+    pub data_type: DataType,
+    /// How many rows.
+    pub len: usize,
+    /// How many rows of the buffers and of struct, union and fixed-size list children come before the first.
+    /// The validity bitmap has an offset of its own.
+    pub offset: usize,
+    /// Which rows are valid; `None` where all are. Types without validity never have it.
+    pub validity: Option<Bitmap>,
+    /// How many rows are null by `validity`, where that is known.
+    pub null_count: Option<usize>,
+    /// The buffers as [`layout`] lists them, variadic ones behind.
+    pub buffers: Vec<Buffer>,
+    /// The children as [`children`] lists them.
+    pub children: Vec<Array>,
+    /// The values of a dictionary array.
+    pub dictionary: Option<Array>,
+    /// Where it lives.
+    pub place: Place,
+    /// When it may be read; `None` means now.
+    pub ready: Option<Arc<dyn Ready>>,
+}
+
+impl Parts {
+    /// Parts of no buffers and no nulls, on the CPU, to be filled in.
+    pub fn new(data_type: DataType, len: usize) -> Parts {
+        Parts {
+            data_type,
+            len,
+            offset: 0,
+            validity: None,
+            null_count: Some(0),
+            buffers: vec![],
+            children: vec![],
+            dictionary: None,
+            place: Place::CPU,
+            ready: None,
+        }
+    }
+}
+
+/// Arrow data on a device. Cloning and slicing copy nothing that is on the device.
+#[derive(Clone, Debug)]
+pub struct Array(Arc<Parts>);
+
+impl Array {
+    /// An array of these parts, where they fit together: see the checks in `validate.rs`. No device memory is read.
+    pub fn try_new(mut parts: Parts) -> Result<Array> {
+        validate::structure(&parts)?;
+        if parts.validity.is_none() {
+            parts.null_count = Some(0);
+        }
+        Ok(Array(Arc::new(parts)))
+    }
+
+    /// The parts, cloned only where the array is shared.
+    pub fn into_parts(self) -> Parts {
+        Arc::unwrap_or_clone(self.0)
+    }
+
+    /// The type.
+    pub fn data_type(&self) -> &DataType {
+        &self.0.data_type
+    }
+
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.len == 0
+    }
+
+    /// How many rows of the buffers come before the first.
+    pub fn offset(&self) -> usize {
+        self.0.offset
+    }
+
+    /// Which rows are valid; `None` where all are.
+    pub fn validity(&self) -> Option<&Bitmap> {
+        self.0.validity.as_ref()
+    }
+
+    /// How many rows are null by the validity bitmap, where that is known without reading it.
+    pub fn known_null_count(&self) -> Option<usize> {
+        self.0.null_count
+    }
+
+    /// The buffers, validity left out.
+    pub fn buffers(&self) -> &[Buffer] {
+        &self.0.buffers
+    }
+
+    /// The children as they are: the array's own offset is not applied to them.
+    pub fn children(&self) -> &[Array] {
+        &self.0.children
+    }
+
+    /// The values of a dictionary array.
+    pub fn dictionary(&self) -> Option<&Array> {
+        self.0.dictionary.as_ref()
+    }
+
+    /// Where it lives.
+    pub fn place(&self) -> Place {
+        self.0.place
+    }
+
+    /// When it may be read; `None` means now.
+    pub fn ready(&self) -> Option<&Arc<dyn Ready>> {
+        self.0.ready.as_ref()
+    }
+
+    /// What it is made of.
+    pub fn layout(&self) -> Layout {
+        layout(self.data_type())
+    }
+
+    /// Rows `offset .. offset + len`.
+    pub fn slice(&self, offset: usize, len: usize) -> Result<Array> {
+        if offset.checked_add(len).is_none_or(|end| end > self.len()) {
+            return Err(Error::invalid(
+                "slice",
+                format!("rows {offset}+{len} of an array of {}", self.len()),
+            ));
+        }
+        let mut parts = Parts::clone(&self.0);
+        parts.len = len;
+        parts.offset += offset;
+        parts.validity = parts.validity.map(|bits| bits.slice(offset));
+        parts.null_count = match parts.null_count {
+            Some(0) => Some(0),
+            Some(all) if all == self.len() => Some(len),
+            known if len == self.len() => known,
+            _ => None,
+        };
+        Ok(Array(Arc::new(parts)))
+    }
+
+    /// Child `i` as the rows of this array see it: for structs and sparse unions row by row, for fixed-size lists
+    /// `size` rows a row; for every other type the child as it is.
+    pub fn child_rows(&self, i: usize) -> Result<Array> {
+        let child = &self.children()[i];
+        match self.data_type() {
+            DataType::Struct(_) | DataType::Union(_, arrow_schema::UnionMode::Sparse) => {
+                child.slice(self.offset(), self.len())
+            }
+            DataType::FixedSizeList(_, size) => {
+                let size = *size as usize;
+                child.slice(self.offset() * size, self.len() * size)
+            }
+            _ => Ok(child.clone()),
+        }
+    }
+}
+
+/// Arrays of equal length under a schema: a record batch.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    schema: SchemaRef,
+    columns: Vec<Array>,
+    len: usize,
+}
+
+impl Batch {
+    /// A batch of these columns, where their types are the schema's and their lengths `len`.
+    pub fn try_new(schema: SchemaRef, columns: Vec<Array>, len: usize) -> Result<Batch> {
+        let problem = |problem| Err(Error::Invalid { operation: "batch", problem });
+        if schema.fields().len() != columns.len() {
+            return problem(format!("{} fields but {} columns", schema.fields().len(), columns.len()));
+        }
+        for (field, column) in schema.fields().iter().zip(&columns) {
+            if field.data_type() != column.data_type() {
+                return problem(format!(
+                    "{} is {} but its column {}",
+                    field.name(),
+                    field.data_type(),
+                    column.data_type()
+                ));
+            }
+            if column.len() != len {
+                return problem(format!("{} has {} rows, not {len}", field.name(), column.len()));
+            }
+        }
+        Ok(Batch { schema, columns, len })
+    }
+
+    /// The fields' names and types.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The columns.
+    pub fn columns(&self) -> &[Array] {
+        &self.columns
+    }
+
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}

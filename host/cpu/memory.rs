@@ -1,0 +1,90 @@
+//! The CPU path's one accessor: host buffers as slices of plain values.
+//!
+//! Whoever calls this has an [`crate::Array`] on a host-accessible place whose event, if any, has passed; that the
+//! buffers then are readable for their extent is what making a [`Buffer`] promised.
+
+#![allow(unsafe_code)]
+
+use crate::Result;
+use crate::array::Buffer;
+use crate::device::{HostMemory, HostPool};
+
+/// A value that any bytes are: no padding, no invalid patterns, no pointers.
+///
+/// # Safety
+///
+/// Every bit pattern of the type's size must be a value of it.
+pub(crate) unsafe trait Plain: Copy + Send + Sync + 'static {}
+
+// SAFETY: integers and floats take every bit pattern; an array of plain values is one.
+unsafe impl Plain for u8 {}
+// SAFETY: as above.
+unsafe impl Plain for u16 {}
+// SAFETY: as above.
+unsafe impl Plain for u32 {}
+// SAFETY: as above.
+unsafe impl Plain for u64 {}
+// SAFETY: as above.
+unsafe impl Plain for u128 {}
+// SAFETY: as above.
+unsafe impl Plain for i8 {}
+// SAFETY: as above.
+unsafe impl Plain for i16 {}
+// SAFETY: as above.
+unsafe impl Plain for i32 {}
+// SAFETY: as above.
+unsafe impl Plain for i64 {}
+// SAFETY: as above.
+unsafe impl Plain for i128 {}
+// SAFETY: as above.
+unsafe impl Plain for f32 {}
+// SAFETY: as above.
+unsafe impl Plain for f64 {}
+// SAFETY: as above.
+unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
+
+/// A host buffer's bytes.
+pub(crate) fn bytes(buffer: &Buffer) -> &[u8] {
+    let len = buffer.bytes().expect("host buffers know their extent");
+    if len == 0 {
+        return &[];
+    }
+    // SAFETY: `Buffer::new` promised `len` readable, unchanging bytes here for as long as the buffer lives.
+    unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(buffer.address()), len) }
+}
+
+/// As many whole `T`s as the buffer holds; `None` where it is not aligned for them (see [`aligned`]).
+pub(crate) fn values<T: Plain>(buffer: &Buffer) -> Option<&[T]> {
+    plain(bytes(buffer))
+}
+
+/// As many whole `T`s as the bytes hold; `None` where they are not aligned for them.
+pub(crate) fn plain<T: Plain>(bytes: &[u8]) -> Option<&[T]> {
+    let start = bytes.as_ptr().cast::<T>();
+    if !start.is_aligned() {
+        return bytes.is_empty().then_some(&[]);
+    }
+    // SAFETY: aligned, inside `bytes`, and every bit pattern is a `T`.
+    Some(unsafe { std::slice::from_raw_parts(start, bytes.len() / size_of::<T>()) })
+}
+
+/// The buffer itself where it is aligned for values of `alignment` bytes, else an aligned copy.
+/// Foreign memory may start anywhere.
+pub(crate) fn aligned(buffer: &Buffer, alignment: usize, pool: &HostPool) -> Result<Buffer> {
+    if buffer.address().is_multiple_of(alignment) {
+        return Ok(buffer.clone());
+    }
+    let from = bytes(buffer);
+    let mut copy = pool.alloc(from.len())?;
+    copy.bytes_mut()[..from.len()].copy_from_slice(from);
+    Ok(copy.freeze(from.len()))
+}
+
+/// A block's memory as values to be written.
+pub(crate) fn values_mut<T: Plain>(memory: &mut HostMemory) -> &mut [T] {
+    let bytes = memory.bytes_mut();
+    let start = bytes.as_mut_ptr().cast::<T>();
+    assert!(start.is_aligned(), "blocks are aligned to 256 bytes");
+    // SAFETY: aligned, inside the block, borrowed with it, and every bit pattern is a `T`.
+    unsafe { std::slice::from_raw_parts_mut(start, bytes.len() / size_of::<T>()) }
+}

@@ -1,0 +1,3 @@
+//! L4: the operations on host memory.
+
+pub(crate) mod memory;

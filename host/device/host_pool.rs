@@ -1,0 +1,241 @@
+//! Host memory for results, kept and used again: touching a fresh page costs more than most operations do with it.
+//!
+//! Blocks come in size classes, four to a power of two, aligned to 256 bytes. All of a block's bytes are initialised
+//! (fresh ones by the system's zero pages, used ones by what they held), so handing out plain slices is sound.
+
+#![allow(unsafe_code)]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::array::Buffer;
+use crate::ffi::DeviceType;
+use crate::{Error, Result};
+
+/// Every block starts at a multiple of this: what GPUs give, and more than any vector unit asks for.
+const ALIGNMENT: usize = 256;
+/// Unused blocks kept by default.
+const DEFAULT_KEPT: usize = 4 << 30;
+
+/// A bounded pool of host memory. A cheap handle.
+#[derive(Clone)]
+pub struct HostPool(Arc<Mutex<State>>);
+
+struct State {
+    free: BTreeMap<usize, Vec<NonNull<u8>>>,
+    usage: PoolUsage,
+    limit: usize,
+    keep: usize,
+}
+
+// SAFETY: the pointers in `free` are blocks that nobody else knows of; they belong to the state.
+unsafe impl Send for State {}
+
+/// What a pool holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolUsage {
+    /// Bytes in blocks that are in use.
+    pub in_use: usize,
+    /// The most that this ever was.
+    pub peak: usize,
+    /// Bytes in blocks kept for the next request.
+    pub kept: usize,
+    /// Requests served from kept blocks.
+    pub hits: u64,
+    /// Requests that had to ask the system.
+    pub misses: u64,
+}
+
+fn class(bytes: usize) -> Option<usize> {
+    let bytes = bytes.max(ALIGNMENT);
+    let step = (bytes.checked_next_power_of_two()? / 8).max(ALIGNMENT);
+    bytes.checked_next_multiple_of(step).filter(|bytes| *bytes <= isize::MAX as usize - ALIGNMENT)
+}
+
+fn layout(class: usize) -> Layout {
+    Layout::from_size_align(class, ALIGNMENT).expect("a class is bounded")
+}
+
+impl HostPool {
+    /// A pool without a limit on what is in use.
+    pub fn new() -> HostPool {
+        HostPool(Arc::new(Mutex::new(State {
+            free: BTreeMap::new(),
+            usage: PoolUsage::default(),
+            limit: usize::MAX,
+            keep: DEFAULT_KEPT,
+        })))
+    }
+
+    /// Bounds the bytes in use; a request beyond it is [`Error::OutOfMemory`].
+    pub fn set_limit(&self, bytes: usize) {
+        self.state().limit = bytes;
+    }
+
+    /// Bounds the bytes kept for later; what is over it goes back to the system now.
+    pub fn set_keep(&self, bytes: usize) {
+        let mut state = self.state();
+        state.keep = bytes;
+        state.trim();
+    }
+
+    /// What it holds now.
+    pub fn usage(&self) -> PoolUsage {
+        self.state().usage
+    }
+
+    /// At least `bytes` of memory, of unspecified contents.
+    pub fn alloc(&self, bytes: usize) -> Result<HostMemory> {
+        let out_of_memory = || Error::OutOfMemory { bytes, device: DeviceType::Cpu };
+        let class = class(bytes).ok_or_else(out_of_memory)?;
+        let kept = {
+            let mut state = self.state();
+            let in_use = state.usage.in_use.checked_add(class).filter(|sum| *sum <= state.limit);
+            state.usage.in_use = in_use.ok_or_else(out_of_memory)?;
+            state.usage.peak = state.usage.peak.max(state.usage.in_use);
+            let kept = state.free.get_mut(&class).and_then(Vec::pop);
+            match kept {
+                Some(_) => {
+                    state.usage.kept -= class;
+                    state.usage.hits += 1;
+                }
+                None => state.usage.misses += 1,
+            }
+            kept
+        };
+        // SAFETY: a class is never zero.
+        let start = kept.or_else(|| NonNull::new(unsafe { alloc_zeroed(layout(class)) }));
+        match start {
+            Some(start) => Ok(HostMemory { start, class, pool: self.clone() }),
+            None => {
+                self.state().usage.in_use -= class;
+                Err(out_of_memory())
+            }
+        }
+    }
+
+    /// Memory of `bytes` zero bytes.
+    pub fn alloc_zeroed(&self, bytes: usize) -> Result<HostMemory> {
+        let mut memory = self.alloc(bytes)?;
+        memory.bytes_mut()[..bytes].fill(0);
+        Ok(memory)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl Default for HostPool {
+    fn default() -> Self {
+        HostPool::new()
+    }
+}
+
+impl State {
+    fn trim(&mut self) {
+        while self.usage.kept > self.keep {
+            let Some(mut largest) = self.free.last_entry() else { return };
+            let class = *largest.key();
+            match largest.get_mut().pop() {
+                Some(start) => {
+                    self.usage.kept -= class;
+                    // SAFETY: allocated in `HostPool::alloc` with this class's layout, and in nobody's hands.
+                    unsafe { dealloc(start.as_ptr(), layout(class)) };
+                }
+                None => {
+                    largest.remove();
+                }
+            }
+        }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.keep = 0;
+        self.trim();
+    }
+}
+
+/// A block of host memory, written by its one owner and then frozen into a [`Buffer`]. Returns to its pool.
+pub struct HostMemory {
+    start: NonNull<u8>,
+    class: usize,
+    pool: HostPool,
+}
+
+// SAFETY: the block belongs to this value alone, as a `Box<[u8]>` would.
+unsafe impl Send for HostMemory {}
+// SAFETY: `&HostMemory` gives read access only.
+unsafe impl Sync for HostMemory {}
+
+impl HostMemory {
+    /// All of it: at least what was asked for.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the block is `class` initialised bytes, and borrowed with `self`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.class) }
+    }
+
+    /// All of it, to be written.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the block is `class` initialised bytes, and borrowed mutably with `self`.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.class) }
+    }
+
+    /// The first `bytes` as a shared buffer; the rest of the last 64 bytes is zeroed for those who over-read.
+    pub fn freeze(mut self, bytes: usize) -> Buffer {
+        let padded = bytes.next_multiple_of(64).min(self.class);
+        self.bytes_mut()[bytes..padded].fill(0);
+        let address = self.start.as_ptr().expose_provenance();
+        // SAFETY: the block is readable for `bytes`, and `self`, the owner, no longer writes it.
+        unsafe { Buffer::new(address, Some(bytes), Arc::new(self)) }
+    }
+}
+
+impl Drop for HostMemory {
+    fn drop(&mut self) {
+        let mut state = self.pool.state();
+        state.usage.in_use -= self.class;
+        state.usage.kept += self.class;
+        state.free.entry(self.class).or_default().push(self.start);
+        state.trim();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_come_back_and_limits_hold() {
+        let pool = HostPool::new();
+        let first = pool.alloc(1000).unwrap().freeze(1000);
+        let address = first.address();
+        assert_eq!(address % ALIGNMENT, 0);
+        drop(first);
+        assert_eq!(pool.usage().in_use, 0);
+        let again = pool.alloc(1000).unwrap();
+        assert_eq!(again.bytes().as_ptr() as usize, address);
+        assert_eq!((pool.usage().hits, pool.usage().misses), (1, 1));
+
+        pool.set_limit(4096);
+        assert!(matches!(pool.alloc(4096), Err(Error::OutOfMemory { bytes: 4096, .. })));
+        assert!(matches!(pool.alloc(usize::MAX), Err(Error::OutOfMemory { .. })));
+        drop(again);
+        assert!(pool.alloc(4096).is_ok());
+        pool.set_keep(0);
+        assert_eq!(pool.usage().kept, 0);
+    }
+
+    #[test]
+    fn classes_waste_at_most_a_quarter() {
+        for bytes in [1, 255, 256, 257, 4095, 4097, 65_537, 1 << 30] {
+            let class = class(bytes).unwrap();
+            assert!(class >= bytes && class % ALIGNMENT == 0);
+            assert!(bytes < 4096 || class <= bytes + bytes / 4, "{bytes} -> {class}");
+        }
+    }
+}

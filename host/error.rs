@@ -1,0 +1,108 @@
+//! Everything that can go wrong, sorted by who must act.
+
+use arrow_schema::DataType;
+
+use crate::ffi::DeviceType;
+
+/// The crate's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that can go wrong, sorted by who must act.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The caller's arguments do not fit together.
+    #[error("{operation}: {problem}")]
+    Invalid {
+        /// The operation that was asked for.
+        operation: &'static str,
+        /// What does not fit.
+        problem: String,
+    },
+    /// We do not do this (yet); the arguments are fine.
+    #[error("{operation} does not support {data_type} on {device}")]
+    Unsupported {
+        /// The operation that was asked for.
+        operation: &'static str,
+        /// The type, or the pair of types, that it does not know.
+        data_type: String,
+        /// Where the data is.
+        device: DeviceType,
+    },
+    /// A producer on the other side of a C interface broke the format.
+    #[error("malformed array at {at}: {problem}")]
+    OutOfSpec {
+        /// Which part, as a path from the top: `array.children[2].buffers[1]`.
+        at: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Memory ran out, or the pool's limit was reached.
+    #[error("out of memory: {bytes} bytes on {device}")]
+    OutOfMemory {
+        /// What was asked for.
+        bytes: usize,
+        /// Where.
+        device: DeviceType,
+    },
+    /// An index points outside of what it indexes.
+    #[error("index {index} at row {row} is out of bounds for length {len}")]
+    IndexOutOfBounds {
+        /// The first row whose index is out of bounds.
+        row: usize,
+        /// The index found there.
+        index: i128,
+        /// The length that it had to be below.
+        len: usize,
+    },
+    /// A value does not fit the type it was cast to, and the cast was strict.
+    #[error("cannot cast row {row} from {from} to {to}: {problem}")]
+    Cast {
+        /// The first row that failed, where it is known.
+        row: usize,
+        /// The type of the values.
+        from: DataType,
+        /// The type asked for.
+        to: DataType,
+        /// Why.
+        problem: String,
+    },
+    /// A call into a device runtime failed.
+    #[error("{call} failed with code {code} on {device}")]
+    Driver {
+        /// The runtime's function.
+        call: &'static str,
+        /// What it returned.
+        code: i64,
+        /// Whose runtime.
+        device: DeviceType,
+    },
+    /// There is no such device here.
+    #[error("no {device} device: {reason}")]
+    NoDevice {
+        /// What was looked for.
+        device: DeviceType,
+        /// Why it cannot be used.
+        reason: String,
+    },
+    /// arrow-rs refused; its own words.
+    #[error("{operation}: {problem}")]
+    Arrow {
+        /// The operation that was asked for.
+        operation: &'static str,
+        /// What arrow-rs said.
+        problem: String,
+    },
+}
+
+impl Error {
+    /// The caller's arguments do not fit together.
+    pub(crate) fn invalid(operation: &'static str, problem: impl Into<String>) -> Error {
+        Error::Invalid { operation, problem: problem.into() }
+    }
+
+    /// The producer broke the format.
+    pub(crate) fn out_of_spec(at: impl Into<String>, problem: impl Into<String>) -> Error {
+        Error::OutOfSpec { at: at.into(), problem: problem.into() }
+    }
+}

@@ -1,0 +1,82 @@
+//! The house's rule that imports only go down, and that `unsafe` stays where it may be, read off the sources.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each module's level; a file may use modules below its own. Modules of one level do not use each other.
+const LEVELS: &[(&str, u32)] =
+    &[("ffi", 1), ("array", 2), ("device", 3), ("launch", 4), ("exchange", 4), ("cpu", 4), ("compute", 5)];
+
+/// The places that may hold `unsafe` code.
+const UNSAFE: &[&str] = &[
+    "host/array/buffer.rs",
+    "host/ffi/",
+    "host/exchange/",
+    "host/device/cuda/",
+    "host/device/hip/",
+    "host/device/emu/",
+    "host/device/driver.rs",
+    "host/device/host_pool.rs",
+    "host/launch.rs",
+    "host/cpu/memory.rs",
+    "host/cpu/simd",
+    "kernels/src/memory.rs",
+    "kernels/src/target/",
+];
+
+fn sources(dir: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            sources(&entry, into);
+        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            into.push(entry);
+        }
+    }
+}
+
+fn all_sources() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = vec![];
+    for dir in ["host", "kernels/src"] {
+        sources(&root.join(dir), &mut files);
+    }
+    assert!(files.len() > 5, "the sources were not found");
+    let name = |path: &Path| path.strip_prefix(root).unwrap().to_str().unwrap().replace('\\', "/");
+    files.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
+}
+
+#[test]
+fn imports_only_go_down() {
+    let level = |module: &str| LEVELS.iter().find(|(name, _)| *name == module).map(|(_, level)| *level);
+    let mut wrong = vec![];
+    for (name, text) in all_sources() {
+        let Some(module) = name.strip_prefix("host/").and_then(|rest| rest.split(['/', '.']).next()) else {
+            continue;
+        };
+        let Some(own) = level(module) else { continue };
+        for line in text.lines().map(|line| line.split("//").next().unwrap_or("")) {
+            for used in line.split("crate::").skip(1) {
+                let used = used.split([':', ';', '{', ',', ' ', '<', '(']).next().unwrap_or("");
+                if used != module && level(used).is_some_and(|used| used >= own) {
+                    wrong.push(format!("{name}: {}", line.trim()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "imports that go up or sideways:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn unsafe_stays_where_it_may_be() {
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    let is_unsafe = |line: &str| {
+        let code = line.split("//").next().unwrap_or("");
+        code.split(|c| !word(c)).any(|word| word == "unsafe")
+    };
+    for (name, text) in all_sources() {
+        if !UNSAFE.iter().any(|allowed| name.starts_with(allowed)) {
+            let line = text.lines().position(is_unsafe);
+            assert!(line.is_none(), "{name}:{} holds unsafe code", line.unwrap_or(0) + 1);
+        }
+    }
+}
