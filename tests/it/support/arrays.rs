@@ -1,0 +1,481 @@
+//! Random arrays of any type, as awkward as the format allows: extremes of every number, offsets that start anywhere,
+//! null rows that have contents, dictionaries with unused keys, bitmaps at any bit.
+
+use std::sync::Arc;
+
+use arrow_array::builder::make_view;
+use arrow_array::*;
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer, i256};
+use arrow_data::ArrayData;
+use arrow_schema::{DataType, Field, TimeUnit, UnionFields, UnionMode};
+use half::f16;
+
+use super::Random;
+
+/// Which rows are null, where the type has nulls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nulls {
+    /// None, and no bitmap; nor anywhere below.
+    None,
+    /// None, but a bitmap that says so.
+    Unused,
+    /// Every third row or so.
+    Some,
+    /// Long runs of nulls and of none.
+    Runs,
+    /// All rows.
+    All,
+}
+
+impl Nulls {
+    pub const ALL: [Nulls; 5] = [Nulls::None, Nulls::Unused, Nulls::Some, Nulls::Runs, Nulls::All];
+
+    /// What is inside of a nested array with such nulls: anything, but none where none were asked for.
+    fn below(self, nullable: bool, rng: &mut Random) -> Nulls {
+        if self == Nulls::None || !nullable { Nulls::None } else { Nulls::ALL[rng.below(5)] }
+    }
+}
+
+/// Random bits, `percent` of them set, in runs of `run` on average, starting at any bit of their first byte.
+pub fn bitmap(len: usize, percent: f64, run: usize, rng: &mut Random) -> BooleanBuffer {
+    let before = if rng.percent(50.0) { rng.below(70) } else { 0 };
+    let mut bit = rng.percent(percent);
+    let bits = (0..before + len).map(|_| {
+        if rng.below(run) == 0 {
+            bit = rng.percent(percent);
+        }
+        bit
+    });
+    BooleanBuffer::from_iter(bits).slice(before, len)
+}
+
+fn validity(nulls: Nulls, len: usize, rng: &mut Random) -> Option<NullBuffer> {
+    let bits = match nulls {
+        Nulls::None => return None,
+        Nulls::Unused => bitmap(len, 100.0, 1, rng),
+        Nulls::Some => bitmap(len, 67.0, 1, rng),
+        Nulls::Runs => bitmap(len, 50.0, 40, rng),
+        Nulls::All => bitmap(len, 0.0, 1, rng),
+    };
+    Some(NullBuffer::new(bits))
+}
+
+/// Rows `offset .. offset + len`, without copying.
+pub fn sliced(array: &ArrayRef, offset: usize, len: usize) -> ArrayRef {
+    array.slice(offset, len)
+}
+
+/// A random array.
+pub fn array(data_type: &DataType, len: usize, nulls: Nulls, rng: &mut Random) -> ArrayRef {
+    use DataType::*;
+    match data_type {
+        Null => Arc::new(NullArray::new(len)),
+        Boolean => Arc::new(BooleanArray::new(bitmap(len, 50.0, 1, rng), validity(nulls, len, rng))),
+        Utf8 => {
+            let (offsets, bytes) = strings(len, rng, text);
+            Arc::new(StringArray::new(offsets_32(offsets), bytes, validity(nulls, len, rng)))
+        }
+        LargeUtf8 => {
+            let (offsets, bytes) = strings(len, rng, text);
+            Arc::new(LargeStringArray::new(offsets_64(offsets), bytes, validity(nulls, len, rng)))
+        }
+        Binary => {
+            let (offsets, bytes) = strings(len, rng, blob);
+            Arc::new(BinaryArray::new(offsets_32(offsets), bytes, validity(nulls, len, rng)))
+        }
+        LargeBinary => {
+            let (offsets, bytes) = strings(len, rng, blob);
+            Arc::new(LargeBinaryArray::new(offsets_64(offsets), bytes, validity(nulls, len, rng)))
+        }
+        Utf8View => {
+            let (views, data) = views(len, rng, text);
+            Arc::new(StringViewArray::new(views, data, validity(nulls, len, rng)))
+        }
+        BinaryView => {
+            let (views, data) = views(len, rng, blob);
+            Arc::new(BinaryViewArray::new(views, data, validity(nulls, len, rng)))
+        }
+        List(field) => {
+            let offsets = offsets(len, rng);
+            let items = items(field, &offsets, nulls, rng);
+            let (offsets, validity) = (offsets_32(offsets), validity(nulls, len, rng));
+            Arc::new(ListArray::new(field.clone(), offsets, items, validity))
+        }
+        LargeList(field) => {
+            let offsets = offsets(len, rng);
+            let items = items(field, &offsets, nulls, rng);
+            let (offsets, validity) = (offsets_64(offsets), validity(nulls, len, rng));
+            Arc::new(LargeListArray::new(field.clone(), offsets, items, validity))
+        }
+        Map(field, sorted) => {
+            let offsets = offsets(len, rng);
+            let entries = items(field, &offsets, nulls, rng);
+            let entries = StructArray::from(entries.to_data());
+            let (offsets, validity) = (offsets_32(offsets), validity(nulls, len, rng));
+            Arc::new(MapArray::new(field.clone(), offsets, entries, validity, *sorted))
+        }
+        ListView(field) => {
+            let (offsets, sizes) = extents(len, rng);
+            let items = child(field, len + 5, nulls, rng);
+            let narrow = |values: Vec<usize>| values.into_iter().map(|value| value as i32).collect();
+            let validity = validity(nulls, len, rng);
+            Arc::new(ListViewArray::new(field.clone(), narrow(offsets), narrow(sizes), items, validity))
+        }
+        LargeListView(field) => {
+            let (offsets, sizes) = extents(len, rng);
+            let items = child(field, len + 5, nulls, rng);
+            let wide = |values: Vec<usize>| values.into_iter().map(|value| value as i64).collect();
+            let validity = validity(nulls, len, rng);
+            Arc::new(LargeListViewArray::new(field.clone(), wide(offsets), wide(sizes), items, validity))
+        }
+        FixedSizeList(field, size) => {
+            let items = child(field, len * *size as usize, nulls, rng);
+            let validity = validity(nulls, len, rng);
+            Arc::new(FixedSizeListArray::new(field.clone(), *size, items, validity))
+        }
+        Struct(fields) => {
+            let columns = fields.iter().map(|field| child(field, len, nulls, rng)).collect();
+            let validity = validity(nulls, len, rng);
+            let made = StructArray::try_new_with_length(fields.clone(), columns, validity, len);
+            Arc::new(made.expect("columns of the fields' types"))
+        }
+        Union(members, mode) => Arc::new(union(members, *mode, len, nulls, rng)),
+        Dictionary(key, of) => dictionary(data_type, key, of, len, nulls, rng),
+        RunEndEncoded(ends, values) => run_ends(data_type, ends, values, len, nulls, rng),
+        _ => {
+            let bytes: Vec<u8> = (0..len).flat_map(|_| fixed(data_type, rng)).collect();
+            from_parts(data_type, len, bytes, validity(nulls, len, rng), vec![])
+        }
+    }
+}
+
+/// A field's array; now and then a slice of a longer one.
+fn child(field: &Field, len: usize, nulls: Nulls, rng: &mut Random) -> ArrayRef {
+    let nulls = nulls.below(field.is_nullable(), rng);
+    let before = if rng.percent(30.0) { 1 + rng.below(40) } else { 0 };
+    array(field.data_type(), before + len, nulls, rng).slice(before, len)
+}
+
+fn from_parts(
+    data_type: &DataType,
+    len: usize,
+    bytes: Vec<u8>,
+    nulls: Option<NullBuffer>,
+    children: Vec<ArrayData>,
+) -> ArrayRef {
+    // Through a vector of 16-byte words, because a `Vec<u8>` may start anywhere.
+    let mut words = vec![0u128; bytes.len().div_ceil(16)];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks(16)) {
+        let mut whole = [0; 16];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        *word = u128::from_ne_bytes(whole);
+    }
+    let buffer = Buffer::from_vec(words).slice_with_length(0, bytes.len());
+    let data = ArrayData::builder(data_type.clone()).len(len).nulls(nulls).add_buffer(buffer);
+    make_array(data.child_data(children).build().expect("parts that fit"))
+}
+
+/// The bytes of one value of a type of fixed width.
+fn fixed(data_type: &DataType, rng: &mut Random) -> Vec<u8> {
+    use DataType::*;
+    let unit = |unit: &TimeUnit| match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    };
+    // A plausible value of a temporal type, in that many steps; else any number.
+    let mut near = |from: i128, to: i128, width: usize| {
+        if rng.percent(70.0) {
+            (from + rng.below((to - from) as usize) as i128).to_le_bytes()[..width].to_vec()
+        } else {
+            integer(width, rng)
+        }
+    };
+    const DAY: i128 = 86_400;
+    match data_type {
+        Float16 => f16::from_f64(float(rng)).to_le_bytes().to_vec(),
+        Float32 => (float(rng) as f32).to_le_bytes().to_vec(),
+        Float64 => float(rng).to_le_bytes().to_vec(),
+        Decimal32(precision, _) => decimal(*precision, rng)[..4].to_vec(),
+        Decimal64(precision, _) => decimal(*precision, rng)[..8].to_vec(),
+        Decimal128(precision, _) => decimal(*precision, rng)[..16].to_vec(),
+        Decimal256(precision, _) => decimal(*precision, rng).to_vec(),
+        FixedSizeBinary(width) => rng.bytes(*width as usize),
+        Date32 => near(-25_000, 50_000, 4),
+        // Whole days, as the format asks.
+        Date64 => near(-25_000, 50_000, 8)
+            .try_into()
+            .map(|days| (i64::from_le_bytes(days) % 100_000 * DAY as i64 * 1000).to_le_bytes().to_vec())
+            .expect("eight bytes"),
+        Time32(step) => near(0, DAY * unit(step), 4),
+        Time64(step) => near(0, DAY * unit(step), 8),
+        Timestamp(step, _) => near(-2_000_000_000 * unit(step), 4_000_000_000 * unit(step), 8),
+        Interval(arrow_schema::IntervalUnit::DayTime) => [integer(4, rng), integer(4, rng)].concat(),
+        Interval(arrow_schema::IntervalUnit::MonthDayNano) => {
+            [integer(4, rng), integer(4, rng), integer(8, rng)].concat()
+        }
+        other => integer(other.primitive_width().expect("a type of fixed width"), rng),
+    }
+}
+
+/// An integer of `width` bytes: a limit of some narrower or wider type, a small one, or any.
+fn integer(width: usize, rng: &mut Random) -> Vec<u8> {
+    let limit = 1i128 << [7, 8, 15, 16, 24, 31, 32, 53, 63, 64][rng.below(10)];
+    let value = match rng.below(5) {
+        0 => [limit - 1, limit, limit + 1, -limit, -limit - 1, 1 - limit][rng.below(6)],
+        // Each width's own limits, as signed and as unsigned numbers.
+        1 => [0, -1, 1 << (8 * width - 1), (1 << (8 * width - 1)) - 1][rng.below(4)],
+        2 => rng.below(256) as i128 - 128,
+        3 => i128::from(rng.bits() as i64 >> rng.below(64)),
+        _ => i128::from(rng.bits() as i64),
+    };
+    value.to_le_bytes()[..width].to_vec()
+}
+
+/// A float: one that breaks things, one at the edge of an integer type, a small one, or any bits.
+fn float(rng: &mut Random) -> f64 {
+    const ODD: [f64; 24] = [
+        0.0,
+        -0.0,
+        0.5,
+        -0.5,
+        1.5,
+        0.999_999_999_999_999_9,
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::MIN,
+        f64::MAX,
+        f64::MIN_POSITIVE,
+        f64::MIN_POSITIVE / 8.0,
+        5e-324,
+        f32::MAX as f64,
+        f32::MIN_POSITIVE as f64,
+        f32::MIN_POSITIVE as f64 / 8.0,
+        1e-45,
+        // Float16: the largest, the first that overflows, the smallest normal and subnormal ones.
+        65_504.0,
+        65_520.0,
+        6.103_515_625e-5,
+        5.960_464_477_539_063e-8,
+        16_777_217.0,
+        2_049.0,
+    ];
+    match rng.below(6) {
+        0 | 1 => ODD[rng.below(ODD.len())],
+        2 => {
+            let edge = (1u128 << [7, 8, 15, 16, 31, 32, 53, 63, 64][rng.below(9)]) as f64;
+            let edge = if rng.percent(50.0) { edge } else { -edge };
+            [edge, edge.next_down(), edge.next_up(), edge - 1.0, edge - 0.5][rng.below(5)]
+        }
+        3 => (rng.below(2_000) as f64 - 1_000.0) / 4.0,
+        4 => f64::from(f32::from_bits(rng.bits() as u32)),
+        _ => f64::from_bits(rng.bits()),
+    }
+}
+
+/// The 32 bytes of a decimal that has at most `precision` digits: the largest, one short of a power of ten, any.
+fn decimal(precision: u8, rng: &mut Random) -> [u8; 32] {
+    let ten = i256::from_i128(10);
+    let digits = 1 + rng.below(precision as usize) as u32;
+    let limit = ten.wrapping_pow(digits);
+    let any = i256::from_parts(
+        (u128::from(rng.bits()) << 64) | u128::from(rng.bits()),
+        i128::from(rng.bits() >> 1),
+    );
+    let value = match rng.below(6) {
+        0 => ten.wrapping_pow(u32::from(precision)).wrapping_sub(i256::ONE),
+        1 => limit.wrapping_sub(i256::ONE),
+        // 5, 50, 500: where rounding turns.
+        2 => ten.wrapping_pow(digits - 1).wrapping_mul(i256::from_i128(5)),
+        3 => i256::ZERO,
+        _ => any.wrapping_rem(limit),
+    };
+    if rng.percent(50.0) { value.to_le_bytes() } else { value.wrapping_neg().to_le_bytes() }
+}
+
+/// A string: empty, at either side of what a view holds inline, long, of characters of one to four bytes, or one that
+/// some cast reads.
+fn text(rng: &mut Random) -> Vec<u8> {
+    const READABLE: [&str; 22] = [
+        "",
+        "0",
+        "-1",
+        "127",
+        "128",
+        "+42",
+        " 7",
+        "3.25",
+        "-1e3",
+        "NaN",
+        "inf",
+        "true",
+        "FALSE",
+        "yes",
+        "2024-02-29",
+        "1969-12-31T23:59:59.999999999",
+        "2024-02-29T12:34:56Z",
+        "23:59:60",
+        "12:34:56.789",
+        "1 year 2 months",
+        "99999999999999999999",
+        "0.005",
+    ];
+    const LETTERS: [char; 8] = ['a', 'Z', '0', 'é', 'ß', '語', '🏹', '\u{0}'];
+    let len = match rng.below(8) {
+        0..3 => return READABLE[rng.below(READABLE.len())].as_bytes().to_vec(),
+        3 => 11 + rng.below(3),
+        4 => 60 + rng.below(200),
+        _ => rng.below(20),
+    };
+    let mut text = String::new();
+    while text.len() < len {
+        text.push(LETTERS[rng.below(LETTERS.len())]);
+    }
+    text.into_bytes()
+}
+
+/// Bytes: now and then a string, else of any value.
+fn blob(rng: &mut Random) -> Vec<u8> {
+    if rng.percent(40.0) {
+        return text(rng);
+    }
+    let len = [0, 3, 12, 13, 40][rng.below(5)];
+    rng.bytes(len)
+}
+
+/// Offsets that start above 0 half of the time, and bytes that go on behind the last.
+fn strings(len: usize, rng: &mut Random, one: impl Fn(&mut Random) -> Vec<u8>) -> (Vec<usize>, Buffer) {
+    let mut bytes = "é".repeat(rng.below(2) * 3).into_bytes();
+    let mut offsets = vec![bytes.len()];
+    for _ in 0..len {
+        bytes.extend(one(rng));
+        offsets.push(bytes.len());
+    }
+    bytes.extend(b"behind");
+    (offsets, Buffer::from_vec(bytes))
+}
+
+fn offsets_32(offsets: Vec<usize>) -> OffsetBuffer<i32> {
+    OffsetBuffer::new(offsets.into_iter().map(|offset| offset as i32).collect())
+}
+
+fn offsets_64(offsets: Vec<usize>) -> OffsetBuffer<i64> {
+    OffsetBuffer::new(offsets.into_iter().map(|offset| offset as i64).collect())
+}
+
+/// Views into up to three data buffers, some of them of the same bytes.
+fn views(
+    len: usize,
+    rng: &mut Random,
+    one: impl Fn(&mut Random) -> Vec<u8>,
+) -> (ScalarBuffer<u128>, Vec<Buffer>) {
+    let mut data: Vec<Vec<u8>> = vec![vec![]; 1 + rng.below(3)];
+    let mut last = None;
+    let mut view = |_| match last {
+        Some(last) if rng.percent(10.0) => last,
+        _ => {
+            let (value, block) = (one(rng), rng.below(data.len()));
+            let offset = data[block].len();
+            if value.len() > 12 {
+                data[block].extend(&value);
+            }
+            *last.insert(make_view(&value, block as u32, offset as u32))
+        }
+    };
+    let views = (0..len).map(&mut view).collect();
+    (views, data.into_iter().map(Buffer::from_vec).collect())
+}
+
+/// Offsets of lists: short ones, null rows too have items, and the first may start above 0.
+fn offsets(len: usize, rng: &mut Random) -> Vec<usize> {
+    let mut end = rng.below(2) * 3;
+    let mut offsets = vec![end];
+    for _ in 0..len {
+        end += [0, 1, 2, 5][rng.below(4)];
+        offsets.push(end);
+    }
+    offsets
+}
+
+/// The items that such offsets need, and two more.
+fn items(field: &Field, offsets: &[usize], nulls: Nulls, rng: &mut Random) -> ArrayRef {
+    child(field, offsets[offsets.len() - 1] + 2, nulls, rng)
+}
+
+/// Extents of list views in `len + 5` items: in no order, with gaps and overlaps.
+fn extents(len: usize, rng: &mut Random) -> (Vec<usize>, Vec<usize>) {
+    let mut extent = |_| {
+        let start = rng.below(len + 5);
+        (start, rng.below(4).min(len + 5 - start))
+    };
+    (0..len).map(&mut extent).unzip()
+}
+
+fn union(members: &UnionFields, mode: UnionMode, len: usize, nulls: Nulls, rng: &mut Random) -> UnionArray {
+    let mut used = vec![0; members.len()];
+    let mut offsets = vec![];
+    let mut ids = vec![];
+    for _ in 0..len {
+        let member = rng.below(members.len());
+        ids.push(members.iter().nth(member).expect("below their number").0);
+        // Rows of a child that no row refers to are allowed.
+        used[member] += rng.below(10) / 9;
+        offsets.push(used[member] as i32);
+        used[member] += 1;
+    }
+    let dense = mode == UnionMode::Dense;
+    let rows = |member: usize| if dense { used[member] } else { len };
+    let children =
+        members.iter().enumerate().map(|(i, (_, field))| child(field, rows(i), nulls, rng)).collect();
+    let offsets = dense.then(|| ScalarBuffer::from(offsets));
+    UnionArray::try_new(members.clone(), ids.into(), offsets, children).expect("a union that fits")
+}
+
+/// Keys that leave some values unused, values that may be null or twice there, anything as key under a null.
+fn dictionary(
+    data_type: &DataType,
+    key: &DataType,
+    of: &DataType,
+    len: usize,
+    nulls: Nulls,
+    rng: &mut Random,
+) -> ArrayRef {
+    let distinct = if len == 0 { rng.below(3) } else { 1 + rng.below(20) };
+    let below = nulls.below(true, rng);
+    let values = array(of, distinct, below, rng);
+    let validity = validity(nulls, len, rng);
+    let width = key.primitive_width().expect("keys are integers");
+    let keys = (0..len).flat_map(|i| match &validity {
+        Some(validity) if validity.is_null(i) && rng.percent(50.0) => vec![0x7f; width],
+        _ => rng.below(distinct.div_ceil(2).max(1)).to_le_bytes()[..width].to_vec(),
+    });
+    let keys = keys.collect();
+    from_parts(data_type, len, keys, validity, vec![values.to_data()])
+}
+
+/// Runs of one to six rows; half of the time a slice of a longer array, so that the first run is cut.
+fn run_ends(
+    data_type: &DataType,
+    ends: &Field,
+    values: &Field,
+    len: usize,
+    nulls: Nulls,
+    rng: &mut Random,
+) -> ArrayRef {
+    let before = rng.below(2) * rng.below(9);
+    let width = ends.data_type().primitive_width().expect("run ends are integers");
+    assert!(width > 2 || before + len <= i16::MAX as usize, "16-bit run ends cannot reach {len} rows");
+    let (mut bytes, mut runs, mut end) = (vec![], 0, 0);
+    while end < before + len {
+        end = (end + 1 + rng.below(6)).min(before + len);
+        bytes.extend(&end.to_le_bytes()[..width]);
+        runs += 1;
+    }
+    let ends = from_parts(ends.data_type(), runs, bytes, None, vec![]);
+    let values = child(values, runs, nulls, rng);
+    let data = ArrayData::builder(data_type.clone()).len(before + len);
+    let data = data.child_data(vec![ends.to_data(), values.to_data()]).build().expect("runs that fit");
+    make_array(data).slice(before, len)
+}

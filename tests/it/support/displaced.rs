@@ -1,0 +1,51 @@
+//! The same array where foreign memory might have put it: at odd addresses, its bitmaps at odd bits.
+
+use std::sync::Arc;
+
+use bowstring::Array;
+use bowstring::array::{Bitmap, Buffer, Slot};
+
+/// A copy of a CPU array, children and dictionary included, whose buffers all start `bytes` behind an address that
+/// 64 divides, and whose validity bitmaps start `bits` later than they did. Nothing else changes.
+pub fn displaced(array: &Array, bytes: usize, bits: usize) -> Array {
+    let mut parts = array.clone().into_parts();
+    let slots: Vec<Slot> = array.layout().slots().collect();
+    for (i, buffer) in parts.buffers.iter_mut().enumerate() {
+        // Only whole values move: what lies behind the last row is not the array's.
+        let needed = slots.get(i).and_then(|slot| slot.bytes_for(parts.offset + parts.len));
+        let all = read(buffer);
+        *buffer = moved(&all[..needed.unwrap_or(all.len()).min(all.len())], bytes);
+    }
+    parts.validity = parts.validity.map(|validity| {
+        let old = read(&validity.buffer);
+        let bit = |i: usize| old[(validity.offset + i) / 8] >> ((validity.offset + i) % 8) & 1;
+        let mut new = vec![0xa5; (bits + parts.len).div_ceil(8)];
+        for i in 0..parts.len {
+            let (byte, at) = ((bits + i) / 8, (bits + i) % 8);
+            new[byte] = new[byte] & !(1 << at) | bit(i) << at;
+        }
+        Bitmap { buffer: moved(&new, bytes), offset: bits }
+    });
+    parts.children = parts.children.iter().map(|child| displaced(child, bytes, bits)).collect();
+    parts.dictionary = parts.dictionary.map(|values| displaced(&values, bytes, bits));
+    Array::try_new(parts).expect("the same parts elsewhere")
+}
+
+fn read(buffer: &Buffer) -> Vec<u8> {
+    let len = buffer.bytes().expect("buffers on the CPU know their extent");
+    if len == 0 {
+        return vec![];
+    }
+    // SAFETY: a buffer on the CPU has `len` readable bytes for as long as it lives.
+    unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(buffer.address()), len) }.to_vec()
+}
+
+fn moved(bytes: &[u8], by: usize) -> Buffer {
+    let mut memory = vec![0xa5; bytes.len() + by + 64];
+    let start = memory.as_ptr().expose_provenance().next_multiple_of(64) + by;
+    let skip = start - memory.as_ptr().addr();
+    memory[skip..skip + bytes.len()].copy_from_slice(bytes);
+    // SAFETY: these bytes of the vector stay where they are, unchanged, as long as it lives: it is moved, its memory
+    // is not.
+    unsafe { Buffer::new(start, Some(bytes.len()), Arc::new(memory)) }
+}

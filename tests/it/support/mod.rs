@@ -1,0 +1,26 @@
+//! What every suite draws on: the types, random arrays of them, the lengths and masks that find mistakes, the devices
+//! to try them on, and what "the same" means.
+//!
+//! The one idea: [`rows`] reads any array into plain [`Value`]s, a row at a time and without cleverness. An operation
+//! that only moves data is then defined in one line over `Vec<Value>`, for every type at once.
+//!
+//! Everything random grows from a seed that a failing test prints; the same seed gives the same array.
+
+// What the suites to come need is here before they are.
+#![allow(dead_code, unused_imports)]
+
+mod arrays;
+mod cases;
+mod displaced;
+mod random;
+mod rows;
+mod strategies;
+mod types;
+
+pub use arrays::{Nulls, array, bitmap, sliced};
+pub use cases::{LENGTHS, MASKS, Mask, OFFSETS, SELECTIVITIES, indices, mask};
+pub use displaced::displaced;
+pub use random::Random;
+pub use rows::{Value, assert_same_rows, rows};
+pub use strategies::{Sample, config, data_type, sample, sample_of};
+pub use types::{index_types, types};

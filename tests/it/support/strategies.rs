@@ -1,0 +1,102 @@
+//! Random cases for proptest. A [`Sample`] says how to make an array rather than being one, so that a failing case
+//! shrinks by what matters (a simpler type, a shorter array, no nulls, no slice) and its message is one line.
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_schema::{DataType, Field, Fields, UnionFields, UnionMode};
+use proptest::prelude::*;
+
+use super::{Nulls, OFFSETS, Random, array, index_types, types};
+
+/// How to make an array.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    pub data_type: DataType,
+    pub len: usize,
+    pub nulls: Nulls,
+    /// Rows before the first, of a longer array.
+    pub offset: usize,
+    pub seed: u64,
+}
+
+impl Sample {
+    /// Makes it.
+    pub fn array(&self) -> ArrayRef {
+        let longer = array(&self.data_type, self.offset + self.len + 3, self.nulls, &mut self.random());
+        longer.slice(self.offset, self.len)
+    }
+
+    /// Chance that the sample's seed decides.
+    pub fn random(&self) -> Random {
+        Random::new(self.seed)
+    }
+}
+
+/// As many cases as `BOWSTRING_CASES` says, else `short`. Failures are kept in `tests/proptest-regressions`.
+pub fn config(short: u32) -> ProptestConfig {
+    let cases = match std::env::var("BOWSTRING_CASES") {
+        Ok(cases) => cases.parse().expect("BOWSTRING_CASES is a number"),
+        Err(_) => short,
+    };
+    ProptestConfig { cases, ..ProptestConfig::default() }
+}
+
+/// Types, nested up to three deep.
+pub fn data_type() -> impl Strategy<Value = DataType> {
+    let leaf = proptest::sample::select(types());
+    leaf.prop_recursive(3, 8, 3, |inner| {
+        let field = inner.clone().prop_map(|of| Arc::new(Field::new("item", of, true)));
+        let key = proptest::sample::select(index_types());
+        let end = proptest::sample::select(vec![DataType::Int32, DataType::Int64]);
+        let key_of_map = Field::new("keys", DataType::Utf8, false);
+        let mode = prop_oneof![Just(UnionMode::Sparse), Just(UnionMode::Dense)];
+        prop_oneof![
+            field.clone().prop_map(DataType::List),
+            field.clone().prop_map(DataType::LargeList),
+            field.clone().prop_map(DataType::ListView),
+            field.clone().prop_map(DataType::LargeListView),
+            (field.clone(), 1..4).prop_map(|(field, size)| DataType::FixedSizeList(field, size)),
+            prop::collection::vec(inner.clone(), 1..4).prop_map(|of| {
+                DataType::Struct(of.into_iter().enumerate().map(|(i, of)| numbered(i, of)).collect())
+            }),
+            (prop::collection::vec(inner.clone(), 1..4), mode).prop_map(|(of, mode)| {
+                let fields = of.into_iter().enumerate().map(|(i, of)| numbered(i, of));
+                DataType::Union(
+                    UnionFields::try_new([9, 4, 0][3 - fields.len()..].to_vec(), fields).unwrap(),
+                    mode,
+                )
+            }),
+            (key, inner.clone()).prop_map(|(key, of)| DataType::Dictionary(Box::new(key), Box::new(of))),
+            (end, inner.clone()).prop_map(|(end, of)| {
+                let ends = Arc::new(Field::new("run_ends", end, false));
+                DataType::RunEndEncoded(ends, Arc::new(Field::new("values", of, true)))
+            }),
+            inner.prop_map(move |of| {
+                let entries = Fields::from(vec![key_of_map.clone(), Field::new("values", of, true)]);
+                let entries = Field::new("entries", DataType::Struct(entries), false);
+                DataType::Map(Arc::new(entries), false)
+            }),
+        ]
+    })
+}
+
+fn numbered(i: usize, of: DataType) -> Field {
+    Field::new(format!("f{i}"), of, true)
+}
+
+/// Samples of any type.
+pub fn sample(longest: usize) -> impl Strategy<Value = Sample> {
+    sample_of(data_type(), longest)
+}
+
+/// Samples of these types.
+pub fn sample_of(
+    data_type: impl Strategy<Value = DataType>,
+    longest: usize,
+) -> impl Strategy<Value = Sample> {
+    let nulls = proptest::sample::select(&Nulls::ALL);
+    let offset = prop_oneof![proptest::sample::select(OFFSETS), 0usize..200];
+    (data_type, 0..=longest, nulls, offset, any::<u64>().no_shrink())
+        .prop_map(|(data_type, len, nulls, offset, seed)| Sample { data_type, len, nulls, offset, seed })
+}

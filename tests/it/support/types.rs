@@ -1,0 +1,83 @@
+//! The types that every operation is tried on.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit, UnionFields, UnionMode};
+
+fn field(name: &str, data_type: DataType) -> Field {
+    Field::new(name, data_type, true)
+}
+
+/// Every Arrow type, the parametric ones with representative parameters.
+pub fn types() -> Vec<DataType> {
+    use DataType::*;
+    let item = || Arc::new(field("item", Int32));
+    let key = Field::new("keys", Utf8, false);
+    let entries = Field::new("entries", Struct(Fields::from(vec![key, field("values", Int32)])), false);
+    let members = || {
+        // Type ids are labels, not positions: these two would notice if somebody confused them.
+        UnionFields::try_new([3, 1], [field("number", Int32), field("text", Utf8)]).unwrap()
+    };
+    let run_ends = Arc::new(Field::new("run_ends", Int32, false));
+    vec![
+        Null,
+        Boolean,
+        Int8,
+        Int16,
+        Int32,
+        Int64,
+        UInt8,
+        UInt16,
+        UInt32,
+        UInt64,
+        Float16,
+        Float32,
+        Float64,
+        Decimal32(9, 2),
+        Decimal64(18, 4),
+        Decimal128(38, 10),
+        Decimal256(76, 20),
+        Date32,
+        Date64,
+        Time32(TimeUnit::Second),
+        Time32(TimeUnit::Millisecond),
+        Time64(TimeUnit::Microsecond),
+        Time64(TimeUnit::Nanosecond),
+        Timestamp(TimeUnit::Second, None),
+        Timestamp(TimeUnit::Millisecond, None),
+        Timestamp(TimeUnit::Microsecond, None),
+        Timestamp(TimeUnit::Nanosecond, None),
+        Timestamp(TimeUnit::Microsecond, Some("+02:00".into())),
+        Duration(TimeUnit::Second),
+        Duration(TimeUnit::Millisecond),
+        Duration(TimeUnit::Microsecond),
+        Duration(TimeUnit::Nanosecond),
+        Interval(IntervalUnit::YearMonth),
+        Interval(IntervalUnit::DayTime),
+        Interval(IntervalUnit::MonthDayNano),
+        Utf8,
+        LargeUtf8,
+        Utf8View,
+        Binary,
+        LargeBinary,
+        BinaryView,
+        FixedSizeBinary(5),
+        List(item()),
+        LargeList(item()),
+        ListView(item()),
+        LargeListView(item()),
+        FixedSizeList(item(), 3),
+        Struct(Fields::from(vec![field("a", Int32), field("b", Utf8)])),
+        Map(Arc::new(entries), false),
+        Union(members(), UnionMode::Sparse),
+        Union(members(), UnionMode::Dense),
+        Dictionary(Box::new(Int32), Box::new(Utf8)),
+        RunEndEncoded(run_ends, Arc::new(field("values", Int32))),
+    ]
+}
+
+/// The types that indices and dictionary keys may have.
+pub fn index_types() -> Vec<DataType> {
+    use DataType::*;
+    vec![Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64]
+}
