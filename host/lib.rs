@@ -10,6 +10,7 @@ pub mod compute;
 mod cpu;
 pub mod device;
 mod error;
+pub mod exchange;
 pub mod ffi;
 
 pub use array::{Array, Batch};

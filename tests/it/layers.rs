@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Each module's level; a file may use modules below its own. Modules of one level do not use each other.
 const LEVELS: &[(&str, u32)] =
-    &[("ffi", 1), ("array", 2), ("device", 3), ("launch", 4), ("exchange", 4), ("cpu", 4), ("compute", 5)];
+    &[("ffi", 1), ("array", 2), ("device", 3), ("launch", 4), ("exchange", 4), ("cpu", 5), ("compute", 6)];
 
 /// The places that may hold `unsafe` code.
 const UNSAFE: &[&str] = &[

@@ -1,5 +1,7 @@
 //! The one test binary: a file per topic.
 
+mod exchange_arrow;
 mod generators;
 mod layers;
+mod samples;
 mod support;

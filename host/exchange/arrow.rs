@@ -1,0 +1,142 @@
+//! To and from arrow-rs. Both sides describe an array the same way (one offset for the buffers, an own one for the
+//! validity bitmap), so each direction is a walk over the parts that shares every buffer.
+//!
+//! arrow-rs believes what an array says about itself: what it is given must be valid in every byte, and aligned.
+//! [`to_arrow`] therefore reads the array through once; only arrays that this crate made or has read before may take
+//! the short way.
+
+use std::panic::AssertUnwindSafe;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, make_array};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_data::{ArrayData, ArrayDataBuilder};
+use arrow_schema::{ArrowError, DataType};
+
+use crate::array::{Array, Batch, Bitmap, Buffer, Parts, Slot};
+use crate::{Error, Result};
+
+/// An arrow-rs array as one of ours, on the CPU, sharing its memory.
+pub fn from_arrow(array: &dyn arrow_array::Array) -> Result<Array> {
+    from_arrow_data(&array.to_data())
+}
+
+/// Arrow-rs array data as one of our arrays, on the CPU, sharing its memory.
+pub fn from_arrow_data(data: &ArrayData) -> Result<Array> {
+    let mut parts = Parts::new(data.data_type().clone(), data.len());
+    parts.offset = data.offset();
+    parts.buffers = data.buffers().iter().map(from_arrow_buffer).collect();
+    if let Some(nulls) = data.nulls() {
+        parts.validity = Some(Bitmap { buffer: from_arrow_buffer(nulls.buffer()), offset: nulls.offset() });
+        parts.null_count = Some(nulls.null_count());
+    }
+    let mut children: Vec<Array> = data.child_data().iter().map(from_arrow_data).collect::<Result<_>>()?;
+    if let DataType::Dictionary(..) = parts.data_type {
+        parts.dictionary = children.pop();
+    }
+    parts.children = children;
+    Array::try_new(parts)
+}
+
+/// A host array as an arrow-rs array that shares its memory, after reading all of it: what is not valid Arrow data is
+/// [`Error::OutOfSpec`]. Buffers that arrow-rs finds misaligned are copied. Waits for the array's event.
+pub fn to_arrow(array: &Array) -> Result<ArrayRef> {
+    Ok(make_array(to_arrow_data(array)?))
+}
+
+/// As [`to_arrow`], as array data.
+pub fn to_arrow_data(array: &Array) -> Result<ArrayData> {
+    let data = share(array)?;
+    data.validate_full().map_err(|error| Error::out_of_spec("array", error.to_string()))?;
+    Ok(data)
+}
+
+/// As [`to_arrow`], without reading the data. Only for arrays whose every byte is known to be valid: this crate's own
+/// results, arrow-rs arrays, and what [`to_arrow`] has accepted.
+pub(crate) fn to_arrow_trusted(array: &Array) -> Result<ArrayRef> {
+    Ok(make_array(share(array)?))
+}
+
+/// An arrow-rs batch as one of ours, on the CPU, sharing its memory.
+pub fn batch_from_arrow(batch: &RecordBatch) -> Result<Batch> {
+    let columns = batch.columns().iter().map(|column| from_arrow(column)).collect::<Result<_>>()?;
+    Batch::try_new(batch.schema(), columns, batch.num_rows())
+}
+
+/// A host batch as an arrow-rs batch; each column as by [`to_arrow`].
+pub fn batch_to_arrow(batch: &Batch) -> Result<RecordBatch> {
+    let columns = batch.columns().iter().map(to_arrow).collect::<Result<_>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.len()));
+    RecordBatch::try_new_with_options(batch.schema().clone(), columns, &options).map_err(refused)
+}
+
+fn refused(error: ArrowError) -> Error {
+    Error::Arrow { operation: "to_arrow", problem: error.to_string() }
+}
+
+fn from_arrow_buffer(buffer: &arrow_buffer::Buffer) -> Buffer {
+    let address = buffer.as_ptr().expose_provenance();
+    // SAFETY: the owner, a handle on the same memory, keeps `len` bytes readable, and arrow-rs shares no buffer that
+    // can still be written.
+    unsafe { Buffer::new(address, Some(buffer.len()), Arc::new(buffer.clone())) }
+}
+
+/// The array's memory under arrow-rs' description of it. Whether its contents are valid is the caller's business.
+fn share(array: &Array) -> Result<ArrayData> {
+    if !array.place().device_type.host_accessible() {
+        return Err(Error::Unsupported {
+            operation: "to_arrow",
+            data_type: array.data_type().to_string(),
+            device: array.place().device_type,
+        });
+    }
+    if let Some(ready) = array.ready() {
+        ready.wait()?;
+    }
+    let mut buffers: Vec<_> = array.buffers().iter().map(to_arrow_buffer).collect::<Result<_>>()?;
+    // Arrays of no rows may come with less than the one offset, which arrow-rs wants whole or not at all.
+    if let (0, Some(Slot::Offsets(width)), Some(offsets)) =
+        (array.len(), array.layout().slots[0], buffers.first_mut())
+        && offsets.len() < (array.offset() + 1) * width
+    {
+        *offsets = arrow_buffer::Buffer::default();
+    }
+    let nulls = array.validity().map(|bits| nulls(bits, array)).transpose()?;
+    let children = array.children().iter().chain(array.dictionary());
+    let builder = ArrayDataBuilder::new(array.data_type().clone())
+        .len(array.len())
+        .offset(array.offset())
+        .nulls(nulls)
+        .buffers(buffers)
+        .child_data(children.map(share).collect::<Result<_>>()?)
+        .align_buffers(true);
+    // SAFETY: nothing is read here; both callers see to it that nobody gets to read what is not valid.
+    unsafe { builder.skip_validation(true) }.build().map_err(refused)
+}
+
+/// The nulls, counted here: arrow-rs relies on the count, and foreign ones may be wrong.
+fn nulls(bits: &Bitmap, array: &Array) -> Result<NullBuffer> {
+    let buffer = to_arrow_buffer(&bits.buffer)?;
+    Ok(NullBuffer::new(BooleanBuffer::new(buffer, bits.offset, array.len())))
+}
+
+fn to_arrow_buffer(buffer: &Buffer) -> Result<arrow_buffer::Buffer> {
+    let Some(bytes) = buffer.bytes() else {
+        return Err(Error::invalid("to_arrow", "a buffer of unknown extent"));
+    };
+    let start = std::ptr::with_exposed_provenance_mut::<u8>(buffer.address());
+    let (Some(start), 1..) = (NonNull::new(start), bytes) else {
+        return Ok(arrow_buffer::Buffer::default());
+    };
+    // A buffer that came from arrow-rs goes back as it was: wrapping it each time would nest owners without end.
+    if let Some(own) = buffer.owner().downcast_ref::<arrow_buffer::Buffer>()
+        && let Some(before) = buffer.address().checked_sub(own.as_ptr().addr())
+        && before + bytes <= own.len()
+    {
+        return Ok(own.slice_with_length(before, bytes));
+    }
+    let owner = Arc::new(AssertUnwindSafe(buffer.owner().clone()));
+    // SAFETY: `Buffer::new` promised `bytes` readable, unchanging bytes for as long as the owner lives.
+    Ok(unsafe { arrow_buffer::Buffer::from_custom_allocation(start, bytes, owner) })
+}
