@@ -1,5 +1,6 @@
 //! The one test binary: a file per topic.
 
+mod equivalence_exchange;
 mod exchange_arrow;
 mod generators;
 mod layers;

@@ -11,6 +11,7 @@
 
 mod arrays;
 mod cases;
+mod devices;
 mod displaced;
 mod random;
 mod rows;
@@ -19,6 +20,7 @@ mod types;
 
 pub use arrays::{Nulls, array, bitmap, sliced};
 pub use cases::{LENGTHS, MASKS, Mask, OFFSETS, SELECTIVITIES, indices, mask};
+pub use devices::{Form, Target, devices};
 pub use displaced::displaced;
 pub use random::Random;
 pub use rows::{Value, assert_same_rows, rows};

@@ -23,8 +23,12 @@ pub struct Sample {
 impl Sample {
     /// Makes it.
     pub fn array(&self) -> ArrayRef {
-        let longer = array(&self.data_type, self.offset + self.len + 3, self.nulls, &mut self.random());
-        longer.slice(self.offset, self.len)
+        self.longer().slice(self.offset, self.len)
+    }
+
+    /// The longer array that it is a slice of.
+    pub fn longer(&self) -> ArrayRef {
+        array(&self.data_type, self.offset + self.len + 3, self.nulls, &mut self.random())
     }
 
     /// Chance that the sample's seed decides.
