@@ -1,2 +1,64 @@
-//! Device kernels: every body is written once and built for each GPU target and for the host.
+//! Device kernels: every body is written once, against the vocabulary of [`target`], and built for each GPU target (see
+//! `ptx/build.sh`) and for the host, where it is the emulator and the definition.
+//!
+//! The host library's contract, in one example:
+//!
+//! ```
+//! use bowstring_kernels::bitmap::{NULL_COUNT, NullCount, NullCountRow};
+//! use bowstring_kernels::memory::{In, Out};
+//! use bowstring_kernels::target::{AnyEntry, Args, Faults};
+//!
+//! // Buffers: an address and a length in bytes. On a GPU, device memory; here, the host's.
+//! let validity = [0b1111_0101u8, 0b0000_0001];
+//! let (words, offset) = In::bitmap(validity.as_ptr().expose_provenance() as u64, 2, 0);
+//! let table = [NullCountRow { words, offset, len: 9 }.words()].concat();
+//! let mut nulls = [0u64];
+//! let args = NullCount {
+//!     maps: In::new(table.as_ptr().expose_provenance() as u64, 32),
+//!     count: 1,
+//!     parts: 1,
+//!     nulls: Out::new(nulls.as_mut_ptr().expose_provenance() as u64, 8),
+//! };
+//!
+//! // A GPU driver looks up `entry.name` in the image of `entry.family` and launches blocks of `BLOCK` threads with:
+//! let entry = &NULL_COUNT[0];
+//! let mut words = vec![0; NullCount::ARGUMENTS.len()];
+//! args.pack(&mut words);
+//!
+//! // The emulator runs the same arguments, boxed if it likes, on a queue's thread, at width 32 or 64:
+//! let boxed: Box<dyn std::any::Any + Send> = Box::new(args);
+//! let faults = Faults::new();
+//! // SAFETY: every buffer above is alive, initialised, exposed, and as long as was said.
+//! unsafe { entry.emulate(&*boxed, 32, 0..1, &faults) };
+//! assert_eq!((nulls[0], faults.first()), (2, None));
+//! ```
 #![no_std]
+#![cfg_attr(
+    any(target_arch = "nvptx64", target_arch = "amdgpu"),
+    feature(abi_gpu_kernel, link_llvm_intrinsics)
+)]
+#![cfg_attr(target_arch = "nvptx64", feature(stdarch_nvptx, asm_experimental_arch))]
+#![cfg_attr(target_arch = "amdgpu", feature(stdarch_amdgpu))]
+// `In` and `Out` are transparent pointers, which the ABI passes as pointers. An image holds one family: what only the
+// others use is dead in it. The documentation is the host build's.
+#![cfg_attr(
+    any(target_arch = "nvptx64", target_arch = "amdgpu"),
+    allow(internal_features, improper_gpu_kernel_arg, dead_code, missing_docs)
+)]
+
+#[macro_use]
+pub mod target;
+pub mod bitmap;
+pub mod memory;
+pub mod selftest;
+
+/// Every entry there is: what the images must hold, and what the host can ask for.
+#[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
+pub fn every_entry() -> impl Iterator<Item = &'static dyn target::AnyEntry> {
+    fn table<A: target::Args>(
+        entries: &'static [target::Entry<A>],
+    ) -> impl Iterator<Item = &'static dyn target::AnyEntry> {
+        entries.iter().map(|entry| entry as &dyn target::AnyEntry)
+    }
+    table(bitmap::NULL_COUNT).chain(table(selftest::VOCABULARY)).chain(table(selftest::BAIT))
+}

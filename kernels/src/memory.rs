@@ -1,0 +1,192 @@
+//! Device memory as a kernel sees it: [`In`], [`Out`], [`Bits`], and tables of buffers.
+//!
+//! On a GPU each is one machine word and an access one instruction. On the host they know their extent and every access is
+//! checked: see [`target`](crate::target). What the host side promises when it makes one:
+//! - typed pointers are aligned to their type (or the operation takes a byte-wise path),
+//! - bitmaps go through `In::bitmap`, which moves the pointer down to a multiple of 16 and adds to the bit offset; a
+//!   kernel never reads a word that holds no wanted bit,
+//! - an `In` does not change during the launch: loads go through the read-only cache.
+
+use core::marker::PhantomData;
+
+use crate::target::{Address, Atomic, Lane, Value, funnel};
+
+/// Memory that is read.
+#[repr(transparent)]
+pub struct In<T>(pub(crate) Address, pub(crate) PhantomData<T>);
+
+/// Memory that is written. Lanes of one launch must write different elements, or use the atomic updates.
+#[repr(transparent)]
+pub struct Out<T>(pub(crate) Address, pub(crate) PhantomData<T>);
+
+impl<T> Clone for In<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for In<T> {}
+impl<T> Clone for Out<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Out<T> {}
+
+impl<T: Value> In<T> {
+    /// Element `i`.
+    #[inline(always)]
+    pub fn get(self, i: u64) -> T {
+        self.0.read(i)
+    }
+
+    /// Element `i`, by the only lane that will want anything near it: it need not stay in the first-level cache.
+    #[inline(always)]
+    pub fn stream(self, i: u64) -> T {
+        self.0.stream(i)
+    }
+
+    /// Without the first `n` elements.
+    #[inline(always)]
+    pub fn skip(self, n: u64) -> In<T> {
+        In(self.0.skip(n.wrapping_mul(size_of::<T>() as u64)), PhantomData)
+    }
+
+    /// The same memory, read as something else.
+    #[inline(always)]
+    pub fn cast<U: Value>(self) -> In<U> {
+        In(self.0, PhantomData)
+    }
+
+    /// The two words that stand for this memory in a table.
+    pub fn described(self) -> [u64; 2] {
+        self.0.describe()
+    }
+
+    /// Whether there is none, as for the validity of an array without nulls.
+    #[inline(always)]
+    pub fn is_absent(self) -> bool {
+        self.0.is_absent()
+    }
+}
+
+impl<T: Value> Out<T> {
+    /// Stores `value` in element `i`.
+    #[inline(always)]
+    pub fn set(self, _by: Lane<'_>, i: u64, value: T) {
+        self.0.write(i, value)
+    }
+
+    /// Without the first `n` elements.
+    #[inline(always)]
+    pub fn skip(self, n: u64) -> Out<T> {
+        Out(self.0.skip(n.wrapping_mul(size_of::<T>() as u64)), PhantomData)
+    }
+
+    /// The same memory, written as something else.
+    #[inline(always)]
+    pub fn cast<U: Value>(self) -> Out<U> {
+        Out(self.0, PhantomData)
+    }
+
+    /// The two words that stand for this memory in a table.
+    pub fn described(self) -> [u64; 2] {
+        self.0.describe()
+    }
+
+    /// Whether there is none: an output nobody wants.
+    #[inline(always)]
+    pub fn is_absent(self) -> bool {
+        self.0.is_absent()
+    }
+}
+
+/// Atomic updates, relaxed, without the old value: fire and forget on every GPU.
+impl<T: Atomic> Out<T> {
+    /// Adds to element `i`, wrapping.
+    #[inline(always)]
+    pub fn add(self, _by: Lane<'_>, i: u64, value: T) {
+        self.0.add(i, value)
+    }
+
+    /// Sets bits of element `i`.
+    #[inline(always)]
+    pub fn or(self, _by: Lane<'_>, i: u64, value: T) {
+        self.0.or(i, value)
+    }
+
+    /// Lowers element `i` to `value`.
+    #[inline(always)]
+    pub fn min(self, _by: Lane<'_>, i: u64, value: T) {
+        self.0.min(i, value)
+    }
+}
+
+/// Tables: buffers described in device memory, two words each (see [`In::described`]), for launches over many columns.
+impl In<u64> {
+    /// The buffer that elements `i` and `i + 1` describe.
+    #[inline(always)]
+    pub fn input<T: Value>(self, i: u64) -> In<T> {
+        In(self.0.described(self.get(i), self.extent(i + 1)), PhantomData)
+    }
+
+    /// As `input`, for writing.
+    #[inline(always)]
+    pub fn output<T: Value>(self, i: u64) -> Out<T> {
+        Out(self.0.described(self.get(i), self.extent(i + 1)), PhantomData)
+    }
+
+    /// Only the host asks.
+    #[inline(always)]
+    fn extent(self, i: u64) -> u64 {
+        if Address::KNOWS_EXTENT { self.get(i) } else { 0 }
+    }
+}
+
+/// A bitmap of `len` bits, the first of which is bit `offset` of `words`. Least significant bit first.
+#[derive(Clone, Copy)]
+pub struct Bits {
+    words: In<u32>,
+    offset: u64,
+    len: u64,
+}
+
+impl Bits {
+    /// The bitmap an `In::bitmap` pair describes.
+    #[inline(always)]
+    pub fn new(words: In<u32>, offset: u64, len: u64) -> Bits {
+        Bits { words, offset, len }
+    }
+
+    /// Whether there is none.
+    #[inline(always)]
+    pub fn is_absent(self) -> bool {
+        self.words.is_absent()
+    }
+
+    /// Bits `32 * w ..`; bits past the end are zero. The bitmap MUST NOT be empty.
+    ///
+    /// Two loads of neighbouring words from clamped indices, without a branch, so that both are in flight at once; the
+    /// second one hits the line the next lane's first one brings in.
+    #[inline(always)]
+    pub fn word(self, w: u64) -> u32 {
+        let (first, last) = (self.offset / 32, (self.offset + self.len - 1) / 32);
+        let low = self.words.get((first + w).min(last));
+        let high = self.words.get((first + w + 1).min(last));
+        funnel(high, low, self.offset as u32) & ones(self.len.saturating_sub(w * 32))
+    }
+
+    /// Bit `i`, which MUST be one of the bitmap's.
+    #[inline(always)]
+    pub fn get(self, i: u64) -> bool {
+        let bit = self.offset + i;
+        self.words.get(bit / 32) >> (bit as u32 % 32) & 1 != 0
+    }
+}
+
+/// A word whose lowest `n` bits are set; all of them from 32 on.
+#[inline(always)]
+pub fn ones(n: u64) -> u32 {
+    if n < 32 { !(!0 << n as u32) } else { !0 }
+}

@@ -1,0 +1,120 @@
+//! Kernels that exercise the vocabulary of [`target`](crate::target) and nothing else: what they write on a GPU must be
+//! what they write on the host. One of them would show a compiler that breaks convergence.
+
+use crate::memory::{In, Out};
+use crate::target::{Mask, Wave, funnel};
+
+kernel! {
+    family "selftest";
+    /// Writes what each word of the vocabulary gives. Waves: any number.
+    Vocabulary {
+        /// `width` numbers for each wave.
+        numbers: In<u32>,
+        /// `ROWS * width` numbers for each wave.
+        results: Out<u32>,
+        /// How many waves have numbers.
+        waves: u64,
+        /// Four words, zeroed: a sum, bits, a minimum (start it at `u32::MAX`) and a count of waves.
+        shared: Out<u32>,
+        /// Address and extent of `numbers` again.
+        table: In<u64>,
+    }
+    /// One entry.
+    VOCABULARY {
+        selftest_vocabulary = vocabulary,
+    }
+}
+
+kernel! {
+    family "selftest";
+    /// A branch, a ballot, and the same branch again. A compiler that threads the jump through the ballot makes two
+    /// ballots of it, one in each arm, and both are wrong. Waves: any number.
+    Bait {
+        /// `width` numbers for each wave.
+        numbers: In<u32>,
+        /// Twice as many.
+        results: Out<u32>,
+        /// How many waves have numbers.
+        waves: u64,
+        /// What the ballot compares with.
+        limit: u64,
+    }
+    /// One entry.
+    BAIT {
+        selftest_bait = bait,
+    }
+}
+
+/// Numbers that [`Vocabulary`] writes for each lane.
+pub const ROWS: u64 = 16;
+
+fn vocabulary(args: &Vocabulary, wave: &mut Wave) {
+    if wave.index() >= args.waves {
+        return;
+    }
+    let width = u64::from(wave.width());
+    let first = wave.index() * width;
+    let x = wave.each(|l| args.numbers.get(first + u64::from(l.index())));
+    let wide = wave.each(|l| u64::from(x.at(l)) << 20);
+    let odd = wave.each(|l| x.at(l) & 1 != 0);
+    let odd = wave.ballot(odd);
+    let mirror = wave.each(|l| wave.width() - 1 - l.index());
+    let mirrored = wave.shuffle(x, mirror);
+    let up = wave.shift_up(wide, 3);
+    let (before, total) = wave.scan(x);
+    let (wide_before, wide_total) = wave.scan(wide);
+    let (sum, or) = (wave.sum(wide), wave.or(x));
+    let (least, greatest) = (wave.min(wide), wave.max(x));
+    let third = wave.broadcast(wide, 3);
+    let mask = wave.mask(x, 5);
+    let words = wave.words::<4>(&[odd, mask, Mask::from_halves(7, 8), odd]);
+    let again: In<u32> = args.table.input(0);
+    let results = args.results.skip(first * ROWS);
+    wave.each(|l| {
+        let rows = [
+            odd.count() << 16 | l.rank(odd) << 8 | u32::from(l.has(odd)) << 1 | u32::from(odd.is_empty()),
+            mirrored.at(l),
+            up.at(l) as u32 ^ (up.at(l) >> 32) as u32,
+            before.at(l).wrapping_add(total),
+            wide_before.at(l) as u32 ^ (wide_before.at(l) >> 32) as u32,
+            wide_total as u32 ^ (wide_total >> 32) as u32,
+            sum as u32,
+            or,
+            least as u32,
+            greatest,
+            (third >> 20) as u32,
+            u32::from(l.has(mask)),
+            words.at(l),
+            again.get(first + u64::from(l.index())),
+            funnel(x.at(l), mirrored.at(l), l.index()),
+            l.index(),
+        ];
+        for (k, row) in rows.into_iter().enumerate() {
+            results.set(l, k as u64 * width + u64::from(l.index()), row);
+        }
+        args.shared.add(l, 0, x.at(l));
+        args.shared.or(l, 1, x.at(l));
+        args.shared.min(l, 2, x.at(l));
+    });
+    wave.once(|l| args.shared.add(l, 3, 1));
+}
+
+fn bait(args: &Bait, wave: &mut Wave) {
+    if wave.index() >= args.waves {
+        return;
+    }
+    let first = wave.index() * u64::from(wave.width());
+    let x = wave.each(|l| args.numbers.get(first + u64::from(l.index())));
+    let y = wave.each(|l| if x.at(l) & 1 == 0 { x.at(l).wrapping_mul(3) } else { x.at(l) ^ 0x55 });
+    let over = wave.each(|l| x.at(l) > args.limit as u32);
+    let over = wave.ballot(over);
+    let results = args.results.skip(first * 2);
+    wave.each(|l| {
+        let i = u64::from(l.index());
+        if x.at(l) & 1 == 0 {
+            results.set(l, i, y.at(l).wrapping_add(over.half(0)));
+        } else {
+            results.set(l, i + u64::from(wave.width()), y.at(l) ^ over.half(0));
+        }
+    });
+}

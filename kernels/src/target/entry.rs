@@ -1,0 +1,270 @@
+//! The host's side of a kernel: its arguments, its entries, and how to run one without a GPU.
+
+use core::any::Any;
+use core::cell::Cell;
+use core::marker::PhantomData;
+use core::ops::Range;
+
+use super::{Address, BLOCK, Value, Wave};
+use crate::memory::{In, Out};
+
+/// A kernel's arguments, made by `kernel!`.
+pub trait Args: Copy + Send + 'static {
+    /// Name and kind of each, in order.
+    const ARGUMENTS: &'static [Argument];
+    /// The machine words to launch with, one for each argument, in order.
+    fn pack(&self, words: &mut [u64]);
+    /// Makes every argument record its faults in `faults`.
+    #[doc(hidden)]
+    fn bind(&mut self, faults: &Faults);
+}
+
+/// What an entry takes in one place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Argument {
+    /// The field's name.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// The kinds of argument. Each is one machine word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Memory that is read.
+    In,
+    /// Memory that is written.
+    Out,
+    /// A number.
+    Word,
+}
+
+impl<T: Value> In<T> {
+    /// `bytes` of memory at a device address, to be read. Nothing is read here: whoever launches vouches for it.
+    pub const fn new(address: u64, bytes: u64) -> In<T> {
+        In(Address::new(address, 0, bytes, false), PhantomData)
+    }
+
+    /// No memory: what an array without nulls has for validity.
+    pub const fn absent() -> In<T> {
+        In(Address::ABSENT, PhantomData)
+    }
+}
+
+impl In<u32> {
+    /// A bitmap whose first bit is `offset` bits into the `bytes` at `address`, whatever the address: the pointer moved
+    /// down to a multiple of 16, and the offset from there.
+    pub const fn bitmap(address: u64, bytes: u64, offset: u64) -> (In<u32>, u64) {
+        let moved = address % 16;
+        (In(Address::new(address - moved, moved, moved + bytes, true), PhantomData), offset + 8 * moved)
+    }
+}
+
+impl<T: Value> Out<T> {
+    /// `bytes` of memory at a device address, to be written. Nothing is written here: whoever launches vouches for it.
+    pub const fn new(address: u64, bytes: u64) -> Out<T> {
+        Out(Address::new(address, 0, bytes, false), PhantomData)
+    }
+
+    /// No memory: an output nobody wants.
+    pub const fn absent() -> Out<T> {
+        Out(Address::ABSENT, PhantomData)
+    }
+}
+
+/// What can be a field of a kernel's arguments: for `kernel!`.
+#[doc(hidden)]
+pub trait Field: Copy + Send + 'static {
+    const KIND: Kind;
+    fn word(&self) -> u64;
+    fn bind(&mut self, place: usize, faults: &Faults);
+}
+
+impl<T: Value + Send> Field for In<T> {
+    const KIND: Kind = Kind::In;
+    fn word(&self) -> u64 {
+        self.0.word()
+    }
+    fn bind(&mut self, place: usize, faults: &Faults) {
+        self.0.bind(place, faults)
+    }
+}
+
+impl<T: Value + Send> Field for Out<T> {
+    const KIND: Kind = Kind::Out;
+    fn word(&self) -> u64 {
+        self.0.word()
+    }
+    fn bind(&mut self, place: usize, faults: &Faults) {
+        self.0.bind(place, faults)
+    }
+}
+
+impl Field for u64 {
+    const KIND: Kind = Kind::Word;
+    fn word(&self) -> u64 {
+        *self
+    }
+    fn bind(&mut self, _: usize, _: &Faults) {}
+}
+
+/// One instantiation of a kernel: the symbol a GPU looks up, the body the host runs, and what both are called with.
+pub struct Entry<A: 'static> {
+    /// The symbol.
+    pub name: &'static str,
+    /// Which image it is in.
+    pub family: &'static str,
+    /// Which instantiation it is, e.g. the width in bytes. The kernel says.
+    pub key: &'static [u32],
+    /// The kernel.
+    pub body: fn(&A, &mut Wave),
+}
+
+/// The entry of a kernel's table with this key. `None` is "not supported".
+pub fn find<A>(table: &'static [Entry<A>], key: &[u32]) -> Option<&'static Entry<A>> {
+    table.iter().find(|entry| entry.key == key)
+}
+
+/// An [`Entry`] whose argument type is erased, so that a driver can hold it.
+pub trait AnyEntry: Sync {
+    /// The symbol.
+    fn name(&self) -> &'static str;
+
+    /// Which image it is in.
+    fn family(&self) -> &'static str;
+
+    /// What it takes.
+    fn arguments(&self) -> &'static [Argument];
+
+    /// Runs `waves` of the kernel, and the rest of the last block, as a GPU would. `args` is the argument struct the entry
+    /// was declared with; anything else is a panic.
+    ///
+    /// An access outside an argument's extent does not happen: it reads zero or is dropped, and is put down in `faults`.
+    ///
+    /// # Safety
+    ///
+    /// - Every `In` and `Out` in `args`, and every table entry they hold, was made from memory that is initialised, alive,
+    ///   exposed (its pointer was cast to an integer), and as long as was said.
+    /// - Nobody else writes to it meanwhile, nor reads what an `Out` describes.
+    unsafe fn emulate(&self, args: &dyn Any, width: u32, waves: Range<u64>, faults: &Faults);
+}
+
+impl<A: Args> AnyEntry for Entry<A> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn family(&self) -> &'static str {
+        self.family
+    }
+
+    fn arguments(&self) -> &'static [Argument] {
+        A::ARGUMENTS
+    }
+
+    unsafe fn emulate(&self, args: &dyn Any, width: u32, waves: Range<u64>, faults: &Faults) {
+        let mut args = *args.downcast_ref::<A>().expect("the arguments this entry was declared with");
+        args.bind(faults);
+        let end = waves.end.next_multiple_of(u64::from(BLOCK / width));
+        for index in waves.start..end {
+            (self.body)(&args, &mut Wave::new(width, index));
+        }
+    }
+}
+
+/// What an emulation refused to do.
+#[derive(Default)]
+pub struct Faults {
+    first: Cell<Option<Fault>>,
+}
+
+impl Faults {
+    /// None yet.
+    pub fn new() -> Faults {
+        Faults::default()
+    }
+
+    /// The first one.
+    pub fn first(&self) -> Option<Fault> {
+        self.first.get()
+    }
+
+    pub(super) fn record(&self, fault: Fault) {
+        if self.first.get().is_none() {
+            self.first.set(Some(fault));
+        }
+    }
+}
+
+/// An access a kernel must not make.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// Through which argument (see [`AnyEntry::arguments`]). For a buffer out of a table: the table.
+    pub argument: usize,
+    /// To which element, in units of what was accessed, from the start of the buffer.
+    pub index: u64,
+    /// What for.
+    pub access: Access,
+    /// What is wrong with it.
+    pub cause: Cause,
+}
+
+/// What an access is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// A load.
+    Read,
+    /// A store or an atomic update.
+    Write,
+}
+
+/// What can be wrong with an access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// Not inside the extent.
+    Outside,
+    /// Not at a multiple of its size.
+    Misaligned,
+}
+
+/// The host's half of `kernel!`: see its documentation in `target/mod.rs`.
+macro_rules! kernel {
+    (
+        family $family:literal;
+        $(#[$doc:meta])* $args:ident { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)+ }
+        $(#[$table_doc:meta])* $table:ident { $($name:ident $([$($key:expr),+])? = $body:expr,)+ }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub struct $args { $($(#[$field_doc])* pub $field: $ty,)+ }
+
+        impl $crate::target::Args for $args {
+            const ARGUMENTS: &'static [$crate::target::Argument] = &[$($crate::target::Argument {
+                name: stringify!($field),
+                kind: <$ty as $crate::target::Field>::KIND,
+            },)+];
+
+            fn pack(&self, words: &mut [u64]) {
+                let packed = [$($crate::target::Field::word(&self.$field),)+];
+                words.copy_from_slice(&packed);
+            }
+
+            fn bind(&mut self, faults: &$crate::target::Faults) {
+                let mut place = 0;
+                $(
+                    $crate::target::Field::bind(&mut self.$field, place, faults);
+                    place += 1;
+                )+
+                let _ = place;
+            }
+        }
+
+        $(#[$table_doc])*
+        pub static $table: &[$crate::target::Entry<$args>] = &[$($crate::target::Entry {
+            name: stringify!($name),
+            family: $family,
+            key: &[$($($key),+)?],
+            body: $body,
+        },)+];
+    };
+}

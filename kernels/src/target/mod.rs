@@ -1,0 +1,213 @@
+//! The machines a kernel body can run on, and the words it is written in.
+//!
+//! The one idea: a body is written for a whole **wave** (32 or 64 lanes that run together), as if it were a single
+//! sequential program. A number outside a closure is the same in every lane. What differs from lane to lane is a
+//! [`Lanes`] value; it is made and read inside closures that run once a lane, and lanes talk to each other only through
+//! the collectives of [`Wave`].
+//!
+//! ```text
+//! let words = wave.each(|l| bits.word(first + l.index()));      // a register in each lane
+//! let ones  = wave.each(|l| words.at(l).count_ones());
+//! let (before, total) = wave.scan(ones);                        // a collective: &mut Wave
+//! wave.each(|l| out.set(l, before.at(l), …));                   // stores and atomics need a lane
+//! ```
+//!
+//! What this rules out, at compile time:
+//! - **A divergent collective.** Collectives take `&mut Wave`, per-lane closures run while the wave is borrowed, and a
+//!   [`Lane`] cannot leave its closure (its lifetime is the closure's), so no condition outside a closure can depend on
+//!   a lane. Every branch around a collective is the same for the whole wave.
+//! - **A store or an atomic done by all lanes by mistake.** They need the [`Lane`] that does them: `each` or `once`.
+//!
+//! Per-lane closures are `Fn`, not `FnMut`: lanes share nothing but memory. They SHOULD load unconditionally from a
+//! clamped index and select afterwards where several loads are to be in flight: a divergent branch around each load
+//! makes both compilers wait inside it.
+//!
+//! Three implementations. **The host's is the definition**: plain loops over the lanes in order, width 32 or 64 chosen at
+//! run time, every access checked against the extent of the argument it goes through. `nvptx` and `amdgpu` must agree
+//! with it; `selftest` has a kernel for each word.
+//!
+//! What it costs (rustc 1.96, ptxas 13.4, read in the SASS): nothing. `Lanes<T>` is a register, `each` is its body,
+//! `ballot` of a comparison is `ISETP` + `VOTE`, `broadcast` one `SHFL`, `once` a predicate. On AMD, masks and
+//! broadcasts live in scalar registers (`v_readlane`), and [`Lane::has`] makes the mask itself `exec`.
+//!
+//! This directory is the only place that asks for the target architecture.
+
+#[cfg(target_arch = "nvptx64")]
+#[path = "nvptx.rs"]
+mod machine;
+#[cfg(target_arch = "amdgpu")]
+#[path = "amdgpu.rs"]
+mod machine;
+#[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
+#[path = "host.rs"]
+mod machine;
+#[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
+#[macro_use]
+mod entry;
+
+#[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
+pub use entry::{Access, AnyEntry, Args, Argument, Cause, Entry, Fault, Faults, Field, Kind, find};
+pub(crate) use machine::Address;
+pub use machine::{Atomic, Lane, Lanes, Mask, Wave};
+
+/// Threads in a block, on every GPU. A block is only a unit of launching: its waves share nothing.
+pub const BLOCK: u32 = 256;
+
+/// Waves one launch can have: the AMD runtime counts the threads of a launch in 32 bits.
+pub const MAX_WAVES: u64 = 1 << 25;
+
+/// What memory holds and a lane loads or stores at once.
+///
+/// On a GPU each is one instruction (16 bytes: one 128-bit access; `[T; 2]`: two accesses).
+///
+/// # Safety
+///
+/// Every bit pattern of the type's size is a value of the type.
+pub unsafe trait Value: machine::Memory {
+    /// All bits zero.
+    const ZERO: Self;
+}
+
+macro_rules! values {
+    ($($t:ty)*) => { $(
+        // SAFETY: a number.
+        unsafe impl Value for $t {
+            const ZERO: $t = 0 as $t;
+        }
+    )* };
+}
+values! { u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 f32 f64 }
+
+// SAFETY: two values, without padding.
+unsafe impl<T: Value> Value for [T; 2] {
+    const ZERO: [T; 2] = [T::ZERO; 2];
+}
+
+/// An integer that lanes can exchange and combine. Sums wrap.
+pub trait Number: Copy + Ord + core::ops::BitOr<Output = Self> + 'static {
+    /// Zero.
+    const ZERO: Self;
+    /// Whether the upper half carries anything.
+    const WIDE: bool;
+    /// The wrapping sum.
+    fn plus(self, other: Self) -> Self;
+    /// The wrapping difference.
+    fn minus(self, other: Self) -> Self;
+    /// The lower and upper 32 bits: what a lane exchange moves.
+    fn halves(self) -> (u32, u32);
+    /// The inverse of `halves`.
+    fn from_halves(low: u32, high: u32) -> Self;
+}
+
+macro_rules! numbers {
+    ($($t:ident)*) => { $(impl Number for $t {
+        const ZERO: $t = 0;
+        const WIDE: bool = size_of::<$t>() == 8;
+        #[inline(always)]
+        fn plus(self, other: $t) -> $t {
+            self.wrapping_add(other)
+        }
+        #[inline(always)]
+        fn minus(self, other: $t) -> $t {
+            self.wrapping_sub(other)
+        }
+        #[inline(always)]
+        fn halves(self) -> (u32, u32) {
+            (self as u32, if Self::WIDE { (self as u64 >> 32) as u32 } else { 0 })
+        }
+        #[inline(always)]
+        fn from_halves(low: u32, high: u32) -> $t {
+            if Self::WIDE { (u64::from(high) << 32 | u64::from(low)) as $t } else { low as $t }
+        }
+    })* };
+}
+numbers! { u32 i32 u64 i64 }
+
+/// The 32 bits of `high:low` from bit `by % 32` on: one funnel shift on every GPU.
+#[inline(always)]
+pub fn funnel(high: u32, low: u32, by: u32) -> u32 {
+    machine::funnel(high, low, by)
+}
+
+impl Wave {
+    /// The set bits of `masks`, laid end to end, as 32-bit words: lane `j` gets word `j`.
+    ///
+    /// How ballots become a bitmap with one coalesced store. `N * width / 32` must not exceed the width.
+    #[inline(always)]
+    pub fn words<const N: usize>(&self, masks: &[Mask; N]) -> Lanes<u32> {
+        let halves = self.width() / 32;
+        self.each(|l| {
+            let mut word = 0;
+            for (k, mask) in masks.iter().enumerate() {
+                if l.index() / halves == k as u32 {
+                    word = mask.half(l.index() % halves);
+                }
+            }
+            word
+        })
+    }
+
+    /// `width` bits as a mask: bit `i` of lane `first`'s word belongs to lane `i`, and so on into the next lane's word.
+    #[inline(always)]
+    pub fn mask(&mut self, words: Lanes<u32>, first: u32) -> Mask {
+        let low = self.broadcast(words, first);
+        let high = if self.width() == 64 { self.broadcast(words, first + 1) } else { 0 };
+        Mask::from_halves(low, high)
+    }
+
+    /// Whether any lane says so.
+    #[inline(always)]
+    pub fn any(&mut self, x: Lanes<bool>) -> bool {
+        !self.ballot(x).is_empty()
+    }
+}
+
+/// Declares a kernel: its arguments, and its entries (the instantiations a GPU looks up by name).
+///
+/// ```text
+/// kernel! {
+///     family "filter";                      // which image the entries are in
+///     /// What it does.
+///     Scatter {
+///         /// The values.
+///         values: In<u8>,
+///         /// How many.
+///         len: u64,
+///     }
+///     /// By width in bytes.
+///     SCATTER {
+///         filter_scatter_b4 [4] = scatter::<u32>,
+///         filter_scatter_b8 [8] = scatter::<u64>,
+///     }
+/// }
+/// ```
+///
+/// An argument is `In<T>`, `Out<T>` or `u64`: one machine word, passed one by one (a struct by value would make every
+/// access generic in PTX, and AMD would pass it as a pointer). On a device each entry is an exported function; on the
+/// host the declaration is the argument struct and a table of [`Entry`], whose `key` is what stands in brackets.
+#[cfg(any(target_arch = "nvptx64", target_arch = "amdgpu"))]
+macro_rules! kernel {
+    (
+        family $family:literal;
+        $(#[$doc:meta])* $args:ident $fields:tt
+        $(#[$table_doc:meta])* $table:ident { $($name:ident $([$($key:expr),+])? = $body:expr,)+ }
+    ) => {
+        kernel! { @args $args $fields }
+        $(kernel! { @entry $family $args $fields $name $body })+
+    };
+    (@args $args:ident { $($(#[$doc:meta])* $field:ident: $ty:ty,)+ }) => {
+        #[derive(Clone, Copy)]
+        pub struct $args { $(pub $field: $ty,)+ }
+    };
+    (@entry $family:literal $args:ident { $($(#[$doc:meta])* $field:ident: $ty:ty,)+ } $name:ident $body:expr) => {
+        #[cfg(any(not(family), family = $family))]
+        const _: () = {
+            $(assert!(size_of::<$ty>() == 8, "a kernel argument is one machine word");)+
+            #[unsafe(no_mangle)]
+            extern "gpu-kernel" fn $name($($field: $ty,)+) {
+                const BODY: fn(&$args, &mut $crate::target::Wave) = $body;
+                BODY(&$args { $($field,)+ }, &mut $crate::target::Wave::current())
+            }
+        };
+    };
+}

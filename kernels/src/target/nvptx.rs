@@ -1,0 +1,407 @@
+//! NVIDIA: a wave is a warp of 32.
+//!
+//! Cross-lane operations are LLVM intrinsics, which are `convergent`; inline assembly is not. Loads and stores are inline
+//! assembly: `ld.global` also through pointers that came out of memory (LLVM would make those generic), the read-only
+//! cache, and, not being `pure`, they stay where they are written, so that a step's loads are all in flight together.
+
+use core::arch::{asm, nvptx};
+use core::marker::PhantomData;
+
+use super::{BLOCK, Number, Value};
+
+const WIDTH: u32 = 32;
+const ALL: u32 = !0;
+
+unsafe extern "C" {
+    #[link_name = "llvm.nvvm.read.ptx.sreg.laneid"]
+    safe fn lane_index() -> u32;
+    #[link_name = "llvm.nvvm.read.ptx.sreg.lanemask.lt"]
+    safe fn lanes_below() -> u32;
+    #[link_name = "llvm.nvvm.vote.ballot.sync"]
+    safe fn vote(lanes: u32, x: bool) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
+    safe fn shuffle_from(lanes: u32, x: u32, from: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.up.i32"]
+    safe fn shuffle_up(lanes: u32, x: u32, by: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.bfly.i32"]
+    safe fn shuffle_xor(lanes: u32, x: u32, with: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.fshr.i32"]
+    safe fn funnel_right(high: u32, low: u32, by: u32) -> u32;
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    // LLVM deletes it where it cannot be reached; ptx/check.sh refuses an image in which it survived.
+    // SAFETY: ends the kernel.
+    unsafe { nvptx::trap() }
+}
+
+#[derive(Clone, Copy)]
+pub struct Lanes<T>(T);
+
+impl<T: Copy> Lanes<T> {
+    #[inline(always)]
+    pub fn at(&self, _: Lane<'_>) -> T {
+        self.0
+    }
+}
+
+#[derive(Clone, Copy)]
+pub struct Lane<'run>(PhantomData<core::cell::Cell<&'run ()>>);
+
+impl Lane<'_> {
+    #[inline(always)]
+    pub fn index(self) -> u32 {
+        lane_index()
+    }
+
+    #[inline(always)]
+    pub fn has(self, mask: Mask) -> bool {
+        mask.0 >> lane_index() & 1 != 0
+    }
+
+    #[inline(always)]
+    pub fn rank(self, mask: Mask) -> u32 {
+        (mask.0 & lanes_below()).count_ones()
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Mask(u32);
+
+impl Mask {
+    #[inline(always)]
+    pub fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    #[inline(always)]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    #[inline(always)]
+    pub fn half(self, _: u32) -> u32 {
+        self.0
+    }
+
+    #[inline(always)]
+    pub fn from_halves(low: u32, _: u32) -> Mask {
+        Mask(low)
+    }
+}
+
+pub struct Wave(());
+
+#[inline(always)]
+fn by_halves<N: Number>(x: N, f: impl Fn(u32) -> u32) -> N {
+    let (low, high) = x.halves();
+    N::from_halves(f(low), if N::WIDE { f(high) } else { 0 })
+}
+
+impl Wave {
+    #[inline(always)]
+    pub fn current() -> Wave {
+        Wave(())
+    }
+
+    #[inline(always)]
+    pub fn index(&self) -> u64 {
+        // SAFETY: reads special registers.
+        let (block, thread) = unsafe { (nvptx::_block_idx_x() as u32, nvptx::_thread_idx_x() as u32) };
+        u64::from(block * (BLOCK / WIDTH) + thread / WIDTH)
+    }
+
+    #[inline(always)]
+    pub fn width(&self) -> u32 {
+        WIDTH
+    }
+
+    #[inline(always)]
+    pub fn each<T: Copy>(&self, f: impl for<'run> Fn(Lane<'run>) -> T) -> Lanes<T> {
+        Lanes(f(Lane(PhantomData)))
+    }
+
+    #[inline(always)]
+    pub fn once(&self, f: impl for<'run> Fn(Lane<'run>)) {
+        if lane_index() == 0 {
+            f(Lane(PhantomData))
+        }
+    }
+
+    #[inline(always)]
+    pub fn ballot(&mut self, x: Lanes<bool>) -> Mask {
+        Mask(vote(ALL, x.0))
+    }
+
+    #[inline(always)]
+    pub fn broadcast<N: Number>(&mut self, x: Lanes<N>, from: u32) -> N {
+        by_halves(x.0, |half| shuffle_from(ALL, half, from, 31))
+    }
+
+    #[inline(always)]
+    pub fn shuffle<N: Number>(&mut self, x: Lanes<N>, from: Lanes<u32>) -> Lanes<N> {
+        Lanes(self.broadcast(x, from.0))
+    }
+
+    #[inline(always)]
+    pub fn shift_up<N: Number>(&mut self, x: Lanes<N>, by: u32) -> Lanes<N> {
+        let other = by_halves(x.0, |half| shuffle_up(ALL, half, by, 0));
+        Lanes(if lane_index() >= by { other } else { N::ZERO })
+    }
+
+    #[inline(always)]
+    pub fn scan<N: Number>(&mut self, x: Lanes<N>) -> (Lanes<N>, N) {
+        let mut upto = x;
+        let mut by = 1;
+        while by < WIDTH {
+            upto = Lanes(upto.0.plus(self.shift_up(upto, by).0));
+            by *= 2;
+        }
+        (Lanes(upto.0.minus(x.0)), self.broadcast(upto, WIDTH - 1))
+    }
+
+    #[inline(always)]
+    fn reduce<N: Number>(&mut self, x: Lanes<N>, combine: impl Fn(N, N) -> N) -> N {
+        let mut all = x.0;
+        let mut with = WIDTH / 2;
+        while with > 0 {
+            all = combine(all, by_halves(all, |half| shuffle_xor(ALL, half, with, 31)));
+            with /= 2;
+        }
+        all
+    }
+
+    #[inline(always)]
+    pub fn sum<N: Number>(&mut self, x: Lanes<N>) -> N {
+        self.reduce(x, N::plus)
+    }
+
+    #[inline(always)]
+    pub fn min<N: Number>(&mut self, x: Lanes<N>) -> N {
+        self.reduce(x, N::min)
+    }
+
+    #[inline(always)]
+    pub fn max<N: Number>(&mut self, x: Lanes<N>) -> N {
+        self.reduce(x, N::max)
+    }
+
+    #[inline(always)]
+    pub fn or<N: Number>(&mut self, x: Lanes<N>) -> N {
+        self.reduce(x, |a, b| a | b)
+    }
+
+    #[inline(always)]
+    pub fn loads_done(&self) {}
+}
+
+#[inline(always)]
+pub(super) fn funnel(high: u32, low: u32, by: u32) -> u32 {
+    funnel_right(high, low, by)
+}
+
+/// Loads and stores of one type.
+pub trait Memory: Copy + 'static {
+    /// # Safety
+    /// `p` is readable and aligned.
+    unsafe fn load(p: *const Self) -> Self;
+    /// # Safety
+    /// As `load`.
+    unsafe fn stream(p: *const Self) -> Self;
+    /// # Safety
+    /// `p` is writable and aligned.
+    unsafe fn store(p: *mut Self, value: Self);
+}
+
+/// Type, the register that holds it, its class, suffix. Small integers come zero- or sign-extended.
+macro_rules! memory {
+    ($($t:ty, $reg:ty, $class:ident, $suffix:literal;)*) => { $(impl Memory for $t {
+        #[inline(always)]
+        unsafe fn load(p: *const $t) -> $t {
+            let r: $reg;
+            // SAFETY: the caller's.
+            unsafe { asm!(concat!("ld.global.nc.", $suffix, " {}, [{}];"), out($class) r, in(reg64) p,
+                options(readonly, nostack, preserves_flags)) }
+            // SAFETY: the load extended it.
+            unsafe { core::hint::assert_unchecked(r as $t as $reg == r || size_of::<$t>() >= 4) }
+            r as $t
+        }
+        #[inline(always)]
+        unsafe fn stream(p: *const $t) -> $t {
+            let r: $reg;
+            // SAFETY: the caller's.
+            unsafe { asm!(concat!("ld.global.nc.L1::no_allocate.", $suffix, " {}, [{}];"), out($class) r, in(reg64) p,
+                options(readonly, nostack, preserves_flags)) }
+            // SAFETY: the load extended it.
+            unsafe { core::hint::assert_unchecked(r as $t as $reg == r || size_of::<$t>() >= 4) }
+            r as $t
+        }
+        #[inline(always)]
+        unsafe fn store(p: *mut $t, value: $t) {
+            // SAFETY: the caller's.
+            unsafe { asm!(concat!("st.global.", $suffix, " [{}], {};"), in(reg64) p, in($class) value as $reg,
+                options(nostack, preserves_flags)) }
+        }
+    })* };
+}
+memory! {
+    u8, u32, reg32, "u8"; i8, i32, reg32, "s8"; u16, u32, reg32, "u16"; i16, i32, reg32, "s16";
+    u32, u32, reg32, "b32"; i32, i32, reg32, "b32"; u64, u64, reg64, "b64"; i64, i64, reg64, "b64";
+    f32, f32, reg32, "b32"; f64, f64, reg64, "b64";
+}
+
+macro_rules! memory_16 {
+    ($($t:ty)*) => { $(impl Memory for $t {
+        #[inline(always)]
+        unsafe fn load(p: *const $t) -> $t {
+            let (low, high): (u64, u64);
+            // SAFETY: the caller's.
+            unsafe { asm!("ld.global.nc.v2.b64 {{{}, {}}}, [{}];", out(reg64) low, out(reg64) high, in(reg64) p,
+                options(readonly, nostack, preserves_flags)) }
+            (u128::from(high) << 64 | u128::from(low)) as $t
+        }
+        #[inline(always)]
+        unsafe fn stream(p: *const $t) -> $t {
+            let (low, high): (u64, u64);
+            // SAFETY: the caller's.
+            unsafe { asm!("ld.global.nc.L1::no_allocate.v2.b64 {{{}, {}}}, [{}];", out(reg64) low, out(reg64) high,
+                in(reg64) p, options(readonly, nostack, preserves_flags)) }
+            (u128::from(high) << 64 | u128::from(low)) as $t
+        }
+        #[inline(always)]
+        unsafe fn store(p: *mut $t, value: $t) {
+            // SAFETY: the caller's.
+            unsafe { asm!("st.global.v2.b64 [{}], {{{}, {}}};", in(reg64) p, in(reg64) value as u64,
+                in(reg64) (value as u128 >> 64) as u64, options(nostack, preserves_flags)) }
+        }
+    })* };
+}
+memory_16! { u128 i128 }
+
+impl<T: Memory> Memory for [T; 2] {
+    #[inline(always)]
+    unsafe fn load(p: *const [T; 2]) -> [T; 2] {
+        // SAFETY: the caller's.
+        unsafe { [T::load(p.cast()), T::load(p.cast::<T>().add(1))] }
+    }
+    #[inline(always)]
+    unsafe fn stream(p: *const [T; 2]) -> [T; 2] {
+        // SAFETY: the caller's.
+        unsafe { [T::stream(p.cast()), T::stream(p.cast::<T>().add(1))] }
+    }
+    #[inline(always)]
+    unsafe fn store(p: *mut [T; 2], value: [T; 2]) {
+        // SAFETY: the caller's.
+        unsafe {
+            T::store(p.cast(), value[0]);
+            T::store(p.cast::<T>().add(1), value[1]);
+        }
+    }
+}
+
+/// Updates without the old value: `RED`. Relaxed, device scope.
+pub trait Atomic: Value + Number {
+    /// # Safety
+    /// `p` is writable and aligned.
+    unsafe fn red_add(p: *mut Self, value: Self);
+    /// # Safety
+    /// As `red_add`.
+    unsafe fn red_or(p: *mut Self, value: Self);
+    /// # Safety
+    /// As `red_add`.
+    unsafe fn red_min(p: *mut Self, value: Self);
+}
+
+macro_rules! atomic {
+    ($($t:ty, $class:ident, $bits:literal;)*) => { $(impl Atomic for $t {
+        #[inline(always)]
+        unsafe fn red_add(p: *mut $t, value: $t) {
+            // SAFETY: the caller's.
+            unsafe { asm!(concat!("red.relaxed.gpu.global.add.u", $bits, " [{}], {};"), in(reg64) p, in($class) value,
+                options(nostack, preserves_flags)) }
+        }
+        #[inline(always)]
+        unsafe fn red_or(p: *mut $t, value: $t) {
+            // SAFETY: the caller's.
+            unsafe { asm!(concat!("red.relaxed.gpu.global.or.b", $bits, " [{}], {};"), in(reg64) p, in($class) value,
+                options(nostack, preserves_flags)) }
+        }
+        #[inline(always)]
+        unsafe fn red_min(p: *mut $t, value: $t) {
+            // SAFETY: the caller's.
+            unsafe { asm!(concat!("red.relaxed.gpu.global.min.u", $bits, " [{}], {};"), in(reg64) p, in($class) value,
+                options(nostack, preserves_flags)) }
+        }
+    })* };
+}
+atomic! { u32, reg32, "32"; u64, reg64, "64"; }
+
+/// An address, and nothing else.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Address(*mut u8);
+
+impl Address {
+    pub const KNOWS_EXTENT: bool = false;
+
+    pub fn describe(self) -> [u64; 2] {
+        [self.0.addr() as u64, 0]
+    }
+
+    #[inline(always)]
+    pub fn is_absent(self) -> bool {
+        self.0.is_null()
+    }
+
+    #[inline(always)]
+    pub fn skip(self, bytes: u64) -> Address {
+        Address(self.0.wrapping_add(bytes as usize))
+    }
+
+    #[inline(always)]
+    pub fn described(self, base: u64, _: u64) -> Address {
+        Address(base as *mut u8)
+    }
+
+    #[inline(always)]
+    fn element<T>(self, i: u64) -> *mut T {
+        self.0.cast::<T>().wrapping_add(i as usize)
+    }
+
+    #[inline(always)]
+    pub fn read<T: Value>(self, i: u64) -> T {
+        // SAFETY: whoever launches vouches for what the kernel reads; the host implementation checked that it reads no more.
+        unsafe { T::load(self.element(i)) }
+    }
+
+    #[inline(always)]
+    pub fn stream<T: Value>(self, i: u64) -> T {
+        // SAFETY: as in `read`.
+        unsafe { T::stream(self.element(i)) }
+    }
+
+    #[inline(always)]
+    pub fn write<T: Value>(self, i: u64, value: T) {
+        // SAFETY: as in `read`.
+        unsafe { T::store(self.element(i), value) }
+    }
+
+    #[inline(always)]
+    pub fn add<T: Atomic>(self, i: u64, value: T) {
+        // SAFETY: as in `read`.
+        unsafe { T::red_add(self.element(i), value) }
+    }
+
+    #[inline(always)]
+    pub fn or<T: Atomic>(self, i: u64, value: T) {
+        // SAFETY: as in `read`.
+        unsafe { T::red_or(self.element(i), value) }
+    }
+
+    #[inline(always)]
+    pub fn min<T: Atomic>(self, i: u64, value: T) {
+        // SAFETY: as in `read`.
+        unsafe { T::red_min(self.element(i), value) }
+    }
+}

@@ -1,0 +1,6 @@
+//! Every kernel, at both widths, against a plain definition. Memory is exactly as long as a kernel may need, so that an
+//! access outside is a fault.
+
+mod bitmap;
+mod selftest;
+mod support;
