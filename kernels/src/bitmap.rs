@@ -57,7 +57,7 @@ pub fn null_count_parts(longest: u64, width: u32) -> u64 {
 
 fn null_count(args: &NullCount, wave: &mut Wave) {
     // In 32 bits, which the limit on waves allows: a 64-bit division is a hundred instructions longer.
-    let (index, parts) = (wave.index() as u32, args.parts as u32);
+    let (index, parts) = (wave.index() as u32, (args.parts as u32).max(1));
     let (map, part) = (u64::from(index / parts), u64::from(index % parts));
     if map >= args.count {
         return;

@@ -110,7 +110,7 @@ impl<T: Atomic> Out<T> {
         self.0.add(i, value)
     }
 
-    /// Sets bits of element `i`.
+    /// Sets bits of element `i`. A loop on AMD: where no other lane sets the same bits, `add` them.
     #[inline(always)]
     pub fn or(self, _by: Lane<'_>, i: u64, value: T) {
         self.0.or(i, value)

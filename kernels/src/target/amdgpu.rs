@@ -253,7 +253,8 @@ pub(super) fn funnel(high: u32, low: u32, by: u32) -> u32 {
 pub trait Memory: Copy + 'static {}
 impl<T: Copy + 'static> Memory for T {}
 
-/// Relaxed updates without the old value: one instruction each.
+/// Relaxed updates without the old value. Rust's are of system scope, for which `add` is one instruction and the others are
+/// loops around a compare-and-swap: to set bits nobody else sets, add them.
 pub trait Atomic: Value + Number {
     /// # Safety
     /// `p` is writable and aligned.

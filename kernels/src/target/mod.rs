@@ -203,8 +203,8 @@ macro_rules! kernel {
         #[cfg(any(not(family), family = $family))]
         const _: () = {
             $(assert!(size_of::<$ty>() == 8, "a kernel argument is one machine word");)+
-            #[unsafe(no_mangle)]
-            extern "gpu-kernel" fn $name($($field: $ty,)+) {
+            #[unsafe(export_name = stringify!($name))]
+            extern "gpu-kernel" fn exported($($field: $ty,)+) {
                 const BODY: fn(&$args, &mut $crate::target::Wave) = $body;
                 BODY(&$args { $($field,)+ }, &mut $crate::target::Wave::current())
             }

@@ -1,0 +1,61 @@
+#!/bin/bash
+# Builds every device image from kernels/src: one file per kernel family and architecture, and MANIFEST.
+#   ptx/build.sh [OUT]          OUT defaults to this directory; the same compiler gives the same bytes anywhere
+# Needs either of:
+#   Debian's rustc-web 1.96, as CI uses:   apt-get install rustc-web cargo-web rust-web-src rust-web-llvm lld-22
+#   a rustup nightly, as users have:       rustup toolchain install nightly -c rust-src -c llvm-tools
+# With both, DEVICE_RUSTC and DEVICE_CARGO choose. Intermediate files go to TARGET_ROOT (target/device).
+# FAMILIES and ARCHES restrict what is built, for work on one kernel.
+set -euo pipefail
+here=$(cd "$(dirname "$0")/.." && pwd)
+out=$(mkdir -p "${1:-$here/ptx}" && cd "${1:-$here/ptx}" && pwd)
+targets=${TARGET_ROOT:-$here/target/device}
+
+# PTX 7.4 for sm_75 runs on everything since (SASS made from it for sm_90 equals that from sm_90 PTX).
+arches=${ARCHES:-sm_75 gfx90a gfx9-4-generic gfx10-3-generic gfx11-generic gfx12-generic}
+families=${FAMILIES:-$(grep -hoP '^    family "\K[a-z0-9_]+' -r "$here/kernels/src" | sort -u)}
+
+if [ -z "${DEVICE_RUSTC:-}" ]; then
+  if /usr/bin/rustc --version 2>/dev/null | grep -q 'rustc 1\.9[6-9]'; then
+    DEVICE_RUSTC=/usr/bin/rustc DEVICE_CARGO=/usr/bin/cargo
+  else
+    DEVICE_RUSTC=$(rustup which --toolchain nightly rustc) DEVICE_CARGO=$(rustup which --toolchain nightly cargo)
+  fi
+fi
+export RUSTC=$DEVICE_RUSTC RUSTC_BOOTSTRAP=1
+unset RUSTC_WRAPPER CARGO_ENCODED_RUSTFLAGS
+sysroot=$("$RUSTC" --print sysroot)
+lld=$(command -v ld.lld-22 || command -v ld.lld || find "$sysroot" -name rust-lld -o -name gcc-ld/ld.lld | head -1)
+case $lld in */rust-lld) lld="$lld -flavor gnu" ;; esac
+
+for arch in $arches; do
+  # A target directory for each: core is built for the architecture. What differs by family is passed to the last crate
+  # only. JumpThreading breaks convergence before 1.97 (kernels/src/selftest.rs has the case): the flag must reach core too.
+  export CARGO_TARGET_DIR=$targets/$arch
+  flags="-Ctarget-cpu=$arch -Zmir-enable-passes=-JumpThreading -Awarnings"
+  flags+=" --remap-path-prefix=$here=/bowstring --remap-path-prefix=$sysroot=/rust --remap-path-prefix=$CARGO_TARGET_DIR=/target"
+  case $arch in
+  sm_*) target=nvptx64-nvidia-cuda flags+=" -Ctarget-feature=+ptx74 -Clinker=/bin/true" type=cdylib ;;
+  gfx9*) target=amdgcn-amd-amdhsa flags+=" --cfg gpu_wave64 --cfg gpu_gfx9" type=staticlib ;;
+  *) target=amdgcn-amd-amdhsa flags+=" --cfg gpu_wave32" type=staticlib ;;
+  esac
+  for family in $families; do
+    rm -f "$out/$family.$arch".*
+    case $arch in sm_*) emit=asm=$out/$family.$arch.ptx ;; *) emit=obj=$targets/$family.$arch.o ;; esac
+    rm -f "${emit#*=}"
+    touch "$here/kernels/src/lib.rs" # cargo does not know of the extra output: a fresh crate would write nothing
+    (cd "$here" && RUSTFLAGS=$flags "$DEVICE_CARGO" rustc -q -p bowstring-kernels --profile device -Zbuild-std=core \
+      --target $target --crate-type $type -- --cfg family --cfg "family=\"$family\"" --emit="$emit")
+    case $arch in gfx*) $lld -shared --no-undefined -O2 --build-id=none "$targets/$family.$arch.o" -o "$out/$family.$arch.hsaco" ;; esac
+  done
+done
+[ -z "${ARCHES:-}${FAMILIES:-}" ] || exit 0
+
+# What the images were made from and with. build.rs compares the checksums (POSIX cksum) with the files and says when the
+# images are stale; the host's own files do not matter.
+{
+  echo "compiler $("$RUSTC" --version)"
+  (cd "$here/kernels/src" && find . -name '*.rs' ! -path './target/host.rs' ! -path './target/entry.rs' -printf '%P\n' |
+    LC_ALL=C sort | xargs cksum | sed 's/^/source /')
+  (cd "$out" && LC_ALL=C sha256sum -- *.hsaco *.ptx | sed 's/^/image /')
+} > "$out/MANIFEST"
