@@ -49,7 +49,10 @@
 #[macro_use]
 pub mod target;
 pub mod bitmap;
+pub mod copy;
 pub mod memory;
+pub mod ranges;
+pub mod scan;
 pub mod selftest;
 
 /// Every entry there is: what the images must hold, and what the host can ask for.
@@ -60,5 +63,15 @@ pub fn every_entry() -> impl Iterator<Item = &'static dyn target::AnyEntry> {
     ) -> impl Iterator<Item = &'static dyn target::AnyEntry> {
         entries.iter().map(|entry| entry as &dyn target::AnyEntry)
     }
-    table(bitmap::NULL_COUNT).chain(table(selftest::VOCABULARY)).chain(table(selftest::BAIT))
+    table(bitmap::NULL_COUNT)
+        .chain(table(selftest::VOCABULARY))
+        .chain(table(selftest::BAIT))
+        .chain(table(scan::SUMS))
+        .chain(table(scan::SCAN))
+        .chain(table(ranges::TAKE))
+        .chain(table(ranges::COMPOSE))
+        .chain(table(copy::COPY_BYTES))
+        .chain(table(copy::COPY_VIEWS))
+        .chain(table(copy::COPY_BITS))
+        .chain(table(copy::COPY_OFFSETS))
 }

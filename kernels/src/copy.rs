@@ -1,0 +1,454 @@
+//! Copying what ranges cover: bytes, bits and offsets.
+//!
+//! The one idea: the work is dealt out by what is **written**, not by rows, so a thousand empty strings and one of a
+//! gigabyte keep the same waves busy. A wave owns a run of output; it finds the ranges at both ends of the run by a search
+//! in which all lanes probe at once (five rounds for a billion rows), and each lane then finds the range of its own 16
+//! bytes between those two, and walks on from range to range until its 16 bytes are full.
+//!
+//! A **piece** is what one range contributes to a lane's 16 bytes. It is loaded as the two aligned 16-byte blocks it can
+//! lie in and moved into place by funnel shifts, so every access is 16 bytes wide whatever the alignment. A block that
+//! holds no wanted byte is not read: its neighbour is, again.
+//!
+//! Bytes moved: the output once, its source once (with the rest of the sectors it touches), and 8 to 16 bytes a range.
+//! Two slots a lane, so four 16-byte loads, are in flight. About 60 instructions a piece and 10 a step of the search:
+//! for strings of 12 bytes some 250 for the 512 bytes a wave of 32 stores at once; inside long ranges 80.
+//!
+//! `starts` and `to` are our own ([`ranges`](crate::ranges) checked them), so nothing is clamped here but the ends of the
+//! buffers.
+
+use crate::memory::{Bits, In, Out, ones};
+use crate::ranges::Edges;
+use crate::scan::Summand;
+use crate::target::{Lanes, Wave, funnel};
+
+/// Bytes of output that one wave writes, for each of its lanes.
+pub const BYTES_PER_LANE: u64 = 128;
+
+/// Words of bits that one wave writes, for each of its lanes.
+pub const WORDS_PER_LANE: u64 = 8;
+
+/// Bytes of offsets that one wave writes, for each of its lanes.
+pub const OFFSET_BYTES_PER_LANE: u64 = 64;
+
+/// 16-byte slots that a lane fills at once.
+const SLOTS: usize = 2;
+
+kernel! {
+    family "copy";
+    /// The bytes that ranges cover, end to end. Waves: one for each `width * BYTES_PER_LANE` of `len`.
+    CopyBytes {
+        /// Where each range's elements go, and one more: where they end.
+        to: In<u8>,
+        /// The first element of each.
+        starts: In<u8>,
+        /// How many ranges; not 0.
+        rows: u64,
+        /// Bytes in an element.
+        scale: u64,
+        /// The elements, from `In::bitmap`.
+        bytes: In<u32>,
+        /// From `In::bitmap`, in bits.
+        offset: u64,
+        /// On a 16-byte boundary and writable up to one.
+        out: Out<u128>,
+        /// How many bytes in all; not 0. What is left of the last 16 bytes is set to zero.
+        len: u64,
+    }
+    /// By the width in bytes of a start and of a place to go.
+    COPY_BYTES {
+        copy_bytes_b4 [4] = copy_bytes::<u32>,
+        copy_bytes_b8 [8] = copy_bytes::<u64>,
+    }
+}
+
+kernel! {
+    family "copy";
+    /// The bytes that views point to, end to end. Waves: as [`CopyBytes`].
+    CopyViews {
+        /// Where each row's bytes go, and one more: where they end.
+        to: In<u8>,
+        /// The views: 16 bytes each. They MUST have been checked: see [`views`](crate::views).
+        views: In<u128>,
+        /// How many; not 0.
+        rows: u64,
+        /// For each data buffer what `In::bitmap` gives: its two words, and the offset in bits. Three words in all.
+        buffers: In<u64>,
+        /// On a 16-byte boundary and writable up to one.
+        out: Out<u128>,
+        /// How many bytes in all; not 0. What is left of the last 16 bytes is set to zero.
+        len: u64,
+    }
+    /// By the width in bytes of a place to go.
+    COPY_VIEWS {
+        copy_views_b4 [4] = copy_views::<u32>,
+        copy_views_b8 [8] = copy_views::<u64>,
+    }
+}
+
+kernel! {
+    family "copy";
+    /// The bits that ranges cover, end to end. Waves: one for each `width * WORDS_PER_LANE` words of `len` bits.
+    CopyBits {
+        /// As in [`CopyBytes`].
+        to: In<u8>,
+        /// As in [`CopyBytes`].
+        starts: In<u8>,
+        /// How many ranges; not 0.
+        rows: u64,
+        /// Bits in an element.
+        scale: u64,
+        /// The elements, from `In::bitmap`.
+        words: In<u32>,
+        /// From `In::bitmap`.
+        offset: u64,
+        /// Whole words are written; bits past the end are zero.
+        out: Out<u32>,
+        /// How many bits in all; not 0.
+        len: u64,
+        /// Receives, added to what is there, how many are unset. May be absent.
+        unset: Out<u64>,
+    }
+    /// By the width in bytes of a start and of a place to go.
+    COPY_BITS {
+        copy_bits_b4 [4] = copy_bits::<u32>,
+        copy_bits_b8 [8] = copy_bits::<u64>,
+    }
+}
+
+kernel! {
+    family "copy";
+    /// The offsets of the elements that ranges cover, moved to where the elements below them go, and one more. Waves: one
+    /// for each `width * OFFSET_BYTES_PER_LANE` bytes of `len + 1` offsets.
+    CopyOffsets {
+        /// As in [`CopyBytes`].
+        to: In<u8>,
+        /// As in [`CopyBytes`].
+        starts: In<u8>,
+        /// How many ranges; not 0.
+        rows: u64,
+        /// Elements in an element of the level above.
+        scale: u64,
+        /// The offsets of the elements.
+        offsets: In<u8>,
+        /// The first element one level down of each range, from [`Compose`](crate::ranges::Compose).
+        next_starts: In<u64>,
+        /// Where each range's elements one level down go, and one more.
+        next_to: In<u64>,
+        /// On a 16-byte boundary. Offsets that do not fit wrap: ask the total first.
+        out: Out<u8>,
+        /// How many elements in all; not 0.
+        len: u64,
+    }
+    /// By the widths in bytes of a start, and of an offset.
+    COPY_OFFSETS {
+        copy_offsets_b4_b4 [4, 4] = copy_offsets::<u32, u32>,
+        copy_offsets_b4_b8 [4, 8] = copy_offsets::<u32, u64>,
+        copy_offsets_b8_b4 [8, 4] = copy_offsets::<u64, u32>,
+        copy_offsets_b8_b8 [8, 8] = copy_offsets::<u64, u64>,
+    }
+}
+
+/// Where the ranges go.
+#[derive(Clone, Copy)]
+struct Places<T> {
+    to: In<T>,
+    rows: u64,
+    scale: u64,
+}
+
+impl<T: Summand> Places<T> {
+    /// Where range `r` goes, in what is written. `r == rows` is the end.
+    #[inline(always)]
+    fn to(self, r: u64) -> u64 {
+        self.to.get(r).wide() * self.scale
+    }
+
+    /// The range that `place`, which is before the end, belongs to, among `low..`. All lanes probe at once.
+    #[inline(always)]
+    fn find_together(self, mut low: u64, place: u64, wave: &mut Wave) -> u64 {
+        let mut high = self.rows - 1;
+        while low < high {
+            let step = (high - low) / u64::from(wave.width()) + 1;
+            let probe = |lane: u32| low + (u64::from(lane) + 1) * step;
+            let before = wave.each(|l| {
+                let probe = probe(l.index());
+                (probe <= high) & (self.to(probe.min(high)) <= place)
+            });
+            let passed = u64::from(wave.ballot(before).count());
+            (low, high) = (low + passed * step, high.min(low + (passed + 1) * step - 1));
+        }
+        low
+    }
+
+    /// The range that `place` belongs to, which is known to be one of `low..=high`. One lane alone.
+    #[inline(always)]
+    fn find(self, mut low: u64, mut high: u64, place: u64) -> u64 {
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            if self.to(middle) <= place { low = middle } else { high = middle - 1 }
+        }
+        low
+    }
+
+    /// The range that `place` belongs to, where everything up to it belongs to range `r` or ranges before.
+    #[inline(always)]
+    fn next(self, r: u64, high: u64, place: u64) -> u64 {
+        let next = r + 1;
+        if next >= high || self.to(next + 1) > place { next } else { self.find(next + 1, high, place) }
+    }
+}
+
+/// Where 16 bytes of output come from: the aligned blocks of a buffer, and the byte of it that goes first.
+#[derive(Clone, Copy)]
+struct Source {
+    blocks: In<u128>,
+    from: u64,
+}
+
+/// What tells the source of each range.
+trait Sources: Copy {
+    fn source(self, r: u64) -> Source;
+}
+
+/// Ranges of one buffer.
+#[derive(Clone, Copy)]
+struct Plain<T> {
+    starts: In<T>,
+    scale: u64,
+    blocks: In<u128>,
+    moved: u64,
+}
+
+impl<T: Summand> Sources for Plain<T> {
+    #[inline(always)]
+    fn source(self, r: u64) -> Source {
+        Source { blocks: self.blocks, from: self.starts.get(r).wide() * self.scale + self.moved }
+    }
+}
+
+/// Views: into themselves or into one of several buffers.
+#[derive(Clone, Copy)]
+struct Views {
+    views: In<u128>,
+    buffers: In<u64>,
+}
+
+impl Sources for Views {
+    #[inline(always)]
+    fn source(self, r: u64) -> Source {
+        let view = self.views.get(r);
+        if view as u32 <= 12 {
+            return Source { blocks: self.views, from: r * 16 + 4 };
+        }
+        let buffer = u64::from((view >> 64) as u32) * 3;
+        let moved = self.buffers.get(buffer + 2) / 8;
+        Source { blocks: self.buffers.input(buffer), from: u64::from((view >> 96) as u32) + moved }
+    }
+}
+
+/// The bytes of `source` from byte `from - skip` on, of which `skip..skip + count` are wanted and the others are anything.
+#[inline(always)]
+fn piece(source: Source, skip: u32, count: u32) -> [u32; 4] {
+    let start = source.from.wrapping_sub(u64::from(skip));
+    let (first, last) = (source.from / 16, (source.from + u64::from(count) - 1) / 16);
+    // Arithmetic shift: where `start` is before the buffer, so is its block.
+    let block = (start as i64) >> 4;
+    let low = source.blocks.get((block.max(first as i64)) as u64);
+    let high = source.blocks.get(((block + 1).min(last as i64)) as u64);
+    align(low, high, start as u32 % 16)
+}
+
+/// 16 bytes of 32, from byte `by`, which is less than 16, on.
+#[inline(always)]
+fn align(low: u128, high: u128, by: u32) -> [u32; 4] {
+    let word = |all: u128, i: u32| (all >> (32 * i)) as u32;
+    let all: [u32; 8] =
+        core::array::from_fn(|i| if i < 4 { word(low, i as u32) } else { word(high, i as u32 - 4) });
+    let halves: [u32; 6] = core::array::from_fn(|i| if by & 8 != 0 { all[i + 2] } else { all[i] });
+    let words: [u32; 5] = core::array::from_fn(|i| if by & 4 != 0 { halves[i + 1] } else { halves[i] });
+    core::array::from_fn(|i| funnel(words[i + 1], words[i], by % 4 * 8))
+}
+
+/// `kept` up to byte `by`, `new` from there on.
+#[inline(always)]
+fn overlay(kept: [u32; 4], new: [u32; 4], by: u32) -> [u32; 4] {
+    core::array::from_fn(|i| {
+        let below = ones(u64::from((by * 8).saturating_sub(32 * i as u32)));
+        kept[i] & below | new[i] & !below
+    })
+}
+
+fn copy_bytes<T: Summand>(args: &CopyBytes, wave: &mut Wave) {
+    let places = Places { to: args.to.cast::<T>(), rows: args.rows, scale: args.scale };
+    let sources = Plain {
+        starts: args.starts.cast::<T>(),
+        scale: args.scale,
+        blocks: args.bytes.cast(),
+        moved: args.offset / 8,
+    };
+    gather(places, sources, args.out, args.len, wave);
+}
+
+fn copy_views<T: Summand>(args: &CopyViews, wave: &mut Wave) {
+    let places = Places { to: args.to.cast::<T>(), rows: args.rows, scale: 1 };
+    gather(places, Views { views: args.views, buffers: args.buffers }, args.out, args.len, wave);
+}
+
+#[inline(always)]
+fn gather<T: Summand>(places: Places<T>, sources: impl Sources, out: Out<u128>, len: u64, wave: &mut Wave) {
+    let run = BYTES_PER_LANE * u64::from(wave.width());
+    let mut at = wave.index() * run;
+    if at >= len {
+        return;
+    }
+    let end = len.min(at + run);
+    let low = places.find_together(0, at, wave);
+    let high = places.find_together(low, end - 1, wave);
+    let mut rows = wave.each(|_| low);
+    while at < end {
+        let slot = |k: usize, lane: u32| at + 16 * u64::from(k as u32 * wave.width() + lane);
+        // Both slots' searches and first pieces first: a slot past the end works on the last byte, and is not stored.
+        let found: [Lanes<u64>; SLOTS] = core::array::from_fn(|k| {
+            wave.each(|l| places.find(rows.at(l), high, slot(k, l.index()).min(end - 1)))
+        });
+        let firsts: [Lanes<[u32; 4]>; SLOTS] = core::array::from_fn(|k| {
+            wave.each(|l| {
+                let (r, place) = (found[k].at(l), slot(k, l.index()).min(end - 1));
+                let (from, to) = (places.to(r), places.to(r + 1));
+                let source = sources.source(r);
+                let source = Source { from: source.from + (place - from), ..source };
+                piece(source, 0, (to - place).min(end - place).min(16) as u32)
+            })
+        });
+        for k in 0..SLOTS {
+            wave.each(|l| {
+                let place = slot(k, l.index());
+                if place >= end {
+                    return;
+                }
+                let wanted = (end - place).min(16) as u32;
+                let (mut r, mut bytes) = (found[k].at(l), firsts[k].at(l));
+                let mut full = (places.to(r + 1) - place).min(16) as u32;
+                while full < wanted {
+                    r = places.next(r, high, place + u64::from(full));
+                    let upto = (places.to(r + 1) - place).min(u64::from(wanted)) as u32;
+                    bytes = overlay(bytes, piece(sources.source(r), full, upto - full), full);
+                    full = upto;
+                }
+                if wanted < 16 {
+                    bytes = overlay(bytes, [0; 4], wanted);
+                }
+                let all = bytes.iter().rev().fold(0, |all, word| all << 32 | u128::from(*word));
+                out.set(l, place / 16, all);
+            });
+        }
+        rows = found[SLOTS - 1];
+        at += 16 * SLOTS as u64 * u64::from(wave.width());
+    }
+}
+
+fn copy_bits<T: Summand>(args: &CopyBits, wave: &mut Wave) {
+    let places = Places { to: args.to.cast::<T>(), rows: args.rows, scale: args.scale };
+    let starts = args.starts.cast::<T>();
+    let run = 32 * WORDS_PER_LANE * u64::from(wave.width());
+    let first = wave.index() * run;
+    if first >= args.len {
+        return;
+    }
+    let end = args.len.min(first + run);
+    let low = places.find_together(0, first, wave);
+    let high = places.find_together(low, end - 1, wave);
+    let mut rows = wave.each(|_| low);
+    let mut unset = wave.each(|_| 0u32);
+    let mut at = first;
+    while at < end {
+        let found =
+            wave.each(|l| places.find(rows.at(l), high, (at + 32 * u64::from(l.index())).min(end - 1)));
+        unset = wave.each(|l| {
+            let place = at + 32 * u64::from(l.index());
+            if place >= end {
+                return unset.at(l);
+            }
+            let wanted = (end - place).min(32) as u32;
+            let (mut r, mut full, mut word) = (found.at(l), 0, 0);
+            loop {
+                let (from, to) = (places.to(r), places.to(r + 1));
+                let here = place + u64::from(full);
+                let upto = (to - place).min(u64::from(wanted)) as u32;
+                let source = starts.get(r).wide() * args.scale + (here - from);
+                let bits = Bits::new(args.words, args.offset + source, u64::from(upto - full));
+                word |= bits.word(0) << full;
+                full = upto;
+                if full >= wanted {
+                    break;
+                }
+                r = places.next(r, high, place + u64::from(full));
+            }
+            args.out.set(l, place / 32, word);
+            unset.at(l) + wanted - word.count_ones()
+        });
+        rows = found;
+        at += 32 * u64::from(wave.width());
+    }
+    if !args.unset.is_absent() {
+        let unset = wave.sum(unset);
+        wave.once(|l| args.unset.add(l, 0, u64::from(unset)));
+    }
+}
+
+fn copy_offsets<T: Summand, E: Summand + Edges>(args: &CopyOffsets, wave: &mut Wave) {
+    let places = Places { to: args.to.cast::<T>(), rows: args.rows, scale: args.scale };
+    let (starts, out) = (args.starts.cast::<T>(), args.out.cast::<E>());
+    let per = 16 / size_of::<E>() as u64;
+    let run = OFFSET_BYTES_PER_LANE / 16 * per * u64::from(wave.width());
+    let first = wave.index() * run;
+    if first > args.len {
+        return;
+    }
+    // The offset past the last element is the end of the last range's elements.
+    if args.len - first < run {
+        wave.once(|l| out.set(l, args.len, E::from_wide(args.next_to.get(args.rows))));
+    }
+    let end = args.len.min(first + run);
+    if first >= end {
+        return;
+    }
+    let low = places.find_together(0, first, wave);
+    let high = places.find_together(low, end - 1, wave);
+    let mut rows = wave.each(|_| low);
+    let mut at = first;
+    while at < end {
+        rows = wave.each(|l| places.find(rows.at(l), high, (at + per * u64::from(l.index())).min(end - 1)));
+        wave.each(|l| {
+            let place = at + per * u64::from(l.index());
+            let mut r = rows.at(l);
+            let mut words = [<E as crate::target::Value>::ZERO; 4];
+            for i in 0..per {
+                let here = place + i;
+                if here >= end {
+                    break;
+                }
+                if here >= places.to(r + 1) {
+                    r = places.next(r, high, here);
+                }
+                let element = starts.get(r).wide() * args.scale + (here - places.to(r));
+                let (base, to, upto) =
+                    (args.next_starts.get(r), args.next_to.get(r), args.next_to.get(r + 1));
+                // What lies between a range's ends was not looked at: keep it inside.
+                let below = E::edge(args.offsets, element).saturating_sub(base).min(upto - to);
+                words[i as usize] = E::from_wide(to + below);
+            }
+            if place + per <= end {
+                let all = E::join(&words[..per as usize]);
+                out.cast::<u128>().set(l, place / per, all);
+            } else {
+                for i in 0..per {
+                    if place + i < end {
+                        out.set(l, place + i, words[i as usize]);
+                    }
+                }
+            }
+        });
+        at += per * u64::from(wave.width());
+    }
+}
