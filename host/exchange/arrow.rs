@@ -12,7 +12,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, make_array};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_data::{ArrayData, ArrayDataBuilder};
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, IntervalUnit};
 
 use crate::array::{Array, Batch, Bitmap, Buffer, Parts, Slot};
 use crate::{Error, Result};
@@ -101,6 +101,13 @@ fn share(array: &Array) -> Result<ArrayData> {
         && offsets.len() < (array.offset() + 1) * width
     {
         *offsets = arrow_buffer::Buffer::default();
+    }
+    // arrow-rs asks four bytes' alignment of these, and then reads them as 64-bit words.
+    if let (DataType::Interval(IntervalUnit::DayTime), Some(values)) =
+        (array.data_type(), buffers.first_mut())
+        && !values.as_ptr().cast::<i64>().is_aligned()
+    {
+        *values = arrow_buffer::Buffer::from(values.as_slice());
     }
     let nulls = array.validity().map(|bits| nulls(bits, array)).transpose()?;
     let children = array.children().iter().chain(array.dictionary());
