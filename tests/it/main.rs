@@ -2,7 +2,9 @@
 
 mod equivalence_exchange;
 mod exchange_arrow;
+mod filter;
 mod generators;
 mod layers;
 mod samples;
 mod support;
+mod take;
