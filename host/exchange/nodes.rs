@@ -23,16 +23,6 @@ pub(super) struct Nodes<'a> {
     pub runtime: &'a dyn Runtime,
 }
 
-/// Errors name the part from `array`; this puts the way there in front.
-fn inside(error: Error, part: String) -> Error {
-    match error {
-        Error::OutOfSpec { at, problem } => {
-            Error::OutOfSpec { at: at.replacen("array", &format!("array.{part}"), 1), problem }
-        }
-        other => other,
-    }
-}
-
 fn bad<T>(part: &str, problem: impl Into<String>) -> Result<T> {
     Err(Error::out_of_spec(format!("array{part}"), problem))
 }
@@ -93,7 +83,7 @@ impl Nodes<'_> {
                 Some(child) => unsafe { self.import(child, data_type) },
                 None => bad("", "null"),
             };
-            found.push(child.map_err(|error| inside(error, part))?);
+            found.push(child.map_err(|error| error.inside(&part))?);
         }
         Ok(found)
     }
@@ -104,7 +94,7 @@ impl Nodes<'_> {
             (DataType::Dictionary(_, values), Some(dictionary)) => {
                 // SAFETY: the caller's promise.
                 let values = unsafe { self.import(dictionary, values) };
-                values.map(Some).map_err(|error| inside(error, "dictionary".into()))
+                values.map(Some).map_err(|error| error.inside("dictionary"))
             }
             (DataType::Dictionary(..), None) => bad(".dictionary", "null"),
             (_, Some(_)) => bad(".dictionary", format!("not null, but {data_type} has none")),
