@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use arrow_array::{Array as _, ArrayRef};
 use bowstring::exchange::{from_arrow, to_arrow};
-use bowstring::{Array, Device, Error, Stream};
+use bowstring::{Array, Error, Stream};
 
 use super::{assert_same_rows, displaced, rows};
 
@@ -94,7 +94,7 @@ impl Target {
 /// The devices that are here.
 pub fn devices() -> &'static [Target] {
     static DEVICES: LazyLock<Vec<Target>> = LazyLock::new(|| {
-        let found = vec![Target { name: "cpu".into(), stream: Device::cpu().stream() }];
+        let found = vec![Target { name: "cpu".into(), stream: Stream::cpu() }];
         let kind_of = |target: &Target| target.name.split(':').next().map(str::to_owned).unwrap_or_default();
         let kinds: Vec<String> = found.iter().map(kind_of).collect();
         let absent: Vec<&str> =
