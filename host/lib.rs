@@ -12,7 +12,9 @@ pub mod device;
 mod error;
 pub mod exchange;
 pub mod ffi;
+mod launch;
 
 pub use array::{Array, Batch};
 pub use device::{Device, Stream};
 pub use error::{Error, Result};
+pub use launch::Pending;

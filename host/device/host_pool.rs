@@ -48,7 +48,8 @@ pub struct PoolUsage {
     pub misses: u64,
 }
 
-fn class(bytes: usize) -> Option<usize> {
+/// The block size that serves a request: four to a power of two, so that at most a quarter is wasted.
+pub(super) fn size_class(bytes: usize) -> Option<usize> {
     let bytes = bytes.max(ALIGNMENT);
     let step = (bytes.checked_next_power_of_two()? / 8).max(ALIGNMENT);
     bytes.checked_next_multiple_of(step).filter(|bytes| *bytes <= isize::MAX as usize - ALIGNMENT)
@@ -89,7 +90,7 @@ impl HostPool {
     /// At least `bytes` of memory, of unspecified contents.
     pub fn alloc(&self, bytes: usize) -> Result<HostMemory> {
         let out_of_memory = || Error::OutOfMemory { bytes, device: DeviceType::Cpu };
-        let class = class(bytes).ok_or_else(out_of_memory)?;
+        let class = size_class(bytes).ok_or_else(out_of_memory)?;
         let kept = {
             let mut state = self.state();
             let in_use = state.usage.in_use.checked_add(class).filter(|sum| *sum <= state.limit);
@@ -233,7 +234,7 @@ mod tests {
     #[test]
     fn classes_waste_at_most_a_quarter() {
         for bytes in [1, 255, 256, 257, 4095, 4097, 65_537, 1 << 30] {
-            let class = class(bytes).unwrap();
+            let class = size_class(bytes).unwrap();
             assert!(class >= bytes && class % ALIGNMENT == 0);
             assert!(bytes < 4096 || class <= bytes + bytes / 4, "{bytes} -> {class}");
         }

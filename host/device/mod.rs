@@ -1,13 +1,33 @@
 //! L3: who runs. A [`Device`] is where arrays live and operations run; a [`Stream`] is an order of work on it.
+//!
+//! [`driver`] is the seam to a GPU runtime, [`handles`] its safe side, [`gpu`] what the handles of one GPU share. Memory
+//! and events are used again and again: see [`pool`] and [`event`]. What runs on them is put together by `launch`.
 
+pub(crate) mod driver;
+mod emu;
+mod event;
+mod gpu;
+mod handles;
 mod host_pool;
+mod pool;
+mod staging;
+mod stream;
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
+pub use emu::testing;
+pub(crate) use event::{Check, Event};
+pub(crate) use gpu::{Gpu, Kept};
+pub use handles::Allocator;
 pub use host_pool::{HostMemory, HostPool, PoolUsage};
+pub(crate) use pool::Memory;
+pub(crate) use staging::{Staged, Staging};
+pub(crate) use stream::GpuStream;
+pub use stream::Stream;
 
 use crate::array::Place;
+use crate::{Error, Result};
 
 /// Where arrays live and operations run. A cheap handle.
 #[derive(Clone)]
@@ -15,15 +35,30 @@ pub struct Device(Arc<Inner>);
 
 struct Inner {
     place: Place,
-    pool: HostPool,
+    host_pool: HostPool,
+    gpu: Option<Arc<Gpu>>,
 }
 
 impl Device {
     /// Host memory, computed on by rayon's threads.
     pub fn cpu() -> Device {
-        static CPU: LazyLock<Device> =
-            LazyLock::new(|| Device(Arc::new(Inner { place: Place::CPU, pool: HostPool::new() })));
+        static CPU: LazyLock<Device> = LazyLock::new(|| {
+            Device(Arc::new(Inner { place: Place::CPU, host_pool: HostPool::new(), gpu: None }))
+        });
         CPU.clone()
+    }
+
+    /// The GPU behind a driver. Its pool keeps at most `keep` unused bytes.
+    fn behind(driver: handles::SharedDriver, source: handles::Source, keep: Option<usize>) -> Result<Device> {
+        let (place, gpu) = (driver.place(), Gpu::new(driver, source, keep)?);
+        Ok(Device(Arc::new(Inner { place, host_pool: Device::cpu().host_pool().clone(), gpu: Some(gpu) })))
+    }
+
+    /// The same device, with memory for results and scratch from the caller's allocator instead of our pool. Arrays made
+    /// with either handle work with both.
+    pub fn with_allocator(&self, allocator: Arc<dyn Allocator>) -> Result<Device> {
+        let driver = self.gpu_or("with_allocator")?.driver().clone();
+        Device::behind(driver, handles::Source::User(allocator), None)
     }
 
     /// Which memory of which device.
@@ -31,14 +66,86 @@ impl Device {
         self.0.place
     }
 
+    /// The device's name, for people.
+    pub fn name(&self) -> String {
+        self.0.gpu.as_ref().map_or_else(|| "CPU".into(), |gpu| gpu.driver().name())
+    }
+
     /// Where host memory for results comes from.
     pub fn host_pool(&self) -> &HostPool {
-        &self.0.pool
+        &self.0.host_pool
     }
 
     /// A new order of work on this device.
-    pub fn stream(&self) -> Stream {
-        Stream { device: self.clone() }
+    pub fn stream(&self) -> Result<Stream> {
+        self.stream_with_priority(0)
+    }
+
+    /// A new order of work on this device; lower numbers are more urgent, 0 is usual, what the device does not have means
+    /// the nearest that it has.
+    pub fn stream_with_priority(&self, priority: i32) -> Result<Stream> {
+        Stream::create(self, priority)
+    }
+
+    /// Bounds the device memory taken from the runtime, in use or kept; beyond it results are [`Error::OutOfMemory`].
+    pub fn set_memory_limit(&self, bytes: usize) {
+        match &self.0.gpu {
+            Some(gpu) => gpu.pool().set_limit(bytes),
+            None => self.0.host_pool.set_limit(bytes),
+        }
+    }
+
+    /// Bounds the unused memory that is kept for later; what is over it is given back now.
+    pub fn set_memory_kept(&self, bytes: usize) {
+        match &self.0.gpu {
+            Some(gpu) => gpu.pool().set_keep(bytes, gpu),
+            None => self.0.host_pool.set_keep(bytes),
+        }
+    }
+
+    /// The device memory in use and kept.
+    pub fn memory_usage(&self) -> PoolUsage {
+        self.0.gpu.as_ref().map_or_else(|| self.0.host_pool.usage(), |gpu| gpu.pool().usage())
+    }
+
+    /// How often a call of this library had to wait on the host for this device: what each operation's documentation
+    /// says about synchronising can be checked with it.
+    pub fn host_synchronisations(&self) -> u64 {
+        self.0.gpu.as_ref().map_or(0, |gpu| gpu.synchronisations())
+    }
+
+    /// Lets go of inputs whose work has passed, without blocking. Every operation does so too.
+    pub fn retire(&self) {
+        if let Some(gpu) = &self.0.gpu {
+            gpu.retire();
+        }
+    }
+
+    /// Blocks until all work that inputs are kept for has passed, and lets go of them.
+    pub fn drain(&self) {
+        if let Some(gpu) = &self.0.gpu {
+            gpu.drain();
+        }
+    }
+
+    /// The GPU behind it; `None` for the CPU.
+    pub(crate) fn as_gpu(&self) -> Option<&Arc<Gpu>> {
+        self.0.gpu.as_ref()
+    }
+
+    /// The GPU behind it, for an operation that needs one.
+    pub(crate) fn gpu_or(&self, operation: &'static str) -> Result<&Arc<Gpu>> {
+        self.as_gpu().ok_or_else(|| Error::invalid(operation, "the CPU has no streams or events of its own"))
+    }
+}
+
+impl Drop for Inner {
+    /// Nothing runs any more behind the last handle: inputs are let go of, and memory that comes back later is not kept.
+    fn drop(&mut self) {
+        if let Some(gpu) = &self.gpu {
+            gpu.drain();
+            gpu.pool().set_keep(0, gpu);
+        }
     }
 }
 
@@ -48,21 +155,7 @@ impl fmt::Debug for Device {
     }
 }
 
-/// An order of work on a device: what is put on it runs one after another. On the CPU everything runs at once,
-/// in the call.
-#[derive(Clone, Debug)]
-pub struct Stream {
-    device: Device,
-}
-
-impl Stream {
-    /// The CPU's.
-    pub fn cpu() -> Stream {
-        Device::cpu().stream()
-    }
-
-    /// Whose.
-    pub fn device(&self) -> &Device {
-        &self.device
-    }
+/// A lock that a panicking holder leaves usable: what these guard is consistent between any two statements.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -16,6 +16,7 @@ const UNSAFE: &[&str] = &[
     "host/device/hip/",
     "host/device/emu/",
     "host/device/driver.rs",
+    "host/device/handles.rs",
     "host/device/host_pool.rs",
     "host/launch.rs",
     "host/cpu/memory.rs",

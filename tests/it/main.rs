@@ -1,12 +1,8 @@
 //! The one test binary: a file per topic.
 
 mod equivalence_exchange;
-mod equivalence_filter;
-mod equivalence_take;
 mod exchange_arrow;
-mod filter;
 mod generators;
 mod layers;
 mod samples;
 mod support;
-mod take;

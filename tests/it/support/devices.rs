@@ -6,13 +6,15 @@ use std::io::Write;
 use std::sync::LazyLock;
 
 use arrow_array::{Array as _, ArrayRef};
+use bowstring::array::Place;
+use bowstring::device::testing;
 use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::{Array, Error, Stream};
 
 use super::{assert_same_rows, displaced, rows};
 
 /// Kinds of devices that a run may lack.
-const KINDS: &[&str] = &["cpu"];
+const KINDS: &[&str] = &["cpu", "emulator"];
 
 /// A device that is here, and a stream on it.
 pub struct Target {
@@ -45,16 +47,28 @@ impl Form {
 impl Target {
     /// An arrow-rs array on this device.
     pub fn import(&self, array: &ArrayRef) -> Array {
-        from_arrow(array).expect("arrow-rs arrays are valid")
+        self.stream
+            .upload(&from_arrow(array).expect("arrow-rs arrays are valid"))
+            .expect("host arrays go anywhere")
+    }
+
+    /// A host array on this device, bit for bit where it is where that can be.
+    fn adopt(&self, array: Array) -> Array {
+        match self.name.starts_with("emulator") {
+            true => testing::adopt(&array, self.stream.device()),
+            false => self.stream.upload(&array),
+        }
+        .expect("host arrays go anywhere")
     }
 
     /// Rows `offset .. offset + len` of an arrow-rs array on this device.
     pub fn import_as(&self, form: Form, array: &ArrayRef, offset: usize, len: usize) -> Array {
+        let host = |array: &ArrayRef| from_arrow(array).expect("arrow-rs arrays are valid");
         let sliced = match form {
-            Form::SlicedBefore => Ok(self.import(&array.slice(offset, len))),
+            Form::SlicedBefore => Ok(self.adopt(host(&array.slice(offset, len)))),
             Form::SlicedAfter => self.import(array).slice(offset, len),
             Form::Displaced => {
-                displaced(&self.import(array), 1 + len % 15, 1 + offset % 13).slice(offset, len)
+                self.adopt(displaced(&host(array), 1 + len % 15, 1 + offset % 13)).slice(offset, len)
             }
         };
         sliced.expect("rows of the array")
@@ -62,8 +76,8 @@ impl Target {
 
     /// An array of this device as arrow-rs', after `validate_full`.
     pub fn export(&self, array: &Array) -> ArrayRef {
-        to_arrow(array)
-            .unwrap_or_else(|error| panic!("{self:?} made an invalid {}: {error}", array.data_type()))
+        let there = self.stream.download(array).and_then(|array| to_arrow(&array));
+        there.unwrap_or_else(|error| panic!("{self:?} made an invalid {}: {error}", array.data_type()))
     }
 
     /// Fails where `ours` differs from what arrow-rs has: in its type, a row, or a null count that it claims to know.
@@ -82,10 +96,11 @@ impl Target {
         }
     }
 
-    /// What an operation gave, where this device has the operation. The CPU has all of them.
+    /// What an operation gave, where this device has the operation: the CPU has all of them, a GPU may say that it has not.
     pub fn answer<T>(&self, result: Result<T, Error>, context: &dyn fmt::Display) -> Option<T> {
         match result {
             Ok(answer) => Some(answer),
+            Err(Error::Unsupported { .. }) if self.stream.device().place() != Place::CPU => None,
             Err(error) => panic!("{context}, on {self:?}: {error}"),
         }
     }
@@ -94,7 +109,13 @@ impl Target {
 /// The devices that are here.
 pub fn devices() -> &'static [Target] {
     static DEVICES: LazyLock<Vec<Target>> = LazyLock::new(|| {
-        let found = vec![Target { name: "cpu".into(), stream: Stream::cpu() }];
+        let mut found = vec![Target { name: "cpu".into(), stream: Stream::cpu() }];
+        for width in [32, 64] {
+            let options = testing::EmulatorOptions { width, ..Default::default() };
+            let device = testing::EmulatedDevice::new(options).expect("an emulator needs only threads");
+            let stream = device.device().stream().expect("an emulator needs only threads");
+            found.push(Target { name: format!("emulator:{width}"), stream });
+        }
         let kind_of = |target: &Target| target.name.split(':').next().map(str::to_owned).unwrap_or_default();
         let kinds: Vec<String> = found.iter().map(kind_of).collect();
         let absent: Vec<&str> =

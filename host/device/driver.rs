@@ -1,0 +1,183 @@
+//! The seam to a GPU runtime: what the library needs from one, and nothing more. One implementation per runtime:
+//! `emu` (host memory), `cuda`, `hip`.
+//!
+//! A driver validates nothing that the layer above can; it makes the call and says which call failed, with which code.
+//! All of it is callable from any thread. Work is ordered by streams as in CUDA and HIP: a stream's work runs in order,
+//! streams run side by side, an event is a point in one stream that others can wait for.
+
+#![allow(unsafe_code)]
+
+use std::any::Any;
+
+use bowstring_kernels::target::{AnyEntry, Args};
+
+use crate::Error;
+use crate::array::Place;
+
+/// A stream as the runtime knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RawStream(pub usize);
+
+/// An event as the runtime knows it: what a `sync_event` points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RawEvent(pub usize);
+
+/// A loaded image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RawImage(pub usize);
+
+/// An entry of a loaded image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RawEntry(pub usize);
+
+/// A call into the runtime that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// The runtime's function.
+    pub call: &'static str,
+    /// What it returned.
+    pub code: i64,
+    /// Whether the code says that memory ran out.
+    pub out_of_memory: bool,
+}
+
+impl Failure {
+    /// As the error that a call for `bytes` of memory (0 for any other call) at `place` ends with.
+    pub fn error(self, bytes: usize, place: Place) -> Error {
+        let device = place.device_type;
+        match self.out_of_memory {
+            true => Error::OutOfMemory { bytes, device },
+            false => Error::Driver { call: self.call, code: self.code, device },
+        }
+    }
+}
+
+/// What a call into the runtime gives.
+pub(crate) type Outcome<T = ()> = std::result::Result<T, Failure>;
+
+/// A kernel's arguments with their type erased: words for a GPU, the struct itself for the emulator.
+pub(crate) trait Arguments {
+    /// One machine word for each argument.
+    fn words(&self) -> Vec<u64>;
+    /// The argument struct, to be run with later.
+    fn boxed(&self) -> Box<dyn Any + Send>;
+}
+
+impl<A: Args> Arguments for A {
+    fn words(&self) -> Vec<u64> {
+        let mut words = vec![0; A::ARGUMENTS.len()];
+        self.pack(&mut words);
+        words
+    }
+
+    fn boxed(&self) -> Box<dyn Any + Send> {
+        Box::new(*self)
+    }
+}
+
+/// One launch.
+pub(crate) struct Launch<'a> {
+    /// The entry, as [`Driver::entry`] gave it.
+    pub entry: RawEntry,
+    /// The entry as it was written.
+    pub kernel: &'static dyn AnyEntry,
+    /// How many waves, at least one.
+    pub waves: u64,
+    /// The arguments the entry was declared with.
+    pub args: &'a dyn Arguments,
+}
+
+/// What the library needs from a GPU runtime. Each function but the first three may fail, also with the error of work
+/// that was put on a stream long before.
+///
+/// # Safety
+///
+/// For every `unsafe` function: handles are live ones of this driver; addresses are memory of its device (or, where a
+/// pointer is asked for, of the host), alive for the bytes given until the work queued here has passed.
+pub(crate) trait Driver: Send + Sync {
+    /// Which device.
+    fn place(&self) -> Place;
+
+    /// Lanes in a wave: 32 or 64.
+    fn width(&self) -> u32;
+
+    /// The device's name, for people.
+    fn name(&self) -> String;
+
+    /// At least `bytes` (not zero) of device memory, aligned to 256, usable by work put on `stream` from now on.
+    unsafe fn alloc(&self, bytes: usize, stream: RawStream) -> Outcome<usize>;
+
+    /// Gives memory back once the work that is on `stream` now has passed. It is gone whatever this returns.
+    unsafe fn free(&self, address: usize, stream: RawStream) -> Outcome;
+
+    /// Host memory that copies run from and to without blocking, all bytes initialised.
+    unsafe fn alloc_pinned(&self, bytes: usize) -> Outcome<*mut u8>;
+
+    /// Gives pinned memory back, now. It is gone whatever this returns.
+    unsafe fn free_pinned(&self, pointer: *mut u8) -> Outcome;
+
+    /// Host to device.
+    unsafe fn copy_in(&self, to: usize, from: *const u8, bytes: usize, stream: RawStream) -> Outcome;
+
+    /// Device to host.
+    unsafe fn copy_out(&self, to: *mut u8, from: usize, bytes: usize, stream: RawStream) -> Outcome;
+
+    /// Device to device.
+    unsafe fn copy(&self, to: usize, from: usize, bytes: usize, stream: RawStream) -> Outcome;
+
+    /// Sets every byte.
+    unsafe fn fill(&self, to: usize, byte: u8, bytes: usize, stream: RawStream) -> Outcome;
+
+    /// Says that what these bytes hold is not wanted from here on; where use after free shall show, they are spoilt.
+    unsafe fn discard(&self, _address: usize, _bytes: usize, _stream: RawStream) -> Outcome {
+        Ok(())
+    }
+
+    /// A new stream that does not wait for the legacy default stream. Lower numbers are more urgent, 0 is usual; out of
+    /// range means the nearest.
+    unsafe fn stream(&self, priority: i32) -> Outcome<RawStream>;
+
+    /// Ends a stream; what is on it still runs. It is gone whatever this returns.
+    unsafe fn destroy_stream(&self, stream: RawStream) -> Outcome;
+
+    /// Whether the handle, which may be anything, looks like a stream of this device.
+    unsafe fn check_stream(&self, stream: RawStream) -> Outcome;
+
+    /// Blocks until the stream's work has passed.
+    unsafe fn synchronise(&self, stream: RawStream) -> Outcome;
+
+    /// A new event, without timing. It counts as passed until recorded.
+    unsafe fn event(&self) -> Outcome<RawEvent>;
+
+    /// Ends an event; who waits for it still does. It is gone whatever this returns.
+    unsafe fn destroy_event(&self, event: RawEvent) -> Outcome;
+
+    /// Makes the event the point that the stream's work has reached.
+    unsafe fn record(&self, event: RawEvent, stream: RawStream) -> Outcome;
+
+    /// Holds back the stream's further work until the event, as recorded now, has passed. The event may be another
+    /// device's of the same runtime.
+    unsafe fn wait(&self, stream: RawStream, event: RawEvent) -> Outcome;
+
+    /// Whether the event has passed.
+    unsafe fn query(&self, event: RawEvent) -> Outcome<bool>;
+
+    /// Blocks until the event has passed.
+    unsafe fn synchronise_event(&self, event: RawEvent) -> Outcome;
+
+    /// Runs `then` on some thread once the stream's work has passed, or drops it. It must be short and must not call
+    /// the driver.
+    unsafe fn call(&self, stream: RawStream, then: Box<dyn FnOnce() + Send>) -> Outcome;
+
+    /// Loads the image of a kernel family that fits the device.
+    unsafe fn load(&self, family: &'static str) -> Outcome<RawImage>;
+
+    /// Finds an entry in an image.
+    unsafe fn entry(&self, image: RawImage, name: &'static str) -> Outcome<RawEntry>;
+
+    /// Launches waves. What the arguments point to is in the caller's hands.
+    unsafe fn launch(&self, launch: &Launch<'_>, stream: RawStream) -> Outcome;
+
+    /// Which memory an address, which may be anything, is in; `None` for memory the runtime does not know.
+    unsafe fn classify(&self, address: usize) -> Outcome<Option<Place>>;
+}

@@ -1,0 +1,311 @@
+//! For tests, ours and those of who builds on this: emulated devices with random delays, calls that fail on demand,
+//! counts of what is alive, and mutations of the library that its tests must notice. **Not stable**: anything here may
+//! change in any release.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Duration;
+
+pub use bowstring_kernels::target::Fault as Access;
+
+use super::super::Device;
+use super::super::driver::{Failure, Outcome};
+use super::super::handles::Source;
+pub use super::memory::MemoryFault;
+use super::queue::{end_point, lock, new_point, point};
+use super::{Emulator, Shared};
+use crate::array::{Array, Place};
+use crate::ffi::DeviceType;
+use crate::{Error, Result};
+
+/// How an emulated device behaves.
+#[derive(Clone, Debug)]
+pub struct EmulatorOptions {
+    /// Lanes in a wave: 32 or 64.
+    pub width: u32,
+    /// Before each piece of work a stream sleeps for a random time below this.
+    pub delay: Duration,
+    /// Where the random times start from.
+    pub seed: u64,
+    /// How many bytes of memory the device has.
+    pub memory: usize,
+    /// How many unused bytes the device's pool keeps; `Some(0)` makes every use after free show.
+    pub keep: Option<usize>,
+}
+
+impl Default for EmulatorOptions {
+    fn default() -> Self {
+        EmulatorOptions { width: 32, delay: Duration::ZERO, seed: 0, memory: 8 << 30, keep: None }
+    }
+}
+
+/// The code of a call that failed because a test wanted it.
+pub const INJECTED: i64 = 999;
+
+/// An emulated device of a test's own, and a hand on its inside.
+pub struct EmulatedDevice {
+    device: Device,
+    shared: Arc<Shared>,
+}
+
+/// A host array as one of an emulated device, whose memory is host memory: nothing is copied or moved, so an array at odd
+/// addresses and bits stays there.
+pub fn adopt(array: &Array, device: &Device) -> Result<Array> {
+    if device.place().device_type != DeviceType::Emulated || array.place() != Place::CPU {
+        return Err(Error::invalid("adopt", "takes a host array and an emulated device"));
+    }
+    let mut parts = array.clone().into_parts();
+    parts.place = device.place();
+    parts.children = parts.children.iter().map(|child| adopt(child, device)).collect::<Result<_>>()?;
+    parts.dictionary = parts.dictionary.map(|values| adopt(&values, device)).transpose()?;
+    Array::try_new(parts)
+}
+
+/// The ids of emulated devices; 0 is [`Device::emulated`].
+static NEXT_ID: AtomicI64 = AtomicI64::new(1);
+
+fn emulated(emulator: Emulator, keep: Option<usize>) -> Result<Device> {
+    Device::behind(Arc::new(emulator), Source::Driver, keep)
+}
+
+impl Device {
+    /// An emulated GPU with waves of 32 lanes, for programs that must run where there is none: kernels run on the host,
+    /// a lane at a time. Its arrays export as `ARROW_DEVICE_EXT_DEV` with a `sync_event` that points to a `uint64_t`:
+    /// the number of an emulated event of this process.
+    pub fn emulated() -> Device {
+        static DEVICE: LazyLock<Result<Device>> =
+            LazyLock::new(|| emulated(Emulator::new(EmulatorOptions::default(), 0), None));
+        DEVICE.clone().expect("an emulated device has all it needs but threads")
+    }
+}
+
+impl EmulatedDevice {
+    /// A new device.
+    pub fn new(options: EmulatorOptions) -> Result<EmulatedDevice> {
+        let keep = options.keep;
+        let emulator = Emulator::new(options, NEXT_ID.fetch_add(1, Ordering::Relaxed));
+        let shared = emulator.0.clone();
+        Ok(EmulatedDevice { device: emulated(emulator, keep)?, shared })
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// From now on, call number `nth` (from 1) of the runtime's functions fails, and `times - 1` more after it; with
+    /// `call`, only calls of that function count.
+    pub fn fail(&self, call: Option<&'static str>, nth: u64, times: u64) {
+        let mut plan = lock(&self.shared.injector.plan);
+        *plan = Some(Plan { call, before: nth.saturating_sub(1), times, hit: 0 });
+    }
+
+    /// Ends that, and says how many calls failed.
+    pub fn stop_failing(&self) -> u64 {
+        lock(&self.shared.injector.plan).take().map_or(0, |plan| plan.hit)
+    }
+
+    /// What was called how often.
+    pub fn calls(&self) -> BTreeMap<&'static str, u64> {
+        lock(&self.shared.injector.calls).clone()
+    }
+
+    /// What is alive now.
+    pub fn alive(&self) -> Alive {
+        self.shared.alive()
+    }
+
+    /// What kernels, copies and frees did that they may not, so far; red zones and freed memory are looked at too.
+    pub fn faults(&self) -> Vec<Fault> {
+        let mut faults = lock(&self.shared.injector.faults).clone();
+        for memory in [&self.shared.memory, &self.shared.pinned] {
+            if let Err(fault) = lock(memory).check() {
+                faults.push(Fault::Memory { call: "check", fault });
+            }
+        }
+        faults
+    }
+
+    /// Breaks the library on purpose, to see that a test notices.
+    pub fn mutate(&self, mutation: Mutation, on: bool) {
+        if let Some(gpu) = self.device.as_gpu() {
+            gpu.switches().set(mutation, on);
+        }
+    }
+
+    /// The device gone as for its user, the counters still there.
+    pub fn close(self) -> Closed {
+        Closed(self.shared)
+    }
+}
+
+/// What is left of an [`EmulatedDevice`].
+pub struct Closed(Arc<Shared>);
+
+impl Closed {
+    /// What is alive still, once the streams' threads have ended.
+    pub fn alive(self) -> Alive {
+        while Arc::strong_count(&self.0.injector.threads) > 1 && lock(&self.0.streams).is_empty() {
+            std::thread::yield_now();
+        }
+        self.0.alive()
+    }
+}
+
+impl Shared {
+    fn alive(&self) -> Alive {
+        let memory = lock(&self.memory);
+        Alive {
+            allocations: memory.count(),
+            bytes: memory.bytes,
+            pinned: lock(&self.pinned).count(),
+            events: self.injector.events.load(Ordering::Relaxed),
+            streams: lock(&self.streams).len(),
+            threads: Arc::strong_count(&self.injector.threads) - 1,
+        }
+    }
+}
+
+/// What of a device is alive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Alive {
+    /// Allocations of device memory.
+    pub allocations: usize,
+    /// Their bytes.
+    pub bytes: usize,
+    /// Allocations of pinned host memory.
+    pub pinned: usize,
+    /// Events.
+    pub events: usize,
+    /// Streams.
+    pub streams: usize,
+    /// Threads that run streams, also those of destroyed ones that still have work.
+    pub threads: usize,
+}
+
+/// A protection of the library that can be taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutation {
+    /// Operations do not wait for their inputs' events.
+    SkipWait,
+    /// Operations record their outputs' event before they launch anything.
+    RecordEarly,
+    /// Operations do not keep their inputs until their work has passed.
+    FreeAtDrop,
+}
+
+/// Something that was done on an emulated device and must not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A kernel accessed what it may not; it read zero, or did not write.
+    Kernel {
+        /// The kernel's entry.
+        entry: &'static str,
+        /// Through which argument.
+        argument: &'static str,
+        /// Where.
+        fault: Access,
+    },
+    /// Memory was misused.
+    Memory {
+        /// In which call, or by which entry.
+        call: &'static str,
+        /// How.
+        fault: MemoryFault,
+    },
+}
+
+impl Fault {
+    pub(super) fn call(&self) -> &'static str {
+        match self {
+            Fault::Kernel { entry, .. } => entry,
+            Fault::Memory { call, .. } => call,
+        }
+    }
+}
+
+struct Plan {
+    call: Option<&'static str>,
+    before: u64,
+    times: u64,
+    hit: u64,
+}
+
+/// Counts calls and fails those that a test picked.
+#[derive(Default)]
+pub(super) struct Injector {
+    plan: Mutex<Option<Plan>>,
+    calls: Mutex<BTreeMap<&'static str, u64>>,
+    faults: Mutex<Vec<Fault>>,
+    events: AtomicUsize,
+    threads: Arc<()>,
+}
+
+impl Injector {
+    pub fn enter(&self, call: &'static str) -> Outcome {
+        *lock(&self.calls).entry(call).or_default() += 1;
+        let mut plan = lock(&self.plan);
+        let Some(plan) = plan.as_mut().filter(|plan| plan.call.is_none_or(|only| only == call)) else {
+            return Ok(());
+        };
+        if plan.before > 0 {
+            plan.before -= 1;
+            return Ok(());
+        }
+        if plan.hit == plan.times {
+            return Ok(());
+        }
+        plan.hit += 1;
+        let out_of_memory = call.starts_with("alloc");
+        Err(Failure { call, code: INJECTED, out_of_memory })
+    }
+
+    pub fn put_down(&self, fault: Fault) {
+        lock(&self.faults).push(fault);
+    }
+
+    pub fn thread_started(&self) -> Arc<()> {
+        self.threads.clone()
+    }
+
+    pub fn event_made(&self) {
+        self.events.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn event_ended(&self) {
+        self.events.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// An emulated event that a test, in the part of a foreign producer or consumer, fires or looks at by hand.
+pub struct ManualEvent {
+    number: Box<u64>,
+    fire: Arc<super::queue::Recording>,
+}
+
+impl ManualEvent {
+    /// An event that has been recorded and has not passed.
+    pub fn pending() -> ManualEvent {
+        let number = new_point();
+        let fire = point(number, "event").expect("just made").record();
+        ManualEvent { number: Box::new(number as u64), fire }
+    }
+
+    /// What a `sync_event` holds; good for as long as `self` lives.
+    pub fn pointer(&self) -> *mut std::ffi::c_void {
+        std::ptr::from_ref(&*self.number).cast_mut().cast()
+    }
+
+    /// Lets it pass.
+    pub fn fire(&self) {
+        self.fire.pass(Ok(()));
+    }
+}
+
+impl Drop for ManualEvent {
+    fn drop(&mut self) {
+        self.fire.pass(Ok(()));
+        end_point(*self.number as usize);
+    }
+}

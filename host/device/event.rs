@@ -1,0 +1,177 @@
+//! Events: when work has passed, and what came of it.
+//!
+//! An [`Event`] is a point in a stream. Besides having passed or not, it has an outcome: kernels put errors that only the
+//! data shows (an index out of bounds) into device memory, a copy of which is looked at once the event has passed; an
+//! event whose inputs failed has failed too. So an error surfaces at the first synchronisation after it, wherever that is.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::gpu::Gpu;
+use super::handles::{OwnedEvent, OwnedStream};
+use super::lock;
+use crate::Result;
+use crate::array::Ready;
+
+/// Looks at what kernels have reported, once their work has passed.
+pub(crate) type Check = Box<dyn FnOnce() -> Result<()> + Send>;
+
+/// A point in one of our streams. A cheap handle.
+#[derive(Clone)]
+pub(crate) struct Event(Arc<Inner>);
+
+struct Inner {
+    gpu: Arc<Gpu>,
+    /// Taken out only when dropped, for the next one who needs an event.
+    native: Option<OwnedEvent>,
+    stream: u64,
+    recorded: AtomicBool,
+    passed: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    check: Option<Check>,
+    parents: Vec<Event>,
+    outcome: Option<Result<()>>,
+}
+
+impl Event {
+    /// An event that is yet to be recorded, on stream number `stream`.
+    pub fn new(gpu: &Arc<Gpu>, stream: u64) -> Result<Event> {
+        Ok(Event(Arc::new(Inner {
+            native: Some(gpu.take_event()?),
+            gpu: gpu.clone(),
+            stream,
+            recorded: AtomicBool::new(false),
+            passed: AtomicBool::new(false),
+            state: Mutex::default(),
+        })))
+    }
+
+    fn native(&self) -> &OwnedEvent {
+        self.0.native.as_ref().expect("there until dropped")
+    }
+
+    /// Where the native handle is, which does not move while any clone of this lives: what `sync_event` must be.
+    pub fn pointer(&self) -> *mut c_void {
+        std::ptr::from_ref(self.native().raw()).cast_mut().cast()
+    }
+
+    /// Whose.
+    pub fn gpu(&self) -> &Arc<Gpu> {
+        &self.0.gpu
+    }
+
+    /// The number of its stream.
+    pub fn stream(&self) -> u64 {
+        self.0.stream
+    }
+
+    /// What decides the outcome besides the device: the events of what the work read, and a look at its reports.
+    pub fn depends_on(&self, parents: Vec<Event>, check: Option<Check>) {
+        let mut state = lock(&self.0.state);
+        state.parents = parents.into_iter().filter(Event::may_fail).collect();
+        state.check = check;
+    }
+
+    /// Whether the outcome is not yet known to be good.
+    fn may_fail(&self) -> bool {
+        let state = lock(&self.0.state);
+        match &state.outcome {
+            Some(outcome) => outcome.is_err(),
+            None => state.check.is_some() || !state.parents.is_empty(),
+        }
+    }
+
+    /// Records it on the stream. Where that fails the stream is drained instead, so that the event has passed either way.
+    pub fn record(&self, stream: &OwnedStream) -> Result<()> {
+        let recorded = stream.record(self.native());
+        if let Err(failure) = &recorded {
+            let _ = stream.synchronise();
+            lock(&self.0.state).outcome.get_or_insert(Err(failure.clone()));
+            self.0.passed.store(true, Ordering::Release);
+        }
+        self.0.recorded.store(true, Ordering::Release);
+        recorded
+    }
+
+    /// Whether the work has passed, with whatever outcome.
+    pub fn has_passed(&self) -> bool {
+        if self.0.passed.load(Ordering::Acquire) {
+            return true;
+        }
+        if !self.0.recorded.load(Ordering::Acquire) {
+            return false;
+        }
+        // Where the runtime cannot say, waiting makes it true; see `Driver::synchronise_event`.
+        let passed = self.native().query().unwrap_or_else(|_| {
+            if let Err(failure) = self.native().synchronise() {
+                lock(&self.0.state).outcome.get_or_insert(Err(failure));
+            }
+            true
+        });
+        self.0.passed.fetch_or(passed, Ordering::AcqRel);
+        passed
+    }
+
+    /// Makes further work of the stream wait for it.
+    pub fn hold_back(&self, stream: &OwnedStream) -> Result<()> {
+        if self.0.passed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        stream.wait(self.native())
+    }
+
+    /// What came of work that has passed.
+    pub fn outcome(&self) -> Result<()> {
+        // The lock is held meanwhile, so that a second caller gets the same answer; parents are older, never circular.
+        let mut state = lock(&self.0.state);
+        if state.outcome.is_none() {
+            let (parents, check) = (std::mem::take(&mut state.parents), state.check.take());
+            let inherited = parents.iter().try_for_each(Event::outcome);
+            state.outcome = Some(inherited.and_then(|()| check.map_or(Ok(()), |check| check())));
+        }
+        state.outcome.clone().unwrap_or(Ok(()))
+    }
+}
+
+impl Ready for Event {
+    fn is_ready(&self) -> Result<bool> {
+        if !self.0.passed.load(Ordering::Acquire) {
+            if !self.0.recorded.load(Ordering::Acquire) || !self.native().query()? {
+                return Ok(false);
+            }
+            self.0.passed.store(true, Ordering::Release);
+        }
+        self.0.gpu.retire();
+        self.outcome().map(|()| true)
+    }
+
+    fn wait(&self) -> Result<()> {
+        if !self.0.passed.load(Ordering::Acquire) {
+            self.0.gpu.count_synchronisation();
+            self.native().synchronise()?;
+            self.0.passed.store(true, Ordering::Release);
+        }
+        self.0.gpu.retire();
+        self.outcome()
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Event({}, {:#x})", self.0.gpu.place(), self.native().raw().0)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(native) = self.native.take() {
+            self.gpu.give_event(native);
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! The safe side of the driver seam: owned streams, events and memory. A handle that exists is a live one, so the calls
+//! that need no more than that are safe here; what else is queued on memory is up to `launch.rs`.
+
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::driver::{Driver, Failure, RawEntry, RawEvent, RawImage, RawStream};
+use super::gpu::Gpu;
+use super::{Device, Stream};
+use crate::array::{Owner, Place, Ready};
+use crate::{Error, Result};
+
+/// Somebody's driver.
+pub(crate) type SharedDriver = Arc<dyn Driver>;
+
+/// The failure of a call that asked for no memory.
+pub(super) fn error(driver: &SharedDriver, failure: Failure) -> Error {
+    failure.error(0, driver.place())
+}
+
+/// Loads the image of a kernel family.
+pub(super) fn load(driver: &SharedDriver, family: &'static str) -> Result<RawImage> {
+    // SAFETY: no handles are passed.
+    unsafe { driver.load(family) }.map_err(|failure| error(driver, failure))
+}
+
+/// Finds an entry in an image of the same driver.
+pub(super) fn entry(driver: &SharedDriver, image: RawImage, name: &'static str) -> Result<RawEntry> {
+    // SAFETY: images are never unloaded.
+    unsafe { driver.entry(image, name) }.map_err(|failure| error(driver, failure))
+}
+
+/// A stream that is destroyed with this handle, unless it is the caller's.
+pub(crate) struct OwnedStream {
+    driver: SharedDriver,
+    raw: RawStream,
+    wrapped: bool,
+}
+
+impl OwnedStream {
+    /// A new stream.
+    pub fn create(driver: &SharedDriver, priority: i32) -> Result<OwnedStream> {
+        // SAFETY: no handles are passed.
+        let raw = unsafe { driver.stream(priority) }.map_err(|failure| error(driver, failure))?;
+        Ok(OwnedStream { driver: driver.clone(), raw, wrapped: false })
+    }
+
+    /// The native handle.
+    pub fn raw(&self) -> RawStream {
+        self.raw
+    }
+
+    /// Records the event here.
+    pub fn record(&self, event: &OwnedEvent) -> Result<()> {
+        // SAFETY: both handles are live.
+        unsafe { self.driver.record(event.raw, self.raw) }.map_err(|failure| error(&self.driver, failure))
+    }
+
+    /// Holds back further work until the event has passed.
+    pub fn wait(&self, event: &OwnedEvent) -> Result<()> {
+        // SAFETY: both handles are live.
+        unsafe { self.driver.wait(self.raw, event.raw) }.map_err(|failure| error(&self.driver, failure))
+    }
+
+    /// Blocks until the stream's work has passed. Whatever this returns, none of it runs any more.
+    pub fn synchronise(&self) -> Result<()> {
+        // SAFETY: the handle is live.
+        unsafe { self.driver.synchronise(self.raw) }.map_err(|failure| error(&self.driver, failure))
+    }
+
+    /// Runs `then` once the stream's work has passed.
+    pub fn call(&self, then: Box<dyn FnOnce() + Send>) -> Result<()> {
+        // SAFETY: the handle is live.
+        unsafe { self.driver.call(self.raw, then) }.map_err(|failure| error(&self.driver, failure))
+    }
+}
+
+impl Drop for OwnedStream {
+    fn drop(&mut self) {
+        if !self.wrapped {
+            // SAFETY: made in `create`, and this is its only owner. There is nobody to tell of a failure.
+            let _ = unsafe { self.driver.destroy_stream(self.raw) };
+        }
+    }
+}
+
+impl Device {
+    /// A native stream of the caller's (a `CUstream`, a `hipStream_t`) as this device's: operations run there and
+    /// nowhere else.
+    ///
+    /// # Safety
+    ///
+    /// The handle must be a stream of this device, and stay one until the last clone of the [`Stream`] and every
+    /// operation put on it is gone.
+    pub unsafe fn wrap_stream(&self, handle: *mut c_void) -> Result<Stream> {
+        let gpu = self.gpu_or("wrap_stream")?;
+        let driver = gpu.driver().clone();
+        let raw = RawStream(handle.addr());
+        // SAFETY: the caller says that the handle is one; a driver that can tell looks again.
+        unsafe { driver.check_stream(raw) }.map_err(|failure| error(&driver, failure))?;
+        Ok(Stream::over(self, OwnedStream { driver, raw, wrapped: true }))
+    }
+}
+
+/// An event that is destroyed with this handle.
+pub(crate) struct OwnedEvent {
+    driver: SharedDriver,
+    raw: RawEvent,
+}
+
+impl OwnedEvent {
+    /// A new event.
+    pub fn create(driver: &SharedDriver) -> Result<OwnedEvent> {
+        // SAFETY: no handles are passed.
+        let raw = unsafe { driver.event() }.map_err(|failure| error(driver, failure))?;
+        Ok(OwnedEvent { driver: driver.clone(), raw })
+    }
+
+    /// The native handle. What a `sync_event` points to is this field, where it is.
+    pub fn raw(&self) -> &RawEvent {
+        &self.raw
+    }
+
+    /// Whether it has passed.
+    pub fn query(&self) -> Result<bool> {
+        // SAFETY: the handle is live.
+        unsafe { self.driver.query(self.raw) }.map_err(|failure| error(&self.driver, failure))
+    }
+
+    /// Blocks until it has passed. Whatever this returns, the work before it runs no more.
+    pub fn synchronise(&self) -> Result<()> {
+        // SAFETY: the handle is live.
+        let outcome = unsafe { self.driver.synchronise_event(self.raw) };
+        outcome.map_err(|failure| error(&self.driver, failure))
+    }
+}
+
+impl Drop for OwnedEvent {
+    fn drop(&mut self) {
+        // SAFETY: made in `create`, and this is its only owner. There is nobody to tell of a failure.
+        let _ = unsafe { self.driver.destroy_event(self.raw) };
+    }
+}
+
+/// An event of somebody else's, from a `sync_event`.
+pub(crate) struct ForeignEvent {
+    gpu: Arc<Gpu>,
+    raw: RawEvent,
+    _owner: Owner,
+}
+
+impl ForeignEvent {
+    /// The device whose array it came with.
+    pub fn gpu(&self) -> &Arc<Gpu> {
+        &self.gpu
+    }
+
+    /// Makes further work of the stream wait for it.
+    pub fn hold_back(&self, stream: &OwnedStream) -> Result<()> {
+        // SAFETY: `import_event` was promised that the event lives as long as `_owner`.
+        let outcome = unsafe { stream.driver.wait(stream.raw, self.raw) };
+        outcome.map_err(|failure| error(&stream.driver, failure))
+    }
+}
+
+impl Ready for ForeignEvent {
+    fn is_ready(&self) -> Result<bool> {
+        let driver = self.gpu.driver();
+        // SAFETY: as in `hold_back`.
+        unsafe { driver.query(self.raw) }.map_err(|failure| error(driver, failure))
+    }
+
+    fn wait(&self) -> Result<()> {
+        let driver = self.gpu.driver();
+        self.gpu.count_synchronisation();
+        // SAFETY: as in `hold_back`.
+        unsafe { driver.synchronise_event(self.raw) }.map_err(|failure| error(driver, failure))
+    }
+}
+
+impl fmt::Debug for ForeignEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ForeignEvent({}, {:#x})", self.gpu.place(), self.raw.0)
+    }
+}
+
+impl Device {
+    /// The event behind a producer's `sync_event`, which points to a native handle. Nothing is waited for.
+    ///
+    /// # Safety
+    ///
+    /// `pointer` must point to a live event handle of this device's runtime, which lives as long as `owner` does.
+    pub(crate) unsafe fn import_event(&self, pointer: *const c_void, owner: Owner) -> Result<Arc<dyn Ready>> {
+        let gpu = self.gpu_or("import")?.clone();
+        // SAFETY: the caller's promise; producers need not align what it points to.
+        let raw = RawEvent(unsafe { pointer.cast::<usize>().read_unaligned() });
+        Ok(Arc::new(ForeignEvent { gpu, raw, _owner: owner }))
+    }
+
+    /// Which memory an address, which may be anything, is in; `None` for memory that the device's runtime does not know.
+    pub(crate) fn classify(&self, address: usize) -> Result<Option<Place>> {
+        let driver = self.gpu_or("classify")?.driver();
+        // SAFETY: any address will do.
+        unsafe { driver.classify(address) }.map_err(|failure| error(driver, failure))
+    }
+}
+
+/// Where device memory comes from instead of the library's own pool: an engine's arena, an RMM resource.
+///
+/// Both functions are stream-ordered: memory that was freed on a stream may be handed out again to work that comes later
+/// on that stream. `stream` is the native handle. They are called from any thread, `free` also from threads that drop the
+/// last owner of an array.
+///
+/// # Safety
+///
+/// What `alloc` returns must be that many bytes of the device's memory, aligned to 256, that nobody else uses until `free`.
+pub unsafe trait Allocator: Send + Sync {
+    /// `bytes` (not zero) of memory, or [`Error::OutOfMemory`].
+    fn alloc(&self, bytes: usize, stream: *mut c_void) -> Result<usize>;
+
+    /// Takes memory back once the work that is on `stream` now has passed.
+    ///
+    /// # Safety
+    ///
+    /// `address` must come from `alloc` with the same `bytes`, and not be used by anything but work on `stream`.
+    unsafe fn free(&self, address: usize, bytes: usize, stream: *mut c_void);
+}
+
+/// Where memory comes from.
+#[derive(Clone)]
+pub(crate) enum Source {
+    Driver,
+    User(Arc<dyn Allocator>),
+}
+
+/// Device memory that is freed with this handle, on the service stream: see [`super::gpu::Gpu::service`].
+pub(crate) struct Allocation {
+    source: Source,
+    service: Arc<OwnedStream>,
+    address: usize,
+    bytes: usize,
+}
+
+impl Allocation {
+    /// `bytes` of new memory for work on `stream`.
+    pub fn create(
+        source: &Source,
+        service: &Arc<OwnedStream>,
+        bytes: usize,
+        stream: &OwnedStream,
+    ) -> Result<Allocation> {
+        let driver = &service.driver;
+        let address = match source {
+            // SAFETY: the stream is live.
+            Source::Driver => unsafe { driver.alloc(bytes, stream.raw) }
+                .map_err(|failure| failure.error(bytes, driver.place()))?,
+            Source::User(allocator) => allocator.alloc(bytes, handle(stream.raw))?,
+        };
+        Ok(Allocation { source: source.clone(), service: service.clone(), address, bytes })
+    }
+
+    /// Where it starts.
+    pub fn address(&self) -> usize {
+        self.address
+    }
+
+    /// How many bytes it has.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Says that what it holds is not wanted by work on `stream` from here on.
+    pub fn discard(&self, stream: &OwnedStream) -> Result<()> {
+        let driver = &self.service.driver;
+        // SAFETY: the memory is this handle's, and its stream is live.
+        unsafe { driver.discard(self.address, self.bytes, stream.raw) }
+            .map_err(|failure| error(driver, failure))
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        let (driver, service) = (&self.service.driver, self.service.raw);
+        match &self.source {
+            // SAFETY: allocated in `create`; whoever drops this has seen to it that its work has passed, or made the
+            // service stream wait for it. There is nobody to tell of a failure.
+            Source::Driver => drop(unsafe { driver.free(self.address, service) }),
+            // SAFETY: as above, with the bytes that it was allocated with.
+            Source::User(allocator) => unsafe {
+                allocator.free(self.address, self.bytes, handle(service));
+            },
+        }
+    }
+}
+
+fn handle(stream: RawStream) -> *mut c_void {
+    std::ptr::without_provenance_mut(stream.0)
+}
+
+/// Pinned host memory that is freed with this handle.
+pub(crate) struct Pinned {
+    driver: SharedDriver,
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the memory belongs to this value alone, as a `Box<[u8]>` would.
+unsafe impl Send for Pinned {}
+// SAFETY: `&Pinned` gives read access only.
+unsafe impl Sync for Pinned {}
+
+impl Pinned {
+    /// `bytes` (not zero) of new pinned memory.
+    pub fn create(driver: &SharedDriver, bytes: usize) -> Result<Pinned> {
+        // SAFETY: no handles are passed.
+        let start = unsafe { driver.alloc_pinned(bytes) };
+        let start = start.map_err(|failure| failure.error(bytes, driver.place()))?;
+        let start =
+            NonNull::new(start).ok_or(Error::OutOfMemory { bytes, device: driver.place().device_type })?;
+        Ok(Pinned { driver: driver.clone(), start, bytes })
+    }
+
+    /// Where it starts.
+    pub fn start(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    /// How many bytes it has.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// All of it. No copy to it may be under way.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: `bytes` initialised bytes, borrowed with `self`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
+    }
+
+    /// All of it, to be written. No copy from or to it may be under way.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // SAFETY: made in `create`, and this is its only owner. There is nobody to tell of a failure.
+        let _ = unsafe { self.driver.free_pinned(self.start.as_ptr()) };
+    }
+}

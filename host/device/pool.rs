@@ -1,0 +1,227 @@
+//! Device memory for results and scratch, in blocks that are used again.
+//!
+//! A block remembers the event behind its last use. Work on the same stream may have it at once, for it runs later
+//! anyway; other streams may have it when that event has passed. So nothing is waited for, and no call is made on a
+//! stream when memory is dropped. Where an engine supplies an [`Allocator`](super::Allocator), nothing is kept here.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use super::event::Event;
+use super::gpu::Gpu;
+use super::handles::{Allocation, OwnedStream, Source};
+use super::host_pool::{PoolUsage, size_class};
+use super::{GpuStream, lock};
+use crate::{Error, Result};
+
+/// Unused bytes kept by default.
+const DEFAULT_KEPT: usize = 4 << 30;
+/// How many blocks of other streams are looked at for one whose last use has passed.
+const LOOKED_AT: usize = 4;
+
+/// A device's memory. The limit is on what is taken from the runtime, in use or kept.
+pub(crate) struct DevicePool {
+    source: Source,
+    state: Mutex<State>,
+}
+
+struct State {
+    free: BTreeMap<usize, VecDeque<Free>>,
+    usage: PoolUsage,
+    limit: usize,
+    keep: usize,
+}
+
+struct Free {
+    allocation: Allocation,
+    stream: u64,
+    used: Event,
+}
+
+impl Free {
+    /// Gives the memory back to where it came from, once its last use has passed.
+    fn release(self, service: &OwnedStream) {
+        if self.used.hold_back(service).is_err() {
+            // Where the service stream cannot wait, we do.
+            let _ = crate::array::Ready::wait(&self.used);
+        }
+    }
+}
+
+impl DevicePool {
+    pub(super) fn new(source: Source, keep: Option<usize>) -> DevicePool {
+        let keep = match &source {
+            Source::Driver => keep.unwrap_or(DEFAULT_KEPT),
+            Source::User(_) => 0,
+        };
+        let state = State { free: BTreeMap::new(), usage: PoolUsage::default(), limit: usize::MAX, keep };
+        DevicePool { source, state: Mutex::new(state) }
+    }
+
+    pub fn set_limit(&self, bytes: usize) {
+        lock(&self.state).limit = bytes;
+    }
+
+    pub fn set_keep(&self, bytes: usize, gpu: &Gpu) {
+        lock(&self.state).keep = bytes;
+        self.trim(gpu, |state| state.usage.kept > state.keep);
+    }
+
+    pub fn usage(&self) -> PoolUsage {
+        lock(&self.state).usage
+    }
+
+    /// At least `bytes` of memory of unspecified contents, for work on `stream` from now on.
+    pub fn alloc(&self, bytes: usize, gpu: &Arc<Gpu>, stream: &Arc<GpuStream>) -> Result<Arc<Memory>> {
+        let out_of_memory = Error::OutOfMemory { bytes, device: gpu.place().device_type };
+        let class = size_class(bytes).ok_or(out_of_memory.clone())?;
+        let memory = |allocation| {
+            let (gpu, stream) = (gpu.clone(), stream.number());
+            Arc::new(Memory { allocation: Some(allocation), gpu, stream, used: Mutex::new(None) })
+        };
+        if let Some(block) = self.take(class, stream.number()) {
+            if let Err(failure) = block.allocation.discard(stream.owned()) {
+                self.give_back(block.allocation, Some(block.used), block.stream, gpu);
+                return Err(failure);
+            }
+            return Ok(memory(block.allocation));
+        }
+        // Each step gives more up than the one before: kept blocks, inputs of passed work, inputs of running work.
+        let mut room = self.reserve(class);
+        for step in 0..3 {
+            if room {
+                match Allocation::create(&self.source, gpu.service(), class, stream.owned()) {
+                    Err(Error::OutOfMemory { .. }) => lock(&self.state).usage.in_use -= class,
+                    Err(other) => {
+                        lock(&self.state).usage.in_use -= class;
+                        return Err(other);
+                    }
+                    Ok(allocation) => {
+                        lock(&self.state).usage.misses += 1;
+                        return Ok(memory(allocation));
+                    }
+                }
+            }
+            match step {
+                0 => gpu.retire(),
+                1 if gpu.drain() => (),
+                _ => return Err(out_of_memory),
+            }
+            self.trim(gpu, |state| state.usage.kept > 0);
+            room = self.reserve(class);
+        }
+        Err(out_of_memory)
+    }
+
+    /// A kept block that work on the stream may have.
+    fn take(&self, class: usize, stream: u64) -> Option<Free> {
+        let mut state = lock(&self.state);
+        let blocks = state.free.get_mut(&class)?;
+        let own = blocks.iter().rposition(|block| block.stream == stream);
+        let passed = || blocks.iter().take(LOOKED_AT).position(|block| block.used.has_passed());
+        let found = own.or_else(passed).and_then(|i| blocks.remove(i))?;
+        state.usage.kept -= class;
+        state.usage.in_use += class;
+        state.usage.peak = state.usage.peak.max(state.usage.in_use);
+        state.usage.hits += 1;
+        Some(found)
+    }
+
+    /// Counts a block as in use where that is within the limit.
+    fn reserve(&self, class: usize) -> bool {
+        let mut state = lock(&self.state);
+        let (in_use, kept) = (state.usage.in_use, state.usage.kept);
+        let fits = in_use.checked_add(class).is_some_and(|sum| sum.saturating_add(kept) <= state.limit);
+        if fits {
+            state.usage.in_use += class;
+            state.usage.peak = state.usage.peak.max(state.usage.in_use);
+        }
+        fits
+    }
+
+    fn give_back(&self, allocation: Allocation, used: Option<Event>, stream: u64, gpu: &Gpu) {
+        let class = allocation.bytes();
+        let unused = {
+            let mut state = lock(&self.state);
+            state.usage.in_use -= class;
+            match used {
+                Some(used) => {
+                    state.usage.kept += class;
+                    let block = Free { allocation, stream, used };
+                    state.free.entry(class).or_default().push_back(block);
+                    None
+                }
+                None => Some(allocation),
+            }
+        };
+        drop(unused);
+        self.trim(gpu, |state| state.usage.kept > state.keep);
+    }
+
+    /// Gives kept blocks back, largest first, for as long as `more` says so.
+    fn trim(&self, gpu: &Gpu, more: impl Fn(&State) -> bool) {
+        loop {
+            let block = {
+                let mut state = lock(&self.state);
+                if !more(&state) {
+                    return;
+                }
+                let Some(mut largest) = state.free.last_entry() else { return };
+                let class = *largest.key();
+                let block = largest.get_mut().pop_front();
+                if largest.get().is_empty() {
+                    largest.remove();
+                }
+                state.usage.kept -= if block.is_some() { class } else { 0 };
+                block
+            };
+            if let Some(block) = block {
+                block.release(gpu.service());
+            }
+        }
+    }
+
+    /// Gives every kept block back.
+    pub fn clear(&self, gpu: &Gpu) {
+        self.trim(gpu, |state| state.usage.kept > 0);
+    }
+}
+
+/// A block of device memory; back in the pool when the last buffer over it is gone.
+pub(crate) struct Memory {
+    allocation: Option<Allocation>,
+    gpu: Arc<Gpu>,
+    stream: u64,
+    /// What is behind its last use; none where it never had one.
+    used: Mutex<Option<Event>>,
+}
+
+impl Memory {
+    fn allocation(&self) -> &Allocation {
+        self.allocation.as_ref().expect("there until dropped")
+    }
+
+    /// Where it starts.
+    pub fn address(&self) -> usize {
+        self.allocation().address()
+    }
+
+    /// The number of the stream in whose order it was allocated and is used.
+    pub fn stream(&self) -> u64 {
+        self.stream
+    }
+
+    /// Its last use on its stream is behind this event.
+    pub fn used_until(&self, event: &Event) {
+        *lock(&self.used) = Some(event.clone());
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let used = lock(&self.used).take();
+        if let Some(allocation) = self.allocation.take() {
+            self.gpu.pool().give_back(allocation, used, self.stream, &self.gpu);
+        }
+    }
+}

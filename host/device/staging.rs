@@ -1,0 +1,69 @@
+//! Pinned host memory, which copies run from and to without blocking anyone, in blocks that are used again.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use super::gpu::Gpu;
+use super::handles::Pinned;
+use super::host_pool::size_class;
+use super::lock;
+use crate::{Error, Result};
+
+/// Unused bytes kept.
+const KEPT: usize = 256 << 20;
+
+/// A device's spare blocks by their size.
+#[derive(Default)]
+pub(crate) struct Staging(Mutex<Spare>);
+
+#[derive(Default)]
+struct Spare {
+    blocks: BTreeMap<usize, Vec<Pinned>>,
+    bytes: usize,
+}
+
+impl Staging {
+    /// At least `bytes` of pinned memory, of unspecified contents.
+    pub fn alloc(bytes: usize, gpu: &Arc<Gpu>) -> Result<Staged> {
+        let out_of_memory = Error::OutOfMemory { bytes, device: gpu.place().device_type };
+        let class = size_class(bytes).ok_or(out_of_memory)?;
+        let spare = {
+            let mut spare = lock(&gpu.staging().0);
+            let found = spare.blocks.get_mut(&class).and_then(Vec::pop);
+            spare.bytes -= found.as_ref().map_or(0, Pinned::len);
+            found
+        };
+        let pinned = spare.map_or_else(|| Pinned::create(gpu.driver(), class), Ok)?;
+        Ok(Staged { pinned: Some(pinned), gpu: gpu.clone() })
+    }
+}
+
+/// A block of pinned memory. It must not be dropped while a copy from or to it is under way: whoever queues one keeps it
+/// until that has passed.
+pub(crate) struct Staged {
+    pinned: Option<Pinned>,
+    gpu: Arc<Gpu>,
+}
+
+impl Staged {
+    /// The memory.
+    pub fn pinned(&self) -> &Pinned {
+        self.pinned.as_ref().expect("there until dropped")
+    }
+
+    /// The memory, to be written.
+    pub fn pinned_mut(&mut self) -> &mut Pinned {
+        self.pinned.as_mut().expect("there until dropped")
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        let Some(pinned) = self.pinned.take() else { return };
+        let mut spare = lock(&self.gpu.staging().0);
+        if spare.bytes + pinned.len() <= KEPT {
+            spare.bytes += pinned.len();
+            spare.blocks.entry(pinned.len()).or_default().push(pinned);
+        }
+    }
+}

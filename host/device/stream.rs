@@ -1,0 +1,109 @@
+//! An order of work on a device.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::event::Event;
+use super::gpu::Gpu;
+use super::handles::{ForeignEvent, OwnedStream};
+use super::{Device, driver::RawStream};
+use crate::Result;
+use crate::array::{Place, Ready};
+
+/// An order of work on a device: what is put on it runs one after another, beside the work of other streams. On the CPU
+/// everything runs at once, in the call. A cheap handle.
+#[derive(Clone)]
+pub struct Stream {
+    device: Device,
+    gpu: Option<Arc<GpuStream>>,
+}
+
+/// A GPU's stream.
+pub(crate) struct GpuStream {
+    owned: OwnedStream,
+    number: u64,
+}
+
+impl GpuStream {
+    /// The handle.
+    pub fn owned(&self) -> &OwnedStream {
+        &self.owned
+    }
+
+    /// A number that no other stream of this process ever has, for whatever native handle.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Makes further work wait until `ready`. Only for another runtime's events it is the host that waits.
+    pub fn wait(&self, gpu: &Gpu, ready: &dyn Ready) -> Result<()> {
+        let same = |place: Place| place.device_type == gpu.place().device_type;
+        let any: &dyn std::any::Any = ready;
+        if let Some(event) = any.downcast_ref::<Event>()
+            && same(event.gpu().place())
+        {
+            return event.hold_back(&self.owned);
+        }
+        if let Some(event) = any.downcast_ref::<ForeignEvent>()
+            && same(event.gpu().place())
+        {
+            return event.hold_back(&self.owned);
+        }
+        ready.wait()
+    }
+}
+
+impl Stream {
+    /// The CPU's.
+    pub fn cpu() -> Stream {
+        Stream { device: Device::cpu(), gpu: None }
+    }
+
+    pub(super) fn create(device: &Device, priority: i32) -> Result<Stream> {
+        match device.as_gpu() {
+            None => Ok(Stream { device: device.clone(), gpu: None }),
+            Some(gpu) => Ok(Stream::over(device, OwnedStream::create(gpu.driver(), priority)?)),
+        }
+    }
+
+    pub(super) fn over(device: &Device, owned: OwnedStream) -> Stream {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Stream { device: device.clone(), gpu: Some(Arc::new(GpuStream { owned, number })) }
+    }
+
+    /// Whose.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The runtime's handle (a `CUstream`, a `hipStream_t`); `None` on the CPU.
+    pub fn native_handle(&self) -> Option<*mut std::ffi::c_void> {
+        let RawStream(handle) = self.gpu.as_ref()?.owned.raw();
+        Some(std::ptr::without_provenance_mut(handle))
+    }
+
+    /// Blocks until everything on it has passed. Operations never do; arrays can be waited for one by one.
+    pub fn synchronise(&self) -> Result<()> {
+        let (Some(stream), Some(gpu)) = (&self.gpu, self.device.as_gpu()) else { return Ok(()) };
+        gpu.count_synchronisation();
+        let passed = stream.owned.synchronise();
+        gpu.retire();
+        passed
+    }
+
+    /// The GPU's side of it; `None` on the CPU.
+    pub(crate) fn as_gpu(&self) -> Option<(&Arc<Gpu>, &Arc<GpuStream>)> {
+        Some((self.device.as_gpu()?, self.gpu.as_ref()?))
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.gpu {
+            Some(stream) => write!(f, "Stream({}, {:#x})", self.device.place(), stream.owned.raw().0),
+            None => write!(f, "Stream({})", self.device.place()),
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! L4: how an operation runs on a GPU. A [`Pass`] is one operation's work on one stream, from waiting for its inputs to
+//! recording the event that its outputs carry. It is the only place where kernels meet a driver.
+//!
+//! ```text
+//! let mut pass = Pass::begin("double", stream)?;
+//! pass.input(&values)?;                                  // right device? waits on the stream, keeps it alive
+//! let out = pass.output(values.len() * 4)?;              // device memory, contents unspecified
+//! let status = pass.zeroed(2 * 8)?;                      // two words: a total, and the first bad row
+//! let entry = find(DOUBLE, &[4]).ok_or_else(|| pass.unsupported(values.data_type()))?;
+//! pass.launch(entry, waves, &Double {
+//!     values: input(&values.buffers()[0]),               // an `In` with the buffer's extent
+//!     out: out.out(),                                    // only a pass's own memory can be written
+//!     status: status.out(),
+//!     len: values.len() as u64,
+//! })?;
+//! // Either: one look at the numbers, now (the host waits) ...
+//! let words = pass.read(&status)?;
+//! // ... or later: `pass.read_later(&status, |pass, words| ...)` gives a `Pending`;
+//! // ... or only when somebody waits for the result: `pass.report(&status, |words| ...)`.
+//! let mut parts = pass.parts(values.data_type().clone(), values.len());   // place and event filled in
+//! parts.buffers = vec![out.buffer()];
+//! let result = Array::try_new(parts)?;
+//! pass.finish()?;                                        // records the event; scratch goes back to the pool
+//! ```
+//!
+//! A pass that is dropped half-way, by an error say, is ended the same way: what it has launched stays safe to run.
+
+#![allow(unsafe_code)]
+
+mod copies;
+mod pending;
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::target::{Args, Entry, MAX_WAVES, Value};
+
+pub use pending::Pending;
+
+use crate::array::{Array, Bitmap, Buffer, Parts, Place, Ready};
+use crate::device::driver::{Driver, Failure, Launch, RawStream};
+use crate::device::testing::Mutation;
+use crate::device::{Check, Event, Gpu, GpuStream, Kept, Memory, Staged, Staging, Stream};
+use crate::ffi::DeviceType;
+use crate::{Error, Result};
+
+/// What a buffer is taken to hold where its extent is data: more than any address space has.
+const UNKNOWN_EXTENT: u64 = 1 << 47;
+
+/// One operation's work on one stream.
+pub(crate) struct Pass {
+    operation: &'static str,
+    stream: Stream,
+    gpu: Arc<Gpu>,
+    queue: Arc<GpuStream>,
+    done: Event,
+    ready: Arc<dyn Ready>,
+    waited: Vec<Arc<dyn Ready>>,
+    parents: Vec<Event>,
+    kept: Vec<Kept>,
+    used: Vec<Arc<Memory>>,
+    checks: Vec<Check>,
+    ended: bool,
+}
+
+/// Device memory that a pass has allocated. Clones are the same memory.
+#[derive(Clone)]
+pub(crate) struct Region {
+    memory: Arc<Memory>,
+    bytes: usize,
+}
+
+impl Region {
+    /// To be written by a kernel of this pass, up to the next 16-byte boundary.
+    pub fn out<T: Value>(&self) -> Out<T> {
+        Out::new(self.memory.address() as u64, self.bytes.next_multiple_of(16) as u64)
+    }
+
+    /// To be read by a later kernel of this pass.
+    pub fn input<T: Value>(&self) -> In<T> {
+        In::new(self.memory.address() as u64, self.bytes.next_multiple_of(16) as u64)
+    }
+
+    /// Bytes `from .. to`, to be read by a later kernel of this pass.
+    pub fn part<T: Value>(&self, from: usize, to: usize) -> In<T> {
+        assert!(from <= to && to <= self.bytes, "the part is inside the region");
+        In::new((self.memory.address() + from) as u64, (to - from) as u64)
+    }
+
+    /// Part of an array, to be read once the pass has passed.
+    pub fn buffer(&self) -> Buffer {
+        // SAFETY: the memory has the bytes and lives as long as its owner; after the pass nobody writes it.
+        unsafe { Buffer::new(self.memory.address(), Some(self.bytes), self.memory.clone()) }
+    }
+
+    /// How many bytes it has.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// A buffer, to be read by a kernel: a typed one must be aligned, see [`is_aligned`].
+pub(crate) fn input<T: Value>(buffer: &Buffer) -> In<T> {
+    match buffer.address() {
+        0 => In::absent(),
+        address => In::new(address as u64, buffer.bytes().map_or(UNKNOWN_EXTENT, |bytes| bytes as u64)),
+    }
+}
+
+/// A bitmap, to be read by a kernel: an aligned pointer and the offset in bits from there.
+pub(crate) fn bits(bitmap: &Bitmap) -> (In<u32>, u64) {
+    let (buffer, offset) = (&bitmap.buffer, bitmap.offset as u64);
+    let bytes = buffer.bytes().map_or(UNKNOWN_EXTENT, |bytes| bytes as u64);
+    match buffer.address() {
+        0 => (In::absent(), 0),
+        address => In::bitmap(address as u64, bytes, offset),
+    }
+}
+
+/// An array's validity as kernels take it: absent where all rows are valid.
+pub(crate) fn validity(array: &Array) -> (In<u32>, u64) {
+    array.validity().map_or((In::absent(), 0), bits)
+}
+
+/// Whether a kernel may read the buffer as values of this alignment.
+pub(crate) fn is_aligned(buffer: &Buffer, alignment: usize) -> bool {
+    buffer.address().is_multiple_of(alignment)
+}
+
+impl Pass {
+    /// Begins an operation on a GPU's stream.
+    pub fn begin(operation: &'static str, stream: &Stream) -> Result<Pass> {
+        let not_a_gpu = || Error::invalid(operation, "the CPU's stream runs no passes");
+        let (gpu, queue) = stream.as_gpu().ok_or_else(not_a_gpu)?;
+        gpu.retire();
+        let done = Event::new(gpu, queue.number())?;
+        if gpu.switches().on(Mutation::RecordEarly) {
+            done.record(queue.owned())?;
+        }
+        Ok(Pass {
+            operation,
+            stream: stream.clone(),
+            gpu: gpu.clone(),
+            queue: queue.clone(),
+            ready: Arc::new(done.clone()),
+            done,
+            waited: vec![],
+            parents: vec![],
+            kept: vec![],
+            used: vec![],
+            checks: vec![],
+            ended: false,
+        })
+    }
+
+    /// The stream it runs on.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Where its results are.
+    pub fn place(&self) -> Place {
+        self.gpu.place()
+    }
+
+    /// Lanes in a wave: 32 or 64.
+    pub fn width(&self) -> u32 {
+        self.gpu.driver().width()
+    }
+
+    /// The error for what the operation does not do.
+    pub fn unsupported(&self, what: impl ToString) -> Error {
+        let device = self.place().device_type;
+        Error::Unsupported { operation: self.operation, data_type: what.to_string(), device }
+    }
+
+    /// Makes an array readable from here on: its events are waited for on the stream, each once, and it stays alive until
+    /// the pass's work has passed. An array elsewhere is [`Error::Invalid`].
+    pub fn input(&mut self, array: &Array) -> Result<()> {
+        if self.enter(array)? {
+            self.kept.push(Kept::Array(array.clone()));
+        }
+        Ok(())
+    }
+
+    /// Whether any of it must be kept: what is used in this stream's order only need not, see `pool.rs`.
+    fn enter(&mut self, array: &Array) -> Result<bool> {
+        if !reachable(array.place(), self.place()) {
+            let problem = format!("an array on {} and a stream on {}", array.place(), self.place());
+            return Err(Error::invalid(self.operation, problem));
+        }
+        if let Some(ready) = array.ready() {
+            self.wait(ready)?;
+        }
+        let mut keep = false;
+        let bitmap = array.validity().map(|bits| &bits.buffer);
+        for buffer in array.buffers().iter().chain(bitmap) {
+            match buffer.owner().clone().downcast::<Memory>() {
+                Ok(memory) if memory.stream() == self.queue.number() => self.use_memory(memory),
+                _ => keep |= buffer.bytes() != Some(0),
+            }
+        }
+        for child in array.children().iter().chain(array.dictionary()) {
+            keep |= self.enter(child)?;
+        }
+        Ok(keep)
+    }
+
+    fn use_memory(&mut self, memory: Arc<Memory>) {
+        if !self.used.last().is_some_and(|last| Arc::ptr_eq(last, &memory)) {
+            self.used.push(memory);
+        }
+    }
+
+    fn wait(&mut self, ready: &Arc<dyn Ready>) -> Result<()> {
+        if self.waited.iter().any(|waited| Arc::ptr_eq(waited, ready)) {
+            return Ok(());
+        }
+        self.waited.push(ready.clone());
+        let any: &dyn std::any::Any = &**ready;
+        let own = any.downcast_ref::<Event>();
+        self.parents.extend(own.cloned());
+        // Work on the same stream runs later anyway.
+        let earlier = own.is_some_and(|event| event.stream() == self.queue.number());
+        if earlier || self.gpu.switches().on(Mutation::SkipWait) {
+            return Ok(());
+        }
+        self.queue.wait(&self.gpu, &**ready)
+    }
+
+    /// Device memory of unspecified contents.
+    pub fn output(&mut self, bytes: usize) -> Result<Region> {
+        let memory = self.gpu.pool().alloc(bytes, &self.gpu, &self.queue)?;
+        self.used.push(memory.clone());
+        Ok(Region { memory, bytes })
+    }
+
+    /// Device memory for `len` values that nobody sees after the pass.
+    pub fn scratch<T: Value>(&mut self, len: usize) -> Result<Region> {
+        let bytes = len.checked_mul(size_of::<T>());
+        let device = self.place().device_type;
+        self.output(bytes.ok_or(Error::OutOfMemory { bytes: usize::MAX, device })?)
+    }
+
+    /// Device memory of zero bytes; so is the rest of the last 64, for consumers that read whole words of bitmaps.
+    pub fn zeroed(&mut self, bytes: usize) -> Result<Region> {
+        let region = self.output(bytes)?;
+        self.fill(&region, 0)?;
+        Ok(region)
+    }
+
+    /// Sets every byte of a region and of the rest of its last 64.
+    pub fn fill(&mut self, region: &Region, byte: u8) -> Result<()> {
+        let bytes = region.bytes.next_multiple_of(64);
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: blocks are multiples of 256 bytes, and `used` keeps this one until the pass has passed.
+        self.queued(|driver, stream| unsafe { driver.fill(region.memory.address(), byte, bytes, stream) })
+    }
+
+    /// Launches waves of an entry. What its arguments point to comes from this pass's inputs and regions.
+    pub fn launch<A: Args>(&mut self, entry: &'static Entry<A>, waves: u64, args: &A) -> Result<()> {
+        if waves == 0 {
+            return Ok(());
+        }
+        if waves > MAX_WAVES {
+            let problem = format!("{waves} waves of {}, at most {MAX_WAVES} can be launched", entry.name);
+            return Err(Error::invalid(self.operation, problem));
+        }
+        let loaded = self.gpu.entry(entry.family, entry.name)?;
+        let launch = Launch { entry: loaded, kernel: entry, waves, args };
+        // SAFETY: `args` is what the entry was declared with; its pointers were made from buffers that are inputs or
+        // regions of this pass, which keeps them alive, and outputs are regions, which nobody else writes.
+        self.queued(|driver, stream| unsafe { driver.launch(&launch, stream) })
+    }
+
+    /// Device memory with these words, which travel through pinned memory.
+    pub fn upload(&mut self, words: &[u64]) -> Result<Region> {
+        let mut staged = self.stage(size_of_val(words))?;
+        for (to, word) in staged.pinned_mut().bytes_mut().chunks_exact_mut(8).zip(words) {
+            to.copy_from_slice(&word.to_ne_bytes());
+        }
+        self.upload_staged(staged, size_of_val(words))
+    }
+
+    /// Pinned memory to fill for [`Pass::upload_staged`].
+    fn stage(&self, bytes: usize) -> Result<Staged> {
+        Staging::alloc(bytes, &self.gpu)
+    }
+
+    /// Device memory with the first bytes of a staged block, in one copy.
+    fn upload_staged(&mut self, staged: Staged, bytes: usize) -> Result<Region> {
+        let region = self.output(bytes)?;
+        let from = staged.pinned().start();
+        self.kept.push(Kept::Staged(staged));
+        if bytes > 0 {
+            // SAFETY: both are at least that long; `kept` and `used` keep them until the pass has passed.
+            self.queued(|driver, stream| unsafe {
+                driver.copy_in(region.memory.address(), from.cast_const(), bytes, stream)
+            })?;
+        }
+        Ok(region)
+    }
+
+    /// Queues a copy of device memory that is an input or a region of this pass. The block must be kept until the copy
+    /// has passed, also where the pass fails later: see [`Copied`].
+    fn copy_out(&mut self, from: usize, bytes: usize, to: &Staged, at: usize) -> Result<()> {
+        assert!(at + bytes <= to.pinned().len(), "the copy fits the block");
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the pass keeps the source, the caller the block, until this has passed.
+        self.queued(|driver, stream| unsafe {
+            driver.copy_out(to.pinned().start().add(at), from, bytes, stream)
+        })
+    }
+
+    /// A copy of a region on its way to the host, and the event behind it.
+    fn copied(&mut self, region: &Region) -> Result<(Staged, Event)> {
+        let staged = self.stage(region.bytes)?;
+        let seen = Event::new(&self.gpu, self.queue.number())?;
+        self.copy_out(region.memory.address(), region.bytes, &staged, 0)?;
+        // Where this fails the stream has been drained, so the block may go.
+        seen.record(self.queue.owned())?;
+        Ok((staged, seen))
+    }
+
+    /// The words of a region: the host waits until the pass has come here. Errors in what the inputs were made from
+    /// surface here too. An operation does this once at most.
+    pub fn read(&mut self, region: &Region) -> Result<Vec<u64>> {
+        let (staged, seen) = self.copied(region)?;
+        seen.wait()?;
+        self.parents.iter().try_for_each(Event::outcome)?;
+        Ok(words(staged.pinned().bytes(), region.bytes))
+    }
+
+    /// As [`Pass::read`], without waiting: `then` goes on with the pass when somebody asks for the result and the words
+    /// have arrived.
+    pub fn read_later<T>(
+        mut self,
+        region: &Region,
+        then: impl FnOnce(Pass, &[u64]) -> Result<T> + Send + 'static,
+    ) -> Result<Pending<T>> {
+        let (staged, seen) = self.copied(region)?;
+        let bytes = region.bytes;
+        Ok(Pending::waiting(
+            self,
+            staged,
+            seen,
+            Box::new(move |pass, staged| {
+                let words = words(staged.pinned().bytes(), bytes);
+                then(pass, &words)
+            }),
+        ))
+    }
+
+    /// Has `check` look at the words of a region when somebody first waits for the pass's outputs, or for anything made
+    /// from them: how an error that only the data shows surfaces without a synchronisation of its own.
+    pub fn report(
+        &mut self,
+        region: &Region,
+        check: impl FnOnce(&[u64]) -> Result<()> + Send + 'static,
+    ) -> Result<()> {
+        let staged = Arc::new(self.stage(region.bytes)?);
+        let (bytes, block) = (region.bytes, staged.clone());
+        self.checks.push(Box::new(move || check(&words(block.pinned().bytes(), bytes))));
+        self.copy_out(region.memory.address(), region.bytes, &staged, 0)
+    }
+
+    /// Parts of an array that this pass makes: on its device, readable once it has passed.
+    pub fn parts(&self, data_type: DataType, len: usize) -> Parts {
+        let (place, ready) = (self.place(), Some(self.ready.clone()));
+        Parts { place, ready, ..Parts::new(data_type, len) }
+    }
+
+    /// Ends the pass: its event is recorded, and inputs are kept until it has passed.
+    pub fn finish(mut self) -> Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.ended = true;
+        let checks = std::mem::take(&mut self.checks);
+        let check: Option<Check> = (!checks.is_empty())
+            .then(|| -> Check { Box::new(move || checks.into_iter().try_for_each(|check| check())) });
+        self.done.depends_on(std::mem::take(&mut self.parents), check);
+        let recorded = match self.gpu.switches().on(Mutation::RecordEarly) {
+            true => Ok(()),
+            false => self.done.record(self.queue.owned()),
+        };
+        for memory in self.used.drain(..) {
+            memory.used_until(&self.done);
+        }
+        self.gpu.keep(self.queue.number(), &self.done, std::mem::take(&mut self.kept));
+        recorded
+    }
+
+    /// Makes a call on the pass's stream.
+    fn queued(
+        &self,
+        call: impl FnOnce(&dyn Driver, RawStream) -> std::result::Result<(), Failure>,
+    ) -> Result<()> {
+        let outcome = call(&**self.gpu.driver(), self.queue.owned().raw());
+        outcome.map_err(|failure| failure.error(0, self.place()))
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        if !self.ended {
+            // Nobody has its outputs, and the error that led here is already on its way.
+            let _ = self.end();
+        }
+    }
+}
+
+/// Whether a device can read memory of this place: its own, and what its runtime shares with the host.
+fn reachable(memory: Place, device: Place) -> bool {
+    use DeviceType::*;
+    let shared = match device.device_type {
+        Cuda => matches!(memory.device_type, CudaHost | CudaManaged),
+        Rocm => matches!(memory.device_type, RocmHost),
+        _ => false,
+    };
+    shared || memory == device
+}
+
+/// A host buffer's bytes; its array must be readable now.
+fn host_bytes(buffer: &Buffer) -> &[u8] {
+    match buffer.bytes() {
+        None | Some(0) => &[],
+        // SAFETY: `Buffer::new` promised so many readable, unchanging bytes for as long as the buffer lives.
+        Some(bytes) => unsafe {
+            std::slice::from_raw_parts(std::ptr::with_exposed_provenance(buffer.address()), bytes)
+        },
+    }
+}
+
+/// The first bytes of a block of pinned memory as a buffer that keeps it, to be read once the copies to it have passed.
+fn pinned_buffer(staged: &Arc<Staged>, bytes: usize) -> Buffer {
+    let address = staged.pinned().start().expose_provenance();
+    // SAFETY: the block has the bytes, and lives as long as its owner.
+    unsafe { Buffer::new(address, Some(bytes), staged.clone()) }
+}
+
+fn words(bytes: &[u8], len: usize) -> Vec<u64> {
+    let words = bytes[..len].chunks_exact(8);
+    words.map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes"))).collect()
+}

@@ -1,0 +1,184 @@
+//! A result whose size the device is still finding out.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Waker};
+
+use super::Pass;
+use crate::array::Ready;
+use crate::device::{Event, Kept, Staged};
+use crate::{Error, Result};
+
+/// The result of an operation that needs to know something from the device before it can go on, such as how many rows a
+/// filter keeps. Ask for it with [`wait`](Pending::wait), look with [`is_ready`](Pending::is_ready), or await it: no thread
+/// is blocked then. Dropping it abandons the operation.
+pub struct Pending<T>(State<T>);
+
+enum State<T> {
+    Known(Result<T>),
+    Waiting(Waiting<T>),
+    Taken,
+}
+
+type Then<T> = Box<dyn FnOnce(Pass, &Staged) -> Result<T> + Send>;
+
+struct Waiting<T> {
+    /// What is needed for the rest; taken out together, when the words are there or nobody wants them.
+    rest: Option<(Pass, Staged, Then<T>)>,
+    seen: Event,
+    parents: Vec<Event>,
+    wake: Option<Arc<Mutex<Wake>>>,
+}
+
+#[derive(Default)]
+struct Wake {
+    fired: bool,
+    waker: Option<Waker>,
+}
+
+impl<T> Pending<T> {
+    /// A result that needed nothing from the device.
+    pub fn known(result: Result<T>) -> Pending<T> {
+        Pending(State::Known(result))
+    }
+
+    pub(super) fn waiting(pass: Pass, staged: Staged, seen: Event, then: Then<T>) -> Pending<T> {
+        let parents = pass.parents.clone();
+        Pending(State::Waiting(Waiting { rest: Some((pass, staged, then)), seen, parents, wake: None }))
+    }
+
+    /// The result; blocks until the device has come far enough.
+    pub fn wait(mut self) -> Result<T> {
+        match std::mem::replace(&mut self.0, State::Taken) {
+            State::Known(result) => result,
+            State::Waiting(waiting) => {
+                waiting.seen.wait()?;
+                waiting.go_on()
+            }
+            State::Taken => Err(taken()),
+        }
+    }
+
+    /// Whether [`wait`](Pending::wait) would return without blocking.
+    pub fn is_ready(&self) -> Result<bool> {
+        match &self.0 {
+            State::Waiting(waiting) => waiting.seen.is_ready(),
+            State::Known(_) | State::Taken => Ok(true),
+        }
+    }
+
+    /// The same, and then something else on the host.
+    pub fn map<U: 'static>(self, then: impl FnOnce(T) -> Result<U> + Send + 'static) -> Pending<U>
+    where
+        T: 'static,
+    {
+        let mut this = self;
+        match std::mem::replace(&mut this.0, State::Taken) {
+            State::Known(result) => Pending::known(result.and_then(then)),
+            State::Taken => Pending::known(Err(taken())),
+            State::Waiting(mut waiting) => match waiting.rest.take() {
+                None => Pending::known(Err(taken())),
+                Some((pass, staged, first)) => {
+                    let both: Then<U> = Box::new(move |pass, staged| first(pass, staged).and_then(then));
+                    Pending::waiting(pass, staged, waiting.seen.clone(), both)
+                }
+            },
+        }
+    }
+}
+
+impl<T> Waiting<T> {
+    /// Goes on where the words have arrived.
+    fn go_on(mut self) -> Result<T> {
+        self.parents.iter().try_for_each(Event::outcome)?;
+        let (pass, staged, then) = self.rest.take().ok_or_else(taken)?;
+        then(pass, &staged)
+    }
+}
+
+impl<T> Drop for Waiting<T> {
+    fn drop(&mut self) {
+        if let Some((mut pass, staged, _)) = self.rest.take() {
+            // The copy to it may still be under way.
+            pass.kept.push(Kept::Staged(staged));
+        }
+    }
+}
+
+// Nothing in it is pinned: the result is moved out whole.
+impl<T> Unpin for Pending<T> {}
+
+impl<T> Future for Pending<T> {
+    type Output = Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
+        if let State::Waiting(waiting) = &mut self.0 {
+            match waiting.ready_or_wake(context) {
+                Ok(true) => {}
+                Ok(false) => return Poll::Pending,
+                Err(error) => {
+                    self.0 = State::Taken;
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
+        Poll::Ready(match std::mem::replace(&mut self.0, State::Taken) {
+            State::Known(result) => result,
+            State::Waiting(waiting) => waiting.go_on(),
+            State::Taken => Err(taken()),
+        })
+    }
+}
+
+impl<T> Waiting<T> {
+    /// Whether the words are there; where not, the task is woken when they are, by the stream itself.
+    fn ready_or_wake(&mut self, context: &Context<'_>) -> Result<bool> {
+        if self.seen.is_ready()? {
+            return Ok(true);
+        }
+        let queue = match &self.rest {
+            Some((pass, ..)) => pass.queue.clone(),
+            None => return Err(taken()),
+        };
+        if let Some(wake) = &self.wake {
+            let mut wake = lock(wake);
+            if !wake.fired {
+                wake.waker = Some(context.waker().clone());
+                return Ok(false);
+            }
+        }
+        let wake = Arc::new(Mutex::new(Wake { fired: false, waker: Some(context.waker().clone()) }));
+        self.wake = Some(wake.clone());
+        queue.owned().call(Box::new(move || {
+            let waker = {
+                let mut wake = lock(&wake);
+                wake.fired = true;
+                wake.waker.take()
+            };
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }))?;
+        Ok(false)
+    }
+}
+
+impl<T> fmt::Debug for Pending<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &self.0 {
+            State::Known(_) => "Pending(known)",
+            State::Waiting(_) => "Pending(waiting)",
+            State::Taken => "Pending(taken)",
+        })
+    }
+}
+
+fn taken() -> Error {
+    Error::invalid("pending", "the result was taken already")
+}
+
+fn lock(wake: &Mutex<Wake>) -> MutexGuard<'_, Wake> {
+    wake.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
