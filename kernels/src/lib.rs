@@ -51,6 +51,7 @@ pub mod target;
 pub mod bitmap;
 pub mod copy;
 pub mod memory;
+pub mod numeric;
 pub mod ranges;
 pub mod scan;
 pub mod selftest;

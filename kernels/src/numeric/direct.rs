@@ -1,0 +1,153 @@
+//! Conversions without parameters: between integers, floats and booleans.
+//!
+//! The meaning is that of arrow-cast's `num_cast`: an integer that the target cannot hold does not fit; a
+//! float loses its fraction and then must fit, so -0.9 is 0u8 and NaN fits nowhere; to a float everything
+//! fits, rounded to nearest even; halves are reached through `f32`, rounding twice from `f64` and `i64`.
+
+use super::half::{F16, f32_to_f64, f64_to_f32};
+
+/// A native number that converts to `To`.
+pub trait Cast<To>: Copy {
+    /// Whether every value fits: then the flag is constant.
+    const ALWAYS: bool;
+    /// The converted value, and whether it fits. If not, the value means nothing.
+    fn cast(self) -> (To, bool);
+}
+
+macro_rules! integer_to_integer {
+    ($($from:ty => $($to:ty)*;)*) => {$($(
+        impl Cast<$to> for $from {
+            #[allow(unused_comparisons, reason = "unsigned integers are never negative")]
+            const ALWAYS: bool = <$from>::MIN >= 0 && <$to>::MIN >= 0 && <$to>::BITS >= <$from>::BITS
+                || <$to>::MIN < 0 && <$to>::BITS >= <$from>::BITS + (<$from>::MIN >= 0) as u32;
+            #[inline(always)]
+            #[allow(unused_comparisons, reason = "unsigned integers are never negative")]
+            fn cast(self) -> ($to, bool) {
+                let there = self as $to;
+                // Truncation shows in the way back, a change of sign in the sign.
+                (there, there as $from == self && (there < 0) == (self < 0))
+            }
+        }
+    )*)*};
+}
+
+integer_to_integer! {
+    i8 => i8 i16 i32 i64 u8 u16 u32 u64;
+    i16 => i8 i16 i32 i64 u8 u16 u32 u64;
+    i32 => i8 i16 i32 i64 u8 u16 u32 u64;
+    i64 => i8 i16 i32 i64 u8 u16 u32 u64;
+    u8 => i8 i16 i32 i64 u8 u16 u32 u64;
+    u16 => i8 i16 i32 i64 u8 u16 u32 u64;
+    u32 => i8 i16 i32 i64 u8 u16 u32 u64;
+    u64 => i8 i16 i32 i64 u8 u16 u32 u64;
+}
+
+/// Whether the float, its fraction dropped, is at least MIN and at most MAX: above MIN - 1 and below MAX + 1.
+/// MAX + 1 is a power of two, which `MAX as float` gives where MAX itself cannot be represented, and
+/// `MAX as float + 1.0` where it can. MIN - 1 cannot be represented next to a MIN as wide as the float:
+/// there a float below MIN is at least 2 below and `>= MIN` says the same; for unsigned MIN - 1 is -1.
+macro_rules! float_bounds {
+    ($float:ty, $int:ty, $value:expr) => {{
+        const WIDER: bool = size_of::<$float>() > size_of::<$int>();
+        const LEAST: $float = <$int>::MIN as $float;
+        const UNSIGNED: bool = <$int>::MIN == 0;
+        const PAST: $float = <$int>::MAX as $float + if WIDER { 1.0 } else { 0.0 };
+        (if WIDER || UNSIGNED { $value > LEAST - 1.0 } else { $value >= LEAST }, $value < PAST)
+    }};
+}
+macro_rules! integer_and_float {
+    ($($t:ty)*) => {$(
+        impl Cast<f32> for $t {
+            const ALWAYS: bool = true;
+            #[inline(always)]
+            fn cast(self) -> (f32, bool) { (self as f32, true) }
+        }
+        impl Cast<f64> for $t {
+            const ALWAYS: bool = true;
+            #[inline(always)]
+            fn cast(self) -> (f64, bool) { (self as f64, true) }
+        }
+        impl Cast<F16> for $t {
+            const ALWAYS: bool = true;
+            #[inline(always)]
+            fn cast(self) -> (F16, bool) { (F16::from_f32(self as f32), true) }
+        }
+        impl Cast<$t> for f32 {
+            const ALWAYS: bool = false;
+            #[inline(always)]
+            fn cast(self) -> ($t, bool) {
+                let (above, below) = float_bounds!(f32, $t, self);
+                (self as $t, above && below)
+            }
+        }
+        impl Cast<$t> for f64 {
+            const ALWAYS: bool = false;
+            #[inline(always)]
+            fn cast(self) -> ($t, bool) {
+                let (above, below) = float_bounds!(f64, $t, self);
+                (self as $t, above && below)
+            }
+        }
+        impl Cast<$t> for F16 {
+            const ALWAYS: bool = false;
+            #[inline(always)]
+            fn cast(self) -> ($t, bool) { self.to_f32().cast() }
+        }
+    )*};
+}
+
+integer_and_float! { i8 i16 i32 i64 u8 u16 u32 u64 }
+
+macro_rules! float_to_float {
+    ($($from:ty => $to:ty, |$value:ident| $convert:expr;)*) => {$(
+        impl Cast<$to> for $from {
+            const ALWAYS: bool = true;
+            #[inline(always)]
+            fn cast(self) -> ($to, bool) { let $value = self; ($convert, true) }
+        }
+    )*};
+}
+
+float_to_float! {
+    F16 => F16, |x| x;
+    F16 => f32, |x| x.to_f32();
+    F16 => f64, |x| f32_to_f64(x.to_f32());
+    f32 => F16, |x| F16::from_f32(x);
+    f32 => f32, |x| x;
+    f32 => f64, |x| f32_to_f64(x);
+    f64 => F16, |x| F16::from_f32(f64_to_f32(x));
+    f64 => f32, |x| f64_to_f32(x);
+    f64 => f64, |x| x;
+}
+
+/// A native number as a boolean and back.
+pub trait Truth: Copy {
+    /// 0 or 1.
+    fn from_bool(value: bool) -> Self;
+    /// Whether it is not zero: NaN is not, -0.0 is.
+    fn to_bool(self) -> bool;
+}
+
+macro_rules! truth {
+    ($($t:ty)*) => {$(
+        impl Truth for $t {
+            #[inline(always)]
+            fn from_bool(value: bool) -> Self { value as u8 as $t }
+            #[inline(always)]
+            fn to_bool(self) -> bool { self != 0 as $t }
+        }
+    )*};
+}
+
+truth! { i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 }
+
+impl Truth for F16 {
+    #[inline(always)]
+    fn from_bool(value: bool) -> F16 {
+        F16(if value { 0x3c00 } else { 0 })
+    }
+    #[inline(always)]
+    fn to_bool(self) -> bool {
+        self.0 & 0x7fff != 0
+    }
+}
