@@ -105,4 +105,14 @@ impl Error {
     pub(crate) fn out_of_spec(at: impl Into<String>, problem: impl Into<String>) -> Error {
         Error::OutOfSpec { at: at.into(), problem: problem.into() }
     }
+
+    /// The error of a part of an array, which called that part `array`, as its parent's.
+    pub(crate) fn inside(self, part: &str) -> Error {
+        match self {
+            Error::OutOfSpec { at, problem } => {
+                Error::OutOfSpec { at: at.replacen("array", &format!("array.{part}"), 1), problem }
+            }
+            other => other,
+        }
+    }
 }

@@ -6,13 +6,16 @@ mod layout;
 mod validate;
 
 use std::any::Any;
+use std::ffi::c_void;
 use std::fmt;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, SchemaRef};
 
 pub use buffer::{Bitmap, Buffer, Owner};
 pub use layout::{Layout, Slot, children, layout};
+pub(crate) use validate::well_formed;
 
 use crate::ffi::DeviceType;
 use crate::{Error, Result};
@@ -46,6 +49,9 @@ pub trait Ready: Any + fmt::Debug + Send + Sync {
     fn is_ready(&self) -> Result<bool>;
     /// Blocks the calling thread until it has.
     fn wait(&self) -> Result<()>;
+    /// Where the runtime's event handle is kept, for as long as this lives: what a consumer gets as `sync_event`.
+    /// `None` where there is no handle to give away; an exporter then waits on the host.
+    fn sync_event(&self) -> Option<NonNull<c_void>>;
 }
 
 /// The parts of an [`Array`], for whoever makes or takes apart one.

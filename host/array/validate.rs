@@ -1,12 +1,42 @@
 //! Whether the parts of an array fit together, as far as that can be seen without reading device memory.
 
+use arrow_array::types::{
+    Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, validate_decimal_precision_and_scale,
+};
 use arrow_schema::{DataType, UnionMode};
 
 use super::{Parts, children, layout};
 use crate::{Error, Result};
 
-/// How deep types may nest. Deeper than anything sensible, shallow enough for the stack.
-pub(crate) const MAX_DEPTH: usize = 64;
+/// Whether the type is one of Arrow's: `DataType` can say more than the format allows. Its children's types are not
+/// looked at; they are checked with the children.
+pub(crate) fn well_formed(data_type: &DataType) -> std::result::Result<(), String> {
+    let decimal =
+        |checked: std::result::Result<(), arrow_schema::ArrowError>| checked.map_err(|e| e.to_string());
+    let wrong = match data_type {
+        DataType::Decimal32(p, s) => {
+            return decimal(validate_decimal_precision_and_scale::<Decimal32Type>(*p, *s));
+        }
+        DataType::Decimal64(p, s) => {
+            return decimal(validate_decimal_precision_and_scale::<Decimal64Type>(*p, *s));
+        }
+        DataType::Decimal128(p, s) => {
+            return decimal(validate_decimal_precision_and_scale::<Decimal128Type>(*p, *s));
+        }
+        DataType::Decimal256(p, s) => {
+            return decimal(validate_decimal_precision_and_scale::<Decimal256Type>(*p, *s));
+        }
+        DataType::FixedSizeBinary(size) | DataType::FixedSizeList(_, size) => *size < 0,
+        DataType::Dictionary(key, _) => !key.is_dictionary_key_type(),
+        DataType::RunEndEncoded(ends, _) => !ends.data_type().is_run_ends_type(),
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(fields) => fields.len() != 2,
+            _ => true,
+        },
+        _ => false,
+    };
+    if wrong { Err(format!("{data_type} is not an Arrow type")) } else { Ok(()) }
+}
 
 /// Errors name the part from `array`; whoever knows the way there puts it in front.
 pub(super) fn structure(parts: &Parts) -> Result<()> {
@@ -14,10 +44,8 @@ pub(super) fn structure(parts: &Parts) -> Result<()> {
     let Some(end) = parts.offset.checked_add(parts.len).filter(|end| *end <= i64::MAX as usize) else {
         return bad("array", format!("offset {} + length {} overflows", parts.offset, parts.len));
     };
-    if let DataType::FixedSizeBinary(size) | DataType::FixedSizeList(_, size) = &parts.data_type
-        && *size < 0
-    {
-        return bad("array", format!("negative size in {}", parts.data_type));
+    if let Err(problem) = well_formed(&parts.data_type) {
+        return bad("array", problem);
     }
 
     let layout = layout(&parts.data_type);
@@ -82,7 +110,7 @@ pub(super) fn structure(parts: &Parts) -> Result<()> {
         }
     }
     if let (DataType::RunEndEncoded(..), [ends, values]) = (&parts.data_type, &parts.children[..])
-        && (ends.len() != values.len() || ends.validity().is_some_and(|_| ends.known_null_count() != Some(0)))
+        && (ends.len() != values.len() || ends.known_null_count().is_some_and(|nulls| nulls > 0))
     {
         return bad(
             "array.children",

@@ -2,3 +2,38 @@
 //!
 //! Every operation takes its arrays and, last, the [`crate::Stream`] it runs on. Arrays on another device than the
 //! stream's are [`crate::Error::Invalid`].
+
+mod filter;
+mod selection;
+mod take;
+
+pub use filter::{filter, filter_batch};
+pub use selection::Selection;
+pub use take::{OutOfBounds, TakeOptions, take, take_batch};
+
+use crate::array::Place;
+use crate::{Array, Error, Result, Stream};
+
+/// Whether a stream may work on these arrays: they must be on its device, or for the CPU where the host reaches them.
+/// There the host itself is about to read, so it waits until they are ready.
+fn admit(operation: &'static str, arrays: &[&Array], stream: &Stream) -> Result<()> {
+    let here = stream.device().place();
+    for array in arrays {
+        let there = array.place();
+        if there != here && !(here == Place::CPU && there.device_type.host_accessible()) {
+            return Err(Error::invalid(operation, format!("an array on {there} and a stream on {here}")));
+        }
+        if here == Place::CPU {
+            wait(array)?;
+        }
+    }
+    Ok(())
+}
+
+/// Blocks until an array, and what it is made of, may be read.
+fn wait(array: &Array) -> Result<()> {
+    if let Some(ready) = array.ready() {
+        ready.wait()?;
+    }
+    array.children().iter().chain(array.dictionary()).try_for_each(wait)
+}

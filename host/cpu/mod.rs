@@ -1,3 +1,14 @@
 //! L4: the operations on host memory.
 
+pub(crate) mod bitmap;
+pub(crate) mod filter;
+mod filter_bytes;
+pub(crate) mod indices;
 pub(crate) mod memory;
+mod rows;
+mod run_ends;
+pub(crate) mod selection;
+mod simd;
+mod simd_wide;
+pub(crate) mod take;
+mod take_bytes;

@@ -19,6 +19,7 @@ use crate::array::Place;
 pub(crate) struct RawStream(pub usize);
 
 /// An event as the runtime knows it: what a `sync_event` points to.
+#[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RawEvent(pub usize);
 

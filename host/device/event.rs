@@ -6,6 +6,7 @@
 
 use std::ffi::c_void;
 use std::fmt;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -54,11 +55,6 @@ impl Event {
 
     fn native(&self) -> &OwnedEvent {
         self.0.native.as_ref().expect("there until dropped")
-    }
-
-    /// Where the native handle is, which does not move while any clone of this lives: what `sync_event` must be.
-    pub fn pointer(&self) -> *mut c_void {
-        std::ptr::from_ref(self.native().raw()).cast_mut().cast()
     }
 
     /// Whose.
@@ -159,6 +155,11 @@ impl Ready for Event {
         }
         self.0.gpu.retire();
         self.outcome()
+    }
+
+    fn sync_event(&self) -> Option<NonNull<c_void>> {
+        // The handle does not move while any clone of this lives.
+        Some(NonNull::from(self.native().raw()).cast())
     }
 }
 

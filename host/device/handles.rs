@@ -180,6 +180,10 @@ impl Ready for ForeignEvent {
         // SAFETY: as in `hold_back`.
         unsafe { driver.synchronise_event(self.raw) }.map_err(|failure| error(driver, failure))
     }
+
+    fn sync_event(&self) -> Option<NonNull<c_void>> {
+        Some(NonNull::from(&self.raw).cast())
+    }
 }
 
 impl fmt::Debug for ForeignEvent {
@@ -194,7 +198,11 @@ impl Device {
     /// # Safety
     ///
     /// `pointer` must point to a live event handle of this device's runtime, which lives as long as `owner` does.
-    pub(crate) unsafe fn import_event(&self, pointer: *const c_void, owner: Owner) -> Result<Arc<dyn Ready>> {
+    pub(crate) unsafe fn import_event(
+        &self,
+        pointer: NonNull<c_void>,
+        owner: Owner,
+    ) -> Result<Arc<dyn Ready>> {
         let gpu = self.gpu_or("import")?.clone();
         // SAFETY: the caller's promise; producers need not align what it points to.
         let raw = RawEvent(unsafe { pointer.cast::<usize>().read_unaligned() });

@@ -10,9 +10,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, make_array};
-use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer};
 use arrow_data::{ArrayData, ArrayDataBuilder};
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, IntervalUnit};
 
 use crate::array::{Array, Batch, Bitmap, Buffer, Parts, Slot};
 use crate::{Error, Result};
@@ -50,6 +50,25 @@ pub fn to_arrow_data(array: &Array) -> Result<ArrayData> {
     let data = share(array)?;
     data.validate_full().map_err(|error| Error::out_of_spec("array", error.to_string()))?;
     Ok(data)
+}
+
+/// Reads an array in host memory through and says whether it is valid Arrow data in every part: offsets in order and
+/// in range, text in UTF-8, indices inside what they index, null counts true.
+pub fn validate(array: &Array) -> Result<()> {
+    fn counts(array: &Array) -> Result<()> {
+        if let (Some(known), Some(bits)) = (array.known_null_count(), array.validity())
+            && known != count_nulls(bits, array.len())?
+        {
+            let problem = format!("{known}, but {} rows are null", count_nulls(bits, array.len())?);
+            return Err(Error::out_of_spec("array.null_count", problem));
+        }
+        for (i, child) in array.children().iter().enumerate() {
+            counts(child).map_err(|error| error.inside(&format!("children[{i}]")))?;
+        }
+        array.dictionary().map_or(Ok(()), counts).map_err(|error| error.inside("dictionary"))
+    }
+    to_arrow_data(array)?;
+    counts(array)
 }
 
 /// As [`to_arrow`], without reading the data. Only for arrays whose every byte is known to be valid: this crate's own
@@ -102,7 +121,15 @@ fn share(array: &Array) -> Result<ArrayData> {
     {
         *offsets = arrow_buffer::Buffer::default();
     }
-    let nulls = array.validity().map(|bits| nulls(bits, array)).transpose()?;
+    // arrow-rs asks four bytes' alignment of these, and then reads them as 64-bit words.
+    if let (DataType::Interval(IntervalUnit::DayTime), Some(values)) =
+        (array.data_type(), buffers.first_mut())
+        && !values.as_ptr().cast::<i64>().is_aligned()
+    {
+        *values = arrow_buffer::Buffer::from(values.as_slice());
+    }
+    // Counted here: arrow-rs relies on the count, and foreign ones may be wrong.
+    let nulls = array.validity().map(|bits| host_bits(bits, array.len()).map(NullBuffer::new)).transpose()?;
     let children = array.children().iter().chain(array.dictionary());
     let builder = ArrayDataBuilder::new(array.data_type().clone())
         .len(array.len())
@@ -115,10 +142,21 @@ fn share(array: &Array) -> Result<ArrayData> {
     unsafe { builder.skip_validation(true) }.build().map_err(refused)
 }
 
-/// The nulls, counted here: arrow-rs relies on the count, and foreign ones may be wrong.
-fn nulls(bits: &Bitmap, array: &Array) -> Result<NullBuffer> {
-    let buffer = to_arrow_buffer(&bits.buffer)?;
-    Ok(NullBuffer::new(BooleanBuffer::new(buffer, bits.offset, array.len())))
+fn host_bits(bits: &Bitmap, len: usize) -> Result<BooleanBuffer> {
+    Ok(BooleanBuffer::new(to_arrow_buffer(&bits.buffer)?, bits.offset, len))
+}
+
+/// How many of a host bitmap's rows are null.
+pub(super) fn count_nulls(bits: &Bitmap, len: usize) -> Result<usize> {
+    Ok(len - host_bits(bits, len)?.count_set_bits())
+}
+
+/// A copy of a host bitmap that starts at bit `offset`.
+pub(super) fn moved_bits(bits: &Bitmap, len: usize, offset: usize) -> Result<Buffer> {
+    let mut copy = BooleanBufferBuilder::new(offset + len);
+    copy.append_n(offset, false);
+    copy.append_buffer(&host_bits(bits, len)?);
+    Ok(from_arrow_buffer(&copy.finish().into_inner()))
 }
 
 fn to_arrow_buffer(buffer: &Buffer) -> Result<arrow_buffer::Buffer> {

@@ -1,5 +1,26 @@
 //! L1: the C structs of the Arrow device interface, and nothing about drivers or kernels.
+//!
+//! Each struct owns what it points to: dropping one calls the producer's `release`, once; moving one leaves a
+//! released struct behind. Fields are not public, since whoever could write `release` could make a drop jump
+//! anywhere; the layout is the ABI's, so C code, or a cast pointer, reads and writes them.
 
+#![allow(unsafe_code)]
+
+mod array;
 mod device_type;
+mod schema;
+mod stream;
 
+pub use array::{ArrowArray, ArrowDeviceArray};
+pub use arrow_schema::ffi::FFI_ArrowSchema;
 pub use device_type::DeviceType;
+pub(crate) use schema::check_schema;
+pub use stream::{ArrowArrayStream, ArrowDeviceArrayStream};
+
+const _: () = {
+    assert!(size_of::<FFI_ArrowSchema>() == 72);
+    assert!(size_of::<ArrowArray>() == 80);
+    assert!(size_of::<ArrowDeviceArray>() == 128);
+    assert!(size_of::<ArrowArrayStream>() == 40);
+    assert!(size_of::<ArrowDeviceArrayStream>() == 48);
+};

@@ -6,7 +6,7 @@
 //! bytes between those two, and walks on from range to range until its 16 bytes are full.
 //!
 //! A **piece** is what one range contributes to a lane's 16 bytes. It is loaded as the two aligned 16-byte blocks it can
-//! lie in and moved into place by funnel shifts, so every access is 16 bytes wide whatever the alignment. A block that
+//! lie in and shifted into place, so every access is 16 bytes wide whatever the alignment. A block that
 //! holds no wanted byte is not read: its neighbour is, again.
 //!
 //! Bytes moved: the output once, its source once (with the rest of the sectors it touches), and 8 to 16 bytes a range.
@@ -16,10 +16,10 @@
 //! `starts` and `to` are our own ([`ranges`](crate::ranges) checked them), so nothing is clamped here but the ends of the
 //! buffers.
 
-use crate::memory::{Bits, In, Out, ones};
+use crate::memory::{Bits, In, Out};
 use crate::ranges::Edges;
 use crate::scan::Summand;
-use crate::target::{Lanes, Wave, funnel};
+use crate::target::{Lanes, Wave};
 
 /// Bytes of output that one wave writes, for each of its lanes.
 pub const BYTES_PER_LANE: u64 = 128;
@@ -27,11 +27,14 @@ pub const BYTES_PER_LANE: u64 = 128;
 /// Words of bits that one wave writes, for each of its lanes.
 pub const WORDS_PER_LANE: u64 = 8;
 
-/// Bytes of offsets that one wave writes, for each of its lanes.
-pub const OFFSET_BYTES_PER_LANE: u64 = 64;
+/// Offsets that one wave writes, for each of its lanes.
+pub const OFFSETS_PER_LANE: u64 = 16;
 
 /// 16-byte slots that a lane fills at once.
 const SLOTS: usize = 2;
+
+/// Offsets that a lane has in flight.
+const ELEMENTS: usize = 4;
 
 kernel! {
     family "copy";
@@ -118,7 +121,7 @@ kernel! {
 kernel! {
     family "copy";
     /// The offsets of the elements that ranges cover, moved to where the elements below them go, and one more. Waves: one
-    /// for each `width * OFFSET_BYTES_PER_LANE` bytes of `len + 1` offsets.
+    /// for each `width * OFFSETS_PER_LANE` of `len + 1`.
     CopyOffsets {
         /// As in [`CopyBytes`].
         to: In<u8>,
@@ -134,7 +137,7 @@ kernel! {
         next_starts: In<u64>,
         /// Where each range's elements one level down go, and one more.
         next_to: In<u64>,
-        /// On a 16-byte boundary. Offsets that do not fit wrap: ask the total first.
+        /// Offsets that do not fit wrap: ask the total first.
         out: Out<u8>,
         /// How many elements in all; not 0.
         len: u64,
@@ -248,7 +251,7 @@ impl Sources for Views {
 
 /// The bytes of `source` from byte `from - skip` on, of which `skip..skip + count` are wanted and the others are anything.
 #[inline(always)]
-fn piece(source: Source, skip: u32, count: u32) -> [u32; 4] {
+fn piece(source: Source, skip: u32, count: u32) -> [u64; 2] {
     let start = source.from.wrapping_sub(u64::from(skip));
     let (first, last) = (source.from / 16, (source.from + u64::from(count) - 1) / 16);
     // Arithmetic shift: where `start` is before the buffer, so is its block.
@@ -260,22 +263,20 @@ fn piece(source: Source, skip: u32, count: u32) -> [u32; 4] {
 
 /// 16 bytes of 32, from byte `by`, which is less than 16, on.
 #[inline(always)]
-fn align(low: u128, high: u128, by: u32) -> [u32; 4] {
-    let word = |all: u128, i: u32| (all >> (32 * i)) as u32;
-    let all: [u32; 8] =
-        core::array::from_fn(|i| if i < 4 { word(low, i as u32) } else { word(high, i as u32 - 4) });
-    let halves: [u32; 6] = core::array::from_fn(|i| if by & 8 != 0 { all[i + 2] } else { all[i] });
-    let words: [u32; 5] = core::array::from_fn(|i| if by & 4 != 0 { halves[i + 1] } else { halves[i] });
-    core::array::from_fn(|i| funnel(words[i + 1], words[i], by % 4 * 8))
+fn align(low: u128, high: u128, by: u32) -> [u64; 2] {
+    // Single words, not arrays: two elements of an array to choose from become one element at a variable index.
+    let (first, second, third) = ((low >> 64) as u64, high as u64, (high >> 64) as u64);
+    let (a, b, c) = if by & 8 != 0 { (first, second, third) } else { (low as u64, first, second) };
+    let bits = by % 8 * 8;
+    [a >> bits | b << 1 << (63 - bits), b >> bits | c << 1 << (63 - bits)]
 }
 
 /// `kept` up to byte `by`, `new` from there on.
 #[inline(always)]
-fn overlay(kept: [u32; 4], new: [u32; 4], by: u32) -> [u32; 4] {
-    core::array::from_fn(|i| {
-        let below = ones(u64::from((by * 8).saturating_sub(32 * i as u32)));
-        kept[i] & below | new[i] & !below
-    })
+fn overlay(kept: [u64; 2], new: [u64; 2], by: u32) -> [u64; 2] {
+    let ones = |n: u32| if n < 64 { !(!0u64 << n) } else { !0 };
+    let below = [ones(by * 8), ones((by * 8).saturating_sub(64))];
+    [kept[0] & below[0] | new[0] & !below[0], kept[1] & below[1] | new[1] & !below[1]]
 }
 
 fn copy_bytes<T: Summand>(args: &CopyBytes, wave: &mut Wave) {
@@ -311,7 +312,7 @@ fn gather<T: Summand>(places: Places<T>, sources: impl Sources, out: Out<u128>, 
         let found: [Lanes<u64>; SLOTS] = core::array::from_fn(|k| {
             wave.each(|l| places.find(rows.at(l), high, slot(k, l.index()).min(end - 1)))
         });
-        let firsts: [Lanes<[u32; 4]>; SLOTS] = core::array::from_fn(|k| {
+        let firsts: [Lanes<[u64; 2]>; SLOTS] = core::array::from_fn(|k| {
             wave.each(|l| {
                 let (r, place) = (found[k].at(l), slot(k, l.index()).min(end - 1));
                 let (from, to) = (places.to(r), places.to(r + 1));
@@ -320,31 +321,48 @@ fn gather<T: Summand>(places: Places<T>, sources: impl Sources, out: Out<u128>, 
                 piece(source, 0, (to - place).min(end - place).min(16) as u32)
             })
         });
-        for k in 0..SLOTS {
-            wave.each(|l| {
-                let place = slot(k, l.index());
-                if place >= end {
-                    return;
-                }
-                let wanted = (end - place).min(16) as u32;
-                let (mut r, mut bytes) = (found[k].at(l), firsts[k].at(l));
-                let mut full = (places.to(r + 1) - place).min(16) as u32;
-                while full < wanted {
-                    r = places.next(r, high, place + u64::from(full));
-                    let upto = (places.to(r + 1) - place).min(u64::from(wanted)) as u32;
-                    bytes = overlay(bytes, piece(sources.source(r), full, upto - full), full);
-                    full = upto;
-                }
-                if wanted < 16 {
-                    bytes = overlay(bytes, [0; 4], wanted);
-                }
-                let all = bytes.iter().rev().fold(0, |all, word| all << 32 | u128::from(*word));
-                out.set(l, place / 16, all);
-            });
-        }
+        // Written out: a loop around loops stays one, and what it indexes would lie in memory.
+        let (first, second) = (wave.each(|l| slot(0, l.index())), wave.each(|l| slot(1, l.index())));
+        fill(places, sources, out, first, end, high, found[0], firsts[0], wave);
+        fill(places, sources, out, second, end, high, found[1], firsts[1], wave);
         rows = found[SLOTS - 1];
         at += 16 * SLOTS as u64 * u64::from(wave.width());
     }
+}
+
+/// Adds to the first piece of each lane's slot what follows, and stores it.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+fn fill<T: Summand>(
+    places: Places<T>,
+    sources: impl Sources,
+    out: Out<u128>,
+    slot: Lanes<u64>,
+    end: u64,
+    high: u64,
+    found: Lanes<u64>,
+    first: Lanes<[u64; 2]>,
+    wave: &Wave,
+) {
+    wave.each(|l| {
+        let place = slot.at(l);
+        if place >= end {
+            return;
+        }
+        let wanted = (end - place).min(16) as u32;
+        let (mut r, mut bytes) = (found.at(l), first.at(l));
+        let mut full = (places.to(r + 1) - place).min(16) as u32;
+        while full < wanted {
+            r = places.next(r, high, place + u64::from(full));
+            let upto = (places.to(r + 1) - place).min(u64::from(wanted)) as u32;
+            bytes = overlay(bytes, piece(sources.source(r), full, upto - full), full);
+            full = upto;
+        }
+        if wanted < 16 {
+            bytes = overlay(bytes, [0; 2], wanted);
+        }
+        out.set(l, place / 16, u128::from(bytes[1]) << 64 | u128::from(bytes[0]));
+    });
 }
 
 fn copy_bits<T: Summand>(args: &CopyBits, wave: &mut Wave) {
@@ -399,56 +417,46 @@ fn copy_bits<T: Summand>(args: &CopyBits, wave: &mut Wave) {
 fn copy_offsets<T: Summand, E: Summand + Edges>(args: &CopyOffsets, wave: &mut Wave) {
     let places = Places { to: args.to.cast::<T>(), rows: args.rows, scale: args.scale };
     let (starts, out) = (args.starts.cast::<T>(), args.out.cast::<E>());
-    let per = 16 / size_of::<E>() as u64;
-    let run = OFFSET_BYTES_PER_LANE / 16 * per * u64::from(wave.width());
-    let first = wave.index() * run;
-    if first > args.len {
+    let run = OFFSETS_PER_LANE * u64::from(wave.width());
+    let mut at = wave.index() * run;
+    if at > args.len {
         return;
     }
-    // The offset past the last element is the end of the last range's elements.
-    if args.len - first < run {
+    // The offset past the last element is where the last range's elements end.
+    if args.len - at < run {
         wave.once(|l| out.set(l, args.len, E::from_wide(args.next_to.get(args.rows))));
     }
-    let end = args.len.min(first + run);
-    if first >= end {
+    let end = args.len.min(at + run);
+    if at >= end {
         return;
     }
-    let low = places.find_together(0, first, wave);
+    let low = places.find_together(0, at, wave);
     let high = places.find_together(low, end - 1, wave);
     let mut rows = wave.each(|_| low);
-    let mut at = first;
     while at < end {
-        rows = wave.each(|l| places.find(rows.at(l), high, (at + per * u64::from(l.index())).min(end - 1)));
-        wave.each(|l| {
-            let place = at + per * u64::from(l.index());
-            let mut r = rows.at(l);
-            let mut words = [<E as crate::target::Value>::ZERO; 4];
-            for i in 0..per {
-                let here = place + i;
-                if here >= end {
-                    break;
-                }
-                if here >= places.to(r + 1) {
-                    r = places.next(r, high, here);
-                }
-                let element = starts.get(r).wide() * args.scale + (here - places.to(r));
+        let place = |k: usize, lane: u32| at + u64::from(k as u32 * wave.width() + lane);
+        let found: [Lanes<u64>; ELEMENTS] = core::array::from_fn(|k| {
+            wave.each(|l| places.find(rows.at(l), high, place(k, l.index()).min(end - 1)))
+        });
+        let offsets: [Lanes<u64>; ELEMENTS] = core::array::from_fn(|k| {
+            wave.each(|l| {
+                let r = found[k].at(l);
+                let inside = place(k, l.index()).min(end - 1) - places.to(r);
+                let element = starts.get(r).wide() * args.scale + inside;
                 let (base, to, upto) =
                     (args.next_starts.get(r), args.next_to.get(r), args.next_to.get(r + 1));
                 // What lies between a range's ends was not looked at: keep it inside.
-                let below = E::edge(args.offsets, element).saturating_sub(base).min(upto - to);
-                words[i as usize] = E::from_wide(to + below);
-            }
-            if place + per <= end {
-                let all = E::join(&words[..per as usize]);
-                out.cast::<u128>().set(l, place / per, all);
-            } else {
-                for i in 0..per {
-                    if place + i < end {
-                        out.set(l, place + i, words[i as usize]);
-                    }
-                }
-            }
+                to + E::edge(args.offsets, element).saturating_sub(base).min(upto - to)
+            })
         });
-        at += per * u64::from(wave.width());
+        for k in 0..ELEMENTS {
+            wave.each(|l| {
+                if place(k, l.index()) < end {
+                    out.set(l, place(k, l.index()), E::from_wide(offsets[k].at(l)));
+                }
+            });
+        }
+        rows = found[ELEMENTS - 1];
+        at += ELEMENTS as u64 * u64::from(wave.width());
     }
 }

@@ -19,9 +19,6 @@ pub const TILE: u64 = 1024;
 /// 16-byte loads a lane has in flight.
 const LOADS: usize = 4;
 
-/// Values in 16 bytes, at most.
-const MOST: usize = 4;
-
 kernel! {
     family "scan";
     /// The sum of each tile. Waves: one for each [`TILE`] of `len`; those past `count` write zero.
@@ -37,8 +34,8 @@ kernel! {
     }
     /// By the width of a value in bytes.
     SUMS {
-        scan_sums_b4 [4] = sums::<u32>,
-        scan_sums_b8 [8] = sums::<u64>,
+        scan_sums_b4 [4] = sum_tiles::<u32>,
+        scan_sums_b8 [8] = sum_tiles::<u64>,
     }
 }
 
@@ -74,8 +71,8 @@ pub trait Summand: Value + Number {
     fn part(all: u128, k: u32) -> Self;
     /// 16 bytes of values.
     #[inline(always)]
-    fn join(parts: &[Self]) -> u128 {
-        parts.iter().rev().fold(0, |all, part| all << (8 * size_of::<Self>()) | u128::from(part.wide()))
+    fn join<const N: usize>(parts: [Self; N]) -> u128 {
+        parts.into_iter().rev().fold(0, |all, part| all << (8 * size_of::<Self>()) | u128::from(part.wide()))
     }
     /// As a 64-bit number.
     fn wide(self) -> u64;
@@ -119,49 +116,33 @@ pub fn live(bound: u64, count: In<u64>) -> u64 {
     if count.is_absent() { bound } else { count.get(0).min(bound) }
 }
 
-/// The values of one step: lane `l` has `16 / size_of::<T>()` neighbours in each of the loads.
-struct Step<T> {
-    at: u64,
-    end: u64,
-    loads: [Lanes<u128>; LOADS],
-    of: core::marker::PhantomData<T>,
+/// How many values of `T` 16 bytes hold.
+const fn per<T>() -> u64 {
+    16 / size_of::<T>() as u64
 }
 
-impl<T: Summand> Step<T> {
-    /// Values in a load.
-    const PER: u64 = 16 / size_of::<T>() as u64;
-
-    /// How many values a wave loads in one step.
-    #[inline(always)]
-    fn len(wave: &Wave) -> u64 {
-        LOADS as u64 * Self::PER * u64::from(wave.width())
-    }
-
-    #[inline(always)]
-    fn load(values: In<u8>, at: u64, end: u64, wave: &Wave) -> Step<T> {
-        let (values, last) = (values.cast::<u128>(), (end - 1) / Self::PER);
-        let loads = core::array::from_fn(|k| {
-            wave.each(|l| {
-                values.stream((at / Self::PER + u64::from(k as u32 * wave.width() + l.index())).min(last))
-            })
-        });
-        Step { at, end, loads, of: core::marker::PhantomData }
-    }
-
-    /// Which value a lane's first one of load `k` is.
-    #[inline(always)]
-    fn index(&self, k: usize, lane: u32, wave: &Wave) -> u64 {
-        self.at + u64::from(k as u32 * wave.width() + lane) * Self::PER
-    }
-
-    /// A lane's value `i` of load `k`; zero past the end.
-    #[inline(always)]
-    fn value(&self, all: u128, index: u64, i: u32) -> T {
-        if index + u64::from(i) < self.end { T::part(all, i) } else { <T as Value>::ZERO }
-    }
+/// The 16 bytes that each lane has of each load from value `at` on; neighbouring lanes have neighbouring bytes.
+#[inline(always)]
+fn load<T: Summand>(values: In<u8>, at: u64, end: u64, wave: &Wave) -> [Lanes<u128>; LOADS] {
+    let (values, first, last) = (values.cast::<u128>(), at / per::<T>(), (end - 1) / per::<T>());
+    core::array::from_fn(|k| {
+        wave.each(|l| values.stream((first + u64::from(k as u32 * wave.width() + l.index())).min(last)))
+    })
 }
 
-fn sums<T: Summand>(args: &Sums, wave: &mut Wave) {
+/// Values in one load.
+#[inline(always)]
+fn stride<T>(wave: &Wave) -> u64 {
+    per::<T>() * u64::from(wave.width())
+}
+
+/// Value `at + i` of those that `all` holds from `at` on; zero past the end.
+#[inline(always)]
+fn value<T: Summand>(all: u128, i: u32, at: u64, end: u64) -> T {
+    if u64::from(i) < per::<T>() && at + u64::from(i) < end { T::part(all, i) } else { <T as Value>::ZERO }
+}
+
+fn sum_tiles<T: Summand>(args: &Sums, wave: &mut Wave) {
     let mut at = wave.index() * TILE;
     if at >= args.len {
         return;
@@ -169,16 +150,15 @@ fn sums<T: Summand>(args: &Sums, wave: &mut Wave) {
     let end = live(args.len, args.count).min(at + TILE);
     let mut sum = wave.each(|_| 0u64);
     while at < end {
-        let step = Step::<T>::load(args.values, at, end, wave);
+        let loads = load::<T>(args.values, at, end, wave);
         for k in 0..LOADS {
             sum = wave.each(|l| {
-                let index = step.index(k, l.index(), wave);
-                (0..Step::<T>::PER as u32).fold(sum.at(l), |sum, i| {
-                    sum.wrapping_add(step.value(step.loads[k].at(l), index, i).wide())
-                })
+                let own = at + k as u64 * stride::<T>(wave) + u64::from(l.index()) * per::<T>();
+                let add = |sum: u64, i| sum.wrapping_add(value::<T>(loads[k].at(l), i, own, end).wide());
+                (0..per::<T>() as u32).fold(sum.at(l), add)
             });
         }
-        at += Step::<T>::len(wave);
+        at += LOADS as u64 * stride::<T>(wave);
     }
     let sum = wave.sum(sum);
     wave.once(|l| args.sums.set(l, wave.index(), sum));
@@ -195,42 +175,13 @@ fn scan<T: Summand, S: Summand>(args: &Scan, wave: &mut Wave) {
     let mut before = if args.bases.is_absent() { 0 } else { args.bases.get(wave.index()) };
     let out = args.out.cast::<S>();
     while at < end {
-        let step = Step::<T>::load(args.values, at, end, wave);
-        for k in 0..LOADS {
-            let own = wave.each(|l| {
-                let index = step.index(k, l.index(), wave);
-                (0..Step::<T>::PER as u32).fold(<S as Value>::ZERO, |sum, i| {
-                    sum.plus(S::from_wide(step.value(step.loads[k].at(l), index, i).wide()))
-                })
-            });
-            let (lower, sum) = wave.scan(own);
-            wave.each(|l| {
-                let index = step.index(k, l.index(), wave);
-                let mut offset = S::from_wide(before).plus(lower.at(l));
-                let offsets: [S; MOST] = core::array::from_fn(|i| {
-                    let this = offset;
-                    if i < Step::<T>::PER as usize {
-                        offset = offset
-                            .plus(S::from_wide(step.value(step.loads[k].at(l), index, i as u32).wide()));
-                    }
-                    this
-                });
-                if index + Step::<T>::PER <= end {
-                    let (per, wide) = (16 / size_of::<S>(), out.cast::<u128>());
-                    for i in 0..Step::<T>::PER as usize / per {
-                        wide.set(l, index / per as u64 + i as u64, S::join(&offsets[i * per..][..per]));
-                    }
-                } else {
-                    for (i, offset) in offsets.iter().enumerate().take(Step::<T>::PER as usize) {
-                        if index + (i as u64) < end {
-                            out.set(l, index + i as u64, *offset);
-                        }
-                    }
-                }
-            });
-            before = before.wrapping_add(sum.wide());
-        }
-        at += Step::<T>::len(wave);
+        // Written out: a loop around a collective stays one, and what it indexes would lie in memory.
+        let [first, second, third, fourth] = load::<T>(args.values, at, end, wave);
+        before = scan_load::<T, S>(first, at, end, before, out, wave);
+        before = scan_load::<T, S>(second, at + stride::<T>(wave), end, before, out, wave);
+        before = scan_load::<T, S>(third, at + 2 * stride::<T>(wave), end, before, out, wave);
+        before = scan_load::<T, S>(fourth, at + 3 * stride::<T>(wave), end, before, out, wave);
+        at += LOADS as u64 * stride::<T>(wave);
     }
     if end == len {
         wave.once(|l| {
@@ -240,4 +191,48 @@ fn scan<T: Summand, S: Summand>(args: &Scan, wave: &mut Wave) {
             }
         });
     }
+}
+
+/// Scans the values of one load, which start at `at` with `before` before them, and gives what is before the next load.
+#[inline(always)]
+fn scan_load<T: Summand, S: Summand>(
+    all: Lanes<u128>,
+    at: u64,
+    end: u64,
+    before: u64,
+    out: Out<S>,
+    wave: &mut Wave,
+) -> u64 {
+    let own = |lane: u32| at + u64::from(lane) * per::<T>();
+    let add = |sum: S, all, i, own| sum.plus(S::from_wide(value::<T>(all, i, own, end).wide()));
+    let sum = wave.each(|l| {
+        (0..per::<T>() as u32).fold(<S as Value>::ZERO, |sum, i| add(sum, all.at(l), i, own(l.index())))
+    });
+    let (lower, sum) = wave.scan(sum);
+    wave.each(|l| {
+        let (all, own) = (all.at(l), own(l.index()));
+        let first = S::from_wide(before).plus(lower.at(l));
+        let second = add(first, all, 0, own);
+        let third = add(second, all, 1, own);
+        let fourth = add(third, all, 2, own);
+        if own + per::<T>() <= end {
+            let wide = out.cast::<u128>();
+            if size_of::<S>() == 4 {
+                wide.set(l, own / 4, S::join([first, second, third, fourth]));
+            } else {
+                wide.set(l, own / 2, S::join([first, second]));
+                if per::<T>() == 4 {
+                    wide.set(l, own / 2 + 1, S::join([third, fourth]));
+                }
+            }
+        } else {
+            let offsets = [first, second, third, fourth];
+            for i in 0..per::<T>() as usize {
+                if own + (i as u64) < end {
+                    out.set(l, own + i as u64, offsets[i]);
+                }
+            }
+        }
+    });
+    before.wrapping_add(sum.wide())
 }

@@ -1,8 +1,12 @@
 //! The one test binary: a file per topic.
 
 mod equivalence_exchange;
+mod equivalence_filter;
+mod equivalence_take;
 mod exchange_arrow;
+mod filter;
 mod generators;
 mod layers;
 mod samples;
 mod support;
+mod take;

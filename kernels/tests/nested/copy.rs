@@ -1,6 +1,6 @@
 use bowstring_kernels::copy::{
     BYTES_PER_LANE, COPY_BITS, COPY_BYTES, COPY_OFFSETS, COPY_VIEWS, CopyBits, CopyBytes, CopyOffsets,
-    CopyViews, OFFSET_BYTES_PER_LANE, WORDS_PER_LANE,
+    CopyViews, OFFSETS_PER_LANE, WORDS_PER_LANE,
 };
 
 use crate::device::{Memory, Random, WIDTHS, run};
@@ -197,7 +197,7 @@ fn offsets_are_moved_to_where_their_elements_go() {
                         out: out.output(),
                         len: ranges.len() * scale,
                     };
-                    let run_len = OFFSET_BYTES_PER_LANE / u64::from(key[1]) * u64::from(width);
+                    let run_len = OFFSETS_PER_LANE * u64::from(width);
                     run(COPY_OFFSETS, &key, args, width, (expected.len() as u64).div_ceil(run_len));
                     let got: Vec<u64> = match key[1] {
                         4 => out.read::<u32>(expected.len()).into_iter().map(u64::from).collect(),

@@ -25,4 +25,4 @@ pub use displaced::displaced;
 pub use random::Random;
 pub use rows::{Value, assert_same_rows, rows};
 pub use strategies::{Sample, config, data_type, sample, sample_of};
-pub use types::{index_types, types};
+pub use types::{has_nulls, index_types, types};

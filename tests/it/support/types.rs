@@ -81,3 +81,13 @@ pub fn index_types() -> Vec<DataType> {
     use DataType::*;
     vec![Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64]
 }
+
+/// Whether a row of the type can be null. A union's own rows cannot: only what they are members of.
+pub fn has_nulls(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Union(..) => false,
+        DataType::Dictionary(_, of) => has_nulls(of),
+        DataType::RunEndEncoded(_, values) => has_nulls(values.data_type()),
+        _ => true,
+    }
+}

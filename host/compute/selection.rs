@@ -1,0 +1,95 @@
+//! A mask prepared once, for any number of arrays.
+
+use arrow_schema::DataType;
+
+use super::admit;
+use crate::ffi::DeviceType;
+use crate::{Array, Batch, Error, Result, Stream, cpu};
+
+/// Which rows a filter keeps: the mask read and counted once, then applied to as many arrays as there are.
+///
+/// ```
+/// use bowstring::{Stream, compute::Selection, exchange::{from_arrow, to_arrow}};
+/// # fn main() -> bowstring::Result<()> {
+/// let stream = Stream::cpu();
+/// let mask = from_arrow(&arrow_array::BooleanArray::from(vec![Some(true), None, Some(true)]))?;
+/// let values = from_arrow(&arrow_array::Int32Array::from(vec![1, 2, 3]))?;
+/// let selection = Selection::new(&mask, &stream)?;
+/// assert_eq!(selection.len(), 2);
+/// let kept = to_arrow(&selection.filter(&values)?)?;
+/// assert_eq!(kept.as_ref(), &arrow_array::Int32Array::from(vec![1, 3]));
+/// # Ok(())
+/// # }
+/// ```
+pub struct Selection {
+    way: Way,
+    rows: usize,
+    stream: Stream,
+}
+
+/// A selection as each kind of device keeps it.
+enum Way {
+    Cpu(cpu::selection::Selection),
+}
+
+impl Selection {
+    /// Keeps the rows that `mask`, an array of booleans, has true; null is not.
+    ///
+    /// Synchronises, once: how many rows are kept is data. Everything after it is asynchronous but for the byte
+    /// totals of strings.
+    pub fn new(mask: &Array, stream: &Stream) -> Result<Selection> {
+        admit("filter", &[mask], stream)?;
+        if *mask.data_type() != DataType::Boolean {
+            return Err(Error::invalid("filter", format!("the mask is {}, not Boolean", mask.data_type())));
+        }
+        let way = match stream.device().place().device_type {
+            DeviceType::Cpu => {
+                Way::Cpu(cpu::selection::Selection::of_mask(mask, stream.device().host_pool())?)
+            }
+            device => {
+                let data_type = mask.data_type().to_string();
+                return Err(Error::Unsupported { operation: "filter", data_type, device });
+            }
+        };
+        Ok(Selection { way, rows: mask.len(), stream: stream.clone() })
+    }
+
+    /// How many rows are kept.
+    pub fn len(&self) -> usize {
+        match &self.way {
+            Way::Cpu(selection) => selection.len(),
+        }
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The kept rows of an array that is as long as the mask. Where all are, that is the array itself; buffers that
+    /// rows only point into (dictionaries, the data of views) are shared.
+    pub fn filter(&self, values: &Array) -> Result<Array> {
+        admit("filter", &[values], &self.stream)?;
+        if values.len() != self.rows {
+            return Err(Error::invalid(
+                "filter",
+                format!("{} rows and a mask of {}", values.len(), self.rows),
+            ));
+        }
+        match &self.way {
+            Way::Cpu(selection) => cpu::filter::filter(values, selection, self.stream.device().host_pool()),
+        }
+    }
+
+    /// The kept rows of every column.
+    pub fn filter_batch(&self, batch: &Batch) -> Result<Batch> {
+        if batch.len() != self.rows {
+            return Err(Error::invalid(
+                "filter",
+                format!("{} rows and a mask of {}", batch.len(), self.rows),
+            ));
+        }
+        let columns = batch.columns().iter().map(|column| self.filter(column)).collect::<Result<_>>()?;
+        Batch::try_new(batch.schema().clone(), columns, self.len())
+    }
+}

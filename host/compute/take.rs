@@ -1,0 +1,75 @@
+//! The rows at given indices.
+
+use super::admit;
+use crate::ffi::DeviceType;
+use crate::{Array, Batch, Error, Result, Stream, cpu};
+
+/// What becomes of an index that is not a row: negative, or the length or more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OutOfBounds {
+    /// [`Error::IndexOutOfBounds`] with the first such row.
+    #[default]
+    Error,
+    /// A null row.
+    Null,
+}
+
+/// How to take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TakeOptions {
+    /// What becomes of an index that is not a row.
+    pub out_of_bounds: OutOfBounds,
+}
+
+/// The rows of `values` at `indices`, an array of any integer type; a null index is a null row, and a negative one
+/// never counts from the end.
+///
+/// ```
+/// use bowstring::{Stream, compute::{TakeOptions, take}, exchange::{from_arrow, to_arrow}};
+/// # fn main() -> bowstring::Result<()> {
+/// let values = from_arrow(&arrow_array::StringArray::from(vec!["a", "b", "c"]))?;
+/// let indices = from_arrow(&arrow_array::Int64Array::from(vec![Some(2), None, Some(0)]))?;
+/// let taken = to_arrow(&take(&values, &indices, &TakeOptions::default(), &Stream::cpu())?)?;
+/// assert_eq!(taken.as_ref(), &arrow_array::StringArray::from(vec![Some("c"), None, Some("a")]));
+/// # Ok(())
+/// # }
+/// ```
+pub fn take(values: &Array, indices: &Array, options: &TakeOptions, stream: &Stream) -> Result<Array> {
+    admit("take", &[values, indices], stream)?;
+    let mut taken = take_columns(&[values], values.len(), indices, options, stream)?;
+    Ok(taken.pop().expect("an array for the one given"))
+}
+
+/// The rows of every column at `indices`.
+pub fn take_batch(batch: &Batch, indices: &Array, options: &TakeOptions, stream: &Stream) -> Result<Batch> {
+    let columns: Vec<&Array> = batch.columns().iter().collect();
+    admit("take", &columns, stream)?;
+    admit("take", &[indices], stream)?;
+    let columns = take_columns(&columns, batch.len(), indices, options, stream)?;
+    Batch::try_new(batch.schema().clone(), columns, indices.len())
+}
+
+fn take_columns(
+    columns: &[&Array],
+    len: usize,
+    indices: &Array,
+    options: &TakeOptions,
+    stream: &Stream,
+) -> Result<Vec<Array>> {
+    match stream.device().place().device_type {
+        DeviceType::Cpu => {
+            let pool = stream.device().host_pool();
+            let mut prepared = cpu::indices::Indices::new(indices, pool)?;
+            if options.out_of_bounds == OutOfBounds::Null {
+                prepared = prepared.null_out_of_bounds(len, pool)?;
+            } else if columns.is_empty() {
+                prepared.check(len)?;
+            }
+            columns.iter().map(|column| cpu::take::take(column, &prepared, pool)).collect()
+        }
+        device => {
+            let data_type = columns.first().map_or(String::new(), |column| column.data_type().to_string());
+            Err(Error::Unsupported { operation: "take", data_type, device })
+        }
+    }
+}

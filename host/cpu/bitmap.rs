@@ -1,0 +1,194 @@
+//! One bit a row, starting at any bit of any byte, read 64 rows at a time.
+
+use rayon::prelude::*;
+
+use super::memory;
+use super::simd_wide::{Loop, vectorised};
+use crate::array::Bitmap;
+
+/// Bits of some rows. Foreign memory neither aligns nor pads them; nothing outside of them is read.
+#[derive(Clone, Copy)]
+pub(crate) struct Bits<'a> {
+    bytes: &'a [u8],
+    /// The first row's bit, below 8.
+    shift: u32,
+    len: usize,
+}
+
+impl<'a> Bits<'a> {
+    /// The first `len` rows of a bitmap.
+    pub(crate) fn of(bitmap: &'a Bitmap, len: usize) -> Bits<'a> {
+        Bits::new(memory::bytes(&bitmap.buffer), bitmap.offset, len)
+    }
+
+    /// `len` rows from bit `offset` of `bytes` on.
+    pub(crate) fn new(bytes: &'a [u8], offset: usize, len: usize) -> Bits<'a> {
+        let end = (offset + len).div_ceil(8);
+        let start = (offset / 8).min(end);
+        Bits { bytes: &bytes[start..end], shift: (offset % 8) as u32, len }
+    }
+
+    /// How many rows.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// How many words of 64 rows.
+    pub(crate) fn words(&self) -> usize {
+        self.len.div_ceil(64)
+    }
+
+    /// Rows `64 * i .. 64 * i + 64`, the first in the lowest bit; zeros past the end.
+    #[inline(always)]
+    pub(crate) fn word(&self, i: usize) -> u64 {
+        let start = i * 8;
+        match self.bytes.get(start..start + 9) {
+            Some(nine) => {
+                let low = u64::from_le_bytes(nine[..8].try_into().expect("eight bytes"));
+                // Two steps, so that a shift of zero does not shift by 64.
+                let high = (u64::from(nine[8]) << 1) << (63 - self.shift);
+                ((low >> self.shift) | high) & self.inside(i)
+            }
+            None => self.last_word(i),
+        }
+    }
+
+    /// A word that fewer than nine bytes are left for.
+    #[inline(never)]
+    fn last_word(&self, i: usize) -> u64 {
+        let mut bytes = [0; 16];
+        let rest = self.bytes.get(i * 8..).unwrap_or(&[]);
+        bytes[..rest.len()].copy_from_slice(rest);
+        (u128::from_le_bytes(bytes) >> self.shift) as u64 & self.inside(i)
+    }
+
+    /// Which rows of word `i` there are.
+    #[inline(always)]
+    fn inside(&self, i: usize) -> u64 {
+        match self.len - (i * 64).min(self.len) {
+            0 => 0,
+            rows @ 1..64 => !0 >> (64 - rows),
+            _ => !0,
+        }
+    }
+
+    /// Rows `start .. start + len`.
+    pub(crate) fn slice(&self, start: usize, len: usize) -> Bits<'a> {
+        assert!(start + len <= self.len, "rows inside the bits");
+        Bits::new(self.bytes, self.shift as usize + start, len)
+    }
+
+    /// Row `i`.
+    #[inline(always)]
+    pub(crate) fn get(&self, i: usize) -> bool {
+        debug_assert!(i < self.len, "a row inside the bits");
+        let bit = self.shift as usize + i;
+        (self.bytes[bit / 8] >> (bit % 8)) & 1 == 1
+    }
+
+    /// How many are set.
+    pub(crate) fn count(&self) -> usize {
+        // Whole bytes in the middle, the bits of the bytes at both ends apart.
+        if self.len == 0 {
+            return 0;
+        }
+        let (first, last) = (self.bytes[0] >> self.shift, self.bytes[self.bytes.len() - 1]);
+        let end = (self.shift as usize + self.len) % 8;
+        let last_kept = if end == 0 { last } else { last & ((1 << end) - 1) };
+        if self.bytes.len() == 1 {
+            return (last_kept >> self.shift).count_ones() as usize;
+        }
+        let edges = first.count_ones() + last_kept.count_ones();
+        edges as usize + count_ones(&self.bytes[1..self.bytes.len() - 1])
+    }
+}
+
+/// Bytes that one thread counts: some microseconds of work, so that handing it over pays.
+const PART: usize = 256 << 10;
+
+/// The set bits of whole bytes.
+fn count_ones(bytes: &[u8]) -> usize {
+    if bytes.len() < 2 * PART {
+        return vectorised(CountOnes(bytes));
+    }
+    bytes.par_chunks(PART).map(|part| vectorised(CountOnes(part))).sum()
+}
+
+struct CountOnes<'a>(&'a [u8]);
+
+impl Loop for CountOnes<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        // Four vectors of counts at a time keep the loads, not the additions, the bottleneck.
+        let (blocks, rest) = self.0.as_chunks::<256>();
+        let mut counts = [0u64; 32];
+        for block in blocks {
+            let (words, _) = block.as_chunks::<8>();
+            for (count, word) in counts.iter_mut().zip(words) {
+                *count += u64::from(u64::from_le_bytes(*word).count_ones());
+            }
+        }
+        let (words, bytes) = rest.as_chunks::<8>();
+        let words: u32 = words.iter().map(|word| u64::from_le_bytes(*word).count_ones()).sum();
+        let bytes: u32 = bytes.iter().map(|byte| byte.count_ones()).sum();
+        (counts.iter().sum::<u64>() + u64::from(words + bytes)) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::simd_wide::Level;
+
+    /// Bytes without a pattern that a mistake could hide in.
+    fn noise(len: usize) -> Vec<u8> {
+        let mut state = 0x9e37_79b9_7f4a_7c15u64;
+        (0..len)
+            .map(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 56) as u8
+            })
+            .collect()
+    }
+
+    #[test]
+    fn words_and_counts_are_those_of_single_bits() {
+        let bytes = noise(100);
+        let bit = |i: usize| bytes[i / 8] >> (i % 8) & 1 == 1;
+        for offset in [0, 1, 7, 8, 31, 32, 33, 63, 64, 65] {
+            for len in [0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 71, 72, 73, 127, 128, 129, 500, 800 - offset] {
+                let bits = Bits::new(&bytes, offset, len);
+                assert_eq!(
+                    bits.count(),
+                    (offset..offset + len).filter(|i| bit(*i)).count(),
+                    "{offset}+{len}"
+                );
+                for word in 0..bits.words() + 2 {
+                    for row in 0..64 {
+                        let i = word * 64 + row;
+                        let expected = i < len && bit(offset + i);
+                        assert_eq!(bits.word(word) >> row & 1 == 1, expected, "{offset}+{len}: {i}");
+                    }
+                }
+                if len > 10 {
+                    let part = bits.slice(9, len - 10);
+                    assert_eq!(part.count(), (offset + 9..offset + len - 1).filter(|i| bit(*i)).count());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_level_and_many_threads_count_alike() {
+        let bytes = noise(2 * PART + 4321);
+        for len in [0, 1, 7, 8, 9, 255, 256, 257, 1000, bytes.len()] {
+            let expected: usize = bytes[..len].iter().map(|byte| byte.count_ones() as usize).sum();
+            for level in Level::available() {
+                assert_eq!(level.run(CountOnes(&bytes[..len])), expected, "{level:?} {len}");
+            }
+            assert_eq!(count_ones(&bytes[..len]), expected);
+        }
+    }
+}

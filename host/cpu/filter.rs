@@ -1,0 +1,202 @@
+//! Filter on host memory: the rows of an array that a [`Selection`] keeps.
+//!
+//! The one idea: types do not matter, slots do. What a row owns in a buffer (a bit, so many bytes, a view) moves with
+//! the row; what rows point into (view data, dictionaries, the children of list views and dense unions) is shared;
+//! what lies in ranges behind offsets is filtered again under the ranges of the kept rows.
+
+use arrow_schema::{DataType, UnionMode};
+
+use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
+use crate::device::HostPool;
+use crate::{Error, Result};
+
+use super::bitmap::Bits;
+use super::selection::Selection;
+use super::{filter_bytes, memory, rows, run_ends, simd};
+
+/// The rows of `array` that `selection` keeps. The array is on the host, readable, and has as many rows.
+pub(crate) fn filter(array: &Array, selection: &Selection, pool: &HostPool) -> Result<Array> {
+    assert_eq!(array.len(), selection.rows());
+    if selection.len() == selection.rows() {
+        return Ok(array.clone());
+    }
+    if selection.len() == 0 {
+        return array.slice(0, 0);
+    }
+    let mut parts = Parts::new(array.data_type().clone(), selection.len());
+    if let Some(valid) = rows::validity(array) {
+        let (buffer, ones) = filter_bits(valid, selection, pool)?;
+        parts.null_count = Some(selection.len() - ones);
+        parts.validity = (ones < selection.len()).then_some(Bitmap { buffer, offset: 0 });
+    }
+    match array.data_type() {
+        DataType::Utf8 | DataType::Binary => filter_bytes::filter::<4>(array, selection, pool, &mut parts)?,
+        DataType::LargeUtf8 | DataType::LargeBinary => {
+            filter_bytes::filter::<8>(array, selection, pool, &mut parts)?;
+        }
+        DataType::List(_) | DataType::Map(..) => filter_lists::<4>(array, selection, pool, &mut parts)?,
+        DataType::LargeList(_) => filter_lists::<8>(array, selection, pool, &mut parts)?,
+        DataType::FixedSizeList(_, size) => {
+            let size = usize::try_from(*size).unwrap_or(0);
+            let child = filter(&array.child_rows(0)?, &repeat(selection, size, pool)?, pool)?;
+            parts.children = vec![child];
+        }
+        DataType::RunEndEncoded(..) => run_ends::filter(array, selection, pool, &mut parts)?,
+        data_type => {
+            filter_slots(array, selection, pool, &mut parts)?;
+            let by_row = matches!(data_type, DataType::Struct(_) | DataType::Union(_, UnionMode::Sparse));
+            parts.children = match by_row {
+                true => (0..array.children().len())
+                    .map(|i| filter(&array.child_rows(i)?, selection, pool))
+                    .collect::<Result<_>>()?,
+                false => array.children().to_vec(),
+            };
+            parts.dictionary = array.dictionary().cloned();
+        }
+    }
+    Array::try_new(parts)
+}
+
+/// The buffers that have something of every row; variadic ones are shared.
+fn filter_slots(array: &Array, selection: &Selection, pool: &HostPool, parts: &mut Parts) -> Result<()> {
+    let mut buffers = array.buffers().iter();
+    for (slot, buffer) in array.layout().slots().zip(buffers.by_ref()) {
+        parts.buffers.push(match slot {
+            Slot::Bits => filter_bits(rows::booleans(array), selection, pool)?.0,
+            Slot::Fixed(width) => filter_rows(buffer, array.offset(), width, selection, pool)?,
+            Slot::Views => filter_rows(buffer, array.offset(), 16, selection, pool)?,
+            Slot::Offsets(_) | Slot::Bytes => unreachable!("types with offsets have their own way"),
+        });
+    }
+    parts.buffers.extend(buffers.cloned());
+    Ok(())
+}
+
+/// The kept bits, and how many of them are 1.
+pub(crate) fn filter_bits(bits: Bits, selection: &Selection, pool: &HostPool) -> Result<(Buffer, usize)> {
+    let words = selection.len().div_ceil(64);
+    let mut memory = pool.alloc(words * 8)?;
+    let ones = selection.write_bits(bits, &mut memory::values_mut(&mut memory)[..words]);
+    Ok((memory.freeze(selection.len().div_ceil(8)), ones))
+}
+
+/// The kept values of `width` bytes; the first row's is the one at `offset`.
+fn filter_rows(
+    buffer: &Buffer,
+    offset: usize,
+    width: usize,
+    selection: &Selection,
+    pool: &HostPool,
+) -> Result<Buffer> {
+    match width {
+        0 => Ok(Buffer::empty()),
+        1 => filter_values::<1>(buffer, offset, selection, pool),
+        2 => filter_values::<2>(buffer, offset, selection, pool),
+        4 => filter_values::<4>(buffer, offset, selection, pool),
+        8 => filter_values::<8>(buffer, offset, selection, pool),
+        16 => filter_values::<16>(buffer, offset, selection, pool),
+        32 => filter_values::<32>(buffer, offset, selection, pool),
+        _ => filter_any_width(buffer, offset, width, selection, pool),
+    }
+}
+
+fn filter_values<const W: usize>(
+    buffer: &Buffer,
+    offset: usize,
+    selection: &Selection,
+    pool: &HostPool,
+) -> Result<Buffer> {
+    let values = rows::values::<W>(buffer, offset, selection.rows());
+    let mut memory = pool.alloc(selection.len() * W)?;
+    let out = &mut memory::values_mut::<[u8; W]>(&mut memory)[..selection.len()];
+    selection.write(out, &|chunk, out| {
+        simd::compress(&values[chunk.rows], chunk.words, out);
+    });
+    Ok(memory.freeze(selection.len() * W))
+}
+
+/// Widths that no vector unit knows: a copy for each run of kept rows.
+fn filter_any_width(
+    buffer: &Buffer,
+    offset: usize,
+    width: usize,
+    selection: &Selection,
+    pool: &HostPool,
+) -> Result<Buffer> {
+    let bytes = selection.len().checked_mul(width).expect("no more than there is");
+    let values = &memory::bytes(buffer)[offset * width..(offset + selection.rows()) * width];
+    let mut memory = pool.alloc(bytes)?;
+    let mut rows: Vec<&mut [u8]> = memory.bytes_mut()[..bytes].chunks_exact_mut(width).collect();
+    selection.write(&mut rows, &|chunk, out| {
+        let mut out = out.iter_mut();
+        for (i, word) in chunk.words.iter().enumerate() {
+            rows::runs(*word, |start, len| {
+                let first = chunk.rows.start + i * 64 + start;
+                let values = values[first * width..(first + len) * width].chunks_exact(width);
+                // Rows first: `zip` takes from its left side before it finds the right one at its end.
+                values.zip(out.by_ref()).for_each(|(value, out)| out.copy_from_slice(value));
+            });
+        }
+    });
+    Ok(memory.freeze(bytes))
+}
+
+/// Every row as `size` rows.
+fn repeat(selection: &Selection, size: usize, pool: &HostPool) -> Result<Selection> {
+    let mut words = vec![0u64; (selection.rows() * size).div_ceil(64)];
+    for (i, word) in selection.words().iter().enumerate() {
+        rows::runs(*word, |start, len| {
+            let first = (i * 64 + start) * size;
+            rows::set(&mut words, first, first + len * size);
+        });
+    }
+    Selection::from_words(selection.rows() * size, pool, |out, first| {
+        out.copy_from_slice(&words[first..first + out.len()]);
+    })
+}
+
+/// Offsets of `O` bytes, and the child's rows in the ranges of the kept ones.
+fn filter_lists<const O: usize>(
+    array: &Array,
+    selection: &Selection,
+    pool: &HostPool,
+    parts: &mut Parts,
+) -> Result<()> {
+    let offsets = rows::offsets::<O>(array);
+    let child = &array.children()[0];
+    let mut words = vec![0u64; child.len().div_ceil(64)];
+    let mut memory = pool.alloc((selection.len() + 1) * O)?;
+    let mut out = memory::values_mut::<[u8; O]>(&mut memory)[..selection.len() + 1].iter_mut();
+    let (mut at, mut before) = (0, 0);
+    let mut push = |at: usize| {
+        if let Some(slot) = out.next() {
+            *slot = rows::offset_bytes(at);
+        }
+    };
+    push(0);
+    for (i, word) in selection.words().iter().enumerate() {
+        let mut word = *word;
+        while word != 0 {
+            let row = i * 64 + word.trailing_zeros() as usize;
+            let range = rows::range(offsets, row, child.len())?;
+            // Ranges that overlap cannot be kept in one pass over the child, and the format does not allow them.
+            if range.start < before {
+                return Err(Error::out_of_spec(
+                    "array.buffers[0]",
+                    format!("row {row} goes back to {}", range.start),
+                ));
+            }
+            before = range.end;
+            rows::set(&mut words, range.start, range.end);
+            at += range.len();
+            push(at);
+            word &= word - 1;
+        }
+    }
+    parts.buffers.push(memory.freeze((selection.len() + 1) * O));
+    let kept = Selection::from_words(child.len(), pool, |out, first| {
+        out.copy_from_slice(&words[first..first + out.len()]);
+    })?;
+    parts.children = vec![filter(child, &kept, pool)?];
+    Ok(())
+}

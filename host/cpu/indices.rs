@@ -1,0 +1,221 @@
+//! What a take takes: the indices brought to one of two widths, so that no kernel knows eight index types.
+//!
+//! The one idea: a negative index is a large unsigned one, so one unsigned comparison with the length (or, for signed
+//! types, with half of the width's range where that is less) finds both kinds of nonsense.
+
+use arrow_schema::DataType;
+
+use crate::array::{Array, Bitmap, Buffer};
+use crate::device::HostPool;
+use crate::{Error, Result};
+
+use super::bitmap::Bits;
+use super::{memory, rows};
+
+/// Which rows to take.
+pub(crate) struct Indices {
+    buffer: Buffer,
+    offset: usize,
+    /// Eight bytes each rather than four.
+    wide: bool,
+    /// Whether the upper half of the range stands for negative numbers.
+    signed: bool,
+    validity: Option<Bitmap>,
+    len: usize,
+}
+
+/// The indices themselves, of four or eight bytes.
+pub(crate) enum Width<'a> {
+    /// Four.
+    Narrow(&'a [[u8; 4]]),
+    /// Eight.
+    Wide(&'a [[u8; 8]]),
+}
+
+/// An index of 4 or 8 bytes.
+#[inline(always)]
+pub(crate) fn index<const I: usize>(bytes: [u8; I]) -> u64 {
+    match I {
+        4 => u64::from(u32::from_le_bytes(std::array::from_fn(|i| bytes[i]))),
+        _ => u64::from_le_bytes(std::array::from_fn(|i| bytes[i])),
+    }
+}
+
+impl Indices {
+    /// The indices of an array of any integer type.
+    pub(crate) fn new(array: &Array, pool: &HostPool) -> Result<Indices> {
+        use DataType::*;
+        let mut indices = Indices {
+            buffer: Buffer::empty(),
+            offset: array.offset(),
+            wide: matches!(array.data_type(), Int64 | UInt64),
+            signed: matches!(array.data_type(), Int8 | Int16 | Int32 | Int64),
+            validity: array.validity().filter(|_| array.known_null_count() != Some(0)).cloned(),
+            len: array.len(),
+        };
+        match array.data_type() {
+            Int32 | UInt32 | Int64 | UInt64 => indices.buffer = array.buffers()[0].clone(),
+            Int8 => indices.widen::<1>(array, pool, |b| i32::from(b[0] as i8) as u32)?,
+            UInt8 => indices.widen::<1>(array, pool, |b| u32::from(b[0]))?,
+            Int16 => indices.widen::<2>(array, pool, |b| i32::from(i16::from_le_bytes(b)) as u32)?,
+            UInt16 => indices.widen::<2>(array, pool, |b| u32::from(u16::from_le_bytes(b)))?,
+            other => return Err(Error::invalid("take", format!("{other} indices"))),
+        }
+        Ok(indices)
+    }
+
+    fn widen<const W: usize>(
+        &mut self,
+        array: &Array,
+        pool: &HostPool,
+        wider: impl Fn([u8; W]) -> u32,
+    ) -> Result<()> {
+        let mut memory = pool.alloc(self.len * 4)?;
+        let narrow = rows::values::<W>(&array.buffers()[0], array.offset(), self.len);
+        for (out, index) in memory::values_mut::<u32>(&mut memory).iter_mut().zip(narrow) {
+            *out = wider(*index);
+        }
+        (self.buffer, self.offset) = (memory.freeze(self.len * 4), 0);
+        Ok(())
+    }
+
+    /// Rows that are known to be there, or nothing.
+    pub(crate) fn from_rows(rows: &[Option<usize>], pool: &HostPool) -> Result<Indices> {
+        let mut memory = pool.alloc(rows.len() * 8)?;
+        for (out, row) in memory::values_mut::<u64>(&mut memory).iter_mut().zip(rows) {
+            *out = row.unwrap_or(0) as u64;
+        }
+        let mut indices = Indices::of_buffer(memory.freeze(rows.len() * 8), true, rows.len());
+        if rows.contains(&None) {
+            let mut words = vec![0; rows.len().div_ceil(64)];
+            for (i, row) in rows.iter().enumerate() {
+                words[i / 64] |= u64::from(row.is_some()) << (i % 64);
+            }
+            indices.validity = Some(bitmap(&words, rows.len(), pool)?);
+        }
+        Ok(indices)
+    }
+
+    /// Unsigned indices of eight (`wide`) or four bytes, all valid.
+    pub(crate) fn of_buffer(buffer: Buffer, wide: bool, len: usize) -> Indices {
+        Indices { buffer, offset: 0, wide, signed: false, validity: None, len }
+    }
+
+    /// The same, but for rows that are null besides.
+    pub(crate) fn with_validity(self, validity: Option<Bitmap>) -> Indices {
+        Indices { validity, ..self }
+    }
+
+    /// With those out of `0..len` null instead.
+    pub(crate) fn null_out_of_bounds(self, len: usize, pool: &HostPool) -> Result<Indices> {
+        let limit = self.limit(len);
+        let mut words = vec![0; self.len.div_ceil(64)];
+        match self.values() {
+            Width::Narrow(values) => in_bounds(values, limit, &mut words),
+            Width::Wide(values) => in_bounds(values, limit, &mut words),
+        }
+        if let Some(valid) = self.valid() {
+            words.iter_mut().enumerate().for_each(|(i, word)| *word &= valid.word(i));
+        }
+        let validity = bitmap(&words, self.len, pool)?;
+        Ok(self.with_validity(Some(validity)))
+    }
+
+    /// How many.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The indices as they are, null ones included.
+    pub(crate) fn values(&self) -> Width<'_> {
+        match self.wide {
+            false => Width::Narrow(rows::values(&self.buffer, self.offset, self.len)),
+            true => Width::Wide(rows::values(&self.buffer, self.offset, self.len)),
+        }
+    }
+
+    /// Which are not null; `None` where none is.
+    pub(crate) fn valid(&self) -> Option<Bits<'_>> {
+        self.validity.as_ref().map(|bitmap| Bits::of(bitmap, self.len))
+    }
+
+    /// As a bitmap to share.
+    pub(crate) fn validity(&self) -> Option<&Bitmap> {
+        self.validity.as_ref()
+    }
+
+    /// How many are null.
+    pub(crate) fn null_count(&self) -> usize {
+        self.valid().map_or(0, |valid| self.len - valid.count())
+    }
+
+    /// What an index must be below, seen as unsigned, to be a row of `len`.
+    pub(crate) fn limit(&self, len: usize) -> u64 {
+        let negative = match (self.signed, self.wide) {
+            (false, _) => u64::MAX,
+            (true, false) => 1 << 31,
+            (true, true) => 1 << 63,
+        };
+        (len as u64).min(negative)
+    }
+
+    /// Calls `visit` with every row and its index, in order; the first that is out of `0..len` is an error.
+    pub(crate) fn visit(
+        &self,
+        len: usize,
+        mut visit: impl FnMut(usize, Option<usize>) -> Result<()>,
+    ) -> Result<()> {
+        match self.values() {
+            Width::Narrow(values) => self.visit_width(values, len, &mut visit),
+            Width::Wide(values) => self.visit_width(values, len, &mut visit),
+        }
+    }
+
+    fn visit_width<const I: usize>(
+        &self,
+        values: &[[u8; I]],
+        len: usize,
+        visit: &mut impl FnMut(usize, Option<usize>) -> Result<()>,
+    ) -> Result<()> {
+        let (limit, valid) = (self.limit(len), self.valid());
+        for (word, values) in values.chunks(64).enumerate() {
+            let valid = valid.map_or(u64::MAX, |valid| valid.word(word));
+            for (i, value) in values.iter().enumerate() {
+                let index = index(*value);
+                match valid >> i & 1 != 0 {
+                    true if index >= limit => return Err(self.out_of_bounds(word * 64 + i, index, len)),
+                    true => visit(word * 64 + i, Some(index as usize))?,
+                    false => visit(word * 64 + i, None)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The error for the first index that is out of `0..len`; [`Ok`] where there is none.
+    pub(crate) fn check(&self, len: usize) -> Result<()> {
+        self.visit(len, |_, _| Ok(()))
+    }
+
+    fn out_of_bounds(&self, row: usize, index: u64, len: usize) -> Error {
+        let index = match (self.signed, self.wide) {
+            (false, _) => i128::from(index),
+            (true, false) => i128::from(index as u32 as i32),
+            (true, true) => i128::from(index as i64),
+        };
+        Error::IndexOutOfBounds { row, index, len }
+    }
+}
+
+fn in_bounds<const I: usize>(values: &[[u8; I]], limit: u64, words: &mut [u64]) {
+    for (values, word) in values.chunks(64).zip(words) {
+        *word = values.iter().enumerate().fold(0, |word, (i, v)| word | u64::from(index(*v) < limit) << i);
+    }
+}
+
+/// A bitmap of these words.
+pub(crate) fn bitmap(words: &[u64], len: usize, pool: &HostPool) -> Result<Bitmap> {
+    let mut memory = pool.alloc(words.len() * 8)?;
+    memory::values_mut::<u64>(&mut memory)[..words.len()].copy_from_slice(words);
+    Ok(Bitmap { buffer: memory.freeze(len.div_ceil(8)), offset: 0 })
+}

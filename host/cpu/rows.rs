@@ -1,0 +1,138 @@
+//! Host arrays as rows: what each owns in a buffer, as plain bytes that may start anywhere.
+//!
+//! The one idea: a value is `[u8; W]`, which needs no alignment, so that foreign buffers are read where they are, and
+//! one function serves all types of a width.
+
+use std::ops::Range;
+
+use crate::array::{Array, Buffer};
+use crate::{Error, Result};
+
+use super::bitmap::Bits;
+use super::memory;
+
+/// `len` values of `W` bytes from row `offset` of a buffer.
+pub(crate) fn values<const W: usize>(buffer: &Buffer, offset: usize, len: usize) -> &[[u8; W]] {
+    if len == 0 {
+        return &[];
+    }
+    let all = memory::plain::<[u8; W]>(memory::bytes(buffer)).expect("bytes are always aligned");
+    &all[offset..offset + len]
+}
+
+/// The offsets of an array that has them as its first buffer, one more than it has rows.
+pub(crate) fn offsets<const O: usize>(array: &Array) -> &[[u8; O]] {
+    if array.is_empty() {
+        return &[[0; O]];
+    }
+    values(&array.buffers()[0], array.offset(), array.len() + 1)
+}
+
+/// Which rows are valid; `None` where all are known to be.
+pub(crate) fn validity(array: &Array) -> Option<Bits<'_>> {
+    let bitmap = array.validity().filter(|_| array.known_null_count() != Some(0))?;
+    Some(Bits::of(bitmap, array.len()))
+}
+
+/// The values of an array of booleans.
+pub(crate) fn booleans(array: &Array) -> Bits<'_> {
+    Bits::new(memory::bytes(&array.buffers()[0]), array.offset(), array.len())
+}
+
+/// An offset of 4 or 8 bytes. Negative ones come out larger than any extent.
+#[inline(always)]
+pub(crate) fn offset<const O: usize>(bytes: [u8; O]) -> usize {
+    match O {
+        4 => i32::from_le_bytes(std::array::from_fn(|i| bytes[i])) as usize,
+        _ => i64::from_le_bytes(std::array::from_fn(|i| bytes[i])) as usize,
+    }
+}
+
+/// The bytes of an offset.
+#[inline(always)]
+pub(crate) fn offset_bytes<const O: usize>(offset: usize) -> [u8; O] {
+    let bytes = (offset as u64).to_le_bytes();
+    std::array::from_fn(|i| bytes[i])
+}
+
+/// The largest offset of `O` bytes.
+pub(crate) const fn largest_offset<const O: usize>() -> usize {
+    if O == 4 { i32::MAX as usize } else { i64::MAX as usize }
+}
+
+/// What row `row` owns of the `extent` that the offsets point into.
+#[inline(always)]
+pub(crate) fn range<const O: usize>(offsets: &[[u8; O]], row: usize, extent: usize) -> Result<Range<usize>> {
+    let (start, end) = (offset(offsets[row]), offset(offsets[row + 1]));
+    if start <= end && end <= extent { Ok(start..end) } else { Err(bad_offset(row)) }
+}
+
+/// Offsets that go back, or out of what they point into.
+#[cold]
+pub(crate) fn bad_offset(row: usize) -> Error {
+    Error::out_of_spec("array.buffers[0]", format!("the offsets of row {row} go back or out of bounds"))
+}
+
+/// The lowest `n` bits, `n <= 64`.
+#[inline(always)]
+pub(crate) fn ones(n: usize) -> u64 {
+    if n >= 64 { u64::MAX } else { (1 << n) - 1 }
+}
+
+/// Calls `run(start, len)` for each run of ones in `word`, lowest first.
+#[inline(always)]
+pub(crate) fn runs(mut word: u64, mut run: impl FnMut(usize, usize)) {
+    let mut base = 0;
+    while word != 0 {
+        let skip = word.trailing_zeros() as usize;
+        word >>= skip;
+        let len = word.trailing_ones() as usize;
+        run(base + skip, len);
+        if base + skip + len >= 64 {
+            return;
+        }
+        word >>= len;
+        base += skip + len;
+    }
+}
+
+/// Sets bits `start..end`.
+pub(crate) fn set(words: &mut [u64], start: usize, end: usize) {
+    if start >= end {
+        return;
+    }
+    let (first, last) = (start / 64, (end - 1) / 64);
+    let (head, tail) = (u64::MAX << (start % 64), ones((end - 1) % 64 + 1));
+    if first == last {
+        words[first] |= head & tail;
+    } else {
+        words[first] |= head;
+        words[first + 1..last].fill(u64::MAX);
+        words[last] |= tail;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_and_set_are_inverse() {
+        for word in [0, 1, u64::MAX, 1 << 63, 0xF0F0_0000_FFFF_0001, u64::MAX << 1, u64::MAX >> 1] {
+            let mut back = [0];
+            runs(word, |start, len| set(&mut back, start, start + len));
+            assert_eq!(back[0], word);
+        }
+        let mut wide = [0; 4];
+        set(&mut wide, 60, 200);
+        assert_eq!(wide, [0xF << 60, u64::MAX, u64::MAX, 0xFF]);
+    }
+
+    #[test]
+    fn negative_offsets_are_out_of_any_extent() {
+        assert!(offset((-1i32).to_le_bytes()) > usize::MAX / 2);
+        assert!(offset((-1i64).to_le_bytes()) > usize::MAX / 2);
+        assert_eq!(offset::<4>(offset_bytes(77)), 77);
+        assert_eq!(offset::<8>(offset_bytes(1 << 40)), 1 << 40);
+    }
+}

@@ -1,0 +1,200 @@
+//! Which rows a filter keeps: the mask read once, for any number of columns.
+//!
+//! The one idea: the mask and its validity become plain words, and the kept rows before each chunk of rows are known.
+//! Then every chunk of every column knows where in the output it writes, and chunks need nothing of each other.
+
+use std::ops::Range;
+
+use crate::Result;
+use crate::array::Array;
+use crate::device::{HostMemory, HostPool};
+
+use super::bitmap::Bits;
+use super::{memory, rows, simd};
+
+/// The rows of a chunk: what one thread takes at a time. 64 KiB of 4-byte values.
+pub(crate) const CHUNK: usize = 16 * 1024;
+const CHUNK_WORDS: usize = CHUNK / 64;
+
+/// The rows from which threads pay for themselves.
+pub(crate) const PARALLEL: usize = 128 * 1024;
+
+/// Which of `rows` rows are kept.
+pub(crate) struct Selection {
+    rows: usize,
+    words: HostMemory,
+    /// How many rows are kept before each chunk, and in all.
+    starts: Vec<usize>,
+}
+
+impl Selection {
+    /// The rows that a host array of booleans has true.
+    pub(crate) fn of_mask(mask: &Array, pool: &HostPool) -> Result<Selection> {
+        Selection::new(rows::booleans(mask), rows::validity(mask), pool)
+    }
+
+    /// The rows that are 1 in `mask` and, where given, in `valid`.
+    pub(crate) fn new(mask: Bits, valid: Option<Bits>, pool: &HostPool) -> Result<Selection> {
+        Selection::from_words(mask.len(), pool, |words, first| match valid {
+            None => words.iter_mut().enumerate().for_each(|(i, word)| *word = mask.word(first + i)),
+            Some(valid) => words
+                .iter_mut()
+                .enumerate()
+                .for_each(|(i, word)| *word = mask.word(first + i) & valid.word(first + i)),
+        })
+    }
+
+    /// The rows that `fill` sets: it writes all of the words it is given, which begin with word `first`, and nothing
+    /// past row `rows`. It may be called by several threads.
+    pub(crate) fn from_words(
+        rows: usize,
+        pool: &HostPool,
+        fill: impl Fn(&mut [u64], usize) + Sync,
+    ) -> Result<Selection> {
+        let count = rows.div_ceil(64);
+        let mut words = pool.alloc(count * 8)?;
+        let all = &mut memory::values_mut::<u64>(&mut words)[..count];
+        let mut starts = vec![0; rows.div_ceil(CHUNK) + 1];
+        count_chunks(all, 0, &mut starts[1..], &fill);
+        let mut before = 0;
+        for start in &mut starts {
+            before += *start;
+            *start = before;
+        }
+        Ok(Selection { rows, words, starts })
+    }
+
+    /// How many rows it was made for.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many rows are kept.
+    pub(crate) fn len(&self) -> usize {
+        *self.starts.last().expect("starts ends with the total")
+    }
+
+    /// A bit a row.
+    pub(crate) fn words(&self) -> &[u64] {
+        let words = memory::plain::<u64>(self.words.bytes()).expect("blocks are aligned to 256 bytes");
+        &words[..self.rows.div_ceil(64)]
+    }
+
+    /// The number of chunks.
+    pub(crate) fn chunks(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The rows of a chunk, and where in the output they go.
+    pub(crate) fn chunk(&self, chunk: usize) -> Chunk<'_> {
+        let rows = chunk * CHUNK..self.rows.min((chunk + 1) * CHUNK);
+        let words = &self.words()[rows.start / 64..rows.end.div_ceil(64)];
+        Chunk { rows, words, out: self.starts[chunk]..self.starts[chunk + 1] }
+    }
+
+    /// Calls `write` with every chunk and its own part of `out`, which has an element for every kept row.
+    pub(crate) fn write<T: Send>(&self, out: &mut [T], write: &(impl Fn(Chunk, &mut [T]) + Sync)) {
+        assert_eq!(out.len(), self.len());
+        self.write_chunks(0..self.chunks(), out, write);
+    }
+
+    fn write_chunks<T: Send>(
+        &self,
+        chunks: Range<usize>,
+        out: &mut [T],
+        write: &(impl Fn(Chunk, &mut [T]) + Sync),
+    ) {
+        if chunks.len() <= 1 {
+            if !out.is_empty() {
+                write(self.chunk(chunks.start), out);
+            }
+            return;
+        }
+        let middle = chunks.start + chunks.len() / 2;
+        let (left, right) = out.split_at_mut(self.starts[middle] - self.starts[chunks.start]);
+        join(
+            self.rows,
+            || self.write_chunks(chunks.start..middle, left, write),
+            || self.write_chunks(middle..chunks.end, right, write),
+        );
+    }
+
+    /// The kept bits of `bits` as words of `out`, and how many of them are 1.
+    pub(crate) fn write_bits(&self, bits: Bits, out: &mut [u64]) -> usize {
+        assert_eq!((bits.len(), out.len()), (self.rows, self.len().div_ceil(64)));
+        if out.is_empty() {
+            return 0;
+        }
+        let (seam, ones) = self.write_bit_chunks(0..self.chunks(), bits, out);
+        debug_assert_eq!(seam, 0, "the first chunk owns the first word");
+        ones
+    }
+
+    /// A chunk's output seldom begins at a word: it owns the words that begin inside of it, and returns what belongs
+    /// into the one before.
+    fn write_bit_chunks(&self, chunks: Range<usize>, bits: Bits, out: &mut [u64]) -> (u64, usize) {
+        if chunks.len() == 1 {
+            let chunk = self.chunk(chunks.start);
+            let first = chunk.rows.start / 64;
+            return simd::compact(chunk.words, |i| bits.word(first + i), chunk.out.start % 64, out);
+        }
+        let middle = chunks.start + chunks.len() / 2;
+        let first = self.starts[chunks.start].div_ceil(64);
+        let seam = self.starts[middle];
+        let (left, right) = out.split_at_mut(seam.div_ceil(64) - first);
+        let ((mut head, left_ones), (bits_over, right_ones)) = join(
+            self.rows,
+            || self.write_bit_chunks(chunks.start..middle, bits, left),
+            || self.write_bit_chunks(middle..chunks.end, bits, right),
+        );
+        if seam % 64 != 0 {
+            match (seam / 64).checked_sub(first) {
+                Some(word) => left[word] |= bits_over,
+                None => head |= bits_over,
+            }
+        }
+        (head, left_ones + right_ones)
+    }
+}
+
+/// A chunk of rows.
+pub(crate) struct Chunk<'a> {
+    /// Which rows.
+    pub(crate) rows: Range<usize>,
+    /// Which of them are kept.
+    pub(crate) words: &'a [u64],
+    /// Where they go.
+    pub(crate) out: Range<usize>,
+}
+
+/// Both, on two threads where so many rows pay for it.
+pub(crate) fn join<A: Send, B: Send>(
+    rows: usize,
+    left: impl FnOnce() -> A + Send,
+    right: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    if rows >= PARALLEL { rayon::join(left, right) } else { (left(), right()) }
+}
+
+fn count_chunks(
+    words: &mut [u64],
+    first: usize,
+    counts: &mut [usize],
+    fill: &(impl Fn(&mut [u64], usize) + Sync),
+) {
+    if counts.len() <= 1 {
+        fill(words, first);
+        if let [count] = counts {
+            *count = simd::count_ones(words);
+        }
+        return;
+    }
+    let middle = counts.len() / 2;
+    let (left, right) = words.split_at_mut(middle * CHUNK_WORDS);
+    let (left_counts, right_counts) = counts.split_at_mut(middle);
+    join(
+        (left.len() + right.len()) * 64,
+        || count_chunks(left, first, left_counts, fill),
+        || count_chunks(right, first + middle * CHUNK_WORDS, right_counts, fill),
+    );
+}

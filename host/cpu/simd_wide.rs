@@ -1,0 +1,108 @@
+//! Plain loops compiled for wide vectors, chosen at run time.
+//!
+//! A [`Loop`] is ordinary safe Rust that the compiler can vectorise. [`vectorised`] holds it once per vector
+//! extension, in a function that has the extension enabled, and calls the widest that this machine has. The
+//! arithmetic is the same at every level; only its speed differs.
+
+#![allow(unsafe_code)]
+
+use std::sync::LazyLock;
+
+/// Work worth compiling for wide vectors.
+///
+/// `run` and what it calls on the way of a row must be `#[inline(always)]`: what is not inlined into the function
+/// that has the extension enabled is compiled without it.
+pub(crate) trait Loop {
+    /// What it results in.
+    type Output;
+    /// Does the work.
+    fn run(self) -> Self::Output;
+}
+
+/// The vector extensions that loops are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// What every machine of the architecture has.
+    Plain,
+    /// AVX2 with the bit instructions of its time (Haswell, 2013, and Zen).
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// AVX-512 with the population count and byte compression (Ice Lake, 2019, and Zen 4).
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Level {
+    /// The levels that this machine has, widest last.
+    pub(crate) fn available() -> &'static [Level] {
+        static AVAILABLE: LazyLock<Vec<Level>> = LazyLock::new(|| {
+            let mut levels = vec![Level::Plain];
+            #[cfg(target_arch = "x86_64")]
+            {
+                let has = |all: &[bool]| all.iter().all(|one| *one);
+                if has(&[
+                    is_x86_feature_detected!("avx2"),
+                    is_x86_feature_detected!("bmi1"),
+                    is_x86_feature_detected!("bmi2"),
+                    is_x86_feature_detected!("lzcnt"),
+                    is_x86_feature_detected!("popcnt"),
+                ]) {
+                    levels.push(Level::Avx2);
+                    if has(&[
+                        is_x86_feature_detected!("avx512f"),
+                        is_x86_feature_detected!("avx512bw"),
+                        is_x86_feature_detected!("avx512cd"),
+                        is_x86_feature_detected!("avx512dq"),
+                        is_x86_feature_detected!("avx512vl"),
+                        is_x86_feature_detected!("avx512vbmi"),
+                        is_x86_feature_detected!("avx512vbmi2"),
+                        is_x86_feature_detected!("avx512vpopcntdq"),
+                    ]) {
+                        levels.push(Level::Avx512);
+                    }
+                }
+            }
+            levels
+        });
+        &AVAILABLE
+    }
+
+    /// The widest level that this machine has.
+    pub(crate) fn widest() -> Level {
+        *Level::available().last().expect("there is always the plain level")
+    }
+
+    /// Runs `work` as compiled for this level, which must be one of [`Level::available`].
+    pub(crate) fn run<L: Loop>(self, work: L) -> L::Output {
+        assert!(Level::available().contains(&self), "this machine has no {self:?}");
+        match self {
+            Level::Plain => work.run(),
+            // SAFETY: the machine has the level's features, asserted above.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => unsafe { avx2(work) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => unsafe { avx512(work) },
+        }
+    }
+}
+
+/// Runs `work` as compiled for the widest vectors of this machine.
+pub(crate) fn vectorised<L: Loop>(work: L) -> L::Output {
+    Level::widest().run(work)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn avx2<L: Loop>(work: L) -> L::Output {
+    work.run()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq"
+)]
+fn avx512<L: Loop>(work: L) -> L::Output {
+    work.run()
+}

@@ -1,0 +1,307 @@
+//! Take on host memory: the rows of an array at given [`Indices`].
+//!
+//! The one idea: every kernel checks the indices that it follows, in the same pass, and reports only that one was out
+//! of bounds; which one is found out afterwards, when it no longer matters how long that takes.
+
+use arrow_schema::{DataType, UnionMode};
+use rayon::prelude::*;
+
+use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
+use crate::device::HostPool;
+use crate::{Error, Result};
+
+use super::bitmap::Bits;
+use super::indices::{Indices, Width};
+use super::selection::PARALLEL;
+use super::{memory, rows, run_ends, simd, take_bytes};
+
+/// The rows that one thread takes at a time.
+pub(crate) const CHUNK: usize = 16 * 1024;
+
+/// The rows of `array` at `indices`; null where those are. Both are on the host and readable.
+pub(crate) fn take(array: &Array, indices: &Indices, pool: &HostPool) -> Result<Array> {
+    if indices.len() == 0 {
+        return array.slice(0, 0);
+    }
+    let mut parts = Parts::new(array.data_type().clone(), indices.len());
+    if array.layout().validity {
+        (parts.validity, parts.null_count) = take_validity(array, indices, pool)?;
+    }
+    match array.data_type() {
+        DataType::Null => indices.check(array.len())?,
+        DataType::Utf8 | DataType::Binary => take_bytes::take::<4>(array, indices, pool, &mut parts)?,
+        DataType::LargeUtf8 | DataType::LargeBinary => {
+            take_bytes::take::<8>(array, indices, pool, &mut parts)?
+        }
+        DataType::List(_) | DataType::Map(..) => take_lists::<4>(array, indices, pool, &mut parts)?,
+        DataType::LargeList(_) => take_lists::<8>(array, indices, pool, &mut parts)?,
+        DataType::FixedSizeList(_, size) => {
+            let size = usize::try_from(*size).unwrap_or(0);
+            let mut items = Vec::with_capacity(indices.len().saturating_mul(size));
+            indices.visit(array.len(), |_, index| {
+                items.extend((0..size).map(|i| index.map(|index| index * size + i)));
+                Ok(())
+            })?;
+            parts.children = vec![take(&array.child_rows(0)?, &Indices::from_rows(&items, pool)?, pool)?];
+        }
+        DataType::Struct(_) => {
+            // There may be no child to notice an index that is out of bounds.
+            if array.children().is_empty() {
+                indices.check(array.len())?;
+            }
+            parts.children = (0..array.children().len())
+                .map(|i| take(&array.child_rows(i)?, indices, pool))
+                .collect::<Result<_>>()?;
+        }
+        DataType::Union(..) => take_union(array, indices, pool, &mut parts)?,
+        DataType::RunEndEncoded(..) => run_ends::take(array, indices, pool, &mut parts)?,
+        _ => {
+            take_slots(array, indices, pool, &mut parts)?;
+            parts.children = array.children().to_vec();
+            parts.dictionary = array.dictionary().cloned();
+        }
+    }
+    Array::try_new(parts)
+}
+
+/// The taken rows' validity and null count.
+fn take_validity(
+    array: &Array,
+    indices: &Indices,
+    pool: &HostPool,
+) -> Result<(Option<Bitmap>, Option<usize>)> {
+    let Some(valid) = rows::validity(array) else {
+        let nulls = indices.null_count();
+        return Ok((indices.validity().filter(|_| nulls > 0).cloned(), Some(nulls)));
+    };
+    let (buffer, ones) = take_bits(valid, indices, pool)?;
+    let nulls = indices.len() - ones;
+    Ok(((nulls > 0).then_some(Bitmap { buffer, offset: 0 }), Some(nulls)))
+}
+
+/// The buffers that have something of every row; variadic ones are shared.
+fn take_slots(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Parts) -> Result<()> {
+    let mut buffers = array.buffers().iter();
+    for (slot, buffer) in array.layout().slots().zip(buffers.by_ref()) {
+        parts.buffers.push(match slot {
+            Slot::Bits => take_bits(rows::booleans(array), indices, pool)?.0,
+            Slot::Fixed(width) => take_rows(array, buffer, width, indices, pool)?,
+            Slot::Views => take_rows(array, buffer, 16, indices, pool)?,
+            Slot::Offsets(_) | Slot::Bytes => unreachable!("types with offsets have their own way"),
+        });
+    }
+    parts.buffers.extend(buffers.cloned());
+    Ok(())
+}
+
+fn take_rows(
+    array: &Array,
+    buffer: &Buffer,
+    width: usize,
+    indices: &Indices,
+    pool: &HostPool,
+) -> Result<Buffer> {
+    match width {
+        0 => indices.check(array.len()).map(|()| Buffer::empty()),
+        1 => take_values::<1>(array, buffer, indices, pool),
+        2 => take_values::<2>(array, buffer, indices, pool),
+        4 => take_values::<4>(array, buffer, indices, pool),
+        8 => take_values::<8>(array, buffer, indices, pool),
+        16 => take_values::<16>(array, buffer, indices, pool),
+        32 => take_values::<32>(array, buffer, indices, pool),
+        _ => take_any_width(array, buffer, width, indices, pool),
+    }
+}
+
+fn take_values<const W: usize>(
+    array: &Array,
+    buffer: &Buffer,
+    indices: &Indices,
+    pool: &HostPool,
+) -> Result<Buffer> {
+    let values = rows::values::<W>(buffer, array.offset(), array.len());
+    let limit = indices.limit(array.len());
+    let valid = indices.valid();
+    let mut memory = pool.alloc(indices.len() * W)?;
+    let out = &mut memory::values_mut::<[u8; W]>(&mut memory)[..indices.len()];
+    let good = match indices.values() {
+        Width::Narrow(indices) => each_chunk(out, CHUNK, indices.len(), |first, out| {
+            let valid = valid.map(|valid| valid.slice(first, out.len()));
+            simd::gather(values, &indices[first..first + out.len()], limit, valid, out)
+        }),
+        Width::Wide(indices) => each_chunk(out, CHUNK, indices.len(), |first, out| {
+            let valid = valid.map(|valid| valid.slice(first, out.len()));
+            simd::gather(values, &indices[first..first + out.len()], limit, valid, out)
+        }),
+    };
+    if !good {
+        indices.check(array.len())?;
+    }
+    Ok(memory.freeze(indices.len() * W))
+}
+
+/// Calls `write` with every `chunk` elements of `out` and the index of their first; whether all calls are true.
+fn each_chunk<T: Send>(
+    out: &mut [T],
+    chunk: usize,
+    rows: usize,
+    write: impl Fn(usize, &mut [T]) -> bool + Sync,
+) -> bool {
+    if rows < PARALLEL {
+        return out.chunks_mut(chunk).enumerate().fold(true, |all, (i, out)| all & write(i * chunk, out));
+    }
+    out.par_chunks_mut(chunk).enumerate().map(|(i, out)| write(i * chunk, out)).reduce(|| true, |a, b| a & b)
+}
+
+fn take_any_width(
+    array: &Array,
+    buffer: &Buffer,
+    width: usize,
+    indices: &Indices,
+    pool: &HostPool,
+) -> Result<Buffer> {
+    let start = array.offset() * width;
+    let values = &memory::bytes(buffer)[start..start + array.len() * width];
+    let bytes = indices.len().checked_mul(width).ok_or_else(|| too_long(array))?;
+    let mut memory = pool.alloc(bytes)?;
+    let mut out = memory.bytes_mut()[..bytes].chunks_exact_mut(width);
+    indices.visit(array.len(), |_, index| {
+        let out = out.next().expect("a value for every index");
+        match index {
+            Some(index) => out.copy_from_slice(&values[index * width..(index + 1) * width]),
+            None => out.fill(0),
+        }
+        Ok(())
+    })?;
+    Ok(memory.freeze(bytes))
+}
+
+/// The bits at `indices`, 0 where those are null, and how many are 1.
+pub(crate) fn take_bits(bits: Bits, indices: &Indices, pool: &HostPool) -> Result<(Buffer, usize)> {
+    let words = indices.len().div_ceil(64);
+    let limit = indices.limit(bits.len());
+    let valid = indices.valid();
+    let mut memory = pool.alloc(words * 8)?;
+    let out = &mut memory::values_mut::<u64>(&mut memory)[..words];
+    let good = match indices.values() {
+        Width::Narrow(values) => each_chunk(out, CHUNK / 64, indices.len(), |first, out| {
+            let values = &values[first * 64..(first * 64 + out.len() * 64).min(values.len())];
+            let valid = valid.map(|valid| valid.slice(first * 64, values.len()));
+            simd::gather_bits(bits, values, limit, valid, out)
+        }),
+        Width::Wide(values) => each_chunk(out, CHUNK / 64, indices.len(), |first, out| {
+            let values = &values[first * 64..(first * 64 + out.len() * 64).min(values.len())];
+            let valid = valid.map(|valid| valid.slice(first * 64, values.len()));
+            simd::gather_bits(bits, values, limit, valid, out)
+        }),
+    };
+    if !good {
+        indices.check(bits.len())?;
+    }
+    let ones = simd::count_ones(out);
+    Ok((memory.freeze(indices.len().div_ceil(8)), ones))
+}
+
+/// Offsets of `O` bytes, and the child's rows that the taken ranges have.
+fn take_lists<const O: usize>(
+    array: &Array,
+    indices: &Indices,
+    pool: &HostPool,
+    parts: &mut Parts,
+) -> Result<()> {
+    let offsets = rows::offsets::<O>(array);
+    let child = &array.children()[0];
+    let mut memory = pool.alloc((indices.len() + 1) * O)?;
+    let ends = &mut memory::values_mut::<[u8; O]>(&mut memory)[..indices.len() + 1];
+    ends[0] = rows::offset_bytes(0);
+    let mut total = 0usize;
+    let valid = rows::validity(array);
+    let range = |index: usize| match valid {
+        Some(valid) if !valid.get(index) => Ok(0..0),
+        _ => rows::range(offsets, index, child.len()),
+    };
+    indices.visit(array.len(), |row, index| {
+        if let Some(index) = index {
+            total = total.checked_add(range(index)?.len()).ok_or_else(|| too_long(array))?;
+        }
+        ends[row + 1] = rows::offset_bytes(total);
+        Ok(())
+    })?;
+    if total > rows::largest_offset::<O>() {
+        return Err(too_long(array));
+    }
+    parts.buffers.push(memory.freeze((indices.len() + 1) * O));
+
+    let mut items = pool.alloc(total.checked_mul(8).ok_or_else(|| too_long(array))?)?;
+    let mut out = memory::values_mut::<u64>(&mut items).iter_mut();
+    indices.visit(array.len(), |_, index| {
+        if let Some(index) = index {
+            // Items first: `zip` takes from its left side before it finds the right one at its end.
+            range(index)?.zip(out.by_ref()).for_each(|(item, out)| *out = item as u64);
+        }
+        Ok(())
+    })?;
+    let items = Indices::of_buffer(items.freeze(total * 8), true, total);
+    parts.children = vec![take(child, &items, pool)?];
+    Ok(())
+}
+
+/// Unions have no validity: a null row is a null of the first member that may be null.
+fn take_union(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Parts) -> Result<()> {
+    let DataType::Union(fields, mode) = array.data_type() else { unreachable!("called with unions") };
+    let null_type = match indices.null_count() {
+        0 => None,
+        _ => {
+            let nullable = fields.iter().find(|(_, field)| field.is_nullable());
+            let missing = || Error::invalid("take", "null indices into a union without a nullable member");
+            Some(nullable.ok_or_else(missing)?.0)
+        }
+    };
+    let types = rows::values::<1>(&array.buffers()[0], array.offset(), array.len());
+    let mut memory = pool.alloc(indices.len())?;
+    let out = &mut memory.bytes_mut()[..indices.len()];
+    indices.visit(array.len(), |row, index| {
+        out[row] = match (index, null_type) {
+            (Some(index), _) => types[index][0],
+            (None, null_type) => null_type.unwrap_or(0) as u8,
+        };
+        Ok(())
+    })?;
+    if *mode == UnionMode::Sparse {
+        parts.buffers = vec![memory.freeze(indices.len())];
+        parts.children = (0..array.children().len())
+            .map(|i| take(&array.child_rows(i)?, indices, pool))
+            .collect::<Result<_>>()?;
+        return Ok(());
+    }
+
+    // Dense: each child's rows in the order in which they are met, as the format asks.
+    let offsets = rows::values::<4>(&array.buffers()[1], array.offset(), array.len());
+    let mut taken = vec![vec![]; fields.len()];
+    let mut new_offsets = pool.alloc(indices.len() * 4)?;
+    let positions = memory::values_mut::<i32>(&mut new_offsets);
+    indices.visit(array.len(), |row, index| {
+        let child = fields.iter().position(|(id, _)| id as u8 == out[row]);
+        let unknown =
+            || Error::out_of_spec("array.buffers[0]", format!("type {} at {index:?}", out[row] as i8));
+        let child = &mut taken[child.ok_or_else(unknown)?];
+        positions[row] = i32::try_from(child.len()).map_err(|_| too_long(array))?;
+        child.push(index.map(|index| rows::offset(offsets[index])));
+        Ok(())
+    })?;
+    parts.buffers = vec![memory.freeze(indices.len()), new_offsets.freeze(indices.len() * 4)];
+    for (child, taken) in array.children().iter().zip(taken) {
+        let outside = taken.iter().flatten().find(|offset| **offset >= child.len());
+        if let Some(offset) = outside {
+            let problem = format!("{offset} of {} rows", child.len());
+            return Err(Error::out_of_spec("array.buffers[1]", problem));
+        }
+        parts.children.push(take(child, &Indices::from_rows(&taken, pool)?, pool)?);
+    }
+    Ok(())
+}
+
+/// The result would need wider offsets than its type has.
+pub(crate) fn too_long(array: &Array) -> Error {
+    Error::invalid("take", format!("the result is too long for {}", array.data_type()))
+}

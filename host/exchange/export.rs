@@ -1,0 +1,286 @@
+//! C structs out. Every struct of a tree, children and dictionary too, owns its part of the memory by itself, so a
+//! consumer may move any of them away and release them in any order.
+//!
+//! The C struct has one offset for everything, an [`Array`] has an own one for its validity: see [`Shift`].
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{null, null_mut};
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, UnionMode};
+
+use super::arrow::{count_nulls, moved_bits};
+use crate::array::{Array, Batch, Buffer, Parts, Place, Ready, Slot};
+use crate::ffi::{ArrowArray, ArrowDeviceArray, FFI_ArrowSchema};
+use crate::{Error, Result};
+
+/// Exports an array under a field's name, nullability and metadata, copying nothing (but a validity bitmap, in host
+/// memory, whose bits are out of step with the values).
+///
+/// The event that the array waits for goes along as `sync_event`; several different ones are first waited for on the
+/// host until one is left. `null_count` is exact where it is known or the host can count; else -1, which not all
+/// consumers take: where that matters, count nulls on the device before.
+pub fn export_array(array: &Array, field: &Field) -> Result<(ArrowDeviceArray, FFI_ArrowSchema)> {
+    check_type(array, field)?;
+    let schema = FFI_ArrowSchema::try_from(field).map_err(unwritable)?;
+    Ok((device_array(array)?, schema))
+}
+
+/// Exports a batch as a struct array with offset 0 and no nulls; otherwise as [`export_array`].
+pub fn export_batch(batch: &Batch) -> Result<(ArrowDeviceArray, FFI_ArrowSchema)> {
+    let schema = FFI_ArrowSchema::try_from(batch.schema().as_ref()).map_err(unwritable)?;
+    Ok((device_array(&rows(batch)?)?, schema))
+}
+
+/// Exports an array in host memory, once it is ready; otherwise as [`export_array`].
+pub fn export_host_array(array: &Array, field: &Field) -> Result<(ArrowArray, FFI_ArrowSchema)> {
+    check_type(array, field)?;
+    let schema = FFI_ArrowSchema::try_from(field).map_err(unwritable)?;
+    Ok((host_array(array)?, schema))
+}
+
+/// Exports a batch in host memory, once it is ready; otherwise as [`export_batch`].
+pub fn export_host_batch(batch: &Batch) -> Result<(ArrowArray, FFI_ArrowSchema)> {
+    let schema = FFI_ArrowSchema::try_from(batch.schema().as_ref()).map_err(unwritable)?;
+    Ok((host_array(&rows(batch)?)?, schema))
+}
+
+pub(super) fn unwritable(error: arrow_schema::ArrowError) -> Error {
+    Error::Arrow { operation: "export", problem: error.to_string() }
+}
+
+fn check_type(array: &Array, field: &Field) -> Result<()> {
+    if array.data_type() == field.data_type() {
+        return Ok(());
+    }
+    Err(Error::invalid("export", format!("{} under a field of {}", array.data_type(), field.data_type())))
+}
+
+/// The struct array that a batch is.
+pub(super) fn rows(batch: &Batch) -> Result<Array> {
+    let mut parts = Parts::new(DataType::Struct(batch.schema().fields().clone()), batch.len());
+    parts.place = batch.columns().first().map_or(Place::CPU, Array::place);
+    if let Some(other) = batch.columns().iter().find(|column| column.place() != parts.place) {
+        return Err(Error::invalid("export", format!("columns on {} and {}", parts.place, other.place())));
+    }
+    parts.children = batch.columns().to_vec();
+    Array::try_new(parts)
+}
+
+pub(super) fn device_array(array: &Array) -> Result<ArrowDeviceArray> {
+    let event = pending(array)?;
+    let sync_event = event.as_ref().and_then(|event| event.sync_event());
+    let host_reads = array.place().device_type.host_accessible() && event.is_none();
+    Ok(ArrowDeviceArray {
+        array: node(array, host_reads, event)?,
+        device_id: array.place().device_id,
+        device_type: array.place().device_type as i32,
+        sync_event: sync_event.map_or(null_mut(), |event| event.as_ptr()),
+        reserved: [0; 3],
+    })
+}
+
+pub(super) fn host_array(array: &Array) -> Result<ArrowArray> {
+    if !array.place().device_type.host_accessible() {
+        return Err(Error::Unsupported {
+            operation: "export to the host",
+            data_type: array.data_type().to_string(),
+            device: array.place().device_type,
+        });
+    }
+    if let Some(event) = pending(array)? {
+        event.wait()?;
+    }
+    node(array, true, None)
+}
+
+/// The one event that is still to come, if any, of all that the array and those below it wait for.
+fn pending(array: &Array) -> Result<Option<Arc<dyn Ready>>> {
+    fn collect(array: &Array, into: &mut Vec<Arc<dyn Ready>>) -> Result<()> {
+        if let Some(event) = array.ready()
+            && !into.iter().any(|known| Arc::ptr_eq(known, event))
+            && !event.is_ready()?
+        {
+            into.push(event.clone());
+        }
+        array.children().iter().chain(array.dictionary()).try_for_each(|child| collect(child, into))
+    }
+    let mut events = vec![];
+    collect(array, &mut events)?;
+    // The interface has room for one, and only on devices; which one makes no difference.
+    let kept = match array.place() {
+        Place::CPU => None,
+        _ => events.iter().position(|event| event.sync_event().is_some()).map(|i| events.swap_remove(i)),
+    };
+    events.iter().try_for_each(|event| event.wait())?;
+    Ok(kept)
+}
+
+/// How the buffers' offset and the validity's become one: `skipped` rows are cut off the front of everything but
+/// validity, by moving pointers and slicing children, so that `offset` rows before the first are left; the validity
+/// bitmap is cut by whole bytes. That takes equal offsets modulo 8 where no rows can be cut, or bits are; where it
+/// cannot be done, the bitmap is copied.
+struct Shift {
+    offset: usize,
+    skipped: usize,
+    validity: Option<Buffer>,
+}
+
+impl Shift {
+    fn of(array: &Array) -> Result<Shift> {
+        let rows = array.offset();
+        let Some(bits) = array.validity() else {
+            return Ok(Shift { offset: rows, skipped: 0, validity: None });
+        };
+        let offset = match bits.offset <= rows {
+            true => Some(bits.offset),
+            false => rows.checked_sub((rows + 8 - bits.offset % 8) % 8),
+        };
+        let by_bytes = array.layout().slots().all(|slot| slot != Slot::Bits);
+        if let Some(offset) = offset.filter(|offset| by_bytes || (rows - offset) % 8 == 0) {
+            let validity = bits.buffer.slice((bits.offset - offset) / 8, None);
+            return Ok(Shift { offset, skipped: rows - offset, validity: Some(validity) });
+        }
+        if !array.place().device_type.host_accessible() {
+            return Err(Error::Unsupported {
+                operation: "export",
+                data_type: format!("{} with validity out of step", array.data_type()),
+                device: array.place().device_type,
+            });
+        }
+        if let Some(event) = array.ready() {
+            event.wait()?;
+        }
+        let offset = rows % 8;
+        let validity = moved_bits(bits, array.len(), offset)?;
+        Ok(Shift { offset, skipped: rows - offset, validity: Some(validity) })
+    }
+}
+
+/// What buffers of no bytes point to on the host: some consumers want no nulls, and an offset to read.
+static ZEROS: [u64; 8] = [0; 8];
+
+/// What a struct keeps for as long as it is not released.
+struct Exported {
+    addresses: Box<[*const c_void]>,
+    children: Box<[*mut ArrowArray]>,
+    dictionary: *mut ArrowArray,
+    _sizes: Box<[i64]>,
+    _validity: Option<Buffer>,
+    _array: Array,
+    _event: Option<Arc<dyn Ready>>,
+}
+
+impl Drop for Exported {
+    fn drop(&mut self) {
+        for child in self.children.iter().copied().chain([self.dictionary]).filter(|child| !child.is_null()) {
+            // SAFETY: boxed in `node`; a child that the consumer has moved away is marked released, and dropping it
+            // frees no more than the box.
+            drop(unsafe { Box::from_raw(child) });
+        }
+    }
+}
+
+unsafe extern "C" fn release(array: *mut ArrowArray) {
+    // SAFETY: the interface asks for null or a valid struct.
+    let Some(array) = (unsafe { array.as_mut() }) else { return };
+    if array.release.take().is_none() {
+        return;
+    }
+    let kept = std::mem::replace(&mut array.private_data, null_mut()).cast::<Exported>();
+    // SAFETY: boxed in `node`, and taken out only here, once.
+    let kept = unsafe { Box::from_raw(kept) };
+    // There is nobody to tell of a panic, and no way for it to go on.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(kept)));
+}
+
+/// One struct of the tree. The event is kept with the top one.
+fn node(array: &Array, host_reads: bool, event: Option<Arc<dyn Ready>>) -> Result<ArrowArray> {
+    let shift = Shift::of(array)?;
+    let layout = array.layout();
+    let host = array.place().device_type.host_accessible();
+    let pointer = |address: usize| match address {
+        0 if host => ZEROS.as_ptr().cast(),
+        address => std::ptr::with_exposed_provenance(address),
+    };
+
+    let mut addresses: Vec<*const c_void> = vec![];
+    if layout.validity {
+        addresses.push(shift.validity.as_ref().map_or(null(), |bits| pointer(bits.address())));
+    }
+    for (slot, buffer) in layout.slots().zip(array.buffers()) {
+        let skipped = match slot {
+            Slot::Bits => shift.skipped / 8,
+            Slot::Fixed(width) | Slot::Offsets(width) => shift.skipped * width,
+            Slot::Views => shift.skipped * 16,
+            Slot::Bytes => 0,
+        };
+        // An array of no rows need not have offsets; consumers may read the first.
+        let least = if let Slot::Offsets(width) = slot { width } else { 1 };
+        addresses.push(match buffer.bytes() {
+            Some(bytes) if host && bytes < least => pointer(0),
+            _ => pointer(buffer.address() + skipped),
+        });
+    }
+    let mut sizes = vec![];
+    for buffer in array.buffers().iter().skip(layout.slots().count()) {
+        let Some(bytes) = buffer.bytes() else {
+            return Err(Error::Unsupported {
+                operation: "export",
+                data_type: format!("{} with buffers of unknown sizes", array.data_type()),
+                device: array.place().device_type,
+            });
+        };
+        addresses.push(pointer(buffer.address()));
+        sizes.push(bytes as i64);
+    }
+    let sizes = sizes.into_boxed_slice();
+    if layout.variadic {
+        addresses.push(if sizes.is_empty() { pointer(0) } else { sizes.as_ptr().cast() });
+    }
+
+    let mut children = Vec::with_capacity(array.children().len());
+    for child in array.children() {
+        let rows_of_child = match array.data_type() {
+            DataType::Struct(_) | DataType::Union(_, UnionMode::Sparse) => Some(1),
+            DataType::FixedSizeList(_, size) => Some(*size as usize),
+            _ => None,
+        };
+        let end = shift.offset + array.len();
+        children.push(match rows_of_child.filter(|_| shift.skipped > 0) {
+            Some(each) => node(&child.slice(shift.skipped * each, end * each)?, host_reads, None)?,
+            None => node(child, host_reads, None)?,
+        });
+    }
+    let dictionary = array.dictionary().map(|values| node(values, host_reads, None)).transpose()?;
+    let null_count = match (array.data_type(), array.known_null_count(), array.validity()) {
+        (DataType::Null, ..) => array.len() as i64,
+        (_, Some(known), _) => known as i64,
+        (_, None, Some(bits)) if host_reads => count_nulls(bits, array.len())? as i64,
+        _ => -1,
+    };
+
+    let boxed = |array: ArrowArray| Box::into_raw(Box::new(array));
+    let mut kept = Box::new(Exported {
+        addresses: addresses.into(),
+        children: children.into_iter().map(boxed).collect(),
+        dictionary: dictionary.map_or(null_mut(), boxed),
+        _sizes: sizes,
+        _validity: shift.validity,
+        _array: array.clone(),
+        _event: event,
+    });
+    Ok(ArrowArray {
+        length: array.len() as i64,
+        null_count,
+        offset: shift.offset as i64,
+        n_buffers: kept.addresses.len() as i64,
+        n_children: kept.children.len() as i64,
+        buffers: kept.addresses.as_mut_ptr(),
+        children: kept.children.as_mut_ptr(),
+        dictionary: kept.dictionary,
+        release: Some(release),
+        private_data: Box::into_raw(kept).cast(),
+    })
+}

@@ -1,0 +1,163 @@
+//! C structs in. The one place that trusts a stranger, and this is what it trusts: that pointers which are not null
+//! point to what the interface says is there, as long as the struct's lengths say; that nobody writes to it; and that
+//! the memory may be read, and the struct released, on any thread. Everything that can be checked without reading
+//! device memory is checked: counts, signs, overflows, nulls, types, and on the host the ends of offsets.
+//!
+//! An import takes the struct over (the source is marked released) and gives it to an owner that all buffers share;
+//! dropping the owner is the release, so it happens once, whatever becomes of the import.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema};
+
+use super::nodes::Nodes;
+use super::runtime::Runtime;
+use crate::array::{Array, Batch, Owner, Place};
+use crate::device::Device;
+use crate::ffi::{ArrowArray, ArrowDeviceArray, DeviceType, FFI_ArrowSchema, check_schema};
+use crate::{Error, Result};
+
+/// Imports a device array and its field, copying nothing and waiting for nothing.
+///
+/// The array is moved out of `array`, and released exactly once: when the last part of it is dropped, or before this
+/// returns an error. Only where the array is on a device other than `device` (the CPU goes with all) is it left alone.
+///
+/// # Safety
+///
+/// Both structs must be what the Arrow C device data interface says, as far as this cannot be checked: pointers that
+/// are not null must point to what they should, for as long as lengths and offsets say, unchanging until released; and
+/// `sync_event` to an event of the device's runtime. Using and releasing it on any thread must be fine.
+pub unsafe fn import_array(
+    array: &mut ArrowDeviceArray,
+    schema: &FFI_ArrowSchema,
+    device: &Device,
+) -> Result<(Field, Array)> {
+    // SAFETY: the caller's promise.
+    unsafe { import_from(array, schema, device) }
+}
+
+/// Imports a device array of structs as a batch; otherwise as [`import_array`].
+///
+/// # Safety
+///
+/// See [`import_array`].
+pub unsafe fn import_batch(
+    array: &mut ArrowDeviceArray,
+    schema: &FFI_ArrowSchema,
+    device: &Device,
+) -> Result<Batch> {
+    let place = served(array, device)?;
+    let taken = array.take();
+    // SAFETY: the caller's promise.
+    unsafe {
+        check_schema(schema)?;
+        let types = Schema::try_from(schema).map_err(unparsable)?;
+        let array = import_typed(taken, &DataType::Struct(types.fields().clone()), place, device)?;
+        batch(types, &array)
+    }
+}
+
+/// Imports an array in host memory and its field; otherwise as [`import_array`].
+///
+/// # Safety
+///
+/// See [`import_array`].
+pub unsafe fn import_host_array(array: ArrowArray, schema: &FFI_ArrowSchema) -> Result<(Field, Array)> {
+    // SAFETY: the caller's promise.
+    unsafe { import_array(&mut on_the_host(array), schema, &Device::cpu()) }
+}
+
+/// Imports an array of structs in host memory as a batch; otherwise as [`import_array`].
+///
+/// # Safety
+///
+/// See [`import_array`].
+pub unsafe fn import_host_batch(array: ArrowArray, schema: &FFI_ArrowSchema) -> Result<Batch> {
+    // SAFETY: the caller's promise.
+    unsafe { import_batch(&mut on_the_host(array), schema, &Device::cpu()) }
+}
+
+/// A plain array as what it is: a device array on the CPU.
+pub(super) fn on_the_host(array: ArrowArray) -> ArrowDeviceArray {
+    ArrowDeviceArray { array, device_type: DeviceType::Cpu as i32, ..ArrowDeviceArray::empty() }
+}
+
+/// The batch that a struct array is.
+pub(super) fn batch(schema: Schema, rows: &Array) -> Result<Batch> {
+    if rows.known_null_count() != Some(0) {
+        return Err(Error::out_of_spec("array.null_count", "a batch's rows must be known not to be null"));
+    }
+    let columns = (0..rows.children().len()).map(|i| rows.child_rows(i)).collect::<Result<_>>()?;
+    Batch::try_new(Arc::new(schema), columns, rows.len())
+}
+
+/// [`import_array`] for whatever asks the questions of a device.
+unsafe fn import_from(
+    array: &mut ArrowDeviceArray,
+    schema: &FFI_ArrowSchema,
+    runtime: &dyn Runtime,
+) -> Result<(Field, Array)> {
+    let place = served(array, runtime)?;
+    let taken = array.take();
+    // SAFETY: the caller's promise.
+    unsafe {
+        check_schema(schema)?;
+        let field = Field::try_from(schema).map_err(unparsable)?;
+        let array = import_typed(taken, field.data_type(), place, runtime)?;
+        Ok((field, array))
+    }
+}
+
+fn unparsable(error: arrow_schema::ArrowError) -> Error {
+    Error::out_of_spec("schema", error.to_string())
+}
+
+/// Where the array is, if `runtime` serves that.
+pub(super) fn served(array: &ArrowDeviceArray, runtime: &dyn Runtime) -> Result<Place> {
+    use DeviceType::*;
+    let device = runtime.place();
+    let of_ours = match (device.device_type, DeviceType::from_abi(array.device_type)) {
+        (_, Some(Cpu)) => return Ok(Place::CPU),
+        (Cuda, Some(theirs @ (Cuda | CudaManaged | CudaHost))) => theirs,
+        (Rocm, Some(theirs @ (Rocm | RocmHost))) => theirs,
+        (Emulated, Some(Emulated)) => Emulated,
+        _ => {
+            return Err(Error::Unsupported {
+                operation: "import",
+                data_type: format!("memory of device type {}", array.device_type),
+                device: device.device_type,
+            });
+        }
+    };
+    let pinned = matches!(of_ours, CudaHost | RocmHost);
+    if array.device_id != device.device_id && !pinned {
+        return Err(Error::invalid("import", format!("an array of device {} for {device}", array.device_id)));
+    }
+    Ok(Place { device_type: of_ours, device_id: device.device_id })
+}
+
+/// Imports an array whose type is known. `place` is what [`served`] said of it.
+///
+/// # Safety
+///
+/// See [`import_array`].
+pub(super) unsafe fn import_typed(
+    array: ArrowDeviceArray,
+    data_type: &DataType,
+    place: Place,
+    runtime: &dyn Runtime,
+) -> Result<Array> {
+    let mut array = array;
+    let event = NonNull::new(array.sync_event);
+    if event.is_some() && place == Place::CPU {
+        return Err(Error::out_of_spec("array.sync_event", "not null on the CPU"));
+    }
+    let root = Arc::new(array.array.take());
+    let owner: Owner = root.clone();
+    // SAFETY: the caller promised that it points to an event of this runtime; the owner keeps it.
+    let ready = event.map(|event| unsafe { runtime.ready(event, owner.clone()) }).transpose()?;
+    let host_reads = place.device_type.host_accessible() && ready.is_none();
+    // SAFETY: the caller's promise.
+    unsafe { Nodes { owner, place, ready, host_reads, runtime }.import(&root, data_type) }
+}

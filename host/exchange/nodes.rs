@@ -1,0 +1,265 @@
+//! A foreign array and all below it, checked node by node on the way in. What is believed, and what is not, is said in
+//! `import.rs`.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+
+use super::runtime::Runtime;
+use crate::array::{Array, Bitmap, Buffer, Owner, Parts, Place, Ready, Slot, children, layout, well_formed};
+use crate::ffi::ArrowArray;
+use crate::{Error, Result};
+
+/// More data buffers than a view's 32-bit index can name.
+const MAX_VARIADIC: usize = 1 << 31;
+
+/// What all nodes of one import have in common.
+pub(super) struct Nodes<'a> {
+    pub owner: Owner,
+    pub place: Place,
+    pub ready: Option<Arc<dyn Ready>>,
+    /// Whether buffers may be read here and now.
+    pub host_reads: bool,
+    pub runtime: &'a dyn Runtime,
+}
+
+fn bad<T>(part: &str, problem: impl Into<String>) -> Result<T> {
+    Err(Error::out_of_spec(format!("array{part}"), problem))
+}
+
+fn not_negative(value: i64, part: &str) -> Result<usize> {
+    usize::try_from(value).or_else(|_| bad(part, format!("{value}")))
+}
+
+impl Nodes<'_> {
+    /// One array of the tree.
+    ///
+    /// # Safety
+    ///
+    /// See [`super::import_array`].
+    pub unsafe fn import(&self, array: &ArrowArray, data_type: &DataType) -> Result<Array> {
+        well_formed(data_type).or_else(|problem| bad("", problem))?;
+        if array.is_released() {
+            return bad("", "released");
+        }
+        let len = not_negative(array.length, ".length")?;
+        let offset = not_negative(array.offset, ".offset")?;
+        let Some(end) = offset.checked_add(len).filter(|end| *end < i64::MAX as usize) else {
+            return bad("", format!("offset {offset} + length {len} overflows"));
+        };
+        if array.null_count < -1 || array.null_count > array.length {
+            return bad(".null_count", format!("{} of {len} rows", array.null_count));
+        }
+
+        let mut parts = Parts::new(data_type.clone(), len);
+        parts.offset = offset;
+        parts.null_count = usize::try_from(array.null_count).ok();
+        parts.place = self.place;
+        parts.ready = self.ready.clone();
+        // SAFETY: the caller's promise.
+        unsafe {
+            parts.children = self.children(array, data_type)?;
+            parts.dictionary = self.dictionary(array, data_type)?;
+            self.buffers(array, end, &mut parts)?;
+        }
+        Array::try_new(parts)
+    }
+
+    unsafe fn children(&self, array: &ArrowArray, data_type: &DataType) -> Result<Vec<Array>> {
+        let types = children(data_type);
+        if array.n_children != types.len() as i64 {
+            let problem = format!("{}, but {data_type} has {}", array.n_children, types.len());
+            return bad(".n_children", problem);
+        }
+        if array.children.is_null() && !types.is_empty() {
+            return bad(".children", "null");
+        }
+        let mut found = Vec::with_capacity(types.len());
+        for (i, data_type) in types.into_iter().enumerate() {
+            let part = format!("children[{i}]");
+            // SAFETY: the caller promised `n_children` pointers, each null or to an array.
+            let child = match unsafe { array.children.add(i).read_unaligned().as_ref() } {
+                // SAFETY: the caller's promise.
+                Some(child) => unsafe { self.import(child, data_type) },
+                None => bad("", "null"),
+            };
+            found.push(child.map_err(|error| error.inside(&part))?);
+        }
+        Ok(found)
+    }
+
+    unsafe fn dictionary(&self, array: &ArrowArray, data_type: &DataType) -> Result<Option<Array>> {
+        // SAFETY: the caller promised null or an array.
+        match (data_type, unsafe { array.dictionary.as_ref() }) {
+            (DataType::Dictionary(_, values), Some(dictionary)) => {
+                // SAFETY: the caller's promise.
+                let values = unsafe { self.import(dictionary, values) };
+                values.map(Some).map_err(|error| error.inside("dictionary"))
+            }
+            (DataType::Dictionary(..), None) => bad(".dictionary", "null"),
+            (_, Some(_)) => bad(".dictionary", format!("not null, but {data_type} has none")),
+            (_, None) => Ok(None),
+        }
+    }
+
+    unsafe fn buffers(&self, array: &ArrowArray, end: usize, parts: &mut Parts) -> Result<()> {
+        let layout = layout(&parts.data_type);
+        let first = usize::from(layout.validity);
+        let expected = first + layout.slots().count();
+        let (least, most) = match layout.variadic {
+            // The data buffers' sizes come last.
+            true => (expected + 1, expected + 1 + MAX_VARIADIC),
+            false => (expected, expected),
+        };
+        let Some(n_buffers) = usize::try_from(array.n_buffers).ok().filter(|n| (least..=most).contains(n))
+        else {
+            let problem = format!("{}, but {} has {least}", array.n_buffers, parts.data_type);
+            return bad(".n_buffers", problem + if layout.variadic { " or more" } else { "" });
+        };
+        if array.buffers.is_null() && n_buffers > 0 {
+            return bad(".buffers", "null");
+        }
+        // SAFETY: the caller promised `n_buffers` pointers, and only those are asked for.
+        let address = |i: usize| unsafe { array.buffers.add(i).read_unaligned() }.expose_provenance();
+
+        if layout.validity && address(0) != 0 {
+            // SAFETY: the caller promised a bit for each row.
+            let buffer = unsafe { self.buffer(address(0), Some(end.div_ceil(8)), 0) }?;
+            parts.validity = Some(Bitmap { buffer, offset: parts.offset });
+        } else if layout.validity && array.null_count > 0 {
+            return bad(".buffers[0]", format!("null, but {} rows are", array.null_count));
+        }
+        let mut bytes_at_offsets = None;
+        for (i, slot) in (first..).zip(layout.slots()) {
+            let bytes = match slot {
+                // A null pointer is as good as no bytes: whether that is enough only the offsets know.
+                Slot::Bytes => bytes_at_offsets.or((address(i) == 0).then_some(0)),
+                _ => match slot.bytes_for(end) {
+                    None => return bad("", format!("{end} rows of {} overflow", parts.data_type)),
+                    // No rows need no buffer, so neither do the rows before them.
+                    Some(_) if address(i) == 0 && parts.len == 0 => {
+                        parts.offset = 0;
+                        Some(0)
+                    }
+                    needed => needed,
+                },
+            };
+            // SAFETY: the caller promised what the rows, or their offsets, need.
+            let buffer = unsafe { self.buffer(address(i), bytes, i) }?;
+            if let Slot::Offsets(width) = slot {
+                // SAFETY: the caller promised offsets up to the last row's.
+                bytes_at_offsets = unsafe { self.last_offset(&buffer, width, parts.offset, end, i) }?;
+                if let (Some(needed), [child]) = (bytes_at_offsets, &parts.children[..])
+                    && needed > child.len()
+                {
+                    return bad(".children[0]", format!("{} rows of {needed} needed", child.len()));
+                }
+            }
+            parts.buffers.push(buffer);
+        }
+        if layout.variadic {
+            let sizes = address(n_buffers - 1);
+            let known = sizes != 0 && (self.host_reads || self.runtime.host_reads(sizes)?);
+            for (i, n) in (expected..n_buffers - 1).zip(0..) {
+                if sizes == 0 {
+                    return bad(&format!(".buffers[{}]", n_buffers - 1), "null, but there are data buffers");
+                }
+                // SAFETY: the caller promised a size for each data buffer, and the host may read them.
+                let bytes = known.then(|| unsafe { integer(sizes, 8, n) });
+                let bytes =
+                    bytes.map(|bytes| not_negative(bytes, &format!(".buffers[{}][{n}]", n_buffers - 1)));
+                // SAFETY: the caller promised that many bytes.
+                parts.buffers.push(unsafe { self.buffer(address(i), bytes.transpose()?, i) }?);
+            }
+        }
+        // SAFETY: the caller promised run ends for the length.
+        unsafe { self.run_ends(parts, end) }
+    }
+
+    /// Buffer `i`, where it can be one.
+    ///
+    /// # Safety
+    ///
+    /// The memory, if any, is as long as that for as long as the owner lives.
+    unsafe fn buffer(&self, address: usize, bytes: Option<usize>, i: usize) -> Result<Buffer> {
+        let part = format!(".buffers[{i}]");
+        if address == 0 && bytes != Some(0) {
+            let needed = bytes.map_or("some".into(), |bytes| bytes.to_string());
+            return bad(&part, format!("null, but {needed} bytes are needed"));
+        }
+        let bytes_at_least = bytes.unwrap_or(0);
+        if bytes_at_least > isize::MAX as usize || address.checked_add(bytes_at_least).is_none() {
+            return bad(&part, format!("{bytes_at_least} bytes go past the end of memory"));
+        }
+        // SAFETY: the caller's promise.
+        Ok(unsafe { Buffer::new(address, bytes, self.owner.clone()) })
+    }
+
+    /// How far the offsets in buffer `i` reach, where the host may look; both ends checked.
+    ///
+    /// # Safety
+    ///
+    /// If the host may look, the buffer holds `end + 1` offsets, or none if it is said to have no bytes.
+    unsafe fn last_offset(
+        &self,
+        offsets: &Buffer,
+        width: usize,
+        start: usize,
+        end: usize,
+        i: usize,
+    ) -> Result<Option<usize>> {
+        if offsets.bytes() == Some(0) {
+            return Ok(Some(0));
+        }
+        if !self.host_reads {
+            return Ok(None);
+        }
+        // SAFETY: the caller's promise.
+        let [first, last] = [start, end].map(|row| unsafe { integer(offsets.address(), width, row) });
+        if first < 0 || first > last {
+            return bad(&format!(".buffers[{i}]"), format!("offsets go from {first} to {last}"));
+        }
+        Ok(Some(last as usize))
+    }
+
+    /// Checks that run ends, where the host may look, reach the last row.
+    ///
+    /// # Safety
+    ///
+    /// The children have been imported.
+    unsafe fn run_ends(&self, parts: &Parts, end: usize) -> Result<()> {
+        let (DataType::RunEndEncoded(field, _), [ends, _]) = (&parts.data_type, &parts.children[..]) else {
+            return Ok(());
+        };
+        let Some(last) = (ends.offset() + ends.len()).checked_sub(1).filter(|_| !ends.is_empty()) else {
+            return if parts.len == 0 { Ok(()) } else { bad(".children[0]", "no run ends") };
+        };
+        if !self.host_reads || parts.len == 0 {
+            return Ok(());
+        }
+        let width = field.data_type().primitive_width().unwrap_or(1);
+        // SAFETY: a fixed-width buffer holds all rows of its array.
+        let last = unsafe { integer(ends.buffers()[0].address(), width, last) };
+        if last < end as i64 {
+            return bad(".children[0]", format!("run ends reach {last} of {end} rows"));
+        }
+        Ok(())
+    }
+}
+
+/// Integer `i` of those at `address`, which may be misaligned.
+///
+/// # Safety
+///
+/// There are more than `i` integers of `width` bytes, readable by the host.
+unsafe fn integer(address: usize, width: usize, i: usize) -> i64 {
+    let start: *const u8 = std::ptr::with_exposed_provenance(address);
+    // SAFETY: the caller's promise.
+    unsafe {
+        match width {
+            2 => start.cast::<i16>().add(i).read_unaligned().into(),
+            4 => start.cast::<i32>().add(i).read_unaligned().into(),
+            _ => start.cast::<i64>().add(i).read_unaligned(),
+        }
+    }
+}

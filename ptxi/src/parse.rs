@@ -1,0 +1,534 @@
+//! From text to instructions. What is not understood is an error: an interpreter that guesses proves nothing.
+
+use std::collections::HashMap;
+
+use crate::alu::{self, Type};
+use crate::{
+    CONSTANTS, Entry, Error, Instruction, Module, Op, Operand, Place, Register, Shuffle, Special, Vote,
+};
+
+type Result<T> = std::result::Result<T, Error>;
+
+struct Token<'a> {
+    text: &'a str,
+    line: u32,
+}
+
+fn tokens(text: &str) -> Vec<Token<'_>> {
+    let bytes = text.as_bytes();
+    let word = |c: u8| c.is_ascii_alphanumeric() || b"_$%.".contains(&c);
+    let (mut all, mut i, mut line) = (vec![], 0, 1);
+    while i < bytes.len() {
+        let start = i;
+        match bytes[i] {
+            b'\n' => {
+                line += 1;
+                i += 1;
+                continue;
+            }
+            c if c.is_ascii_whitespace() => {
+                i += 1;
+                continue;
+            }
+            b'/' if bytes.get(i + 1) == Some(&b'/') => {
+                while i < bytes.len() && bytes[i] != b'\n' {
+                    i += 1;
+                }
+                continue;
+            }
+            c if word(c) => {
+                // A mnemonic may hold `::`, as in `ld.global.L1::no_allocate`.
+                while i < bytes.len()
+                    && (word(bytes[i])
+                        || bytes[i..].starts_with(b"::")
+                        || bytes[..i].ends_with(b":") && i > start && bytes[i] == b':')
+                {
+                    i += 1;
+                }
+            }
+            _ => i += 1,
+        }
+        all.push(Token { text: &text[start..i], line });
+    }
+    all
+}
+
+pub(crate) fn number(text: &str) -> Option<u64> {
+    let hex = |digits: &str| u64::from_str_radix(digits, 16).ok();
+    if let Some(digits) = text
+        .strip_prefix("0f")
+        .or(text.strip_prefix("0F"))
+        .or(text.strip_prefix("0d"))
+        .or(text.strip_prefix("0D"))
+    {
+        return hex(digits);
+    }
+    let text = text.trim_end_matches('U');
+    text.strip_prefix("0x").map_or_else(|| text.parse().ok(), hex)
+}
+
+fn special(name: &str) -> Option<Special> {
+    Some(match name {
+        "%laneid" => Special::Lane,
+        "%tid.x" => Special::Thread,
+        "%ctaid.x" => Special::Block,
+        "%ntid.x" => Special::BlockSize,
+        "%nctaid.x" => Special::Blocks,
+        "%lanemask_eq" => Special::LanesEqual,
+        "%lanemask_lt" => Special::LanesBelow,
+        "%lanemask_le" => Special::LanesUpTo,
+        "%lanemask_gt" => Special::LanesAbove,
+        "%tid.y" | "%tid.z" | "%ctaid.y" | "%ctaid.z" => Special::Zero,
+        "%ntid.y" | "%ntid.z" | "%nctaid.y" | "%nctaid.z" => Special::One,
+        _ => return None,
+    })
+}
+
+struct Parser<'a> {
+    tokens: Vec<Token<'a>>,
+    at: usize,
+    constants: Vec<u8>,
+    symbols: HashMap<&'a str, u64>,
+}
+
+/// The names of the kernel being parsed.
+#[derive(Default)]
+struct Scope<'a> {
+    /// Inner blocks (inline assembly has them) see the outer ones' registers.
+    registers: Vec<HashMap<String, Register>>,
+    count: Register,
+    params: HashMap<&'a str, usize>,
+    labels: HashMap<&'a str, usize>,
+    tables: HashMap<&'a str, Vec<&'a str>>,
+    /// Instructions whose targets are not known yet, and the names of those.
+    jumps: Vec<(usize, Vec<&'a str>)>,
+    code: Vec<Instruction>,
+}
+
+pub(crate) fn module(text: &str) -> Result<Module> {
+    let mut p = Parser { tokens: tokens(text), at: 0, constants: vec![], symbols: HashMap::new() };
+    let mut entries = HashMap::new();
+    while p.at < p.tokens.len() {
+        match p.next() {
+            ".version" | ".address_size" => p.at += 1,
+            ".target" => {
+                p.at += 1;
+                while p.accept(",") {
+                    p.at += 1;
+                }
+            }
+            ".visible" | ".weak" => {}
+            ".global" | ".const" => p.constant()?,
+            ".entry" => {
+                let name = p.next().to_owned();
+                entries.insert(name, p.entry()?);
+            }
+            other => return p.fail(format!("{other} is not in the subset")),
+        }
+    }
+    Ok(Module { entries, constants: p.constants })
+}
+
+impl<'a> Parser<'a> {
+    fn peek(&self) -> &'a str {
+        self.tokens.get(self.at).map_or("", |token| token.text)
+    }
+
+    fn next(&mut self) -> &'a str {
+        let text = self.peek();
+        self.at += 1;
+        text
+    }
+
+    fn accept(&mut self, text: &str) -> bool {
+        let found = self.peek() == text;
+        self.at += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, text: &str) -> Result<()> {
+        match self.accept(text) {
+            true => Ok(()),
+            false => self.fail(format!("{text} expected, {} found", self.peek())),
+        }
+    }
+
+    fn line(&self) -> u32 {
+        let last = self.tokens.len().saturating_sub(1);
+        self.tokens.get(self.at.saturating_sub(1).min(last)).map_or(0, |token| token.line)
+    }
+
+    fn fail<T>(&self, reason: String) -> Result<T> {
+        Err(Error::new(self.line(), reason))
+    }
+
+    fn number(&mut self) -> Result<u64> {
+        let negative = self.accept("-");
+        let text = self.next();
+        match number(text) {
+            Some(n) => Ok(if negative { n.wrapping_neg() } else { n }),
+            None => self.fail(format!("{text} is not a number")),
+        }
+    }
+
+    /// `.align 4 .b8 name[64] = {…};` behind `.global` or `.const`.
+    fn constant(&mut self) -> Result<()> {
+        let (mut align, mut bytes) = (1, 0);
+        while self.peek().starts_with('.') {
+            match self.next() {
+                ".align" => align = self.number()? as usize,
+                suffix => match Type::parse(&suffix[1..]) {
+                    Some(ty) => bytes = ty.bits() as usize / 8,
+                    None => return self.fail(format!("{suffix} variable")),
+                },
+            }
+        }
+        let name = self.next();
+        let mut count = 1;
+        if self.accept("[") {
+            count = self.number()? as usize;
+            self.expect("]")?;
+        }
+        let start = self.constants.len().next_multiple_of(align.max(bytes).max(1));
+        self.constants.resize(start + count * bytes, 0);
+        self.symbols.insert(name, CONSTANTS + start as u64);
+        if self.accept("=") {
+            let braces = self.accept("{");
+            for i in 0..count {
+                let value = self.number()?;
+                self.constants[start + i * bytes..][..bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+                if !self.accept(",") {
+                    break;
+                }
+            }
+            if braces {
+                self.expect("}")?;
+            }
+        }
+        self.expect(";")
+    }
+
+    fn entry(&mut self) -> Result<Entry> {
+        let mut scope = Scope::default();
+        let mut params = 0;
+        self.expect("(")?;
+        while !self.accept(")") {
+            self.expect(".param")?;
+            let mut bytes = 0;
+            while self.peek().starts_with('.') {
+                match self.next() {
+                    ".ptr" | ".global" => {}
+                    ".align" => self.at += 1,
+                    suffix => match Type::parse(&suffix[1..]) {
+                        Some(ty) => bytes = ty.bits() as usize / 8,
+                        None => return self.fail(format!("{suffix} parameter")),
+                    },
+                }
+            }
+            params = usize::next_multiple_of(params, bytes.max(1));
+            scope.params.insert(self.next(), params);
+            params += bytes;
+            self.accept(",");
+        }
+        while !self.accept("{") {
+            // `.maxntid` and the like: nothing that the meaning depends on.
+            if self.next().is_empty() {
+                return self.fail("the body is missing".into());
+            }
+        }
+        scope.registers.push(HashMap::new());
+        while !scope.registers.is_empty() {
+            self.statement(&mut scope)?;
+        }
+        for (at, names) in std::mem::take(&mut scope.jumps) {
+            let find = |name: &&str| {
+                let target = scope.labels.get(name).copied();
+                target.ok_or_else(|| Error::new(scope.code[at].line, format!("no label {name}")))
+            };
+            let found = names.iter().map(find).collect::<Result<Vec<_>>>()?;
+            match &mut scope.code[at].op {
+                Op::Branch { target } => *target = found[0],
+                Op::BranchTable { targets, .. } => *targets = found,
+                _ => unreachable!("only branches wait for labels"),
+            }
+        }
+        Ok(Entry { params, registers: scope.count as usize, code: scope.code })
+    }
+
+    fn statement(&mut self, scope: &mut Scope<'a>) -> Result<()> {
+        match self.peek() {
+            "" => return self.fail("the image ends inside a kernel".into()),
+            "{" => scope.registers.push(HashMap::new()),
+            "}" => {
+                scope.registers.pop();
+            }
+            ";" => {}
+            ".reg" => {
+                self.at += 1;
+                return self.registers(scope);
+            }
+            ".loc" | ".pragma" => {
+                while !matches!(self.peek(), ";" | "") && self.tokens[self.at].line == self.line() {
+                    self.at += 1;
+                }
+                return Ok(());
+            }
+            name if self.tokens.get(self.at + 1).is_some_and(|token| token.text == ":") => {
+                self.at += 2;
+                if self.accept(".branchtargets") {
+                    let mut targets = vec![self.next()];
+                    while self.accept(",") {
+                        targets.push(self.next());
+                    }
+                    scope.tables.insert(name, targets);
+                    return self.expect(";");
+                }
+                scope.labels.insert(name, scope.code.len());
+                return Ok(());
+            }
+            _ => return self.instruction(scope),
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn registers(&mut self, scope: &mut Scope<'a>) -> Result<()> {
+        self.at += 1;
+        loop {
+            let name = self.next();
+            let names = if self.accept("<") {
+                let count = self.number()?;
+                self.expect(">")?;
+                (0..count).map(|i| format!("{name}{i}")).collect()
+            } else {
+                vec![name.to_owned()]
+            };
+            for name in names {
+                scope.registers.last_mut().expect("inside a body").insert(name, scope.count);
+                scope.count += 1;
+            }
+            if !self.accept(",") {
+                return self.expect(";");
+            }
+        }
+    }
+
+    fn register(&mut self, scope: &Scope) -> Result<Register> {
+        let name = self.next();
+        match scope.registers.iter().rev().find_map(|names| names.get(name)) {
+            Some(register) => Ok(*register),
+            None => self.fail(format!("{name} is not a register")),
+        }
+    }
+
+    fn operand(&mut self, scope: &Scope) -> Result<Operand> {
+        let name = self.peek();
+        if name == "-" || name.starts_with(|c: char| c.is_ascii_digit()) {
+            return Ok(Operand::Immediate(self.number()?));
+        }
+        if let Some(special) = special(name) {
+            self.at += 1;
+            return Ok(Operand::Special(special));
+        }
+        if let Some(address) = self.symbols.get(name) {
+            self.at += 1;
+            return Ok(Operand::Immediate(*address));
+        }
+        Ok(Operand::Register(self.register(scope)?))
+    }
+
+    /// `{a, b}` or a single one; `_` is nothing.
+    fn group<T>(&mut self, one: impl Fn(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        if !self.accept("{") {
+            return Ok(vec![one(self)?]);
+        }
+        let mut all = vec![one(self)?];
+        while self.accept(",") {
+            all.push(one(self)?);
+        }
+        self.expect("}")?;
+        Ok(all)
+    }
+
+    fn destinations(&mut self, scope: &Scope) -> Result<Vec<Option<Register>>> {
+        self.group(|p| if p.accept("_") { Ok(None) } else { p.register(scope).map(Some) })
+    }
+
+    fn sources(&mut self, scope: &Scope) -> Result<Vec<Operand>> {
+        self.group(|p| p.operand(scope))
+    }
+
+    /// `[base+offset]`.
+    fn place(&mut self, scope: &Scope) -> Result<Place> {
+        self.expect("[")?;
+        let base = self.operand(scope)?;
+        let mut offset = 0;
+        while !self.accept("]") {
+            let plus = self.accept("+");
+            if !plus && self.peek() != "-" {
+                return self.fail("an offset expected".into());
+            }
+            offset = self.number()?.wrapping_add(offset);
+        }
+        Ok(Place { base, offset })
+    }
+
+    fn comma_operand(&mut self, scope: &Scope) -> Result<Operand> {
+        self.expect(",")?;
+        self.operand(scope)
+    }
+
+    fn instruction(&mut self, scope: &mut Scope<'a>) -> Result<()> {
+        let guard = if self.accept("@") {
+            let not = self.accept("!");
+            Some((self.register(scope)?, not))
+        } else {
+            None
+        };
+        let mnemonic = self.next();
+        let line = self.line();
+        let op = self.op(mnemonic, scope)?;
+        self.expect(";")?;
+        scope.code.push(Instruction { line, guard, op });
+        Ok(())
+    }
+
+    fn op(&mut self, mnemonic: &'a str, scope: &mut Scope<'a>) -> Result<Op> {
+        let words: Vec<&str> = mnemonic.split('.').collect();
+        let has = |word: &str| words.contains(&word);
+        let ty = words.iter().rev().find_map(|word| Type::parse(word));
+        let vector = if has("v4") {
+            4
+        } else if has("v2") {
+            2
+        } else {
+            1
+        };
+        Ok(match (words[0], ty) {
+            ("ld", Some(ty)) if has("param") => {
+                let to = self.register(scope)?;
+                self.expect(",")?;
+                self.expect("[")?;
+                let name = self.next();
+                let Some(mut offset) = scope.params.get(name).copied() else {
+                    return self.fail(format!("no parameter {name}"));
+                };
+                if self.accept("+") {
+                    offset += self.number()? as usize;
+                }
+                self.expect("]")?;
+                Op::Param { to, offset, bytes: ty.bits() as usize / 8 }
+            }
+            ("ld", Some(ty)) if has("global") => {
+                let to = self.destinations(scope)?;
+                self.expect(",")?;
+                let at = self.place(scope)?;
+                if to.len() != vector {
+                    return self.fail(format!("{mnemonic} of {} values", to.len()));
+                }
+                Op::Load { to, at, bytes: ty.bits() as usize / 8, signed: matches!(ty, Type::Signed(_)) }
+            }
+            ("st", Some(ty)) if has("global") => {
+                let at = self.place(scope)?;
+                self.expect(",")?;
+                let from = self.sources(scope)?;
+                if from.len() != vector {
+                    return self.fail(format!("{mnemonic} of {} values", from.len()));
+                }
+                Op::Store { from, at, bytes: ty.bits() as usize / 8 }
+            }
+            ("atom" | "red", Some(ty)) if has("global") => {
+                let to = if words[0] == "atom" {
+                    let to = self.destinations(scope)?[0];
+                    self.expect(",")?;
+                    to
+                } else {
+                    None
+                };
+                let at = self.place(scope)?;
+                let mut from = [self.comma_operand(scope)?, Operand::Immediate(0)];
+                if self.accept(",") {
+                    from[1] = self.operand(scope)?;
+                }
+                let Some(function) = words.iter().find_map(|how| alu::atomic(how, ty)) else {
+                    return self.fail(format!("{mnemonic} is not in the subset"));
+                };
+                Op::Atomic { function, to, at, from, bytes: ty.bits() as usize / 8 }
+            }
+            ("vote", _) if has("sync") => {
+                let kind = match () {
+                    _ if has("ballot") => Vote::Ballot,
+                    _ if has("any") => Vote::Any,
+                    _ if has("all") => Vote::All,
+                    _ => return self.fail(format!("{mnemonic} is not in the subset")),
+                };
+                let to = self.register(scope)?;
+                self.expect(",")?;
+                let not = self.accept("!");
+                let from = self.operand(scope)?;
+                Op::Vote { kind, to, from, not, mask: self.comma_operand(scope)? }
+            }
+            ("shfl", Some(_)) if has("sync") => {
+                let kind = match () {
+                    _ if has("idx") => Shuffle::Index,
+                    _ if has("up") => Shuffle::Up,
+                    _ if has("down") => Shuffle::Down,
+                    _ if has("bfly") => Shuffle::Butterfly,
+                    _ => return self.fail(format!("{mnemonic} is not in the subset")),
+                };
+                let to = self.register(scope)?;
+                let found = if self.accept("|") { Some(self.register(scope)?) } else { None };
+                let [from, by, clamp, mask] = std::array::from_fn(|_| self.comma_operand(scope));
+                Op::Shuffle { kind, to, found, from: from?, by: by?, clamp: clamp?, mask: mask? }
+            }
+            ("bar", _) if has("warp") && has("sync") => Op::SyncWarp { mask: self.operand(scope)? },
+            ("bra", _) => {
+                scope.jumps.push((scope.code.len(), vec![self.next()]));
+                Op::Branch { target: 0 }
+            }
+            ("brx", _) if has("idx") => {
+                let index = self.operand(scope)?;
+                self.expect(",")?;
+                let name = self.next();
+                let Some(targets) = scope.tables.get(name) else {
+                    return self.fail(format!("no table {name}"));
+                };
+                scope.jumps.push((scope.code.len(), targets.clone()));
+                Op::BranchTable { index, targets: vec![] }
+            }
+            ("ret" | "exit", _) => Op::Exit,
+            ("trap", _) => Op::Trap,
+            ("add" | "addc" | "sub" | "subc", Some(ty)) if has("cc") || words[0].ends_with('c') => {
+                let to = self.register(scope)?;
+                let from = [self.comma_operand(scope)?, self.comma_operand(scope)?];
+                let (takes, subtract) = (words[0].ends_with('c'), words[0].starts_with("sub"));
+                Op::Carry { bits: ty.bits(), subtract, takes, leaves: has("cc"), to, from }
+            }
+            ("mov", Some(ty)) if self.peek() == "{" => {
+                let to = self.destinations(scope)?;
+                let from = self.comma_operand(scope)?;
+                Op::Unpack { bits: ty.bits() / to.len() as u32, to, from }
+            }
+            _ => {
+                let Some((function, count)) = alu::function(mnemonic) else {
+                    return self.fail(format!("{mnemonic} is not in the subset"));
+                };
+                let to = self.register(scope)?;
+                self.expect(",")?;
+                if words[0] == "mov" && self.peek() == "{" {
+                    let from = self.sources(scope)?;
+                    let bits = ty.map_or(0, Type::bits) / from.len() as u32;
+                    return Ok(Op::Pack { to, from, bits });
+                }
+                let mut from = [Operand::Immediate(0); 4];
+                for (i, operand) in from.iter_mut().take(count).enumerate() {
+                    if i > 0 {
+                        self.expect(",")?;
+                    }
+                    *operand = self.operand(scope)?;
+                }
+                Op::Alu { function, to, from }
+            }
+        })
+    }
+}

@@ -1,0 +1,430 @@
+//! Running a launch: one warp after another, each of 32 lanes with their own program counters.
+
+use std::collections::HashMap;
+
+use crate::alu::{low, signed};
+use crate::{
+    CONSTANTS, Entry, Error, Instruction, Memory, Module, Op, Operand, Place, Shuffle, Special, Vote,
+};
+
+const LANES: usize = 32;
+/// Instructions that one warp may run: far more than a kernel's tile needs.
+const MOST_STEPS: u64 = 50_000_000;
+
+/// A launch of one kernel.
+pub struct Launch<'a> {
+    /// The image.
+    pub module: &'a Module,
+    /// The kernel's name.
+    pub entry: &'a str,
+    /// Its parameters as bytes, laid out as PTX does.
+    pub params: &'a [u8],
+    /// How many blocks.
+    pub blocks: u32,
+    /// Threads in a block, a multiple of 32.
+    pub block_size: u32,
+    /// Runs lanes in an order drawn from this seed; `None` for the lowest place first.
+    pub seed: Option<u64>,
+    /// Whether unordered accesses to one byte are errors.
+    pub races: bool,
+}
+
+/// What has been done to a byte in this launch, and by which thread.
+#[derive(Clone, Copy, PartialEq)]
+enum Touch {
+    Read(u64),
+    ReadByMany,
+    Written(u64),
+    Updated,
+}
+
+struct Warp<'a, M: Memory> {
+    module: &'a Module,
+    entry: &'a Entry,
+    params: &'a [u8],
+    memory: &'a mut M,
+    touched: Option<&'a mut HashMap<u64, Touch>>,
+    registers: Vec<[u64; LANES]>,
+    carry: [bool; LANES],
+    counter: [usize; LANES],
+    done: u32,
+    random: Option<u64>,
+    block: [u32; 3],
+    first_thread: u32,
+    steps: u64,
+}
+
+impl Launch<'_> {
+    /// Runs it. Returns how many instructions were run, counted once for each lane.
+    pub fn run<M: Memory>(&self, memory: &mut M) -> Result<u64, Error> {
+        let fail = |reason: String| Error::new(0, reason);
+        let entry =
+            self.module.entries.get(self.entry).ok_or_else(|| fail(format!("no kernel {}", self.entry)))?;
+        if self.params.len() != entry.params {
+            return Err(fail(format!(
+                "{} takes {} bytes of parameters, not {}",
+                self.entry,
+                entry.params,
+                self.params.len()
+            )));
+        }
+        if !self.block_size.is_multiple_of(LANES as u32) {
+            return Err(fail(format!("a block of {} threads", self.block_size)));
+        }
+        let mut touched = self.races.then(HashMap::new);
+        let mut total = 0;
+        for block in 0..self.blocks {
+            for first_thread in (0..self.block_size).step_by(LANES) {
+                let warp = u64::from(block) << 32 | u64::from(first_thread);
+                let mut warp = Warp {
+                    module: self.module,
+                    entry,
+                    params: self.params,
+                    memory,
+                    touched: touched.as_mut(),
+                    registers: vec![[0; LANES]; entry.registers],
+                    carry: [false; LANES],
+                    counter: [0; LANES],
+                    done: 0,
+                    random: self.seed.map(|seed| (seed ^ warp.wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1),
+                    block: [block, self.block_size, self.blocks],
+                    first_thread,
+                    steps: 0,
+                };
+                warp.run()?;
+                total += warp.steps;
+            }
+        }
+        Ok(total)
+    }
+}
+
+impl<M: Memory> Warp<'_, M> {
+    fn run(&mut self) -> Result<(), Error> {
+        // Lanes that stand at a `.sync` instruction which has to wait for others.
+        let mut waiting = 0u32;
+        while self.done != !0 {
+            let ready = !(self.done | waiting);
+            if ready == 0 {
+                let lane = (!self.done).trailing_zeros() as usize;
+                let line = self.entry.code[self.counter[lane]].line;
+                return Err(Error::new(line, "lanes wait here for lanes that never come"));
+            }
+            let place = self.choose(ready);
+            let group = (0..LANES)
+                .filter(|l| ready >> l & 1 != 0 && self.counter[*l] == place)
+                .fold(0u32, |g, l| g | 1 << l);
+            let Some(instruction) = self.entry.code.get(place) else {
+                return Err(Error::new(0, "ran past the end of the kernel"));
+            };
+            self.steps += u64::from(group.count_ones());
+            if self.steps > MOST_STEPS {
+                return Err(Error::new(instruction.line, "the kernel does not end"));
+            }
+            let active = self.active(instruction, group);
+            match self.collective_mask(instruction, active)? {
+                None => self.step(instruction, group, active)?,
+                Some(mask) => {
+                    // Lanes switched off by the guard pass by; the others wait until all that are named stand here.
+                    self.advance(group & !active);
+                    let arrived = (0..LANES)
+                        .filter(|l| (waiting | active) >> l & 1 != 0 && self.counter[*l] == place)
+                        .fold(0u32, |g, l| g | 1 << l);
+                    if arrived & mask == mask {
+                        waiting &= !mask;
+                        self.collective(instruction, mask)?;
+                        self.advance(mask);
+                    } else if mask & self.done != 0 {
+                        return Err(Error::new(
+                            instruction.line,
+                            format!("lanes {:#x} have ended", mask & self.done),
+                        ));
+                    } else {
+                        waiting |= active;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn draw(&mut self) -> Option<u64> {
+        let state = self.random.as_mut()?;
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        Some(*state)
+    }
+
+    /// Where the lanes are that run next.
+    fn choose(&mut self, ready: u32) -> usize {
+        let lanes = (0..LANES).filter(|l| ready >> l & 1 != 0);
+        match self.draw() {
+            None => lanes.map(|l| self.counter[l]).min().expect("a lane is ready"),
+            Some(random) => {
+                let nth = random as usize % ready.count_ones() as usize;
+                self.counter[lanes.clone().nth(nth).expect("so many are ready")]
+            }
+        }
+    }
+
+    fn active(&self, instruction: &Instruction, group: u32) -> u32 {
+        match instruction.guard {
+            None => group,
+            Some((register, not)) => {
+                let set = self.registers[register as usize]
+                    .iter()
+                    .enumerate()
+                    .fold(0, |m, (l, v)| m | ((*v & 1) as u32) << l);
+                group & if not { !set } else { set }
+            }
+        }
+    }
+
+    fn advance(&mut self, lanes: u32) {
+        for l in 0..LANES {
+            self.counter[l] += (lanes >> l & 1) as usize;
+        }
+    }
+
+    fn value(&self, operand: Operand, lane: usize) -> u64 {
+        match operand {
+            Operand::Register(register) => self.registers[register as usize][lane],
+            Operand::Immediate(value) => value,
+            Operand::Special(special) => u64::from(match special {
+                Special::Lane => lane as u32,
+                Special::Thread => self.first_thread + lane as u32,
+                Special::Block => self.block[0],
+                Special::BlockSize => self.block[1],
+                Special::Blocks => self.block[2],
+                Special::LanesEqual => 1 << lane,
+                Special::LanesBelow => (1 << lane) - 1,
+                Special::LanesUpTo => ((2u64 << lane) - 1) as u32,
+                Special::LanesAbove => !((2u64 << lane) - 1) as u32,
+                Special::Zero => 0,
+                Special::One => 1,
+            }),
+        }
+    }
+
+    fn thread(&self, lane: usize) -> u64 {
+        u64::from(self.block[0]) << 32 | u64::from(self.first_thread + lane as u32)
+    }
+
+    /// Runs an instruction that each active lane can run on its own, and moves the group on.
+    fn step(&mut self, instruction: &Instruction, group: u32, active: u32) -> Result<(), Error> {
+        self.advance(group);
+        let mut lanes: Vec<usize> = (0..LANES).filter(|l| active >> l & 1 != 0).collect();
+        if let Some(random) = self.draw() {
+            // Which lane's access comes first must not matter.
+            let by = random as usize % lanes.len().max(1);
+            lanes.rotate_left(by);
+        }
+        for lane in lanes {
+            self.lane(&instruction.op, lane).map_err(|reason| {
+                Error::new(
+                    instruction.line,
+                    format!("block {} thread {}: {reason}", self.block[0], self.first_thread + lane as u32),
+                )
+            })?;
+        }
+        Ok(())
+    }
+
+    fn lane(&mut self, op: &Op, lane: usize) -> Result<(), String> {
+        match op {
+            Op::Alu { function, to, from } => {
+                let from = from.map(|operand| self.value(operand, lane));
+                self.registers[*to as usize][lane] = function(&from);
+            }
+            Op::Carry { bits, subtract, takes, leaves, to, from } => {
+                let [a, b] = from.map(|operand| u128::from(low(self.value(operand, lane), *bits)));
+                let carry = u128::from(*takes && self.carry[lane]);
+                let result = if *subtract { a.wrapping_sub(b).wrapping_sub(carry) } else { a + b + carry };
+                self.registers[*to as usize][lane] = low(result as u64, *bits);
+                if *leaves {
+                    self.carry[lane] = result >> bits & 1 != 0;
+                }
+            }
+            Op::Pack { to, from, bits } => {
+                let parts = from.iter().map(|operand| low(self.value(*operand, lane), *bits));
+                self.registers[*to as usize][lane] = parts.rev().fold(0, |all, part| all << bits | part);
+            }
+            Op::Unpack { to, from, bits } => {
+                let from = self.value(*from, lane);
+                for (i, to) in to.iter().enumerate() {
+                    if let Some(to) = to {
+                        self.registers[*to as usize][lane] = low(from >> (i as u32 * bits), *bits);
+                    }
+                }
+            }
+            Op::Param { to, offset, bytes } => {
+                let mut word = [0; 8];
+                word[..*bytes]
+                    .copy_from_slice(self.params.get(*offset..offset + bytes).ok_or("past the parameters")?);
+                self.registers[*to as usize][lane] = u64::from_le_bytes(word);
+            }
+            Op::Load { to, at, bytes, signed: extend } => {
+                let mut buffer = [0; 32];
+                let buffer = &mut buffer[..to.len() * bytes];
+                self.read(self.address(at, lane, buffer.len())?, buffer, lane)?;
+                for (to, from) in to.iter().zip(buffer.chunks(*bytes)) {
+                    let mut word = [0; 8];
+                    word[..*bytes].copy_from_slice(from);
+                    let value = u64::from_le_bytes(word);
+                    if let Some(to) = to {
+                        let value = if *extend { signed(value, *bytes as u32 * 8) as u64 } else { value };
+                        self.registers[*to as usize][lane] = value;
+                    }
+                }
+            }
+            Op::Store { from, at, bytes } => {
+                let mut buffer = [0; 32];
+                for (operand, to) in from.iter().zip(buffer.chunks_mut(*bytes)) {
+                    to.copy_from_slice(&self.value(*operand, lane).to_le_bytes()[..*bytes]);
+                }
+                let len = from.len() * bytes;
+                let address = self.address(at, lane, len)?;
+                self.touch(address, len, Touch::Written(self.thread(lane)))?;
+                self.memory.write(address, &buffer[..len])?;
+            }
+            Op::Atomic { function, to, at, from, bytes } => {
+                let address = self.address(at, lane, *bytes)?;
+                self.touch(address, *bytes, Touch::Updated)?;
+                let mut word = [0; 8];
+                self.memory.read(address, &mut word[..*bytes])?;
+                let old = u64::from_le_bytes(word);
+                let [a, b] = from.map(|operand| self.value(operand, lane));
+                self.memory.write(address, &function(&[old, a, b, 0]).to_le_bytes()[..*bytes])?;
+                if let Some(to) = to {
+                    self.registers[*to as usize][lane] = old;
+                }
+            }
+            Op::Branch { target } => self.counter[lane] = *target,
+            Op::BranchTable { index, targets } => {
+                let index = low(self.value(*index, lane), 32) as usize;
+                self.counter[lane] = *targets.get(index).ok_or("a jump past its table")?;
+            }
+            Op::Exit => self.done |= 1 << lane,
+            Op::Trap => return Err("trap".into()),
+            Op::Vote { .. } | Op::Shuffle { .. } | Op::SyncWarp { .. } => {
+                unreachable!("collectives run together")
+            }
+        }
+        Ok(())
+    }
+
+    fn address(&self, at: &Place, lane: usize, bytes: usize) -> Result<u64, String> {
+        let address = self.value(at.base, lane).wrapping_add(at.offset);
+        match address.is_multiple_of(bytes as u64) {
+            true => Ok(address),
+            false => Err(format!("{bytes} bytes at {address:#x} are misaligned")),
+        }
+    }
+
+    fn read(&mut self, address: u64, into: &mut [u8], lane: usize) -> Result<(), String> {
+        if let Some(start) = address.checked_sub(CONSTANTS)
+            && start < self.module.constants.len() as u64
+        {
+            let from = self.module.constants.get(start as usize..start as usize + into.len());
+            into.copy_from_slice(from.ok_or("past the image's constants")?);
+            return Ok(());
+        }
+        self.touch(address, into.len(), Touch::Read(self.thread(lane)))?;
+        self.memory.read(address, into)
+    }
+
+    /// Notes an access, and refuses one that another lane's makes unordered.
+    fn touch(&mut self, address: u64, bytes: usize, now: Touch) -> Result<(), String> {
+        use Touch::*;
+        let Some(touched) = &mut self.touched else { return Ok(()) };
+        for byte in address..address + bytes as u64 {
+            let then = *touched.entry(byte).or_insert(now);
+            let both = match (then, now) {
+                (Read(a), Read(b)) => Some(if a == b { now } else { ReadByMany }),
+                (ReadByMany, Read(_)) => Some(ReadByMany),
+                (Read(a) | Written(a), Written(b)) if a == b => Some(now),
+                (Written(a), Read(b)) if a == b => Some(then),
+                (Updated, Updated) => Some(now),
+                _ => None,
+            };
+            let Some(both) = both else { return Err(format!("a race at {byte:#x}: {}", race(then, now))) };
+            touched.insert(byte, both);
+        }
+        Ok(())
+    }
+
+    /// The lanes that have to run this instruction together; `None` where each can run it alone.
+    fn collective_mask(&self, instruction: &Instruction, active: u32) -> Result<Option<u32>, Error> {
+        let (Op::Vote { mask, .. } | Op::Shuffle { mask, .. } | Op::SyncWarp { mask }) = &instruction.op
+        else {
+            return Ok(None);
+        };
+        let masks: Vec<u32> =
+            (0..LANES).filter(|l| active >> l & 1 != 0).map(|l| self.value(*mask, l) as u32).collect();
+        match masks.first() {
+            None => Ok(Some(0)),
+            Some(first) if masks.iter().all(|mask| mask == first) && active & !first == 0 => Ok(Some(*first)),
+            Some(first) => {
+                Err(Error::new(instruction.line, format!("lanes {active:#x} name {first:#x} or others")))
+            }
+        }
+    }
+
+    fn collective(&mut self, instruction: &Instruction, mask: u32) -> Result<(), Error> {
+        let lanes = (0..LANES).filter(|l| mask >> l & 1 != 0);
+        match &instruction.op {
+            Op::Vote { kind, to, from, not, .. } => {
+                let says = |l: usize| (self.value(*from, l) & 1 != 0) != *not;
+                let ballot = lanes.clone().filter(|l| says(*l)).fold(0u32, |b, l| b | 1 << l);
+                let result = match kind {
+                    Vote::Ballot => u64::from(ballot),
+                    Vote::Any => u64::from(ballot != 0),
+                    Vote::All => u64::from(ballot == mask),
+                };
+                lanes.for_each(|l| self.registers[*to as usize][l] = result);
+            }
+            Op::Shuffle { kind, to, found, from, by, clamp, .. } => {
+                let mut results = vec![];
+                for l in lanes {
+                    let (by, clamp) = (self.value(*by, l) as u32 & 31, self.value(*clamp, l) as u32);
+                    let (bound, segment) = (clamp & 31, clamp >> 8 & 31);
+                    let lane = l as u32;
+                    let (least, most) = (lane & segment, lane & segment | bound & !segment);
+                    let (source, inside) = match kind {
+                        Shuffle::Up => (lane.wrapping_sub(by), lane >= by + most),
+                        Shuffle::Down => (lane + by, lane + by <= most),
+                        Shuffle::Butterfly => (lane ^ by, lane ^ by <= most),
+                        Shuffle::Index => (least | by & !segment, (least | by & !segment) <= most),
+                    };
+                    let source = if inside { source as usize } else { l };
+                    if mask >> source & 1 == 0 {
+                        return Err(Error::new(
+                            instruction.line,
+                            format!("lane {l} reads lane {source}, which is not in {mask:#x}"),
+                        ));
+                    }
+                    results.push((l, low(self.value(*from, source), 32), inside));
+                }
+                for (l, value, inside) in results {
+                    self.registers[*to as usize][l] = value;
+                    if let Some(found) = found {
+                        self.registers[*found as usize][l] = u64::from(inside);
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn race(then: Touch, now: Touch) -> String {
+    let say = |touch| match touch {
+        Touch::Read(thread) => format!("read by thread {} of block {}", thread as u32, thread >> 32),
+        Touch::ReadByMany => "read by several threads".into(),
+        Touch::Written(thread) => format!("written by thread {} of block {}", thread as u32, thread >> 32),
+        Touch::Updated => "updated atomically".into(),
+    };
+    format!("{}, then {}", say(then), say(now))
+}

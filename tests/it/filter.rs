@@ -1,0 +1,156 @@
+//! filter beyond small arrays: many chunks on many threads, edges between them, shared outputs, and offsets that lie.
+//! That every type agrees with its definition at small lengths is `equivalence_filter.rs`'s.
+
+use std::sync::Arc;
+
+use arrow_array::{Array as _, ArrayRef, BooleanArray, Int32Array, StringArray};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::{DataType, Field, Schema};
+use bowstring::array::Parts;
+use bowstring::compute::{Selection, filter, filter_batch};
+use bowstring::exchange::{batch_from_arrow, from_arrow, to_arrow};
+use bowstring::{Array, Error, Stream};
+
+use crate::support::*;
+
+/// More than threads are worth, not a multiple of anything.
+const LONG: usize = 300_007;
+
+fn long_types() -> Vec<DataType> {
+    let text = Field::new("text", DataType::Utf8, true);
+    vec![
+        DataType::Boolean,
+        DataType::UInt8,
+        DataType::Int16,
+        DataType::Int32,
+        DataType::Float64,
+        DataType::Decimal128(38, 10),
+        DataType::Decimal256(76, 20),
+        DataType::FixedSizeBinary(5),
+        DataType::Utf8,
+        DataType::LargeBinary,
+        DataType::Utf8View,
+        DataType::List(Arc::new(Field::new("item", DataType::Int32, true))),
+        DataType::FixedSizeList(Arc::new(Field::new("item", DataType::Int16, true)), 3),
+        DataType::Struct(vec![text].into()),
+    ]
+}
+
+#[test]
+fn long_arrays_agree_with_arrow_rs() {
+    let stream = Stream::cpu();
+    for (seed, data_type) in (1..).zip(long_types()) {
+        let mut random = Random::new(seed);
+        let values = array(&data_type, LONG + 64, Nulls::Some, &mut random).slice(31, LONG);
+        for (percent, run) in [(0.01, 1), (1.0, 1), (6.0, 1), (50.0, 1), (50.0, 5_000), (99.0, 1), (99.99, 1)]
+        {
+            let kind = Mask { percent, run, nulls: Nulls::None };
+            let keep = mask(kind, LONG + 9, &mut random).slice(9, LONG);
+            let theirs = arrow_select::filter::filter(&values, &keep).unwrap();
+            let ours = filter(&from_arrow(&values).unwrap(), &from_arrow(&keep).unwrap(), &stream).unwrap();
+            let ours = to_arrow(&ours).unwrap();
+            assert_eq!(ours.null_count(), theirs.null_count());
+            assert!(ours == theirs, "{data_type}, {percent} % in runs of {run}");
+        }
+    }
+}
+
+#[test]
+fn a_row_at_every_edge_of_a_chunk() {
+    let stream = Stream::cpu();
+    let values: ArrayRef =
+        Arc::new(Int32Array::from_iter((0..LONG as i32).map(|i| (i % 7 != 0).then_some(i))));
+    for rows in [vec![0], vec![16_383, 16_384], vec![63, 64, 131_071, 131_072], vec![LONG - 1]] {
+        let keep = BooleanArray::from(BooleanBuffer::collect_bool(LONG, |i| rows.contains(&i)));
+        let theirs = arrow_select::filter::filter(&values, &keep).unwrap();
+        let ours = filter(&from_arrow(&values).unwrap(), &from_arrow(&keep).unwrap(), &stream).unwrap();
+        assert_eq!(to_arrow(&ours).unwrap().as_ref(), theirs.as_ref());
+    }
+}
+
+#[test]
+fn one_selection_serves_many_arrays() {
+    let stream = Stream::cpu();
+    let keep = from_arrow(&BooleanArray::from(vec![Some(true), None, Some(false), Some(true)])).unwrap();
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), Some(2), Some(3), None]));
+    let text: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c", "d"]));
+    let selection = Selection::new(&keep, &stream).unwrap();
+    assert_eq!((selection.len(), selection.is_empty()), (2, false));
+    let kept = to_arrow(&selection.filter(&from_arrow(&numbers).unwrap()).unwrap()).unwrap();
+    assert_eq!(kept.as_ref(), &Int32Array::from(vec![Some(1), None]));
+
+    let fields = vec![Field::new("n", DataType::Int32, true), Field::new("t", DataType::Utf8, false)];
+    let batch =
+        arrow_array::RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![numbers, text]).unwrap();
+    let kept = filter_batch(&batch_from_arrow(&batch).unwrap(), &keep, &stream).unwrap();
+    assert_eq!(kept.len(), 2);
+    let text = to_arrow(&kept.columns()[1]).unwrap();
+    assert_eq!(text.as_ref(), &StringArray::from(vec!["a", "d"]));
+}
+
+#[test]
+fn all_rows_are_the_array_itself_and_views_share_their_data() {
+    let stream = Stream::cpu();
+    let values = from_arrow(&Int32Array::from_iter_values(0..100)).unwrap();
+    let all = from_arrow(&BooleanArray::from(vec![true; 100])).unwrap();
+    let same = filter(&values, &all, &stream).unwrap();
+    assert_eq!(same.buffers()[0].address(), values.buffers()[0].address());
+
+    let long = "longer than what a view holds inline";
+    let views = from_arrow(&arrow_array::StringViewArray::from(vec![long, "short", long])).unwrap();
+    let keep = from_arrow(&BooleanArray::from(vec![true, false, true])).unwrap();
+    let kept = filter(&views, &keep, &stream).unwrap();
+    assert_eq!(kept.buffers()[1].address(), views.buffers()[1].address());
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_errors() {
+    let stream = Stream::cpu();
+    let values = from_arrow(&Int32Array::from(vec![1, 2, 3])).unwrap();
+    let keep = from_arrow(&BooleanArray::from(vec![true, false])).unwrap();
+    let wrong = [filter(&values, &keep, &stream), filter(&values, &values, &stream)];
+    for result in wrong {
+        assert!(matches!(result, Err(Error::Invalid { operation: "filter", .. })), "{result:?}");
+    }
+}
+
+/// The array with other offsets, which only look right from the outside.
+fn with_offsets(array: &dyn arrow_array::Array, offsets: &[i32]) -> Array {
+    let offsets = from_arrow(&Int32Array::from(offsets.to_vec())).unwrap();
+    let mut parts: Parts = from_arrow(array).unwrap().into_parts();
+    parts.buffers[0] = offsets.buffers()[0].clone();
+    Array::try_new(parts).unwrap()
+}
+
+#[test]
+fn offsets_that_lie_are_errors_and_nothing_is_read_through_them() {
+    let stream = Stream::cpu();
+    let text = StringArray::from(vec!["aa", "bb", "cc"]);
+    let list = arrow_array::ListArray::from_iter_primitive::<arrow_array::types::Int32Type, _, _>(
+        [[1, 2], [3, 4], [5, 6]].map(|row| Some(row.map(Some))),
+    );
+    let keep = from_arrow(&BooleanArray::from(vec![true, false, true])).unwrap();
+    for offsets in
+        [[0, 2, 4, 7], [0, 2, 4, i32::MAX], [-1, 2, 4, 6], [0, 2, 6, 4], [4, 6, 0, 2], [i32::MIN, 0, 0, 0]]
+    {
+        for array in [with_offsets(&text, &offsets), with_offsets(&list, &offsets)] {
+            let result = filter(&array, &keep, &stream);
+            assert!(matches!(result, Err(Error::OutOfSpec { .. })), "{offsets:?}: {result:?}");
+        }
+    }
+}
+
+#[test]
+fn runs_that_end_too_early_are_an_error() {
+    let stream = Stream::cpu();
+    let ends = from_arrow(&Int32Array::from(vec![2, 4])).unwrap();
+    let values = from_arrow(&Int32Array::from(vec![10, 20])).unwrap();
+    let run_ends = Arc::new(Field::new("run_ends", DataType::Int32, false));
+    let data_type = DataType::RunEndEncoded(run_ends, Arc::new(Field::new("values", DataType::Int32, true)));
+    let mut parts = Parts::new(data_type, 5);
+    parts.children = vec![ends, values];
+    let array = Array::try_new(parts).unwrap();
+    let keep = from_arrow(&BooleanArray::from(vec![true, false, true, true, true])).unwrap();
+    let result = filter(&array, &keep, &stream);
+    assert!(matches!(result, Err(Error::OutOfSpec { .. })), "{result:?}");
+}

@@ -1,0 +1,136 @@
+//! take beyond small arrays: many chunks on many threads, the first of many bad indices, and offsets that lie.
+//! That every type agrees with its definition at small lengths is `equivalence_take.rs`'s.
+
+use std::sync::Arc;
+
+use arrow_array::{Array as _, Int8Array, Int32Array, Int64Array, ListArray, StringArray, UInt64Array};
+use arrow_schema::{DataType, Field, Fields, Schema};
+use bowstring::array::Parts;
+use bowstring::compute::{OutOfBounds, TakeOptions, take, take_batch};
+use bowstring::exchange::{batch_from_arrow, from_arrow, to_arrow};
+use bowstring::{Array, Error, Result, Stream};
+
+use crate::support::*;
+
+/// More than threads are worth, not a multiple of anything.
+const LONG: usize = 300_007;
+
+fn plain_take(values: &Array, indices: &dyn arrow_array::Array) -> Result<Array> {
+    take(values, &from_arrow(indices).unwrap(), &TakeOptions::default(), &Stream::cpu())
+}
+
+#[test]
+fn long_arrays_agree_with_arrow_rs() {
+    let types = [
+        DataType::Boolean,
+        DataType::UInt8,
+        DataType::Int16,
+        DataType::Int32,
+        DataType::Float64,
+        DataType::Decimal128(38, 10),
+        DataType::Decimal256(76, 20),
+        DataType::FixedSizeBinary(5),
+        DataType::Utf8,
+        DataType::LargeBinary,
+        DataType::Utf8View,
+        DataType::List(Arc::new(Field::new("item", DataType::Int32, true))),
+        DataType::Struct(vec![Field::new("text", DataType::Utf8, true)].into()),
+    ];
+    for (seed, data_type) in (1..).zip(types) {
+        for (nulls, index_nulls) in
+            [(Nulls::None, Nulls::None), (Nulls::Some, Nulls::None), (Nulls::Some, Nulls::Some)]
+        {
+            let mut random = Random::new(seed);
+            let values = array(&data_type, 50_031, nulls, &mut random).slice(31, 50_000);
+            for index_type in [DataType::Int32, DataType::UInt64, DataType::Int16] {
+                let indices =
+                    indices(&index_type, LONG + 7, values.len(), index_nulls, &mut random).slice(7, LONG);
+                let theirs = arrow_select::take::take(&values, &indices, None).unwrap();
+                let ours = to_arrow(&plain_take(&from_arrow(&values).unwrap(), &indices).unwrap()).unwrap();
+                assert_eq!(ours.null_count(), theirs.null_count());
+                assert!(ours == theirs, "{data_type} by {index_type}, {nulls:?} {index_nulls:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_bad_index_is_named_wherever_it_is() {
+    let types = [DataType::Int8, DataType::Int32, DataType::Int64, DataType::Utf8, DataType::Boolean];
+    for data_type in types.iter().chain(&[DataType::Null, DataType::Struct(Fields::empty())]) {
+        let values = array(data_type, 1000, Nulls::None, &mut Random::new(1));
+        let values = from_arrow(&values).unwrap();
+        for (bad, row) in [(1000, 0), (-1, 200_000), (i32::MIN, LONG - 5), (i32::MAX, 77)] {
+            let mut indices = vec![999; LONG];
+            (indices[row], indices[LONG - 1]) = (bad, -7);
+            let result = plain_take(&values, &Int32Array::from(indices));
+            let expected = Error::IndexOutOfBounds { row, index: bad.into(), len: 1000 };
+            assert_eq!(result.unwrap_err(), expected, "{data_type}");
+        }
+    }
+}
+
+#[test]
+fn negative_and_huge_indices_never_wrap() {
+    let values = from_arrow(&Int64Array::from_iter_values(0..300)).unwrap();
+    let index_of = |result: Result<Array>| match result {
+        Err(Error::IndexOutOfBounds { index, .. }) => index,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(index_of(plain_take(&values, &Int8Array::from(vec![0, -1]))), -1);
+    assert_eq!(index_of(plain_take(&values, &Int64Array::from(vec![i64::MIN]))), i128::from(i64::MIN));
+    assert_eq!(index_of(plain_take(&values, &Int64Array::from(vec![1 << 32]))), 1 << 32);
+    assert_eq!(index_of(plain_take(&values, &UInt64Array::from(vec![u64::MAX]))), i128::from(u64::MAX));
+}
+
+#[test]
+fn out_of_bounds_may_be_null() {
+    let options = TakeOptions { out_of_bounds: OutOfBounds::Null };
+    let indices = Int32Array::from(vec![Some(1), Some(-1), None, Some(2), Some(3)]);
+    let indices = from_arrow(&indices).unwrap();
+    let values = from_arrow(&StringArray::from(vec!["a", "b", "c"])).unwrap();
+    let taken = to_arrow(&take(&values, &indices, &options, &Stream::cpu()).unwrap()).unwrap();
+    assert_eq!(taken.as_ref(), &StringArray::from(vec![Some("b"), None, None, Some("c"), None]));
+
+    let fields = vec![Field::new("n", DataType::Int32, true)];
+    let column = Arc::new(Int32Array::from(vec![10, 20, 30]));
+    let batch = arrow_array::RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![column]).unwrap();
+    let batch = batch_from_arrow(&batch).unwrap();
+    let taken = take_batch(&batch, &indices, &options, &Stream::cpu()).unwrap();
+    let column = to_arrow(&taken.columns()[0]).unwrap();
+    assert_eq!(column.as_ref(), &Int32Array::from(vec![Some(20), None, None, Some(30), None]));
+    let strict = take_batch(&batch, &indices, &TakeOptions::default(), &Stream::cpu());
+    assert_eq!(strict.unwrap_err(), Error::IndexOutOfBounds { row: 1, index: -1, len: 3 });
+}
+
+#[test]
+fn indices_must_be_integers() {
+    let values = from_arrow(&Int32Array::from(vec![1, 2])).unwrap();
+    let result = plain_take(&values, &arrow_array::Float64Array::from(vec![0.0]));
+    assert!(matches!(result, Err(Error::Invalid { operation: "take", .. })), "{result:?}");
+}
+
+#[test]
+fn offsets_that_lie_are_errors_and_nothing_is_read_through_them() {
+    let text = StringArray::from(vec!["aa", "bb", "cc"]);
+    let list = ListArray::from_iter_primitive::<arrow_array::types::Int32Type, _, _>(
+        [[1, 2], [3, 4], [5, 6]].map(|row| Some(row.map(Some))),
+    );
+    let indices = Int32Array::from(vec![2, 0]);
+    for offsets in [[0, 2, 4, 7], [0, 2, 4, i32::MAX], [-1, 2, 4, 6], [0, 2, 6, 4], [i32::MIN, 0, 0, 0]] {
+        let lying = from_arrow(&Int32Array::from(offsets.to_vec())).unwrap();
+        for array in [from_arrow(&text).unwrap(), from_arrow(&list).unwrap()] {
+            let mut parts: Parts = array.into_parts();
+            parts.buffers[0] = lying.buffers()[0].clone();
+            let result = plain_take(&Array::try_new(parts).unwrap(), &indices);
+            assert!(matches!(result, Err(Error::OutOfSpec { .. })), "{offsets:?}: {result:?}");
+        }
+    }
+}
+
+#[test]
+fn a_result_that_is_too_long_for_its_offsets_is_an_error() {
+    let values = from_arrow(&StringArray::from(vec!["x".repeat(1 << 20)])).unwrap();
+    let result = plain_take(&values, &Int32Array::from(vec![0; 2048]));
+    assert!(matches!(result, Err(Error::Invalid { operation: "take", .. })), "{result:?}");
+}
