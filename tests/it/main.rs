@@ -3,10 +3,9 @@
 mod equivalence_exchange;
 mod equivalence_filter;
 mod equivalence_take;
-mod exchange_arrow;
+mod exchange;
 mod filter;
 mod generators;
 mod layers;
-mod samples;
 mod support;
 mod take;
