@@ -3,11 +3,15 @@
 //! Every operation takes its arrays and, last, the [`crate::Stream`] it runs on. Arrays on another device than the
 //! stream's are [`crate::Error::Invalid`].
 
+mod cast;
 mod filter;
+mod nulls;
 mod selection;
 mod take;
 
+pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast};
 pub use filter::{filter, filter_batch};
+pub use nulls::{drop_nulls, is_not_null, is_null, logical_null_count, null_count};
 pub use selection::Selection;
 pub use take::{OutOfBounds, TakeOptions, take, take_batch};
 

@@ -5,6 +5,8 @@
 
 #![allow(unsafe_code)]
 
+use bowstring_kernels::numeric::Native;
+
 use crate::Result;
 use crate::array::Buffer;
 use crate::device::{HostMemory, HostPool};
@@ -56,6 +58,28 @@ pub(crate) fn bytes(buffer: &Buffer) -> &[u8] {
 /// As many whole `T`s as the buffer holds; `None` where it is not aligned for them (see [`aligned`]).
 pub(crate) fn values<T: Plain>(buffer: &Buffer) -> Option<&[T]> {
     plain(bytes(buffer))
+}
+
+/// As many whole numbers as the bytes hold; `None` where they are not aligned for them.
+pub(crate) fn numbers<T: Native>(bytes: &[u8]) -> Option<&[T]> {
+    let start = bytes.as_ptr().cast::<T>();
+    if !start.is_aligned() {
+        return bytes.is_empty().then_some(&[]);
+    }
+    // SAFETY: aligned, inside `bytes`, and every bit pattern is a `T`: the `Native` types are integers and floats, of
+    // which the half is two bytes and the 256-bit integer two integers without padding.
+    Some(unsafe { std::slice::from_raw_parts(start, bytes.len() / size_of::<T>()) })
+}
+
+/// As [`numbers`], to be written.
+pub(crate) fn numbers_mut<T: Native>(bytes: &mut [u8]) -> Option<&mut [T]> {
+    let start = bytes.as_mut_ptr().cast::<T>();
+    if !start.is_aligned() {
+        return bytes.is_empty().then_some(&mut []);
+    }
+    // SAFETY: aligned, inside `bytes` and borrowed with it, and every bit pattern is a `T` (see `numbers`), whose
+    // every value is bytes.
+    Some(unsafe { std::slice::from_raw_parts_mut(start, bytes.len() / size_of::<T>()) })
 }
 
 /// As many whole `T`s as the bytes hold; `None` where they are not aligned for them.

@@ -1,0 +1,189 @@
+//! Casts: arrow-cast's meaning for every pair of types that it knows.
+//!
+//! There are three ways. Where the bits do not change the result shares the input's buffers. Where every value is
+//! converted by itself, [`plan`] says how and the device does it. The rest, text and nested types for the most part,
+//! goes through arrow-cast, on the CPU only.
+
+use arrow_cast::can_cast_types;
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use bowstring_kernels::numeric::plan::{Unit, Zone};
+use bowstring_kernels::numeric::{Kind, Number, Plan, plan};
+
+pub use arrow_cast::CastOptions;
+pub use arrow_cast::display::{DurationFormat, FormatOptions};
+
+use super::admit;
+use crate::ffi::DeviceType;
+use crate::{Array, Error, Result, Stream, cpu, exchange};
+
+/// Whether [`cast`] knows how to turn the one type into the other; single values may still not fit.
+pub fn can_cast(from: &DataType, to: &DataType) -> bool {
+    can_cast_types(from, to)
+}
+
+/// The values as another type, with arrow-cast's meaning.
+///
+/// A value that the type cannot hold becomes null where the options say `safe` (the default), else it is
+/// [`Error::Cast`] with the first such row. Buffers are shared where the bits do not change. Does not synchronise
+/// where `safe`.
+pub fn cast(values: &Array, to: &DataType, options: &CastOptions<'_>, stream: &Stream) -> Result<Array> {
+    admit("cast", &[values], stream)?;
+    let from = values.data_type();
+    let device = stream.device().place().device_type;
+    let unsupported =
+        || Error::Unsupported { operation: "cast", data_type: format!("{from} to {to}"), device };
+    if !can_cast(from, to) {
+        return Err(unsupported());
+    }
+    match (way(from, to), device) {
+        (Plan::Same, _) => same_bits(values, to),
+        (Plan::Convert(recipe), DeviceType::Cpu) => {
+            let pool = stream.device().host_pool();
+            let casted = cpu::cast::convert(&recipe, values, to, options.safe, pool)?;
+            casted.map_err(|row| does_not_fit(values, row, to))
+        }
+        (Plan::Zero, DeviceType::Cpu) => cpu::cast::zeros(values, to, stream.device().host_pool()),
+        (_, DeviceType::Cpu) => by_arrow(values, to, options),
+        _ => Err(unsupported()),
+    }
+}
+
+/// The same buffers under another type.
+fn same_bits(values: &Array, to: &DataType) -> Result<Array> {
+    let mut parts = values.clone().into_parts();
+    parts.data_type = to.clone();
+    Array::try_new(parts)
+}
+
+/// How to cast; [`Plan::Never`] for types that are not plain values of fixed width.
+fn way(from: &DataType, to: &DataType) -> Plan {
+    use DataType::*;
+    match (from, to) {
+        // Text is bytes, and bytes need not be text.
+        (Utf8, Binary) | (LargeUtf8, LargeBinary) | (Utf8View, BinaryView) => Plan::Same,
+        (from, to) if from == to => Plan::Same,
+        (from, to) => match (kind(from), kind(to)) {
+            (Some(from), Some(to)) => plan(from, to),
+            _ => Plan::Never,
+        },
+    }
+}
+
+/// What the plan needs to know of a type of fixed width.
+fn kind(data_type: &DataType) -> Option<Kind> {
+    use DataType::*;
+    Some(match data_type {
+        Boolean => Kind::Boolean,
+        Int8 => Kind::Plain(Number::I8),
+        Int16 => Kind::Plain(Number::I16),
+        Int32 => Kind::Plain(Number::I32),
+        Int64 => Kind::Plain(Number::I64),
+        UInt8 => Kind::Plain(Number::U8),
+        UInt16 => Kind::Plain(Number::U16),
+        UInt32 => Kind::Plain(Number::U32),
+        UInt64 => Kind::Plain(Number::U64),
+        Float16 => Kind::Plain(Number::F16),
+        Float32 => Kind::Plain(Number::F32),
+        Float64 => Kind::Plain(Number::F64),
+        Decimal32(precision, scale) => Kind::Decimal(Number::I32, *precision, *scale),
+        Decimal64(precision, scale) => Kind::Decimal(Number::I64, *precision, *scale),
+        Decimal128(precision, scale) => Kind::Decimal(Number::I128, *precision, *scale),
+        Decimal256(precision, scale) => Kind::Decimal(Number::I256, *precision, *scale),
+        Date32 => Kind::Date32,
+        Date64 => Kind::Date64,
+        Time32(step) => Kind::Time32(unit(step)),
+        Time64(step) => Kind::Time64(unit(step)),
+        Timestamp(step, name) => Kind::Timestamp(unit(step), name.as_deref().map(zone)),
+        Duration(step) => Kind::Duration(unit(step)),
+        Interval(IntervalUnit::YearMonth) => Kind::YearMonth,
+        Interval(IntervalUnit::DayTime) => Kind::DayTime,
+        Interval(IntervalUnit::MonthDayNano) => Kind::MonthDayNano,
+        _ => return None,
+    })
+}
+
+fn unit(unit: &TimeUnit) -> Unit {
+    match unit {
+        TimeUnit::Second => Unit::Second,
+        TimeUnit::Millisecond => Unit::Millisecond,
+        TimeUnit::Microsecond => Unit::Microsecond,
+        TimeUnit::Nanosecond => Unit::Nanosecond,
+    }
+}
+
+/// A time zone by its name. `+hh:mm`, `+hhmm` and `+hh` are fixed, below a day; anything else, what is not a zone at
+/// all included, is left to arrow-cast and its time zone database.
+fn zone(name: &str) -> Zone {
+    let digits: Vec<i32> = match name.as_bytes() {
+        [_, h, hh, b':', m, mm] => vec![*h, *hh, *m, *mm],
+        [_, h, hh, m, mm] => vec![*h, *hh, *m, *mm],
+        [_, h, hh] => vec![*h, *hh, b'0', b'0'],
+        _ => return Zone::Named,
+    }
+    .into_iter()
+    .map(|digit| i32::from(digit) - i32::from(b'0'))
+    .collect();
+    if digits.iter().any(|digit| !(0..10).contains(digit)) {
+        return Zone::Named;
+    }
+    let seconds = (digits[0] * 10 + digits[1]) * 3600 + (digits[2] * 10 + digits[3]) * 60;
+    match name.as_bytes()[0] {
+        b'+' if seconds < 86_400 => Zone::Fixed(seconds),
+        b'-' if seconds < 86_400 => Zone::Fixed(-seconds),
+        _ => Zone::Named,
+    }
+}
+
+/// Casts by arrow-cast.
+fn by_arrow(values: &Array, to: &DataType, options: &CastOptions<'_>) -> Result<Array> {
+    let theirs = exchange::to_arrow(values)?;
+    let problem = match arrow_cast::cast_with_options(&theirs, to, options) {
+        Ok(casted) => return exchange::from_arrow(&casted),
+        Err(error) => error.to_string(),
+    };
+    // Which row it was arrow-cast does not say; the same cast made safe shows it, where it is a row.
+    let safe = CastOptions { safe: true, ..options.clone() };
+    if let (false, Ok(casted)) = (options.safe, arrow_cast::cast_with_options(&theirs, to, &safe)) {
+        let (before, after) = (theirs.logical_nulls(), casted.logical_nulls());
+        let became_null = |row: &usize| {
+            after.as_ref().is_some_and(|nulls| nulls.is_null(*row))
+                && before.as_ref().is_none_or(|nulls| nulls.is_valid(*row))
+        };
+        if let Some(row) = (0..theirs.len()).find(became_null) {
+            return Err(Error::Cast { row, from: values.data_type().clone(), to: to.clone(), problem });
+        }
+    }
+    Err(Error::Arrow { operation: "cast", problem })
+}
+
+/// The error for a row whose value does not fit, with the value in it where it can be shown.
+fn does_not_fit(values: &Array, row: usize, to: &DataType) -> Error {
+    let shown = values.slice(row, 1).and_then(|one| exchange::to_arrow(&one)).ok().and_then(|one| {
+        let options = FormatOptions::default();
+        let shown = arrow_cast::display::ArrayFormatter::try_new(&one, &options).ok()?;
+        shown.value(0).try_to_string().ok()
+    });
+    let problem = match shown {
+        Some(value) => format!("{value} does not fit"),
+        None => "the value does not fit".to_owned(),
+    };
+    Error::Cast { row, from: values.data_type().clone(), to: to.clone(), problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zones_are_fixed_where_arrow_says_so() {
+        assert_eq!(zone("+02:00"), Zone::Fixed(7200));
+        assert_eq!(zone("-0930"), Zone::Fixed(-34_200));
+        assert_eq!(zone("+09"), Zone::Fixed(32_400));
+        assert_eq!(zone("+00:75"), Zone::Fixed(4500));
+        for name in
+            ["", "UTC", "Z", "+9", "+24:00", "02:00", "+0:200", "+aa:bb", "é2:00", "+02-00", "Etc/GMT+2"]
+        {
+            assert_eq!(zone(name), Zone::Named, "{name}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Which rows are null, and how many.
+//!
+//! The validity bitmap tells, but for types that keep their nulls elsewhere: a Null array has nothing but nulls, a
+//! dictionary's may be among its values, those of unions and runs in their children. "Logical" means all of these.
+
+use arrow_array::BooleanArray;
+use arrow_schema::DataType;
+
+use super::{admit, filter};
+use crate::array::{Bitmap, Parts};
+use crate::device::HostPool;
+use crate::ffi::DeviceType;
+use crate::{Array, Error, Result, Stream, cpu, exchange};
+
+/// How many rows are null by the array's own validity bitmap. Synchronises where the array does not know.
+pub fn null_count(values: &Array, stream: &Stream) -> Result<usize> {
+    admit("null_count", &[values], stream)?;
+    match (values.known_null_count(), values.validity()) {
+        (Some(known), _) => Ok(known),
+        (None, None) => Ok(0),
+        (None, Some(validity)) => match stream.device().place().device_type {
+            DeviceType::Cpu => Ok(values.len() - cpu::nulls::count_valid(validity, values.len())),
+            device => Err(unsupported("null_count", values, device)),
+        },
+    }
+}
+
+/// How many rows are null, wherever the type keeps its nulls. Synchronises where that is not known.
+pub fn logical_null_count(values: &Array, stream: &Stream) -> Result<usize> {
+    admit("logical_null_count", &[values], stream)?;
+    match valid_rows("logical_null_count", values, stream)? {
+        Valid::All => Ok(0),
+        Valid::None => Ok(values.len()),
+        Valid::Own => null_count(values, stream),
+        Valid::These(bits) => Ok(values.len() - cpu::nulls::count_valid(&bits, values.len())),
+    }
+}
+
+/// Which rows are null, wherever the type keeps its nulls: booleans without nulls. Does not synchronise.
+pub fn is_null(values: &Array, stream: &Stream) -> Result<Array> {
+    admit("is_null", &[values], stream)?;
+    let valid = valid_rows("is_null", values, stream)?;
+    let pool = pool("is_null", values, stream)?;
+    let own = values.validity();
+    let buffer = match (&valid, own) {
+        (Valid::These(bits), _) | (Valid::Own, Some(bits)) => cpu::nulls::inverted(bits, values.len(), pool)?,
+        (Valid::None, _) => cpu::nulls::filled(true, values.len(), pool)?,
+        (Valid::All | Valid::Own, _) => cpu::nulls::filled(false, values.len(), pool)?,
+    };
+    booleans(Bitmap { buffer, offset: 0 }, values.len())
+}
+
+/// Which rows are not null, wherever the type keeps its nulls: booleans without nulls. Where a bitmap says so already it
+/// is shared, not copied. Does not synchronise.
+pub fn is_not_null(values: &Array, stream: &Stream) -> Result<Array> {
+    admit("is_not_null", &[values], stream)?;
+    let valid = valid_rows("is_not_null", values, stream)?;
+    let own = values.validity();
+    let same = match (valid, own) {
+        (Valid::These(bits), _) => return booleans(bits, values.len()),
+        (Valid::Own, Some(bits)) => {
+            let mut parts = bits_as_parts(bits.clone(), values.len());
+            (parts.place, parts.ready) = (values.place(), values.ready().cloned());
+            return Array::try_new(parts);
+        }
+        (Valid::None, _) => false,
+        (Valid::All | Valid::Own, _) => true,
+    };
+    let buffer = cpu::nulls::filled(same, values.len(), pool("is_not_null", values, stream)?)?;
+    booleans(Bitmap { buffer, offset: 0 }, values.len())
+}
+
+/// The rows that are not null, wherever the type keeps its nulls. Synchronises, like every filter.
+pub fn drop_nulls(values: &Array, stream: &Stream) -> Result<Array> {
+    admit("drop_nulls", &[values], stream)?;
+    let valid = valid_rows("drop_nulls", values, stream)?;
+    if matches!(valid, Valid::All) || matches!(valid, Valid::Own) && values.known_null_count() == Some(0) {
+        return Ok(values.clone());
+    }
+    filter(values, &is_not_null(values, stream)?, stream)
+}
+
+/// What tells which rows are valid.
+enum Valid {
+    /// All are.
+    All,
+    /// None is.
+    None,
+    /// The array's own bitmap, where it has one; else all are.
+    Own,
+    /// This bitmap, put together from the array's children.
+    These(Bitmap),
+}
+
+fn valid_rows(operation: &'static str, values: &Array, stream: &Stream) -> Result<Valid> {
+    match values.data_type() {
+        DataType::Null => Ok(Valid::None),
+        // Values that cannot be null leave the keys.
+        DataType::Dictionary(..) if values.dictionary().is_some_and(never_null) => Ok(Valid::Own),
+        DataType::Dictionary(..) | DataType::Union(..) | DataType::RunEndEncoded(..) => {
+            match stream.device().place().device_type {
+                DeviceType::Cpu => {
+                    let nulls = exchange::to_arrow(values)?.logical_nulls();
+                    nulls.map_or(Ok(Valid::All), |nulls| shared(nulls.into_inner()).map(Valid::These))
+                }
+                device => Err(unsupported(operation, values, device)),
+            }
+        }
+        _ => Ok(Valid::Own),
+    }
+}
+
+/// Whether that no row is null can be told from the outside.
+fn never_null(values: &Array) -> bool {
+    let nested = matches!(
+        values.data_type(),
+        DataType::Null | DataType::Dictionary(..) | DataType::Union(..) | DataType::RunEndEncoded(..)
+    );
+    !nested && values.known_null_count() == Some(0)
+}
+
+/// Bits of arrow-rs as a bitmap of ours.
+fn shared(bits: arrow_buffer::BooleanBuffer) -> Result<Bitmap> {
+    let array = exchange::from_arrow(&BooleanArray::new(bits, None))?;
+    Ok(Bitmap { buffer: array.buffers()[0].clone(), offset: array.offset() })
+}
+
+/// Bits of the CPU as an array.
+fn booleans(bits: Bitmap, len: usize) -> Result<Array> {
+    Array::try_new(bits_as_parts(bits, len))
+}
+
+fn bits_as_parts(bits: Bitmap, len: usize) -> Parts {
+    let mut parts = Parts::new(DataType::Boolean, len);
+    parts.offset = bits.offset;
+    parts.buffers = vec![bits.buffer];
+    parts
+}
+
+fn unsupported(operation: &'static str, values: &Array, device: DeviceType) -> Error {
+    Error::Unsupported { operation, data_type: values.data_type().to_string(), device }
+}
+
+/// Where results come from, on the device that makes them.
+fn pool<'a>(operation: &'static str, values: &Array, stream: &'a Stream) -> Result<&'a HostPool> {
+    match stream.device().place().device_type {
+        DeviceType::Cpu => Ok(stream.device().host_pool()),
+        device => Err(unsupported(operation, values, device)),
+    }
+}

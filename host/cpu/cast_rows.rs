@@ -1,0 +1,258 @@
+//! The loops of [`super::cast`]: values, validity and null count in one pass over the rows.
+//!
+//! A conversion says of each value what it becomes and whether it fits. Rows go in blocks of 64, for which "which are
+//! valid" and "which fit" are a word each. Whatever sits under a null is converted like the rest, because a loop
+//! without branches is faster, and then nobody looks at it.
+
+use bowstring_kernels::numeric::direct::Truth;
+use bowstring_kernels::numeric::words::Parameter;
+use bowstring_kernels::numeric::{Conversion, Native, Visitor};
+
+use super::bitmap::Bits;
+use super::memory::{numbers, numbers_mut};
+use super::simd_wide::{Level, Loop, vectorised};
+
+/// What became of some rows.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Outcome {
+    /// How many are null now. Only counted where rows are checked.
+    pub(super) nulls: usize,
+    /// The first row that is valid and does not fit.
+    pub(super) misfit: Option<usize>,
+}
+
+impl Outcome {
+    /// Of these rows and of later ones.
+    pub(super) fn and(self, later: Outcome) -> Outcome {
+        Outcome { nulls: self.nulls + later.nulls, misfit: self.misfit.or(later.misfit) }
+    }
+}
+
+/// The values to convert.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    /// Booleans.
+    Bits(Bits<'a>),
+    /// Numbers of so many bytes each.
+    Bytes(&'a [u8], usize),
+}
+
+impl<'a> Source<'a> {
+    /// Rows `start .. start + rows`.
+    pub(super) fn slice(self, start: usize, rows: usize) -> Source<'a> {
+        match self {
+            Source::Bits(bits) => Source::Bits(bits.slice(start, rows)),
+            Source::Bytes(bytes, width) => Source::Bytes(&bytes[start * width..][..rows * width], width),
+        }
+    }
+}
+
+/// Rows to convert, and where to.
+pub(super) struct Part<'a> {
+    pub(super) from: Source<'a>,
+    pub(super) rows: usize,
+    /// The results; of booleans whole words, zero past the last row.
+    pub(super) to: &'a mut [u8],
+    /// Which rows are valid; `None` where all are.
+    pub(super) valid: Option<Bits<'a>>,
+    /// Where to write which rows are valid and fit. Without it, checking stops at the first block with a row that is
+    /// valid and does not fit.
+    pub(super) good: Option<&'a mut [u64]>,
+    /// Whether values may not fit.
+    pub(super) check: bool,
+}
+
+impl Visitor for Part<'_> {
+    type Output = Outcome;
+
+    fn convert<C: Conversion<From: Native, To: Native> + Parameter>(self, conversion: C) -> Outcome {
+        let Source::Bytes(from, _) = self.from else { unreachable!("numbers are not bits") };
+        let from: &[C::From] = numbers(from).expect("aligned by the caller");
+        let to: &mut [C::To] = &mut numbers_mut(self.to).expect("parts start at whole words")[..self.rows];
+        if self.check {
+            run::<C, _>(Checked { conversion, from, to, valid: self.valid, good: self.good })
+        } else {
+            run::<C, _>(Every { conversion, from, to });
+            Outcome::default()
+        }
+    }
+
+    fn bits_to<B: Native + Truth>(self) -> Outcome {
+        let Source::Bits(from) = self.from else { unreachable!("bits are not numbers") };
+        let to: &mut [B] = &mut numbers_mut(self.to).expect("parts start at whole words")[..self.rows];
+        vectorised(Unpack { from, to });
+        Outcome::default()
+    }
+
+    fn bits_from<A: Native + Truth>(self) -> Outcome {
+        let Source::Bytes(from, _) = self.from else { unreachable!("numbers are not bits") };
+        let from: &[A] = numbers(from).expect("aligned by the caller");
+        vectorised(Pack { from, to: numbers_mut(self.to).expect("parts start at whole words") });
+        Outcome::default()
+    }
+}
+
+/// Runs a loop as wide as its types allow: there are no vectors of 128-bit integers.
+fn run<C: Conversion, L: Loop>(work: L) -> L::Output {
+    if const { size_of::<C::From>() <= 8 && size_of::<C::To>() <= 8 } {
+        vectorised(work)
+    } else {
+        Level::Plain.run(work)
+    }
+}
+
+/// Converts rows that all fit.
+struct Every<'a, C: Conversion> {
+    conversion: C,
+    from: &'a [C::From],
+    to: &'a mut [C::To],
+}
+
+impl<C: Conversion> Loop for Every<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (to, from) in self.to.iter_mut().zip(self.from) {
+            *to = self.conversion.convert(*from).0;
+        }
+    }
+}
+
+/// Converts rows that may not fit.
+struct Checked<'a, C: Conversion> {
+    conversion: C,
+    from: &'a [C::From],
+    to: &'a mut [C::To],
+    valid: Option<Bits<'a>>,
+    good: Option<&'a mut [u64]>,
+}
+
+impl<C: Conversion> Loop for Checked<'_, C> {
+    type Output = Outcome;
+
+    #[inline(always)]
+    fn run(self) -> Outcome {
+        let Checked { conversion, from, to, valid, good } = self;
+        let mut notes = Notes { valid, good, outcome: Outcome::default() };
+        let (from, from_rest) = from.as_chunks::<64>();
+        let (to, to_rest) = to.as_chunks_mut::<64>();
+        for (i, (from, to)) in from.iter().zip(to).enumerate() {
+            if notes.take(i, block(&conversion, from, to), !0) {
+                return notes.outcome;
+            }
+        }
+        if !from_rest.is_empty() {
+            let mut fits = 0;
+            for (i, (to, from)) in to_rest.iter_mut().zip(from_rest).enumerate() {
+                let (value, ok) = conversion.convert(*from);
+                *to = value;
+                fits |= u64::from(ok) << i;
+            }
+            notes.take(from.len(), fits, !0 >> (64 - from_rest.len()));
+        }
+        notes.outcome
+    }
+}
+
+/// Converts 64 rows, and says which fit. Mostly all do, and finding that out is cheaper than finding out which.
+#[inline(always)]
+fn block<C: Conversion>(conversion: &C, from: &[C::From; 64], to: &mut [C::To; 64]) -> u64 {
+    let mut all = true;
+    for (to, from) in to.iter_mut().zip(from) {
+        let (value, fits) = conversion.convert(*from);
+        *to = value;
+        all &= fits;
+    }
+    if all {
+        return !0;
+    }
+    let mut which = 0;
+    for (i, from) in from.iter().enumerate() {
+        which |= u64::from(conversion.convert(*from).1) << i;
+    }
+    which
+}
+
+/// What is known so far of the rows of a [`Checked`].
+struct Notes<'a> {
+    valid: Option<Bits<'a>>,
+    good: Option<&'a mut [u64]>,
+    outcome: Outcome,
+}
+
+impl Notes<'_> {
+    /// Takes down block `i`: which of its rows fit, and which there are. Says whether to stop.
+    #[inline(always)]
+    fn take(&mut self, i: usize, fits: u64, there: u64) -> bool {
+        let valid = self.valid.map_or(there, |bits| bits.word(i));
+        let (good, misfits) = (valid & fits, valid & !fits);
+        self.outcome.nulls += (there & !good).count_ones() as usize;
+        if misfits != 0 && self.outcome.misfit.is_none() {
+            self.outcome.misfit = Some(i * 64 + misfits.trailing_zeros() as usize);
+        }
+        match &mut self.good {
+            Some(words) => {
+                words[i] = good;
+                false
+            }
+            None => misfits != 0,
+        }
+    }
+}
+
+/// Booleans to numbers.
+struct Unpack<'a, B> {
+    from: Bits<'a>,
+    to: &'a mut [B],
+}
+
+impl<B: Truth> Loop for Unpack<'_, B> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let (blocks, rest) = self.to.as_chunks_mut::<64>();
+        let words = blocks.len();
+        for (i, block) in blocks.iter_mut().enumerate() {
+            let word = self.from.word(i);
+            for (row, to) in block.iter_mut().enumerate() {
+                *to = B::from_bool(word >> row & 1 == 1);
+            }
+        }
+        let word = self.from.word(words);
+        for (row, to) in rest.iter_mut().enumerate() {
+            *to = B::from_bool(word >> row & 1 == 1);
+        }
+    }
+}
+
+/// Numbers to booleans.
+struct Pack<'a, A> {
+    from: &'a [A],
+    to: &'a mut [u64],
+}
+
+impl<A: Truth> Loop for Pack<'_, A> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let (blocks, rest) = self.from.as_chunks::<64>();
+        let mut words = self.to.iter_mut();
+        for (block, word) in blocks.iter().zip(&mut words) {
+            // A trip count known at compile time is what lets this be vectorised.
+            let mut bits = 0;
+            for (row, value) in block.iter().enumerate() {
+                bits |= u64::from(value.to_bool()) << row;
+            }
+            *word = bits;
+        }
+        if let (false, Some(word)) = (rest.is_empty(), words.next()) {
+            *word = rest
+                .iter()
+                .enumerate()
+                .fold(0, |bits, (row, value)| bits | u64::from(value.to_bool()) << row);
+        }
+    }
+}
