@@ -1,6 +1,0 @@
-//! The border: arrays, batches and streams in and out, well formed and not.
-
-mod arrow;
-mod foreign;
-mod samples;
-mod structs;
