@@ -216,10 +216,10 @@ fn node(array: &Array, host_reads: bool, event: Option<Arc<dyn Ready>>) -> Resul
             Slot::Views => shift.skipped * 16,
             Slot::Bytes => 0,
         };
-        // An array of no rows need not have offsets; consumers may read the first.
-        let least = if let Slot::Offsets(width) = slot { width } else { 1 };
         addresses.push(match buffer.bytes() {
-            Some(bytes) if host && bytes < least => pointer(0),
+            // An array of no rows need not have offsets; consumers may read the first, and arrow-rs wants it to be 0.
+            _ if host && array.is_empty() && matches!(slot, Slot::Offsets(_)) => pointer(0),
+            Some(0) if host => pointer(0),
             _ => pointer(buffer.address() + skipped),
         });
     }
@@ -274,7 +274,8 @@ fn node(array: &Array, host_reads: bool, event: Option<Arc<dyn Ready>>) -> Resul
     Ok(ArrowArray {
         length: array.len() as i64,
         null_count,
-        offset: shift.offset as i64,
+        // Without rows there is nothing to skip, and the one offset there may be is the first.
+        offset: if array.is_empty() { 0 } else { shift.offset as i64 },
         n_buffers: kept.addresses.len() as i64,
         n_children: kept.children.len() as i64,
         buffers: kept.addresses.as_mut_ptr(),
