@@ -17,9 +17,11 @@
 //! buffers.
 
 use crate::memory::{Bits, In, Out};
+use crate::places::{Places, Source, overlay, piece};
 use crate::ranges::Edges;
 use crate::scan::Summand;
 use crate::target::{Lanes, Wave};
+use crate::views::BUFFER;
 
 /// Bytes of output that one wave writes, for each of its lanes.
 pub const BYTES_PER_LANE: u64 = 128;
@@ -74,7 +76,7 @@ kernel! {
         views: In<u128>,
         /// How many; not 0.
         rows: u64,
-        /// For each data buffer what `In::bitmap` gives: its two words, and the offset in bits. Three words in all.
+        /// The data buffers: a [`BufferRow`](crate::views::BufferRow) for each.
         buffers: In<u64>,
         /// On a 16-byte boundary and writable up to one.
         out: Out<u128>,
@@ -151,63 +153,6 @@ kernel! {
     }
 }
 
-/// Where the ranges go.
-#[derive(Clone, Copy)]
-struct Places<T> {
-    to: In<T>,
-    rows: u64,
-    scale: u64,
-}
-
-impl<T: Summand> Places<T> {
-    /// Where range `r` goes, in what is written. `r == rows` is the end.
-    #[inline(always)]
-    fn to(self, r: u64) -> u64 {
-        self.to.get(r).wide() * self.scale
-    }
-
-    /// The range that `place`, which is before the end, belongs to, among `low..`. All lanes probe at once.
-    #[inline(always)]
-    fn find_together(self, mut low: u64, place: u64, wave: &mut Wave) -> u64 {
-        let mut high = self.rows - 1;
-        while low < high {
-            let step = (high - low) / u64::from(wave.width()) + 1;
-            let probe = |lane: u32| low + (u64::from(lane) + 1) * step;
-            let before = wave.each(|l| {
-                let probe = probe(l.index());
-                (probe <= high) & (self.to(probe.min(high)) <= place)
-            });
-            let passed = u64::from(wave.ballot(before).count());
-            (low, high) = (low + passed * step, high.min(low + (passed + 1) * step - 1));
-        }
-        low
-    }
-
-    /// The range that `place` belongs to, which is known to be one of `low..=high`. One lane alone.
-    #[inline(always)]
-    fn find(self, mut low: u64, mut high: u64, place: u64) -> u64 {
-        while low < high {
-            let middle = low + (high - low).div_ceil(2);
-            if self.to(middle) <= place { low = middle } else { high = middle - 1 }
-        }
-        low
-    }
-
-    /// The range that `place` belongs to, where everything up to it belongs to range `r` or ranges before.
-    #[inline(always)]
-    fn next(self, r: u64, high: u64, place: u64) -> u64 {
-        let next = r + 1;
-        if next >= high || self.to(next + 1) > place { next } else { self.find(next + 1, high, place) }
-    }
-}
-
-/// Where 16 bytes of output come from: the aligned blocks of a buffer, and the byte of it that goes first.
-#[derive(Clone, Copy)]
-struct Source {
-    blocks: In<u128>,
-    from: u64,
-}
-
 /// What tells the source of each range.
 trait Sources: Copy {
     fn source(self, r: u64) -> Source;
@@ -243,40 +188,10 @@ impl Sources for Views {
         if view as u32 <= 12 {
             return Source { blocks: self.views, from: r * 16 + 4 };
         }
-        let buffer = u64::from((view >> 64) as u32) * 3;
+        let buffer = u64::from((view >> 64) as u32) * BUFFER;
         let moved = self.buffers.get(buffer + 2) / 8;
         Source { blocks: self.buffers.input(buffer), from: u64::from((view >> 96) as u32) + moved }
     }
-}
-
-/// The bytes of `source` from byte `from - skip` on, of which `skip..skip + count` are wanted and the others are anything.
-#[inline(always)]
-fn piece(source: Source, skip: u32, count: u32) -> [u64; 2] {
-    let start = source.from.wrapping_sub(u64::from(skip));
-    let (first, last) = (source.from / 16, (source.from + u64::from(count) - 1) / 16);
-    // Arithmetic shift: where `start` is before the buffer, so is its block.
-    let block = (start as i64) >> 4;
-    let low = source.blocks.get((block.max(first as i64)) as u64);
-    let high = source.blocks.get(((block + 1).min(last as i64)) as u64);
-    align(low, high, start as u32 % 16)
-}
-
-/// 16 bytes of 32, from byte `by`, which is less than 16, on.
-#[inline(always)]
-fn align(low: u128, high: u128, by: u32) -> [u64; 2] {
-    // Single words, not arrays: two elements of an array to choose from become one element at a variable index.
-    let (first, second, third) = ((low >> 64) as u64, high as u64, (high >> 64) as u64);
-    let (a, b, c) = if by & 8 != 0 { (first, second, third) } else { (low as u64, first, second) };
-    let bits = by % 8 * 8;
-    [a >> bits | b << 1 << (63 - bits), b >> bits | c << 1 << (63 - bits)]
-}
-
-/// `kept` up to byte `by`, `new` from there on.
-#[inline(always)]
-fn overlay(kept: [u64; 2], new: [u64; 2], by: u32) -> [u64; 2] {
-    let ones = |n: u32| if n < 64 { !(!0u64 << n) } else { !0 };
-    let below = [ones(by * 8), ones((by * 8).saturating_sub(64))];
-    [kept[0] & below[0] | new[0] & !below[0], kept[1] & below[1] | new[1] & !below[1]]
 }
 
 fn copy_bytes<T: Summand>(args: &CopyBytes, wave: &mut Wave) {

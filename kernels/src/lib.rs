@@ -33,6 +33,8 @@
 //! assert_eq!((nulls[0], faults.first()), (2, None));
 //! ```
 #![no_std]
+// Loops over a few registers unroll only where they count: an iterator over them would put them in memory.
+#![allow(clippy::needless_range_loop)]
 #![cfg_attr(
     any(target_arch = "nvptx64", target_arch = "amdgpu"),
     feature(abi_gpu_kernel, link_llvm_intrinsics)
@@ -52,9 +54,13 @@ pub mod bitmap;
 pub mod copy;
 pub mod memory;
 pub mod numeric;
+pub mod offsets;
+mod places;
 pub mod ranges;
 pub mod scan;
 pub mod selftest;
+pub mod utf8;
+pub mod views;
 
 /// Every entry there is: what the images must hold, and what the host can ask for.
 #[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
@@ -75,4 +81,9 @@ pub fn every_entry() -> impl Iterator<Item = &'static dyn target::AnyEntry> {
         .chain(table(copy::COPY_VIEWS))
         .chain(table(copy::COPY_BITS))
         .chain(table(copy::COPY_OFFSETS))
+        .chain(table(offsets::CONVERT))
+        .chain(table(offsets::KEYS))
+        .chain(table(views::MEASURE))
+        .chain(table(views::BUILD))
+        .chain(table(utf8::VALIDATE))
 }

@@ -3,6 +3,8 @@ use bowstring_kernels::copy::{
     CopyViews, OFFSETS_PER_LANE, WORDS_PER_LANE,
 };
 
+use bowstring_kernels::views::BufferRow;
+
 use crate::device::{Memory, Random, WIDTHS, run};
 
 /// Ranges of `source` elements: `rows` of at most `most`, and now and then one of `huge`.
@@ -220,8 +222,7 @@ fn views_are_followed_into_their_buffers() {
             .iter_mut()
             .flat_map(|memory| {
                 let (words, offset) = memory.bitmap(0);
-                let [address, extent] = words.described();
-                [address, extent, offset]
+                BufferRow { bytes: words, offset, limit: u64::MAX }.words()
             })
             .collect();
         let (mut views, mut to, mut expected) = (vec![], vec![0u64], vec![]);

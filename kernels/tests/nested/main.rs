@@ -2,5 +2,8 @@
 
 mod copy;
 mod device;
+mod offsets;
 mod ranges;
 mod scan;
+mod utf8;
+mod views;

@@ -1,0 +1,95 @@
+//! Finding the range that a place in the output belongs to, and moving bytes of any alignment into place.
+
+use crate::memory::In;
+use crate::scan::Summand;
+use crate::target::Wave;
+
+/// Where the ranges go.
+#[derive(Clone, Copy)]
+pub(crate) struct Places<T> {
+    /// First element of each, and one more, by what an element is `scale` of.
+    pub to: In<T>,
+    /// How many.
+    pub rows: u64,
+    /// What an element is made of.
+    pub scale: u64,
+}
+
+impl<T: Summand> Places<T> {
+    /// Where range `r` goes, in what is written. `r == rows` is the end.
+    #[inline(always)]
+    pub fn to(self, r: u64) -> u64 {
+        self.to.get(r).wide() * self.scale
+    }
+
+    /// The range that `place`, which is before the end, belongs to, among `low..`. All lanes probe at once.
+    #[inline(always)]
+    pub fn find_together(self, mut low: u64, place: u64, wave: &mut Wave) -> u64 {
+        let mut high = self.rows - 1;
+        while low < high {
+            let step = (high - low) / u64::from(wave.width()) + 1;
+            let probe = |lane: u32| low + (u64::from(lane) + 1) * step;
+            let before = wave.each(|l| {
+                let probe = probe(l.index());
+                (probe <= high) & (self.to(probe.min(high)) <= place)
+            });
+            let passed = u64::from(wave.ballot(before).count());
+            (low, high) = (low + passed * step, high.min(low + (passed + 1) * step - 1));
+        }
+        low
+    }
+
+    /// The range that `place` belongs to, which is known to be one of `low..=high`. One lane alone.
+    #[inline(always)]
+    pub fn find(self, mut low: u64, mut high: u64, place: u64) -> u64 {
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            if self.to(middle) <= place { low = middle } else { high = middle - 1 }
+        }
+        low
+    }
+
+    /// The range that `place` belongs to, where everything up to it belongs to range `r` or ranges before.
+    #[inline(always)]
+    pub fn next(self, r: u64, high: u64, place: u64) -> u64 {
+        let next = r + 1;
+        if next >= high || self.to(next + 1) > place { next } else { self.find(next + 1, high, place) }
+    }
+}
+
+/// Where 16 bytes of output come from: the aligned blocks of a buffer, and the byte of it that goes first.
+#[derive(Clone, Copy)]
+pub(crate) struct Source {
+    pub blocks: In<u128>,
+    pub from: u64,
+}
+
+/// The bytes of `source` from byte `from - skip` on, of which `skip..skip + count` are wanted and the others are anything.
+#[inline(always)]
+pub(crate) fn piece(source: Source, skip: u32, count: u32) -> [u64; 2] {
+    let start = source.from.wrapping_sub(u64::from(skip));
+    let (first, last) = (source.from / 16, (source.from + u64::from(count) - 1) / 16);
+    // Arithmetic shift: where `start` is before the buffer, so is its block.
+    let block = (start as i64) >> 4;
+    let low = source.blocks.get((block.max(first as i64)) as u64);
+    let high = source.blocks.get(((block + 1).min(last as i64)) as u64);
+    align(low, high, start as u32 % 16)
+}
+
+/// 16 bytes of 32, from byte `by`, which is less than 16, on.
+#[inline(always)]
+fn align(low: u128, high: u128, by: u32) -> [u64; 2] {
+    // Single words, not arrays: two elements of an array to choose from become one element at a variable index.
+    let (first, second, third) = ((low >> 64) as u64, high as u64, (high >> 64) as u64);
+    let (a, b, c) = if by & 8 != 0 { (first, second, third) } else { (low as u64, first, second) };
+    let bits = by % 8 * 8;
+    [a >> bits | b << 1 << (63 - bits), b >> bits | c << 1 << (63 - bits)]
+}
+
+/// `kept` up to byte `by`, `new` from there on.
+#[inline(always)]
+pub(crate) fn overlay(kept: [u64; 2], new: [u64; 2], by: u32) -> [u64; 2] {
+    let ones = |n: u32| if n < 64 { !(!0u64 << n) } else { !0 };
+    let below = [ones(by * 8), ones((by * 8).saturating_sub(64))];
+    [kept[0] & below[0] | new[0] & !below[0], kept[1] & below[1] | new[1] & !below[1]]
+}
