@@ -138,7 +138,7 @@ impl Shift {
             false => rows.checked_sub((rows + 8 - bits.offset % 8) % 8),
         };
         let by_bytes = array.layout().slots().all(|slot| slot != Slot::Bits);
-        if let Some(offset) = offset.filter(|offset| by_bytes || (rows - offset) % 8 == 0) {
+        if let Some(offset) = offset.filter(|offset| by_bytes || (rows - offset).is_multiple_of(8)) {
             let validity = bits.buffer.slice((bits.offset - offset) / 8, None);
             return Ok(Shift { offset, skipped: rows - offset, validity: Some(validity) });
         }

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema};
 
 use super::nodes::Nodes;
-use super::runtime::Runtime;
 use crate::array::{Array, Batch, Owner, Place};
 use crate::device::Device;
 use crate::ffi::{ArrowArray, ArrowDeviceArray, DeviceType, FFI_ArrowSchema, check_schema};
@@ -33,8 +32,15 @@ pub unsafe fn import_array(
     schema: &FFI_ArrowSchema,
     device: &Device,
 ) -> Result<(Field, Array)> {
+    let place = served(array, device)?;
+    let taken = array.take();
     // SAFETY: the caller's promise.
-    unsafe { import_from(array, schema, device) }
+    unsafe {
+        check_schema(schema)?;
+        let field = Field::try_from(schema).map_err(unparsable)?;
+        let array = import_typed(taken, field.data_type(), place, device)?;
+        Ok((field, array))
+    }
 }
 
 /// Imports a device array of structs as a batch; otherwise as [`import_array`].
@@ -92,32 +98,15 @@ pub(super) fn batch(schema: Schema, rows: &Array) -> Result<Batch> {
     Batch::try_new(Arc::new(schema), columns, rows.len())
 }
 
-/// [`import_array`] for whatever asks the questions of a device.
-unsafe fn import_from(
-    array: &mut ArrowDeviceArray,
-    schema: &FFI_ArrowSchema,
-    runtime: &dyn Runtime,
-) -> Result<(Field, Array)> {
-    let place = served(array, runtime)?;
-    let taken = array.take();
-    // SAFETY: the caller's promise.
-    unsafe {
-        check_schema(schema)?;
-        let field = Field::try_from(schema).map_err(unparsable)?;
-        let array = import_typed(taken, field.data_type(), place, runtime)?;
-        Ok((field, array))
-    }
-}
-
 fn unparsable(error: arrow_schema::ArrowError) -> Error {
     Error::out_of_spec("schema", error.to_string())
 }
 
-/// Where the array is, if `runtime` serves that.
-pub(super) fn served(array: &ArrowDeviceArray, runtime: &dyn Runtime) -> Result<Place> {
+/// Where the array is, if `device` serves that.
+pub(super) fn served(array: &ArrowDeviceArray, device: &Device) -> Result<Place> {
     use DeviceType::*;
-    let device = runtime.place();
-    let of_ours = match (device.device_type, DeviceType::from_abi(array.device_type)) {
+    let own = device.place();
+    let of_ours = match (own.device_type, DeviceType::from_abi(array.device_type)) {
         (_, Some(Cpu)) => return Ok(Place::CPU),
         (Cuda, Some(theirs @ (Cuda | CudaManaged | CudaHost))) => theirs,
         (Rocm, Some(theirs @ (Rocm | RocmHost))) => theirs,
@@ -126,15 +115,15 @@ pub(super) fn served(array: &ArrowDeviceArray, runtime: &dyn Runtime) -> Result<
             return Err(Error::Unsupported {
                 operation: "import",
                 data_type: format!("memory of device type {}", array.device_type),
-                device: device.device_type,
+                device: own.device_type,
             });
         }
     };
     let pinned = matches!(of_ours, CudaHost | RocmHost);
-    if array.device_id != device.device_id && !pinned {
-        return Err(Error::invalid("import", format!("an array of device {} for {device}", array.device_id)));
+    if array.device_id != own.device_id && !pinned {
+        return Err(Error::invalid("import", format!("an array of device {} for {own}", array.device_id)));
     }
-    Ok(Place { device_type: of_ours, device_id: device.device_id })
+    Ok(Place { device_type: of_ours, device_id: own.device_id })
 }
 
 /// Imports an array whose type is known. `place` is what [`served`] said of it.
@@ -146,7 +135,7 @@ pub(super) unsafe fn import_typed(
     array: ArrowDeviceArray,
     data_type: &DataType,
     place: Place,
-    runtime: &dyn Runtime,
+    device: &Device,
 ) -> Result<Array> {
     let mut array = array;
     let event = NonNull::new(array.sync_event);
@@ -155,9 +144,9 @@ pub(super) unsafe fn import_typed(
     }
     let root = Arc::new(array.array.take());
     let owner: Owner = root.clone();
-    // SAFETY: the caller promised that it points to an event of this runtime; the owner keeps it.
-    let ready = event.map(|event| unsafe { runtime.ready(event, owner.clone()) }).transpose()?;
+    // SAFETY: the caller promised that it points to an event of this device's runtime; the owner keeps it.
+    let ready = event.map(|event| unsafe { device.import_event(event, owner.clone()) }).transpose()?;
     let host_reads = place.device_type.host_accessible() && ready.is_none();
     // SAFETY: the caller's promise.
-    unsafe { Nodes { owner, place, ready, host_reads, runtime }.import(&root, data_type) }
+    unsafe { Nodes { owner, place, ready, host_reads, device }.import(&root, data_type) }
 }

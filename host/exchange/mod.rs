@@ -6,7 +6,6 @@ mod arrow;
 mod export;
 mod import;
 mod nodes;
-mod runtime;
 
 pub(crate) use arrow::to_arrow_trusted;
 pub use arrow::{

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 
-use super::runtime::Runtime;
 use crate::array::{Array, Bitmap, Buffer, Owner, Parts, Place, Ready, Slot, children, layout, well_formed};
+use crate::device::Device;
 use crate::ffi::ArrowArray;
 use crate::{Error, Result};
 
@@ -20,7 +20,7 @@ pub(super) struct Nodes<'a> {
     pub ready: Option<Arc<dyn Ready>>,
     /// Whether buffers may be read here and now.
     pub host_reads: bool,
-    pub runtime: &'a dyn Runtime,
+    pub device: &'a Device,
 }
 
 fn bad<T>(part: &str, problem: impl Into<String>) -> Result<T> {
@@ -159,7 +159,8 @@ impl Nodes<'_> {
         }
         if layout.variadic {
             let sizes = address(n_buffers - 1);
-            let known = sizes != 0 && (self.host_reads || self.runtime.host_reads(sizes)?);
+            // Some producers keep the sizes in host memory, some on the device.
+            let known = sizes != 0 && (self.host_reads || self.on_host(sizes)?);
             for (i, n) in (expected..n_buffers - 1).zip(0..) {
                 if sizes == 0 {
                     return bad(&format!(".buffers[{}]", n_buffers - 1), "null, but there are data buffers");
@@ -174,6 +175,12 @@ impl Nodes<'_> {
         }
         // SAFETY: the caller promised run ends for the length.
         unsafe { self.run_ends(parts, end) }
+    }
+
+    /// Whether the host may read at an address that is part of a device's array.
+    fn on_host(&self, address: usize) -> Result<bool> {
+        let place = self.device.classify(address)?;
+        Ok(place.is_none_or(|place| place.device_type.host_accessible()))
     }
 
     /// Buffer `i`, where it can be one.

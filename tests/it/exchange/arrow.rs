@@ -9,7 +9,7 @@ use bowstring::array::Parts;
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, from_arrow, from_arrow_data, to_arrow};
 use bowstring::{Array, Error};
 
-use crate::samples;
+use super::samples;
 
 #[test]
 fn every_type_round_trips_sliced_on_either_side() {

@@ -1,0 +1,261 @@
+//! A producer of C structs that shares no code with ours: it copies an arrow-rs array to odd addresses, counts how
+//! often it is released, and spoils its memory when it is. Its fields can be bent in every way.
+//!
+//! Also the one place in which the exchange tests are unsafe: what they bend, they bend in ways that import must see.
+
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use arrow_array::{Array as _, ArrayRef, make_array};
+use arrow_data::ArrayData;
+use arrow_data::ffi::FFI_ArrowArray;
+use arrow_schema::{DataType, Field};
+use bowstring::exchange::{import_array, import_batch, import_host_array, import_host_batch};
+use bowstring::ffi::{ArrowArray, ArrowDeviceArray, FFI_ArrowSchema};
+use bowstring::{Array, Batch, Device, Result};
+
+/// `ArrowArray`, spelled out once more.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RawArray {
+    pub length: i64,
+    pub null_count: i64,
+    pub offset: i64,
+    pub n_buffers: i64,
+    pub n_children: i64,
+    pub buffers: *mut *const c_void,
+    pub children: *mut *mut RawArray,
+    pub dictionary: *mut RawArray,
+    pub release: Option<unsafe extern "C" fn(*mut RawArray)>,
+    pub private_data: *mut c_void,
+}
+
+/// `ArrowDeviceArray`, spelled out once more.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RawDeviceArray {
+    pub array: RawArray,
+    pub device_id: i64,
+    pub device_type: i32,
+    pub sync_event: *mut c_void,
+    pub reserved: [i64; 3],
+}
+
+impl RawArray {
+    pub fn child(&mut self, i: usize) -> &mut RawArray {
+        // SAFETY: tests ask for children that `produce`, or the library, has put there.
+        unsafe { &mut **self.children.add(i) }
+    }
+
+    /// Releases it, as a consumer in C would.
+    pub fn release(&mut self) {
+        // SAFETY: the callback belongs to the struct.
+        unsafe { self.release.expect("not released")(self) }
+    }
+
+    pub fn dictionary(&mut self) -> &mut RawArray {
+        // SAFETY: as for children.
+        unsafe { &mut *self.dictionary }
+    }
+
+    pub fn buffer(&mut self, i: usize) -> &mut *const c_void {
+        // SAFETY: as for children.
+        unsafe { &mut *self.buffers.add(i) }
+    }
+
+    /// As the library knows it.
+    pub fn into_ours(self) -> ArrowArray {
+        // SAFETY: both have the ABI's layout.
+        unsafe { std::mem::transmute::<RawArray, ArrowArray>(self) }
+    }
+
+    /// As a device array on the CPU, with garbage where known producers leave it.
+    pub fn on_cpu(self) -> RawDeviceArray {
+        RawDeviceArray {
+            array: self,
+            device_id: -1,
+            device_type: 1,
+            sync_event: null_mut(),
+            reserved: [0x5a5a; 3],
+        }
+    }
+}
+
+impl From<ArrowArray> for RawArray {
+    fn from(array: ArrowArray) -> RawArray {
+        // SAFETY: both have the ABI's layout.
+        unsafe { std::mem::transmute(array) }
+    }
+}
+
+impl RawDeviceArray {
+    /// As the library knows it.
+    pub fn into_ours(self) -> ArrowDeviceArray {
+        // SAFETY: both have the ABI's layout.
+        unsafe { std::mem::transmute::<RawDeviceArray, ArrowDeviceArray>(self) }
+    }
+
+    /// What the library made.
+    pub fn of(array: &ArrowDeviceArray) -> RawDeviceArray {
+        // SAFETY: both have the ABI's layout; the copy is only looked at.
+        unsafe { std::ptr::from_ref(array).cast::<RawDeviceArray>().read() }
+    }
+}
+
+/// How often things were released.
+#[derive(Clone, Default)]
+pub struct Releases(Arc<AtomicUsize>);
+
+impl Releases {
+    pub fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    pub fn add(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Spoilt memory: never given back, so that whoever still reads it reads poison rather than somebody else's data.
+static GRAVEYARD: Mutex<Vec<Vec<u8>>> = Mutex::new(vec![]);
+
+struct Private {
+    memory: Vec<Vec<u8>>,
+    _pointers: Box<[*const c_void]>,
+    children: Box<[*mut RawArray]>,
+    dictionary: *mut RawArray,
+    releases: Releases,
+}
+
+unsafe extern "C" fn release(array: *mut RawArray) {
+    // SAFETY: the interface asks for a valid struct.
+    let array = unsafe { &mut *array };
+    assert!(array.release.take().is_some(), "released twice");
+    // SAFETY: boxed in `produce`, unboxed here, once.
+    let mut private = unsafe { Box::from_raw(array.private_data.cast::<Private>()) };
+    for child in private.children.iter().copied().chain([private.dictionary]).filter(|c| !c.is_null()) {
+        // SAFETY: boxed in `produce`, unboxed here, once.
+        let mut child = unsafe { Box::from_raw(child) };
+        if let Some(release) = child.release {
+            // SAFETY: not released yet.
+            unsafe { release(&mut *child) };
+        }
+    }
+    private.memory.iter_mut().for_each(|memory| memory.fill(0xdb));
+    GRAVEYARD.lock().unwrap().append(&mut private.memory);
+    private.releases.add();
+}
+
+/// The array as a stranger would hand it over, buffers `misalignment` bytes past an aligned address. Each struct of
+/// the tree counts one release.
+pub fn produce(data: &ArrayData, misalignment: usize, releases: &Releases) -> RawArray {
+    let offset = data.offset();
+    let layout = arrow_data::layout(data.data_type());
+    let mut memory = vec![];
+    let mut keep = |bytes: &[u8]| {
+        let mut copy = vec![0xee; bytes.len() + misalignment + 64];
+        let at = copy.as_ptr().align_offset(64) + misalignment;
+        copy[at..at + bytes.len()].copy_from_slice(bytes);
+        let pointer = copy[at..].as_ptr().cast::<c_void>();
+        memory.push(copy);
+        pointer
+    };
+
+    let mut pointers = vec![];
+    if layout.can_contain_null_mask {
+        pointers.push(data.nulls().map_or(null(), |nulls| {
+            let mut bits = vec![0xa5u8; (offset + data.len()).div_ceil(8)];
+            for i in 0..data.len() {
+                let (byte, bit) = ((offset + i) / 8, 1 << ((offset + i) % 8));
+                bits[byte] = bits[byte] & !bit | if nulls.is_valid(i) { bit } else { 0 };
+            }
+            keep(&bits)
+        }));
+    }
+    pointers.extend(data.buffers().iter().map(|buffer| keep(buffer)));
+    if layout.variadic {
+        let sizes: Vec<u8> =
+            data.buffers()[1..].iter().flat_map(|buffer| (buffer.len() as i64).to_ne_bytes()).collect();
+        pointers.push(if sizes.is_empty() { null() } else { keep(&sizes) });
+    }
+
+    let boxed = |data: &ArrayData| Box::into_raw(Box::new(produce(data, misalignment, releases)));
+    let (children, dictionary) = match data.data_type() {
+        DataType::Dictionary(..) => (vec![], boxed(&data.child_data()[0])),
+        _ => (data.child_data().iter().map(boxed).collect(), null_mut()),
+    };
+    let mut pointers = pointers.into_boxed_slice();
+    let mut children = children.into_boxed_slice();
+    RawArray {
+        length: data.len() as i64,
+        null_count: if *data.data_type() == DataType::Null { data.len() } else { data.null_count() } as i64,
+        offset: offset as i64,
+        n_buffers: pointers.len() as i64,
+        n_children: children.len() as i64,
+        buffers: pointers.as_mut_ptr(),
+        children: children.as_mut_ptr(),
+        dictionary,
+        release: Some(release),
+        private_data: Box::into_raw(Box::new(Private {
+            memory,
+            _pointers: pointers,
+            children,
+            dictionary,
+            releases: releases.clone(),
+        }))
+        .cast(),
+    }
+}
+
+/// How many structs the tree of an array has.
+pub fn structs(data: &ArrayData) -> usize {
+    1 + data.child_data().iter().map(structs).sum::<usize>()
+}
+
+/// The schema of a nullable field of this type.
+pub fn schema(data_type: &DataType) -> FFI_ArrowSchema {
+    FFI_ArrowSchema::try_from(Field::new("f", data_type.clone(), true)).unwrap()
+}
+
+/// [`bowstring::exchange::import_array`] on the CPU.
+pub fn import(array: &mut ArrowDeviceArray, schema: &FFI_ArrowSchema) -> Result<(Field, Array)> {
+    // SAFETY: valid, or wrong in a way that must be seen.
+    unsafe { import_array(array, schema, &Device::cpu()) }
+}
+
+/// [`bowstring::exchange::import_host_array`].
+pub fn import_host(array: ArrowArray, schema: &FFI_ArrowSchema) -> Result<(Field, Array)> {
+    // SAFETY: as above.
+    unsafe { import_host_array(array, schema) }
+}
+
+/// [`bowstring::exchange::import_batch`] on the CPU.
+pub fn import_rows(array: &mut ArrowDeviceArray, schema: &FFI_ArrowSchema) -> Result<Batch> {
+    // SAFETY: as above.
+    unsafe { import_batch(array, schema, &Device::cpu()) }
+}
+
+/// [`bowstring::exchange::import_host_batch`].
+pub fn import_host_rows(array: ArrowArray, schema: &FFI_ArrowSchema) -> Result<Batch> {
+    // SAFETY: as above.
+    unsafe { import_host_batch(array, schema) }
+}
+
+/// Imports an array by arrow-rs' own means.
+pub fn import_by_arrow_rs(array: ArrowArray, schema: &FFI_ArrowSchema) -> ArrayRef {
+    // SAFETY: both structs have the ABI's layout.
+    let array = unsafe { std::mem::transmute::<ArrowArray, FFI_ArrowArray>(array) };
+    // SAFETY: the array is valid, which is looked at next.
+    let data = unsafe { arrow_array::ffi::from_ffi(array, schema) }.unwrap();
+    data.validate_full().unwrap();
+    make_array(data)
+}
+
+/// Exports an array by arrow-rs' own means.
+pub fn export_by_arrow_rs(array: &ArrayRef) -> ArrowArray {
+    let (array, _) = arrow_array::ffi::to_ffi(&array.to_data()).unwrap();
+    // SAFETY: both structs have the ABI's layout.
+    unsafe { std::mem::transmute::<FFI_ArrowArray, ArrowArray>(array) }
+}

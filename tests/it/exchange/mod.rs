@@ -1,0 +1,6 @@
+//! The border: arrays, batches and streams in and out, well formed and not.
+
+mod arrow;
+mod foreign;
+mod samples;
+mod structs;
