@@ -1,9 +1,11 @@
-//! Bitmaps: counting the nulls of many in one launch.
+//! Bitmaps: counting the nulls of many in one launch; copying, negating and combining, with the null count in the same
+//! pass.
 //!
-//! Bitmaps are read sixteen bytes at a time where whole aligned chunks hold only wanted bits, and word by word at the two
-//! edges.
+//! To count, bitmaps are read sixteen bytes at a time where whole aligned chunks hold only wanted bits, and word by word at
+//! the two edges. What writes a bitmap works word by word, so that input at any bit offset takes the same path: four words
+//! a lane in flight, and a bitmap is a thirty-second of the values it belongs to.
 
-use crate::memory::{In, Out, ones};
+use crate::memory::{Bits, In, Out, ones};
 use crate::target::{Lane, Wave};
 
 kernel! {
@@ -24,6 +26,43 @@ kernel! {
     NULL_COUNT {
         null_count = null_count,
     }
+}
+
+kernel! {
+    family "bitmap";
+    /// A new bitmap from one or two, and its null count. Waves: [`bitmap_waves`].
+    ///
+    /// Copying is also how bytes move to where they are aligned: a bitmap of eight bits a byte.
+    Bitmap {
+        /// From `In::bitmap`.
+        left: In<u32>,
+        /// Its bit offset.
+        left_offset: u64,
+        /// From `In::bitmap`; absent where there is only one.
+        right: In<u32>,
+        /// Its bit offset.
+        right_offset: u64,
+        /// In bits.
+        len: u64,
+        /// Whole words; bits past the end become zero.
+        target: Out<u32>,
+        /// One number, zeroed before: how many of the result's bits are unset. Or absent.
+        nulls: Out<u64>,
+    }
+    /// Copy: `left`. Not: `!left`. And: `left & right`.
+    BITMAP {
+        bitmap_copy = copy,
+        bitmap_not = not,
+        bitmap_and = and,
+    }
+}
+
+/// Words that a wave writes.
+const WORDS: u64 = 256;
+
+/// Waves of [`Bitmap`] for `len` bits.
+pub const fn bitmap_waves(len: u64) -> u64 {
+    len.div_ceil(WORDS * 32)
 }
 
 /// A bitmap in the table of [`NullCount`].
@@ -119,4 +158,64 @@ fn edge(words: In<u32>, offset: u64, end: u64, l: Lane<'_>) -> u32 {
     }
     let wanted = ones(to - word * 32) & !ones(from - word * 32);
     (words.get(word) & wanted).count_ones()
+}
+
+fn copy(args: &Bitmap, wave: &mut Wave) {
+    let left = Bits::new(args.left, args.left_offset, args.len);
+    combine(args, wave, |first| {
+        let left = left.window(first);
+        move |w| left.word(w)
+    })
+}
+
+fn not(args: &Bitmap, wave: &mut Wave) {
+    let left = Bits::new(args.left, args.left_offset, args.len);
+    combine(args, wave, |first| {
+        let (left, rest) = (left.window(first), args.len - first);
+        move |w| !left.word(w) & ones(rest.saturating_sub(u64::from(w) * 32))
+    })
+}
+
+fn and(args: &Bitmap, wave: &mut Wave) {
+    let left = Bits::new(args.left, args.left_offset, args.len);
+    let right = Bits::new(args.right, args.right_offset, args.len);
+    combine(args, wave, |first| {
+        let (left, right) = (left.window(first), right.window(first));
+        move |w| left.word(w) & right.word(w)
+    })
+}
+
+/// Writes a wave's words. `from` gives, for the bit a wave starts at, the function from a word's place to the word.
+#[inline(always)]
+fn combine<F: Fn(u32) -> u32>(args: &Bitmap, wave: &mut Wave, from: impl FnOnce(u64) -> F) {
+    const STEP: usize = 4;
+    let first = wave.index() * WORDS;
+    if first * 32 >= args.len {
+        return;
+    }
+    let f = from(first * 32);
+    let words = (args.len.div_ceil(32) - first).min(WORDS) as u32;
+    let target = args.target.skip(first);
+    let mut set = wave.each(|_| 0);
+    let mut at = 0;
+    while at < words {
+        let place = |k: usize, l: Lane<'_>| at + k as u32 * wave.width() + l.index();
+        let loaded = wave.each(|l| core::array::from_fn::<u32, STEP, _>(|k| f(place(k, l))));
+        set = wave.each(|l| {
+            for (k, word) in loaded.at(l).into_iter().enumerate() {
+                if place(k, l) < words {
+                    target.set(l, u64::from(place(k, l)), word);
+                }
+            }
+            loaded.at(l).iter().fold(set.at(l), |sum, word| sum + word.count_ones())
+        });
+        at += STEP as u32 * wave.width();
+    }
+    let bits = (args.len - first * 32).min(WORDS * 32);
+    let set = wave.sum(set);
+    wave.once(|l| {
+        if !args.nulls.is_absent() && bits != u64::from(set) {
+            args.nulls.add(l, 0, bits - u64::from(set))
+        }
+    });
 }

@@ -52,15 +52,19 @@
 pub mod target;
 pub mod bitmap;
 pub mod copy;
+pub mod filter;
+pub mod filter_bits;
 pub mod memory;
 pub mod numeric;
 pub mod offsets;
-mod places;
 pub mod ranges;
 pub mod scan;
+pub mod selection;
 pub mod selftest;
+pub mod take;
 pub mod utf8;
 pub mod views;
+mod places;
 
 /// Every entry there is: what the images must hold, and what the host can ask for.
 #[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
@@ -71,19 +75,25 @@ pub fn every_entry() -> impl Iterator<Item = &'static dyn target::AnyEntry> {
         entries.iter().map(|entry| entry as &dyn target::AnyEntry)
     }
     table(bitmap::NULL_COUNT)
-        .chain(table(selftest::VOCABULARY))
-        .chain(table(selftest::BAIT))
-        .chain(table(scan::SUMS))
-        .chain(table(scan::SCAN))
-        .chain(table(ranges::TAKE))
-        .chain(table(ranges::COMPOSE))
-        .chain(table(copy::COPY_BYTES))
-        .chain(table(copy::COPY_VIEWS))
         .chain(table(copy::COPY_BITS))
+        .chain(table(copy::COPY_BYTES))
         .chain(table(copy::COPY_OFFSETS))
+        .chain(table(copy::COPY_VIEWS))
+        .chain(table(filter::FILTER))
+        .chain(table(filter_bits::FILTER_BITS))
         .chain(table(offsets::CONVERT))
         .chain(table(offsets::KEYS))
-        .chain(table(views::MEASURE))
-        .chain(table(views::BUILD))
+        .chain(table(ranges::COMPOSE))
+        .chain(table(ranges::TAKE))
+        .chain(table(scan::SCAN))
+        .chain(table(scan::SUMS))
+        .chain(table(selection::OFFSETS))
+        .chain(table(selection::SELECT))
+        .chain(table(selftest::BAIT))
+        .chain(table(selftest::VOCABULARY))
+        .chain(table(take::TAKE))
+        .chain(table(take::TAKE_BITS))
         .chain(table(utf8::VALIDATE))
+        .chain(table(views::BUILD))
+        .chain(table(views::MEASURE))
 }

@@ -64,6 +64,12 @@ impl<T: Value> In<T> {
         self.0.describe()
     }
 
+    /// Whether it starts where an access of a `U` may.
+    #[inline(always)]
+    pub fn is_aligned<U: Value>(self) -> bool {
+        self.0.word() % align_of::<U>() as u64 == 0
+    }
+
     /// Whether there is none, as for the validity of an array without nulls.
     #[inline(always)]
     pub fn is_absent(self) -> bool {
@@ -93,6 +99,12 @@ impl<T: Value> Out<T> {
     /// The two words that stand for this memory in a table.
     pub fn described(self) -> [u64; 2] {
         self.0.describe()
+    }
+
+    /// Whether it starts where an access of a `U` may.
+    #[inline(always)]
+    pub fn is_aligned<U: Value>(self) -> bool {
+        self.0.word() % align_of::<U>() as u64 == 0
     }
 
     /// Whether there is none: an output nobody wants.
@@ -165,16 +177,19 @@ impl Bits {
         self.words.is_absent()
     }
 
-    /// Bits `32 * w ..`; bits past the end are zero. The bitmap MUST NOT be empty.
-    ///
-    /// Two loads of neighbouring words from clamped indices, without a branch, so that both are in flight at once; the
-    /// second one hits the line the next lane's first one brings in.
+    /// The bitmap from bit `from` on, which MUST be one of its bits.
+    #[inline(always)]
+    pub fn window(self, from: u64) -> Window {
+        let bit = self.offset + from;
+        let left = (self.len - from).min(1 << 30) as u32;
+        let shift = bit as u32 % 32;
+        Window { words: self.words.skip(bit / 32), shift, left, last: (shift + left - 1) / 32 }
+    }
+
+    /// Bits `32 * w ..`, as [`Window::word`]. At least one of them MUST be the bitmap's.
     #[inline(always)]
     pub fn word(self, w: u64) -> u32 {
-        let (first, last) = (self.offset / 32, (self.offset + self.len - 1) / 32);
-        let low = self.words.get((first + w).min(last));
-        let high = self.words.get((first + w + 1).min(last));
-        funnel(high, low, self.offset as u32) & ones(self.len.saturating_sub(w * 32))
+        self.window(w * 32).word(0)
     }
 
     /// Bit `i`, which MUST be one of the bitmap's.
@@ -182,6 +197,29 @@ impl Bits {
     pub fn get(self, i: u64) -> bool {
         let bit = self.offset + i;
         self.words.get(bit / 32) >> (bit as u32 % 32) & 1 != 0
+    }
+}
+
+/// The next 2^30 bits of a bitmap from some bit on: what is the same for a whole tile is computed once, and the rest is
+/// 32-bit arithmetic.
+#[derive(Clone, Copy)]
+pub struct Window {
+    words: In<u32>,
+    shift: u32,
+    left: u32,
+    last: u32,
+}
+
+impl Window {
+    /// Bits `32 * w ..` of the window; bits past the end are zero.
+    ///
+    /// Two loads of neighbouring words from clamped indices, without a branch, so that both are in flight at once; the
+    /// second one hits the line that the next lane's first one brings in.
+    #[inline(always)]
+    pub fn word(self, w: u32) -> u32 {
+        let low = self.words.get(u64::from(w.min(self.last)));
+        let high = self.words.get(u64::from((w + 1).min(self.last)));
+        funnel(high, low, self.shift) & ones(u64::from(self.left.saturating_sub(w * 32)))
     }
 }
 

@@ -105,13 +105,14 @@ fn bait(args: &Bait, wave: &mut Wave) {
     }
     let first = wave.index() * u64::from(wave.width());
     let x = wave.each(|l| args.numbers.get(first + u64::from(l.index())));
-    let y = wave.each(|l| if x.at(l) & 1 == 0 { x.at(l).wrapping_mul(3) } else { x.at(l) ^ 0x55 });
+    let even = wave.each(|l| x.at(l) & 1 == 0);
+    let y = wave.each(|l| if even.at(l) { x.at(l).wrapping_mul(3) } else { x.at(l) ^ 0x55 });
     let over = wave.each(|l| x.at(l) > args.limit as u32);
     let over = wave.ballot(over);
     let results = args.results.skip(first * 2);
     wave.each(|l| {
         let i = u64::from(l.index());
-        if x.at(l) & 1 == 0 {
+        if even.at(l) {
             results.set(l, i, y.at(l).wrapping_add(over.half(0)));
         } else {
             results.set(l, i + u64::from(wave.width()), y.at(l) ^ over.half(0));

@@ -301,6 +301,11 @@ impl Address {
     }
 
     #[inline(always)]
+    pub fn word(self) -> u64 {
+        self.0.addr() as u64
+    }
+
+    #[inline(always)]
     pub fn is_absent(self) -> bool {
         self.0.is_null()
     }

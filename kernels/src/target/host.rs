@@ -221,7 +221,7 @@ impl Address {
 
     /// The machine word a launch passes.
     pub fn word(self) -> u64 {
-        self.base
+        self.base + self.skipped
     }
 
     /// Records faults in `faults` from now on, as made through argument `argument`.

@@ -53,8 +53,8 @@ pub use machine::{Atomic, Lane, Lanes, Mask, Wave};
 /// Threads in a block, on every GPU. A block is only a unit of launching: its waves share nothing.
 pub const BLOCK: u32 = 256;
 
-/// Waves one launch can have: the AMD runtime counts the threads of a launch in 32 bits.
-pub const MAX_WAVES: u64 = 1 << 25;
+/// Waves one launch can have: the AMD runtime counts the threads of a launch in 32 bits. Whole blocks at either width.
+pub const MAX_WAVES: u64 = (1 << 26) - 8;
 
 /// What memory holds and a lane loads or stores at once.
 ///
@@ -203,9 +203,10 @@ macro_rules! kernel {
         #[cfg(any(not(family), family = $family))]
         const _: () = {
             $(assert!(size_of::<$ty>() == 8, "a kernel argument is one machine word");)+
+            // Out here, where the fields' names do not hide the body's.
+            const BODY: fn(&$args, &mut $crate::target::Wave) = $body;
             #[unsafe(export_name = stringify!($name))]
             extern "gpu-kernel" fn exported($($field: $ty,)+) {
-                const BODY: fn(&$args, &mut $crate::target::Wave) = $body;
                 BODY(&$args { $($field,)+ }, &mut $crate::target::Wave::current())
             }
         };

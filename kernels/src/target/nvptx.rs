@@ -21,8 +21,8 @@ unsafe extern "C" {
     safe fn vote(lanes: u32, x: bool) -> u32;
     #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
     safe fn shuffle_from(lanes: u32, x: u32, from: u32, clamp: u32) -> u32;
-    #[link_name = "llvm.nvvm.shfl.sync.up.i32"]
-    safe fn shuffle_up(lanes: u32, x: u32, by: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.up.i32p"]
+    safe fn shuffle_up(lanes: u32, x: u32, by: u32, clamp: u32) -> (u32, bool);
     #[link_name = "llvm.nvvm.shfl.sync.bfly.i32"]
     safe fn shuffle_xor(lanes: u32, x: u32, with: u32, clamp: u32) -> u32;
     #[link_name = "llvm.fshr.i32"]
@@ -109,7 +109,9 @@ impl Wave {
     pub fn index(&self) -> u64 {
         // SAFETY: reads special registers.
         let (block, thread) = unsafe { (nvptx::_block_idx_x() as u32, nvptx::_thread_idx_x() as u32) };
-        u64::from(block * (BLOCK / WIDTH) + thread / WIDTH)
+        // Through a shuffle, for ptxas: it then knows that what depends on it is the same in every lane, and does not
+        // guard every collective against a divergence that cannot be.
+        u64::from(shuffle_from(ALL, block * (BLOCK / WIDTH) + thread / WIDTH, 0, 31))
     }
 
     #[inline(always)]
@@ -146,8 +148,13 @@ impl Wave {
 
     #[inline(always)]
     pub fn shift_up<N: Number>(&mut self, x: Lanes<N>, by: u32) -> Lanes<N> {
-        let other = by_halves(x.0, |half| shuffle_up(ALL, half, by, 0));
-        Lanes(if lane_index() >= by { other } else { N::ZERO })
+        // The shuffle says itself whether there was a lane. (A comparison of the lane's index would be hoisted out of
+        // loops, five of them for a scan, and predicate registers are what a filter's loads are short of.)
+        let other = by_halves(x.0, |half| match shuffle_up(ALL, half, by, 0) {
+            (other, true) => other,
+            (_, false) => 0,
+        });
+        Lanes(other)
     }
 
     #[inline(always)]
@@ -347,6 +354,11 @@ impl Address {
 
     pub fn describe(self) -> [u64; 2] {
         [self.0.addr() as u64, 0]
+    }
+
+    #[inline(always)]
+    pub fn word(self) -> u64 {
+        self.0.addr() as u64
     }
 
     #[inline(always)]

@@ -9,7 +9,7 @@ fn null_counts_of_many_bitmaps() {
         let lengths =
             [0, 1, 31, 32, 33, 64, 127, 128, 129, 255, 300, 4 * 128 * 32, 4 * 128 * 64 + 129, 99_999];
         let maps: Vec<(Vec<bool>, u64)> = (lengths.iter())
-            .flat_map(|&len| OFFSETS.map(|offset| (len, offset)))
+            .flat_map(|&len| STARTS.map(|offset| (len, offset)))
             .map(|(len, offset)| (random.bits(len, 50), offset))
             .collect();
         let bitmaps: Vec<Bitmap> = maps.iter().map(|(bits, offset)| Bitmap::new(bits, *offset)).collect();

@@ -2,5 +2,6 @@
 //! access outside is a fault.
 
 mod bitmap;
+mod filter;
 mod selftest;
 mod support;

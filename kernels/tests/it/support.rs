@@ -4,7 +4,7 @@ use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::target::{AnyEntry, Args, Entry, Fault, Faults, Value};
 
 pub const WIDTHS: [u32; 2] = [32, 64];
-pub const OFFSETS: [u64; 8] = [0, 1, 7, 8, 31, 33, 64, 127];
+pub const STARTS: [u64; 8] = [0, 1, 7, 8, 31, 33, 64, 127];
 
 /// xorshift64*.
 pub struct Random(pub u64);

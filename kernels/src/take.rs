@@ -1,0 +1,332 @@
+//! Take: gathering values by nullable indices; values, validity and null counts in one pass.
+//!
+//! Four rows a lane, `width` rows apart, so that indices come in and values go out coalesced. Every load of a step is
+//! issued before the first use and without a branch: a row that has nothing to load reads element 0. (With `if ok { load }`
+//! both compilers keep a region for each row and wait inside it: one load in flight instead of four.) Lane flags of the
+//! four rows are bits of one register: as booleans they become predicates, of which there are seven.
+//!
+//! Indices are unsigned here. For a signed type the host lowers `limit` to what its positive half can say, and a negative
+//! index is out of range like any other.
+
+use crate::memory::{Bits, In, Out, ones};
+use crate::target::{Lanes, Value, Wave};
+
+kernel! {
+    family "take";
+    /// Many columns of equal width by the same indices. Waves: [`take_waves`].
+    Take {
+        /// As wide as the entry says.
+        indices: In<u8>,
+        /// The indices' validity (`In::bitmap`), or absent.
+        valid: In<u32>,
+        /// Its bit offset.
+        valid_offset: u64,
+        /// How many indices.
+        len: u64,
+        /// Rows of the columns, or less: the first index that is out of range.
+        limit: u64,
+        /// A [`TakeRow`] for each column.
+        table: In<u64>,
+        /// How many columns.
+        columns: u64,
+        /// One for each column, zeroed before.
+        nulls: Out<u64>,
+        /// One number, all ones before: receives the first row whose index is out of range. The row becomes null.
+        error: Out<u64>,
+        /// How many accesses make one value: for widths that are no power of two, or more than 16 bytes.
+        pieces: u64,
+    }
+    /// By width in bytes, the indices' width, and what the columns are: 0, without nulls; 1, each with validity;
+    /// 2, each value of several pieces, without nulls (take the validity with [`TakeBits`]).
+    TAKE {
+        take_b1_i1 [1, 1, 0] = take::<u8, u8, false>,
+        take_b1_i2 [1, 2, 0] = take::<u8, u16, false>,
+        take_b1_i4 [1, 4, 0] = take::<u8, u32, false>,
+        take_b1_i8 [1, 8, 0] = take::<u8, u64, false>,
+        take_b2_i1 [2, 1, 0] = take::<u16, u8, false>,
+        take_b2_i2 [2, 2, 0] = take::<u16, u16, false>,
+        take_b2_i4 [2, 4, 0] = take::<u16, u32, false>,
+        take_b2_i8 [2, 8, 0] = take::<u16, u64, false>,
+        take_b4_i1 [4, 1, 0] = take::<u32, u8, false>,
+        take_b4_i2 [4, 2, 0] = take::<u32, u16, false>,
+        take_b4_i4 [4, 4, 0] = take::<u32, u32, false>,
+        take_b4_i8 [4, 8, 0] = take::<u32, u64, false>,
+        take_b8_i1 [8, 1, 0] = take::<u64, u8, false>,
+        take_b8_i2 [8, 2, 0] = take::<u64, u16, false>,
+        take_b8_i4 [8, 4, 0] = take::<u64, u32, false>,
+        take_b8_i8 [8, 8, 0] = take::<u64, u64, false>,
+        take_b16_i1 [16, 1, 0] = take::<u128, u8, false>,
+        take_b16_i2 [16, 2, 0] = take::<u128, u16, false>,
+        take_b16_i4 [16, 4, 0] = take::<u128, u32, false>,
+        take_b16_i8 [16, 8, 0] = take::<u128, u64, false>,
+        take_nulls_b1_i1 [1, 1, 1] = take::<u8, u8, true>,
+        take_nulls_b1_i2 [1, 2, 1] = take::<u8, u16, true>,
+        take_nulls_b1_i4 [1, 4, 1] = take::<u8, u32, true>,
+        take_nulls_b1_i8 [1, 8, 1] = take::<u8, u64, true>,
+        take_nulls_b2_i1 [2, 1, 1] = take::<u16, u8, true>,
+        take_nulls_b2_i2 [2, 2, 1] = take::<u16, u16, true>,
+        take_nulls_b2_i4 [2, 4, 1] = take::<u16, u32, true>,
+        take_nulls_b2_i8 [2, 8, 1] = take::<u16, u64, true>,
+        take_nulls_b4_i1 [4, 1, 1] = take::<u32, u8, true>,
+        take_nulls_b4_i2 [4, 2, 1] = take::<u32, u16, true>,
+        take_nulls_b4_i4 [4, 4, 1] = take::<u32, u32, true>,
+        take_nulls_b4_i8 [4, 8, 1] = take::<u32, u64, true>,
+        take_nulls_b8_i1 [8, 1, 1] = take::<u64, u8, true>,
+        take_nulls_b8_i2 [8, 2, 1] = take::<u64, u16, true>,
+        take_nulls_b8_i4 [8, 4, 1] = take::<u64, u32, true>,
+        take_nulls_b8_i8 [8, 8, 1] = take::<u64, u64, true>,
+        take_nulls_b16_i1 [16, 1, 1] = take::<u128, u8, true>,
+        take_nulls_b16_i2 [16, 2, 1] = take::<u128, u16, true>,
+        take_nulls_b16_i4 [16, 4, 1] = take::<u128, u32, true>,
+        take_nulls_b16_i8 [16, 8, 1] = take::<u128, u64, true>,
+        take_pieces_b1_i1 [1, 1, 2] = take_pieces::<u8, u8>,
+        take_pieces_b1_i2 [1, 2, 2] = take_pieces::<u8, u16>,
+        take_pieces_b1_i4 [1, 4, 2] = take_pieces::<u8, u32>,
+        take_pieces_b1_i8 [1, 8, 2] = take_pieces::<u8, u64>,
+        take_pieces_b4_i1 [4, 1, 2] = take_pieces::<u32, u8>,
+        take_pieces_b4_i2 [4, 2, 2] = take_pieces::<u32, u16>,
+        take_pieces_b4_i4 [4, 4, 2] = take_pieces::<u32, u32>,
+        take_pieces_b4_i8 [4, 8, 2] = take_pieces::<u32, u64>,
+        take_pieces_b16_i1 [16, 1, 2] = take_pieces::<u128, u8>,
+        take_pieces_b16_i2 [16, 2, 2] = take_pieces::<u128, u16>,
+        take_pieces_b16_i4 [16, 4, 2] = take_pieces::<u128, u32>,
+        take_pieces_b16_i8 [16, 8, 2] = take_pieces::<u128, u64>,
+    }
+}
+
+kernel! {
+    family "take";
+    /// Many bitmaps by the same indices: booleans, or validity by itself. An index that is null or out of range gives an
+    /// unset bit. Waves: [`take_waves`].
+    TakeBits {
+        /// As wide as the entry says.
+        indices: In<u8>,
+        /// The indices' validity (`In::bitmap`), or absent.
+        valid: In<u32>,
+        /// Its bit offset.
+        valid_offset: u64,
+        /// How many indices.
+        len: u64,
+        /// Bits of the bitmaps, or less: the first index that is out of range.
+        limit: u64,
+        /// A [`TakeBitsRow`] for each bitmap.
+        table: In<u64>,
+        /// How many bitmaps.
+        columns: u64,
+        /// One for each bitmap, zeroed before: how many of the result's bits are unset.
+        nulls: Out<u64>,
+        /// As in [`Take`].
+        error: Out<u64>,
+    }
+    /// By the indices' width in bytes.
+    TAKE_BITS {
+        take_bits_i1 [1] = take_bits::<u8>,
+        take_bits_i2 [2] = take_bits::<u16>,
+        take_bits_i4 [4] = take_bits::<u32>,
+        take_bits_i8 [8] = take_bits::<u64>,
+    }
+}
+
+/// A column in the table of [`Take`].
+pub struct TakeRow<T> {
+    /// The values: at least one, any readable ones if there are none.
+    pub source: In<T>,
+    /// `len` values. Under a null there is any value.
+    pub target: Out<T>,
+    /// The values' validity (`In::bitmap`), absent where the entry is for columns without nulls; at least one bit.
+    pub valid: In<u32>,
+    /// Its bit offset.
+    pub valid_offset: u64,
+    /// The result's validity in whole words, or absent.
+    pub target_valid: Out<u32>,
+}
+
+const ROW: u64 = 9;
+
+impl<T: Value> TakeRow<T> {
+    /// The row's words.
+    pub fn words(&self) -> [u64; ROW as usize] {
+        let ([a, b], [c, d]) = (self.source.described(), self.target.described());
+        let ([e, f], [g, h]) = (self.valid.described(), self.target_valid.described());
+        [a, b, c, d, e, f, self.valid_offset, g, h]
+    }
+}
+
+/// A bitmap in the table of [`TakeBits`].
+pub struct TakeBitsRow {
+    /// From `In::bitmap`: at least one bit, any readable one if there are none.
+    pub source: In<u32>,
+    /// From `In::bitmap`.
+    pub offset: u64,
+    /// Whole words for `len` bits.
+    pub target: Out<u32>,
+}
+
+const BITS_ROW: u64 = 5;
+
+impl TakeBitsRow {
+    /// The row's words.
+    pub fn words(&self) -> [u64; BITS_ROW as usize] {
+        let ([a, b], [c, d]) = (self.source.described(), self.target.described());
+        [a, b, self.offset, c, d]
+    }
+}
+
+/// Rows a lane has in flight.
+const STEP: usize = 4;
+
+/// Waves for `len` indices.
+pub const fn take_waves(len: u64, width: u32) -> u64 {
+    len.div_ceil(STEP as u64 * width as u64)
+}
+
+/// The rows of a wave.
+struct Rows {
+    /// The first one.
+    first: u64,
+    /// How many.
+    count: u32,
+    /// Bit `k`: whether row `k` of the lane has an index that is neither null nor out of range.
+    ok: Lanes<u32>,
+    /// The index of each, 0 where it is not ok.
+    index: Lanes<[u64; STEP]>,
+}
+
+/// Loads and checks a wave's indices. `None` for a wave without rows.
+#[inline(always)]
+fn rows<I: Value + Into<u64>>(
+    wave: &mut Wave,
+    indices: In<I>,
+    valid: Bits,
+    len: u64,
+    limit: u64,
+    error: Out<u64>,
+) -> Option<Rows> {
+    let first = wave.index() * STEP as u64 * u64::from(wave.width());
+    if first >= len {
+        return None;
+    }
+    let count = (len - first).min(STEP as u64 * u64::from(wave.width())) as u32;
+    let indices = indices.skip(first);
+    let loaded = wave.each(|l| {
+        core::array::from_fn::<u64, STEP, _>(|k| {
+            indices.stream(u64::from((k as u32 * wave.width() + l.index()).min(count - 1))).into()
+        })
+    });
+    let live = if valid.is_absent() {
+        wave.each(|l| ones(u64::from(count.saturating_sub(l.index() * 32))))
+    } else {
+        let valid = valid.window(first);
+        wave.each(|l| valid.word(l.index()))
+    };
+    let halves = wave.width() / 32;
+    let live: [_; STEP] = core::array::from_fn(|k| wave.mask(live, k as u32 * halves));
+    let ok = wave.each(|l| {
+        let mut ok = 0;
+        for k in 0..STEP {
+            ok |= u32::from(l.has(live[k]) & (loaded.at(l)[k] < limit)) << k;
+        }
+        ok
+    });
+    wave.each(|l| {
+        let mut bad = 0;
+        for (k, live) in live.iter().enumerate() {
+            bad |= u32::from(l.has(*live)) << k;
+        }
+        bad &= !ok.at(l);
+        if bad != 0 {
+            error.min(l, 0, first + u64::from(bad.trailing_zeros() * wave.width() + l.index()));
+        }
+    });
+    let index = wave.each(|l| core::array::from_fn(|k| if ok.at(l) >> k & 1 != 0 { loaded.at(l)[k] } else { 0 }));
+    Some(Rows { first, count, ok, index })
+}
+
+/// One bit of each row: the words they come from, and then which rows have it set, as bits of one register.
+#[inline(always)]
+fn bits(wave: &Wave, rows: &Rows, source: In<u32>, offset: u64) -> Lanes<u32> {
+    let words = wave.each(|l| rows.index.at(l).map(|index| source.get((offset + index) / 32)));
+    wave.each(|l| {
+        let mut bits = 0;
+        for k in 0..STEP {
+            let shift = (offset as u32).wrapping_add(rows.index.at(l)[k] as u32) % 32;
+            bits |= (words.at(l)[k] >> shift & 1) << k;
+        }
+        bits & rows.ok.at(l)
+    })
+}
+
+/// Writes the rows' bits as a bitmap (unless it is absent) and adds the unset ones to `nulls[column]`.
+#[inline(always)]
+fn store(wave: &mut Wave, rows: &Rows, set: Lanes<u32>, target: Out<u32>, nulls: Out<u64>, column: u64) {
+    let masks: [_; STEP] = core::array::from_fn(|k| {
+        let one = wave.each(|l| set.at(l) >> k & 1 != 0);
+        wave.ballot(one)
+    });
+    let words = wave.words(&masks);
+    wave.each(|l| {
+        if !target.is_absent() && l.index() < rows.count.div_ceil(32) {
+            target.set(l, rows.first / 32 + u64::from(l.index()), words.at(l));
+        }
+    });
+    let unset = rows.count - masks.iter().map(|mask| mask.count()).sum::<u32>();
+    wave.once(|l| {
+        if unset != 0 {
+            nulls.add(l, column, u64::from(unset))
+        }
+    });
+}
+
+fn take<T: Value, I: Value + Into<u64>, const NULLS: bool>(args: &Take, wave: &mut Wave) {
+    let valid = Bits::new(args.valid, args.valid_offset, args.len);
+    let Some(rows) = rows::<I>(wave, args.indices.cast(), valid, args.len, args.limit, args.error) else { return };
+    for column in 0..args.columns {
+        let row = column * ROW;
+        let source: In<T> = args.table.input(row);
+        let target = args.table.output::<T>(row + 2).skip(rows.first);
+        let values = wave.each(|l| rows.index.at(l).map(|index| source.get(index)));
+        let set = if NULLS { bits(wave, &rows, args.table.input(row + 4), args.table.get(row + 6)) } else { rows.ok };
+        wave.each(|l| {
+            for k in 0..STEP {
+                let place = k as u32 * wave.width() + l.index();
+                if place < rows.count {
+                    target.set(l, u64::from(place), values.at(l)[k]);
+                }
+            }
+        });
+        store(wave, &rows, set, args.table.output(row + 7), args.nulls, column);
+    }
+}
+
+/// As `take`, for values of several accesses: one piece of all rows after the other.
+fn take_pieces<T: Value, I: Value + Into<u64>>(args: &Take, wave: &mut Wave) {
+    let valid = Bits::new(args.valid, args.valid_offset, args.len);
+    let Some(rows) = rows::<I>(wave, args.indices.cast(), valid, args.len, args.limit, args.error) else { return };
+    for column in 0..args.columns {
+        let row = column * ROW;
+        let source: In<T> = args.table.input(row);
+        let target = args.table.output::<T>(row + 2).skip(rows.first * args.pieces);
+        for piece in 0..args.pieces {
+            let values = wave.each(|l| rows.index.at(l).map(|index| source.get(index * args.pieces + piece)));
+            wave.each(|l| {
+                for k in 0..STEP {
+                    let place = k as u32 * wave.width() + l.index();
+                    if place < rows.count {
+                        target.set(l, u64::from(place) * args.pieces + piece, values.at(l)[k]);
+                    }
+                }
+            });
+        }
+        store(wave, &rows, rows.ok, args.table.output(row + 7), args.nulls, column);
+    }
+}
+
+fn take_bits<I: Value + Into<u64>>(args: &TakeBits, wave: &mut Wave) {
+    let valid = Bits::new(args.valid, args.valid_offset, args.len);
+    let Some(rows) = rows::<I>(wave, args.indices.cast(), valid, args.len, args.limit, args.error) else { return };
+    for column in 0..args.columns {
+        let row = column * BITS_ROW;
+        let set = bits(wave, &rows, args.table.input(row), args.table.get(row + 2));
+        store(wave, &rows, set, args.table.output(row + 3), args.nulls, column);
+    }
+}

@@ -1,0 +1,188 @@
+use bowstring_kernels::filter::*;
+use bowstring_kernels::filter_bits::*;
+use bowstring_kernels::memory::In;
+use bowstring_kernels::selection::*;
+use bowstring_kernels::target::{Value, find};
+
+use crate::support::*;
+
+/// What the two launches of a selection leave behind.
+struct Selection {
+    words: Vec<u32>,
+    offsets: Vec<u64>,
+    total: u64,
+    tiles: u64,
+}
+
+fn select(mask: &[bool], valid: Option<&[bool]>, offset: u64, width: u32) -> Selection {
+    let len = mask.len() as u64;
+    let sizes = sizes(len);
+    let mask = Bitmap::new(mask, offset);
+    let valid = valid.map(|valid| Bitmap::new(valid, 77 - offset % 50));
+    let mut words = vec![!0; sizes.words as usize];
+    let mut counts = vec![!0u128; (sizes.counts / 4) as usize];
+    let mut sums = vec![0u64; sizes.groups as usize];
+    let ((mask, mask_offset), (valid, valid_offset)) =
+        (mask.input(), valid.as_ref().map_or((In::absent(), 0), Bitmap::input));
+    let args = Select {
+        mask,
+        mask_offset,
+        valid,
+        valid_offset,
+        len,
+        counts: output(&mut counts).cast(),
+        words: output(&mut words),
+        sums: output(&mut sums),
+    };
+    assert_eq!(run(&SELECT[0], args, width, sizes.select), None);
+    let mut offsets = vec![!0u128; (sizes.offsets / 2 + 1) as usize];
+    let mut total = [0];
+    let args = Offsets {
+        counts: input(&counts).cast(),
+        sums: input(&sums),
+        len: sizes.counts,
+        offsets: output(&mut offsets).cast(),
+        total: output(&mut total),
+    };
+    assert_eq!(run(&OFFSETS[0], args, width, sizes.groups), None);
+    let mut offsets: Vec<u64> = offsets.iter().flat_map(|two| [*two as u64, (*two >> 64) as u64]).collect();
+    offsets.truncate(sizes.offsets as usize);
+    Selection { words, offsets, total: total[0], tiles: sizes.tiles }
+}
+
+const LENGTHS: [usize; 12] = [1, 31, 32, 33, 64, 65, 2047, 2048, 2049, 8191, 8193, 3 * 2048 + 7];
+
+/// Masks of every kind: none, few, half, most, all, and whole tiles of them in turn.
+fn masks(random: &mut Random, len: usize) -> Vec<Vec<bool>> {
+    let mut masks: Vec<Vec<bool>> =
+        [0, 1, 10, 50, 99, 100].iter().map(|&p| random.bits(len as u64, p)).collect();
+    masks.push((0..len).map(|i| i / 2048 % 2 == 0).collect());
+    masks.push((0..len).map(|i| i / 100 % 3 == 1).collect());
+    masks
+}
+
+#[test]
+fn selections() {
+    let mut random = Random(4);
+    for width in WIDTHS {
+        for len in LENGTHS.into_iter().chain([2048 * 1025, 2048 * 4100 + 1]) {
+            for (at, mask) in masks(&mut random, len).into_iter().enumerate() {
+                if len > 100_000 && at != 3 {
+                    continue;
+                }
+                let valid = (at % 2 == 1).then(|| random.bits(len as u64, 70));
+                let selection = select(&mask, valid.as_deref(), STARTS[at], width);
+                let kept: Vec<bool> =
+                    (0..len).map(|i| mask[i] && valid.as_ref().is_none_or(|v| v[i])).collect();
+                for (w, word) in selection.words.iter().enumerate() {
+                    let wanted =
+                        (0..32).fold(0, |m, b| m | u32::from(*kept.get(w * 32 + b).unwrap_or(&false)) << b);
+                    assert_eq!(*word, wanted, "word {w} of {len} rows, width {width}");
+                }
+                let mut before = 0;
+                for (tile, &offset) in selection.offsets.iter().enumerate() {
+                    assert_eq!(offset, before, "tile {tile} of {len} rows, width {width}");
+                    before += kept.iter().skip(tile * 2048).take(2048).filter(|kept| **kept).count() as u64;
+                }
+                assert_eq!(selection.total, before);
+            }
+        }
+    }
+}
+
+fn filter_values<T: Value + PartialEq + std::fmt::Debug>(pieces: usize, make: impl Fn(u64) -> T) {
+    let mut random = Random(5);
+    let key = [size_of::<T>() as u32, u32::from(pieces > 1)];
+    let entry = find(FILTER, &key).unwrap();
+    for width in WIDTHS {
+        for len in LENGTHS {
+            for mask in masks(&mut random, len) {
+                let selection = select(&mask, None, 5, width);
+                let columns: Vec<Vec<T>> =
+                    (0..3).map(|_| (0..len * pieces).map(|_| make(random.next())).collect()).collect();
+                let mut kept: Vec<Vec<T>> =
+                    columns.iter().map(|_| vec![make(!0); selection.total as usize * pieces]).collect();
+                let table: Vec<u64> = (columns.iter().zip(&mut kept))
+                    .flat_map(|(source, target)| {
+                        FilterRow { source: input(source), target: output(target) }.words()
+                    })
+                    .collect();
+                let args = Filter {
+                    table: input(&table),
+                    columns: 3,
+                    tiles: selection.tiles,
+                    words: input(&selection.words),
+                    offsets: input(&selection.offsets),
+                    pieces: pieces as u64,
+                };
+                assert_eq!(run(entry, args, width, 3 * selection.tiles), None, "{}", entry.name);
+                for (source, target) in columns.iter().zip(&kept) {
+                    let rows = (0..len).filter(|&i| mask[i]);
+                    let wanted: Vec<T> =
+                        rows.flat_map(|i| &source[i * pieces..(i + 1) * pieces]).copied().collect();
+                    assert!(*target == wanted, "{} of {len} rows, width {width}", entry.name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn values_of_every_width() {
+    filter_values(1, |x| x as u8);
+    filter_values(1, |x| x as u16);
+    filter_values(1, |x| x as u32);
+    filter_values(1, |x| x);
+    filter_values(1, |x| u128::from(x) << 61 | u128::from(x));
+}
+
+#[test]
+fn values_of_several_pieces() {
+    filter_values(3, |x| x as u8);
+    filter_values(7, |x| x as u16);
+    filter_values(5, |x| x as u32);
+    filter_values(3, |x| x);
+    filter_values(2, |x| u128::from(x) << 61 | u128::from(x));
+}
+
+#[test]
+fn bitmaps() {
+    let mut random = Random(6);
+    for width in WIDTHS {
+        for len in LENGTHS {
+            for mask in masks(&mut random, len) {
+                let selection = select(&mask, None, 31, width);
+                let columns: Vec<Vec<bool>> = STARTS.map(|o| random.bits(len as u64, 100 - o % 60)).into();
+                let sources: Vec<Bitmap> =
+                    columns.iter().zip(STARTS).map(|(c, o)| Bitmap::new(c, o)).collect();
+                let mut kept = vec![vec![0u32; (selection.total as usize).div_ceil(32)]; columns.len()];
+                let table: Vec<u64> = (sources.iter().zip(&mut kept))
+                    .flat_map(|(source, target)| {
+                        let (source, offset) = source.input();
+                        FilterBitsRow { source, offset, target: output(target) }.words()
+                    })
+                    .collect();
+                let mut nulls = vec![0; columns.len()];
+                let args = FilterBits {
+                    table: input(&table),
+                    columns: columns.len() as u64,
+                    tiles: selection.tiles,
+                    len: len as u64,
+                    words: input(&selection.words),
+                    offsets: input(&selection.offsets),
+                    nulls: output(&mut nulls),
+                };
+                assert_eq!(run(&FILTER_BITS[0], args, width, columns.len() as u64 * selection.tiles), None);
+                for (column, (target, nulls)) in columns.iter().zip(kept.iter().zip(nulls)) {
+                    let bits: Vec<bool> = (0..len).filter(|&i| mask[i]).map(|i| column[i]).collect();
+                    assert_eq!(nulls, bits.iter().filter(|bit| !**bit).count() as u64);
+                    for (w, word) in target.iter().enumerate() {
+                        let wanted = (0..32)
+                            .fold(0, |m, b| m | u32::from(*bits.get(w * 32 + b).unwrap_or(&false)) << b);
+                        assert_eq!(*word, wanted, "word {w} of {len} rows, width {width}");
+                    }
+                }
+            }
+        }
+    }
+}
