@@ -33,7 +33,7 @@ kernel! {
     /// A new bitmap from one or two, and its null count. Waves: [`bitmap_waves`].
     ///
     /// Copying is also how bytes move to where they are aligned: a bitmap of eight bits a byte.
-    Bitmap {
+    Combine {
         /// From `In::bitmap`.
         left: In<u32>,
         /// Its bit offset.
@@ -50,7 +50,7 @@ kernel! {
         nulls: Out<u64>,
     }
     /// Copy: `left`. Not: `!left`. And: `left & right`.
-    BITMAP {
+    COMBINE {
         bitmap_copy = copy,
         bitmap_not = not,
         bitmap_and = and,
@@ -60,7 +60,7 @@ kernel! {
 /// Words that a wave writes.
 const WORDS: u64 = 256;
 
-/// Waves of [`Bitmap`] for `len` bits.
+/// Waves of [`Combine`] for `len` bits.
 pub const fn bitmap_waves(len: u64) -> u64 {
     len.div_ceil(WORDS * 32)
 }
@@ -160,7 +160,7 @@ fn edge(words: In<u32>, offset: u64, end: u64, l: Lane<'_>) -> u32 {
     (words.get(word) & wanted).count_ones()
 }
 
-fn copy(args: &Bitmap, wave: &mut Wave) {
+fn copy(args: &Combine, wave: &mut Wave) {
     let left = Bits::new(args.left, args.left_offset, args.len);
     combine(args, wave, |first| {
         let left = left.window(first);
@@ -168,7 +168,7 @@ fn copy(args: &Bitmap, wave: &mut Wave) {
     })
 }
 
-fn not(args: &Bitmap, wave: &mut Wave) {
+fn not(args: &Combine, wave: &mut Wave) {
     let left = Bits::new(args.left, args.left_offset, args.len);
     combine(args, wave, |first| {
         let (left, rest) = (left.window(first), args.len - first);
@@ -176,7 +176,7 @@ fn not(args: &Bitmap, wave: &mut Wave) {
     })
 }
 
-fn and(args: &Bitmap, wave: &mut Wave) {
+fn and(args: &Combine, wave: &mut Wave) {
     let left = Bits::new(args.left, args.left_offset, args.len);
     let right = Bits::new(args.right, args.right_offset, args.len);
     combine(args, wave, |first| {
@@ -187,7 +187,7 @@ fn and(args: &Bitmap, wave: &mut Wave) {
 
 /// Writes a wave's words. `from` gives, for the bit a wave starts at, the function from a word's place to the word.
 #[inline(always)]
-fn combine<F: Fn(u32) -> u32>(args: &Bitmap, wave: &mut Wave, from: impl FnOnce(u64) -> F) {
+fn combine<F: Fn(u32) -> u32>(args: &Combine, wave: &mut Wave, from: impl FnOnce(u64) -> F) {
     const STEP: usize = 4;
     let first = wave.index() * WORDS;
     if first * 32 >= args.len {

@@ -57,6 +57,7 @@ pub mod filter_bits;
 pub mod memory;
 pub mod numeric;
 pub mod offsets;
+mod places;
 pub mod ranges;
 pub mod scan;
 pub mod selection;
@@ -64,7 +65,6 @@ pub mod selftest;
 pub mod take;
 pub mod utf8;
 pub mod views;
-mod places;
 
 /// Every entry there is: what the images must hold, and what the host can ask for.
 #[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
@@ -75,6 +75,7 @@ pub fn every_entry() -> impl Iterator<Item = &'static dyn target::AnyEntry> {
         entries.iter().map(|entry| entry as &dyn target::AnyEntry)
     }
     table(bitmap::NULL_COUNT)
+        .chain(table(bitmap::COMBINE))
         .chain(table(copy::COPY_BITS))
         .chain(table(copy::COPY_BYTES))
         .chain(table(copy::COPY_OFFSETS))

@@ -238,7 +238,8 @@ fn rows<I: Value + Into<u64>>(
             error.min(l, 0, first + u64::from(bad.trailing_zeros() * wave.width() + l.index()));
         }
     });
-    let index = wave.each(|l| core::array::from_fn(|k| if ok.at(l) >> k & 1 != 0 { loaded.at(l)[k] } else { 0 }));
+    let index =
+        wave.each(|l| core::array::from_fn(|k| if ok.at(l) >> k & 1 != 0 { loaded.at(l)[k] } else { 0 }));
     Some(Rows { first, count, ok, index })
 }
 
@@ -279,13 +280,19 @@ fn store(wave: &mut Wave, rows: &Rows, set: Lanes<u32>, target: Out<u32>, nulls:
 
 fn take<T: Value, I: Value + Into<u64>, const NULLS: bool>(args: &Take, wave: &mut Wave) {
     let valid = Bits::new(args.valid, args.valid_offset, args.len);
-    let Some(rows) = rows::<I>(wave, args.indices.cast(), valid, args.len, args.limit, args.error) else { return };
+    let Some(rows) = rows::<I>(wave, args.indices.cast(), valid, args.len, args.limit, args.error) else {
+        return;
+    };
     for column in 0..args.columns {
         let row = column * ROW;
         let source: In<T> = args.table.input(row);
         let target = args.table.output::<T>(row + 2).skip(rows.first);
         let values = wave.each(|l| rows.index.at(l).map(|index| source.get(index)));
-        let set = if NULLS { bits(wave, &rows, args.table.input(row + 4), args.table.get(row + 6)) } else { rows.ok };
+        let set = if NULLS {
+            bits(wave, &rows, args.table.input(row + 4), args.table.get(row + 6))
+        } else {
+            rows.ok
+        };
         wave.each(|l| {
             for k in 0..STEP {
                 let place = k as u32 * wave.width() + l.index();
@@ -301,7 +308,9 @@ fn take<T: Value, I: Value + Into<u64>, const NULLS: bool>(args: &Take, wave: &m
 /// As `take`, for values of several accesses: one piece of all rows after the other.
 fn take_pieces<T: Value, I: Value + Into<u64>>(args: &Take, wave: &mut Wave) {
     let valid = Bits::new(args.valid, args.valid_offset, args.len);
-    let Some(rows) = rows::<I>(wave, args.indices.cast(), valid, args.len, args.limit, args.error) else { return };
+    let Some(rows) = rows::<I>(wave, args.indices.cast(), valid, args.len, args.limit, args.error) else {
+        return;
+    };
     for column in 0..args.columns {
         let row = column * ROW;
         let source: In<T> = args.table.input(row);
@@ -323,7 +332,9 @@ fn take_pieces<T: Value, I: Value + Into<u64>>(args: &Take, wave: &mut Wave) {
 
 fn take_bits<I: Value + Into<u64>>(args: &TakeBits, wave: &mut Wave) {
     let valid = Bits::new(args.valid, args.valid_offset, args.len);
-    let Some(rows) = rows::<I>(wave, args.indices.cast(), valid, args.len, args.limit, args.error) else { return };
+    let Some(rows) = rows::<I>(wave, args.indices.cast(), valid, args.len, args.limit, args.error) else {
+        return;
+    };
     for column in 0..args.columns {
         let row = column * BITS_ROW;
         let set = bits(wave, &rows, args.table.input(row), args.table.get(row + 2));

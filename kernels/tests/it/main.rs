@@ -5,3 +5,4 @@ mod bitmap;
 mod filter;
 mod selftest;
 mod support;
+mod take;
