@@ -60,11 +60,8 @@ pub(super) fn structure(parts: &Parts) -> Result<()> {
         let Some(needed) = slot.bytes_for(end).or((*slot == super::Slot::Bytes).then_some(0)) else {
             return bad("array", format!("{end} rows of {} overflow", parts.data_type));
         };
-        if buffer.bytes().is_some_and(|bytes| bytes < needed) {
-            return bad(
-                &format!("array.buffers[{i}]"),
-                format!("{:?} of {needed} needed bytes", buffer.bytes()),
-            );
+        if let Some(bytes) = buffer.bytes().filter(|bytes| *bytes < needed) {
+            return bad(&format!("array.buffers[{i}]"), format!("{bytes} of {needed} needed bytes"));
         }
     }
     match &parts.validity {
@@ -73,14 +70,14 @@ pub(super) fn structure(parts: &Parts) -> Result<()> {
             let Some(last) = bits.offset.checked_add(parts.len) else {
                 return bad("array.validity", "offset + length overflows".into());
             };
-            if bits.buffer.bytes().is_some_and(|bytes| bytes < last.div_ceil(8)) {
-                return bad("array.validity", format!("{:?} bytes for {last} bits", bits.buffer.bytes()));
+            if let Some(bytes) = bits.buffer.bytes().filter(|bytes| *bytes < last.div_ceil(8)) {
+                return bad("array.validity", format!("{bytes} bytes for {last} bits"));
             }
         }
         None => {}
     }
-    if parts.null_count.is_some_and(|nulls| nulls > parts.len) {
-        return bad("array.null_count", format!("{:?} of {} rows", parts.null_count, parts.len));
+    if let Some(nulls) = parts.null_count.filter(|nulls| *nulls > parts.len) {
+        return bad("array.null_count", format!("{nulls} of {} rows", parts.len));
     }
 
     let types = children(&parts.data_type);
@@ -102,8 +99,8 @@ pub(super) fn structure(parts: &Parts) -> Result<()> {
         if *data_type != child.data_type() {
             return bad(&at, format!("{} where {data_type} must be", child.data_type()));
         }
-        if rows.is_some_and(|rows| child.len() < rows) {
-            return bad(&at, format!("{} rows of {rows:?} needed", child.len()));
+        if let Some(rows) = rows.filter(|rows| child.len() < *rows) {
+            return bad(&at, format!("{} rows of {rows} needed", child.len()));
         }
         if child.place() != parts.place {
             return bad(&at, format!("on {} under an array on {}", child.place(), parts.place));

@@ -195,7 +195,8 @@ impl Nodes<'_> {
             return bad(&part, format!("null, but {needed} bytes are needed"));
         }
         let bytes_at_least = bytes.unwrap_or(0);
-        if bytes_at_least > isize::MAX as usize || address.checked_add(bytes_at_least).is_none() {
+        // The upper half of the address space is nobody's here.
+        if address.checked_add(bytes_at_least).is_none_or(|end| end > isize::MAX as usize) {
             return bad(&part, format!("{bytes_at_least} bytes go past the end of memory"));
         }
         // SAFETY: the caller's promise.

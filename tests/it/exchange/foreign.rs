@@ -55,6 +55,13 @@ impl RawArray {
         unsafe { self.release.expect("not released")(self) }
     }
 
+    /// Null where the consumer looks for child `i`; the producer still knows it.
+    pub fn hide_child(&mut self, i: usize) {
+        let shown =
+            (0..self.n_children as usize).map(|n| if n == i { null_mut() } else { &raw mut *self.child(n) });
+        self.children = shown.collect::<Vec<_>>().leak().as_mut_ptr();
+    }
+
     pub fn dictionary(&mut self) -> &mut RawArray {
         // SAFETY: as for children.
         unsafe { &mut *self.dictionary }

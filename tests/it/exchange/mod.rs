@@ -2,5 +2,7 @@
 
 mod arrow;
 mod foreign;
+mod foreign_schema;
+mod hostile;
 mod samples;
 mod structs;
