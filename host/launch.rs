@@ -29,6 +29,8 @@
 
 mod copies;
 mod pending;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

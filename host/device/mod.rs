@@ -4,6 +4,8 @@
 //! and events are used again and again: see [`pool`] and [`event`]. What runs on them is put together by `launch`.
 
 pub(crate) mod driver;
+#[cfg(test)]
+mod driver_tests;
 mod emu;
 mod event;
 mod gpu;

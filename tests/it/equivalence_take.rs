@@ -134,7 +134,11 @@ fn an_index_out_of_bounds_is_an_error_or_a_null_and_never_wraps() {
             {
                 let context = format!("{data_type} by {indices:?}");
                 let (ours, by) = (target.import(&values), target.import(&indices));
-                match take(&ours, &by, &TakeOptions::default(), &target.stream) {
+                let result = take(&ours, &by, &TakeOptions::default(), &target.stream);
+                if target.lacks(&result) {
+                    continue;
+                }
+                match result {
                     Err(Error::IndexOutOfBounds { row: 2, len: 65, index }) => {
                         assert_eq!(Some(index), numbers(&indices)[2], "{context}")
                     }

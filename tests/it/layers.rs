@@ -15,10 +15,11 @@ const UNSAFE: &[&str] = &[
     "host/device/cuda/",
     "host/device/hip/",
     "host/device/emu/",
-    "host/device/driver.rs",
+    "host/device/driver",
     "host/device/handles.rs",
     "host/device/host_pool.rs",
     "host/launch.rs",
+    "host/launch/tests.rs",
     "host/cpu/memory.rs",
     "host/cpu/simd",
     "kernels/src/memory.rs",
@@ -50,7 +51,8 @@ fn all_sources() -> Vec<(String, String)> {
 fn imports_only_go_down() {
     let level = |module: &str| LEVELS.iter().find(|(name, _)| *name == module).map(|(_, level)| *level);
     let mut wrong = vec![];
-    for (name, text) in all_sources() {
+    // A module's own tests may use what is above it.
+    for (name, text) in all_sources().into_iter().filter(|(name, _)| !name.ends_with("tests.rs")) {
         let Some(module) = name.strip_prefix("host/").and_then(|rest| rest.split(['/', '.']).next()) else {
             continue;
         };

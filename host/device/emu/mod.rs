@@ -11,6 +11,8 @@
 mod memory;
 mod queue;
 pub mod testing;
+#[cfg(test)]
+mod tests;
 
 use std::any::Any;
 use std::collections::HashMap;

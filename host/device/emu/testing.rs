@@ -118,7 +118,7 @@ impl EmulatedDevice {
 
     /// What kernels, copies and frees did that they may not, so far; red zones and freed memory are looked at too.
     pub fn faults(&self) -> Vec<Fault> {
-        let mut faults = lock(&self.shared.injector.faults).clone();
+        let mut faults = self.shared.injector.put_down_so_far();
         for memory in [&self.shared.memory, &self.shared.pinned] {
             if let Err(fault) = lock(memory).check() {
                 faults.push(Fault::Memory { call: "check", fault });
@@ -154,7 +154,7 @@ impl Closed {
 }
 
 impl Shared {
-    fn alive(&self) -> Alive {
+    pub(super) fn alive(&self) -> Alive {
         let memory = lock(&self.memory);
         Alive {
             allocations: memory.count(),
@@ -259,6 +259,10 @@ impl Injector {
         plan.hit += 1;
         let out_of_memory = call.starts_with("alloc");
         Err(Failure { call, code: INJECTED, out_of_memory })
+    }
+
+    pub fn put_down_so_far(&self) -> Vec<Fault> {
+        lock(&self.faults).clone()
     }
 
     pub fn put_down(&self, fault: Fault) {

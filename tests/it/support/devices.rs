@@ -96,11 +96,16 @@ impl Target {
         }
     }
 
+    /// Whether an operation is one that this device has not.
+    pub fn lacks<T>(&self, result: &Result<T, Error>) -> bool {
+        matches!(result, Err(Error::Unsupported { .. })) && self.stream.device().place() != Place::CPU
+    }
+
     /// What an operation gave, where this device has the operation: the CPU has all of them, a GPU may say that it has not.
     pub fn answer<T>(&self, result: Result<T, Error>, context: &dyn fmt::Display) -> Option<T> {
         match result {
             Ok(answer) => Some(answer),
-            Err(Error::Unsupported { .. }) if self.stream.device().place() != Place::CPU => None,
+            result if self.lacks(&result) => None,
             Err(error) => panic!("{context}, on {self:?}: {error}"),
         }
     }

@@ -1,0 +1,232 @@
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use arrow_array::{ArrayRef, BooleanArray, Int64Array};
+use bowstring_kernels::bitmap::{NULL_COUNT, NullCount, NullCountRow, null_count_parts};
+use bowstring_kernels::target::find;
+
+use super::*;
+use crate::device::testing::{EmulatedDevice, EmulatorOptions, Fault, ManualEvent, adopt};
+use crate::exchange::from_arrow;
+
+fn device(delay: u64) -> EmulatedDevice {
+    let delay = Duration::from_micros(delay);
+    EmulatedDevice::new(EmulatorOptions { delay, seed: 3, keep: Some(0), ..Default::default() }).unwrap()
+}
+
+fn sample(len: i64) -> (Array, u64) {
+    let values: ArrayRef = Arc::new((0..len).map(|i| (i % 7 != 2).then_some(i)).collect::<Int64Array>());
+    (from_arrow(&values).unwrap(), values.null_count() as u64)
+}
+
+/// Puts the count of an array's nulls into a region.
+fn count(pass: &mut Pass, array: &Array, extent: Option<u64>) -> Result<Region> {
+    pass.input(array)?;
+    let (words, offset) = match extent {
+        None => validity(array),
+        Some(bytes) => In::bitmap(array.validity().unwrap().buffer.address() as u64, bytes, 0),
+    };
+    let len = array.len() as u64;
+    let parts = null_count_parts(len, pass.width());
+    if words.is_absent() {
+        return pass.zeroed(8);
+    }
+    let maps = pass.upload(&NullCountRow { words, offset, len }.words())?;
+    let nulls = pass.zeroed(8)?;
+    let args = NullCount { maps: maps.input(), count: 1, parts, nulls: nulls.out() };
+    pass.launch(find(NULL_COUNT, &[]).unwrap(), parts, &args)?;
+    Ok(nulls)
+}
+
+fn null_count(array: &Array, stream: &Stream) -> Result<u64> {
+    let mut pass = Pass::begin("null_count", stream)?;
+    let nulls = count(&mut pass, array, None)?;
+    let words = pass.read(&nulls)?;
+    pass.finish()?;
+    Ok(words[0])
+}
+
+/// A copy of an array's values that fails where there are more nulls than `limit`, whenever somebody asks.
+fn checked(array: &Array, limit: u64, stream: &Stream) -> Result<Array> {
+    let mut pass = Pass::begin("checked", stream)?;
+    let nulls = count(&mut pass, array, None)?;
+    pass.report(&nulls, move |words| match words[0] > limit {
+        true => Err(Error::IndexOutOfBounds { row: 0, index: words[0].into(), len: limit as usize }),
+        false => Ok(()),
+    })?;
+    let mut parts = pass.parts(DataType::UInt64, 1);
+    parts.buffers = vec![nulls.buffer()];
+    let copy = Array::try_new(parts)?;
+    pass.finish()?;
+    Ok(copy)
+}
+
+#[test]
+fn one_pass_waits_once_and_leaves_nothing() {
+    let device = device(100);
+    let stream = device.device().stream().unwrap();
+    for len in [1, 64, 100_000] {
+        let (array, nulls) = sample(len);
+        let uploaded = stream.upload(&array).unwrap();
+        let before = device.device().host_synchronisations();
+        assert_eq!(null_count(&uploaded, &stream).unwrap(), nulls);
+        assert_eq!(device.device().host_synchronisations() - before, 1);
+    }
+    drop(stream);
+    assert_eq!(device.faults(), []);
+    let closed = device.close().alive();
+    assert_eq!(closed, Default::default());
+}
+
+#[test]
+fn errors_of_kernels_surface_where_somebody_waits_and_in_what_was_made_from_them() {
+    let device = device(100);
+    let stream = device.device().stream().unwrap();
+    let other = device.device().stream().unwrap();
+    let array = stream.upload(&sample(70).0).unwrap();
+    let before = device.device().host_synchronisations();
+    let bad = checked(&array, 3, &stream).unwrap();
+    let from_bad = checked(&bad, 3, &other).unwrap();
+    let good = checked(&array, 10, &stream).unwrap();
+    assert_eq!(device.device().host_synchronisations(), before, "nobody has waited yet");
+    let error = Error::IndexOutOfBounds { row: 0, index: 10, len: 3 };
+    for _ in 0..2 {
+        assert_eq!(from_bad.ready().unwrap().wait(), Err(error.clone()));
+        assert_eq!(bad.ready().unwrap().wait(), Err(error.clone()));
+        assert_eq!(good.ready().unwrap().wait(), Ok(()));
+        assert_eq!(null_count(&bad, &other), Err(error.clone()), "at the next synchronisation");
+    }
+}
+
+#[test]
+fn inputs_elsewhere_are_refused() {
+    let (ours, theirs) = (device(0), device(0));
+    let (ours, theirs) = (ours.device().stream().unwrap(), theirs.device().stream().unwrap());
+    let array = theirs.upload(&sample(5).0).unwrap();
+    assert!(matches!(null_count(&array, &ours), Err(Error::Invalid { .. })));
+    assert!(matches!(null_count(&sample(5).0, &ours), Err(Error::Invalid { .. })));
+    assert!(matches!(null_count(&array, &Stream::cpu()), Err(Error::Invalid { .. })));
+}
+
+#[test]
+fn an_access_outside_is_a_fault_and_an_error() {
+    let device = device(0);
+    let stream = device.device().stream().unwrap();
+    let array = stream.upload(&sample(4096).0).unwrap();
+    let mut pass = Pass::begin("count", &stream).unwrap();
+    let nulls = count(&mut pass, &array, Some(100)).unwrap();
+    assert!(matches!(pass.read(&nulls), Err(Error::Driver { call: "null_count", .. })));
+    drop(pass);
+    assert!(matches!(device.faults()[..], [Fault::Kernel { entry: "null_count", argument: "maps", .. }]));
+    drop((array, nulls, stream));
+    assert_eq!(device.close().alive(), Default::default());
+}
+
+#[test]
+fn a_pass_that_is_dropped_half_way_is_safe() {
+    let device = device(300);
+    let stream = device.device().stream().unwrap();
+    let (host, _) = sample(10_000);
+    for _ in 0..20 {
+        let event = ManualEvent::pending();
+        let mut parts = adopt(&host, device.device()).unwrap().into_parts();
+        // SAFETY: the event lives until it is fired below, and the array is gone by then.
+        parts.ready = Some(unsafe { event_of(&device, &event) });
+        let array = Array::try_new(parts).unwrap();
+        let mut pass = Pass::begin("count", &stream).unwrap();
+        let nulls = count(&mut pass, &array, None).unwrap();
+        drop((array, pass, nulls));
+        event.fire();
+        stream.synchronise().unwrap();
+    }
+    assert_eq!(device.faults(), []);
+    drop(stream);
+    assert_eq!(device.close().alive(), Default::default());
+}
+
+/// # Safety
+///
+/// The event must outlive the result.
+unsafe fn event_of(device: &EmulatedDevice, event: &ManualEvent) -> Arc<dyn Ready> {
+    let pointer = std::ptr::NonNull::new(event.pointer()).unwrap();
+    // SAFETY: the caller's promise.
+    unsafe { device.device().import_event(pointer, Arc::new(())) }.unwrap()
+}
+
+struct Count(AtomicUsize);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+#[test]
+fn a_pending_result_is_a_future_that_blocks_nobody() {
+    let device = device(0);
+    let stream = device.device().stream().unwrap();
+    let event = ManualEvent::pending();
+    let (host, nulls) = sample(1000);
+    let mut parts = adopt(&host, device.device()).unwrap().into_parts();
+    // SAFETY: the event lives to the end of the test.
+    parts.ready = Some(unsafe { event_of(&device, &event) });
+    let array = Array::try_new(parts).unwrap();
+    let later = |then: u64| {
+        let mut pass = Pass::begin("null_count", &stream).unwrap();
+        let region = count(&mut pass, &array, None).unwrap();
+        pass.read_later(&region, move |pass, words| pass.finish().map(|()| words[0] + then)).unwrap()
+    };
+    let (mut first, second, dropped) = (later(0), later(1), later(2));
+    let before = device.device().host_synchronisations();
+    let woken = Arc::new(Count(AtomicUsize::new(0)));
+    let waker = Waker::from(woken.clone());
+    let mut context = Context::from_waker(&waker);
+    let mut poll = |pending: &mut Pending<u64>| std::pin::Pin::new(pending).poll(&mut context);
+    assert!(poll(&mut first).is_pending() && poll(&mut first).is_pending());
+    assert!(!second.is_ready().unwrap());
+    assert_eq!(woken.0.load(Ordering::Acquire), 0);
+    drop(dropped);
+    event.fire();
+    while woken.0.load(Ordering::Acquire) == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(device.device().host_synchronisations(), before);
+    assert_eq!(poll(&mut first), Poll::Ready(Ok(nulls)));
+    assert_eq!(second.map(|nulls| Ok(nulls * 2)).wait(), Ok(2 * nulls + 2));
+    assert!(matches!(poll(&mut first), Poll::Ready(Err(Error::Invalid { .. }))));
+}
+
+#[test]
+fn each_event_is_waited_for_once() {
+    let device = device(0);
+    let (stream, other) = (device.device().stream().unwrap(), device.device().stream().unwrap());
+    let flags: ArrayRef = Arc::new(BooleanArray::from(vec![Some(true), None, Some(false)]));
+    let column = arrow_schema::Field::new("x", flags.data_type().clone(), true);
+    let schema = Arc::new(arrow_schema::Schema::new(vec![column; 50]));
+    let columns = vec![from_arrow(&flags).unwrap(); 50];
+    let calls = |name| device.calls().get(name).copied().unwrap_or(0);
+    let (allocs, copies) = (calls("alloc"), calls("copy_in"));
+    let batch = stream.upload_batch(&crate::Batch::try_new(schema, columns, 3).unwrap()).unwrap();
+    assert_eq!((calls("alloc") - allocs, calls("copy_in") - copies), (1, 1), "one block, one copy");
+    let event = ManualEvent::pending();
+    // SAFETY: the event lives to the end of the test.
+    let ready = unsafe { event_of(&device, &event) };
+    let waits = calls("wait");
+    let mut pass = Pass::begin("test", &other).unwrap();
+    for column in batch.columns() {
+        let parts = Parts { ready: Some(ready.clone()), ..column.clone().into_parts() };
+        pass.input(&Array::try_new(parts).unwrap()).unwrap();
+    }
+    pass.finish().unwrap();
+    assert_eq!(calls("wait") - waits, 1);
+    event.fire();
+    let copies = calls("copy_out");
+    let back = other.download_batch(&batch).unwrap();
+    assert_eq!(calls("copy_out") - copies, 1);
+    for column in back.columns() {
+        assert_eq!(&crate::exchange::to_arrow(column).unwrap(), &flags);
+    }
+}
