@@ -10,6 +10,7 @@ use arrow_schema::{DataType, UnionMode};
 use bowstring_kernels::copy::{BYTES_PER_LANE, COPY_VIEWS, CopyViews};
 use bowstring_kernels::memory::In;
 use bowstring_kernels::target::find;
+use bowstring_kernels::views::BufferRow;
 
 use super::{Pass, Pending, Region, host_bytes, pinned_buffer};
 use crate::array::{Array, Batch, Bitmap, Buffer, Parts, Place, Ready, Slot};
@@ -146,7 +147,7 @@ fn download_sized(mut pass: Pass, arrays: &[Array], sizes: Vec<usize>) -> Result
 /// The pieces before byte `total` of the layout, gathered in device memory: each is a row of views that point to buffers,
 /// what is between them are rows of zeros.
 fn gather(pass: &mut Pass, plan: &Plan, total: usize) -> Result<Region> {
-    let (mut views, mut places, mut buffers): (Vec<u64>, Vec<u64>, Vec<u64>) = (vec![], vec![], vec![]);
+    let (mut views, mut places, mut buffers) = (vec![], vec![], vec![]);
     let mut at = 0;
     let zeros = |views: &mut Vec<u64>, places: &mut Vec<u64>, at: &mut usize, upto: usize| {
         while *at < upto {
@@ -164,18 +165,18 @@ fn gather(pass: &mut Pass, plan: &Plan, total: usize) -> Result<Region> {
         zeros(&mut views, &mut places, &mut at, piece.at);
         let Some(from) = &piece.from else { continue };
         // Any length over 12 says that the bytes are in a buffer; how many is the distance to the next row.
-        views.extend([13, (buffers.len() / 3) as u64]);
+        views.extend([13, buffers.len() as u64]);
         places.push(at as u64);
-        let (words, offset) = In::bitmap(from.address() as u64, piece.bytes as u64, 0);
-        buffers.extend(words.described());
-        buffers.push(offset);
+        let limit = piece.bytes as u64;
+        let (bytes, offset) = In::bitmap(from.address() as u64, limit, 0);
+        buffers.push(BufferRow { bytes, offset, limit }.words());
         at += piece.bytes;
     }
     zeros(&mut views, &mut places, &mut at, total);
     let rows = places.len();
     places.push(total as u64);
 
-    let tables = pass.upload(&[&views[..], &places, &buffers].concat())?;
+    let tables = pass.upload(&[&views[..], &places, buffers.as_flattened()].concat())?;
     let gathered = pass.output(total)?;
     let entry = find(COPY_VIEWS, &[8]).ok_or_else(|| pass.unsupported("gathering"))?;
     let (views_end, places_end) = (views.len() * 8, (views.len() + places.len()) * 8);
