@@ -59,6 +59,7 @@ pub mod numeric;
 pub mod offsets;
 mod places;
 pub mod ranges;
+pub mod ranges_keep;
 pub mod scan;
 pub mod selection;
 pub mod selftest;
@@ -84,6 +85,7 @@ pub fn every_entry() -> impl Iterator<Item = &'static dyn target::AnyEntry> {
         .chain(table(filter_bits::FILTER_BITS))
         .chain(table(offsets::CONVERT))
         .chain(table(offsets::KEYS))
+        .chain(table(ranges_keep::KEEP))
         .chain(table(ranges::COMPOSE))
         .chain(table(ranges::TAKE))
         .chain(table(scan::SCAN))

@@ -4,6 +4,7 @@ mod copy;
 mod device;
 mod offsets;
 mod ranges;
+mod ranges_keep;
 mod scan;
 mod utf8;
 mod views;
