@@ -85,6 +85,7 @@ pub fn every_entry() -> impl Iterator<Item = &'static dyn target::AnyEntry> {
         .chain(table(filter_bits::FILTER_BITS))
         .chain(table(offsets::CONVERT))
         .chain(table(offsets::KEYS))
+        .chain(table(offsets::OFFENDER))
         .chain(table(ranges_keep::KEEP))
         .chain(table(ranges::COMPOSE))
         .chain(table(ranges::TAKE))

@@ -67,6 +67,26 @@ kernel! {
     }
 }
 
+kernel! {
+    family "offsets";
+    /// The index in a row that a kernel found: for the error to tell. Waves: 1.
+    Offender {
+        /// The indices.
+        indices: In<u8>,
+        /// The row, `u64::MAX` for none.
+        row: In<u64>,
+        /// Receives the index, as an unsigned number.
+        index: Out<u64>,
+    }
+    /// By the width of an index in bytes.
+    OFFENDER {
+        offsets_offender_b1 [1] = offender::<u8>,
+        offsets_offender_b2 [2] = offender::<u16>,
+        offsets_offender_b4 [4] = offender::<u32>,
+        offsets_offender_b8 [8] = offender::<u64>,
+    }
+}
+
 fn convert<T: Summand + Edges, S: Summand>(args: &Convert, wave: &mut Wave) {
     let mut at = wave.index() * TILE;
     if at > args.rows {
@@ -125,5 +145,12 @@ fn check_keys<K: Index>(args: &Keys, wave: &mut Wave) {
             });
         }
         at += ROWS as u64 * u64::from(wave.width());
+    }
+}
+
+fn offender<I: Index>(args: &Offender, wave: &mut Wave) {
+    let row = args.row.get(0);
+    if wave.index() == 0 && row != u64::MAX {
+        wave.once(|l| args.index.set(l, 0, args.indices.cast::<I>().get(row).wide()));
     }
 }

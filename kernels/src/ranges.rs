@@ -10,7 +10,7 @@
 //! lengths of each [`TILE`] of rows, which is the first step of a [`scan`](crate::scan).
 //!
 //! Nothing is believed: an index past the values or a pair of offsets that descends or leaves the extent gives a range
-//! of no elements, and the first such row goes into `faults`. What is written can be followed without looking again.
+//! of no elements, and the first such row goes into `fault`. What is written can be followed without looking again.
 //!
 //! Bytes a row, offsets of 4 bytes: `Take` reads the index and two neighbouring offsets (one 32-byte sector where indices
 //! are random), writes 8. Four rows a lane are in flight. About 20 instructions a row in a wave of 32.
@@ -46,8 +46,10 @@ kernel! {
         lens: Out<u8>,
         /// The sum of each tile of lengths.
         sums: Out<u64>,
-        /// The first row whose index is out of bounds, and the first one whose offsets are bad: `u64::MAX` before.
-        faults: Out<u64>,
+        /// Receives the first row whose index is out of bounds: `u64::MAX` before.
+        index_fault: Out<u64>,
+        /// Receives the first row whose offsets are bad: `u64::MAX` before.
+        fault: Out<u64>,
     }
     /// By the widths in bytes of an offset (which is that of a start and a length) and of an index. Width 0 of an offset:
     /// there are none, row `i` is element `i`, starts and lengths are 8 bytes wide, and null rows have an element too.
@@ -93,8 +95,8 @@ kernel! {
         next_lens: Out<u64>,
         /// The sum of each tile of lengths.
         sums: Out<u64>,
-        /// The second word receives the first row whose offsets are bad: `u64::MAX` before.
-        faults: Out<u64>,
+        /// Receives the first row whose offsets are bad: `u64::MAX` before.
+        fault: Out<u64>,
     }
     /// By the widths in bytes of the starts above and of an offset.
     COMPOSE {
@@ -215,10 +217,10 @@ fn take<E: Edges, I: Index>(args: &Take, wave: &mut Wave) {
                 starts.set(l, row, E::Word::from_wide(start));
                 lens.set(l, row, E::Word::from_wide(len));
                 if !wanted && live.at(l) >> k & 1 != 0 {
-                    args.faults.min(l, 0, row);
+                    args.index_fault.min(l, 0, row);
                 }
                 if !good {
-                    args.faults.min(l, 1, row);
+                    args.fault.min(l, 0, row);
                 }
                 sum.wrapping_add(len)
             })
@@ -267,7 +269,7 @@ fn compose<S: Summand, E: Edges>(args: &Compose, wave: &mut Wave) {
                 args.next_starts.set(l, row, start);
                 args.next_lens.set(l, row, len);
                 if !good {
-                    args.faults.min(l, 1, row);
+                    args.fault.min(l, 0, row);
                 }
                 sum.wrapping_add(len)
             })

@@ -41,8 +41,8 @@ kernel! {
         lens: Out<u8>,
         /// Zero before; receives the sum of each [`scan::TILE`] of lengths.
         sums: Out<u64>,
-        /// The second word receives the first row, before the filter, whose offsets are bad: `u64::MAX` before.
-        faults: Out<u64>,
+        /// Receives the first row, before the filter, whose offsets are bad: `u64::MAX` before.
+        fault: Out<u64>,
     }
     /// By the width in bytes of an offset, 0 for none: see [`ranges::TAKE`](crate::ranges::TAKE).
     KEEP {
@@ -100,7 +100,7 @@ fn keep<E: Edges>(args: &Keep, wave: &mut Wave) {
                         starts.set(l, place, E::Word::from_wide(start));
                         lens.set(l, place, E::Word::from_wide(len));
                         if !good {
-                            args.faults.min(l, 1, row);
+                            args.fault.min(l, 0, row);
                         }
                         if place < boundary {
                             below = below.wrapping_add(len);

@@ -1,5 +1,5 @@
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::offsets::{CONVERT, Convert, KEYS, Keys};
+use bowstring_kernels::offsets::{CONVERT, Convert, KEYS, Keys, OFFENDER, Offender};
 use bowstring_kernels::scan::TILE;
 
 use crate::device::{LENGTHS, Memory, Random, WIDTHS, run};
@@ -103,4 +103,15 @@ fn checking_alone_writes_nothing() {
     };
     run(CONVERT, &[4, 4], args, 32, 1);
     assert_eq!(faults.read::<u64>(2), [1, u64::MAX]);
+}
+
+#[test]
+fn the_offending_index_is_told() {
+    for (row, expected) in [(2, 0xFFFE), (u64::MAX, 7)] {
+        let mut indices = Memory::of(&[1u16, 2, 0xFFFE]);
+        let (mut found, mut index) = (Memory::of(&[row]), Memory::of(&[7u64]));
+        let args = Offender { indices: indices.input(), row: found.input(), index: index.output() };
+        run(OFFENDER, &[2], args, 64, 1);
+        assert_eq!(index.read::<u64>(1), [expected]);
+    }
 }

@@ -72,7 +72,8 @@ fn take(offsets: &[u64], limit: u64, indices: &[Option<u64>], key: [u32; 2], bit
         let word = if key[0] == 4 { 4 } else { 8 };
         let (mut starts, mut lens) = (Memory::room::<u8>(rows * word), Memory::room::<u8>(rows * word));
         let tiles = (rows as u64).div_ceil(TILE);
-        let (mut sums, mut faults) = (Memory::room::<u64>(tiles as usize), Memory::of(&[u64::MAX; 2]));
+        let mut sums = Memory::room::<u64>(tiles as usize);
+        let (mut index_fault, mut fault) = (Memory::of(&[u64::MAX]), Memory::of(&[u64::MAX]));
         let (valid, valid_offset) =
             if indices.contains(&None) { bits.bitmap(bit) } else { (In::absent(), 0) };
         let args = Take {
@@ -86,14 +87,14 @@ fn take(offsets: &[u64], limit: u64, indices: &[Option<u64>], key: [u32; 2], bit
             starts: starts.output(),
             lens: lens.output(),
             sums: sums.output(),
-            faults: faults.output(),
+            index_fault: index_fault.output(),
+            fault: fault.output(),
         };
         run(TAKE, &key, args, width, tiles);
         let lens = wide(&lens, rows, word as u32);
         check_sums(&sums, &lens);
-        let faults = faults.read(2);
-        let ranges =
-            Ranges { starts: wide(&starts, rows, word as u32), lens, faults: [faults[0], faults[1]] };
+        let faults = [index_fault.read(1)[0], fault.read(1)[0]];
+        let ranges = Ranges { starts: wide(&starts, rows, word as u32), lens, faults };
         assert!(result.as_ref().is_none_or(|other| *other == ranges), "widths agree");
         result = Some(ranges);
     }
@@ -186,8 +187,7 @@ fn compose_goes_one_level_down() {
                 let tiles = (bound as u64).div_ceil(TILE);
                 let (mut next_starts, mut next_lens) =
                     (Memory::room::<u64>(bound), Memory::room::<u64>(bound));
-                let (mut sums, mut faults) =
-                    (Memory::room::<u64>(tiles as usize), Memory::of(&[u64::MAX; 2]));
+                let (mut sums, mut faults) = (Memory::room::<u64>(tiles as usize), Memory::of(&[u64::MAX]));
                 let mut count = Memory::of(&[rows as u64]);
                 let args = Compose {
                     starts: starts.input(),
@@ -201,14 +201,13 @@ fn compose_goes_one_level_down() {
                     next_starts: next_starts.output(),
                     next_lens: next_lens.output(),
                     sums: sums.output(),
-                    faults: faults.output(),
+                    fault: faults.output(),
                 };
                 run(COMPOSE, &key, args, width, tiles);
-                let faults = faults.read(2);
                 let got = Ranges {
                     starts: next_starts.read(rows),
                     lens: next_lens.read(rows),
-                    faults: [faults[0], faults[1]],
+                    faults: [u64::MAX, faults.read(1)[0]],
                 };
                 assert_eq!(got, want, "{rows} rows, {key:?}");
                 check_sums(&sums, &got.lens);
