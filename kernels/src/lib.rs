@@ -51,6 +51,7 @@
 #[macro_use]
 pub mod target;
 pub mod bitmap;
+pub mod cast;
 pub mod copy;
 pub mod filter;
 pub mod filter_bits;
@@ -77,6 +78,10 @@ pub fn every_entry() -> impl Iterator<Item = &'static dyn target::AnyEntry> {
     }
     table(bitmap::NULL_COUNT)
         .chain(table(bitmap::COMBINE))
+        .chain(table(cast::CAST_FLOAT))
+        .chain(table(cast::CAST_NUMBERS))
+        .chain(table(cast::CAST_SCALE))
+        .chain(table(cast::CAST_TIME))
         .chain(table(copy::COPY_BITS))
         .chain(table(copy::COPY_BYTES))
         .chain(table(copy::COPY_OFFSETS))

@@ -12,77 +12,23 @@ use bowstring_kernels::numeric::direct::Truth;
 use bowstring_kernels::numeric::divide::Divisor;
 use bowstring_kernels::numeric::plan::{Unit, Zone};
 use bowstring_kernels::numeric::words::Parameter;
-use bowstring_kernels::numeric::{Conversion, F16, I256, Kind, Native, Number, Plan, Recipe, Visitor, plan};
+use bowstring_kernels::numeric::{Conversion, Kind, Native, Number, Plan, Recipe, U256, Visitor, plan};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[path = "numeric/values.rs"]
 mod values;
 
-/// The same as bytes.
-trait Bytes: Sized {
-    fn from_bytes(bytes: &[u8]) -> Self;
-    fn to_bytes(self) -> Vec<u8>;
-}
-
-macro_rules! bytes {
-    ($($t:ty)*) => {$(
-        impl Bytes for $t {
-            fn from_bytes(bytes: &[u8]) -> Self { <$t>::from_le_bytes(bytes.try_into().unwrap()) }
-            fn to_bytes(self) -> Vec<u8> { self.to_le_bytes().to_vec() }
-        }
-    )*};
-}
-
-bytes! { i8 i16 i32 i64 i128 u8 u16 u32 u64 f32 f64 }
-
-impl Bytes for F16 {
-    fn from_bytes(bytes: &[u8]) -> Self {
-        F16(u16::from_bytes(bytes))
-    }
-    fn to_bytes(self) -> Vec<u8> {
-        self.0.to_bytes()
-    }
-}
-
-impl Bytes for I256 {
-    fn from_bytes(bytes: &[u8]) -> Self {
-        I256 {
-            low: u128::from_le_bytes(bytes[..16].try_into().unwrap()),
-            high: i128::from_bytes(&bytes[16..]),
-        }
-    }
-    fn to_bytes(self) -> Vec<u8> {
-        [self.low.to_le_bytes(), self.high.to_le_bytes()].concat()
-    }
-}
-
-/// Reads and writes any native type as bytes.
+/// The value of little-endian bytes.
 fn read<A: Native>(bytes: &[u8]) -> A {
-    let any: Box<dyn std::any::Any> = match A::NUMBER {
-        Number::I8 => Box::new(i8::from_bytes(bytes)),
-        Number::I16 => Box::new(i16::from_bytes(bytes)),
-        Number::I32 => Box::new(i32::from_bytes(bytes)),
-        Number::I64 => Box::new(i64::from_bytes(bytes)),
-        Number::U8 => Box::new(u8::from_bytes(bytes)),
-        Number::U16 => Box::new(u16::from_bytes(bytes)),
-        Number::U32 => Box::new(u32::from_bytes(bytes)),
-        Number::U64 => Box::new(u64::from_bytes(bytes)),
-        Number::F16 => Box::new(F16::from_bytes(bytes)),
-        Number::F32 => Box::new(f32::from_bytes(bytes)),
-        Number::F64 => Box::new(f64::from_bytes(bytes)),
-        Number::I128 => Box::new(i128::from_bytes(bytes)),
-        Number::I256 => Box::new(I256::from_bytes(bytes)),
-    };
-    *any.downcast::<A>().unwrap()
+    let mut all = [[0; 16]; 2];
+    all.as_flattened_mut()[..bytes.len()].copy_from_slice(bytes);
+    let [low, high] = all.map(u128::from_le_bytes);
+    A::from_bits(U256 { low, high })
 }
 
 fn write<B: Native>(value: B) -> Vec<u8> {
-    let any: &dyn std::any::Any = &value;
-    macro_rules! try_each {
-        ($($t:ty)*) => { $(if let Some(value) = any.downcast_ref::<$t>() { return value.to_bytes(); })* };
-    }
-    try_each! { i8 i16 i32 i64 u8 u16 u32 u64 F16 f32 f64 i128 I256 }
-    unreachable!()
+    let U256 { low, high } = value.to_bits();
+    [low.to_le_bytes(), high.to_le_bytes()].concat()[..size_of::<B>()].to_vec()
 }
 
 fn unit(unit: &TimeUnit) -> Unit {

@@ -245,6 +245,7 @@ pub struct Quotient<A: Decimal, F> {
 impl<A: Decimal, F: Float> Conversion for Quotient<A, F> {
     type From = A;
     type To = F;
+    const ALWAYS: bool = true;
     #[inline(always)]
     fn convert(&self, x: A) -> (F, bool) {
         let (negative, numerator, shift) = x.normalised();
@@ -279,6 +280,7 @@ pub struct Product<A, F> {
 impl<A: Decimal, F: Float> Conversion for Product<A, F> {
     type From = A;
     type To = F;
+    const ALWAYS: bool = true;
     #[inline(always)]
     fn convert(&self, x: A) -> (F, bool) {
         let (negative, number, shift) = x.normalised();

@@ -96,6 +96,7 @@ impl<A, B> Copy for Direct<A, B> {}
 impl<A: Native + Cast<B>, B: Native> Conversion for Direct<A, B> {
     type From = A;
     type To = B;
+    const ALWAYS: bool = <A as Cast<B>>::ALWAYS;
     #[inline(always)]
     fn convert(&self, x: A) -> (B, bool) {
         x.cast()

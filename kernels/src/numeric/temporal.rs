@@ -133,6 +133,7 @@ pub struct MonthsToInterval;
 impl Conversion for MonthsToInterval {
     type From = i32;
     type To = i128;
+    const ALWAYS: bool = true;
     #[inline(always)]
     fn convert(&self, x: i32) -> (i128, bool) {
         (interval(x, 0, 0), true)
@@ -146,6 +147,7 @@ pub struct DayTimeToInterval;
 impl Conversion for DayTimeToInterval {
     type From = i64;
     type To = i128;
+    const ALWAYS: bool = true;
     #[inline(always)]
     fn convert(&self, x: i64) -> (i128, bool) {
         // 32 bits times a million fit in 64.

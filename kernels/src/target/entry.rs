@@ -232,7 +232,9 @@ macro_rules! kernel {
     (
         family $family:literal;
         $(#[$doc:meta])* $args:ident { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)+ }
-        $(#[$table_doc:meta])* $table:ident { $($name:ident $([$($key:expr),+])? = $body:expr,)+ }
+        $(#[$table_doc:meta])* $table:ident {
+            $($name:ident $(<$($part:ident),+>)? $([$($key:expr),+])? = $body:expr,)+
+        }
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -261,7 +263,7 @@ macro_rules! kernel {
 
         $(#[$table_doc])*
         pub static $table: &[$crate::target::Entry<$args>] = &[$($crate::target::Entry {
-            name: stringify!($name),
+            name: concat!(stringify!($name) $($(, "_", stringify!($part))+)?),
             family: $family,
             key: &[$($($key),+)?],
             body: $body,

@@ -182,6 +182,8 @@ impl Wave {
 /// }
 /// ```
 ///
+/// A table that a macro writes can give a name in parts: `cast_up<i32, i64>` is `cast_up_i32_i64`.
+///
 /// An argument is `In<T>`, `Out<T>` or `u64`: one machine word, passed one by one (a struct by value would make every
 /// access generic in PTX, and AMD would pass it as a pointer). On a device each entry is an exported function; on the
 /// host the declaration is the argument struct and a table of [`Entry`], whose `key` is what stands in brackets.
@@ -190,22 +192,27 @@ macro_rules! kernel {
     (
         family $family:literal;
         $(#[$doc:meta])* $args:ident $fields:tt
-        $(#[$table_doc:meta])* $table:ident { $($name:ident $([$($key:expr),+])? = $body:expr,)+ }
+        $(#[$table_doc:meta])* $table:ident {
+            $($name:ident $(<$($part:ident),+>)? $([$($key:expr),+])? = $body:expr,)+
+        }
     ) => {
         kernel! { @args $args $fields }
-        $(kernel! { @entry $family $args $fields $name $body })+
+        $(kernel! { @entry $family $args $fields [$name $($($part)+)?] $body })+
     };
     (@args $args:ident { $($(#[$doc:meta])* $field:ident: $ty:ty,)+ }) => {
         #[derive(Clone, Copy)]
         pub struct $args { $(pub $field: $ty,)+ }
     };
-    (@entry $family:literal $args:ident { $($(#[$doc:meta])* $field:ident: $ty:ty,)+ } $name:ident $body:expr) => {
+    (
+        @entry $family:literal $args:ident { $($(#[$doc:meta])* $field:ident: $ty:ty,)+ }
+        [$name:ident $($part:ident)*] $body:expr
+    ) => {
         #[cfg(any(not(family), family = $family))]
         const _: () = {
             $(assert!(size_of::<$ty>() == 8, "a kernel argument is one machine word");)+
             // Out here, where the fields' names do not hide the body's.
             const BODY: fn(&$args, &mut $crate::target::Wave) = $body;
-            #[unsafe(export_name = stringify!($name))]
+            #[unsafe(export_name = concat!(stringify!($name) $(, "_", stringify!($part))*))]
             extern "gpu-kernel" fn exported($($field: $ty,)+) {
                 BODY(&$args { $($field,)+ }, &mut $crate::target::Wave::current())
             }

@@ -2,6 +2,7 @@
 //! access outside is a fault.
 
 mod bitmap;
+mod cast;
 mod filter;
 mod selftest;
 mod support;
