@@ -2,7 +2,7 @@
 //! what they write on the host. One of them would show a compiler that breaks convergence.
 
 use crate::memory::{In, Out};
-use crate::target::{Mask, Wave, funnel};
+use crate::target::{self, Mask, Wave, funnel};
 
 kernel! {
     family "selftest";
@@ -32,7 +32,7 @@ kernel! {
     Bait {
         /// `width` numbers for each wave.
         numbers: In<u32>,
-        /// Twice as many.
+        /// As many.
         results: Out<u32>,
         /// How many waves have numbers.
         waves: u64,
@@ -106,16 +106,6 @@ fn bait(args: &Bait, wave: &mut Wave) {
     let first = wave.index() * u64::from(wave.width());
     let x = wave.each(|l| args.numbers.get(first + u64::from(l.index())));
     let even = wave.each(|l| x.at(l) & 1 == 0);
-    let y = wave.each(|l| if even.at(l) { x.at(l).wrapping_mul(3) } else { x.at(l) ^ 0x55 });
-    let over = wave.each(|l| x.at(l) > args.limit as u32);
-    let over = wave.ballot(over);
-    let results = args.results.skip(first * 2);
-    wave.each(|l| {
-        let i = u64::from(l.index());
-        if even.at(l) {
-            results.set(l, i, y.at(l).wrapping_add(over.half(0)));
-        } else {
-            results.set(l, i + u64::from(wave.width()), y.at(l) ^ over.half(0));
-        }
-    });
+    let y = target::bait(wave, x, args.limit as u32);
+    wave.each(|l| args.results.set(l, first + u64::from(l.index()), y.at(l)));
 }

@@ -48,6 +48,18 @@ impl<T: Copy> Lanes<T> {
     }
 }
 
+/// For `bait` only: a register out in the open.
+#[inline(always)]
+pub(super) fn value<T>(x: Lanes<T>) -> T {
+    x.0
+}
+
+/// The inverse of `value`.
+#[inline(always)]
+pub(super) fn lanes<T>(x: T) -> Lanes<T> {
+    Lanes(x)
+}
+
 #[derive(Clone, Copy)]
 pub struct Lane<'run>(PhantomData<core::cell::Cell<&'run ()>>);
 

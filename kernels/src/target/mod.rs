@@ -162,6 +162,36 @@ impl Wave {
     }
 }
 
+/// For `selftest`: a branch on a lane's value, a ballot, and the same branch again, on bare registers. Kernel bodies cannot
+/// say this (their branches are inside closures, a collective is not), and rustc up to 1.96 compiles it wrong: its jump
+/// threading makes two ballots of the one, in a branch each. ptx/build.sh switches that off, ptx/check.sh counts.
+#[cfg(any(target_arch = "nvptx64", target_arch = "amdgpu"))]
+#[inline(always)]
+pub(crate) fn bait(wave: &mut Wave, x: Lanes<u32>, limit: u32) -> Lanes<u32> {
+    let x = machine::value(x);
+    let mut y;
+    if x & 1 == 0 {
+        y = x.wrapping_mul(3);
+    } else {
+        y = x ^ 0x55;
+    }
+    let over = wave.ballot(machine::lanes(x > limit)).half(0);
+    if x & 1 == 0 {
+        y = y.wrapping_add(over);
+    } else {
+        y ^= over;
+    }
+    machine::lanes(y)
+}
+#[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
+pub(crate) fn bait(wave: &mut Wave, x: Lanes<u32>, limit: u32) -> Lanes<u32> {
+    let over = wave.each(|l| x.at(l) > limit);
+    let over = wave.ballot(over).half(0);
+    wave.each(|l| {
+        if x.at(l) & 1 == 0 { x.at(l).wrapping_mul(3).wrapping_add(over) } else { x.at(l) ^ 0x55 ^ over }
+    })
+}
+
 /// Declares a kernel: its arguments, and its entries (the instantiations a GPU looks up by name).
 ///
 /// ```text

@@ -77,14 +77,12 @@ fn a_ballot_between_two_equal_branches() {
     for width in WIDTHS {
         let w = width as usize;
         let numbers: Vec<u32> = (0..w).map(|_| random.below(1000) as u32).collect();
-        let mut results = vec![7u32; 2 * w];
+        let mut results = vec![7u32; w];
         let args = Bait { numbers: input(&numbers), results: output(&mut results), waves: 1, limit: 500 };
         assert_eq!(run(&BAIT[0], args, width, 1), None);
         let over = (0..32).fold(0, |m, i| m | u32::from(numbers[i] > 500) << i);
         for (i, &x) in numbers.iter().enumerate() {
-            let (even, odd) =
-                if x & 1 == 0 { ((x * 3).wrapping_add(over), 7) } else { (7, (x ^ 0x55) ^ over) };
-            assert_eq!((results[i], results[i + w]), (even, odd));
+            assert_eq!(results[i], if x & 1 == 0 { (x * 3).wrapping_add(over) } else { x ^ 0x55 ^ over });
         }
     }
 }
@@ -92,7 +90,7 @@ fn a_ballot_between_two_equal_branches() {
 #[test]
 fn what_is_outside_an_extent_is_not_touched() {
     let numbers = vec![9u32; 64];
-    let mut results = vec![7u32; 128];
+    let mut results = vec![7u32; 64];
     let results = output(&mut results);
     let args = |len: u64, first: usize| Bait {
         numbers: In::new(numbers.as_ptr().expose_provenance() as u64 + first as u64, len),
@@ -107,9 +105,9 @@ fn what_is_outside_an_extent_is_not_touched() {
     let misaligned = Fault { index: 0, cause: Cause::Misaligned, ..read };
     assert_eq!(run(&BAIT[0], args(32 * 4, 2), 32, 1), Some(misaligned));
 
-    let mut short = vec![7u32; 64];
-    let args = Bait { results: output(&mut short[..63]), ..args(256, 0) };
-    let write = Fault { argument: 1, index: 63, access: Access::Write, cause: Cause::Outside };
+    let mut short = vec![7u32; 32];
+    let args = Bait { results: output(&mut short[..31]), ..args(256, 0) };
+    let write = Fault { argument: 1, index: 31, access: Access::Write, cause: Cause::Outside };
     assert_eq!(run(&BAIT[0], args, 32, 1), Some(write));
-    assert_eq!((short[62], short[63]), (9 ^ 0x55, 7));
+    assert_eq!((short[30], short[31]), (9 ^ 0x55, 7));
 }
