@@ -5,7 +5,7 @@
 #   Debian's rustc-web 1.96, as CI uses:   apt-get install rustc-web cargo-web rust-web-src rust-web-llvm lld-22
 #   a rustup nightly, as users have:       rustup toolchain install nightly -c rust-src -c llvm-tools
 # With both, DEVICE_RUSTC and DEVICE_CARGO choose. Intermediate files go to TARGET_ROOT (target/device).
-# FAMILIES and ARCHES restrict what is built, for work on one kernel.
+# FAMILIES and ARCHES (sm_75 gfx90a …) restrict what is built, for work on one kernel.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 out=$(mkdir -p "${1:-$here/ptx}" && cd "${1:-$here/ptx}" && pwd)
@@ -47,9 +47,12 @@ for arch in $arches; do
     (cd "$here" && RUSTFLAGS=$flags "$DEVICE_CARGO" rustc -q -p bowstring-kernels --profile device -Zbuild-std=core \
       --target $target --crate-type $type -- --cfg family --cfg "family=\"$family\"" --emit="$emit")
     # Without the block's size ptxas plans for 1024 threads and saves registers where loads should be in flight together: a
-    # take of 16-byte values had one. Five blocks of 256 give it 48 registers.
-    case $arch in sm_*) sed -i -z 's/\n)\n{/\n)\n.maxntid 256\n.minnctapersm 5\n{/g' "$out/$family.$arch.ptx" ;; esac
-    case $arch in gfx*) $lld -shared --no-undefined -O2 --build-id=none "$targets/$family.$arch.o" -o "$out/$family.$arch.hsaco" ;; esac
+    # take of 16-byte values had one. Five blocks of 256 a processor leave it 48 registers, four 64; 256-bit casts need more.
+    case $family in cast_float | cast_scale) blocks=2 ;; cast*) blocks=4 ;; *) blocks=5 ;; esac
+    case $arch in
+    sm_*) sed -i -z "s/\n)\n{/\n)\n.maxntid 256\n.minnctapersm $blocks\n{/g; s/\t\/\/ \(begin\|end\) inline asm\n//g" "$out/$family.$arch.ptx" ;;
+    gfx*) $lld -shared --no-undefined -O2 --build-id=none "$targets/$family.$arch.o" -o "$out/$family.$arch.hsaco" ;;
+    esac
   done
 done
 [ -z "${ARCHES:-}${FAMILIES:-}" ] || exit 0
