@@ -231,6 +231,11 @@ impl Pass {
         self.queue.wait(&self.gpu, &**ready)
     }
 
+    /// Makes a region of an earlier pass on the same stream readable here.
+    pub fn again(&mut self, region: &Region) {
+        self.use_memory(region.memory.clone());
+    }
+
     /// Device memory of unspecified contents.
     pub fn output(&mut self, bytes: usize) -> Result<Region> {
         let memory = self.gpu.pool().alloc(bytes, &self.gpu, &self.queue)?;

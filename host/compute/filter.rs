@@ -1,15 +1,47 @@
 //! The rows that a mask keeps.
 
-use super::Selection;
-use crate::{Array, Batch, Result, Stream};
+use super::selection::{check_mask, check_rows};
+use super::{Selection, admit, device};
+use crate::launch::Pending;
+use crate::{Array, Batch, Error, Result, Stream};
 
 /// The rows of `values` where `mask` is true; null is not. Who filters several arrays by one mask prepares a
-/// [`Selection`]. Synchronises, once: see there.
+/// [`Selection`]. Synchronises, once.
 pub fn filter(values: &Array, mask: &Array, stream: &Stream) -> Result<Array> {
-    Selection::new(mask, stream)?.filter(values)
+    filter_later(values, mask, stream)?.wait()
 }
 
-/// The rows of every column where `mask` is true, the mask read once.
+/// As [`filter`], without waiting for the device to know how many rows there are.
+pub fn filter_later(values: &Array, mask: &Array, stream: &Stream) -> Result<Pending<Array>> {
+    let columns = filter_columns(&[values], mask, stream)?;
+    Ok(columns.map(|(mut columns, _)| columns.pop().ok_or_else(|| Error::invalid("filter", "no array"))))
+}
+
+/// The rows of every column where `mask` is true, the mask read once. Synchronises, once.
 pub fn filter_batch(batch: &Batch, mask: &Array, stream: &Stream) -> Result<Batch> {
-    Selection::new(mask, stream)?.filter_batch(batch)
+    filter_batch_later(batch, mask, stream)?.wait()
+}
+
+/// As [`filter_batch`], without waiting for the device to know how many rows there are.
+pub fn filter_batch_later(batch: &Batch, mask: &Array, stream: &Stream) -> Result<Pending<Batch>> {
+    check_rows(batch.len(), mask.len())?;
+    let columns: Vec<&Array> = batch.columns().iter().collect();
+    let schema = batch.schema().clone();
+    Ok(filter_columns(&columns, mask, stream)?.map(|(columns, rows)| Batch::try_new(schema, columns, rows)))
+}
+
+/// The kept rows of each column, and how many they are.
+fn filter_columns(columns: &[&Array], mask: &Array, stream: &Stream) -> Result<Pending<(Vec<Array>, usize)>> {
+    admit("filter", &[mask], stream)?;
+    admit("filter", columns, stream)?;
+    check_mask(mask)?;
+    columns.iter().try_for_each(|column| check_rows(column.len(), mask.len()))?;
+    if stream.as_gpu().is_some() {
+        return Ok(
+            device::filter(columns, mask, stream)?.map(|filtered| Ok((filtered.columns, filtered.rows)))
+        );
+    }
+    let selection = Selection::new(mask, stream)?;
+    let kept = columns.iter().map(|column| selection.filter(column)).collect::<Result<_>>();
+    Ok(Pending::known(kept.map(|kept| (kept, selection.len()))))
 }

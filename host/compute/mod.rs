@@ -4,13 +4,14 @@
 //! stream's are [`crate::Error::Invalid`].
 
 mod cast;
+mod device;
 mod filter;
 mod nulls;
 mod selection;
 mod take;
 
 pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast};
-pub use filter::{filter, filter_batch};
+pub use filter::{filter, filter_batch, filter_batch_later, filter_later};
 pub use nulls::{drop_nulls, is_not_null, is_null, logical_null_count, null_count};
 pub use selection::Selection;
 pub use take::{OutOfBounds, TakeOptions, take, take_batch};

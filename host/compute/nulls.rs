@@ -6,9 +6,8 @@
 use arrow_array::BooleanArray;
 use arrow_schema::DataType;
 
-use super::{admit, filter};
+use super::{admit, device, filter};
 use crate::array::{Bitmap, Parts};
-use crate::device::HostPool;
 use crate::ffi::DeviceType;
 use crate::{Array, Error, Result, Stream, cpu, exchange};
 
@@ -20,7 +19,7 @@ pub fn null_count(values: &Array, stream: &Stream) -> Result<usize> {
         (None, None) => Ok(0),
         (None, Some(validity)) => match stream.device().place().device_type {
             DeviceType::Cpu => Ok(values.len() - cpu::nulls::count_valid(validity, values.len())),
-            device => Err(unsupported("null_count", values, device)),
+            _ => device::null_count(values, validity, stream),
         },
     }
 }
@@ -40,8 +39,14 @@ pub fn logical_null_count(values: &Array, stream: &Stream) -> Result<usize> {
 pub fn is_null(values: &Array, stream: &Stream) -> Result<Array> {
     admit("is_null", &[values], stream)?;
     let valid = valid_rows("is_null", values, stream)?;
-    let pool = pool("is_null", values, stream)?;
     let own = values.validity();
+    if stream.as_gpu().is_some() {
+        return match (valid, own) {
+            (Valid::Own, Some(bits)) => device::is_null(values, bits, stream),
+            (valid, _) => device::filled("is_null", matches!(valid, Valid::None), values.len(), stream),
+        };
+    }
+    let pool = stream.device().host_pool();
     let buffer = match (&valid, own) {
         (Valid::These(bits), _) | (Valid::Own, Some(bits)) => cpu::nulls::inverted(bits, values.len(), pool)?,
         (Valid::None, _) => cpu::nulls::filled(true, values.len(), pool)?,
@@ -66,7 +71,10 @@ pub fn is_not_null(values: &Array, stream: &Stream) -> Result<Array> {
         (Valid::None, _) => false,
         (Valid::All | Valid::Own, _) => true,
     };
-    let buffer = cpu::nulls::filled(same, values.len(), pool("is_not_null", values, stream)?)?;
+    if stream.as_gpu().is_some() {
+        return device::filled("is_not_null", same, values.len(), stream);
+    }
+    let buffer = cpu::nulls::filled(same, values.len(), stream.device().host_pool())?;
     booleans(Bitmap { buffer, offset: 0 }, values.len())
 }
 
@@ -139,12 +147,4 @@ fn bits_as_parts(bits: Bitmap, len: usize) -> Parts {
 
 fn unsupported(operation: &'static str, values: &Array, device: DeviceType) -> Error {
     Error::Unsupported { operation, data_type: values.data_type().to_string(), device }
-}
-
-/// Where results come from, on the device that makes them.
-fn pool<'a>(operation: &'static str, values: &Array, stream: &'a Stream) -> Result<&'a HostPool> {
-    match stream.device().place().device_type {
-        DeviceType::Cpu => Ok(stream.device().host_pool()),
-        device => Err(unsupported(operation, values, device)),
-    }
 }

@@ -2,8 +2,7 @@
 
 use arrow_schema::DataType;
 
-use super::admit;
-use crate::ffi::DeviceType;
+use super::{admit, device};
 use crate::{Array, Batch, Error, Result, Stream, cpu};
 
 /// Which rows a filter keeps: the mask read and counted once, then applied to as many arrays as there are.
@@ -30,6 +29,7 @@ pub struct Selection {
 /// A selection as each kind of device keeps it.
 enum Way {
     Cpu(cpu::selection::Selection),
+    Gpu(device::Selection),
 }
 
 impl Selection {
@@ -39,17 +39,10 @@ impl Selection {
     /// totals of strings.
     pub fn new(mask: &Array, stream: &Stream) -> Result<Selection> {
         admit("filter", &[mask], stream)?;
-        if *mask.data_type() != DataType::Boolean {
-            return Err(Error::invalid("filter", format!("the mask is {}, not Boolean", mask.data_type())));
-        }
-        let way = match stream.device().place().device_type {
-            DeviceType::Cpu => {
-                Way::Cpu(cpu::selection::Selection::of_mask(mask, stream.device().host_pool())?)
-            }
-            device => {
-                let data_type = mask.data_type().to_string();
-                return Err(Error::Unsupported { operation: "filter", data_type, device });
-            }
+        check_mask(mask)?;
+        let way = match stream.as_gpu() {
+            None => Way::Cpu(cpu::selection::Selection::of_mask(mask, stream.device().host_pool())?),
+            Some(_) => Way::Gpu(device::Selection::new(mask, stream)?),
         };
         Ok(Selection { way, rows: mask.len(), stream: stream.clone() })
     }
@@ -58,6 +51,7 @@ impl Selection {
     pub fn len(&self) -> usize {
         match &self.way {
             Way::Cpu(selection) => selection.len(),
+            Way::Gpu(selection) => selection.len(),
         }
     }
 
@@ -69,27 +63,40 @@ impl Selection {
     /// The kept rows of an array that is as long as the mask. Where all are, that is the array itself; buffers that
     /// rows only point into (dictionaries, the data of views) are shared.
     pub fn filter(&self, values: &Array) -> Result<Array> {
-        admit("filter", &[values], &self.stream)?;
-        if values.len() != self.rows {
-            return Err(Error::invalid(
-                "filter",
-                format!("{} rows and a mask of {}", values.len(), self.rows),
-            ));
-        }
-        match &self.way {
-            Way::Cpu(selection) => cpu::filter::filter(values, selection, self.stream.device().host_pool()),
-        }
+        let mut kept = self.filter_columns(&[values])?;
+        kept.pop().ok_or_else(|| Error::invalid("filter", "no array"))
     }
 
     /// The kept rows of every column.
     pub fn filter_batch(&self, batch: &Batch) -> Result<Batch> {
-        if batch.len() != self.rows {
-            return Err(Error::invalid(
-                "filter",
-                format!("{} rows and a mask of {}", batch.len(), self.rows),
-            ));
-        }
-        let columns = batch.columns().iter().map(|column| self.filter(column)).collect::<Result<_>>()?;
-        Batch::try_new(batch.schema().clone(), columns, self.len())
+        check_rows(batch.len(), self.rows)?;
+        let columns: Vec<&Array> = batch.columns().iter().collect();
+        Batch::try_new(batch.schema().clone(), self.filter_columns(&columns)?, self.len())
     }
+
+    fn filter_columns(&self, columns: &[&Array]) -> Result<Vec<Array>> {
+        admit("filter", columns, &self.stream)?;
+        columns.iter().try_for_each(|column| check_rows(column.len(), self.rows))?;
+        match &self.way {
+            Way::Cpu(selection) => {
+                let pool = self.stream.device().host_pool();
+                columns.iter().map(|column| cpu::filter::filter(column, selection, pool)).collect()
+            }
+            Way::Gpu(selection) => selection.filter(columns, &self.stream),
+        }
+    }
+}
+
+pub(super) fn check_mask(mask: &Array) -> Result<()> {
+    if *mask.data_type() == DataType::Boolean {
+        return Ok(());
+    }
+    Err(Error::invalid("filter", format!("the mask is {}, not Boolean", mask.data_type())))
+}
+
+pub(super) fn check_rows(rows: usize, mask: usize) -> Result<()> {
+    if rows == mask {
+        return Ok(());
+    }
+    Err(Error::invalid("filter", format!("{rows} rows and a mask of {mask}")))
 }

@@ -1,8 +1,7 @@
 //! The rows at given indices.
 
-use super::admit;
-use crate::ffi::DeviceType;
-use crate::{Array, Batch, Error, Result, Stream, cpu};
+use super::{admit, device};
+use crate::{Array, Batch, Result, Stream, cpu};
 
 /// What becomes of an index that is not a row: negative, or the length or more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +21,8 @@ pub struct TakeOptions {
 }
 
 /// The rows of `values` at `indices`, an array of any integer type; a null index is a null row, and a negative one
-/// never counts from the end.
+/// never counts from the end. Does not synchronise, but for types whose size the device has to find out: on a GPU an
+/// index out of bounds is an error of whoever first waits for the result, and a null row meanwhile.
 ///
 /// ```
 /// use bowstring::{Stream, compute::{TakeOptions, take}, exchange::{from_arrow, to_arrow}};
@@ -56,20 +56,15 @@ fn take_columns(
     options: &TakeOptions,
     stream: &Stream,
 ) -> Result<Vec<Array>> {
-    match stream.device().place().device_type {
-        DeviceType::Cpu => {
-            let pool = stream.device().host_pool();
-            let mut prepared = cpu::indices::Indices::new(indices, pool)?;
-            if options.out_of_bounds == OutOfBounds::Null {
-                prepared = prepared.null_out_of_bounds(len, pool)?;
-            } else if columns.is_empty() {
-                prepared.check(len)?;
-            }
-            columns.iter().map(|column| cpu::take::take(column, &prepared, pool)).collect()
-        }
-        device => {
-            let data_type = columns.first().map_or(String::new(), |column| column.data_type().to_string());
-            Err(Error::Unsupported { operation: "take", data_type, device })
-        }
+    if stream.as_gpu().is_some() {
+        return device::take(columns, len, indices, options, stream);
     }
+    let pool = stream.device().host_pool();
+    let mut prepared = cpu::indices::Indices::new(indices, pool)?;
+    if options.out_of_bounds == OutOfBounds::Null {
+        prepared = prepared.null_out_of_bounds(len, pool)?;
+    } else if columns.is_empty() {
+        prepared.check(len)?;
+    }
+    columns.iter().map(|column| cpu::take::take(column, &prepared, pool)).collect()
 }

@@ -1,0 +1,122 @@
+//! The operations on a GPU, in the vocabulary of [`Pass`](crate::launch::Pass).
+//!
+//! What only moves data is dispatched on the layout table: bits, fixed widths, offsets, children. Columns of equal width
+//! travel in one launch, described by a table in device memory. Whatever the host must know (how many rows a filter
+//! keeps, null counts, byte totals) is computed first, for all columns and all levels of nesting, and read in one go.
+
+mod filter;
+mod moves;
+mod nulls;
+mod selection;
+mod take;
+
+pub(super) use filter::filter;
+pub(super) use nulls::{filled, is_null, null_count};
+pub(super) use selection::Selection;
+pub(super) use take::take;
+
+use arrow_schema::DataType;
+use bowstring_kernels::memory::{In, Out};
+
+use crate::Result;
+use crate::array::{Array, Bitmap, Buffer, Slot};
+use crate::launch::{Pass, Region, bits, input, is_aligned};
+
+/// Numbers that kernels leave for the host, read together at the end.
+struct Status {
+    region: Region,
+    used: usize,
+}
+
+impl Status {
+    /// Room for `words` numbers, all zero.
+    fn new(pass: &mut Pass, words: usize) -> Result<Status> {
+        Ok(Status { region: pass.zeroed(words * 8)?, used: 0 })
+    }
+
+    /// The places of `count` numbers, one behind the other.
+    fn take(&mut self, count: usize) -> (usize, Out<u64>) {
+        let first = self.used;
+        self.used += count;
+        assert!(self.used * 8 <= self.region.bytes(), "there is room for every number");
+        (first, self.region.out().skip(first as u64))
+    }
+}
+
+/// How many arrays there are in this one: no level needs more than a few numbers for each.
+fn nodes(array: &Array) -> usize {
+    1 + array.children().iter().chain(array.dictionary()).map(nodes).sum::<usize>()
+}
+
+/// How many of these move along with an array's rows.
+fn along(array: &Array) -> usize {
+    match children_of(array.data_type()) {
+        Some(Children::Along) => 1 + array.children().iter().map(along).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+/// The part of a fixed-width buffer that an array's rows are in.
+fn rows_of(array: &Array, buffer: &Buffer, width: usize) -> Buffer {
+    buffer.slice(array.offset() * width, Some(array.len() * width))
+}
+
+/// The bytes of a row, for slots where every row has as many.
+fn fixed_width(slot: Slot) -> Option<usize> {
+    match slot {
+        Slot::Fixed(width) => Some(width),
+        Slot::Views => Some(16),
+        Slot::Bits | Slot::Offsets(_) | Slot::Bytes => None,
+    }
+}
+
+/// The largest power of two, at most 16, that divides both a value's width and where the values are: what kernels may
+/// load at once. Foreign memory may start anywhere.
+fn unit(width: usize, addresses: &[usize]) -> usize {
+    let all = addresses.iter().fold(width | 16, |all, address| all | address);
+    1 << all.trailing_zeros()
+}
+
+/// A buffer as kernels read it, copied to where it is aligned if it is not.
+fn aligned(pass: &mut Pass, buffer: &Buffer, alignment: usize) -> Result<In<u8>> {
+    if is_aligned(buffer, alignment) {
+        return Ok(input(buffer));
+    }
+    // Bytes are bits, eight each, and bits may start anywhere.
+    let bytes = buffer.bytes().ok_or_else(|| pass.unsupported("a misaligned buffer of unknown extent"))?;
+    let copy = pass.output(bytes)?;
+    nulls::copy_bits(pass, bits(&Bitmap { buffer: buffer.clone(), offset: 0 }), 8 * bytes, &copy)?;
+    Ok(copy.input())
+}
+
+/// No rows, like those of `array`; what rows point into is shared.
+fn empty_like(array: &Array, pass: &Pass) -> Result<Array> {
+    let mut parts = pass.parts(array.data_type().clone(), 0);
+    parts.buffers = array.buffers().iter().map(|_| Buffer::empty()).collect();
+    parts.children = array.children().iter().map(|child| empty_like(child, pass)).collect::<Result<_>>()?;
+    parts.dictionary = array.dictionary().map(|values| empty_like(values, pass)).transpose()?;
+    Array::try_new(parts)
+}
+
+/// What becomes of an array's children when its rows are moved.
+enum Children {
+    /// Each row has its own: they move along.
+    Along,
+    /// Rows say where theirs are: they stay where they are.
+    Shared,
+    /// Offsets or a size say which belong to a row.
+    Ranges,
+}
+
+/// What becomes of the children of a type; `None` where rows cannot be moved one by one.
+fn children_of(data_type: &DataType) -> Option<Children> {
+    use arrow_schema::UnionMode;
+    match data_type {
+        DataType::Struct(_) | DataType::Union(_, UnionMode::Sparse) => Some(Children::Along),
+        DataType::List(_) | DataType::LargeList(_) | DataType::Map(..) | DataType::FixedSizeList(..) => {
+            Some(Children::Ranges)
+        }
+        DataType::RunEndEncoded(..) => None,
+        _ => Some(Children::Shared),
+    }
+}

@@ -1,0 +1,114 @@
+//! A mask, read and counted on the device.
+
+use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::selection::{OFFSETS, Offsets, SELECT, Select, Sizes, sizes};
+
+use super::Status;
+use super::filter;
+use crate::array::Array;
+use crate::launch::{Pass, Region, bits, validity};
+use crate::{Result, Stream};
+
+/// The rows that a filter keeps, on the device: the mask as dense words, and where each tile's rows go.
+#[derive(Clone)]
+pub(super) struct Kept {
+    /// Rows of the mask, at least one.
+    pub rows: usize,
+    pub sizes: Sizes,
+    pub words: Region,
+    pub offsets: Region,
+}
+
+/// A bitmap as kernels take it.
+pub(super) type Words = (In<u32>, u64);
+
+impl Kept {
+    /// Reads a bitmap of `rows` (at least one) and another one, or none, that must agree. `total` receives how many rows
+    /// are kept.
+    pub fn new(
+        pass: &mut Pass,
+        rows: usize,
+        (mask, mask_offset): Words,
+        (valid, valid_offset): Words,
+        total: Out<u64>,
+    ) -> Result<Kept> {
+        let sizes = sizes(rows as u64);
+        let words = pass.scratch::<u32>(sizes.words as usize)?;
+        let counts = pass.scratch::<u32>(sizes.counts as usize)?;
+        let offsets = pass.scratch::<u64>(sizes.offsets as usize)?;
+        let sums = pass.zeroed(8 * sizes.groups as usize)?;
+        pass.launch(
+            &SELECT[0],
+            sizes.select,
+            &Select {
+                mask,
+                mask_offset,
+                valid,
+                valid_offset,
+                len: rows as u64,
+                counts: counts.out(),
+                words: words.out(),
+                sums: sums.out(),
+            },
+        )?;
+        pass.launch(
+            &OFFSETS[0],
+            sizes.groups,
+            &Offsets {
+                counts: counts.input(),
+                sums: sums.input(),
+                len: sizes.counts,
+                offsets: offsets.out(),
+                total,
+            },
+        )?;
+        Ok(Kept { rows, sizes, words, offsets })
+    }
+
+    /// The rows where an array of booleans is true.
+    pub fn of_mask(pass: &mut Pass, mask: &Array, total: Out<u64>) -> Result<Kept> {
+        let values = bits(&crate::array::Bitmap { buffer: mask.buffers()[0].clone(), offset: mask.offset() });
+        Kept::new(pass, mask.len(), values, validity(mask), total)
+    }
+}
+
+/// A mask prepared once; see [`crate::compute::Selection`].
+pub(in crate::compute) struct Selection {
+    kept: Option<Kept>,
+    total: usize,
+}
+
+impl Selection {
+    /// Synchronises once, for the number of rows.
+    pub fn new(mask: &Array, stream: &Stream) -> Result<Selection> {
+        if mask.is_empty() {
+            return Ok(Selection { kept: None, total: 0 });
+        }
+        let mut pass = Pass::begin("filter", stream)?;
+        pass.input(mask)?;
+        let mut status = Status::new(&mut pass, 1)?;
+        let kept = Kept::of_mask(&mut pass, mask, status.take(1).1)?;
+        let total = pass.read(&status.region)?[0] as usize;
+        pass.finish()?;
+        Ok(Selection { kept: Some(kept), total })
+    }
+
+    /// How many rows it keeps.
+    pub fn len(&self) -> usize {
+        self.total
+    }
+
+    /// The kept rows of arrays as long as the mask. Synchronises once where there are bitmaps or offsets.
+    pub fn filter(&self, columns: &[&Array], stream: &Stream) -> Result<Vec<Array>> {
+        let Some(kept) = &self.kept else {
+            return Ok(columns.iter().map(|column| Array::clone(column)).collect());
+        };
+        let mut pass = Pass::begin("filter", stream)?;
+        pass.again(&kept.words);
+        pass.again(&kept.offsets);
+        let mut status = filter::status(&mut pass, columns)?;
+        status.take(1);
+        let filtered = filter::of(pass, kept.clone(), status, Some(self.total), columns)?;
+        Ok(filtered.wait()?.columns)
+    }
+}
