@@ -37,6 +37,14 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// A producer's stream failed; its own words.
+    #[error("the producer failed with code {code}: {message}")]
+    Producer {
+        /// Its `errno`.
+        code: i32,
+        /// What it said.
+        message: String,
+    },
     /// Memory ran out, or the pool's limit was reached.
     #[error("out of memory: {bytes} bytes on {device}")]
     OutOfMemory {

@@ -9,7 +9,7 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::nodes::Nodes;
 use crate::array::{Array, Batch, Owner, Place};
@@ -32,7 +32,7 @@ pub unsafe fn import_array(
     schema: &FFI_ArrowSchema,
     device: &Device,
 ) -> Result<(Field, Array)> {
-    let place = served(array, device)?;
+    let place = served(array.device_type, array.device_id, device)?;
     let taken = array.take();
     // SAFETY: the caller's promise.
     unsafe {
@@ -53,14 +53,14 @@ pub unsafe fn import_batch(
     schema: &FFI_ArrowSchema,
     device: &Device,
 ) -> Result<Batch> {
-    let place = served(array, device)?;
+    let place = served(array.device_type, array.device_id, device)?;
     let taken = array.take();
     // SAFETY: the caller's promise.
     unsafe {
         check_schema(schema)?;
         let types = Schema::try_from(schema).map_err(unparsable)?;
         let array = import_typed(taken, &DataType::Struct(types.fields().clone()), place, device)?;
-        batch(types, &array)
+        batch(Arc::new(types), &array)
     }
 }
 
@@ -90,23 +90,23 @@ pub(super) fn on_the_host(array: ArrowArray) -> ArrowDeviceArray {
 }
 
 /// The batch that a struct array is.
-pub(super) fn batch(schema: Schema, rows: &Array) -> Result<Batch> {
+pub(super) fn batch(schema: SchemaRef, rows: &Array) -> Result<Batch> {
     if rows.known_null_count() != Some(0) {
         return Err(Error::out_of_spec("array.null_count", "a batch's rows must be known not to be null"));
     }
     let columns = (0..rows.children().len()).map(|i| rows.child_rows(i)).collect::<Result<_>>()?;
-    Batch::try_new(Arc::new(schema), columns, rows.len())
+    Batch::try_new(schema, columns, rows.len())
 }
 
-fn unparsable(error: arrow_schema::ArrowError) -> Error {
+pub(super) fn unparsable(error: arrow_schema::ArrowError) -> Error {
     Error::out_of_spec("schema", error.to_string())
 }
 
-/// Where the array is, if `device` serves that.
-pub(super) fn served(array: &ArrowDeviceArray, device: &Device) -> Result<Place> {
+/// Where memory of this kind and device is, if `device` serves it.
+pub(super) fn served(device_type: i32, device_id: i64, device: &Device) -> Result<Place> {
     use DeviceType::*;
     let own = device.place();
-    let of_ours = match (own.device_type, DeviceType::from_abi(array.device_type)) {
+    let theirs = match (own.device_type, DeviceType::from_abi(device_type)) {
         (_, Some(Cpu)) => return Ok(Place::CPU),
         (Cuda, Some(theirs @ (Cuda | CudaManaged | CudaHost))) => theirs,
         (Rocm, Some(theirs @ (Rocm | RocmHost))) => theirs,
@@ -114,16 +114,16 @@ pub(super) fn served(array: &ArrowDeviceArray, device: &Device) -> Result<Place>
         _ => {
             return Err(Error::Unsupported {
                 operation: "import",
-                data_type: format!("memory of device type {}", array.device_type),
+                data_type: format!("memory of device type {device_type}"),
                 device: own.device_type,
             });
         }
     };
-    let pinned = matches!(of_ours, CudaHost | RocmHost);
-    if array.device_id != own.device_id && !pinned {
-        return Err(Error::invalid("import", format!("an array of device {} for {own}", array.device_id)));
+    // Pinned host memory is all devices'.
+    if device_id != own.device_id && !matches!(theirs, CudaHost | RocmHost) {
+        return Err(Error::invalid("import", format!("an array of device {device_id} for {own}")));
     }
-    Ok(Place { device_type: of_ours, device_id: own.device_id })
+    Ok(Place { device_type: theirs, device_id: own.device_id })
 }
 
 /// Imports an array whose type is known. `place` is what [`served`] said of it.

@@ -6,6 +6,7 @@ mod arrow;
 mod export;
 mod import;
 mod nodes;
+mod streams;
 
 pub(crate) use arrow::to_arrow_trusted;
 pub use arrow::{
@@ -13,3 +14,7 @@ pub use arrow::{
 };
 pub use export::{export_array, export_batch, export_host_array, export_host_batch};
 pub use import::{import_array, import_batch, import_host_array, import_host_batch};
+pub use streams::{
+    ArrayReader, BatchReader, export_batches, export_host_batches, export_host_stream, export_stream,
+    import_batches, import_host_batches, import_host_stream, import_stream,
+};

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use arrow_buffer::BooleanBufferBuilder;
 use arrow_schema::{DataType, UnionMode};
 use bowstring_kernels::copy::{BYTES_PER_LANE, COPY_VIEWS, CopyViews};
 use bowstring_kernels::memory::In;
@@ -14,7 +15,7 @@ use bowstring_kernels::views::BufferRow;
 
 use super::{Pass, Pending, Region, host_bytes, pinned_buffer};
 use crate::array::{Array, Batch, Bitmap, Buffer, Parts, Place, Ready, Slot};
-use crate::device::{Kept, Stream};
+use crate::device::{HostPool, Kept, Stream};
 use crate::{Error, Result};
 
 /// Every buffer starts at a multiple of this, and what is between them is zero.
@@ -67,7 +68,7 @@ fn upload(stream: &Stream, arrays: &[Array]) -> Result<Vec<Array>> {
         }
         host_wait(array)?;
     }
-    let mut plan = Plan::default();
+    let mut plan = Plan { align_bits: Some(stream.device().host_pool().clone()), ..Plan::default() };
     let sizes = unknown_ends(arrays)?.into_iter().map(|end| end.read(host_bytes(&end.at)));
     let mut sizes = sizes.collect::<Result<Vec<_>>>()?.into_iter();
     let planned = arrays.iter().map(|array| plan.array(array, &mut sizes)).collect::<Result<Vec<_>>>()?;
@@ -239,6 +240,8 @@ fn add_unknown_ends(array: &Array, ends: &mut Vec<End>) -> Result<()> {
 #[derive(Default)]
 struct Plan {
     pieces: Vec<Piece>,
+    /// For host arrays: bitmaps begin with a byte, so that no consumer on the device finds validity out of step.
+    align_bits: Option<HostPool>,
 }
 
 struct Piece {
@@ -286,6 +289,8 @@ impl Plan {
 
     /// Plans an array's rows, nothing before or behind them where that can be told without reading them.
     fn array(&mut self, array: &Array, sizes: &mut impl Iterator<Item = usize>) -> Result<Planned> {
+        let aligned = self.align_bits.as_ref().map(|pool| with_aligned_bits(array, pool)).transpose()?;
+        let array = aligned.as_ref().unwrap_or(array);
         let (offset, len, data_type) = (array.offset(), array.len(), array.data_type());
         let mut parts = Parts::new(data_type.clone(), len);
         let layout = array.layout();
@@ -338,6 +343,32 @@ impl Plan {
         parts.null_count = array.known_null_count();
         Ok(Planned { parts, validity, buffers, children, dictionary })
     }
+}
+
+/// The same rows of a host array, its own bitmaps beginning with a byte.
+fn with_aligned_bits(array: &Array, pool: &HostPool) -> Result<Array> {
+    let bits = array.layout().slots[0] == Some(Slot::Bits);
+    let first_bits = [array.validity().map(|bits| bits.offset), bits.then_some(array.offset())];
+    if first_bits.into_iter().flatten().all(|bit| bit.is_multiple_of(8)) {
+        return Ok(array.clone());
+    }
+    let aligned = |from: &Buffer, first: usize| {
+        let mut copy = BooleanBufferBuilder::new(array.len());
+        copy.append_packed_range(first..first + array.len(), host_bytes(from));
+        let bytes = copy.as_slice();
+        let mut memory = pool.alloc(bytes.len())?;
+        memory.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
+        Ok(memory.freeze(bytes.len()))
+    };
+    let mut parts = array.clone().into_parts();
+    if let Some(bits) = &mut parts.validity {
+        *bits = Bitmap { buffer: aligned(&bits.buffer, bits.offset)?, offset: 0 };
+    }
+    if bits {
+        parts.buffers[0] = aligned(&parts.buffers[0], parts.offset)?;
+        parts.offset = 0;
+    }
+    Array::try_new(parts)
 }
 
 impl Planned {

@@ -3,6 +3,8 @@
 mod arrow;
 mod foreign;
 mod foreign_schema;
+mod foreign_stream;
 mod hostile;
 mod samples;
+mod streams;
 mod structs;

@@ -1,0 +1,281 @@
+//! Iterators as streams for others to pull. Errors are told by number and, on request, in words; a panic is an error,
+//! after which the stream has nothing more to give.
+
+use std::any::Any;
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{null, null_mut};
+
+use arrow_schema::{Field, SchemaRef};
+
+use crate::array::{Array, Batch};
+use crate::exchange::export::{device_array, host_array, rows, unwritable};
+use crate::ffi::{
+    ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema,
+};
+use crate::{Error, Result};
+
+const EIO: c_int = 5;
+const ENOMEM: c_int = 12;
+const EINVAL: c_int = 22;
+const ENOSYS: c_int = 38;
+
+/// What a stream's `private_data` points to.
+struct Source {
+    schema: Box<dyn Fn() -> Result<FFI_ArrowSchema> + Send>,
+    /// The next array, which must be of the stream's type; `None` at the end.
+    next: Box<dyn FnMut() -> Result<Option<Array>> + Send>,
+    device_type: DeviceType,
+    /// Nothing more comes: there was an end, or a panic.
+    ended: bool,
+    last_error: Option<CString>,
+}
+
+/// Exports arrays, all under one field and in one kind of memory, as a device stream. The iterator is asked for the
+/// next array when the consumer asks, on the consumer's thread.
+pub fn export_stream(
+    field: Field,
+    device_type: DeviceType,
+    arrays: impl Iterator<Item = Result<Array>> + Send + 'static,
+) -> ArrowDeviceArrayStream {
+    device_stream(Source::of_arrays(field, device_type, arrays))
+}
+
+/// Exports batches, all of one schema and in one kind of memory, as a device stream; otherwise as [`export_stream`].
+pub fn export_batches(
+    schema: SchemaRef,
+    device_type: DeviceType,
+    batches: impl Iterator<Item = Result<Batch>> + Send + 'static,
+) -> ArrowDeviceArrayStream {
+    device_stream(Source::of_batches(schema, device_type, batches))
+}
+
+/// Exports arrays in host memory as a plain stream; otherwise as [`export_stream`].
+pub fn export_host_stream(
+    field: Field,
+    arrays: impl Iterator<Item = Result<Array>> + Send + 'static,
+) -> ArrowArrayStream {
+    host_stream(Source::of_arrays(field, DeviceType::Cpu, arrays))
+}
+
+/// Exports batches in host memory as a plain stream; otherwise as [`export_stream`].
+pub fn export_host_batches(
+    schema: SchemaRef,
+    batches: impl Iterator<Item = Result<Batch>> + Send + 'static,
+) -> ArrowArrayStream {
+    host_stream(Source::of_batches(schema, DeviceType::Cpu, batches))
+}
+
+impl Source {
+    fn of_arrays(
+        field: Field,
+        device_type: DeviceType,
+        mut arrays: impl Iterator<Item = Result<Array>> + Send + 'static,
+    ) -> Box<Source> {
+        let data_type = field.data_type().clone();
+        let next = move || match arrays.next().transpose()? {
+            Some(array) if *array.data_type() != data_type => {
+                Err(Error::invalid("export", format!("{} in a stream of {data_type}", array.data_type())))
+            }
+            array => Ok(array),
+        };
+        let schema = move || FFI_ArrowSchema::try_from(&field).map_err(unwritable);
+        Source::new(Box::new(schema), Box::new(next), device_type)
+    }
+
+    fn of_batches(
+        schema: SchemaRef,
+        device_type: DeviceType,
+        mut batches: impl Iterator<Item = Result<Batch>> + Send + 'static,
+    ) -> Box<Source> {
+        let fields = schema.fields().clone();
+        let next = move || match batches.next().transpose()? {
+            Some(batch) if *batch.schema().fields() != fields => Err(Error::invalid(
+                "export",
+                format!("a batch of {} in a stream of {fields:?}", batch.schema()),
+            )),
+            Some(batch) => rows(&batch).map(Some),
+            None => Ok(None),
+        };
+        let schema = move || FFI_ArrowSchema::try_from(schema.as_ref()).map_err(unwritable);
+        Source::new(Box::new(schema), Box::new(next), device_type)
+    }
+
+    fn new(
+        schema: Box<dyn Fn() -> Result<FFI_ArrowSchema> + Send>,
+        next: Box<dyn FnMut() -> Result<Option<Array>> + Send>,
+        device_type: DeviceType,
+    ) -> Box<Source> {
+        Box::new(Source { schema, next, device_type, ended: false, last_error: None })
+    }
+
+    fn pull(&mut self) -> Result<Option<Array>> {
+        if self.ended {
+            return Ok(None);
+        }
+        // Stays so where this panics.
+        self.ended = true;
+        let array = (self.next)();
+        self.ended = matches!(array, Ok(None));
+        match array? {
+            Some(array) if array.place().device_type != self.device_type => {
+                let problem = format!("an array on {} in a stream of {}", array.place(), self.device_type);
+                Err(Error::invalid("export", problem))
+            }
+            array => Ok(array),
+        }
+    }
+
+    /// Runs a callback's body: its result as a code, its error kept for whoever asks.
+    fn answer(&mut self, body: impl FnOnce(&mut Source) -> Result<()>) -> c_int {
+        let result = catch_unwind(AssertUnwindSafe(|| body(self)));
+        let (code, message) = match result {
+            Ok(Ok(())) => {
+                self.last_error = None;
+                return 0;
+            }
+            Ok(Err(error)) => (code(&error), error.to_string()),
+            Err(panic) => (EIO, format!("panicked: {}", words(panic.as_ref()))),
+        };
+        self.last_error = CString::new(message.replace('\0', "\u{fffd}")).ok();
+        code
+    }
+}
+
+/// The `errno` that is nearest.
+fn code(error: &Error) -> c_int {
+    match error {
+        Error::OutOfMemory { .. } => ENOMEM,
+        Error::Unsupported { .. } => ENOSYS,
+        Error::Driver { .. } | Error::NoDevice { .. } => EIO,
+        Error::Producer { code, .. } if *code != 0 => *code,
+        _ => EINVAL,
+    }
+}
+
+fn words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}
+
+fn device_stream(source: Box<Source>) -> ArrowDeviceArrayStream {
+    ArrowDeviceArrayStream {
+        device_type: source.device_type as i32,
+        get_schema: Some(device_schema),
+        get_next: Some(device_next),
+        get_last_error: Some(device_last_error),
+        release: Some(device_release),
+        private_data: Box::into_raw(source).cast(),
+    }
+}
+
+fn host_stream(source: Box<Source>) -> ArrowArrayStream {
+    ArrowArrayStream {
+        get_schema: Some(host_schema),
+        get_next: Some(host_next),
+        get_last_error: Some(host_last_error),
+        release: Some(host_release),
+        private_data: Box::into_raw(source).cast(),
+    }
+}
+
+/// The source behind a stream's private data, if it is not released.
+///
+/// # Safety
+///
+/// `private_data` is null or a source's, and nobody else uses it meanwhile: streams are called by one thread at a time.
+unsafe fn source<'a>(private_data: *mut c_void) -> Option<&'a mut Source> {
+    // SAFETY: the caller's promise.
+    unsafe { private_data.cast::<Source>().as_mut() }
+}
+
+unsafe fn get_schema(private_data: *mut c_void, out: *mut FFI_ArrowSchema) -> c_int {
+    // SAFETY: the callbacks' contract.
+    let Some(source) = (unsafe { source(private_data) }) else { return EINVAL };
+    source.answer(|source| {
+        let schema = (source.schema)()?;
+        // SAFETY: the interface asks for room for a schema, of whatever contents.
+        unsafe { out.write(schema) };
+        Ok(())
+    })
+}
+
+unsafe fn get_next<T>(
+    private_data: *mut c_void,
+    out: *mut T,
+    end: T,
+    give: fn(&Array) -> Result<T>,
+) -> c_int {
+    // SAFETY: the callbacks' contract.
+    let Some(source) = (unsafe { source(private_data) }) else { return EINVAL };
+    source.answer(|source| {
+        let array = source.pull()?.map_or(Ok(end), |array| give(&array))?;
+        // SAFETY: the interface asks for room for an array, of whatever contents.
+        unsafe { out.write(array) };
+        Ok(())
+    })
+}
+
+unsafe fn get_last_error(private_data: *mut c_void) -> *const c_char {
+    // SAFETY: the callbacks' contract.
+    let source = unsafe { source(private_data) };
+    source.and_then(|source| source.last_error.as_ref()).map_or(null(), |error| error.as_ptr())
+}
+
+unsafe fn release(private_data: &mut *mut c_void) {
+    let source = std::mem::replace(private_data, null_mut()).cast::<Source>();
+    if !source.is_null() {
+        // SAFETY: boxed in `device_stream` or `host_stream`, unboxed here, once.
+        let source = unsafe { Box::from_raw(source) };
+        // There is nobody to tell of a panic, and no way for it to go on.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(source)));
+    }
+}
+
+unsafe extern "C" fn device_schema(stream: *mut ArrowDeviceArrayStream, out: *mut FFI_ArrowSchema) -> c_int {
+    // SAFETY: the interface asks for a valid stream, here and below.
+    unsafe { get_schema((*stream).private_data, out) }
+}
+
+unsafe extern "C" fn host_schema(stream: *mut ArrowArrayStream, out: *mut FFI_ArrowSchema) -> c_int {
+    // SAFETY: as above.
+    unsafe { get_schema((*stream).private_data, out) }
+}
+
+unsafe extern "C" fn device_next(stream: *mut ArrowDeviceArrayStream, out: *mut ArrowDeviceArray) -> c_int {
+    // SAFETY: as above.
+    unsafe { get_next((*stream).private_data, out, ArrowDeviceArray::empty(), device_array) }
+}
+
+unsafe extern "C" fn host_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
+    // SAFETY: as above.
+    unsafe { get_next((*stream).private_data, out, ArrowArray::empty(), host_array) }
+}
+
+unsafe extern "C" fn device_last_error(stream: *mut ArrowDeviceArrayStream) -> *const c_char {
+    // SAFETY: as above.
+    unsafe { get_last_error((*stream).private_data) }
+}
+
+unsafe extern "C" fn host_last_error(stream: *mut ArrowArrayStream) -> *const c_char {
+    // SAFETY: as above.
+    unsafe { get_last_error((*stream).private_data) }
+}
+
+unsafe extern "C" fn device_release(stream: *mut ArrowDeviceArrayStream) {
+    // SAFETY: the interface asks for null or a valid stream, here and below.
+    if let Some(stream) = unsafe { stream.as_mut() } {
+        stream.release = None;
+        // SAFETY: as above.
+        unsafe { release(&mut stream.private_data) };
+    }
+}
+
+unsafe extern "C" fn host_release(stream: *mut ArrowArrayStream) {
+    // SAFETY: as above.
+    if let Some(stream) = unsafe { stream.as_mut() } {
+        stream.release = None;
+        // SAFETY: as above.
+        unsafe { release(&mut stream.private_data) };
+    }
+}

@@ -1,0 +1,247 @@
+//! Foreign streams as iterators. Dropping the reader releases the stream; what it gave lives on by itself.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+
+use crate::array::{Array, Batch};
+use crate::device::Device;
+use crate::exchange::import::{batch, import_typed, on_the_host, served, unparsable};
+use crate::ffi::{
+    ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, FFI_ArrowSchema, check_schema,
+};
+use crate::{Error, Result};
+
+/// The arrays of a foreign stream. After an error or the end there is nothing more.
+#[derive(Debug)]
+pub struct ArrayReader {
+    field: Field,
+    device: Device,
+    /// `None` once it has ended.
+    source: Option<Source>,
+}
+
+/// The batches of a foreign stream. After an error or the end there is nothing more.
+#[derive(Debug)]
+pub struct BatchReader {
+    schema: SchemaRef,
+    rows: ArrayReader,
+}
+
+/// Takes over a device stream as arrays; the stream is left alone only where it is of memory that `device` does not
+/// serve.
+///
+/// # Safety
+///
+/// The stream's callbacks must be what the Arrow C interface says, and each array that comes, and its schema, must be
+/// fit for [`import_array`](crate::exchange::import_array).
+pub unsafe fn import_stream(stream: &mut ArrowDeviceArrayStream, device: &Device) -> Result<ArrayReader> {
+    // SAFETY: the caller's promise.
+    let (source, schema) = unsafe { open(stream, device) }?;
+    let field = Field::try_from(&schema).map_err(unparsable)?;
+    Ok(ArrayReader { field, device: device.clone(), source: Some(source) })
+}
+
+/// Takes over a device stream of structs as batches; otherwise as [`import_stream`].
+///
+/// # Safety
+///
+/// See [`import_stream`].
+pub unsafe fn import_batches(stream: &mut ArrowDeviceArrayStream, device: &Device) -> Result<BatchReader> {
+    // SAFETY: the caller's promise.
+    let (source, schema) = unsafe { open(stream, device) }?;
+    BatchReader::new(source, &schema, device)
+}
+
+/// Takes over a stream in host memory as arrays; otherwise as [`import_stream`].
+///
+/// # Safety
+///
+/// See [`import_stream`].
+pub unsafe fn import_host_stream(stream: ArrowArrayStream) -> Result<ArrayReader> {
+    let mut source = Source::Host(stream);
+    // SAFETY: the caller's promise.
+    let schema = unsafe { source.schema() }?;
+    let field = Field::try_from(&schema).map_err(unparsable)?;
+    Ok(ArrayReader { field, device: Device::cpu(), source: Some(source) })
+}
+
+/// Takes over a stream of structs in host memory as batches; otherwise as [`import_stream`].
+///
+/// # Safety
+///
+/// See [`import_stream`].
+pub unsafe fn import_host_batches(stream: ArrowArrayStream) -> Result<BatchReader> {
+    let mut source = Source::Host(stream);
+    // SAFETY: the caller's promise.
+    let schema = unsafe { source.schema() }?;
+    BatchReader::new(source, &schema, &Device::cpu())
+}
+
+unsafe fn open(stream: &mut ArrowDeviceArrayStream, device: &Device) -> Result<(Source, FFI_ArrowSchema)> {
+    if stream.is_released() {
+        return Err(Error::out_of_spec("stream", "released"));
+    }
+    served(stream.device_type, device.place().device_id, device)?;
+    let mut source = Source::Device(stream.take());
+    // SAFETY: the caller's promise.
+    let schema = unsafe { source.schema() }?;
+    Ok((source, schema))
+}
+
+impl ArrayReader {
+    /// The name, type, nullability and metadata of all arrays.
+    pub fn field(&self) -> &Field {
+        &self.field
+    }
+
+    fn pull(&mut self) -> Result<Option<Array>> {
+        let Some(source) = &mut self.source else { return Ok(None) };
+        // SAFETY: whoever made the reader promised that the callbacks are what they should be.
+        let array = unsafe { source.next() }?;
+        if array.is_released() {
+            return Ok(None);
+        }
+        if let Source::Device(stream) = source
+            && stream.device_type != array.device_type
+        {
+            let problem = format!("{} in a stream of {}", array.device_type, stream.device_type);
+            return Err(Error::out_of_spec("array.device_type", problem));
+        }
+        let place = served(array.device_type, array.device_id, &self.device)?;
+        // SAFETY: as above, for the arrays.
+        unsafe { import_typed(array, self.field.data_type(), place, &self.device) }.map(Some)
+    }
+}
+
+impl Iterator for ArrayReader {
+    type Item = Result<Array>;
+
+    fn next(&mut self) -> Option<Result<Array>> {
+        let pulled = self.pull();
+        if !matches!(pulled, Ok(Some(_))) {
+            self.source = None;
+        }
+        pulled.transpose()
+    }
+}
+
+impl BatchReader {
+    fn new(source: Source, schema: &FFI_ArrowSchema, device: &Device) -> Result<BatchReader> {
+        let schema = Schema::try_from(schema).map_err(unparsable)?;
+        let rows = Field::new("", DataType::Struct(schema.fields().clone()), false);
+        let rows = ArrayReader { field: rows, device: device.clone(), source: Some(source) };
+        Ok(BatchReader { schema: Arc::new(schema), rows })
+    }
+
+    /// The names, types, nullability and metadata of all batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+}
+
+impl Iterator for BatchReader {
+    type Item = Result<Batch>;
+
+    fn next(&mut self) -> Option<Result<Batch>> {
+        let rows = self.rows.next()?;
+        let batch = rows.and_then(|rows| batch(self.schema.clone(), &rows));
+        if batch.is_err() {
+            self.rows.source = None;
+        }
+        Some(batch)
+    }
+}
+
+/// Either kind of stream.
+#[derive(Debug)]
+enum Source {
+    Device(ArrowDeviceArrayStream),
+    Host(ArrowArrayStream),
+}
+
+impl Source {
+    /// # Safety
+    ///
+    /// The callbacks are what the interface says.
+    unsafe fn schema(&mut self) -> Result<FFI_ArrowSchema> {
+        let mut schema = FFI_ArrowSchema::empty();
+        let code = match self {
+            _ if self.is_released() => return Err(Error::out_of_spec("stream", "released")),
+            Source::Device(stream) => {
+                let get_schema = stream.get_schema.ok_or_else(|| missing("get_schema"))?;
+                // SAFETY: the caller's promise.
+                unsafe { get_schema(stream, &mut schema) }
+            }
+            Source::Host(stream) => {
+                let get_schema = stream.get_schema.ok_or_else(|| missing("get_schema"))?;
+                // SAFETY: the caller's promise.
+                unsafe { get_schema(stream, &mut schema) }
+            }
+        };
+        // SAFETY: the caller's promise.
+        unsafe { self.check(code) }?;
+        // SAFETY: the caller's promise.
+        unsafe { check_schema(&schema) }?;
+        Ok(schema)
+    }
+
+    /// The next array; a released one at the end.
+    ///
+    /// # Safety
+    ///
+    /// The callbacks are what the interface says.
+    unsafe fn next(&mut self) -> Result<ArrowDeviceArray> {
+        let mut array = ArrowDeviceArray::empty();
+        let code = match self {
+            Source::Device(stream) => {
+                let get_next = stream.get_next.ok_or_else(|| missing("get_next"))?;
+                // SAFETY: the caller's promise.
+                unsafe { get_next(stream, &mut array) }
+            }
+            Source::Host(stream) => {
+                let get_next = stream.get_next.ok_or_else(|| missing("get_next"))?;
+                let mut plain = ArrowArray::empty();
+                // SAFETY: the caller's promise.
+                let code = unsafe { get_next(stream, &mut plain) };
+                array = on_the_host(plain);
+                code
+            }
+        };
+        // SAFETY: the caller's promise.
+        unsafe { self.check(code) }?;
+        Ok(array)
+    }
+
+    /// The producer's words for a code that is not zero.
+    unsafe fn check(&mut self, code: c_int) -> Result<()> {
+        if code == 0 {
+            return Ok(());
+        }
+        let message: *const c_char = match self {
+            // SAFETY: the caller's promise; there has just been an error.
+            Source::Device(stream) => stream.get_last_error.map(|get| unsafe { get(stream) }),
+            // SAFETY: as above.
+            Source::Host(stream) => stream.get_last_error.map(|get| unsafe { get(stream) }),
+        }
+        .unwrap_or(std::ptr::null());
+        let message = match message.is_null() {
+            true => "no message".into(),
+            // SAFETY: a terminated string, until the next call.
+            false => unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned(),
+        };
+        Err(Error::Producer { code, message })
+    }
+
+    fn is_released(&self) -> bool {
+        match self {
+            Source::Device(stream) => stream.is_released(),
+            Source::Host(stream) => stream.is_released(),
+        }
+    }
+}
+
+fn missing(callback: &str) -> Error {
+    Error::out_of_spec(format!("stream.{callback}"), "null")
+}

@@ -1,0 +1,9 @@
+//! Pull streams of arrays and batches, both ways: a foreign stream is an iterator, an iterator is made a stream.
+
+mod export;
+mod import;
+
+pub use export::{export_batches, export_host_batches, export_host_stream, export_stream};
+pub use import::{
+    ArrayReader, BatchReader, import_batches, import_host_batches, import_host_stream, import_stream,
+};
