@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 mod arrow;
+mod dlpack;
 mod export;
 mod import;
 mod nodes;
@@ -12,6 +13,7 @@ pub(crate) use arrow::to_arrow_trusted;
 pub use arrow::{
     batch_from_arrow, batch_to_arrow, from_arrow, from_arrow_data, to_arrow, to_arrow_data, validate,
 };
+pub use dlpack::{export_dlpack, import_dlpack};
 pub use export::{export_array, export_batch, export_host_array, export_host_batch};
 pub use import::{import_array, import_batch, import_host_array, import_host_batch};
 pub use streams::{

@@ -8,6 +8,7 @@
 
 mod array;
 mod device_type;
+pub mod dlpack;
 mod schema;
 mod stream;
 
