@@ -1,0 +1,135 @@
+"""The same shapes as benches/filter.rs and benches/take.rs, in polars and pyarrow, which have threads of their own.
+
+Needs polars, pyarrow and numpy. Prints one JSON object a line: the id of the Rust bench, who ran, the median in
+milliseconds. Arguments are parts of ids: only benches whose id contains one of them run.
+
+    python benches/peers/cpu.py filter/cpu/int32
+"""
+
+import gc
+import json
+import statistics
+import sys
+import time
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+LARGE = 16_777_216
+BATCH = 8_192
+
+
+def measure(bench, who, run):
+    """The median of at least 5 runs and half a second, after one that warms up."""
+    run()
+    times, begin = [], time.perf_counter()
+    while len(times) < 5 or (time.perf_counter() - begin < 0.5 and len(times) < 2000):
+        start = time.perf_counter()
+        result = run()
+        times.append(time.perf_counter() - start)
+        del result
+    print(json.dumps({"id": bench, "who": who, "ms": round(statistics.median(times) * 1e3, 5)}), flush=True)
+
+
+def wanted(bench):
+    return len(sys.argv) < 2 or any(part in bench for part in sys.argv[1:])
+
+
+def bits(rows, percent, spread, seed):
+    random = np.random.default_rng(seed)
+    if spread == "uniform":
+        return random.random(rows) < percent / 100
+    # 1,024 neighbours at a time.
+    return np.repeat(random.random(-(-rows // 1024)) < percent / 100, 1024)[:rows]
+
+
+def values(name, rows, nulls):
+    """An array, one row in ten null where asked for, as pyarrow has it."""
+    random = np.random.default_rng(3)
+    null = ~bits(rows, 90, "uniform", 2) if nulls else None
+    if name == "int32":
+        return pa.array(random.integers(-(2**31), 2**31, rows, dtype=np.int32), mask=null)
+    if name == "int64":
+        return pa.array(random.integers(-(2**63), 2**63 - 1, rows, dtype=np.int64), mask=null)
+    # 0 to 24 bytes each, 12 on average.
+    lengths = random.integers(0, 25, rows)
+    offsets = np.zeros(rows + 1, dtype=np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    text = np.frombuffer(b"abcdefghijklmnopqrstuvwx", dtype=np.uint8)
+    data = text[np.arange(offsets[-1], dtype=np.int32) - np.repeat(offsets[:-1], lengths)]
+    strings = pa.StringArray.from_buffers(rows, pa.py_buffer(offsets), pa.py_buffer(data))
+    return strings.cast(pa.string_view()) if name == "utf8view" else strings
+
+
+def filters(name, rows, nulls, percents, spreads):
+    prefix = f"filter/cpu/{name}/{rows}/"
+    validity = "10%-null" if nulls else "no-nulls"
+    ids = {(s, p): f"{prefix}{p}%-{s}/{validity}/1" for s in spreads for p in percents}
+    if not any(wanted(bench) for bench in ids.values()):
+        return
+    arrow = values(name, rows, nulls)
+    # polars has views only: it is measured on those, against either of ours.
+    polars = pl.Series(arrow).rechunk()
+    for (spread, percent), bench in ids.items():
+        if not wanted(bench):
+            continue
+        keep = bits(rows, percent, spread, 1)
+        arrow_keep, polars_keep = pa.array(keep), pl.Series(keep)
+        measure(bench, "polars", lambda: polars.filter(polars_keep))
+        try:
+            measure(bench, "pyarrow", lambda: pc.filter(arrow, arrow_keep))
+        except pa.ArrowNotImplementedError:
+            pass
+        gc.collect()
+
+
+def takes(name, rows, nulls):
+    validity = "10%-null" if nulls else "no-nulls"
+    ids = {order: f"take/cpu/{name}/{rows}/{order}/{validity}/1" for order in ["random", "ascending"]}
+    if not any(wanted(bench) for bench in ids.values()):
+        return
+    arrow = values(name, rows, nulls)
+    polars = pl.Series(arrow).rechunk()
+    for order, bench in ids.items():
+        if not wanted(bench):
+            continue
+        random = np.random.default_rng(4)
+        numbers = random.integers(0, rows, rows, dtype=np.uint32)
+        if order == "ascending":
+            numbers = np.arange(rows, dtype=np.uint32)
+        null = ~bits(rows, 90, "uniform", 5) if nulls else None
+        indices = pa.array(numbers, mask=null)
+        polars_indices = pl.Series(indices).rechunk()
+        measure(bench, "polars", lambda: polars.gather(polars_indices))
+        try:
+            measure(bench, "pyarrow", lambda: pc.take(arrow, indices))
+        except pa.ArrowNotImplementedError:
+            pass
+        gc.collect()
+
+
+def main():
+    percents, spreads = [1, 10, 50, 90, 99], ["uniform", "clustered"]
+    for name in ["int32", "int64"]:
+        for nulls in [False, True]:
+            filters(name, LARGE, nulls, percents, spreads)
+    for name in ["utf8", "utf8view"]:
+        filters(name, LARGE, False, [1, 50, 99], ["uniform"])
+        filters(name, LARGE, False, [50], ["clustered"])
+    for name in ["int32", "int64", "utf8", "utf8view"]:
+        filters(name, BATCH, False, [1, 50, 99], ["uniform"])
+    filters("int32", BATCH, True, [1, 50, 99], ["uniform"])
+    for name in ["int32", "int64"]:
+        for nulls in [False, True]:
+            takes(name, LARGE, nulls)
+    for name in ["utf8", "utf8view"]:
+        takes(name, LARGE, False)
+    for name in ["int32", "int64", "utf8", "utf8view"]:
+        takes(name, BATCH, False)
+    takes("int32", BATCH, True)
+
+
+if __name__ == "__main__":
+    main()
