@@ -2,6 +2,7 @@
 
 use super::selection::{check_mask, check_rows};
 use super::{Selection, admit, device};
+use crate::cpu::selection::among_threads;
 use crate::launch::Pending;
 use crate::{Array, Batch, Error, Result, Stream};
 
@@ -41,7 +42,9 @@ fn filter_columns(columns: &[&Array], mask: &Array, stream: &Stream) -> Result<P
             device::filter(columns, mask, stream)?.map(|filtered| Ok((filtered.columns, filtered.rows)))
         );
     }
-    let selection = Selection::new(mask, stream)?;
-    let kept = columns.iter().map(|column| selection.filter(column)).collect::<Result<_>>();
-    Ok(Pending::known(kept.map(|kept| (kept, selection.len()))))
+    Ok(Pending::known(among_threads(mask.len(), || {
+        let selection = Selection::new(mask, stream)?;
+        let kept = columns.iter().map(|column| selection.filter(column)).collect::<Result<_>>()?;
+        Ok((kept, selection.len()))
+    })))
 }

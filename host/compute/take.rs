@@ -59,12 +59,14 @@ fn take_columns(
     if stream.as_gpu().is_some() {
         return device::take(columns, len, indices, options, stream);
     }
-    let pool = stream.device().host_pool();
-    let mut prepared = cpu::indices::Indices::new(indices, pool)?;
-    if options.out_of_bounds == OutOfBounds::Null {
-        prepared = prepared.null_out_of_bounds(len, pool)?;
-    } else if columns.is_empty() {
-        prepared.check(len)?;
-    }
-    columns.iter().map(|column| cpu::take::take(column, &prepared, pool)).collect()
+    cpu::selection::among_threads(indices.len(), || {
+        let pool = stream.device().host_pool();
+        let mut prepared = cpu::indices::Indices::new(indices, pool)?;
+        if options.out_of_bounds == OutOfBounds::Null {
+            prepared = prepared.null_out_of_bounds(len, pool)?;
+        } else if columns.is_empty() {
+            prepared.check(len)?;
+        }
+        columns.iter().map(|column| cpu::take::take(column, &prepared, pool)).collect()
+    })
 }

@@ -33,6 +33,11 @@ impl<'a> Bits<'a> {
         self.len
     }
 
+    /// The bytes, and the bit of the first that is the first row's.
+    pub(crate) fn parts(&self) -> (&'a [u8], u32) {
+        (self.bytes, self.shift)
+    }
+
     /// How many words of 64 rows.
     pub(crate) fn words(&self) -> usize {
         self.len.div_ceil(64)

@@ -1,4 +1,7 @@
 //! Filter of strings and bytes behind offsets: how many bytes each chunk keeps, then every chunk writes its own.
+//!
+//! A chunk that keeps few rows looks at those only; one that keeps many checks and sums all of its offsets, which
+//! vectors do faster than following bits.
 
 use rayon::prelude::*;
 
@@ -7,7 +10,11 @@ use crate::array::{Array, Parts};
 use crate::device::HostPool;
 
 use super::selection::{Chunk, PARALLEL, Selection};
+use super::simd::{self, POSITIONS};
 use super::{memory, rows};
+
+/// One row in so many, and a chunk keeps few.
+const FEW: usize = 16;
 
 /// Adds the buffers of the kept rows to `parts`; offsets have `O` bytes.
 pub(crate) fn filter<const O: usize>(
@@ -20,13 +27,16 @@ pub(crate) fn filter<const O: usize>(
     let data = memory::bytes(&array.buffers()[1]);
     let parallel = selection.rows() >= PARALLEL;
 
-    let measure = |chunk| measure(offsets, selection.chunk(chunk), data.len());
+    let measure = |chunk| measure(offsets, data.len(), &selection.chunk(chunk));
     let sizes: Vec<usize> = match parallel {
         true => (0..selection.chunks()).into_par_iter().map(measure).collect::<Result<_>>()?,
         false => (0..selection.chunks()).map(measure).collect::<Result<_>>()?,
     };
-    // Rows do not overlap, so the sum is at most what there is, and fits the offsets.
-    let total: usize = sizes.iter().sum();
+    // Rows of a chunk do not overlap; those of chunks might, if offsets go back between them.
+    let total = sizes.iter().try_fold(0usize, |sum, size| sum.checked_add(*size));
+    let Some(total) = total.filter(|total| *total <= data.len()) else {
+        return Err(rows::bad_offset(0));
+    };
 
     let mut out_offsets = pool.alloc((selection.len() + 1) * O)?;
     let mut out_bytes = pool.alloc(total)?;
@@ -44,59 +54,86 @@ pub(crate) fn filter<const O: usize>(
         pieces.push((chunk, before, own_ends, own_bytes));
         before += size;
     }
+    let copy = |(chunk, before, ends, bytes)| copy(offsets, data, &chunk, before, ends, bytes);
     match parallel {
-        true => pieces.into_par_iter().for_each(|(chunk, before, ends, bytes)| {
-            copy(offsets, data, chunk, before, ends, bytes);
-        }),
-        false => pieces.into_iter().for_each(|(chunk, before, ends, bytes)| {
-            copy(offsets, data, chunk, before, ends, bytes);
-        }),
+        true => pieces.into_par_iter().for_each(copy),
+        false => pieces.into_iter().for_each(copy),
     }
     parts.buffers = vec![out_offsets.freeze((selection.len() + 1) * O), out_bytes.freeze(total)];
     Ok(())
 }
 
-/// The bytes that a chunk keeps. Its rows' offsets are checked here, before anything follows them.
-fn measure<const O: usize>(offsets: &[[u8; O]], chunk: Chunk, extent: usize) -> Result<usize> {
-    let mut total = 0;
-    let mut before = 0;
-    for (i, word) in chunk.words.iter().enumerate() {
-        let mut word = *word;
-        while word != 0 {
-            let row = chunk.rows.start + i * 64 + word.trailing_zeros() as usize;
-            let range = rows::range(offsets, row, extent)?;
-            if range.start < before {
-                return Err(rows::bad_offset(row));
-            }
-            before = range.end;
-            total += range.len();
-            word &= word - 1;
-        }
-    }
-    Ok(total)
+fn few(chunk: &Chunk) -> bool {
+    chunk.out.len() < chunk.rows.len() / FEW
 }
 
-/// Writes a chunk's ends and bytes; `before` bytes come before its first.
+/// Calls `each` with every kept row, up to 64 words' worth at a time.
+fn kept_rows(chunk: &Chunk, mut each: impl FnMut(&mut dyn Iterator<Item = usize>)) {
+    let mut positions = [0; POSITIONS];
+    for (block, words) in chunk.words.chunks(64).enumerate() {
+        let kept = simd::positions(words, &mut positions);
+        let first = chunk.rows.start + block * 64 * 64;
+        each(&mut positions[..kept].iter().map(|position| first + *position as usize));
+    }
+}
+
+/// The bytes that a chunk keeps. Its rows' offsets are checked here, before anything follows them.
+fn measure<const O: usize>(offsets: &[[u8; O]], extent: usize, chunk: &Chunk) -> Result<usize> {
+    if !few(chunk) {
+        let offsets = &offsets[chunk.rows.start..=chunk.rows.end];
+        let ends = (rows::offset(offsets[0]), rows::offset(offsets[chunk.rows.len()]));
+        let inside = ends.0 <= ends.1 && ends.1 <= extent;
+        let total = simd::kept_bytes(offsets, chunk.words).filter(|_| inside);
+        return total.ok_or_else(|| rows::bad_offset(chunk.rows.start));
+    }
+    let (mut total, mut before, mut bad) = (0, 0, None);
+    kept_rows(chunk, |kept| {
+        for row in kept {
+            let (start, end) = (rows::offset(offsets[row]), rows::offset(offsets[row + 1]));
+            if start < before || end < start || end > extent {
+                bad = bad.or(Some(row));
+                return;
+            }
+            (total, before) = (total + (end - start), end);
+        }
+    });
+    bad.map_or(Ok(total), |row| Err(rows::bad_offset(row)))
+}
+
+/// Writes a chunk's ends and bytes, for both of which there is just the room; `before` bytes come before its first.
 fn copy<const O: usize>(
     offsets: &[[u8; O]],
     data: &[u8],
-    chunk: Chunk,
+    chunk: &Chunk,
     before: usize,
     ends: &mut [[u8; O]],
     bytes: &mut [u8],
 ) {
-    let (mut at, mut ends) = (0, ends.iter_mut());
-    for (i, word) in chunk.words.iter().enumerate() {
-        rows::runs(*word, |start, len| {
-            let first = chunk.rows.start + i * 64 + start;
-            let from = rows::offset(offsets[first]);
-            for end in &offsets[first + 1..=first + len] {
-                let end = rows::offset(*end) - from + at + before;
-                *ends.next().expect("an end for every kept row") = rows::offset_bytes(end);
-            }
-            let len = rows::offset(offsets[first + len]) - from;
-            bytes[at..at + len].copy_from_slice(&data[from..from + len]);
-            at += len;
-        });
+    if !few(chunk) {
+        let offsets = &offsets[chunk.rows.start..=chunk.rows.end];
+        simd::kept_ends(offsets, chunk.words, before, ends);
+        simd::copy_kept(offsets, data, chunk.words, bytes).expect("measured before");
+        return;
     }
+    let (mut at, mut ends) = (0, ends.iter_mut());
+    kept_rows(chunk, |kept| {
+        loop {
+            let (mut starts, mut lens, mut count) = ([0; 64], [0; 64], 0);
+            for row in kept.take(64) {
+                starts[count] = rows::offset(offsets[row]);
+                lens[count] = rows::offset(offsets[row + 1]) - starts[count];
+                count += 1;
+            }
+            if count == 0 {
+                return;
+            }
+            let mut end = before + at;
+            for (len, out) in lens[..count].iter().zip(ends.by_ref()) {
+                end += len;
+                *out = rows::offset_bytes(end);
+            }
+            let copied = simd::copy_ranges(data, &starts[..count], &lens[..count], &[], &mut bytes[at..]);
+            at += copied.expect("measured before");
+        }
+    });
 }

@@ -12,8 +12,8 @@ use crate::device::{HostMemory, HostPool};
 use super::bitmap::Bits;
 use super::{memory, rows, simd};
 
-/// The rows of a chunk: what one thread takes at a time. 64 KiB of 4-byte values.
-pub(crate) const CHUNK: usize = 16 * 1024;
+/// The rows of a chunk: what one thread takes at a time. 128 KiB of 4-byte values, which two levels of cache hold.
+pub(crate) const CHUNK: usize = 32 * 1024;
 const CHUNK_WORDS: usize = CHUNK / 64;
 
 /// The rows from which threads pay for themselves.
@@ -35,12 +35,11 @@ impl Selection {
 
     /// The rows that are 1 in `mask` and, where given, in `valid`.
     pub(crate) fn new(mask: Bits, valid: Option<Bits>, pool: &HostPool) -> Result<Selection> {
-        Selection::from_words(mask.len(), pool, |words, first| match valid {
-            None => words.iter_mut().enumerate().for_each(|(i, word)| *word = mask.word(first + i)),
-            Some(valid) => words
-                .iter_mut()
-                .enumerate()
-                .for_each(|(i, word)| *word = mask.word(first + i) & valid.word(first + i)),
+        Selection::from_words(mask.len(), pool, |words, first| {
+            simd::read_words(mask, first, words, |_, word| word);
+            if let Some(valid) = valid {
+                simd::read_words(valid, first, words, |mask, word| mask & word);
+            }
         })
     }
 
@@ -174,6 +173,12 @@ pub(crate) fn join<A: Send, B: Send>(
     right: impl FnOnce() -> B + Send,
 ) -> (A, B) {
     if rows >= PARALLEL { rayon::join(left, right) } else { (left(), right()) }
+}
+
+/// Runs all of an operation on one of the pool's threads where so many rows make it use them: going there once costs
+/// less than going there for every step.
+pub(crate) fn among_threads<T: Send>(rows: usize, work: impl FnOnce() -> T + Send) -> T {
+    if rows >= PARALLEL { rayon::scope(|_| work()) } else { work() }
 }
 
 fn count_chunks(

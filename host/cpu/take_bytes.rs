@@ -10,7 +10,7 @@ use super::bitmap::Bits;
 use super::indices::{Indices, Width, index};
 use super::selection::PARALLEL;
 use super::take::{CHUNK, too_long};
-use super::{memory, rows};
+use super::{memory, rows, simd};
 
 /// Adds the buffers of the taken rows to `parts`; offsets have `O` bytes.
 pub(crate) fn take<const O: usize>(
@@ -34,6 +34,9 @@ struct Source<'a, const O: usize, const I: usize> {
     valid: Option<Bits<'a>>,
 }
 
+/// Where the bytes of a chunk's rows start in the source, and where they end, counted from the chunk's first.
+type Rows<'a, const O: usize> = (&'a mut [[u8; O]], &'a mut [[u8; O]]);
+
 fn take_width<const O: usize, const I: usize>(
     array: &Array,
     all: &Indices,
@@ -53,11 +56,17 @@ fn take_width<const O: usize, const I: usize>(
     let mut offsets = pool.alloc((rows + 1) * O)?;
     let (first, ends) = memory::values_mut::<[u8; O]>(&mut offsets)[..rows + 1].split_at_mut(1);
     first[0] = rows::offset_bytes(0);
+    // Kept between the passes: to find them again would miss the cache again.
+    let mut starts = pool.alloc(rows * O)?;
+    let starts = &mut memory::values_mut::<[u8; O]>(&mut starts)[..rows];
 
-    let measure = |(chunk, ends): (usize, &mut [[u8; O]])| source.measure(chunk * CHUNK, ends);
+    let measure = |(chunk, rows): (usize, Rows<O>)| source.measure(chunk * CHUNK, rows);
     let sizes: Vec<Option<Result<usize>>> = match parallel {
-        true => ends.par_chunks_mut(CHUNK).enumerate().map(measure).collect(),
-        false => ends.chunks_mut(CHUNK).enumerate().map(measure).collect(),
+        true => {
+            let chunks = starts.par_chunks_mut(CHUNK).zip(ends.par_chunks_mut(CHUNK));
+            chunks.enumerate().map(measure).collect()
+        }
+        false => starts.chunks_mut(CHUNK).zip(ends.chunks_mut(CHUNK)).enumerate().map(measure).collect(),
     };
     let mut total = 0usize;
     let mut pieces = Vec::with_capacity(sizes.len());
@@ -74,12 +83,12 @@ fn take_width<const O: usize, const I: usize>(
     let mut out_bytes = pool.alloc(total)?;
     let mut bytes = &mut out_bytes.bytes_mut()[..total];
     let mut work = Vec::with_capacity(pieces.len());
-    for ((chunk, ends), (before, size)) in ends.chunks_mut(CHUNK).enumerate().zip(pieces) {
+    for (rows, (before, size)) in starts.chunks(CHUNK).zip(ends.chunks_mut(CHUNK)).zip(pieces) {
         let (own, rest) = bytes.split_at_mut(size);
         bytes = rest;
-        work.push((chunk * CHUNK, before, ends, own));
+        work.push((rows, before, own));
     }
-    let copy = |(first, before, ends, bytes)| source.copy(first, before, ends, bytes);
+    let copy = |((starts, ends), before, bytes)| copy(source.data, starts, ends, before, bytes);
     match parallel {
         true => work.into_par_iter().for_each(copy),
         false => work.into_iter().for_each(copy),
@@ -89,41 +98,68 @@ fn take_width<const O: usize, const I: usize>(
 }
 
 impl<const O: usize, const I: usize> Source<'_, O, I> {
-    fn valid(&self, row: usize) -> bool {
-        self.valid.is_none_or(|valid| valid.get(row))
-    }
-
-    /// Writes where rows from `first` on end, counted from the first, and returns the last end; `None` where an index
+    /// Writes where the bytes of the rows from `first` on are, and returns how many there are; `None` where an index
     /// is out of bounds. Ends that do not fit wrap: the caller sees from the sum that they are of no use.
-    fn measure(&self, first: usize, ends: &mut [[u8; O]]) -> Option<Result<usize>> {
+    fn measure(&self, first: usize, (starts, ends): Rows<O>) -> Option<Result<usize>> {
+        let valid = self.valid.map(|valid| valid.slice(first, ends.len()));
+        let indices = &self.indices[first..first + ends.len()];
         let mut total = 0usize;
-        for (i, end) in ends.iter_mut().enumerate() {
-            if self.valid(first + i) {
-                let index = index(self.indices[first + i]);
+        let chunks = starts.chunks_mut(64).zip(ends.chunks_mut(64)).zip(indices.chunks(64));
+        for (word, ((starts, ends), indices)) in chunks.enumerate() {
+            let valid = valid.map_or(u64::MAX, |valid| valid.word(word));
+            for (i, ((at, start), end)) in indices.iter().zip(starts).zip(ends).enumerate() {
+                if valid >> i & 1 == 0 {
+                    (*start, *end) = (rows::offset_bytes(0), rows::offset_bytes(total));
+                    continue;
+                }
+                let index = index(*at);
                 if index >= self.limit {
                     return None;
                 }
                 match rows::range(self.offsets, index as usize, self.data.len()) {
-                    Ok(range) => total += range.len(),
+                    Ok(range) => {
+                        *start = rows::offset_bytes(range.start);
+                        total += range.len();
+                        *end = rows::offset_bytes(total);
+                    }
                     Err(error) => return Some(Err(error)),
                 }
             }
-            *end = rows::offset_bytes(total);
         }
         Some(Ok(total))
     }
+}
 
-    /// Writes the bytes of rows from `first` on, and their ends as counted from the very first row.
-    fn copy(&self, first: usize, before: usize, ends: &mut [[u8; O]], bytes: &mut [u8]) {
-        let mut at = 0;
-        for (i, end) in ends.iter_mut().enumerate() {
-            let len = rows::offset(*end) - at;
-            if len > 0 {
-                let from = rows::offset(self.offsets[index(self.indices[first + i]) as usize]);
-                bytes[at..at + len].copy_from_slice(&self.data[from..from + len]);
-                at += len;
-            }
-            *end = rows::offset_bytes(before + at);
+/// Copies what [`Source::measure`] found, and makes the ends count from the very first row.
+fn copy<const O: usize>(
+    data: &[u8],
+    all_starts: &[[u8; O]],
+    ends: &mut [[u8; O]],
+    before: usize,
+    bytes: &mut [u8],
+) {
+    let (mut at, mut last) = (0, 0);
+    let mut next = block_of(all_starts, 0);
+    for (block, ends) in ends.chunks_mut(64).enumerate() {
+        let starts = next;
+        next = block_of(all_starts, (block + 1) * 64);
+        let ahead = all_starts.len().saturating_sub((block + 1) * 64).min(64);
+        let mut lens = [0; 64];
+        for (len, end) in lens.iter_mut().zip(ends.iter_mut()) {
+            let here = rows::offset(*end);
+            (*len, last) = (here - last, here);
+            *end = rows::offset_bytes(before + here);
         }
+        let (starts, lens) = (&starts[..ends.len()], &lens[..ends.len()]);
+        let copied = simd::copy_ranges(data, starts, lens, &next[..ahead], &mut bytes[at..]);
+        at += copied.expect("measured before");
     }
+}
+
+/// Up to 64 starts from `first` on.
+fn block_of<const O: usize>(starts: &[[u8; O]], first: usize) -> [usize; 64] {
+    let mut block = [0; 64];
+    let starts = starts.get(first..).unwrap_or_default();
+    block.iter_mut().zip(starts).for_each(|(out, start)| *out = rows::offset(*start));
+    block
 }

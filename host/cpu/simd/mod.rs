@@ -1,16 +1,23 @@
 //! What the CPU path does with vector units: the one place that asks which instructions there are.
 //!
 //! The one idea: every function here is safe and total, with a plain-Rust twin in `plain.rs` that defines it; which
-//! twin runs is decided once, from what the processor says. Loops that the compiler vectorises by itself go through
+//! twin runs is decided by [`Level`]. Loops that the compiler vectorises by itself are `simd_wide.rs`'s.
 
 #![allow(unsafe_code)]
 
 use super::bitmap::Bits;
 use super::simd_wide::{Level, Loop, vectorised};
 
-mod plain;
 #[cfg(target_arch = "x86_64")]
-mod x86;
+mod bytes;
+#[cfg(target_arch = "x86_64")]
+mod compress;
+#[cfg(target_arch = "x86_64")]
+mod gather;
+mod plain;
+
+/// Room for the positions of 64 words, and 64 more that a vector may write too much.
+pub(crate) const POSITIONS: usize = 64 * 64 + 64;
 
 /// How many bits are 1.
 pub(crate) fn count_ones(words: &[u64]) -> usize {
@@ -23,6 +30,32 @@ pub(crate) fn count_ones(words: &[u64]) -> usize {
         }
     }
     vectorised(Count(words))
+}
+
+/// Sets each of `words` to what `combine` makes of it and the word of `bits`, of which the first is number `first`.
+pub(crate) fn read_words(bits: Bits, first: usize, words: &mut [u64], combine: impl Fn(u64, u64) -> u64) {
+    struct Read<'a, F>(Bits<'a>, usize, &'a mut [u64], F);
+    impl<F: Fn(u64, u64) -> u64> Loop for Read<'_, F> {
+        type Output = ();
+        #[inline(always)]
+        fn run(self) {
+            let Read(bits, first, words, combine) = self;
+            let (bytes, shift) = bits.parts();
+            // Words that are whole and have a ninth byte: two loads a byte apart, shifted, hold all 64 rows.
+            let bytes = bytes.get(first * 8..).unwrap_or_default();
+            let whole = (bits.len() / 64).saturating_sub(first).min(bytes.len().saturating_sub(1) / 8);
+            let (fast, rest) = words.split_at_mut(whole.min(words.len()));
+            let low = bytes.as_chunks::<8>().0.iter();
+            let high = bytes.get(1..).unwrap_or_default().as_chunks::<8>().0.iter();
+            for (word, (low, high)) in fast.iter_mut().zip(low.zip(high)) {
+                let bits = u64::from_le_bytes(*low) >> shift | u64::from_le_bytes(*high) << (8 - shift);
+                *word = combine(*word, bits);
+            }
+            let first = first + fast.len();
+            rest.iter_mut().enumerate().for_each(|(i, word)| *word = combine(*word, bits.word(first + i)));
+        }
+    }
+    vectorised(Read(bits, first, words, combine));
 }
 
 /// Writes the values whose bits are 1, in order, and returns how many; `words` has a bit a value, none past the last.
@@ -41,9 +74,9 @@ fn compress_at<const W: usize>(
     #[cfg(target_arch = "x86_64")]
     match level {
         // SAFETY: the level says that the instructions are there.
-        Level::Avx512 => return unsafe { x86::compress_avx512(values, words, out) },
+        Level::Avx512 => return unsafe { compress::compress_avx512(values, words, out) },
         // SAFETY: as above.
-        Level::Avx2 => return unsafe { x86::compress_avx2(values, words, out) },
+        Level::Avx2 => return unsafe { compress::compress_avx2(values, words, out) },
         Level::Plain => {}
     }
     let _ = level;
@@ -63,7 +96,7 @@ pub(crate) fn compact(
     #[cfg(target_arch = "x86_64")]
     if Level::widest() >= Level::Avx2 {
         // SAFETY: the level says that the instructions are there.
-        return unsafe { x86::compact_bmi2(words, value, fill, out) };
+        return unsafe { compress::compact_bmi2(words, value, fill, out) };
     }
     plain::compact(words, value, fill, out, plain::extract)
 }
@@ -77,7 +110,24 @@ pub(crate) fn gather<const W: usize, const I: usize>(
     valid: Option<Bits>,
     out: &mut [[u8; W]],
 ) -> bool {
+    gather_at(Level::widest(), values, indices, limit, valid, out)
+}
+
+fn gather_at<const W: usize, const I: usize>(
+    level: Level,
+    values: &[[u8; W]],
+    indices: &[[u8; I]],
+    limit: u64,
+    valid: Option<Bits>,
+    out: &mut [[u8; W]],
+) -> bool {
     assert!(limit <= values.len() as u64 && indices.len() == out.len());
+    #[cfg(target_arch = "x86_64")]
+    if level == Level::Avx512 {
+        // SAFETY: the level says that the instructions are there.
+        return unsafe { gather::gather(values, indices, limit, valid, out) };
+    }
+    let _ = level;
     plain::gather(values, indices, limit, valid, out)
 }
 
@@ -89,71 +139,100 @@ pub(crate) fn gather_bits<const I: usize>(
     valid: Option<Bits>,
     out: &mut [u64],
 ) -> bool {
+    gather_bits_at(Level::widest(), bits, indices, limit, valid, out)
+}
+
+fn gather_bits_at<const I: usize>(
+    level: Level,
+    bits: Bits,
+    indices: &[[u8; I]],
+    limit: u64,
+    valid: Option<Bits>,
+    out: &mut [u64],
+) -> bool {
     assert!(limit <= bits.len() as u64 && out.len() == indices.len().div_ceil(64));
+    #[cfg(target_arch = "x86_64")]
+    if level == Level::Avx512 {
+        // SAFETY: the level says that the instructions are there.
+        return unsafe { gather::gather_bits(bits, indices, limit, valid, out) };
+    }
+    let _ = level;
     plain::gather_bits(bits, indices, limit, valid, out)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn levels() -> impl Iterator<Item = Level> {
-        Level::available().iter().copied()
+/// Writes which bits of at most 64 words are 1, in order, and returns how many.
+pub(crate) fn positions(words: &[u64], out: &mut [u16; POSITIONS]) -> usize {
+    assert!(words.len() <= 64);
+    #[cfg(target_arch = "x86_64")]
+    if Level::widest() == Level::Avx512 {
+        // SAFETY: the level says that the instructions are there.
+        return unsafe { compress::positions_avx512(words, out) };
     }
-
-    fn noise(seed: u64) -> impl Iterator<Item = u64> {
-        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        std::iter::repeat_with(move || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        })
-    }
-
-    fn compress_agrees<const W: usize>() {
-        for len in [0usize, 1, 63, 64, 65, 128, 1000, 4096] {
-            for (seed, density) in [(1, 0), (2, 1), (3, 2), (4, 6), (5, 63), (6, 64)] {
-                let mut bytes = noise(seed).map(|x| x as u8);
-                let values: Vec<[u8; W]> =
-                    (0..len).map(|_| std::array::from_fn(|_| bytes.next().unwrap())).collect();
-                let mut kept = noise(seed + 9).map(|x| x % 64 < density);
-                let kept: Vec<bool> = (0..len).map(|_| kept.next().unwrap()).collect();
-                let mut words = vec![0u64; len.div_ceil(64)];
-                kept.iter().enumerate().for_each(|(i, k)| words[i / 64] |= u64::from(*k) << (i % 64));
-                let expected: Vec<[u8; W]> =
-                    values.iter().zip(&kept).filter(|(_, k)| **k).map(|(v, _)| *v).collect();
-                for level in levels() {
-                    let mut out = vec![[0xAB; W]; expected.len() + 3];
-                    let room = expected.len();
-                    let written = compress_at(level, &values, &words, &mut out[..room]);
-                    assert_eq!(written, room);
-                    assert!(out[..room] == expected[..], "{level:?} width {W} len {len} density {density}");
-                    assert_eq!(out[room..], [[0xAB; W]; 3], "{level:?} wrote past its part");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn every_level_compresses_alike() {
-        compress_agrees::<1>();
-        compress_agrees::<2>();
-        compress_agrees::<4>();
-        compress_agrees::<8>();
-        compress_agrees::<16>();
-        compress_agrees::<32>();
-    }
-
-    #[test]
-    fn extracting_bits_is_pext() {
-        for (value, mask) in noise(3).zip(noise(4)).take(200) {
-            let expected = (0..64).filter(|i| mask >> i & 1 != 0).enumerate();
-            let expected = expected.fold(0, |all, (k, i)| all | (value >> i & 1) << k);
-            assert_eq!(plain::extract(value, mask), expected);
-            let mut out = [0];
-            let (_, ones) = compact(&[mask], |_| value, 0, &mut out);
-            assert_eq!((out[0], ones), (expected, expected.count_ones() as usize));
-        }
-    }
+    plain::positions(words, out)
 }
+
+/// Copies `data[start..start + len]` for each start and length, one behind the other, and returns how many bytes that
+/// is; nothing where one of them is not in `data`, or `out` too short. The starts of `next` are about to be asked for.
+pub(crate) fn copy_ranges(
+    data: &[u8],
+    starts: &[usize],
+    lens: &[usize],
+    next: &[usize],
+    out: &mut [u8],
+) -> Option<usize> {
+    #[cfg(target_arch = "x86_64")]
+    if Level::widest() == Level::Avx512 {
+        // SAFETY: the level says that the instructions are there.
+        return unsafe { bytes::copy_ranges(data, starts, lens, next, out) };
+    }
+    let _ = next;
+    plain::copy_ranges(data, starts, lens, out)
+}
+
+/// Copies the bytes of the rows whose bits in `words` are 1; there is one more offset than rows. Returns how many bytes
+/// those are; nothing where the offsets lead out of `data`, or `out` is too short.
+pub(crate) fn copy_kept<const O: usize>(
+    offsets: &[[u8; O]],
+    data: &[u8],
+    words: &[u64],
+    out: &mut [u8],
+) -> Option<usize> {
+    #[cfg(target_arch = "x86_64")]
+    if Level::widest() == Level::Avx512 {
+        // SAFETY: the level says that the instructions are there.
+        return unsafe { bytes::copy_kept(offsets, data, words, out) };
+    }
+    plain::copy_kept(offsets, data, words, out)
+}
+
+/// How many bytes the rows have whose bits are 1; nothing where any row's offsets go back.
+pub(crate) fn kept_bytes<const O: usize>(offsets: &[[u8; O]], words: &[u64]) -> Option<usize> {
+    assert_eq!((offsets.len() - 1).div_ceil(64), words.len());
+    #[cfg(target_arch = "x86_64")]
+    if let (4, Level::Avx512) = (O, Level::widest()) {
+        // SAFETY: the level says that the instructions are there.
+        return unsafe { bytes::kept_bytes(offsets.as_flattened().as_chunks::<4>().0, words) };
+    }
+    plain::kept_bytes(offsets, words)
+}
+
+/// Where the rows whose bits are 1 end, one behind the other, with `before` bytes before the first.
+pub(crate) fn kept_ends<const O: usize>(
+    offsets: &[[u8; O]],
+    words: &[u64],
+    before: usize,
+    ends: &mut [[u8; O]],
+) {
+    assert_eq!((offsets.len() - 1).div_ceil(64), words.len());
+    #[cfg(target_arch = "x86_64")]
+    if let (4, Level::Avx512) = (O, Level::widest()) {
+        let (offsets, ends) = (offsets.as_flattened(), ends.as_flattened_mut());
+        let (offsets, ends) = (offsets.as_chunks::<4>().0, ends.as_chunks_mut::<4>().0);
+        // SAFETY: the level says that the instructions are there.
+        return unsafe { bytes::kept_ends(offsets, words, before, ends) };
+    }
+    plain::kept_ends(offsets, words, before, ends);
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,9 @@
 
 use crate::cpu::bitmap::Bits;
 use crate::cpu::indices::index;
-use crate::cpu::rows::runs;
+use crate::cpu::rows::{offset, offset_bytes, runs};
+
+use super::POSITIONS;
 
 /// As [`super::compress`], with `at` values written before.
 #[inline(always)]
@@ -93,14 +95,34 @@ pub(super) fn gather<const W: usize, const I: usize>(
 ) -> bool {
     let mut good = true;
     for (word, (indices, out)) in indices.chunks(64).zip(out.chunks_mut(64)).enumerate() {
-        let valid = valid.map_or(u64::MAX, |valid| valid.word(word));
-        for (i, (at, out)) in indices.iter().zip(out).enumerate() {
-            let at = index(*at);
-            let inside = at < limit;
-            good &= inside | (valid >> i & 1 == 0);
-            // `limit` is at most the length, which the compiler does not know.
-            *out = values.get(if inside { at as usize } else { usize::MAX }).copied().unwrap_or([0; W]);
+        let largest = indices.iter().fold(0, |largest, at| index(*at).max(largest));
+        if largest < limit && limit <= values.len() as u64 {
+            for (at, out) in indices.iter().zip(out) {
+                // SAFETY: no index is more than the largest, which is inside.
+                *out = unsafe { *values.get_unchecked(index(*at) as usize) };
+            }
+        } else {
+            let valid = valid.map_or(u64::MAX, |valid| valid.word(word));
+            good &= gather_checked(values, indices, limit, valid, out);
         }
+    }
+    good
+}
+
+/// The same for at most 64 indices of which some may be out of bounds.
+#[inline(never)]
+pub(super) fn gather_checked<const W: usize, const I: usize>(
+    values: &[[u8; W]],
+    indices: &[[u8; I]],
+    limit: u64,
+    valid: u64,
+    out: &mut [[u8; W]],
+) -> bool {
+    let mut good = true;
+    for (i, (at, out)) in indices.iter().zip(out).enumerate() {
+        let at = index(*at);
+        good &= at < limit || valid >> i & 1 == 0;
+        *out = values.get(at.min(usize::MAX as u64) as usize).copied().unwrap_or([0; W]);
     }
     good
 }
@@ -115,16 +137,124 @@ pub(super) fn gather_bits<const I: usize>(
     out: &mut [u64],
 ) -> bool {
     let mut good = true;
-    for (word, (indices, out)) in indices.chunks(64).zip(out).enumerate() {
+    for (word, (indices, out)) in indices.chunks(64).zip(out.chunks_mut(1)).enumerate() {
         let valid = valid.map_or(u64::MAX, |valid| valid.word(word));
-        let mut taken = 0;
-        for (i, at) in indices.iter().enumerate() {
-            let at = index(*at);
-            let inside = at < limit;
-            good &= inside | (valid >> i & 1 == 0);
-            taken |= u64::from(inside && bits.get(at as usize)) << i;
-        }
-        *out = taken & valid;
+        good &= gather_bits_checked(bits, indices, limit, valid, out);
     }
     good
+}
+
+/// The same for at most 64 indices.
+#[inline(always)]
+pub(super) fn gather_bits_checked<const I: usize>(
+    bits: Bits,
+    indices: &[[u8; I]],
+    limit: u64,
+    valid: u64,
+    out: &mut [u64],
+) -> bool {
+    let (mut good, mut taken) = (true, 0);
+    for (i, at) in indices.iter().enumerate() {
+        let at = index(*at);
+        let inside = at < limit;
+        good &= inside | (valid >> i & 1 == 0);
+        taken |= u64::from(inside && bits.get(at as usize)) << i;
+    }
+    out[0] = taken & valid;
+    good
+}
+
+/// As [`super::positions`].
+#[inline(always)]
+pub(super) fn positions(words: &[u64], out: &mut [u16; POSITIONS]) -> usize {
+    let mut at = 0;
+    for (i, word) in words.iter().enumerate() {
+        let mut word = *word;
+        while word != 0 {
+            out[at] = (i * 64) as u16 + word.trailing_zeros() as u16;
+            at += 1;
+            word &= word - 1;
+        }
+    }
+    at
+}
+
+/// As [`super::copy_ranges`].
+pub(super) fn copy_ranges(data: &[u8], starts: &[usize], lens: &[usize], out: &mut [u8]) -> Option<usize> {
+    let mut at = 0;
+    for (start, len) in starts.iter().zip(lens) {
+        let from = data.get(*start..start.checked_add(*len)?)?;
+        out.get_mut(at..at + len)?.copy_from_slice(from);
+        at += len;
+    }
+    Some(at)
+}
+
+/// As [`super::copy_kept`].
+pub(super) fn copy_kept<const O: usize>(
+    offsets: &[[u8; O]],
+    data: &[u8],
+    words: &[u64],
+    out: &mut [u8],
+) -> Option<usize> {
+    let (mut at, mut good) = (0, true);
+    for (i, word) in words.iter().enumerate() {
+        runs(*word, |start, len| {
+            let row = i * 64 + start;
+            let from = data.get(offset(offsets[row])..offset(offsets[row + len]));
+            match (from, from.and_then(|from| out.get_mut(at..at + from.len()))) {
+                (Some(from), Some(out)) => {
+                    out.copy_from_slice(from);
+                    at += from.len();
+                }
+                _ => good = false,
+            }
+        });
+    }
+    good.then_some(at)
+}
+
+/// As [`super::kept_bytes`].
+#[inline(always)]
+pub(super) fn kept_bytes<const O: usize>(offsets: &[[u8; O]], words: &[u64]) -> Option<usize> {
+    let back = offsets.windows(2).fold(false, |back, pair| back | (signed(pair[0]) > signed(pair[1])));
+    if back {
+        return None;
+    }
+    let mut total = 0;
+    for (i, word) in words.iter().enumerate() {
+        runs(*word, |start, len| {
+            let row = i * 64 + start;
+            total += signed(offsets[row + len]).wrapping_sub(signed(offsets[row])) as usize;
+        });
+    }
+    Some(total)
+}
+
+#[inline(always)]
+fn signed<const O: usize>(bytes: [u8; O]) -> isize {
+    offset(bytes) as isize
+}
+
+/// As [`super::kept_ends`].
+#[inline(always)]
+pub(super) fn kept_ends<const O: usize>(
+    offsets: &[[u8; O]],
+    words: &[u64],
+    mut before: usize,
+    ends: &mut [[u8; O]],
+) {
+    let mut ends = ends.iter_mut();
+    for (i, word) in words.iter().enumerate() {
+        let mut word = *word;
+        while word != 0 {
+            let row = i * 64 + word.trailing_zeros() as usize;
+            let len = offset(offsets[row + 1]).wrapping_sub(offset(offsets[row]));
+            before = before.wrapping_add(len);
+            if let Some(end) = ends.next() {
+                *end = offset_bytes(before);
+            }
+            word &= word - 1;
+        }
+    }
 }
