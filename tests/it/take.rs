@@ -36,20 +36,23 @@ fn long_arrays_agree_with_arrow_rs() {
         DataType::List(Arc::new(Field::new("item", DataType::Int32, true))),
         DataType::Struct(vec![Field::new("text", DataType::Utf8, true)].into()),
     ];
+    let index_types = [DataType::Int32, DataType::UInt64, DataType::Int16];
     for (seed, data_type) in (1..).zip(types) {
-        for (nulls, index_nulls) in
+        for (turn, (nulls, index_nulls)) in
             [(Nulls::None, Nulls::None), (Nulls::Some, Nulls::None), (Nulls::Some, Nulls::Some)]
+                .into_iter()
+                .enumerate()
         {
+            // Each type meets each index type, though not under all kinds of nulls.
+            let index_type = &index_types[(seed as usize + turn) % 3];
             let mut random = Random::new(seed);
             let values = array(&data_type, 50_031, nulls, &mut random).slice(31, 50_000);
-            for index_type in [DataType::Int32, DataType::UInt64, DataType::Int16] {
-                let indices =
-                    indices(&index_type, LONG + 7, values.len(), index_nulls, &mut random).slice(7, LONG);
-                let theirs = arrow_select::take::take(&values, &indices, None).unwrap();
-                let ours = to_arrow(&plain_take(&from_arrow(&values).unwrap(), &indices).unwrap()).unwrap();
-                assert_eq!(ours.null_count(), theirs.null_count());
-                assert!(ours == theirs, "{data_type} by {index_type}, {nulls:?} {index_nulls:?}");
-            }
+            let indices =
+                indices(index_type, LONG + 7, values.len(), index_nulls, &mut random).slice(7, LONG);
+            let theirs = arrow_select::take::take(&values, &indices, None).unwrap();
+            let ours = to_arrow(&plain_take(&from_arrow(&values).unwrap(), &indices).unwrap()).unwrap();
+            assert_eq!(ours.null_count(), theirs.null_count());
+            assert!(ours == theirs, "{data_type} by {index_type}, {nulls:?} {index_nulls:?}");
         }
     }
 }
