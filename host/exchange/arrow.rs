@@ -2,8 +2,7 @@
 //! validity bitmap), so each direction is a walk over the parts that shares every buffer.
 //!
 //! arrow-rs believes what an array says about itself: what it is given must be valid in every byte, and aligned.
-//! [`to_arrow`] therefore reads the array through once; only arrays that this crate made or has read before may take
-//! the short way.
+//! [`to_arrow`] therefore reads the array through once.
 
 use std::panic::AssertUnwindSafe;
 use std::ptr::NonNull;
@@ -71,12 +70,6 @@ pub fn validate(array: &Array) -> Result<()> {
     counts(array)
 }
 
-/// As [`to_arrow`], without reading the data. Only for arrays whose every byte is known to be valid: this crate's own
-/// results, arrow-rs arrays, and what [`to_arrow`] has accepted.
-pub(crate) fn to_arrow_trusted(array: &Array) -> Result<ArrayRef> {
-    Ok(make_array(share(array)?))
-}
-
 /// An arrow-rs batch as one of ours, on the CPU, sharing its memory.
 pub fn batch_from_arrow(batch: &RecordBatch) -> Result<Batch> {
     let columns = batch.columns().iter().map(|column| from_arrow(column)).collect::<Result<_>>()?;
@@ -138,7 +131,7 @@ fn share(array: &Array) -> Result<ArrayData> {
         .buffers(buffers)
         .child_data(children.map(share).collect::<Result<_>>()?)
         .align_buffers(true);
-    // SAFETY: nothing is read here; both callers see to it that nobody gets to read what is not valid.
+    // SAFETY: nothing is read here; the one caller validates all of it before anybody does.
     unsafe { builder.skip_validation(true) }.build().map_err(refused)
 }
 

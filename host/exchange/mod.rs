@@ -9,7 +9,6 @@ mod import;
 mod nodes;
 mod streams;
 
-pub(crate) use arrow::to_arrow_trusted;
 pub use arrow::{
     batch_from_arrow, batch_to_arrow, from_arrow, from_arrow_data, to_arrow, to_arrow_data, validate,
 };

@@ -226,6 +226,16 @@ pub fn schema(data_type: &DataType) -> FFI_ArrowSchema {
     FFI_ArrowSchema::try_from(Field::new("f", data_type.clone(), true)).unwrap()
 }
 
+/// [`bowstring::exchange::import_array`].
+pub fn import_on(
+    device: &Device,
+    array: &mut ArrowDeviceArray,
+    schema: &FFI_ArrowSchema,
+) -> Result<(Field, Array)> {
+    // SAFETY: valid, or wrong in a way that must be seen.
+    unsafe { import_array(array, schema, device) }
+}
+
 /// [`bowstring::exchange::import_array`] on the CPU.
 pub fn import(array: &mut ArrowDeviceArray, schema: &FFI_ArrowSchema) -> Result<(Field, Array)> {
     // SAFETY: valid, or wrong in a way that must be seen.

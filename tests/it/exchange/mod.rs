@@ -1,10 +1,13 @@
 //! The border: arrays, batches and streams in and out, well formed and not.
 
 mod arrow;
+mod dlpack;
 mod foreign;
 mod foreign_schema;
 mod foreign_stream;
+mod foreign_tensor;
 mod hostile;
+mod places;
 mod samples;
 mod streams;
 mod structs;

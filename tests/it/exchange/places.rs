@@ -1,0 +1,106 @@
+//! Arrays of other devices through the structs: what they say of the device, and that nothing is read there on import.
+
+use std::ffi::c_void;
+
+use arrow_array::{Array as _, ArrayRef};
+use arrow_schema::{DataType, Field};
+use bowstring::Error;
+use bowstring::array::{Array, Place};
+use bowstring::exchange::export_array;
+
+use super::foreign::{RawArray, RawDeviceArray, Releases, import_on, produce, schema, structs};
+use super::samples;
+use crate::support::devices;
+
+/// Addresses that nobody may follow.
+fn hide(array: &mut RawArray) {
+    for i in 0..array.n_buffers as usize {
+        let address = array.buffer(i);
+        if !address.is_null() {
+            *address = std::ptr::without_provenance::<c_void>(0x1000 + 64 * i);
+        }
+    }
+    (0..array.n_children as usize).for_each(|i| hide(array.child(i)));
+    if !array.dictionary.is_null() {
+        hide(array.dictionary());
+    }
+}
+
+/// Whether a view array, whose sizes may be in host memory, is in there.
+fn has_views(data_type: &DataType) -> bool {
+    let below = bowstring::array::children(data_type).into_iter().any(has_views);
+    below
+        || match data_type {
+            DataType::Dictionary(_, values) => has_views(values),
+            other => matches!(other, DataType::Utf8View | DataType::BinaryView),
+        }
+}
+
+fn samples_without_views() -> impl Iterator<Item = ArrayRef> {
+    samples::all().into_iter().filter(|array| !has_views(array.data_type()))
+}
+
+#[test]
+fn no_device_memory_is_read_on_import() {
+    for target in devices().iter().filter(|target| target.stream.device().place() != Place::CPU) {
+        let device = target.stream.device();
+        for array in samples_without_views() {
+            let (data, releases) = (array.to_data(), Releases::default());
+            let mut foreign = produce(&data, 0, &releases);
+            hide(&mut foreign);
+            let mut foreign = foreign.on_cpu();
+            foreign.device_type = device.place().device_type as i32;
+            foreign.device_id = device.place().device_id;
+            let (_, ours) = import_on(device, &mut foreign.into_ours(), &schema(array.data_type())).unwrap();
+            assert_eq!((ours.place(), ours.len()), (device.place(), samples::ROWS));
+            check(&ours, device.place());
+            let (exported, _) =
+                export_array(&ours, &Field::new("f", array.data_type().clone(), true)).unwrap();
+            let raw = RawDeviceArray::of(&exported);
+            assert_eq!((raw.device_type, raw.device_id), (foreign.device_type, foreign.device_id));
+            assert_eq!(raw.reserved, [0; 3]);
+            assert_eq!(raw.array.null_count, foreign.array.null_count);
+            drop((exported, ours));
+            assert_eq!(releases.count(), structs(&data), "{}", array.data_type());
+        }
+    }
+}
+
+/// Everything is on the device, and how long strings are is not known.
+fn check(array: &Array, place: Place) {
+    assert_eq!(array.place(), place);
+    let of_bytes = matches!(
+        array.data_type(),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary
+    );
+    for (i, buffer) in array.buffers().iter().enumerate() {
+        assert_eq!(buffer.bytes().is_none(), of_bytes && i == 1, "{}", array.data_type());
+    }
+    array.children().iter().chain(array.dictionary()).for_each(|below| check(below, place));
+}
+
+#[test]
+fn another_devices_array_is_left_alone() {
+    for target in devices().iter().filter(|target| target.stream.device().place() != Place::CPU) {
+        let device = target.stream.device();
+        let releases = Releases::default();
+        let mut foreign = produce(&samples::all()[0].to_data(), 0, &releases).on_cpu();
+        foreign.device_type = device.place().device_type as i32;
+        foreign.device_id = device.place().device_id + 1000;
+        let mut foreign = foreign.into_ours();
+        let error = import_on(device, &mut foreign, &schema(samples::all()[0].data_type())).unwrap_err();
+        assert!(matches!(error, Error::Invalid { .. }), "{error}");
+        assert!(!foreign.is_released() && releases.count() == 0);
+    }
+}
+
+#[test]
+fn host_arrays_go_with_every_device() {
+    for target in devices() {
+        let releases = Releases::default();
+        let array = &samples::all()[0];
+        let mut foreign = produce(&array.to_data(), 0, &releases).on_cpu().into_ours();
+        let (_, ours) = import_on(target.stream.device(), &mut foreign, &schema(array.data_type())).unwrap();
+        assert_eq!(ours.place(), Place::CPU);
+    }
+}
