@@ -28,6 +28,8 @@
 #![allow(unsafe_code)]
 
 mod copies;
+#[cfg(test)]
+mod ordering_tests;
 mod pending;
 #[cfg(test)]
 mod tests;

@@ -144,7 +144,7 @@ pub(crate) trait Driver: Send + Sync {
     /// Whether the handle, which may be anything, looks like a stream of this device.
     unsafe fn check_stream(&self, stream: RawStream) -> Outcome;
 
-    /// Blocks until the stream's work has passed.
+    /// Blocks until the stream's work has passed. Whatever this returns, none of it runs any more.
     unsafe fn synchronise(&self, stream: RawStream) -> Outcome;
 
     /// A new event, without timing. It counts as passed until recorded.
@@ -163,7 +163,7 @@ pub(crate) trait Driver: Send + Sync {
     /// Whether the event has passed.
     unsafe fn query(&self, event: RawEvent) -> Outcome<bool>;
 
-    /// Blocks until the event has passed.
+    /// Blocks until the event has passed. Whatever this returns, the work before it runs no more.
     unsafe fn synchronise_event(&self, event: RawEvent) -> Outcome;
 
     /// Runs `then` on some thread once the stream's work has passed, or drops it. It must be short and must not call

@@ -17,13 +17,13 @@ fn device(delay: u64) -> EmulatedDevice {
     EmulatedDevice::new(EmulatorOptions { delay, seed: 3, keep: Some(0), ..Default::default() }).unwrap()
 }
 
-fn sample(len: i64) -> (Array, u64) {
+pub(super) fn sample(len: i64) -> (Array, u64) {
     let values: ArrayRef = Arc::new((0..len).map(|i| (i % 7 != 2).then_some(i)).collect::<Int64Array>());
     (from_arrow(&values).unwrap(), values.null_count() as u64)
 }
 
 /// Puts the count of an array's nulls into a region.
-fn count(pass: &mut Pass, array: &Array, extent: Option<u64>) -> Result<Region> {
+pub(super) fn count(pass: &mut Pass, array: &Array, extent: Option<u64>) -> Result<Region> {
     pass.input(array)?;
     let (words, offset) = match extent {
         None => validity(array),
@@ -50,7 +50,7 @@ fn null_count(array: &Array, stream: &Stream) -> Result<u64> {
 }
 
 /// A copy of an array's values that fails where there are more nulls than `limit`, whenever somebody asks.
-fn checked(array: &Array, limit: u64, stream: &Stream) -> Result<Array> {
+pub(super) fn checked(array: &Array, limit: u64, stream: &Stream) -> Result<Array> {
     let mut pass = Pass::begin("checked", stream)?;
     let nulls = count(&mut pass, array, None)?;
     pass.report(&nulls, move |words| match words[0] > limit {

@@ -1,6 +1,7 @@
 //! The one test binary: a file per topic.
 
 mod cast;
+mod device;
 mod equivalence_exchange;
 mod equivalence_filter;
 mod equivalence_take;
@@ -9,5 +10,6 @@ mod filter;
 mod generators;
 mod layers;
 mod nulls;
+mod ordering;
 mod support;
 mod take;

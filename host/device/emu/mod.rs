@@ -250,7 +250,8 @@ impl Driver for Emulator {
     }
 
     unsafe fn synchronise(&self, stream: RawStream) -> Outcome {
-        self.enter(stream, "synchronise")?.synchronise()
+        let injected = self.0.injector.enter("synchronise");
+        self.queue(stream, "synchronise")?.synchronise().and(injected)
     }
 
     unsafe fn event(&self) -> Outcome<RawEvent> {
@@ -293,8 +294,8 @@ impl Driver for Emulator {
     }
 
     unsafe fn synchronise_event(&self, event: RawEvent) -> Outcome {
-        self.0.injector.enter("synchronise_event")?;
-        point(event.0, "synchronise_event")?.latest().wait()
+        let injected = self.0.injector.enter("synchronise_event");
+        point(event.0, "synchronise_event")?.latest().wait().and(injected)
     }
 
     unsafe fn call(&self, stream: RawStream, then: Box<dyn FnOnce() + Send>) -> Outcome {

@@ -2,7 +2,7 @@
 
 mod arrow;
 mod dlpack;
-mod foreign;
+pub mod foreign;
 mod foreign_schema;
 mod foreign_stream;
 mod foreign_tensor;

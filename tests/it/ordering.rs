@@ -1,0 +1,181 @@
+//! Who waits for whom across the border: foreign events, foreign memory that is spoilt when released, consumers that have
+//! nothing but our event.
+
+use std::time::Duration;
+
+use arrow_array::ArrayRef;
+use arrow_schema::Field;
+use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, ManualEvent};
+use bowstring::exchange::{export_array, export_batch, from_arrow, import_array, import_batch, to_arrow};
+use bowstring::ffi::ArrowDeviceArray;
+use bowstring::{Array, Batch, Device, Error};
+
+use crate::exchange::foreign::{RawDeviceArray, Releases, produce, schema, structs};
+use crate::support::*;
+
+fn delayed(seed: u64) -> EmulatedDevice {
+    let delay = Duration::from_micros(200);
+    EmulatedDevice::new(EmulatorOptions { delay, seed, keep: Some(0), ..Default::default() }).unwrap()
+}
+
+/// A stranger's array in an emulated device's memory, ready when the event fires.
+fn foreign(
+    array: &ArrayRef,
+    device: &Device,
+    event: Option<&ManualEvent>,
+    releases: &Releases,
+) -> ArrowDeviceArray {
+    let raw = RawDeviceArray {
+        device_id: device.place().device_id,
+        device_type: device.place().device_type as i32,
+        sync_event: event.map_or(std::ptr::null_mut(), ManualEvent::pointer),
+        ..produce(&array.to_data(), 8, releases).on_cpu()
+    };
+    raw.into_ours()
+}
+
+fn import(mut array: ArrowDeviceArray, data_type: &arrow_schema::DataType, device: &Device) -> Array {
+    // SAFETY: `produce` and the library make valid structs, with events that live until release.
+    unsafe { import_array(&mut array, &schema(data_type), device) }.unwrap().1
+}
+
+#[test]
+fn an_import_waits_for_nothing_and_its_use_waits_on_the_stream() {
+    for (seed, data_type) in (0..).zip(types()) {
+        let device = delayed(seed);
+        let theirs = array(&data_type, 100, Nulls::Some, &mut Random::new(seed));
+        let (event, releases) = (ManualEvent::pending(), Releases::default());
+        let ours =
+            import(foreign(&theirs, device.device(), Some(&event), &releases), &data_type, device.device());
+        assert_eq!(device.device().host_synchronisations(), 0);
+        let column = Field::new("x", data_type.clone(), true);
+        let batch =
+            Batch::try_new(std::sync::Arc::new(arrow_schema::Schema::new(vec![column])), vec![ours], 100)
+                .unwrap();
+        let stream = device.device().stream().unwrap();
+        let back = stream.download_batch_later(&batch).unwrap();
+        // Dropped by another thread, before the event: nobody has read it yet.
+        std::thread::spawn(move || drop(batch)).join().unwrap();
+        // A null array has no memory to keep.
+        assert!(releases.count() == 0 || data_type == arrow_schema::DataType::Null, "{data_type}");
+        event.fire();
+        let back = back.wait().unwrap();
+        assert_same_rows(&rows(&to_arrow(&back.columns()[0]).unwrap()), &rows(&theirs), &data_type);
+        device.device().drain();
+        assert_eq!(releases.count(), structs(&theirs.to_data()), "{data_type}");
+        assert_eq!(device.faults(), []);
+    }
+}
+
+#[test]
+fn inputs_are_let_go_of_at_shutdown() {
+    let device = delayed(1);
+    let theirs = array(&types()[4], 100, Nulls::Some, &mut Random::new(1));
+    let releases = Releases::default();
+    for _ in 0..10 {
+        let ours =
+            import(foreign(&theirs, device.device(), None, &releases), theirs.data_type(), device.device());
+        drop(device.device().stream().unwrap().download(&ours));
+    }
+    assert_eq!(device.close().alive(), Default::default());
+    assert_eq!(releases.count(), 10);
+}
+
+/// Another library on the same runtime, which knows only the C struct: waits on its own stream, reads, then releases.
+fn consume(mut array: ArrowDeviceArray, data_type: &arrow_schema::DataType, device: &Device) -> Vec<Value> {
+    // SAFETY: the library's own struct.
+    let (_, ours) = unsafe { import_array(&mut array, &schema(data_type), device) }.unwrap();
+    let stream = device.stream().unwrap();
+    let back = stream.download(&ours).unwrap();
+    drop(ours);
+    rows(&to_arrow(&back).unwrap())
+}
+
+#[test]
+fn exports_carry_an_event_that_is_enough() {
+    for (seed, data_type) in (0..).zip(types()) {
+        let device = delayed(seed);
+        let theirs = array(&data_type, 100, Nulls::Some, &mut Random::new(seed));
+        let stream = device.device().stream().unwrap();
+        let there = stream.upload(&from_arrow(&theirs).unwrap()).unwrap();
+        let waited = device.device().host_synchronisations();
+        let (exported, _) = export_array(&there, &Field::new("f", data_type.clone(), true)).unwrap();
+        assert_eq!(device.device().host_synchronisations(), waited, "exports do not wait");
+        drop((there, stream));
+        let consumed = std::thread::scope(|scope| {
+            scope.spawn(|| consume(exported, &data_type, device.device())).join().unwrap()
+        });
+        assert_same_rows(&consumed, &rows(&theirs), &data_type);
+        assert_eq!(device.faults(), []);
+        assert_eq!(device.close().alive(), Default::default(), "{data_type}");
+    }
+}
+
+#[test]
+fn batches_round_trip() {
+    let device = delayed(5);
+    let columns: Vec<ArrayRef> =
+        types().iter().map(|of| array(of, 40, Nulls::Some, &mut Random::new(9))).collect();
+    let named = columns.iter().enumerate().map(|(i, column)| (format!("{i}"), column.clone(), true));
+    let batch = arrow_array::RecordBatch::try_from_iter_with_nullable(named).unwrap();
+    let stream = device.device().stream().unwrap();
+    let there = stream.upload_batch(&bowstring::exchange::batch_from_arrow(&batch).unwrap()).unwrap();
+    let (mut exported, schema) = export_batch(&there).unwrap();
+    drop((there, stream));
+    // SAFETY: the library's own structs.
+    let again = unsafe { import_batch(&mut exported, &schema, device.device()) }.unwrap();
+    let back = device.device().stream().unwrap().download_batch(&again).unwrap();
+    drop(again);
+    for (ours, theirs) in back.columns().iter().zip(&columns) {
+        assert_same_rows(&rows(&to_arrow(ours).unwrap()), &rows(theirs), &theirs.data_type());
+    }
+}
+
+#[test]
+fn another_devices_array_is_left_alone() {
+    let (one, two) = (delayed(1), delayed(2));
+    let theirs = array(&types()[4], 10, Nulls::Some, &mut Random::new(1));
+    let releases = Releases::default();
+    let mut array = foreign(&theirs, one.device(), None, &releases);
+    // SAFETY: a valid struct, of another device.
+    let result = unsafe { import_array(&mut array, &schema(theirs.data_type()), two.device()) };
+    assert!(matches!(result, Err(Error::Invalid { .. })), "{result:?}");
+    assert!(!array.is_released());
+    drop(import(array, theirs.data_type(), one.device()));
+    assert_eq!(releases.count(), 1);
+}
+
+#[test]
+fn every_call_may_fail_and_release_comes_once() {
+    let theirs = array(&arrow_schema::DataType::Utf8, 100, Nulls::Some, &mut Random::new(3));
+    for n in 1.. {
+        let device = EmulatedDevice::new(EmulatorOptions::default()).unwrap();
+        let releases = Releases::default();
+        let go = || -> bowstring::Result<()> {
+            let mut array = foreign(&theirs, device.device(), None, &releases);
+            // SAFETY: a valid struct.
+            let imported = unsafe { import_array(&mut array, &schema(theirs.data_type()), device.device()) };
+            let stream = device.device().stream()?;
+            let back = stream.download(&imported?.1)?;
+            assert_same_rows(&rows(&to_arrow(&back)?), &rows(&theirs), &n);
+            let there = stream.upload(&back)?;
+            drop(export_array(&there, &Field::new("f", theirs.data_type().clone(), true))?);
+            Ok(())
+        };
+        device.fail(None, n, 1);
+        let result = go();
+        let failed = device.stop_failing();
+        assert!(
+            matches!(result, Ok(()) | Err(Error::Driver { .. } | Error::OutOfMemory { .. })),
+            "{n}: {result:?}"
+        );
+        go().unwrap();
+        device.device().drain();
+        assert_eq!(releases.count(), 2, "call {n}");
+        assert_eq!(device.close().alive(), Default::default(), "call {n}");
+        if failed == 0 {
+            assert!(n > 10);
+            return;
+        }
+    }
+}
