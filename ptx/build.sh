@@ -28,12 +28,14 @@ sysroot=$("$RUSTC" --print sysroot)
 lld=$(command -v ld.lld-22 || command -v ld.lld || find "$sysroot" -name rust-lld -o -name gcc-ld/ld.lld | head -1)
 case $lld in */rust-lld) lld="$lld -flavor gnu" ;; esac
 
-for arch in $arches; do
+images() { # ARCH
+  set -euo pipefail
+  arch=$1
   # A target directory for each: core is built for the architecture. What differs by family is passed to the last crate
   # only. JumpThreading breaks convergence before 1.97 (kernels/src/selftest.rs has the case): the flag must reach core too.
   export CARGO_TARGET_DIR=$targets/$arch
   flags="-Ctarget-cpu=$arch -Zmir-enable-passes=-JumpThreading -Awarnings"
-  flags+=" --remap-path-prefix=$here=/bowstring --remap-path-prefix=$sysroot=/rust --remap-path-prefix=$CARGO_TARGET_DIR=/target"
+  flags+=" --remap-path-prefix=$sysroot=/rust"
   case $arch in
   sm_*) target=nvptx64-nvidia-cuda flags+=" -Ctarget-feature=+ptx74 -Clinker=/bin/true" type=cdylib ;;
   gfx9*) target=amdgcn-amd-amdhsa flags+=" --cfg gpu_wave64 --cfg gpu_gfx9" type=staticlib ;;
@@ -45,16 +47,21 @@ for arch in $arches; do
     rm -f "${emit#*=}"
     touch "$here/kernels/src/lib.rs" # cargo does not know of the extra output: a fresh crate would write nothing
     (cd "$here" && RUSTFLAGS=$flags "$DEVICE_CARGO" rustc -q -p bowstring-kernels --profile device -Zbuild-std=core \
-      --target $target --crate-type $type -- --cfg family --cfg "family=\"$family\"" --emit="$emit")
+      --target $target --crate-type $type -- --remap-path-prefix="$here=/bowstring" \
+      --cfg family --cfg "family=\"$family\"" --emit="$emit")
     # Without the block's size ptxas plans for 1024 threads and saves registers where loads should be in flight together: a
-    # take of 16-byte values had one. Five blocks of 256 a processor leave it 48 registers, four 64; 256-bit casts need more.
-    case $family in cast_float | cast_scale) blocks=2 ;; cast*) blocks=4 ;; *) blocks=5 ;; esac
+    # take of 16-byte values had one. Four blocks of 256 a processor leave it 64 registers, which only 256-bit casts exceed; a
+    # filter gains nothing beyond the 48 of five blocks but fewer waves.
+    case $family in cast_float | cast_scale) blocks=2 ;; filter) blocks=5 ;; ranges | take) blocks=3 ;; *) blocks=4 ;; esac
     case $arch in
     sm_*) sed -i -z "s/\n)\n{/\n)\n.maxntid 256\n.minnctapersm $blocks\n{/g; s/\t\/\/ \(begin\|end\) inline asm\n//g" "$out/$family.$arch.ptx" ;;
     gfx*) $lld -shared --no-undefined -O2 --build-id=none "$targets/$family.$arch.o" -o "$out/$family.$arch.hsaco" ;;
     esac
   done
-done
+}
+export -f images
+export here out targets families sysroot lld DEVICE_CARGO
+printf '%s\n' $arches | xargs -P "$(nproc)" -I{} bash -c 'images {}'
 [ -z "${ARCHES:-}${FAMILIES:-}" ] || exit 0
 
 # What the images were made from and with. build.rs compares the checksums (POSIX cksum) with the files and says when the

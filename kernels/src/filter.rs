@@ -6,8 +6,8 @@
 //! - else 32 or 64 rows at a time: their selection word is the mask of the lanes that load and store, and a lane's place
 //!   in the output is its rank in it. Four such steps are in flight; four empty ones are skipped.
 //!
-//! On paper (SASS of sm_90): the third way is about 13 instructions for 32 rows, which keeps up with H200 memory down to
-//! two-byte values; the second about 12 for each round of 32 rows' bits. No ballots, no shared memory, no atomics.
+//! On paper (SASS of sm_90): the third way is 52 instructions for 128 rows, which keeps up with the memory of an H200 down
+//! to two-byte values; the second about 55 for four bits of every lane's word. No ballots, no shared memory, no atomics.
 
 use crate::memory::{In, Out};
 use crate::selection::{TILE, WORDS};

@@ -315,7 +315,10 @@ fn take_pieces<T: Value, I: Value + Into<u64>>(args: &Take, wave: &mut Wave) {
         let row = column * ROW;
         let source: In<T> = args.table.input(row);
         let target = args.table.output::<T>(row + 2).skip(rows.first * args.pieces);
-        for piece in 0..args.pieces {
+        // The vote also keeps LLVM from unrolling the loop (it is convergent), which would spill.
+        let some = wave.each(|l| rows.ok.at(l) != 0);
+        let mut piece = 0;
+        while piece < args.pieces && wave.any(some) {
             let values = wave.each(|l| rows.index.at(l).map(|index| source.get(index * args.pieces + piece)));
             wave.each(|l| {
                 for k in 0..STEP {
@@ -325,6 +328,7 @@ fn take_pieces<T: Value, I: Value + Into<u64>>(args: &Take, wave: &mut Wave) {
                     }
                 }
             });
+            piece += 1;
         }
         store(wave, &rows, rows.ok, args.table.output(row + 7), args.nulls, column);
     }

@@ -1,0 +1,85 @@
+#!/bin/bash
+# Refuses images that hold what a kernel must not, and keeps the table of what each entry costs. Needs no GPU.
+#   ptx/check.sh [--write] [DIR]     compares with (or writes) STATIC.md in this directory; DIR defaults to it
+# Refused: calls, panics, local memory, spills, scratch, LDS, undefined symbols, generic loads and stores; more than one
+# ballot in selftest_bait (then jump threading was on); more than 128 registers (in a 256-bit cast; elsewhere
+# the blocks that build.sh asks for leave 64).
+# Needs LLVM 22 (llvm-readelf, llvm-nm, llvm-objdump) and, from PyPI on first use, ptxas and nvdisasm, kept in $TOOLS.
+set -euo pipefail
+write=; [ "${1:-}" != --write ] || { write=1; shift; }
+here=$(cd "$(dirname "$0")" && pwd)
+dir=${1:-$here}
+tools=${TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/bowstring/cuda-13.4}
+bin=$tools/nvidia/cu13/bin
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+llvm() { local tool=$1; shift; if command -v "llvm-$tool-22" >/dev/null; then "llvm-$tool-22" "$@"; else "llvm-$tool" "$@"; fi; }
+bad() { echo "REFUSED $*"; touch "$work/bad"; }
+
+if [ ! -x "$bin/ptxas" ]; then
+  mkdir -p "$tools"
+  python3 -m pip download -q --no-deps -d "$tools" nvidia-cuda-nvcc==13.4.92 nvidia-cuda-nvdisasm==13.5.37
+  for wheel in "$tools"/*.whl; do python3 -m zipfile -e "$wheel" "$tools"; done
+  chmod +x "$bin"/{ptxas,nvdisasm}
+fi
+
+# The PTX as text.
+for f in "$dir"/*.ptx; do
+  name=$(basename "$f")
+  if grep -nE '\.func|^\s+call|\btrap;|__local_depot|\.extern|\.shared' "$f" | head -3 | grep .; then bad "$name: a call, a panic or memory of its own"; fi
+  if grep -nE '^\s+(@!?%p[0-9]+ )?(ld|st|atom|red)\.' "$f" | grep -vE '\.(global|param)\b' | head -3 | grep .; then bad "$name: a generic access"; fi
+done
+ballots=$(awk '/^\.visible \.entry/ { inside = /selftest_bait\(/ } inside && /vote\.sync/ { n++ } END { print n + 0 }' "$dir"/selftest.*.ptx)
+[ "$ballots" = 1 ] || bad "selftest_bait has $ballots ballots: jump threading"
+
+# ptxas, for each architecture: entry, registers, and for sm_90 the instructions.
+assemble() { # ARCH FILE
+  "$bin/ptxas" -v -arch="$1" "$2" -o "$work/$1.$(basename "$2").cubin" 2> "$work/$1.$(basename "$2").log" || { cat "$work/$1.$(basename "$2").log"; exit 1; }
+}
+export -f assemble; export bin work
+for arch in sm_75 sm_80 sm_90 sm_100 sm_120; do for f in "$dir"/*.ptx; do echo "$arch $f"; done; done |
+  xargs -P "$(nproc)" -L 1 bash -c 'assemble $0 $1'
+for arch in sm_75 sm_80 sm_90 sm_100 sm_120; do
+  cat "$work/$arch".*.log | awk -v arch=$arch '
+    /Compiling entry function/ { split($0, q, "\x27"); entry = q[2] }
+    /bytes stack frame/ { if ($1 + 0 || $5 + 0 || $9 + 0) print "spill", arch, entry, $0 }
+    /Used [0-9]+ registers/ { match($0, /Used [0-9]+/); print "registers", arch, entry, substr($0, RSTART + 5, RLENGTH - 5) }'
+done > "$work/facts"
+for cubin in "$work"/sm_90.*.cubin; do "$bin/nvdisasm" -c "$cubin"; done |
+  awk '/^\.text\./ { entry = substr($1, 7, length($1) - 7) } /\/\*[0-9a-f]+\*\/ .*;/ && !/NOP/ { n[entry]++ } END { for (e in n) print "code", "sm_90", e, n[e] }' >> "$work/facts"
+
+# AMD: the code objects' own notes, and their instructions.
+for f in "$dir"/*.hsaco; do
+  name=$(basename "$f" .hsaco); arch=${name#*.}
+  llvm readelf --notes "$f" | awk -v arch="$arch" '
+    /^ +\.name: / { entry = $2 }
+    /\.(private_segment_fixed_size|group_segment_fixed_size|sgpr_spill_count|vgpr_spill_count): / && $2 + 0 { print "spill", arch, entry, $0 }
+    /uses_dynamic_stack: +true/ { print "spill", arch, entry, $0 }
+    /\.vgpr_count: / { print "registers", arch, entry, $2 }' >> "$work/facts"
+  if llvm nm --dynamic --undefined-only "$f" | grep .; then bad "$name: undefined symbols"; fi
+  llvm objdump -d --no-show-raw-insn "$f" | awk -v arch="$arch" '
+    /^[0-9a-f]+ <.*>:$/ { entry = substr($2, 2, length($2) - 3) }
+    /^\t/ && !/s_nop|s_code_end/ { n[entry]++ }
+    /^\t(flat|scratch|buffer)_|^\tds_(read|write|load|store|add)/ { print "access", arch, entry, $1 }
+    END { for (e in n) print "code", arch, e, n[e] }' >> "$work/facts"
+done
+
+while read -r line; do bad "$line"; done < <(grep -E '^(spill|access) ' "$work/facts" | sort | uniq -c)
+while read -r line; do bad "$line"; done < <(awk '$1 == "registers" && $4 > 128 && $2 ~ /^sm/' "$work/facts")
+
+{
+  echo "# What each entry costs"
+  echo
+  echo "Written by ptx/check.sh: registers that ptxas 13.4 gives it, vector registers on AMD, and instructions."
+  echo "Static facts, not measurements. What it refuses today is listed in README.md."
+  echo
+  echo "| entry | sm_75 | sm_80 | sm_90 | sm_100 | sm_120 | gfx90a | code sm_90 | code gfx90a |"
+  echo "| --- | --: | --: | --: | --: | --: | --: | --: | --: |"
+  LC_ALL=C awk '{ fact[$1, $2, $3] = $4; if ($1 == "registers") entries[$3] }
+    END { for (e in entries) print "| " e " | " fact["registers", "sm_75", e] " | " fact["registers", "sm_80", e] " | " \
+      fact["registers", "sm_90", e] " | " fact["registers", "sm_100", e] " | " fact["registers", "sm_120", e] " | " \
+      fact["registers", "gfx90a", e] " | " fact["code", "sm_90", e] " | " fact["code", "gfx90a", e] " |" }' \
+    "$work/facts" | LC_ALL=C sort
+} > "$work/STATIC.md"
+if [ -n "$write" ]; then cp "$work/STATIC.md" "$here/STATIC.md"; else diff -u "$here/STATIC.md" "$work/STATIC.md" || bad "STATIC.md differs: ptx/check.sh --write"; fi
+echo "$(($(wc -l < "$work/STATIC.md") - 7)) entries in $(ls "$dir"/*.ptx "$dir"/*.hsaco | wc -l) images, $(cat "$dir"/*.ptx "$dir"/*.hsaco | wc -c) bytes, $(cat "$dir"/*.ptx "$dir"/*.hsaco | xz -T2 | wc -c) compressed"
+[ ! -e "$work/bad" ]
