@@ -46,7 +46,8 @@ pub(crate) fn convert(
         held = memory::aligned(&rows, width.min(16), pool)?;
         Source::Bytes(memory::bytes(&held), width)
     };
-    let valid = values.validity().map(|bitmap| Bits::of(bitmap, len));
+    // Where everything fits, nobody asks which rows are valid.
+    let valid = values.validity().filter(|_| recipe.fallible).map(|bitmap| Bits::of(bitmap, len));
 
     let bytes = (len * bits_to).div_ceil(8);
     // Words, for the last of them is written whole.
@@ -60,12 +61,13 @@ pub(crate) fn convert(
         new_validity.as_mut().map(|memory| &mut memory::values_mut(memory)[..len.div_ceil(64)]),
         &|start, rows, to, good| {
             let valid = valid.map(|bits| bits.slice(start, rows));
-            let part =
-                Part { from: source.slice(start, rows), rows, to, valid, good, check: recipe.fallible };
+            let part = Part { from: source.slice(start, rows), rows, to, valid, good };
             let outcome = recipe.visit(part).expect("a recipe that a plan made");
             Outcome { misfit: outcome.misfit.map(|row| start + row), ..outcome }
         },
     );
+
+    debug_assert!(recipe.fallible || outcome.misfit.is_none(), "a plan said that everything fits");
 
     let result = result.freeze(bytes);
     match (outcome.misfit, new_validity) {

@@ -6,7 +6,7 @@
 
 use bowstring_kernels::numeric::direct::Truth;
 use bowstring_kernels::numeric::words::Parameter;
-use bowstring_kernels::numeric::{Conversion, Native, Visitor};
+use bowstring_kernels::numeric::{Conversion, Native, Number, Visitor};
 
 use super::bitmap::Bits;
 use super::memory::{numbers, numbers_mut};
@@ -15,7 +15,7 @@ use super::simd_wide::{Level, Loop, vectorised};
 /// What became of some rows.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Outcome {
-    /// How many are null now. Only counted where rows are checked.
+    /// How many are null now.
     pub(super) nulls: usize,
     /// The first row that is valid and does not fit.
     pub(super) misfit: Option<usize>,
@@ -58,8 +58,6 @@ pub(super) struct Part<'a> {
     /// Where to write which rows are valid and fit. Without it, checking stops at the first block with a row that is
     /// valid and does not fit.
     pub(super) good: Option<&'a mut [u64]>,
-    /// Whether values may not fit.
-    pub(super) check: bool,
 }
 
 impl Visitor for Part<'_> {
@@ -69,12 +67,8 @@ impl Visitor for Part<'_> {
         let Source::Bytes(from, _) = self.from else { unreachable!("numbers are not bits") };
         let from: &[C::From] = numbers(from).expect("aligned by the caller");
         let to: &mut [C::To] = &mut numbers_mut(self.to).expect("parts start at whole words")[..self.rows];
-        if self.check {
-            run::<C, _>(Checked { conversion, from, to, valid: self.valid, good: self.good })
-        } else {
-            run::<C, _>(Every { conversion, from, to });
-            Outcome::default()
-        }
+        let rows = Convert { conversion, from, to, valid: self.valid, good: self.good };
+        if const { pays::<C>() } { vectorised(rows) } else { Level::Plain.run(rows) }
     }
 
     fn bits_to<B: Native + Truth>(self) -> Outcome {
@@ -92,35 +86,20 @@ impl Visitor for Part<'_> {
     }
 }
 
-/// Runs a loop as wide as its types allow: there are no vectors of 128-bit integers.
-fn run<C: Conversion, L: Loop>(work: L) -> L::Output {
-    if const { size_of::<C::From>() <= 8 && size_of::<C::To>() <= 8 } {
-        vectorised(work)
-    } else {
-        Level::Plain.run(work)
+/// Whether compiling a conversion for wide vectors pays: between integers and floats of up to 64 bits, and for scaling
+/// those that dates and times are. There are no vectors of 128 bits, and every conversion more is code to compile.
+const fn pays<C: Conversion<From: Native, To: Native>>() -> bool {
+    use Number::*;
+    let without_parameters = size_of::<C>() == 0;
+    match (C::From::NUMBER, C::To::NUMBER) {
+        (F16 | I128 | I256, _) | (_, F16 | I128 | I256) => false,
+        (I32 | I64, I32 | I64) => true,
+        _ => without_parameters,
     }
 }
 
-/// Converts rows that all fit.
-struct Every<'a, C: Conversion> {
-    conversion: C,
-    from: &'a [C::From],
-    to: &'a mut [C::To],
-}
-
-impl<C: Conversion> Loop for Every<'_, C> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for (to, from) in self.to.iter_mut().zip(self.from) {
-            *to = self.conversion.convert(*from).0;
-        }
-    }
-}
-
-/// Converts rows that may not fit.
-struct Checked<'a, C: Conversion> {
+/// Converts rows.
+struct Convert<'a, C: Conversion> {
     conversion: C,
     from: &'a [C::From],
     to: &'a mut [C::To],
@@ -128,53 +107,66 @@ struct Checked<'a, C: Conversion> {
     good: Option<&'a mut [u64]>,
 }
 
-impl<C: Conversion> Loop for Checked<'_, C> {
+impl<C: Conversion<From: Native, To: Native>> Loop for Convert<'_, C> {
     type Output = Outcome;
 
     #[inline(always)]
     fn run(self) -> Outcome {
-        let Checked { conversion, from, to, valid, good } = self;
+        let Convert { conversion, from, to, valid, good } = self;
         let mut notes = Notes { valid, good, outcome: Outcome::default() };
         let (from, from_rest) = from.as_chunks::<64>();
         let (to, to_rest) = to.as_chunks_mut::<64>();
-        for (i, (from, to)) in from.iter().zip(to).enumerate() {
-            if notes.take(i, block(&conversion, from, to), !0) {
+        // The rows of the last block, padded: so there is one loop, and not another for them.
+        let (mut last_from, mut last_to) = ([C::From::default(); 64], [C::To::default(); 64]);
+        last_from[..from_rest.len()].copy_from_slice(from_rest);
+        let mut blocks = from.iter().zip(to);
+        for i in 0..from.len() + usize::from(!from_rest.is_empty()) {
+            let (from, to, there) = match blocks.next() {
+                Some((from, to)) => (from, to, !0),
+                None => (&last_from, &mut last_to, !0 >> (64 - from_rest.len())),
+            };
+            if notes.take(i, block(&conversion, from, to), there) {
                 return notes.outcome;
             }
         }
-        if !from_rest.is_empty() {
-            let mut fits = 0;
-            for (i, (to, from)) in to_rest.iter_mut().zip(from_rest).enumerate() {
-                let (value, ok) = conversion.convert(*from);
-                *to = value;
-                fits |= u64::from(ok) << i;
-            }
-            notes.take(from.len(), fits, !0 >> (64 - from_rest.len()));
-        }
+        to_rest.copy_from_slice(&last_to[..to_rest.len()]);
         notes.outcome
     }
 }
 
-/// Converts 64 rows, and says which fit. Mostly all do, and finding that out is cheaper than finding out which.
+/// Converts 64 rows, and says which fit.
 #[inline(always)]
-fn block<C: Conversion>(conversion: &C, from: &[C::From; 64], to: &mut [C::To; 64]) -> u64 {
-    let mut all = true;
-    for (to, from) in to.iter_mut().zip(from) {
-        let (value, fits) = conversion.convert(*from);
-        *to = value;
-        all &= fits;
-    }
-    if all {
-        return !0;
-    }
+fn block<C: Conversion<From: Native, To: Native>>(
+    conversion: &C,
+    from: &[C::From; 64],
+    to: &mut [C::To; 64],
+) -> u64 {
     let mut which = 0;
-    for (i, from) in from.iter().enumerate() {
-        which |= u64::from(conversion.convert(*from).1) << i;
+    if const { pays::<C>() } {
+        // Mostly all fit, and a vector finds that out sooner than which do.
+        let mut all = true;
+        for (to, from) in to.iter_mut().zip(from) {
+            let (value, fits) = conversion.convert(*from);
+            *to = value;
+            all &= fits;
+        }
+        if all {
+            return !0;
+        }
+        for (i, from) in from.iter().enumerate() {
+            which |= u64::from(conversion.convert(*from).1) << i;
+        }
+    } else {
+        for (i, (to, from)) in to.iter_mut().zip(from).enumerate() {
+            let (value, fits) = conversion.convert(*from);
+            *to = value;
+            which |= u64::from(fits) << i;
+        }
     }
     which
 }
 
-/// What is known so far of the rows of a [`Checked`].
+/// What is known so far of the rows of a [`Convert`].
 struct Notes<'a> {
     valid: Option<Bits<'a>>,
     good: Option<&'a mut [u64]>,
