@@ -1,4 +1,4 @@
-"""The same shapes as benches/filter.rs and benches/take.rs, in polars and pyarrow, which have threads of their own.
+"""The same shapes as benches/{filter,take,cast,null_count}.rs, in polars and pyarrow, which have threads of their own.
 
 Needs polars, pyarrow and numpy. Prints one JSON object a line: the id of the Rust bench, who ran, the median in
 milliseconds. Arguments are parts of ids: only benches whose id contains one of them run.
@@ -110,6 +110,67 @@ def takes(name, rows, nulls):
         gc.collect()
 
 
+CASTS = [
+    ("int32", "int64", pl.Int64, pa.int64()),
+    ("int64", "int32", pl.Int32, pa.int32()),
+    ("float64", "int32", pl.Int32, pa.int32()),
+    ("int32", "float64", pl.Float64, pa.float64()),
+    ("float64", "float32", pl.Float32, pa.float32()),
+    ("int64", "decimal12818,2", pl.Decimal(18, 2), pa.decimal128(18, 2)),
+    ("date32", "timestampms", pl.Datetime("ms"), pa.timestamp("ms")),
+    ("date32", "timestampµs", pl.Datetime("us"), pa.timestamp("us")),
+]
+
+
+def numbers(name, rows, nulls):
+    """Numbers that fit every type they are cast to."""
+    random = np.random.default_rng(3)
+    null = ~bits(rows, 90, "uniform", 2) if nulls else None
+    whole = random.integers(-(2**31), 2**31, rows, dtype=np.int64)
+    if name == "int32":
+        return pa.array(whole.astype(np.int32), mask=null)
+    if name == "int64":
+        return pa.array(whole, mask=null)
+    if name == "date32":
+        return pa.array((whole % 50_000).astype(np.int32), mask=null).cast(pa.date32())
+    return pa.array(whole * 0.5, mask=null)
+
+
+def casts(rows, nulls):
+    for name, to, polars_type, arrow_type in CASTS:
+        prefix = f"cast/cpu/{name}-{to}/{rows}/all-"
+        validity = "10%-null" if nulls else "no-nulls"
+        if not wanted(f"{prefix}safe/{validity}/1"):
+            continue
+        arrow = numbers(name, rows, nulls)
+        polars = pl.Series(arrow).rechunk()
+        measure(f"{prefix}safe/{validity}/1", "polars", lambda: polars.cast(polars_type, strict=False))
+        # pyarrow knows no nulls for what does not fit: it is strict, or it does not look. Dropped fractions are fine.
+        options = pc.CastOptions(arrow_type, allow_float_truncate=True)
+        run = lambda: pc.cast(arrow, options=options)
+        try:
+            measure(f"{prefix}safe/{validity}/1", "pyarrow (strict)", run)
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+            # An integer to a decimal must have room for every integer of its type, whatever the values.
+            pass
+        gc.collect()
+
+
+def null_counts(rows):
+    bench = f"null_count/cpu/bits/{rows}/offset-0/-/1"
+    if not wanted(bench):
+        return
+    random = np.random.default_rng(2)
+    bitmap = pa.py_buffer(random.integers(0, 2**64 - 1, rows // 64 + 1, dtype=np.uint64))
+    values = pa.py_buffer(np.zeros(rows, dtype=np.int8))
+
+    def count():
+        # A new array each time, for the count is kept in it.
+        return pa.Array.from_buffers(pa.int8(), rows, [bitmap, values]).null_count
+
+    measure(bench, "pyarrow", count)
+
+
 def main():
     percents, spreads = [1, 10, 50, 90, 99], ["uniform", "clustered"]
     for name in ["int32", "int64"]:
@@ -129,6 +190,11 @@ def main():
     for name in ["int32", "int64", "utf8", "utf8view"]:
         takes(name, BATCH, False)
     takes("int32", BATCH, True)
+    for rows in [LARGE, BATCH]:
+        casts(rows, False)
+        casts(rows, True)
+    for rows in [512 << 20, LARGE, BATCH]:
+        null_counts(rows)
 
 
 if __name__ == "__main__":
