@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
 use arrow_array::RecordBatchReader;
-use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_schema::DataType;
 use bowstring::exchange::{
     ArrayReader, BatchReader, import_batches, import_host_batches, import_host_stream, import_stream,
@@ -164,10 +164,10 @@ pub fn read_host_batches(stream: ArrowArrayStream) -> Result<BatchReader> {
 }
 
 /// Reads a stream by arrow-rs' own means.
-pub fn read_by_arrow_rs(stream: ArrowArrayStream) -> ArrowArrayStreamReader {
+pub fn read_by_arrow_rs(stream: ArrowArrayStream) -> RecordBatchStreamReader {
     // SAFETY: both structs have the ABI's layout.
     let stream = unsafe { std::mem::transmute::<ArrowArrayStream, FFI_ArrowArrayStream>(stream) };
-    ArrowArrayStreamReader::try_new(stream).unwrap()
+    RecordBatchStreamReader::try_new(stream).unwrap()
 }
 
 /// Makes a stream by arrow-rs' own means.

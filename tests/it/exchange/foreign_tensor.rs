@@ -138,13 +138,11 @@ pub fn look<T: ManagedTensor>(tensor: &Owned<T>) -> (RawTensor, Vec<i64>, Vec<i6
     let all = |from: *mut i64| unsafe { std::slice::from_raw_parts(from, raw.ndim as usize) }.to_vec();
     let (shape, strides) = (all(raw.shape), all(raw.strides));
     let bytes = shape.iter().product::<i64>() as usize * usize::from(raw.bits) / 8;
-    let bytes = match bytes {
-        0 => vec![],
-        // SAFETY: what DLPack asks for.
-        _ => {
-            unsafe { std::slice::from_raw_parts(raw.data.cast::<u8>().add(raw.byte_offset as usize), bytes) }
-                .to_vec()
-        }
-    };
+    if bytes == 0 {
+        return (raw, shape, strides, vec![]);
+    }
+    let start = raw.data.cast::<u8>().wrapping_add(raw.byte_offset as usize);
+    // SAFETY: DLPack asks for as many bytes as the shape says.
+    let bytes = unsafe { std::slice::from_raw_parts(start, bytes) }.to_vec();
     (raw, shape, strides, bytes)
 }
