@@ -158,6 +158,11 @@ impl Pass {
         })
     }
 
+    /// Which operation it is.
+    pub fn operation(&self) -> &'static str {
+        self.operation
+    }
+
     /// The stream it runs on.
     pub fn stream(&self) -> &Stream {
         &self.stream

@@ -11,5 +11,6 @@ mod generators;
 mod layers;
 mod nulls;
 mod ordering;
+mod ranges;
 mod support;
 mod take;

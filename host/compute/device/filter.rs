@@ -5,6 +5,7 @@ use bowstring_kernels::filter_bits::{FILTER_BITS, FilterBits, FilterBitsRow};
 use bowstring_kernels::memory::Out;
 
 use super::moves::Moves;
+use super::ranges::{Node, Planner, has_ranges};
 use super::selection::{Kept, Words};
 use super::{Children, Status, along, children_of, empty_like, fixed_width, nodes, rows_of};
 use crate::array::{Array, Bitmap, Slot};
@@ -40,7 +41,9 @@ pub(in crate::compute) fn filter(
 /// Room for what the host must know about these columns: of each array two null counts, a total and where it went wrong;
 /// before them, how many rows.
 pub(super) fn status(pass: &mut Pass, columns: &[&Array]) -> Result<Status> {
-    Status::new(pass, 1 + columns.iter().map(|column| 4 * nodes(column)).sum::<usize>())
+    let nodes: usize = columns.iter().map(|column| nodes(column)).sum();
+    let ranges = columns.iter().any(|column| needs_ranges(column));
+    Status::new(pass, 1 + 4 * nodes, if ranges { nodes } else { 0 })
 }
 
 /// The rows of `columns` that are kept. How many these are is `known`, or the first word of `status`.
@@ -56,8 +59,10 @@ pub(super) fn of(
     }
     let nothing_to_read = status.used;
     let mut level = Level::new(&mut status, columns);
-    let planned: Vec<Planned> =
-        columns.iter().map(|column| level.plan(&mut pass, &kept, column)).collect::<Result<_>>()?;
+    let planned: Vec<Planned> = columns
+        .iter()
+        .map(|column| level.plan(&mut pass, &kept, &mut status, column))
+        .collect::<Result<_>>()?;
     level.launch(&mut pass, &kept)?;
     let columns: Vec<Array> = columns.iter().map(|column| Array::clone(column)).collect();
     let build = move |mut pass: Pass, words: &[u64]| {
@@ -102,6 +107,8 @@ enum Kind {
     Bits(Region, usize),
     /// Fixed widths: moved once there is room.
     Moved,
+    /// Ranges: found, copied once there is room.
+    Ranges(Box<Node>),
 }
 
 impl Level {
@@ -111,17 +118,23 @@ impl Level {
         Level { table: vec![], bitmaps: 0, first, nulls }
     }
 
-    fn plan(&mut self, pass: &mut Pass, kept: &Kept, array: &Array) -> Result<Planned> {
+    fn plan(&mut self, pass: &mut Pass, kept: &Kept, status: &mut Status, array: &Array) -> Result<Planned> {
         let children = match children_of(array.data_type()) {
             Some(Children::Along) => (0..array.children().len())
-                .map(|i| self.plan(pass, kept, &array.child_rows(i)?))
+                .map(|i| self.plan(pass, kept, status, &array.child_rows(i)?))
                 .collect::<Result<_>>()?,
-            Some(Children::Shared) => vec![],
-            Some(Children::Ranges) | None => return Err(pass.unsupported(array.data_type())),
+            Some(Children::Shared | Children::Ranges) => vec![],
+            None => return Err(pass.unsupported(array.data_type())),
         };
         let validity = array.validity().filter(|_| array.known_null_count() != Some(0));
         let validity = validity.map(|validity| self.bits(pass, kept, bits(validity))).transpose()?;
         let mut kind = Kind::Moved;
+        if has_ranges(array) {
+            let count = kept.offsets.part(8 * kept.sizes.counts as usize, 8 * kept.sizes.offsets as usize);
+            let mut planner = Planner { pass, status, rows: kept.rows, count };
+            let node = Node::kept(&mut planner, kept, array)?;
+            return Ok(Planned { validity, kind: Kind::Ranges(Box::new(node)), children });
+        }
         for (slot, buffer) in array.layout().slots().zip(array.buffers()) {
             match slot {
                 Slot::Bits => {
@@ -164,6 +177,11 @@ impl Level {
     }
 }
 
+/// Whether rows of the array, or of what moves along with it, are ranges.
+fn needs_ranges(array: &Array) -> bool {
+    has_ranges(array) || array.children().iter().any(needs_ranges)
+}
+
 /// How many bitmaps are filtered with an array's rows: its own and those of children that move along.
 fn bitmaps(array: &Array) -> usize {
     2 * along(array)
@@ -187,6 +205,10 @@ impl Planned {
         }
         match self.kind {
             Kind::Bits(region, _) => parts.buffers.push(bitmap(&region, rows).buffer),
+            Kind::Ranges(node) => {
+                node.build(pass, rows, words, &mut parts)?;
+                return Array::try_new(parts);
+            }
             Kind::Moved => {
                 let slots = array.layout().slots().count();
                 for (slot, buffer) in array.layout().slots().zip(array.buffers()) {

@@ -5,8 +5,10 @@
 //! keeps, null counts, byte totals) is computed first, for all columns and all levels of nesting, and read in one go.
 
 mod filter;
+mod inside;
 mod moves;
 mod nulls;
+mod ranges;
 mod selection;
 mod take;
 
@@ -22,24 +24,40 @@ use crate::Result;
 use crate::array::{Array, Bitmap, Buffer, Slot};
 use crate::launch::{Pass, Region, bits, input, is_aligned};
 
-/// Numbers that kernels leave for the host, read together at the end.
+/// Numbers that kernels leave for the host, read together at the end: sums, which start at zero, and behind them first rows
+/// that something is wrong with, which start beyond all rows.
 struct Status {
     region: Region,
+    /// How many sums have places.
     used: usize,
+    /// The place of the next fault.
+    next_fault: usize,
 }
 
 impl Status {
-    /// Room for `words` numbers, all zero.
-    fn new(pass: &mut Pass, words: usize) -> Result<Status> {
-        Ok(Status { region: pass.zeroed(words * 8)?, used: 0 })
+    /// Room for numbers.
+    fn new(pass: &mut Pass, sums: usize, faults: usize) -> Result<Status> {
+        let region = match faults {
+            0 => pass.zeroed(sums * 8)?,
+            _ => pass.upload(&[vec![0; sums], vec![u64::MAX; faults]].concat())?,
+        };
+        Ok(Status { region, used: 0, next_fault: sums })
     }
 
-    /// The places of `count` numbers, one behind the other.
+    /// The places of `count` sums, one behind the other.
     fn take(&mut self, count: usize) -> (usize, Out<u64>) {
         let first = self.used;
         self.used += count;
         assert!(self.used * 8 <= self.region.bytes(), "there is room for every number");
         (first, self.region.out().skip(first as u64))
+    }
+
+    /// The place of a fault.
+    fn fault(&mut self) -> (usize, Out<u64>) {
+        let place = self.next_fault;
+        self.next_fault += 1;
+        assert!(self.next_fault * 8 <= self.region.bytes(), "there is room for every fault");
+        (place, self.region.out().skip(place as u64))
     }
 }
 

@@ -86,7 +86,7 @@ impl Selection {
         }
         let mut pass = Pass::begin("filter", stream)?;
         pass.input(mask)?;
-        let mut status = Status::new(&mut pass, 1)?;
+        let mut status = Status::new(&mut pass, 1, 0)?;
         let kept = Kept::of_mask(&mut pass, mask, status.take(1).1)?;
         let total = pass.read(&status.region)?[0] as usize;
         pass.finish()?;

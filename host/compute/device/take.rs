@@ -1,20 +1,23 @@
 //! Take: values by indices, columns of equal width in one launch. Everything but an error is known beforehand, so
-//! nothing is waited for: an index out of range surfaces when somebody waits for the result.
+//! nothing is waited for: an index out of range surfaces when somebody waits for the result. Only how much strings and
+//! lists have is data: where there are some, the host looks at the totals of all of them, once.
 
 use std::collections::BTreeMap;
 
 use arrow_schema::DataType;
 use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::offsets::{OFFENDER, Offender};
 use bowstring_kernels::take::{TAKE, TAKE_BITS, Take, TakeBits, TakeBitsRow, TakeRow, take_waves};
 use bowstring_kernels::target::find;
 
-use super::{Children, aligned, children_of, empty_like, fixed_width, rows_of, unit};
+use super::ranges::{Indices, Node, Planner, has_ranges};
+use super::{Children, Status, aligned, children_of, empty_like, fixed_width, nodes, rows_of, unit};
 use crate::array::{Array, Bitmap, Parts, Slot};
 use crate::compute::{OutOfBounds, TakeOptions};
 use crate::launch::{Pass, Region, bits, input, validity};
-use crate::{Error, Result, Stream, exchange};
+use crate::{Error, Result, Stream};
 
-/// The rows of columns of `rows` rows at `indices`. Does not synchronise.
+/// The rows of columns of `rows` rows at `indices`. Synchronises once where rows are ranges, else not.
 pub(in crate::compute) fn take(
     columns: &[&Array],
     rows: usize,
@@ -27,28 +30,84 @@ pub(in crate::compute) fn take(
     for column in columns {
         pass.input(column)?;
     }
-    let mut taking = Taking::new(&mut pass, rows, indices, options)?;
-    let taken = match indices.is_empty() {
-        true => columns.iter().map(|column| empty_like(column, &pass)).collect::<Result<_>>()?,
-        false => columns.iter().map(|column| taking.column(&mut pass, column)).collect::<Result<_>>()?,
-    };
+    if indices.is_empty() {
+        index_width(indices)?;
+        let taken = columns.iter().map(|column| empty_like(column, &pass)).collect::<Result<_>>()?;
+        pass.finish()?;
+        return Ok(taken);
+    }
+    let mut taking = Taking::new(&mut pass, rows, indices, options, columns)?;
+    let planned: Vec<Planned> =
+        columns.iter().map(|column| taking.column(&mut pass, column)).collect::<Result<_>>()?;
     taking.launch(&mut pass)?;
+    let taken = match taking.has_ranges {
+        false => planned.into_iter().map(|planned| planned.build(&mut pass, &[])).collect::<Result<_>>()?,
+        true => {
+            let words = pass.read(&taking.status.region)?;
+            let first = words[taking.first_fault];
+            if first != u64::MAX && !taking.null_out_of_bounds {
+                let index = index_of(indices.data_type(), words[taking.offender]);
+                return Err(Error::IndexOutOfBounds { row: first as usize, index, len: rows });
+            }
+            planned.into_iter().map(|planned| planned.build(&mut pass, &words)).collect::<Result<_>>()?
+        }
+    };
     pass.finish()?;
     Ok(taken)
+}
+
+/// The bytes of an index, and the greatest that its type can say.
+fn index_width(indices: &Array) -> Result<(usize, u64)> {
+    use DataType::*;
+    Ok(match indices.data_type() {
+        Int8 => (1, i8::MAX as u64),
+        UInt8 => (1, u8::MAX.into()),
+        Int16 => (2, i16::MAX as u64),
+        UInt16 => (2, u16::MAX.into()),
+        Int32 => (4, i32::MAX as u64),
+        UInt32 => (4, u32::MAX.into()),
+        Int64 => (8, i64::MAX as u64),
+        UInt64 => (8, u64::MAX),
+        other => return Err(Error::invalid("take", format!("indices are {other}, not integers"))),
+    })
+}
+
+/// An array as far as it is taken before the totals are known.
+struct Planned {
+    parts: Parts,
+    ranges: Option<Node>,
+    /// Children that move along.
+    children: Option<Vec<Planned>>,
+}
+
+impl Planned {
+    fn build(mut self, pass: &mut Pass, words: &[u64]) -> Result<Array> {
+        if let Some(children) = self.children {
+            self.parts.children =
+                children.into_iter().map(|child| child.build(pass, words)).collect::<Result<_>>()?;
+        }
+        if let Some(node) = self.ranges {
+            node.build(pass, self.parts.len, words, &mut self.parts)?;
+        }
+        Array::try_new(self.parts)
+    }
 }
 
 /// What is taken by the same indices, until it is launched.
 struct Taking {
     indices: Array,
-    index_width: usize,
-    /// How many rows the values have, and the first index that is not one of them.
+    by: Indices,
+    /// How many rows the columns have.
     rows: usize,
-    limit: u64,
     null_out_of_bounds: bool,
     /// Values to read where there are none: zeroes.
     dummy: Option<Region>,
-    /// The first row whose index is out of range.
-    error: Region,
+    /// The first row whose index is out of range is the first fault; behind it are those of ranges, and their totals.
+    status: Status,
+    first_fault: usize,
+    /// The index of that row is the first sum.
+    offender: usize,
+    has_ranges: bool,
     /// By unit, pieces, and whether the values have nulls: a table.
     values: BTreeMap<(usize, usize, bool), Vec<u64>>,
     bitmaps: Vec<u64>,
@@ -62,48 +121,64 @@ const BITS_ROW: usize = 5;
 const DUMMY_BYTES: usize = 64;
 
 impl Taking {
-    fn new(pass: &mut Pass, rows: usize, indices: &Array, options: &TakeOptions) -> Result<Taking> {
-        use DataType::*;
-        let (index_width, greatest) = match indices.data_type() {
-            Int8 => (1, i8::MAX as u64),
-            UInt8 => (1, u8::MAX.into()),
-            Int16 => (2, i16::MAX as u64),
-            UInt16 => (2, u16::MAX.into()),
-            Int32 => (4, i32::MAX as u64),
-            UInt32 => (4, u32::MAX.into()),
-            Int64 => (8, i64::MAX as u64),
-            UInt64 => (8, u64::MAX),
-            other => return Err(Error::invalid("take", format!("indices are {other}, not integers"))),
-        };
-        let error = pass.output(8)?;
-        pass.fill(&error, 0xff)?;
-        Ok(Taking {
-            indices: indices.clone(),
-            index_width,
-            rows,
+    fn new(
+        pass: &mut Pass,
+        rows: usize,
+        indices: &Array,
+        options: &TakeOptions,
+        columns: &[&Array],
+    ) -> Result<Taking> {
+        let (width, greatest) = index_width(indices)?;
+        let nodes: usize = columns.iter().map(|column| nodes(column)).sum();
+        let mut status = Status::new(pass, 1 + nodes, 1 + nodes)?;
+        let ((offender, _), (first_fault, fault)) = (status.take(1), status.fault());
+        let values = rows_of(indices, &indices.buffers()[0], width);
+        let by = Indices {
+            indices: aligned(pass, &values, width)?,
+            width: width as u32,
+            valid: validity(indices),
+            len: indices.len(),
             // Kernels read negative indices as huge ones: beyond the greatest.
             limit: (rows as u64).min(greatest.saturating_add(1)),
+            fault,
+        };
+        Ok(Taking {
+            indices: indices.clone(),
+            by,
+            rows,
+            first_fault,
+            offender,
+            has_ranges: false,
             null_out_of_bounds: options.out_of_bounds == OutOfBounds::Null,
             dummy: if rows == 0 { Some(pass.zeroed(DUMMY_BYTES)?) } else { None },
-            error,
+            status,
             values: BTreeMap::new(),
             bitmaps: vec![],
         })
     }
 
-    fn column(&mut self, pass: &mut Pass, array: &Array) -> Result<Array> {
-        let mut parts = pass.parts(array.data_type().clone(), self.indices.len());
+    fn column(&mut self, pass: &mut Pass, array: &Array) -> Result<Planned> {
+        let mut parts = pass.parts(array.data_type().clone(), self.by.len);
         let mut validity = self.validity(pass, array, &mut parts)?;
         parts.dictionary = array.dictionary().cloned();
-        parts.children = match children_of(array.data_type()) {
-            Some(Children::Along) => (0..array.children().len())
-                .map(|i| self.column(pass, &array.child_rows(i)?))
-                .collect::<Result<_>>()?,
-            Some(Children::Shared) => array.children().to_vec(),
-            Some(Children::Ranges) | None => return Err(pass.unsupported(array.data_type())),
-        };
+        let (mut ranges, mut children) = (None, None);
+        match children_of(array.data_type()) {
+            Some(Children::Along) => {
+                let along = (0..array.children().len()).map(|i| self.column(pass, &array.child_rows(i)?));
+                children = Some(along.collect::<Result<_>>()?);
+            }
+            Some(Children::Shared) => parts.children = array.children().to_vec(),
+            Some(Children::Ranges) => {}
+            None => return Err(pass.unsupported(array.data_type())),
+        }
+        if has_ranges(array) {
+            let status = &mut self.status;
+            let mut planner = Planner { pass, status, rows: self.by.len, count: In::absent() };
+            ranges = Some(Node::taken(&mut planner, &self.by, array)?);
+            self.has_ranges = true;
+        }
         let slots: Vec<Slot> = array.layout().slots().collect();
-        for (slot, buffer) in slots.iter().zip(array.buffers()) {
+        for (slot, buffer) in slots.iter().zip(array.buffers()).filter(|_| ranges.is_none()) {
             let taken = match (slot, fixed_width(*slot)) {
                 (Slot::Bits, _) => {
                     let values = Bitmap { buffer: buffer.clone(), offset: array.offset() };
@@ -123,7 +198,13 @@ impl Taking {
         }
         // The data that views point into stays where it is.
         parts.buffers.extend(array.buffers()[slots.len()..].iter().cloned());
-        match validity {
+        self.rest_of_validity(pass, array, validity)?;
+        Ok(Planned { parts, ranges, children })
+    }
+
+    /// Takes a validity that nothing else has taken along.
+    fn rest_of_validity(&mut self, pass: &mut Pass, array: &Array, left: Option<Validity>) -> Result<()> {
+        match left {
             Some(Validity::OfRows(target)) => {
                 let own = array.validity().map_or((In::absent(), 0), bits);
                 self.bits(own, &target);
@@ -136,7 +217,7 @@ impl Taking {
             }
             None => {}
         }
-        Array::try_new(parts)
+        Ok(())
     }
 
     /// Decides where an array's validity comes from, and notes it in `parts`: what is left to do is returned.
@@ -212,31 +293,25 @@ impl Taking {
         self.dummy.as_ref().map_or(bitmap, |dummy| (dummy.input(), 0))
     }
 
-    fn launch(mut self, pass: &mut Pass) -> Result<()> {
-        if self.indices.is_empty() {
-            return Ok(());
-        }
+    /// Launches what was noted, and has the status looked at later unless it must be looked at now.
+    fn launch(&mut self, pass: &mut Pass) -> Result<()> {
         let nothing = self.values.is_empty() && self.bitmaps.is_empty();
         if nothing {
             // Nothing to move, but the indices are looked at all the same.
             self.values.insert((1, 1, false), vec![]);
         }
-        let (len, limit) = (self.indices.len() as u64, self.limit);
+        let Indices { indices, width, valid: (valid, valid_offset), fault, limit, len } = self.by;
+        let len = len as u64;
         let waves = take_waves(len, pass.width());
-        let indices = rows_of(&self.indices, &self.indices.buffers()[0], self.index_width);
-        let indices = aligned(pass, &indices, self.index_width)?;
-        let (valid, valid_offset) = validity(&self.indices);
         let words: Vec<u64> = self.values.values().flatten().chain(&self.bitmaps).copied().collect();
         let tables = pass.upload(&words)?;
         let longest = self.values.values().map(|table| table.len() / ROW).max().unwrap_or(0);
         let nulls = pass.zeroed(8 * longest.max(self.bitmaps.len() / BITS_ROW).max(1))?;
-        let index_width = self.index_width as u32;
         let mut start = 0;
         for ((unit, pieces, has_nulls), table) in &self.values {
             let end = start + 8 * table.len();
             let kind = if *pieces > 1 { 2 } else { u32::from(*has_nulls) };
-            let entry =
-                find(TAKE, &[*unit as u32, index_width, kind]).ok_or_else(|| pass.unsupported(unit))?;
+            let entry = find(TAKE, &[*unit as u32, width, kind]).ok_or_else(|| pass.unsupported(unit))?;
             let args = Take {
                 indices,
                 valid,
@@ -246,14 +321,14 @@ impl Taking {
                 table: tables.part(start, end),
                 columns: (table.len() / ROW) as u64,
                 nulls: nulls.out(),
-                error: self.error.out(),
+                error: fault,
                 pieces: *pieces as u64,
             };
             pass.launch(entry, waves, &args)?;
             start = end;
         }
         if !self.bitmaps.is_empty() {
-            let entry = find(TAKE_BITS, &[index_width]).ok_or_else(|| pass.unsupported("bits"))?;
+            let entry = find(TAKE_BITS, &[width]).ok_or_else(|| pass.unsupported("bits"))?;
             let args = TakeBits {
                 indices,
                 valid,
@@ -263,23 +338,39 @@ impl Taking {
                 table: tables.part(start, start + 8 * self.bitmaps.len()),
                 columns: (self.bitmaps.len() / BITS_ROW) as u64,
                 nulls: nulls.out(),
-                error: self.error.out(),
+                error: fault,
             };
             pass.launch(entry, waves, &args)?;
         }
         if self.null_out_of_bounds {
             return Ok(());
         }
-        let (indices, rows, stream) = (self.indices, self.rows, pass.stream().clone());
-        let check = move |words: &[u64]| match words[0] {
-            u64::MAX => Ok(()),
-            row => Err(out_of_bounds(&indices, row as usize, rows, &stream)),
+        // The index goes with its row: whoever looks at the status later cannot fetch it.
+        let row = 8 * self.first_fault;
+        let args = Offender {
+            indices,
+            row: self.status.region.part(row, row + 8),
+            index: self.status.region.out().skip(self.offender as u64),
         };
-        match nothing {
-            // There is nothing of a result to wait for later.
-            true => check(&pass.read(&self.error)?),
-            false => pass.report(&self.error, check),
+        let entry = find(OFFENDER, &[width]).ok_or_else(|| pass.unsupported("indices"))?;
+        pass.launch(entry, 1, &args)?;
+        if !self.has_ranges {
+            let (data_type, rows) = (self.indices.data_type().clone(), self.rows);
+            let (first, offender) = (self.first_fault, self.offender);
+            let check = move |words: &[u64]| match words[first] {
+                u64::MAX => Ok(()),
+                row => {
+                    let index = index_of(&data_type, words[offender]);
+                    Err(Error::IndexOutOfBounds { row: row as usize, index, len: rows })
+                }
+            };
+            // Where nothing was moved there is nothing of a result to wait for later.
+            match nothing {
+                true => check(&pass.read(&self.status.region)?)?,
+                false => pass.report(&self.status.region, check)?,
+            }
         }
+        Ok(())
     }
 }
 
@@ -291,17 +382,13 @@ enum Validity {
     OfIndices(Region),
 }
 
-/// The error for the index of a row, which is fetched for it.
-fn out_of_bounds(indices: &Array, row: usize, len: usize, stream: &Stream) -> Error {
-    let index = || -> Result<i128> {
-        let one = stream.download(&indices.slice(row, 1)?)?;
-        let one = super::super::cast(&one, &DataType::Utf8, &Default::default(), &Stream::cpu())?;
-        let one = exchange::to_arrow(&one)?;
-        let text = one.as_any().downcast_ref::<arrow_array::StringArray>().map(|one| one.value(0).to_owned());
-        Ok(text.and_then(|text| text.parse().ok()).unwrap_or_default())
-    };
-    match index() {
-        Ok(index) => Error::IndexOutOfBounds { row, index, len },
-        Err(error) => error,
+/// An index of a type, from the unsigned number that kernels read.
+fn index_of(data_type: &DataType, word: u64) -> i128 {
+    match data_type {
+        DataType::Int8 => i128::from(word as i8),
+        DataType::Int16 => i128::from(word as i16),
+        DataType::Int32 => i128::from(word as i32),
+        DataType::Int64 => i128::from(word as i64),
+        _ => i128::from(word),
     }
 }

@@ -1,0 +1,164 @@
+//! Strings and lists on devices: that no type of them is left out, how often the host waits, and what lies.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, Int32Array, ListArray, StringArray, UInt64Array};
+use arrow_schema::{DataType, Field, Fields, Schema};
+use bowstring::array::{Array, Buffer, Parts, Place};
+use bowstring::compute::{TakeOptions, filter, filter_batch, take, take_batch};
+use bowstring::device::testing;
+use bowstring::exchange::from_arrow;
+use bowstring::{Batch, Error};
+
+use crate::support::*;
+
+fn list(of: DataType) -> DataType {
+    DataType::List(Arc::new(Field::new_list_field(of, true)))
+}
+
+fn large_list(of: DataType) -> DataType {
+    DataType::LargeList(Arc::new(Field::new_list_field(of, true)))
+}
+
+fn fixed(of: DataType, size: i32) -> DataType {
+    DataType::FixedSizeList(Arc::new(Field::new_list_field(of, true)), size)
+}
+
+fn fields(of: &[DataType]) -> DataType {
+    let fields = of.iter().enumerate().map(|(i, of)| Field::new(format!("f{i}"), of.clone(), true));
+    DataType::Struct(Fields::from_iter(fields))
+}
+
+/// Types whose rows are ranges, three levels deep.
+fn range_types() -> Vec<DataType> {
+    use DataType::*;
+    let bits = fields(&[Utf8, Boolean, Decimal256(40, 3)]);
+    vec![
+        Utf8,
+        LargeUtf8,
+        Binary,
+        LargeBinary,
+        list(Int8),
+        large_list(Boolean),
+        fixed(FixedSizeBinary(3), 2),
+        fixed(Utf8, 3),
+        list(Utf8),
+        list(LargeUtf8),
+        large_list(Binary),
+        list(large_list(list(Utf8))),
+        list(fixed(list(Int16), 2)),
+        fixed(fixed(Boolean, 3), 2),
+        list(bits.clone()),
+        large_list(fixed(bits, 2)),
+        list(Utf8View),
+        list(Dictionary(Box::new(Int8), Box::new(Utf8))),
+        fields(&[list(Utf8), Int32, fixed(Utf8, 1)]),
+        list(Null),
+    ]
+}
+
+fn gpus() -> impl Iterator<Item = &'static Target> {
+    devices().iter().filter(|target| target.stream.device().place() != Place::CPU)
+}
+
+#[test]
+fn no_type_is_left_out() {
+    for target in gpus() {
+        for data_type in range_types() {
+            let random = &mut Random::new(3);
+            let values = sliced(&array(&data_type, 2400, Nulls::Some, random), 7, 2300);
+            let ours = target.import(&values);
+            for kind in [0.1, 50.0, 98.0] {
+                let mask = BooleanArray::from(bitmap(2300, kind, 1, random));
+                let by = target.import(&(Arc::new(mask.clone()) as ArrayRef));
+                let kept = filter(&ours, &by, &target.stream).unwrap();
+                let theirs = arrow_select::filter::filter(&values, &mask).unwrap();
+                target.assert_same(&kept, &theirs, &format!("filter {data_type}"));
+            }
+            let by = indices(&DataType::Int32, 3000, 2300, Nulls::Some, random);
+            let taken = take(&ours, &target.import(&by), &TakeOptions::default(), &target.stream).unwrap();
+            let theirs = arrow_select::take::take(&values, &by, None).unwrap();
+            target.assert_same(&taken, &theirs, &format!("take {data_type}"));
+        }
+    }
+}
+
+#[test]
+fn the_host_waits_once_for_a_batch_however_deep() {
+    for width in [32, 64] {
+        // A device of its own: other tests' waits are counted with those of the others.
+        let options = testing::EmulatorOptions { width, ..Default::default() };
+        let device = testing::EmulatedDevice::new(options).unwrap();
+        let target = Target { name: "emulator".into(), stream: device.device().stream().unwrap() };
+        let random = &mut Random::new(4);
+        let types = range_types();
+        let columns: Vec<Array> = types
+            .iter()
+            .map(|data_type| target.import(&array(data_type, 500, Nulls::Some, random)))
+            .collect();
+        let fields = types.iter().enumerate().map(|(i, of)| Field::new(format!("c{i}"), of.clone(), true));
+        let batch = Batch::try_new(Arc::new(Schema::new(Fields::from_iter(fields))), columns, 500).unwrap();
+        let mask: ArrayRef = Arc::new(BooleanArray::from(bitmap(500, 40.0, 1, random)));
+        let (mask, by) =
+            (target.import(&mask), target.import(&indices(&DataType::UInt16, 700, 500, Nulls::Some, random)));
+        let waits = || target.stream.device().host_synchronisations();
+        let before = waits();
+        filter_batch(&batch, &mask, &target.stream).unwrap();
+        assert_eq!(waits() - before, 1, "filter on {target:?}");
+        let before = waits();
+        take_batch(&batch, &by, &TakeOptions::default(), &target.stream).unwrap();
+        assert_eq!(waits() - before, 1, "take on {target:?}");
+    }
+}
+
+#[test]
+fn offsets_that_lie_are_errors() {
+    let text = StringArray::from(vec!["aa", "bb", "cc"]);
+    let list = ListArray::from_iter_primitive::<arrow_array::types::Int32Type, _, _>(
+        [[1, 2], [3, 4], [5, 6]].map(|row| Some(row.map(Some))),
+    );
+    for target in gpus() {
+        let adopt = |array: &Array| testing::adopt(array, target.stream.device()).unwrap();
+        let by = target.import(&(Arc::new(UInt64Array::from(vec![2, 0])) as ArrayRef));
+        let mask = target.import(&(Arc::new(BooleanArray::from(vec![true, false, true])) as ArrayRef));
+        for offsets in [[0, 2, 4, 7], [0, 2, 4, i32::MAX], [-1, 2, 4, 6], [0, 2, 6, 4], [i32::MIN, 0, 0, 0]] {
+            let lying = from_arrow(&Int32Array::from(offsets.to_vec())).unwrap();
+            for array in [from_arrow(&text).unwrap(), from_arrow(&list).unwrap()] {
+                let mut parts: Parts = array.into_parts();
+                parts.buffers[0] = lying.buffers()[0].clone();
+                let array = adopt(&Array::try_new(parts).unwrap());
+                let taken = take(&array, &by, &TakeOptions::default(), &target.stream);
+                assert!(matches!(taken, Err(Error::OutOfSpec { .. })), "{offsets:?}: {taken:?}");
+                let kept = filter(&array, &mask, &target.stream);
+                assert!(matches!(kept, Err(Error::OutOfSpec { .. })), "{offsets:?}: {kept:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_result_that_is_too_long_for_its_offsets_is_an_error() {
+    for target in gpus() {
+        let values: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(1 << 20)]));
+        let by: ArrayRef = Arc::new(Int32Array::from(vec![0; 2048]));
+        let result =
+            take(&target.import(&values), &target.import(&by), &TakeOptions::default(), &target.stream);
+        assert!(matches!(result, Err(Error::Invalid { operation: "take", .. })), "{result:?}");
+    }
+}
+
+#[test]
+fn bytes_of_unknown_extent_end_with_the_last_offset() {
+    let values: ArrayRef = Arc::new(StringArray::from_iter_values((0..300).map(|i| "ab".repeat(i % 9))));
+    for target in gpus() {
+        let host = from_arrow(&values).unwrap();
+        let mut parts = testing::adopt(&host, target.stream.device()).unwrap().into_parts();
+        let bytes = &parts.buffers[1];
+        // SAFETY: the same memory and owner; the offsets say how far it reaches.
+        parts.buffers[1] = unsafe { Buffer::new(bytes.address(), None, bytes.owner().clone()) };
+        let ours = Array::try_new(parts).unwrap();
+        let by = indices(&DataType::UInt8, 900, 256, Nulls::Some, &mut Random::new(6));
+        let taken = take(&ours, &target.import(&by), &TakeOptions::default(), &target.stream).unwrap();
+        target.assert_same(&taken, &arrow_select::take::take(&values, &by, None).unwrap(), &"unknown extent");
+    }
+}
