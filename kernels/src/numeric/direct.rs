@@ -5,6 +5,7 @@
 //! fits, rounded to nearest even; halves are reached through `f32`, rounding twice from `f64` and `i64`.
 
 use super::half::{F16, f32_to_f64, f64_to_f32};
+use crate::target::Truncate;
 
 /// A native number that converts to `To`.
 pub trait Cast<To>: Copy {
@@ -25,7 +26,7 @@ macro_rules! integer_to_integer {
             fn cast(self) -> ($to, bool) {
                 let there = self as $to;
                 // Truncation shows in the way back, a change of sign in the sign.
-                (there, there as $from == self && (there < 0) == (self < 0))
+                (there, (there as $from == self) & ((there < 0) == (self < 0)))
             }
         }
     )*)*};
@@ -42,19 +43,6 @@ integer_to_integer! {
     u64 => i8 i16 i32 i64 u8 u16 u32 u64;
 }
 
-/// Whether the float, its fraction dropped, is at least MIN and at most MAX: above MIN - 1 and below MAX + 1.
-/// MAX + 1 is a power of two, which `MAX as float` gives where MAX itself cannot be represented, and
-/// `MAX as float + 1.0` where it can. MIN - 1 cannot be represented next to a MIN as wide as the float:
-/// there a float below MIN is at least 2 below and `>= MIN` says the same; for unsigned MIN - 1 is -1.
-macro_rules! float_bounds {
-    ($float:ty, $int:ty, $value:expr) => {{
-        const WIDER: bool = size_of::<$float>() > size_of::<$int>();
-        const LEAST: $float = <$int>::MIN as $float;
-        const UNSIGNED: bool = <$int>::MIN == 0;
-        const PAST: $float = <$int>::MAX as $float + if WIDER { 1.0 } else { 0.0 };
-        (if WIDER || UNSIGNED { $value > LEAST - 1.0 } else { $value >= LEAST }, $value < PAST)
-    }};
-}
 macro_rules! integer_and_float {
     ($($t:ty)*) => {$(
         impl Cast<f32> for $t {
@@ -75,18 +63,12 @@ macro_rules! integer_and_float {
         impl Cast<$t> for f32 {
             const ALWAYS: bool = false;
             #[inline(always)]
-            fn cast(self) -> ($t, bool) {
-                let (above, below) = float_bounds!(f32, $t, self);
-                (self as $t, above && below)
-            }
+            fn cast(self) -> ($t, bool) { self.truncate() }
         }
         impl Cast<$t> for f64 {
             const ALWAYS: bool = false;
             #[inline(always)]
-            fn cast(self) -> ($t, bool) {
-                let (above, below) = float_bounds!(f64, $t, self);
-                (self as $t, above && below)
-            }
+            fn cast(self) -> ($t, bool) { self.truncate() }
         }
         impl Cast<$t> for F16 {
             const ALWAYS: bool = false;

@@ -44,11 +44,13 @@ mod machine;
 #[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
 #[macro_use]
 mod entry;
+mod truncate;
 
 #[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
 pub use entry::{Access, AnyEntry, Args, Argument, Cause, Entry, Fault, Faults, Field, Kind, find};
 pub(crate) use machine::Address;
 pub use machine::{Atomic, Lane, Lanes, Mask, Wave};
+pub use truncate::Truncate;
 
 /// Threads in a block, on every GPU. A block is only a unit of launching: its waves share nothing.
 pub const BLOCK: u32 = 256;
