@@ -41,6 +41,8 @@ images() { # ARCH
   gfx9*) target=amdgcn-amd-amdhsa flags+=" --cfg gpu_wave64 --cfg gpu_gfx9" type=staticlib ;;
   *) target=amdgcn-amd-amdhsa flags+=" --cfg gpu_wave32" type=staticlib ;;
   esac
+  # Two entries of the same code would become one with two names, of which on AMD one has no descriptor and cannot be
+  # launched: hence merge-functions=disabled.
   for family in $families; do
     rm -f "$out/$family.$arch".*
     case $arch in sm_*) emit=asm=$out/$family.$arch.ptx ;; *) emit=obj=$targets/$family.$arch.o ;; esac
@@ -48,7 +50,7 @@ images() { # ARCH
     touch "$here/kernels/src/lib.rs" # cargo does not know of the extra output: a fresh crate would write nothing
     (cd "$here" && RUSTFLAGS=$flags "$DEVICE_CARGO" rustc -q -p bowstring-kernels --profile device -Zbuild-std=core \
       --target $target --crate-type $type -- --remap-path-prefix="$here=/bowstring" \
-      --cfg family --cfg "family=\"$family\"" --emit="$emit")
+      --cfg family --cfg "family=\"$family\"" -Zmerge-functions=disabled --emit="$emit")
     # Without the block's size ptxas plans for 1024 threads and saves registers where loads should be in flight together: a
     # take of 16-byte values had one. Four blocks of 256 a processor leave it 64 registers, which only 256-bit casts exceed; a
     # filter gains nothing beyond the 48 of five blocks but fewer waves.

@@ -12,7 +12,7 @@ use bowstring_kernels::numeric::{Kind, Number, Plan, plan};
 pub use arrow_cast::CastOptions;
 pub use arrow_cast::display::{DurationFormat, FormatOptions};
 
-use super::admit;
+use super::{admit, device};
 use crate::ffi::DeviceType;
 use crate::{Array, Error, Result, Stream, cpu, exchange};
 
@@ -24,8 +24,8 @@ pub fn can_cast(from: &DataType, to: &DataType) -> bool {
 /// The values as another type, with arrow-cast's meaning.
 ///
 /// A value that the type cannot hold becomes null where the options say `safe` (the default), else it is
-/// [`Error::Cast`] with the first such row. Buffers are shared where the bits do not change. Does not synchronise
-/// where `safe`.
+/// [`Error::Cast`] with the first such row: at once on the CPU, on a GPU when somebody first waits for the result.
+/// Buffers are shared where the bits do not change. Does not synchronise.
 pub fn cast(values: &Array, to: &DataType, options: &CastOptions<'_>, stream: &Stream) -> Result<Array> {
     admit("cast", &[values], stream)?;
     let from = values.data_type();
@@ -42,7 +42,10 @@ pub fn cast(values: &Array, to: &DataType, options: &CastOptions<'_>, stream: &S
             let casted = cpu::cast::convert(&recipe, values, to, options.safe, pool)?;
             casted.map_err(|row| does_not_fit(values, row, to))
         }
+        (Plan::Convert(recipe), _) => device::cast::convert(&recipe, values, to, options.safe, stream),
         (Plan::Zero, DeviceType::Cpu) => cpu::cast::zeros(values, to, stream.device().host_pool()),
+        (Plan::Zero, _) => device::cast::zeros(values, to, stream),
+        (Plan::Overflow | Plan::InvalidTarget, _) => Err(refused(from, to).unwrap_or_else(unsupported)),
         (_, DeviceType::Cpu) => by_arrow(values, to, options),
         _ => Err(unsupported()),
     }
@@ -132,6 +135,13 @@ fn zone(name: &str) -> Zone {
         b'-' if seconds < 86_400 => Zone::Fixed(-seconds),
         _ => Zone::Named,
     }
+}
+
+/// What arrow-cast says against a cast that it refuses whatever the values.
+fn refused(from: &DataType, to: &DataType) -> Option<Error> {
+    let none = arrow_array::new_empty_array(from);
+    let error = arrow_cast::cast_with_options(&none, to, &CastOptions::default()).err()?;
+    Some(Error::Arrow { operation: "cast", problem: error.to_string() })
 }
 
 /// Casts by arrow-cast.

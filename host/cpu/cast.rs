@@ -5,7 +5,7 @@
 //! file, and all that rayon needs, is compiled once and not for each of some hundred pairs of types.
 
 use arrow_schema::DataType;
-use bowstring_kernels::numeric::{Number, Operation, Recipe};
+use bowstring_kernels::numeric::{Operation, Recipe};
 use rayon::prelude::*;
 
 use super::bitmap::Bits;
@@ -34,14 +34,14 @@ pub(crate) fn convert(
     let (len, first) = (values.len(), values.offset());
     let from_bits = recipe.operation == Operation::FromBits;
     let to_bits = recipe.operation == Operation::ToBits;
-    let bits_from = if from_bits { 1 } else { 8 * width(recipe.from) };
-    let bits_to = if to_bits { 1 } else { 8 * width(recipe.to) };
+    let bits_from = if from_bits { 1 } else { 8 * recipe.from.width() };
+    let bits_to = if to_bits { 1 } else { 8 * recipe.to.width() };
 
     let held;
     let source = if from_bits {
         Source::Bits(Bits::new(memory::bytes(&values.buffers()[0]), first, len))
     } else {
-        let width = width(recipe.from);
+        let width = recipe.from.width();
         let rows = values.buffers()[0].slice(first * width, Some(len * width));
         held = memory::aligned(&rows, width.min(16), pool)?;
         Source::Bytes(memory::bytes(&held), width)
@@ -97,19 +97,6 @@ fn with_nulls_of(others: &Array, data_type: &DataType, values: Buffer) -> Result
     parts.validity = others.validity().cloned();
     parts.null_count = others.known_null_count();
     Array::try_new(parts)
-}
-
-/// The bytes of a number.
-fn width(number: Number) -> usize {
-    use Number::*;
-    match number {
-        I8 | U8 => 1,
-        I16 | U16 | F16 => 2,
-        I32 | U32 | F32 => 4,
-        I64 | U64 | F64 => 8,
-        I128 => 16,
-        I256 => 32,
-    }
 }
 
 /// What handles rows: the first and how many, their results, their new validity.

@@ -4,6 +4,7 @@
 //! travel in one launch, described by a table in device memory. Whatever the host must know (how many rows a filter
 //! keeps, null counts, byte totals) is computed first, for all columns and all levels of nesting, and read in one go.
 
+pub(super) mod cast;
 mod filter;
 mod inside;
 mod moves;

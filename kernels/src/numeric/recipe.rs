@@ -34,6 +34,20 @@ pub enum Number {
     I256,
 }
 
+impl Number {
+    /// Its width in bytes.
+    pub const fn width(self) -> usize {
+        match self {
+            Number::I8 | Number::U8 => 1,
+            Number::I16 | Number::U16 | Number::F16 => 2,
+            Number::I32 | Number::U32 | Number::F32 => 4,
+            Number::I64 | Number::U64 | Number::F64 => 8,
+            Number::I128 => 16,
+            Number::I256 => 32,
+        }
+    }
+}
+
 /// The ways to compute. The two types of a [`Recipe`] that has only one, to or from bits, are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {

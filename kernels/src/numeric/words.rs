@@ -26,8 +26,16 @@ impl Words {
     }
 
     /// All the words; those never written are zero.
+    #[inline(always)]
     pub fn into_array(self) -> [u64; WORDS] {
         self.words
+    }
+
+    /// The same with one more.
+    #[inline(always)]
+    pub fn with(mut self, word: u64) -> Words {
+        self.push(word);
+        self
     }
 
     #[inline(always)]

@@ -55,17 +55,6 @@ fn bytes(bits: U256, width: usize) -> Vec<u8> {
     [bits.low.to_le_bytes(), bits.high.to_le_bytes()].concat()[..width].to_vec()
 }
 
-const fn width(number: Number) -> usize {
-    match number {
-        Number::I8 | Number::U8 => 1,
-        Number::I16 | Number::U16 | Number::F16 => 2,
-        Number::I32 | Number::U32 | Number::F32 => 4,
-        Number::I64 | Number::U64 | Number::F64 => 8,
-        Number::I128 => 16,
-        Number::I256 => 32,
-    }
-}
-
 /// Numbers of every size, zero and all ones among them.
 fn random_row(random: &mut Random) -> U256 {
     let mut word = || random.next();
@@ -126,7 +115,7 @@ fn check(recipe: &Recipe, case: &Case, wave: u32, random: &mut Random) {
     );
     let (from_bits, to_bits) =
         (recipe.operation == Operation::FromBits, recipe.operation == Operation::ToBits);
-    let (from, to) = (width(recipe.from), width(recipe.to));
+    let (from, to) = (recipe.from.width(), recipe.to.width());
     let rows: Vec<U256> = (0..len).map(|_| random_row(random)).collect();
     let wanted: Vec<_> = rows.iter().map(|row| recipe.visit(Row(*row)).unwrap()).collect();
 
@@ -201,7 +190,7 @@ fn every_entry_at_every_edge() {
             let Plan::Convert(recipe) = plan(from, to) else { continue };
             let new = reached.insert([recipe.operation as u32, recipe.from as u32, recipe.to as u32]);
             for wave in WIDTHS {
-                let native = |bits, number| if recipe.operation == bits { 1 } else { width(number) };
+                let native = |bits, number: Number| if recipe.operation == bits { 1 } else { number.width() };
                 let (a, b) = (native(Operation::FromBits, recipe.from), native(Operation::ToBits, recipe.to));
                 let tile = tile(a, b, wave);
                 let lens = [1, tile, 33, tile - 1, 2 * tile + 7, 3 * tile + 65, 64];
