@@ -17,7 +17,7 @@ const WAVES: u64 = 1 << 15;
 
 /// Converts every row of an array on the stream's device. What does not fit becomes null where the cast is `safe`, else an
 /// error when somebody first waits for the result.
-pub in crate::compute fn convert(
+pub(in crate::compute) fn convert(
     recipe: &Recipe,
     values: &Array,
     to: &DataType,
@@ -95,7 +95,7 @@ pub in crate::compute fn convert(
 }
 
 /// As many zeros as there are values, null where they are.
-pub in crate::compute fn zeros(values: &Array, to: &DataType, stream: &Stream) -> Result<Array> {
+pub(in crate::compute) fn zeros(values: &Array, to: &DataType, stream: &Stream) -> Result<Array> {
     let mut pass = Pass::begin("cast", stream)?;
     pass.input(values)?;
     let width = layout(to).slots().next().and_then(|slot| slot.bytes_for(1)).expect("numbers have a width");

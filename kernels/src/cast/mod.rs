@@ -142,8 +142,7 @@ fn load_unit(memory: In<u32>, unit: u64, i: u64) -> u128 {
 
 /// The values of a tile's four accesses, in each lane `rows` side by side, the first in the lowest bits.
 #[inline(always)]
-fn load<A: Native>(task: &Task, tile: &Tile, wave: &Wave) -> [Lanes<U256>; STEPS as usize] {
-    let width = size_of::<A>() as u64;
+fn load(task: &Task, tile: &Tile, width: u64, wave: &Wave) -> [Lanes<U256>; STEPS as usize] {
     let bytes = tile.rows * width;
     let unit = bytes.min(16);
     let moved = task.offset / 8;
@@ -202,14 +201,14 @@ fn place<A: Native>(block: U256, value: A, j: u64) -> U256 {
 
 /// Stores a lane's values of an access, unless it has none.
 #[inline(always)]
-fn store<B: Native>(task: &Task, tile: &Tile, step: u32, values: Lanes<U256>, wave: &Wave) {
+fn store(task: &Task, tile: &Tile, width: u64, step: u32, values: Lanes<U256>, wave: &Wave) {
     wave.each(|l| {
         let row = tile.row(step, l.index());
         if row >= tile.len {
             return;
         }
         let (U256 { low, high }, i) = (values.at(l), row / tile.rows);
-        match tile.rows * size_of::<B>() as u64 {
+        match tile.rows * width {
             1 => task.out.set(l, i, low as u8),
             2 => task.out.cast().set(l, i, low as u16),
             4 => task.out.cast().set(l, i, low as u32),
@@ -234,104 +233,147 @@ fn each_access(
     }
 }
 
+/// Bytes of the types, and rows in an access.
+#[derive(Clone, Copy)]
+struct Shape {
+    from: u64,
+    to: u64,
+    rows: u64,
+}
+
+impl Shape {
+    /// A boolean counts as a byte.
+    #[inline(always)]
+    const fn new(from: usize, to: usize) -> Shape {
+        Shape { from: from as u64, to: to as u64, rows: rows_per_access(from, to) }
+    }
+}
+
 /// Numbers to numbers.
 #[inline(always)]
 fn convert<C>(task: &Task, wave: &mut Wave)
 where
     C: Conversion<From: Native, To: Native> + Parameter,
 {
-    let conversion = C::read(&mut Words::new(task.words));
-    let rows = const { rows_per_access(size_of::<C::From>(), size_of::<C::To>()) };
-    let (mut nulls, mut first) = (wave.each(|_| 0u32), wave.each(|_| u64::MAX));
-    let wanted = !C::ALWAYS && !task.status.is_absent();
-    each_tile(task, rows, wave, |tile, wave| {
-        let blocks = load::<C::From>(task, tile, wave);
-        wave.loads_done();
-        let mut fits = wave.each(|_| 0u32);
-        each_access(blocks, wave, |step, block, wave| {
-            let both = wave.each(|l| {
-                (0..rows).fold((U256::ZERO, 0), |(to, fits), j| {
-                    let (value, good) = conversion.convert(part::<C::From>(block.at(l), j));
-                    (place(to, value, j), fits | u32::from(good) << j)
-                })
-            });
-            let (converted, good) = (wave.each(|l| both.at(l).0), wave.each(|l| both.at(l).1));
-            store::<C::To>(task, tile, step, converted, wave);
-            if wanted {
-                fits = tile.gather(fits, good, step, wave);
-            }
-        });
-        if wanted {
-            let valid = wave.each(|l| task.valid_word(tile, l.index()));
-            let (counted, found) = (nulls, first);
-            nulls = wave.each(|l| {
-                let null = tile.live(l.index()) & !(valid.at(l) & fits.at(l));
-                counted.at(l) + null.count_ones()
-            });
-            first = wave.each(|l| {
-                let bad = valid.at(l) & !fits.at(l);
-                let row = tile.at + u64::from(l.index() * 32 + bad.trailing_zeros());
-                if bad != 0 { found.at(l).min(row) } else { found.at(l) }
-            });
-            if !task.out_valid.is_absent() {
-                wave.each(|l| {
-                    if tile.live(l.index()) != 0 {
-                        let word = tile.at / 32 + u64::from(l.index());
-                        task.out_valid.set(l, word, valid.at(l) & fits.at(l));
-                    }
-                });
-            }
-        }
-    });
-    if wanted {
-        let (nulls, first) = (wave.sum(nulls), wave.min(first));
-        wave.once(|l| {
-            task.status.add(l, 0, u64::from(nulls));
-            if first != u64::MAX {
-                task.status.min(l, 1, first);
-            }
-        });
-    }
+    let shape = const { Shape::new(size_of::<C::From>(), size_of::<C::To>()) };
+    let block: ConvertBlock = |words, block| {
+        let conversion = C::read(&mut Words::new(*words));
+        let rows = const { Shape::new(size_of::<C::From>(), size_of::<C::To>()).rows };
+        (0..rows).fold((U256::ZERO, 0), |(to, fits), j| {
+            let (value, good) = conversion.convert(part::<C::From>(block, j));
+            (place(to, value, j), fits | u32::from(good) << j)
+        })
+    };
+    numbers(task, shape, C::ALWAYS, block, wave)
 }
 
 /// Booleans to numbers.
 #[inline(always)]
 fn bits_to<B: Native + Truth>(task: &Task, wave: &mut Wave) {
-    let rows = const { rows_per_access(1, size_of::<B>()) };
-    let bits = Bits::new(task.values, task.offset, task.len);
-    each_tile(task, rows, wave, |tile, wave| {
-        let words = wave.each(|l| bits.word(tile.at / 32 + u64::from(l.index())));
-        for step in 0..STEPS {
-            let mine = tile.spread(words, step, wave);
-            let converted = wave.each(|l| {
-                (0..rows).fold(U256::ZERO, |to, j| place(to, B::from_bool(mine.at(l) >> j & 1 != 0), j))
-            });
-            store::<B>(task, tile, step, converted, wave);
-        }
-    });
+    let shape = const { Shape::new(1, size_of::<B>()) };
+    let block = |bits: u32| {
+        let rows = const { Shape::new(1, size_of::<B>()).rows };
+        (0..rows).fold(U256::ZERO, |to, j| place(to, B::from_bool(bits >> j & 1 != 0), j))
+    };
+    from_booleans(task, shape, block, wave)
 }
 
 /// Numbers to booleans.
 #[inline(always)]
 fn bits_from<A: Native + Truth>(task: &Task, wave: &mut Wave) {
-    let rows = const { rows_per_access(size_of::<A>(), 1) };
-    each_tile(task, rows, wave, |tile, wave| {
-        let blocks = load::<A>(task, tile, wave);
-        let mut words = wave.each(|_| 0u32);
-        each_access(blocks, wave, |step, block, wave| {
-            let bits = wave.each(|l| {
-                (0..rows).fold(0, |bits, j| bits | u32::from(part::<A>(block.at(l), j).to_bool()) << j)
+    let shape = const { Shape::new(size_of::<A>(), 1) };
+    let block = |block: U256| {
+        let rows = const { Shape::new(size_of::<A>(), 1).rows };
+        (0..rows).fold(0, |bits, j| bits | u32::from(part::<A>(block, j).to_bool()) << j)
+    };
+    to_booleans(task, shape, block, wave)
+}
+
+/// Converts a lane's values of an access, with the parameters, and says with a bit for each which fit.
+type ConvertBlock = fn(&[u64; WORDS], U256) -> (U256, u32);
+
+inlined_on_devices! {
+    fn numbers(task: &Task, shape: Shape, always: bool, convert: ConvertBlock, wave: &mut Wave) {
+        let (mut nulls, mut first) = (wave.each(|_| 0u32), wave.each(|_| u64::MAX));
+        let wanted = !always && !task.status.is_absent();
+        each_tile(task, shape.rows, wave, |tile, wave| {
+            let blocks = load(task, tile, shape.from, wave);
+            wave.loads_done();
+            let mut fits = wave.each(|_| 0u32);
+            each_access(blocks, wave, |step, block, wave| {
+                let both = wave.each(|l| convert(&task.words, block.at(l)));
+                let (converted, good) = (wave.each(|l| both.at(l).0), wave.each(|l| both.at(l).1));
+                store(task, tile, shape.to, step, converted, wave);
+                if wanted {
+                    fits = tile.gather(fits, good, step, wave);
+                }
             });
-            words = tile.gather(words, bits, step, wave);
-        });
-        wave.each(|l| {
-            let live = tile.live(l.index());
-            if live != 0 {
-                let word = tile.at / 32 + u64::from(l.index());
-                task.out.cast().set(l, word, words.at(l) & live);
+            if wanted {
+                let valid = wave.each(|l| task.valid_word(tile, l.index()));
+                let (counted, found) = (nulls, first);
+                nulls = wave.each(|l| {
+                    let null = tile.live(l.index()) & !(valid.at(l) & fits.at(l));
+                    counted.at(l) + null.count_ones()
+                });
+                first = wave.each(|l| {
+                    let bad = valid.at(l) & !fits.at(l);
+                    let row = tile.at + u64::from(l.index() * 32 + bad.trailing_zeros());
+                    if bad != 0 { found.at(l).min(row) } else { found.at(l) }
+                });
+                if !task.out_valid.is_absent() {
+                    wave.each(|l| {
+                        if tile.live(l.index()) != 0 {
+                            let word = tile.at / 32 + u64::from(l.index());
+                            task.out_valid.set(l, word, valid.at(l) & fits.at(l));
+                        }
+                    });
+                }
             }
         });
-    });
+        if wanted {
+            let (nulls, first) = (wave.sum(nulls), wave.min(first));
+            wave.once(|l| {
+                task.status.add(l, 0, u64::from(nulls));
+                if first != u64::MAX {
+                    task.status.min(l, 1, first);
+                }
+            });
+        }
+    }
+}
+
+inlined_on_devices! {
+    fn from_booleans(task: &Task, shape: Shape, convert: fn(u32) -> U256, wave: &mut Wave) {
+        let bits = Bits::new(task.values, task.offset, task.len);
+        each_tile(task, shape.rows, wave, |tile, wave| {
+            let words = wave.each(|l| bits.word(tile.at / 32 + u64::from(l.index())));
+            for step in 0..STEPS {
+                let mine = tile.spread(words, step, wave);
+                let converted = wave.each(|l| convert(mine.at(l)));
+                store(task, tile, shape.to, step, converted, wave);
+            }
+        });
+    }
+}
+
+inlined_on_devices! {
+    fn to_booleans(task: &Task, shape: Shape, convert: fn(U256) -> u32, wave: &mut Wave) {
+        each_tile(task, shape.rows, wave, |tile, wave| {
+            let blocks = load(task, tile, shape.from, wave);
+            let mut words = wave.each(|_| 0u32);
+            each_access(blocks, wave, |step, block, wave| {
+                let bits = wave.each(|l| convert(block.at(l)));
+                words = tile.gather(words, bits, step, wave);
+            });
+            wave.each(|l| {
+                let live = tile.live(l.index());
+                if live != 0 {
+                    let word = tile.at / 32 + u64::from(l.index());
+                    task.out.cast().set(l, word, words.at(l) & live);
+                }
+            });
+        });
+    }
 }
 
 /// Runs the body for each tile of this wave.

@@ -194,6 +194,15 @@ pub(crate) fn bait(wave: &mut Wave, x: Lanes<u32>, limit: u32) -> Lanes<u32> {
     })
 }
 
+/// A function that must disappear into every kernel on a device, down to the function pointers it is given: images call
+/// nothing. On the host one copy is enough, and a family of many entries compiles many times faster.
+macro_rules! inlined_on_devices {
+    ($function:item) => {
+        #[cfg_attr(any(target_arch = "nvptx64", target_arch = "amdgpu"), inline(always))]
+        $function
+    };
+}
+
 /// Declares a kernel: its arguments, and its entries (the instantiations a GPU looks up by name).
 ///
 /// ```text
