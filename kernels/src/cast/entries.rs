@@ -11,7 +11,7 @@ use crate::numeric::scale::{Down, Up};
 use crate::numeric::temporal::{
     DayTimeToInterval, Days, DurationToInterval, IntervalToDuration, MonthsToInterval, TimeOfDay,
 };
-use crate::numeric::words::{WORDS, Words};
+use crate::numeric::words::WORDS;
 use crate::numeric::{F16, I256, Native, Operation};
 
 /// Declares the kernel of a family: what all of them take, then parameters. An entry's key is the operation and the two
@@ -96,7 +96,9 @@ macro_rules! casts {
             #[inline(always)]
             fn task(&self) -> Task {
                 // One by one: a loop over them would put the array in memory on AMD.
-                let given = Words::new([0; WORDS])$(.with(self.$word))*;
+                let mut words = [0; WORDS];
+                let [$($word,)* ..] = &mut words;
+                $(*$word = self.$word;)*
                 Task {
                     values: self.values,
                     offset: self.offset,
@@ -107,7 +109,7 @@ macro_rules! casts {
                     out: self.out,
                     out_valid: self.out_valid,
                     status: self.status,
-                    words: given.into_array(),
+                    words,
                 }
             }
         }

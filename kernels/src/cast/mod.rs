@@ -346,7 +346,8 @@ inlined_on_devices! {
     fn from_booleans(task: &Task, shape: Shape, convert: fn(u32) -> U256, wave: &mut Wave) {
         let bits = Bits::new(task.values, task.offset, task.len);
         each_tile(task, shape.rows, wave, |tile, wave| {
-            let words = wave.each(|l| bits.word(tile.at / 32 + u64::from(l.index())));
+            let window = bits.window(tile.at);
+            let words = wave.each(|l| window.word(l.index()));
             for step in 0..STEPS {
                 let mine = tile.spread(words, step, wave);
                 let converted = wave.each(|l| convert(mine.at(l)));
@@ -397,7 +398,7 @@ impl Task {
         if self.valid.is_absent() {
             return live;
         }
-        let bits = Bits::new(self.valid, self.valid_offset, self.len);
-        bits.word(tile.at / 32 + u64::from(t)) & live
+        // The tile's first row exists; lanes past the last one get zeros.
+        Bits::new(self.valid, self.valid_offset, self.len).window(tile.at).word(t) & live
     }
 }

@@ -31,13 +31,6 @@ impl Words {
         self.words
     }
 
-    /// The same with one more.
-    #[inline(always)]
-    pub fn with(mut self, word: u64) -> Words {
-        self.push(word);
-        self
-    }
-
     #[inline(always)]
     fn push(&mut self, word: u64) {
         if let Some(place) = self.words.get_mut(self.next) {
