@@ -256,7 +256,7 @@ where
     C: Conversion<From: Native, To: Native> + Parameter,
 {
     let shape = const { Shape::new(size_of::<C::From>(), size_of::<C::To>()) };
-    let block: ConvertBlock = |words, block| {
+    let block = |words: &[u64; WORDS], block: U256| {
         let conversion = C::read(&mut Words::new(*words));
         let rows = const { Shape::new(size_of::<C::From>(), size_of::<C::To>()).rows };
         (0..rows).fold((U256::ZERO, 0), |(to, fits), j| {
@@ -264,7 +264,7 @@ where
             (place(to, value, j), fits | u32::from(good) << j)
         })
     };
-    numbers(task, shape, C::ALWAYS, block, wave)
+    numbers(task, shape, C::ALWAYS, one_type_on_host!(ConvertBlock, block), wave)
 }
 
 /// Booleans to numbers.
@@ -275,7 +275,7 @@ fn bits_to<B: Native + Truth>(task: &Task, wave: &mut Wave) {
         let rows = const { Shape::new(1, size_of::<B>()).rows };
         (0..rows).fold(U256::ZERO, |to, j| place(to, B::from_bool(bits >> j & 1 != 0), j))
     };
-    from_booleans(task, shape, block, wave)
+    from_booleans(task, shape, one_type_on_host!(fn(u32) -> U256, block), wave)
 }
 
 /// Numbers to booleans.
@@ -286,14 +286,20 @@ fn bits_from<A: Native + Truth>(task: &Task, wave: &mut Wave) {
         let rows = const { Shape::new(size_of::<A>(), 1).rows };
         (0..rows).fold(0, |bits, j| bits | u32::from(part::<A>(block, j).to_bool()) << j)
     };
-    to_booleans(task, shape, block, wave)
+    to_booleans(task, shape, one_type_on_host!(fn(U256) -> u32, block), wave)
 }
 
 /// Converts a lane's values of an access, with the parameters, and says with a bit for each which fit.
 type ConvertBlock = fn(&[u64; WORDS], U256) -> (U256, u32);
 
 inlined_on_devices! {
-    fn numbers(task: &Task, shape: Shape, always: bool, convert: ConvertBlock, wave: &mut Wave) {
+    fn numbers(
+        task: &Task,
+        shape: Shape,
+        always: bool,
+        convert: impl Fn(&[u64; WORDS], U256) -> (U256, u32) + Copy,
+        wave: &mut Wave,
+    ) {
         let (mut nulls, mut first) = (wave.each(|_| 0u32), wave.each(|_| u64::MAX));
         let wanted = !always && !task.status.is_absent();
         each_tile(task, shape.rows, wave, |tile, wave| {
@@ -343,7 +349,7 @@ inlined_on_devices! {
 }
 
 inlined_on_devices! {
-    fn from_booleans(task: &Task, shape: Shape, convert: fn(u32) -> U256, wave: &mut Wave) {
+    fn from_booleans(task: &Task, shape: Shape, convert: impl Fn(u32) -> U256 + Copy, wave: &mut Wave) {
         let bits = Bits::new(task.values, task.offset, task.len);
         each_tile(task, shape.rows, wave, |tile, wave| {
             let window = bits.window(tile.at);
@@ -358,7 +364,7 @@ inlined_on_devices! {
 }
 
 inlined_on_devices! {
-    fn to_booleans(task: &Task, shape: Shape, convert: fn(U256) -> u32, wave: &mut Wave) {
+    fn to_booleans(task: &Task, shape: Shape, convert: impl Fn(U256) -> u32 + Copy, wave: &mut Wave) {
         each_tile(task, shape.rows, wave, |tile, wave| {
             let blocks = load(task, tile, shape.from, wave);
             let mut words = wave.each(|_| 0u32);

@@ -194,12 +194,27 @@ pub(crate) fn bait(wave: &mut Wave, x: Lanes<u32>, limit: u32) -> Lanes<u32> {
     })
 }
 
-/// A function that must disappear into every kernel on a device, down to the function pointers it is given: images call
-/// nothing. On the host one copy is enough, and a family of many entries compiles many times faster.
+/// A function that must disappear into every kernel on a device: images call nothing. On the host one copy is enough
+/// where what it is generic over goes through [`one_type_on_host`], and a family of many entries compiles many times faster.
 macro_rules! inlined_on_devices {
     ($function:item) => {
         #[cfg_attr(any(target_arch = "nvptx64", target_arch = "amdgpu"), inline(always))]
         $function
+    };
+}
+
+/// A closure: as it is on a device, so that it can be inlined; as a function pointer on the host.
+#[cfg(any(target_arch = "nvptx64", target_arch = "amdgpu"))]
+macro_rules! one_type_on_host {
+    ($pointer:ty, $closure:expr) => {
+        $closure
+    };
+}
+/// A closure: as it is on a device, so that it can be inlined; as a function pointer on the host.
+#[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
+macro_rules! one_type_on_host {
+    ($pointer:ty, $closure:expr) => {
+        $closure as $pointer
     };
 }
 
