@@ -13,14 +13,14 @@
 //! of no elements, and the first such row goes into `fault`. What is written can be followed without looking again.
 //!
 //! Bytes a row, offsets of 4 bytes: `Take` reads the index and two neighbouring offsets (one 32-byte sector where indices
-//! are random), writes 8. Two rows a lane, so four offsets, are in flight. About 20 instructions a row in a wave of 32.
+//! are random), writes 8. Four rows a lane are in flight. About 20 instructions a row in a wave of 32.
 
 use crate::memory::{Bits, In, Out};
 use crate::scan::{Summand, TILE, live};
 use crate::target::{Lanes, Wave};
 
-/// Rows a lane has in flight: four offsets of 8 bytes, as many as 48 registers hold.
-const ROWS: usize = 2;
+/// Rows a lane has in flight.
+const ROWS: usize = 4;
 
 kernel! {
     family "ranges";

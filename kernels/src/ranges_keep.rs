@@ -5,8 +5,8 @@
 //! wave hands in its sum whenever its rows run into the next of those.
 //!
 //! Bytes a row: the selection's bit, two neighbouring offsets (one more cache line access, not more bytes); 8 written for
-//! each kept row with offsets of 4 bytes. Two words of rows are in flight; about 15 instructions a word of 32 rows, and
-//! two empty ones cost three.
+//! each kept row with offsets of 4 bytes. Four words of rows are in flight; about 15 instructions a word of 32 rows, and
+//! four empty words cost three.
 
 use crate::memory::{Bits, In, Out};
 use crate::ranges::{Edges, Rows, checked, extent};
@@ -15,7 +15,7 @@ use crate::selection::{TILE, WORDS};
 use crate::target::{Lanes, Mask, Wave};
 
 /// Words of rows in flight.
-const STEP: usize = 2;
+const STEP: usize = 4;
 
 kernel! {
     family "ranges";
