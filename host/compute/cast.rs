@@ -151,17 +151,19 @@ fn by_arrow(values: &Array, to: &DataType, options: &CastOptions<'_>) -> Result<
         Ok(casted) => return exchange::from_arrow(&casted),
         Err(error) => error.to_string(),
     };
-    // Which row it was arrow-cast does not say; the same cast made safe shows it, where it is a row.
-    let safe = CastOptions { safe: true, ..options.clone() };
-    if let (false, Ok(casted)) = (options.safe, arrow_cast::cast_with_options(&theirs, to, &safe)) {
-        let (before, after) = (theirs.logical_nulls(), casted.logical_nulls());
-        let became_null = |row: &usize| {
-            after.as_ref().is_some_and(|nulls| nulls.is_null(*row))
-                && before.as_ref().is_none_or(|nulls| nulls.is_valid(*row))
-        };
-        if let Some(row) = (0..theirs.len()).find(became_null) {
-            return Err(Error::Cast { row, from: values.data_type().clone(), to: to.clone(), problem });
+    // Which row it was arrow-cast does not say. Where it is a row's fault, the rows before it can be cast; it need not be:
+    // a dictionary's values are cast whether rows have them or not.
+    let fails = |rows, safe| {
+        arrow_cast::cast_with_options(&theirs.slice(0, rows), to, &CastOptions { safe, ..options.clone() })
+            .is_err()
+    };
+    if !options.safe && !fails(0, false) && !fails(theirs.len(), true) {
+        let (mut good, mut bad) = (0, theirs.len());
+        while good + 1 < bad {
+            let middle = good + (bad - good) / 2;
+            *if fails(middle, false) { &mut bad } else { &mut good } = middle;
         }
+        return Err(Error::Cast { row: good, from: values.data_type().clone(), to: to.clone(), problem });
     }
     Err(Error::Arrow { operation: "cast", problem })
 }
