@@ -13,7 +13,7 @@ use crate::support::*;
 
 fn comes_back(sample: &Sample) {
     let longer = sample.longer();
-    for target in devices() {
+    for target in &devices() {
         for form in Form::ALL {
             let ours = target.import_as(form, &longer, sample.offset, sample.len);
             target.assert_same(&ours, &sample.array(), &format_args!("{form:?} {sample:?}"));

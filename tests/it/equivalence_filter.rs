@@ -43,7 +43,7 @@ fn agrees(case: &Case) {
     let plain = filtered(&rows(&values), &mask);
     let theirs = arrow_select::filter::filter(&values, &mask).expect("arrow-rs filters every type");
     assert_same_rows(&rows(&theirs), &plain, &format_args!("arrow-rs and the definition, {case:?}"));
-    for target in devices() {
+    for target in &devices() {
         for form in Form::ALL {
             let context = format!("{form:?}, {case:?}");
             let (values, mask) = case.import(target, form);
@@ -94,7 +94,7 @@ fn every_selectivity_of_flat_types() {
 
 #[test]
 fn unequal_lengths_are_refused() {
-    for target in devices() {
+    for target in &devices() {
         let values = array(&types()[4], 65, Nulls::Some, &mut Random::new(0));
         let mask: ArrayRef = std::sync::Arc::new(mask(MASKS[3], 64, &mut Random::new(0)));
         match filter(&target.import(&values), &target.import(&mask), &target.stream) {
@@ -118,7 +118,7 @@ proptest! {
     fn an_all_true_mask_is_the_identity(sample in sample(300)) {
         let all = Mask { percent: 100.0, run: 1, nulls: Nulls::Unused };
         let case = Case { sample, mask: all, mask_offset: 3 };
-        for target in devices() {
+        for target in &devices() {
             let (values, mask) = case.import(target, Form::SlicedAfter);
             let Some(ours) = target.answer(filter(&values, &mask, &target.stream), &format_args!("{case:?}")) else { continue };
             target.assert_same(&ours, &case.sample.array(), &format_args!("{case:?}"));
@@ -129,7 +129,7 @@ proptest! {
     fn the_parts_of_a_filtered_whole_are_the_filtered_parts(case in case(300), cut in 0.0..=1.0) {
         let len = case.sample.len;
         let cut = (len as f64 * cut) as usize;
-        for target in devices() {
+        for target in &devices() {
             let (values, mask) = case.import(target, Form::SlicedAfter);
             let part = |start, len| {
                 let (values, mask) = (values.slice(start, len).unwrap(), mask.slice(start, len).unwrap());
@@ -145,7 +145,7 @@ proptest! {
 
     #[test]
     fn one_selection_filters_many_arrays(case in case(300), others in proptest::collection::vec(data_type(), 1..4)) {
-        for target in devices() {
+        for target in &devices() {
             let (values, mask) = case.import(target, Form::SlicedAfter);
             let Some(selection) = target.answer(Selection::new(&mask, &target.stream), &format_args!("{case:?}")) else { continue };
             let plain = case.mask();

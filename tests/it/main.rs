@@ -2,8 +2,10 @@
 
 mod cast;
 mod device;
+mod equivalence_cast;
 mod equivalence_exchange;
 mod equivalence_filter;
+mod equivalence_nulls;
 mod equivalence_take;
 mod exchange;
 mod filter;
@@ -12,5 +14,6 @@ mod layers;
 mod nulls;
 mod ordering;
 mod ranges;
+mod readme;
 mod support;
 mod take;

@@ -20,7 +20,7 @@ fn check(array: &ArrayRef, offset: usize, len: usize, form: Form) {
         arrow_select::filter::filter(&sliced, &nulls.iter().map(|null| Some(!null)).collect()).unwrap();
     let null: ArrayRef = Arc::new(BooleanArray::from(nulls.clone()));
     let valid: ArrayRef = Arc::new(nulls.iter().map(|null| Some(!null)).collect::<BooleanArray>());
-    for target in devices() {
+    for target in &devices() {
         let context = format!("{}, rows {offset}+{len} {form:?}, on {target:?}", array.data_type());
         let mut parts = target.import_as(form, array, offset, len).into_parts();
         for known in [true, false] {

@@ -57,8 +57,8 @@ fn range_types() -> Vec<DataType> {
     ]
 }
 
-fn gpus() -> impl Iterator<Item = &'static Target> {
-    devices().iter().filter(|target| target.stream.device().place() != Place::CPU)
+fn gpus() -> impl Iterator<Item = Target> {
+    devices().into_iter().filter(|target| target.stream.device().place() != Place::CPU)
 }
 
 #[test]
@@ -87,9 +87,7 @@ fn no_type_is_left_out() {
 fn the_host_waits_once_for_a_batch_however_deep() {
     for width in [32, 64] {
         // A device of its own: other tests' waits are counted with those of the others.
-        let options = testing::EmulatorOptions { width, ..Default::default() };
-        let device = testing::EmulatedDevice::new(options).unwrap();
-        let target = Target { name: "emulator".into(), stream: device.device().stream().unwrap() };
+        let target = Target::emulator(width);
         let random = &mut Random::new(4);
         let types = range_types();
         let columns: Vec<Array> = types

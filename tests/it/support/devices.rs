@@ -3,24 +3,26 @@
 
 use std::fmt;
 use std::io::Write;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Once};
 
 use arrow_array::{Array as _, ArrayRef};
 use bowstring::array::Place;
-use bowstring::device::testing;
+use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, adopt};
 use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::{Array, Error, Stream};
 
+use super::refusals::Refusals;
 use super::{assert_same_rows, displaced, rows};
 
 /// Kinds of devices that a run may lack.
-const KINDS: &[&str] = &["cpu", "emulator"];
+const KINDS: &[&str] = &["cpu", "emulator", "cuda", "rocm"];
 
 /// A device that is here, and a stream on it.
 pub struct Target {
     /// `cpu`, or the kind of device with what tells it from others of the kind.
     pub name: String,
     pub stream: Stream,
+    emulator: Option<EmulatedDevice>,
 }
 
 impl fmt::Debug for Target {
@@ -55,7 +57,7 @@ impl Target {
     /// A host array on this device, bit for bit where it is where that can be.
     fn adopt(&self, array: Array) -> Array {
         match self.name.starts_with("emulator") {
-            true => testing::adopt(&array, self.stream.device()),
+            true => adopt(&array, self.stream.device()),
             false => self.stream.upload(&array),
         }
         .expect("host arrays go anywhere")
@@ -96,55 +98,70 @@ impl Target {
         }
     }
 
-    /// Whether an operation is one that this device has not.
-    pub fn lacks<T>(&self, result: &Result<T, Error>) -> bool {
-        matches!(result, Err(Error::Unsupported { .. })) && self.stream.device().place() != Place::CPU
-    }
-
-    /// What an operation gave, where this device has the operation: the CPU has all of them, a GPU may say that it has not.
+    /// What an operation gave, where this device has the operation: the CPU has all of them. What another refuses must be
+    /// in the README's table: see [`Refusals`].
     pub fn answer<T>(&self, result: Result<T, Error>, context: &dyn fmt::Display) -> Option<T> {
         match result {
             Ok(answer) => Some(answer),
-            result if self.lacks(&result) => None,
+            Err(Error::Unsupported { operation, data_type, .. }) if self.refuses(operation, &data_type) => {
+                None
+            }
             Err(error) => panic!("{context}, on {self:?}: {error}"),
         }
     }
 }
 
-/// The devices that are here.
-pub fn devices() -> &'static [Target] {
-    static DEVICES: LazyLock<Vec<Target>> = LazyLock::new(|| {
-        let mut found = vec![Target { name: "cpu".into(), stream: Stream::cpu() }];
-        for width in [32, 64] {
-            let options = testing::EmulatorOptions { width, ..Default::default() };
-            let device = testing::EmulatedDevice::new(options).expect("an emulator needs only threads");
-            let stream = device.device().stream().expect("an emulator needs only threads");
-            found.push(Target { name: format!("emulator:{width}"), stream });
-        }
-        let kind_of = |target: &Target| target.name.split(':').next().map(str::to_owned).unwrap_or_default();
-        let kinds: Vec<String> = found.iter().map(kind_of).collect();
-        let absent: Vec<&str> =
-            KINDS.iter().copied().filter(|kind| !kinds.iter().any(|here| here == kind)).collect();
-        // Past the test harness, which would swallow it: what was not run must be seen in every run.
-        let names: Vec<&str> = found.iter().map(|target| target.name.as_str()).collect();
-        let _ = writeln!(
-            std::io::stderr(),
-            "devices: {}; not run: {}",
-            names.join(", "),
-            match absent.len() {
-                0 => "none".into(),
-                _ => absent.join(", "),
-            }
-        );
-        for required in
-            std::env::var("BOWSTRING_REQUIRE").unwrap_or_default().split(',').filter(|name| !name.is_empty())
-        {
-            assert!(
-                kinds.iter().any(|here| here == required),
-                "BOWSTRING_REQUIRE={required}: there is none here"
-            );
-        }
-        found
-    });
-    &DEVICES
+impl Target {
+    fn cpu() -> Target {
+        Target { name: "cpu".into(), stream: Stream::cpu(), emulator: None }
+    }
+
+    /// An emulated GPU of its own, whose waves have so many lanes.
+    pub fn emulator(width: u32) -> Target {
+        let options = EmulatorOptions { width, ..Default::default() };
+        let device = EmulatedDevice::new(options).expect("an emulator needs only threads");
+        let stream = device.device().stream().expect("an emulator needs only threads");
+        Target { name: format!("emulator:{width}"), stream, emulator: Some(device) }
+    }
+
+    /// Whether the README says so.
+    fn refuses(&self, operation: &str, data_type: &str) -> bool {
+        static REFUSALS: LazyLock<Vec<(String, Refusals)>> = LazyLock::new(|| {
+            devices().iter().map(|target| (target.name.clone(), Refusals::of(target))).collect()
+        });
+        let of_this = REFUSALS.iter().find(|(name, _)| *name == self.name);
+        self.stream.device().place() != Place::CPU
+            && of_this.is_some_and(|(_, refusals)| refusals.expected(operation, data_type))
+    }
+}
+
+impl Drop for Target {
+    /// Nothing that ran here touched what it may not.
+    fn drop(&mut self) {
+        let faults = self.emulator.as_ref().map(EmulatedDevice::faults).unwrap_or_default();
+        assert!(faults.is_empty() || std::thread::panicking(), "{self:?}: {faults:?}");
+    }
+}
+
+/// The devices that are here, emulated ones made anew: what one test, or one case of it, did to a device must not be
+/// another's failure.
+pub fn devices() -> Vec<Target> {
+    static SAID: Once = Once::new();
+    let found: Vec<Target> = [Target::cpu()].into_iter().chain([32, 64].map(Target::emulator)).collect();
+    SAID.call_once(|| say(&found));
+    found
+}
+
+/// Says what is here and what is not, and fails where that was required.
+fn say(found: &[Target]) {
+    let here = |kind: &str| found.iter().any(|target| target.name.split(':').next() == Some(kind));
+    let names: Vec<&str> = found.iter().map(|target| target.name.as_str()).collect();
+    let absent: Vec<&str> = KINDS.iter().copied().filter(|kind| !here(kind)).collect();
+    let absent = if absent.is_empty() { "none".into() } else { absent.join(", ") };
+    // Past the test harness, which would swallow it: what was not run must be seen in every run.
+    let _ = writeln!(std::io::stderr(), "devices: {}; not run: {absent}", names.join(", "));
+    let required = std::env::var("BOWSTRING_REQUIRE").unwrap_or_default();
+    for required in required.split(',').filter(|name| !name.is_empty()) {
+        assert!(here(required), "BOWSTRING_REQUIRE={required}: there is none here");
+    }
 }

@@ -14,6 +14,7 @@ mod cases;
 mod devices;
 mod displaced;
 mod random;
+pub mod refusals;
 mod rows;
 mod strategies;
 mod types;

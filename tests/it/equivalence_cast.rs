@@ -1,0 +1,231 @@
+//! cast: every pair of types that arrow-rs casts, safe and strict, as arrow-rs casts it; the pairs that it refuses are
+//! refused; and casts that lose nothing come back.
+
+use arrow_array::{Array as _, ArrayRef, BooleanArray};
+use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
+use arrow_schema::{ArrowError, DataType, TimeUnit};
+use bowstring::compute::cast;
+use bowstring::{Array, Error};
+use proptest::prelude::*;
+
+use crate::support::*;
+
+fn options(safe: bool) -> CastOptions<'static> {
+    CastOptions { safe, ..Default::default() }
+}
+
+/// The rows that arrow-rs casts without an error, each by itself: what is left to compare where some row fails all.
+fn castable(values: &ArrayRef, to: &DataType, options: &CastOptions) -> BooleanArray {
+    (0..values.len()).map(|i| Some(cast_with_options(&values.slice(i, 1), to, options).is_ok())).collect()
+}
+
+/// Fails where our answer is not arrow-rs': the same rows, or an error where it has one, at the first row that fails.
+fn assert_same_answer(
+    target: &Target,
+    ours: Result<Array, Error>,
+    theirs: &Result<ArrayRef, ArrowError>,
+    (values, to, options): (&ArrayRef, &DataType, &CastOptions),
+    context: &str,
+) {
+    match (ours, theirs) {
+        (ours, Ok(theirs)) => {
+            if let Some(ours) = target.answer(ours, &context) {
+                target.assert_same(&ours, theirs, &context);
+            }
+        }
+        (Err(Error::Cast { row, .. }), Err(_)) => {
+            // A nested array's items and a dictionary's values are cast whether rows have them or not: then it may be no
+            // row's fault, and the row that is named is one up to which a cast fails.
+            let dictionary = matches!(values.data_type(), DataType::Dictionary(..));
+            if !values.data_type().is_nested() && !dictionary {
+                let first = castable(values, to, options).iter().position(|ok| ok == Some(false));
+                assert_eq!(Some(row), first, "the row that failed: {context}");
+            }
+        }
+        // arrow-rs in its own words, for the casts that are its own on every device.
+        (Err(Error::Arrow { .. }), Err(_)) => {}
+        (ours, Err(theirs)) => {
+            let ours = target.answer(ours, &context);
+            assert!(ours.is_none(), "{context}, on {target:?}: no error where arrow-rs says {theirs}");
+        }
+    }
+}
+
+fn agrees(sample: &Sample, to: &DataType) {
+    let values = sample.array();
+    for safe in [true, false] {
+        let theirs = cast_with_options(&values, to, &options(safe));
+        let good = match &theirs {
+            Ok(_) => None,
+            Err(_) => {
+                let passing = castable(&values, to, &options(safe));
+                Some(arrow_select::filter::filter(&values, &passing).expect("arrow-rs filters every type"))
+            }
+        };
+        for target in &devices() {
+            for form in Form::ALL {
+                let context = format!("to {to}, safe: {safe}, {form:?}, {sample:?}");
+                let ours = target.import_as(form, &sample.longer(), sample.offset, sample.len);
+                let ours = cast(&ours, to, &options(safe), &target.stream);
+                assert_same_answer(target, ours, &theirs, (&values, to, &options(safe)), &context);
+            }
+            if let Some(good) = &good {
+                let theirs = cast_with_options(good, to, &options(safe));
+                let ours = cast(&target.import(good), to, &options(safe), &target.stream);
+                let context = format!("to {to}, safe: {safe}, the rows that can be cast, {sample:?}");
+                assert_same_answer(target, ours, &theirs, (good, to, &options(safe)), &context);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_pair_of_types() {
+    for (i, from) in types().iter().enumerate() {
+        for (j, to) in types().iter().enumerate() {
+            let sample = |len, nulls, offset| Sample {
+                data_type: from.clone(),
+                len,
+                nulls,
+                offset,
+                seed: (53 * i + j) as u64,
+            };
+            if can_cast_types(from, to) {
+                agrees(&sample(130, Nulls::Some, OFFSETS[(i + j) % OFFSETS.len()]), to);
+                agrees(&sample(LENGTHS[(i + j) % 8], Nulls::ALL[(i + j) % 5], 3), to);
+            } else {
+                for target in &devices() {
+                    let ours = target.import(&sample(9, Nulls::None, 0).array());
+                    let refused = cast(&ours, to, &options(true), &target.stream);
+                    assert!(
+                        matches!(refused, Err(Error::Unsupported { .. } | Error::Arrow { .. })),
+                        "{from} to {to}, on {target:?}: {refused:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn long_arrays_of_fixed_width() {
+    let fixed = || types().into_iter().filter(|data_type| data_type.is_numeric() || data_type.is_temporal());
+    for (seed, from) in (0..).zip(fixed()) {
+        for to in fixed().filter(|to| can_cast_types(&from, to)) {
+            agrees(&Sample { data_type: from.clone(), len: 2055, nulls: Nulls::Runs, offset: 1, seed }, &to);
+        }
+    }
+}
+
+/// The pairs of types that arrow-rs casts.
+fn pairs() -> Vec<(DataType, DataType)> {
+    let pairs = types().into_iter().flat_map(|from| types().into_iter().map(move |to| (from.clone(), to)));
+    pairs.filter(|(from, to)| can_cast_types(from, to)).collect()
+}
+
+/// From and to types where no value is lost, so that the way back finds every one of them.
+fn lossless() -> Vec<(DataType, DataType)> {
+    use DataType::*;
+    let timestamp = |unit| Timestamp(unit, None);
+    vec![
+        (Int8, Int16),
+        (Int16, Int32),
+        (Int32, Int64),
+        (UInt8, Int16),
+        (UInt16, UInt32),
+        (UInt32, Int64),
+        (UInt64, Decimal128(20, 0)),
+        (Int64, Decimal128(19, 0)),
+        (Int32, Float64),
+        (UInt32, Float64),
+        (Int16, Float32),
+        (Int8, Float16),
+        (Boolean, UInt8),
+        (Boolean, Float32),
+        (Decimal32(9, 2), Decimal64(18, 4)),
+        (Decimal64(18, 4), Decimal128(38, 10)),
+        (Decimal128(38, 10), Decimal256(76, 20)),
+        (Time32(TimeUnit::Second), Time64(TimeUnit::Nanosecond)),
+        (Date32, Date64),
+        (timestamp(TimeUnit::Second), Int64),
+        (Int64, timestamp(TimeUnit::Nanosecond)),
+        (Duration(TimeUnit::Microsecond), Int64),
+        (Int64, Utf8),
+        (Int8, LargeUtf8),
+        (Boolean, Utf8),
+        (Decimal128(38, 10), Utf8),
+        (Utf8, LargeUtf8),
+        (Utf8, Utf8View),
+        (Utf8View, LargeUtf8),
+        (Utf8, Binary),
+        (Binary, LargeBinary),
+        (Binary, BinaryView),
+        (FixedSizeBinary(5), Binary),
+        (Utf8, Dictionary(Box::new(Int32), Box::new(Utf8))),
+        (Int32, Dictionary(Box::new(Int16), Box::new(Int32))),
+    ]
+}
+
+proptest! {
+    #![proptest_config(config(100))]
+
+    #[test]
+    fn there_and_back_where_nothing_is_lost(
+        (from, to) in proptest::sample::select(lossless()),
+        template in sample_of(Just(DataType::Null), 500),
+    ) {
+        let sample = Sample { data_type: from.clone(), ..template };
+        for target in &devices() {
+            let context = format!("by {to}, {sample:?}");
+            let values = target.import_as(Form::SlicedAfter, &sample.longer(), sample.offset, sample.len);
+            let there = target.answer(cast(&values, &to, &options(false), &target.stream), &context);
+            let Some(there) = there else { continue };
+            let Some(back) = target.answer(cast(&there, &from, &options(false), &target.stream), &context) else {
+                continue;
+            };
+            target.assert_same(&back, &sample.array(), &context);
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_cast_is_the_cast_of_a_part(
+        (from, to) in proptest::sample::select(pairs()),
+        template in sample_of(Just(DataType::Null), 300),
+    ) {
+        let sample = Sample { data_type: from, ..template };
+        let (start, len) = (sample.len / 3, sample.len / 2);
+        for target in &devices() {
+            let context = format!("to {to}, {sample:?}");
+            let values = target.import_as(Form::SlicedAfter, &sample.longer(), sample.offset, sample.len);
+            let whole = cast(&values, &to, &options(true), &target.stream);
+            let part = cast(&values.slice(start, len).unwrap(), &to, &options(true), &target.stream);
+            // Where some row fails even a safe cast (a time that no text can say), the whole has nothing to compare.
+            if let (Ok(whole), Ok(part)) = (whole, part) {
+                target.assert_same(&part, &target.export(&whole.slice(start, len).unwrap()), &context);
+            }
+        }
+    }
+
+    #[test]
+    fn every_nested_pair(from in data_type(), to in data_type(), template in sample_of(Just(DataType::Null), 100)) {
+        let sample = Sample { data_type: from.clone(), ..template };
+        for to in [to, wrapped(&from), from.clone()] {
+            if can_cast_types(&from, &to) {
+                agrees(&sample, &to);
+            }
+        }
+    }
+}
+
+/// A type that the other casts to whatever it is: two random nested types hardly ever do.
+fn wrapped(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::List(field) => DataType::LargeList(field.clone()),
+        DataType::LargeList(field) => DataType::ListView(field.clone()),
+        DataType::ListView(field) => DataType::LargeListView(field.clone()),
+        DataType::FixedSizeList(field, _) => DataType::List(field.clone()),
+        DataType::Dictionary(_, of) => (**of).clone(),
+        DataType::RunEndEncoded(_, values) => values.data_type().clone(),
+        other => DataType::Dictionary(Box::new(DataType::Int64), Box::new(other.clone())),
+    }
+}
