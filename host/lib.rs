@@ -18,3 +18,8 @@ pub use array::{Array, Batch};
 pub use device::{Device, Stream};
 pub use error::{Error, Result};
 pub use launch::Pending;
+
+/// The README's example is compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

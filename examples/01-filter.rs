@@ -1,0 +1,80 @@
+//! Builds a batch, filters it, takes rows, casts a column and counts its nulls: before and after, on each device.
+//!
+//! Run it with `cargo run --release --example 01-filter`.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringViewArray};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::DataType;
+use bowstring::compute::{CastOptions, Selection, TakeOptions, cast, null_count, take_batch};
+use bowstring::exchange::{batch_from_arrow, batch_to_arrow, from_arrow, to_arrow};
+use bowstring::{Batch, Device, Stream};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let city: ArrayRef = Arc::new(StringViewArray::from(vec![
+        Some("Oslo"),
+        Some("Lima"),
+        None,
+        Some("Pune"),
+        Some("Reykjavík"),
+    ]));
+    let degrees: ArrayRef =
+        Arc::new(Float64Array::from(vec![Some(-3.5), Some(19.25), Some(21.0), None, Some(3e10)]));
+    let batch = RecordBatch::try_from_iter([("city", city), ("degrees", degrees)])?;
+    show("before", &batch)?;
+    run(&Stream::cpu(), &batch)?;
+    // The same on a GPU that is emulated: its own memory, streams and events, and the kernels that real ones get.
+    run(&Device::emulated().stream()?, &batch)
+}
+
+/// The same calls on whatever device the stream is of.
+fn run(stream: &Stream, before: &RecordBatch) -> Result<(), Box<dyn Error>> {
+    println!("\n=== on {} ({}) ===", stream.device().name(), stream.device().place());
+    // Shares the memory of the arrow-rs batch where that is the device's, else copies it there.
+    let batch = stream.upload_batch(&batch_from_arrow(before)?)?;
+    let after = |batch: &Batch| batch_to_arrow(&stream.download_batch(batch)?);
+
+    // A null in the mask drops its row, as false does. The mask is read once for all columns.
+    let mask = BooleanArray::from(vec![Some(true), Some(false), None, Some(true), Some(true)]);
+    let mask = stream.upload(&from_arrow(&mask)?)?;
+    let filtered = Selection::new(&mask, stream)?.filter_batch(&batch)?;
+    show("filtered by true, false, null, true, true", &after(&filtered)?)?;
+
+    // A null index gives a null row; one that is out of bounds would be an error.
+    let indices = Int64Array::from(vec![Some(4), Some(4), None, Some(1)]);
+    let indices = stream.upload(&from_arrow(&indices)?)?;
+    let taken = take_batch(&batch, &indices, &TakeOptions::default(), stream)?;
+    show("taken at 4, 4, null, 1", &after(&taken)?)?;
+
+    // Safe, as arrow-rs calls it: what the type cannot hold becomes null.
+    let degrees = &batch.columns()[1];
+    println!("\nnulls among the degrees: {}", null_count(degrees, stream)?);
+    match cast(degrees, &DataType::Int32, &CastOptions::default(), stream) {
+        Ok(whole) => {
+            let casted = to_arrow(&stream.download(&whole)?)?;
+            show("cast", &RecordBatch::try_from_iter([("degrees as Int32", casted)])?)?;
+            println!("nulls after the cast: {}", null_count(&whole, stream)?);
+        }
+        // What a device cannot do yet it says; the README has the table.
+        Err(error @ bowstring::Error::Unsupported { .. }) => println!("{error}"),
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
+/// Prints a batch, a line a row.
+fn show(title: &str, batch: &RecordBatch) -> Result<(), Box<dyn Error>> {
+    let options = FormatOptions::default().with_null("null");
+    let formatters = batch.columns().iter().map(|column| ArrayFormatter::try_new(column.as_ref(), &options));
+    let formatters = formatters.collect::<Result<Vec<_>, _>>()?;
+    let names =
+        batch.schema().fields().iter().map(|field| format!("  {:<16}", field.name())).collect::<String>();
+    println!("\n{title}: {} rows\n{names}", batch.num_rows());
+    for row in 0..batch.num_rows() {
+        let cells = formatters.iter().map(|column| format!("  {:<16}", column.value(row).to_string()));
+        println!("{}", cells.collect::<String>());
+    }
+    Ok(())
+}

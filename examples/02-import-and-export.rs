@@ -1,0 +1,32 @@
+//! Gives an array away through the Arrow C data interface and takes it back, as two libraries would that know nothing
+//! of each other. Nothing is copied; whoever made the memory gets it back when the last user is done.
+//!
+//! Run it with `cargo run --release --example 02-import-and-export`.
+
+use arrow_array::{Array as _, StringArray};
+use arrow_schema::{DataType, Field};
+use bowstring::Stream;
+use bowstring::compute::{CastOptions, cast};
+use bowstring::exchange::{export_array, from_arrow, import_array, to_arrow};
+
+fn main() -> bowstring::Result<()> {
+    let stream = Stream::cpu();
+    let numbers = from_arrow(&StringArray::from(vec![Some("1"), None, Some("three"), Some("4")]))?;
+    println!("made:     {} rows of {}, on {}", numbers.len(), numbers.data_type(), numbers.place());
+
+    // Out: the array and its schema as C structs. They could now cross into C, C++ or Python.
+    let (mut array, schema) = export_array(&numbers, &Field::new("numbers", DataType::Utf8, true))?;
+    println!("exported: memory of kind {} (1 is the CPU), device {}", array.device_type(), array.device_id());
+    // The exported struct keeps the memory alive by itself.
+    drop(numbers);
+
+    // In: the struct is moved out of `array`, which is left marked as released.
+    // SAFETY: these are the structs that were just exported.
+    let (field, imported) = unsafe { import_array(&mut array, &schema, stream.device()) }?;
+    assert!(array.is_released());
+    println!("imported: {} as \"{}\"", imported.data_type(), field.name());
+
+    let cast = to_arrow(&cast(&imported, &DataType::Int32, &CastOptions::default(), &stream)?)?;
+    println!("cast:     {} nulls of {} rows, because \"three\" is no number", cast.null_count(), cast.len());
+    Ok(())
+}
