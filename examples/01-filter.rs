@@ -1,6 +1,6 @@
 //! Builds a batch, filters it, takes rows, casts a column and counts its nulls: before and after, on each device.
 //!
-//! Run it with `cargo run --release --example 01-filter`.
+//! Run it with `cargo run --example 01-filter`.
 
 use std::error::Error;
 use std::sync::Arc;

@@ -55,7 +55,8 @@ const UNKNOWN_EXTENT: u64 = 1 << 47;
 /// One operation's work on one stream.
 pub(crate) struct Pass {
     operation: &'static str,
-    stream: Stream,
+    /// Keeps the device from being shut down before the pass has ended.
+    _stream: Stream,
     gpu: Arc<Gpu>,
     queue: Arc<GpuStream>,
     done: Event,
@@ -144,7 +145,7 @@ impl Pass {
         }
         Ok(Pass {
             operation,
-            stream: stream.clone(),
+            _stream: stream.clone(),
             gpu: gpu.clone(),
             queue: queue.clone(),
             ready: Arc::new(done.clone()),
@@ -161,11 +162,6 @@ impl Pass {
     /// Which operation it is.
     pub fn operation(&self) -> &'static str {
         self.operation
-    }
-
-    /// The stream it runs on.
-    pub fn stream(&self) -> &Stream {
-        &self.stream
     }
 
     /// Where its results are.

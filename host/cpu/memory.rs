@@ -55,11 +55,6 @@ pub(crate) fn bytes(buffer: &Buffer) -> &[u8] {
     unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(buffer.address()), len) }
 }
 
-/// As many whole `T`s as the buffer holds; `None` where it is not aligned for them (see [`aligned`]).
-pub(crate) fn values<T: Plain>(buffer: &Buffer) -> Option<&[T]> {
-    plain(bytes(buffer))
-}
-
 /// As many whole numbers as the bytes hold; `None` where they are not aligned for them.
 pub(crate) fn numbers<T: Native>(bytes: &[u8]) -> Option<&[T]> {
     let start = bytes.as_ptr().cast::<T>();

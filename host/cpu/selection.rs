@@ -146,7 +146,7 @@ impl Selection {
             || self.write_bit_chunks(chunks.start..middle, bits, left),
             || self.write_bit_chunks(middle..chunks.end, bits, right),
         );
-        if seam % 64 != 0 {
+        if !seam.is_multiple_of(64) {
             match (seam / 64).checked_sub(first) {
                 Some(word) => left[word] |= bits_over,
                 None => head |= bits_over,

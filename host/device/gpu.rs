@@ -29,7 +29,8 @@ pub(crate) struct Gpu {
     switches: Switches,
 }
 
-/// Something that work on a stream uses and that must outlive it.
+/// Something that work on a stream uses and that must outlive it: held only to be dropped.
+#[allow(dead_code)]
 pub(crate) enum Kept {
     Array(Array),
     Buffer(Buffer),

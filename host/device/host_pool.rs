@@ -235,7 +235,7 @@ mod tests {
     fn classes_waste_at_most_a_quarter() {
         for bytes in [1, 255, 256, 257, 4095, 4097, 65_537, 1 << 30] {
             let class = size_class(bytes).unwrap();
-            assert!(class >= bytes && class % ALIGNMENT == 0);
+            assert!(class >= bytes && class.is_multiple_of(ALIGNMENT));
             assert!(bytes < 4096 || class <= bytes + bytes / 4, "{bytes} -> {class}");
         }
     }

@@ -180,11 +180,6 @@ impl DevicePool {
             }
         }
     }
-
-    /// Gives every kept block back.
-    pub fn clear(&self, gpu: &Gpu) {
-        self.trim(gpu, |state| state.usage.kept > 0);
-    }
 }
 
 /// A block of device memory; back in the pool when the last buffer over it is gone.

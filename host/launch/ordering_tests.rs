@@ -88,7 +88,7 @@ fn everything(device: &EmulatedDevice) -> Result<()> {
 
 /// With call `n` of the runtime failing, and `times - 1` after it: whether any did.
 fn fails_cleanly(call: Option<&'static str>, n: u64, times: u64) -> bool {
-    let options = EmulatorOptions { keep: (n % 2 == 0).then_some(0), ..Default::default() };
+    let options = EmulatorOptions { keep: n.is_multiple_of(2).then_some(0), ..Default::default() };
     let device = EmulatedDevice::new(options).unwrap();
     device.fail(call, n, times);
     let result = everything(&device);

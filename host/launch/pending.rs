@@ -18,7 +18,7 @@ pub struct Pending<T>(State<T>);
 
 enum State<T> {
     Known(Result<T>),
-    Waiting(Waiting<T>),
+    Waiting(Box<Waiting<T>>),
     Taken,
 }
 
@@ -46,7 +46,8 @@ impl<T> Pending<T> {
 
     pub(super) fn waiting(pass: Pass, staged: Staged, seen: Event, then: Then<T>) -> Pending<T> {
         let parents = pass.parents.clone();
-        Pending(State::Waiting(Waiting { rest: Some((pass, staged, then)), seen, parents, wake: None }))
+        let rest = Some((pass, staged, then));
+        Pending(State::Waiting(Box::new(Waiting { rest, seen, parents, wake: None })))
     }
 
     /// The result; blocks until the device has come far enough.

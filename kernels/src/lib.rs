@@ -33,6 +33,8 @@
 //! assert_eq!((nulls[0], faults.first()), (2, None));
 //! ```
 #![no_std]
+// `%` says the same to whoever reads bits and words all day.
+#![allow(clippy::manual_is_multiple_of)]
 // Loops over a few registers unroll only where they count: an iterator over them would put them in memory.
 #![allow(clippy::needless_range_loop)]
 #![cfg_attr(

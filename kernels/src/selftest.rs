@@ -105,7 +105,6 @@ fn bait(args: &Bait, wave: &mut Wave) {
     }
     let first = wave.index() * u64::from(wave.width());
     let x = wave.each(|l| args.numbers.get(first + u64::from(l.index())));
-    let even = wave.each(|l| x.at(l) & 1 == 0);
     let y = target::bait(wave, x, args.limit as u32);
     wave.each(|l| args.results.set(l, first + u64::from(l.index()), y.at(l)));
 }

@@ -315,8 +315,8 @@ fn take_pieces<T: Value, I: Value + Into<u64>>(args: &Take, wave: &mut Wave) {
         let row = column * ROW;
         let source: In<T> = args.table.input(row);
         let target = args.table.output::<T>(row + 2).skip(rows.first * args.pieces);
-        // The vote also keeps LLVM from unrolling the loop (it is convergent), which would spill.
-        let some = wave.each(|l| rows.ok.at(l) != 0);
+        // Always so, but LLVM does not know, and a vote (it is convergent) keeps it from unrolling the loop, which would spill.
+        let some = wave.each(|l| l.index() < rows.count);
         let mut piece = 0;
         while piece < args.pieces && wave.any(some) {
             let values = wave.each(|l| rows.index.at(l).map(|index| source.get(index * args.pieces + piece)));

@@ -98,7 +98,7 @@ fn compare(how: &str, ty: Type) -> Option<Box<dyn Fn(u64, u64) -> bool + Send + 
     if let Type::Float(bits) = ty {
         let (test, unordered): (fn(&f64, &f64) -> bool, bool) = match how {
             "eq" | "equ" => (f64::eq, how == "equ"),
-            "ne" | "neu" => (|a, b| a < b || a > b, how == "neu"),
+            "ne" | "neu" => (|a, b| a.partial_cmp(b).is_some_and(|order| order.is_ne()), how == "neu"),
             "lt" | "ltu" => (f64::lt, how == "ltu"),
             "le" | "leu" => (f64::le, how == "leu"),
             "gt" | "gtu" => (f64::gt, how == "gtu"),

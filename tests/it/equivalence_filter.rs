@@ -1,6 +1,6 @@
 //! filter and Selection: the plain definition, arrow-rs, and every device agree; and the laws that filter obeys.
 
-use arrow_array::{Array as _, ArrayRef, BooleanArray};
+use arrow_array::{ArrayRef, BooleanArray};
 use bowstring::compute::{Selection, filter};
 use bowstring::{Array, Error};
 use proptest::prelude::*;

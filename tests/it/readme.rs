@@ -30,7 +30,7 @@ fn table() -> String {
                 cells[i].push(device);
             }
         }
-        let refused: Vec<_> = targets.iter().map(|target| refused_casts(target)).collect();
+        let refused: Vec<_> = targets.iter().map(refused_casts).collect();
         assert!(refused.windows(2).all(|pair| pair[0] == pair[1]), "{device}s differ in cast");
         let pairs =
             types().iter().flat_map(|from| types().into_iter().filter(|to| can_cast_types(from, to))).count();

@@ -27,7 +27,7 @@ pub(in crate::compute) fn filter(
     stream: &Stream,
 ) -> Result<Pending<Filtered>> {
     if mask.is_empty() {
-        let columns = columns.iter().map(|column| Array::clone(column)).collect();
+        let columns = columns.iter().copied().cloned().collect();
         return Ok(Pending::known(Ok(Filtered { columns, rows: 0 })));
     }
     let mut pass = Pass::begin("filter", stream)?;
@@ -64,7 +64,7 @@ pub(super) fn of(
         .map(|column| level.plan(&mut pass, &kept, &mut status, column))
         .collect::<Result<_>>()?;
     level.launch(&mut pass, &kept)?;
-    let columns: Vec<Array> = columns.iter().map(|column| Array::clone(column)).collect();
+    let columns: Vec<Array> = columns.iter().copied().cloned().collect();
     let build = move |mut pass: Pass, words: &[u64]| {
         let rows = known.unwrap_or_else(|| words[0] as usize);
         let mut moves = Moves::default();

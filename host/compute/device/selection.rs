@@ -101,7 +101,7 @@ impl Selection {
     /// The kept rows of arrays as long as the mask. Synchronises once where there are bitmaps or offsets.
     pub fn filter(&self, columns: &[&Array], stream: &Stream) -> Result<Vec<Array>> {
         let Some(kept) = &self.kept else {
-            return Ok(columns.iter().map(|column| Array::clone(column)).collect());
+            return Ok(columns.iter().copied().cloned().collect());
         };
         let mut pass = Pass::begin("filter", stream)?;
         pass.again(&kept.words);

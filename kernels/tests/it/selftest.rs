@@ -105,7 +105,7 @@ fn what_is_outside_an_extent_is_not_touched() {
     let misaligned = Fault { index: 0, cause: Cause::Misaligned, ..read };
     assert_eq!(run(&BAIT[0], args(32 * 4, 2), 32, 1), Some(misaligned));
 
-    let mut short = vec![7u32; 32];
+    let mut short = [7u32; 32];
     let args = Bait { results: output(&mut short[..31]), ..args(256, 0) };
     let write = Fault { argument: 1, index: 31, access: Access::Write, cause: Cause::Outside };
     assert_eq!(run(&BAIT[0], args, 32, 1), Some(write));
