@@ -36,6 +36,16 @@ pub(in crate::compute) fn take(
         pass.finish()?;
         return Ok(taken);
     }
+    if rows == 0 {
+        // There is no row to take: nulls, if the indices have nothing else to say. Synchronises, to be sure.
+        Taking::new(&mut pass, rows, indices, options, &[])?.launch(&mut pass)?;
+        let taken = columns
+            .iter()
+            .map(|column| nulls_like(&mut pass, column, indices.len()))
+            .collect::<Result<_>>()?;
+        pass.finish()?;
+        return Ok(taken);
+    }
     let mut taking = Taking::new(&mut pass, rows, indices, options, columns)?;
     let planned: Vec<Planned> =
         columns.iter().map(|column| taking.column(&mut pass, column)).collect::<Result<_>>()?;
@@ -54,6 +64,32 @@ pub(in crate::compute) fn take(
     };
     pass.finish()?;
     Ok(taken)
+}
+
+/// `len` null rows like those of `array`.
+fn nulls_like(pass: &mut Pass, array: &Array, len: usize) -> Result<Array> {
+    let (data_type, layout) = (array.data_type(), array.layout());
+    let mut parts = pass.parts(data_type.clone(), len);
+    if layout.validity {
+        let bits = pass.zeroed(len.div_ceil(8))?;
+        parts.validity = Some(Bitmap { buffer: bits.buffer(), offset: 0 });
+        parts.null_count = Some(len);
+    } else if *data_type != DataType::Null {
+        // A union or a run cannot say that a row is null.
+        return Err(pass.unsupported(data_type));
+    }
+    for slot in layout.slots() {
+        parts.buffers.push(pass.zeroed(slot.bytes_for(len).unwrap_or(0))?.buffer());
+    }
+    for child in array.children() {
+        parts.children.push(match data_type {
+            DataType::Struct(_) => nulls_like(pass, child, len)?,
+            DataType::FixedSizeList(_, size) => nulls_like(pass, child, len * *size as usize)?,
+            _ => empty_like(child, pass)?,
+        });
+    }
+    parts.dictionary = array.dictionary().cloned();
+    Array::try_new(parts)
 }
 
 /// The bytes of an index, and the greatest that its type can say.
@@ -100,8 +136,6 @@ struct Taking {
     /// How many rows the columns have.
     rows: usize,
     null_out_of_bounds: bool,
-    /// Values to read where there are none: zeroes.
-    dummy: Option<Region>,
     /// The first row whose index is out of range is the first fault; behind it are those of ranges, and their totals.
     status: Status,
     first_fault: usize,
@@ -117,8 +151,6 @@ struct Taking {
 const ROW: usize = 9;
 /// Words of a bitmap in a table.
 const BITS_ROW: usize = 5;
-/// More than the widest value is.
-const DUMMY_BYTES: usize = 64;
 
 impl Taking {
     fn new(
@@ -150,7 +182,6 @@ impl Taking {
             offender,
             has_ranges: false,
             null_out_of_bounds: options.out_of_bounds == OutOfBounds::Null,
-            dummy: if rows == 0 { Some(pass.zeroed(DUMMY_BYTES)?) } else { None },
             status,
             values: BTreeMap::new(),
             bitmaps: vec![],
@@ -254,7 +285,6 @@ impl Taking {
         if width == 0 {
             return;
         }
-        let source = self.dummy.as_ref().map_or(source, Region::input);
         let unit = match unit(width, &[address]) {
             unit if unit == width => unit,
             // Several accesses a value come in these sizes only.
@@ -270,7 +300,7 @@ impl Taking {
         if unit == width {
             match left.take() {
                 Some(Validity::OfRows(bitmap)) => {
-                    (row.valid, row.valid_offset) = self.readable(validity(array));
+                    (row.valid, row.valid_offset) = validity(array);
                     row.target_valid = bitmap.out();
                 }
                 Some(Validity::OfIndices(bitmap)) => row.target_valid = bitmap.out(),
@@ -282,15 +312,9 @@ impl Taking {
     }
 
     /// Takes bits.
-    fn bits(&mut self, source: (In<u32>, u64), target: &Region) {
-        let (source, offset) = self.readable(source);
+    fn bits(&mut self, (source, offset): (In<u32>, u64), target: &Region) {
         let words: [u64; BITS_ROW] = TakeBitsRow { source, offset, target: target.out() }.words();
         self.bitmaps.extend(words);
-    }
-
-    /// A bitmap, or zeroes where there are no rows.
-    fn readable(&self, bitmap: (In<u32>, u64)) -> (In<u32>, u64) {
-        self.dummy.as_ref().map_or(bitmap, |dummy| (dummy.input(), 0))
     }
 
     /// Launches what was noted, and has the status looked at later unless it must be looked at now.
