@@ -6,7 +6,7 @@ use crate::{Array, Batch, Result, Stream, cpu};
 /// What becomes of an index that is not a row: negative, or the length or more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutOfBounds {
-    /// [`Error::IndexOutOfBounds`] with the first such row.
+    /// [`IndexOutOfBounds`](crate::Error::IndexOutOfBounds) with the first such row.
     #[default]
     Error,
     /// A null row.

@@ -1,7 +1,7 @@
 //! L3: who runs. A [`Device`] is where arrays live and operations run; a [`Stream`] is an order of work on it.
 //!
-//! [`driver`] is the seam to a GPU runtime, [`handles`] its safe side, [`gpu`] what the handles of one GPU share. Memory
-//! and events are used again and again: see [`pool`] and [`event`]. What runs on them is put together by `launch`.
+//! `driver` is the seam to a GPU runtime, `handles` its safe side, `gpu` what the handles of one GPU share. Memory
+//! and events are used again and again: see `pool` and `event`. What runs on them is put together by `launch`.
 
 pub(crate) mod driver;
 #[cfg(test)]

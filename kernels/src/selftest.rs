@@ -1,4 +1,4 @@
-//! Kernels that exercise the vocabulary of [`target`](crate::target) and nothing else: what they write on a GPU must be
+//! Kernels that exercise the vocabulary of [`target`] and nothing else: what they write on a GPU must be
 //! what they write on the host. One of them would show a compiler that breaks convergence.
 
 use crate::memory::{In, Out};

@@ -13,7 +13,7 @@
 //! Bytes moved: both types' widths a row, and a bit for each validity. Instructions a row: about four for each access and
 //! the conversion's own; three or four exchanges between lanes an access where validity is wanted.
 //!
-//! Offsets of another width are [`Direct`] conversions between `i32` and `i64` with one value more than there are rows:
+//! Offsets of another width are direct conversions between `i32` and `i64` with one value more than there are rows:
 //! the first that does not fit is an error whatever is asked for.
 
 mod entries;
