@@ -11,6 +11,7 @@ mod event;
 mod gpu;
 mod handles;
 mod host_pool;
+mod open;
 mod pool;
 mod staging;
 mod stream;

@@ -195,6 +195,20 @@ fn a_wrapped_stream_is_the_callers() {
 }
 
 #[test]
+fn devices_are_opened_by_type_and_number() {
+    use bowstring::ffi::DeviceType::*;
+    for id in [-1, 0, 7] {
+        assert_eq!(Device::open(Cpu, id).unwrap().place(), Device::cpu().place());
+    }
+    assert_eq!(Device::open(Emulated, 0).unwrap().place(), Device::emulated().place());
+    for (kind, id) in [(Emulated, 1), (CudaHost, 0), (CudaManaged, 0), (RocmHost, 0), (Cuda, 99), (Rocm, -1)]
+    {
+        let none = Device::open(kind, id);
+        assert!(matches!(&none, Err(Error::NoDevice { device, .. }) if *device == kind), "{none:?}");
+    }
+}
+
+#[test]
 fn many_threads_and_streams_at_once() {
     let device = emulated();
     let batch = wide(20);
