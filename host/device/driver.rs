@@ -62,6 +62,8 @@ pub(crate) trait Arguments {
     fn words(&self) -> Vec<u64>;
     /// The argument struct, to be run with later.
     fn boxed(&self) -> Box<dyn Any + Send>;
+    /// The memory that the arguments give: first address, bytes, and whether it is written.
+    fn extents(&self) -> Vec<(u64, u64, bool)>;
 }
 
 impl<A: Args> Arguments for A {
@@ -73,6 +75,12 @@ impl<A: Args> Arguments for A {
 
     fn boxed(&self) -> Box<dyn Any + Send> {
         Box::new(*self)
+    }
+
+    fn extents(&self) -> Vec<(u64, u64, bool)> {
+        let mut all = vec![];
+        Args::extents(self, &mut |start, bytes, written| all.push((start, bytes, written)));
+        all
     }
 }
 

@@ -179,3 +179,47 @@ fn zones_intact(address: usize, block: &Block) -> bool {
 fn spoilt(address: usize, block: &Block) -> bool {
     all_are(FREED_BYTE, address, block.bytes)
 }
+
+/// The emulated device's memory as an executor of kernels sees it, for one launch.
+pub struct DeviceMemory<'a> {
+    memory: &'a Memory,
+    extents: &'a [(u64, u64, bool)],
+}
+
+/// Kernels read bitmaps by whole aligned words, up to this many bytes each, of which parts may be outside.
+const WORD: u64 = 16;
+
+impl<'a> DeviceMemory<'a> {
+    pub(super) fn new(memory: &'a Memory, extents: &'a [(u64, u64, bool)]) -> DeviceMemory<'a> {
+        DeviceMemory { memory, extents }
+    }
+
+    /// Reads at an address that the kernel made.
+    pub fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), String> {
+        self.check(address, into.len(), false)?;
+        // SAFETY: inside an allocation, or inside (in the last word of) what the launch was given.
+        unsafe { at(address as usize).cast_const().copy_to_nonoverlapping(into.as_mut_ptr(), into.len()) };
+        Ok(())
+    }
+
+    /// Writes at an address that the kernel made.
+    pub fn write(&mut self, address: u64, from: &[u8]) -> Result<(), String> {
+        self.check(address, from.len(), true)?;
+        // SAFETY: as in `read`, and an output of the launch.
+        unsafe { at(address as usize).copy_from_nonoverlapping(from.as_ptr(), from.len()) };
+        Ok(())
+    }
+
+    fn check(&self, address: u64, bytes: usize, write: bool) -> Result<(), String> {
+        let end = address.wrapping_add(bytes as u64);
+        let given = self.extents.iter().any(|(start, len, written)| {
+            let (start, past) = (start / WORD * WORD, (start + len).next_multiple_of(WORD));
+            (!write || *written) && address >= start && end <= past && end > address
+        });
+        // What tables describe is not among the arguments: then the allocations decide. Nobody's is in the first page.
+        match given || end > address && address >= 4096 && self.memory.may_touch(address as usize, bytes).is_ok() {
+            true => Ok(()),
+            false => Err(format!("{} {bytes} bytes at {address:#x}", if write { "writes" } else { "reads" })),
+        }
+    }
+}

@@ -23,9 +23,9 @@ use bowstring_kernels::target::Faults;
 use super::driver::{Driver, Failure, Launch, Outcome, RawEntry, RawEvent, RawImage, RawStream};
 use crate::array::Place;
 use crate::ffi::DeviceType;
-use memory::{FRESH_BYTE, Memory, MemoryFault};
+use memory::{DeviceMemory, FRESH_BYTE, Memory, MemoryFault};
 use queue::{Job, Queue, lock, point};
-use testing::{EmulatorOptions, Fault, Injector};
+use testing::{EmulatorOptions, Execution, Fault, Injector};
 
 /// Memory ran out.
 const OUT_OF_MEMORY: i64 = 2;
@@ -118,6 +118,16 @@ impl Shared {
                 return self.fault(Fault::Memory { call: kernel.name(), fault });
             }
         }
+        if let Some(executor) = &self.options.executor {
+            let execution = Execution {
+                family: kernel.family(),
+                entry: kernel.name(),
+                words: &launch.words,
+                waves: launch.waves,
+            };
+            let run = executor.run(&execution, &mut DeviceMemory::new(&memory, &launch.extents));
+            return run.or_else(|reason| self.fault(Fault::Executor { entry: kernel.name(), reason }));
+        }
         let faults = Faults::new();
         // SAFETY: the driver's caller keeps what the arguments point to alive until the stream has passed this job,
         // `Memory` initialises and exposes all of it, and the lock keeps every other job away.
@@ -137,6 +147,7 @@ struct Queued {
     waves: u64,
     words: Vec<u64>,
     args: Box<dyn Any + Send>,
+    extents: Vec<(u64, u64, bool)>,
 }
 
 fn at(address: usize) -> *mut u8 {
@@ -317,7 +328,8 @@ impl Driver for Emulator {
     unsafe fn launch(&self, launch: &Launch<'_>, stream: RawStream) -> Outcome {
         let (queue, shared) = (self.enter(stream, "launch")?, self.0.clone());
         let (words, args) = (launch.args.words(), launch.args.boxed());
-        let queued = Queued { kernel: launch.kernel, waves: launch.waves, words, args };
+        let extents = launch.args.extents();
+        let queued = Queued { kernel: launch.kernel, waves: launch.waves, words, args, extents };
         queue.push(Box::new(move || shared.run(&queued)));
         Ok(())
     }

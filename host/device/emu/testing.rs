@@ -3,6 +3,7 @@
 //! change in any release.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
@@ -32,11 +33,34 @@ pub struct EmulatorOptions {
     pub memory: usize,
     /// How many unused bytes the device's pool keeps; `Some(0)` makes every use after free show.
     pub keep: Option<usize>,
+    /// What runs kernels in place of their host build, as waves of 32: an interpreter of the images.
+    pub executor: Option<Arc<dyn Executor>>,
 }
+
+/// Runs kernels on host memory.
+pub trait Executor: fmt::Debug + Send + Sync {
+    /// Runs one launch; an error says what the kernel may not do.
+    fn run(&self, launch: &Execution<'_>, memory: &mut DeviceMemory<'_>) -> std::result::Result<(), String>;
+}
+
+/// One launch for an [`Executor`].
+#[derive(Clone, Copy, Debug)]
+pub struct Execution<'a> {
+    /// The image.
+    pub family: &'a str,
+    /// The entry in it.
+    pub entry: &'a str,
+    /// The arguments, eight bytes each.
+    pub words: &'a [u64],
+    /// How many waves, in blocks of 256 threads.
+    pub waves: u64,
+}
+
+pub use super::memory::DeviceMemory;
 
 impl Default for EmulatorOptions {
     fn default() -> Self {
-        EmulatorOptions { width: 32, delay: Duration::ZERO, seed: 0, memory: 8 << 30, keep: None }
+        EmulatorOptions { width: 32, delay: Duration::ZERO, seed: 0, memory: 8 << 30, keep: None, executor: None }
     }
 }
 
@@ -207,6 +231,13 @@ pub enum Fault {
         /// Where.
         fault: Access,
     },
+    /// An [`Executor`] refused to go on.
+    Executor {
+        /// The kernel's entry.
+        entry: &'static str,
+        /// Why.
+        reason: String,
+    },
     /// Memory was misused.
     Memory {
         /// In which call, or by which entry.
@@ -219,7 +250,7 @@ pub enum Fault {
 impl Fault {
     pub(super) fn call(&self) -> &'static str {
         match self {
-            Fault::Kernel { entry, .. } => entry,
+            Fault::Kernel { entry, .. } | Fault::Executor { entry, .. } => entry,
             Fault::Memory { call, .. } => call,
         }
     }

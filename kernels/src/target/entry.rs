@@ -14,6 +14,8 @@ pub trait Args: Copy + Send + 'static {
     const ARGUMENTS: &'static [Argument];
     /// The machine words to launch with, one for each argument, in order.
     fn pack(&self, words: &mut [u64]);
+    /// Tells of the memory that the arguments give: first address, bytes, and whether it is written.
+    fn extents(&self, tell: &mut dyn FnMut(u64, u64, bool));
     /// Makes every argument record its faults in `faults`.
     #[doc(hidden)]
     fn bind(&mut self, faults: &Faults);
@@ -77,6 +79,7 @@ impl<T: Value> Out<T> {
 pub trait Field: Copy + Send + 'static {
     const KIND: Kind;
     fn word(&self) -> u64;
+    fn extent(&self) -> Option<(u64, u64)>;
     fn bind(&mut self, place: usize, faults: &Faults);
 }
 
@@ -84,6 +87,9 @@ impl<T: Value + Send> Field for In<T> {
     const KIND: Kind = Kind::In;
     fn word(&self) -> u64 {
         self.0.word()
+    }
+    fn extent(&self) -> Option<(u64, u64)> {
+        Some(self.0.extent())
     }
     fn bind(&mut self, place: usize, faults: &Faults) {
         self.0.bind(place, faults)
@@ -95,6 +101,9 @@ impl<T: Value + Send> Field for Out<T> {
     fn word(&self) -> u64 {
         self.0.word()
     }
+    fn extent(&self) -> Option<(u64, u64)> {
+        Some(self.0.extent())
+    }
     fn bind(&mut self, place: usize, faults: &Faults) {
         self.0.bind(place, faults)
     }
@@ -104,6 +113,9 @@ impl Field for u64 {
     const KIND: Kind = Kind::Word;
     fn word(&self) -> u64 {
         *self
+    }
+    fn extent(&self) -> Option<(u64, u64)> {
+        None
     }
     fn bind(&mut self, _: usize, _: &Faults) {}
 }
@@ -249,6 +261,14 @@ macro_rules! kernel {
             fn pack(&self, words: &mut [u64]) {
                 let packed = [$($crate::target::Field::word(&self.$field),)+];
                 words.copy_from_slice(&packed);
+            }
+
+            fn extents(&self, tell: &mut dyn FnMut(u64, u64, bool)) {
+                $(
+                    if let Some((start, bytes)) = $crate::target::Field::extent(&self.$field) {
+                        tell(start, bytes, <$ty as $crate::target::Field>::KIND == $crate::target::Kind::Out);
+                    }
+                )+
             }
 
             fn bind(&mut self, faults: &$crate::target::Faults) {

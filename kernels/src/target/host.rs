@@ -224,6 +224,11 @@ impl Address {
         self.base + self.skipped
     }
 
+    /// The first address that may be accessed, and how many bytes from there.
+    pub fn extent(self) -> (u64, u64) {
+        (self.base + self.start, self.end - self.start)
+    }
+
     /// Records faults in `faults` from now on, as made through argument `argument`.
     pub fn bind(&mut self, argument: usize, faults: &Faults) {
         self.argument = argument;

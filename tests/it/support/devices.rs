@@ -1,9 +1,9 @@
 //! The devices that every operation is tried on: those that are here. A run says which they are, and what was not run;
-//! `BOWSTRING_REQUIRE=cuda` (names, with commas between them) makes it an error when one is not.
+//! `BOWSTRING_PTX=1` adds an emulator that runs the PTX images; `BOWSTRING_REQUIRE=cuda` (names, with commas between them) makes it an error when one is not.
 
 use std::fmt;
 use std::io::Write;
-use std::sync::{LazyLock, Once};
+use std::sync::{Arc, LazyLock, Once};
 
 use arrow_array::{Array as _, ArrayRef};
 use bowstring::array::Place;
@@ -11,6 +11,7 @@ use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, adopt};
 use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::{Array, Error, Stream};
 
+use super::ptx::Images;
 use super::refusals::Refusals;
 use super::{assert_same_rows, displaced, rows};
 
@@ -119,9 +120,20 @@ impl Target {
     /// An emulated GPU of its own, whose waves have so many lanes.
     pub fn emulator(width: u32) -> Target {
         let options = EmulatorOptions { width, ..Default::default() };
+        Target::emulated(format!("emulator:{width}"), options)
+    }
+
+    /// An emulator that runs the PTX images instead of the kernels' host build.
+    pub fn images() -> Target {
+        static IMAGES: LazyLock<Arc<Images>> = LazyLock::new(Arc::default);
+        let options = EmulatorOptions { executor: Some(IMAGES.clone()), ..Default::default() };
+        Target::emulated("emulator:ptx".into(), options)
+    }
+
+    fn emulated(name: String, options: EmulatorOptions) -> Target {
         let device = EmulatedDevice::new(options).expect("an emulator needs only threads");
         let stream = device.device().stream().expect("an emulator needs only threads");
-        Target { name: format!("emulator:{width}"), stream, emulator: Some(device) }
+        Target { name, stream, emulator: Some(device) }
     }
 
     /// Whether the README says so.
@@ -147,7 +159,10 @@ impl Drop for Target {
 /// another's failure.
 pub fn devices() -> Vec<Target> {
     static SAID: Once = Once::new();
-    let found: Vec<Target> = [Target::cpu()].into_iter().chain([32, 64].map(Target::emulator)).collect();
+    let mut found: Vec<Target> = [Target::cpu()].into_iter().chain([32, 64].map(Target::emulator)).collect();
+    if std::env::var_os("BOWSTRING_PTX").is_some() {
+        found.push(Target::images());
+    }
     SAID.call_once(|| say(&found));
     found
 }
