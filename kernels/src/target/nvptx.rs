@@ -103,7 +103,8 @@ impl Mask {
     }
 }
 
-pub struct Wave(());
+/// Holds its index.
+pub struct Wave(u32);
 
 #[inline(always)]
 fn by_halves<N: Number>(x: N, f: impl Fn(u32) -> u32) -> N {
@@ -114,16 +115,17 @@ fn by_halves<N: Number>(x: N, f: impl Fn(u32) -> u32) -> N {
 impl Wave {
     #[inline(always)]
     pub fn current() -> Wave {
-        Wave(())
+        // SAFETY: reads special registers.
+        let (block, thread) = unsafe { (nvptx::_block_idx_x() as u32, nvptx::_thread_idx_x() as u32) };
+        // Through a shuffle, for ptxas: it then knows that what depends on it is the same in every lane, and does not
+        // guard every collective against a divergence that cannot be. Here, where all lanes are together: `index` may be
+        // asked for inside a lane's closure, and must not be a collective.
+        Wave(shuffle_from(ALL, block * (BLOCK / WIDTH) + thread / WIDTH, 0, 31))
     }
 
     #[inline(always)]
     pub fn index(&self) -> u64 {
-        // SAFETY: reads special registers.
-        let (block, thread) = unsafe { (nvptx::_block_idx_x() as u32, nvptx::_thread_idx_x() as u32) };
-        // Through a shuffle, for ptxas: it then knows that what depends on it is the same in every lane, and does not
-        // guard every collective against a divergence that cannot be.
-        u64::from(shuffle_from(ALL, block * (BLOCK / WIDTH) + thread / WIDTH, 0, 31))
+        u64::from(self.0)
     }
 
     #[inline(always)]
