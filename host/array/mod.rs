@@ -172,6 +172,13 @@ impl Array {
         self.0.ready.as_ref()
     }
 
+    /// Blocks until it, and what it is made of, may be read. The errors that only the data shows (an index out of bounds,
+    /// a value that does not fit) surface here.
+    pub fn wait(&self) -> Result<()> {
+        self.ready().map_or(Ok(()), |ready| ready.wait())?;
+        self.children().iter().chain(self.dictionary()).try_for_each(Array::wait)
+    }
+
     /// What it is made of.
     pub fn layout(&self) -> Layout {
         layout(self.data_type())

@@ -3,6 +3,7 @@
 //! Every operation takes its arrays and, last, the [`crate::Stream`] it runs on. Arrays on another device than the
 //! stream's are [`crate::Error::Invalid`].
 
+pub mod batches;
 mod cast;
 mod device;
 mod filter;
@@ -29,16 +30,8 @@ fn admit(operation: &'static str, arrays: &[&Array], stream: &Stream) -> Result<
             return Err(Error::invalid(operation, format!("an array on {there} and a stream on {here}")));
         }
         if here == Place::CPU {
-            wait(array)?;
+            array.wait()?;
         }
     }
     Ok(())
-}
-
-/// Blocks until an array, and what it is made of, may be read.
-fn wait(array: &Array) -> Result<()> {
-    if let Some(ready) = array.ready() {
-        ready.wait()?;
-    }
-    array.children().iter().chain(array.dictionary()).try_for_each(wait)
 }

@@ -43,6 +43,28 @@ pub unsafe fn import_array(
     }
 }
 
+/// Reads a schema: its fields' names, types and metadata.
+///
+/// # Safety
+///
+/// Its pointers that are not null must point to what the Arrow C data interface says.
+pub unsafe fn import_schema(schema: &FFI_ArrowSchema) -> Result<Schema> {
+    // SAFETY: the caller's promise.
+    unsafe { check_schema(schema) }?;
+    Schema::try_from(schema).map_err(unparsable)
+}
+
+/// Reads a schema as a single field; otherwise as [`import_schema`].
+///
+/// # Safety
+///
+/// See [`import_schema`].
+pub unsafe fn import_field(schema: &FFI_ArrowSchema) -> Result<Field> {
+    // SAFETY: the caller's promise.
+    unsafe { check_schema(schema) }?;
+    Field::try_from(schema).map_err(unparsable)
+}
+
 /// Imports a device array of structs as a batch; otherwise as [`import_array`].
 ///
 /// # Safety

@@ -14,7 +14,9 @@ pub use arrow::{
 };
 pub use dlpack::{export_dlpack, import_dlpack};
 pub use export::{export_array, export_batch, export_host_array, export_host_batch};
-pub use import::{import_array, import_batch, import_host_array, import_host_batch};
+pub use import::{
+    import_array, import_batch, import_field, import_host_array, import_host_batch, import_schema,
+};
 pub use streams::{
     ArrayReader, BatchReader, export_batches, export_host_batches, export_host_stream, export_stream,
     import_batches, import_host_batches, import_host_stream, import_stream,

@@ -24,6 +24,7 @@ const UNSAFE: &[&str] = &[
     "host/cpu/simd",
     "kernels/src/memory.rs",
     "kernels/src/target/",
+    "capi/src/",
 ];
 
 fn sources(dir: &Path, into: &mut Vec<PathBuf>) {
@@ -39,7 +40,7 @@ fn sources(dir: &Path, into: &mut Vec<PathBuf>) {
 fn all_sources() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = vec![];
-    for dir in ["host", "kernels/src"] {
+    for dir in ["host", "kernels/src", "capi/src"] {
         sources(&root.join(dir), &mut files);
     }
     assert!(files.len() > 5, "the sources were not found");

@@ -1,5 +1,6 @@
 //! The one test binary: a file per topic.
 
+mod batches;
 mod cast;
 mod device;
 mod equivalence_cast;

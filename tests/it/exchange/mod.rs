@@ -4,7 +4,7 @@ mod arrow;
 mod dlpack;
 pub mod foreign;
 mod foreign_schema;
-mod foreign_stream;
+pub mod foreign_stream;
 mod foreign_tensor;
 mod hostile;
 mod places;

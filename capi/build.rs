@@ -1,0 +1,8 @@
+//! Names the shared library as its users link to it: see `install.sh`.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libbowstring.so.0");
+    }
+}

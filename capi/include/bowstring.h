@@ -1,0 +1,601 @@
+/* bowstring: compute kernels for Apache Arrow device arrays. Generated from capi/src by its test `header`; do not edit.
+ *
+ * Rules that hold for every function:
+ * - It returns a status (0 is success); results go through the last parameter, which is untouched on failure. The reason
+ *   of the thread's last failure is bowstring_last_error().
+ * - Handles are opaque. Who gets one through an out parameter owns it and frees it with the type's _free function, which
+ *   takes NULL. Inputs are borrowed for the call only: they may be freed right after it, also while a GPU still reads.
+ * - Any function may be called on any thread; several threads may use one handle at once, but for its _free function.
+ * - NULL where a pointer is needed is BOWSTRING_STATUS_INVALID; nothing unwinds into the caller.
+ */
+
+#ifndef BOWSTRING_H
+#define BOWSTRING_H
+
+#include <stddef.h>
+#include <stdint.h>
+/* The Arrow C data and C device data interfaces, as the Arrow project defines them. */
+
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE 2
+#define ARROW_FLAG_MAP_KEYS_SORTED 4
+
+struct ArrowSchema {
+  const char* format;
+  const char* name;
+  const char* metadata;
+  int64_t flags;
+  int64_t n_children;
+  struct ArrowSchema** children;
+  struct ArrowSchema* dictionary;
+  void (*release)(struct ArrowSchema*);
+  void* private_data;
+};
+
+struct ArrowArray {
+  int64_t length;
+  int64_t null_count;
+  int64_t offset;
+  int64_t n_buffers;
+  int64_t n_children;
+  const void** buffers;
+  struct ArrowArray** children;
+  struct ArrowArray* dictionary;
+  void (*release)(struct ArrowArray*);
+  void* private_data;
+};
+
+#endif /* ARROW_C_DATA_INTERFACE */
+
+#ifndef ARROW_C_DEVICE_DATA_INTERFACE
+#define ARROW_C_DEVICE_DATA_INTERFACE
+
+typedef int32_t ArrowDeviceType;
+
+#define ARROW_DEVICE_CPU 1
+#define ARROW_DEVICE_CUDA 2
+#define ARROW_DEVICE_CUDA_HOST 3
+#define ARROW_DEVICE_OPENCL 4
+#define ARROW_DEVICE_VULKAN 7
+#define ARROW_DEVICE_METAL 8
+#define ARROW_DEVICE_VPI 9
+#define ARROW_DEVICE_ROCM 10
+#define ARROW_DEVICE_ROCM_HOST 11
+#define ARROW_DEVICE_EXT_DEV 12
+#define ARROW_DEVICE_CUDA_MANAGED 13
+#define ARROW_DEVICE_ONEAPI 14
+#define ARROW_DEVICE_WEBGPU 15
+#define ARROW_DEVICE_HEXAGON 16
+
+struct ArrowDeviceArray {
+  struct ArrowArray array;
+  int64_t device_id;
+  ArrowDeviceType device_type;
+  void* sync_event;
+  int64_t reserved[3];
+};
+
+#endif /* ARROW_C_DEVICE_DATA_INTERFACE */
+
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+
+struct ArrowArrayStream {
+  int (*get_schema)(struct ArrowArrayStream*, struct ArrowSchema* out);
+  int (*get_next)(struct ArrowArrayStream*, struct ArrowArray* out);
+  const char* (*get_last_error)(struct ArrowArrayStream*);
+  void (*release)(struct ArrowArrayStream*);
+  void* private_data;
+};
+
+#endif /* ARROW_C_STREAM_INTERFACE */
+
+#ifndef ARROW_C_DEVICE_STREAM_INTERFACE
+#define ARROW_C_DEVICE_STREAM_INTERFACE
+
+struct ArrowDeviceArrayStream {
+  ArrowDeviceType device_type;
+  int (*get_schema)(struct ArrowDeviceArrayStream*, struct ArrowSchema* out);
+  int (*get_next)(struct ArrowDeviceArrayStream*, struct ArrowDeviceArray* out);
+  const char* (*get_last_error)(struct ArrowDeviceArrayStream*);
+  void (*release)(struct ArrowDeviceArrayStream*);
+  void* private_data;
+};
+
+#endif /* ARROW_C_DEVICE_STREAM_INTERFACE */
+
+
+// How a function ended, by who has to act.
+enum BowstringStatus
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // It did what it should.
+  BOWSTRING_STATUS_OK = 0,
+  // The arguments do not fit together.
+  BOWSTRING_STATUS_INVALID = 1,
+  // This library does not do this on that device; the arguments are fine.
+  BOWSTRING_STATUS_UNSUPPORTED = 2,
+  // A producer's struct broke the Arrow C data interface. It has been released.
+  BOWSTRING_STATUS_OUT_OF_SPEC = 3,
+  // Memory ran out, or the pool's limit was reached.
+  BOWSTRING_STATUS_OUT_OF_MEMORY = 4,
+  // An index points outside of what it indexes.
+  BOWSTRING_STATUS_INDEX_OUT_OF_BOUNDS = 5,
+  // A value does not fit the type it was cast to, and the cast was strict.
+  BOWSTRING_STATUS_CAST = 6,
+  // A call into a device runtime failed.
+  BOWSTRING_STATUS_DRIVER = 7,
+  // There is no such device here.
+  BOWSTRING_STATUS_NO_DEVICE = 8,
+  // A foreign stream has failed: its code and words are in the last error.
+  BOWSTRING_STATUS_PRODUCER = 9,
+  // Any other refusal.
+  BOWSTRING_STATUS_OTHER = 10,
+  // A bug in this library. What the call worked on may be incomplete; the library goes on working.
+  BOWSTRING_STATUS_PANIC = 11,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum BowstringStatus BowstringStatus;
+#else
+typedef int32_t BowstringStatus;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// An array, with the name, nullability and metadata it came with.
+struct BowstringArray;
+
+// Arrays of one type that come one after another, such as the masks of a stream of batches.
+struct BowstringArrays;
+
+// Arrays of equal length with names: a record batch.
+struct BowstringBatch;
+
+// Batches of one schema that come one after another; nothing is read before it is asked for.
+struct BowstringBatches;
+
+// Where arrays live and operations run.
+struct BowstringDevice;
+
+// A mask prepared once, for any number of arrays and batches.
+struct BowstringSelection;
+
+// An order of work on a device.
+struct BowstringStream;
+
+// How to take. Zero-initialise it, set `size` to `sizeof`, then what differs from the default.
+struct BowstringTakeOptions {
+  // `sizeof(struct BowstringTakeOptions)`.
+  size_t size;
+  // 0: an index that is not a row is `BOWSTRING_STATUS_INDEX_OUT_OF_BOUNDS` (the default); 1: it gives a null row.
+  int32_t out_of_bounds_is_null;
+};
+
+// How to cast. Zero-initialise it, set `size` to `sizeof`, then what differs from the default.
+struct BowstringCastOptions {
+  // `sizeof(struct BowstringCastOptions)`.
+  size_t size;
+  // 0: a value that does not fit becomes null (the default); 1: it is `BOWSTRING_STATUS_CAST`.
+  int32_t strict;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// Imports an array of `device`, copying and waiting for nothing. `array` is moved from (its `release` becomes NULL)
+// and released once nothing uses it any more, also on failure; only `BOWSTRING_STATUS_INVALID` and
+// `BOWSTRING_STATUS_UNSUPPORTED` may leave it as it was: look at `release`. `schema` is only read and stays the
+// caller's. Host memory (`ARROW_DEVICE_CPU`) goes with any device.
+//
+// The structs must follow the Arrow C device data interface; releasing on any thread must be fine.
+BowstringStatus bowstring_array_import(const struct BowstringDevice *device,
+                                       struct ArrowDeviceArray *array,
+                                       const struct ArrowSchema *schema,
+                                       struct BowstringArray **out);
+
+// Exports an array and its schema; the handle stays valid. Both structs must be uninitialised or released ones: they
+// are overwritten. Consumers must wait for `sync_event` unless it is NULL. Either struct may be NULL: not wanted.
+//
+// `array` must be NULL or a live handle, the structs NULL or writable.
+BowstringStatus bowstring_array_export(const struct BowstringArray *array,
+                                       struct ArrowDeviceArray *out_array,
+                                       struct ArrowSchema *out_schema);
+
+// How many rows.
+//
+// `array` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_array_length(const struct BowstringArray *array, uint64_t *out);
+
+// Rows `offset .. offset + length` of an array, copying nothing.
+//
+// `array` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_array_slice(const struct BowstringArray *array,
+                                      uint64_t offset,
+                                      uint64_t length,
+                                      struct BowstringArray **out);
+
+// Blocks until the array may be read. Where it cannot be because of its data (an index out of bounds, a value that a
+// strict cast found not to fit), this says so.
+//
+// `array` must be NULL or a live handle.
+BowstringStatus bowstring_array_wait(const struct BowstringArray *array);
+
+// The array on the device of `stream`: a copy of one in host memory; what is on the device already is not copied. Does not
+// synchronise.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_array_to_device(const struct BowstringArray *array,
+                                          const struct BowstringStream *stream,
+                                          struct BowstringArray **out);
+
+// The array in host memory: a copy of one on the device of `stream`; what is in host memory already is not copied.
+// Synchronises only where a foreign string's extent is not known; exporting the copy waits for it.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_array_to_host(const struct BowstringArray *array,
+                                        const struct BowstringStream *stream,
+                                        struct BowstringArray **out);
+
+// Frees an array handle; memory that others still use lives on.
+//
+// `array` must be NULL or a handle from this library that is not used again.
+void bowstring_array_free(struct BowstringArray *array);
+
+// Imports a struct array as a batch; otherwise as `bowstring_array_import`.
+//
+// See `bowstring_array_import`.
+BowstringStatus bowstring_batch_import(const struct BowstringDevice *device,
+                                       struct ArrowDeviceArray *array,
+                                       const struct ArrowSchema *schema,
+                                       struct BowstringBatch **out);
+
+// Exports a batch as a struct array; otherwise as `bowstring_array_export`.
+//
+// `batch` must be NULL or a live handle, the structs NULL or writable.
+BowstringStatus bowstring_batch_export(const struct BowstringBatch *batch,
+                                       struct ArrowDeviceArray *out_array,
+                                       struct ArrowSchema *out_schema);
+
+// How many rows.
+//
+// `batch` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_batch_length(const struct BowstringBatch *batch, uint64_t *out);
+
+// A column of a batch as an array, copying nothing.
+//
+// `batch` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_batch_column(const struct BowstringBatch *batch,
+                                       uint64_t index,
+                                       struct BowstringArray **out);
+
+// Blocks until the batch may be read. Where it cannot be because of its data (an index out of bounds, a value that a
+// strict cast found not to fit), this says so.
+//
+// `batch` must be NULL or a live handle.
+BowstringStatus bowstring_batch_wait(const struct BowstringBatch *batch);
+
+// The batch on the device of `stream`: a copy of one in host memory; what is on the device already is not copied. Does not
+// synchronise.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_batch_to_device(const struct BowstringBatch *batch,
+                                          const struct BowstringStream *stream,
+                                          struct BowstringBatch **out);
+
+// The batch in host memory: a copy of one on the device of `stream`; what is in host memory already is not copied.
+// Synchronises only where a foreign string's extent is not known; exporting the copy waits for it.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_batch_to_host(const struct BowstringBatch *batch,
+                                        const struct BowstringStream *stream,
+                                        struct BowstringBatch **out);
+
+// Frees a batch handle; memory that others still use lives on.
+//
+// `batch` must be NULL or a handle from this library that is not used again.
+void bowstring_batch_free(struct BowstringBatch *batch);
+
+// The rows of `values` where `mask`, an array of booleans of equal length, is true; null is not. On a GPU this
+// synchronises once: how many rows are kept is data.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_filter(const struct BowstringArray *values,
+                                 const struct BowstringArray *mask,
+                                 const struct BowstringStream *stream,
+                                 struct BowstringArray **out);
+
+// The rows of every column where `mask` is true; as `bowstring_filter`.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_filter_batch(const struct BowstringBatch *batch,
+                                       const struct BowstringArray *mask,
+                                       const struct BowstringStream *stream,
+                                       struct BowstringBatch **out);
+
+// Prepares a mask for use with many arrays on one stream. On a GPU this synchronises once.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_selection_new(const struct BowstringArray *mask,
+                                        const struct BowstringStream *stream,
+                                        struct BowstringSelection **out);
+
+// How many rows it keeps.
+//
+// `selection` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_selection_length(const struct BowstringSelection *selection,
+                                           uint64_t *out);
+
+// The rows that it keeps of an array as long as its mask, on its stream.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_selection_filter(const struct BowstringSelection *selection,
+                                           const struct BowstringArray *values,
+                                           struct BowstringArray **out);
+
+// The rows that it keeps of every column.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_selection_filter_batch(const struct BowstringSelection *selection,
+                                                 const struct BowstringBatch *batch,
+                                                 struct BowstringBatch **out);
+
+// Frees a selection.
+//
+// `selection` must be NULL or a handle from this library that is not used again.
+void bowstring_selection_free(struct BowstringSelection *selection);
+
+// The rows of `values` at `indices`, an array of any integer type. A null index gives a null row; a negative one never
+// counts from the end. `options` may be NULL. Does not
+// synchronise, but for types whose size a GPU has to find out; there a bad index is the failure of whoever first waits
+// for the result (bowstring_array_wait), and a null row meanwhile.
+//
+// Handles and options must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_take(const struct BowstringArray *values,
+                               const struct BowstringArray *indices,
+                               const struct BowstringTakeOptions *options,
+                               const struct BowstringStream *stream,
+                               struct BowstringArray **out);
+
+// The rows of every column at `indices`; as `bowstring_take`.
+//
+// Handles and options must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_take_batch(const struct BowstringBatch *batch,
+                                     const struct BowstringArray *indices,
+                                     const struct BowstringTakeOptions *options,
+                                     const struct BowstringStream *stream,
+                                     struct BowstringBatch **out);
+
+// The values as another type: the one that `to` describes (its name and metadata do not matter; it is only read).
+// `options` may be NULL. Does not synchronise: on a GPU a strict cast that fails is the failure of whoever first waits for
+// the result (bowstring_array_wait).
+//
+// Handles, schema and options must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_cast(const struct BowstringArray *values,
+                               const struct ArrowSchema *to,
+                               const struct BowstringCastOptions *options,
+                               const struct BowstringStream *stream,
+                               struct BowstringArray **out);
+
+// How many rows are null by the validity bitmap. On a GPU this synchronises once, unless it is known.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_null_count(const struct BowstringArray *values,
+                                     const struct BowstringStream *stream,
+                                     uint64_t *out);
+
+// How many rows are null when dictionaries, runs and unions are looked through.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_logical_null_count(const struct BowstringArray *values,
+                                             const struct BowstringStream *stream,
+                                             uint64_t *out);
+
+// Whether each row is null, as an array of booleans without nulls.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_is_null(const struct BowstringArray *values,
+                                  const struct BowstringStream *stream,
+                                  struct BowstringArray **out);
+
+// Whether each row is valid, as an array of booleans without nulls.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_is_not_null(const struct BowstringArray *values,
+                                      const struct BowstringStream *stream,
+                                      struct BowstringArray **out);
+
+// The rows that are not null.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_drop_nulls(const struct BowstringArray *values,
+                                     const struct BowstringStream *stream,
+                                     struct BowstringArray **out);
+
+// Opens a device by its `ArrowDeviceType` and number. The CPU (`ARROW_DEVICE_CPU`, any number) is always there, and so
+// is the emulator (`ARROW_DEVICE_EXT_DEV`), which runs the GPU kernels in host memory, slowly. Opening a device twice
+// is fine. Does not synchronise.
+//
+// `out` must be NULL or writable.
+BowstringStatus bowstring_device_open(int32_t device_type,
+                                      int64_t device_id,
+                                      struct BowstringDevice **out);
+
+// Frees a device handle. Arrays and streams of the device live on.
+//
+// `device` must be NULL or a handle from this library that is not used again.
+void bowstring_device_free(struct BowstringDevice *device);
+
+// A new stream of the device. On the CPU a stream is a formality: operations run in the call.
+//
+// `device` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_stream_new(const struct BowstringDevice *device,
+                                     struct BowstringStream **out);
+
+// Uses the caller's own stream: a `CUstream` or `hipStream_t` of the device. Everything this library does for an
+// operation is put on it and nowhere else. It must outlive the handle and the work put on it; this library never
+// destroys it. On the CPU: `BOWSTRING_STATUS_INVALID`.
+//
+// `device` must be NULL or a live handle, `native` a live stream of that device, `out` NULL or writable.
+BowstringStatus bowstring_stream_wrap(const struct BowstringDevice *device,
+                                      void *native,
+                                      struct BowstringStream **out);
+
+// Blocks until everything put on the stream has passed.
+//
+// `stream` must be NULL or a live handle.
+BowstringStatus bowstring_stream_synchronise(const struct BowstringStream *stream);
+
+// Frees a stream handle. Work put on the stream still runs.
+//
+// `stream` must be NULL or a handle from this library that is not used again.
+void bowstring_stream_free(struct BowstringStream *stream);
+
+// Why this thread's last failed call failed; an empty string before the first one. Valid until the thread's next
+// failing call. Never NULL.
+const char *bowstring_last_error(void);
+
+// The library's version, as in "0.1.0". Static.
+const char *bowstring_version(void);
+
+// Takes over a device stream of struct arrays as batches of `device`. It is moved from (its `release` becomes NULL) and
+// released when the handle, or what was made of it, is freed or has ended; also on failure, but for
+// `BOWSTRING_STATUS_INVALID` and `BOWSTRING_STATUS_UNSUPPORTED`, which leave it as it was. Only its schema is asked for
+// now. Does not synchronise.
+//
+// The struct must follow the Arrow C device stream interface; using and releasing it on any thread, one at a time,
+// must be fine.
+BowstringStatus bowstring_batches_import(const struct BowstringDevice *device,
+                                         struct ArrowDeviceArrayStream *stream,
+                                         struct BowstringBatches **out);
+
+// Takes over a stream of struct arrays in host memory as batches of the CPU; otherwise as `bowstring_batches_import`.
+//
+// As for `bowstring_batches_import`.
+BowstringStatus bowstring_batches_import_host(struct ArrowArrayStream *stream,
+                                              struct BowstringBatches **out);
+
+// The schema of all batches. The struct must be uninitialised or a released one: it is overwritten.
+//
+// `batches` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_batches_schema(const struct BowstringBatches *batches,
+                                         struct ArrowSchema *out);
+
+// The next batch, or NULL at the end. After a failure there is nothing more: the next call says the end. Runs what the
+// stream is made of, on this thread: whether it synchronises is up to those operations.
+//
+// `batches` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_batches_next(const struct BowstringBatches *batches,
+                                       struct BowstringBatch **out);
+
+// Makes a device stream of the batches, which are then this library's no more: the handle is left empty, and still to
+// be freed. The struct must be uninitialised or a released one: it is overwritten. What goes wrong while it is read,
+// its `get_last_error` tells. It is read on the consumer's thread, a batch at a time, when the consumer asks.
+//
+// `batches` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_batches_export(const struct BowstringBatches *batches,
+                                         struct ArrowDeviceArrayStream *out);
+
+// Makes a plain stream of batches in host memory; otherwise as `bowstring_batches_export`.
+//
+// `batches` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_batches_export_host(const struct BowstringBatches *batches,
+                                              struct ArrowArrayStream *out);
+
+// Frees a handle, and releases the stream that it still holds.
+//
+// `batches` must be NULL or a handle from this library that is not used again.
+void bowstring_batches_free(struct BowstringBatches *batches);
+
+// Takes over a device stream of arrays, such as masks or indices; otherwise as `bowstring_batches_import`.
+//
+// As for `bowstring_batches_import`.
+BowstringStatus bowstring_arrays_import(const struct BowstringDevice *device,
+                                        struct ArrowDeviceArrayStream *stream,
+                                        struct BowstringArrays **out);
+
+// Takes over a stream of arrays in host memory; otherwise as `bowstring_batches_import_host`.
+//
+// As for `bowstring_batches_import`.
+BowstringStatus bowstring_arrays_import_host(struct ArrowArrayStream *stream,
+                                             struct BowstringArrays **out);
+
+// The next array, or NULL at the end; as `bowstring_batches_next`.
+//
+// `arrays` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_arrays_next(const struct BowstringArrays *arrays,
+                                      struct BowstringArray **out);
+
+// Makes a device stream of the arrays; as `bowstring_batches_export`.
+//
+// `arrays` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_arrays_export(const struct BowstringArrays *arrays,
+                                        struct ArrowDeviceArrayStream *out);
+
+// Frees a handle, and releases the stream that it still holds.
+//
+// `arrays` must be NULL or a handle from this library that is not used again.
+void bowstring_arrays_free(struct BowstringArrays *arrays);
+
+// Each batch with the rows where the next of `masks` is true. Both are taken: their handles are left empty, and still
+// to be freed; on failure they stay as they were. Nothing is read now. When a batch is asked for, one is filtered on
+// `stream`, as by `bowstring_filter_batch`; on a GPU up to two more are begun. Masks that end first are an error.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_batches_filter(const struct BowstringBatches *batches,
+                                         const struct BowstringArrays *masks,
+                                         const struct BowstringStream *stream,
+                                         struct BowstringBatches **out);
+
+// Each batch with the rows where its column number `mask` is true; otherwise as `bowstring_batches_filter`.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_batches_filter_by(const struct BowstringBatches *batches,
+                                            uint64_t mask,
+                                            const struct BowstringStream *stream,
+                                            struct BowstringBatches **out);
+
+// Each batch's rows at the next of `indices`, as by `bowstring_take_batch`; otherwise as `bowstring_batches_filter`.
+//
+// Handles and options must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_batches_take(const struct BowstringBatches *batches,
+                                       const struct BowstringArrays *indices,
+                                       const struct BowstringTakeOptions *options,
+                                       const struct BowstringStream *stream,
+                                       struct BowstringBatches **out);
+
+// Each batch with its columns cast to the types of `to`, a schema of as many fields, and under its names; otherwise as
+// `bowstring_batches_filter`. `to` is only read.
+//
+// Handles, schema and options must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_batches_cast(const struct BowstringBatches *batches,
+                                       const struct ArrowSchema *to,
+                                       const struct BowstringCastOptions *options,
+                                       const struct BowstringStream *stream,
+                                       struct BowstringBatches **out);
+
+// Each batch copied to the device of `stream`, as by `bowstring_batch_to_device`; otherwise as
+// `bowstring_batches_filter`.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_batches_to_device(const struct BowstringBatches *batches,
+                                            const struct BowstringStream *stream,
+                                            struct BowstringBatches **out);
+
+// Each batch copied to host memory, as by `bowstring_batch_to_host`; otherwise as `bowstring_batches_filter`.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_batches_to_host(const struct BowstringBatches *batches,
+                                          const struct BowstringStream *stream,
+                                          struct BowstringBatches **out);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* BOWSTRING_H */

@@ -1,0 +1,316 @@
+//! Arrays and batches over the Arrow C device data interface.
+
+use std::collections::HashMap;
+
+use arrow_schema::Field;
+use bowstring::ffi::{ArrowDeviceArray, FFI_ArrowSchema};
+use bowstring::{Array, Batch, exchange};
+
+use crate::device::{BowstringDevice, BowstringStream};
+use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing, put, write_out};
+
+/// An array, with the name, nullability and metadata it came with.
+pub struct BowstringArray {
+    pub(crate) array: Array,
+    pub(crate) field: Field,
+}
+
+impl BowstringArray {
+    /// The result of an operation on this array: the name goes along, and the metadata where the type stays.
+    pub(crate) fn with(&self, array: Array) -> BowstringArray {
+        let mut result = self.part(array);
+        result.field = result.field.with_nullable(true);
+        if result.field.data_type() != self.field.data_type() {
+            result.field = result.field.with_metadata(HashMap::<String, String>::new());
+        }
+        result
+    }
+
+    /// Rows of this array, under its field.
+    pub(crate) fn part(&self, array: Array) -> BowstringArray {
+        BowstringArray { field: self.field.clone().with_data_type(array.data_type().clone()), array }
+    }
+}
+
+/// Arrays of equal length with names: a record batch.
+pub struct BowstringBatch(pub(crate) Batch);
+
+/// Imports an array of `device`, copying and waiting for nothing. `array` is moved from (its `release` becomes NULL)
+/// and released once nothing uses it any more, also on failure; only `BOWSTRING_STATUS_INVALID` and
+/// `BOWSTRING_STATUS_UNSUPPORTED` may leave it as it was: look at `release`. `schema` is only read and stays the
+/// caller's. Host memory (`ARROW_DEVICE_CPU`) goes with any device.
+///
+/// # Safety
+///
+/// The structs must follow the Arrow C device data interface; releasing on any thread must be fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_array_import(
+    device: *const BowstringDevice,
+    array: *mut ArrowDeviceArray,
+    schema: *const FFI_ArrowSchema,
+    out: *mut *mut BowstringArray,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let device = borrow(device, "device")?;
+        let array = array.as_mut().ok_or_else(|| missing("array"))?;
+        let schema = borrow(schema, "schema")?;
+        borrow(out, "out")?;
+        let (field, array) = exchange::import_array(array, schema, &device.0)?;
+        give(BowstringArray { array, field }, out)
+    })
+}
+
+/// Exports an array and its schema; the handle stays valid. Both structs must be uninitialised or released ones: they
+/// are overwritten. Consumers must wait for `sync_event` unless it is NULL. Either struct may be NULL: not wanted.
+///
+/// # Safety
+///
+/// `array` must be NULL or a live handle, the structs NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_array_export(
+    array: *const BowstringArray,
+    out_array: *mut ArrowDeviceArray,
+    out_schema: *mut FFI_ArrowSchema,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let array = borrow(array, "array")?;
+        let (exported, schema) = exchange::export_array(&array.array, &array.field)?;
+        write_out(exported, out_array);
+        write_out(schema, out_schema);
+        Ok(())
+    })
+}
+
+/// How many rows.
+///
+/// # Safety
+///
+/// `array` must be NULL or a live handle, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_array_length(
+    array: *const BowstringArray,
+    out: *mut u64,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe { put(borrow(array, "array")?.array.len() as u64, out) })
+}
+
+/// Rows `offset .. offset + length` of an array, copying nothing.
+///
+/// # Safety
+///
+/// `array` must be NULL or a live handle, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_array_slice(
+    array: *const BowstringArray,
+    offset: u64,
+    length: u64,
+    out: *mut *mut BowstringArray,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let array = borrow(array, "array")?;
+        give(array.part(array.array.slice(offset as usize, length as usize)?), out)
+    })
+}
+
+/// Blocks until the array may be read. Where it cannot be because of its data (an index out of bounds, a value that a
+/// strict cast found not to fit), this says so.
+///
+/// # Safety
+///
+/// `array` must be NULL or a live handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_array_wait(array: *const BowstringArray) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe { borrow(array, "array")?.array.wait() })
+}
+
+/// The array on the device of `stream`: a copy of one in host memory; what is on the device already is not copied. Does not
+/// synchronise.
+///
+/// # Safety
+///
+/// Handles must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_array_to_device(
+    array: *const BowstringArray,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringArray,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let (array, stream) = (borrow(array, "array")?, &borrow(stream, "stream")?.0);
+        give(array.part(stream.upload(&array.array)?), out)
+    })
+}
+
+/// The array in host memory: a copy of one on the device of `stream`; what is in host memory already is not copied.
+/// Synchronises only where a foreign string's extent is not known; exporting the copy waits for it.
+///
+/// # Safety
+///
+/// Handles must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_array_to_host(
+    array: *const BowstringArray,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringArray,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let (array, stream) = (borrow(array, "array")?, &borrow(stream, "stream")?.0);
+        give(array.part(stream.download(&array.array)?), out)
+    })
+}
+
+/// Frees an array handle; memory that others still use lives on.
+///
+/// # Safety
+///
+/// `array` must be NULL or a handle from this library that is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_array_free(array: *mut BowstringArray) {
+    // SAFETY: the caller's promise.
+    unsafe { free(array) }
+}
+
+/// Imports a struct array as a batch; otherwise as `bowstring_array_import`.
+///
+/// # Safety
+///
+/// See `bowstring_array_import`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batch_import(
+    device: *const BowstringDevice,
+    array: *mut ArrowDeviceArray,
+    schema: *const FFI_ArrowSchema,
+    out: *mut *mut BowstringBatch,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let device = borrow(device, "device")?;
+        let array = array.as_mut().ok_or_else(|| missing("array"))?;
+        let schema = borrow(schema, "schema")?;
+        borrow(out, "out")?;
+        give(BowstringBatch(exchange::import_batch(array, schema, &device.0)?), out)
+    })
+}
+
+/// Exports a batch as a struct array; otherwise as `bowstring_array_export`.
+///
+/// # Safety
+///
+/// `batch` must be NULL or a live handle, the structs NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batch_export(
+    batch: *const BowstringBatch,
+    out_array: *mut ArrowDeviceArray,
+    out_schema: *mut FFI_ArrowSchema,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let (exported, schema) = exchange::export_batch(&borrow(batch, "batch")?.0)?;
+        write_out(exported, out_array);
+        write_out(schema, out_schema);
+        Ok(())
+    })
+}
+
+/// How many rows.
+///
+/// # Safety
+///
+/// `batch` must be NULL or a live handle, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batch_length(
+    batch: *const BowstringBatch,
+    out: *mut u64,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe { put(borrow(batch, "batch")?.0.len() as u64, out) })
+}
+
+/// A column of a batch as an array, copying nothing.
+///
+/// # Safety
+///
+/// `batch` must be NULL or a live handle, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batch_column(
+    batch: *const BowstringBatch,
+    index: u64,
+    out: *mut *mut BowstringArray,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let batch = &borrow(batch, "batch")?.0;
+        let column = usize::try_from(index).ok().and_then(|index| batch.columns().get(index));
+        let column = column.ok_or_else(|| invalid(format!("column {index} of {}", batch.columns().len())))?;
+        let field = batch.schema().field(index as usize).clone();
+        give(BowstringArray { array: column.clone(), field }, out)
+    })
+}
+
+/// Blocks until the batch may be read. Where it cannot be because of its data (an index out of bounds, a value that a
+/// strict cast found not to fit), this says so.
+///
+/// # Safety
+///
+/// `batch` must be NULL or a live handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batch_wait(batch: *const BowstringBatch) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe { borrow(batch, "batch")?.0.columns().iter().try_for_each(Array::wait) })
+}
+
+/// The batch on the device of `stream`: a copy of one in host memory; what is on the device already is not copied. Does not
+/// synchronise.
+///
+/// # Safety
+///
+/// Handles must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batch_to_device(
+    batch: *const BowstringBatch,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringBatch,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let (batch, stream) = (borrow(batch, "batch")?, &borrow(stream, "stream")?.0);
+        give(BowstringBatch(stream.upload_batch(&batch.0)?), out)
+    })
+}
+
+/// The batch in host memory: a copy of one on the device of `stream`; what is in host memory already is not copied.
+/// Synchronises only where a foreign string's extent is not known; exporting the copy waits for it.
+///
+/// # Safety
+///
+/// Handles must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batch_to_host(
+    batch: *const BowstringBatch,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringBatch,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let (batch, stream) = (borrow(batch, "batch")?, &borrow(stream, "stream")?.0);
+        give(BowstringBatch(stream.download_batch(&batch.0)?), out)
+    })
+}
+
+/// Frees a batch handle; memory that others still use lives on.
+///
+/// # Safety
+///
+/// `batch` must be NULL or a handle from this library that is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batch_free(batch: *mut BowstringBatch) {
+    // SAFETY: the caller's promise.
+    unsafe { free(batch) }
+}

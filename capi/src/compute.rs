@@ -1,0 +1,361 @@
+//! The operations.
+
+use bowstring::compute::{self, CastOptions, OutOfBounds, Selection, TakeOptions};
+use bowstring::ffi::FFI_ArrowSchema;
+use bowstring::{Array, Result, Stream, exchange};
+
+use crate::array::{BowstringArray, BowstringBatch};
+use crate::device::BowstringStream;
+use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, put};
+
+/// A mask prepared once, for any number of arrays and batches.
+pub struct BowstringSelection(Selection);
+
+/// How to take. Zero-initialise it, set `size` to `sizeof`, then what differs from the default.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct BowstringTakeOptions {
+    /// `sizeof(struct BowstringTakeOptions)`.
+    pub size: usize,
+    /// 0: an index that is not a row is `BOWSTRING_STATUS_INDEX_OUT_OF_BOUNDS` (the default); 1: it gives a null row.
+    pub out_of_bounds_is_null: i32,
+}
+
+/// How to cast. Zero-initialise it, set `size` to `sizeof`, then what differs from the default.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct BowstringCastOptions {
+    /// `sizeof(struct BowstringCastOptions)`.
+    pub size: usize,
+    /// 0: a value that does not fit becomes null (the default); 1: it is `BOWSTRING_STATUS_CAST`.
+    pub strict: i32,
+}
+
+/// No options of any version are larger.
+const MOST: usize = 4096;
+
+/// The options, or nothing for NULL. `size` comes first in all of them. A caller made for a later version may know more
+/// of them, all of which must be 0: not set.
+///
+/// # Safety
+///
+/// `pointer` is NULL or points to options that are as large as they say.
+unsafe fn options<T: Copy>(pointer: *const T) -> Result<Option<T>> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise: there is at least the size.
+    let size = unsafe { pointer.cast::<usize>().read() };
+    if !(size_of::<T>()..=MOST).contains(&size) {
+        return Err(invalid(format!("options of {size} bytes, not {}", size_of::<T>())));
+    }
+    // SAFETY: the caller's promise: there are `size` bytes, of which `T` is the first part.
+    let (options, all) = unsafe { (pointer.read(), std::slice::from_raw_parts(pointer.cast::<u8>(), size)) };
+    match all[size_of::<T>()..].iter().all(|byte| *byte == 0) {
+        true => Ok(Some(options)),
+        false => Err(invalid("options that this version does not know")),
+    }
+}
+
+/// The rows of `values` where `mask`, an array of booleans of equal length, is true; null is not. On a GPU this
+/// synchronises once: how many rows are kept is data.
+///
+/// # Safety
+///
+/// Handles must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_filter(
+    values: *const BowstringArray,
+    mask: *const BowstringArray,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringArray,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let (values, mask) = (borrow(values, "values")?, borrow(mask, "mask")?);
+        let kept = compute::filter(&values.array, &mask.array, &borrow(stream, "stream")?.0)?;
+        give(values.with(kept), out)
+    })
+}
+
+/// The rows of every column where `mask` is true; as `bowstring_filter`.
+///
+/// # Safety
+///
+/// Handles must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_filter_batch(
+    batch: *const BowstringBatch,
+    mask: *const BowstringArray,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringBatch,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let (batch, mask) = (borrow(batch, "batch")?, borrow(mask, "mask")?);
+        let kept = compute::filter_batch(&batch.0, &mask.array, &borrow(stream, "stream")?.0)?;
+        give(BowstringBatch(kept), out)
+    })
+}
+
+/// Prepares a mask for use with many arrays on one stream. On a GPU this synchronises once.
+///
+/// # Safety
+///
+/// Handles must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_selection_new(
+    mask: *const BowstringArray,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringSelection,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let selection = Selection::new(&borrow(mask, "mask")?.array, &borrow(stream, "stream")?.0)?;
+        give(BowstringSelection(selection), out)
+    })
+}
+
+/// How many rows it keeps.
+///
+/// # Safety
+///
+/// `selection` must be NULL or a live handle, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_selection_length(
+    selection: *const BowstringSelection,
+    out: *mut u64,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe { put(borrow(selection, "selection")?.0.len() as u64, out) })
+}
+
+/// The rows that it keeps of an array as long as its mask, on its stream.
+///
+/// # Safety
+///
+/// Handles must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_selection_filter(
+    selection: *const BowstringSelection,
+    values: *const BowstringArray,
+    out: *mut *mut BowstringArray,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let values = borrow(values, "values")?;
+        give(values.with(borrow(selection, "selection")?.0.filter(&values.array)?), out)
+    })
+}
+
+/// The rows that it keeps of every column.
+///
+/// # Safety
+///
+/// Handles must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_selection_filter_batch(
+    selection: *const BowstringSelection,
+    batch: *const BowstringBatch,
+    out: *mut *mut BowstringBatch,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let kept = borrow(selection, "selection")?.0.filter_batch(&borrow(batch, "batch")?.0)?;
+        give(BowstringBatch(kept), out)
+    })
+}
+
+/// Frees a selection.
+///
+/// # Safety
+///
+/// `selection` must be NULL or a handle from this library that is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_selection_free(selection: *mut BowstringSelection) {
+    // SAFETY: the caller's promise.
+    unsafe { free(selection) }
+}
+
+/// What the caller's options mean.
+pub(crate) unsafe fn take_options(pointer: *const BowstringTakeOptions) -> Result<TakeOptions> {
+    // SAFETY: the caller's promise.
+    let options = unsafe { options(pointer) }?;
+    let null = options.is_some_and(|options| options.out_of_bounds_is_null != 0);
+    Ok(TakeOptions { out_of_bounds: if null { OutOfBounds::Null } else { OutOfBounds::Error } })
+}
+
+/// The rows of `values` at `indices`, an array of any integer type. A null index gives a null row; a negative one never
+/// counts from the end. `options` may be NULL. Does not
+/// synchronise, but for types whose size a GPU has to find out; there a bad index is the failure of whoever first waits
+/// for the result (bowstring_array_wait), and a null row meanwhile.
+///
+/// # Safety
+///
+/// Handles and options must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_take(
+    values: *const BowstringArray,
+    indices: *const BowstringArray,
+    options: *const BowstringTakeOptions,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringArray,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let (values, indices) = (borrow(values, "values")?, borrow(indices, "indices")?);
+        let stream = &borrow(stream, "stream")?.0;
+        let taken = compute::take(&values.array, &indices.array, &take_options(options)?, stream)?;
+        give(values.with(taken), out)
+    })
+}
+
+/// The rows of every column at `indices`; as `bowstring_take`.
+///
+/// # Safety
+///
+/// Handles and options must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_take_batch(
+    batch: *const BowstringBatch,
+    indices: *const BowstringArray,
+    options: *const BowstringTakeOptions,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringBatch,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let (batch, indices) = (borrow(batch, "batch")?, borrow(indices, "indices")?);
+        let stream = &borrow(stream, "stream")?.0;
+        let taken = compute::take_batch(&batch.0, &indices.array, &take_options(options)?, stream)?;
+        give(BowstringBatch(taken), out)
+    })
+}
+
+/// What the caller's options mean.
+pub(crate) unsafe fn cast_options(pointer: *const BowstringCastOptions) -> Result<CastOptions<'static>> {
+    // SAFETY: the caller's promise.
+    let options = unsafe { options(pointer) }?;
+    let strict = options.is_some_and(|options| options.strict != 0);
+    Ok(CastOptions { safe: !strict, ..CastOptions::default() })
+}
+
+/// The values as another type: the one that `to` describes (its name and metadata do not matter; it is only read).
+/// `options` may be NULL. Does not synchronise: on a GPU a strict cast that fails is the failure of whoever first waits for
+/// the result (bowstring_array_wait).
+///
+/// # Safety
+///
+/// Handles, schema and options must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_cast(
+    values: *const BowstringArray,
+    to: *const FFI_ArrowSchema,
+    options: *const BowstringCastOptions,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringArray,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let (values, stream) = (borrow(values, "values")?, borrow(stream, "stream")?);
+        let to = exchange::import_field(borrow(to, "to")?)?;
+        let options = cast_options(options)?;
+        give(values.with(compute::cast(&values.array, to.data_type(), &options, &stream.0)?), out)
+    })
+}
+
+/// How many rows are null by the validity bitmap. On a GPU this synchronises once, unless it is known.
+///
+/// # Safety
+///
+/// Handles must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_null_count(
+    values: *const BowstringArray,
+    stream: *const BowstringStream,
+    out: *mut u64,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let nulls = compute::null_count(&borrow(values, "values")?.array, &borrow(stream, "stream")?.0)?;
+        put(nulls as u64, out)
+    })
+}
+
+/// How many rows are null when dictionaries, runs and unions are looked through.
+///
+/// # Safety
+///
+/// Handles must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_logical_null_count(
+    values: *const BowstringArray,
+    stream: *const BowstringStream,
+    out: *mut u64,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let nulls =
+            compute::logical_null_count(&borrow(values, "values")?.array, &borrow(stream, "stream")?.0)?;
+        put(nulls as u64, out)
+    })
+}
+
+/// An operation from one array to another.
+unsafe fn each_row(
+    operation: fn(&Array, &Stream) -> Result<Array>,
+    values: *const BowstringArray,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringArray,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let values = borrow(values, "values")?;
+        give(values.with(operation(&values.array, &borrow(stream, "stream")?.0)?), out)
+    })
+}
+
+/// Whether each row is null, as an array of booleans without nulls.
+///
+/// # Safety
+///
+/// Handles must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_is_null(
+    values: *const BowstringArray,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringArray,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    unsafe { each_row(compute::is_null, values, stream, out) }
+}
+
+/// Whether each row is valid, as an array of booleans without nulls.
+///
+/// # Safety
+///
+/// Handles must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_is_not_null(
+    values: *const BowstringArray,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringArray,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    unsafe { each_row(compute::is_not_null, values, stream, out) }
+}
+
+/// The rows that are not null.
+///
+/// # Safety
+///
+/// Handles must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_drop_nulls(
+    values: *const BowstringArray,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringArray,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    unsafe { each_row(compute::drop_nulls, values, stream, out) }
+}

@@ -1,0 +1,24 @@
+//! bowstring for C and C++. The header, `include/bowstring.h`, is generated from this crate; what a C programmer must
+//! know stands in these comments, because that is where the header takes its own from.
+//!
+//! Rules that hold for every function:
+//! - It returns a [`BowstringStatus`]; results go through the last parameter, which is untouched on failure. The reason
+//!   of the thread's last failure is [`bowstring_last_error`].
+//! - Handles are opaque. Who gets one through an out parameter owns it and frees it with the type's `_free`, which takes
+//!   NULL. Inputs are borrowed for the call only: they may be freed right after it, also while the GPU still reads.
+//! - Any function may be called on any thread; one handle may be used by several threads at once, but for its `_free`.
+//! - NULL where a pointer is needed is `BOWSTRING_STATUS_INVALID`, a panic of ours `BOWSTRING_STATUS_PANIC`.
+
+mod array;
+mod compute;
+mod device;
+mod status;
+mod stream;
+mod stream_operations;
+
+pub use array::*;
+pub use compute::*;
+pub use device::*;
+pub use status::*;
+pub use stream::*;
+pub use stream_operations::*;

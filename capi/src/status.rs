@@ -1,0 +1,160 @@
+//! How functions end, and why.
+
+use std::cell::RefCell;
+use std::ffi::{CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use bowstring::{Error, Result};
+
+/// How a function ended, by who has to act.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BowstringStatus {
+    /// It did what it should.
+    Ok = 0,
+    /// The arguments do not fit together.
+    Invalid = 1,
+    /// This library does not do this on that device; the arguments are fine.
+    Unsupported = 2,
+    /// A producer's struct broke the Arrow C data interface. It has been released.
+    OutOfSpec = 3,
+    /// Memory ran out, or the pool's limit was reached.
+    OutOfMemory = 4,
+    /// An index points outside of what it indexes.
+    IndexOutOfBounds = 5,
+    /// A value does not fit the type it was cast to, and the cast was strict.
+    Cast = 6,
+    /// A call into a device runtime failed.
+    Driver = 7,
+    /// There is no such device here.
+    NoDevice = 8,
+    /// A foreign stream has failed: its code and words are in the last error.
+    Producer = 9,
+    /// Any other refusal.
+    Other = 10,
+    /// A bug in this library. What the call worked on may be incomplete; the library goes on working.
+    Panic = 11,
+}
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::new(CString::default());
+}
+
+/// Why this thread's last failed call failed; an empty string before the first one. Valid until the thread's next
+/// failing call. Never NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn bowstring_last_error() -> *const c_char {
+    LAST.with_borrow(|last| last.as_ptr())
+}
+
+/// The library's version, as in "0.1.0". Static.
+#[unsafe(no_mangle)]
+pub extern "C" fn bowstring_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+fn remember(reason: String) {
+    let reason = CString::new(reason.replace('\0', "?")).unwrap_or_default();
+    LAST.with_borrow_mut(|last| *last = reason);
+}
+
+fn status(error: &Error) -> BowstringStatus {
+    match error {
+        Error::Invalid { .. } => BowstringStatus::Invalid,
+        Error::Unsupported { .. } => BowstringStatus::Unsupported,
+        Error::OutOfSpec { .. } => BowstringStatus::OutOfSpec,
+        Error::OutOfMemory { .. } => BowstringStatus::OutOfMemory,
+        Error::IndexOutOfBounds { .. } => BowstringStatus::IndexOutOfBounds,
+        Error::Cast { .. } => BowstringStatus::Cast,
+        Error::Driver { .. } => BowstringStatus::Driver,
+        Error::NoDevice { .. } => BowstringStatus::NoDevice,
+        Error::Producer { .. } => BowstringStatus::Producer,
+        _ => BowstringStatus::Other,
+    }
+}
+
+/// Runs a function's body at the border: errors become statuses, panics too.
+pub(crate) fn guard(body: impl FnOnce() -> Result<()>) -> BowstringStatus {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => BowstringStatus::Ok,
+        Ok(Err(error)) => {
+            remember(error.to_string());
+            status(&error)
+        }
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+            remember(format!("a bug in bowstring: {}", text.unwrap_or_default()));
+            BowstringStatus::Panic
+        }
+    }
+}
+
+/// Arguments that do not fit.
+pub(crate) fn invalid(problem: impl Into<String>) -> Error {
+    Error::Invalid { operation: "C interface", problem: problem.into() }
+}
+
+/// What is wrong with a missing argument.
+pub(crate) fn missing(argument: &str) -> Error {
+    invalid(format!("{argument} is NULL"))
+}
+
+/// A borrowed argument.
+///
+/// # Safety
+///
+/// `pointer` is NULL or points to a live `T` that nobody changes meanwhile.
+pub(crate) unsafe fn borrow<'a, T>(pointer: *const T, argument: &str) -> Result<&'a T> {
+    // SAFETY: the caller's promise.
+    unsafe { pointer.as_ref() }.ok_or_else(|| missing(argument))
+}
+
+/// Hands a value out as a handle.
+///
+/// # Safety
+///
+/// `out` is NULL or may be written.
+pub(crate) unsafe fn give<T>(value: T, out: *mut *mut T) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let out = unsafe { out.as_mut() }.ok_or_else(|| missing("out"))?;
+    *out = Box::into_raw(Box::new(value));
+    Ok(())
+}
+
+/// Writes a plain result.
+///
+/// # Safety
+///
+/// `out` is NULL or may be written.
+pub(crate) unsafe fn put<T>(value: T, out: *mut T) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let out = unsafe { out.as_mut() }.ok_or_else(|| missing("out"))?;
+    *out = value;
+    Ok(())
+}
+
+/// Overwrites a C struct, if it is wanted, without dropping what was there.
+///
+/// # Safety
+///
+/// `out` is NULL or may be written.
+pub(crate) unsafe fn write_out<T>(value: T, out: *mut T) {
+    if !out.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { out.write(value) };
+    }
+}
+
+/// Frees a handle. A panic in a destructor ends here.
+///
+/// # Safety
+///
+/// `handle` is NULL or came from [`give`] and is not used again.
+pub(crate) unsafe fn free<T>(handle: *mut T) {
+    if !handle.is_null() {
+        // SAFETY: the caller's promise.
+        let owned = unsafe { Box::from_raw(handle) };
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(owned)));
+    }
+}

@@ -1,0 +1,309 @@
+//! Streams of batches and of arrays, over the Arrow C (device) stream interface.
+//!
+//! A handle holds an iterator until something takes it: an export, or an operation that makes a new handle of it.
+
+use std::ptr::null_mut;
+use std::sync::{Mutex, MutexGuard};
+
+use arrow_schema::{Field, Schema, SchemaRef};
+use bowstring::ffi::{ArrowArrayStream, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema};
+use bowstring::{Array, Batch, Result, exchange};
+
+use crate::array::{BowstringArray, BowstringBatch};
+use crate::device::BowstringDevice;
+use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing, put, write_out};
+
+/// What a handle holds: an iterator, what all its items have in common, and the memory that they are in.
+pub(crate) struct Source<S, T> {
+    pub shape: S,
+    pub device_type: DeviceType,
+    pub items: Box<dyn Iterator<Item = Result<T>> + Send>,
+}
+
+/// Batches of one schema that come one after another; nothing is read before it is asked for.
+pub struct BowstringBatches(pub(crate) Mutex<Option<Source<SchemaRef, Batch>>>);
+
+/// Arrays of one type that come one after another, such as the masks of a stream of batches.
+pub struct BowstringArrays(pub(crate) Mutex<Option<Source<Field, Array>>>);
+
+pub(crate) type Held<'a, S, T> = MutexGuard<'a, Option<Source<S, T>>>;
+
+/// What the handle holds, if nothing has taken it yet.
+pub(crate) fn hold<S, T>(handle: &Mutex<Option<Source<S, T>>>) -> Result<Held<'_, S, T>> {
+    let held = handle.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if held.is_none() {
+        return Err(invalid("the stream was given away already"));
+    }
+    Ok(held)
+}
+
+impl BowstringBatches {
+    pub(crate) fn new(
+        shape: SchemaRef,
+        device_type: DeviceType,
+        items: impl Iterator<Item = Result<Batch>> + Send + 'static,
+    ) -> BowstringBatches {
+        BowstringBatches(Mutex::new(Some(Source { shape, device_type, items: Box::new(items) })))
+    }
+
+    pub(crate) fn take(&self) -> Result<Source<SchemaRef, Batch>> {
+        hold(&self.0)?.take().ok_or_else(|| missing("batches"))
+    }
+}
+
+impl BowstringArrays {
+    fn new(
+        shape: Field,
+        device_type: DeviceType,
+        items: impl Iterator<Item = Result<Array>> + Send + 'static,
+    ) -> BowstringArrays {
+        BowstringArrays(Mutex::new(Some(Source { shape, device_type, items: Box::new(items) })))
+    }
+
+    pub(crate) fn take(&self) -> Result<Source<Field, Array>> {
+        hold(&self.0)?.take().ok_or_else(|| missing("arrays"))
+    }
+}
+
+/// The kind of memory that a device stream speaks of.
+fn device_type(stream: &ArrowDeviceArrayStream) -> Result<DeviceType> {
+    DeviceType::from_abi(stream.device_type())
+        .ok_or_else(|| invalid(format!("no device type {} is served", stream.device_type())))
+}
+
+/// Takes over a device stream of struct arrays as batches of `device`. It is moved from (its `release` becomes NULL) and
+/// released when the handle, or what was made of it, is freed or has ended; also on failure, but for
+/// `BOWSTRING_STATUS_INVALID` and `BOWSTRING_STATUS_UNSUPPORTED`, which leave it as it was. Only its schema is asked for
+/// now. Does not synchronise.
+///
+/// # Safety
+///
+/// The struct must follow the Arrow C device stream interface; using and releasing it on any thread, one at a time,
+/// must be fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batches_import(
+    device: *const BowstringDevice,
+    stream: *mut ArrowDeviceArrayStream,
+    out: *mut *mut BowstringBatches,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let device = borrow(device, "device")?;
+        let stream = stream.as_mut().ok_or_else(|| missing("stream"))?;
+        borrow(out, "out")?;
+        let kind = device_type(stream)?;
+        let reader = exchange::import_batches(stream, &device.0)?;
+        give(BowstringBatches::new(reader.schema().clone(), kind, reader), out)
+    })
+}
+
+/// Takes over a stream of struct arrays in host memory as batches of the CPU; otherwise as `bowstring_batches_import`.
+///
+/// # Safety
+///
+/// As for `bowstring_batches_import`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batches_import_host(
+    stream: *mut ArrowArrayStream,
+    out: *mut *mut BowstringBatches,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let stream = stream.as_mut().ok_or_else(|| missing("stream"))?;
+        borrow(out, "out")?;
+        let reader = exchange::import_host_batches(stream.take())?;
+        give(BowstringBatches::new(reader.schema().clone(), DeviceType::Cpu, reader), out)
+    })
+}
+
+/// The schema of all batches. The struct must be uninitialised or a released one: it is overwritten.
+///
+/// # Safety
+///
+/// `batches` must be NULL or a live handle, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batches_schema(
+    batches: *const BowstringBatches,
+    out: *mut FFI_ArrowSchema,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let held = hold(&borrow(batches, "batches")?.0)?;
+        let schema = held.as_ref().map_or_else(|| Schema::empty().into(), |source| source.shape.clone());
+        let schema = FFI_ArrowSchema::try_from(schema.as_ref());
+        borrow(out, "out")?;
+        write_out(schema.map_err(|error| invalid(error.to_string()))?, out);
+        Ok(())
+    })
+}
+
+/// The next batch, or NULL at the end. After a failure there is nothing more: the next call says the end. Runs what the
+/// stream is made of, on this thread: whether it synchronises is up to those operations.
+///
+/// # Safety
+///
+/// `batches` must be NULL or a live handle, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batches_next(
+    batches: *const BowstringBatches,
+    out: *mut *mut BowstringBatch,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let batches = borrow(batches, "batches")?;
+        borrow(out, "out")?;
+        let next = hold(&batches.0)?.as_mut().and_then(|source| source.items.next());
+        match next.transpose()? {
+            Some(batch) => give(BowstringBatch(batch), out),
+            None => put(null_mut(), out),
+        }
+    })
+}
+
+/// Makes a device stream of the batches, which are then this library's no more: the handle is left empty, and still to
+/// be freed. The struct must be uninitialised or a released one: it is overwritten. What goes wrong while it is read,
+/// its `get_last_error` tells. It is read on the consumer's thread, a batch at a time, when the consumer asks.
+///
+/// # Safety
+///
+/// `batches` must be NULL or a live handle, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batches_export(
+    batches: *const BowstringBatches,
+    out: *mut ArrowDeviceArrayStream,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let batches = borrow(batches, "batches")?;
+        borrow(out, "out")?;
+        let source = batches.take()?;
+        write_out(exchange::export_batches(source.shape, source.device_type, source.items), out);
+        Ok(())
+    })
+}
+
+/// Makes a plain stream of batches in host memory; otherwise as `bowstring_batches_export`.
+///
+/// # Safety
+///
+/// `batches` must be NULL or a live handle, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batches_export_host(
+    batches: *const BowstringBatches,
+    out: *mut ArrowArrayStream,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let batches = borrow(batches, "batches")?;
+        borrow(out, "out")?;
+        let source = batches.take()?;
+        write_out(exchange::export_host_batches(source.shape, source.items), out);
+        Ok(())
+    })
+}
+
+/// Frees a handle, and releases the stream that it still holds.
+///
+/// # Safety
+///
+/// `batches` must be NULL or a handle from this library that is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batches_free(batches: *mut BowstringBatches) {
+    // SAFETY: the caller's promise.
+    unsafe { free(batches) }
+}
+
+/// Takes over a device stream of arrays, such as masks or indices; otherwise as `bowstring_batches_import`.
+///
+/// # Safety
+///
+/// As for `bowstring_batches_import`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_arrays_import(
+    device: *const BowstringDevice,
+    stream: *mut ArrowDeviceArrayStream,
+    out: *mut *mut BowstringArrays,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let device = borrow(device, "device")?;
+        let stream = stream.as_mut().ok_or_else(|| missing("stream"))?;
+        borrow(out, "out")?;
+        let kind = device_type(stream)?;
+        let reader = exchange::import_stream(stream, &device.0)?;
+        give(BowstringArrays::new(reader.field().clone(), kind, reader), out)
+    })
+}
+
+/// Takes over a stream of arrays in host memory; otherwise as `bowstring_batches_import_host`.
+///
+/// # Safety
+///
+/// As for `bowstring_batches_import`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_arrays_import_host(
+    stream: *mut ArrowArrayStream,
+    out: *mut *mut BowstringArrays,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let stream = stream.as_mut().ok_or_else(|| missing("stream"))?;
+        borrow(out, "out")?;
+        let reader = exchange::import_host_stream(stream.take())?;
+        give(BowstringArrays::new(reader.field().clone(), DeviceType::Cpu, reader), out)
+    })
+}
+
+/// The next array, or NULL at the end; as `bowstring_batches_next`.
+///
+/// # Safety
+///
+/// `arrays` must be NULL or a live handle, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_arrays_next(
+    arrays: *const BowstringArrays,
+    out: *mut *mut BowstringArray,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let arrays = borrow(arrays, "arrays")?;
+        borrow(out, "out")?;
+        let mut held = hold(&arrays.0)?;
+        let next = held.as_mut().and_then(|source| Some((source.items.next()?, source.shape.clone())));
+        match next {
+            Some((array, field)) => give(BowstringArray { array: array?, field }, out),
+            None => put(null_mut(), out),
+        }
+    })
+}
+
+/// Makes a device stream of the arrays; as `bowstring_batches_export`.
+///
+/// # Safety
+///
+/// `arrays` must be NULL or a live handle, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_arrays_export(
+    arrays: *const BowstringArrays,
+    out: *mut ArrowDeviceArrayStream,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let arrays = borrow(arrays, "arrays")?;
+        borrow(out, "out")?;
+        let source = arrays.take()?;
+        write_out(exchange::export_stream(source.shape, source.device_type, source.items), out);
+        Ok(())
+    })
+}
+
+/// Frees a handle, and releases the stream that it still holds.
+///
+/// # Safety
+///
+/// `arrays` must be NULL or a handle from this library that is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_arrays_free(arrays: *mut BowstringArrays) {
+    // SAFETY: the caller's promise.
+    unsafe { free(arrays) }
+}

@@ -1,0 +1,129 @@
+//! What a C and a C++ programmer does: the library is installed, the examples are compiled against what was installed,
+//! with the shared and with the static library, and run. Their output is part of what is tested.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The folder that this test, and the libraries it depends on, were built into.
+fn built() -> PathBuf {
+    env::current_exe().expect("a test has a path").parent().expect("in a folder").to_owned()
+}
+
+fn crate_root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}{}",
+        output.status,
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    output
+}
+
+/// Installs the library, once for each test, and says where.
+fn installed(test: &str) -> PathBuf {
+    let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = std::fs::remove_dir_all(&prefix);
+    run(Command::new(crate_root().join("install.sh")).arg(&prefix).arg(built()));
+    prefix
+}
+
+/// The flags of the installed pkg-config file, read the way pkg-config does, which need not be installed.
+fn flags(prefix: &Path, statically: bool) -> Vec<String> {
+    let file = std::fs::read_to_string(prefix.join("lib/pkgconfig/bowstring.pc")).expect("it was installed");
+    let mut variables: Vec<(String, String)> = vec![];
+    let mut flags = vec![];
+    for line in file.lines() {
+        let known = |text: &str| {
+            variables
+                .iter()
+                .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value))
+        };
+        let wanted = ["Cflags: ", "Libs: ", "Libs.private: "];
+        if let Some((name, value)) = line.split_once('=').filter(|(name, _)| !name.contains([':', ' '])) {
+            let value = known(value);
+            variables.push((name.to_owned(), value));
+        } else if let Some(value) = wanted.iter().find_map(|field| line.strip_prefix(field)) {
+            let said = known(value);
+            let wanted = said.split_whitespace().filter(|_| statically || !line.starts_with("Libs.private"));
+            flags.extend(wanted.map(str::to_owned));
+        }
+    }
+    if statically {
+        for flag in &mut flags {
+            *flag = flag.replace("-lbowstring", "-l:libbowstring.a");
+        }
+    }
+    flags
+}
+
+/// Compiles and runs an example; its output.
+fn example(source: &str, compiler: &[&str], statically: bool) -> String {
+    let name = format!("{source}-{}", if statically { "static" } else { "shared" });
+    let prefix = installed(&name);
+    let program = prefix.join("example");
+    run(Command::new(compiler[0])
+        .args(&compiler[1..])
+        .args(["-Wall", "-Wextra", "-Werror", "-O1", "-o"])
+        .arg(&program)
+        .arg(crate_root().join("examples").join(source))
+        .args(flags(&prefix, statically)));
+    let output = run(Command::new(program).env("LD_LIBRARY_PATH", prefix.join("lib")));
+    String::from_utf8(output.stdout).expect("the examples print text")
+}
+
+const C: &[&str] = &["cc", "-std=c11", "-Wpedantic"];
+const CPP: &[&str] = &["c++", "-std=c++17", "-Wpedantic"];
+
+#[test]
+fn the_c_example_does_what_it_says() {
+    let printed = example("filter.c", C, false);
+    let expected = "\
+values: 1 2 null 4 5 6 7 8
+filter: 2 null 5 7 8
+take: 8 1 null
+cast: 1 2 null 4 5 6 7 8
+nulls: 1
+a mask of numbers: status 1, filter: the mask is Int64, not Boolean
+an index too far: status 5, index 7 at row 0 is out of bounds for length 5
+as null: null 1 null
+released: 3 of 3
+";
+    assert_eq!(printed, expected);
+    assert_eq!(example("filter.c", C, true), expected);
+}
+
+#[test]
+fn the_cpp_example_does_what_it_says() {
+    let printed = example("streams.cpp", CPP, false);
+    let expected = "\
+kept: 0 3 6 9 12 15 18 21
+after 3 batches: code 5, the producer failed with code 5: the disk is on fire
+released: 10 of 10
+";
+    assert_eq!(printed, expected);
+    assert_eq!(example("streams.cpp", CPP, true), expected);
+}
+
+#[test]
+fn the_header_is_c_and_cpp_by_itself() {
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    for (compiler, file) in [(C, "alone.c"), (CPP, "alone.cpp")] {
+        let source = scratch.join(file);
+        // Twice: the guards hold.
+        std::fs::write(&source, "#include \"bowstring.h\"\n#include \"bowstring.h\"\n")
+            .expect("room for a file");
+        run(Command::new(compiler[0])
+            .args(&compiler[1..])
+            .args(["-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"])
+            .arg(crate_root().join("include"))
+            .arg(source));
+    }
+}

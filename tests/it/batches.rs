@@ -1,0 +1,160 @@
+//! The operations over streams of batches: each batch as by itself, no earlier than asked for, and broken off in order.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow_array::{Array as _, ArrayRef, BooleanArray, Int32Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+use bowstring::compute::batches::{AHEAD, cast_batches, column, filter_batches, in_step, take_batches};
+use bowstring::compute::{CastOptions, OutOfBounds, TakeOptions};
+use bowstring::exchange::{batch_from_arrow, batch_to_arrow, export_batches, from_arrow};
+use bowstring::{Batch, Error, Result, Stream};
+
+use crate::exchange::foreign_stream::read_batches;
+use crate::support::devices;
+
+/// Rows of which a third are kept, as numbers and as text.
+fn rows(range: std::ops::Range<i32>) -> RecordBatch {
+    let keep: BooleanArray = range.clone().map(|i| Some(i % 3 == 1)).collect();
+    let text: StringArray = range.clone().map(|i| (i % 5 != 0).then(|| i.to_string())).collect();
+    let columns: [ArrayRef; 3] =
+        [Arc::new(Int32Array::from_iter_values(range)), Arc::new(text), Arc::new(keep)];
+    RecordBatch::try_from_iter_with_nullable(
+        ["number", "text", "keep"].into_iter().zip(columns).map(|(name, column)| (name, column, true)),
+    )
+    .unwrap()
+}
+
+/// Batches of all sorts of lengths, those of none among them.
+fn batches() -> Vec<RecordBatch> {
+    [0..0, 0..70, 70..71, 71..71, 71..1200, 1200..1233].map(rows).into()
+}
+
+fn there<'a>(
+    stream: &'a Stream,
+    batches: &'a [RecordBatch],
+) -> impl Iterator<Item = Result<Batch>> + use<'a> {
+    batches.iter().map(|batch| stream.upload_batch(&batch_from_arrow(batch)?))
+}
+
+fn here(stream: &Stream, batch: Result<Batch>) -> RecordBatch {
+    batch_to_arrow(&stream.download_batch(&batch.unwrap()).unwrap()).unwrap()
+}
+
+#[test]
+fn each_batch_is_filtered_as_by_itself() {
+    for target in devices() {
+        let (stream, batches) = (&target.stream, batches());
+        let expected: Vec<_> = batches
+            .iter()
+            .map(|batch| {
+                let mask = batch.column(2).as_any().downcast_ref::<BooleanArray>().unwrap().clone();
+                arrow_select::filter::filter_record_batch(batch, &mask).unwrap()
+            })
+            .collect();
+        let got: Vec<_> = filter_batches(there(stream, &batches), column(2), stream)
+            .map(|batch| here(stream, batch))
+            .collect();
+        assert_eq!(got, expected, "{target:?}");
+
+        let masks = batches.iter().map(|batch| stream.upload(&from_arrow(batch.column(2))?));
+        let got: Vec<_> = filter_batches(there(stream, &batches), in_step(masks), stream)
+            .map(|batch| here(stream, batch))
+            .collect();
+        assert_eq!(got, expected, "{target:?}");
+    }
+}
+
+#[test]
+fn each_batch_is_taken_from_as_by_itself() {
+    for target in devices() {
+        let (stream, batches) = (&target.stream, batches());
+        let indices = Int32Array::from(vec![Some(0), None, Some(69), Some(0)]);
+        let options = TakeOptions { out_of_bounds: OutOfBounds::Null };
+        let all = std::iter::repeat_with(|| stream.upload(&from_arrow(&indices)?));
+        let taken = take_batches(there(stream, &batches), in_step(all), &options, stream);
+        for (got, batch) in taken.zip(&batches) {
+            let known = |i: &i32| (*i as usize) < batch.num_rows();
+            let known: Int32Array = indices.iter().map(|i| i.filter(known)).collect();
+            let expected = arrow_select::take::take_record_batch(batch, &known).unwrap();
+            assert_eq!(here(stream, got), expected, "{target:?}");
+        }
+    }
+}
+
+#[test]
+fn each_batch_is_cast_as_by_itself() {
+    let to = Arc::new(Schema::new(vec![
+        Field::new("wide", DataType::Int64, true),
+        Field::new("text", DataType::Utf8, true),
+        Field::new("bytes", DataType::UInt8, true),
+    ]));
+    for target in devices() {
+        let (stream, batches) = (&target.stream, batches());
+        let options = CastOptions::default();
+        let casted = cast_batches(there(stream, &batches), to.clone(), &options, stream);
+        for (got, batch) in casted.zip(&batches) {
+            let got = here(stream, got);
+            assert_eq!(got.schema(), to);
+            for (i, column) in got.columns().iter().enumerate() {
+                let expected = arrow_cast::cast(batch.column(i), to.field(i).data_type()).unwrap();
+                assert_eq!(column, &expected, "{target:?}");
+            }
+        }
+        let two = Arc::new(to.project(&[0, 1]).unwrap());
+        let mut casted = cast_batches(there(stream, &batches), two, &options, stream);
+        assert!(matches!(casted.next(), Some(Err(Error::Invalid { operation: "cast", .. }))));
+        assert!(casted.next().is_none());
+    }
+}
+
+#[test]
+fn nothing_is_read_before_it_is_asked_for() {
+    for target in devices() {
+        let stream = target.stream.clone();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let (count, on) = (asked.clone(), stream.clone());
+        let endless = std::iter::repeat_with(move || {
+            count.fetch_add(1, Ordering::SeqCst);
+            on.upload_batch(&batch_from_arrow(&rows(0..100))?)
+        });
+        let place = stream.device().place().device_type;
+        let schema = rows(0..0).schema();
+        // Through the C interface and back, as a neighbour would.
+        let filtered = filter_batches(endless, column(2), &stream);
+        let mut exported = export_batches(schema, place, filtered);
+        let mut reader = read_batches(&mut exported, stream.device()).unwrap();
+        assert_eq!(asked.load(Ordering::SeqCst), 0);
+        let ahead = if stream.native_handle().is_some() { AHEAD } else { 0 };
+        for n in 1..4 {
+            assert_eq!(here(&stream, reader.next().unwrap()).num_rows(), 33);
+            assert_eq!(asked.load(Ordering::SeqCst), n + ahead, "{target:?}");
+        }
+    }
+}
+
+#[test]
+fn the_first_error_comes_in_its_turn_and_is_the_last_item() {
+    for target in devices() {
+        let (stream, batches) = (&target.stream, batches());
+        let failure = || Error::Invalid { operation: "source", problem: "no more".into() };
+        let broken = there(stream, &batches).take(3).chain([Err(failure())]).chain(there(stream, &batches));
+        let mut filtered = filter_batches(broken, column(2), stream);
+        for _ in 0..3 {
+            here(stream, filtered.next().unwrap());
+        }
+        assert_eq!(filtered.next().unwrap().err(), Some(failure()), "{target:?}");
+        assert!(filtered.next().is_none());
+
+        let masks = batches[..2].iter().map(|batch| stream.upload(&from_arrow(batch.column(2))?));
+        let mut filtered = filter_batches(there(stream, &batches), in_step(masks), stream);
+        for _ in 0..2 {
+            here(stream, filtered.next().unwrap());
+        }
+        assert!(matches!(filtered.next(), Some(Err(Error::Invalid { operation: "stream", .. }))));
+        assert!(filtered.next().is_none());
+
+        let mut filtered = filter_batches(there(stream, &batches), column(7), stream);
+        assert!(matches!(filtered.next(), Some(Err(Error::Invalid { operation: "column", .. }))));
+    }
+}
