@@ -217,7 +217,9 @@ impl<'a> DeviceMemory<'a> {
             (!write || *written) && address >= start && end <= past && end > address
         });
         // What tables describe is not among the arguments: then the allocations decide. Nobody's is in the first page.
-        match given || end > address && address >= 4096 && self.memory.may_touch(address as usize, bytes).is_ok() {
+        match given
+            || end > address && address >= 4096 && self.memory.may_touch(address as usize, bytes).is_ok()
+        {
             true => Ok(()),
             false => Err(format!("{} {bytes} bytes at {address:#x}", if write { "writes" } else { "reads" })),
         }

@@ -60,7 +60,14 @@ pub use super::memory::DeviceMemory;
 
 impl Default for EmulatorOptions {
     fn default() -> Self {
-        EmulatorOptions { width: 32, delay: Duration::ZERO, seed: 0, memory: 8 << 30, keep: None, executor: None }
+        EmulatorOptions {
+            width: 32,
+            delay: Duration::ZERO,
+            seed: 0,
+            memory: 8 << 30,
+            keep: None,
+            executor: None,
+        }
     }
 }
 

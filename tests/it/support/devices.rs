@@ -1,5 +1,7 @@
 //! The devices that every operation is tried on: those that are here. A run says which they are, and what was not run;
-//! `BOWSTRING_PTX=1` adds an emulator that runs the PTX images; `BOWSTRING_REQUIRE=cuda` (names, with commas between them) makes it an error when one is not.
+//! `BOWSTRING_PTX=1` adds an emulator that runs the PTX images (any other number: its lanes in an order drawn from it,
+//! and unordered accesses are errors); `BOWSTRING_REQUIRE=cuda` (names, commas between them) makes it an error when one
+//! is not there.
 
 use std::fmt;
 use std::io::Write;
@@ -124,9 +126,8 @@ impl Target {
     }
 
     /// An emulator that runs the PTX images instead of the kernels' host build.
-    pub fn images() -> Target {
-        static IMAGES: LazyLock<Arc<Images>> = LazyLock::new(Arc::default);
-        let options = EmulatorOptions { executor: Some(IMAGES.clone()), ..Default::default() };
+    pub fn images(images: Arc<Images>) -> Target {
+        let options = EmulatorOptions { executor: Some(images), ..Default::default() };
         Target::emulated("emulator:ptx".into(), options)
     }
 
@@ -160,9 +161,14 @@ impl Drop for Target {
 pub fn devices() -> Vec<Target> {
     static SAID: Once = Once::new();
     let mut found: Vec<Target> = [Target::cpu()].into_iter().chain([32, 64].map(Target::emulator)).collect();
-    if std::env::var_os("BOWSTRING_PTX").is_some() {
-        found.push(Target::images());
-    }
+    static IMAGES: LazyLock<Option<Arc<Images>>> = LazyLock::new(|| {
+        let seed = std::env::var("BOWSTRING_PTX").ok()?.parse().expect("BOWSTRING_PTX is a number");
+        Some(Arc::new(match seed {
+            1 => Images::default(),
+            seed => Images::drawn(seed),
+        }))
+    });
+    found.extend(IMAGES.clone().map(Target::images));
     SAID.call_once(|| say(&found));
     found
 }

@@ -1,7 +1,7 @@
 //! The shipped PTX images as what an emulated device runs: not the kernels' host build, the artefact itself, interpreted.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bowstring::device::testing::{DeviceMemory, Execution, Executor};
 use bowstring_ptxi::{Launch, Memory, Module};
@@ -9,11 +9,9 @@ use bowstring_ptxi::{Launch, Memory, Module};
 /// Interprets `ptx/FAMILY.sm_75.ptx`.
 #[derive(Default)]
 pub struct Images {
-    modules: Mutex<HashMap<String, &'static Module>>,
-    /// What the lanes' order is drawn from; `None` for the plain one.
-    pub seed: Option<u64>,
-    /// Whether unordered accesses are errors.
-    pub races: bool,
+    modules: Mutex<HashMap<String, Arc<Module>>>,
+    /// What the lanes' order is drawn from, and then unordered accesses are errors; `None` for the plain order.
+    seed: Option<u64>,
 }
 
 impl std::fmt::Debug for Images {
@@ -31,13 +29,23 @@ pub fn image(family: &str) -> String {
 }
 
 impl Images {
-    /// A family's image, parsed once in a process.
-    fn module(&self, family: &str) -> &'static Module {
-        let mut modules = self.modules.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        modules.entry(family.to_owned()).or_insert_with(|| {
-            let module = Module::parse(&image(family)).unwrap_or_else(|error| panic!("{family}: {error}"));
-            Box::leak(Box::new(module))
-        })
+    /// Those whose lanes run in an order drawn from the seed.
+    pub fn drawn(seed: u64) -> Images {
+        Images { seed: Some(seed), ..Images::default() }
+    }
+
+    /// Takes this text for a family's image.
+    pub fn replace(&self, family: &str, text: &str) -> Result<(), bowstring_ptxi::Error> {
+        let module = Arc::new(Module::parse(text)?);
+        self.modules.lock().unwrap_or_else(PoisonError::into_inner).insert(family.to_owned(), module);
+        Ok(())
+    }
+
+    /// A family's image, parsed once.
+    fn module(&self, family: &str) -> Arc<Module> {
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let parse = || Module::parse(&image(family)).unwrap_or_else(|error| panic!("{family}: {error}"));
+        modules.entry(family.to_owned()).or_insert_with(|| Arc::new(parse())).clone()
     }
 }
 
@@ -57,13 +65,13 @@ impl Executor for Images {
     fn run(&self, launch: &Execution<'_>, memory: &mut DeviceMemory<'_>) -> Result<(), String> {
         let params: Vec<u8> = launch.words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let launch = Launch {
-            module: self.module(launch.family),
+            module: &self.module(launch.family),
             entry: launch.entry,
             params: &params,
             blocks: launch.waves.div_ceil(8) as u32,
             block_size: 256,
             seed: self.seed,
-            races: self.races,
+            races: self.seed.is_some(),
         };
         launch.run(&mut Given(memory)).map(drop).map_err(|error| error.to_string())
     }
