@@ -12,6 +12,7 @@ mod exchange;
 mod filter;
 mod generators;
 mod layers;
+mod mutants;
 mod nulls;
 mod ordering;
 mod ranges;

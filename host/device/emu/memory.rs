@@ -210,6 +210,12 @@ impl<'a> DeviceMemory<'a> {
         Ok(())
     }
 
+    /// Whether the bytes are in an allocation of the device, or in the last word of one. What was imported is not.
+    pub fn allocated(&self, address: u64, bytes: usize) -> bool {
+        let end = self.memory.holding(&self.memory.live, address as usize);
+        end.is_some_and(|end| (address as usize).saturating_add(bytes) <= end.next_multiple_of(WORD as usize))
+    }
+
     fn check(&self, address: u64, bytes: usize, write: bool) -> Result<(), String> {
         let end = address.wrapping_add(bytes as u64);
         let given = self.extents.iter().any(|(start, len, written)| {

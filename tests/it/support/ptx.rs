@@ -1,6 +1,7 @@
 //! The shipped PTX images as what an emulated device runs: not the kernels' host build, the artefact itself, interpreted.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bowstring::device::testing::{DeviceMemory, Execution, Executor};
@@ -12,6 +13,8 @@ pub struct Images {
     modules: Mutex<HashMap<String, Arc<Module>>>,
     /// What the lanes' order is drawn from, and then unordered accesses are errors; `None` for the plain order.
     seed: Option<u64>,
+    /// Whether images may have been spoilt: then they get only memory that is the device's own.
+    spoilt: AtomicBool,
 }
 
 impl std::fmt::Debug for Images {
@@ -37,6 +40,7 @@ impl Images {
     /// Takes this text for a family's image.
     pub fn replace(&self, family: &str, text: &str) -> Result<(), bowstring_ptxi::Error> {
         let module = Arc::new(Module::parse(text)?);
+        self.spoilt.store(true, Ordering::Relaxed);
         self.modules.lock().unwrap_or_else(PoisonError::into_inner).insert(family.to_owned(), module);
         Ok(())
     }
@@ -49,15 +53,29 @@ impl Images {
     }
 }
 
-struct Given<'a, 'b>(&'a mut DeviceMemory<'b>);
+struct Given<'a, 'b> {
+    memory: &'a mut DeviceMemory<'b>,
+    own: bool,
+}
+
+impl Given<'_, '_> {
+    fn check(&self, address: u64, bytes: usize) -> Result<(), String> {
+        match self.own && !self.memory.allocated(address, bytes) {
+            true => Err(format!("{bytes} bytes at {address:#x} are not the device's")),
+            false => Ok(()),
+        }
+    }
+}
 
 impl Memory for Given<'_, '_> {
     fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), String> {
-        self.0.read(address, into)
+        self.check(address, into.len())?;
+        self.memory.read(address, into)
     }
 
     fn write(&mut self, address: u64, from: &[u8]) -> Result<(), String> {
-        self.0.write(address, from)
+        self.check(address, from.len())?;
+        self.memory.write(address, from)
     }
 }
 
@@ -73,6 +91,7 @@ impl Executor for Images {
             seed: self.seed,
             races: self.seed.is_some(),
         };
-        launch.run(&mut Given(memory)).map(drop).map_err(|error| error.to_string())
+        let mut given = Given { memory, own: self.spoilt.load(Ordering::Relaxed) };
+        launch.run(&mut given).map(drop).map_err(|error| error.to_string())
     }
 }
