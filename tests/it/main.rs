@@ -9,6 +9,7 @@ mod equivalence_filter;
 mod equivalence_nulls;
 mod equivalence_take;
 mod exchange;
+mod faults;
 mod filter;
 mod generators;
 mod layers;

@@ -1,0 +1,235 @@
+//! The nth call of the device's runtime fails, for every n until none is left, in every operation, import, export and
+//! stream: a typed error, or the right answer where the failure could be made good; nothing leaks, foreign structs are
+//! released once, and the device works on as if nothing had happened.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_schema::{DataType, Field};
+use bowstring::compute::*;
+use bowstring::device::testing::{Alive, EmulatedDevice, EmulatorOptions};
+use bowstring::exchange::{export_array, export_stream, from_arrow, import_array, import_stream, to_arrow};
+use bowstring::{Array, Batch, Error, Result, Stream};
+
+use crate::exchange::foreign::{RawDeviceArray, Releases, produce, schema, structs};
+use crate::support::*;
+
+const ROWS: usize = 100;
+
+/// What each operation is given: an array of a type in a stranger's memory on the device.
+struct Given<'a> {
+    values: ArrayRef,
+    device: &'a EmulatedDevice,
+    releases: &'a Releases,
+}
+
+impl Given<'_> {
+    fn import(&self) -> Result<Array> {
+        let place = self.device.device().place();
+        let raw = RawDeviceArray {
+            device_id: place.device_id,
+            device_type: place.device_type as i32,
+            ..produce(&self.values.to_data(), 8, self.releases).on_cpu()
+        };
+        let mut array = raw.into_ours();
+        // SAFETY: a valid struct.
+        unsafe { import_array(&mut array, &schema(self.values.data_type()), self.device.device()) }
+            .map(|(_, array)| array)
+    }
+
+    fn on(&self, array: ArrayRef, stream: &Stream) -> Result<Array> {
+        stream.upload(&from_arrow(&array)?)
+    }
+
+    fn mask(&self, stream: &Stream) -> Result<Array> {
+        let kind = Mask { percent: 50.0, run: 2, nulls: Nulls::Some };
+        self.on(Arc::new(mask(kind, ROWS, &mut Random::new(5))), stream)
+    }
+
+    fn indices(&self, stream: &Stream) -> Result<Array> {
+        self.on(indices(&DataType::Int32, 150, ROWS, Nulls::None, &mut Random::new(6)), stream)
+    }
+
+    fn batch(&self) -> Result<Batch> {
+        let field = |name: &str| Field::new(name, self.values.data_type().clone(), true);
+        let schema = Arc::new(arrow_schema::Schema::new(vec![field("a"), field("b")]));
+        Batch::try_new(schema, vec![self.import()?, self.import()?], ROWS)
+    }
+}
+
+/// What is done, ending in rows on the host, and how many arrays it imports.
+type Work = fn(&Given<'_>, &Stream) -> Result<Vec<Value>>;
+
+fn down(array: &Array, stream: &Stream) -> Result<Vec<Value>> {
+    Ok(rows(&to_arrow(&stream.download(array)?)?))
+}
+
+fn down_batch(batch: &Batch, stream: &Stream) -> Result<Vec<Value>> {
+    let mut all = vec![];
+    for column in stream.download_batch(batch)?.columns() {
+        all.extend(rows(&to_arrow(column)?));
+    }
+    Ok(all)
+}
+
+const WORKS: &[(&str, Work)] = &[
+    ("download", |given, stream| down(&given.import()?, stream)),
+    ("upload", |given, stream| down(&given.on(given.values.clone(), stream)?, stream)),
+    ("filter", |given, stream| down(&filter(&given.import()?, &given.mask(stream)?, stream)?, stream)),
+    ("filter_later", |given, stream| {
+        let pending = filter_later(&given.import()?, &given.mask(stream)?, stream)?;
+        down(&pending.wait()?, stream)
+    }),
+    ("filter_batch", |given, stream| {
+        down_batch(&filter_batch(&given.batch()?, &given.mask(stream)?, stream)?, stream)
+    }),
+    ("filter_batch_later, dropped", |given, stream| {
+        drop(filter_batch_later(&given.batch()?, &given.mask(stream)?, stream)?);
+        Ok(vec![])
+    }),
+    ("Selection", |given, stream| {
+        let selection = Selection::new(&given.mask(stream)?, stream)?;
+        let first = down(&selection.filter(&given.import()?)?, stream)?;
+        assert_eq!(first, down(&selection.filter(&given.import()?)?, stream)?);
+        Ok(first)
+    }),
+    ("take", |given, stream| {
+        let options = TakeOptions::default();
+        down(&take(&given.import()?, &given.indices(stream)?, &options, stream)?, stream)
+    }),
+    ("cast", |given, stream| {
+        let to = match given.values.data_type() {
+            DataType::Int32 => DataType::Int16,
+            DataType::Int64 => DataType::Decimal128(20, 1),
+            other => other.clone(),
+        };
+        down(&cast(&given.import()?, &to, &CastOptions::default(), stream)?, stream)
+    }),
+    ("null_count", |given, stream| {
+        let mut parts = given.import()?.into_parts();
+        parts.null_count = None;
+        Ok(vec![Value::Bytes(null_count(&Array::try_new(parts)?, stream)?.to_le_bytes().to_vec())])
+    }),
+    ("is_null", |given, stream| down(&is_null(&given.import()?, stream)?, stream)),
+    ("drop_nulls", |given, stream| down(&drop_nulls(&given.import()?, stream)?, stream)),
+    ("export", |given, stream| {
+        let field = Field::new("f", given.values.data_type().clone(), true);
+        let (mut exported, schema) = export_array(&given.on(given.values.clone(), stream)?, &field)?;
+        // SAFETY: the library's own structs.
+        let (_, again) = unsafe { import_array(&mut exported, &schema, stream.device()) }?;
+        down(&again, stream)
+    }),
+    ("stream", |given, stream| {
+        let field = Field::new("f", given.values.data_type().clone(), true);
+        let arrays = vec![given.import(), given.import()];
+        let mut exported = export_stream(field, stream.device().place().device_type, arrays.into_iter());
+        // SAFETY: the library's own struct.
+        let reader = unsafe { import_stream(&mut exported, stream.device()) }?;
+        let mut all = vec![];
+        for array in reader {
+            all.extend(down(&array?, stream)?);
+        }
+        Ok(all)
+    }),
+];
+
+fn some_types() -> Vec<DataType> {
+    let utf8 = Arc::new(Field::new_list_field(DataType::Utf8, true));
+    vec![
+        DataType::Int32,
+        DataType::Int64,
+        DataType::Boolean,
+        DataType::Utf8,
+        DataType::Utf8View,
+        DataType::List(utf8.clone()),
+        DataType::Struct(
+            vec![Field::new("a", DataType::Utf8, true), Field::new("b", DataType::Int8, true)].into(),
+        ),
+        DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8)),
+    ]
+}
+
+/// A way to break a device, the nth time, and to mend it, which says how many of the runtime's calls failed.
+struct Harm {
+    break_it: fn(&EmulatedDevice, u64),
+    mend: fn(&EmulatedDevice) -> u64,
+}
+
+/// Does the work on a device of its own that is broken. Returns what came of it and how many calls failed.
+fn attempt(work: Work, values: &ArrayRef, harm: &Harm, n: u64, context: &str) -> (Option<Vec<Value>>, u64) {
+    let options = EmulatorOptions { keep: Some(0), ..Default::default() };
+    let device = EmulatedDevice::new(options).unwrap();
+    let (lost, again) = (Releases::default(), Releases::default());
+    let given = |releases| Given { values: values.clone(), device: &device, releases };
+    let go = |given: &Given<'_>| work(given, &device.device().stream()?);
+    (harm.break_it)(&device, n);
+    let answer = catch_unwind(AssertUnwindSafe(|| go(&given(&lost))));
+    let failed = (harm.mend)(&device);
+    let answer = match answer.unwrap_or_else(|_| panic!("{context}: panicked")) {
+        Ok(answer) => Some(answer),
+        Err(Error::OutOfMemory { .. } | Error::Producer { .. }) => None,
+        Err(Error::Driver { .. }) if failed > 0 => None,
+        Err(error) => panic!("{context}: {error:?} after {failed} failures"),
+    };
+    // What is left works, and gives the same.
+    let after = go(&given(&again)).unwrap_or_else(|error| panic!("{context}: afterwards {error}"));
+    assert!(answer.as_ref().is_none_or(|answer| *answer == after), "{context}");
+    device.device().drain();
+    // Whatever was produced has come back, whole trees of structs.
+    for releases in [&lost, &again] {
+        assert_eq!(releases.count() % structs(&values.to_data()), 0, "{context}");
+    }
+    assert_eq!(device.faults(), [], "{context}");
+    assert_eq!(device.close().alive(), Alive::default(), "{context}");
+    (answer, failed)
+}
+
+fn all(harm: &Harm, least: u64) {
+    let (mut injected, mut recovered) = (0, 0);
+    for (seed, data_type) in (0..).zip(some_types()) {
+        let values = array(&data_type, ROWS, Nulls::Some, &mut Random::new(seed));
+        for (name, work) in WORKS {
+            for n in 1.. {
+                let context = format!("{name} of {data_type}, call {n}");
+                let (answer, failed) = attempt(*work, &values, harm, n, &context);
+                if failed == 0 && answer.is_some() {
+                    break;
+                }
+                injected += 1;
+                recovered += u64::from(answer.is_some());
+            }
+        }
+    }
+    println!("faults: {injected} injected, {recovered} of them without consequence");
+    assert!(injected >= least, "{injected} faults injected");
+}
+
+#[test]
+fn every_call_may_fail_once() {
+    all(&Harm { break_it: |device, n| device.fail(None, n, 1), mend: EmulatedDevice::stop_failing }, 5000);
+}
+
+#[test]
+fn a_device_may_be_lost_at_every_call() {
+    all(
+        &Harm { break_it: |device, n| device.fail(None, n, u64::MAX), mend: EmulatedDevice::stop_failing },
+        5000,
+    );
+}
+
+#[test]
+fn memory_may_run_out_at_every_allocation() {
+    let break_it = |device: &EmulatedDevice, n| device.fail(Some("alloc"), n, u64::MAX);
+    all(&Harm { break_it, mend: EmulatedDevice::stop_failing }, 1000);
+}
+
+#[test]
+fn the_pool_may_be_too_small() {
+    let break_it = |device: &EmulatedDevice, n| device.device().set_memory_limit(n as usize * 512);
+    let mend = |device: &EmulatedDevice| {
+        device.device().set_memory_limit(usize::MAX);
+        0
+    };
+    all(&Harm { break_it, mend }, 500);
+}
