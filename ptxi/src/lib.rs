@@ -74,6 +74,11 @@ impl Module {
         names.sort_unstable();
         names
     }
+
+    /// How many bytes of parameters a kernel takes; `None` where there is no such kernel.
+    pub fn params(&self, entry: &str) -> Option<usize> {
+        self.entries.get(entry).map(|entry| entry.params)
+    }
 }
 
 /// Where the image's own constants appear in the address space: nowhere that a host allocation is.

@@ -16,6 +16,8 @@ pub trait Args: Copy + Send + 'static {
     fn pack(&self, words: &mut [u64]);
     /// Tells of the memory that the arguments give: first address, bytes, and whether it is written.
     fn extents(&self, tell: &mut dyn FnMut(u64, u64, bool));
+    /// The arguments that these machine words are. Of each address, `extent` says how many bytes are behind it.
+    fn unpack(words: &[u64], extent: &dyn Fn(u64) -> u64) -> Self;
     /// Makes every argument record its faults in `faults`.
     #[doc(hidden)]
     fn bind(&mut self, faults: &Faults);
@@ -80,6 +82,7 @@ pub trait Field: Copy + Send + 'static {
     const KIND: Kind;
     fn word(&self) -> u64;
     fn extent(&self) -> Option<(u64, u64)>;
+    fn from_word(word: u64, extent: &dyn Fn(u64) -> u64) -> Self;
     fn bind(&mut self, place: usize, faults: &Faults);
 }
 
@@ -90,6 +93,10 @@ impl<T: Value + Send> Field for In<T> {
     }
     fn extent(&self) -> Option<(u64, u64)> {
         Some(self.0.extent())
+    }
+    fn from_word(word: u64, extent: &dyn Fn(u64) -> u64) -> Self {
+        // Ragged, as bitmaps may be.
+        In(Address::new(word, 0, if word == 0 { 0 } else { extent(word) }, true), PhantomData)
     }
     fn bind(&mut self, place: usize, faults: &Faults) {
         self.0.bind(place, faults)
@@ -104,6 +111,9 @@ impl<T: Value + Send> Field for Out<T> {
     fn extent(&self) -> Option<(u64, u64)> {
         Some(self.0.extent())
     }
+    fn from_word(word: u64, extent: &dyn Fn(u64) -> u64) -> Self {
+        Out(Address::new(word, 0, if word == 0 { 0 } else { extent(word) }, false), PhantomData)
+    }
     fn bind(&mut self, place: usize, faults: &Faults) {
         self.0.bind(place, faults)
     }
@@ -116,6 +126,9 @@ impl Field for u64 {
     }
     fn extent(&self) -> Option<(u64, u64)> {
         None
+    }
+    fn from_word(word: u64, _: &dyn Fn(u64) -> u64) -> Self {
+        word
     }
     fn bind(&mut self, _: usize, _: &Faults) {}
 }
@@ -159,6 +172,21 @@ pub trait AnyEntry: Sync {
     ///   exposed (its pointer was cast to an integer), and as long as was said.
     /// - Nobody else writes to it meanwhile, nor reads what an `Out` describes.
     unsafe fn emulate(&self, args: &dyn Any, width: u32, waves: Range<u64>, faults: &Faults);
+
+    /// The same with the arguments as a GPU gets them: a machine word each, as many as [`arguments`](AnyEntry::arguments)
+    /// says. How much memory is behind an address, `extent` knows.
+    ///
+    /// # Safety
+    ///
+    /// As for [`emulate`](AnyEntry::emulate), of the memory that `extent` tells of.
+    unsafe fn emulate_words(
+        &self,
+        words: &[u64],
+        extent: &dyn Fn(u64) -> u64,
+        width: u32,
+        waves: Range<u64>,
+        faults: &Faults,
+    );
 }
 
 impl<A: Args> AnyEntry for Entry<A> {
@@ -175,7 +203,29 @@ impl<A: Args> AnyEntry for Entry<A> {
     }
 
     unsafe fn emulate(&self, args: &dyn Any, width: u32, waves: Range<u64>, faults: &Faults) {
-        let mut args = *args.downcast_ref::<A>().expect("the arguments this entry was declared with");
+        let args = args.downcast_ref::<A>().expect("the arguments this entry was declared with");
+        // SAFETY: the caller's promise.
+        unsafe { self.run(*args, width, waves, faults) };
+    }
+
+    unsafe fn emulate_words(
+        &self,
+        words: &[u64],
+        extent: &dyn Fn(u64) -> u64,
+        width: u32,
+        waves: Range<u64>,
+        faults: &Faults,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { self.run(A::unpack(words, extent), width, waves, faults) };
+    }
+}
+
+impl<A: Args> Entry<A> {
+    /// # Safety
+    ///
+    /// See [`AnyEntry::emulate`].
+    unsafe fn run(&self, mut args: A, width: u32, waves: Range<u64>, faults: &Faults) {
         args.bind(faults);
         let end = waves.end.next_multiple_of(u64::from(BLOCK / width));
         for index in waves.start..end {
@@ -269,6 +319,13 @@ macro_rules! kernel {
                         tell(start, bytes, <$ty as $crate::target::Field>::KIND == $crate::target::Kind::Out);
                     }
                 )+
+            }
+
+            fn unpack(words: &[u64], extent: &dyn Fn(u64) -> u64) -> Self {
+                let [$($field),+] = *words else {
+                    panic!("{} arguments for {}", words.len(), stringify!($args))
+                };
+                $args { $($field: $crate::target::Field::from_word($field, extent),)+ }
             }
 
             fn bind(&mut self, faults: &$crate::target::Faults) {

@@ -1,0 +1,139 @@
+//! What a test can ask of the stand-in: to fail calls, to be slow, and what it has seen. Failures and counts are of the
+//! calling thread, so that tests that run side by side do not meet.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char};
+use std::time::Duration;
+
+use crate::machine::Machine;
+use crate::{Code, Outcome, cuda, hip};
+
+struct Plan {
+    call: Option<String>,
+    before: u64,
+    times: u64,
+    hit: u64,
+    code: Code,
+}
+
+thread_local! {
+    static PLAN: RefCell<Option<Plan>> = const { RefCell::new(None) };
+    static CALLS: RefCell<HashMap<&'static str, u64>> = RefCell::new(HashMap::new());
+    static DELAY: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// How slow a stream is that this thread makes.
+pub fn delay() -> Duration {
+    DELAY.get()
+}
+
+/// Counts a call, and fails it where the test wants that.
+fn enter(call: &'static str) -> Outcome {
+    CALLS.with_borrow_mut(|calls| *calls.entry(call).or_default() += 1);
+    PLAN.with_borrow_mut(|plan| {
+        let of_this = |plan: &&mut Plan| plan.call.as_ref().is_none_or(|only| only == call);
+        let Some(plan) = plan.as_mut().filter(of_this) else { return Ok(()) };
+        if plan.before > 0 {
+            plan.before -= 1;
+            return Ok(());
+        }
+        if plan.hit == plan.times {
+            return Ok(());
+        }
+        plan.hit += 1;
+        Err(plan.code)
+    })
+}
+
+/// An exported function's body.
+pub fn call(name: &'static str, run: impl FnOnce() -> Outcome) -> Code {
+    enter(name).and_then(|()| run()).err().unwrap_or(0)
+}
+
+/// The same, of one that does what it does also where it fails: what is freed is gone.
+pub fn call_anyway(name: &'static str, run: impl FnOnce() -> Outcome) -> Code {
+    let injected = enter(name);
+    run().and(injected).err().unwrap_or(0)
+}
+
+/// Writes a result where the caller wants it.
+///
+/// # Safety
+///
+/// `to` must be null or writable.
+pub unsafe fn give<T>(to: *mut T, value: T) -> Outcome {
+    if to.is_null() {
+        return Err(crate::code::INVALID_VALUE);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { to.write(value) };
+    Ok(())
+}
+
+/// Text that a caller passed.
+///
+/// # Safety
+///
+/// `text` must be null or end with a zero.
+pub unsafe fn text(text: *const c_char) -> Option<String> {
+    // SAFETY: the caller's promise.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+}
+
+fn machine(runtime: u32) -> &'static Machine {
+    if runtime == 0 { cuda::machine() } else { hip::machine() }
+}
+
+/// From now on, call number `nth` (from 1) that this thread makes fails with `code`, and `times - 1` more after it; with
+/// `call`, only calls of that function count.
+///
+/// # Safety
+///
+/// `call` must be null or end with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn standin_fail(call: *const c_char, nth: u64, times: u64, code: Code) {
+    // SAFETY: the caller's promise.
+    let call = unsafe { text(call) };
+    PLAN.set(Some(Plan { call, before: nth.saturating_sub(1), times, hit: 0, code }));
+}
+
+/// Ends that, and says how many calls failed.
+#[unsafe(no_mangle)]
+pub extern "C" fn standin_stop_failing() -> u64 {
+    PLAN.take().map_or(0, |plan| plan.hit)
+}
+
+/// How often this thread has called a function.
+///
+/// # Safety
+///
+/// `call` must end with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn standin_calls(call: *const c_char) -> u64 {
+    // SAFETY: the caller's promise.
+    let call = unsafe { text(call) }.unwrap_or_default();
+    CALLS.with_borrow(|calls| calls.get(call.as_str()).copied().unwrap_or(0))
+}
+
+/// Streams that this thread makes from now on sleep before each piece of work, up to so many microseconds.
+#[unsafe(no_mangle)]
+pub extern "C" fn standin_delay(micros: u64) {
+    DELAY.set(Duration::from_micros(micros));
+}
+
+/// How much of a device is alive: 0 allocations, 1 streams, 2 events. Runtime 0 is CUDA, 1 is HIP.
+#[unsafe(no_mangle)]
+pub extern "C" fn standin_alive(runtime: u32, device: i32, what: u32) -> u64 {
+    machine(runtime).alive(device)[what as usize % 3] as u64
+}
+
+/// How many things work on a device did that it may not; they are written to standard error.
+#[unsafe(no_mangle)]
+pub extern "C" fn standin_faults(runtime: u32, device: i32) -> u64 {
+    let faults = machine(runtime).faults(device);
+    for fault in &faults {
+        eprintln!("stand-in device {device}: {fault}");
+    }
+    faults.len() as u64
+}

@@ -1,0 +1,48 @@
+//! Stands in for `libcuda` and `libamdhip64` where there is no GPU, so that tests run bowstring's drivers as they are.
+//!
+//! One library exports the functions of both that bowstring calls. Memory is host memory with red zones, spoilt when it is
+//! freed; a stream is a queue with a thread of its own; an event is a point in one. CUDA's side runs the very PTX that it is
+//! given, instruction by instruction; HIP's reads the code object's metadata, lays the arguments out as it says, and runs
+//! the host build of the kernel that has the name. Both know every allocation, and an access outside of all of them fails
+//! the stream, as on a GPU.
+//!
+//! It is stricter than the real ones: no call works without its device being current on the thread, handles that do not
+//! exist are errors, and so are a stream and an event of different devices where the real ones forbid it. There are
+//! [`DEVICES`](machine::DEVICES) devices, so that every test can have one to itself. What a test wants to fail, or to know,
+//! it says with the functions in `control`; they act on the calling thread, or name a device.
+
+mod code_object;
+mod control;
+mod cuda;
+mod hip;
+mod machine;
+mod memory;
+mod streams;
+
+/// What every exported function returns.
+type Code = i32;
+
+/// What a call does, or the code that it fails with.
+type Outcome<T = ()> = Result<T, Code>;
+
+/// Codes that both runtimes share.
+mod code {
+    use super::Code;
+
+    pub const INVALID_VALUE: Code = 1;
+    pub const OUT_OF_MEMORY: Code = 2;
+    pub const INVALID_DEVICE: Code = 101;
+    pub const INVALID_CONTEXT: Code = 201;
+    pub const NO_BINARY: Code = 209;
+    pub const INVALID_IMAGE: Code = 200;
+    pub const INVALID_PTX: Code = 218;
+    pub const INVALID_HANDLE: Code = 400;
+    pub const NOT_FOUND: Code = 500;
+    pub const NOT_READY: Code = 600;
+    pub const ILLEGAL_ADDRESS: Code = 700;
+}
+
+/// A lock that a panicking holder leaves usable.
+fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

@@ -1,0 +1,243 @@
+//! What both runtimes are made of: devices' memory, streams, events, loaded images, and how work is put on a stream. One
+//! machine for each runtime; devices are numbers.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
+
+use crate::memory::{Kind, Memory, copy, fill};
+use crate::streams::{Event, Stream};
+use crate::{Outcome, code, control, lock};
+
+/// How many devices each runtime has: one for every test that wants one.
+pub const DEVICES: i32 = 100_000;
+/// Bytes of memory that a device has.
+const BYTES: usize = 4 << 30;
+/// Handles that mean a device's default streams: one for all threads (by two names), one for each.
+const LEGACY: [usize; 2] = [0, 1];
+const PER_THREAD: usize = 2;
+
+/// A loaded image, which can run its entries.
+pub trait Image: Send + Sync {
+    /// How many words an entry takes; `None` where it has no such entry.
+    fn words(&self, entry: &str) -> Option<usize>;
+    /// Runs blocks of an entry.
+    fn run(&self, entry: &str, words: &[u64], blocks: u32, memory: &mut Memory) -> Result<(), String>;
+}
+
+#[derive(Clone)]
+struct Module {
+    device: i32,
+    image: Arc<dyn Image>,
+}
+
+/// What one runtime has.
+#[derive(Default)]
+pub struct Machine {
+    pub memory: Mutex<Memory>,
+    streams: Mutex<HashMap<usize, Stream>>,
+    defaults: Mutex<HashMap<(i32, Option<ThreadId>), Stream>>,
+    events: Mutex<HashMap<usize, Event>>,
+    modules: Mutex<HashMap<usize, Module>>,
+    functions: Mutex<HashMap<usize, (Module, String)>>,
+    faults: Mutex<Vec<(i32, String)>>,
+}
+
+/// A number that no other handle has, and no default stream.
+fn handle() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0x1000);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Machine {
+    /// Puts down what work on a device did and may not.
+    fn fault(&self, device: i32, call: &str, what: String) -> Outcome {
+        lock(&self.faults).push((device, format!("{call}: {what}")));
+        Err(code::ILLEGAL_ADDRESS)
+    }
+
+    /// What was put down so far.
+    pub fn faults(&self, device: i32) -> Vec<String> {
+        let faults = lock(&self.faults);
+        faults.iter().filter(|(of, _)| *of == device).map(|(_, what)| what.clone()).collect()
+    }
+
+    /// How much of a device is alive: allocations, streams, events.
+    pub fn alive(&self, device: i32) -> [usize; 3] {
+        let of = |other: i32| usize::from(other == device);
+        [
+            lock(&self.memory).of_device(device).count(),
+            lock(&self.streams).values().map(|stream| of(stream.device)).sum(),
+            lock(&self.events).values().map(|event| of(event.device)).sum(),
+        ]
+    }
+
+    pub fn alloc(&self, bytes: usize, kind: Kind, device: i32) -> Outcome<usize> {
+        if bytes == 0 {
+            return Err(code::INVALID_VALUE);
+        }
+        let mut memory = lock(&self.memory);
+        let taken: usize = memory.of_device(device).map(|block| block.bytes).sum();
+        if taken.saturating_add(bytes) > BYTES {
+            return Err(code::OUT_OF_MEMORY);
+        }
+        memory.alloc(bytes, kind, device).ok_or(code::OUT_OF_MEMORY)
+    }
+
+    /// Frees now what is of this kind.
+    pub fn free(&'static self, address: usize, kinds: &[Kind]) -> Outcome {
+        let mut memory = lock(&self.memory);
+        let block = memory.block(address).copied().filter(|block| kinds.contains(&block.kind));
+        let block = block.ok_or(code::INVALID_VALUE)?;
+        let freed = memory.free(address);
+        drop(memory);
+        freed.or_else(|what| self.fault(block.device, "free", what))
+    }
+
+    /// Frees when the stream comes to it.
+    pub fn free_on(&'static self, stream: &Stream, address: usize) -> Outcome {
+        let block = lock(&self.memory).block(address).copied();
+        let device = stream.device;
+        if !block.is_some_and(|block| block.kind == Kind::Device && block.address == address) {
+            return Err(code::INVALID_VALUE);
+        }
+        stream.push(move || {
+            let freed = lock(&self.memory).free(address);
+            freed.or_else(|what| self.fault(device, "free", what))
+        });
+        Ok(())
+    }
+
+    /// Queues a copy. What is ours must be inside of an allocation; what is not ours is trusted.
+    pub fn copy_on(&'static self, stream: &Stream, call: &'static str, to: usize, from: usize, bytes: usize) {
+        let device = stream.device;
+        stream.push(move || {
+            let memory = lock(&self.memory);
+            let checked = memory.check_host(to, bytes).and_then(|()| memory.check_host(from, bytes));
+            match checked {
+                // SAFETY: the part that is ours was checked, and the lock keeps other work away; for the rest the caller
+                // promised as to the real library.
+                Ok(()) => unsafe { copy(to, from, bytes) },
+                Err(what) => {
+                    drop(memory);
+                    return self.fault(device, call, what);
+                }
+            }
+            Ok(())
+        });
+    }
+
+    pub fn fill_on(&'static self, stream: &Stream, to: usize, byte: u8, bytes: usize) {
+        let device = stream.device;
+        stream.push(move || {
+            let memory = lock(&self.memory);
+            if let Err(what) = memory.check(to, bytes) {
+                drop(memory);
+                return self.fault(device, "memset", what);
+            }
+            // SAFETY: inside a live allocation, and the lock keeps other work away.
+            unsafe { fill(to, byte, bytes) };
+            Ok(())
+        });
+    }
+
+    pub fn new_stream(&self, device: i32, priority: i32) -> Outcome<usize> {
+        let number = handle();
+        let stream = Stream::start(device, priority, control::delay(), number as u64)?;
+        lock(&self.streams).insert(number, stream);
+        Ok(number)
+    }
+
+    pub fn destroy_stream(&self, stream: usize) -> Outcome {
+        lock(&self.streams).remove(&stream).map(drop).ok_or(code::INVALID_HANDLE)
+    }
+
+    /// A stream by its handle; a default one is the current device's.
+    pub fn any_stream(&self, stream: usize, current: i32) -> Outcome<Stream> {
+        let thread = match stream {
+            PER_THREAD => Some(std::thread::current().id()),
+            _ if LEGACY.contains(&stream) => None,
+            _ => return lock(&self.streams).get(&stream).cloned().ok_or(code::INVALID_HANDLE),
+        };
+        let mut defaults = lock(&self.defaults);
+        if let Some(stream) = defaults.get(&(current, thread)) {
+            return Ok(stream.clone());
+        }
+        let stream = Stream::start(current, 0, control::delay(), handle() as u64)?;
+        defaults.insert((current, thread), stream.clone());
+        Ok(stream)
+    }
+
+    /// A stream that work of the current device can go on.
+    pub fn stream(&self, stream: usize, current: i32) -> Outcome<Stream> {
+        let stream = self.any_stream(stream, current)?;
+        if stream.device == current { Ok(stream) } else { Err(code::INVALID_HANDLE) }
+    }
+
+    pub fn new_event(&self, device: i32) -> usize {
+        let number = handle();
+        lock(&self.events).insert(number, Event::new(device));
+        number
+    }
+
+    pub fn destroy_event(&self, event: usize) -> Outcome {
+        lock(&self.events).remove(&event).map(drop).ok_or(code::INVALID_HANDLE)
+    }
+
+    pub fn event(&self, event: usize) -> Outcome<Event> {
+        lock(&self.events).get(&event).cloned().ok_or(code::INVALID_HANDLE)
+    }
+
+    pub fn record(&self, event: usize, stream: &Stream) -> Outcome {
+        let event = self.event(event)?;
+        if event.device != stream.device {
+            return Err(code::INVALID_HANDLE);
+        }
+        stream.record(event.record());
+        Ok(())
+    }
+
+    /// Holds a stream back until an event, of whatever device, has passed.
+    pub fn wait(&self, stream: &Stream, event: usize) -> Outcome {
+        let recording = self.event(event)?.latest();
+        stream.push(move || recording.wait());
+        Ok(())
+    }
+
+    pub fn load(&self, device: i32, image: Arc<dyn Image>) -> usize {
+        let number = handle();
+        lock(&self.modules).insert(number, Module { device, image });
+        number
+    }
+
+    pub fn function(&self, module: usize, name: &str) -> Outcome<usize> {
+        let module = lock(&self.modules).get(&module).cloned().ok_or(code::INVALID_HANDLE)?;
+        module.image.words(name).ok_or(code::NOT_FOUND)?;
+        let number = handle();
+        lock(&self.functions).insert(number, (module, name.to_owned()));
+        Ok(number)
+    }
+
+    /// Queues a launch. `words` reads so many arguments.
+    pub fn launch(
+        &'static self,
+        function: usize,
+        blocks: u32,
+        stream: &Stream,
+        words: impl FnOnce(usize) -> Vec<u64>,
+    ) -> Outcome {
+        let (module, name) = lock(&self.functions).get(&function).cloned().ok_or(code::INVALID_HANDLE)?;
+        if module.device != stream.device {
+            return Err(code::INVALID_HANDLE);
+        }
+        let words = words(module.image.words(&name).ok_or(code::NOT_FOUND)?);
+        stream.push(move || {
+            let mut memory = lock(&self.memory);
+            let run = module.image.run(&name, &words, blocks, &mut memory);
+            drop(memory);
+            run.or_else(|what| self.fault(module.device, &name, what))
+        });
+        Ok(())
+    }
+}
