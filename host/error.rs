@@ -85,6 +85,20 @@ pub enum Error {
         /// Whose runtime.
         device: DeviceType,
     },
+    /// A device's runtime does not take the compiled kernels of a family.
+    #[error("{call} of the kernels of {family} failed with code {code} on {device}: {log}")]
+    Image {
+        /// The kernel family.
+        family: &'static str,
+        /// The runtime's function.
+        call: &'static str,
+        /// What it returned.
+        code: i64,
+        /// Whose runtime.
+        device: DeviceType,
+        /// What its compiler said.
+        log: String,
+    },
     /// There is no such device here.
     #[error("no {device} device: {reason}")]
     NoDevice {

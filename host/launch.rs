@@ -27,10 +27,12 @@
 
 #![allow(unsafe_code)]
 
+mod across;
 mod copies;
 #[cfg(test)]
 mod ordering_tests;
 mod pending;
+mod reads;
 #[cfg(test)]
 mod tests;
 
@@ -139,6 +141,7 @@ impl Pass {
         let not_a_gpu = || Error::invalid(operation, "the CPU's stream runs no passes");
         let (gpu, queue) = stream.as_gpu().ok_or_else(not_a_gpu)?;
         gpu.retire();
+        queue.enter(gpu)?;
         let done = Event::new(gpu, queue.number())?;
         if gpu.switches().on(Mutation::RecordEarly) {
             done.record(queue.owned())?;
@@ -327,56 +330,20 @@ impl Pass {
         })
     }
 
-    /// A copy of a region on its way to the host, and the event behind it.
-    fn copied(&mut self, region: &Region) -> Result<(Staged, Event)> {
-        let staged = self.stage(region.bytes)?;
-        let seen = Event::new(&self.gpu, self.queue.number())?;
-        self.copy_out(region.memory.address(), region.bytes, &staged, 0)?;
-        // Where this fails the stream has been drained, so the block may go.
-        seen.record(self.queue.owned())?;
-        Ok((staged, seen))
-    }
-
-    /// The words of a region: the host waits until the pass has come here. Errors in what the inputs were made from
-    /// surface here too. An operation does this once at most.
-    pub fn read(&mut self, region: &Region) -> Result<Vec<u64>> {
-        let (staged, seen) = self.copied(region)?;
-        seen.wait()?;
-        self.parents.iter().try_for_each(Event::outcome)?;
-        Ok(words(staged.pinned().bytes(), region.bytes))
-    }
-
-    /// As [`Pass::read`], without waiting: `then` goes on with the pass when somebody asks for the result and the words
-    /// have arrived.
-    pub fn read_later<T>(
-        mut self,
-        region: &Region,
-        then: impl FnOnce(Pass, &[u64]) -> Result<T> + Send + 'static,
-    ) -> Result<Pending<T>> {
-        let (staged, seen) = self.copied(region)?;
-        let bytes = region.bytes;
-        Ok(Pending::waiting(
-            self,
-            staged,
-            seen,
-            Box::new(move |pass, staged| {
-                let words = words(staged.pinned().bytes(), bytes);
-                then(pass, &words)
-            }),
-        ))
-    }
-
-    /// Has `check` look at the words of a region when somebody first waits for the pass's outputs, or for anything made
-    /// from them: how an error that only the data shows surfaces without a synchronisation of its own.
-    pub fn report(
-        &mut self,
-        region: &Region,
-        check: impl FnOnce(&[u64]) -> Result<()> + Send + 'static,
-    ) -> Result<()> {
-        let staged = Arc::new(self.stage(region.bytes)?);
-        let (bytes, block) = (region.bytes, staged.clone());
-        self.checks.push(Box::new(move || check(&words(block.pinned().bytes(), bytes))));
-        self.copy_out(region.memory.address(), region.bytes, &staged, 0)
+    /// Queues a copy of the first bytes of a region, which this pass keeps, from another device of the runtime.
+    fn copy_from(&mut self, from: &Region, place: Place, to: &Region) -> Result<()> {
+        assert_eq!(
+            (from.bytes, place.device_type),
+            (to.bytes, self.place().device_type),
+            "as long, and reachable"
+        );
+        self.kept.push(Kept::Buffer(from.buffer()));
+        if to.bytes == 0 {
+            return Ok(());
+        }
+        let (to, from, bytes) = (to.memory.address(), from.memory.address(), to.bytes);
+        // SAFETY: both have the bytes, and are kept until this has passed.
+        self.queued(|driver, stream| unsafe { driver.copy(to, from, place.device_id, bytes, stream) })
     }
 
     /// Parts of an array that this pass makes: on its device, readable once it has passed.
@@ -404,7 +371,7 @@ impl Pass {
             memory.used_until(&self.done);
         }
         self.gpu.keep(self.queue.number(), &self.done, std::mem::take(&mut self.kept));
-        recorded
+        recorded.and_then(|()| self.queue.leave(&self.done))
     }
 
     /// Makes a call on the pass's stream.
@@ -453,9 +420,4 @@ fn pinned_buffer(staged: &Arc<Staged>, bytes: usize) -> Buffer {
     let address = staged.pinned().start().expose_provenance();
     // SAFETY: the block has the bytes, and lives as long as its owner.
     unsafe { Buffer::new(address, Some(bytes), staged.clone()) }
-}
-
-fn words(bytes: &[u8], len: usize) -> Vec<u64> {
-    let words = bytes[..len].chunks_exact(8);
-    words.map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes"))).collect()
 }

@@ -53,6 +53,21 @@ impl Failure {
     }
 }
 
+/// An image that could not be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LoadFailure {
+    /// The call.
+    pub failure: Failure,
+    /// What the runtime's compiler said; empty where there was nothing to say.
+    pub log: String,
+}
+
+impl From<Failure> for LoadFailure {
+    fn from(failure: Failure) -> LoadFailure {
+        LoadFailure { failure, log: String::new() }
+    }
+}
+
 /// What a call into the runtime gives.
 pub(crate) type Outcome<T = ()> = std::result::Result<T, Failure>;
 
@@ -87,7 +102,6 @@ impl<A: Args> Arguments for A {
 /// One launch.
 pub(crate) struct Launch<'a> {
     /// The entry, as [`Driver::entry`] gave it. The emulator runs `kernel` instead.
-    #[allow(dead_code)]
     pub entry: RawEntry,
     /// The entry as it was written.
     pub kernel: &'static dyn AnyEntry,
@@ -132,9 +146,9 @@ pub(crate) trait Driver: Send + Sync {
     /// Device to host.
     unsafe fn copy_out(&self, to: *mut u8, from: usize, bytes: usize, stream: RawStream) -> Outcome;
 
-    /// Device to device. No operation needs it yet; the conformance suite tries it.
-    #[allow(dead_code)]
-    unsafe fn copy(&self, to: usize, from: usize, bytes: usize, stream: RawStream) -> Outcome;
+    /// Device to device; what is read is memory of device `device_id` of the same runtime, which may be this one.
+    unsafe fn copy(&self, to: usize, from: usize, device_id: i64, bytes: usize, stream: RawStream)
+    -> Outcome;
 
     /// Sets every byte.
     unsafe fn fill(&self, to: usize, byte: u8, bytes: usize, stream: RawStream) -> Outcome;
@@ -153,6 +167,11 @@ pub(crate) trait Driver: Send + Sync {
 
     /// Whether the handle, which may be anything, looks like a stream of this device.
     unsafe fn check_stream(&self, stream: RawStream) -> Outcome;
+
+    /// Whether the handle means another stream in each thread.
+    fn is_per_thread(&self, _stream: RawStream) -> bool {
+        false
+    }
 
     /// Blocks until the stream's work has passed. Whatever this returns, none of it runs any more.
     unsafe fn synchronise(&self, stream: RawStream) -> Outcome;
@@ -181,7 +200,7 @@ pub(crate) trait Driver: Send + Sync {
     unsafe fn call(&self, stream: RawStream, then: Box<dyn FnOnce() + Send>) -> Outcome;
 
     /// Loads the image of a kernel family that fits the device.
-    unsafe fn load(&self, family: &'static str) -> Outcome<RawImage>;
+    unsafe fn load(&self, family: &'static str) -> Result<RawImage, LoadFailure>;
 
     /// Finds an entry in an image.
     unsafe fn entry(&self, image: RawImage, name: &'static str) -> Outcome<RawEntry>;

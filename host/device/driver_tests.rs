@@ -23,6 +23,7 @@ pub(super) fn conforms(driver: &dyn Driver) {
         let (first, second) = (driver.stream(0).unwrap(), driver.stream(-1).unwrap());
         assert_ne!(first, second);
         driver.check_stream(first).unwrap();
+        let id = driver.place().device_id;
 
         let device = driver.alloc(BYTES, first).unwrap();
         let other = driver.alloc(100, first).unwrap();
@@ -35,9 +36,9 @@ pub(super) fn conforms(driver: &dyn Driver) {
 
         // In, over itself, out: one stream runs in order.
         driver.copy_in(device, out.as_ptr(), BYTES, first).unwrap();
-        driver.copy(other, device + 3, 100, first).unwrap();
+        driver.copy(other, device + 3, id, 100, first).unwrap();
         driver.fill(device, 0xEE, 10, first).unwrap();
-        driver.copy(device + 5, other, 100, first).unwrap();
+        driver.copy(device + 5, other, id, 100, first).unwrap();
         driver.copy_out(back.as_mut_ptr(), device, BYTES, first).unwrap();
         driver.synchronise(first).unwrap();
         let mut expected = out.to_vec();

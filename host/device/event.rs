@@ -11,10 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::gpu::Gpu;
-use super::handles::{OwnedEvent, OwnedStream};
+use super::handles::{ForeignEvent, OwnedEvent, OwnedStream};
 use super::lock;
+use super::stream::hold_back;
 use crate::Result;
 use crate::array::Ready;
+
+/// The number of every device's own stream, which is none of those that passes run on.
+const SERVICE: u64 = u64::MAX;
 
 /// Looks at what kernels have reported, once their work has passed.
 pub(crate) type Check = Box<dyn FnOnce() -> Result<()> + Send>;
@@ -133,6 +137,33 @@ impl Event {
         }
         state.outcome.clone().unwrap_or(Ok(()))
     }
+}
+
+/// What waits for several, as one: an event behind all those of a runtime, on the stream of our own there. Nothing is
+/// waited for on the host but events of other runtimes, and those that have none to wait for.
+pub(crate) fn joined(all: Vec<Arc<dyn Ready>>) -> Result<Option<Arc<dyn Ready>>> {
+    let gpu_of = |ready: &Arc<dyn Ready>| {
+        let any: &dyn std::any::Any = &**ready;
+        let own = any.downcast_ref::<Event>().map(Event::gpu);
+        own.or_else(|| any.downcast_ref::<ForeignEvent>().map(ForeignEvent::gpu)).cloned()
+    };
+    let Some(gpu) = all.iter().find_map(gpu_of) else {
+        return all.iter().try_for_each(|ready| ready.wait()).map(|()| None);
+    };
+    if let [_] = all[..] {
+        return Ok(all.into_iter().next());
+    }
+    let event = Event::new(&gpu, SERVICE)?;
+    for ready in &all {
+        hold_back(gpu.service(), gpu.place(), &**ready)?;
+    }
+    event.record(gpu.service())?;
+    let own = all.iter().filter_map(|ready| {
+        let any: &dyn std::any::Any = &**ready;
+        any.downcast_ref::<Event>().cloned()
+    });
+    event.depends_on(own.collect(), None);
+    Ok(Some(Arc::new(event)))
 }
 
 impl Ready for Event {

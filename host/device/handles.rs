@@ -8,7 +8,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::driver::{Driver, Failure, RawEntry, RawEvent, RawImage, RawStream};
+use super::driver::{Driver, Failure, LoadFailure, RawEntry, RawEvent, RawImage, RawStream};
 use super::gpu::Gpu;
 use super::{Device, Stream};
 use crate::array::{Owner, Place, Ready};
@@ -25,7 +25,13 @@ pub(super) fn error(driver: &SharedDriver, failure: Failure) -> Error {
 /// Loads the image of a kernel family.
 pub(super) fn load(driver: &SharedDriver, family: &'static str) -> Result<RawImage> {
     // SAFETY: no handles are passed.
-    unsafe { driver.load(family) }.map_err(|failure| error(driver, failure))
+    unsafe { driver.load(family) }.map_err(|LoadFailure { failure, log }| match log.is_empty() {
+        true => error(driver, failure),
+        false => {
+            let (call, code, device) = (failure.call, failure.code, driver.place().device_type);
+            Error::Image { family, call, code, device, log }
+        }
+    })
 }
 
 /// Finds an entry in an image of the same driver.
@@ -90,7 +96,8 @@ impl Drop for OwnedStream {
 
 impl Device {
     /// A native stream of the caller's (a `CUstream`, a `hipStream_t`) as this device's: operations run there and
-    /// nowhere else.
+    /// nowhere else. The legacy default stream (`0` or `1`) and that of the calling thread (`2`) are streams too; the
+    /// latter means that of whichever thread calls an operation, which runs between what is on it then and later.
     ///
     /// # Safety
     ///
@@ -102,7 +109,11 @@ impl Device {
         let raw = RawStream(handle.addr());
         // SAFETY: the caller says that the handle is one; a driver that can tell looks again.
         unsafe { driver.check_stream(raw) }.map_err(|failure| error(&driver, failure))?;
-        Ok(Stream::over(self, OwnedStream { driver, raw, wrapped: true }))
+        let given = OwnedStream { driver, raw, wrapped: true };
+        if !gpu.driver().is_per_thread(raw) {
+            return Ok(Stream::over(self, given, None));
+        }
+        Ok(Stream::over(self, OwnedStream::create(gpu.driver(), 0)?, Some(given)))
     }
 }
 

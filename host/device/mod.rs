@@ -1,8 +1,10 @@
 //! L3: who runs. A [`Device`] is where arrays live and operations run; a [`Stream`] is an order of work on it.
 //!
-//! `driver` is the seam to a GPU runtime, `handles` its safe side, `gpu` what the handles of one GPU share. Memory
-//! and events are used again and again: see `pool` and `event`. What runs on them is put together by `launch`.
+//! `driver` is the seam to a GPU runtime: `emu` emulates one, `native` has the functions that CUDA and HIP share, `cuda` and
+//! `hip` what they do not. `handles` is the seam's safe side, `gpu` what the handles of one GPU share. Memory and events
+//! are used again and again: see `pool` and `event`. What runs on them is put together by `launch`.
 
+mod cuda;
 pub(crate) mod driver;
 #[cfg(test)]
 mod driver_tests;
@@ -10,7 +12,10 @@ mod emu;
 mod event;
 mod gpu;
 mod handles;
+mod hip;
 mod host_pool;
+mod images;
+mod native;
 mod open;
 mod pool;
 mod staging;
@@ -20,7 +25,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 pub use emu::testing;
-pub(crate) use event::{Check, Event};
+pub(crate) use event::{Check, Event, joined};
 pub(crate) use gpu::{Gpu, Kept};
 pub use handles::Allocator;
 pub use host_pool::{HostMemory, HostPool, PoolUsage};

@@ -23,6 +23,9 @@ pub struct Stream {
 pub(crate) struct GpuStream {
     owned: OwnedStream,
     number: u64,
+    /// For the default stream of "the calling thread", which is another one in each: operations run on `owned`, between
+    /// what that stream has now and what it is given later.
+    callers: Option<OwnedStream>,
 }
 
 impl GpuStream {
@@ -36,22 +39,42 @@ impl GpuStream {
         self.number
     }
 
+    /// Before an operation: its work waits for what the caller has put on the stream before.
+    pub fn enter(&self, gpu: &Gpu) -> Result<()> {
+        let Some(callers) = &self.callers else { return Ok(()) };
+        let event = gpu.take_event()?;
+        callers.record(&event)?;
+        let waits = self.owned.wait(&event);
+        gpu.give_event(event);
+        waits
+    }
+
+    /// Behind an operation: what the caller puts on the stream from now on waits for its work.
+    pub fn leave(&self, done: &Event) -> Result<()> {
+        self.callers.as_ref().map_or(Ok(()), |callers| done.hold_back(callers))
+    }
+
     /// Makes further work wait until `ready`. Only for another runtime's events it is the host that waits.
     pub fn wait(&self, gpu: &Gpu, ready: &dyn Ready) -> Result<()> {
-        let same = |place: Place| place.device_type == gpu.place().device_type;
-        let any: &dyn std::any::Any = ready;
-        if let Some(event) = any.downcast_ref::<Event>()
-            && same(event.gpu().place())
-        {
-            return event.hold_back(&self.owned);
-        }
-        if let Some(event) = any.downcast_ref::<ForeignEvent>()
-            && same(event.gpu().place())
-        {
-            return event.hold_back(&self.owned);
-        }
-        ready.wait()
+        hold_back(&self.owned, gpu.place(), ready)
     }
+}
+
+/// Makes a stream's further work wait until `ready`; another runtime's events are waited for on the host.
+pub(super) fn hold_back(stream: &OwnedStream, place: Place, ready: &dyn Ready) -> Result<()> {
+    let same = |other: Place| other.device_type == place.device_type;
+    let any: &dyn std::any::Any = ready;
+    if let Some(event) = any.downcast_ref::<Event>()
+        && same(event.gpu().place())
+    {
+        return event.hold_back(stream);
+    }
+    if let Some(event) = any.downcast_ref::<ForeignEvent>()
+        && same(event.gpu().place())
+    {
+        return event.hold_back(stream);
+    }
+    ready.wait()
 }
 
 impl Stream {
@@ -63,14 +86,14 @@ impl Stream {
     pub(super) fn create(device: &Device, priority: i32) -> Result<Stream> {
         match device.as_gpu() {
             None => Ok(Stream { device: device.clone(), gpu: None }),
-            Some(gpu) => Ok(Stream::over(device, OwnedStream::create(gpu.driver(), priority)?)),
+            Some(gpu) => Ok(Stream::over(device, OwnedStream::create(gpu.driver(), priority)?, None)),
         }
     }
 
-    pub(super) fn over(device: &Device, owned: OwnedStream) -> Stream {
+    pub(super) fn over(device: &Device, owned: OwnedStream, callers: Option<OwnedStream>) -> Stream {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Stream { device: device.clone(), gpu: Some(Arc::new(GpuStream { owned, number })) }
+        Stream { device: device.clone(), gpu: Some(Arc::new(GpuStream { owned, number, callers })) }
     }
 
     /// Whose.
@@ -80,7 +103,8 @@ impl Stream {
 
     /// The runtime's handle (a `CUstream`, a `hipStream_t`); `None` on the CPU.
     pub fn native_handle(&self) -> Option<*mut std::ffi::c_void> {
-        let RawStream(handle) = self.gpu.as_ref()?.owned.raw();
+        let stream = self.gpu.as_ref()?;
+        let RawStream(handle) = stream.callers.as_ref().unwrap_or(&stream.owned).raw();
         Some(std::ptr::without_provenance_mut(handle))
     }
 
@@ -88,7 +112,7 @@ impl Stream {
     pub fn synchronise(&self) -> Result<()> {
         let (Some(stream), Some(gpu)) = (&self.gpu, self.device.as_gpu()) else { return Ok(()) };
         gpu.count_synchronisation();
-        let passed = stream.owned.synchronise();
+        let passed = stream.enter(gpu).and_then(|()| stream.owned.synchronise());
         gpu.retire();
         passed
     }

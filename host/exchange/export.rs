@@ -12,14 +12,14 @@ use arrow_schema::{DataType, Field, UnionMode};
 
 use super::arrow::{count_nulls, moved_bits};
 use crate::array::{Array, Batch, Buffer, Parts, Place, Ready, Slot};
+use crate::device::joined;
 use crate::ffi::{ArrowArray, ArrowDeviceArray, FFI_ArrowSchema};
 use crate::{Error, Result};
 
 /// Exports an array under a field's name, nullability and metadata, copying nothing (but a validity bitmap, in host
 /// memory, whose bits are out of step with the values).
 ///
-/// The event that the array waits for goes along as `sync_event`; several different ones are first waited for on the
-/// host until one is left. `null_count` is exact where it is known or the host can count; else -1, which not all
+/// The event that the array waits for goes along as `sync_event`; of several, one behind all of them. `null_count` is exact where it is known or the host can count; else -1, which not all
 /// consumers take: where that matters, count nulls on the device before.
 pub fn export_array(array: &Array, field: &Field) -> Result<(ArrowDeviceArray, FFI_ArrowSchema)> {
     check_type(array, field)?;
@@ -108,13 +108,11 @@ fn pending(array: &Array) -> Result<Option<Arc<dyn Ready>>> {
     }
     let mut events = vec![];
     collect(array, &mut events)?;
-    // The interface has room for one, and only on devices; which one makes no difference.
-    let kept = match array.place() {
-        Place::CPU => None,
-        _ => events.iter().position(|event| event.sync_event().is_some()).map(|i| events.swap_remove(i)),
-    };
-    events.iter().try_for_each(|event| event.wait())?;
-    Ok(kept)
+    // The interface has room for one, and only on devices.
+    match array.place() {
+        Place::CPU => events.iter().try_for_each(|event| event.wait()).map(|()| None),
+        _ => joined(events),
+    }
 }
 
 /// How the buffers' offset and the validity's become one: `skipped` rows are cut off the front of everything but

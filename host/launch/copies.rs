@@ -99,9 +99,19 @@ fn download(stream: &Stream, arrays: Vec<Array>) -> Result<Pending<Vec<Array>>> 
     for array in &arrays {
         pass.input(array)?;
     }
+    sized(pass, arrays, download_sized)
+}
+
+/// Goes on with a pass once the extents of all its arrays are known: at once, or when those that only the device knows have
+/// been read.
+pub(super) fn sized(
+    mut pass: Pass,
+    arrays: Vec<Array>,
+    then: impl FnOnce(Pass, &[Array], Vec<usize>) -> Result<Vec<Array>> + Send + 'static,
+) -> Result<Pending<Vec<Array>>> {
     let ends = unknown_ends(&arrays)?;
     if ends.is_empty() {
-        return Ok(Pending::known(download_sized(pass, &arrays, vec![])));
+        return Ok(Pending::known(then(pass, &arrays, vec![])));
     }
     let mut plan = Plan::default();
     for end in &ends {
@@ -113,8 +123,7 @@ fn download(stream: &Stream, arrays: Vec<Array>) -> Result<Pending<Vec<Array>>> 
     pass.read_later(&gathered, move |pass, words| {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let sizes = ends.iter().zip(places).map(|(end, at)| end.read(&bytes[at..]));
-        let sizes = sizes.collect::<Result<Vec<_>>>()?;
-        download_sized(pass, &arrays, sizes)
+        then(pass, &arrays, sizes.collect::<Result<Vec<_>>>()?)
     })
 }
 
@@ -147,7 +156,7 @@ fn download_sized(mut pass: Pass, arrays: &[Array], sizes: Vec<usize>) -> Result
 
 /// The pieces before byte `total` of the layout, gathered in device memory: each is a row of views that point to buffers,
 /// what is between them are rows of zeros.
-fn gather(pass: &mut Pass, plan: &Plan, total: usize) -> Result<Region> {
+pub(super) fn gather(pass: &mut Pass, plan: &Plan, total: usize) -> Result<Region> {
     let (mut views, mut places, mut buffers) = (vec![], vec![], vec![]);
     let mut at = 0;
     let zeros = |views: &mut Vec<u64>, places: &mut Vec<u64>, at: &mut usize, upto: usize| {
@@ -238,7 +247,7 @@ fn add_unknown_ends(array: &Array, ends: &mut Vec<End>) -> Result<()> {
 
 /// The buffers that go over, and where in the block each goes.
 #[derive(Default)]
-struct Plan {
+pub(super) struct Plan {
     pieces: Vec<Piece>,
     /// For host arrays: bitmaps begin with a byte, so that no consumer on the device finds validity out of step.
     align_bits: Option<HostPool>,
@@ -251,14 +260,14 @@ struct Piece {
     at: usize,
 }
 
-struct LaidOut {
+pub(super) struct LaidOut {
     /// What is before this is small pieces only.
     small: usize,
-    total: usize,
+    pub total: usize,
 }
 
 /// An array whose buffers are pieces.
-struct Planned {
+pub(super) struct Planned {
     parts: Parts,
     validity: Option<(usize, usize)>,
     buffers: Vec<usize>,
@@ -274,7 +283,7 @@ impl Plan {
     }
 
     /// Gives each piece its place: those smaller than `large` first.
-    fn lay_out(&mut self, large: usize) -> Result<LaidOut> {
+    pub fn lay_out(&mut self, large: usize) -> Result<LaidOut> {
         let overflow = || Error::invalid("copy", "the buffers together exceed any memory");
         let mut place = |at: usize, is_small: bool| {
             let pieces = self.pieces.iter_mut().filter(|piece| (piece.bytes < large) == is_small);
@@ -288,7 +297,7 @@ impl Plan {
     }
 
     /// Plans an array's rows, nothing before or behind them where that can be told without reading them.
-    fn array(&mut self, array: &Array, sizes: &mut impl Iterator<Item = usize>) -> Result<Planned> {
+    pub fn array(&mut self, array: &Array, sizes: &mut impl Iterator<Item = usize>) -> Result<Planned> {
         let aligned = self.align_bits.as_ref().map(|pool| with_aligned_bits(array, pool)).transpose()?;
         let array = aligned.as_ref().unwrap_or(array);
         let (offset, len, data_type) = (array.offset(), array.len(), array.data_type());
@@ -373,7 +382,7 @@ fn with_aligned_bits(array: &Array, pool: &HostPool) -> Result<Array> {
 
 impl Planned {
     /// The array over a block that the plan's pieces are in.
-    fn build(self, plan: &Plan, block: &Buffer, place: Place, ready: &Arc<dyn Ready>) -> Result<Array> {
+    pub fn build(self, plan: &Plan, block: &Buffer, place: Place, ready: &Arc<dyn Ready>) -> Result<Array> {
         let part = |piece: usize| {
             let piece = &plan.pieces[piece];
             block.slice(piece.at, Some(piece.bytes))

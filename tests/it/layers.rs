@@ -17,6 +17,7 @@ const UNSAFE: &[&str] = &[
     "host/device/emu/",
     "host/device/driver",
     "host/device/handles.rs",
+    "host/device/native/",
     "host/device/host_pool.rs",
     "host/launch.rs",
     "host/launch/tests.rs",

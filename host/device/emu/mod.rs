@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 
 use bowstring_kernels::target::Faults;
 
-use super::driver::{Driver, Failure, Launch, Outcome, RawEntry, RawEvent, RawImage, RawStream};
+use super::driver::{Driver, Failure, Launch, LoadFailure, Outcome, RawEntry, RawEvent, RawImage, RawStream};
 use crate::array::Place;
 use crate::ffi::DeviceType;
 use memory::{DeviceMemory, FRESH_BYTE, Memory, MemoryFault};
@@ -216,7 +216,8 @@ impl Driver for Emulator {
         })
     }
 
-    unsafe fn copy(&self, to: usize, from: usize, bytes: usize, stream: RawStream) -> Outcome {
+    // Another emulated device's memory is host memory too.
+    unsafe fn copy(&self, to: usize, from: usize, _: i64, bytes: usize, stream: RawStream) -> Outcome {
         self.touch(stream, "copy", [(from, bytes), (to, bytes)], move || {
             // SAFETY: the caller keeps both alive until the stream has passed this; `copy` allows overlap.
             unsafe { std::ptr::copy(at(from).cast_const(), at(to), bytes) }
@@ -317,8 +318,9 @@ impl Driver for Emulator {
         Ok(())
     }
 
-    unsafe fn load(&self, _family: &'static str) -> Outcome<RawImage> {
-        self.0.injector.enter("load").map(|()| RawImage(1))
+    unsafe fn load(&self, _family: &'static str) -> Result<RawImage, LoadFailure> {
+        self.0.injector.enter("load")?;
+        Ok(RawImage(1))
     }
 
     unsafe fn entry(&self, _image: RawImage, _name: &'static str) -> Outcome<RawEntry> {

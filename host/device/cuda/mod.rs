@@ -1,0 +1,162 @@
+//! CUDA: what NVIDIA's driver library does its own way. The rest is `native`.
+//!
+//! Each device works in its primary context, as the CUDA runtime and the libraries over it do, so their pointers, streams
+//! and events are good here and ours there. One image is shipped for all: PTX, which the driver compiles for the GPU the
+//! first time that an operation needs a kernel family, and keeps on disk.
+
+#![allow(unsafe_code)]
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use super::driver::Outcome;
+use super::native::table::{Word, functions};
+use super::native::{Found, INVALID_CONTEXT, Library, Opened, Runtime, outcome, refused};
+use super::{Device, images};
+use crate::Result;
+use crate::ffi::DeviceType;
+
+/// The one architecture that images are made for: every later one runs them.
+const ARCHITECTURE: &str = "sm_75";
+/// The compute capability that takes.
+const LEAST: (i32, i32) = (7, 5);
+/// Attributes of devices.
+pub(super) const CAPABILITY_MAJOR: i32 = 75;
+pub(super) const CAPABILITY_MINOR: i32 = 76;
+/// A pointer's memory is the host's; all else is some device's.
+pub(super) const HOST_MEMORY: u32 = 1;
+
+functions! {
+    /// What only CUDA has: contexts.
+    Contexts {
+        current: fn(*mut Word) = "cuCtxGetCurrent";
+        make_current: fn(Word) = "cuCtxSetCurrent";
+        primary: fn(*mut Word, i32) = "cuDevicePrimaryCtxRetain";
+        of_stream: fn(Word, *mut Word) = "cuStreamGetCtx";
+        copy_from: fn(Word, Word, Word, Word, usize, Word) = "cuMemcpyPeerAsync";
+    }
+}
+
+/// A CUDA device.
+pub(super) struct Cuda {
+    functions: &'static Contexts,
+    context: Word,
+    capability: (i32, i32),
+}
+
+static OPENED: LazyLock<Opened<Cuda>> = Opened::new();
+
+impl Device {
+    /// NVIDIA GPU number `ordinal`, as CUDA counts them. [`Error::NoDevice`](crate::Error::NoDevice) says why there is none.
+    ///
+    /// Kernels are compiled for the GPU by its driver the first time that an operation needs their family; the driver
+    /// keeps the result on disk.
+    pub fn cuda(ordinal: usize) -> Result<Device> {
+        cuda(Library::Installed, ordinal as i64)
+    }
+
+    /// How many NVIDIA GPUs CUDA finds here; none where there is no CUDA.
+    pub fn cuda_count() -> usize {
+        OPENED.count(Library::Installed).unwrap_or(0)
+    }
+}
+
+/// What a library has, for tests of the table.
+#[cfg(test)]
+pub(super) fn found_at(path: &std::path::Path) -> &'static Found<Cuda> {
+    OPENED.found(Library::At(path)).expect("a library with all functions")
+}
+
+/// A device of any library that has CUDA's functions.
+pub(super) fn cuda(library: Library<'_>, number: i64) -> Result<Device> {
+    OPENED.device(library, number)
+}
+
+/// The context that the CUDA runtime uses for the device. It is never let go of: arrays, and the libraries that we share it
+/// with, may live as long as the process.
+///
+/// # Safety
+///
+/// The device must be one of the library's.
+unsafe fn primary(functions: &Contexts, device: i32) -> Outcome<Word> {
+    let mut context = 0;
+    // SAFETY: the function writes a handle.
+    outcome(functions.primary.name, unsafe { (functions.primary.call)(&mut context, device) })?;
+    Ok(context)
+}
+
+// SAFETY of every block: as the trait's functions ask; results are written to locals of the type that the table says.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Runtime for Cuda {
+    const DEVICE: DeviceType = DeviceType::Cuda;
+    const COLUMN: usize = 0;
+    const LIBRARIES: &'static [&'static str] = &["libcuda.so.1", "libcuda.so", "nvcuda.dll"];
+    const ORDERED_MEMORY: i32 = 115;
+    type Own = Contexts;
+
+    unsafe fn open(found: &'static Found<Cuda>, device: i32) -> Result<Cuda, String> {
+        let attribute = |which| {
+            let (function, mut value) = (&found.common.attribute, 0);
+            let made = outcome(function.name, unsafe { (function.call)(&mut value, which, device) });
+            made.map(|()| value).map_err(refused)
+        };
+        let capability = (attribute(CAPABILITY_MAJOR)?, attribute(CAPABILITY_MINOR)?);
+        if capability < LEAST {
+            let (major, minor) = capability;
+            return Err(format!("compute capability {major}.{minor} is below {}.{}", LEAST.0, LEAST.1));
+        }
+        let context = unsafe { primary(&found.own, device) }.map_err(refused)?;
+        Ok(Cuda { functions: &found.own, context, capability })
+    }
+
+    fn width(&self) -> u32 {
+        32
+    }
+
+    fn describe(&self, version: i32) -> String {
+        let (major, minor) = self.capability;
+        format!("compute capability {major}.{minor}, CUDA {}.{}", version / 1000, version % 1000 / 10)
+    }
+
+    fn own(&self) -> Word {
+        self.context
+    }
+
+    unsafe fn current(&self) -> Outcome<Word> {
+        let (function, mut context) = (&self.functions.current, 0);
+        outcome(function.name, unsafe { (function.call)(&mut context) })?;
+        Ok(context)
+    }
+
+    unsafe fn make_current(&self, what: Word) -> Outcome {
+        let function = &self.functions.make_current;
+        outcome(function.name, unsafe { (function.call)(what) })
+    }
+
+    unsafe fn check_stream(&self, stream: Word) -> Outcome {
+        let (function, mut context) = (&self.functions.of_stream, 0);
+        outcome(function.name, unsafe { (function.call)(stream, &mut context) })?;
+        outcome(function.name, if context == self.context { 0 } else { INVALID_CONTEXT })
+    }
+
+    unsafe fn copy_from(&self, other: i32, to: Word, from: Word, bytes: usize, stream: Word) -> Outcome {
+        let function = &self.functions.copy_from;
+        unsafe {
+            let theirs = primary(self.functions, other)?;
+            outcome(function.name, (function.call)(to, self.context, from, theirs, bytes, stream))
+        }
+    }
+
+    fn image(&self, family: &str) -> Option<Cow<'static, [u8]>> {
+        // PTX is text, and CUDA wants a zero behind it.
+        images::find(family, ARCHITECTURE).map(|text| Cow::Owned([text, &[0]].concat()))
+    }
+
+    fn memory(memory_type: u32, managed: bool) -> Option<DeviceType> {
+        Some(match memory_type {
+            _ if managed => DeviceType::CudaManaged,
+            HOST_MEMORY => DeviceType::CudaHost,
+            _ => DeviceType::Cuda,
+        })
+    }
+}

@@ -1,0 +1,397 @@
+//! The driver over a GPU runtime's own library, found on the user's machine at run time. What CUDA and HIP have in common
+//! is here, which is nearly all; what each does its own way is its [`Runtime`], in `cuda` and `hip`.
+//!
+//! The one idea: a call makes the device current on its thread, is made, and puts back what was current. So we leave no
+//! trace in the caller's threads, and the caller's other libraries, which share the device's primary context, none in us.
+
+#![allow(unsafe_code)]
+
+mod open;
+pub(super) mod table;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_void};
+use std::ptr::null_mut;
+use std::sync::Mutex;
+
+use bowstring_kernels::target::BLOCK;
+
+use super::driver::{Driver, Failure, Launch, LoadFailure, Outcome, RawEntry, RawEvent, RawImage, RawStream};
+use super::lock;
+use crate::array::Place;
+use crate::ffi::DeviceType;
+pub(super) use open::{Found, Library, Opened, refused};
+use table::{Code, Common, Function, Table, Word};
+
+/// What every call returns where nothing is wrong.
+const SUCCESS: Code = 0;
+/// A pointer or number that the runtime does not know.
+const INVALID_VALUE: Code = 1;
+/// Memory ran out.
+const OUT_OF_MEMORY: Code = 2;
+/// A stream or event of another device.
+pub(super) const INVALID_CONTEXT: Code = 201;
+/// There is no image for the device.
+const NO_IMAGE: Code = 209;
+/// The work before an event has not passed.
+const NOT_READY: Code = 600;
+
+/// Pinned memory of all devices: `CU_MEMHOSTALLOC_PORTABLE`, `hipHostMallocPortable`.
+const PORTABLE: u32 = 1;
+/// A stream that does not wait for the legacy default stream.
+const NON_BLOCKING: u32 = 1;
+/// The default stream of the calling thread: `CU_STREAM_PER_THREAD`, `hipStreamPerThread`.
+const PER_THREAD: RawStream = RawStream(2);
+/// An event that keeps no time, which is the cheaper one.
+const NO_TIMING: u32 = 2;
+/// Attributes of pointers.
+const MEMORY_TYPE: i32 = 2;
+const IS_MANAGED: i32 = 8;
+const DEVICE_ORDINAL: i32 = 9;
+/// Options of loading: where the compiler writes what is wrong with an image, and how much it may write.
+const ERROR_LOG: i32 = 5;
+const ERROR_LOG_BYTES: i32 = 6;
+
+/// What one runtime does its own way.
+///
+/// # Safety
+///
+/// Every `unsafe` function may assume that the device is one of the library's, that it is current where a call needs that,
+/// and that handles are live.
+pub(super) trait Runtime: Sized + Send + Sync + 'static {
+    /// Its device memory's type; in an error, its name.
+    const DEVICE: DeviceType;
+    /// Its column of names in the table of functions.
+    const COLUMN: usize;
+    /// What its library is called, the preferred first.
+    const LIBRARIES: &'static [&'static str];
+    /// The number of the attribute "memory is allocated in stream order".
+    const ORDERED_MEMORY: i32;
+    /// What only it has.
+    type Own: Table;
+
+    /// Looks at a device; the error says why it cannot be used.
+    unsafe fn open(found: &'static Found<Self>, device: i32) -> Result<Self, String>;
+
+    /// Lanes in a wave.
+    fn width(&self) -> u32;
+
+    /// The architecture and the runtime's version, for people.
+    fn describe(&self, version: i32) -> String;
+
+    /// What is to be current on a thread that calls.
+    fn own(&self) -> Word;
+
+    /// What is current on this thread.
+    unsafe fn current(&self) -> Outcome<Word>;
+
+    /// Makes it current on this thread.
+    unsafe fn make_current(&self, what: Word) -> Outcome;
+
+    /// Whether the stream is this device's.
+    unsafe fn check_stream(&self, stream: Word) -> Outcome;
+
+    /// A copy from another device's memory.
+    unsafe fn copy_from(&self, other: i32, to: Word, from: Word, bytes: usize, stream: Word) -> Outcome;
+
+    /// A family's image for this device, as the library wants it.
+    fn image(&self, family: &str) -> Option<Cow<'static, [u8]>>;
+
+    /// Which memory it is, where the runtime knows it.
+    fn memory(memory_type: u32, managed: bool) -> Option<DeviceType>;
+}
+
+/// A device of a runtime.
+pub(super) struct Native<R: Runtime> {
+    found: &'static Found<R>,
+    runtime: R,
+    ordinal: i32,
+    name: String,
+    ordered_memory: bool,
+    /// Loaded once in the life of the process: compiling is what takes long.
+    images: Mutex<HashMap<&'static str, RawImage>>,
+}
+
+/// What a call's code says.
+pub(super) fn outcome(call: &'static str, code: Code) -> Outcome {
+    match code {
+        SUCCESS => Ok(()),
+        code => Err(Failure { call, code: code.into(), out_of_memory: code == OUT_OF_MEMORY }),
+    }
+}
+
+impl<R: Runtime> Native<R> {
+    fn functions(&self) -> &'static Common {
+        &self.found.common
+    }
+
+    /// Runs something with the device current on this thread.
+    ///
+    /// # Safety
+    ///
+    /// As for what runs.
+    unsafe fn current<T>(&self, run: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+        // SAFETY: what is made current is the device's own, which is never let go of, or what was current before.
+        unsafe {
+            let (own, before) = (self.runtime.own(), self.runtime.current()?);
+            if own == before {
+                return run();
+            }
+            self.runtime.make_current(own)?;
+            let made = run();
+            self.runtime.make_current(before).and(made)
+        }
+    }
+
+    /// Makes a call, and gives its code.
+    ///
+    /// # Safety
+    ///
+    /// As for the function.
+    unsafe fn code<F: Copy>(&self, function: &Function<F>, call: impl FnOnce(F) -> Code) -> Outcome<Code> {
+        // SAFETY: the caller's promise.
+        unsafe { self.current(|| Ok(call(function.call))) }
+    }
+
+    /// Makes a call that returns nothing but whether it failed.
+    ///
+    /// # Safety
+    ///
+    /// As for the function.
+    unsafe fn make<F: Copy>(&self, function: &Function<F>, call: impl FnOnce(F) -> Code) -> Outcome {
+        // SAFETY: the caller's promise.
+        unsafe { outcome(function.name, self.code(function, call)?) }
+    }
+
+    /// An attribute of whatever is at an address; `None` where the runtime knows nothing of it.
+    fn attribute_of(&self, address: usize, attribute: i32) -> Outcome<Option<u32>> {
+        let (function, mut value) = (&self.functions().pointer, 0u32);
+        // SAFETY: the attributes asked for are at most as wide as `value`; any address will do.
+        match unsafe { self.code(function, |f| f((&raw mut value).cast(), attribute, address)) }? {
+            INVALID_VALUE => Ok(None),
+            code => outcome(function.name, code).map(|()| Some(value)),
+        }
+    }
+
+    /// Loads an image. It is the runtime that says what is wrong with one, and it does so in words.
+    ///
+    /// # Safety
+    ///
+    /// It must be whole: the library reads as far as the image itself says.
+    unsafe fn load_image(&self, image: &[u8]) -> Result<RawImage, LoadFailure> {
+        let (mut module, mut log) = (0, vec![0u8; 4096]);
+        let mut options = [ERROR_LOG, ERROR_LOG_BYTES];
+        let mut values = [log.as_mut_ptr().cast(), std::ptr::without_provenance_mut(log.len())];
+        // SAFETY: the log has the bytes that the second option says; the rest is the caller's promise.
+        let made = unsafe {
+            self.make(&self.functions().load, |f| {
+                f(&mut module, image.as_ptr().cast(), 2, options.as_mut_ptr(), values.as_mut_ptr())
+            })
+        };
+        made.map(|()| RawImage(module)).map_err(|failure| {
+            let said = CStr::from_bytes_until_nul(&log).unwrap_or_default();
+            LoadFailure { failure, log: said.to_string_lossy().trim().to_owned() }
+        })
+    }
+}
+
+type Then = Box<dyn FnOnce() + Send>;
+
+unsafe extern "C" fn call_back(data: *mut c_void) {
+    // SAFETY: boxed in `Driver::call`, and a runtime calls this once.
+    let then = unsafe { Box::from_raw(data.cast::<Then>()) };
+    // A panic must not cross the runtime; whoever waits for what it would have done sees that it has not.
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(then));
+}
+
+// SAFETY of every block in this implementation: handles and memory are good by `Driver`'s own contract, which the caller
+// keeps; results are written to locals of the type that the table says.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl<R: Runtime> Driver for Native<R> {
+    fn place(&self) -> Place {
+        Place { device_type: R::DEVICE, device_id: self.ordinal.into() }
+    }
+
+    fn width(&self) -> u32 {
+        self.runtime.width()
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    unsafe fn alloc(&self, bytes: usize, stream: RawStream) -> Outcome<usize> {
+        let (functions, mut address) = (self.functions(), 0);
+        match self.ordered_memory {
+            true => unsafe { self.make(&functions.alloc, |f| f(&mut address, bytes, stream.0)) },
+            false => unsafe { self.make(&functions.alloc_now, |f| f(&mut address, bytes)) },
+        }?;
+        Ok(address)
+    }
+
+    unsafe fn free(&self, address: usize, stream: RawStream) -> Outcome {
+        let functions = self.functions();
+        if self.ordered_memory {
+            return unsafe { self.make(&functions.free, |f| f(address, stream.0)) };
+        }
+        // The pool above keeps memory, so this blocks seldom.
+        let passed = unsafe { self.synchronise(stream) };
+        unsafe { self.make(&functions.free_now, |f| f(address)) }.and(passed)
+    }
+
+    unsafe fn alloc_pinned(&self, bytes: usize) -> Outcome<*mut u8> {
+        let mut pointer = null_mut();
+        unsafe {
+            self.make(&self.functions().alloc_pinned, |f| f(&mut pointer, bytes, PORTABLE))?;
+            // The runtime leaves open what fresh memory holds.
+            pointer.cast::<u8>().write_bytes(0, bytes);
+        }
+        Ok(pointer.cast())
+    }
+
+    unsafe fn free_pinned(&self, pointer: *mut u8) -> Outcome {
+        unsafe { self.make(&self.functions().free_pinned, |f| f(pointer.cast())) }
+    }
+
+    unsafe fn copy_in(&self, to: usize, from: *const u8, bytes: usize, stream: RawStream) -> Outcome {
+        unsafe { self.make(&self.functions().copy_in, |f| f(to, from.cast(), bytes, stream.0)) }
+    }
+
+    unsafe fn copy_out(&self, to: *mut u8, from: usize, bytes: usize, stream: RawStream) -> Outcome {
+        unsafe { self.make(&self.functions().copy_out, |f| f(to.cast(), from, bytes, stream.0)) }
+    }
+
+    unsafe fn copy(
+        &self,
+        to: usize,
+        from: usize,
+        device_id: i64,
+        bytes: usize,
+        stream: RawStream,
+    ) -> Outcome {
+        let same = device_id == i64::from(self.ordinal);
+        match i32::try_from(device_id) {
+            Ok(other) if !same => unsafe {
+                self.current(|| self.runtime.copy_from(other, to, from, bytes, stream.0))
+            },
+            _ => unsafe { self.make(&self.functions().copy, |f| f(to, from, bytes, stream.0)) },
+        }
+    }
+
+    unsafe fn fill(&self, to: usize, byte: u8, bytes: usize, stream: RawStream) -> Outcome {
+        unsafe { self.make(&self.functions().fill, |f| f(to, byte, bytes, stream.0)) }
+    }
+
+    unsafe fn stream(&self, priority: i32) -> Outcome<RawStream> {
+        let (functions, mut least, mut greatest, mut stream) = (self.functions(), 0, 0, 0);
+        unsafe {
+            self.make(&functions.priorities, |f| f(&mut least, &mut greatest))?;
+            // The more urgent, the lower: the range runs from `greatest` up to `least`.
+            let priority = priority.max(greatest).min(least);
+            self.make(&functions.stream, |f| f(&mut stream, NON_BLOCKING, priority))?;
+        }
+        Ok(RawStream(stream))
+    }
+
+    unsafe fn destroy_stream(&self, stream: RawStream) -> Outcome {
+        unsafe { self.make(&self.functions().destroy_stream, |f| f(stream.0)) }
+    }
+
+    unsafe fn check_stream(&self, stream: RawStream) -> Outcome {
+        unsafe { self.current(|| self.runtime.check_stream(stream.0)) }
+    }
+
+    fn is_per_thread(&self, stream: RawStream) -> bool {
+        stream == PER_THREAD
+    }
+
+    unsafe fn synchronise(&self, stream: RawStream) -> Outcome {
+        unsafe { self.make(&self.functions().synchronise, |f| f(stream.0)) }
+    }
+
+    unsafe fn event(&self) -> Outcome<RawEvent> {
+        let mut event = 0;
+        unsafe { self.make(&self.functions().event, |f| f(&mut event, NO_TIMING))? };
+        Ok(RawEvent(event))
+    }
+
+    unsafe fn destroy_event(&self, event: RawEvent) -> Outcome {
+        unsafe { self.make(&self.functions().destroy_event, |f| f(event.0)) }
+    }
+
+    unsafe fn record(&self, event: RawEvent, stream: RawStream) -> Outcome {
+        unsafe { self.make(&self.functions().record, |f| f(event.0, stream.0)) }
+    }
+
+    unsafe fn wait(&self, stream: RawStream, event: RawEvent) -> Outcome {
+        unsafe { self.make(&self.functions().wait, |f| f(stream.0, event.0, 0)) }
+    }
+
+    unsafe fn query(&self, event: RawEvent) -> Outcome<bool> {
+        let function = &self.functions().query;
+        match unsafe { self.code(function, |f| f(event.0)) }? {
+            NOT_READY => Ok(false),
+            code => outcome(function.name, code).map(|()| true),
+        }
+    }
+
+    unsafe fn synchronise_event(&self, event: RawEvent) -> Outcome {
+        unsafe { self.make(&self.functions().synchronise_event, |f| f(event.0)) }
+    }
+
+    unsafe fn call(&self, stream: RawStream, then: Then) -> Outcome {
+        let data = Box::into_raw(Box::new(then));
+        unsafe {
+            let queued = self.make(&self.functions().call, |f| f(stream.0, call_back, data.cast()));
+            if queued.is_err() {
+                drop(Box::from_raw(data));
+            }
+            queued
+        }
+    }
+
+    unsafe fn load(&self, family: &'static str) -> Result<RawImage, LoadFailure> {
+        let mut images = lock(&self.images);
+        if let Some(image) = images.get(family) {
+            return Ok(*image);
+        }
+        let missing =
+            Failure { call: self.functions().load.name, code: NO_IMAGE.into(), out_of_memory: false };
+        let image = self.runtime.image(family).ok_or(missing)?;
+        let loaded = unsafe { self.load_image(&image) }?;
+        images.insert(family, loaded);
+        Ok(loaded)
+    }
+
+    unsafe fn entry(&self, image: RawImage, name: &'static str) -> Outcome<RawEntry> {
+        let function = &self.functions().entry;
+        let missing = Failure { call: function.name, code: INVALID_VALUE.into(), out_of_memory: false };
+        let (name, mut entry) = (CString::new(name).map_err(|_| missing)?, 0);
+        unsafe { self.make(function, |f| f(&mut entry, image.0, name.as_ptr()))? };
+        Ok(RawEntry(entry))
+    }
+
+    unsafe fn launch(&self, launch: &Launch<'_>, stream: RawStream) -> Outcome {
+        let mut words = launch.args.words();
+        let mut arguments: Vec<*mut c_void> = words.iter_mut().map(|word| (&raw mut *word).cast()).collect();
+        let arguments = arguments.as_mut_ptr();
+        // `Pass` refuses more waves than fit.
+        let blocks = launch.waves.div_ceil(u64::from(BLOCK / self.width())) as u32;
+        unsafe {
+            self.make(&self.functions().launch, |f| {
+                f(launch.entry.0, blocks, 1, 1, BLOCK, 1, 1, 0, stream.0, arguments, null_mut())
+            })
+        }
+    }
+
+    unsafe fn classify(&self, address: usize) -> Outcome<Option<Place>> {
+        let Some(memory_type) = self.attribute_of(address, MEMORY_TYPE)? else { return Ok(None) };
+        let managed = self.attribute_of(address, IS_MANAGED)?.is_some_and(|managed| managed & 0xff != 0);
+        let ordinal = self.attribute_of(address, DEVICE_ORDINAL)?.map_or(self.ordinal, |id| id as i32);
+        let place = |device_type| Place { device_type, device_id: ordinal.into() };
+        Ok(R::memory(memory_type, managed).map(place))
+    }
+}

@@ -1,0 +1,167 @@
+//! Finding a runtime's library, and opening its devices.
+
+use std::collections::HashMap;
+use std::error::Error as _;
+use std::ffi::{CStr, c_char};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, Weak};
+
+use super::table::{Common, Table};
+use super::{Native, Runtime, SUCCESS, outcome};
+use crate::device::driver::Failure;
+use crate::device::handles::Source;
+use crate::device::{Device, Inner, lock};
+use crate::{Error, Result};
+
+/// Which library to use.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) enum Library<'a> {
+    /// The one that the system finds by the runtime's names.
+    Installed,
+    /// This file.
+    At(&'a Path),
+}
+
+/// A library that was loaded, and is never unloaded.
+pub(in super::super) struct Found<R: Runtime> {
+    pub common: Common,
+    pub own: R::Own,
+    /// Keeps the functions where they are.
+    _library: libloading::Library,
+}
+
+/// What has been opened of a runtime in this process. Opening a device again gives the same one.
+pub(in super::super) struct Opened<R: Runtime> {
+    libraries: Mutex<HashMap<Option<PathBuf>, Result<&'static Found<R>>>>,
+    devices: Mutex<HashMap<Key, Known<R>>>,
+}
+
+/// A library's file (none is the installed one), and a device's number.
+type Key = (Option<PathBuf>, i64);
+
+/// A device that was opened once, and its handle while there is one.
+struct Known<R: Runtime> {
+    driver: Arc<Native<R>>,
+    device: Weak<Inner>,
+}
+
+impl<R: Runtime> Opened<R> {
+    /// Nothing yet.
+    pub const fn new() -> LazyLock<Opened<R>> {
+        LazyLock::new(|| Opened { libraries: Mutex::default(), devices: Mutex::default() })
+    }
+
+    /// A device of a library; [`Error::NoDevice`] says why there is none.
+    pub fn device(&self, library: Library<'_>, number: i64) -> Result<Device> {
+        let path = library.path();
+        let found = self.found(library)?;
+        let mut devices = lock(&self.devices);
+        let known = devices.get(&(path.clone(), number));
+        if let Some(device) = known.and_then(|known| known.device.upgrade()) {
+            return Ok(Device(device));
+        }
+        let driver = match known {
+            Some(known) => known.driver.clone(),
+            None => Arc::new(Native::open(found, number)?),
+        };
+        let device = Device::behind(driver.clone(), Source::Driver, None)?;
+        devices.insert((path, number), Known { driver, device: Arc::downgrade(&device.0) });
+        Ok(device)
+    }
+
+    /// How many devices a library has.
+    pub fn count(&self, library: Library<'_>) -> Result<usize> {
+        let (found, mut count) = (self.found(library)?, 0);
+        let function = &found.common.device_count;
+        // SAFETY: the function writes a number.
+        let made = outcome(function.name, unsafe { (function.call)(&mut count) });
+        made.map_err(|failure| none::<R>(&refused(failure)))?;
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+
+    /// The library, loaded once.
+    pub fn found(&self, library: Library<'_>) -> Result<&'static Found<R>> {
+        let mut libraries = lock(&self.libraries);
+        libraries.entry(library.path()).or_insert_with(|| Found::load(library)).clone()
+    }
+}
+
+impl Library<'_> {
+    fn path(self) -> Option<PathBuf> {
+        match self {
+            Library::Installed => None,
+            Library::At(path) => Some(path.to_owned()),
+        }
+    }
+}
+
+fn none<R: Runtime>(reason: &str) -> Error {
+    Error::NoDevice { device: R::DEVICE, reason: reason.into() }
+}
+
+/// Why a device that a call failed for cannot be used.
+pub(in super::super) fn refused(failure: Failure) -> String {
+    format!("{} failed with code {}", failure.call, failure.code)
+}
+
+impl<R: Runtime> Found<R> {
+    /// Loads a library and initialises the runtime.
+    fn load(library: Library<'_>) -> Result<&'static Found<R>> {
+        let open = |path: &Path| {
+            // SAFETY: loading a GPU runtime's library runs its initialisers, which is what it is for.
+            let opened = unsafe { libloading::Library::new(path) };
+            opened.map_err(|error| {
+                let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+                none::<R>(&format!("{} was not loaded: {why}", path.display()))
+            })
+        };
+        let library = match library {
+            Library::At(path) => open(path),
+            Library::Installed => {
+                // Where there is none, the reason is that of the preferred one.
+                let mut tried = R::LIBRARIES.iter().map(|name| open(name.as_ref()));
+                let first = tried.next().expect("a runtime's library has a name");
+                first.or_else(|reason| tried.find_map(Result::ok).ok_or(reason))
+            }
+        }?;
+        let too_old = |name| none::<R>(&format!("the driver is too old: it has no {name}"));
+        // SAFETY: the names are the runtime's, whose functions have these types; `Found` is never dropped.
+        let (common, own) = unsafe {
+            let common = Common::find(&library, R::COLUMN).map_err(too_old)?;
+            (common, R::Own::find(&library, 0).map_err(too_old)?)
+        };
+        // SAFETY: the function only takes flags, of which there are none.
+        let made = outcome(common.init.name, unsafe { (common.init.call)(0) });
+        made.map_err(|failure| none::<R>(&refused(failure)))?;
+        Ok(Box::leak(Box::new(Found { common, own, _library: library })))
+    }
+}
+
+impl<R: Runtime> Native<R> {
+    fn open(found: &'static Found<R>, number: i64) -> Result<Native<R>> {
+        Native::look(found, number).map_err(|reason| none::<R>(&reason))
+    }
+
+    /// Looks at a device; the error says why it cannot be used.
+    pub(super) fn look(found: &'static Found<R>, number: i64) -> Result<Native<R>, String> {
+        let common = &found.common;
+        let (mut count, mut device, mut version, mut ordered, mut name) = (0, 0, 0, 0, [0 as c_char; 256]);
+        // SAFETY: each function writes what it is given room for.
+        unsafe {
+            outcome(common.device_count.name, (common.device_count.call)(&mut count)).map_err(refused)?;
+            let ordinal = i32::try_from(number).ok().filter(|ordinal| (0..count).contains(ordinal));
+            let ordinal = ordinal.ok_or_else(|| format!("there is no number {number} of {count}"))?;
+            outcome(common.device.name, (common.device.call)(&mut device, ordinal)).map_err(refused)?;
+            // It is for people only.
+            let _ = (common.version.call)(&mut version);
+            let attribute = (common.attribute.call)(&mut ordered, R::ORDERED_MEMORY, device);
+            let ordered_memory = attribute == SUCCESS && ordered != 0;
+            let made = (common.device_name.call)(name.as_mut_ptr(), name.len() as i32 - 1, device);
+            outcome(common.device_name.name, made).map_err(refused)?;
+            let runtime = R::open(found, device)?;
+            let name = CStr::from_ptr(name.as_ptr()).to_string_lossy();
+            let name = format!("{name}, {}", runtime.describe(version));
+            Ok(Native { found, runtime, ordinal, name, ordered_memory, images: Mutex::default() })
+        }
+    }
+}

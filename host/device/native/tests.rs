@@ -1,0 +1,245 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use cubecl_hip_sys as hip_headers;
+use cudarc::driver::sys as cuda_headers;
+
+use super::*;
+use crate::device::driver_tests::conforms;
+use crate::device::{Device, cuda, hip, images};
+use crate::{Error, ffi::DeviceType};
+
+/// The library that stands in for CUDA's and HIP's: cargo puts it next to the tests.
+fn standin() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let name = format!("{}bowstring_standin{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    tests.parent().unwrap().join(name)
+}
+
+/// A device of the stand-in that no other test has, `of` modulo 8: HIP's differ in that.
+fn device(device_type: DeviceType, of: i64) -> Device {
+    static NEXT: AtomicI64 = AtomicI64::new(0);
+    let number = NEXT.fetch_add(8, Ordering::Relaxed) + of;
+    crate::device::testing::open_from(&standin(), device_type, number).unwrap()
+}
+
+fn driver(device: &Device) -> Arc<dyn Driver> {
+    device.as_gpu().unwrap().driver().clone()
+}
+
+#[test]
+fn cuda_conforms() {
+    for of in 0..8 {
+        let device = device(DeviceType::Cuda, of);
+        assert_eq!(device.name(), "stand-in, compute capability 7.5, CUDA 12.4");
+        conforms(&*driver(&device));
+    }
+}
+
+#[test]
+fn hip_conforms_at_both_widths() {
+    for (of, width, name) in
+        [(0, 64, "gfx90a, images for gfx90a"), (1, 32, "gfx1100, images for gfx11-generic")]
+    {
+        let device = device(DeviceType::Rocm, of);
+        assert_eq!(device.name(), format!("stand-in, {name}, HIP 6.4"));
+        assert_eq!(driver(&device).width(), width);
+        conforms(&*driver(&device));
+    }
+}
+
+#[test]
+fn the_installed_ones_conform() {
+    for (kind, count) in [("cuda", Device::cuda_count()), ("rocm", Device::rocm_count())] {
+        eprintln!("{kind}: {count} installed");
+        for ordinal in 0..count {
+            let device = if kind == "cuda" { Device::cuda(ordinal) } else { Device::rocm(ordinal) }.unwrap();
+            conforms(&*driver(&device));
+        }
+    }
+}
+
+#[test]
+fn what_is_not_there_is_no_device_with_a_reason() {
+    let reason = |opened: crate::Result<Device>| match opened {
+        Err(Error::NoDevice { reason, .. }) => reason,
+        other => panic!("{other:?}"),
+    };
+    let open = |path: PathBuf, id| crate::device::testing::open_from(&path, DeviceType::Cuda, id);
+    assert!(reason(open("/nowhere/libcuda.so".into(), 0)).contains("/nowhere/libcuda.so"));
+    assert_eq!(reason(open(standin(), -1)), "there is no number -1 of 100000");
+    // A library without the functions: this one is sure to be there.
+    let other = if cfg!(target_os = "macos") { "libSystem.B.dylib" } else { "libc.so.6" };
+    assert_eq!(reason(open(other.into(), 0)), "the driver is too old: it has no cuInit");
+    let no_kernels = crate::device::testing::open_from(&standin(), DeviceType::Rocm, 3);
+    assert_eq!(reason(no_kernels), "there are no kernels for \"gfx906\"");
+}
+
+#[test]
+fn an_image_that_is_cut_off_is_an_error_that_says_so() {
+    let device = device(DeviceType::Cuda, 0);
+    let found = cuda::found_at(&standin());
+    let native = Native::<cuda::Cuda>::look(found, device.place().device_id).unwrap();
+    let text = images::find("bitmap", "sm_75").unwrap();
+    for cut in [text.len() / 3, text.len() - 20] {
+        let cut = [&text[..cut], &[0]].concat();
+        // SAFETY: the text ends with a zero.
+        let error = unsafe { native.load_image(&cut) }.unwrap_err();
+        assert_eq!((error.failure.call, error.failure.code), ("cuModuleLoadDataEx", 218));
+        assert!(!error.log.is_empty());
+    }
+    // SAFETY: no handles are passed.
+    assert_eq!(unsafe { native.load("no such family") }.unwrap_err().failure.code, i64::from(NO_IMAGE));
+}
+
+#[test]
+fn every_architecture_finds_its_images() {
+    for (name, images) in [
+        ("gfx90a", Some("gfx90a")),
+        ("gfx940", Some("gfx9-4-generic")),
+        ("gfx942", Some("gfx9-4-generic")),
+        ("gfx950", Some("gfx9-4-generic")),
+        ("gfx1030", Some("gfx10-3-generic")),
+        ("gfx1036", Some("gfx10-3-generic")),
+        ("gfx1100", Some("gfx11-generic")),
+        ("gfx1151", Some("gfx11-generic")),
+        ("gfx1201", Some("gfx12-generic")),
+        ("gfx906", None),
+        ("gfx908", None),
+        ("gfx1010", None),
+        ("sm_75", None),
+    ] {
+        assert_eq!(hip::images_for(name), images, "{name}");
+    }
+    let families = |on: &str| images::architectures().filter(|shipped| *shipped == on).count();
+    assert!(images::architectures().all(|on| families(on) == families("sm_75")), "every family for each");
+}
+
+/// The bytes of what a function takes and gives.
+trait Shape {
+    fn shape(&self) -> Vec<usize>;
+}
+
+macro_rules! shapes {
+    ($($($argument:ident)*;)*) => { $(
+        impl<R, $($argument),*> Shape for unsafe fn($($argument),*) -> R {
+            fn shape(&self) -> Vec<usize> {
+                vec![size_of::<R>(), $(size_of::<$argument>()),*]
+            }
+        }
+        impl<R, $($argument),*> Shape for unsafe extern "C" fn($($argument),*) -> R {
+            fn shape(&self) -> Vec<usize> {
+                vec![size_of::<R>(), $(size_of::<$argument>()),*]
+            }
+        }
+    )* };
+}
+shapes! { A; A B; A B C; A B C D; A B C D E; A B C D E F; A B C D E F G H I J K; }
+
+/// The kind of function that each crate makes of a header's.
+macro_rules! published {
+    (cuda_headers($($argument:tt),*)) => { unsafe fn($($argument),*) -> _ };
+    (hip_headers($($argument:tt),*)) => { unsafe extern "C" fn($($argument),*) -> _ };
+}
+
+/// Whether a table's functions have the names and shapes that the published headers give them.
+macro_rules! as_published {
+    ($table:expr, $headers:ident: $($field:ident = $name:ident($($argument:tt),*);)*) => { $(
+        assert_eq!($table.$field.name, stringify!($name));
+        let published = $headers::$name as published!($headers($($argument),*));
+        assert_eq!($table.$field.call.shape(), published.shape(), stringify!($name));
+    )* };
+}
+
+#[test]
+fn the_functions_are_those_of_the_published_headers() {
+    let (cuda, hip) = (cuda::found_at(&standin()), hip::found_at(&standin()));
+    as_published! { cuda.common, cuda_headers:
+        init = cuInit(_); version = cuDriverGetVersion(_); device_count = cuDeviceGetCount(_);
+        device = cuDeviceGet(_, _); device_name = cuDeviceGetName(_, _, _);
+        attribute = cuDeviceGetAttribute(_, _, _); alloc = cuMemAllocAsync(_, _, _); free = cuMemFreeAsync(_, _);
+        alloc_now = cuMemAlloc_v2(_, _); free_now = cuMemFree_v2(_); alloc_pinned = cuMemHostAlloc(_, _, _);
+        free_pinned = cuMemFreeHost(_); copy_in = cuMemcpyHtoDAsync_v2(_, _, _, _);
+        copy_out = cuMemcpyDtoHAsync_v2(_, _, _, _); copy = cuMemcpyDtoDAsync_v2(_, _, _, _);
+        fill = cuMemsetD8Async(_, _, _, _); priorities = cuCtxGetStreamPriorityRange(_, _);
+        stream = cuStreamCreateWithPriority(_, _, _); destroy_stream = cuStreamDestroy_v2(_);
+        synchronise = cuStreamSynchronize(_); event = cuEventCreate(_, _); destroy_event = cuEventDestroy_v2(_);
+        record = cuEventRecord(_, _); wait = cuStreamWaitEvent(_, _, _); query = cuEventQuery(_);
+        synchronise_event = cuEventSynchronize(_); call = cuLaunchHostFunc(_, _, _);
+        load = cuModuleLoadDataEx(_, _, _, _, _); entry = cuModuleGetFunction(_, _, _);
+        launch = cuLaunchKernel(_, _, _, _, _, _, _, _, _, _, _); pointer = cuPointerGetAttribute(_, _, _);
+    }
+    as_published! { cuda.own, cuda_headers:
+        current = cuCtxGetCurrent(_); make_current = cuCtxSetCurrent(_); primary = cuDevicePrimaryCtxRetain(_, _);
+        of_stream = cuStreamGetCtx(_, _); copy_from = cuMemcpyPeerAsync(_, _, _, _, _, _);
+    }
+    as_published! { hip.common, hip_headers:
+        init = hipInit(_); version = hipDriverGetVersion(_); device_count = hipGetDeviceCount(_);
+        device = hipDeviceGet(_, _); device_name = hipDeviceGetName(_, _, _);
+        attribute = hipDeviceGetAttribute(_, _, _); alloc = hipMallocAsync(_, _, _); free = hipFreeAsync(_, _);
+        alloc_now = hipMalloc(_, _); free_now = hipFree(_); alloc_pinned = hipHostMalloc(_, _, _);
+        free_pinned = hipHostFree(_); copy_in = hipMemcpyHtoDAsync(_, _, _, _);
+        copy_out = hipMemcpyDtoHAsync(_, _, _, _); copy = hipMemcpyDtoDAsync(_, _, _, _);
+        fill = hipMemsetD8Async(_, _, _, _); priorities = hipDeviceGetStreamPriorityRange(_, _);
+        stream = hipStreamCreateWithPriority(_, _, _); destroy_stream = hipStreamDestroy(_);
+        synchronise = hipStreamSynchronize(_); event = hipEventCreateWithFlags(_, _);
+        destroy_event = hipEventDestroy(_); record = hipEventRecord(_, _); wait = hipStreamWaitEvent(_, _, _);
+        query = hipEventQuery(_); synchronise_event = hipEventSynchronize(_); call = hipLaunchHostFunc(_, _, _);
+        load = hipModuleLoadDataEx(_, _, _, _, _); entry = hipModuleGetFunction(_, _, _);
+        launch = hipModuleLaunchKernel(_, _, _, _, _, _, _, _, _, _, _); pointer = hipPointerGetAttribute(_, _, _);
+    }
+    as_published! { hip.own, hip_headers:
+        current = hipGetDevice(_); make_current = hipSetDevice(_); of_stream = hipStreamGetDevice(_, _);
+        copy_from = hipMemcpyPeerAsync(_, _, _, _, _, _); properties = hipGetDevicePropertiesR0600(_, _);
+    }
+}
+
+#[test]
+fn the_numbers_are_those_of_the_published_headers() {
+    use cuda_headers::{CUdevice_attribute as Device, CUpointer_attribute as Pointer, CUresult};
+    assert_eq!(cuda::Cuda::ORDERED_MEMORY, Device::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED as i32);
+    assert_eq!(cuda::CAPABILITY_MAJOR, Device::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as i32);
+    assert_eq!(cuda::CAPABILITY_MINOR, Device::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as i32);
+    assert_eq!(MEMORY_TYPE, Pointer::CU_POINTER_ATTRIBUTE_MEMORY_TYPE as i32);
+    assert_eq!(IS_MANAGED, Pointer::CU_POINTER_ATTRIBUTE_IS_MANAGED as i32);
+    assert_eq!(DEVICE_ORDINAL, Pointer::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL as i32);
+    assert_eq!(cuda::HOST_MEMORY, cuda_headers::CUmemorytype::CU_MEMORYTYPE_HOST as u32);
+    assert_eq!(PORTABLE, cuda_headers::CU_MEMHOSTALLOC_PORTABLE);
+    assert_eq!(NON_BLOCKING, cuda_headers::CUstream_flags::CU_STREAM_NON_BLOCKING as u32);
+    assert_eq!(NO_TIMING, cuda_headers::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32);
+    assert_eq!(ERROR_LOG, cuda_headers::CUjit_option::CU_JIT_ERROR_LOG_BUFFER as i32);
+    assert_eq!(ERROR_LOG_BYTES, cuda_headers::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES as i32);
+    for (ours, cuda, hip) in [
+        (INVALID_VALUE, CUresult::CUDA_ERROR_INVALID_VALUE, hip_headers::hipError_t_hipErrorInvalidValue),
+        (OUT_OF_MEMORY, CUresult::CUDA_ERROR_OUT_OF_MEMORY, hip_headers::hipError_t_hipErrorOutOfMemory),
+        (
+            INVALID_CONTEXT,
+            CUresult::CUDA_ERROR_INVALID_CONTEXT,
+            hip_headers::hipError_t_hipErrorInvalidContext,
+        ),
+        (NO_IMAGE, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, hip_headers::hipError_t_hipErrorNoBinaryForGpu),
+        (NOT_READY, CUresult::CUDA_ERROR_NOT_READY, hip_headers::hipError_t_hipErrorNotReady),
+    ] {
+        assert_eq!((ours, ours), (cuda as i32, hip as i32));
+    }
+    use hip_headers as h;
+    for (ours, theirs) in [
+        (hip::Hip::ORDERED_MEMORY as u32, h::hipDeviceAttribute_t_hipDeviceAttributeMemoryPoolsSupported),
+        (hip::WAVE_WIDTH as u32, h::hipDeviceAttribute_t_hipDeviceAttributeWarpSize),
+        (MEMORY_TYPE as u32, h::hipPointer_attribute_HIP_POINTER_ATTRIBUTE_MEMORY_TYPE),
+        (IS_MANAGED as u32, h::hipPointer_attribute_HIP_POINTER_ATTRIBUTE_IS_MANAGED),
+        (DEVICE_ORDINAL as u32, h::hipPointer_attribute_HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL),
+        (hip::HOST_MEMORY, h::hipMemoryType_hipMemoryTypeHost),
+        (0, h::hipMemoryType_hipMemoryTypeUnregistered),
+        (PORTABLE, h::hipHostMallocPortable),
+        (NON_BLOCKING, h::hipStreamNonBlocking),
+        (NO_TIMING, h::hipEventDisableTiming),
+        (ERROR_LOG as u32, h::hipJitOption_hipJitOptionErrorLogBuffer),
+        (ERROR_LOG_BYTES as u32, h::hipJitOption_hipJitOptionErrorLogBufferSizeBytes),
+    ] {
+        assert_eq!(ours, theirs);
+    }
+    assert_eq!(hip::PROPERTIES_BYTES, size_of::<h::hipDeviceProp_tR0600>());
+    assert_eq!(hip::ARCHITECTURE_AT, std::mem::offset_of!(h::hipDeviceProp_tR0600, gcnArchName));
+}
