@@ -10,6 +10,7 @@ use std::ffi::c_void;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_schema::{DataType, SchemaRef};
 
@@ -99,8 +100,15 @@ impl Parts {
 }
 
 /// Arrow data on a device. Cloning and slicing copy nothing that is on the device.
-#[derive(Clone, Debug)]
-pub struct Array(Arc<Parts>);
+#[derive(Clone)]
+pub struct Array(Arc<Inner>);
+
+struct Inner {
+    parts: Parts,
+    /// Whether the contents are known to be valid Arrow data in every part: read through once, or made by arrow-rs, or by
+    /// an operation of ours from such arrays. Not among the parts, which anybody may put together.
+    valid: AtomicBool,
+}
 
 impl Array {
     /// An array of these parts, where they fit together: see the checks in `validate.rs`. No device memory is read.
@@ -109,67 +117,93 @@ impl Array {
         if parts.validity.is_none() {
             parts.null_count = Some(0);
         }
-        Ok(Array(Arc::new(parts)))
+        Ok(Array::of(parts, false))
+    }
+
+    /// An array that an operation of ours made. `valid` where its contents are valid Arrow data; an operation that only
+    /// moves rows keeps them so. Flat parts of our own making fit together; with children it is as well to look.
+    pub(crate) fn made(parts: Parts, valid: bool) -> Result<Array> {
+        if cfg!(debug_assertions) || !parts.children.is_empty() {
+            validate::structure(&parts)?;
+        }
+        Ok(Array::of(parts, valid))
+    }
+
+    fn of(parts: Parts, valid: bool) -> Array {
+        Array(Arc::new(Inner { parts, valid: AtomicBool::new(valid) }))
+    }
+
+    /// Whether the contents are known to be valid Arrow data in every part.
+    pub(crate) fn known_valid(&self) -> bool {
+        self.0.valid.load(Ordering::Relaxed)
+    }
+
+    /// Takes down that somebody has read the contents through and found them valid. They do not change.
+    pub(crate) fn set_known_valid(&self) {
+        self.0.valid.store(true, Ordering::Relaxed);
     }
 
     /// The parts, cloned only where the array is shared.
     pub fn into_parts(self) -> Parts {
-        Arc::unwrap_or_clone(self.0)
+        match Arc::try_unwrap(self.0) {
+            Ok(inner) => inner.parts,
+            Err(shared) => shared.parts.clone(),
+        }
     }
 
     /// The type.
     pub fn data_type(&self) -> &DataType {
-        &self.0.data_type
+        &self.0.parts.data_type
     }
 
     /// How many rows.
     pub fn len(&self) -> usize {
-        self.0.len
+        self.0.parts.len
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.len == 0
+        self.0.parts.len == 0
     }
 
     /// How many rows of the buffers come before the first.
     pub fn offset(&self) -> usize {
-        self.0.offset
+        self.0.parts.offset
     }
 
     /// Which rows are valid; `None` where all are.
     pub fn validity(&self) -> Option<&Bitmap> {
-        self.0.validity.as_ref()
+        self.0.parts.validity.as_ref()
     }
 
     /// How many rows are null by the validity bitmap, where that is known without reading it.
     pub fn known_null_count(&self) -> Option<usize> {
-        self.0.null_count
+        self.0.parts.null_count
     }
 
     /// The buffers, validity left out.
     pub fn buffers(&self) -> &[Buffer] {
-        &self.0.buffers
+        &self.0.parts.buffers
     }
 
     /// The children as they are: the array's own offset is not applied to them.
     pub fn children(&self) -> &[Array] {
-        &self.0.children
+        &self.0.parts.children
     }
 
     /// The values of a dictionary array.
     pub fn dictionary(&self) -> Option<&Array> {
-        self.0.dictionary.as_ref()
+        self.0.parts.dictionary.as_ref()
     }
 
     /// Where it lives.
     pub fn place(&self) -> Place {
-        self.0.place
+        self.0.parts.place
     }
 
     /// When it may be read; `None` means now.
     pub fn ready(&self) -> Option<&Arc<dyn Ready>> {
-        self.0.ready.as_ref()
+        self.0.parts.ready.as_ref()
     }
 
     /// Blocks until it, and what it is made of, may be read. The errors that only the data shows (an index out of bounds,
@@ -192,7 +226,7 @@ impl Array {
                 format!("rows {offset}+{len} of an array of {}", self.len()),
             ));
         }
-        let mut parts = Parts::clone(&self.0);
+        let mut parts = self.0.parts.clone();
         parts.len = len;
         parts.offset += offset;
         parts.validity = parts.validity.map(|bits| bits.slice(offset));
@@ -202,7 +236,7 @@ impl Array {
             known if len == self.len() => known,
             _ => None,
         };
-        Ok(Array(Arc::new(parts)))
+        Ok(Array::of(parts, self.known_valid()))
     }
 
     /// Child `i` as the rows of this array see it: for structs and sparse unions row by row, for fixed-size lists
@@ -219,6 +253,12 @@ impl Array {
             }
             _ => Ok(child.clone()),
         }
+    }
+}
+
+impl fmt::Debug for Array {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.parts.fmt(f)
     }
 }
 

@@ -53,9 +53,13 @@ pub fn cast(values: &Array, to: &DataType, options: &CastOptions<'_>, stream: &S
 
 /// The same buffers under another type.
 fn same_bits(values: &Array, to: &DataType) -> Result<Array> {
+    if values.data_type() == to {
+        return Ok(values.clone());
+    }
     let mut parts = values.clone().into_parts();
     parts.data_type = to.clone();
-    Array::try_new(parts)
+    // Text is valid bytes, and fixed widths hold anything.
+    Array::made(parts, values.known_valid())
 }
 
 /// How to cast; [`Plan::Never`] for types that are not plain values of fixed width.

@@ -1,15 +1,22 @@
 //! The rows that a mask keeps.
 
 use super::selection::{check_mask, check_rows};
-use super::{Selection, admit, device};
+use super::{admit, device};
 use crate::cpu::selection::among_threads;
 use crate::launch::Pending;
-use crate::{Array, Batch, Error, Result, Stream};
+use crate::{Array, Batch, Error, Result, Stream, cpu};
 
 /// The rows of `values` where `mask` is true; null is not. Who filters several arrays by one mask prepares a
-/// [`Selection`]. Synchronises, once.
+/// [`Selection`](super::Selection). Synchronises, once.
 pub fn filter(values: &Array, mask: &Array, stream: &Stream) -> Result<Array> {
-    filter_later(values, mask, stream)?.wait()
+    if stream.as_gpu().is_some() {
+        return filter_later(values, mask, stream)?.wait();
+    }
+    check(&[values], mask, stream)?;
+    among_threads(mask.len(), || {
+        let pool = stream.device().host_pool();
+        cpu::filter::filter(values, &cpu::selection::Selection::of_mask(mask, pool)?, pool)
+    })
 }
 
 /// As [`filter`], without waiting for the device to know how many rows there are.
@@ -33,18 +40,23 @@ pub fn filter_batch_later(batch: &Batch, mask: &Array, stream: &Stream) -> Resul
 
 /// The kept rows of each column, and how many they are.
 fn filter_columns(columns: &[&Array], mask: &Array, stream: &Stream) -> Result<Pending<(Vec<Array>, usize)>> {
-    admit("filter", &[mask], stream)?;
-    admit("filter", columns, stream)?;
-    check_mask(mask)?;
-    columns.iter().try_for_each(|column| check_rows(column.len(), mask.len()))?;
+    check(columns, mask, stream)?;
     if stream.as_gpu().is_some() {
         return Ok(
             device::filter(columns, mask, stream)?.map(|filtered| Ok((filtered.columns, filtered.rows)))
         );
     }
     Ok(Pending::known(among_threads(mask.len(), || {
-        let selection = Selection::new(mask, stream)?;
-        let kept = columns.iter().map(|column| selection.filter(column)).collect::<Result<_>>()?;
-        Ok((kept, selection.len()))
+        let pool = stream.device().host_pool();
+        let selection = cpu::selection::Selection::of_mask(mask, pool)?;
+        let kept = columns.iter().map(|column| cpu::filter::filter(column, &selection, pool));
+        Ok((kept.collect::<Result<_>>()?, selection.len()))
     })))
+}
+
+fn check(columns: &[&Array], mask: &Array, stream: &Stream) -> Result<()> {
+    admit("filter", &[mask], stream)?;
+    admit("filter", columns, stream)?;
+    check_mask(mask)?;
+    columns.iter().try_for_each(|column| check_rows(column.len(), mask.len()))
 }

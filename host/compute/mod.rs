@@ -31,7 +31,18 @@ fn admit(operation: &'static str, arrays: &[&Array], stream: &Stream) -> Result<
         }
         if here == Place::CPU {
             array.wait()?;
+            if has_unknown_extent(array) {
+                let problem = "a buffer of unknown extent: download the array on its device's stream".into();
+                return Err(Error::Invalid { operation, problem });
+            }
         }
     }
     Ok(())
+}
+
+/// Whether the host cannot tell where a buffer ends: an array that its device was still writing when it was imported.
+fn has_unknown_extent(array: &Array) -> bool {
+    let buffers = array.buffers().iter().chain(array.validity().map(|bits| &bits.buffer));
+    buffers.into_iter().any(|buffer| buffer.bytes().is_none())
+        || array.children().iter().chain(array.dictionary()).any(has_unknown_extent)
 }

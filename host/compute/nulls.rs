@@ -66,7 +66,7 @@ pub fn is_not_null(values: &Array, stream: &Stream) -> Result<Array> {
         (Valid::Own, Some(bits)) => {
             let mut parts = bits_as_parts(bits.clone(), values.len());
             (parts.place, parts.ready) = (values.place(), values.ready().cloned());
-            return Array::try_new(parts);
+            return Array::made(parts, true);
         }
         (Valid::None, _) => false,
         (Valid::All | Valid::Own, _) => true,
@@ -135,7 +135,7 @@ fn shared(bits: arrow_buffer::BooleanBuffer) -> Result<Bitmap> {
 
 /// Bits of the CPU as an array.
 fn booleans(bits: Bitmap, len: usize) -> Result<Array> {
-    Array::try_new(bits_as_parts(bits, len))
+    Array::made(bits_as_parts(bits, len), true)
 }
 
 fn bits_as_parts(bits: Bitmap, len: usize) -> Parts {

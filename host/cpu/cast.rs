@@ -77,7 +77,7 @@ pub(crate) fn convert(
             parts.buffers = vec![result];
             parts.validity = Some(Bitmap { buffer: validity.freeze(len.div_ceil(8)), offset: 0 });
             parts.null_count = Some(outcome.nulls);
-            Array::try_new(parts).map(Ok)
+            Array::made(parts, true).map(Ok)
         }
         (Some(row), None) => Ok(Err(row)),
     }
@@ -90,13 +90,13 @@ pub(crate) fn zeros(values: &Array, to: &DataType, pool: &HostPool) -> Result<Ar
     with_nulls_of(values, to, pool.alloc_zeroed(bytes)?.freeze(bytes))
 }
 
-/// These values under the validity of others, which is shared.
+/// These numbers under the validity of others, which is shared.
 fn with_nulls_of(others: &Array, data_type: &DataType, values: Buffer) -> Result<Array> {
     let mut parts = Parts::new(data_type.clone(), others.len());
     parts.buffers = vec![values];
     parts.validity = others.validity().cloned();
     parts.null_count = others.known_null_count();
-    Array::try_new(parts)
+    Array::made(parts, true)
 }
 
 /// What handles rows: the first and how many, their results, their new validity.

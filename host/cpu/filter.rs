@@ -54,7 +54,7 @@ pub(crate) fn filter(array: &Array, selection: &Selection, pool: &HostPool) -> R
             parts.dictionary = array.dictionary().cloned();
         }
     }
-    Array::try_new(parts)
+    Array::made(parts, array.known_valid())
 }
 
 /// The buffers that have something of every row; variadic ones are shared.

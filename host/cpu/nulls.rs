@@ -1,22 +1,33 @@
 //! Validity bitmaps on the host: counted, inverted, filled.
 
+use rayon::prelude::*;
+
 use super::bitmap::Bits;
 use super::memory::values_mut;
-use super::simd_wide::{Loop, vectorised};
+use super::simd;
 use crate::Result;
 use crate::array::{Bitmap, Buffer};
 use crate::device::HostPool;
+
+/// Words that one thread inverts: some microseconds of work, so that handing it over pays.
+const PART: usize = (128 << 10) / 8;
 
 /// How many of the first `len` rows are valid.
 pub(crate) fn count_valid(validity: &Bitmap, len: usize) -> usize {
     Bits::of(validity, len).count()
 }
 
-/// The first `len` bits, each the other way, from bit 0 on.
+/// The first `len` bits, each the other way, from bit 0 on. What is past the last is anything.
 pub(crate) fn inverted(bits: &Bitmap, len: usize, pool: &HostPool) -> Result<Buffer> {
     let from = Bits::of(bits, len);
     let mut memory = pool.alloc(from.words() * 8)?;
-    vectorised(Invert { from, to: &mut values_mut(&mut memory)[..from.words()] });
+    let to = &mut values_mut::<u64>(&mut memory)[..from.words()];
+    if to.len() < 2 * PART {
+        simd::read_words(from, 0, to, |_, word| !word);
+    } else {
+        let parts = to.par_chunks_mut(PART).enumerate();
+        parts.for_each(|(i, to)| simd::read_words(from, i * PART, to, |_, word| !word));
+    }
     Ok(memory.freeze(len.div_ceil(8)))
 }
 
@@ -26,20 +37,4 @@ pub(crate) fn filled(bit: bool, len: usize, pool: &HostPool) -> Result<Buffer> {
     let mut memory = pool.alloc(bytes)?;
     memory.bytes_mut()[..bytes].fill(if bit { 0xff } else { 0 });
     Ok(memory.freeze(bytes))
-}
-
-struct Invert<'a> {
-    from: Bits<'a>,
-    to: &'a mut [u64],
-}
-
-impl Loop for Invert<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for (i, word) in self.to.iter_mut().enumerate() {
-            *word = !self.from.word(i);
-        }
-    }
 }

@@ -75,7 +75,7 @@ fn ends_array(ends: &[usize], like: &Array, pool: &HostPool) -> Result<Array> {
     }
     let mut parts = Parts::new(like.data_type().clone(), ends.len());
     parts.buffers.push(memory.freeze(ends.len() * width));
-    Array::try_new(parts)
+    Array::made(parts, false)
 }
 
 /// The kept rows; a run of which none is kept goes.

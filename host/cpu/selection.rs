@@ -1,12 +1,15 @@
 //! Which rows a filter keeps: the mask read once, for any number of columns.
 //!
 //! The one idea: the mask and its validity become plain words, and the kept rows before each chunk of rows are known.
-//! Then every chunk of every column knows where in the output it writes, and chunks need nothing of each other.
+//! Then every chunk of every column knows where in the output it writes, and chunks need nothing of each other. A mask
+//! that is plain words already, as most are, is used where it lies.
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use crate::Result;
-use crate::array::Array;
+use crate::array::{Array, Buffer};
 use crate::device::{HostMemory, HostPool};
 
 use super::bitmap::Bits;
@@ -22,15 +25,39 @@ pub(crate) const PARALLEL: usize = 128 * 1024;
 /// Which of `rows` rows are kept.
 pub(crate) struct Selection {
     rows: usize,
-    words: HostMemory,
+    words: Words,
     /// How many rows are kept before each chunk, and in all.
     starts: Vec<usize>,
+}
+
+/// A bit a row, none past the last.
+enum Words {
+    Own(HostMemory),
+    Shared(Buffer),
 }
 
 impl Selection {
     /// The rows that a host array of booleans has true.
     pub(crate) fn of_mask(mask: &Array, pool: &HostPool) -> Result<Selection> {
-        Selection::new(rows::booleans(mask), rows::validity(mask), pool)
+        match (rows::validity(mask), words_of(mask)) {
+            (None, Some(words)) => Ok(Selection::of_words(mask.len(), words)),
+            (valid, _) => Selection::new(rows::booleans(mask), valid, pool),
+        }
+    }
+
+    /// The rows that are 1 in a buffer of whole words.
+    fn of_words(rows: usize, buffer: Buffer) -> Selection {
+        let mut starts = vec![0; rows.div_ceil(CHUNK) + 1];
+        let words = plain_words(&buffer);
+        let counts = &mut starts[1..];
+        if rows >= PARALLEL {
+            let chunks = words.par_chunks(CHUNK_WORDS).zip(counts);
+            chunks.for_each(|(words, count)| *count = simd::count_ones(words));
+        } else {
+            let chunks = words.chunks(CHUNK_WORDS).zip(counts);
+            chunks.for_each(|(words, count)| *count = simd::count_ones(words));
+        }
+        Selection { rows, words: Words::Shared(buffer), starts: summed(starts) }
     }
 
     /// The rows that are 1 in `mask` and, where given, in `valid`.
@@ -55,12 +82,7 @@ impl Selection {
         let all = &mut memory::values_mut::<u64>(&mut words)[..count];
         let mut starts = vec![0; rows.div_ceil(CHUNK) + 1];
         count_chunks(all, 0, &mut starts[1..], &fill);
-        let mut before = 0;
-        for start in &mut starts {
-            before += *start;
-            *start = before;
-        }
-        Ok(Selection { rows, words, starts })
+        Ok(Selection { rows, words: Words::Own(words), starts: summed(starts) })
     }
 
     /// How many rows it was made for.
@@ -75,8 +97,13 @@ impl Selection {
 
     /// A bit a row.
     pub(crate) fn words(&self) -> &[u64] {
-        let words = memory::plain::<u64>(self.words.bytes()).expect("blocks are aligned to 256 bytes");
-        &words[..self.rows.div_ceil(64)]
+        match &self.words {
+            Words::Own(memory) => {
+                let words = memory::plain::<u64>(memory.bytes()).expect("blocks are aligned to 256 bytes");
+                &words[..self.rows.div_ceil(64)]
+            }
+            Words::Shared(buffer) => plain_words(buffer),
+        }
     }
 
     /// The number of chunks.
@@ -179,6 +206,33 @@ pub(crate) fn join<A: Send, B: Send>(
 /// less than going there for every step.
 pub(crate) fn among_threads<T: Send>(rows: usize, work: impl FnOnce() -> T + Send) -> T {
     if rows >= PARALLEL { rayon::scope(|_| work()) } else { work() }
+}
+
+/// The words of a mask's booleans, where it has plain words: aligned, whole, and zero past the last row.
+fn words_of(mask: &Array) -> Option<Buffer> {
+    let bytes = mask.len().div_ceil(64) * 8;
+    let (buffer, first) = (&mask.buffers()[0], mask.offset() / 8);
+    let aligned = mask.offset().is_multiple_of(8) && (buffer.address() + first).is_multiple_of(8);
+    if !aligned || bytes == 0 || buffer.bytes()? < first + bytes {
+        return None;
+    }
+    let words = buffer.slice(first, Some(bytes));
+    let past = plain_words(&words).last()? & !rows::ones((mask.len() - 1) % 64 + 1);
+    (past == 0).then_some(words)
+}
+
+fn plain_words(buffer: &Buffer) -> &[u64] {
+    memory::plain(memory::bytes(buffer)).expect("shared where aligned")
+}
+
+/// How many rows are kept before each chunk, and in all, from how many each keeps, with a zero in front.
+fn summed(mut starts: Vec<usize>) -> Vec<usize> {
+    let mut before = 0;
+    for start in &mut starts {
+        before += *start;
+        *start = before;
+    }
+    starts
 }
 
 fn count_chunks(

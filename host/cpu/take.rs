@@ -61,7 +61,7 @@ pub(crate) fn take(array: &Array, indices: &Indices, pool: &HostPool) -> Result<
             parts.dictionary = array.dictionary().cloned();
         }
     }
-    Array::try_new(parts)
+    Array::made(parts, array.known_valid())
 }
 
 /// The taken rows' validity and null count.

@@ -6,7 +6,6 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -24,7 +23,8 @@ const DEFAULT_KEPT: usize = 4 << 30;
 pub struct HostPool(Arc<Mutex<State>>);
 
 struct State {
-    free: BTreeMap<usize, Vec<NonNull<u8>>>,
+    /// Blocks that wait for their next use, by the number of their class.
+    free: [Vec<NonNull<u8>>; CLASSES],
     usage: PoolUsage,
     limit: usize,
     keep: usize,
@@ -55,6 +55,23 @@ pub(super) fn size_class(bytes: usize) -> Option<usize> {
     bytes.checked_next_multiple_of(step).filter(|bytes| *bytes <= isize::MAX as usize - ALIGNMENT)
 }
 
+/// How many classes there are.
+const CLASSES: usize = 8 + 4 * (usize::BITS as usize - 11);
+
+/// The number of a class: up to 2 KiB they are the multiples of 256 bytes, from there on four to a power of two.
+fn number(class: usize) -> usize {
+    if class <= 8 * ALIGNMENT {
+        return class / ALIGNMENT - 1;
+    }
+    let power = (class - 1).ilog2() as usize;
+    8 + 4 * (power - 11) + ((class - 1) >> (power - 2)) % 4
+}
+
+/// The class of a number that some class has.
+fn class(number: usize) -> usize {
+    if number < 8 { (number + 1) * ALIGNMENT } else { ((number - 8) % 4 + 5) << ((number - 8) / 4 + 9) }
+}
+
 fn layout(class: usize) -> Layout {
     Layout::from_size_align(class, ALIGNMENT).expect("a class is bounded")
 }
@@ -63,7 +80,7 @@ impl HostPool {
     /// A pool without a limit on what is in use.
     pub fn new() -> HostPool {
         HostPool(Arc::new(Mutex::new(State {
-            free: BTreeMap::new(),
+            free: [const { Vec::new() }; CLASSES],
             usage: PoolUsage::default(),
             limit: usize::MAX,
             keep: DEFAULT_KEPT,
@@ -96,7 +113,7 @@ impl HostPool {
             let in_use = state.usage.in_use.checked_add(class).filter(|sum| *sum <= state.limit);
             state.usage.in_use = in_use.ok_or_else(out_of_memory)?;
             state.usage.peak = state.usage.peak.max(state.usage.in_use);
-            let kept = state.free.get_mut(&class).and_then(Vec::pop);
+            let kept = state.free[number(class)].pop();
             match kept {
                 Some(_) => {
                     state.usage.kept -= class;
@@ -137,18 +154,13 @@ impl Default for HostPool {
 
 impl State {
     fn trim(&mut self) {
-        while self.usage.kept > self.keep {
-            let Some(mut largest) = self.free.last_entry() else { return };
-            let class = *largest.key();
-            match largest.get_mut().pop() {
-                Some(start) => {
-                    self.usage.kept -= class;
-                    // SAFETY: allocated in `HostPool::alloc` with this class's layout, and in nobody's hands.
-                    unsafe { dealloc(start.as_ptr(), layout(class)) };
-                }
-                None => {
-                    largest.remove();
-                }
+        for (number, free) in self.free.iter_mut().enumerate().rev() {
+            while self.usage.kept > self.keep
+                && let Some(start) = free.pop()
+            {
+                self.usage.kept -= class(number);
+                // SAFETY: allocated in `HostPool::alloc` with this class's layout, and in nobody's hands.
+                unsafe { dealloc(start.as_ptr(), layout(class(number))) };
             }
         }
     }
@@ -201,8 +213,10 @@ impl Drop for HostMemory {
         let mut state = self.pool.state();
         state.usage.in_use -= self.class;
         state.usage.kept += self.class;
-        state.free.entry(self.class).or_default().push(self.start);
-        state.trim();
+        state.free[number(self.class)].push(self.start);
+        if state.usage.kept > state.keep {
+            state.trim();
+        }
     }
 }
 
@@ -233,10 +247,26 @@ mod tests {
 
     #[test]
     fn classes_waste_at_most_a_quarter() {
-        for bytes in [1, 255, 256, 257, 4095, 4097, 65_537, 1 << 30] {
+        for bytes in [
+            1,
+            255,
+            256,
+            257,
+            2048,
+            2049,
+            2561,
+            3072,
+            4095,
+            4096,
+            4097,
+            65_537,
+            1 << 30,
+            isize::MAX as usize / 2,
+        ] {
             let class = size_class(bytes).unwrap();
             assert!(class >= bytes && class.is_multiple_of(ALIGNMENT));
             assert!(bytes < 4096 || class <= bytes + bytes / 4, "{bytes} -> {class}");
+            assert_eq!(super::class(number(class)), class);
         }
     }
 }

@@ -2,7 +2,8 @@
 //! validity bitmap), so each direction is a walk over the parts that shares every buffer.
 //!
 //! arrow-rs believes what an array says about itself: what it is given must be valid in every byte, and aligned.
-//! [`to_arrow`] therefore reads the array through once.
+//! [`to_arrow`] therefore reads an array through, once: what it finds valid, what came from arrow-rs, and what an
+//! operation made of such arrays is marked so.
 
 use std::panic::AssertUnwindSafe;
 use std::ptr::NonNull;
@@ -35,19 +36,28 @@ pub fn from_arrow_data(data: &ArrayData) -> Result<Array> {
         parts.dictionary = children.pop();
     }
     parts.children = children;
-    Array::try_new(parts)
+    let array = Array::try_new(parts)?;
+    // arrow-rs makes nothing else, but for callers who promised it.
+    array.set_known_valid();
+    Ok(array)
 }
 
-/// A host array as an arrow-rs array that shares its memory, after reading all of it: what is not valid Arrow data is
-/// [`Error::OutOfSpec`]. Buffers that arrow-rs finds misaligned are copied. Waits for the array's event.
+/// A host array as an arrow-rs array that shares its memory. All of it is read first where it is not known to be valid:
+/// what is not valid Arrow data is [`Error::OutOfSpec`]. Buffers that arrow-rs finds misaligned are copied. Waits for the array's event.
 pub fn to_arrow(array: &Array) -> Result<ArrayRef> {
     Ok(make_array(to_arrow_data(array)?))
 }
 
 /// As [`to_arrow`], as array data.
 pub fn to_arrow_data(array: &Array) -> Result<ArrayData> {
+    if array.known_valid() { share(array) } else { read_through(array) }
+}
+
+/// The array's memory under arrow-rs' description, all of it found valid; which is taken down.
+fn read_through(array: &Array) -> Result<ArrayData> {
     let data = share(array)?;
     data.validate_full().map_err(|error| Error::out_of_spec("array", error.to_string()))?;
+    array.set_known_valid();
     Ok(data)
 }
 
@@ -66,7 +76,7 @@ pub fn validate(array: &Array) -> Result<()> {
         }
         array.dictionary().map_or(Ok(()), counts).map_err(|error| error.inside("dictionary"))
     }
-    to_arrow_data(array)?;
+    read_through(array)?;
     counts(array)
 }
 
@@ -131,7 +141,7 @@ fn share(array: &Array) -> Result<ArrayData> {
         .buffers(buffers)
         .child_data(children.map(share).collect::<Result<_>>()?)
         .align_buffers(true);
-    // SAFETY: nothing is read here; the one caller validates all of it before anybody does.
+    // SAFETY: nothing is read here; before anybody does, the two callers know or make sure that all of it is valid.
     unsafe { builder.skip_validation(true) }.build().map_err(refused)
 }
 

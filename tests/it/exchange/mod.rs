@@ -11,3 +11,4 @@ mod places;
 mod samples;
 mod streams;
 mod structs;
+mod trust;

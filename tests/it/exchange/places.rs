@@ -2,11 +2,15 @@
 
 use std::ffi::c_void;
 
-use arrow_array::{Array as _, ArrayRef};
+use arrow_array::{Array as _, ArrayRef, BooleanArray, StringArray, UInt8Array};
 use arrow_schema::{DataType, Field};
-use bowstring::Error;
-use bowstring::array::{Array, Place};
-use bowstring::exchange::export_array;
+use bowstring::array::{Array, Buffer, Parts, Place};
+use bowstring::compute::{
+    CastOptions, Selection, TakeOptions, cast, drop_nulls, filter, is_not_null, is_null, take,
+};
+use bowstring::exchange::{export_array, from_arrow, to_arrow, validate};
+use bowstring::ffi::DeviceType;
+use bowstring::{Error, Stream};
 
 use super::foreign::{RawArray, RawDeviceArray, Releases, import_on, produce, schema, structs};
 use super::samples;
@@ -102,5 +106,39 @@ fn host_arrays_go_with_every_device() {
         let mut foreign = produce(&array.to_data(), 0, &releases).on_cpu().into_ours();
         let (_, ours) = import_on(target.stream.device(), &mut foreign, &schema(array.data_type())).unwrap();
         assert_eq!(ours.place(), Place::CPU);
+    }
+}
+
+/// Text in memory that the host reaches, of which a device would still have to tell where it ends.
+fn pinned_text() -> Array {
+    let text = from_arrow(&StringArray::from(vec![Some("a"), None, Some("bc")])).unwrap();
+    let mut parts = text.into_parts();
+    let bytes = &parts.buffers[1];
+    // SAFETY: the buffer's own memory, which its owner keeps; the extent is what the array's offsets say.
+    parts.buffers[1] = unsafe { Buffer::new(bytes.address(), None, bytes.owner().clone()) };
+    parts.place = Place { device_type: DeviceType::CudaHost, device_id: 0 };
+    Array::try_new(parts).unwrap()
+}
+
+#[test]
+fn unknown_extents_are_errors_on_the_host() {
+    let text = pinned_text();
+    let mut parts = Parts::new(DataType::Struct(vec![Field::new("a", DataType::Utf8, true)].into()), 3);
+    (parts.children, parts.place) = (vec![text.clone()], text.place());
+    let nested = Array::try_new(parts).unwrap();
+    let mask = from_arrow(&BooleanArray::from(vec![true, false, true])).unwrap();
+    let rows = from_arrow(&UInt8Array::from(vec![2, 0])).unwrap();
+    let stream = Stream::cpu();
+    for array in [&text, &nested] {
+        let refused = |result: Result<Array, Error>| assert!(matches!(result, Err(Error::Invalid { .. })));
+        refused(filter(array, &mask, &stream));
+        refused(Selection::new(&mask, &stream).and_then(|selection| selection.filter(array)));
+        refused(take(array, &rows, &TakeOptions::default(), &stream));
+        refused(cast(array, &DataType::LargeUtf8, &CastOptions::default(), &stream));
+        refused(is_null(array, &stream));
+        refused(is_not_null(array, &stream));
+        refused(drop_nulls(array, &stream));
+        assert!(matches!(to_arrow(array), Err(Error::Invalid { .. })));
+        assert!(matches!(validate(array), Err(Error::Invalid { .. })));
     }
 }
