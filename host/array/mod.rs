@@ -83,6 +83,7 @@ pub struct Parts {
 
 impl Parts {
     /// Parts of no buffers and no nulls, on the CPU, to be filled in.
+    #[inline]
     pub fn new(data_type: DataType, len: usize) -> Parts {
         Parts {
             data_type,
@@ -122,6 +123,7 @@ impl Array {
 
     /// An array that an operation of ours made. `valid` where its contents are valid Arrow data; an operation that only
     /// moves rows keeps them so. Flat parts of our own making fit together; with children it is as well to look.
+    #[inline]
     pub(crate) fn made(parts: Parts, valid: bool) -> Result<Array> {
         if cfg!(debug_assertions) || !parts.children.is_empty() {
             validate::structure(&parts)?;
@@ -129,6 +131,7 @@ impl Array {
         Ok(Array::of(parts, valid))
     }
 
+    #[inline]
     fn of(parts: Parts, valid: bool) -> Array {
         Array(Arc::new(Inner { parts, valid: AtomicBool::new(valid) }))
     }

@@ -1,7 +1,7 @@
 //! Filter of strings and bytes behind offsets: how many bytes each chunk keeps, then every chunk writes its own.
 //!
-//! A chunk that keeps few rows looks at those only; one that keeps many checks and sums all of its offsets, which
-//! vectors do faster than following bits.
+//! A filter that keeps few rows looks at those only, one that keeps many at all offsets, which vectors do faster than
+//! following bits.
 
 use rayon::prelude::*;
 
@@ -11,10 +11,21 @@ use crate::device::HostPool;
 
 use super::selection::{Chunk, PARALLEL, Selection};
 use super::simd::{self, POSITIONS};
-use super::{memory, rows};
+use super::{memory, rows, take_bytes};
 
-/// One row in so many, and a chunk keeps few.
+/// One row in so many, and a filter keeps few.
 const FEW: usize = 16;
+
+/// A chunk of the rows, and its part of the result.
+struct Piece<'a, const O: usize> {
+    chunk: Chunk<'a>,
+    /// Where its rows' bytes start, where it keeps few: to find them again would miss the cache again.
+    starts: &'a mut [[u8; O]],
+    /// Where its rows end; counted from its first, where it keeps few, until its bytes are copied.
+    ends: &'a mut [[u8; O]],
+    /// How many bytes it keeps.
+    size: usize,
+}
 
 /// Adds the buffers of the kept rows to `parts`; offsets have `O` bytes.
 pub(crate) fn filter<const O: usize>(
@@ -27,113 +38,97 @@ pub(crate) fn filter<const O: usize>(
     let data = memory::bytes(&array.buffers()[1]);
     let parallel = selection.rows() >= PARALLEL;
 
-    let measure = |chunk| measure(offsets, data.len(), &selection.chunk(chunk));
-    let sizes: Vec<usize> = match parallel {
-        true => (0..selection.chunks()).into_par_iter().map(measure).collect::<Result<_>>()?,
-        false => (0..selection.chunks()).map(measure).collect::<Result<_>>()?,
-    };
-    // Rows of a chunk do not overlap; those of chunks might, if offsets go back between them.
-    let total = sizes.iter().try_fold(0usize, |sum, size| sum.checked_add(*size));
-    let Some(total) = total.filter(|total| *total <= data.len()) else {
-        return Err(rows::bad_offset(0));
-    };
-
     let mut out_offsets = pool.alloc((selection.len() + 1) * O)?;
-    let mut out_bytes = pool.alloc(total)?;
     let (first, mut ends) =
         memory::values_mut::<[u8; O]>(&mut out_offsets)[..selection.len() + 1].split_at_mut(1);
     first[0] = rows::offset_bytes(0);
+    let few = selection.len() < selection.rows() / FEW;
+    let mut starts = pool.alloc(if few { selection.len() * O } else { 0 })?;
+    let mut starts = memory::values_mut::<[u8; O]>(&mut starts);
+    let mut pieces: Vec<Piece<O>> = Vec::with_capacity(selection.chunks());
+    for chunk in (0..selection.chunks()).map(|chunk| selection.chunk(chunk)) {
+        let (own_ends, rest) = ends.split_at_mut(chunk.out.len());
+        let (own_starts, rest_starts) = starts.split_at_mut(if few { chunk.out.len() } else { 0 });
+        (ends, starts) = (rest, rest_starts);
+        pieces.push(Piece { chunk, starts: own_starts, ends: own_ends, size: 0 });
+    }
+
+    let measure = |piece: &mut Piece<O>| piece.measure(offsets, data.len());
+    match parallel {
+        true => pieces.par_iter_mut().try_for_each(measure)?,
+        false => pieces.iter_mut().try_for_each(measure)?,
+    }
+    // Rows of a chunk do not overlap; those of chunks might, if offsets go back between them.
+    let total = pieces.iter().try_fold(0usize, |sum, piece| sum.checked_add(piece.size));
+    let most = data.len().min(rows::largest_offset::<O>());
+    let Some(total) = total.filter(|total| *total <= most) else {
+        return Err(rows::bad_offset(0));
+    };
+
+    let mut out_bytes = pool.alloc(total)?;
     let mut bytes = &mut out_bytes.bytes_mut()[..total];
     let mut before = 0;
-    let mut pieces = Vec::with_capacity(sizes.len());
-    for (chunk, size) in sizes.iter().enumerate() {
-        let chunk = selection.chunk(chunk);
-        let (own_ends, rest) = ends.split_at_mut(chunk.out.len());
-        let (own_bytes, rest_bytes) = bytes.split_at_mut(*size);
-        (ends, bytes) = (rest, rest_bytes);
-        pieces.push((chunk, before, own_ends, own_bytes));
-        before += size;
-    }
-    let copy = |(chunk, before, ends, bytes)| copy(offsets, data, &chunk, before, ends, bytes);
+    let work = pieces.into_iter().map(|piece| {
+        let (own, rest) = std::mem::take(&mut bytes).split_at_mut(piece.size);
+        bytes = rest;
+        before += piece.size;
+        (before - piece.size, piece, own)
+    });
+    let copy =
+        |(before, piece, bytes): (usize, Piece<O>, &mut [u8])| piece.copy(offsets, data, before, bytes);
     match parallel {
-        true => pieces.into_par_iter().for_each(copy),
-        false => pieces.into_iter().for_each(copy),
+        true => work.collect::<Vec<_>>().into_par_iter().try_for_each(copy)?,
+        false => work.map(copy).collect::<Result<()>>()?,
     }
     parts.buffers = vec![out_offsets.freeze((selection.len() + 1) * O), out_bytes.freeze(total)];
     Ok(())
 }
 
-fn few(chunk: &Chunk) -> bool {
-    chunk.out.len() < chunk.rows.len() / FEW
-}
-
-/// Calls `each` with every kept row, up to 64 words' worth at a time.
-fn kept_rows(chunk: &Chunk, mut each: impl FnMut(&mut dyn Iterator<Item = usize>)) {
-    let mut positions = [0; POSITIONS];
-    for (block, words) in chunk.words.chunks(64).enumerate() {
-        let kept = simd::positions(words, &mut positions);
-        let first = chunk.rows.start + block * 64 * 64;
-        each(&mut positions[..kept].iter().map(|position| first + *position as usize));
-    }
-}
-
-/// The bytes that a chunk keeps. Its rows' offsets are checked here, before anything follows them.
-fn measure<const O: usize>(offsets: &[[u8; O]], extent: usize, chunk: &Chunk) -> Result<usize> {
-    if !few(chunk) {
-        let offsets = &offsets[chunk.rows.start..=chunk.rows.end];
-        let ends = (rows::offset(offsets[0]), rows::offset(offsets[chunk.rows.len()]));
-        let inside = ends.0 <= ends.1 && ends.1 <= extent;
-        let total = simd::kept_bytes(offsets, chunk.words).filter(|_| inside);
-        return total.ok_or_else(|| rows::bad_offset(chunk.rows.start));
-    }
-    let (mut total, mut before, mut bad) = (0, 0, None);
-    kept_rows(chunk, |kept| {
-        for row in kept {
-            let (start, end) = (rows::offset(offsets[row]), rows::offset(offsets[row + 1]));
-            if start < before || end < start || end > extent {
-                bad = bad.or(Some(row));
-                return;
-            }
-            (total, before) = (total + (end - start), end);
+impl<const O: usize> Piece<'_, O> {
+    /// Finds out how many bytes it keeps.
+    fn measure(&mut self, offsets: &[[u8; O]], extent: usize) -> Result<()> {
+        let rows = self.chunk.rows.clone();
+        if self.starts.is_empty() {
+            let (first, last) = (rows::offset(offsets[rows.start]), rows::offset(offsets[rows.end]));
+            self.size = simd::kept_bytes(&offsets[rows.start..=rows.end], self.chunk.words);
+            let inside = first <= last && last <= extent && self.size <= last - first;
+            return if inside { Ok(()) } else { Err(rows::bad_offset(rows.start)) };
         }
-    });
-    bad.map_or(Ok(total), |row| Err(rows::bad_offset(row)))
-}
-
-/// Writes a chunk's ends and bytes, for both of which there is just the room; `before` bytes come before its first.
-fn copy<const O: usize>(
-    offsets: &[[u8; O]],
-    data: &[u8],
-    chunk: &Chunk,
-    before: usize,
-    ends: &mut [[u8; O]],
-    bytes: &mut [u8],
-) {
-    if !few(chunk) {
-        let offsets = &offsets[chunk.rows.start..=chunk.rows.end];
-        simd::kept_ends(offsets, chunk.words, before, ends);
-        simd::copy_kept(offsets, data, chunk.words, bytes).expect("measured before");
-        return;
-    }
-    let (mut at, mut ends) = (0, ends.iter_mut());
-    kept_rows(chunk, |kept| {
-        loop {
-            let (mut starts, mut lens, mut count) = ([0; 64], [0; 64], 0);
-            for row in kept.take(64) {
-                starts[count] = rows::offset(offsets[row]);
-                lens[count] = rows::offset(offsets[row + 1]) - starts[count];
-                count += 1;
+        let mut out = self.starts.iter_mut().zip(self.ends.iter_mut());
+        let (mut total, mut before, mut bad) = (0, 0, None);
+        let mut positions = [0; POSITIONS];
+        for (block, words) in self.chunk.words.chunks(64).enumerate() {
+            let kept = simd::positions(words, &mut positions);
+            // Positions first: `zip` takes from its left side before it finds the right one at its end.
+            for (position, (out_start, out_end)) in positions[..kept].iter().zip(out.by_ref()) {
+                let row = rows.start + block * 64 * 64 + *position as usize;
+                let (start, end) = (rows::offset(offsets[row]), rows::offset(offsets[row + 1]));
+                if start < before || end < start || end > extent {
+                    bad = bad.or(Some(row));
+                    break;
+                }
+                total += end - start;
+                before = end;
+                (*out_start, *out_end) = (rows::offset_bytes(start), rows::offset_bytes(total));
             }
-            if count == 0 {
-                return;
-            }
-            let mut end = before + at;
-            for (len, out) in lens[..count].iter().zip(ends.by_ref()) {
-                end += len;
-                *out = rows::offset_bytes(end);
-            }
-            let copied = simd::copy_ranges(data, &starts[..count], &lens[..count], &[], &mut bytes[at..]);
-            at += copied.expect("measured before");
         }
-    });
+        self.size = total;
+        bad.map_or(Ok(()), |row| Err(rows::bad_offset(row)))
+    }
+
+    /// Writes its ends and bytes, for both of which there is just the room; `before` bytes come before its first.
+    fn copy(self, offsets: &[[u8; O]], data: &[u8], before: usize, bytes: &mut [u8]) -> Result<()> {
+        if !self.starts.is_empty() {
+            take_bytes::copy(data, self.starts, self.ends, before, bytes);
+            return Ok(());
+        }
+        let rows = self.chunk.rows;
+        let offsets = &offsets[rows.start..=rows.end];
+        let ascending = simd::kept_ends(offsets, self.chunk.words, before, self.ends);
+        let copied = simd::copy_kept(offsets, data, self.chunk.words, bytes);
+        match ascending && copied == Some(bytes.len()) {
+            true => Ok(()),
+            false => Err(rows::bad_offset(rows.start)),
+        }
+    }
 }

@@ -103,35 +103,29 @@ impl<const O: usize, const I: usize> Source<'_, O, I> {
     fn measure(&self, first: usize, (starts, ends): Rows<O>) -> Option<Result<usize>> {
         let valid = self.valid.map(|valid| valid.slice(first, ends.len()));
         let indices = &self.indices[first..first + ends.len()];
-        let mut total = 0usize;
-        let chunks = starts.chunks_mut(64).zip(ends.chunks_mut(64)).zip(indices.chunks(64));
-        for (word, ((starts, ends), indices)) in chunks.enumerate() {
-            let valid = valid.map_or(u64::MAX, |valid| valid.word(word));
-            for (i, ((at, start), end)) in indices.iter().zip(starts).zip(ends).enumerate() {
-                if valid >> i & 1 == 0 {
-                    (*start, *end) = (rows::offset_bytes(0), rows::offset_bytes(total));
-                    continue;
-                }
-                let index = index(*at);
-                if index >= self.limit {
-                    return None;
-                }
-                match rows::range(self.offsets, index as usize, self.data.len()) {
-                    Ok(range) => {
-                        *start = rows::offset_bytes(range.start);
-                        total += range.len();
-                        *end = rows::offset_bytes(total);
-                    }
-                    Err(error) => return Some(Err(error)),
-                }
+        let extent = self.data.len();
+        let total = simd::locate(self.offsets, extent, indices, self.limit, valid, starts, ends);
+        if total.is_some() {
+            return total.map(Ok);
+        }
+        // Something is wrong: what, matters now, not how long it takes to find out.
+        let alive = |i: usize| valid.is_none_or(|valid| valid.get(i));
+        for (_, at) in indices.iter().enumerate().filter(|(i, _)| alive(*i)) {
+            let index = index(*at);
+            if index >= self.limit {
+                return None;
+            }
+            if let Err(error) = rows::range(self.offsets, index as usize, extent) {
+                return Some(Err(error));
             }
         }
-        Some(Ok(total))
+        unreachable!("nothing is wrong with rows {first} and following")
     }
 }
 
-/// Copies what [`Source::measure`] found, and makes the ends count from the very first row.
-fn copy<const O: usize>(
+/// Copies rows from where they start to where they end, and makes the ends, which count from the first of them, count
+/// from the very first row. All of that must be there.
+pub(crate) fn copy<const O: usize>(
     data: &[u8],
     all_starts: &[[u8; O]],
     ends: &mut [[u8; O]],

@@ -201,7 +201,9 @@ impl HostMemory {
     /// The first `bytes` as a shared buffer; the rest of the last 64 bytes is zeroed for those who over-read.
     pub fn freeze(mut self, bytes: usize) -> Buffer {
         let padded = bytes.next_multiple_of(64).min(self.class);
-        self.bytes_mut()[bytes..padded].fill(0);
+        if bytes < padded {
+            self.bytes_mut()[bytes..padded].fill(0);
+        }
         let address = self.start.as_ptr().expose_provenance();
         // SAFETY: the block is readable for `bytes`, and `self`, the owner, no longer writes it.
         unsafe { Buffer::new(address, Some(bytes), Arc::new(self)) }

@@ -1,6 +1,7 @@
 //! Moving what a mask keeps together, with AVX-512, AVX2 and BMI2.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 use super::{POSITIONS, plain};
 use crate::cpu::rows::ones;
@@ -64,13 +65,18 @@ const fn few<const W: usize>() -> usize {
     }
 }
 
-/// How many bits are 1, and how many words are not 0.
+/// How many bits of at most 64 words are 1, and which words are not 0.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vpopcntdq,popcnt")]
-fn census(words: &[u64]) -> (usize, usize) {
-    words.iter().fold((0, 0), |(ones, used), word| {
-        (ones + word.count_ones() as usize, used + usize::from(*word != 0))
-    })
+fn census(words: &[u64]) -> (usize, u64) {
+    let (mut kept, mut used) = (_mm512_setzero_si512(), 0);
+    for (i, words) in words.chunks(8).enumerate().take(8) {
+        // SAFETY: as many words are loaded as there are.
+        let words = unsafe { _mm512_maskz_loadu_epi64(ones(words.len()) as u8, words.as_ptr().cast()) };
+        kept = _mm512_add_epi64(kept, _mm512_popcnt_epi64(words));
+        used |= u64::from(_mm512_test_epi64_mask(words, words)) << (i * 8);
+    }
+    (_mm512_reduce_add_epi64(kept) as usize, used)
 }
 
 /// 64 words at a time, each block by its kind: nothing, everything, full and empty words, few rows, or any.
@@ -92,13 +98,14 @@ pub(super) fn compress_avx512<const W: usize>(
         if kept == 0 {
             continue;
         }
-        if kept == used * 64 && out.len() - at >= kept {
+        let count = used.count_ones() as usize;
+        if kept == count * 64 && out.len() - at >= kept {
             for (values, _) in values.chunks_exact(64).zip(words).filter(|(_, word)| **word != 0) {
                 out[at..at + 64].copy_from_slice(values);
                 at += 64;
             }
-        } else if kept < used * few::<W>() && out.len() - at >= kept {
-            at += pick(values, words, &mut out[at..]);
+        } else if kept < count * few::<W>() && out.len() - at >= kept {
+            at += pick(values, words, used, &mut out[at..]);
         } else {
             at += compress_block(values, words, &mut out[at..]);
         }
@@ -147,12 +154,18 @@ fn compress_block<const W: usize>(values: &[[u8; W]], words: &[u64], out: &mut [
 }
 
 /// First where the values are, then the values: no branch depends on a mask, and many loads are under way at once.
+/// Which words are `used` is known.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,bmi1,bmi2,popcnt,lzcnt")]
-fn pick<const W: usize>(values: &[[u8; W]], words: &[u64], out: &mut [[u8; W]]) -> usize {
-    let mut positions = [0u16; POSITIONS];
-    let kept = positions_avx512(words, &mut positions).min(out.len());
-    let positions = &positions[..kept];
+fn pick<const W: usize>(values: &[[u8; W]], words: &[u64], used: u64, out: &mut [[u8; W]]) -> usize {
+    // Eight kilobytes that are not worth filling with zeros for a few positions.
+    let mut positions = MaybeUninit::<[u16; POSITIONS]>::uninit();
+    // SAFETY: `used` has a bit for each of the at most 64 words that is not 0; as many positions are written as returned.
+    let positions = unsafe {
+        let kept = write_positions(words, used, positions.as_mut_ptr().cast());
+        std::slice::from_raw_parts(positions.as_ptr().cast::<u16>(), kept.min(out.len()))
+    };
+    let kept = positions.len();
     let base = values.as_ptr();
     let mut at = 0;
     if W == 4 || W == 8 {
@@ -181,28 +194,48 @@ fn pick<const W: usize>(values: &[[u8; W]], words: &[u64], out: &mut [[u8; W]]) 
     kept
 }
 
-/// As [`super::positions`]: the numbers 0 to 63 compressed under each word.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi1,bmi2,popcnt,lzcnt")]
+/// As [`super::positions`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,avx512vpopcntdq,bmi1,bmi2,popcnt,lzcnt")]
 pub(super) fn positions_avx512(words: &[u64], out: &mut [u16; POSITIONS]) -> usize {
+    let words = &words[..words.len().min(64)];
+    let (_, used) = census(words);
+    // SAFETY: there are at most 64 words, and `out` has the room.
+    unsafe { write_positions(words, used, out.as_mut_ptr()) }
+}
+
+/// The numbers 0 to 63 compressed under each word that is not 0.
+///
+/// # Safety
+///
+/// `used` must have bits for words that there are only, at most 64; `out` must have room for [`POSITIONS`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi1,bmi2,popcnt,lzcnt")]
+unsafe fn write_positions(words: &[u64], mut used: u64, out: *mut u16) -> usize {
     let mut numbers = [0u8; 64];
     numbers.iter_mut().zip(0..).for_each(|(number, i)| *number = i);
     // SAFETY: 64 bytes.
     let numbers = unsafe { _mm512_loadu_si512(numbers.as_ptr().cast()) };
     let mut at = 0;
-    for (i, word) in words.iter().enumerate().take(64) {
-        let packed = _mm512_maskz_compress_epi8(*word, numbers);
-        let first = _mm512_set1_epi16((i * 64) as i16);
-        let low = _mm512_add_epi16(_mm512_cvtepu8_epi16(_mm512_castsi512_si256(packed)), first);
-        let kept = word.count_ones() as usize;
-        // SAFETY: at most 64 positions come from each word, and there is room for 64 behind those of 64 words.
+    while used != 0 {
+        let i = used.trailing_zeros() as usize;
+        used &= used - 1;
+        // SAFETY: the caller's word; at most 64 positions come from each, and there is room for 64 behind those of 64.
         unsafe {
-            _mm512_storeu_si512(out.as_mut_ptr().add(at).cast(), low);
-            if kept > 32 {
+            let word = *words.get_unchecked(i);
+            let packed = _mm512_maskz_compress_epi8(word, numbers);
+            let kept = word.count_ones() as usize;
+            let first = _mm512_set1_epi16((i * 64) as i16);
+            let to = out.add(at);
+            let low = _mm256_cvtepu8_epi16(_mm512_castsi512_si128(packed));
+            _mm256_storeu_si256(to.cast(), _mm256_add_epi16(low, _mm512_castsi512_si256(first)));
+            if kept > 16 {
+                let low = _mm512_cvtepu8_epi16(_mm512_castsi512_si256(packed));
+                _mm512_storeu_si512(to.cast(), _mm512_add_epi16(low, first));
                 let high = _mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64(packed, 1));
-                _mm512_storeu_si512(out.as_mut_ptr().add(at + 32).cast(), _mm512_add_epi16(high, first));
+                _mm512_storeu_si512(to.add(32).cast(), _mm512_add_epi16(high, first));
             }
+            at += kept;
         }
-        at += kept;
     }
     at
 }

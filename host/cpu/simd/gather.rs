@@ -4,6 +4,7 @@ use std::arch::x86_64::*;
 
 use super::plain;
 use crate::cpu::bitmap::Bits;
+use crate::cpu::indices::index;
 
 /// The largest limit whose indices are non-negative as 32-bit lanes.
 const LANE_LIMIT: u64 = 1 << 31;
@@ -30,6 +31,24 @@ unsafe fn sixteen<const I: usize>(from: *const [u8; I], limit: u64) -> (u16, __m
     }
 }
 
+/// Values of more bytes than this are not in a core's own caches.
+const FAR: usize = 1 << 20;
+/// So many rows ahead their values are asked for: more than a core can wait for at a time.
+const AHEAD: usize = 128;
+
+/// Asks for what 64 indices lead to, where that is all over the place. Whatever the indices are: a prefetch is no access.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn ask_for<const I: usize>(base: *const u8, width: usize, indices: Option<&[[u8; I]]>) {
+    let Some(indices) = indices else { return };
+    if index(indices[63]).wrapping_sub(index(indices[0])) < 1024 {
+        return;
+    }
+    for at in indices {
+        _mm_prefetch::<_MM_HINT_T0>(base.wrapping_add((index(*at) as usize).wrapping_mul(width)).cast());
+    }
+}
+
 /// As [`super::gather`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt,lzcnt")]
 pub(super) fn gather<const W: usize, const I: usize>(
@@ -39,12 +58,18 @@ pub(super) fn gather<const W: usize, const I: usize>(
     valid: Option<Bits>,
     out: &mut [[u8; W]],
 ) -> bool {
-    if !matches!(W, 4 | 8) || limit > LANE_LIMIT || limit > values.len() as u64 {
+    if !matches!(W, 4 | 8 | 16) || limit > LANE_LIMIT || limit > values.len() as u64 {
         return plain::gather(values, indices, limit, valid, out);
     }
     let mut good = true;
     let base = values.as_ptr();
-    for (word, (indices, out)) in indices.chunks(64).zip(out.chunks_mut(64)).enumerate() {
+    let far = size_of_val(values) > FAR;
+    for (word, out) in out.chunks_mut(64).enumerate() {
+        let first = word * 64;
+        if far {
+            ask_for(base.cast(), W, indices.get(first + AHEAD..first + AHEAD + 64));
+        }
+        let indices = &indices[first..first + out.len()];
         let mut outside = 0;
         let mut lanes = [_mm512_setzero_si512(); 4];
         if let (64, 64) = (indices.len(), out.len()) {
@@ -60,6 +85,13 @@ pub(super) fn gather<const W: usize, const I: usize>(
         if outside != 0 {
             let valid = valid.map_or(u64::MAX, |valid| valid.word(word));
             good &= plain::gather_checked(values, indices, limit, valid, out);
+            continue;
+        }
+        if W == 16 {
+            for (at, out) in indices.iter().zip(out) {
+                // SAFETY: all 64 indices are below the limit, so inside of `values`.
+                *out = unsafe { *values.get_unchecked(index(*at) as usize) };
+            }
             continue;
         }
         for (part, lanes) in lanes.into_iter().enumerate() {
@@ -78,6 +110,79 @@ pub(super) fn gather<const W: usize, const I: usize>(
         }
     }
     good
+}
+
+/// As [`super::locate`], for offsets of four bytes.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt,lzcnt")]
+pub(super) fn locate<const I: usize>(
+    offsets: &[[u8; 4]],
+    extent: usize,
+    indices: &[[u8; I]],
+    limit: u64,
+    valid: Option<Bits>,
+    starts: &mut [[u8; 4]],
+    ends: &mut [[u8; 4]],
+) -> Option<usize> {
+    if limit > LANE_LIMIT {
+        return plain::locate(offsets, extent, indices, limit, valid, 0, starts, ends);
+    }
+    let (mut before, mut total) = (_mm512_setzero_si512(), _mm512_setzero_si512());
+    let zero = _mm512_setzero_si512();
+    let extent_lanes = _mm512_set1_epi32(extent.min(i32::MAX as usize) as i32);
+    let mut even = [0u32; 16];
+    even.iter_mut().zip(0..).for_each(|(lane, i)| *lane = 2 * i);
+    // SAFETY: 16 lanes are a vector.
+    let even = unsafe { _mm512_loadu_si512(even.as_ptr().cast()) };
+    let odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+    let base = offsets.as_ptr().cast::<i64>();
+    let far = size_of_val(offsets) > FAR;
+    let whole = indices.len() / 64 * 64;
+    for first in (0..whole).step_by(16) {
+        let part = first % 64;
+        if far && part == 0 {
+            ask_for(base.cast(), 4, indices.get(first + AHEAD..first + AHEAD + 64));
+        }
+        let alive = valid.map_or(u64::MAX, |valid| valid.word(first / 64)) >> part;
+        // SAFETY: there are 16 more indices, and as many places; a row that is alive is below the limit, so that it and
+        // the offset behind it are in `offsets`; what is not alive is not read.
+        unsafe {
+            let (bad, lanes) = sixteen::<I>(indices.as_ptr().add(first), limit);
+            if bad & alive as u16 != 0 {
+                return None;
+            }
+            let (low, high) = (_mm512_castsi512_si256(lanes), _mm512_extracti64x4_epi64(lanes, 1));
+            let low = _mm512_mask_i32gather_epi64::<4>(zero, alive as u8, low, base);
+            let high = _mm512_mask_i32gather_epi64::<4>(zero, (alive >> 8) as u8, high, base);
+            let from = _mm512_permutex2var_epi32(low, even, high);
+            let to = _mm512_permutex2var_epi32(low, odd, high);
+            let lens = _mm512_sub_epi32(to, from);
+            if _mm512_cmpgt_epu32_mask(from, to) | _mm512_cmpgt_epu32_mask(to, extent_lanes) != 0 {
+                return None;
+            }
+            // Ends that do not fit wrap; the total does not.
+            total = _mm512_add_epi64(total, _mm512_and_si512(lens, _mm512_set1_epi64(0xFFFF_FFFF)));
+            total = _mm512_add_epi64(total, _mm512_srli_epi64::<32>(lens));
+            let all = _mm512_add_epi32(running_sums(lens), before);
+            _mm512_storeu_si512(starts.as_mut_ptr().add(first).cast(), from);
+            _mm512_storeu_si512(ends.as_mut_ptr().add(first).cast(), all);
+            before = _mm512_permutexvar_epi32(_mm512_set1_epi32(15), all);
+        }
+    }
+    let total = _mm512_reduce_add_epi64(total) as usize;
+    let valid = valid.map(|valid| valid.slice(whole, indices.len() - whole));
+    let (starts, ends) = (&mut starts[whole..], &mut ends[whole..]);
+    plain::locate(offsets, extent, &indices[whole..], limit, valid, total, starts, ends)
+}
+
+/// The sums of the lanes up to each.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn running_sums(lanes: __m512i) -> __m512i {
+    let zero = _mm512_setzero_si512();
+    let sums = _mm512_add_epi32(lanes, _mm512_alignr_epi32::<15>(lanes, zero));
+    let sums = _mm512_add_epi32(sums, _mm512_alignr_epi32::<14>(sums, zero));
+    let sums = _mm512_add_epi32(sums, _mm512_alignr_epi32::<12>(sums, zero));
+    _mm512_add_epi32(sums, _mm512_alignr_epi32::<8>(sums, zero))
 }
 
 /// As [`super::gather_bits`]: the four bytes around each bit, shifted.

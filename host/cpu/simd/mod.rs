@@ -205,8 +205,8 @@ pub(crate) fn copy_kept<const O: usize>(
     plain::copy_kept(offsets, data, words, out)
 }
 
-/// How many bytes the rows have whose bits are 1; nothing where any row's offsets go back.
-pub(crate) fn kept_bytes<const O: usize>(offsets: &[[u8; O]], words: &[u64]) -> Option<usize> {
+/// How many bytes the rows have whose bits are 1; anything where their offsets go back.
+pub(crate) fn kept_bytes<const O: usize>(offsets: &[[u8; O]], words: &[u64]) -> usize {
     assert_eq!((offsets.len() - 1).div_ceil(64), words.len());
     #[cfg(target_arch = "x86_64")]
     if let (4, Level::Avx512) = (O, Level::widest()) {
@@ -216,13 +216,14 @@ pub(crate) fn kept_bytes<const O: usize>(offsets: &[[u8; O]], words: &[u64]) -> 
     plain::kept_bytes(offsets, words)
 }
 
-/// Where the rows whose bits are 1 end, one behind the other, with `before` bytes before the first.
+/// Where the rows whose bits are 1 end, one behind the other, with `before` bytes before the first. False where their
+/// offsets go back.
 pub(crate) fn kept_ends<const O: usize>(
     offsets: &[[u8; O]],
     words: &[u64],
     before: usize,
     ends: &mut [[u8; O]],
-) {
+) -> bool {
     assert_eq!((offsets.len() - 1).div_ceil(64), words.len());
     #[cfg(target_arch = "x86_64")]
     if let (4, Level::Avx512) = (O, Level::widest()) {
@@ -231,7 +232,30 @@ pub(crate) fn kept_ends<const O: usize>(
         // SAFETY: the level says that the instructions are there.
         return unsafe { bytes::kept_ends(offsets, words, before, ends) };
     }
-    plain::kept_ends(offsets, words, before, ends);
+    plain::kept_ends(offsets, words, before, ends)
+}
+
+/// Where the bytes of the rows at `indices` start, where they end if they lie one behind the other, and how many there
+/// are; none of a row that is not `valid`. Nothing where an index is out of bounds or an offset out of `extent`.
+pub(crate) fn locate<const O: usize, const I: usize>(
+    offsets: &[[u8; O]],
+    extent: usize,
+    indices: &[[u8; I]],
+    limit: u64,
+    valid: Option<Bits>,
+    starts: &mut [[u8; O]],
+    ends: &mut [[u8; O]],
+) -> Option<usize> {
+    assert!(limit < offsets.len() as u64 && starts.len() == indices.len() && ends.len() == indices.len());
+    #[cfg(target_arch = "x86_64")]
+    if let (4, Level::Avx512) = (O, Level::widest()) {
+        let offsets = offsets.as_flattened().as_chunks::<4>().0;
+        let starts = starts.as_flattened_mut().as_chunks_mut::<4>().0;
+        let ends = ends.as_flattened_mut().as_chunks_mut::<4>().0;
+        // SAFETY: the level says that the instructions are there.
+        return unsafe { gather::locate(offsets, extent, indices, limit, valid, starts, ends) };
+    }
+    plain::locate(offsets, extent, indices, limit, valid, 0, starts, ends)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::cpu::bitmap::Bits;
 use crate::cpu::indices::index;
-use crate::cpu::rows::{offset, offset_bytes, runs};
+use crate::cpu::rows::{offset, offset_bytes, range, runs};
 
 use super::POSITIONS;
 
@@ -127,6 +127,39 @@ pub(super) fn gather_checked<const W: usize, const I: usize>(
     good
 }
 
+/// As [`super::locate`], with `total` bytes before the first row.
+#[inline(always)]
+#[allow(clippy::too_many_arguments, reason = "one more than its twin")]
+pub(super) fn locate<const O: usize, const I: usize>(
+    offsets: &[[u8; O]],
+    extent: usize,
+    indices: &[[u8; I]],
+    limit: u64,
+    valid: Option<Bits>,
+    mut total: usize,
+    starts: &mut [[u8; O]],
+    ends: &mut [[u8; O]],
+) -> Option<usize> {
+    let chunks = starts.chunks_mut(64).zip(ends.chunks_mut(64)).zip(indices.chunks(64));
+    for (word, ((starts, ends), indices)) in chunks.enumerate() {
+        let valid = valid.map_or(u64::MAX, |valid| valid.word(word));
+        for (i, ((at, start), end)) in indices.iter().zip(starts).zip(ends).enumerate() {
+            *start = offset_bytes(0);
+            if valid >> i & 1 == 1 {
+                let index = index(*at);
+                if index >= limit {
+                    return None;
+                }
+                let range = range(offsets, index as usize, extent).ok()?;
+                *start = offset_bytes(range.start);
+                total += range.len();
+            }
+            *end = offset_bytes(total);
+        }
+    }
+    Some(total)
+}
+
 /// As [`super::gather_bits`].
 #[inline(always)]
 pub(super) fn gather_bits<const I: usize>(
@@ -216,24 +249,16 @@ pub(super) fn copy_kept<const O: usize>(
 
 /// As [`super::kept_bytes`].
 #[inline(always)]
-pub(super) fn kept_bytes<const O: usize>(offsets: &[[u8; O]], words: &[u64]) -> Option<usize> {
-    let back = offsets.windows(2).fold(false, |back, pair| back | (signed(pair[0]) > signed(pair[1])));
-    if back {
-        return None;
-    }
-    let mut total = 0;
+pub(super) fn kept_bytes<const O: usize>(offsets: &[[u8; O]], words: &[u64]) -> usize {
+    let mut total = 0usize;
     for (i, word) in words.iter().enumerate() {
         runs(*word, |start, len| {
             let row = i * 64 + start;
-            total += signed(offsets[row + len]).wrapping_sub(signed(offsets[row])) as usize;
+            let len = offset(offsets[row + len]).wrapping_sub(offset(offsets[row]));
+            total = total.wrapping_add(len);
         });
     }
-    Some(total)
-}
-
-#[inline(always)]
-fn signed<const O: usize>(bytes: [u8; O]) -> isize {
-    offset(bytes) as isize
+    total
 }
 
 /// As [`super::kept_ends`].
@@ -243,18 +268,20 @@ pub(super) fn kept_ends<const O: usize>(
     words: &[u64],
     mut before: usize,
     ends: &mut [[u8; O]],
-) {
-    let mut ends = ends.iter_mut();
+) -> bool {
+    let (mut ends, mut good) = (ends.iter_mut(), true);
     for (i, word) in words.iter().enumerate() {
         let mut word = *word;
         while word != 0 {
             let row = i * 64 + word.trailing_zeros() as usize;
-            let len = offset(offsets[row + 1]).wrapping_sub(offset(offsets[row]));
-            before = before.wrapping_add(len);
+            let (from, to) = (offset(offsets[row]), offset(offsets[row + 1]));
+            good &= from <= to;
+            before = before.wrapping_add(to.wrapping_sub(from));
             if let Some(end) = ends.next() {
                 *end = offset_bytes(before);
             }
             word &= word - 1;
         }
     }
+    good
 }

@@ -168,8 +168,8 @@ fn kept_rows_agree<const O: usize>(rows: usize, density: u64) {
     let words = bits_of(&kept);
     let row = |i: usize| crate::cpu::rows::range(&offsets, i, data.len()).unwrap();
     let expected: Vec<u8> = (0..rows).filter(|i| kept[*i]).flat_map(|i| data[row(i)].to_vec()).collect();
-    assert_eq!(kept_bytes(&offsets, &words), Some(expected.len()));
-    assert_eq!(plain::kept_bytes(&offsets, &words), Some(expected.len()));
+    assert_eq!(kept_bytes(&offsets, &words), expected.len());
+    assert_eq!(plain::kept_bytes(&offsets, &words), expected.len());
 
     let mut out = vec![0xAB; expected.len() + 70];
     assert_eq!(copy_kept(&offsets, &data, &words, &mut out[..expected.len()]), Some(expected.len()));
@@ -191,9 +191,9 @@ fn kept_rows_agree<const O: usize>(rows: usize, density: u64) {
     assert_eq!(copy_ranges(&data, &[usize::MAX], &[2], &[], &mut other), None);
 
     let mut ends = vec![[0; O]; lens.len()];
-    kept_ends(&offsets, &words, 17, &mut ends);
+    assert!(kept_ends(&offsets, &words, 17, &mut ends));
     let mut plain_ends = ends.clone();
-    plain::kept_ends(&offsets, &words, 17, &mut plain_ends);
+    assert!(plain::kept_ends(&offsets, &words, 17, &mut plain_ends));
     let mut end = 17;
     for (len, (ours, plain)) in lens.iter().zip(ends.into_iter().zip(plain_ends)) {
         end += len;
@@ -213,11 +213,54 @@ fn kept_rows_of_bytes_agree_with_plain_code() {
 
 #[test]
 fn offsets_that_go_back_are_noticed_wherever_they_do() {
+    let mut ends = [[0; 4]; 200];
     for back in [1, 17, 63, 64, 65, 129, 200] {
         let mut offsets = offsets::<4>(std::iter::repeat_n(5, 200));
-        offsets[back] = 0i32.to_le_bytes();
-        assert_eq!(kept_bytes(&offsets, &[u64::MAX, u64::MAX, u64::MAX, 0xFF]), None, "{back}");
-        offsets[back] = (-1i32).to_le_bytes();
-        assert_eq!(kept_bytes(&offsets, &[0; 4]), None, "{back}");
+        for bad in [0, -1i32] {
+            offsets[back] = bad.to_le_bytes();
+            let mut words = [u64::MAX, u64::MAX, u64::MAX, 0xFF];
+            assert!(!kept_ends(&offsets, &words, 0, &mut ends), "{back}");
+            assert!(!plain::kept_ends(&offsets, &words, 0, &mut ends), "{back}");
+            for row in [back - 1, back].into_iter().filter(|row| *row < 200) {
+                words[row / 64] &= !(1 << (row % 64));
+            }
+            assert!(kept_ends(&offsets, &words, 0, &mut ends), "{back}");
+        }
     }
+}
+
+fn located_alike<const O: usize, const I: usize>(rows: usize, indices: &[u64], dead: u64, extent: usize) {
+    let offsets = offsets::<O>(noise(13).map(|x| x as usize % 30).take(rows));
+    let indices: Vec<[u8; I]> = indices.iter().map(|i| crate::cpu::rows::offset_bytes(*i as usize)).collect();
+    let alive: Vec<bool> = noise(14).map(|x| x % 8 >= dead).take(indices.len()).collect();
+    let bytes: Vec<u8> = bits_of(&alive).iter().flat_map(|word| word.to_le_bytes()).collect();
+    let valid = (dead > 0).then(|| Bits::new(&bytes, 0, alive.len()));
+    let (mut starts, mut ends) = (vec![[0xAB; O]; alive.len()], vec![[0xAB; O]; alive.len()]);
+    let (mut plain_starts, mut plain_ends) = (starts.clone(), ends.clone());
+    let limit = rows as u64;
+    let ours = locate(&offsets, extent, &indices, limit, valid, &mut starts, &mut ends);
+    let plain =
+        plain::locate(&offsets, extent, &indices, limit, valid, 0, &mut plain_starts, &mut plain_ends);
+    assert_eq!(ours, plain, "{rows} {} {dead} {extent}", indices.len());
+    if ours.is_some() {
+        assert!(starts == plain_starts && ends == plain_ends);
+    }
+}
+
+#[test]
+fn rows_of_bytes_are_located_alike() {
+    for count in [0, 1, 63, 64, 65, 1000] {
+        for dead in [0, 1, 8] {
+            for beyond in [0, 1] {
+                let indices: Vec<u64> = noise(15).map(|x| x % (500 + beyond)).take(count).collect();
+                for extent in [40_000, 7_000, 0] {
+                    located_alike::<4, 4>(500, &indices, dead, extent);
+                    located_alike::<4, 8>(500, &indices, dead, extent);
+                    located_alike::<8, 4>(500, &indices, dead, extent);
+                }
+            }
+        }
+    }
+    located_alike::<4, 8>(500, &[u64::MAX; 64], 0, 40_000);
+    located_alike::<4, 4>(500, &[u64::from(u32::MAX); 64], 8, 40_000);
 }
