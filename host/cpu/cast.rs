@@ -9,6 +9,7 @@ use bowstring_kernels::numeric::{Operation, Recipe};
 use rayon::prelude::*;
 
 use super::bitmap::Bits;
+use super::cast_narrow::Narrow;
 use super::cast_rows::{Outcome, Part, Source};
 use super::memory;
 use crate::array::{Bitmap, Buffer, Parts, layout};
@@ -53,6 +54,7 @@ pub(crate) fn convert(
     // Words, for the last of them is written whole.
     let mut result = pool.alloc(bytes.next_multiple_of(8))?;
     let mut new_validity = (recipe.fallible && safe).then(|| pool.alloc(len.div_ceil(64) * 8)).transpose()?;
+    let narrow = Narrow::of(recipe);
     let outcome = in_parts(
         len,
         bits_from + bits_to,
@@ -62,7 +64,10 @@ pub(crate) fn convert(
         &|start, rows, to, good| {
             let valid = valid.map(|bits| bits.slice(start, rows));
             let part = Part { from: source.slice(start, rows), rows, to, valid, good };
-            let outcome = recipe.visit(part).expect("a recipe that a plan made");
+            let outcome = match &narrow {
+                Some(narrow) => narrow.convert(part),
+                None => recipe.visit(part).expect("a recipe that a plan made"),
+            };
             Outcome { misfit: outcome.misfit.map(|row| start + row), ..outcome }
         },
     );

@@ -113,7 +113,12 @@ impl<C: Conversion<From: Native, To: Native>> Loop for Convert<'_, C> {
     #[inline(always)]
     fn run(self) -> Outcome {
         let Convert { conversion, from, to, valid, good } = self;
-        let mut notes = Notes { valid, good, outcome: Outcome::default() };
+        if const { C::ALWAYS } {
+            debug_assert!(good.is_none(), "a plan said that everything fits");
+            from.iter().zip(to).for_each(|(from, to)| *to = conversion.convert(*from).0);
+            return Outcome::default();
+        }
+        let mut notes = Notes::new(valid, good);
         let (from, from_rest) = from.as_chunks::<64>();
         let (to, to_rest) = to.as_chunks_mut::<64>();
         // The rows of the last block, padded: so there is one loop, and not another for them.
@@ -166,17 +171,22 @@ fn block<C: Conversion<From: Native, To: Native>>(
     which
 }
 
-/// What is known so far of the rows of a [`Convert`].
-struct Notes<'a> {
+/// What is known so far of the rows of a part.
+pub(super) struct Notes<'a> {
     valid: Option<Bits<'a>>,
     good: Option<&'a mut [u64]>,
-    outcome: Outcome,
+    pub(super) outcome: Outcome,
 }
 
-impl Notes<'_> {
+impl<'a> Notes<'a> {
+    /// Nothing yet of rows that are `valid`, or all; which are and fit is to go to `good`, if anywhere.
+    pub(super) fn new(valid: Option<Bits<'a>>, good: Option<&'a mut [u64]>) -> Notes<'a> {
+        Notes { valid, good, outcome: Outcome::default() }
+    }
+
     /// Takes down block `i`: which of its rows fit, and which there are. Says whether to stop.
     #[inline(always)]
-    fn take(&mut self, i: usize, fits: u64, there: u64) -> bool {
+    pub(super) fn take(&mut self, i: usize, fits: u64, there: u64) -> bool {
         let valid = self.valid.map_or(there, |bits| bits.word(i));
         let (good, misfits) = (valid & fits, valid & !fits);
         self.outcome.nulls += (there & !good).count_ones() as usize;

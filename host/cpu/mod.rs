@@ -2,6 +2,7 @@
 
 pub(crate) mod bitmap;
 pub(crate) mod cast;
+mod cast_narrow;
 mod cast_rows;
 pub(crate) mod filter;
 mod filter_bytes;

@@ -116,7 +116,15 @@ pub(super) fn copy_kept<const O: usize>(
             };
             if room(from, data.len()) && room(at, out.len()) {
                 // SAFETY: 64 bytes follow the range in `data` and its copy in `out`, as just checked.
-                unsafe { copy_over(data.as_ptr().add(from), bytes, out.as_mut_ptr().add(at)) };
+                unsafe {
+                    let (from, to) = (data.as_ptr().add(from), out.as_mut_ptr().add(at));
+                    // Rows in a row seldom have more, and to ask whether they have much less would cost more than it saves.
+                    if bytes <= 64 {
+                        _mm512_storeu_si512(to.cast(), _mm512_loadu_si512(from.cast()));
+                    } else {
+                        copy_over(from, bytes, to);
+                    }
+                }
             } else {
                 good = good && copy(data, from, bytes, out, at);
             }

@@ -61,6 +61,7 @@ const fn few<const W: usize>() -> usize {
         1 | 2 => 0,
         4 => 5,
         8 => 10,
+        16 => 40,
         _ => 20,
     }
 }
@@ -189,7 +190,8 @@ fn pick<const W: usize>(values: &[[u8; W]], words: &[u64], used: u64, out: &mut 
         }
     }
     for (out, position) in out[at..].iter_mut().zip(&positions[at..]) {
-        *out = values[*position as usize];
+        // SAFETY: as above.
+        *out = unsafe { *values.get_unchecked(*position as usize) };
     }
     kept
 }

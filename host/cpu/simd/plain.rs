@@ -274,9 +274,9 @@ pub(super) fn kept_ends<const O: usize>(
         let mut word = *word;
         while word != 0 {
             let row = i * 64 + word.trailing_zeros() as usize;
-            let (from, to) = (offset(offsets[row]), offset(offsets[row + 1]));
-            good &= from <= to;
-            before = before.wrapping_add(to.wrapping_sub(from));
+            let len = offset(offsets[row + 1]).wrapping_sub(offset(offsets[row]));
+            good &= len as isize >= 0;
+            before = before.wrapping_add(len);
             if let Some(end) = ends.next() {
                 *end = offset_bytes(before);
             }
