@@ -48,7 +48,6 @@ use crate::array::{Array, Bitmap, Buffer, Parts, Place, Ready};
 use crate::device::driver::{Driver, Failure, Launch, RawStream};
 use crate::device::testing::Mutation;
 use crate::device::{Check, Event, Gpu, GpuStream, Kept, Memory, Staged, Staging, Stream};
-use crate::ffi::DeviceType;
 use crate::{Error, Result};
 
 /// What a buffer is taken to hold where its extent is data: more than any address space has.
@@ -194,7 +193,7 @@ impl Pass {
 
     /// Whether any of it must be kept: what is used in this stream's order only need not, see `pool.rs`.
     fn enter(&mut self, array: &Array) -> Result<bool> {
-        if !reachable(array.place(), self.place()) {
+        if !self.place().reaches(array.place()) {
             let problem = format!("an array on {} and a stream on {}", array.place(), self.place());
             return Err(Error::invalid(self.operation, problem));
         }
@@ -391,17 +390,6 @@ impl Drop for Pass {
             let _ = self.end();
         }
     }
-}
-
-/// Whether a device can read memory of this place: its own, and what its runtime shares with the host.
-fn reachable(memory: Place, device: Place) -> bool {
-    use DeviceType::*;
-    let shared = match device.device_type {
-        Cuda => matches!(memory.device_type, CudaHost | CudaManaged),
-        Rocm => matches!(memory.device_type, RocmHost),
-        _ => false,
-    };
-    shared || memory == device
 }
 
 /// A host buffer's bytes; its array must be readable now.

@@ -33,6 +33,18 @@ pub struct Place {
 impl Place {
     /// Host memory.
     pub const CPU: Place = Place { device_type: DeviceType::Cpu, device_id: -1 };
+
+    /// Whether a device here, or the host, can read that memory: its own, and what a runtime shares between both.
+    pub(crate) fn reaches(self, memory: Place) -> bool {
+        use DeviceType::*;
+        let shared = match self.device_type {
+            Cpu => memory.device_type.host_accessible(),
+            Cuda => matches!(memory.device_type, CudaHost | CudaManaged),
+            Rocm => memory.device_type == RocmHost,
+            _ => false,
+        };
+        shared || self == memory
+    }
 }
 
 impl fmt::Display for Place {

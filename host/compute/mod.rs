@@ -1,7 +1,7 @@
 //! L5: the operations: check the arguments, choose the device's way, launch.
 //!
-//! Every operation takes its arrays and, last, the [`crate::Stream`] it runs on. Arrays on another device than the
-//! stream's are [`crate::Error::Invalid`].
+//! Every operation takes its arrays and, last, the [`crate::Stream`] it runs on. Arrays that the stream's device
+//! cannot reach are [`crate::Error::Invalid`].
 
 pub mod batches;
 mod cast;
@@ -20,13 +20,13 @@ pub use take::{OutOfBounds, TakeOptions, take, take_batch};
 use crate::array::Place;
 use crate::{Array, Error, Result, Stream};
 
-/// Whether a stream may work on these arrays: they must be on its device, or for the CPU where the host reaches them.
-/// There the host itself is about to read, so it waits until they are ready.
+/// Whether a stream may work on these arrays: its device, or the host, must reach them. The host itself is about to read,
+/// so it waits until they are ready.
 fn admit(operation: &'static str, arrays: &[&Array], stream: &Stream) -> Result<()> {
     let here = stream.device().place();
     for array in arrays {
         let there = array.place();
-        if there != here && !(here == Place::CPU && there.device_type.host_accessible()) {
+        if !here.reaches(there) {
             return Err(Error::invalid(operation, format!("an array on {there} and a stream on {here}")));
         }
         if here == Place::CPU {

@@ -3,6 +3,7 @@
 mod batches;
 mod cast;
 mod device;
+mod driver;
 mod equivalence_cast;
 mod equivalence_exchange;
 mod equivalence_filter;

@@ -142,7 +142,9 @@ impl<R: Runtime> Native<R> {
             }
             self.runtime.make_current(own)?;
             let made = run();
-            self.runtime.make_current(before).and(made)
+            // What was made has to come to its owner; a context that cannot be put back is no longer one.
+            let _ = self.runtime.make_current(before);
+            made
         }
     }
 

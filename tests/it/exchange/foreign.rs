@@ -128,8 +128,18 @@ impl Releases {
 /// Spoilt memory: never given back, so that whoever still reads it reads poison rather than somebody else's data.
 static GRAVEYARD: Mutex<Vec<Vec<u8>>> = Mutex::new(vec![]);
 
+/// Where a buffer is that was put somewhere else, and what spoils it.
+pub struct Elsewhere {
+    pub pointer: *const c_void,
+    pub spoil: Box<dyn FnOnce()>,
+}
+
+/// Puts bytes, which stay where they are until release, somewhere else.
+pub type Put<'a> = dyn FnMut(&[u8]) -> Elsewhere + 'a;
+
 struct Private {
     memory: Vec<Vec<u8>>,
+    spoil: Vec<Box<dyn FnOnce()>>,
     _pointers: Box<[*const c_void]>,
     children: Box<[*mut RawArray]>,
     dictionary: *mut RawArray,
@@ -150,6 +160,7 @@ unsafe extern "C" fn release(array: *mut RawArray) {
             unsafe { release(&mut *child) };
         }
     }
+    private.spoil.drain(..).for_each(|spoil| spoil());
     private.memory.iter_mut().for_each(|memory| memory.fill(0xdb));
     GRAVEYARD.lock().unwrap().append(&mut private.memory);
     private.releases.add();
@@ -158,14 +169,29 @@ unsafe extern "C" fn release(array: *mut RawArray) {
 /// The array as a stranger would hand it over, buffers `misalignment` bytes past an aligned address. Each struct of
 /// the tree counts one release.
 pub fn produce(data: &ArrayData, misalignment: usize, releases: &Releases) -> RawArray {
+    produce_in(data, misalignment, releases, None)
+}
+
+/// The same with its buffers somewhere else.
+pub fn produce_in(
+    data: &ArrayData,
+    misalignment: usize,
+    releases: &Releases,
+    mut put: Option<&mut Put<'_>>,
+) -> RawArray {
     let offset = data.offset();
     let layout = arrow_data::layout(data.data_type());
-    let mut memory = vec![];
+    let (mut memory, mut spoil) = (vec![], vec![]);
     let mut keep = |bytes: &[u8]| {
         let mut copy = vec![0xee; bytes.len() + misalignment + 64];
         let at = copy.as_ptr().align_offset(64) + misalignment;
         copy[at..at + bytes.len()].copy_from_slice(bytes);
-        let pointer = copy[at..].as_ptr().cast::<c_void>();
+        let mut pointer = copy[at..].as_ptr().cast::<c_void>();
+        if let Some(put) = put.as_mut().filter(|_| !bytes.is_empty()) {
+            let elsewhere = put(&copy[at..at + bytes.len()]);
+            pointer = elsewhere.pointer;
+            spoil.push(elsewhere.spoil);
+        }
         memory.push(copy);
         pointer
     };
@@ -188,7 +214,10 @@ pub fn produce(data: &ArrayData, misalignment: usize, releases: &Releases) -> Ra
         pointers.push(if sizes.is_empty() { null() } else { keep(&sizes) });
     }
 
-    let boxed = |data: &ArrayData| Box::into_raw(Box::new(produce(data, misalignment, releases)));
+    let mut boxed = |data: &ArrayData| {
+        let put = put.as_mut().map(|put| &mut **put as &mut Put<'_>);
+        Box::into_raw(Box::new(produce_in(data, misalignment, releases, put)))
+    };
     let (children, dictionary) = match data.data_type() {
         DataType::Dictionary(..) => (vec![], boxed(&data.child_data()[0])),
         _ => (data.child_data().iter().map(boxed).collect(), null_mut()),
@@ -207,6 +236,7 @@ pub fn produce(data: &ArrayData, misalignment: usize, releases: &Releases) -> Ra
         release: Some(release),
         private_data: Box::into_raw(Box::new(Private {
             memory,
+            spoil,
             _pointers: pointers,
             children,
             dictionary,

@@ -11,8 +11,9 @@ use arrow_array::{Array as _, ArrayRef};
 use bowstring::array::Place;
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, adopt};
 use bowstring::exchange::{from_arrow, to_arrow, validate};
-use bowstring::{Array, Error, Stream};
+use bowstring::{Array, Device, Error, Stream};
 
+use super::native::Native;
 use super::ptx::Images;
 use super::refusals::Refusals;
 use super::{assert_same_rows, displaced, rows};
@@ -26,6 +27,7 @@ pub struct Target {
     pub name: String,
     pub stream: Stream,
     emulator: Option<EmulatedDevice>,
+    native: Option<Native>,
 }
 
 impl fmt::Debug for Target {
@@ -119,7 +121,7 @@ impl Target {
 
 impl Target {
     fn cpu() -> Target {
-        Target { name: "cpu".into(), stream: Stream::cpu(), emulator: None }
+        Target { name: "cpu".into(), stream: Stream::cpu(), emulator: None, native: None }
     }
 
     /// An emulated GPU of its own, whose waves have so many lanes.
@@ -137,7 +139,17 @@ impl Target {
     fn emulated(name: String, options: EmulatorOptions) -> Target {
         let device = EmulatedDevice::new(options).expect("an emulator needs only threads");
         let stream = device.device().stream().expect("an emulator needs only threads");
-        Target { name, stream, emulator: Some(device) }
+        Target { name, stream, emulator: Some(device), native: None }
+    }
+
+    fn native(native: Native) -> Target {
+        let stream = native.device.stream().expect("a device has streams");
+        Target { name: native.name.clone(), stream, emulator: None, native: Some(native) }
+    }
+
+    /// CUDA's and HIP's drivers over the library that stands in for theirs: slow, so for a part of a suite.
+    pub fn standins() -> Vec<Target> {
+        Native::standins().into_iter().map(Target::native).collect()
     }
 
     /// Whether the README says so.
@@ -145,7 +157,9 @@ impl Target {
         static REFUSALS: LazyLock<Vec<(String, Refusals)>> = LazyLock::new(|| {
             devices().iter().map(|target| (target.name.clone(), Refusals::of(target))).collect()
         });
-        let of_this = REFUSALS.iter().find(|(name, _)| *name == self.name);
+        // Drivers differ in nothing that an operation could refuse.
+        let known = |name: &str| REFUSALS.iter().find(|(known, _)| known == name);
+        let of_this = known(&self.name).or_else(|| known("emulator:32"));
         self.stream.device().place() != Place::CPU
             && of_this.is_some_and(|(_, refusals)| refusals.expected(operation, data_type))
     }
@@ -155,7 +169,9 @@ impl Drop for Target {
     /// Nothing that ran here touched what it may not.
     fn drop(&mut self) {
         let faults = self.emulator.as_ref().map(EmulatedDevice::faults).unwrap_or_default();
-        assert!(faults.is_empty() || std::thread::panicking(), "{self:?}: {faults:?}");
+        let native = self.native.as_ref().map_or(0, Native::faults);
+        let none = faults.is_empty() && native == 0;
+        assert!(none || std::thread::panicking(), "{self:?}: {faults:?}, {native} in the stand-in");
     }
 }
 
@@ -180,8 +196,18 @@ pub fn devices() -> Vec<Target> {
 fn say(found: &[Target]) {
     let here = |kind: &str| found.iter().any(|target| target.name.split(':').next() == Some(kind));
     let names: Vec<&str> = found.iter().map(|target| target.name.as_str()).collect();
-    let absent: Vec<&str> = KINDS.iter().copied().filter(|kind| !here(kind)).collect();
+    let why = |kind: &&str| match *kind {
+        "cuda" => Device::cuda(0).err(),
+        "rocm" => Device::rocm(0).err(),
+        _ => None,
+    };
+    let because =
+        |kind: &&str| why(kind).map_or_else(|| kind.to_string(), |error| format!("{kind} ({error})"));
+    let absent: Vec<String> = KINDS.iter().filter(|kind| !here(kind)).map(because).collect();
     let absent = if absent.is_empty() { "none".into() } else { absent.join(", ") };
+    for target in found.iter().filter(|target| target.native.is_some()) {
+        let _ = writeln!(std::io::stderr(), "{}: {}", target.name, target.stream.device().name());
+    }
     // Past the test harness, which would swallow it: what was not run must be seen in every run.
     let _ = writeln!(std::io::stderr(), "devices: {}; not run: {absent}", names.join(", "));
     let required = std::env::var("BOWSTRING_REQUIRE").unwrap_or_default();

@@ -13,6 +13,7 @@ mod arrays;
 mod cases;
 mod devices;
 mod displaced;
+pub mod native;
 pub mod ptx;
 mod random;
 pub mod refusals;

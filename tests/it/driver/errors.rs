@@ -1,0 +1,161 @@
+//! What goes wrong is an error that names the call, the code and the device, and the library goes on.
+
+use std::ffi::c_void;
+use std::ptr::without_provenance_mut;
+
+use bowstring::compute::null_count;
+use bowstring::exchange::{from_arrow, to_arrow};
+use bowstring::ffi::DeviceType;
+use bowstring::{Error, Stream};
+
+use super::*;
+
+fn numbers() -> bowstring::Array {
+    from_arrow(&sample(&DataType::Int64, 1000)).unwrap()
+}
+
+#[test]
+fn memory_that_runs_out_is_out_of_memory_and_comes_back() {
+    with_devices(|name, device| {
+        let stream = device.stream().unwrap();
+        device.set_memory_limit(20_000);
+        let first = stream.upload(&numbers()).unwrap();
+        let second = stream.upload(&numbers()).unwrap();
+        let kind = device.place().device_type;
+        let full = stream.upload(&numbers());
+        assert!(matches!(full, Err(Error::OutOfMemory { device, .. }) if device == kind), "{name}: {full:?}");
+        drop((first, second));
+        device.set_memory_limit(usize::MAX);
+        let there = stream.upload(&numbers()).unwrap();
+        assert_eq!(null_count(&there, &stream).unwrap(), sample(&DataType::Int64, 1000).null_count());
+    });
+    for native in Native::standins() {
+        let (standin, stream) = (native.standin.unwrap(), native.device.stream().unwrap());
+        // The runtime's own words for it, whatever is asked for, and however often the library tries again.
+        let alloc = if native.is_rocm() { "hipMallocAsync" } else { "cuMemAllocAsync" };
+        let name = std::ffi::CString::new(alloc).unwrap();
+        // SAFETY: text that ends with a zero.
+        unsafe { (standin.fail)(name.as_ptr(), 1, 100, 2) };
+        let kind = native.device.place().device_type;
+        assert!(
+            matches!(stream.upload(&numbers()), Err(Error::OutOfMemory { device, .. }) if device == kind)
+        );
+        assert!(standin.stop());
+        stream.upload(&numbers()).unwrap();
+        drop(stream);
+        native.close();
+    }
+}
+
+#[test]
+fn every_call_may_fail_and_the_next_one_works() {
+    for make in [0, 1, 2] {
+        for nth in 1.. {
+            let native = Native::standins().swap_remove(make);
+            let standin = native.standin.unwrap();
+            let go = || -> bowstring::Result<()> {
+                let stream = native.device.stream()?;
+                let there = stream.upload(&numbers())?;
+                let nulls = null_count(&there, &stream)?;
+                let back = to_arrow(&stream.download(&there)?)?;
+                assert_eq!(nulls, back.null_count());
+                assert_same_rows(&rows(&back), &rows(&sample(&DataType::Int64, 1000)), &nth);
+                Ok(())
+            };
+            standin.fail_call(None, nth, 999);
+            let result = go();
+            let failed = standin.stop();
+            let kind = native.device.place().device_type;
+            match result {
+                Ok(()) => {}
+                Err(Error::Driver { call, code: 999, device }) => {
+                    let prefix = if native.is_rocm() { "hip" } else { "cu" };
+                    assert!(device == kind && call.starts_with(prefix), "{call} on {device}");
+                }
+                other => panic!("{native:?}, call {nth}: {other:?}"),
+            }
+            go().unwrap();
+            native.device.drain();
+            native.close();
+            if !failed {
+                assert!(nth > 10, "the way has more calls than {nth}");
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_device_that_cannot_be_made_current_is_an_error() {
+    for (native, call) in
+        Native::standins().into_iter().zip(["cuCtxSetCurrent", "hipSetDevice", "hipSetDevice"])
+    {
+        let (standin, stream) = (native.standin.unwrap(), native.device.stream().unwrap());
+        let device = native.device.place().device_type;
+        standin.fail_call(Some(call), 1, 201);
+        assert_eq!(stream.upload(&numbers()).unwrap_err(), Error::Driver { call, code: 201, device });
+        assert!(standin.stop());
+        stream.upload(&numbers()).unwrap();
+    }
+}
+
+#[test]
+fn streams_of_other_devices_and_none_are_refused() {
+    for of in [(DeviceType::Cuda, "cuStreamGetCtx"), (DeviceType::Rocm, "hipStreamGetDevice")] {
+        let (one, other) = (Native::standin(of.0, 0), Native::standin(of.0, 0));
+        let theirs = other.stranger();
+        let wrap = |handle: usize| {
+            let handle: *mut c_void = without_provenance_mut(handle);
+            // SAFETY: a live stream of another device, or no stream: the stand-in can tell.
+            unsafe { one.device.wrap_stream(handle) }
+        };
+        let (call, device) = (of.1, of.0);
+        assert_eq!(wrap(theirs).unwrap_err(), Error::Driver { call, code: 201, device });
+        // SAFETY: the stranger's own.
+        other.raw(|raw| unsafe { (raw.destroy_stream)(theirs) });
+        assert_eq!(wrap(theirs).unwrap_err(), Error::Driver { call, code: 400, device }, "a destroyed one");
+        for native in [one, other] {
+            native.close();
+        }
+    }
+}
+
+#[test]
+fn arrays_and_streams_of_different_devices_do_not_mix() {
+    for of in [DeviceType::Cuda, DeviceType::Rocm] {
+        let (one, other) = (Native::standin(of, 0), Native::standin(of, 0));
+        let (here, there) = (one.device.stream().unwrap(), other.device.stream().unwrap());
+        let array = here.upload(&numbers()).unwrap();
+        for wrong in
+            [null_count(&array, &there).err(), there.download(&array).err(), there.upload(&array).err()]
+        {
+            assert!(matches!(wrong, Some(Error::Invalid { .. })), "{wrong:?}");
+        }
+        assert!(matches!(Stream::cpu().download(&array), Err(Error::Invalid { .. })));
+        drop((array, here, there));
+        for native in [one, other] {
+            native.close();
+        }
+    }
+}
+
+#[test]
+fn a_stray_access_fails_the_work_behind_it() {
+    // Not closed as the others: what it did is what it is about.
+    let native = Native::standin(DeviceType::Cuda, 0);
+    let stream = native.device.stream().unwrap();
+    let there = stream.upload(&numbers()).unwrap();
+    let mut parts = there.clone().into_parts();
+    let stray = parts.buffers[0].address() + (1 << 30);
+    // SAFETY: nobody reads it but the stand-in, which knows that nothing is there.
+    parts.buffers[0] = unsafe { bowstring::array::Buffer::new(stray, Some(8000), std::sync::Arc::new(())) };
+    let stray = bowstring::Array::try_new(parts).unwrap();
+    let mask = {
+        let every_other = arrow_array::BooleanArray::from_iter((0..1000).map(|i| Some(i % 2 == 0)));
+        from_arrow(&(std::sync::Arc::new(every_other) as ArrayRef))
+    };
+    let mask = stream.upload(&mask.unwrap()).unwrap();
+    let kept = bowstring::compute::filter(&stray, &mask, &stream);
+    let ready = kept.and_then(|kept| kept.ready().unwrap().wait());
+    assert!(matches!(ready, Err(Error::Driver { code: 700, .. })), "{ready:?}");
+}

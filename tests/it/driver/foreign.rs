@@ -1,0 +1,231 @@
+//! Arrays that come from and go to another library on the same runtime, which has nothing but the C structs and the
+//! runtime's own functions.
+
+use std::ffi::c_void;
+use std::ptr::without_provenance;
+use std::rc::Rc;
+
+use arrow_schema::Field;
+use bowstring::exchange::{export_array, from_arrow, import_array, to_arrow};
+use bowstring::ffi::{ArrowDeviceArray, DeviceType};
+
+use super::*;
+use crate::exchange::foreign::{Elsewhere, RawArray, RawDeviceArray, Releases, produce_in, schema, structs};
+use crate::support::native::Gate;
+
+/// An array of a stranger's: its memory is written, behind a gate, by a stream of the stranger's, and spoilt when it is
+/// released; the event behind that goes along.
+struct Stranger {
+    array: ArrowDeviceArray,
+    gate: Gate,
+    stream: usize,
+    event: Box<usize>,
+    memory: Vec<usize>,
+    kind: DeviceType,
+}
+
+impl Stranger {
+    fn new(native: &Rc<Native>, array: &ArrayRef, kind: DeviceType, releases: &Releases) -> Stranger {
+        let stream = native.stranger();
+        let gate = native.gate(stream);
+        let mut memory = vec![];
+        let mut put = |bytes: &[u8]| {
+            let len = bytes.len();
+            // SAFETY: the functions write an address.
+            let address = native.made(|raw, to| unsafe {
+                match kind {
+                    DeviceType::CudaManaged => (raw.alloc_managed)(to, len, 1),
+                    DeviceType::CudaHost | DeviceType::RocmHost => (raw.alloc_pinned)(to, len, 1),
+                    _ => (raw.alloc)(to, len),
+                }
+            });
+            // SAFETY: the stranger keeps the bytes until release, and the memory to the end of the test.
+            let copied = native.raw(|raw| unsafe { (raw.copy_in)(address, bytes.as_ptr(), len, stream) });
+            assert_eq!(copied, 0);
+            memory.push(address);
+            let owner = native.clone();
+            // Behind a stream of its own: whoever still reads is too late.
+            let spoil = move || {
+                // SAFETY: the memory is there to the end of the test.
+                owner.raw(|raw| unsafe {
+                    let mut stream = 0;
+                    (raw.stream)(&mut stream, 1, 0);
+                    (raw.fill)(address, 0xdb, len, stream);
+                    (raw.synchronise)(stream);
+                    (raw.destroy_stream)(stream);
+                });
+            };
+            Elsewhere { pointer: without_provenance(address), spoil: Box::new(spoil) }
+        };
+        let made: RawArray = produce_in(&array.to_data(), 0, releases, Some(&mut put));
+        let event = Box::new(native.recorded(stream));
+        let raw = RawDeviceArray {
+            device_id: native.device.place().device_id,
+            device_type: kind as i32,
+            sync_event: std::ptr::from_ref(&*event).cast_mut().cast::<c_void>(),
+            ..made.on_cpu()
+        };
+        Stranger { array: raw.into_ours(), gate, stream, event, memory, kind }
+    }
+
+    fn import(&mut self, native: &Native, data_type: &DataType) -> bowstring::Array {
+        // SAFETY: a valid struct, with an event that lives to the end of the test.
+        unsafe { import_array(&mut self.array, &schema(data_type), &native.device) }.unwrap().1
+    }
+
+    /// Gives everything back, once all work has passed.
+    fn end(self, native: &Native) {
+        let pinned = matches!(self.kind, DeviceType::CudaHost | DeviceType::RocmHost);
+        native.raw(|raw| {
+            // SAFETY: the stranger's own, and nobody uses any of it any more.
+            unsafe {
+                for address in self.memory {
+                    let freed = if pinned { (raw.free_pinned)(address) } else { (raw.free)(address) };
+                    assert_eq!(freed, 0);
+                }
+                assert_eq!((raw.destroy_event)(*self.event), 0);
+                assert_eq!((raw.destroy_stream)(self.stream), 0);
+            }
+        });
+    }
+}
+
+/// The device types of a runtime, but managed memory on a real GPU: see the note on the machines it can hang.
+fn kinds(native: &Native) -> Vec<DeviceType> {
+    match (native.is_rocm(), native.standin) {
+        (true, _) => vec![DeviceType::Rocm, DeviceType::RocmHost],
+        (false, Some(_)) => vec![DeviceType::Cuda, DeviceType::CudaHost, DeviceType::CudaManaged],
+        (false, None) => vec![DeviceType::Cuda, DeviceType::CudaHost],
+    }
+}
+
+fn close(native: Rc<Native>) {
+    Rc::into_inner(native).expect("nothing of the stranger is left").close();
+}
+
+#[test]
+fn an_import_waits_for_nothing_and_its_use_waits_on_the_stream() {
+    for native in Native::all().into_iter().map(Rc::new) {
+        // How long a view's data is, is in device memory here, where nobody reads it: such a column cannot be downloaded.
+        let no_views = |data_type: &DataType| *data_type != DataType::Utf8View;
+        for data_type in kinds_of_buffers().into_iter().filter(no_views) {
+            for kind in kinds(&native) {
+                let context = format!("{native:?}: {data_type} in {kind}");
+                let (theirs, releases) = (sample(&data_type, 90), Releases::default());
+                let mut stranger = Stranger::new(&native, &theirs, kind, &releases);
+                let waited = native.device.host_synchronisations();
+                let ours = stranger.import(&native, &data_type);
+                assert_eq!(ours.place().device_type, kind, "{context}");
+                let field = Field::new("x", data_type.clone(), true);
+                let schema = std::sync::Arc::new(arrow_schema::Schema::new(vec![field]));
+                let batch = bowstring::Batch::try_new(schema, vec![ours], 90).unwrap();
+                let stream = native.device.stream().unwrap();
+                let back = stream.download_batch_later(&batch).unwrap();
+                assert_eq!(native.device.host_synchronisations(), waited, "{context}");
+                // Dropped before anybody has read it: what it came from stays until the work has passed.
+                drop(batch);
+                assert_eq!(releases.count(), 0, "{context}");
+                stranger.gate.open();
+                let back = back.wait().unwrap();
+                assert_same_rows(&rows(&to_arrow(&back.columns()[0]).unwrap()), &rows(&theirs), &context);
+                drop((back, stream));
+                native.device.drain();
+                assert_eq!(releases.count(), structs(&theirs.to_data()), "{context}");
+                stranger.end(&native);
+            }
+        }
+        close(native);
+    }
+}
+
+#[test]
+fn operations_take_memory_of_every_kind() {
+    for native in Native::all().into_iter().map(Rc::new) {
+        for kind in kinds(&native) {
+            let (theirs, releases) = (sample(&DataType::Utf8, 200), Releases::default());
+            let mut stranger = Stranger::new(&native, &theirs, kind, &releases);
+            let ours = stranger.import(&native, &DataType::Utf8);
+            stranger.gate.open();
+            let stream = native.device.stream().unwrap();
+            let mask = arrow_array::BooleanArray::from_iter((0..200).map(|i| Some(i % 3 != 1)));
+            let there: ArrayRef = std::sync::Arc::new(mask.clone());
+            let there = stream.upload(&from_arrow(&there).unwrap()).unwrap();
+            let kept = bowstring::compute::filter(&ours, &there, &stream).unwrap();
+            let expected = arrow_select::filter::filter(&theirs, &mask).unwrap();
+            let back = to_arrow(&stream.download(&kept).unwrap()).unwrap();
+            assert_same_rows(&rows(&back), &rows(&expected), &format_args!("{native:?}: {kind}"));
+            if kind.host_accessible() {
+                // The same array on the CPU, which waits for its event on the host.
+                ours.ready().unwrap().wait().unwrap();
+                let cpu = bowstring::Stream::cpu();
+                let nulls = bowstring::compute::null_count(&ours, &cpu);
+                assert_eq!(nulls.unwrap(), theirs.null_count(), "{native:?}: {kind} on the CPU");
+            }
+            drop((ours, there, kept, stream));
+            native.device.drain();
+            assert_eq!(releases.count(), 1);
+            stranger.end(&native);
+        }
+        close(native);
+    }
+}
+
+/// The first value of an array of 64-bit values as a consumer in C reads it: behind its event, on its own stream.
+fn read(native: &Native, array: &ArrowDeviceArray) -> i64 {
+    let raw_array = RawDeviceArray::of(array);
+    let (stream, mut first) = (native.stranger(), [0u8; 8]);
+    native.raw(|raw| {
+        // SAFETY: the event is live until release; the array has a value at least.
+        unsafe {
+            let event = raw_array.sync_event.cast::<usize>();
+            if !event.is_null() {
+                assert_eq!((raw.wait)(stream, *event, 0), 0);
+            }
+            let values = (*raw_array.array.buffers.add(1)).addr();
+            assert_eq!((raw.copy_out)(first.as_mut_ptr(), values, 8, stream), 0);
+            assert_eq!((raw.synchronise)(stream), 0);
+            assert_eq!((raw.destroy_stream)(stream), 0);
+        }
+    });
+    i64::from_ne_bytes(first)
+}
+
+#[test]
+fn exports_are_read_behind_their_event_and_released_in_any_order_on_any_thread() {
+    for native in Native::all() {
+        let stranger = native.stranger();
+        // SAFETY: the stranger's stream lives to the end of the test.
+        let stream =
+            unsafe { native.device.wrap_stream(std::ptr::without_provenance_mut(stranger)) }.unwrap();
+        let field = Field::new("f", DataType::Int64, true);
+        let column = |i: i64| -> ArrayRef { std::sync::Arc::new(arrow_array::Int64Array::from(vec![i; 50])) };
+        let gate = native.gate(stranger);
+        let exported: Vec<_> = (0..6)
+            .map(|i| {
+                let there = stream.upload(&from_arrow(&column(i)).unwrap()).unwrap();
+                export_array(&there, &field).unwrap().0
+            })
+            .collect();
+        drop(stream);
+        assert!(exported.iter().all(|array| !RawDeviceArray::of(array).sync_event.is_null()));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_millis(3));
+                gate.open();
+            });
+            for (i, array) in exported.iter().enumerate() {
+                assert_eq!(read(&native, array), i as i64, "{native:?}");
+            }
+        });
+        let [a, b, c, d, e, f]: [_; 6] = exported.try_into().unwrap_or_else(|_| panic!("six"));
+        std::thread::scope(|scope| {
+            scope.spawn(|| drop((d, a)));
+            scope.spawn(|| drop(f));
+            drop((e, b, c));
+        });
+        native.device.drain();
+        // SAFETY: the stranger's own, and nothing is on it any more.
+        native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
+        native.close();
+    }
+}

@@ -1,0 +1,55 @@
+//! What every driver must do, seen through the public API: the emulator's, CUDA's and HIP's on the stand-in, and those of
+//! GPUs that are installed.
+
+mod equivalence;
+mod errors;
+mod foreign;
+mod several;
+mod work;
+
+use arrow_array::ArrayRef;
+use arrow_schema::DataType;
+use bowstring::Device;
+use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
+
+use crate::support::native::Native;
+use crate::support::*;
+
+/// Types with each kind of buffer: bits, values, offsets, views, children, a dictionary.
+fn kinds_of_buffers() -> Vec<DataType> {
+    let kinds = [
+        "Boolean",
+        "Int8",
+        "Int32",
+        "Int64",
+        "Decimal128",
+        "Utf8",
+        "LargeBinary",
+        "Utf8View",
+        "List",
+        "Struct",
+        "Dictionary",
+    ];
+    let first = |kind: &&str| types().into_iter().find(|data_type| refusals::kind(data_type) == **kind);
+    kinds.iter().map(|kind| first(kind).unwrap_or_else(|| panic!("there is no {kind}"))).collect()
+}
+
+/// The devices to try, by name: with an emulated one of each width.
+fn with_devices(run: impl Fn(&str, &Device)) {
+    for width in [32, 64] {
+        let options = EmulatorOptions { width, ..Default::default() };
+        let device = EmulatedDevice::new(options).unwrap();
+        run(&format!("emulator:{width}"), device.device());
+        assert_eq!(device.faults(), []);
+        assert_eq!(device.close().alive(), Default::default(), "emulator:{width}");
+    }
+    for native in Native::all() {
+        run(&native.name, &native.device);
+        native.close();
+    }
+}
+
+/// An array, and the same every time.
+fn sample(data_type: &DataType, len: usize) -> ArrayRef {
+    array(data_type, len, Nulls::Some, &mut Random::new(len as u64))
+}

@@ -1,0 +1,365 @@
+//! GPUs behind a driver library: those that are installed, and those of the library that stands in for CUDA and HIP. Each
+//! comes with the runtime's plain functions, as another library in the process would use them.
+
+use std::ffi::{CString, c_char, c_void};
+use std::fmt;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Condvar, LazyLock, Mutex};
+
+use bowstring::Device;
+use bowstring::device::testing::open_from;
+use bowstring::ffi::DeviceType;
+use libloading::Library;
+
+/// What a call returns.
+type Code = i32;
+type Callback = unsafe extern "C" fn(*mut c_void);
+
+/// The functions that a stranger needs.
+pub struct Raw {
+    pub alloc: unsafe extern "C" fn(*mut usize, usize) -> Code,
+    pub alloc_managed: unsafe extern "C" fn(*mut usize, usize, u32) -> Code,
+    pub alloc_pinned: unsafe extern "C" fn(*mut usize, usize, u32) -> Code,
+    pub free: unsafe extern "C" fn(usize) -> Code,
+    pub free_pinned: unsafe extern "C" fn(usize) -> Code,
+    pub copy_in: unsafe extern "C" fn(usize, *const u8, usize, usize) -> Code,
+    pub copy_out: unsafe extern "C" fn(*mut u8, usize, usize, usize) -> Code,
+    pub fill: unsafe extern "C" fn(usize, u8, usize, usize) -> Code,
+    pub stream: unsafe extern "C" fn(*mut usize, u32, i32) -> Code,
+    pub priority: unsafe extern "C" fn(usize, *mut i32) -> Code,
+    pub destroy_stream: unsafe extern "C" fn(usize) -> Code,
+    pub synchronise: unsafe extern "C" fn(usize) -> Code,
+    pub event: unsafe extern "C" fn(*mut usize, u32) -> Code,
+    pub destroy_event: unsafe extern "C" fn(usize) -> Code,
+    pub record: unsafe extern "C" fn(usize, usize) -> Code,
+    pub wait: unsafe extern "C" fn(usize, usize, u32) -> Code,
+    pub call: unsafe extern "C" fn(usize, Callback, *mut c_void) -> Code,
+    current: Box<dyn Fn() -> usize + Send + Sync>,
+    make_current: Box<dyn Fn(Option<i32>) + Send + Sync>,
+}
+
+/// What the stand-in can be asked for.
+pub struct Standin {
+    pub fail: unsafe extern "C" fn(*const c_char, u64, u64, Code),
+    pub stop_failing: unsafe extern "C" fn() -> u64,
+    pub calls: unsafe extern "C" fn(*const c_char) -> u64,
+    pub delay: unsafe extern "C" fn(u64),
+    alive: unsafe extern "C" fn(u32, i32, u32) -> u64,
+    faults: unsafe extern "C" fn(u32, i32) -> u64,
+}
+
+fn symbol<F: Copy>(library: &Library, name: &str) -> F {
+    // SAFETY: the tests ask for functions by names that have these types.
+    *unsafe { library.get::<F>(name.as_bytes()) }.unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+impl Raw {
+    fn load(library: &'static Library, rocm: bool) -> Raw {
+        macro_rules! find {
+            ($cuda:literal, $hip:literal) => {
+                symbol(library, if rocm { $hip } else { $cuda })
+            };
+        }
+        let (current, make_current) = if rocm { devices_of_hip(library) } else { contexts_of_cuda(library) };
+        Raw {
+            alloc: find!("cuMemAlloc_v2", "hipMalloc"),
+            alloc_managed: find!("cuMemAllocManaged", "hipMallocManaged"),
+            alloc_pinned: find!("cuMemHostAlloc", "hipHostMalloc"),
+            free: find!("cuMemFree_v2", "hipFree"),
+            free_pinned: find!("cuMemFreeHost", "hipHostFree"),
+            copy_in: find!("cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync"),
+            copy_out: find!("cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync"),
+            fill: find!("cuMemsetD8Async", "hipMemsetD8Async"),
+            stream: find!("cuStreamCreateWithPriority", "hipStreamCreateWithPriority"),
+            priority: find!("cuStreamGetPriority", "hipStreamGetPriority"),
+            destroy_stream: find!("cuStreamDestroy_v2", "hipStreamDestroy"),
+            synchronise: find!("cuStreamSynchronize", "hipStreamSynchronize"),
+            event: find!("cuEventCreate", "hipEventCreateWithFlags"),
+            destroy_event: find!("cuEventDestroy_v2", "hipEventDestroy"),
+            record: find!("cuEventRecord", "hipEventRecord"),
+            wait: find!("cuStreamWaitEvent", "hipStreamWaitEvent"),
+            call: find!("cuLaunchHostFunc", "hipLaunchHostFunc"),
+            current,
+            make_current,
+        }
+    }
+}
+
+type Current = Box<dyn Fn() -> usize + Send + Sync>;
+type MakeCurrent = Box<dyn Fn(Option<i32>) + Send + Sync>;
+
+fn contexts_of_cuda(library: &'static Library) -> (Current, MakeCurrent) {
+    let get: unsafe extern "C" fn(*mut usize) -> Code = symbol(library, "cuCtxGetCurrent");
+    let set: unsafe extern "C" fn(usize) -> Code = symbol(library, "cuCtxSetCurrent");
+    let primary: unsafe extern "C" fn(*mut usize, i32) -> Code = symbol(library, "cuDevicePrimaryCtxRetain");
+    let current = move || {
+        let mut context = 0;
+        // SAFETY: the function writes a handle.
+        assert_eq!(unsafe { get(&mut context) }, 0);
+        context
+    };
+    let make_current = move |device: Option<i32>| {
+        let mut context = 0;
+        // SAFETY: the functions write and take handles.
+        unsafe {
+            if let Some(device) = device {
+                assert_eq!(primary(&mut context, device), 0);
+            }
+            assert_eq!(set(context), 0);
+        }
+    };
+    (Box::new(current), Box::new(make_current))
+}
+
+fn devices_of_hip(library: &'static Library) -> (Current, MakeCurrent) {
+    let get: unsafe extern "C" fn(*mut i32) -> Code = symbol(library, "hipGetDevice");
+    let set: unsafe extern "C" fn(i32) -> Code = symbol(library, "hipSetDevice");
+    let current = move || {
+        let mut device = 0;
+        // SAFETY: the function writes a number.
+        assert_eq!(unsafe { get(&mut device) }, 0);
+        device as usize
+    };
+    let make_current = move |device: Option<i32>| {
+        // SAFETY: the function takes a number.
+        assert_eq!(unsafe { set(device.unwrap_or(0)) }, 0);
+    };
+    (Box::new(current), Box::new(make_current))
+}
+
+/// The library that stands in for CUDA's and HIP's: cargo puts it next to the tests.
+fn standin_path() -> PathBuf {
+    let tests = std::env::current_exe().expect("tests are somewhere");
+    let name = format!("{}bowstring_standin{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    tests.parent().expect("tests are somewhere").join(name)
+}
+
+fn library(path: &Path) -> &'static Library {
+    // SAFETY: the stand-in, or a GPU's driver.
+    let opened = unsafe { Library::new(path) };
+    Box::leak(Box::new(opened.unwrap_or_else(|error| panic!("{}: {error}", path.display()))))
+}
+
+static STANDIN_LIBRARY: LazyLock<&'static Library> = LazyLock::new(|| library(&standin_path()));
+static STANDIN: LazyLock<Standin> = LazyLock::new(|| Standin {
+    fail: symbol(&STANDIN_LIBRARY, "standin_fail"),
+    stop_failing: symbol(&STANDIN_LIBRARY, "standin_stop_failing"),
+    calls: symbol(&STANDIN_LIBRARY, "standin_calls"),
+    delay: symbol(&STANDIN_LIBRARY, "standin_delay"),
+    alive: symbol(&STANDIN_LIBRARY, "standin_alive"),
+    faults: symbol(&STANDIN_LIBRARY, "standin_faults"),
+});
+static RAW_STANDINS: LazyLock<[Raw; 2]> =
+    LazyLock::new(|| [false, true].map(|rocm| Raw::load(&STANDIN_LIBRARY, rocm)));
+
+/// A GPU behind a driver library.
+pub struct Native {
+    pub name: String,
+    pub device: Device,
+    pub raw: &'static Raw,
+    /// Where it is the stand-in's.
+    pub standin: Option<&'static Standin>,
+}
+
+impl fmt::Debug for Native {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl Native {
+    /// A device of the stand-in that nobody else has: `of` chooses among those that differ, modulo 8.
+    pub fn standin(device_type: DeviceType, of: i64) -> Native {
+        // Far from those of the library's own tests, which are another process anyway.
+        static NEXT: AtomicI64 = AtomicI64::new(1000);
+        let number = NEXT.fetch_add(8, Ordering::Relaxed) + of;
+        let device = open_from(&standin_path(), device_type, number).expect("the stand-in has devices");
+        let rocm = device_type == DeviceType::Rocm;
+        let name = match (rocm, of) {
+            (false, _) => "cuda:standin".into(),
+            (true, of) => format!("rocm:standin:{}", if of % 2 == 0 { 64 } else { 32 }),
+        };
+        Native { name, device, raw: &RAW_STANDINS[usize::from(rocm)], standin: Some(&STANDIN) }
+    }
+
+    /// One of each kind that the stand-in has.
+    pub fn standins() -> Vec<Native> {
+        [(DeviceType::Cuda, 0), (DeviceType::Rocm, 0), (DeviceType::Rocm, 1)]
+            .map(|(device_type, of)| Native::standin(device_type, of))
+            .into()
+    }
+
+    /// Those that are installed.
+    pub fn installed() -> Vec<Native> {
+        static LIBRARIES: LazyLock<[Option<Raw>; 2]> = LazyLock::new(|| {
+            let load = |count: usize, rocm: bool, names: [&str; 2]| {
+                // SAFETY: a GPU's driver, which the library has found before.
+                let found = |name: &&str| unsafe { Library::new(*name) }.ok();
+                (count > 0).then(|| {
+                    let library = names.iter().find_map(found).expect("the driver's library");
+                    Raw::load(Box::leak(Box::new(library)), rocm)
+                })
+            };
+            [
+                load(Device::cuda_count(), false, ["libcuda.so.1", "libcuda.so"]),
+                load(Device::rocm_count(), true, ["libamdhip64.so.7", "libamdhip64.so.6"]),
+            ]
+        });
+        let [cuda, rocm] = &*LIBRARIES;
+        let of =
+            |kind: &str, raw: &'static Option<Raw>, open: fn(usize) -> bowstring::Result<Device>, count| {
+                let device = |i: usize| {
+                    let device = open(i).expect("the runtime has counted it");
+                    let raw = raw.as_ref().expect("where there are devices");
+                    Native { name: format!("{kind}:{i}"), device, raw, standin: None }
+                };
+                (0..count).map(device).collect::<Vec<_>>()
+            };
+        let mut all = of("cuda", cuda, Device::cuda, Device::cuda_count());
+        all.extend(of("rocm", rocm, Device::rocm, Device::rocm_count()));
+        all
+    }
+
+    /// All of them.
+    pub fn all() -> Vec<Native> {
+        Native::standins().into_iter().chain(Native::installed()).collect()
+    }
+
+    /// What CUDA and HIP call a function of ours.
+    pub fn is_rocm(&self) -> bool {
+        self.device.place().device_type == DeviceType::Rocm
+    }
+
+    fn ordinal(&self) -> i32 {
+        self.device.place().device_id as i32
+    }
+
+    /// What is current on this thread.
+    pub fn current(&self) -> usize {
+        (self.raw.current)()
+    }
+
+    /// Makes a call as another library would, with the device current.
+    pub fn raw<T>(&self, call: impl FnOnce(&Raw) -> T) -> T {
+        (self.raw.make_current)(Some(self.ordinal()));
+        let made = call(self.raw);
+        (self.raw.make_current)(None);
+        made
+    }
+
+    /// A handle or an address that a function of the runtime writes.
+    pub fn made(&self, make: impl FnOnce(&Raw, *mut usize) -> Code) -> usize {
+        let mut made = 0;
+        assert_eq!(self.raw(|raw| make(raw, &mut made)), 0);
+        made
+    }
+
+    /// A stream of another library's.
+    pub fn stranger(&self) -> usize {
+        // SAFETY: the function writes a handle.
+        self.made(|raw, stream| unsafe { (raw.stream)(stream, 1, 0) })
+    }
+
+    /// An event of another library's, recorded on its stream.
+    pub fn recorded(&self, stream: usize) -> usize {
+        // SAFETY: the functions write and take live handles.
+        let event = self.made(|raw, event| unsafe { (raw.event)(event, 2) });
+        // SAFETY: as above.
+        assert_eq!(self.raw(|raw| unsafe { (raw.record)(event, stream) }), 0);
+        event
+    }
+
+    /// Blocks another library's stream until the gate is opened.
+    pub fn gate(&self, stream: usize) -> Gate {
+        let gate = Gate::default();
+        let data = Arc::into_raw(gate.0.clone()).cast_mut().cast();
+        // SAFETY: `pass` takes the reference back, once.
+        assert_eq!(self.raw(|raw| unsafe { (raw.call)(stream, pass, data) }), 0);
+        gate
+    }
+
+    /// How often work on it did what it may not, where that can be told.
+    pub fn faults(&self) -> u64 {
+        // SAFETY: the function takes numbers.
+        self.standin.map_or(0, |standin| unsafe { (standin.faults)(self.is_rocm().into(), self.ordinal()) })
+    }
+
+    /// Drops the device and fails where it leaves anything behind, or where work on it did what it may not.
+    pub fn close(self) {
+        let Native { name, device, standin, .. } = self;
+        let (rocm, ordinal) =
+            (device.place().device_type == DeviceType::Rocm, device.place().device_id as i32);
+        drop(device);
+        let Some(standin) = standin else { return };
+        for what in 0..3 {
+            // Memory is freed by a stream of its own thread.
+            // SAFETY: the function takes numbers.
+            let alive = || unsafe { (standin.alive)(rocm.into(), ordinal, what) };
+            let patience = std::time::Instant::now();
+            while alive() > 0 && patience.elapsed().as_secs() < 5 {
+                std::thread::yield_now();
+            }
+            assert_eq!(alive(), 0, "{name}: {}", ["allocations", "streams", "events"][what as usize]);
+        }
+        // SAFETY: the function takes numbers.
+        assert_eq!(unsafe { (standin.faults)(rocm.into(), ordinal) }, 0, "{name}: see above");
+    }
+}
+
+impl Standin {
+    /// From now on, the `nth` call of this thread, of this function or any, fails.
+    pub fn fail_call(&self, call: Option<&str>, nth: u64, code: Code) {
+        let call = call.map(|call| CString::new(call).expect("a name"));
+        let call = call.as_ref().map_or(std::ptr::null(), |call| call.as_ptr());
+        // SAFETY: text that ends with a zero, or none.
+        unsafe { (self.fail)(call, nth, 1, code) }
+    }
+
+    /// Ends that; whether a call failed.
+    pub fn stop(&self) -> bool {
+        // SAFETY: the function takes nothing.
+        unsafe { (self.stop_failing)() > 0 }
+    }
+
+    /// How often this thread has called a function.
+    pub fn count(&self, call: &str) -> u64 {
+        let call = CString::new(call).expect("a name");
+        // SAFETY: text that ends with a zero.
+        unsafe { (self.calls)(call.as_ptr()) }
+    }
+
+    /// Makes streams slow that this thread makes from now on.
+    pub fn slow(&self, micros: u64) {
+        // SAFETY: the function takes a number.
+        unsafe { (self.delay)(micros) }
+    }
+}
+
+/// What holds a stream back until it is opened, or dropped.
+#[derive(Default)]
+pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
+
+impl Gate {
+    pub fn open(&self) {
+        *self.0.0.lock().unwrap() = true;
+        self.0.1.notify_all();
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.open();
+    }
+}
+
+unsafe extern "C" fn pass(data: *mut c_void) {
+    // SAFETY: from `Native::gate`, once.
+    let gate = unsafe { Arc::from_raw(data.cast_const().cast::<(Mutex<bool>, Condvar)>()) };
+    let (open, opened) = gate.deref();
+    let mut is_open = open.lock().unwrap();
+    while !*is_open {
+        is_open = opened.wait(is_open).unwrap();
+    }
+}
