@@ -247,6 +247,15 @@ impl<T: ManagedTensor> Owned<T> {
     }
 }
 
+impl Owned<DLManagedTensorVersioned> {
+    /// The same tensor, said to be a copy that nobody else has, and which may be written to.
+    pub fn copied(mut self) -> Self {
+        // SAFETY: `from_raw` was promised a tensor that is alive until deleted, and that is ours alone.
+        unsafe { self.0.as_mut() }.flags = DLManagedTensorVersioned::IS_COPIED;
+        self
+    }
+}
+
 impl<T: ManagedTensor> Drop for Owned<T> {
     fn drop(&mut self) {
         // SAFETY: owned, and not used after this.

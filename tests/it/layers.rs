@@ -26,6 +26,10 @@ const UNSAFE: &[&str] = &[
     "kernels/src/memory.rs",
     "kernels/src/target/",
     "capi/src/",
+    "python/src/capsule.rs",
+    "python/src/cuda.rs",
+    "python/src/device.rs",
+    "python/src/tensor.rs",
 ];
 
 fn sources(dir: &Path, into: &mut Vec<PathBuf>) {
@@ -41,7 +45,7 @@ fn sources(dir: &Path, into: &mut Vec<PathBuf>) {
 fn all_sources() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = vec![];
-    for dir in ["host", "kernels/src", "capi/src"] {
+    for dir in ["host", "kernels/src", "capi/src", "python/src"] {
         sources(&root.join(dir), &mut files);
     }
     assert!(files.len() > 5, "the sources were not found");

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use arrow_schema::DataType;
+use arrow_schema::{DataType, UnionMode};
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::offsets::{OFFENDER, Offender};
 use bowstring_kernels::take::{TAKE, TAKE_BITS, Take, TakeBits, TakeBitsRow, TakeRow, take_waves};
@@ -201,6 +201,10 @@ impl Taking {
             Some(Children::Shared) => parts.children = array.children().to_vec(),
             Some(Children::Ranges) => {}
             None => return Err(pass.unsupported(array.data_type())),
+        }
+        // Its offsets must not go back, as taken ones would.
+        if let DataType::Union(_, UnionMode::Dense) = array.data_type() {
+            return Err(pass.unsupported(array.data_type()));
         }
         if has_ranges(array) {
             let status = &mut self.status;

@@ -1,0 +1,194 @@
+//! The Arrow PyCapsule interface: the C structs in capsules that free them unless somebody took them.
+
+use std::ffi::CStr;
+use std::ptr::NonNull;
+
+use arrow_schema::{Field, Schema};
+use bowstring::ffi::{
+    ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema,
+};
+use bowstring::{Array, Batch, exchange};
+use pyo3::exceptions::PyNotImplementedError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyTuple};
+
+use crate::device::device_of;
+use crate::error::raise;
+use crate::reader::Source;
+
+const SCHEMA: &CStr = c"arrow_schema";
+const ARRAY: &CStr = c"arrow_array";
+const DEVICE_ARRAY: &CStr = c"arrow_device_array";
+const STREAM: &CStr = c"arrow_array_stream";
+const DEVICE_STREAM: &CStr = c"arrow_device_array_stream";
+
+/// The structs that go into capsules.
+pub trait Capsule: Send + Sized + 'static {
+    const NAME: &'static CStr;
+
+    /// A capsule of it, which releases it unless it was moved out.
+    fn capsule(self, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
+        PyCapsule::new_with_value(py, self, Self::NAME)
+    }
+}
+
+impl Capsule for FFI_ArrowSchema {
+    const NAME: &'static CStr = SCHEMA;
+}
+
+impl Capsule for ArrowArray {
+    const NAME: &'static CStr = ARRAY;
+}
+
+impl Capsule for ArrowDeviceArray {
+    const NAME: &'static CStr = DEVICE_ARRAY;
+}
+
+impl Capsule for ArrowArrayStream {
+    const NAME: &'static CStr = STREAM;
+}
+
+impl Capsule for ArrowDeviceArrayStream {
+    const NAME: &'static CStr = DEVICE_STREAM;
+}
+
+/// What a capsule of the right name points to: as long as the capsule lives, and while the interpreter is held, it may be
+/// read and moved out of. That it is what the name says is what the PyCapsule interface promises.
+fn open<T: Capsule>(capsule: &Bound<'_, PyAny>) -> PyResult<NonNull<T>> {
+    // SAFETY: any object may be asked; what is not a capsule of that name is an exception.
+    let pointer = unsafe { pyo3::ffi::PyCapsule_GetPointer(capsule.as_ptr(), T::NAME.as_ptr()) };
+    NonNull::new(pointer.cast()).ok_or_else(|| PyErr::fetch(capsule.py()))
+}
+
+/// The field that a schema capsule describes.
+pub fn import_field(schema: &Bound<'_, PyAny>) -> PyResult<Field> {
+    // SAFETY: see `open`.
+    unsafe { exchange::import_field(open::<FFI_ArrowSchema>(schema)?.as_ref()) }.map_err(raise)
+}
+
+/// The schema that a schema capsule describes.
+pub fn import_schema(schema: &Bound<'_, PyAny>) -> PyResult<Schema> {
+    // SAFETY: see `open`.
+    unsafe { exchange::import_schema(open::<FFI_ArrowSchema>(schema)?.as_ref()) }.map_err(raise)
+}
+
+/// The array in what `__arrow_c_device_array__` returned.
+pub fn import_device_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, Array)> {
+    let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = capsules.extract()?;
+    // SAFETY: see `open`.
+    unsafe {
+        let (schema, array) =
+            (open::<FFI_ArrowSchema>(&schema)?.as_ref(), open::<ArrowDeviceArray>(&array)?.as_mut());
+        let device = device_of(array.device_type(), array.device_id())?;
+        exchange::import_array(array, schema, &device).map_err(raise)
+    }
+}
+
+/// The array in what `__arrow_c_array__` returned.
+pub fn import_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, Array)> {
+    let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = capsules.extract()?;
+    // SAFETY: see `open`.
+    unsafe {
+        let (schema, array) =
+            (open::<FFI_ArrowSchema>(&schema)?.as_ref(), open::<ArrowArray>(&array)?.as_mut());
+        exchange::import_host_array(array.take(), schema).map_err(raise)
+    }
+}
+
+/// The batch in what `__arrow_c_device_array__` returned.
+pub fn import_device_batch(capsules: &Bound<'_, PyAny>) -> PyResult<Batch> {
+    let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = capsules.extract()?;
+    // SAFETY: see `open`.
+    unsafe {
+        let (schema, array) =
+            (open::<FFI_ArrowSchema>(&schema)?.as_ref(), open::<ArrowDeviceArray>(&array)?.as_mut());
+        let device = device_of(array.device_type(), array.device_id())?;
+        exchange::import_batch(array, schema, &device).map_err(raise)
+    }
+}
+
+/// The batch in what `__arrow_c_array__` returned.
+pub fn import_batch(capsules: &Bound<'_, PyAny>) -> PyResult<Batch> {
+    let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = capsules.extract()?;
+    // SAFETY: see `open`.
+    unsafe {
+        let (schema, array) =
+            (open::<FFI_ArrowSchema>(&schema)?.as_ref(), open::<ArrowArray>(&array)?.as_mut());
+        exchange::import_host_batch(array.take(), schema).map_err(raise)
+    }
+}
+
+/// The arrays of what `__arrow_c_stream__` returned.
+pub fn import_arrays(capsule: &Bound<'_, PyAny>) -> PyResult<Source<Field, Array>> {
+    // SAFETY: see `open`.
+    let stream = unsafe { open::<ArrowArrayStream>(capsule)?.as_mut() }.take();
+    // The producer may take its time, and need the interpreter.
+    // SAFETY: see `open`.
+    let reader = capsule.py().detach(|| unsafe { exchange::import_host_stream(stream) }).map_err(raise)?;
+    Ok(Source { shape: reader.field().clone(), device_type: DeviceType::Cpu, items: Box::new(reader) })
+}
+
+/// The batches of what `__arrow_c_stream__` returned.
+pub fn import_batches(capsule: &Bound<'_, PyAny>) -> PyResult<Source<arrow_schema::SchemaRef, Batch>> {
+    // SAFETY: see `open`.
+    let stream = unsafe { open::<ArrowArrayStream>(capsule)?.as_mut() }.take();
+    // SAFETY: see `open`.
+    let reader = capsule.py().detach(|| unsafe { exchange::import_host_batches(stream) }).map_err(raise)?;
+    Ok(Source { shape: reader.schema().clone(), device_type: DeviceType::Cpu, items: Box::new(reader) })
+}
+
+/// A device stream out of its capsule, and the device that it is of. Which of several GPUs only its arrays say: the first.
+fn take_device_stream(
+    capsule: &Bound<'_, PyAny>,
+) -> PyResult<(ArrowDeviceArrayStream, bowstring::Device, DeviceType)> {
+    // SAFETY: see `open`.
+    let stream = unsafe { open::<ArrowDeviceArrayStream>(capsule)?.as_mut() };
+    let device = device_of(stream.device_type(), 0)?;
+    let kind = DeviceType::from_abi(stream.device_type()).unwrap_or(DeviceType::Cpu);
+    Ok((stream.take(), device, kind))
+}
+
+/// The arrays of what `__arrow_c_device_stream__` returned.
+pub fn import_device_arrays(capsule: &Bound<'_, PyAny>) -> PyResult<Source<Field, Array>> {
+    let (mut stream, device, device_type) = take_device_stream(capsule)?;
+    // SAFETY: see `open`.
+    let reader = capsule.py().detach(|| unsafe { exchange::import_stream(&mut stream, &device) });
+    let reader = reader.map_err(raise)?;
+    Ok(Source { shape: reader.field().clone(), device_type, items: Box::new(reader) })
+}
+
+/// The batches of what `__arrow_c_device_stream__` returned.
+pub fn import_device_batches(capsule: &Bound<'_, PyAny>) -> PyResult<Source<arrow_schema::SchemaRef, Batch>> {
+    let (mut stream, device, device_type) = take_device_stream(capsule)?;
+    // SAFETY: see `open`.
+    let reader = capsule.py().detach(|| unsafe { exchange::import_batches(&mut stream, &device) });
+    let reader = reader.map_err(raise)?;
+    Ok(Source { shape: reader.schema().clone(), device_type, items: Box::new(reader) })
+}
+
+/// A schema capsule.
+pub fn export_schema<'py>(
+    py: Python<'py>,
+    schema: Result<FFI_ArrowSchema, arrow_schema::ArrowError>,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    schema.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?.capsule(py)
+}
+
+/// What the array methods return: capsules of the schema and of the array.
+pub fn pair<'py, T: Capsule>(
+    py: Python<'py>,
+    array: T,
+    schema: FFI_ArrowSchema,
+) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, [schema.capsule(py)?, array.capsule(py)?])
+}
+
+/// The device methods take further keywords, which a producer that does not know them refuses unless they are `None`.
+pub fn refuse_unknown(kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+    for (name, value) in kwargs.into_iter().flatten() {
+        if !value.is_none() {
+            return Err(PyNotImplementedError::new_err(format!("unknown argument {name}")));
+        }
+    }
+    Ok(())
+}

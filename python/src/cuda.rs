@@ -1,0 +1,285 @@
+//! The CUDA array interface, versions 2 and 3. It is DLPack's tensor as a dictionary, so it is made from one and made
+//! into one; what it has beyond is a mask.
+
+use std::ffi::c_void;
+
+use arrow_schema::DataType;
+use bowstring::array::{Array as Inner, Bitmap};
+use bowstring::compute::{self, CastOptions};
+use bowstring::exchange;
+use bowstring::ffi::DeviceType;
+use bowstring::ffi::dlpack::{
+    DLDataType, DLDevice, DLManagedTensorVersioned, DLTensor, ManagedTensor, Owned,
+};
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+
+use crate::array::Array;
+use crate::device::{Device, default_stream, wrap};
+use crate::error::{raise, raise_buffer};
+
+const ATTRIBUTE: &str = "__cuda_array_interface__";
+
+/// The interface of an array, wherever it is: what its attribute is where CUDA reaches the memory.
+#[pyfunction]
+pub fn cuda_interface<'py>(py: Python<'py>, array: &Bound<'py, Array>) -> PyResult<Bound<'py, PyDict>> {
+    interface(py, array.get())
+}
+
+/// An object with nothing but the interface: a mask.
+#[pyclass(frozen)]
+struct Mask(Inner);
+
+#[pymethods]
+impl Mask {
+    #[getter]
+    fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        interface_of(py, &self.0, "|b1")
+    }
+}
+
+/// Version 3 of the interface. Booleans are copied to bytes; nulls become a mask of bytes. The array's default stream is
+/// made to wait for it, and given as the stream that it is ready on.
+pub fn interface<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyDict>> {
+    let values = &array.array;
+    let nulls = array_nulls(py, values)?;
+    let mut parts = values.clone().into_parts();
+    (parts.validity, parts.null_count) = (None, Some(0));
+    let whole = Inner::try_new(parts).map_err(raise)?;
+    let dict = match values.data_type() {
+        DataType::Boolean => {
+            let made = bytes(py, &whole)?;
+            interface_of(py, array.bytes.get_or_init(|| made), "|b1")?
+        }
+        _ => interface_of(py, &whole, "")?,
+    };
+    if nulls > 0 {
+        let valid =
+            py.detach(|| compute::is_not_null(values, &default_stream(values.place())?).map_err(raise))?;
+        let mask = bytes(py, &valid)?;
+        dict.set_item("mask", Bound::new(py, Mask(mask))?)?;
+    }
+    Ok(dict)
+}
+
+fn array_nulls(py: Python<'_>, values: &Inner) -> PyResult<usize> {
+    py.detach(|| compute::null_count(values, &default_stream(values.place())?).map_err(raise))
+}
+
+/// Booleans as bytes.
+fn bytes(py: Python<'_>, bits: &Inner) -> PyResult<Inner> {
+    let stream = default_stream(bits.place())?;
+    let casted = py.detach(|| compute::cast(bits, &DataType::UInt8, &CastOptions::default(), &stream));
+    casted.map_err(raise)
+}
+
+fn interface_of<'py>(py: Python<'py>, array: &Inner, typestr: &str) -> PyResult<Bound<'py, PyDict>> {
+    let stream = default_stream(array.place())?;
+    let tensor = py.detach(|| exchange::export_dlpack::<DLManagedTensorVersioned>(array, Some(&stream)));
+    let tensor = tensor.map_err(raise_buffer)?;
+    let described = tensor.managed().tensor();
+    // SAFETY: our own tensor, alive, has `ndim` sizes.
+    let shape = unsafe { std::slice::from_raw_parts(described.shape, described.ndim as usize) };
+    let kind = match described.dtype.code {
+        DLDataType::INT => 'i',
+        DLDataType::UINT => 'u',
+        _ => 'f',
+    };
+    let width = described.dtype.bits / 8;
+    let order = if width == 1 { '|' } else { '<' };
+    let own = format!("{order}{kind}{width}");
+    // Without elements there is no address.
+    let address = if shape.contains(&0) { 0 } else { described.data.addr() };
+    let dict = PyDict::new(py);
+    dict.set_item("version", 3)?;
+    dict.set_item("shape", PyTuple::new(py, shape)?)?;
+    dict.set_item("typestr", if typestr.is_empty() { &own } else { typestr })?;
+    dict.set_item("data", (address, true))?;
+    dict.set_item("strides", py.None())?;
+    dict.set_item("stream", stream.native_handle().map(|native| native.addr()))?;
+    Ok(dict)
+}
+
+/// An object with the CUDA array interface as an array that shares its memory: dense, of numbers or booleans (which are
+/// copied: bytes there, bits here). Work waits for the stream that the interface names; the object is kept alive. A mask
+/// may have an element for each value or, as `|t1`, a bit. `device` is where the memory is; the first CUDA device, unless
+/// said otherwise.
+#[pyfunction]
+#[pyo3(signature = (obj, /, *, device = None))]
+pub fn from_cuda_array_interface(
+    obj: &Bound<'_, PyAny>,
+    device: Option<&Bound<'_, Device>>,
+) -> PyResult<Array> {
+    let foreign = Foreign::read(obj)?;
+    let device = match device {
+        Some(device) => device.get().0.clone(),
+        None => bowstring::Device::open(DeviceType::Cuda, 0).map_err(raise)?,
+    };
+    if device.place() == bowstring::array::Place::CPU {
+        return Err(PyValueError::new_err("the CPU has no CUDA arrays"));
+    }
+    let mut array = foreign.import(&device)?;
+    if let Some(mask) = &foreign.mask {
+        let mask = Foreign::read(mask.bind(obj.py()))?;
+        let rows = foreign.shape[0];
+        let bits = mask.typestr.as_str() == "|t1";
+        if foreign.shape.len() != 1 || mask.shape.len() != 1 || (!bits && mask.shape[0] != rows) {
+            return Err(PyBufferError::new_err("a mask of another shape than the values"));
+        }
+        let valid = mask.import_mask(rows, &device)?;
+        // The array has one event: the mask's, before which the values are ready.
+        obj.py().detach(|| array.wait()).map_err(raise)?;
+        let mut parts = array.into_parts();
+        parts.ready = valid.ready().cloned();
+        parts.validity = Some(Bitmap { buffer: valid.buffers()[0].clone(), offset: valid.offset() });
+        parts.null_count = None;
+        array = Inner::try_new(parts).map_err(raise)?;
+    }
+    Ok(Array::nameless(array))
+}
+
+/// A dictionary, read.
+struct Foreign {
+    owner: Py<PyAny>,
+    shape: Vec<i64>,
+    typestr: String,
+    address: usize,
+    stream: Option<usize>,
+    mask: Option<Py<PyAny>>,
+}
+
+/// What a tensor of ours over foreign memory keeps.
+struct Kept {
+    _owner: Py<PyAny>,
+    _shape: Box<[i64]>,
+}
+
+impl Foreign {
+    fn read(obj: &Bound<'_, PyAny>) -> PyResult<Foreign> {
+        let dict = obj.getattr(ATTRIBUTE)?;
+        let dict =
+            dict.cast::<PyDict>().map_err(|_| PyTypeError::new_err(format!("{ATTRIBUTE} is a dict")))?;
+        let wrong = |what: &str| PyTypeError::new_err(format!("{ATTRIBUTE}: {what}"));
+        let entry = |name: &str| Ok::<_, PyErr>(dict.get_item(name)?.filter(|value| !value.is_none()));
+        let needed = |name: &str| entry(name)?.ok_or_else(|| wrong(&format!("no {name}")));
+
+        let version: u32 = needed("version")?.extract()?;
+        if version < 2 {
+            return Err(wrong("versions below 2 are not supported"));
+        }
+        let shape: Vec<i64> =
+            needed("shape")?.cast::<PyTuple>().map_err(|_| wrong("shape is a tuple"))?.extract()?;
+        if shape.is_empty() || shape.iter().any(|size| *size < 0) {
+            return Err(PyBufferError::new_err(format!("no array has the shape {shape:?}")));
+        }
+        let typestr =
+            needed("typestr")?.cast::<PyString>().map_err(|_| wrong("typestr is text"))?.to_string();
+        let (address, _read_only): (usize, bool) = needed("data")?.extract()?;
+        let stream = match entry("stream")? {
+            None => None,
+            Some(stream) => match stream.extract::<usize>()? {
+                0 => return Err(PyValueError::new_err("stream 0 is ambiguous: say 1 or 2")),
+                stream => Some(stream),
+            },
+        };
+        let mut dense = element(&typestr)?.1 as i64;
+        if let Some(strides) = entry("strides")? {
+            let strides: Vec<i64> = strides.extract()?;
+            if strides.len() != shape.len() {
+                return Err(wrong("as many strides as dimensions"));
+            }
+            for (stride, size) in strides.iter().zip(&shape).rev() {
+                if *stride != dense && *size > 1 && !shape.contains(&0) {
+                    return Err(PyBufferError::new_err(format!(
+                        "strides {strides:?} are not dense in C order"
+                    )));
+                }
+                dense = dense.saturating_mul(*size);
+            }
+        }
+        let mask = entry("mask")?.map(Bound::unbind);
+        // A mask is as any array, but has none of its own.
+        let owner = obj.clone().unbind();
+        Ok(Foreign { owner, shape, typestr, address, stream, mask })
+    }
+
+    /// Numbers as they are, booleans as bits.
+    fn import(&self, device: &bowstring::Device) -> PyResult<Inner> {
+        let (code, width) = element(&self.typestr)?;
+        let dtype = DLDataType { code, bits: width * 8, lanes: 1 };
+        let array = self.tensor(dtype, self.shape.clone(), device)?;
+        match self.typestr.as_bytes()[1] {
+            b'b' if self.shape.len() == 1 => self.bits(&array),
+            b'b' => Err(PyTypeError::new_err("booleans in more than one dimension")),
+            _ => Ok(array),
+        }
+    }
+
+    /// A mask as bits: what is not zero is valid.
+    fn import_mask(&self, rows: i64, device: &bowstring::Device) -> PyResult<Inner> {
+        if self.typestr == "|t1" {
+            let dtype = DLDataType { code: DLDataType::UINT, bits: 8, lanes: 1 };
+            let bytes = self.tensor(dtype, vec![(rows as u64).div_ceil(8) as i64], device)?;
+            let mut parts = bytes.into_parts();
+            (parts.data_type, parts.len) = (DataType::Boolean, rows as usize);
+            return Inner::try_new(parts).map_err(raise);
+        }
+        match self.typestr.as_bytes()[1] {
+            b'b' => self.import(device),
+            b'i' | b'u' => self.bits(&self.import(device)?),
+            _ => Err(PyTypeError::new_err(format!("a mask of {}", self.typestr))),
+        }
+    }
+
+    fn bits(&self, numbers: &Inner) -> PyResult<Inner> {
+        let stream = default_stream(numbers.place())?;
+        compute::cast(numbers, &DataType::Boolean, &CastOptions::default(), &stream).map_err(raise)
+    }
+
+    fn tensor(&self, dtype: DLDataType, shape: Vec<i64>, device: &bowstring::Device) -> PyResult<Inner> {
+        let place = device.place();
+        // Work of the producer may still be under way, on the stream it names; with none, it is not.
+        let stream = match self.stream {
+            Some(native) => wrap(device, native)?,
+            None => default_stream(place)?,
+        };
+        let owner = Python::attach(|py| self.owner.clone_ref(py));
+        let mut shape = shape.into_boxed_slice();
+        let tensor = DLTensor {
+            data: std::ptr::with_exposed_provenance_mut::<c_void>(self.address),
+            device: DLDevice {
+                device_type: place.device_type as i32,
+                device_id: place.device_id.max(0) as i32,
+            },
+            ndim: shape.len() as i32,
+            dtype,
+            shape: shape.as_mut_ptr(),
+            strides: std::ptr::null_mut(),
+            byte_offset: 0,
+        };
+        let kept = Box::new(Kept { _owner: owner, _shape: shape });
+        let tensor = DLManagedTensorVersioned::boxed(tensor, DLManagedTensorVersioned::READ_ONLY, kept);
+        // SAFETY: just made. That the memory is as the dictionary says is what the interface promises.
+        exchange::import_dlpack(unsafe { Owned::from_raw(tensor) }, &stream).map_err(raise_buffer)
+    }
+}
+
+/// What DLPack calls the elements, and their bytes; booleans are bytes, bits too.
+fn element(typestr: &str) -> PyResult<(u8, u8)> {
+    let unknown = || PyTypeError::new_err(format!("elements of {typestr:?} are not supported"));
+    let [order, kind, width] = typestr.as_bytes() else { return Err(unknown()) };
+    let width = width.wrapping_sub(b'0');
+    let code = match (kind, width) {
+        (b'i', 1 | 2 | 4 | 8) => DLDataType::INT,
+        (b'u', 1 | 2 | 4 | 8) | (b'b' | b't', 1) => DLDataType::UINT,
+        (b'f', 2 | 4 | 8) => DLDataType::FLOAT,
+        _ => return Err(unknown()),
+    };
+    // Big-endian ones are not ours.
+    match order {
+        b'<' | b'=' => Ok((code, width)),
+        b'|' if width == 1 => Ok((code, width)),
+        _ => Err(unknown()),
+    }
+}

@@ -1,0 +1,42 @@
+//! bowstring for Python. An [`array::Array`] is a library array with its field; everything else is protocols: what each
+//! `__dunder__` promises is done in `capsule.rs` (Arrow), `tensor.rs` (DLPack) and `cuda.rs` (CUDA arrays), which hold
+//! all the `unsafe` there is. Whatever may wait or compute lets go of the interpreter meanwhile.
+
+mod array;
+mod batch;
+mod capsule;
+mod cuda;
+mod device;
+mod error;
+mod foreign;
+mod operations;
+mod reader;
+mod tensor;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _bowstring {
+    #[pymodule_export]
+    use super::array::Array;
+    #[pymodule_export]
+    use super::batch::RecordBatch;
+    #[pymodule_export]
+    use super::cuda::{cuda_interface, from_cuda_array_interface};
+    #[pymodule_export]
+    use super::device::{Device, Stream};
+    #[pymodule_export]
+    use super::foreign::{array, record_batch};
+    #[pymodule_export]
+    use super::operations::{
+        cast, drop_null, filter, is_null, is_valid, logical_null_count, null_count, take,
+    };
+    #[pymodule_export]
+    use super::reader::BatchReader;
+    #[pymodule_export]
+    use super::tensor::from_dlpack;
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

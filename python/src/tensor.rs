@@ -1,0 +1,215 @@
+//! DLPack, as the array API standard has it: `__dlpack__` and `from_dlpack`, versioned and not. A capsule owns its tensor
+//! until its name says that somebody used it.
+
+use std::ffi::{CStr, c_void};
+use std::ptr::NonNull;
+
+use bowstring::array::Place;
+use bowstring::ffi::DeviceType;
+use bowstring::ffi::dlpack::{DLManagedTensor, DLManagedTensorVersioned, ManagedTensor, Owned};
+use bowstring::{Array as Inner, Stream as InnerStream, exchange};
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict};
+
+use crate::array::Array;
+use crate::device::{Device, default_stream, device_of, wrap};
+use crate::error::{raise, raise_buffer};
+
+/// The two forms of a tensor, by the names that their capsules have before and after they are used.
+trait Named: ManagedTensor {
+    const NEW: &'static CStr;
+    const USED: &'static CStr;
+}
+
+impl Named for DLManagedTensor {
+    const NEW: &'static CStr = c"dltensor";
+    const USED: &'static CStr = c"used_dltensor";
+}
+
+impl Named for DLManagedTensorVersioned {
+    const NEW: &'static CStr = c"dltensor_versioned";
+    const USED: &'static CStr = c"used_dltensor_versioned";
+}
+
+unsafe extern "C" fn delete_unused<T: Named>(capsule: *mut ffi::PyObject) {
+    // SAFETY: Python calls this with a capsule that goes; while it has the first name, the tensor is its own.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, T::NEW.as_ptr()) == 1
+            && let Some(tensor) =
+                NonNull::new(ffi::PyCapsule_GetPointer(capsule, T::NEW.as_ptr()).cast::<T>())
+        {
+            T::delete(tensor);
+        }
+    }
+}
+
+fn capsule<T: Named>(py: Python<'_>, tensor: Owned<T>) -> PyResult<Bound<'_, PyCapsule>> {
+    let pointer: NonNull<c_void> = tensor.into_raw().cast();
+    // SAFETY: the tensor lives until its deleter is called, by who uses the capsule or by the capsule's destructor.
+    unsafe { PyCapsule::new_with_pointer_and_destructor(py, pointer, T::NEW, Some(delete_unused::<T>)) }
+}
+
+/// The tensor of a capsule that was not used before, which it is now.
+fn take<T: Named>(capsule: &Bound<'_, PyAny>) -> Option<Owned<T>> {
+    // SAFETY: any object may be asked what it is; a capsule of that name has a tensor that nobody has used, and renaming
+    // it makes it ours, as DLPack has it. The names are static.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule.as_ptr(), T::NEW.as_ptr()) != 1 {
+            return None;
+        }
+        let tensor = NonNull::new(ffi::PyCapsule_GetPointer(capsule.as_ptr(), T::NEW.as_ptr()).cast::<T>())?;
+        ffi::PyCapsule_SetName(capsule.as_ptr(), T::USED.as_ptr());
+        Some(Owned::from_raw(tensor))
+    }
+}
+
+/// `__dlpack__`.
+pub fn export<'py>(
+    py: Python<'py>,
+    array: &Array,
+    stream: Option<&Bound<'py, PyAny>>,
+    versioned: bool,
+    dl_device: Option<(i32, i32)>,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    let place = array.array.place();
+    let own = (place.device_type as i32, place.device_id.max(0) as i32);
+    let to_host = dl_device.is_some_and(|device| device != own);
+    if to_host && dl_device != Some((DeviceType::Cpu as i32, 0)) {
+        return Err(PyBufferError::new_err(format!("cannot export to device {dl_device:?}")));
+    }
+    if to_host && copy == Some(false) {
+        return Err(PyBufferError::new_err("another device's memory cannot be shared: a copy is needed"));
+    }
+    let consumer = match to_host {
+        true => None,
+        false => consumer(place, stream)?,
+    };
+    let copied = to_host || copy == Some(true);
+    let given = match (to_host, copied) {
+        (true, _) => py.detach(|| array.on_the_host())?.array,
+        (false, true) => py.detach(|| fresh_copy(&array.array))?,
+        (false, false) => array.array.clone(),
+    };
+    if versioned {
+        let tensor =
+            py.detach(|| exchange::export_dlpack::<DLManagedTensorVersioned>(&given, consumer.as_ref()));
+        let tensor = tensor.map_err(raise_buffer)?;
+        return capsule(py, if copied { tensor.copied() } else { tensor });
+    }
+    let tensor = py.detach(|| exchange::export_dlpack::<DLManagedTensor>(&given, consumer.as_ref()));
+    capsule(py, tensor.map_err(raise_buffer)?)
+}
+
+/// A copy in host memory that nobody else has.
+fn fresh_copy(array: &Inner) -> PyResult<Inner> {
+    if !array.place().device_type.host_accessible() {
+        return Err(PyBufferError::new_err("arrays cannot be copied on this device"));
+    }
+    let theirs = exchange::to_arrow(array).map_err(raise_buffer)?;
+    // Several parts are copied into one.
+    let parts: [&dyn arrow_array::Array; 2] = [&theirs, &theirs.slice(0, 0)];
+    let joined = arrow_select::concat::concat(&parts);
+    let joined = joined.map_err(|error| PyBufferError::new_err(error.to_string()))?;
+    exchange::from_arrow(&joined).map_err(raise)
+}
+
+/// The stream that the consumer is going to read on, by the numbers of the array API; `None` where the host waits (for -1,
+/// where nobody need, too).
+fn consumer(place: Place, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Option<InnerStream>> {
+    use DeviceType::*;
+    let number = match stream {
+        Some(stream) => {
+            Some(stream.extract::<i64>().map_err(|_| PyTypeError::new_err("stream is a number or None"))?)
+        }
+        None => None,
+    };
+    let native = match (place.device_type, number) {
+        (_, Some(-1)) => return Ok(None),
+        (Cpu | CudaHost | RocmHost, None) | (Emulated, None) => return Ok(None),
+        (Cpu | CudaHost | RocmHost, Some(_)) => {
+            return Err(PyBufferError::new_err("host memory has no streams: stream must be None"));
+        }
+        // Nothing said means the legacy default stream: 1 for CUDA, 0 for ROCm.
+        (Cuda | CudaManaged, None) => 1,
+        (Rocm, None) => 0,
+        (Cuda | CudaManaged, Some(0)) => {
+            return Err(PyValueError::new_err("stream 0 is ambiguous for CUDA: say 1 or 2"));
+        }
+        (Rocm, Some(1 | 2)) => return Err(PyValueError::new_err("streams 1 and 2 do not exist for ROCm")),
+        (_, Some(number)) => {
+            usize::try_from(number).map_err(|_| PyValueError::new_err(format!("no stream {number}")))?
+        }
+    };
+    wrap(&device_of(place.device_type as i32, place.device_id)?, native).map(Some)
+}
+
+/// A tensor of any library that speaks DLPack as an array, sharing its memory (but for booleans, which are bytes there):
+/// dense, of numbers. Its rows are the outermost dimension; further ones become lists of a fixed size. Who goes on writing
+/// to the tensor changes the array. `device` and `copy` are the producer's business, as in the array API.
+#[pyfunction]
+#[pyo3(signature = (x, /, *, device = None, copy = None))]
+pub fn from_dlpack(
+    x: &Bound<'_, PyAny>,
+    device: Option<&Bound<'_, Device>>,
+    copy: Option<bool>,
+) -> PyResult<Array> {
+    let py = x.py();
+    let capsule = if x.cast::<PyCapsule>().is_ok() { x.clone() } else { ask(x, device, copy)? };
+    let array = if let Some(tensor) = take::<DLManagedTensorVersioned>(&capsule) {
+        py.detach(|| import(tensor))?
+    } else if let Some(tensor) = take::<DLManagedTensor>(&capsule) {
+        py.detach(|| import(tensor))?
+    } else {
+        return Err(PyValueError::new_err("not a DLPack capsule, or a used one"));
+    };
+    Ok(Array::nameless(array))
+}
+
+fn import<T: Named>(tensor: Owned<T>) -> PyResult<Inner> {
+    // The layout of another version is not known: there is no device to ask for.
+    let host = tensor.managed().version().is_some_and(|version| version.major != 1);
+    let stream = match host {
+        true => InnerStream::cpu(),
+        false => {
+            let place = tensor.managed().tensor().device;
+            default_stream(device_of(place.device_type, place.device_id.into())?.place())?
+        }
+    };
+    exchange::import_dlpack(tensor, &stream).map_err(raise_buffer)
+}
+
+/// Calls the producer, the newer way first.
+fn ask<'py>(
+    x: &Bound<'py, PyAny>,
+    device: Option<&Bound<'py, Device>>,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = x.py();
+    if !x.hasattr("__dlpack__")? || !x.hasattr("__dlpack_device__")? {
+        return Err(PyTypeError::new_err(format!("{} does not speak DLPack", x.get_type())));
+    }
+    let (there, id): (i32, i64) = x.call_method0("__dlpack_device__")?.extract()?;
+    let stream = default_stream(device_of(there, id)?.place())?;
+    let old = PyDict::new(py);
+    if let Some(native) = stream.native_handle() {
+        old.set_item("stream", native.addr())?;
+    }
+    let new = old.copy()?;
+    new.set_item("max_version", (1, 1))?;
+    if let Some(device) = device {
+        let place = device.get().0.place();
+        new.set_item("dl_device", (place.device_type as i32, place.device_id.max(0)))?;
+    }
+    if let Some(copy) = copy {
+        new.set_item("copy", copy)?;
+    }
+    match x.call_method("__dlpack__", (), Some(&new)) {
+        Err(error) if error.is_instance_of::<PyTypeError>(py) && device.is_none() && copy.is_none() => {
+            x.call_method("__dlpack__", (), Some(&old))
+        }
+        answer => answer,
+    }
+}

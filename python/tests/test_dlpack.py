@@ -1,0 +1,236 @@
+"""DLPack with numpy, pyarrow and nanoarrow on the other side, and with tensors that are not what they should be."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from typing import Any
+
+import nanoarrow as na
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import bowstring as bs
+
+NUMBERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"]
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_numbers_both_ways_without_copying(dtype: str) -> None:
+    theirs = np.arange(20).astype(dtype)
+    ours = bs.from_dlpack(theirs)
+    assert ours.type.lower() == dtype and len(ours) == 20
+    back = np.from_dlpack(ours.slice(3, 5))
+    assert back.dtype == theirs.dtype and back.tolist() == theirs[3:8].tolist()
+    assert back.ctypes.data == theirs[3:].ctypes.data
+    assert not back.flags.writeable
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_pyarrow(dtype: str) -> None:
+    theirs = pa.array(np.arange(10).astype(dtype)).slice(2)
+    assert pa.array(bs.from_dlpack(theirs)).equals(theirs)
+    tensor = pa.Tensor.from_dlpack(bs.array(theirs))
+    assert tensor.to_numpy().tolist() == theirs.to_pylist()
+
+
+def test_nanoarrow_takes_the_older_form() -> None:
+    got = na.c_array(na.c_buffer(bs.array(pa.array([1, 2, 3], pa.int32()))), na.int32())  # type: ignore[arg-type]
+    assert na.Array(got).to_pylist() == [1, 2, 3]
+
+
+def test_booleans_are_copied_both_ways() -> None:
+    theirs = np.array([True, False, True] * 5)
+    ours = bs.from_dlpack(theirs)
+    assert pa.array(ours).to_pylist() == theirs.tolist()
+    back = np.from_dlpack(ours.slice(1))
+    assert back.dtype == np.bool_ and back.tolist() == theirs[1:].tolist()
+
+
+def test_more_dimensions() -> None:
+    theirs = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    ours = bs.from_dlpack(theirs)
+    assert pa.array(ours).to_pylist() == theirs.tolist()
+    back = np.from_dlpack(ours)
+    assert back.shape == (2, 3, 4) and back.tolist() == theirs.tolist()
+    assert np.from_dlpack(ours.slice(1)).tolist() == theirs[1:].tolist()
+
+
+def test_no_elements() -> None:
+    for shape in [(0,), (0, 3), (3, 0)]:
+        assert np.from_dlpack(bs.from_dlpack(np.zeros(shape))).shape == shape
+
+
+def test_what_tensors_cannot_carry_is_a_buffer_error() -> None:
+    for array in [pa.array([1, None]), pa.array(["x"]), pa.array([[1]]), pa.nulls(3), pa.array([b"x"])]:
+        for version in [None, (1, 0)]:
+            with pytest.raises(BufferError):
+                bs.array(array).__dlpack__(max_version=version)
+    # No null is left: fine.
+    assert np.from_dlpack(bs.drop_null(pa.array([1, None, 2]))).tolist() == [1, 2]
+
+
+def test_what_we_cannot_take_is_a_buffer_error() -> None:
+    whole = np.arange(12).reshape(3, 4)
+    for array in [whole[:, ::2], whole.T, np.arange(5)[::-1], np.zeros(3, complex), np.array(1.0)]:
+        with pytest.raises(BufferError):
+            bs.from_dlpack(array)
+    for dtype in [">i4", "M8[ns]", "U3"]:
+        with pytest.raises((BufferError, TypeError)):
+            bs.from_dlpack(np.zeros(3, dtype))
+
+
+def name(capsule: object) -> str:
+    get = ctypes.pythonapi.PyCapsule_GetName
+    get.restype, get.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    found = get(capsule)
+    return str(found.decode())
+
+
+def test_versions_and_names() -> None:
+    ours = bs.array(pa.array([1, 2]))
+    assert name(ours.__dlpack__()) == "dltensor"
+    assert name(ours.__dlpack__(max_version=(0, 8))) == "dltensor"
+    assert name(ours.__dlpack__(max_version=(1, 0))) == "dltensor_versioned"
+    assert name(ours.__dlpack__(max_version=(2, 5))) == "dltensor_versioned"
+    for form, used in [(None, "used_dltensor"), ((1, 0), "used_dltensor_versioned")]:
+        capsule = ours.__dlpack__(max_version=form)
+        assert len(bs.from_dlpack(capsule)) == 2
+        assert name(capsule) == used
+        with pytest.raises(ValueError, match="used"):
+            bs.from_dlpack(capsule)
+    with pytest.raises(ValueError):
+        bs.from_dlpack(pa.int64().__arrow_c_schema__())
+    with pytest.raises(TypeError):
+        bs.from_dlpack([1, 2])
+    with pytest.raises(TypeError):
+        ours.__dlpack__(future=1)  # type: ignore[call-arg]
+
+
+def test_devices_streams_and_copies() -> None:
+    ours = bs.array(pa.array([1, 2, 3]))
+    assert ours.__dlpack_device__() == (1, 0)
+    assert name(ours.__dlpack__(dl_device=(1, 0), copy=False, stream=None)) == "dltensor"
+    for wrong in [{"dl_device": (2, 0)}, {"stream": 1}, {"stream": 0}]:
+        with pytest.raises(BufferError):
+            ours.__dlpack__(**wrong)  # type: ignore[arg-type]
+    fresh = np.from_dlpack(ours, copy=True)
+    fresh[0] = 7
+    assert np.from_dlpack(ours).tolist() == [1, 2, 3] and fresh.tolist() == [7, 2, 3]
+
+
+def test_the_emulated_device() -> None:
+    gpu = bs.Device.emulated()
+    there = bs.array(pa.array([1, 2, 3])).to(gpu)
+    assert there.__dlpack_device__() == (12, 0)
+    again = bs.from_dlpack(there)
+    assert again.device == gpu and pa.array(again.to(bs.Device.cpu())).to_pylist() == [1, 2, 3]
+    # A consumer's stream is made to wait; one that does not exist is refused.
+    stream = gpu.stream()
+    assert len(bs.from_dlpack(there.__dlpack__(stream=stream.native, max_version=(1, 0)))) == 3
+    there.__dlpack__(stream=-1)
+    with pytest.raises((RuntimeError, ValueError)):
+        there.__dlpack__(stream=987654321)
+    with pytest.raises((BufferError, TypeError)):
+        there.__dlpack__(stream="first")  # type: ignore[arg-type]
+    assert np.from_dlpack(there, device="cpu").tolist() == [1, 2, 3]
+    with pytest.raises(BufferError):
+        there.__dlpack__(dl_device=(1, 0), copy=False)
+    with pytest.raises(BufferError):
+        there.__dlpack__(copy=True)
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class Versioned(ctypes.Structure):
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", DELETER),
+        ("flags", ctypes.c_uint64),
+        ("tensor", Tensor),
+    ]
+
+
+class HandMade:
+    """A tensor of four int32 made by hand, and how often it was deleted."""
+
+    def __init__(self, **changes: Any) -> None:
+        self.values = (ctypes.c_int32 * 8)(*range(8))
+        self.shape = (ctypes.c_int64 * 1)(changes.pop("size", 4))
+        self.deleted = 0
+
+        def delete(_: int) -> None:
+            self.deleted += 1
+
+        self.deleter = DELETER(delete)
+        self.managed = Versioned(major=1, minor=1, deleter=self.deleter)
+        fields: dict[str, Any] = {"data": ctypes.addressof(self.values), "device_type": 1, "ndim": 1, "bits": 32}
+        fields |= {"lanes": 1, "shape": self.shape} | {k: v for k, v in changes.items() if k != "major"}
+        self.managed.tensor = Tensor(**fields)
+        self.managed.major = changes.get("major", 1)
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        self.name = b"dltensor_versioned"
+        self.capsule = new(ctypes.addressof(self.managed), self.name, None)
+
+
+def test_a_hand_made_tensor_is_deleted_once() -> None:
+    made = HandMade(byte_offset=8)
+    ours = bs.from_dlpack(made.capsule)
+    assert pa.array(ours).to_pylist() == [2, 3, 4, 5]
+    part = pa.array(ours.slice(1))
+    del ours
+    gc.collect()
+    assert made.deleted == 0
+    del part
+    gc.collect()
+    assert made.deleted == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"major": 2},
+        {"data": None},
+        {"size": -1},
+        {"size": 2**62},
+        {"ndim": 0},
+        {"ndim": -1},
+        {"ndim": 1000},
+        {"code": 5},
+        {"bits": 7},
+        {"lanes": 4},
+        {"device_type": 99},
+        {"device_type": 2, "device_id": 1000},
+        {"device_type": 12, "device_id": 5},
+        {"strides": (ctypes.c_int64 * 1)(2)},
+        {"strides": (ctypes.c_int64 * 1)(-1)},
+        {"byte_offset": 2**64 - 1},
+    ],
+    ids=str,
+)
+def test_tensors_that_are_not_what_they_should_be(changes: dict[str, Any]) -> None:
+    made = HandMade(**changes)
+    with pytest.raises((BufferError, ValueError, RuntimeError)):
+        bs.from_dlpack(made.capsule)
+    gc.collect()
+    assert made.deleted == 1

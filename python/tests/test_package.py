@@ -1,0 +1,78 @@
+"""What is around the code: the types that the stubs promise, and other threads that go on running."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+import bowstring as bs
+
+HERE = Path(__file__).parent
+
+
+def mypy(*arguments: str) -> None:
+    done = subprocess.run([sys.executable, "-m", *arguments], capture_output=True, text=True, cwd=HERE, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_stubs_are_what_is_there() -> None:
+    mypy("mypy.stubtest", "bowstring", "--ignore-disjoint-bases")
+
+
+def test_the_stubs_fit_how_they_are_used() -> None:
+    mypy("mypy", "--strict", "usage.py")
+
+
+def test_the_version() -> None:
+    assert bs.__version__.count(".") == 2
+
+
+def test_other_threads_run_meanwhile() -> None:
+    rows = 20_000_000
+    values, mask = pa.array(np.arange(rows)), pa.array(np.arange(rows) % 2 == 0)
+    ticks, stop = 0, threading.Event()
+
+    def count() -> None:
+        nonlocal ticks
+        while not stop.is_set():
+            ticks += 1
+            time.sleep(0.0005)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    start, before = time.perf_counter(), ticks
+    while time.perf_counter() - start < 0.5:
+        bs.filter(values, mask)
+    during = ticks - before
+    stop.set()
+    thread.join()
+    # Held all the while, the lock changes hands only between calls: a handful of times.
+    assert during > 30
+
+
+def test_threads_share_arrays_and_streams() -> None:
+    gpu = bs.Device.emulated()
+    values = bs.array(pa.array(range(500))).to(gpu)
+    failures: list[Exception] = []
+
+    def work(seed: int) -> None:
+        try:
+            for i in range(5):
+                indices = bs.array(np.full(50, (seed * 7 + i) % 500)).to(gpu)
+                got = pa.array(bs.take(values, indices).to(bs.Device.cpu()))
+                assert got.to_pylist() == [(seed * 7 + i) % 500] * 50
+        except Exception as error:  # what a thread raises is lost otherwise
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
