@@ -220,7 +220,7 @@ def test_a_hand_made_tensor_is_deleted_once() -> None:
         {"bits": 7},
         {"lanes": 4},
         {"device_type": 99},
-        {"device_type": 2, "device_id": 1000},
+        {"device_type": 2, "device_id": 2**31 - 1},
         {"device_type": 12, "device_id": 5},
         {"strides": (ctypes.c_int64 * 1)(2)},
         {"strides": (ctypes.c_int64 * 1)(-1)},

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import arro3.core
 import duckdb
+import jax
+import jax.numpy as jnp
 import nanoarrow as na
 import nanoarrow.device as nad
 import numpy as np
@@ -87,6 +90,24 @@ def test_numpy() -> None:
     pairs = bs.array(numbers.reshape(6, 2))
     assert pairs.type.startswith("FixedSizeList") and len(pairs) == 6
     assert np.from_dlpack(bs.take(pairs, np.array([5, 0]))).tolist() == [[10, 11], [0, 1]]
+
+
+def test_jax() -> None:
+    numbers = jnp.arange(6, dtype=jnp.float32)
+    ours = bs.filter(numbers, numbers > 2)
+    assert jax.dlpack.from_dlpack(ours).tolist() == [3.0, 4.0, 5.0]
+    assert pa.array(bs.take(ours, np.array([2, 0]))).to_pylist() == [5.0, 3.0]
+
+
+def test_arro3() -> None:
+    array = arro3.core.Array([1, None, 3], arro3.core.DataType.int32())
+    assert arro3.core.Array(bs.drop_null(array)).to_pylist() == [1, 3]
+    rows = arro3.core.RecordBatch.from_pydict({"n": array})
+    kept = arro3.core.RecordBatch.from_arrow(bs.filter(rows, pa.array([True, True, False])))
+    assert kept["n"].to_pylist() == [1, None]
+    table = arro3.core.Table.from_batches([rows])
+    reader = arro3.core.RecordBatchReader.from_arrow(bs.BatchReader(table).filter([pa.array([False, True, True])]))
+    assert reader.read_all()["n"].to_pylist() == [None, 3]
 
 
 def test_operations_among_libraries() -> None:

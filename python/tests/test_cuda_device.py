@@ -1,0 +1,101 @@
+"""A CUDA device through every protocol: a real one, or the library that stands in for CUDA's driver (see CONTRIBUTING.md),
+whichever is found; with neither this is skipped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from samples import ARRAYS
+
+import bowstring as bs
+
+CUDA = 2
+
+
+@pytest.fixture(scope="module")
+def device() -> bs.Device:
+    try:
+        return bs.Device.cuda()
+    except RuntimeError as error:
+        pytest.skip(f"no CUDA device: {error}")
+
+
+def here(array: Any) -> list[Any]:
+    got = pa.array(array.to(bs.Device.cpu()))
+    got.validate(full=True)
+    return got.to_pylist()  # type: ignore[no-any-return]
+
+
+class Only:
+    """Another object with only one of its methods."""
+
+    def __init__(self, obj: object, name: str) -> None:
+        setattr(self, name, getattr(obj, name))
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_every_type_goes_there_and_back(device: bs.Device, name: str) -> None:
+    expected = ARRAYS[name].slice(3)
+    there = bs.array(expected).to(device)
+    assert (there.device, there.device_type) == (device, CUDA)
+    assert here(there) == expected.to_pylist()
+    again = bs.array(Only(there, "__arrow_c_device_array__"))
+    assert again.device == device and here(again) == expected.to_pylist()
+
+
+def test_operations(device: bs.Device) -> None:
+    values = bs.array(pa.array([1, None, 300, -4] * 100)).to(device)
+    mask = bs.array(pa.array([True, True, False, None] * 100)).to(device)
+    assert here(bs.filter(values, mask)) == [1, None] * 100
+    assert here(bs.cast(values, "Int8", strict=False)) == [1, None, None, -4] * 100
+    assert bs.null_count(values) == 100
+    with pytest.raises(IndexError):
+        bs.take(values, bs.array(pa.array([400])).to(device)).wait()
+
+
+def test_streams_of_batches(device: bs.Device) -> None:
+    table = pa.table({"n": list(range(100)), "odd": [n % 2 == 1 for n in range(100)]})
+    reader = bs.BatchReader(table.to_reader(7)).to(device).filter("odd")
+    assert pa.table(reader)["n"].to_pylist() == list(range(1, 100, 2))
+
+
+def test_dlpack(device: bs.Device) -> None:
+    there = bs.array(np.arange(10)).to(device)
+    assert there.__dlpack_device__() == (CUDA, device.device_id)
+    again = bs.from_dlpack(there)
+    assert again.device == device and here(again) == list(range(10))
+    mine = device.stream()
+    for stream in [None, 1, 2, -1, mine.native]:
+        for version in [None, (1, 0)]:
+            assert len(bs.from_dlpack(there.__dlpack__(stream=stream, max_version=version))) == 10
+    with pytest.raises(ValueError, match="ambiguous"):
+        there.__dlpack__(stream=0)
+    assert np.from_dlpack(there, device="cpu").tolist() == list(range(10))
+    with pytest.raises(BufferError):
+        there.__dlpack__(copy=True)
+
+
+def test_the_cuda_array_interface(device: bs.Device) -> None:
+    for expected in [[1, 2, 3], [True, False, True], [1.5, None, 2.5], [None, True], []]:
+        there = bs.array(pa.array(expected, None if expected else pa.int8())).to(device)
+        found = there.__cuda_array_interface__
+        assert (found["version"], found["shape"], found["strides"]) == (3, (len(expected),), None)
+        assert ("mask" in found) == (None in expected)
+        again = bs.from_cuda_array_interface(Only(there, "__cuda_array_interface__"))
+        assert again.device == device and here(again) == expected
+    # Any object with nothing else is such an array.
+    assert here(bs.array(Only(there, "__cuda_array_interface__"))) == []
+    with pytest.raises(BufferError):
+        _ = bs.array(pa.array(["text"])).to(device).__cuda_array_interface__
+
+
+def test_streams_by_number(device: bs.Device) -> None:
+    there = bs.array(np.arange(100)).to(device)
+    owned = device.stream()
+    for number in [1, 2, owned.native]:
+        mine = bs.Stream(device, native=number)
+        assert here(bs.cast(there, "Float32", stream=mine)) == list(range(100))
+        mine.synchronise()
