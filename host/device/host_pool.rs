@@ -5,7 +5,9 @@
 
 #![allow(unsafe_code)]
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
+#[cfg(target_os = "linux")]
+use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -15,6 +17,9 @@ use crate::{Error, Result};
 
 /// Every block starts at a multiple of this: what GPUs give, and more than any vector unit asks for.
 const ALIGNMENT: usize = 256;
+/// Blocks of at least this are put on pages of this size where the system has them: reading a result all over the place,
+/// as a take does, takes a third less time then.
+const HUGE: usize = 2 << 20;
 /// Unused blocks kept by default.
 const DEFAULT_KEPT: usize = 4 << 30;
 
@@ -73,8 +78,36 @@ fn class(number: usize) -> usize {
 }
 
 fn layout(class: usize) -> Layout {
-    Layout::from_size_align(class, ALIGNMENT).expect("a class is bounded")
+    let alignment = if class >= HUGE { HUGE } else { ALIGNMENT };
+    Layout::from_size_align(class, alignment).expect("a class is bounded")
 }
+
+/// A new block of zeros.
+fn fresh(class: usize) -> Option<NonNull<u8>> {
+    if class < HUGE {
+        // SAFETY: a class is never zero.
+        return NonNull::new(unsafe { alloc_zeroed(layout(class)) });
+    }
+    // SAFETY: as above.
+    let start = NonNull::new(unsafe { alloc(layout(class)) })?;
+    ask_for_huge_pages(start, class);
+    // SAFETY: the block is `class` bytes, and nobody else's. They are touched only now: pages come in their final size.
+    unsafe { start.write_bytes(0, class) };
+    Some(start)
+}
+
+#[cfg(target_os = "linux")]
+fn ask_for_huge_pages(start: NonNull<u8>, bytes: usize) {
+    const MADV_HUGEPAGE: c_int = 14;
+    unsafe extern "C" {
+        fn madvise(start: *mut c_void, bytes: usize, advice: c_int) -> c_int;
+    }
+    // SAFETY: advice on memory of ours, which changes nothing in it; whether it is taken does not matter.
+    unsafe { madvise(start.as_ptr().cast(), bytes, MADV_HUGEPAGE) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ask_for_huge_pages(_: NonNull<u8>, _: usize) {}
 
 impl HostPool {
     /// A pool without a limit on what is in use.
@@ -123,9 +156,7 @@ impl HostPool {
             }
             kept
         };
-        // SAFETY: a class is never zero.
-        let start = kept.or_else(|| NonNull::new(unsafe { alloc_zeroed(layout(class)) }));
-        match start {
+        match kept.or_else(|| fresh(class)) {
             Some(start) => Ok(HostMemory { start, class, pool: self.clone() }),
             None => {
                 self.state().usage.in_use -= class;

@@ -34,7 +34,7 @@ unsafe fn sixteen<const I: usize>(from: *const [u8; I], limit: u64) -> (u16, __m
 /// Values of more bytes than this are not in a core's own caches.
 const FAR: usize = 1 << 20;
 /// So many rows ahead their values are asked for: more than a core can wait for at a time.
-const AHEAD: usize = 128;
+const AHEAD: usize = 64;
 
 /// Asks for what 64 indices lead to, where that is all over the place. Whatever the indices are: a prefetch is no access.
 #[inline]
