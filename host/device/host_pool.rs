@@ -190,7 +190,7 @@ impl State {
                 && let Some(start) = free.pop()
             {
                 self.usage.kept -= class(number);
-                // SAFETY: allocated in `HostPool::alloc` with this class's layout, and in nobody's hands.
+                // SAFETY: allocated in `fresh` with this class's layout, and in nobody's hands.
                 unsafe { dealloc(start.as_ptr(), layout(class(number))) };
             }
         }
