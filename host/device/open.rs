@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::handles::Source;
 use super::native::Library;
 use super::{Device, cuda, hip};
 use crate::ffi::DeviceType;
@@ -10,6 +11,12 @@ use crate::{Error, Result};
 /// A device of a library that is not the installed one: a file with the functions of CUDA or HIP.
 pub fn open_from(library: &Path, device_type: DeviceType, device_id: i64) -> Result<Device> {
     open(Library::At(library), device_type, device_id)
+}
+
+/// The same GPU behind a handle with memory, events and counters of its own, as if it had been opened by somebody else.
+pub fn separate(device: &Device) -> Result<Device> {
+    let driver = device.gpu_or("separate")?.driver().clone();
+    Device::behind(driver, Source::Driver, None)
 }
 
 impl Device {

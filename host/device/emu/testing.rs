@@ -13,7 +13,7 @@ pub use bowstring_kernels::target::Fault as Access;
 use super::super::Device;
 use super::super::driver::{Failure, Outcome};
 use super::super::handles::Source;
-pub use super::super::open::open_from;
+pub use super::super::open::{open_from, separate};
 pub use super::memory::MemoryFault;
 use super::queue::{end_point, lock, new_point, point};
 use super::{Emulator, Shared};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex};
 
 use bowstring::Device;
-use bowstring::device::testing::open_from;
+use bowstring::device::testing::{open_from, separate};
 use bowstring::ffi::DeviceType;
 use libloading::Library;
 
@@ -211,7 +211,9 @@ impl Native {
         let of =
             |kind: &str, raw: &'static Option<Raw>, open: fn(usize) -> bowstring::Result<Device>, count| {
                 let device = |i: usize| {
-                    let device = open(i).expect("the runtime has counted it");
+                    let shared = open(i).expect("the runtime has counted it");
+                    // Limits and counters are what a test looks at, and tests run side by side.
+                    let device = separate(&shared).expect("a handle more");
                     let raw = raw.as_ref().expect("where there are devices");
                     Native { name: format!("{kind}:{i}"), device, raw, standin: None }
                 };
