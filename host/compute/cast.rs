@@ -2,7 +2,7 @@
 //!
 //! There are three ways. Where the bits do not change the result shares the input's buffers. Where every value is
 //! converted by itself, [`plan`] says how and the device does it. The rest, text and nested types for the most part,
-//! goes through arrow-cast, on the CPU only.
+//! goes through arrow-cast on the CPU; GPUs know how to change offsets, views and keys, but not how to write or read text.
 
 use arrow_cast::can_cast_types;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
@@ -47,7 +47,7 @@ pub fn cast(values: &Array, to: &DataType, options: &CastOptions<'_>, stream: &S
         (Plan::Zero, _) => device::cast::zeros(values, to, stream),
         (Plan::Overflow | Plan::InvalidTarget, _) => Err(refused(from, to).unwrap_or_else(unsupported)),
         (_, DeviceType::Cpu) => by_arrow(values, to, options),
-        _ => Err(unsupported()),
+        _ => device::cast::cast(values, to, options, stream)?.ok_or_else(unsupported),
     }
 }
 
@@ -118,9 +118,12 @@ fn unit(unit: &TimeUnit) -> Unit {
     }
 }
 
-/// A time zone by its name. `+hh:mm`, `+hhmm` and `+hh` are fixed, below a day; anything else, what is not a zone at
-/// all included, is left to arrow-cast and its time zone database.
+/// A time zone by its name. `+hh:mm`, `+hhmm` and `+hh` are fixed, below a day, and UTC is no way from itself; anything
+/// else, what is not a zone at all included (such as `Z`), is left to arrow-cast and its time zone database.
 fn zone(name: &str) -> Zone {
+    if matches!(name, "UTC" | "Etc/UTC") {
+        return Zone::Fixed(0);
+    }
     let digits: Vec<i32> = match name.as_bytes() {
         [_, h, hh, b':', m, mm] => vec![*h, *hh, *m, *mm],
         [_, h, hh, m, mm] => vec![*h, *hh, *m, *mm],
@@ -196,8 +199,9 @@ mod tests {
         assert_eq!(zone("-0930"), Zone::Fixed(-34_200));
         assert_eq!(zone("+09"), Zone::Fixed(32_400));
         assert_eq!(zone("+00:75"), Zone::Fixed(4500));
+        assert_eq!((zone("UTC"), zone("Etc/UTC")), (Zone::Fixed(0), Zone::Fixed(0)));
         for name in
-            ["", "UTC", "Z", "+9", "+24:00", "02:00", "+0:200", "+aa:bb", "é2:00", "+02-00", "Etc/GMT+2"]
+            ["", "Z", "utc", "+9", "+24:00", "02:00", "+0:200", "+aa:bb", "é2:00", "+02-00", "Etc/GMT+2"]
         {
             assert_eq!(zone(name), Zone::Named, "{name}");
         }

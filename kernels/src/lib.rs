@@ -93,6 +93,7 @@ pub fn every_entry() -> impl Iterator<Item = &'static dyn target::AnyEntry> {
         .chain(table(offsets::CONVERT))
         .chain(table(offsets::KEYS))
         .chain(table(offsets::OFFENDER))
+        .chain(table(offsets::REGULAR))
         .chain(table(ranges_keep::KEEP))
         .chain(table(ranges::COMPOSE))
         .chain(table(ranges::TAKE))

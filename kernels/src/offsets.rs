@@ -1,4 +1,5 @@
-//! Looking at what others promised about offsets and dictionary keys, and writing offsets in another width.
+//! Looking at what others promised about offsets and dictionary keys, and writing offsets: in another width, or of rows of
+//! equal size.
 //!
 //! The one idea: every row is looked at by itself, and the first bad one of all goes into one word by an atomic minimum:
 //! nothing else is shared, and where everything is good nobody writes.
@@ -24,12 +25,14 @@ kernel! {
         rows: u64,
         /// How far offsets may point; `u64::MAX` for as far as the last one says.
         limit: u64,
+        /// What is subtracted from each: at most the first.
+        base: u64,
         /// The greatest offset that may be written.
         most: u64,
-        /// The same numbers. May be absent.
+        /// The same numbers, less `base`. May be absent.
         out: Out<u8>,
-        /// Receives the first row whose offsets descend or point too far, and the first one whose end is more than `most`:
-        /// `u64::MAX` before.
+        /// Receives the first row whose offsets descend or point too far, and the first one whose end would be written as
+        /// more than `most`: `u64::MAX` before.
         faults: Out<u64>,
     }
     /// By the widths in bytes of what is read and what is written.
@@ -87,6 +90,24 @@ kernel! {
     }
 }
 
+kernel! {
+    family "offsets";
+    /// The offsets of rows of equal size. Waves: one for each [`TILE`] of `rows + 1`.
+    Regular {
+        /// How many rows there are.
+        rows: u64,
+        /// How many elements each has; what all of them have MUST fit an offset.
+        size: u64,
+        /// One more than there are rows, on a 16-byte boundary and writable up to one.
+        out: Out<u8>,
+    }
+    /// By the width of an offset in bytes.
+    REGULAR {
+        offsets_regular_b4 [4] = regular::<u32>,
+        offsets_regular_b8 [8] = regular::<u64>,
+    }
+}
+
 fn convert<T: Summand + Edges, S: Summand>(args: &Convert, wave: &mut Wave) {
     let mut at = wave.index() * TILE;
     if at > args.rows {
@@ -110,13 +131,13 @@ fn convert<T: Summand + Edges, S: Summand>(args: &Convert, wave: &mut Wave) {
                     return;
                 }
                 if !args.out.is_absent() {
-                    out.set(l, i, S::from_wide(end_of_row));
+                    out.set(l, i, S::from_wide(end_of_row.wrapping_sub(args.base)));
                 }
                 // The row that ends here; for the first offset of all, the row that begins.
                 if start > end_of_row || end_of_row > limit {
                     args.faults.min(l, 0, i.saturating_sub(1));
                 }
-                if end_of_row > args.most {
+                if end_of_row.wrapping_sub(args.base) > args.most {
                     args.faults.min(l, 1, i.saturating_sub(1));
                 }
             });
@@ -145,6 +166,23 @@ fn check_keys<K: Index>(args: &Keys, wave: &mut Wave) {
             });
         }
         at += ROWS as u64 * u64::from(wave.width());
+    }
+}
+
+fn regular<T: Summand>(args: &Regular, wave: &mut Wave) {
+    let (width, per) = (size_of::<T>() as u64, 16 / size_of::<T>() as u64);
+    let out = args.out.cast::<u128>();
+    let (mut at, blocks) = (wave.index() * (TILE / per), (args.rows + 1).div_ceil(per));
+    let end = blocks.min(at + TILE / per);
+    while at < end {
+        wave.each(|l| {
+            let block = at + u64::from(l.index());
+            let offset = |k| u128::from(T::from_wide((block * per + k) * args.size).wide());
+            if block < end {
+                out.set(l, block, (0..per).rev().fold(0, |all, k| all << (8 * width) | offset(k)));
+            }
+        });
+        at += u64::from(wave.width());
     }
 }
 

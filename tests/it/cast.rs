@@ -51,7 +51,12 @@ fn converts_by_value(from: &DataType, to: &DataType) -> bool {
 fn check_row(error: &Error, array: &ArrayRef, to: &DataType, context: &str) {
     match error {
         Error::Cast { row, from, to: named, .. } => {
-            assert_eq!((from, named), (array.data_type(), to), "{context}");
+            let nested = |of: &DataType| of.is_nested() || matches!(of, DataType::Dictionary(..));
+            if (from, named) != (array.data_type(), to) {
+                // A device names the items, fields or values that it was casting when it came to the row.
+                assert!(nested(array.data_type()) || nested(to), "{context}: {error}");
+                return;
+            }
             let fails = |row: &usize| cast_with_options(&array.slice(*row, 1), to, &options(false)).is_err();
             let first = (0..array.len()).find(fails);
             assert_eq!(Some(*row), first, "{context}");

@@ -2,6 +2,7 @@
 
 mod batches;
 mod cast;
+mod cast_devices;
 mod device;
 mod driver;
 mod equivalence_cast;

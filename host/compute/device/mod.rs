@@ -108,6 +108,19 @@ fn aligned(pass: &mut Pass, buffer: &Buffer, alignment: usize) -> Result<In<u8>>
     Ok(copy.input())
 }
 
+/// An array's validity from its first bit on, as C structs want it beside buffers that begin with the first row: shared
+/// where that is a byte's first.
+fn validity_from_start(pass: &mut Pass, array: &Array) -> Result<Option<Bitmap>> {
+    let Some(validity) = array.validity() else { return Ok(None) };
+    if validity.offset.is_multiple_of(8) {
+        let buffer = validity.buffer.slice(validity.offset / 8, None);
+        return Ok(Some(Bitmap { buffer, offset: 0 }));
+    }
+    let copy = pass.zeroed(array.len().div_ceil(8))?;
+    nulls::copy_bits(pass, bits(validity), array.len(), &copy)?;
+    Ok(Some(Bitmap { buffer: copy.buffer(), offset: 0 }))
+}
+
 /// No rows, like those of `array`; what rows point into is shared.
 fn empty_like(array: &Array, pass: &Pass) -> Result<Array> {
     let mut parts = pass.parts(array.data_type().clone(), 0);

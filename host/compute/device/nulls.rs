@@ -44,20 +44,25 @@ pub(super) fn copy_bits(pass: &mut Pass, source: Words, len: usize, target: &Reg
 }
 
 fn unary(pass: &mut Pass, name: &str, source: Words, len: usize, target: &Region) -> Result<()> {
+    combine(pass, name, source, (In::absent(), 0), len, target)
+}
+
+/// Makes bits of one or two others by the entry of this name.
+pub(super) fn combine(
+    pass: &mut Pass,
+    name: &str,
+    (left, left_offset): Words,
+    (right, right_offset): Words,
+    len: usize,
+    target: &Region,
+) -> Result<()> {
     if len == 0 {
         return Ok(());
     }
     let entry = COMBINE.iter().find(|entry| entry.name == name).ok_or_else(|| pass.unsupported(name))?;
-    let ((left, left_offset), len) = (source, len as u64);
-    let args = Combine {
-        left,
-        left_offset,
-        right: In::absent(),
-        right_offset: 0,
-        len,
-        target: target.out(),
-        nulls: Out::absent(),
-    };
+    let len = len as u64;
+    let args =
+        Combine { left, left_offset, right, right_offset, len, target: target.out(), nulls: Out::absent() };
     pass.launch(entry, bitmap_waves(len), &args)
 }
 

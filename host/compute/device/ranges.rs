@@ -245,7 +245,7 @@ impl Level {
 }
 
 /// What comes before each of some tiles, from their sums, and what all of them have.
-fn scan_sums(pass: &mut Pass, sums: &Region, tiles: usize, total: Out<u64>) -> Result<Region> {
+pub(super) fn scan_sums(pass: &mut Pass, sums: &Region, tiles: usize, total: Out<u64>) -> Result<Region> {
     let out = pass.scratch::<u64>(tiles + 1)?;
     let groups = tiles.div_ceil(TILE as usize);
     let (values, len, count) = (sums.input(), tiles as u64, In::absent());

@@ -11,7 +11,10 @@ use bowstring_kernels::take::{TAKE, TAKE_BITS, Take, TakeBits, TakeBitsRow, Take
 use bowstring_kernels::target::find;
 
 use super::ranges::{Indices, Node, Planner, has_ranges};
-use super::{Children, Status, aligned, children_of, empty_like, fixed_width, nodes, rows_of, unit};
+use super::{
+    Children, Status, aligned, children_of, empty_like, fixed_width, nodes, rows_of, unit,
+    validity_from_start,
+};
 use crate::array::{Array, Bitmap, Parts, Slot};
 use crate::compute::{OutOfBounds, TakeOptions};
 use crate::launch::{Pass, Region, bits, input, validity};
@@ -266,7 +269,7 @@ impl Taking {
         }
         if !values && !self.null_out_of_bounds {
             // The rows that are null are those whose index is: it is the same bitmap.
-            parts.validity = self.indices.validity().filter(|_| indices).cloned();
+            parts.validity = if indices { validity_from_start(pass, &self.indices)? } else { None };
             parts.null_count = if indices { self.indices.known_null_count() } else { Some(0) };
             return Ok(None);
         }

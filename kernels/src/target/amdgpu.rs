@@ -327,10 +327,15 @@ impl Address {
         Address(self.0.wrapping_add(bytes as usize))
     }
 
-    /// As an offset from the table, whose pointer LLVM knows to be global: a pointer out of memory would be generic.
+    /// As an offset from the table, whose pointer LLVM knows to be global: a pointer out of memory would be generic. The
+    /// offset is the same in every lane, and goes through scalar registers where LLVM cannot see what it is: it would add
+    /// the two back together to the pointer out of memory.
     #[inline(always)]
     pub fn described(self, base: u64, _: u64) -> Address {
-        Address(self.0.wrapping_add((base as usize).wrapping_sub(self.0.addr())))
+        let offset = base.wrapping_sub(self.word());
+        let (low, high) = (offset as u32, (offset >> 32) as u32);
+        let (low, high) = (amdgpu::readfirstlane_u32(low), amdgpu::readfirstlane_u32(high));
+        Address(self.0.wrapping_add((u64::from(high) << 32 | u64::from(low)) as usize))
     }
 
     #[inline(always)]

@@ -1,11 +1,16 @@
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::offsets::{CONVERT, Convert, KEYS, Keys, OFFENDER, Offender};
+use bowstring_kernels::offsets::{CONVERT, Convert, KEYS, Keys, OFFENDER, Offender, REGULAR, Regular};
 use bowstring_kernels::scan::TILE;
 
 use crate::device::{LENGTHS, Memory, Random, WIDTHS, run};
 
 /// Converts at both widths of a wave and gives what was written and the faults.
 fn convert(offsets: &[u64], limit: u64, most: u64, key: [u32; 2]) -> (Vec<u64>, [u64; 2]) {
+    convert_from(0, offsets, limit, most, key)
+}
+
+/// As `convert`, with a base.
+fn convert_from(base: u64, offsets: &[u64], limit: u64, most: u64, key: [u32; 2]) -> (Vec<u64>, [u64; 2]) {
     let results = WIDTHS.map(|width| {
         let narrow: Vec<u32> = offsets.iter().map(|&v| v as u32).collect();
         let mut source = if key[0] == 4 { Memory::of(&narrow) } else { Memory::of(offsets) };
@@ -15,6 +20,7 @@ fn convert(offsets: &[u64], limit: u64, most: u64, key: [u32; 2]) -> (Vec<u64>, 
             offsets: source.input(),
             rows: offsets.len() as u64 - 1,
             limit,
+            base,
             most,
             out: out.output(),
             faults: faults.output(),
@@ -47,6 +53,32 @@ fn offsets_are_copied_and_checked() {
                 let first = offsets.iter().position(|&v| v == end).unwrap().saturating_sub(1) as u64;
                 assert_eq!(convert(&offsets, end - 1, u64::MAX, key).1, [first, u64::MAX]);
                 assert_eq!(convert(&offsets, end, end - 1, key).1, [u64::MAX, first]);
+            }
+        }
+    }
+}
+
+#[test]
+fn offsets_are_moved_to_zero() {
+    let offsets: Vec<u64> = (0..3000u64).map(|i| (1 << 31) + 5 * i).collect();
+    let (moved, faults) = convert_from(1 << 31, &offsets, u64::MAX, 5 * 2000, [8, 4]);
+    assert_eq!(moved, (0..3000).map(|i| 5 * i).collect::<Vec<u64>>());
+    assert_eq!(faults, [u64::MAX, 2000]);
+}
+
+#[test]
+fn rows_of_equal_size_get_their_offsets() {
+    for width in WIDTHS {
+        for rows in LENGTHS.into_iter().chain([0]) {
+            for (key, size) in [(4, 0), (4, 1), (4, 7), (8, 3), (8, 1 << 33)] {
+                let mut out = Memory::room::<u8>((rows + 1) * key as usize);
+                let args = Regular { rows: rows as u64, size, out: out.output() };
+                run(REGULAR, &[key], args, width, (rows as u64 + 1).div_ceil(TILE));
+                let written: Vec<u64> = match key {
+                    4 => out.read::<u32>(rows + 1).into_iter().map(u64::from).collect(),
+                    _ => out.read(rows + 1),
+                };
+                assert_eq!(written, (0..=rows as u64).map(|row| row * size).collect::<Vec<u64>>());
             }
         }
     }
@@ -97,6 +129,7 @@ fn checking_alone_writes_nothing() {
         offsets: offsets.input(),
         rows: 2,
         limit: 9,
+        base: 0,
         most: 9,
         out: Out::absent(),
         faults: faults.output(),

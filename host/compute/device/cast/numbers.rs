@@ -8,6 +8,7 @@ use bowstring_kernels::memory::Out;
 use bowstring_kernels::numeric::{Number, Operation, Recipe};
 use bowstring_kernels::target::{Args, Entry, find};
 
+use super::nulls_of;
 use crate::array::{Array, Bitmap, Parts, layout};
 use crate::launch::{Pass, Region, bits, validity};
 use crate::{Error, Result, Stream};
@@ -83,12 +84,14 @@ pub(in crate::compute) fn convert(
             }
         })?;
     }
-    let mut parts = nulls_of(values, pass.parts(to.clone(), len));
+    let parts = pass.parts(to.clone(), len);
+    let mut parts = match &out_valid {
+        Some(valid) => {
+            Parts { validity: Some(Bitmap { buffer: valid.buffer(), offset: 0 }), null_count: None, ..parts }
+        }
+        None => nulls_of(&mut pass, values, parts)?,
+    };
     parts.buffers = vec![out.buffer()];
-    if let Some(valid) = out_valid {
-        parts.validity = Some(Bitmap { buffer: valid.buffer(), offset: 0 });
-        parts.null_count = None;
-    }
     let casted = Array::try_new(parts)?;
     pass.finish()?;
     Ok(casted)
@@ -100,16 +103,12 @@ pub(in crate::compute) fn zeros(values: &Array, to: &DataType, stream: &Stream) 
     pass.input(values)?;
     let width = layout(to).slots().next().and_then(|slot| slot.bytes_for(1)).expect("numbers have a width");
     let zeros = pass.zeroed(values.len() * width)?;
-    let mut parts = nulls_of(values, pass.parts(to.clone(), values.len()));
+    let parts = pass.parts(to.clone(), values.len());
+    let mut parts = nulls_of(&mut pass, values, parts)?;
     parts.buffers = vec![zeros.buffer()];
     let casted = Array::try_new(parts)?;
     pass.finish()?;
     Ok(casted)
-}
-
-/// The parts with the validity of the values, which is shared.
-fn nulls_of(values: &Array, parts: Parts) -> Parts {
-    Parts { validity: values.validity().cloned(), null_count: values.known_null_count(), ..parts }
 }
 
 fn bytes_of(pass: &Pass, number: Number, len: usize) -> Result<usize> {

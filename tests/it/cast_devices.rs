@@ -1,0 +1,317 @@
+//! Casts on devices that change what an array is made of: that none of these is refused, how often the host waits, and
+//! what becomes of bad offsets, views, keys and bytes.
+
+use std::sync::Arc;
+
+use arrow_array::*;
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType, Field, Fields, TimeUnit};
+use bowstring::array::{Buffer, Parts, Place};
+use bowstring::compute::cast;
+use bowstring::exchange::to_arrow;
+use bowstring::{Array, Error};
+
+use crate::support::*;
+
+fn options(safe: bool) -> CastOptions<'static> {
+    CastOptions { safe, ..CastOptions::default() }
+}
+
+fn gpus() -> impl Iterator<Item = Target> {
+    devices().into_iter().filter(|target| target.stream.device().place() != Place::CPU)
+}
+
+fn list(of: DataType) -> DataType {
+    DataType::List(Arc::new(Field::new_list_field(of, true)))
+}
+
+fn large_list(of: DataType) -> DataType {
+    DataType::LargeList(Arc::new(Field::new_list_field(of, true)))
+}
+
+fn fixed(of: DataType, size: i32) -> DataType {
+    DataType::FixedSizeList(Arc::new(Field::new_list_field(of, true)), size)
+}
+
+fn fields(of: &[(&str, DataType)]) -> DataType {
+    DataType::Struct(Fields::from_iter(of.iter().map(|(name, of)| Field::new(*name, of.clone(), true))))
+}
+
+fn dictionary(key: DataType, of: DataType) -> DataType {
+    DataType::Dictionary(Box::new(key), Box::new(of))
+}
+
+/// Pairs that no device may refuse.
+fn pairs() -> Vec<(DataType, DataType)> {
+    use DataType::*;
+    let text = [Utf8, LargeUtf8, Utf8View, Binary, LargeBinary, BinaryView];
+    let mut pairs: Vec<_> =
+        text.iter().flat_map(|from| text.iter().map(move |to| (from.clone(), to.clone()))).collect();
+    pairs.extend(text.iter().map(|to| (dictionary(UInt8, Utf8), to.clone())));
+    pairs.extend(text.iter().map(|to| (dictionary(Int64, Binary), to.clone())));
+    pairs.extend(text[3..].iter().map(|to| (FixedSizeBinary(7), to.clone())));
+    let zoned = |zone: &str| Timestamp(TimeUnit::Second, Some(zone.into()));
+    pairs.extend([
+        (list(Int64), large_list(Int8)),
+        (large_list(Utf8), list(LargeUtf8)),
+        (list(Int16), list(Float32)),
+        (list(list(Int32)), large_list(large_list(Int64))),
+        (large_list(BinaryView), list(Utf8)),
+        (fixed(Int32, 3), list(Int64)),
+        (fixed(Utf8, 2), fixed(Utf8View, 2)),
+        (fixed(Int8, 1), Int64),
+        (Utf8, list(LargeUtf8)),
+        (Int32, large_list(Int8)),
+        (Float64, fixed(Float32, 1)),
+        (UInt16, Binary),
+        (Int64, LargeBinary),
+        (dictionary(Int8, Int64), Int16),
+        (dictionary(Int32, Float64), dictionary(UInt8, Float32)),
+        (dictionary(Int16, Utf8), dictionary(UInt64, Utf8)),
+        (dictionary(Int16, list(Int32)), large_list(Int8)),
+        (fields(&[("a", Int64), ("b", Utf8)]), fields(&[("a", Int8), ("b", LargeUtf8)])),
+        (fields(&[("a", Int64), ("b", Int8)]), fields(&[("b", Int16), ("a", Int32)])),
+        (fields(&[("a", list(Int64))]), fields(&[("z", large_list(UInt8))])),
+        (Null, Int32),
+        (Null, Utf8),
+        (Null, Utf8View),
+        (Null, list(Int8)),
+        (Null, fields(&[("a", fixed(Boolean, 3))])),
+        (Null, dictionary(Int8, Utf8)),
+        (zoned("+00:00"), Date32),
+        (Date64, zoned("+00:00")),
+    ]);
+    pairs
+}
+
+#[test]
+fn these_are_cast_on_every_device() {
+    for (seed, (from, to)) in (0..).zip(pairs()) {
+        for (offset, len) in [(0, 0), (0, 1), (7, 40), (1, 1500)] {
+            let values = array(&from, 1600, Nulls::ALL[seed as usize % 5], &mut Random::new(seed));
+            let values = sliced(&values, offset, len);
+            for safe in [true, false] {
+                let theirs = cast_with_options(&values, &to, &options(safe));
+                for target in gpus() {
+                    let context = format!("{from} to {to}, safe {safe}, {offset}+{len}");
+                    let ours = cast(&target.import(&values), &to, &options(safe), &target.stream)
+                        .and_then(|ours| to_arrow(&target.stream.download(&ours)?).map(|_| ours));
+                    match (ours, &theirs) {
+                        (Ok(ours), Ok(theirs)) => target.assert_same(&ours, theirs, &context),
+                        (Err(Error::Cast { .. }), Err(_)) => {}
+                        (ours, theirs) => panic!("{context}: {ours:?}, arrow-rs {theirs:?}"),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How often the host waits for a cast to be made.
+fn waits(target: &Target, values: &ArrayRef, to: &DataType, safe: bool) -> u64 {
+    let ours = target.import(values);
+    target.stream.synchronise().unwrap();
+    let before = target.stream.device().host_synchronisations();
+    let casted = cast(&ours, to, &options(safe), &target.stream).unwrap();
+    let after = target.stream.device().host_synchronisations();
+    target.assert_same(&casted, &cast_with_options(values, to, &options(safe)).unwrap(), to);
+    after - before
+}
+
+#[test]
+fn the_host_waits_only_for_sizes() {
+    use DataType::*;
+    let strings: ArrayRef = Arc::new(StringArray::from_iter(
+        (0..3000).map(|i| (i % 7 > 0).then(|| "long enough for a view to point to".repeat(i % 3))),
+    ));
+    let to = |to| arrow_cast::cast(&strings, &to).unwrap();
+    let bad: ArrayRef =
+        Arc::new(BinaryArray::from_iter((0..900).map(|i| Some([if i == 700 { 0xff } else { 65 }]))));
+    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<types::Int64Type, _, _>(
+        (0..999).map(|i| Some((0..i % 4).map(Some).collect::<Vec<_>>())),
+    ));
+    for target in gpus() {
+        for (values, into, safe, expected) in [
+            (&strings, LargeUtf8, true, 0),
+            (&strings, Utf8View, false, 0),
+            (&strings, BinaryView, false, 0),
+            (&to(LargeUtf8), Binary, true, 0),
+            (&to(Utf8View), Utf8, true, 1),
+            (&to(Binary), Utf8, false, 0),
+            (&to(Binary), Utf8, true, 1),
+            (&to(LargeBinary), Utf8View, true, 0),
+            (&bad, Utf8, true, 2),
+            (&lists, large_list(Int64), false, 0),
+            (&lists, large_list(Int32), true, 0),
+            (&lists, large_list(Int32), false, 1),
+            (&lists, list(list(Int64)), false, 1),
+            (&lists, list(list(Int64)), true, 0),
+            (&to(dictionary(Int32, Utf8)), Utf8, true, 1),
+            (&to(dictionary(Int32, Utf8)), Utf8View, true, 0),
+        ] {
+            // A list is not wrapped in another by arrow-rs.
+            if arrow_cast::can_cast_types(values.data_type(), &into) {
+                let context = format!("{} to {into}, safe {safe}, {target:?}", values.data_type());
+                assert_eq!(waits(&target, values, &into, safe), expected, "{context}");
+            }
+        }
+    }
+}
+
+#[test]
+fn utc_is_no_way_from_itself() {
+    let zoned = |zone: &str| DataType::Timestamp(TimeUnit::Second, Some(zone.into()));
+    let values: ArrayRef = Arc::new(TimestampSecondArray::from(vec![Some(-1), None, Some(86_400 * 365)]));
+    for target in devices() {
+        let naive = target.import(&values);
+        let cast = |values: &Array, to: &DataType| cast(values, to, &options(false), &target.stream).unwrap();
+        for zone in ["UTC", "Etc/UTC"] {
+            let there = cast(&naive, &zoned(zone));
+            target.assert_same(
+                &cast(&there, &zoned("+00:00")),
+                &cast_with_options(&values, &zoned("+00:00"), &options(false)).unwrap(),
+                &zone,
+            );
+            for to in [DataType::Date32, DataType::Time32(TimeUnit::Second), DataType::Date64] {
+                let theirs = cast_with_options(&values, &to, &options(false)).unwrap();
+                target.assert_same(&cast(&there, &to), &theirs, &zone);
+            }
+        }
+    }
+}
+
+/// The first error that somebody who waits for a cast gets.
+fn problem(target: &Target, values: &Array, to: &DataType, safe: bool) -> Option<Error> {
+    let casted = cast(values, to, &options(safe), &target.stream);
+    casted.and_then(|casted| to_arrow(&target.stream.download(&casted)?)).err()
+}
+
+/// An array whose first buffer holds other bytes, which no check of the host has seen.
+fn forged(target: &Target, like: &ArrayRef, first: &[u8]) -> Array {
+    let mut parts: Parts = target.import(like).into_parts();
+    let raw: ArrayRef = Arc::new(UInt8Array::from(first.to_vec()));
+    parts.buffers[0] = target.import(&raw).buffers()[0].clone();
+    parts.null_count = None;
+    Array::try_new(parts).unwrap()
+}
+
+#[test]
+fn what_lies_is_an_error() {
+    use DataType::*;
+    let bytes = |words: &[i32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let strings: ArrayRef = Arc::new(StringArray::from(vec!["abc", "defgh", "ij"]));
+    let views = arrow_cast::cast(&strings, &Utf8View).unwrap();
+    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<types::Int32Type, _, _>([
+        Some(vec![Some(1), Some(2)]),
+        None,
+        Some(vec![Some(3)]),
+    ]));
+    let keys: ArrayRef = Arc::new(
+        DictionaryArray::<types::Int32Type>::try_new(Int32Array::from(vec![0, 1, 0]), strings.clone())
+            .unwrap(),
+    );
+    for target in gpus() {
+        for offsets in [[0, 3, 2, 10], [0, 3, 8, 4000], [9, 3, 8, 10], [0, -1, 8, 10]] {
+            for to in [LargeUtf8, Utf8View, LargeBinary, BinaryView, list(Utf8View)] {
+                let ours = forged(&target, &strings, &bytes(&offsets));
+                let error = problem(&target, &ours, &to, true);
+                assert!(matches!(error, Some(Error::OutOfSpec { .. })), "{offsets:?} to {to}: {error:?}");
+            }
+        }
+        for offsets in [[0, 2, 1, 3], [0, 2, 2, 4000], [3, 2, 2, 3], [0, -7, 2, 3]] {
+            for (to, safe) in [(large_list(Int32), true), (large_list(Int8), true), (large_list(Int8), false)]
+            {
+                let ours = forged(&target, &lists, &bytes(&offsets));
+                let error = problem(&target, &ours, &to, safe);
+                assert!(matches!(error, Some(Error::OutOfSpec { .. })), "{offsets:?} to {to}: {error:?}");
+            }
+        }
+        for bad in [[13, 0x6161_6161, 0, 0], [20, 0, 7, 0], [-1, 0, 0, 0]] {
+            for to in [Utf8, LargeBinary] {
+                let ours = forged(&target, &views, &bytes(&[&bad[..], &[0; 8]].concat()));
+                let error = problem(&target, &ours, &to, true);
+                assert!(matches!(error, Some(Error::OutOfSpec { .. })), "{bad:?} to {to}: {error:?}");
+            }
+        }
+        for key in [2, -1, i32::MAX] {
+            // Two values; the third key is another's.
+            let mut parts = forged(&target, &keys, &bytes(&[0, key, 1])).into_parts();
+            parts.dictionary = parts.dictionary.map(|values| values.slice(0, 2).unwrap());
+            let error = problem(&target, &Array::try_new(parts).unwrap(), &Utf8, true);
+            assert!(
+                matches!(error, Some(Error::IndexOutOfBounds { row: 1, index, len: 2 }) if index == i128::from(key)),
+                "{error:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn bytes_of_unknown_extent_are_views_too() {
+    let strings: ArrayRef =
+        Arc::new(StringArray::from_iter((0..500).map(|i| Some("thirteen bytes and more".repeat(i % 3)))));
+    for target in gpus() {
+        let mut parts = target.import(&strings).into_parts();
+        let known = parts.buffers[1].clone();
+        // SAFETY: as the buffer it is made of.
+        #[allow(unsafe_code)]
+        let unknown = unsafe { Buffer::new(known.address(), None, known.owner().clone()) };
+        parts.buffers[1] = unknown;
+        let ours = Array::try_new(parts).unwrap().slice(3, 400).unwrap();
+        for to in [DataType::Utf8View, DataType::BinaryView, DataType::LargeUtf8] {
+            let casted = cast(&ours, &to, &options(false), &target.stream).unwrap();
+            target.assert_same(
+                &casted,
+                &cast_with_options(&sliced(&strings, 3, 400), &to, &options(false)).unwrap(),
+                &to,
+            );
+        }
+    }
+}
+
+#[test]
+fn what_rows_do_not_see_cannot_fail() {
+    // The first and last items are no row's; the null row's are cast, as arrow-rs casts them.
+    let items = Int64Array::from(vec![i64::MAX, 1, 2, 3, i64::MAX]);
+    let field = Arc::new(Field::new_list_field(DataType::Int64, true));
+    let of = |nulls: Option<NullBuffer>| -> ArrayRef {
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(vec![1, 2, 2, 4]));
+        Arc::new(ListArray::new(field.clone(), offsets, Arc::new(items.clone()), nulls))
+    };
+    let nulls = NullBuffer::from(vec![true, false, true]);
+    for target in gpus() {
+        for values in [of(None), of(Some(nulls.clone()))] {
+            for to in [list(DataType::Int8), large_list(DataType::Int8)] {
+                let casted = cast(&target.import(&values), &to, &options(false), &target.stream).unwrap();
+                target.assert_same(&casted, &cast_with_options(&values, &to, &options(false)).unwrap(), &to);
+            }
+        }
+        let seen = sliced(&of(None), 0, 3);
+        let wide = ListArray::new(
+            field.clone(),
+            OffsetBuffer::new(ScalarBuffer::from(vec![0, 2, 2, 4])),
+            Arc::new(items.clone()),
+            None,
+        );
+        assert!(problem(&target, &target.import(&seen), &list(DataType::Int8), false).is_none());
+        let wide: ArrayRef = Arc::new(wide);
+        let error = problem(&target, &target.import(&wide), &list(DataType::Int8), false);
+        assert!(matches!(error, Some(Error::Cast { row: 0, .. })), "{error:?}");
+    }
+}
+
+/// A key that does not fit is an error even where the cast is safe: a null would be a value lost.
+#[test]
+fn keys_that_do_not_fit_are_errors() {
+    let keys = Int32Array::from_iter((0..400).map(|i| (i % 3 > 0).then_some(i % 300)));
+    let values = StringArray::from_iter_values((0..300).map(|i| i.to_string()));
+    let array: ArrayRef = Arc::new(DictionaryArray::try_new(keys, Arc::new(values)).unwrap());
+    let (narrow, wide) =
+        (dictionary(DataType::Int8, DataType::Utf8), dictionary(DataType::Int16, DataType::Utf8));
+    for target in gpus() {
+        let error = problem(&target, &target.import(&array), &narrow, true);
+        assert!(matches!(error, Some(Error::Cast { row: 128, .. })), "{error:?}");
+        assert!(problem(&target, &target.import(&array), &wide, true).is_none());
+    }
+}
