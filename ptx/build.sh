@@ -10,6 +10,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 out=$(mkdir -p "${1:-$here/ptx}" && cd "${1:-$here/ptx}" && pwd)
 targets=${TARGET_ROOT:-$here/target/device}
+mkdir -p "$targets"
 
 # PTX 7.4 for sm_75 runs on everything since (SASS made from it for sm_90 equals that from sm_90 PTX).
 arches=${ARCHES:-sm_75 gfx90a gfx9-4-generic gfx10-3-generic gfx11-generic gfx12-generic}
@@ -45,16 +46,26 @@ images() { # ARCH
   # launched: hence merge-functions=disabled.
   for family in $families; do
     rm -f "$out/$family.$arch".*
-    case $arch in sm_*) emit=asm=$out/$family.$arch.ptx ;; *) emit=obj=$targets/$family.$arch.o ;; esac
+    case $arch in
+    sm_*) emit=asm=$out/$family.$arch.ptx attributes= ;;
+    *) emit=obj=$targets/$family.$arch.o attributes=-Cllvm-args=-forceattrs-csv-path=$targets/$family.$arch.csv ;;
+    esac
     rm -f "${emit#*=}"
+    # A block is 256 threads, which AMD's compiler does not know: planning for 1024 it spills in the largest casts.
+    large=
+    case $family in
+    cast_float) large=$(echo cast_product_I256_{f32,f64}) ;;
+    cast_scale) large=$(echo cast_down_I256_{i8,i16,i32,i64,u8,u16,u32,u64,i128,I256}) ;;
+    esac
+    for entry in $large; do echo "$entry,amdgpu-flat-work-group-size=1,256"; done > "$targets/$family.$arch.csv"
     touch "$here/kernels/src/lib.rs" # cargo does not know of the extra output: a fresh crate would write nothing
     (cd "$here" && RUSTFLAGS=$flags "$DEVICE_CARGO" rustc -q -p bowstring-kernels --profile device -Zbuild-std=core \
       --target $target --crate-type $type -- --remap-path-prefix="$here=/bowstring" \
-      --cfg family --cfg "family=\"$family\"" -Zmerge-functions=disabled --emit="$emit")
+      --cfg family --cfg "family=\"$family\"" -Zmerge-functions=disabled $attributes --emit="$emit")
     # Without the block's size ptxas plans for 1024 threads and saves registers where loads should be in flight together: a
     # take of 16-byte values had one. Four blocks of 256 a processor leave it 64 registers, which only 256-bit casts exceed; a
     # filter gains nothing beyond the 48 of five blocks but fewer waves.
-    case $family in cast_float | cast_scale) blocks=2 ;; filter) blocks=5 ;; ranges | take) blocks=3 ;; *) blocks=4 ;; esac
+    case $family in cast_float | cast_scale) blocks=2 ;; filter) blocks=5 ;; ranges | take | cast_time) blocks=3 ;; *) blocks=4 ;; esac
     case $arch in
     sm_*) sed -i -z "s/\n)\n{/\n)\n.maxntid 256\n.minnctapersm $blocks\n{/g; s/\t\/\/ \(begin\|end\) inline asm\n//g" "$out/$family.$arch.ptx" ;;
     gfx*) $lld -shared --no-undefined -O2 --build-id=none "$targets/$family.$arch.o" -o "$out/$family.$arch.hsaco" ;;

@@ -14,6 +14,7 @@ mod exchange;
 mod faults;
 mod filter;
 mod generators;
+mod images;
 mod layers;
 mod mutants;
 mod nulls;

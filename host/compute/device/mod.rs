@@ -12,6 +12,7 @@ mod nulls;
 mod ranges;
 mod selection;
 mod take;
+mod taking;
 
 pub(super) use filter::filter;
 pub(super) use nulls::{filled, is_null, null_count};

@@ -17,14 +17,17 @@
 //! the first that does not fit is an error whatever is asked for.
 
 mod entries;
+mod tile;
 
 pub use entries::*;
 
-use crate::memory::{Bits, In, Out, ones};
+use tile::{each_tile, load, moved_up, part, place, store};
+
+use crate::memory::{Bits, In, Out};
 use crate::numeric::direct::Truth;
 use crate::numeric::words::{Parameter, WORDS, Words};
 use crate::numeric::{Conversion, Native, U256};
-use crate::target::{Lanes, Wave};
+use crate::target::Wave;
 
 /// Accesses of a lane in a tile, all in flight together.
 const STEPS: u32 = 4;
@@ -59,178 +62,6 @@ const fn rows_per_access(from: usize, to: usize) -> u64 {
 /// rounded up.
 pub const fn tile(from: usize, to: usize, width: u32) -> u64 {
     STEPS as u64 * rows_per_access(from, to) * width as u64
-}
-
-/// The rows a wave is working on.
-#[derive(Clone, Copy)]
-struct Tile {
-    /// The first of the tile.
-    at: u64,
-    /// Rows in an access.
-    rows: u64,
-    /// One past the last row there is.
-    len: u64,
-    width: u64,
-}
-
-impl Tile {
-    /// A lane's first row of an access.
-    #[inline(always)]
-    fn row(&self, step: u32, lane: u32) -> u64 {
-        self.at + (u64::from(step) * self.width + u64::from(lane)) * self.rows
-    }
-
-    /// Words of bits in an access of the whole wave.
-    #[inline(always)]
-    fn words(&self) -> u32 {
-        (self.rows * self.width / 32) as u32
-    }
-
-    /// Bits of lane `t`'s word that are rows: none past the tile.
-    #[inline(always)]
-    fn live(&self, t: u32) -> u32 {
-        let in_tile = t < STEPS * self.words();
-        if in_tile { ones(self.len.saturating_sub(self.at + u64::from(t) * 32)) } else { 0 }
-    }
-
-    /// Adds the words of access `step` to those of the accesses before: each lane's low bits, one for each row, put
-    /// together, of which lane `t` keeps word `t` of the tile.
-    #[inline(always)]
-    fn gather(&self, before: Lanes<u32>, bits: Lanes<u32>, step: u32, wave: &mut Wave) -> Lanes<u32> {
-        let (rows, words) = (self.rows as u32, self.words());
-        let mine = if rows == 1 {
-            let set = wave.each(|l| bits.at(l) & 1 != 0);
-            let mask = wave.ballot(set);
-            wave.each(|l| mask.half(l.index() % words))
-        } else {
-            // Each lane's bits in their place, then the lanes of a word put theirs together: all of them have it.
-            let mut whole = wave.each(|l| bits.at(l) << (l.index() * rows % 32));
-            let mut apart = 1;
-            while apart < 32 / rows {
-                let from = wave.each(|l| l.index() ^ apart);
-                let other = wave.shuffle(whole, from);
-                whole = wave.each(|l| whole.at(l) | other.at(l));
-                apart *= 2;
-            }
-            let from = wave.each(|l| l.index() % words * (32 / rows));
-            wave.shuffle(whole, from)
-        };
-        wave.each(|l| if l.index() / words == step { mine.at(l) } else { before.at(l) })
-    }
-
-    /// The inverse: the bits of a lane's rows in access `step`, from lane `t`'s word `t` of the tile.
-    #[inline(always)]
-    fn spread(&self, word: Lanes<u32>, step: u32, wave: &mut Wave) -> Lanes<u32> {
-        let rows = self.rows as u32;
-        let from = wave.each(|l| step * self.words() + l.index() * rows / 32);
-        let word = wave.shuffle(word, from);
-        wave.each(|l| word.at(l) >> (l.index() * rows % 32))
-    }
-}
-
-/// Aligned memory of `unit` bytes, 1 to 16.
-#[inline(always)]
-fn load_unit(memory: In<u32>, unit: u64, i: u64) -> u128 {
-    match unit {
-        1 => u128::from(memory.cast::<u8>().stream(i)),
-        2 => u128::from(memory.cast::<u16>().stream(i)),
-        4 => u128::from(memory.stream(i)),
-        8 => u128::from(memory.cast::<u64>().stream(i)),
-        _ => memory.cast::<u128>().stream(i),
-    }
-}
-
-/// The values of a tile's four accesses, in each lane `rows` side by side, the first in the lowest bits.
-#[inline(always)]
-fn load(task: &Task, tile: &Tile, width: u64, wave: &Wave) -> [Lanes<U256>; STEPS as usize] {
-    let bytes = tile.rows * width;
-    let unit = bytes.min(16);
-    let moved = task.offset / 8;
-    // The last unit that holds a byte of a value: none after it is read.
-    let last = (moved + tile.len * width - 1) / unit;
-    let by = moved % unit * 8;
-    let unit_at = |i: u64| load_unit(task.values, unit, i.min(last));
-    let first = |k, lane| moved / unit + tile.row(k, lane) / tile.rows * (bytes / unit);
-    if by == 0 {
-        let access = |k| {
-            wave.each(|l| {
-                let i = first(k, l.index());
-                U256 { low: unit_at(i), high: if bytes > 16 { unit_at(i + 1) } else { 0 } }
-            })
-        };
-        [access(0), access(1), access(2), access(3)]
-    } else {
-        // Each access lies in two units (three where it is two itself), of which the other lanes have the rest.
-        let join = |low: u128, high: u128| {
-            if unit == 16 { low >> by | high << (128 - by) } else { (low | high << (8 * unit)) >> by }
-        };
-        let access = |k| {
-            wave.each(|l| {
-                let i = first(k, l.index());
-                let (low, middle) = (unit_at(i), unit_at(i + 1));
-                let high = if bytes > 16 { join(middle, unit_at(i + 2)) } else { 0 };
-                U256 { low: join(low, middle), high }
-            })
-        };
-        [access(0), access(1), access(2), access(3)]
-    }
-}
-
-/// Value `j` of those side by side in a block.
-#[inline(always)]
-fn part<A: Native>(block: U256, j: u64) -> A {
-    // A value of 32 bytes is alone in its block, one of 16 has nothing above it.
-    let bits = if size_of::<A>() < 16 {
-        U256::from_low(block.low >> (8 * size_of::<A>() as u64 * j))
-    } else {
-        block
-    };
-    A::from_bits(bits)
-}
-
-/// The block with value `j` in its place, which was zero.
-#[inline(always)]
-fn place<A: Native>(block: U256, value: A, j: u64) -> U256 {
-    let (bits, width) = (value.to_bits(), 8 * size_of::<A>() as u64);
-    if width >= 128 {
-        return bits;
-    }
-    let bits = bits.low & ((1 << width) - 1);
-    U256::from_low(block.low | bits << (width * j))
-}
-
-/// Stores a lane's values of an access, unless it has none.
-#[inline(always)]
-fn store(task: &Task, tile: &Tile, width: u64, step: u32, values: Lanes<U256>, wave: &Wave) {
-    wave.each(|l| {
-        let row = tile.row(step, l.index());
-        if row >= tile.len {
-            return;
-        }
-        let (U256 { low, high }, i) = (values.at(l), row / tile.rows);
-        match tile.rows * width {
-            1 => task.out.set(l, i, low as u8),
-            2 => task.out.cast().set(l, i, low as u16),
-            4 => task.out.cast().set(l, i, low as u32),
-            8 => task.out.cast().set(l, i, low as u64),
-            16 => task.out.cast().set(l, i, low),
-            _ => task.out.cast().set(l, i, [low, high]),
-        }
-    });
-}
-
-/// Runs the body for each access of a tile with its block. A loop, not four copies: the blocks move up instead, and the
-/// compiler makes copies where the body is small.
-#[inline(always)]
-fn each_access(
-    mut blocks: [Lanes<U256>; STEPS as usize],
-    wave: &mut Wave,
-    mut body: impl FnMut(u32, Lanes<U256>, &mut Wave),
-) {
-    for step in 0..STEPS {
-        body(step, blocks[0], wave);
-        blocks = [blocks[1], blocks[2], blocks[3], blocks[3]];
-    }
 }
 
 /// Bytes of the types, and rows in an access.
@@ -300,41 +131,45 @@ inlined_on_devices! {
         convert: impl Fn(&[u64; WORDS], U256) -> (U256, u32) + Copy,
         wave: &mut Wave,
     ) {
-        let (mut nulls, mut first) = (wave.each(|_| 0u32), wave.each(|_| u64::MAX));
+        let task = *task;
         let wanted = !always && !task.status.is_absent();
-        each_tile(task, shape.rows, wave, |tile, wave| {
-            let blocks = load(task, tile, shape.from, wave);
+        let none = (wave.each(|_| 0u32), wave.each(|_| u64::MAX));
+        let (nulls, first) = each_tile(&task, shape.rows, wave, none, move |(nulls, first), tile, wave| {
+            let mut blocks = load(&task, tile, shape.from, wave);
             wave.loads_done();
             let mut fits = wave.each(|_| 0u32);
-            each_access(blocks, wave, |step, block, wave| {
+            for step in 0..STEPS {
+                let block = blocks[0];
                 let both = wave.each(|l| convert(&task.words, block.at(l)));
                 let (converted, good) = (wave.each(|l| both.at(l).0), wave.each(|l| both.at(l).1));
-                store(task, tile, shape.to, step, converted, wave);
+                store(&task, tile, shape.to, step, converted, wave);
                 if wanted {
                     fits = tile.gather(fits, good, step, wave);
                 }
-            });
-            if wanted {
-                let valid = wave.each(|l| task.valid_word(tile, l.index()));
-                let (counted, found) = (nulls, first);
-                nulls = wave.each(|l| {
-                    let null = tile.live(l.index()) & !(valid.at(l) & fits.at(l));
-                    counted.at(l) + null.count_ones()
-                });
-                first = wave.each(|l| {
-                    let bad = valid.at(l) & !fits.at(l);
-                    let row = tile.at + u64::from(l.index() * 32 + bad.trailing_zeros());
-                    if bad != 0 { found.at(l).min(row) } else { found.at(l) }
-                });
-                if !task.out_valid.is_absent() {
-                    wave.each(|l| {
-                        if tile.live(l.index()) != 0 {
-                            let word = tile.at / 32 + u64::from(l.index());
-                            task.out_valid.set(l, word, valid.at(l) & fits.at(l));
-                        }
-                    });
-                }
+                blocks = moved_up(blocks);
             }
+            if !wanted {
+                return (nulls, first);
+            }
+            let valid = wave.each(|l| task.valid_word(tile, l.index()));
+            if !task.out_valid.is_absent() {
+                wave.each(|l| {
+                    if tile.live(l.index()) != 0 {
+                        let word = tile.at / 32 + u64::from(l.index());
+                        task.out_valid.set(l, word, valid.at(l) & fits.at(l));
+                    }
+                });
+            }
+            let counted = wave.each(|l| {
+                let null = tile.live(l.index()) & !(valid.at(l) & fits.at(l));
+                nulls.at(l) + null.count_ones()
+            });
+            let found = wave.each(|l| {
+                let bad = valid.at(l) & !fits.at(l);
+                let row = tile.at + u64::from(l.index() * 32 + bad.trailing_zeros());
+                if bad != 0 { first.at(l).min(row) } else { first.at(l) }
+            });
+            (counted, found)
         });
         if wanted {
             let (nulls, first) = (wave.sum(nulls), wave.min(first));
@@ -350,14 +185,15 @@ inlined_on_devices! {
 
 inlined_on_devices! {
     fn from_booleans(task: &Task, shape: Shape, convert: impl Fn(u32) -> U256 + Copy, wave: &mut Wave) {
-        let bits = Bits::new(task.values, task.offset, task.len);
-        each_tile(task, shape.rows, wave, |tile, wave| {
+        let task = *task;
+        each_tile(&task, shape.rows, wave, (), move |(), tile, wave| {
+            let bits = Bits::new(task.values, task.offset, task.len);
             let window = bits.window(tile.at);
             let words = wave.each(|l| window.word(l.index()));
             for step in 0..STEPS {
                 let mine = tile.spread(words, step, wave);
                 let converted = wave.each(|l| convert(mine.at(l)));
-                store(task, tile, shape.to, step, converted, wave);
+                store(&task, tile, shape.to, step, converted, wave);
             }
         });
     }
@@ -365,13 +201,16 @@ inlined_on_devices! {
 
 inlined_on_devices! {
     fn to_booleans(task: &Task, shape: Shape, convert: impl Fn(U256) -> u32 + Copy, wave: &mut Wave) {
-        each_tile(task, shape.rows, wave, |tile, wave| {
-            let blocks = load(task, tile, shape.from, wave);
+        let task = *task;
+        each_tile(&task, shape.rows, wave, (), move |(), tile, wave| {
+            let mut blocks = load(&task, tile, shape.from, wave);
             let mut words = wave.each(|_| 0u32);
-            each_access(blocks, wave, |step, block, wave| {
+            for step in 0..STEPS {
+                let block = blocks[0];
                 let bits = wave.each(|l| convert(block.at(l)));
                 words = tile.gather(words, bits, step, wave);
-            });
+                blocks = moved_up(blocks);
+            }
             wave.each(|l| {
                 let live = tile.live(l.index());
                 if live != 0 {
@@ -380,31 +219,5 @@ inlined_on_devices! {
                 }
             });
         });
-    }
-}
-
-/// Runs the body for each tile of this wave.
-#[inline(always)]
-fn each_tile(task: &Task, rows: u64, wave: &mut Wave, mut body: impl FnMut(&Tile, &mut Wave)) {
-    let width = u64::from(wave.width());
-    let size = u64::from(STEPS) * rows * width;
-    let mut at = wave.index() * task.tiles * size;
-    let end = task.len.min(at + task.tiles * size);
-    while at < end {
-        body(&Tile { at, rows, len: task.len, width }, wave);
-        at += size;
-    }
-}
-
-impl Task {
-    /// Which rows of lane `t`'s word are valid: none past the tile.
-    #[inline(always)]
-    fn valid_word(&self, tile: &Tile, t: u32) -> u32 {
-        let live = tile.live(t);
-        if self.valid.is_absent() {
-            return live;
-        }
-        // The tile's first row exists; lanes past the last one get zeros.
-        Bits::new(self.valid, self.valid_offset, self.len).window(tile.at).word(t) & live
     }
 }

@@ -1,0 +1,132 @@
+//! The device images that are checked in: that each has every kernel that the host can ask for, by the arguments that the
+//! host passes, and nothing else. What the images do is other suites' business.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use bowstring_kernels::every_entry;
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+
+/// Every architecture that there must be an image for: those that ptx/README.md names.
+const ARCHITECTURES: &[&str] =
+    &["sm_75", "gfx90a", "gfx9-4-generic", "gfx10-3-generic", "gfx11-generic", "gfx12-generic"];
+
+/// By name, the bytes of an entry's arguments.
+type Entries = BTreeMap<String, usize>;
+
+/// What finds them in an image.
+type Reader = fn(&[u8]) -> Option<Entries>;
+
+/// The entries of a text of PTX that is whole; none where it ends early.
+fn of_ptx(text: &str) -> Option<Entries> {
+    let mut entries = Entries::new();
+    let mut rest = text;
+    while let Some((_, from)) = rest.split_once(".visible .entry ") {
+        let (name, from) = from.split_once('(')?;
+        let (arguments, body) = from.split_once(')')?;
+        let words = arguments.lines().filter(|line| line.contains(".param .u64 ")).count();
+        let others = arguments.lines().filter(|line| line.contains(".param ")).count() - words;
+        (others == 0).then_some(())?;
+        entries.insert(name.to_owned(), 8 * words);
+        // A body's end stands alone on its line.
+        rest = body.split_once("\n}\n")?.1;
+    }
+    Some(entries)
+}
+
+/// The entries of a code object, an ELF file, that is whole: functions that have a descriptor. None where it ends early, or
+/// a function has no descriptor, or a descriptor no function.
+fn of_code_object(file: &[u8]) -> Option<Entries> {
+    let number = |at: usize, bytes: usize| -> Option<usize> {
+        let from = file.get(at..at.checked_add(bytes)?)?;
+        Some(from.iter().rev().fold(0, |all, byte| all << 8 | usize::from(*byte)))
+    };
+    file.starts_with(b"\x7fELF\x02\x01").then_some(())?;
+    let (table, size, count) = (number(40, 8)?, number(58, 2)?, number(60, 2)?);
+    file.get(table..table + size * count)?;
+    let section = |i: usize| table + i * size;
+    // The dynamic symbols, the only ones, and their names.
+    const DYNAMIC_SYMBOLS: usize = 11;
+    let symbols = (0..count).find(|i| number(section(*i) + 4, 4) == Some(DYNAMIC_SYMBOLS))?;
+    let names = number(section(number(section(symbols) + 40, 4)?) + 24, 8)?;
+    let (start, bytes) = (number(section(symbols) + 24, 8)?, number(section(symbols) + 32, 8)?);
+    let (mut functions, mut descriptors) = (BTreeSet::new(), Entries::new());
+    for symbol in (start..start + bytes).step_by(24) {
+        let name: Vec<u8> =
+            file.get(names + number(symbol, 4)?..)?.iter().copied().take_while(|byte| *byte != 0).collect();
+        let name = String::from_utf8(name).ok()?;
+        let (home, address) = (number(symbol + 6, 2)?, number(symbol + 8, 8)?);
+        match name.strip_suffix(".kd") {
+            Some(entry) => {
+                // Where in the file it is, and there, behind the sizes of two kinds of memory, that of the arguments.
+                let (loaded, at) = (number(section(home) + 16, 8)?, number(section(home) + 24, 8)?);
+                let at = address.checked_sub(loaded)? + at;
+                file.get(at..at + 64)?;
+                descriptors.insert(entry.to_owned(), number(at + 8, 4)?);
+            }
+            None if home != 0 => drop(functions.insert(name)),
+            None => {}
+        }
+    }
+    (functions.len() == descriptors.len() && functions.iter().all(|name| descriptors.contains_key(name)))
+        .then_some(descriptors)
+}
+
+/// What the host can ask for, by family.
+fn wanted() -> BTreeMap<&'static str, Entries> {
+    let mut wanted: BTreeMap<&str, Entries> = BTreeMap::new();
+    for entry in every_entry() {
+        let bytes = 8 * entry.arguments().len();
+        let known = wanted.entry(entry.family()).or_default().insert(entry.name().to_owned(), bytes);
+        assert_eq!(known, None, "two entries are called {}", entry.name());
+    }
+    wanted
+}
+
+fn read(family: &str, architecture: &str) -> (Vec<u8>, Reader) {
+    let ptx = architecture.starts_with("sm_");
+    let path = format!("{FOLDER}/{family}.{architecture}.{}", if ptx { "ptx" } else { "hsaco" });
+    let file = fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let entries: Reader = if ptx { |file| of_ptx(std::str::from_utf8(file).ok()?) } else { of_code_object };
+    (file, entries)
+}
+
+#[test]
+fn every_image_has_what_the_host_can_ask_for() {
+    for (family, wanted) in wanted() {
+        for architecture in ARCHITECTURES {
+            let (file, entries) = read(family, architecture);
+            let there = entries(&file);
+            let there = there.unwrap_or_else(|| panic!("{family}.{architecture} is not a whole image"));
+            for (name, bytes) in &wanted {
+                let found = there.get(name);
+                assert_eq!(found, Some(bytes), "bytes of arguments of {name} in {family}.{architecture}");
+            }
+            assert_eq!(there.len(), wanted.len(), "{family}.{architecture} has entries that nobody asks for");
+        }
+    }
+}
+
+#[test]
+fn there_are_no_other_images() {
+    let wanted = wanted();
+    for file in fs::read_dir(FOLDER).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()) {
+        let Some((name, "ptx" | "hsaco")) = file.rsplit_once('.') else { continue };
+        let (family, architecture) = name.split_once('.').expect("FAMILY.ARCH");
+        assert!(wanted.contains_key(family) && ARCHITECTURES.contains(&architecture), "{file}: whose is it?");
+    }
+}
+
+/// The readers above would notice.
+#[test]
+fn a_part_of_an_image_is_none() {
+    for architecture in ["sm_75", "gfx90a", "gfx12-generic"] {
+        let (file, entries) = read("offsets", architecture);
+        let all = entries(&file).unwrap().len();
+        for part in [0, 1, 63, 64, 1000, file.len() / 2, file.len() - 300, file.len() - 1] {
+            let found = entries(&file[..part]).map_or(0, |entries| entries.len());
+            assert!(found < all, "{part} of {} bytes of {architecture}", file.len());
+        }
+    }
+}
