@@ -105,32 +105,30 @@ pub(super) fn copy_kept<const O: usize>(
 ) -> Option<usize> {
     assert_eq!((offsets.len() - 1).div_ceil(64), words.len());
     let (mut at, mut good) = (0, true);
-    let mut rows = |row: usize, count: usize| {
-        let from = offset(offsets[row]);
-        let bytes = offset(offsets[row + count]).wrapping_sub(from);
-        let room = |start: usize, extent: usize| {
-            start <= extent && bytes <= extent - start && extent - start - bytes >= 64
-        };
-        if room(from, data.len()) && room(at, out.len()) {
-            // SAFETY: 64 bytes follow the range in `data` and its copy in `out`, as just checked.
-            unsafe { copy_over(data.as_ptr().add(from), bytes, out.as_mut_ptr().add(at)) };
-        } else {
-            good = good && copy(data, from, bytes, out, at);
-        }
-        at = at.wrapping_add(bytes);
-    };
     for (i, word) in words.iter().enumerate() {
-        let starts = (word & !(word << 1)).count_ones();
-        if word.count_ones() >= 4 * starts {
-            runs(*word, |start, len| rows(i * 64 + start, len));
-            continue;
-        }
-        // A row by itself seldom has more than the 32 bytes of the least copy; of a few it cannot be foretold.
-        let mut word = *word;
-        while word != 0 {
-            rows(i * 64 + word.trailing_zeros() as usize, 1);
-            word &= word - 1;
-        }
+        runs(*word, |start, count| {
+            let row = i * 64 + start;
+            let from = offset(offsets[row]);
+            let bytes = offset(offsets[row + count]).wrapping_sub(from);
+            let room = |start: usize, extent: usize| {
+                start <= extent && bytes <= extent - start && extent - start - bytes >= 64
+            };
+            if room(from, data.len()) && room(at, out.len()) {
+                // SAFETY: 64 bytes follow the range in `data` and its copy in `out`, as just checked.
+                unsafe {
+                    let (from, to) = (data.as_ptr().add(from), out.as_mut_ptr().add(at));
+                    // A few rows seldom have more; whether they have half of it cannot be foretold.
+                    if bytes <= 64 {
+                        _mm512_storeu_si512(to.cast(), _mm512_loadu_si512(from.cast()));
+                    } else {
+                        copy_over(from, bytes, to);
+                    }
+                }
+            } else {
+                good = good && copy(data, from, bytes, out, at);
+            }
+            at = at.wrapping_add(bytes);
+        });
     }
     good.then_some(at)
 }
