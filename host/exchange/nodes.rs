@@ -12,6 +12,8 @@ use crate::{Error, Result};
 
 /// More data buffers than a view's 32-bit index can name.
 const MAX_VARIADIC: usize = 1 << 31;
+/// What the largest address spaces hold.
+const MAX_BYTES: usize = 1 << 57;
 
 /// What all nodes of one import have in common.
 pub(super) struct Nodes<'a> {
@@ -196,8 +198,9 @@ impl Nodes<'_> {
             return bad(&part, format!("null, but {needed} bytes are needed"));
         }
         let bytes_at_least = bytes.unwrap_or(0);
-        // The upper half of the address space is nobody's here.
-        if address.checked_add(bytes_at_least).is_none_or(|end| end > isize::MAX as usize) {
+        // The upper half of the address space is nobody's here, and no machine has so much that a buffer could be as long.
+        let end = address.checked_add(bytes_at_least);
+        if end.is_none_or(|end| end > isize::MAX as usize) || bytes_at_least > MAX_BYTES {
             return bad(&part, format!("{bytes_at_least} bytes go past the end of memory"));
         }
         // SAFETY: the caller's promise.

@@ -21,5 +21,6 @@ mod nulls;
 mod ordering;
 mod ranges;
 mod readme;
+mod soak;
 mod support;
 mod take;

@@ -166,6 +166,9 @@ unsafe extern "C" fn release(array: *mut RawArray) {
     private.releases.add();
 }
 
+/// Bytes behind each buffer that `produce` makes: what says a little more than there is reads no stranger's memory.
+const SPARE: usize = 2048;
+
 /// The array as a stranger would hand it over, buffers `misalignment` bytes past an aligned address. Each struct of
 /// the tree counts one release.
 pub fn produce(data: &ArrayData, misalignment: usize, releases: &Releases) -> RawArray {
@@ -183,7 +186,7 @@ pub fn produce_in(
     let layout = arrow_data::layout(data.data_type());
     let (mut memory, mut spoil) = (vec![], vec![]);
     let mut keep = |bytes: &[u8]| {
-        let mut copy = vec![0xee; bytes.len() + misalignment + 64];
+        let mut copy = vec![0xee; bytes.len() + misalignment + SPARE];
         let at = copy.as_ptr().align_offset(64) + misalignment;
         copy[at..at + bytes.len()].copy_from_slice(bytes);
         let mut pointer = copy[at..].as_ptr().cast::<c_void>();

@@ -6,6 +6,7 @@ pub mod foreign;
 mod foreign_schema;
 pub mod foreign_stream;
 mod foreign_tensor;
+mod fuzz;
 mod hostile;
 mod places;
 mod samples;

@@ -1,0 +1,170 @@
+//! Mixed load for a while: threads with streams of their own filter, take, cast and count random arrays of random types,
+//! hand results to each other through the C structs, drop things half way, and some calls of the runtime fail. All
+//! answers are right or errors, everything comes back, memory stays flat. `BOWSTRING_SOAK=3600` goes on for an hour.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use arrow_array::{ArrayRef, BooleanArray};
+use arrow_schema::{DataType, Field};
+use bowstring::compute::*;
+use bowstring::device::testing::{Alive, EmulatedDevice, EmulatorOptions};
+use bowstring::exchange::{export_array, from_arrow, import_array, to_arrow};
+use bowstring::ffi::{ArrowDeviceArray, FFI_ArrowSchema};
+use bowstring::{Array, Device, Error, Result};
+
+use crate::support::*;
+
+const THREADS: u64 = 4;
+
+/// An array on its way to another thread, and its rows.
+type Parcel = (ArrowDeviceArray, FFI_ArrowSchema, Vec<Value>);
+
+#[derive(Default)]
+struct Tally {
+    right: AtomicU64,
+    refused: AtomicU64,
+    failed: AtomicU64,
+}
+
+struct Worker<'a> {
+    device: &'a Device,
+    out: SyncSender<Parcel>,
+    incoming: Receiver<Parcel>,
+    tally: &'a Tally,
+    rng: Random,
+}
+
+impl Worker<'_> {
+    /// One operation. What it gives goes on to another thread, or is read here, or dropped unread.
+    fn turn(&mut self) -> Result<()> {
+        let rng = &mut self.rng;
+        let stream = self.device.stream_with_priority(rng.below(2) as i32 - 1)?;
+        let types = types();
+        let data_type = &types[rng.below(types.len())];
+        let len = [rng.below(4), rng.below(300), rng.below(9000)][rng.below(3)];
+        let longer = array(data_type, len + 5, Nulls::ALL[rng.below(5)], rng);
+        let on = |array: &ArrayRef| stream.upload(&from_arrow(array)?);
+        let (values, plain) = (on(&longer)?.slice(5, len)?, longer.slice(5, len));
+        let (ours, right) = match rng.below(4) {
+            0 => {
+                let keep = mask(Mask { percent: 60.0, run: 4, nulls: Nulls::Some }, len, rng);
+                let right = arrow_select::filter::filter(&plain, &keep).expect("arrow-rs filters all");
+                (filter(&values, &on(&(std::sync::Arc::new(keep) as ArrayRef))?, &stream)?, right)
+            }
+            1 => {
+                let rows = indices(&DataType::Int64, 1 + len / 2, len, Nulls::None, rng);
+                let right = arrow_select::take::take(&plain, &rows, None).expect("arrow-rs takes all");
+                (take(&values, &on(&rows)?, &TakeOptions::default(), &stream)?, right)
+            }
+            2 => {
+                let to = &types[rng.below(types.len())];
+                let Ok(right) = arrow_cast::cast(&plain, to) else { return Ok(()) };
+                (cast(&values, to, &CastOptions::default(), &stream)?, right)
+            }
+            _ => {
+                let nulls = plain.logical_nulls();
+                let right = (0..len).map(|row| Some(nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))));
+                match plain.nulls().is_some() || nulls.is_none() {
+                    true => {
+                        (is_null(&values, &stream)?, std::sync::Arc::new(BooleanArray::from_iter(right)) as _)
+                    }
+                    false => return Ok(()),
+                }
+            }
+        };
+        let right = rows(&right);
+        match rng.below(3) {
+            0 => drop(ours),
+            1 => self.check(&ours, &right)?,
+            _ => {
+                let field = Field::new("f", ours.data_type().clone(), true);
+                let (array, schema) = export_array(&ours, &field)?;
+                // Whoever is slow loses it.
+                let _ = self.out.try_send((array, schema, right));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what another thread has made, on a stream of this one.
+    fn receive(&mut self) -> Result<()> {
+        while let Ok((mut array, schema, right)) = self.incoming.try_recv() {
+            // SAFETY: the library's own structs.
+            let (_, array) = unsafe { import_array(&mut array, &schema, self.device) }?;
+            self.check(&array, &right)?;
+        }
+        Ok(())
+    }
+
+    fn check(&self, ours: &Array, right: &[Value]) -> Result<()> {
+        let back = self.device.stream()?.download(ours)?;
+        assert_same_rows(&rows(&to_arrow(&back)?), right, ours.data_type());
+        self.tally.right.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn work(mut self, until: Instant) {
+        while Instant::now() < until {
+            for result in [self.turn(), self.receive()] {
+                let counter = match result {
+                    Ok(()) => continue,
+                    Err(Error::Unsupported { .. }) => &self.tally.refused,
+                    // A strict producer's failure comes through the stream's event, whoever waits for it.
+                    Err(Error::Driver { .. } | Error::OutOfMemory { .. }) => &self.tally.failed,
+                    Err(error) => panic!("{error:?}"),
+                };
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// The process's resident memory in MiB, where the system says.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok()).unwrap_or(0) / 1024
+}
+
+#[test]
+fn a_mixed_load_leaves_nothing_behind() {
+    let seconds = std::env::var("BOWSTRING_SOAK").map_or(4.0, |s| s.parse().expect("a number of seconds"));
+    let options = EmulatorOptions { delay: Duration::from_micros(20), seed: 11, ..Default::default() };
+    let emulated = EmulatedDevice::new(options).unwrap();
+    emulated.device().set_memory_limit(256 << 20);
+    let tally = Tally::default();
+    let (start, length) = (Instant::now(), Duration::from_secs_f64(seconds));
+    let mut early = 0;
+    std::thread::scope(|scope| {
+        let (outs, mut incomings): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| sync_channel(4)).unzip();
+        incomings.rotate_left(1);
+        for ((seed, out), incoming) in (0..).zip(outs).zip(incomings) {
+            let (device, tally, rng) = (emulated.device(), &tally, Random::new(seed));
+            let worker = Worker { device, out, incoming, tally, rng };
+            scope.spawn(move || worker.work(start + length));
+        }
+        // Now and then a call fails.
+        let rng = &mut Random::new(99);
+        while start.elapsed() < length {
+            emulated.fail(None, 1 + rng.below(400) as u64, 1 + rng.below(3) as u64);
+            std::thread::sleep(Duration::from_millis(20));
+            if early == 0 && start.elapsed() > length / 3 {
+                early = resident();
+            }
+        }
+        emulated.stop_failing();
+    });
+    emulated.device().drain();
+    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let (right, refused, failed) = (count(&tally.right), count(&tally.refused), count(&tally.failed));
+    println!(
+        "soak: {right} answers right, {refused} refused, {failed} failed as they were made to; {early} MiB, then {} MiB",
+        resident()
+    );
+    assert!(right > 50 && failed > 5, "{right} right, {failed} failed");
+    assert!(resident() < early + 200, "{early} MiB grew to {} MiB", resident());
+    assert_eq!(emulated.faults(), []);
+    assert_eq!(emulated.close().alive(), Alive::default());
+}
