@@ -125,7 +125,7 @@ impl Releases {
     }
 }
 
-/// Spoilt memory: never given back, so that whoever still reads it reads poison rather than somebody else's data.
+/// Spoilt memory: not given back for long, so that whoever still reads it reads poison rather than somebody else's data.
 static GRAVEYARD: Mutex<Vec<Vec<u8>>> = Mutex::new(vec![]);
 
 /// Where a buffer is that was put somewhere else, and what spoils it.
@@ -162,7 +162,10 @@ unsafe extern "C" fn release(array: *mut RawArray) {
     }
     private.spoil.drain(..).for_each(|spoil| spoil());
     private.memory.iter_mut().for_each(|memory| memory.fill(0xdb));
-    GRAVEYARD.lock().unwrap().append(&mut private.memory);
+    let mut graves = GRAVEYARD.lock().unwrap();
+    graves.append(&mut private.memory);
+    let old = graves.len().saturating_sub(50_000);
+    graves.drain(..old / 2);
     private.releases.add();
 }
 

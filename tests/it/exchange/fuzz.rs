@@ -56,8 +56,8 @@ fn bend(array: &mut RawArray, data: &ArrayData, rng: &mut Random) {
         1 => array.length = rng.below(array.length.max(0) as usize + 1) as i64,
         2 => array.offset = if rng.percent(50.0) { wild } else { array.offset + 1 },
         3 => array.null_count = if rng.percent(50.0) { wild } else { rng.below(9) as i64 },
-        // Whether there are as many buffers as a view says cannot be seen.
-        4 if !views => array.n_buffers = if rng.percent(30.0) { wild } else { rng.below(5) as i64 },
+        // Whether there are as many buffers as it says cannot be seen.
+        4 if !views => array.n_buffers = if rng.percent(30.0) { wild } else { rng.below(buffers + 1) as i64 },
         5 => array.n_children = if rng.percent(30.0) { wild } else { rng.below(4) as i64 },
         6 => array.buffers = std::ptr::null_mut(),
         7 | 8 if buffers > 0 && !array.buffers.is_null() => *array.buffer(rng.below(buffers)) = null(),
