@@ -43,7 +43,8 @@ pub fn from_arrow_data(data: &ArrayData) -> Result<Array> {
 }
 
 /// A host array as an arrow-rs array that shares its memory. All of it is read first where it is not known to be valid:
-/// what is not valid Arrow data is [`Error::OutOfSpec`]. Buffers that arrow-rs finds misaligned are copied. Waits for the array's event.
+/// what is not valid Arrow data is [`Error::OutOfSpec`]. Buffers that arrow-rs finds misaligned are copied. Waits for the
+/// array's event.
 pub fn to_arrow(array: &Array) -> Result<ArrayRef> {
     Ok(make_array(to_arrow_data(array)?))
 }
@@ -53,31 +54,36 @@ pub fn to_arrow_data(array: &Array) -> Result<ArrayData> {
     if array.known_valid() { share(array) } else { read_through(array) }
 }
 
-/// The array's memory under arrow-rs' description, all of it found valid; which is taken down.
+/// The array's memory under arrow-rs' description, all of it found valid; which is taken down where its null counts are
+/// true too, since operations believe them: with a false one, rows would stay whose contents nobody may look at.
 fn read_through(array: &Array) -> Result<ArrayData> {
     let data = share(array)?;
     data.validate_full().map_err(|error| Error::out_of_spec("array", error.to_string()))?;
-    array.set_known_valid();
+    if true_counts(array).is_ok() {
+        array.set_known_valid();
+    }
     Ok(data)
+}
+
+/// Whether the null counts that the array claims to know, in all its parts, are what its bitmaps say.
+fn true_counts(array: &Array) -> Result<()> {
+    if let (Some(known), Some(bits)) = (array.known_null_count(), array.validity())
+        && known != count_nulls(bits, array.len())?
+    {
+        let problem = format!("{known}, but {} rows are null", count_nulls(bits, array.len())?);
+        return Err(Error::out_of_spec("array.null_count", problem));
+    }
+    for (i, child) in array.children().iter().enumerate() {
+        true_counts(child).map_err(|error| error.inside(&format!("children[{i}]")))?;
+    }
+    array.dictionary().map_or(Ok(()), true_counts).map_err(|error| error.inside("dictionary"))
 }
 
 /// Reads an array in host memory through and says whether it is valid Arrow data in every part: offsets in order and
 /// in range, text in UTF-8, indices inside what they index, null counts true.
 pub fn validate(array: &Array) -> Result<()> {
-    fn counts(array: &Array) -> Result<()> {
-        if let (Some(known), Some(bits)) = (array.known_null_count(), array.validity())
-            && known != count_nulls(bits, array.len())?
-        {
-            let problem = format!("{known}, but {} rows are null", count_nulls(bits, array.len())?);
-            return Err(Error::out_of_spec("array.null_count", problem));
-        }
-        for (i, child) in array.children().iter().enumerate() {
-            counts(child).map_err(|error| error.inside(&format!("children[{i}]")))?;
-        }
-        array.dictionary().map_or(Ok(()), counts).map_err(|error| error.inside("dictionary"))
-    }
     read_through(array)?;
-    counts(array)
+    true_counts(array)
 }
 
 /// An arrow-rs batch as one of ours, on the CPU, sharing its memory.

@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array as _, ArrayRef, RecordBatch, StructArray, make_array};
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    Array as _, ArrayRef, BooleanArray, DictionaryArray, Int32Array, RecordBatch, StringArray, StructArray,
+    make_array,
+};
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 use bowstring::array::Parts;
+use bowstring::compute::filter;
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, from_arrow, from_arrow_data, to_arrow};
-use bowstring::{Array, Error};
+use bowstring::{Array, Error, Stream};
 
 use super::samples;
 
@@ -118,4 +123,22 @@ fn memory_lives_as_long_as_anyone_shares_it() {
     let back = to_arrow(&ours.slice(500, 500).unwrap()).unwrap();
     drop(ours);
     assert_eq!(&back, &make_array(data).slice(500, 500));
+}
+
+#[test]
+fn a_false_null_count_makes_no_array_known_to_be_valid() {
+    // What stands under the null is no row of the dictionary.
+    let keys = Int32Array::new(vec![0, 99, 1].into(), Some(vec![true, false, true].into()));
+    // SAFETY: the key outside is null.
+    let keys = unsafe {
+        DictionaryArray::<Int32Type>::new_unchecked(keys, Arc::new(StringArray::from(vec!["a", "b"])))
+    };
+    let mut parts = from_arrow(&keys).unwrap().into_parts();
+    parts.null_count = Some(0);
+    let lies = Array::try_new(parts).unwrap();
+    assert_eq!(to_arrow(&lies).unwrap().null_count(), 1, "arrow-rs counts");
+    let mask = from_arrow(&BooleanArray::from(vec![true, true, false])).unwrap();
+    let kept = filter(&lies, &mask, &Stream::cpu()).unwrap();
+    // Our filter believed the count: the row is there now, and what it holds must be looked at.
+    assert!(matches!(to_arrow(&kept), Err(Error::OutOfSpec { .. })), "{kept:?}");
 }
