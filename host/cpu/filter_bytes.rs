@@ -68,7 +68,7 @@ pub(crate) fn filter<const O: usize>(
     let mut out_bytes = pool.alloc(total)?;
     let mut bytes = &mut out_bytes.bytes_mut()[..total];
     let mut before = 0;
-    let work = pieces.into_iter().map(|piece| {
+    let mut work = pieces.into_iter().map(|piece| {
         let (own, rest) = std::mem::take(&mut bytes).split_at_mut(piece.size);
         bytes = rest;
         before += piece.size;
@@ -78,7 +78,7 @@ pub(crate) fn filter<const O: usize>(
         |(before, piece, bytes): (usize, Piece<O>, &mut [u8])| piece.copy(offsets, data, before, bytes);
     match parallel {
         true => work.collect::<Vec<_>>().into_par_iter().try_for_each(copy)?,
-        false => work.map(copy).collect::<Result<()>>()?,
+        false => work.try_for_each(copy)?,
     }
     parts.buffers = vec![out_offsets.freeze((selection.len() + 1) * O), out_bytes.freeze(total)];
     Ok(())

@@ -114,6 +114,9 @@ pub unsafe trait ManagedTensor: Sized + 'static {
     /// The tensor itself.
     fn tensor(&self) -> &DLTensor;
 
+    /// The tensor itself, for who owns it.
+    fn tensor_mut(&mut self) -> &mut DLTensor;
+
     /// Its version; the older form has none.
     fn version(&self) -> Option<DLPackVersion>;
 
@@ -166,6 +169,10 @@ unsafe impl ManagedTensor for DLManagedTensor {
         &self.dl_tensor
     }
 
+    fn tensor_mut(&mut self) -> &mut DLTensor {
+        &mut self.dl_tensor
+    }
+
     fn version(&self) -> Option<DLPackVersion> {
         None
     }
@@ -188,6 +195,10 @@ unsafe impl ManagedTensor for DLManagedTensor {
 unsafe impl ManagedTensor for DLManagedTensorVersioned {
     fn tensor(&self) -> &DLTensor {
         &self.dl_tensor
+    }
+
+    fn tensor_mut(&mut self) -> &mut DLTensor {
+        &mut self.dl_tensor
     }
 
     fn version(&self) -> Option<DLPackVersion> {
@@ -244,6 +255,23 @@ impl<T: ManagedTensor> Owned<T> {
     pub fn managed(&self) -> &T {
         // SAFETY: `from_raw` was promised a tensor that is alive until deleted.
         unsafe { self.0.as_ref() }
+    }
+}
+
+impl<T: ManagedTensor> Owned<T> {
+    /// The same tensor, its booleans taken for the bytes that they are (0 or 1), or such bytes for booleans. Any other
+    /// tensor as it is.
+    pub fn booleans(mut self, wanted: bool) -> Self {
+        // SAFETY: `from_raw` was promised a tensor that is alive until deleted, and that is ours alone.
+        let dtype = &mut unsafe { self.0.as_mut() }.tensor_mut().dtype;
+        let (from, to) = match wanted {
+            true => (DLDataType::UINT, DLDataType::BOOL),
+            false => (DLDataType::BOOL, DLDataType::UINT),
+        };
+        if (dtype.code, dtype.bits, dtype.lanes) == (from, 8, 1) {
+            dtype.code = to;
+        }
+        self
     }
 }
 

@@ -78,6 +78,12 @@ def test_dlpack(device: bs.Device) -> None:
         there.__dlpack__(copy=True)
 
 
+def test_booleans_by_dlpack(device: bs.Device) -> None:
+    mask = bs.from_dlpack(bs.array(pa.array([True, False, True])).to(device))
+    assert mask.type == "Boolean"
+    assert here(bs.filter(bs.array(pa.array([1, 2, 3])).to(device), mask)) == [1, 3]
+
+
 def test_the_cuda_array_interface(device: bs.Device) -> None:
     for expected in [[1, 2, 3], [True, False, True], [1.5, None, 2.5], [None, True], []]:
         there = bs.array(pa.array(expected, None if expected else pa.int8())).to(device)

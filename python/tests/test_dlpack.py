@@ -141,6 +141,21 @@ def test_the_emulated_device() -> None:
         there.__dlpack__(copy=True)
 
 
+def test_booleans_of_a_device_are_packed_there() -> None:
+    gpu = bs.Device.emulated()
+    values = [True, False, True, True] * 10
+    there = bs.array(pa.array([None, *values])).to(gpu).slice(1)
+    for form in [None, (1, 0)]:
+        again = bs.from_dlpack(there.__dlpack__(max_version=form))
+        assert (again.type, again.device) == ("Boolean", gpu)
+        assert pa.array(again.to(bs.Device.cpu())).to_pylist() == values
+    # As a mask, which is what they are for.
+    kept = bs.filter(bs.array(np.arange(40)).to(gpu), again)
+    assert pa.array(kept.to(bs.Device.cpu())).to_pylist() == [n for n in range(40) if values[n]]
+    with pytest.raises(BufferError):
+        bs.array(pa.array([True, None])).to(gpu).__dlpack__()
+
+
 class Tensor(ctypes.Structure):
     _fields_ = [
         ("data", ctypes.c_void_p),

@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from samples import ARRAYS, slices
 
 import bowstring as bs
 
@@ -73,6 +74,13 @@ def test_nanoarrow() -> None:
     stream = na.ArrayStream(bs.BatchReader(pa.table(ROWS)))
     assert stream.read_all().to_pylist() == pa.table(ROWS).to_pylist()
     assert na.Schema(ours).type == na.Type.INT32
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_nanoarrow_views_every_type(name: str) -> None:
+    for array in slices(ARRAYS[name]):
+        view = na.c_array(bs.array(array)).view()
+        assert (view.length, view.null_count) == (len(array), array.null_count)
 
 
 def test_nanoarrow_sees_where_device_arrays_are() -> None:
