@@ -60,7 +60,7 @@ fn host_build(name: &str) -> Option<&'static dyn AnyEntry> {
 }
 
 /// The words at the places that the metadata gives them, or what is wrong with those.
-fn unpacked(kernel: &Kernel, entry: &dyn AnyEntry, words: &[u64]) -> Result<Vec<u64>, String> {
+pub fn unpacked(kernel: &Kernel, entry: &dyn AnyEntry, words: &[u64]) -> Result<Vec<u64>, String> {
     let (ours, theirs) = (entry.arguments(), &kernel.arguments);
     let mut block = vec![0u8; kernel.bytes];
     if ours.len() != theirs.len() || words.len() != theirs.len() {

@@ -18,6 +18,8 @@ mod hip;
 mod machine;
 mod memory;
 mod streams;
+#[cfg(test)]
+mod tests;
 
 /// What every exported function returns.
 type Code = i32;
