@@ -1,6 +1,7 @@
 //! The border: arrays, batches and streams in and out, well formed and not.
 
 mod arrow;
+mod contents;
 mod dlpack;
 pub mod foreign;
 mod foreign_schema;

@@ -6,9 +6,6 @@
 //!
 //! Everything random grows from a seed that a failing test prints; the same seed gives the same array.
 
-// What the suites to come need is here before they are.
-#![allow(dead_code, unused_imports)]
-
 mod arrays;
 mod cases;
 mod devices;
@@ -18,6 +15,7 @@ pub mod ptx;
 mod random;
 pub mod refusals;
 mod rows;
+mod scalars;
 mod strategies;
 mod types;
 
