@@ -44,8 +44,6 @@ pub struct Raw {
 pub struct Standin {
     pub fail: unsafe extern "C" fn(*const c_char, u64, u64, Code),
     pub stop_failing: unsafe extern "C" fn() -> u64,
-    pub calls: unsafe extern "C" fn(*const c_char) -> u64,
-    pub delay: unsafe extern "C" fn(u64),
     alive: unsafe extern "C" fn(u32, i32, u32) -> u64,
     faults: unsafe extern "C" fn(u32, i32) -> u64,
 }
@@ -146,8 +144,6 @@ static STANDIN_LIBRARY: LazyLock<&'static Library> = LazyLock::new(|| library(&s
 static STANDIN: LazyLock<Standin> = LazyLock::new(|| Standin {
     fail: symbol(&STANDIN_LIBRARY, "standin_fail"),
     stop_failing: symbol(&STANDIN_LIBRARY, "standin_stop_failing"),
-    calls: symbol(&STANDIN_LIBRARY, "standin_calls"),
-    delay: symbol(&STANDIN_LIBRARY, "standin_delay"),
     alive: symbol(&STANDIN_LIBRARY, "standin_alive"),
     faults: symbol(&STANDIN_LIBRARY, "standin_faults"),
 });
@@ -323,19 +319,6 @@ impl Standin {
     pub fn stop(&self) -> bool {
         // SAFETY: the function takes nothing.
         unsafe { (self.stop_failing)() > 0 }
-    }
-
-    /// How often this thread has called a function.
-    pub fn count(&self, call: &str) -> u64 {
-        let call = CString::new(call).expect("a name");
-        // SAFETY: text that ends with a zero.
-        unsafe { (self.calls)(call.as_ptr()) }
-    }
-
-    /// Makes streams slow that this thread makes from now on.
-    pub fn slow(&self, micros: u64) {
-        // SAFETY: the function takes a number.
-        unsafe { (self.delay)(micros) }
     }
 }
 
