@@ -3,6 +3,7 @@
 mod batches;
 mod cast;
 mod cast_devices;
+mod costs;
 mod device;
 mod driver;
 mod equivalence_cast;

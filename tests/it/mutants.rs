@@ -6,12 +6,12 @@
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_schema::{DataType, Field, TimeUnit};
 use bowstring::compute::{CastOptions, OutOfBounds, TakeOptions, cast, filter, is_null, take};
-use bowstring::device::testing::{DeviceMemory, EmulatedDevice, EmulatorOptions, Execution, Executor};
+use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::{Array, Error, Stream};
 
@@ -102,18 +102,7 @@ impl Step {
     }
 }
 
-/// Remembers which entries have run.
-#[derive(Debug, Default)]
-struct Watched(Images, Mutex<BTreeSet<(String, String)>>);
-
-impl Executor for Watched {
-    fn run(&self, launch: &Execution<'_>, memory: &mut DeviceMemory<'_>) -> Result<(), String> {
-        self.1.lock().unwrap().insert((launch.family.to_owned(), launch.entry.to_owned()));
-        self.0.run(launch, memory)
-    }
-}
-
-fn device(executor: Arc<dyn Executor>) -> EmulatedDevice {
+fn device(executor: Arc<Images>) -> EmulatedDevice {
     EmulatedDevice::new(EmulatorOptions { executor: Some(executor), ..Default::default() }).unwrap()
 }
 
@@ -192,12 +181,12 @@ fn mutant(text: &str, entry: &str, rng: &mut Random) -> Option<(String, String)>
 fn a_changed_instruction_is_noticed() {
     let mut steps = steps();
     for step in &mut steps {
-        let watched = Arc::new(Watched::default());
-        let device = device(watched.clone());
+        let images = Arc::new(Images::default());
+        let device = device(images.clone());
         let answer = step.run(&device.device().stream().unwrap());
         assert!(answer == step.right, "{} with {:?}: {:?}", step.values.data_type(), step.with, answer.err());
         assert_eq!(device.faults(), []);
-        step.entries = watched.1.lock().unwrap().clone();
+        step.entries = images.ran().into_keys().collect();
     }
     let entries: BTreeSet<_> = steps.iter().flat_map(|step| step.entries.clone()).collect();
     let entries: Vec<_> = entries.into_iter().collect();

@@ -1,6 +1,6 @@
 //! The shipped PTX images as what an emulated device runs: not the kernels' host build, the artefact itself, interpreted.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,6 +15,30 @@ pub struct Images {
     seed: Option<u64>,
     /// Whether images may have been spoilt: then they get only memory that is the device's own.
     spoilt: AtomicBool,
+    /// What has run, by family and entry.
+    ran: Mutex<BTreeMap<(String, String), Cost>>,
+}
+
+/// What launches did, lane by lane, all lanes together.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    pub launches: u64,
+    pub instructions: u64,
+    pub loads: u64,
+    pub bytes_loaded: u64,
+    pub stores: u64,
+    pub bytes_stored: u64,
+}
+
+impl std::ops::AddAssign for Cost {
+    fn add_assign(&mut self, other: Cost) {
+        self.launches += other.launches;
+        self.instructions += other.instructions;
+        self.loads += other.loads;
+        self.bytes_loaded += other.bytes_loaded;
+        self.stores += other.stores;
+        self.bytes_stored += other.bytes_stored;
+    }
 }
 
 impl std::fmt::Debug for Images {
@@ -45,6 +69,11 @@ impl Images {
         Ok(())
     }
 
+    /// What has run since this was last asked.
+    pub fn ran(&self) -> BTreeMap<(String, String), Cost> {
+        std::mem::take(&mut self.ran.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// A family's image, parsed once.
     fn module(&self, family: &str) -> Arc<Module> {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,6 +85,7 @@ impl Images {
 struct Given<'a, 'b> {
     memory: &'a mut DeviceMemory<'b>,
     own: bool,
+    cost: Cost,
 }
 
 impl Given<'_, '_> {
@@ -70,11 +100,13 @@ impl Given<'_, '_> {
 impl Memory for Given<'_, '_> {
     fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), String> {
         self.check(address, into.len())?;
+        self.cost += Cost { loads: 1, bytes_loaded: into.len() as u64, ..Cost::default() };
         self.memory.read(address, into)
     }
 
     fn write(&mut self, address: u64, from: &[u8]) -> Result<(), String> {
         self.check(address, from.len())?;
+        self.cost += Cost { stores: 1, bytes_stored: from.len() as u64, ..Cost::default() };
         self.memory.write(address, from)
     }
 }
@@ -82,6 +114,7 @@ impl Memory for Given<'_, '_> {
 impl Executor for Images {
     fn run(&self, launch: &Execution<'_>, memory: &mut DeviceMemory<'_>) -> Result<(), String> {
         let params: Vec<u8> = launch.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let what = (launch.family.to_owned(), launch.entry.to_owned());
         let launch = Launch {
             module: &self.module(launch.family),
             entry: launch.entry,
@@ -91,7 +124,10 @@ impl Executor for Images {
             seed: self.seed,
             races: self.seed.is_some(),
         };
-        let mut given = Given { memory, own: self.spoilt.load(Ordering::Relaxed) };
-        launch.run(&mut given).map(drop).map_err(|error| error.to_string())
+        let mut given = Given { memory, own: self.spoilt.load(Ordering::Relaxed), cost: Cost::default() };
+        let instructions = launch.run(&mut given).map_err(|error| error.to_string())?;
+        given.cost += Cost { launches: 1, instructions, ..Cost::default() };
+        *self.ran.lock().unwrap_or_else(PoisonError::into_inner).entry(what).or_default() += given.cost;
+        Ok(())
     }
 }
