@@ -8,7 +8,7 @@
 //!
 //! It is stricter than the real ones: no call works without its device being current on the thread, handles that do not
 //! exist are errors, and so are a stream and an event of different devices where the real ones forbid it. There are
-//! [`DEVICES`](machine::DEVICES) devices, so that every test can have one to itself. What a test wants to fail, or to know,
+//! `machine::DEVICES` devices, so that every test can have one to itself. What a test wants to fail, or to know,
 //! it says with the functions in `control`; they act on the calling thread, or name a device.
 
 mod code_object;
