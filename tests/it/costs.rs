@@ -71,6 +71,7 @@ impl Bench {
     fn filters(&mut self, rng: &mut Random) {
         let uniform = |percent| Mask { percent, run: 1, nulls: Nulls::None };
         let clustered = |percent| Mask { percent, run: 1000, nulls: Nulls::None };
+        let long = Mask { percent: 50.0, run: 20_000, nulls: Nulls::None };
         let of = |data_type: DataType| (data_type, Nulls::None);
         let cases = [
             (of(DataType::Int32), uniform(1.0)),
@@ -80,6 +81,7 @@ impl Bench {
             (of(DataType::Int32), uniform(99.0)),
             (of(DataType::Int32), clustered(1.0)),
             (of(DataType::Int32), clustered(50.0)),
+            (of(DataType::Int32), long),
             ((DataType::Int32, Nulls::Some), uniform(50.0)),
             (of(DataType::Int8), uniform(50.0)),
             (of(DataType::Int16), uniform(50.0)),
@@ -94,7 +96,7 @@ impl Bench {
             let kept =
                 arrow_select::filter::filter(&values, arrow_array::cast::AsArray::as_boolean(&keep)).unwrap();
             let (ours, on) = (self.on(&values), self.on(&keep));
-            let how = if kind.run == 1 { "uniform" } else { "clustered" };
+            let how = if kind.run == 1 { "uniform".into() } else { format!("in runs of {}", kind.run) };
             let nullable = if nulls == Nulls::None { "" } else { ", nulls" };
             let name = format!("filter {data_type}, {} % {how}{nullable}", kind.percent);
             self.row(&name, ROWS / 8 + 2 * bytes_of(&kept), |stream| filter(&ours, &on, stream));

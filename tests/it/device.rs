@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema};
+use bowstring::compute::{CastOptions, cast, filter_batch};
 use bowstring::device::Allocator;
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, from_arrow, to_arrow};
@@ -234,4 +235,42 @@ fn many_threads_and_streams_at_once() {
     });
     assert_eq!(device.faults(), []);
     assert_eq!(device.close().alive(), Default::default());
+}
+
+#[test]
+fn small_batches_ask_the_runtime_for_no_memory_once_they_have_run() {
+    let device = emulated();
+    let stream = device.device().stream().unwrap();
+    let columns = |n: u64| {
+        let column = |seed| array(&arrow_schema::DataType::Int64, 8192, Nulls::Some, &mut Random::new(seed));
+        RecordBatch::try_from_iter((0..n).map(|seed| (format!("{seed}"), column(seed)))).unwrap()
+    };
+    let calls = |name| device.calls().get(name).copied().unwrap_or(0);
+    let mut launches = vec![];
+    for n in [1, 10] {
+        let there = stream.upload_batch(&batch_from_arrow(&columns(n)).unwrap()).unwrap();
+        let kind = Mask { percent: 50.0, run: 1, nulls: Nulls::Some };
+        let keep: ArrayRef = Arc::new(mask(kind, 8192, &mut Random::new(1)));
+        let keep = stream.upload(&from_arrow(&keep).unwrap()).unwrap();
+        let work = || {
+            drop(filter_batch(&there, &keep, &stream).unwrap());
+            let column = &there.columns()[0];
+            drop(cast(column, &arrow_schema::DataType::Int32, &CastOptions::default(), &stream).unwrap());
+            stream.synchronise().unwrap();
+        };
+        // Staging memory is still in flight when the second round wants some.
+        (0..3).for_each(|_| work());
+        let (allocs, pinned, events) = (calls("alloc"), calls("alloc_pinned"), calls("event"));
+        let (before, waited) = (calls("launch"), device.device().host_synchronisations());
+        for _ in 0..20 {
+            work();
+        }
+        assert_eq!(calls("alloc"), allocs, "{n} columns");
+        assert_eq!(calls("alloc_pinned"), pinned, "{n} columns");
+        assert_eq!(calls("event"), events, "{n} columns");
+        // The filter's total, and what the test itself waits for.
+        assert_eq!(device.device().host_synchronisations() - waited, 2 * 20, "{n} columns");
+        launches.push((calls("launch") - before) / 20);
+    }
+    assert_eq!(launches[0], launches[1], "columns of one width go together");
 }
