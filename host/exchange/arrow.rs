@@ -59,31 +59,34 @@ pub fn to_arrow_data(array: &Array) -> Result<ArrayData> {
 fn read_through(array: &Array) -> Result<ArrayData> {
     let data = share(array)?;
     data.validate_full().map_err(|error| Error::out_of_spec("array", error.to_string()))?;
-    if true_counts(array).is_ok() {
+    if true_counts(array, &data).is_ok() {
         array.set_known_valid();
     }
     Ok(data)
 }
 
-/// Whether the null counts that the array claims to know, in all its parts, are what its bitmaps say.
-fn true_counts(array: &Array) -> Result<()> {
-    if let (Some(known), Some(bits)) = (array.known_null_count(), array.validity())
-        && known != count_nulls(bits, array.len())?
+/// Whether the null counts that the array claims to know, in all its parts, are those of `data`, which [`share`] counted.
+fn true_counts(array: &Array, data: &ArrayData) -> Result<()> {
+    if let (Some(known), Some(_)) = (array.known_null_count(), array.validity())
+        && known != data.null_count()
     {
-        let problem = format!("{known}, but {} rows are null", count_nulls(bits, array.len())?);
+        let problem = format!("{known}, but {} rows are null", data.null_count());
         return Err(Error::out_of_spec("array.null_count", problem));
     }
-    for (i, child) in array.children().iter().enumerate() {
-        true_counts(child).map_err(|error| error.inside(&format!("children[{i}]")))?;
+    let (children, dictionary) = data.child_data().split_at(array.children().len());
+    for (i, (child, data)) in array.children().iter().zip(children).enumerate() {
+        true_counts(child, data).map_err(|error| error.inside(&format!("children[{i}]")))?;
     }
-    array.dictionary().map_or(Ok(()), true_counts).map_err(|error| error.inside("dictionary"))
+    let mut dictionary = array.dictionary().into_iter().zip(dictionary);
+    dictionary
+        .try_for_each(|(values, data)| true_counts(values, data))
+        .map_err(|error| error.inside("dictionary"))
 }
 
 /// Reads an array in host memory through and says whether it is valid Arrow data in every part: offsets in order and
 /// in range, text in UTF-8, indices inside what they index, null counts true.
 pub fn validate(array: &Array) -> Result<()> {
-    read_through(array)?;
-    true_counts(array)
+    true_counts(array, &read_through(array)?)
 }
 
 /// An arrow-rs batch as one of ours, on the CPU, sharing its memory.
