@@ -23,10 +23,6 @@ pub(crate) struct RawStream(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RawEvent(pub usize);
 
-/// A loaded image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RawImage(pub usize);
-
 /// An entry of a loaded image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RawEntry(pub usize);
@@ -195,15 +191,12 @@ pub(crate) trait Driver: Send + Sync {
     /// Blocks until the event has passed. Whatever this returns, the work before it runs no more.
     unsafe fn synchronise_event(&self, event: RawEvent) -> Outcome;
 
-    /// Runs `then` on some thread once the stream's work has passed, or drops it. It must be short and must not call
-    /// the driver.
+    /// Runs `then` on some thread once the stream's work has passed, also where that has failed, or drops it. It must be
+    /// short and must not call the driver.
     unsafe fn call(&self, stream: RawStream, then: Box<dyn FnOnce() + Send>) -> Outcome;
 
-    /// Loads the image of a kernel family that fits the device.
-    unsafe fn load(&self, family: &'static str) -> Result<RawImage, LoadFailure>;
-
-    /// Finds an entry in an image.
-    unsafe fn entry(&self, image: RawImage, name: &'static str) -> Outcome<RawEntry>;
+    /// Loads an entry of a kernel family, from the image that fits the device. Entries are never unloaded.
+    unsafe fn entry(&self, family: &'static str, name: &'static str) -> Result<RawEntry, LoadFailure>;
 
     /// Launches waves. What the arguments point to is in the caller's hands.
     unsafe fn launch(&self, launch: &Launch<'_>, stream: RawStream) -> Outcome;

@@ -9,7 +9,7 @@ use bowstring_kernels::bitmap::{NULL_COUNT, NullCount, NullCountRow};
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::target::AnyEntry;
 
-use super::driver::{Driver, Launch};
+use super::driver::{Driver, Launch, RawStream};
 
 const BYTES: usize = 1 << 16;
 
@@ -106,6 +106,31 @@ pub(super) fn conforms(driver: &dyn Driver) {
     }
 }
 
+/// Queues a launch that reads where nothing is, and which no extent lets it read. `memory` holds 256 bytes, which become a table of one row.
+///
+/// # Safety
+///
+/// Both must be the driver's.
+pub(super) unsafe fn fault(driver: &dyn Driver, stream: RawStream, memory: usize) {
+    // SAFETY: the copy and the launch stay within `memory`, but for the one read that must fail.
+    unsafe {
+        let entry = &NULL_COUNT[0];
+        let loaded = driver.entry(entry.family(), entry.name()).unwrap();
+        let row = NullCountRow { words: In::new(1 << 40, 0), offset: 0, len: 1000 }.words();
+        let pinned = driver.alloc_pinned(256).unwrap();
+        let host = std::slice::from_raw_parts_mut(pinned, 256);
+        for (to, word) in host.chunks_exact_mut(8).zip(row) {
+            to.copy_from_slice(&word.to_ne_bytes());
+        }
+        driver.copy_in(memory, pinned, 256, stream).unwrap();
+        driver.synchronise(stream).unwrap();
+        driver.free_pinned(pinned).unwrap();
+        let nulls = Out::new(memory as u64 + 128, 8);
+        let args = NullCount { maps: In::new(memory as u64, 32), count: 1, parts: 1, nulls };
+        driver.launch(&Launch { entry: loaded, kernel: entry, waves: 1, args: &args }, stream).unwrap();
+    }
+}
+
 /// A launch of many waves over a table in device memory.
 ///
 /// # Safety
@@ -116,8 +141,7 @@ unsafe fn launches(driver: &dyn Driver, device: usize, host: &mut [u8]) {
     unsafe {
         let stream = driver.stream(0).unwrap();
         let entry = &NULL_COUNT[0];
-        let image = driver.load(entry.family()).unwrap();
-        let loaded = driver.entry(image, entry.name()).unwrap();
+        let loaded = driver.entry(entry.family(), entry.name()).unwrap();
         let (table, nulls, bits, waves) = (device, device + 4096, device + 8192, 3);
         let (len, offset) = (300_001u64, 5u64);
         for (i, byte) in host[8192..].iter_mut().enumerate() {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::driver::{RawEntry, RawImage};
+use super::driver::RawEntry;
 use super::emu::testing::Mutation;
 use super::event::Event;
 use super::handles::{OwnedEvent, OwnedStream, SharedDriver, Source};
@@ -22,7 +22,6 @@ pub(crate) struct Gpu {
     pool: DevicePool,
     staging: Staging,
     events: Mutex<Vec<OwnedEvent>>,
-    images: Mutex<HashMap<&'static str, RawImage>>,
     entries: Mutex<HashMap<&'static str, RawEntry>>,
     held: Mutex<HashMap<u64, VecDeque<Held>>>,
     synchronisations: AtomicU64,
@@ -51,7 +50,6 @@ impl Gpu {
             staging: Staging::default(),
             service,
             events: Mutex::default(),
-            images: Mutex::default(),
             entries: Mutex::default(),
             held: Mutex::default(),
             synchronisations: AtomicU64::new(0),
@@ -101,21 +99,12 @@ impl Gpu {
         lock(&self.events).push(event);
     }
 
-    /// The loaded form of an entry; images are loaded at the first use of their family.
+    /// The loaded form of an entry, loaded at its first use.
     pub fn entry(&self, family: &'static str, name: &'static str) -> Result<RawEntry> {
         if let Some(entry) = lock(&self.entries).get(name) {
             return Ok(*entry);
         }
-        let mut images = lock(&self.images);
-        let image = match images.get(family) {
-            Some(image) => *image,
-            None => {
-                let image = super::handles::load(&self.driver, family)?;
-                images.insert(family, image);
-                image
-            }
-        };
-        let entry = super::handles::entry(&self.driver, image, name)?;
+        let entry = super::handles::entry(&self.driver, family, name)?;
         lock(&self.entries).insert(name, entry);
         Ok(entry)
     }

@@ -8,7 +8,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::driver::{Driver, Failure, LoadFailure, RawEntry, RawEvent, RawImage, RawStream};
+use super::driver::{Driver, Failure, LoadFailure, RawEntry, RawEvent, RawStream};
 use super::gpu::Gpu;
 use super::{Device, Stream};
 use crate::array::{Owner, Place, Ready};
@@ -22,22 +22,16 @@ pub(super) fn error(driver: &SharedDriver, failure: Failure) -> Error {
     failure.error(0, driver.place())
 }
 
-/// Loads the image of a kernel family.
-pub(super) fn load(driver: &SharedDriver, family: &'static str) -> Result<RawImage> {
+/// Loads an entry of a kernel family.
+pub(super) fn entry(driver: &SharedDriver, family: &'static str, name: &'static str) -> Result<RawEntry> {
     // SAFETY: no handles are passed.
-    unsafe { driver.load(family) }.map_err(|LoadFailure { failure, log }| match log.is_empty() {
+    unsafe { driver.entry(family, name) }.map_err(|LoadFailure { failure, log }| match log.is_empty() {
         true => error(driver, failure),
         false => {
             let (call, code, device) = (failure.call, failure.code, driver.place().device_type);
             Error::Image { family, call, code, device, log }
         }
     })
-}
-
-/// Finds an entry in an image of the same driver.
-pub(super) fn entry(driver: &SharedDriver, image: RawImage, name: &'static str) -> Result<RawEntry> {
-    // SAFETY: images are never unloaded.
-    unsafe { driver.entry(image, name) }.map_err(|failure| error(driver, failure))
 }
 
 /// A stream that is destroyed with this handle, unless it is the caller's.

@@ -8,6 +8,12 @@ pub(super) fn find(family: &str, architecture: &str) -> Option<&'static [u8]> {
     found.map(|(_, _, bytes)| *bytes)
 }
 
+/// Every family that there is an image of for an architecture.
+#[cfg(test)]
+pub(super) fn families(architecture: &str) -> impl Iterator<Item = &'static str> {
+    IMAGES.iter().filter(move |(_, on, _)| *on == architecture).map(|(of, ..)| *of)
+}
+
 /// Every architecture that there are images for.
 pub(super) fn architectures() -> impl Iterator<Item = &'static str> {
     IMAGES.iter().map(|(_, on, _)| *on)

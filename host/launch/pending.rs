@@ -38,6 +38,22 @@ struct Wake {
     waker: Option<Waker>,
 }
 
+/// Wakes the task: whether what holds it is called or dropped, so that no failure leaves a task asleep.
+struct WakeAtDrop(Arc<Mutex<Wake>>);
+
+impl Drop for WakeAtDrop {
+    fn drop(&mut self) {
+        let waker = {
+            let mut wake = lock(&self.0);
+            wake.fired = true;
+            wake.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
 impl<T> Pending<T> {
     /// A result that needed nothing from the device.
     pub fn known(result: Result<T>) -> Pending<T> {
@@ -152,16 +168,8 @@ impl<T> Waiting<T> {
         }
         let wake = Arc::new(Mutex::new(Wake { fired: false, waker: Some(context.waker().clone()) }));
         self.wake = Some(wake.clone());
-        queue.owned().call(Box::new(move || {
-            let waker = {
-                let mut wake = lock(&wake);
-                wake.fired = true;
-                wake.waker.take()
-            };
-            if let Some(waker) = waker {
-                waker.wake();
-            }
-        }))?;
+        let wakes = WakeAtDrop(wake);
+        queue.owned().call(Box::new(move || drop(wakes)))?;
         Ok(false)
     }
 }

@@ -224,9 +224,21 @@ exports! {
         MACHINE.event(event)?.latest().wait()
     }
     cuLaunchHostFunc(stream: usize, function: unsafe extern "C" fn(*mut c_void), data: usize) call {
-        MACHINE.stream(stream, current()?)?.push(move || {
+        // Not once the stream has failed.
+        MACHINE.stream(stream, current()?)?.then(move |outcome| if outcome.is_ok() {
             unsafe { function(std::ptr::with_exposed_provenance_mut(data)) };
-            Ok(())
+        });
+        Ok(())
+    }
+    cuStreamAddCallback(
+        stream: usize, function: unsafe extern "C" fn(usize, Code, *mut c_void), data: usize, flags: u32
+    ) call {
+        if flags != 0 {
+            return Err(code::INVALID_VALUE);
+        }
+        MACHINE.stream(stream, current()?)?.then(move |outcome| {
+            let data = std::ptr::with_exposed_provenance_mut(data);
+            unsafe { function(stream, outcome.err().unwrap_or(0), data) };
         });
         Ok(())
     }

@@ -58,10 +58,15 @@ impl Stream {
 
     /// Lets a recording pass when the stream comes to it.
     pub fn record(&self, recording: Arc<Recording>) {
+        self.then(move |outcome| recording.pass(outcome));
+    }
+
+    /// Calls something with what came of all before it.
+    pub fn then(&self, call: impl FnOnce(Outcome) + Send + 'static) {
         let state = self.failed.clone();
         self.push(move || {
             let outcome = *lock(&state);
-            recording.pass(outcome);
+            call(outcome);
             Ok(())
         });
     }

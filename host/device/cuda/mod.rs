@@ -1,8 +1,8 @@
 //! CUDA: what NVIDIA's driver library does its own way. The rest is `native`.
 //!
 //! Each device works in its primary context, as the CUDA runtime and the libraries over it do, so their pointers, streams
-//! and events are good here and ours there. One image is shipped for all: PTX, which the driver compiles for the GPU the
-//! first time that an operation needs a kernel family, and keeps on disk.
+//! and events are good here and ours there. One image of a family is shipped for all: PTX, of which the driver is given
+//! an entry at a time, compiles it for the GPU the first time that an operation needs it, and keeps the result on disk.
 
 #![allow(unsafe_code)]
 
@@ -37,6 +37,19 @@ functions! {
     }
 }
 
+/// What starts an entry in an image, and what ends it: nothing else is between.
+const ENTRY: &str = "\n.visible .entry ";
+const END: &str = "\n}\n";
+
+/// An image with nothing but one entry of another. Entries share no code and no data, and the driver compiles what it is
+/// given whether it is used or not: a family takes up to a hundred times longer than the entry that was asked for.
+pub(super) fn alone(image: &str, entry: &str) -> Option<String> {
+    let head = &image[..image.find(ENTRY)?];
+    let start = image.find(&format!("{ENTRY}{entry}("))?;
+    let end = start + image[start..].find(END)? + END.len();
+    Some([head, &image[start..end]].concat())
+}
+
 /// A CUDA device.
 pub(super) struct Cuda {
     functions: &'static Contexts,
@@ -49,8 +62,8 @@ static OPENED: LazyLock<Opened<Cuda>> = Opened::new();
 impl Device {
     /// NVIDIA GPU number `ordinal`, as CUDA counts them. [`Error::NoDevice`](crate::Error::NoDevice) says why there is none.
     ///
-    /// Kernels are compiled for the GPU by its driver the first time that an operation needs their family; the driver
-    /// keeps the result on disk.
+    /// Each kernel is compiled for the GPU by its driver the first time that an operation needs it; the driver keeps the
+    /// result on disk.
     pub fn cuda(ordinal: usize) -> Result<Device> {
         cuda(Library::Installed, ordinal as i64)
     }
@@ -147,9 +160,10 @@ impl Runtime for Cuda {
         }
     }
 
-    fn image(&self, family: &str) -> Option<Cow<'static, [u8]>> {
-        // PTX is text, and CUDA wants a zero behind it.
-        images::find(family, ARCHITECTURE).map(|text| Cow::Owned([text, &[0]].concat()))
+    fn image(&self, family: &'static str, entry: &'static str) -> Option<(&'static str, Cow<'static, [u8]>)> {
+        let text = std::str::from_utf8(images::find(family, ARCHITECTURE)?).ok()?;
+        // CUDA wants a zero behind the text.
+        Some((entry, Cow::Owned(format!("{}\0", alone(text, entry)?).into_bytes())))
     }
 
     fn memory(memory_type: u32, managed: bool) -> Option<DeviceType> {

@@ -157,8 +157,8 @@ impl Runtime for Hip {
         unsafe { outcome(function.name, (function.call)(to, self.device, from, other, bytes, stream)) }
     }
 
-    fn image(&self, family: &str) -> Option<Cow<'static, [u8]>> {
-        images::find(family, self.images).map(Cow::Borrowed)
+    fn image(&self, family: &'static str, _: &'static str) -> Option<(&'static str, Cow<'static, [u8]>)> {
+        images::find(family, self.images).map(|image| (family, Cow::Borrowed(image)))
     }
 
     fn memory(memory_type: u32, managed: bool) -> Option<DeviceType> {

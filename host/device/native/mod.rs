@@ -19,7 +19,7 @@ use std::sync::Mutex;
 
 use bowstring_kernels::target::BLOCK;
 
-use super::driver::{Driver, Failure, Launch, LoadFailure, Outcome, RawEntry, RawEvent, RawImage, RawStream};
+use super::driver::{Driver, Failure, Launch, LoadFailure, Outcome, RawEntry, RawEvent, RawStream};
 use super::lock;
 use crate::array::Place;
 use crate::ffi::DeviceType;
@@ -97,8 +97,9 @@ pub(super) trait Runtime: Sized + Send + Sync + 'static {
     /// A copy from another device's memory.
     unsafe fn copy_from(&self, other: i32, to: Word, from: Word, bytes: usize, stream: Word) -> Outcome;
 
-    /// A family's image for this device, as the library wants it.
-    fn image(&self, family: &str) -> Option<Cow<'static, [u8]>>;
+    /// The image for this device that has an entry, as the library wants it, and what it is called: what has the same name
+    /// is the same image.
+    fn image(&self, family: &'static str, entry: &'static str) -> Option<(&'static str, Cow<'static, [u8]>)>;
 
     /// Which memory it is, where the runtime knows it.
     fn memory(memory_type: u32, managed: bool) -> Option<DeviceType>;
@@ -111,8 +112,8 @@ pub(super) struct Native<R: Runtime> {
     ordinal: i32,
     name: String,
     ordered_memory: bool,
-    /// Loaded once in the life of the process: compiling is what takes long.
-    images: Mutex<HashMap<&'static str, RawImage>>,
+    /// By name. Loaded once in the life of the process: compiling is what takes long.
+    images: Mutex<HashMap<&'static str, Word>>,
 }
 
 /// What a call's code says.
@@ -183,7 +184,7 @@ impl<R: Runtime> Native<R> {
     /// # Safety
     ///
     /// It must be whole: the library reads as far as the image itself says.
-    unsafe fn load_image(&self, image: &[u8]) -> Result<RawImage, LoadFailure> {
+    unsafe fn load(&self, image: &[u8]) -> Result<Word, LoadFailure> {
         let (mut module, mut log) = (0, vec![0u8; 4096]);
         let mut options = [ERROR_LOG, ERROR_LOG_BYTES];
         let mut values = [log.as_mut_ptr().cast(), std::ptr::without_provenance_mut(log.len())];
@@ -193,7 +194,7 @@ impl<R: Runtime> Native<R> {
                 f(&mut module, image.as_ptr().cast(), 2, options.as_mut_ptr(), values.as_mut_ptr())
             })
         };
-        made.map(|()| RawImage(module)).map_err(|failure| {
+        made.map(|()| module).map_err(|failure| {
             let said = CStr::from_bytes_until_nul(&log).unwrap_or_default();
             LoadFailure { failure, log: said.to_string_lossy().trim().to_owned() }
         })
@@ -202,7 +203,7 @@ impl<R: Runtime> Native<R> {
 
 type Then = Box<dyn FnOnce() + Send>;
 
-unsafe extern "C" fn call_back(data: *mut c_void) {
+unsafe extern "C" fn call_back(_stream: Word, _came_of_it: Code, data: *mut c_void) {
     // SAFETY: boxed in `Driver::call`, and a runtime calls this once.
     let then = unsafe { Box::from_raw(data.cast::<Then>()) };
     // A panic must not cross the runtime; whoever waits for what it would have done sees that it has not.
@@ -347,7 +348,7 @@ impl<R: Runtime> Driver for Native<R> {
     unsafe fn call(&self, stream: RawStream, then: Then) -> Outcome {
         let data = Box::into_raw(Box::new(then));
         unsafe {
-            let queued = self.make(&self.functions().call, |f| f(stream.0, call_back, data.cast()));
+            let queued = self.make(&self.functions().call, |f| f(stream.0, call_back, data.cast(), 0));
             if queued.is_err() {
                 drop(Box::from_raw(data));
             }
@@ -355,24 +356,22 @@ impl<R: Runtime> Driver for Native<R> {
         }
     }
 
-    unsafe fn load(&self, family: &'static str) -> Result<RawImage, LoadFailure> {
+    unsafe fn entry(&self, family: &'static str, name: &'static str) -> Result<RawEntry, LoadFailure> {
+        let (load, function) = (&self.functions().load, &self.functions().entry);
+        let missing = |call, code: Code| Failure { call, code: code.into(), out_of_memory: false };
+        let image = self.runtime.image(family, name).ok_or(missing(load.name, NO_IMAGE))?;
         let mut images = lock(&self.images);
-        if let Some(image) = images.get(family) {
-            return Ok(*image);
-        }
-        let missing =
-            Failure { call: self.functions().load.name, code: NO_IMAGE.into(), out_of_memory: false };
-        let image = self.runtime.image(family).ok_or(missing)?;
-        let loaded = unsafe { self.load_image(&image) }?;
-        images.insert(family, loaded);
-        Ok(loaded)
-    }
-
-    unsafe fn entry(&self, image: RawImage, name: &'static str) -> Outcome<RawEntry> {
-        let function = &self.functions().entry;
-        let missing = Failure { call: function.name, code: INVALID_VALUE.into(), out_of_memory: false };
-        let (name, mut entry) = (CString::new(name).map_err(|_| missing)?, 0);
-        unsafe { self.make(function, |f| f(&mut entry, image.0, name.as_ptr()))? };
+        let module = match images.get(image.0) {
+            Some(module) => *module,
+            None => {
+                let module = unsafe { self.load(&image.1) }?;
+                images.insert(image.0, module);
+                module
+            }
+        };
+        let c_name = CString::new(name).map_err(|_| missing(function.name, INVALID_VALUE))?;
+        let mut entry = 0;
+        unsafe { self.make(function, |f| f(&mut entry, module, c_name.as_ptr()))? };
         Ok(RawEntry(entry))
     }
 

@@ -11,7 +11,7 @@ pub(in super::super) type Code = i32;
 /// A stream, an event, a module, a function or an address of device memory.
 pub(in super::super) type Word = usize;
 /// What `call` has called back.
-pub(in super::super) type Callback = unsafe extern "C" fn(*mut c_void);
+pub(in super::super) type Callback = unsafe extern "C" fn(Word, Code, *mut c_void);
 
 /// A function and the name it has in its library.
 #[derive(Clone, Copy)]
@@ -84,7 +84,9 @@ functions! {
         wait: fn(Word, Word, u32) = "cuStreamWaitEvent" | "hipStreamWaitEvent";
         query: fn(Word) = "cuEventQuery" | "hipEventQuery";
         synchronise_event: fn(Word) = "cuEventSynchronize" | "hipEventSynchronize";
-        call: fn(Word, Callback, *mut c_void) = "cuLaunchHostFunc" | "hipLaunchHostFunc";
+        // Not cuLaunchHostFunc, which CUDA recommends: that one is never called once the device has failed, and whoever
+        // awaits a result would sleep forever.
+        call: fn(Word, Callback, *mut c_void, u32) = "cuStreamAddCallback" | "hipStreamAddCallback";
         load: fn(*mut Word, *const c_void, u32, *mut i32, *mut *mut c_void) =
             "cuModuleLoadDataEx" | "hipModuleLoadDataEx";
         entry: fn(*mut Word, Word, *const c_char) = "cuModuleGetFunction" | "hipModuleGetFunction";

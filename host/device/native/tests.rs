@@ -85,12 +85,60 @@ fn an_image_that_is_cut_off_is_an_error_that_says_so() {
     for cut in [text.len() / 3, text.len() - 20] {
         let cut = [&text[..cut], &[0]].concat();
         // SAFETY: the text ends with a zero.
-        let error = unsafe { native.load_image(&cut) }.unwrap_err();
+        let error = unsafe { native.load(&cut) }.unwrap_err();
         assert_eq!((error.failure.call, error.failure.code), ("cuModuleLoadDataEx", 218));
         assert!(!error.log.is_empty());
     }
     // SAFETY: no handles are passed.
-    assert_eq!(unsafe { native.load("no such family") }.unwrap_err().failure.code, i64::from(NO_IMAGE));
+    assert_eq!(
+        unsafe { native.entry("no such family", "nor entry") }.unwrap_err().failure.code,
+        i64::from(NO_IMAGE)
+    );
+}
+
+#[test]
+fn an_entry_alone_is_a_whole_image() {
+    let device = device(DeviceType::Cuda, 0);
+    let native = Native::<cuda::Cuda>::look(cuda::found_at(&standin()), device.place().device_id).unwrap();
+    for family in images::families("sm_75") {
+        let text = std::str::from_utf8(images::find(family, "sm_75").unwrap()).unwrap();
+        // Nothing is outside of the entries but the head: so nothing is lost.
+        let entry = |part: &str| cuda::alone(text, &part[..part.find('(').unwrap()]).unwrap();
+        let mut parts = text.split("\n.visible .entry ");
+        let head = parts.next().unwrap();
+        let entries: Vec<String> = parts.map(entry).collect();
+        let comment = |line: &&str| !line.starts_with("\t// ") && !line.is_empty();
+        let lines = |text: &str| text.lines().filter(comment).count();
+        let apart: usize = entries.iter().map(|entry| lines(entry) - lines(head)).sum();
+        assert_eq!(lines(text), lines(head) + apart, "{family}");
+        let smallest = entries.iter().min_by_key(|entry| entry.len()).unwrap();
+        // SAFETY: the text ends with a zero.
+        unsafe { native.load(format!("{smallest}\0").as_bytes()) }.unwrap();
+    }
+    assert_eq!(cuda::alone("", "any"), None);
+}
+
+#[test]
+fn who_waits_is_called_also_when_the_work_has_failed() {
+    for of in [DeviceType::Cuda, DeviceType::Rocm] {
+        let driver = driver(&device(of, 0));
+        let called = Arc::new(AtomicI64::new(0));
+        // SAFETY: the stream is live until the end; the address is nobody's, which is the point.
+        unsafe {
+            let stream = driver.stream(0).unwrap();
+            let memory = driver.alloc(256, stream).unwrap();
+            crate::device::driver_tests::fault(&*driver, stream, memory);
+            let count = called.clone();
+            let count_it = move || {
+                count.fetch_add(1, Ordering::SeqCst);
+            };
+            let queued = driver.call(stream, Box::new(count_it));
+            assert!(driver.synchronise(stream).is_err(), "{of:?}");
+            // Whoever asks too late is told so instead.
+            assert_eq!(called.load(Ordering::SeqCst), i64::from(queued.is_ok()), "{of:?}");
+            let _ = driver.destroy_stream(stream);
+        }
+    }
 }
 
 #[test]
@@ -166,7 +214,7 @@ fn the_functions_are_those_of_the_published_headers() {
         stream = cuStreamCreateWithPriority(_, _, _); destroy_stream = cuStreamDestroy_v2(_);
         synchronise = cuStreamSynchronize(_); event = cuEventCreate(_, _); destroy_event = cuEventDestroy_v2(_);
         record = cuEventRecord(_, _); wait = cuStreamWaitEvent(_, _, _); query = cuEventQuery(_);
-        synchronise_event = cuEventSynchronize(_); call = cuLaunchHostFunc(_, _, _);
+        synchronise_event = cuEventSynchronize(_); call = cuStreamAddCallback(_, _, _, _);
         load = cuModuleLoadDataEx(_, _, _, _, _); entry = cuModuleGetFunction(_, _, _);
         launch = cuLaunchKernel(_, _, _, _, _, _, _, _, _, _, _); pointer = cuPointerGetAttribute(_, _, _);
     }
@@ -185,7 +233,7 @@ fn the_functions_are_those_of_the_published_headers() {
         stream = hipStreamCreateWithPriority(_, _, _); destroy_stream = hipStreamDestroy(_);
         synchronise = hipStreamSynchronize(_); event = hipEventCreateWithFlags(_, _);
         destroy_event = hipEventDestroy(_); record = hipEventRecord(_, _); wait = hipStreamWaitEvent(_, _, _);
-        query = hipEventQuery(_); synchronise_event = hipEventSynchronize(_); call = hipLaunchHostFunc(_, _, _);
+        query = hipEventQuery(_); synchronise_event = hipEventSynchronize(_); call = hipStreamAddCallback(_, _, _, _);
         load = hipModuleLoadDataEx(_, _, _, _, _); entry = hipModuleGetFunction(_, _, _);
         launch = hipModuleLaunchKernel(_, _, _, _, _, _, _, _, _, _, _); pointer = hipPointerGetAttribute(_, _, _);
     }
