@@ -29,6 +29,15 @@ pub struct Launch<'a> {
     pub races: bool,
 }
 
+/// How many instructions a launch ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ran {
+    /// Each counted once for each lane.
+    pub lanes: u64,
+    /// Each counted once for the lanes that ran it together: what a processor issues.
+    pub warps: u64,
+}
+
 /// What has been done to a byte in this launch, and by which thread.
 #[derive(Clone, Copy, PartialEq)]
 enum Touch {
@@ -51,12 +60,12 @@ struct Warp<'a, M: Memory> {
     random: Option<u64>,
     block: [u32; 3],
     first_thread: u32,
-    steps: u64,
+    ran: Ran,
 }
 
 impl Launch<'_> {
-    /// Runs it. Returns how many instructions were run, counted once for each lane.
-    pub fn run<M: Memory>(&self, memory: &mut M) -> Result<u64, Error> {
+    /// Runs it. Returns how many instructions were run.
+    pub fn run<M: Memory>(&self, memory: &mut M) -> Result<Ran, Error> {
         let fail = |reason: String| Error::new(0, reason);
         let entry =
             self.module.entries.get(self.entry).ok_or_else(|| fail(format!("no kernel {}", self.entry)))?;
@@ -72,7 +81,7 @@ impl Launch<'_> {
             return Err(fail(format!("a block of {} threads", self.block_size)));
         }
         let mut touched = self.races.then(HashMap::new);
-        let mut total = 0;
+        let mut total = Ran::default();
         for block in 0..self.blocks {
             for first_thread in (0..self.block_size).step_by(LANES) {
                 let warp = u64::from(block) << 32 | u64::from(first_thread);
@@ -89,10 +98,11 @@ impl Launch<'_> {
                     random: self.seed.map(|seed| (seed ^ warp.wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1),
                     block: [block, self.block_size, self.blocks],
                     first_thread,
-                    steps: 0,
+                    ran: Ran::default(),
                 };
                 warp.run()?;
-                total += warp.steps;
+                total.lanes += warp.ran.lanes;
+                total.warps += warp.ran.warps;
             }
         }
         Ok(total)
@@ -117,8 +127,9 @@ impl<M: Memory> Warp<'_, M> {
             let Some(instruction) = self.entry.code.get(place) else {
                 return Err(Error::new(0, "ran past the end of the kernel"));
             };
-            self.steps += u64::from(group.count_ones());
-            if self.steps > MOST_STEPS {
+            self.ran.lanes += u64::from(group.count_ones());
+            self.ran.warps += 1;
+            if self.ran.lanes > MOST_STEPS {
                 return Err(Error::new(instruction.line, "the kernel does not end"));
             }
             let active = self.active(instruction, group);
@@ -214,6 +225,9 @@ impl<M: Memory> Warp<'_, M> {
     /// Runs an instruction that each active lane can run on its own, and moves the group on.
     fn step(&mut self, instruction: &Instruction, group: u32, active: u32) -> Result<(), Error> {
         self.advance(group);
+        if matches!(instruction.op, Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. }) {
+            self.memory.next();
+        }
         let mut lanes: Vec<usize> = (0..LANES).filter(|l| active >> l & 1 != 0).collect();
         if let Some(random) = self.draw() {
             // Which lane's access comes first must not matter.

@@ -360,3 +360,22 @@ fn what_is_not_in_the_subset_does_not_parse() {
         assert!(Module::parse(text).is_err() || Module::parse(text).unwrap().entries().is_empty(), "{text}");
     }
 }
+
+#[test]
+fn what_ran_is_counted_by_lanes_and_by_what_they_ran_together() {
+    let ran = |body: &str| {
+        let module = Module::parse(&kernel(body)).unwrap();
+        let mut memory = Words::new(&[0; 32]);
+        let params = memory.start.to_le_bytes();
+        let (blocks, block_size, seed, races) = (2, 64, None, false);
+        let launch = Launch { module: &module, entry: "k", params: &params, blocks, block_size, seed, races };
+        launch.run(&mut memory).unwrap()
+    };
+    let straight = ran("st.global.b64 [%me], %base;");
+    assert_eq!((straight.lanes, straight.warps), (straight.warps * 32, 4 * 6));
+    // One lane goes another way: its two instructions are issued for it alone, the others' for 31.
+    let divergent = ran("setp.eq.u32 %p1, %lane, 3; @%p1 bra $one; mov.b64 %rd0, 1; bra $out;
+        $one: mov.b64 %rd0, 2; mov.b64 %rd1, 2; $out: st.global.b64 [%me], %rd0;");
+    assert_eq!(divergent.warps - straight.warps, 4 * 6);
+    assert_eq!(divergent.lanes - straight.lanes, 4 * (2 * 32 + 2 * 31 + 2));
+}

@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array as _, ArrayRef, UInt32Array};
+use arrow_array::{Array as _, ArrayRef, RecordBatch, StringArray, UInt32Array, make_array};
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
-use bowstring::compute::{CastOptions, TakeOptions, cast, filter, is_null, null_count, take};
+use bowstring::compute::{CastOptions, TakeOptions, cast, filter, filter_batch, is_null, null_count, take};
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
-use bowstring::exchange::from_arrow;
+use bowstring::exchange::{batch_from_arrow, from_arrow};
 use bowstring::{Array, Stream};
 
-use crate::support::ptx::{Cost, Images};
+use crate::support::ptx::{Cost, Images, SECTOR};
 use crate::support::*;
 
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ptx/COSTS.md");
@@ -23,21 +24,42 @@ const LANES: f64 = 132.0 * 128.0 * 1.755e9;
 const HEAD: &str = "# What each operation executes
 
 Written by `BOWSTRING_UPDATE=1 cargo test --test it costs`: the interpreter's counts on the checked-in PTX, 100,000 rows.
-PTX instructions, which ptxas makes fewer or more of. Counts, not measurements.
+PTX instructions, which ptxas makes fewer or more of. Counts, not measurements. All but the launches are a row of the input,
+or of the indices.
 
+- *instructions*: by all lanes. *issued*: the slots that they take, 32 for what a wave runs together, lanes that idle included.
 - *must move*: bytes of the rows that the operation cannot do without, in and out, once.
-- *loaded*, *stored*: bytes by all lanes; neighbours' loads of one sector count each, caches serve them.
+- *touched*: bytes of the 32-byte sectors that the launches touch, once for each launch that reads and once for each that
+  writes them: what memory moves where caches keep everything within a launch. *asked*: once for each instruction of a wave.
+- *loaded*, *stored*: bytes by all lanes.
 - *issue bound*: **a prediction, not a measurement**: the share of a copy's rate beyond which an H200 could not issue the
   instructions (132 processors, 128 lanes each, 1.755 GHz; 4.0 TB/s), if each were one. 1.00 where memory is the limit.
 
-| operation | launches | instructions a row | must move a row | loaded a row | stored a row | bytes a load | bytes a store | issue bound |
-| --- | --: | --: | --: | --: | --: | --: | --: | --: |
+| operation | launches | instructions | issued | must move | touched | asked | loaded | stored | bytes a load | bytes a store | issue bound |
+| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |
+";
+
+const BY_ENTRY: &str = "
+## By entry
+
+| operation | entry | launches | rows a wave | instructions | issued | touched | asked |
+| --- | --- | --: | --: | --: | --: | --: | --: |
+";
+
+const BATCHES: &str = "
+## Batches
+
+What filtering a batch by a uniform mask of 50 % asks of the driver once it has run before. However many the rows, it is this.
+
+| batch | launches | host waits | calls | of these |
+| --- | --: | --: | --: | --- |
 ";
 
 struct Bench {
     images: Arc<Images>,
     stream: Stream,
     table: String,
+    by_entry: String,
 }
 
 impl Bench {
@@ -52,18 +74,32 @@ impl Bench {
         let result = work(&self.stream).unwrap();
         self.stream.synchronise().unwrap();
         let mut cost = Cost::default();
-        self.images.ran().into_values().for_each(|of_entry| cost += of_entry);
         let a_row = |n: u64| n as f64 / ROWS as f64;
+        for ((_, entry), of_entry) in self.images.ran() {
+            self.by_entry += &format!(
+                "| {name} | {entry} | {} | {} | {:.1} | {:.1} | {:.2} | {:.2} |\n",
+                of_entry.launches,
+                ROWS as u64 * of_entry.launches / of_entry.waves,
+                a_row(of_entry.instructions),
+                a_row(of_entry.issued * 32),
+                a_row(of_entry.touched * SECTOR),
+                a_row(of_entry.asked * SECTOR),
+            );
+            cost += of_entry;
+        }
         let each = |bytes: u64, accesses: u64| bytes as f64 / accesses.max(1) as f64;
-        let (instructions, must) = (a_row(cost.instructions), must as f64 / ROWS as f64);
+        let (issued, must) = (a_row(cost.issued * 32), must as f64 / ROWS as f64);
         self.table += &format!(
-            "| {name} | {} | {instructions:.1} | {must:.2} | {:.2} | {:.2} | {:.1} | {:.1} | {:.2} |\n",
+            "| {name} | {} | {:.1} | {issued:.1} | {must:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {:.1} | {:.1} | {:.2} |\n",
             cost.launches,
+            a_row(cost.instructions),
+            a_row(cost.touched * SECTOR),
+            a_row(cost.asked * SECTOR),
             a_row(cost.bytes_loaded),
             a_row(cost.bytes_stored),
             each(cost.bytes_loaded, cost.loads),
             each(cost.bytes_stored, cost.stores),
-            f64::min(1.0, must / COPY / (instructions / LANES)),
+            f64::min(1.0, must / COPY / (issued / LANES)),
         );
         result
     }
@@ -72,32 +108,26 @@ impl Bench {
         let uniform = |percent| Mask { percent, run: 1, nulls: Nulls::None };
         let clustered = |percent| Mask { percent, run: 1000, nulls: Nulls::None };
         let long = Mask { percent: 50.0, run: 20_000, nulls: Nulls::None };
-        let of = |data_type: DataType| (data_type, Nulls::None);
-        let cases = [
-            (of(DataType::Int32), uniform(1.0)),
-            (of(DataType::Int32), uniform(10.0)),
-            (of(DataType::Int32), uniform(50.0)),
-            (of(DataType::Int32), uniform(90.0)),
-            (of(DataType::Int32), uniform(99.0)),
-            (of(DataType::Int32), clustered(1.0)),
-            (of(DataType::Int32), clustered(50.0)),
-            (of(DataType::Int32), long),
-            ((DataType::Int32, Nulls::Some), uniform(50.0)),
-            (of(DataType::Int8), uniform(50.0)),
-            (of(DataType::Int16), uniform(50.0)),
-            (of(DataType::Int64), uniform(50.0)),
-            (of(DataType::Decimal256(40, 2)), uniform(50.0)),
-            (of(DataType::Boolean), uniform(50.0)),
-            (of(DataType::Utf8), uniform(50.0)),
-        ];
-        for ((data_type, nulls), kind) in cases {
-            let values = array(&data_type, ROWS, nulls, rng);
+        let mut cases = vec![];
+        for data_type in [DataType::Int32, DataType::Int64] {
+            let kinds = [1.0, 10.0, 50.0, 90.0, 99.0].map(uniform);
+            let runs = [1.0, 10.0, 50.0].map(clustered);
+            cases.extend(kinds.into_iter().chain(runs).map(|kind| (data_type.clone(), false, kind)));
+            cases.push((data_type.clone(), false, long));
+            cases.push((data_type, true, uniform(50.0)));
+        }
+        let halved =
+            [DataType::Int8, DataType::Int16, DataType::Decimal128(38, 2), DataType::Decimal256(40, 2)];
+        let halved = halved.into_iter().chain([DataType::Boolean, DataType::Utf8]);
+        cases.extend(halved.map(|data_type| (data_type, false, uniform(50.0))));
+        for (data_type, nulls, kind) in cases {
+            let values = values(&data_type, nulls, rng);
             let keep: ArrayRef = Arc::new(mask(kind, ROWS, rng));
             let kept =
                 arrow_select::filter::filter(&values, arrow_array::cast::AsArray::as_boolean(&keep)).unwrap();
             let (ours, on) = (self.on(&values), self.on(&keep));
             let how = if kind.run == 1 { "uniform".into() } else { format!("in runs of {}", kind.run) };
-            let nullable = if nulls == Nulls::None { "" } else { ", nulls" };
+            let nullable = if nulls { ", nulls" } else { "" };
             let name = format!("filter {data_type}, {} % {how}{nullable}", kind.percent);
             self.row(&name, ROWS / 8 + 2 * bytes_of(&kept), |stream| filter(&ours, &on, stream));
         }
@@ -105,20 +135,21 @@ impl Bench {
 
     fn takes(&mut self, rng: &mut Random) {
         for (data_type, nulls, ascending) in [
-            (DataType::Int32, Nulls::None, true),
-            (DataType::Int32, Nulls::None, false),
-            (DataType::Int32, Nulls::Some, false),
-            (DataType::Int64, Nulls::None, false),
-            (DataType::Boolean, Nulls::None, false),
-            (DataType::Utf8, Nulls::None, false),
+            (DataType::Int32, false, true),
+            (DataType::Int64, false, true),
+            (DataType::Int32, false, false),
+            (DataType::Int64, false, false),
+            (DataType::Int32, true, false),
+            (DataType::Boolean, false, false),
+            (DataType::Utf8, false, false),
         ] {
-            let values = array(&data_type, ROWS, nulls, rng);
+            let values = values(&data_type, nulls, rng);
             let index = |row| if ascending { row } else { rng.below(ROWS) as u32 };
             let indices: ArrayRef = Arc::new(UInt32Array::from_iter_values((0..ROWS as u32).map(index)));
             let taken = arrow_select::take::take(&values, &indices, None).unwrap();
             let (ours, on) = (self.on(&values), self.on(&indices));
             let order = if ascending { "ascending" } else { "random" };
-            let nullable = if nulls == Nulls::None { "" } else { ", nulls" };
+            let nullable = if nulls { ", nulls" } else { "" };
             let name = format!("take {data_type}, {order}{nullable}");
             self.row(&name, 4 * ROWS + 2 * bytes_of(&taken), |stream| {
                 take(&ours, &on, &TakeOptions::default(), stream)
@@ -130,16 +161,19 @@ impl Bench {
         for (from, to) in [
             (DataType::Int32, DataType::Int64),
             (DataType::Int64, DataType::Int32),
+            (DataType::Int32, DataType::Int8),
+            (DataType::Int8, DataType::Int16),
             (DataType::Float64, DataType::Int32),
             (DataType::Int32, DataType::Float64),
             (DataType::Float64, DataType::Float32),
             (DataType::Int64, DataType::Decimal128(18, 2)),
             (DataType::Decimal128(38, 10), DataType::Decimal128(38, 2)),
+            (DataType::Decimal128(38, 10), DataType::Int64),
             (DataType::Date32, DataType::Timestamp(TimeUnit::Millisecond, None)),
             (DataType::Utf8, DataType::LargeUtf8),
             (DataType::Binary, DataType::Utf8),
         ] {
-            let values = array(&from, ROWS, Nulls::Some, rng);
+            let values = values(&from, true, rng);
             let right = arrow_cast::cast(&values, &to).unwrap();
             let ours = self.on(&values);
             let must = bytes_of(&values) + bytes_of(&right);
@@ -150,12 +184,62 @@ impl Bench {
     }
 
     fn nulls(&mut self, rng: &mut Random) {
-        let mut parts = self.on(&array(&DataType::Int32, ROWS, Nulls::Some, rng)).into_parts();
+        let mut parts = self.on(&values(&DataType::Int32, true, rng)).into_parts();
         parts.null_count = None;
         let values = Array::try_new(parts).unwrap();
         self.row("null_count", ROWS / 8, |stream| null_count(&values, stream));
         self.row("is_null", ROWS / 4, |stream| is_null(&values, stream));
     }
+}
+
+/// Random values, one row in ten null or none; strings have 0 to 24 bytes.
+fn values(data_type: &DataType, nulls: bool, rng: &mut Random) -> ArrayRef {
+    let values = match data_type {
+        DataType::Utf8 => {
+            let text = "abcdefghijklmnopqrstuvwx";
+            Arc::new(StringArray::from_iter_values((0..ROWS).map(|_| &text[..rng.below(text.len() + 1)])))
+        }
+        other => array(other, ROWS, Nulls::None, rng),
+    };
+    let validity = nulls.then(|| NullBuffer::new(bitmap(ROWS, 90.0, 1, rng)));
+    make_array(values.to_data().into_builder().nulls(validity).build().unwrap())
+}
+
+/// What filtering a batch asks of the driver: so many columns of each of these types.
+fn batch(rows: usize, of_each: usize, types: &[DataType], nulls: Nulls) -> String {
+    let device = EmulatedDevice::new(EmulatorOptions::default()).unwrap();
+    let stream = device.device().stream().unwrap();
+    let rng = &mut Random::new(1);
+    let column = |i: usize| array(&types[i % types.len()], rows, nulls, &mut Random::new(i as u64));
+    let columns = (0..of_each * types.len()).map(|i| (i.to_string(), column(i)));
+    let ours = batch_from_arrow(&RecordBatch::try_from_iter(columns).unwrap()).unwrap();
+    let ours = stream.upload_batch(&ours).unwrap();
+    let keep: ArrayRef = Arc::new(mask(Mask { percent: 50.0, run: 1, nulls: Nulls::None }, rows, rng));
+    let keep = stream.upload(&from_arrow(&keep).unwrap()).unwrap();
+    let mut before = Default::default();
+    // Staging memory is still in flight when the second round wants some.
+    for _ in 0..4 {
+        stream.synchronise().unwrap();
+        before = (device.calls(), device.device().host_synchronisations());
+        drop(filter_batch(&ours, &keep, &stream).unwrap());
+    }
+    let (calls, waits) = before;
+    let waits = device.device().host_synchronisations() - waits;
+    let made = device.calls().into_iter().map(|(name, n)| (name, n - calls.get(name).unwrap_or(&0)));
+    // Discarding costs the emulator's driver a call and the others none.
+    let made: Vec<_> = made.filter(|(name, n)| *n > 0 && *name != "discard").collect();
+    let launches = made.iter().find(|(name, _)| *name == "launch").map_or(0, |(_, n)| *n);
+    let all: u64 = made.iter().map(|(_, n)| n).sum();
+    let each: Vec<_> = made.iter().map(|(name, n)| format!("{n} {name}")).collect();
+    assert_eq!(device.faults(), []);
+    let names: Vec<_> = types.iter().map(|data_type| data_type.to_string()).collect();
+    let nullable = if nulls == Nulls::None { "" } else { ", nulls" };
+    let columns = of_each * types.len();
+    format!(
+        "| {columns} × {}{nullable}, {rows} rows | {launches} | {waits} | {all} | {} |\n",
+        names.join(", "),
+        each.join(", ")
+    )
 }
 
 /// The bytes that the rows of an array take.
@@ -169,17 +253,25 @@ fn what_the_operations_execute_is_written_down() {
     let options = EmulatorOptions { executor: Some(images.clone()), ..Default::default() };
     let device = EmulatedDevice::new(options).unwrap();
     let stream = device.device().stream().unwrap();
-    let mut bench = Bench { images, stream, table: HEAD.into() };
+    let mut bench = Bench { images, stream, table: HEAD.into(), by_entry: BY_ENTRY.into() };
     let rng = &mut Random::new(1);
     bench.filters(rng);
     bench.takes(rng);
     bench.casts(rng);
     bench.nulls(rng);
     assert_eq!(device.faults(), []);
+    let (one, widths) =
+        ([DataType::Int64], [DataType::Int8, DataType::Int16, DataType::Int32, DataType::Int64]);
+    let mut written = bench.table + &bench.by_entry + BATCHES;
+    for nulls in [Nulls::None, Nulls::Some] {
+        written += &batch(8192, 1, &one, nulls);
+        written += &batch(8192, 10, &one, nulls);
+        written += &batch(1 << 17, 25, &widths, nulls);
+    }
     if std::env::var_os("BOWSTRING_UPDATE").is_some() {
-        std::fs::write(TABLE, bench.table).unwrap();
+        std::fs::write(TABLE, written).unwrap();
     } else {
         let said = std::fs::read_to_string(TABLE).unwrap();
-        assert_eq!(said, bench.table, "ptx/COSTS.md is stale: BOWSTRING_UPDATE=1 cargo test --test it costs");
+        assert_eq!(said, written, "ptx/COSTS.md is stale: BOWSTRING_UPDATE=1 cargo test --test it costs");
     }
 }

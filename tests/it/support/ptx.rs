@@ -1,6 +1,6 @@
 //! The shipped PTX images as what an emulated device runs: not the kernels' host build, the artefact itself, interpreted.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,11 +19,22 @@ pub struct Images {
     ran: Mutex<BTreeMap<(String, String), Cost>>,
 }
 
-/// What launches did, lane by lane, all lanes together.
+/// What a GPU's memory reads and writes at least.
+pub const SECTOR: u64 = 32;
+
+/// What launches did, all lanes together.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
     pub launches: u64,
+    pub waves: u64,
+    /// Instructions, each counted once for each lane.
     pub instructions: u64,
+    /// Instructions, each counted once for the lanes of a wave that ran it together.
+    pub issued: u64,
+    /// Sectors of [`SECTOR`] bytes, each counted once for each instruction of a wave that read or wrote there.
+    pub asked: u64,
+    /// Sectors, each counted once for each launch that read there, and once for each that wrote.
+    pub touched: u64,
     pub loads: u64,
     pub bytes_loaded: u64,
     pub stores: u64,
@@ -33,7 +44,11 @@ pub struct Cost {
 impl std::ops::AddAssign for Cost {
     fn add_assign(&mut self, other: Cost) {
         self.launches += other.launches;
+        self.waves += other.waves;
         self.instructions += other.instructions;
+        self.issued += other.issued;
+        self.asked += other.asked;
+        self.touched += other.touched;
         self.loads += other.loads;
         self.bytes_loaded += other.bytes_loaded;
         self.stores += other.stores;
@@ -86,6 +101,10 @@ struct Given<'a, 'b> {
     memory: &'a mut DeviceMemory<'b>,
     own: bool,
     cost: Cost,
+    /// The sectors of the instruction that is being run.
+    together: Vec<u64>,
+    loaded: HashSet<u64>,
+    stored: HashSet<u64>,
 }
 
 impl Given<'_, '_> {
@@ -95,19 +114,37 @@ impl Given<'_, '_> {
             false => Ok(()),
         }
     }
+
+    fn count(&mut self, address: u64, bytes: usize, store: bool) {
+        for sector in address / SECTOR..(address + bytes as u64).div_ceil(SECTOR) {
+            if self.together.contains(&sector) {
+                continue;
+            }
+            self.together.push(sector);
+            self.cost.asked += 1;
+            let all = if store { &mut self.stored } else { &mut self.loaded };
+            self.cost.touched += u64::from(all.insert(sector));
+        }
+    }
 }
 
 impl Memory for Given<'_, '_> {
     fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), String> {
         self.check(address, into.len())?;
         self.cost += Cost { loads: 1, bytes_loaded: into.len() as u64, ..Cost::default() };
+        self.count(address, into.len(), false);
         self.memory.read(address, into)
     }
 
     fn write(&mut self, address: u64, from: &[u8]) -> Result<(), String> {
         self.check(address, from.len())?;
         self.cost += Cost { stores: 1, bytes_stored: from.len() as u64, ..Cost::default() };
+        self.count(address, from.len(), true);
         self.memory.write(address, from)
+    }
+
+    fn next(&mut self) {
+        self.together.clear();
     }
 }
 
@@ -115,6 +152,7 @@ impl Executor for Images {
     fn run(&self, launch: &Execution<'_>, memory: &mut DeviceMemory<'_>) -> Result<(), String> {
         let params: Vec<u8> = launch.words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let what = (launch.family.to_owned(), launch.entry.to_owned());
+        let waves = launch.waves;
         let launch = Launch {
             module: &self.module(launch.family),
             entry: launch.entry,
@@ -124,9 +162,17 @@ impl Executor for Images {
             seed: self.seed,
             races: self.seed.is_some(),
         };
-        let mut given = Given { memory, own: self.spoilt.load(Ordering::Relaxed), cost: Cost::default() };
-        let instructions = launch.run(&mut given).map_err(|error| error.to_string())?;
-        given.cost += Cost { launches: 1, instructions, ..Cost::default() };
+        let mut given = Given {
+            memory,
+            own: self.spoilt.load(Ordering::Relaxed),
+            cost: Cost::default(),
+            together: vec![],
+            loaded: HashSet::new(),
+            stored: HashSet::new(),
+        };
+        let ran = launch.run(&mut given).map_err(|error| error.to_string())?;
+        let (instructions, issued) = (ran.lanes, ran.warps);
+        given.cost += Cost { launches: 1, waves, instructions, issued, ..Cost::default() };
         *self.ran.lock().unwrap_or_else(PoisonError::into_inner).entry(what).or_default() += given.cost;
         Ok(())
     }
