@@ -1,6 +1,7 @@
 #!/bin/bash
 # Refuses images that hold what a kernel must not, and keeps the table of what each entry costs. Needs no GPU.
-#   ptx/check.sh [--write] [DIR]     compares with (or writes) STATIC.md in this directory; DIR defaults to it
+#   ptx/check.sh [--write] [DIR]     compares with (or writes) STATIC.md in this directory (static.py makes it); DIR
+#                                    defaults to it
 # Refused: calls, panics, local memory, spills, scratch, LDS, undefined symbols, generic loads and stores; more than one
 # ballot in selftest_bait (then jump threading was on); more than 128 registers (in a 256-bit cast; elsewhere
 # the blocks that build.sh asks for leave 64 or 80); images of a family that do not have the same entries, and code objects
@@ -32,7 +33,7 @@ done
 ballots=$(awk '/^\.visible \.entry/ { inside = /selftest_bait\(/ } inside && /vote\.sync/ { n++ } END { print n + 0 }' "$dir"/selftest.*.ptx)
 [ "$ballots" = 1 ] || bad "selftest_bait has $ballots ballots: jump threading"
 
-# ptxas, for each architecture: entry, registers, and for sm_90 the instructions.
+# ptxas, for each architecture: each entry's registers; for sm_90 its instructions, with their control bits.
 assemble() { # ARCH FILE
   "$bin/ptxas" -v -arch="$1" "$2" -o "$work/$1.$(basename "$2").cubin" 2> "$work/$1.$(basename "$2").log" || { cat "$work/$1.$(basename "$2").log"; exit 1; }
 }
@@ -45,8 +46,7 @@ for arch in sm_75 sm_80 sm_90 sm_100 sm_120; do
     /bytes stack frame/ { if ($1 + 0 || $5 + 0 || $9 + 0) print "spill", arch, entry, $0 }
     /Used [0-9]+ registers/ { match($0, /Used [0-9]+/); print "registers", arch, entry, substr($0, RSTART + 5, RLENGTH - 5) }'
 done > "$work/facts"
-for cubin in "$work"/sm_90.*.cubin; do "$bin/nvdisasm" -c "$cubin"; done |
-  awk '/^\.text\./ { entry = substr($1, 7, length($1) - 7) } /\/\*[0-9a-f]+\*\/ .*;/ && !/NOP/ { n[entry]++ } END { for (e in n) print "code", "sm_90", e, n[e] }' >> "$work/facts"
+for cubin in "$work"/sm_90.*.cubin; do "$bin/nvdisasm" -c -hex "$cubin"; done > "$work/sass"
 
 # AMD: the code objects' own notes, and their instructions.
 for f in "$dir"/*.hsaco; do
@@ -92,20 +92,7 @@ for f in "$dir"/*.ptx "$dir"/*.hsaco; do
 done
 while read -r line; do bad "$line"; done < <(awk '$1 == "registers" && $4 > 128 && $2 ~ /^sm/' "$work/facts")
 
-{
-  echo "# What each entry costs"
-  echo
-  echo "Written by ptx/check.sh: registers that ptxas 13.4 gives it, vector registers on AMD, and instructions."
-  echo "Static facts, not measurements."
-  echo
-  echo "| entry | sm_75 | sm_80 | sm_90 | sm_100 | sm_120 | gfx90a | code sm_90 | code gfx90a |"
-  echo "| --- | --: | --: | --: | --: | --: | --: | --: | --: |"
-  LC_ALL=C awk '{ fact[$1, $2, $3] = $4; if ($1 == "registers") entries[$3] }
-    END { for (e in entries) print "| " e " | " fact["registers", "sm_75", e] " | " fact["registers", "sm_80", e] " | " \
-      fact["registers", "sm_90", e] " | " fact["registers", "sm_100", e] " | " fact["registers", "sm_120", e] " | " \
-      fact["registers", "gfx90a", e] " | " fact["code", "sm_90", e] " | " fact["code", "gfx90a", e] " |" }' \
-    "$work/facts" | LC_ALL=C sort
-} > "$work/STATIC.md"
+python3 "$here/static.py" "$work/facts" "$work/sass" "$dir" > "$work/STATIC.md"
 if [ -n "$write" ]; then cp "$work/STATIC.md" "$here/STATIC.md"; else diff -u "$here/STATIC.md" "$work/STATIC.md" || bad "STATIC.md differs: ptx/check.sh --write"; fi
-echo "$(($(wc -l < "$work/STATIC.md") - 7)) entries in $(ls "$dir"/*.ptx "$dir"/*.hsaco | wc -l) images, $(cat "$dir"/*.ptx "$dir"/*.hsaco | wc -c) bytes, $(cat "$dir"/*.ptx "$dir"/*.hsaco | xz -T2 | wc -c) compressed"
+echo "$(grep -c '^| [a-z]*_' "$work/STATIC.md") entries in $(ls "$dir"/*.ptx "$dir"/*.hsaco | wc -l) images, $(cat "$dir"/*.ptx "$dir"/*.hsaco | wc -c) bytes, $(cat "$dir"/*.ptx "$dir"/*.hsaco | xz -T2 | wc -c) compressed"
 [ ! -e "$work/bad" ]
