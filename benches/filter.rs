@@ -1,68 +1,160 @@
-//! filter against arrow-rs, which runs on one thread and allocates with mimalloc. The other peers: `peers/cpu.py`.
+//! filter on every device that is here; on the CPU against arrow-rs too, which runs on one thread and allocates with
+//! mimalloc. The other peers: `peers/`.
 
 mod support;
 
 use std::hint::black_box;
+use std::sync::Arc;
 
-use bowstring::Stream;
-use bowstring::compute::filter;
-use bowstring::exchange::from_arrow;
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow_schema::{Field, Schema};
+use bowstring::Batch;
+use bowstring::compute::{filter, filter_batch};
 use criterion::{Criterion, criterion_group, criterion_main};
 
-use support::*;
+use support::data::{Spread, bits, validity_name, values, without_nulls};
+use support::{Scale, Where, model, wanted};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Which rows are kept: so many in a hundred, how they are spread, and the bit that the mask starts at.
+type Mask = (f64, Spread, usize);
+
+const HALF: Mask = (50.0, Spread::Uniform, 0);
+const FEW: &[Mask] =
+    &[(1.0, Spread::Uniform, 0), HALF, (99.0, Spread::Uniform, 0), (50.0, Spread::Clustered, 0)];
+const ALL: &[Mask] = &[
+    (1.0, Spread::Uniform, 0),
+    (10.0, Spread::Uniform, 0),
+    HALF,
+    (90.0, Spread::Uniform, 0),
+    (99.0, Spread::Uniform, 0),
+    (1.0, Spread::Clustered, 0),
+    (10.0, Spread::Clustered, 0),
+    (50.0, Spread::Clustered, 0),
+    (90.0, Spread::Clustered, 0),
+    (99.0, Spread::Clustered, 0),
+    (50.0, Spread::Uniform, 3),
+];
+
 fn filters(criterion: &mut Criterion) {
-    copy(criterion);
-    for name in ["int32", "int64"] {
-        for nulls in [false, true] {
-            let spreads = [Spread::Uniform, Spread::Clustered];
-            one(criterion, name, LARGE, nulls, &[1.0, 10.0, 50.0, 90.0, 99.0], &spreads);
+    Where::each(|place| {
+        place.copy(criterion);
+        let (large, batch) = (place.large(), place.batch());
+        let full = place.scale == Scale::Full;
+        for name in ["int32", "int64"] {
+            let (plain, null) = match place.scale {
+                Scale::Tiny => (&ALL[9..], &[HALF][..]),
+                Scale::Usual => (FEW, &[HALF][..]),
+                Scale::Full => (ALL, ALL),
+            };
+            both(criterion, place, name, large, plain, null);
         }
-    }
-    for name in ["utf8", "utf8view"] {
-        one(criterion, name, LARGE, false, &[1.0, 50.0, 99.0], &[Spread::Uniform]);
-        one(criterion, name, LARGE, false, &[50.0], &[Spread::Clustered]);
-    }
-    for name in ["int32", "int64", "utf8", "utf8view"] {
-        one(criterion, name, BATCH, false, &[1.0, 50.0, 99.0], &[Spread::Uniform]);
-    }
-    one(criterion, "int32", BATCH, true, &[1.0, 50.0, 99.0], &[Spread::Uniform]);
+        // A GPU's strings end before 2 GiB.
+        let text = if place.on_gpu() && large > 1 << 27 { 1 << 27 } else { large };
+        let others = if full { FEW } else { &[HALF] };
+        for (name, rows) in [("int8", large), ("boolean", large), ("utf8", text)] {
+            both(criterion, place, name, rows, others, if full || place.on_gpu() { &[HALF] } else { &[] });
+        }
+        if place.scale != Scale::Usual || place.on_gpu() {
+            for (name, rows) in [("int16", large), ("decimal128", large), ("utf8view", text / 2)] {
+                both(criterion, place, name, rows, others, &[]);
+            }
+        }
+        for rows in place.between() {
+            for name in if full { &["int32", "int64", "utf8"][..] } else { &["int32"] } {
+                both(criterion, place, name, *rows, &[HALF], &[]);
+            }
+        }
+        for name in if full { &["int32", "int64", "utf8", "utf8view"][..] } else { &["int32", "utf8"] } {
+            both(criterion, place, name, batch, if full { FEW } else { &[HALF] }, &[]);
+        }
+        both(criterion, place, "int32", batch, &[], &[HALF]);
+        batches(criterion, place, batch, 10);
+        if place.scale != Scale::Usual || place.on_gpu() {
+            batches(criterion, place, batch, 100);
+            batches(criterion, place, if place.scale == Scale::Tiny { 2_000 } else { 1 << 20 }, 100);
+        }
+    });
 }
 
-fn one(
-    criterion: &mut Criterion,
-    name: &str,
-    rows: usize,
-    nulls: bool,
-    percents: &[f64],
-    spreads: &[Spread],
-) {
-    let stream = Stream::cpu();
-    let values = values(name, rows, nulls);
-    let ours = from_arrow(&values).expect("arrow-rs arrays are valid");
-    for spread in spreads {
-        for percent in percents {
-            let mask = mask(rows, *percent, *spread);
-            let our_mask = from_arrow(&mask).expect("arrow-rs arrays are valid");
-            let kept = arrow_select::filter::filter(&values, &mask).expect("filter");
-            let validity = validity_name(nulls);
-            let id = format!("filter/cpu/{name}/{rows}/{percent}%-{}/{validity}/1", spread.name());
-            let moved = bytes(&values) + rows as u64 / 8 + bytes(&kept);
-            drop(kept);
-            let mut group = group(criterion, &id, moved);
-            group.bench_function("bowstring", |bencher| {
-                bencher.iter(|| filter(black_box(&ours), black_box(&our_mask), &stream).expect("filter"));
-            });
-            group.bench_function("arrow-rs", |bencher| {
-                bencher.iter(|| {
-                    arrow_select::filter::filter(black_box(&values), black_box(&mask)).expect("filter")
-                });
-            });
+fn id(place: &Where, name: &str, rows: usize, mask: &Mask, nulls: bool, columns: usize) -> String {
+    let (percent, spread, offset) = mask;
+    let offset = if *offset == 0 { String::new() } else { format!("-offset-{offset}") };
+    let validity = validity_name(nulls);
+    format!("filter/{}/{name}/{rows}/{percent}%-{}{offset}/{validity}/{columns}", place.name, spread.name())
+}
+
+/// Masks over an array without nulls, and masks over one with.
+fn both(criterion: &mut Criterion, place: &Where, name: &str, rows: usize, plain: &[Mask], null: &[Mask]) {
+    let is_wanted = |nulls: bool, mask: &Mask| wanted(&id(place, name, rows, mask, nulls, 1));
+    let any = |nulls: bool, masks: &[Mask]| masks.iter().any(|mask| is_wanted(nulls, mask));
+    if !any(false, plain) && !any(true, null) {
+        return;
+    }
+    // Made once for both.
+    let with_nulls = values(name, rows, any(true, null));
+    for (nulls, masks) in [(false, plain), (true, null)] {
+        if any(nulls, masks) {
+            let values = if nulls { with_nulls.clone() } else { without_nulls(&with_nulls) };
+            let masks = masks.iter().filter(|mask| is_wanted(nulls, mask));
+            arrays(criterion, place, name, nulls, &values, masks);
         }
     }
+}
+
+fn arrays<'a>(
+    criterion: &mut Criterion,
+    place: &Where,
+    name: &str,
+    nulls: bool,
+    values: &ArrayRef,
+    masks: impl Iterator<Item = &'a Mask>,
+) {
+    let rows = values.len();
+    let Some(ours) = place.import(values) else { return };
+    for mask in masks {
+        let id = id(place, name, rows, mask, nulls, 1);
+        let keep = bits(rows, mask.0, mask.1, mask.2, 1);
+        let moved = model::filter(values, &keep);
+        let Some(our_keep) = place.import_mask(&keep) else { continue };
+        let keep = BooleanArray::new(keep, None);
+        let mut group = place.group(criterion, id, moved);
+        group.ours(|| filter(black_box(&ours), black_box(&our_keep), &place.stream).expect("filter"));
+        group.theirs("arrow-rs", || {
+            arrow_select::filter::filter(black_box(values), black_box(&keep)).expect("filter")
+        });
+    }
+}
+
+/// A batch of equal columns.
+fn batches(criterion: &mut Criterion, place: &Where, rows: usize, columns: usize) {
+    let id = id(place, "int32", rows, &HALF, false, columns);
+    if !wanted(&id) {
+        return;
+    }
+    let column = values("int32", rows, false);
+    let keep = bits(rows, HALF.0, HALF.1, HALF.2, 1);
+    let moved = model::filter(&column, &keep).columns(columns, rows as u64 / 8);
+    let keep = BooleanArray::new(keep, None);
+    let field = |i: usize| Field::new(i.to_string(), column.data_type().clone(), false);
+    let schema = Arc::new(Schema::new((0..columns).map(field).collect::<Vec<_>>()));
+    let (Some(our_keep), Some(our_columns)) = (
+        place.import_mask(keep.values()),
+        (0..columns).map(|_| place.import(&column)).collect::<Option<Vec<_>>>(),
+    ) else {
+        return;
+    };
+    let ours = Batch::try_new(schema.clone(), our_columns, rows).expect("a batch");
+    // Columns of its own each, as ours has them on a GPU.
+    let copied = (0..columns).map(|_| values("int32", rows, false)).collect();
+    let theirs = RecordBatch::try_new(schema, copied).expect("a batch");
+    let mut group = place.group(criterion, id, moved);
+    group.ours(|| filter_batch(black_box(&ours), black_box(&our_keep), &place.stream).expect("filter"));
+    group.theirs("arrow-rs", || {
+        arrow_select::filter::filter_record_batch(black_box(&theirs), black_box(&keep)).expect("filter")
+    });
 }
 
 criterion_group!(benches, filters);

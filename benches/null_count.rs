@@ -1,67 +1,71 @@
-//! Counting and showing nulls against arrow-rs, whose count is that of making a null buffer, and whose `is_null` (of
-//! arrow-arith) is what is written out here. Other peers: `peers/cpu.py`.
+//! Counting and showing nulls on every device that is here; on the CPU against arrow-rs too, whose count is that of making
+//! a null buffer, and whose `is_null` (of arrow-arith) is what is written out here. Other peers: `peers/`.
 
 mod support;
 
 use std::hint::black_box;
 
-use arrow_array::{Array as _, BooleanArray, Int8Array};
-use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_array::{Array as _, BooleanArray};
+use arrow_buffer::NullBuffer;
+use bowstring::Array;
 use bowstring::compute::{is_null, null_count};
-use bowstring::exchange::from_arrow;
-use bowstring::{Array, Stream};
 use criterion::{Criterion, criterion_group, criterion_main};
 
-use support::*;
+use support::data::{Spread, bits};
+use support::{Moved, Scale, Where, wanted};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Rows whose bitmap, 64 MiB, no cache of a core holds.
-const HUGE: usize = 512 << 20;
-
 fn counts(criterion: &mut Criterion) {
-    copy(criterion);
-    for rows in [HUGE, LARGE, BATCH] {
+    Where::each(|place| {
+        place.copy(criterion);
+        // Its bitmap no cache holds.
+        let huge = match place.scale {
+            Scale::Tiny => 20_000,
+            Scale::Usual if place.on_gpu() => 1 << 31,
+            _ if place.on_gpu() => 1 << 33,
+            _ => 1 << 29,
+        };
         for offset in [0, 3] {
-            one(criterion, rows, offset);
+            one(criterion, place, huge, offset, false);
+            for rows in [place.large(), place.batch()] {
+                one(criterion, place, rows, offset, true);
+            }
         }
-    }
+        if place.scale == Scale::Full {
+            place.between().iter().for_each(|rows| one(criterion, place, *rows, 0, true));
+        }
+    });
 }
 
-fn one(criterion: &mut Criterion, rows: usize, offset: usize) {
-    let stream = Stream::cpu();
-    let mut random = Random(2);
-    let words: Vec<u64> = (0..rows / 64 + 1).map(|_| random.bits() | random.bits()).collect();
-    let bits = BooleanBuffer::new(words.into(), offset, rows);
-    let theirs = Int8Array::new(vec![0; rows].into(), Some(NullBuffer::new(bits.clone())));
-    let mut parts = from_arrow(&theirs).expect("arrow-rs arrays are valid").into_parts();
-    parts.null_count = None;
-    let ours = Array::try_new(parts).expect("the same array");
-    assert_eq!(null_count(&ours, &stream), Ok(theirs.null_count()));
-
-    let mut group =
-        group(criterion, &format!("null_count/cpu/bits/{rows}/offset-{offset}/-/1"), rows as u64 / 8);
-    group.bench_function("bowstring", |bencher| {
-        bencher.iter(|| null_count(black_box(&ours), &stream).expect("count"));
-    });
-    group.bench_function("arrow-rs", |bencher| {
-        bencher.iter(|| rows - black_box(&bits).count_set_bits());
-    });
-    group.finish();
-    if rows == HUGE {
+fn one(criterion: &mut Criterion, place: &Where, rows: usize, offset: usize, also_show: bool) {
+    let id = |operation: &str| format!("{operation}/{}/bits/{rows}/offset-{offset}/-/1", place.name);
+    let (count_id, show_id) = (id("null_count"), id("is_null"));
+    if !(wanted(&count_id) || also_show && wanted(&show_id)) {
         return;
     }
-    let mut group =
-        support::group(criterion, &format!("is_null/cpu/bits/{rows}/offset-{offset}/-/1"), rows as u64 / 4);
-    group.bench_function("bowstring", |bencher| {
-        bencher.iter(|| is_null(black_box(&ours), &stream).expect("bits"));
-    });
-    group.bench_function("arrow-rs", |bencher| {
-        bencher.iter(|| {
-            let nulls = black_box(&theirs).logical_nulls().expect("there are some");
-            BooleanArray::new(!nulls.inner(), None)
-        });
+    let bits = bits(rows, 90.0, Spread::Uniform, offset, 2);
+    // Only which rows are null is looked at: what the rows hold may be the same bits.
+    let theirs = BooleanArray::new(bits.clone(), Some(NullBuffer::new(bits.clone())));
+    let Some(ours) = place.import_validity(&bits) else { return };
+    let mut parts = ours.into_parts();
+    parts.null_count = None;
+    let ours = Array::try_new(parts).expect("the same array");
+    assert_eq!(null_count(&ours, &place.stream), Ok(theirs.null_count()));
+
+    let mut group = place.group(criterion, count_id, Moved::bytes(rows as u64 / 8));
+    group.ours(|| null_count(black_box(&ours), &place.stream).expect("count"));
+    group.theirs("arrow-rs", || rows - black_box(&bits).count_set_bits());
+    drop(group);
+    if !also_show {
+        return;
+    }
+    let mut group = place.group(criterion, show_id, Moved::bytes(rows as u64 / 4));
+    group.ours(|| is_null(black_box(&ours), &place.stream).expect("bits"));
+    group.theirs("arrow-rs", || {
+        let nulls = black_box(&theirs).logical_nulls().expect("there are some");
+        BooleanArray::new(!nulls.inner(), None)
     });
 }
 

@@ -1,69 +1,123 @@
-//! take against arrow-rs, which runs on one thread and allocates with mimalloc. The other peers: `peers/cpu.py`.
+//! take on every device that is here; on the CPU against arrow-rs too, which runs on one thread and allocates with
+//! mimalloc. The other peers: `peers/`.
 
 mod support;
 
 use std::hint::black_box;
+use std::sync::Arc;
 
-use arrow_array::{Array as _, Int32Array, UInt32Array};
-use bowstring::Stream;
-use bowstring::compute::{TakeOptions, take};
-use bowstring::exchange::from_arrow;
+use arrow_array::{Array as _, ArrayRef, Int32Array};
+use arrow_schema::{Field, Schema};
+use bowstring::Batch;
+use bowstring::compute::{TakeOptions, take, take_batch};
 use criterion::{Criterion, criterion_group, criterion_main};
 
-use support::*;
+use support::data::{indices, validity_name, values};
+use support::{Scale, Where, model, wanted};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+const BOTH: &[&str] = &["random", "ascending"];
+const RANDOM: &[&str] = &["random"];
+
 fn takes(criterion: &mut Criterion) {
-    copy(criterion);
-    for name in ["int32", "int64"] {
-        for nulls in [false, true] {
-            one(criterion, name, LARGE, nulls);
+    Where::each(|place| {
+        place.copy(criterion);
+        let (large, batch) = (place.large(), place.batch());
+        let mut one = |name: &str, rows: usize, nulls: bool, orders: &[&str]| {
+            arrays(criterion, place, name, rows, nulls, orders);
+        };
+        let full = place.scale == Scale::Full;
+        one("int32", large, false, BOTH);
+        one("int32", large, true, if full { BOTH } else { RANDOM });
+        one("int64", large, false, if full { BOTH } else { RANDOM });
+        if place.scale != Scale::Usual || place.on_gpu() {
+            let text = large.min(1 << 27);
+            for (name, rows) in [
+                ("int8", large),
+                ("int16", large),
+                ("decimal128", large),
+                ("boolean", large),
+                ("utf8", text),
+                ("utf8view", text / 2),
+            ] {
+                one(name, rows, false, BOTH);
+            }
+            one("int64", large, true, BOTH);
+            one("utf8", text, true, RANDOM);
         }
-    }
-    for name in ["utf8", "utf8view"] {
-        one(criterion, name, LARGE, false);
-    }
-    for name in ["int32", "int64", "utf8", "utf8view"] {
-        one(criterion, name, BATCH, false);
-    }
-    one(criterion, "int32", BATCH, true);
+        for rows in place.between() {
+            for name in if full { &["int32", "int64", "utf8"][..] } else { &["int32"] } {
+                one(name, *rows, false, RANDOM);
+            }
+        }
+        for name in if full { &["int32", "int64", "utf8", "utf8view"][..] } else { &["int32", "utf8"] } {
+            one(name, batch, false, if full { BOTH } else { RANDOM });
+        }
+        one("int32", batch, true, RANDOM);
+        batches(criterion, place, batch, 10);
+        if place.scale != Scale::Usual || place.on_gpu() {
+            batches(criterion, place, batch, 100);
+        }
+    });
+}
+
+fn id(place: &Where, name: &str, rows: usize, order: &str, nulls: bool, columns: usize) -> String {
+    format!("take/{}/{name}/{rows}/{order}/{}/{columns}", place.name, validity_name(nulls))
 }
 
 /// As many indices as rows, of 32 bits; where there are nulls, one index in ten is null too.
-fn one(criterion: &mut Criterion, name: &str, rows: usize, nulls: bool) {
-    let stream = Stream::cpu();
-    let values = values(name, rows, nulls);
-    let ours = from_arrow(&values).expect("arrow-rs arrays are valid");
-    for order in ["random", "ascending"] {
-        let mut random = Random(4);
-        let numbers: Vec<u32> = match order {
-            "random" => (0..rows).map(|_| random.below(rows) as u32).collect(),
-            _ => (0..rows as u32).collect(),
-        };
-        let validity = nulls.then(|| bits(rows, 90.0, Spread::Uniform, 5).into());
-        let indices = UInt32Array::new(numbers.into(), validity);
-        let signed =
-            Int32Array::new(indices.values().iter().map(|i| *i as i32).collect(), indices.nulls().cloned());
-        let our_indices = from_arrow(&signed).expect("arrow-rs arrays are valid");
-        let taken = arrow_select::take::take(&values, &indices, None).expect("take");
-        let id = format!("take/cpu/{name}/{rows}/{order}/{}/1", validity_name(nulls));
-        // A row read, an index read, a row written.
-        let mut group = group(criterion, &id, 2 * bytes(&taken) + bytes(&indices));
-        drop(taken);
-        group.bench_function("bowstring", |bencher| {
-            bencher.iter(|| {
-                take(black_box(&ours), black_box(&our_indices), &TakeOptions::default(), &stream)
-                    .expect("take")
-            });
-        });
-        group.bench_function("arrow-rs", |bencher| {
-            bencher.iter(|| {
-                arrow_select::take::take(black_box(&values), black_box(&indices), None).expect("take")
-            });
+fn arrays(criterion: &mut Criterion, place: &Where, name: &str, rows: usize, nulls: bool, orders: &[&str]) {
+    let id = |order: &str| id(place, name, rows, order, nulls, 1);
+    if !orders.iter().any(|order| wanted(&id(order))) {
+        return;
+    }
+    let values: ArrayRef = values(name, rows, nulls);
+    let Some(ours) = place.import(&values) else { return };
+    for order in orders.iter().filter(|order| wanted(&id(order))) {
+        let indices = indices(rows, *order == "random", nulls);
+        let signed = Int32Array::new(indices.values().inner().clone().into(), indices.nulls().cloned());
+        let Some(our_indices) = place.import(&signed) else { continue };
+        let moved = model::take(&values, &indices, *order == "random");
+        let mut group = place.group(criterion, id(order), moved);
+        let options = TakeOptions::default();
+        group
+            .ours(|| take(black_box(&ours), black_box(&our_indices), &options, &place.stream).expect("take"));
+        group.theirs("arrow-rs", || {
+            arrow_select::take::take(black_box(&values), black_box(&indices), None).expect("take")
         });
     }
+}
+
+/// A batch of equal columns.
+fn batches(criterion: &mut Criterion, place: &Where, rows: usize, columns: usize) {
+    let id = id(place, "int32", rows, "random", false, columns);
+    if !wanted(&id) {
+        return;
+    }
+    let column = values("int32", rows, false);
+    let indices = indices(rows, true, false);
+    let moved = model::take(&column, &indices, true).columns(columns, 4 * rows as u64);
+    let signed = Int32Array::new(indices.values().inner().clone().into(), None);
+    let field = |i: usize| Field::new(i.to_string(), column.data_type().clone(), false);
+    let schema = Arc::new(Schema::new((0..columns).map(field).collect::<Vec<_>>()));
+    let their_columns: Vec<ArrayRef> = (0..columns).map(|_| values("int32", rows, false)).collect();
+    let theirs = arrow_array::RecordBatch::try_new(schema.clone(), their_columns).expect("a batch");
+    let (Some(our_indices), Some(our_columns)) =
+        (place.import(&signed), (0..columns).map(|_| place.import(&column)).collect::<Option<Vec<_>>>())
+    else {
+        return;
+    };
+    let ours = Batch::try_new(schema, our_columns, rows).expect("a batch");
+    let mut group = place.group(criterion, id, moved);
+    let options = TakeOptions::default();
+    group.ours(|| {
+        take_batch(black_box(&ours), black_box(&our_indices), &options, &place.stream).expect("take")
+    });
+    group.theirs("arrow-rs", || {
+        arrow_select::take::take_record_batch(black_box(&theirs), black_box(&indices)).expect("take")
+    });
 }
 
 criterion_group!(benches, takes);

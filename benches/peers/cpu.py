@@ -1,9 +1,10 @@
 """The same shapes as benches/{filter,take,cast,null_count}.rs, in polars and pyarrow, which have threads of their own.
 
 Needs polars, pyarrow and numpy. Prints one JSON object a line: the id of the Rust bench, who ran, the median in
-milliseconds. Arguments are parts of ids: only benches whose id contains one of them run.
+seconds. In a `.jsonl` file in criterion's folder, `benches/report.py` finds them. Arguments are parts of ids: only benches
+whose id contains one of them run.
 
-    python benches/peers/cpu.py filter/cpu/int32
+    python benches/peers/cpu.py filter/cpu/int32 > target/criterion/peers-cpu.jsonl
 """
 
 import gc
@@ -30,7 +31,7 @@ def measure(bench, who, run):
         result = run()
         times.append(time.perf_counter() - start)
         del result
-    print(json.dumps({"id": bench, "who": who, "ms": round(statistics.median(times) * 1e3, 5)}), flush=True)
+    print(json.dumps({"id": bench, "who": who, "seconds": round(statistics.median(times), 9)}), flush=True)
 
 
 def wanted(bench):
@@ -53,6 +54,10 @@ def values(name, rows, nulls):
         return pa.array(random.integers(-(2**31), 2**31, rows, dtype=np.int32), mask=null)
     if name == "int64":
         return pa.array(random.integers(-(2**63), 2**63 - 1, rows, dtype=np.int64), mask=null)
+    if name == "int8":
+        return pa.array(random.integers(-(2**7), 2**7, rows, dtype=np.int8), mask=null)
+    if name == "boolean":
+        return pa.array(random.integers(0, 2, rows, dtype=np.uint8).astype(bool), mask=null)
     # 0 to 24 bytes each, 12 on average.
     lengths = random.integers(0, 25, rows)
     offsets = np.zeros(rows + 1, dtype=np.int32)
@@ -179,6 +184,11 @@ def main():
     for name in ["utf8", "utf8view"]:
         filters(name, LARGE, False, [1, 50, 99], ["uniform"])
         filters(name, LARGE, False, [50], ["clustered"])
+    for name in ["int8", "boolean"]:
+        filters(name, LARGE, False, [50], ["uniform"])
+    for rows in [1 << 17, 1 << 20]:
+        filters("int32", rows, False, [50], ["uniform"])
+        takes("int32", rows, False)
     for name in ["int32", "int64", "utf8", "utf8view"]:
         filters(name, BATCH, False, [1, 50, 99], ["uniform"])
     filters("int32", BATCH, True, [1, 50, 99], ["uniform"])

@@ -1,152 +1,182 @@
-//! What the benches share: arrays of a known shape (those of `peers/cpu.py` too), groups with short runs, and a copy
-//! to hold the rates against.
+//! What the benches share. `data` makes arrays of a known shape (those of `peers/cpu.py` too), `model` says what an
+//! operation must move, `place` is where it runs, `clock` a GPU's own time, `notes` what the report needs beside
+//! criterion's figures.
 //!
-//! Ids are `operation/device/type/rows/selectivity/validity/columns` and who ran it; throughput is bytes read and
-//! written, each once.
+//! Ids are `operation/device/type/rows/selectivity/validity/columns` and who ran it: `bowstring` is the device's time
+//! (on the CPU that is time on the wall), `bowstring-wall` the time until a GPU's result is there. Throughput is bytes
+//! read and written, each once.
+//!
+//! `BOWSTRING_BENCH=full` runs everything; without, a machine with two cores is done in minutes. Without `--bench`, as
+//! `cargo test --benches` has it, or with `BOWSTRING_BENCH=tiny`, the inputs are tiny and the figures mean nothing.
 
 #![allow(dead_code)]
 
+mod clock;
+pub mod data;
+pub mod model;
+mod notes;
+pub mod place;
+
+use std::cell::RefCell;
 use std::hint::black_box;
-use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use arrow_array::builder::StringViewBuilder;
-use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray, StringViewArray};
-use arrow_buffer::{BooleanBuffer, NullBuffer};
-use criterion::{BenchmarkGroup, Criterion, Throughput, measurement::WallTime};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, Throughput};
 
-/// Rows of a large array: 64 MiB of 4-byte values, more than any cache that one core has.
-pub const LARGE: usize = 16_777_216;
-/// Rows of a batch as query engines hand them around.
-pub const BATCH: usize = 8_192;
+pub use model::Moved;
+pub use place::Where;
 
-/// SplitMix64: the same array in every run.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub fn below(&mut self, limit: usize) -> usize {
-        ((u128::from(self.bits()) * limit as u128) >> 64) as usize
-    }
+/// How much is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scale {
+    /// Whatever runs at all.
+    Tiny,
+    /// What a newcomer waits for.
+    Usual,
+    /// Everything.
+    Full,
 }
 
-/// How the rows that a mask keeps are spread.
-#[derive(Clone, Copy, PartialEq)]
-pub enum Spread {
-    /// Each row by itself.
-    Uniform,
-    /// 1,024 neighbours at a time.
-    Clustered,
-}
-
-impl Spread {
-    pub fn name(self) -> &'static str {
-        match self {
-            Spread::Uniform => "uniform",
-            Spread::Clustered => "clustered",
+impl Scale {
+    pub fn of_this_run() -> Scale {
+        let has = |name: &str| std::env::args().any(|argument| argument == name);
+        match std::env::var("BOWSTRING_BENCH").as_deref() {
+            Ok("full") if has("--bench") && !has("--test") => Scale::Full,
+            Ok("tiny") => Scale::Tiny,
+            _ if has("--bench") && !has("--test") => Scale::Usual,
+            _ => Scale::Tiny,
         }
     }
 }
 
-pub fn bits(rows: usize, percent: f64, spread: Spread, seed: u64) -> BooleanBuffer {
-    let mut random = Random(seed);
-    let limit = (percent / 100.0 * 2f64.powi(32)) as u64;
-    let mut bit = false;
-    BooleanBuffer::collect_bool(rows, |row| {
-        if spread == Spread::Uniform || row % 1024 == 0 {
-            bit = (random.bits() >> 32) < limit;
+/// Whether the command line asks for a bench of this group: what it does not ask for is not made inputs for.
+pub fn wanted(id: &str) -> bool {
+    const ALONE: [&str; 16] = [
+        "--bench",
+        "--test",
+        "--list",
+        "--ignored",
+        "--exact",
+        "--noplot",
+        "-n",
+        "--discard-baseline",
+        "--quick",
+        "--quiet",
+        "--verbose",
+        "-v",
+        "--nocapture",
+        "--show-output",
+        "--include-ignored",
+        "--",
+    ];
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        if !argument.starts_with('-') {
+            // A whole id names its function too. An expression is criterion's to match.
+            let plain =
+                !argument.contains(['\\', '^', '$', '*', '+', '?', '[', ']', '(', ')', '{', '}', '|']);
+            return !plain || id.contains(&argument) || argument.starts_with(id);
         }
-        bit
-    })
-}
-
-pub fn mask(rows: usize, percent: f64, spread: Spread) -> BooleanArray {
-    BooleanArray::new(bits(rows, percent, spread, 1), None)
-}
-
-/// One row in ten is null, or none.
-pub fn validity(rows: usize, nulls: bool) -> Option<NullBuffer> {
-    nulls.then(|| NullBuffer::new(bits(rows, 90.0, Spread::Uniform, 2)))
-}
-
-pub fn validity_name(nulls: bool) -> &'static str {
-    if nulls { "10%-null" } else { "no-nulls" }
-}
-
-/// An array of a type, by name.
-pub fn values(name: &str, rows: usize, nulls: bool) -> ArrayRef {
-    let mut random = Random(3);
-    let validity = validity(rows, nulls);
-    match name {
-        "int32" => Arc::new(Int32Array::new((0..rows).map(|_| random.bits() as i32).collect(), validity)),
-        "int64" => Arc::new(Int64Array::new((0..rows).map(|_| random.bits() as i64).collect(), validity)),
-        "utf8" => Arc::new(strings(rows, &mut random)),
-        "utf8view" => {
-            let strings = strings(rows, &mut random);
-            let mut views = StringViewBuilder::with_capacity(rows).with_fixed_block_size(8 << 20);
-            strings.iter().flatten().for_each(|string| views.append_value(string));
-            Arc::new(StringViewArray::from(views.finish()))
+        if !ALONE.contains(&argument.as_str()) && !argument.contains('=') {
+            arguments.next();
         }
-        other => panic!("no type {other}"),
     }
+    true
 }
 
-/// 0 to 24 bytes each, 12 on average.
-fn strings(rows: usize, random: &mut Random) -> StringArray {
-    let mut offsets = vec![0i32];
-    let mut bytes = vec![];
-    for _ in 0..rows {
-        let len = random.below(25);
-        bytes.extend((0..len).map(|i| b'a' + (i % 26) as u8));
-        offsets.push(bytes.len() as i32);
+/// The benches of one id: ours, and on the CPU others in the same process.
+pub struct Group<'a> {
+    place: &'a Where,
+    id: String,
+    moved: Moved,
+    group: BenchmarkGroup<'a, WallTime>,
+}
+
+impl<'a> Group<'a> {
+    /// A group of a bench that moves so much.
+    pub fn new(criterion: &'a mut Criterion, place: &'a Where, id: String, moved: Moved) -> Group<'a> {
+        let (warm_up, measure) = match (place.scale, place.on_gpu()) {
+            (Scale::Tiny, _) => (1, 10),
+            (Scale::Usual, false) => (100, 400),
+            (Scale::Full, false) => (150, 500),
+            (_, true) => (50, 200),
+        };
+        let mut group = criterion.benchmark_group(&id);
+        group.sample_size(10);
+        // Medians need no more.
+        group.nresamples(2_000);
+        group.warm_up_time(Duration::from_millis(warm_up));
+        group.measurement_time(Duration::from_millis(measure));
+        group.throughput(Throughput::Bytes(moved.bytes));
+        notes::moves(&id, &moved);
+        Group { place, id, moved, group }
     }
-    StringArray::new(arrow_buffer::OffsetBuffer::new(offsets.into()), bytes.into(), None)
-}
 
-/// The bytes that an array holds.
-pub fn bytes(array: &dyn arrow_array::Array) -> u64 {
-    let data = array.to_data();
-    let buffers: usize = match array.data_type() {
-        // The data behind views is shared, not moved.
-        arrow_schema::DataType::Utf8View => array.len() * 16,
-        arrow_schema::DataType::Utf8 => {
-            let offsets = data.buffers()[0].typed_data::<i32>();
-            array.len() * 4 + (offsets[data.offset() + array.len()] - offsets[data.offset()]) as usize
-        }
-        other => array.len() * other.primitive_width().unwrap_or(0),
-    };
-    (buffers + array.nulls().map_or(0, |_| array.len() / 8)) as u64
-}
-
-/// A group that takes a second a bench.
-pub fn group<'a>(criterion: &'a mut Criterion, id: &str, bytes: u64) -> BenchmarkGroup<'a, WallTime> {
-    let mut group = criterion.benchmark_group(id);
-    group.sample_size(10);
-    group.warm_up_time(Duration::from_millis(150));
-    group.measurement_time(Duration::from_millis(500));
-    group.throughput(Throughput::Bytes(bytes));
-    group
-}
-
-/// What the memory allows: one and two threads copying 64 MiB, the result touched before.
-pub fn copy(criterion: &mut Criterion) {
-    let from = vec![1u8; 64 << 20];
-    let mut to = vec![2u8; 64 << 20];
-    let mut group = group(criterion, "copy/cpu/bytes/67108864/-/-/1", 128 << 20);
-    group.bench_function("one-thread", |bencher| {
-        bencher.iter(|| black_box(&mut to).copy_from_slice(black_box(&from)))
-    });
-    group.bench_function("two-threads", |bencher| {
-        bencher.iter(|| {
-            let middle = from.len() / 2;
-            let (left, right) = to.split_at_mut(middle);
-            rayon::join(|| left.copy_from_slice(&from[..middle]), || right.copy_from_slice(&from[middle..]));
+    /// The library.
+    pub fn ours<R>(&mut self, mut run: impl FnMut() -> R) {
+        let place = self.place;
+        let taken = RefCell::new(vec![]);
+        let Some(clock) = &place.clock else {
+            self.group.bench_function("bowstring", |bencher| {
+                bencher.iter_custom(|times| {
+                    let start = Instant::now();
+                    for _ in 0..times {
+                        black_box(run());
+                    }
+                    let all = start.elapsed();
+                    taken.borrow_mut().push(all.as_secs_f64() / times as f64);
+                    all
+                })
+            });
+            return self.say_share(taken.into_inner());
+        };
+        self.group.bench_function("bowstring", |bencher| {
+            bencher.iter_custom(|times| {
+                let all: Duration = (0..times).map(|_| clock.time(&mut run)).sum();
+                taken.borrow_mut().push(all.as_secs_f64() / times as f64);
+                all
+            })
         });
-    });
+        self.say_share(taken.into_inner());
+        self.group.bench_function("bowstring-wall", |bencher| {
+            bencher.iter_custom(|times| {
+                let mut all = Duration::ZERO;
+                for _ in 0..times {
+                    let start = Instant::now();
+                    let result = black_box(run());
+                    place.stream.synchronise().expect("the work was good");
+                    all += start.elapsed();
+                    drop(result);
+                }
+                all
+            })
+        });
+    }
+
+    /// A peer in this process: the CPU has some.
+    pub fn theirs<R>(&mut self, who: &str, mut run: impl FnMut() -> R) {
+        if !self.place.on_gpu() {
+            self.group.bench_function(who, |bencher| bencher.iter(&mut run));
+        }
+    }
+
+    /// Says how near it came to what a copy of as many bytes took in this run.
+    fn say_share(&self, mut seconds: Vec<f64>) {
+        if self.place.scale == Scale::Tiny {
+            return;
+        }
+        seconds.sort_by(f64::total_cmp);
+        let (Some(median), Some(copied)) =
+            (seconds.get(seconds.len() / 2), self.place.copied(self.moved.bytes))
+        else {
+            return;
+        };
+        let share = |bytes: u64| bytes as f64 / median / copied;
+        print!("{:>24}share of a copy's rate: {:.2}", "", share(self.moved.bytes));
+        match self.moved.sectors {
+            Some(sectors) => println!("; counted in the sectors that it must touch: {:.2}", share(sectors)),
+            None => println!(),
+        }
+    }
 }

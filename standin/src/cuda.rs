@@ -208,8 +208,11 @@ exports! {
     cuStreamWaitEvent(stream: usize, event: usize, _flags: u32) call {
         MACHINE.wait(&MACHINE.stream(stream, current()?)?, event)
     }
-    cuEventCreate(event: *mut usize, _flags: u32) call {
-        unsafe { give(event, MACHINE.new_event(current()?)) }
+    cuEventCreate(event: *mut usize, flags: u32) call {
+        unsafe { give(event, MACHINE.new_event(current()?, flags)) }
+    }
+    cuEventElapsedTime(milliseconds: *mut f32, start: usize, end: usize) call {
+        unsafe { give(milliseconds, MACHINE.event(end)?.since(&MACHINE.event(start)?)?) }
     }
     cuEventDestroy_v2(event: usize) call_anyway {
         MACHINE.destroy_event(event)

@@ -227,8 +227,11 @@ exports! {
     hipStreamWaitEvent(stream: usize, event: usize, _flags: u32) call {
         MACHINE.wait(&MACHINE.stream(stream, current())?, event)
     }
-    hipEventCreateWithFlags(event: *mut usize, _flags: u32) call {
-        unsafe { give(event, MACHINE.new_event(current())) }
+    hipEventCreateWithFlags(event: *mut usize, flags: u32) call {
+        unsafe { give(event, MACHINE.new_event(current(), flags)) }
+    }
+    hipEventElapsedTime(milliseconds: *mut f32, start: usize, end: usize) call {
+        unsafe { give(milliseconds, MACHINE.event(end)?.since(&MACHINE.event(start)?)?) }
     }
     hipEventDestroy(event: usize) call_anyway {
         MACHINE.destroy_event(event)

@@ -17,6 +17,8 @@ const BYTES: usize = 4 << 30;
 /// Handles that mean a device's default streams: one for all threads (by two names), one for each.
 const LEGACY: [usize; 2] = [0, 1];
 const PER_THREAD: usize = 2;
+/// An event's flag: it keeps no time.
+const UNTIMED: u32 = 2;
 
 /// A loaded image, which can run its entries.
 pub trait Image: Send + Sync {
@@ -175,9 +177,10 @@ impl Machine {
         if stream.device == current { Ok(stream) } else { Err(code::INVALID_HANDLE) }
     }
 
-    pub fn new_event(&self, device: i32) -> usize {
+    /// `flags` may say that it keeps no time.
+    pub fn new_event(&self, device: i32, flags: u32) -> usize {
         let number = handle();
-        lock(&self.events).insert(number, Event::new(device));
+        lock(&self.events).insert(number, Event::new(device, flags & UNTIMED == 0));
         number
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::{Code, Outcome, code, lock};
 
@@ -75,14 +75,14 @@ impl Stream {
 /// One recording of an event: a point that some stream comes to.
 #[derive(Default)]
 pub struct Recording {
-    outcome: Mutex<Option<Outcome>>,
+    outcome: Mutex<Option<(Outcome, Instant)>>,
     passed: Condvar,
 }
 
 impl Recording {
     /// The stream has come to it, in this state.
     pub fn pass(&self, outcome: Outcome) {
-        *lock(&self.outcome) = Some(outcome);
+        *lock(&self.outcome) = Some((outcome, Instant::now()));
         self.passed.notify_all();
     }
 
@@ -90,7 +90,7 @@ impl Recording {
     pub fn wait(&self) -> Outcome {
         let mut outcome = lock(&self.outcome);
         loop {
-            if let Some(outcome) = *outcome {
+            if let Some((outcome, _)) = *outcome {
                 return outcome;
             }
             outcome = self.passed.wait(outcome).unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -99,7 +99,12 @@ impl Recording {
 
     /// What it has passed with; `NOT_READY` where it has not.
     pub fn query(&self) -> Result<(), Code> {
-        lock(&self.outcome).unwrap_or(Err(code::NOT_READY))
+        self.passed_at().and_then(|(outcome, _)| outcome)
+    }
+
+    /// What it has passed with, and when.
+    fn passed_at(&self) -> Result<(Outcome, Instant), Code> {
+        lock(&self.outcome).ok_or(code::NOT_READY)
     }
 }
 
@@ -107,15 +112,16 @@ impl Recording {
 #[derive(Clone)]
 pub struct Event {
     pub device: i32,
+    timed: bool,
     latest: Arc<Mutex<Arc<Recording>>>,
 }
 
 impl Event {
     /// One that was never recorded, which counts as passed.
-    pub fn new(device: i32) -> Event {
+    pub fn new(device: i32, timed: bool) -> Event {
         let never = Recording::default();
         never.pass(Ok(()));
-        Event { device, latest: Arc::new(Mutex::new(Arc::new(never))) }
+        Event { device, timed, latest: Arc::new(Mutex::new(Arc::new(never))) }
     }
 
     /// A new recording, which some stream comes to.
@@ -128,5 +134,14 @@ impl Event {
     /// What someone who waits now waits for.
     pub fn latest(&self) -> Arc<Recording> {
         lock(&self.latest).clone()
+    }
+
+    /// Milliseconds from another event's latest recording to this one's. Both must keep time and have passed.
+    pub fn since(&self, start: &Event) -> Result<f32, Code> {
+        if !(self.timed && start.timed && self.device == start.device) {
+            return Err(code::INVALID_HANDLE);
+        }
+        let (from, to) = (start.latest().passed_at()?.1, self.latest().passed_at()?.1);
+        Ok(to.saturating_duration_since(from).as_secs_f32() * 1e3)
     }
 }

@@ -1,0 +1,178 @@
+//! A GPU's own time, and the rate at which it copies: events with timing around work on a stream of the library's, whose
+//! own events keep none. CUDA's and HIP's functions are found by name at run time, as the library finds them, so one
+//! clock does for both and the benches start where neither is.
+
+use std::time::Duration;
+
+use bowstring::Stream;
+use bowstring::ffi::DeviceType;
+use libloading::Library;
+
+type Code = i32;
+
+/// What is put before the work that is timed: while it runs, the host gets ahead of the device.
+const HEAD_START: usize = 16 << 20;
+const HEAD_START_TIMES: usize = 8;
+
+struct Functions {
+    create: unsafe extern "C" fn(*mut usize, u32) -> Code,
+    record: unsafe extern "C" fn(usize, usize) -> Code,
+    synchronise: unsafe extern "C" fn(usize) -> Code,
+    elapsed: unsafe extern "C" fn(*mut f32, usize, usize) -> Code,
+    fill: unsafe extern "C" fn(usize, u8, usize, usize) -> Code,
+    copy: unsafe extern "C" fn(usize, usize, usize, usize) -> Code,
+    alloc: unsafe extern "C" fn(*mut usize, usize) -> Code,
+    free: unsafe extern "C" fn(usize) -> Code,
+}
+
+/// A GPU's clock, for work on one stream from one thread. It lives as long as the process.
+pub struct Clock {
+    functions: Functions,
+    stream: usize,
+    start: usize,
+    stop: usize,
+    /// Memory to fill, and how much.
+    head_start: (usize, usize),
+}
+
+fn library(names: &[&str]) -> &'static Library {
+    // SAFETY: a GPU's driver, which the library has loaded already.
+    let found = names.iter().find_map(|name| unsafe { Library::new(*name) }.ok());
+    Box::leak(Box::new(found.expect("a GPU's driver that was found before")))
+}
+
+fn function<F: Copy>(library: &Library, name: &str) -> F {
+    // SAFETY: the callers below name the functions that have these types.
+    *unsafe { library.get::<F>(name.as_bytes()) }.unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Fails where a call did: a bench has no use for a device that does.
+fn good(code: Code, call: &str) {
+    assert_eq!(code, 0, "{call} failed");
+}
+
+impl Clock {
+    /// The clock of a GPU's stream, whose device becomes the thread's current one; `None` on the CPU.
+    pub fn new(stream: &Stream, tiny: bool) -> Option<Clock> {
+        let handle = stream.native_handle()? as usize;
+        let place = stream.device().place();
+        let ordinal = place.device_id as i32;
+        let functions = match place.device_type {
+            DeviceType::Cuda => {
+                let library = library(&["libcuda.so.1", "libcuda.so", "nvcuda.dll"]);
+                let retain: unsafe extern "C" fn(*mut usize, i32) -> Code =
+                    function(library, "cuDevicePrimaryCtxRetain");
+                let set: unsafe extern "C" fn(usize) -> Code = function(library, "cuCtxSetCurrent");
+                let mut context = 0;
+                // SAFETY: a device that was opened; its context, the library's too, is kept as long as the process lives.
+                good(unsafe { retain(&mut context, ordinal) }, "cuDevicePrimaryCtxRetain");
+                // SAFETY: as above.
+                good(unsafe { set(context) }, "cuCtxSetCurrent");
+                Functions {
+                    create: function(library, "cuEventCreate"),
+                    record: function(library, "cuEventRecord"),
+                    synchronise: function(library, "cuEventSynchronize"),
+                    elapsed: function(library, "cuEventElapsedTime"),
+                    fill: function(library, "cuMemsetD8Async"),
+                    copy: function(library, "cuMemcpyDtoDAsync_v2"),
+                    alloc: function(library, "cuMemAlloc_v2"),
+                    free: function(library, "cuMemFree_v2"),
+                }
+            }
+            DeviceType::Rocm => {
+                let library = library(&["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so"]);
+                let set: unsafe extern "C" fn(i32) -> Code = function(library, "hipSetDevice");
+                // SAFETY: the function takes a number.
+                good(unsafe { set(ordinal) }, "hipSetDevice");
+                Functions {
+                    create: function(library, "hipEventCreateWithFlags"),
+                    record: function(library, "hipEventRecord"),
+                    synchronise: function(library, "hipEventSynchronize"),
+                    elapsed: function(library, "hipEventElapsedTime"),
+                    fill: function(library, "hipMemsetD8Async"),
+                    copy: function(library, "hipMemcpyDtoDAsync"),
+                    alloc: function(library, "hipMalloc"),
+                    free: function(library, "hipFree"),
+                }
+            }
+            _ => return None,
+        };
+        let head_start = if tiny { 4096 } else { HEAD_START };
+        let mut clock = Clock { functions, stream: handle, start: 0, stop: 0, head_start: (0, head_start) };
+        clock.head_start.0 = clock.alloc(head_start);
+        for event in [&mut clock.start, &mut clock.stop] {
+            // SAFETY: the function writes a handle. No flags: this event keeps time.
+            good(unsafe { (clock.functions.create)(event, 0) }, "creating an event");
+        }
+        Some(clock)
+    }
+
+    /// How long the device takes for the work that a call puts on the stream. Where the call itself waits for the device,
+    /// what the device waits for the host counts too.
+    pub fn time<R>(&self, run: impl FnOnce() -> R) -> Duration {
+        let (fill, bytes) = self.head_start;
+        for _ in 0..HEAD_START_TIMES {
+            // SAFETY: `fill` is so many bytes of the device's memory, which nobody reads.
+            good(unsafe { (self.functions.fill)(fill, 0, bytes, self.stream) }, "filling memory");
+        }
+        // SAFETY: both handles are live.
+        good(unsafe { (self.functions.record)(self.start, self.stream) }, "recording an event");
+        let result = run();
+        // SAFETY: as above.
+        good(unsafe { (self.functions.record)(self.stop, self.stream) }, "recording an event");
+        drop(result);
+        // SAFETY: as above.
+        good(unsafe { (self.functions.synchronise)(self.stop) }, "the work that was timed");
+        let mut milliseconds = 0.0;
+        // SAFETY: as above, and both events have passed.
+        good(
+            unsafe { (self.functions.elapsed)(&mut milliseconds, self.start, self.stop) },
+            "reading the time",
+        );
+        Duration::from_secs_f64(f64::from(milliseconds) / 1e3)
+    }
+
+    /// Two pieces of the device's memory of so many bytes, to copy from one to the other.
+    pub fn copies(&self, bytes: usize) -> Copies<'_> {
+        let copies = Copies { clock: self, bytes, from: self.alloc(bytes), to: self.alloc(bytes) };
+        // SAFETY: so many bytes of ours. What was never written may be copied faster than what was.
+        good(unsafe { (self.functions.fill)(copies.from, 1, bytes, self.stream) }, "filling memory");
+        copies
+    }
+
+    fn alloc(&self, bytes: usize) -> usize {
+        let mut address = 0;
+        // SAFETY: the function writes an address.
+        good(unsafe { (self.functions.alloc)(&mut address, bytes) }, "allocating memory");
+        address
+    }
+}
+
+/// Memory to copy.
+pub struct Copies<'a> {
+    clock: &'a Clock,
+    bytes: usize,
+    from: usize,
+    to: usize,
+}
+
+impl Copies<'_> {
+    /// How long a copy takes.
+    pub fn time(&self) -> Duration {
+        self.clock.time(|| {
+            // SAFETY: both are that long, and live until the work that is timed has passed.
+            let code =
+                unsafe { (self.clock.functions.copy)(self.to, self.from, self.bytes, self.clock.stream) };
+            good(code, "copying");
+        })
+    }
+}
+
+impl Drop for Copies<'_> {
+    fn drop(&mut self) {
+        for address in [self.from, self.to] {
+            // SAFETY: allocated in `copies`; every copy was waited for.
+            good(unsafe { (self.clock.functions.free)(address) }, "freeing memory");
+        }
+    }
+}

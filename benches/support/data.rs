@@ -1,0 +1,142 @@
+//! Arrays of a known shape, the same in every run, made by all threads: row `i` depends on nothing but `i`.
+
+use std::sync::Arc;
+
+use arrow_array::builder::StringViewBuilder;
+use arrow_array::types::*;
+use arrow_array::*;
+use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
+use arrow_schema::DataType;
+use rayon::prelude::*;
+
+/// SplitMix64's number `i` of a sequence.
+pub fn random(sequence: u64, i: usize) -> u64 {
+    let state = (sequence << 48).wrapping_add((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// The same below a limit.
+pub fn below(sequence: u64, i: usize, limit: usize) -> usize {
+    ((u128::from(random(sequence, i)) * limit as u128) >> 64) as usize
+}
+
+/// How the rows that a mask keeps are spread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Spread {
+    /// Each row by itself.
+    Uniform,
+    /// 1,024 neighbours at a time.
+    Clustered,
+}
+
+impl Spread {
+    pub fn name(self) -> &'static str {
+        match self {
+            Spread::Uniform => "uniform",
+            Spread::Clustered => "clustered",
+        }
+    }
+}
+
+/// Bits of which so many in a hundred are set, behind `offset` others.
+pub fn bits(rows: usize, percent: f64, spread: Spread, offset: usize, sequence: u64) -> BooleanBuffer {
+    let limit = (percent / 100.0 * 2f64.powi(32)) as u64;
+    let bit = |row: usize| {
+        let drawn = if spread == Spread::Uniform { row } else { row / 1024 };
+        (random(sequence, drawn) >> 32) < limit
+    };
+    let word = |word: usize| (0..64).fold(0u64, |bits, i| bits | u64::from(bit(word * 64 + i)) << i);
+    let words: Vec<u64> = (0..(offset + rows).div_ceil(64)).into_par_iter().map(word).collect();
+    BooleanBuffer::new(words.into(), offset, rows)
+}
+
+/// One row in ten is null, or none.
+pub fn validity(rows: usize, nulls: bool) -> Option<NullBuffer> {
+    nulls.then(|| NullBuffer::new(bits(rows, 90.0, Spread::Uniform, 0, 2)))
+}
+
+pub fn validity_name(nulls: bool) -> &'static str {
+    if nulls { "10%-null" } else { "no-nulls" }
+}
+
+/// An array of a type, by name.
+pub fn values(name: &str, rows: usize, nulls: bool) -> ArrayRef {
+    let validity = validity(rows, nulls);
+    match name {
+        "int8" => primitive::<Int8Type>(rows, validity, |i| random(3, i) as i8),
+        "int16" => primitive::<Int16Type>(rows, validity, |i| random(3, i) as i16),
+        "int32" => primitive::<Int32Type>(rows, validity, |i| random(3, i) as i32),
+        "int64" => primitive::<Int64Type>(rows, validity, |i| random(3, i) as i64),
+        "decimal128" => primitive::<Decimal128Type>(rows, validity, |i| i128::from(random(3, i) as i64)),
+        "boolean" => Arc::new(BooleanArray::new(bits(rows, 50.0, Spread::Uniform, 0, 3), validity)),
+        "utf8" => Arc::new(strings(rows, validity)),
+        "utf8view" => {
+            let strings = strings(rows, None);
+            let mut views = StringViewBuilder::with_capacity(rows).with_fixed_block_size(8 << 20);
+            strings.iter().flatten().for_each(|string| views.append_value(string));
+            Arc::new(StringViewArray::from(views.finish()))
+        }
+        other => panic!("no type {other}"),
+    }
+}
+
+/// 0 to 24 bytes each, 12 on average.
+fn strings(rows: usize, validity: Option<NullBuffer>) -> StringArray {
+    let lengths: Vec<i32> = (0..rows).into_par_iter().map(|i| below(3, i, 25) as i32).collect();
+    let mut offsets = Vec::with_capacity(rows + 1);
+    let mut end = 0i32;
+    offsets.push(end);
+    offsets.extend(lengths.into_iter().map(|len| {
+        end = end.checked_add(len).expect("strings of less than 2 GiB");
+        end
+    }));
+    let bytes: Vec<u8> = (0..end as usize).into_par_iter().map(|i| b'a' + (i % 23) as u8).collect();
+    StringArray::new(OffsetBuffer::new(offsets.into()), bytes.into(), validity)
+}
+
+/// Indices of 32 bits, as many as rows; one in ten null, or none.
+pub fn indices(rows: usize, random: bool, nulls: bool) -> UInt32Array {
+    let one = |i: usize| if random { below(4, i, rows) } else { i } as u32;
+    let numbers: Vec<u32> = (0..rows).into_par_iter().map(one).collect();
+    UInt32Array::new(numbers.into(), nulls.then(|| bits(rows, 90.0, Spread::Uniform, 0, 5).into()))
+}
+
+/// Numbers of a type that fit every type that the benches cast to, but for one in a hundred where not `all` do.
+pub fn numbers(from: &DataType, rows: usize, all: bool, nulls: bool) -> ArrayRef {
+    let validity = validity(rows, nulls);
+    let narrow = matches!(from, DataType::Int8);
+    let whole = |i: usize| match below(6, i, 100) {
+        0 if !all => random(7, i) as i64 | 1 << 62,
+        _ if narrow => i64::from(random(7, i) as i8),
+        _ => i64::from(random(7, i) as i32),
+    };
+    match from {
+        DataType::Int8 => primitive::<Int8Type>(rows, validity, |i| whole(i) as i8),
+        DataType::Int32 => primitive::<Int32Type>(rows, validity, |i| whole(i) as i32),
+        DataType::Int64 => primitive::<Int64Type>(rows, validity, whole),
+        DataType::Float64 => primitive::<Float64Type>(rows, validity, |i| whole(i) as f64 * 0.5),
+        DataType::Date32 => primitive::<Date32Type>(rows, validity, |i| whole(i) as i32 % 50_000),
+        DataType::Decimal128(..) => {
+            let values: Vec<i128> = (0..rows).into_par_iter().map(|i| whole(i).into()).collect();
+            Arc::new(Decimal128Array::new(values.into(), validity).with_data_type(from.clone()))
+        }
+        other => panic!("no {other} here"),
+    }
+}
+
+fn primitive<T: ArrowPrimitiveType>(
+    rows: usize,
+    validity: Option<NullBuffer>,
+    value: impl Fn(usize) -> T::Native + Sync + Send,
+) -> ArrayRef {
+    let values: Vec<T::Native> = (0..rows).into_par_iter().map(value).collect();
+    Arc::new(PrimitiveArray::<T>::new(values.into(), validity))
+}
+
+/// The same without its nulls, sharing what it holds.
+pub fn without_nulls(array: &ArrayRef) -> ArrayRef {
+    let data = array.to_data().into_builder().nulls(None).build().expect("the same array");
+    make_array(data)
+}

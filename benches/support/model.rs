@@ -1,0 +1,150 @@
+//! What an operation must move, whatever it does: its inputs read and its outputs written, each byte once. Where few of
+//! an input's rows are wanted, memory gives no less than a sector of 32 bytes, so the sectors that hold a wanted row are
+//! counted too: that is what a GPU can be held to.
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::{Array, UInt32Array};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::DataType;
+use rayon::prelude::*;
+
+/// Bytes that a GPU's memory gives at least.
+const SECTOR: u64 = 32;
+/// Inputs of so many bytes are in no cache when they are read at random.
+const BEYOND_CACHES: u64 = 128 << 20;
+
+/// What one run of a bench moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moved {
+    /// Bytes read and written.
+    pub bytes: u64,
+    /// The same where what is read counts as the sectors that hold it; `None` where that is no different.
+    pub sectors: Option<u64>,
+}
+
+impl Moved {
+    pub fn bytes(bytes: u64) -> Moved {
+        Moved { bytes, sectors: None }
+    }
+
+    /// So many columns for one that moves this, all but for what is read once for all.
+    pub fn columns(self, columns: usize, once: u64) -> Moved {
+        let all = |bytes: u64| once + (bytes - once) * columns as u64;
+        Moved { bytes: all(self.bytes), sectors: self.sectors.map(all) }
+    }
+}
+
+/// Bits in whole bytes.
+fn bitmap(rows: usize) -> u64 {
+    rows.div_ceil(8) as u64
+}
+
+/// The bits of a row in the buffer that has something for every row: values, views, booleans, or where strings end.
+fn width_in_bits(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::Boolean => 1,
+        DataType::Utf8 => 32,
+        DataType::Utf8View => 128,
+        other => 8 * other.primitive_width().expect("a type of the benches"),
+    }
+}
+
+/// The bytes that so many rows of a type take, without what strings hold.
+fn fixed(data_type: &DataType, rows: usize) -> u64 {
+    (rows * width_in_bits(data_type)).div_ceil(8) as u64
+}
+
+fn text(array: &dyn Array) -> u64 {
+    array.as_string_opt::<i32>().map_or(0, |strings| {
+        let offsets = strings.value_offsets();
+        (offsets[strings.len()] - offsets[0]) as u64
+    })
+}
+
+/// The bytes that an array takes; what is behind views is shared, not moved.
+pub fn bytes(array: &dyn Array) -> u64 {
+    let validity = array.nulls().map_or(0, |_| bitmap(array.len()));
+    fixed(array.data_type(), array.len()) + text(array) + validity
+}
+
+/// A cast to a type of fixed width, which keeps nulls.
+pub fn cast(values: &dyn Array, to: &DataType) -> Moved {
+    let validity = values.nulls().map_or(0, |_| bitmap(values.len()));
+    Moved::bytes(bytes(values) + fixed(to, values.len()) + validity)
+}
+
+/// A filter by a mask.
+pub fn filter(values: &dyn Array, mask: &BooleanBuffer) -> Moved {
+    let (rows, kept) = (values.len(), mask.count_set_bits());
+    let data_type = values.data_type();
+    let validity = values.nulls().map_or(0, |_| bitmap(kept));
+    let mut written = fixed(data_type, kept) + validity;
+    let bitmaps = bitmap(rows) * (1 + u64::from(values.nulls().is_some()));
+    let mut touched = touched(mask, 256 / width_in_bits(data_type));
+    if let Some(strings) = values.as_string_opt::<i32>() {
+        let (kept, sectors) = kept_text(strings.value_offsets(), mask);
+        written += kept;
+        touched += sectors;
+    }
+    let read = bytes(values) + bitmap(rows);
+    Moved { bytes: read + written, sectors: Some(bitmaps + SECTOR * touched + written) }
+}
+
+/// How many groups of so many rows, a power of two, hold a row that is kept.
+pub fn touched(mask: &BooleanBuffer, group: usize) -> u64 {
+    let chunks = mask.bit_chunks();
+    if group >= 64 {
+        let words: Vec<u64> = chunks.iter_padded().collect();
+        return words.chunks(group / 64).filter(|words| words.iter().any(|word| *word != 0)).count() as u64;
+    }
+    // One bit of every group: the lowest of each.
+    let lowest = (0..64).step_by(group).fold(0u64, |bits, bit| bits | 1 << bit);
+    let one = |mut word: u64| {
+        let mut shift = 1;
+        while shift < group {
+            word |= word >> shift;
+            shift *= 2;
+        }
+        u64::from((word & lowest).count_ones())
+    };
+    chunks.iter_padded().map(one).sum()
+}
+
+/// The bytes of the strings that are kept, and the sectors that these are in.
+fn kept_text(offsets: &[i32], mask: &BooleanBuffer) -> (u64, u64) {
+    let (mut kept, mut sectors, mut next) = (0, 0, 0);
+    for row in mask.set_indices() {
+        let (from, to) = (offsets[row] as u64, offsets[row + 1] as u64);
+        kept += to - from;
+        if from < to {
+            let (first, end) = ((from / SECTOR).max(next), to.div_ceil(SECTOR));
+            sectors += end.saturating_sub(first);
+            next = end.max(next);
+        }
+    }
+    (kept, sectors)
+}
+
+/// A take: an index read, a row read and written, and for large values a sector for each row of them.
+pub fn take(values: &dyn Array, indices: &UInt32Array, random: bool) -> Moved {
+    let rows = indices.len();
+    let data_type = values.data_type();
+    let nulls = values.nulls().is_some() || indices.nulls().is_some();
+    let taken = |of: fn(u64, u64) -> u64| -> u64 {
+        let Some(strings) = values.as_string_opt::<i32>() else { return 0 };
+        let offsets = strings.value_offsets();
+        let one = |i: &u32| of(offsets[*i as usize] as u64, offsets[*i as usize + 1] as u64);
+        indices.values().par_iter().map(one).sum()
+    };
+    let text = taken(|from, to| to - from);
+    let read_validity = values.nulls().map_or(0, |_| bitmap(rows));
+    let written = fixed(data_type, rows) + text + if nulls { bitmap(rows) } else { 0 };
+    let once = bytes(indices) + read_validity + written;
+    let sectors = (random && bytes(values) >= BEYOND_CACHES).then(|| {
+        let text_sectors = taken(|from, to| if from < to { to.div_ceil(SECTOR) - from / SECTOR } else { 0 });
+        // Where a string starts and ends is in one sector but for one row in eight.
+        let offsets = if *data_type == DataType::Utf8 { rows as u64 / 8 } else { 0 };
+        once + SECTOR * (rows as u64 + offsets + text_sectors)
+    });
+    Moved { bytes: once + fixed(data_type, rows) + text, sectors }
+}

@@ -1,0 +1,194 @@
+//! Where a bench runs: the CPU always, a GPU of each kind where there is one. Each place has a stream, and on a GPU a
+//! clock; what it copies in a second is measured at its first use and is what the other figures are held against.
+
+use std::cell::OnceCell;
+use std::hint::black_box;
+use std::time::Duration;
+
+use arrow_array::{Array as ArrowArray, BooleanArray};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use bowstring::exchange::from_arrow;
+use bowstring::{Array, Device, Stream};
+use criterion::Criterion;
+
+use super::clock::Clock;
+use super::{Group, Moved, Scale, notes, wanted};
+
+/// A place.
+pub struct Where {
+    /// `cpu`, `cuda` or `rocm`, as in ids.
+    pub name: &'static str,
+    pub stream: Stream,
+    pub scale: Scale,
+    pub(super) clock: Option<Clock>,
+    /// Bytes read and written in a second by copies that move so many.
+    rates: OnceCell<Vec<(u64, f64)>>,
+}
+
+impl Where {
+    /// Runs benches at every place that is here, and says which are not.
+    pub fn each(mut run: impl FnMut(&Where)) {
+        let scale = Scale::of_this_run();
+        for name in ["cpu", "cuda", "rocm"] {
+            let device = match name {
+                "cuda" => Device::cuda(0),
+                "rocm" => Device::rocm(0),
+                _ => Ok(Device::cpu()),
+            };
+            match device.and_then(|device| device.stream()) {
+                Ok(stream) => {
+                    notes::device(name, &stream.device().name());
+                    let clock = Clock::new(&stream, scale == Scale::Tiny);
+                    run(&Where { name, stream, scale, clock, rates: OnceCell::new() });
+                }
+                Err(error) => {
+                    notes::not_run(name, &error.to_string());
+                    println!("not run: {name} ({error})");
+                }
+            }
+        }
+    }
+
+    pub fn on_gpu(&self) -> bool {
+        self.clock.is_some()
+    }
+
+    /// An arrow-rs array here, or none where there is no room for it.
+    pub fn import(&self, array: &dyn ArrowArray) -> Option<Array> {
+        let host = from_arrow(array).expect("arrow-rs arrays are valid");
+        let there = self.stream.upload(&host).and_then(|there| self.stream.synchronise().map(|()| there));
+        there
+            .inspect_err(|error| println!("not run, {} rows of {}: {error}", array.len(), array.data_type()))
+            .ok()
+    }
+
+    /// Bits here, at the bit offset at which they are: a copy would align them, so what is before them is copied too.
+    pub fn import_mask(&self, bits: &BooleanBuffer) -> Option<Array> {
+        self.import_bits(bits, |whole| BooleanArray::new(whole, None))
+    }
+
+    /// The same, as what the rows hold and as which of them are valid.
+    pub fn import_validity(&self, bits: &BooleanBuffer) -> Option<Array> {
+        self.import_bits(bits, |whole| BooleanArray::new(whole.clone(), Some(NullBuffer::new(whole))))
+    }
+
+    fn import_bits(
+        &self,
+        bits: &BooleanBuffer,
+        array: impl FnOnce(BooleanBuffer) -> BooleanArray,
+    ) -> Option<Array> {
+        let (offset, len) = (bits.offset(), bits.len());
+        let whole = array(BooleanBuffer::new(bits.inner().clone(), 0, offset + len));
+        Some(self.import(&whole)?.slice(offset, len).expect("rows of the array"))
+    }
+
+    /// As many rows as a batch that engines hand around has.
+    pub fn batch(&self) -> usize {
+        if self.scale == Scale::Tiny { 1_000 } else { 8_192 }
+    }
+
+    /// As many rows as no cache holds.
+    pub fn large(&self) -> usize {
+        match self.scale {
+            Scale::Tiny => 5_000,
+            _ if self.on_gpu() => 1 << 28,
+            _ => 1 << 24,
+        }
+    }
+
+    /// Numbers of rows from a batch on, for the curve.
+    pub fn between(&self) -> &'static [usize] {
+        match self.scale {
+            Scale::Tiny => &[],
+            Scale::Usual => &[1 << 17, 1 << 20],
+            Scale::Full if self.on_gpu() => &[1 << 15, 1 << 17, 1 << 20, 1 << 22, 1 << 24, 1 << 26],
+            Scale::Full => &[1 << 15, 1 << 17, 1 << 20, 1 << 22],
+        }
+    }
+
+    /// The groups of these benches; a name for where it is.
+    pub fn group<'a>(&'a self, criterion: &'a mut Criterion, id: String, moved: Moved) -> Group<'a> {
+        Group::new(criterion, self, id, moved)
+    }
+
+    /// What the memory here allows. Must run before the other benches of a place.
+    pub fn copy(&self, criterion: &mut Criterion) {
+        let smallest = if self.on_gpu() { 15 } else { 16 };
+        let moved: Vec<u32> = match (self.scale, &self.clock) {
+            (Scale::Tiny, _) => vec![12, 16],
+            (_, Some(_)) => (smallest + 1..=33).step_by(2).collect(),
+            // One that the caches hold, one that they do not.
+            (_, None) => vec![17, 27],
+        };
+        for bytes in moved.into_iter().map(|power| 1usize << (power - 1)) {
+            let id = format!("copy/{}/bytes/{bytes}/-/-/1", self.name);
+            if wanted("copy") || wanted(&id) {
+                self.copies_of(criterion, id, bytes);
+            }
+        }
+    }
+
+    fn copies_of(&self, criterion: &mut Criterion, id: String, bytes: usize) {
+        let mut group = self.group(criterion, id, Moved::bytes(2 * bytes as u64));
+        let Some(clock) = &self.clock else {
+            let from = vec![1u8; bytes];
+            let mut to = vec![2u8; bytes];
+            group.theirs("one-thread", || black_box(&mut to).copy_from_slice(black_box(&from)));
+            group.theirs("all-threads", || copy_by_all(black_box(&mut to), black_box(&from)));
+            return;
+        };
+        let copies = clock.copies(bytes);
+        group.group.bench_function("copy", |bencher| {
+            bencher.iter_custom(|times| (0..times).map(|_| copies.time()).sum())
+        });
+    }
+
+    /// Bytes read and written in a second by a copy that moves about as many.
+    pub(super) fn copied(&self, moved: u64) -> Option<f64> {
+        let rates = self.rates.get_or_init(|| {
+            let clock = self.clock.as_ref();
+            let sizes: Vec<u32> = match (self.scale, clock) {
+                (Scale::Tiny, _) => vec![16],
+                (_, Some(_)) => (18..=32).step_by(2).collect(),
+                (_, None) => vec![17, 27],
+            };
+            let median = |mut time: Box<dyn FnMut() -> Duration + '_>| {
+                let mut times: Vec<Duration> = (0..11).map(|_| time()).collect();
+                times.sort();
+                times[5].as_secs_f64()
+            };
+            let rate = |power: u32| {
+                let moved = 1u64 << power;
+                let bytes = moved as usize / 2;
+                let seconds = match clock {
+                    Some(clock) => {
+                        let copies = clock.copies(bytes);
+                        median(Box::new(move || copies.time()))
+                    }
+                    None => {
+                        let (from, mut to) = (vec![1u8; bytes], vec![2u8; bytes]);
+                        median(Box::new(move || {
+                            let start = std::time::Instant::now();
+                            copy_by_all(black_box(&mut to), black_box(&from));
+                            start.elapsed()
+                        }))
+                    }
+                };
+                (moved, moved as f64 / seconds)
+            };
+            sizes.into_iter().map(rate).collect()
+        });
+        let far = |known: u64| (known as f64 / moved.max(1) as f64).ln().abs();
+        rates.iter().min_by(|a, b| far(a.0).total_cmp(&far(b.0))).map(|(_, rate)| *rate)
+    }
+}
+
+/// A copy by all of rayon's threads; of little by one, which is faster then.
+fn copy_by_all(to: &mut [u8], from: &[u8]) {
+    use rayon::prelude::*;
+    let piece = from.len().div_ceil(rayon::current_num_threads()).max(1 << 18);
+    if from.len() <= piece {
+        return to.copy_from_slice(from);
+    }
+    to.par_chunks_mut(piece).zip(from.par_chunks(piece)).for_each(|(to, from)| to.copy_from_slice(from));
+}

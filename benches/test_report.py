@@ -1,0 +1,101 @@
+"""`python3 -m unittest discover -s benches`: the report of a folder as criterion leaves it, with known figures."""
+
+import json
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import report
+
+KEPT = "filter/cpu/int32/1048576/50%-uniform/no-nulls/1"
+
+
+def figure(folder, group, who, seconds, moved):
+    """What criterion writes for one function."""
+    new = folder / group.replace("/", "_") / who / "new"
+    new.mkdir(parents=True)
+    about = {"group_id": group, "function_id": who, "throughput": {"Bytes": moved}}
+    (new / "benchmark.json").write_text(json.dumps(about))
+    (new / "estimates.json").write_text(json.dumps({"median": {"point_estimate": seconds * 1e9}}))
+
+
+class Report(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name) / "criterion"
+        self.out = Path(temporary.name) / "out"
+        figure(self.folder, "copy/cpu/bytes/1000000/-/-/1", "one-thread", 0.0002, 2_000_000)
+        figure(self.folder, "copy/cpu/bytes/1000000/-/-/1", "all-threads", 0.0001, 2_000_000)
+        for percent, seconds in [(1, 0.001), (50, 0.0004), (99, 0.0005)]:
+            group = f"filter/cpu/int32/1048576/{percent}%-uniform/no-nulls/1"
+            figure(self.folder, group, "bowstring", seconds, 4_000_000)
+            figure(self.folder, group, "arrow-rs", 2 * seconds, 4_000_000)
+        for rows in [8192, 131072]:
+            group = f"filter/cpu/int32/{rows}/50%-uniform/no-nulls/1"
+            figure(self.folder, group, "bowstring", rows * 4e-10, rows * 4)
+        self.say({"device": "cpu", "name": "CPU"})
+        self.say({"not_run": "cuda", "reason": "no library"})
+
+    def say(self, *what, file="bowstring.jsonl"):
+        with (self.folder / file).open("a") as notes:
+            notes.writelines(json.dumps(one) + "\n" for one in what)
+
+    def report(self, *more):
+        arguments = ["--criterion", str(self.folder), "--out", str(self.out), "--date", "2000-01-01"]
+        report.main([*arguments, "--machine", "A test", *more])
+        return (self.out / "2000-01-01-a-test.md").read_text()
+
+    def row(self, page, start):
+        found = [line for line in page.splitlines() if line.startswith(f"| {start}")]
+        self.assertEqual(len(found), 1, page)
+        return [cell.strip() for cell in found[0].strip("|").split("|")]
+
+    def test_rates_are_held_against_the_copy_and_the_best_peer(self):
+        self.say({"id": KEPT, "who": "polars", "seconds": 0.0003}, file="peers.jsonl")
+        page = self.report("--note", "nothing else ran")
+        # 4 MB in 0.4 ms are 10 GB/s; the better copy has 20; polars is faster.
+        row = self.row(page, "int32/1048576/50%")
+        self.assertEqual(row[1:], ["400 µs", "10", "0.50", "800 µs", "300 µs", "0.75"])
+        self.assertIn(f"Slower: `{KEPT}` (0.75, polars).", page)
+        self.assertIn("Faster than every peer measured: 2 of 3 benches.", page)
+        self.assertIn("- not run: CUDA (no library)", page)
+        self.assertIn("- nothing else ran", page)
+
+    def test_a_gpu_has_time_on_the_wall_and_sectors(self):
+        gpu = "filter/cuda/int32/1048576/1%-uniform/no-nulls/1"
+        figure(self.folder, gpu, "bowstring", 0.0001, 5_000_000)
+        figure(self.folder, gpu, "bowstring-wall", 0.0002, 5_000_000)
+        figure(self.folder, "copy/cuda/bytes/1000000/-/-/1", "copy", 0.00002, 2_000_000)
+        self.say({"id": gpu, "bytes": 5_000_000, "sectors": 2_000_000}, {"device": "cuda", "name": "A GPU"})
+        page = self.report()
+        row = self.row(page, "int32/1048576/1%-uniform/no-nulls/1 | 100 µs")
+        # 50 GB/s, 20 in sectors, of a copy's 100; nobody to compare with.
+        self.assertEqual(row[1:], ["100 µs", "200 µs", "50", "0.50", "0.20", "-"])
+        self.assertIn("- CUDA: A GPU", page)
+
+    def test_plots_are_drawings_with_named_axes(self):
+        page = self.report()
+        plots = sorted(self.out.glob("*.svg"))
+        self.assertEqual(len(plots), 2)
+        for plot in plots:
+            self.assertIn(plot.name, page)
+            words = [text.text for text in ElementTree.parse(plot).iter("{http://www.w3.org/2000/svg}text")]
+            for word in ["GB/s read and written", "bowstring", "arrow-rs", "copy"]:
+                self.assertIn(word, words)
+
+    def test_figures_of_another_day_are_left_out(self):
+        import os
+
+        old = self.folder / "filter_cpu_int32_1048576_99%-uniform_no-nulls_1" / "bowstring" / "new" / "benchmark.json"
+        os.utime(old, (1, 1))
+        self.assertNotIn("int32/1048576/99%", self.report())
+
+    def test_a_folder_without_figures_is_said_to_be_one(self):
+        with self.assertRaises(SystemExit):
+            report.main(["--criterion", str(self.out)])
+
+
+if __name__ == "__main__":
+    unittest.main()
