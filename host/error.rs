@@ -1,5 +1,7 @@
 //! Everything that can go wrong, sorted by who must act.
 
+use std::collections::BTreeMap;
+
 use arrow_schema::DataType;
 
 use crate::ffi::DeviceType;
@@ -44,6 +46,8 @@ pub enum Error {
         code: i32,
         /// What it said.
         message: String,
+        /// What else it gave along; only asynchronous streams can.
+        metadata: BTreeMap<String, String>,
     },
     /// Memory ran out, or the pool's limit was reached.
     #[error("out of memory: {bytes} bytes on {device}")]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, UnionMode};
 
 use super::arrow::{count_nulls, moved_bits};
-use crate::array::{Array, Batch, Buffer, Parts, Place, Ready, Slot};
+use crate::array::{Array, Batch, Buffer, Owner, Parts, Place, Ready, Slot};
 use crate::device::joined;
 use crate::ffi::{ArrowArray, ArrowDeviceArray, FFI_ArrowSchema};
 use crate::{Error, Result};
@@ -69,11 +69,16 @@ pub(super) fn rows(batch: &Batch) -> Result<Array> {
 }
 
 pub(super) fn device_array(array: &Array) -> Result<ArrowDeviceArray> {
+    device_array_keeping(array, None)
+}
+
+/// As [`device_array`]; what is released when the whole struct is, not with a child that was moved away, keeps `also`.
+pub(super) fn device_array_keeping(array: &Array, also: Option<Owner>) -> Result<ArrowDeviceArray> {
     let event = pending(array)?;
     let sync_event = event.as_ref().and_then(|event| event.sync_event());
     let host_reads = array.place().device_type.host_accessible() && event.is_none();
     Ok(ArrowDeviceArray {
-        array: node(array, host_reads, event)?,
+        array: node(array, host_reads, Kept { _event: event, _also: also })?,
         device_id: array.place().device_id,
         device_type: array.place().device_type as i32,
         sync_event: sync_event.map_or(null_mut(), |event| event.as_ptr()),
@@ -92,7 +97,7 @@ pub(super) fn host_array(array: &Array) -> Result<ArrowArray> {
     if let Some(event) = pending(array)? {
         event.wait()?;
     }
-    node(array, true, None)
+    node(array, true, Kept::default())
 }
 
 /// The one event that is still to come, if any, of all that the array and those below it wait for.
@@ -167,7 +172,14 @@ struct Exported {
     _sizes: Box<[i64]>,
     _validity: Option<Buffer>,
     _array: Array,
+    _kept: Kept,
+}
+
+/// What is kept with the top struct of a tree.
+#[derive(Default)]
+struct Kept {
     _event: Option<Arc<dyn Ready>>,
+    _also: Option<Owner>,
 }
 
 impl Drop for Exported {
@@ -193,8 +205,8 @@ unsafe extern "C" fn release(array: *mut ArrowArray) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(kept)));
 }
 
-/// One struct of the tree. The event is kept with the top one.
-fn node(array: &Array, host_reads: bool, event: Option<Arc<dyn Ready>>) -> Result<ArrowArray> {
+/// One struct of the tree.
+fn node(array: &Array, host_reads: bool, kept: Kept) -> Result<ArrowArray> {
     let shift = Shift::of(array)?;
     let layout = array.layout();
     let host = array.place().device_type.host_accessible();
@@ -247,11 +259,12 @@ fn node(array: &Array, host_reads: bool, event: Option<Arc<dyn Ready>>) -> Resul
         };
         let end = shift.offset + array.len();
         children.push(match rows_of_child.filter(|_| shift.skipped > 0) {
-            Some(each) => node(&child.slice(shift.skipped * each, end * each)?, host_reads, None)?,
-            None => node(child, host_reads, None)?,
+            Some(each) => node(&child.slice(shift.skipped * each, end * each)?, host_reads, Kept::default())?,
+            None => node(child, host_reads, Kept::default())?,
         });
     }
-    let dictionary = array.dictionary().map(|values| node(values, host_reads, None)).transpose()?;
+    let dictionary =
+        array.dictionary().map(|values| node(values, host_reads, Kept::default())).transpose()?;
     let null_count = match (array.data_type(), array.known_null_count(), array.validity()) {
         (DataType::Null, ..) => array.len() as i64,
         (_, Some(known), _) => known as i64,
@@ -260,26 +273,26 @@ fn node(array: &Array, host_reads: bool, event: Option<Arc<dyn Ready>>) -> Resul
     };
 
     let boxed = |array: ArrowArray| Box::into_raw(Box::new(array));
-    let mut kept = Box::new(Exported {
+    let mut exported = Box::new(Exported {
         addresses: addresses.into(),
         children: children.into_iter().map(boxed).collect(),
         dictionary: dictionary.map_or(null_mut(), boxed),
         _sizes: sizes,
         _validity: shift.validity,
         _array: array.clone(),
-        _event: event,
+        _kept: kept,
     });
     Ok(ArrowArray {
         length: array.len() as i64,
         null_count,
         // Without rows there is nothing to skip, and the one offset there may be is the first.
         offset: if array.is_empty() { 0 } else { shift.offset as i64 },
-        n_buffers: kept.addresses.len() as i64,
-        n_children: kept.children.len() as i64,
-        buffers: kept.addresses.as_mut_ptr(),
-        children: kept.children.as_mut_ptr(),
-        dictionary: kept.dictionary,
+        n_buffers: exported.addresses.len() as i64,
+        n_children: exported.children.len() as i64,
+        buffers: exported.addresses.as_mut_ptr(),
+        children: exported.children.as_mut_ptr(),
+        dictionary: exported.dictionary,
         release: Some(release),
-        private_data: Box::into_raw(kept).cast(),
+        private_data: Box::into_raw(exported).cast(),
     })
 }

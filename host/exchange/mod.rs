@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 mod arrow;
+mod async_streams;
 mod dlpack;
 mod export;
 mod import;
@@ -11,6 +12,9 @@ mod streams;
 
 pub use arrow::{
     batch_from_arrow, batch_to_arrow, from_arrow, from_arrow_data, to_arrow, to_arrow_data, validate,
+};
+pub use async_streams::{
+    AsyncBatchReader, AsyncExport, export_async_batches, export_async_iterator, import_async_batches,
 };
 pub use dlpack::{export_dlpack, import_dlpack};
 pub use export::{export_array, export_batch, export_host_array, export_host_batch};

@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 mod array;
+mod async_stream;
 mod device_type;
 pub mod dlpack;
 mod schema;
@@ -14,6 +15,7 @@ mod stream;
 
 pub use array::{ArrowArray, ArrowDeviceArray};
 pub use arrow_schema::ffi::FFI_ArrowSchema;
+pub use async_stream::{ArrowAsyncDeviceStreamHandler, ArrowAsyncProducer, ArrowAsyncTask, AsyncHandler};
 pub use device_type::DeviceType;
 pub(crate) use schema::check_schema;
 pub use stream::{ArrowArrayStream, ArrowDeviceArrayStream};

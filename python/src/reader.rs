@@ -271,5 +271,9 @@ impl Iterator for PythonIterator {
 
 /// Runs Python; what it raises is the failure of a producer.
 fn attached<T>(body: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T> {
-    Python::attach(body).map_err(|error| Error::Producer { code: 5, message: error.to_string() })
+    Python::attach(body).map_err(|error| Error::Producer {
+        code: 5,
+        message: error.to_string(),
+        metadata: Default::default(),
+    })
 }

@@ -6,7 +6,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
 
-use arrow_schema::{Field, SchemaRef};
+use arrow_schema::{Field, Fields, SchemaRef};
 
 use crate::array::{Array, Batch};
 use crate::exchange::export::{device_array, host_array, rows, unwritable};
@@ -15,9 +15,9 @@ use crate::ffi::{
 };
 use crate::{Error, Result};
 
-const EIO: c_int = 5;
+pub(in crate::exchange) const EIO: c_int = 5;
 const ENOMEM: c_int = 12;
-const EINVAL: c_int = 22;
+pub(in crate::exchange) const EINVAL: c_int = 22;
 const ENOSYS: c_int = 38;
 
 /// What a stream's `private_data` points to.
@@ -90,11 +90,7 @@ impl Source {
     ) -> Box<Source> {
         let fields = schema.fields().clone();
         let next = move || match batches.next().transpose()? {
-            Some(batch) if *batch.schema().fields() != fields => Err(Error::invalid(
-                "export",
-                format!("a batch of {} in a stream of {fields:?}", batch.schema()),
-            )),
-            Some(batch) => rows(&batch).map(Some),
+            Some(batch) => rows_of(&batch, &fields).map(Some),
             None => Ok(None),
         };
         let schema = move || FFI_ArrowSchema::try_from(schema.as_ref()).map_err(unwritable);
@@ -117,13 +113,7 @@ impl Source {
         self.ended = true;
         let array = (self.next)();
         self.ended = matches!(array, Ok(None));
-        match array? {
-            Some(array) if array.place().device_type != self.device_type => {
-                let problem = format!("an array on {} in a stream of {}", array.place(), self.device_type);
-                Err(Error::invalid("export", problem))
-            }
-            array => Ok(array),
-        }
+        array?.map(|array| placed(array, self.device_type)).transpose()
     }
 
     /// Runs a callback's body: its result as a code, its error kept for whoever asks.
@@ -142,8 +132,26 @@ impl Source {
     }
 }
 
+/// The struct array that a batch is, in a stream of these fields.
+pub(in crate::exchange) fn rows_of(batch: &Batch, fields: &Fields) -> Result<Array> {
+    if batch.schema().fields() != fields {
+        let problem = format!("a batch of {} in a stream of {fields:?}", batch.schema());
+        return Err(Error::invalid("export", problem));
+    }
+    rows(batch)
+}
+
+/// The array, if it is in the memory that its stream speaks of.
+pub(in crate::exchange) fn placed(array: Array, device_type: DeviceType) -> Result<Array> {
+    if array.place().device_type != device_type {
+        let problem = format!("an array on {} in a stream of {device_type}", array.place());
+        return Err(Error::invalid("export", problem));
+    }
+    Ok(array)
+}
+
 /// The `errno` that is nearest.
-fn code(error: &Error) -> c_int {
+pub(in crate::exchange) fn code(error: &Error) -> c_int {
     match error {
         Error::OutOfMemory { .. } => ENOMEM,
         Error::Unsupported { .. } => ENOSYS,
@@ -153,7 +161,8 @@ fn code(error: &Error) -> c_int {
     }
 }
 
-fn words(panic: &(dyn Any + Send)) -> &str {
+/// What a panic said.
+pub(in crate::exchange) fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }

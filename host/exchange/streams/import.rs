@@ -231,7 +231,7 @@ impl Source {
             // SAFETY: a terminated string, until the next call.
             false => unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned(),
         };
-        Err(Error::Producer { code, message })
+        Err(Error::Producer { code, message, metadata: Default::default() })
     }
 
     fn is_released(&self) -> bool {

@@ -1,10 +1,16 @@
 //! The border: arrays, batches and streams in and out, well formed and not.
 
 mod arrow;
+mod async_devices;
+mod async_export;
+mod async_import;
+mod async_threads;
 mod contents;
 mod dlpack;
 pub mod foreign;
+mod foreign_async;
 mod foreign_schema;
+mod foreign_sender;
 pub mod foreign_stream;
 mod foreign_tensor;
 mod fuzz;

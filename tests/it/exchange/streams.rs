@@ -71,7 +71,7 @@ fn arrow_rs_reads_our_streams_and_we_read_its() {
         assert_eq!(&batch_to_arrow(&reader.next().unwrap().unwrap()).unwrap(), batch);
     }
     match reader.next() {
-        Some(Err(Error::Producer { code, message })) => assert!(code != 0 && message.contains("no more")),
+        Some(Err(Error::Producer { code, message, .. })) => assert!(code != 0 && message.contains("no more")),
         other => panic!("{other:?}"),
     }
     assert!(reader.next().is_none());
@@ -156,7 +156,8 @@ fn errors_are_told_by_number_and_in_words_and_do_not_end_the_stream() {
     assert!(stream.release.is_none() && stream.call_last_error().is_none());
     assert_eq!(stream.call_next().0, 22);
 
-    let nul = || Some(Err(Error::Producer { code: 77, message: "a\0b".into() }));
+    let nul =
+        || Some(Err(Error::Producer { code: 77, message: "a\0b".into(), metadata: Default::default() }));
     let (mut stream, code, message) = broken_off(nul);
     assert!(code == 77 && message.ends_with("a\u{fffd}b"));
     stream.call_release();

@@ -1,0 +1,267 @@
+//! The producer: batches sent to a foreign handler, as many as it asks for.
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, c_int};
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use arrow_schema::SchemaRef;
+use futures_core::Stream;
+
+use super::link::{Demanded, Link, Sent};
+use super::{ECANCELED, block_on, metadata};
+use crate::array::Batch;
+use crate::exchange::export::{device_array_keeping, unwritable};
+use crate::exchange::streams::{EIO, code, placed, rows_of, words};
+use crate::ffi::{ArrowDeviceArray, AsyncHandler, DeviceType, FFI_ArrowSchema};
+use crate::{Error, Result};
+
+/// A stream on its way to a consumer: a future that is done when the consumer's handler has been released. It says what
+/// went wrong, of which the consumer has been told; a consumer that cancels is fine.
+///
+/// Dropped before that, it tells the consumer that it is, and releases the handler.
+#[must_use = "nothing is sent unless it is polled or run"]
+pub struct AsyncExport {
+    /// `None` when all is over.
+    handler: Option<AsyncHandler>,
+    link: Arc<Link>,
+    begun: bool,
+    schema: SchemaRef,
+    device_type: DeviceType,
+    batches: Batches,
+}
+
+type Batches = Pin<Box<dyn Stream<Item = Result<Batch>> + Send>>;
+
+/// Sends batches, all of one schema and in one kind of memory, to a consumer. The source is polled only for what the
+/// consumer has asked for. Its first error is the last that the consumer hears.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{Int32Array, RecordBatch};
+/// # use bowstring::exchange::{batch_from_arrow, export_async_iterator, import_async_batches};
+/// # use bowstring::{Device, ffi::DeviceType};
+/// let batch = RecordBatch::try_from_iter([("n", Arc::new(Int32Array::from(vec![1, 2])) as _)])?;
+/// let schema = batch.schema();
+/// let (reader, handler) = import_async_batches(&Device::cpu(), 2);
+/// // The handler may be a foreign consumer's: `AsyncHandler::from_raw`.
+/// let ours = vec![batch_from_arrow(&batch); 3].into_iter();
+/// let export = export_async_iterator(schema, DeviceType::Cpu, ours, handler);
+/// let sender = std::thread::spawn(|| export.run());
+/// let (_, batches) = reader.wait()?;
+/// assert_eq!(batches.map(|batch| batch.unwrap().len()).sum::<usize>(), 6);
+/// sender.join().unwrap()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn export_async_batches(
+    schema: SchemaRef,
+    device_type: DeviceType,
+    batches: impl Stream<Item = Result<Batch>> + Send + 'static,
+    handler: AsyncHandler,
+) -> AsyncExport {
+    let link = Link::new(device_type, None);
+    AsyncExport {
+        handler: Some(handler),
+        link,
+        begun: false,
+        schema,
+        device_type,
+        batches: Box::pin(batches),
+    }
+}
+
+/// Sends what an iterator gives, such as those of [`compute::batches`](crate::compute::batches), which runs on the thread
+/// that polls; otherwise as [`export_async_batches`].
+pub fn export_async_iterator(
+    schema: SchemaRef,
+    device_type: DeviceType,
+    batches: impl Iterator<Item = Result<Batch>> + Send + 'static,
+    handler: AsyncHandler,
+) -> AsyncExport {
+    export_async_batches(schema, device_type, Always(batches), handler)
+}
+
+/// An iterator as a stream that never has anybody wait.
+struct Always<I>(I);
+
+// What it holds is never pinned.
+impl<I> Unpin for Always<I> {}
+
+impl<I: Iterator> Stream for Always<I> {
+    type Item = I::Item;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<I::Item>> {
+        Poll::Ready(self.0.next())
+    }
+}
+
+impl AsyncExport {
+    /// Says something of the stream besides its schema: `additional_metadata`.
+    pub fn with_metadata(mut self, metadata: &BTreeMap<String, String>) -> AsyncExport {
+        if !self.begun {
+            self.link = Link::new(self.device_type, metadata::encode(metadata));
+        }
+        self
+    }
+
+    /// Sends everything from this thread, which sleeps while the consumer wants nothing.
+    pub fn run(self) -> Result<()> {
+        block_on(self)
+    }
+
+    fn handler(&mut self) -> &mut AsyncHandler {
+        self.handler.as_mut().expect("asked for before the end only")
+    }
+
+    /// Connects the handler to the link, and gives the schema.
+    fn begin(&mut self) -> Result<(), Stop> {
+        self.begun = true;
+        // Also where the first thing to say is an error.
+        let producer = &raw const self.link.producer;
+        // SAFETY: the export keeps the link until it has released the handler.
+        unsafe { self.handler().connect(producer) };
+        if let Some(missing) = self.handler().missing() {
+            return Err(Stop::Failed(Error::out_of_spec(format!("handler.{missing}"), "null")));
+        }
+        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(unwritable)?;
+        match self.handler().on_schema(schema) {
+            0 => Ok(()),
+            code => Err(Stop::Refused(code)),
+        }
+    }
+
+    /// One step: `Ready` where it was the last, or where another can be made at once.
+    fn step(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Stop>> {
+        if !self.begun {
+            self.begin()?;
+        }
+        match self.link.demand(context) {
+            Demanded::Nothing => return Poll::Pending,
+            Demanded::Batch => {}
+            Demanded::End => return Poll::Ready(Err(Stop::Over)),
+            Demanded::Nonsense(n) => {
+                let problem = format!("the consumer requested {n} batches");
+                return Poll::Ready(Err(Error::invalid("export", problem).into()));
+            }
+        }
+        let next = match catch_unwind(AssertUnwindSafe(|| self.batches.as_mut().poll_next(context))) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(next)) => next.transpose()?,
+            Err(panic) => {
+                let message = format!("panicked: {}", words(panic.as_ref()));
+                let metadata = BTreeMap::new();
+                return Poll::Ready(Err(Error::Producer { code: EIO, message, metadata }.into()));
+            }
+        };
+        let refused = match next {
+            Some(batch) => {
+                // Made now, so that extracting it cannot fail.
+                let rows = placed(rows_of(&batch, self.schema.fields())?, self.device_type)?;
+                let array = device_array_keeping(&rows, Some(self.link.clone()))?;
+                self.link.served();
+                self.send(array)
+            }
+            None => match self.handler().on_end() {
+                0 => return Poll::Ready(Err(Stop::Over)),
+                code => code,
+            },
+        };
+        Poll::Ready(if refused == 0 { Ok(()) } else { Err(Stop::Refused(refused)) })
+    }
+
+    fn send(&mut self, array: ArrowDeviceArray) -> c_int {
+        let (sent, task) = Sent::new(array, self.link.clone());
+        let mut task = ManuallyDrop::new(task);
+        let refused = self.handler().on_next_task(&mut task);
+        if refused != 0 {
+            sent.take_back();
+        }
+        refused
+    }
+
+    /// Lets go of the source, says the last word and releases the handler.
+    fn finish(&mut self, stop: Stop) -> Result<()> {
+        let outcome = match stop {
+            Stop::Over => Ok(()),
+            Stop::Refused(code) => {
+                Err(Error::invalid("export", format!("the consumer refused with code {code}")))
+            }
+            Stop::Failed(error) => {
+                self.tell(code(&error), &error);
+                Err(error)
+            }
+        };
+        self.link.end();
+        let nothing = export_nothing();
+        let source = std::mem::replace(&mut self.batches, nothing);
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(source)));
+        self.handler = None;
+        outcome
+    }
+
+    fn tell(&mut self, code: c_int, error: &Error) {
+        let (message, metadata) = match error {
+            Error::Producer { message, metadata, .. } => (message.clone(), metadata::encode(metadata)),
+            other => (other.to_string(), None),
+        };
+        let message = CString::new(message.replace('\0', "\u{fffd}")).unwrap_or_default();
+        self.handler().on_error(code, &message, metadata.as_deref());
+    }
+}
+
+fn export_nothing() -> Batches {
+    Box::pin(Always(std::iter::empty()))
+}
+
+impl Future for AsyncExport {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let this = &mut *self;
+        if this.handler.is_none() {
+            return Poll::Ready(Ok(()));
+        }
+        match this.step(context) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(stop)) => Poll::Ready(this.finish(stop)),
+            Poll::Ready(Ok(())) => {
+                // Others on this thread have their turn between two batches.
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Drop for AsyncExport {
+    fn drop(&mut self) {
+        if self.handler.is_some() {
+            if !self.begun {
+                let producer = &raw const self.link.producer;
+                // SAFETY: the export keeps the link until it has released the handler, a few lines on.
+                unsafe { self.handler().connect(producer) };
+            }
+            let message = "the export was dropped".into();
+            let given_up = Error::Producer { code: ECANCELED, message, metadata: BTreeMap::new() };
+            let _ = self.finish(Stop::Failed(given_up));
+        }
+    }
+}
+
+/// Why no more is sent.
+enum Stop {
+    /// The end was sent, or the consumer cancelled.
+    Over,
+    /// The consumer gave a code; all that it may then hear is its release.
+    Refused(c_int),
+    Failed(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Failed(error)
+    }
+}

@@ -1,0 +1,190 @@
+//! What is between an export and its consumer: the producer's struct and what the consumer has asked for by it, and the
+//! tasks.
+//!
+//! The struct, part of a [`Link`], must be there until `release`. Known consumers ask also after that: for
+//! one more batch with each that they take out of their queue, when the producer may long be through. So the link is
+//! counted: by the export, until it has released the handler, by each task, until it is extracted, and by each array made
+//! of one, until that is released. Whoever takes a task out of a queue has it, or its array, while asking, so asking then
+//! is sound. What stays unsound, as the specification has it, is to ask or to cancel after the release when every task
+//! has been extracted and every array released, or only children are left that were moved out of theirs.
+
+use std::ffi::{c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{null, null_mut};
+use std::sync::{Arc, Mutex, Weak};
+use std::task::{Context, Waker};
+
+use super::lock;
+use crate::exchange::streams::EINVAL;
+use crate::ffi::{ArrowAsyncProducer, ArrowAsyncTask, ArrowDeviceArray, DeviceType};
+
+/// A producer for a consumer to ask, and what it has asked.
+#[repr(C)]
+pub(super) struct Link {
+    pub producer: ArrowAsyncProducer,
+    demand: Mutex<Demand>,
+    _metadata: Option<Vec<u8>>,
+}
+
+// SAFETY: the producer's struct is never written, and points to the link itself and to its metadata.
+unsafe impl Send for Link {}
+// SAFETY: as above; the rest is behind a lock.
+unsafe impl Sync for Link {}
+
+#[derive(Default)]
+struct Demand {
+    wanted: u64,
+    /// Nothing more is to be sent, or has been cancelled.
+    over: bool,
+    nonsense: Option<i64>,
+    waker: Option<Waker>,
+}
+
+/// What a consumer has asked for.
+pub(super) enum Demanded {
+    Nothing,
+    Batch,
+    End,
+    Nonsense(i64),
+}
+
+impl Link {
+    pub fn new(device_type: DeviceType, metadata: Option<Vec<u8>>) -> Arc<Link> {
+        Arc::new_cyclic(|link: &Weak<Link>| Link {
+            producer: ArrowAsyncProducer {
+                device_type: device_type as i32,
+                request: Some(request),
+                cancel: Some(cancel),
+                additional_metadata: metadata.as_ref().map_or(null(), |bytes| bytes.as_ptr().cast()),
+                private_data: link.as_ptr().cast_mut().cast(),
+            },
+            demand: Mutex::default(),
+            _metadata: metadata,
+        })
+    }
+
+    /// What is wanted now; the context is woken when that changes.
+    pub fn demand(&self, context: &Context<'_>) -> Demanded {
+        let waker = context.waker().clone();
+        let mut demand = lock(&self.demand);
+        let old = demand.waker.replace(waker);
+        let demanded = match *demand {
+            Demand { over: true, .. } => Demanded::End,
+            Demand { nonsense: Some(n), .. } => Demanded::Nonsense(n),
+            Demand { wanted: 0, .. } => Demanded::Nothing,
+            _ => Demanded::Batch,
+        };
+        drop(demand);
+        drop(old);
+        demanded
+    }
+
+    pub fn served(&self) {
+        lock(&self.demand).wanted -= 1;
+    }
+
+    /// Nothing more is sent: what is asked now nobody hears.
+    pub fn end(&self) {
+        let waker = {
+            let mut demand = lock(&self.demand);
+            demand.over = true;
+            demand.waker.take()
+        };
+        drop(waker);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Demand)) {
+        let waker = {
+            let mut demand = lock(&self.demand);
+            if demand.over {
+                return;
+            }
+            change(&mut demand);
+            demand.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// # Safety
+///
+/// `producer` is null or a link's, or a copy of it, and the link is there.
+unsafe fn change(producer: *mut ArrowAsyncProducer, change: impl FnOnce(&mut Demand)) {
+    // SAFETY: the caller's promise.
+    let link =
+        unsafe { producer.as_ref().and_then(|producer| producer.private_data.cast::<Link>().as_ref()) };
+    if let Some(link) = link {
+        // A waker may panic; there is nobody to tell.
+        let _ = catch_unwind(AssertUnwindSafe(|| link.change(change)));
+    }
+}
+
+unsafe extern "C" fn request(producer: *mut ArrowAsyncProducer, n: i64) {
+    let add = |demand: &mut Demand| match u64::try_from(n) {
+        Ok(more @ 1..) => demand.wanted = demand.wanted.saturating_add(more),
+        _ => demand.nonsense = demand.nonsense.or(Some(n)),
+    };
+    // SAFETY: the interface asks for a producer that is there.
+    unsafe { change(producer, add) };
+}
+
+unsafe extern "C" fn cancel(producer: *mut ArrowAsyncProducer) {
+    // SAFETY: as above.
+    unsafe { change(producer, |demand| demand.over = true) };
+}
+
+/// What a task's `private_data` points to.
+pub(super) struct Sent {
+    array: Mutex<Option<ArrowDeviceArray>>,
+    _link: Arc<Link>,
+}
+
+impl Sent {
+    /// An array that waits to be extracted, and the task for it, which has a count of its own.
+    pub fn new(array: ArrowDeviceArray, link: Arc<Link>) -> (Arc<Sent>, ArrowAsyncTask) {
+        let sent = Arc::new(Sent { array: Mutex::new(Some(array)), _link: link });
+        let private_data = Arc::into_raw(sent.clone()).cast_mut().cast();
+        (sent, ArrowAsyncTask { extract_data: Some(extract_data), private_data })
+    }
+
+    /// After the consumer has refused the task: it is ours again, unless it was extracted before it was refused.
+    pub fn take_back(self: Arc<Sent>) {
+        if lock(&self.array).take().is_some() {
+            // SAFETY: the task's own count, which extracting would have given back.
+            unsafe { Arc::decrement_strong_count(Arc::as_ptr(&self)) };
+        }
+    }
+}
+
+unsafe extern "C" fn extract_data(task: *mut ArrowAsyncTask, out: *mut ArrowDeviceArray) -> c_int {
+    // SAFETY: the interface asks for null or a task.
+    let Some(task) = (unsafe { task.as_mut() }) else { return EINVAL };
+    let sent: *mut c_void = std::mem::replace(&mut task.private_data, null_mut());
+    let extracted = catch_unwind(AssertUnwindSafe(|| {
+        if sent.is_null() {
+            return None;
+        }
+        // SAFETY: the task's own count, given back here; the interface has this called once.
+        let sent = unsafe { Arc::from_raw(sent.cast::<Sent>().cast_const()) };
+        lock(&sent.array).take()
+    }));
+    match (extracted, out.is_null()) {
+        (Ok(Some(array)), false) => {
+            // SAFETY: the interface asks for room for an array, of whatever contents.
+            unsafe { out.write(array) };
+            0
+        }
+        (Ok(Some(array)), true) => {
+            drop(array);
+            0
+        }
+        (_, false) => {
+            // SAFETY: as above.
+            unsafe { out.write(ArrowDeviceArray::empty()) };
+            EINVAL
+        }
+        (_, true) => EINVAL,
+    }
+}

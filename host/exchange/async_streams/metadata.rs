@@ -1,0 +1,62 @@
+//! Metadata as the C data interface writes it: a count, then for each pair the lengths and bytes of key and value, the
+//! numbers 32 bits wide in the machine's order.
+
+use std::collections::BTreeMap;
+use std::ffi::c_char;
+
+/// Reads metadata; null is none. `None` where a number is negative. What is no UTF-8 is replaced.
+///
+/// # Safety
+///
+/// The pointer is null, or what is there is as long as its numbers say.
+pub(super) unsafe fn decode(from: *const c_char) -> Option<BTreeMap<String, String>> {
+    let mut at = from.cast::<u8>();
+    if at.is_null() {
+        return Some(BTreeMap::new());
+    }
+    // SAFETY: the caller's promise: a number comes next.
+    let pairs = unsafe { number(&mut at) }?;
+    let mut found = BTreeMap::new();
+    for _ in 0..pairs {
+        // SAFETY: as above: as many pairs follow.
+        unsafe { found.insert(text(&mut at)?, text(&mut at)?) };
+    }
+    Some(found)
+}
+
+/// # Safety
+///
+/// A number comes next.
+unsafe fn number(at: &mut *const u8) -> Option<usize> {
+    // SAFETY: the caller's promise.
+    let value = unsafe { at.cast::<i32>().read_unaligned() };
+    // SAFETY: as above.
+    *at = unsafe { at.add(4) };
+    usize::try_from(value).ok()
+}
+
+/// # Safety
+///
+/// A length comes next, and as many bytes.
+unsafe fn text(at: &mut *const u8) -> Option<String> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let len = number(at)?;
+        let bytes = std::slice::from_raw_parts(*at, len);
+        *at = at.add(len);
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    }
+}
+
+/// Writes metadata; `None` where there is none, or more than the format has room for.
+pub(super) fn encode(metadata: &BTreeMap<String, String>) -> Option<Vec<u8>> {
+    if metadata.is_empty() {
+        return None;
+    }
+    let mut bytes = i32::try_from(metadata.len()).ok()?.to_ne_bytes().to_vec();
+    for text in metadata.iter().flat_map(|(key, value)| [key, value]) {
+        bytes.extend(i32::try_from(text.len()).ok()?.to_ne_bytes());
+        bytes.extend(text.as_bytes());
+    }
+    Some(bytes)
+}

@@ -1,0 +1,47 @@
+//! Asynchronous streams of batches, both ways: what a foreign producer sends is a `futures::Stream`, and such a stream, or
+//! an iterator, is sent to a foreign consumer. Experimental, as the interface is.
+//!
+//! Nobody holds a lock of ours while the other side is called, or a waker is: either may call back at once.
+
+mod consumer;
+mod export;
+mod import;
+mod link;
+mod metadata;
+
+pub use export::{AsyncExport, export_async_batches, export_async_iterator};
+pub use import::{AsyncBatchReader, import_async_batches};
+
+use std::ffi::c_int;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+/// The consumer wants no more, or the producer gives up.
+const ECANCELED: c_int = 125;
+
+/// A state that no panic leaves half-way.
+fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+struct Sleeper(Thread);
+
+impl Wake for Sleeper {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Runs a future on this thread, which sleeps where there is nothing to do.
+fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Sleeper(std::thread::current())));
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        std::thread::park();
+    }
+}

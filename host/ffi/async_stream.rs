@@ -1,0 +1,199 @@
+//! The asynchronous device stream, as Arrow's `abi.h` lays it out: the producer calls the consumer.
+//!
+//! The consumer makes a handler, the producer calls it: schema, tasks, their end or an error, and `release` at last. A
+//! task gives its array when, and on which thread, the consumer wants it. What the producer may send is what was asked
+//! for by `request`. The interface is marked experimental. (Its documentation page gives `ArrowAsyncProducer` a member
+//! that the header, and all who implement it, do not have.)
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::{ManuallyDrop, offset_of};
+use std::ptr::{NonNull, null, null_mut};
+
+use super::{ArrowDeviceArray, FFI_ArrowSchema};
+
+/// An array to be had. Dropping it tells the producer that nobody wants it.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ArrowAsyncTask {
+    pub(crate) extract_data:
+        Option<unsafe extern "C" fn(*mut ArrowAsyncTask, *mut ArrowDeviceArray) -> c_int>,
+    pub(crate) private_data: *mut c_void,
+}
+
+/// How a consumer asks for more, and for no more. It is the producer's, and there until the handler is released.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ArrowAsyncProducer {
+    pub(crate) device_type: i32,
+    pub(crate) request: Option<unsafe extern "C" fn(*mut ArrowAsyncProducer, i64)>,
+    pub(crate) cancel: Option<unsafe extern "C" fn(*mut ArrowAsyncProducer)>,
+    pub(crate) additional_metadata: *const c_char,
+    pub(crate) private_data: *mut c_void,
+}
+
+type OnSchema = unsafe extern "C" fn(*mut ArrowAsyncDeviceStreamHandler, *mut FFI_ArrowSchema) -> c_int;
+type OnNextTask =
+    unsafe extern "C" fn(*mut ArrowAsyncDeviceStreamHandler, *mut ArrowAsyncTask, *const c_char) -> c_int;
+type OnError = unsafe extern "C" fn(*mut ArrowAsyncDeviceStreamHandler, c_int, *const c_char, *const c_char);
+
+/// What a consumer wants to be called for what happens in a stream.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ArrowAsyncDeviceStreamHandler {
+    pub(crate) on_schema: Option<OnSchema>,
+    pub(crate) on_next_task: Option<OnNextTask>,
+    pub(crate) on_error: Option<OnError>,
+    pub(crate) release: Option<unsafe extern "C" fn(*mut ArrowAsyncDeviceStreamHandler)>,
+    pub(crate) producer: *mut ArrowAsyncProducer,
+    pub(crate) private_data: *mut c_void,
+}
+
+const _: () = {
+    assert!(size_of::<ArrowAsyncTask>() == 16);
+    assert!(offset_of!(ArrowAsyncTask, extract_data) == 0);
+    assert!(offset_of!(ArrowAsyncTask, private_data) == 8);
+    assert!(size_of::<ArrowAsyncProducer>() == 40);
+    assert!(offset_of!(ArrowAsyncProducer, device_type) == 0);
+    assert!(offset_of!(ArrowAsyncProducer, request) == 8);
+    assert!(offset_of!(ArrowAsyncProducer, cancel) == 16);
+    assert!(offset_of!(ArrowAsyncProducer, additional_metadata) == 24);
+    assert!(offset_of!(ArrowAsyncProducer, private_data) == 32);
+    assert!(size_of::<ArrowAsyncDeviceStreamHandler>() == 48);
+    assert!(offset_of!(ArrowAsyncDeviceStreamHandler, on_schema) == 0);
+    assert!(offset_of!(ArrowAsyncDeviceStreamHandler, on_next_task) == 8);
+    assert!(offset_of!(ArrowAsyncDeviceStreamHandler, on_error) == 16);
+    assert!(offset_of!(ArrowAsyncDeviceStreamHandler, release) == 24);
+    assert!(offset_of!(ArrowAsyncDeviceStreamHandler, producer) == 32);
+    assert!(offset_of!(ArrowAsyncDeviceStreamHandler, private_data) == 40);
+};
+
+// SAFETY: whom a task is moved to may extract it, on any thread.
+unsafe impl Send for ArrowAsyncTask {}
+
+impl ArrowAsyncTask {
+    /// A task that nothing is behind.
+    pub(crate) fn empty() -> ArrowAsyncTask {
+        ArrowAsyncTask { extract_data: None, private_data: null_mut() }
+    }
+
+    /// The array, released where the producer has put none, or the code that it gave.
+    ///
+    /// # Safety
+    ///
+    /// The task is a producer's, and was moved here.
+    pub(crate) unsafe fn extract(mut self) -> Result<ArrowDeviceArray, c_int> {
+        let mut array = ManuallyDrop::new(ArrowDeviceArray::empty());
+        let Some(extract_data) = self.extract_data.take() else { return Err(0) };
+        // SAFETY: the caller's promise; taken out, so that it is called once.
+        match unsafe { extract_data(&mut self, &mut *array) } {
+            0 => Ok(ManuallyDrop::into_inner(array)),
+            // Whatever has been written: a producer that fails gives nothing away.
+            code => Err(code),
+        }
+    }
+}
+
+impl Drop for ArrowAsyncTask {
+    fn drop(&mut self) {
+        if let Some(extract_data) = self.extract_data.take() {
+            // SAFETY: not extracted yet; no room for the array means that it is not wanted.
+            unsafe { extract_data(self, null_mut()) };
+        }
+    }
+}
+
+/// The right to call a handler, and the duty to release it: dropping this does so. The memory is the consumer's.
+#[derive(Debug)]
+pub struct AsyncHandler(NonNull<ArrowAsyncDeviceStreamHandler>);
+
+// SAFETY: the interface wants a handler's callbacks called one after the other, on whichever threads.
+unsafe impl Send for AsyncHandler {}
+
+impl AsyncHandler {
+    /// Takes over a consumer's handler.
+    ///
+    /// # Safety
+    ///
+    /// The handler must be what the interface says, as far as that cannot be checked, there until it is released, and
+    /// called by nobody else. Calling it on any thread, one at a time, must be fine.
+    pub unsafe fn from_raw(handler: NonNull<ArrowAsyncDeviceStreamHandler>) -> AsyncHandler {
+        AsyncHandler(handler)
+    }
+
+    /// Gives the handler away, to a producer that calls it as the interface says, and releases it.
+    pub fn into_raw(self) -> NonNull<ArrowAsyncDeviceStreamHandler> {
+        ManuallyDrop::new(self).0
+    }
+
+    /// The first callback that there should be and is not.
+    pub(crate) fn missing(&self) -> Option<&'static str> {
+        // SAFETY: `from_raw` was promised a handler that is there until released.
+        let (schema, task, error) = unsafe {
+            let handler = self.0.as_ptr();
+            ((*handler).on_schema, (*handler).on_next_task, (*handler).on_error)
+        };
+        let missing = [
+            ("on_schema", schema.is_none()),
+            ("on_next_task", task.is_none()),
+            ("on_error", error.is_none()),
+        ];
+        missing.into_iter().find(|(_, missing)| *missing).map(|(name, _)| name)
+    }
+
+    /// Says who answers the consumer's requests; before any other callback.
+    ///
+    /// # Safety
+    ///
+    /// The producer must be there until the handler is released.
+    pub(crate) unsafe fn connect(&mut self, producer: *const ArrowAsyncProducer) {
+        // SAFETY: as above; the field is the producer's to write.
+        unsafe { (*self.0.as_ptr()).producer = producer.cast_mut() };
+    }
+
+    /// Gives the schema; not zero where the consumer refuses it.
+    pub(crate) fn on_schema(&mut self, schema: FFI_ArrowSchema) -> c_int {
+        // The consumer takes what is in it, whatever it then says.
+        let mut schema = ManuallyDrop::new(schema);
+        // SAFETY: `from_raw` was promised a handler.
+        let on_schema = unsafe { (*self.0.as_ptr()).on_schema };
+        // SAFETY: as above, and that it may be called.
+        on_schema.map_or(0, |on_schema| unsafe { on_schema(self.0.as_ptr(), &mut *schema) })
+    }
+
+    /// Lends a task, which the consumer moves out of it; not zero where it refuses it, and then the task is still ours.
+    pub(crate) fn on_next_task(&mut self, task: &mut ArrowAsyncTask) -> c_int {
+        self.next(task)
+    }
+
+    /// Says that all tasks have come; not zero where the consumer refuses to hear it.
+    pub(crate) fn on_end(&mut self) -> c_int {
+        self.next(null_mut())
+    }
+
+    fn next(&mut self, task: *mut ArrowAsyncTask) -> c_int {
+        // SAFETY: `from_raw` was promised a handler.
+        let on_next_task = unsafe { (*self.0.as_ptr()).on_next_task };
+        // SAFETY: as above, and that it may be called; null is the end.
+        on_next_task.map_or(0, |on_next_task| unsafe { on_next_task(self.0.as_ptr(), task, null()) })
+    }
+
+    /// Says what went wrong; `metadata`, if any, in the interface's encoding.
+    pub(crate) fn on_error(&mut self, code: c_int, message: &CStr, metadata: Option<&[u8]>) {
+        // SAFETY: `from_raw` was promised a handler.
+        if let Some(on_error) = unsafe { (*self.0.as_ptr()).on_error } {
+            let metadata = metadata.map_or(null(), |bytes| bytes.as_ptr().cast());
+            // SAFETY: as above, and that it may be called.
+            unsafe { on_error(self.0.as_ptr(), code, message.as_ptr(), metadata) };
+        }
+    }
+}
+
+impl Drop for AsyncHandler {
+    fn drop(&mut self) {
+        // SAFETY: `from_raw` was promised a handler that is there until released, which is now, once.
+        if let Some(release) = unsafe { (*self.0.as_ptr()).release } {
+            // SAFETY: as above.
+            unsafe { release(self.0.as_ptr()) };
+        }
+    }
+}

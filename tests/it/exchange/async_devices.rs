@@ -1,0 +1,78 @@
+//! Asynchronous streams from our exports to our own readers, on every device, with operations in between.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int32Array, RecordBatch};
+use arrow_schema::{Field, Schema};
+use bowstring::compute::batches;
+use bowstring::exchange::{batch_from_arrow, export_async_iterator, import_async_batches};
+use bowstring::{Batch, Result, Stream};
+
+use super::samples;
+use crate::support::devices;
+
+#[test]
+fn every_type_goes_to_our_own_reader_on_every_device() {
+    for target in devices() {
+        let device = target.stream.device().clone();
+        for array in samples::all() {
+            let batch = |&(at, len): &(usize, usize)| {
+                let column = target.import(&array.slice(at, len));
+                let field = Field::new("f", array.data_type().clone(), true);
+                Batch::try_new(Arc::new(Schema::new(vec![field])), vec![column], len)
+            };
+            let there: Vec<Batch> = samples::SLICES.iter().map(|slice| batch(slice).unwrap()).collect();
+            let (shape, given) = (there[0].schema().clone(), there.into_iter().map(Ok));
+            let (reader, handler) = import_async_batches(&device, 2);
+            let export = export_async_iterator(shape.clone(), device.place().device_type, given, handler);
+            let sender = std::thread::spawn(move || export.run());
+            let (schema, got) = reader.wait().unwrap();
+            assert_eq!(schema, shape);
+            let mut count = 0;
+            for (batch, &(start, len)) in got.zip(samples::SLICES) {
+                count += 1;
+                let column = batch.map(|batch| batch.columns()[0].clone());
+                let Some(got) = target.answer(column, &array.data_type()) else { break };
+                assert_eq!(got.place(), device.place());
+                target.assert_same(&got, &array.slice(start, len), &format_args!("{start}+{len}"));
+            }
+            let sent = sender.join().unwrap();
+            assert!(count > 0 && (count < samples::SLICES.len() || sent.is_ok()), "{sent:?}");
+        }
+    }
+}
+
+#[test]
+fn operations_stand_between_two_asynchronous_streams() {
+    let numbers = |range: std::ops::Range<i32>| {
+        let mask = arrow_array::BooleanArray::from_iter(range.clone().map(|n| Some(n % 2 == 1)));
+        let columns: [(&str, ArrayRef); 2] =
+            [("n", Arc::new(Int32Array::from_iter_values(range))), ("odd", Arc::new(mask))];
+        RecordBatch::try_from_iter(columns).unwrap()
+    };
+    for target in devices() {
+        let device = target.stream.device().clone();
+        let there = |range| target.stream.upload_batch(&batch_from_arrow(&numbers(range))?);
+        let given: Vec<Result<Batch>> = (0..6).map(|i| there(i * 10..i * 10 + 10)).collect();
+        let shape = numbers(0..1).schema();
+        let (first, to_first) = import_async_batches(&device, 3);
+        let (second, to_second) = import_async_batches(&device, 1);
+        let kind = device.place().device_type;
+        let sent = export_async_iterator(shape, kind, given.into_iter(), to_first);
+        let stream: Stream = target.stream.clone();
+        let senders = [
+            std::thread::spawn(move || sent.run()),
+            std::thread::spawn(move || {
+                let (shape, batches) = first.wait()?;
+                let kept = batches::filter_batches(batches, batches::column(1), &stream);
+                export_async_iterator(shape, kind, kept, to_second).run()
+            }),
+        ];
+        let (_, batches) = second.wait().unwrap();
+        let lengths: Vec<usize> = batches.map(|batch| batch.unwrap().len()).collect();
+        assert_eq!(lengths, [5; 6], "{target:?}");
+        for sender in senders {
+            sender.join().unwrap().unwrap();
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Asynchronous streams in, from producers that call at any moment, on any thread.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::async_import::{STRUCTS, array, assert_rows, assert_same_end, next, out_of_spec, reader, schema};
+use super::foreign::Releases;
+
+#[test]
+fn callbacks_from_many_threads_lose_nothing() {
+    let (reader, mut sender) = reader(8);
+    let releases = Releases::default();
+    assert_eq!(sender.schema(schema()), 0);
+    let (sender, given) = (&sender, &releases);
+    let count = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(move || {
+                    for i in 0..50 {
+                        assert_eq!(sender.task(Ok(array(i..i + 3, given))), 0);
+                    }
+                })
+            })
+            .collect();
+        let reading = scope.spawn(move || {
+            let (_, batches) = reader.wait().unwrap();
+            batches.inspect(|batch| assert_eq!(batch.as_ref().unwrap().len(), 3)).count()
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(sender.end(), 0);
+        sender.release();
+        reading.join().unwrap()
+    });
+    let asked = sender.asked.lock().unwrap();
+    assert_eq!((count, asked.extracted, asked.too_late), (200, 200, 0));
+    assert_eq!(releases.count(), 200 * STRUCTS);
+}
+
+#[test]
+fn nobody_asks_a_producer_that_has_released() {
+    // Who takes batches asks for more, and who drops the reader cancels, while the producer releases: it must not be
+    // asked once its call to `release` has returned.
+    for round in 0..200 {
+        let (mut reader, mut sender) = reader(1);
+        let releases = Releases::default();
+        assert_eq!(sender.schema(schema()), 0);
+        for _ in 0..4 {
+            assert_eq!(sender.task(Ok(array(0..3, &releases))), 0);
+        }
+        let started = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let started = &started;
+            scope.spawn(move || {
+                started.store(true, Ordering::SeqCst);
+                for _ in 0..round % 5 {
+                    assert_rows(next(&mut reader), 0..3);
+                }
+                drop(reader);
+            });
+            while !started.load(Ordering::SeqCst) {
+                std::hint::spin_loop();
+            }
+            sender.release();
+        });
+        assert_eq!((sender.asked.lock().unwrap().too_late, releases.count()), (0, 4 * STRUCTS));
+    }
+}
+
+#[test]
+fn a_producer_may_release_from_within_a_call() {
+    let (mut reader, mut sender) = reader(1);
+    unsafe extern "C" fn request(producer: *mut super::foreign_async::RawProducer, _: i64) {
+        // SAFETY: the test has put its handler here.
+        unsafe {
+            let handler: *mut super::foreign_async::RawHandler = (*producer).private_data.cast();
+            (*handler).release.unwrap()(handler);
+        }
+    }
+    let handler = sender.handler;
+    sender.bend(|producer| {
+        producer.request = Some(request);
+        producer.private_data = handler.cast();
+    });
+    assert_eq!(sender.schema(schema()), 0);
+    let early = out_of_spec("handler.release", "called before the end of the stream");
+    assert_same_end(next(&mut reader), early);
+}
