@@ -42,8 +42,10 @@ or of the indices.
 const BY_ENTRY: &str = "
 ## By entry
 
-| operation | entry | launches | rows a wave | instructions | issued | touched | asked |
-| --- | --- | --: | --: | --: | --: | --: | --: |
+*loads a wave*: how many it runs, and of how many bytes a lane each.
+
+| operation | entry | launches | rows a wave | loads a wave | instructions | issued | touched | asked |
+| --- | --- | --: | --: | --- | --: | --: | --: | --: |
 ";
 
 const BATCHES: &str = "
@@ -76,10 +78,15 @@ impl Bench {
         let mut cost = Cost::default();
         let a_row = |n: u64| n as f64 / ROWS as f64;
         for ((_, entry), of_entry) in self.images.ran() {
+            let mut loads = vec![];
+            for (i, of_width) in of_entry.loads_of.into_iter().enumerate().filter(|(_, n)| *n > 0) {
+                loads.push(format!("{:.1}x{}", of_width as f64 / of_entry.waves as f64, 1 << i));
+            }
             self.by_entry += &format!(
-                "| {name} | {entry} | {} | {} | {:.1} | {:.1} | {:.2} | {:.2} |\n",
+                "| {name} | {entry} | {} | {} | {} | {:.1} | {:.1} | {:.2} | {:.2} |\n",
                 of_entry.launches,
                 ROWS as u64 * of_entry.launches / of_entry.waves,
+                loads.join(" "),
                 a_row(of_entry.instructions),
                 a_row(of_entry.issued * 32),
                 a_row(of_entry.touched * SECTOR),

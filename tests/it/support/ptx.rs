@@ -36,6 +36,8 @@ pub struct Cost {
     /// Sectors, each counted once for each launch that read there, and once for each that wrote.
     pub touched: u64,
     pub loads: u64,
+    /// Loads that lanes of a wave ran together, of 1, 2, 4, 8 and 16 bytes a lane.
+    pub loads_of: [u64; 5],
     pub bytes_loaded: u64,
     pub stores: u64,
     pub bytes_stored: u64,
@@ -50,6 +52,7 @@ impl std::ops::AddAssign for Cost {
         self.asked += other.asked;
         self.touched += other.touched;
         self.loads += other.loads;
+        (0..5).for_each(|i| self.loads_of[i] += other.loads_of[i]);
         self.bytes_loaded += other.bytes_loaded;
         self.stores += other.stores;
         self.bytes_stored += other.bytes_stored;
@@ -132,6 +135,7 @@ impl Memory for Given<'_, '_> {
     fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), String> {
         self.check(address, into.len())?;
         self.cost += Cost { loads: 1, bytes_loaded: into.len() as u64, ..Cost::default() };
+        self.cost.loads_of[into.len().trailing_zeros() as usize] += u64::from(self.together.is_empty());
         self.count(address, into.len(), false);
         self.memory.read(address, into)
     }
