@@ -29,9 +29,11 @@
 
 mod across;
 mod copies;
+mod ends;
 #[cfg(test)]
 mod ordering_tests;
 mod pending;
+mod plan;
 mod reads;
 #[cfg(test)]
 mod tests;

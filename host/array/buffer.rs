@@ -13,8 +13,18 @@ pub type Owner = Arc<dyn Any + Send + Sync>;
 #[derive(Clone)]
 pub struct Buffer {
     address: usize,
-    bytes: Option<usize>,
+    extent: Extent,
     owner: Owner,
+}
+
+/// How long a buffer is.
+#[derive(Clone, Copy)]
+enum Extent {
+    Bytes(usize),
+    /// The offsets that point into it say so.
+    Unknown,
+    /// A 64-bit integer at this address of its device says so.
+    At(usize),
 }
 
 impl Buffer {
@@ -27,12 +37,22 @@ impl Buffer {
     /// and must not change, for as long as `owner` lives. A null address must have zero bytes.
     #[allow(unsafe_code)]
     pub unsafe fn new(address: usize, bytes: Option<usize>, owner: Owner) -> Buffer {
-        Buffer { address, bytes, owner }
+        Buffer { address, extent: bytes.map_or(Extent::Unknown, Extent::Bytes), owner }
+    }
+
+    /// A buffer whose extent is in memory of its device: a 64-bit integer at any address.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Buffer::new`]; the integer must be readable on the device, and not negative.
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn sized_at(address: usize, extent: usize, owner: Owner) -> Buffer {
+        Buffer { address, extent: Extent::At(extent), owner }
     }
 
     /// A buffer of no bytes at no address.
     pub fn empty() -> Buffer {
-        Buffer { address: 0, bytes: Some(0), owner: Arc::new(()) }
+        Buffer { address: 0, extent: Extent::Bytes(0), owner: Arc::new(()) }
     }
 
     /// Where it starts.
@@ -42,7 +62,16 @@ impl Buffer {
 
     /// How many bytes it has, where that is known.
     pub fn bytes(&self) -> Option<usize> {
-        self.bytes
+        match self.extent {
+            Extent::Bytes(bytes) => Some(bytes),
+            Extent::Unknown | Extent::At(_) => None,
+        }
+    }
+
+    /// Where the device keeps a 64-bit integer that says how many they are, if it does.
+    pub(crate) fn extent_at(&self) -> Option<Buffer> {
+        let Extent::At(address) = self.extent else { return None };
+        Some(Buffer { address, extent: Extent::Bytes(8), owner: self.owner.clone() })
     }
 
     /// What keeps it alive.
@@ -56,21 +85,22 @@ impl Buffer {
     ///
     /// Where the part is not inside the buffer, as far as its extent is known.
     pub fn slice(&self, start: usize, bytes: Option<usize>) -> Buffer {
-        let rest = self.bytes.map(|all| all.checked_sub(start).expect("slice starts inside the buffer"));
-        let bytes = match (rest, bytes) {
+        let rest = self.bytes().map(|all| all.checked_sub(start).expect("slice starts inside the buffer"));
+        let extent = match (rest, bytes) {
             (Some(rest), Some(bytes)) => {
                 assert!(bytes <= rest, "slice ends inside the buffer");
-                Some(bytes)
+                Extent::Bytes(bytes)
             }
-            (rest, bytes) => bytes.or(rest),
+            (None, None) if start == 0 => self.extent,
+            (rest, bytes) => bytes.or(rest).map_or(Extent::Unknown, Extent::Bytes),
         };
-        Buffer { address: self.address + start, bytes, owner: self.owner.clone() }
+        Buffer { address: self.address + start, extent, owner: self.owner.clone() }
     }
 }
 
 impl fmt::Debug for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.bytes {
+        match self.bytes() {
             Some(bytes) => write!(f, "Buffer({:#x}, {bytes} bytes)", self.address),
             None => write!(f, "Buffer({:#x}, unknown extent)", self.address),
         }

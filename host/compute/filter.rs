@@ -1,7 +1,7 @@
 //! The rows that a mask keeps.
 
 use super::selection::{check_mask, check_rows};
-use super::{admit, device};
+use super::{admit, admit_all, device};
 use crate::cpu::selection::among_threads;
 use crate::launch::Pending;
 use crate::{Array, Batch, Error, Result, Stream, cpu};
@@ -12,7 +12,8 @@ pub fn filter(values: &Array, mask: &Array, stream: &Stream) -> Result<Array> {
     if stream.as_gpu().is_some() {
         return filter_later(values, mask, stream)?.wait();
     }
-    check(&[values], mask, stream)?;
+    let (mask, values) = (&*admit("filter", mask, stream)?, &*admit("filter", values, stream)?);
+    check(&[values], mask)?;
     among_threads(mask.len(), || {
         let pool = stream.device().host_pool();
         cpu::filter::filter(values, &cpu::selection::Selection::of_mask(mask, pool)?, pool)
@@ -40,10 +41,12 @@ pub fn filter_batch_later(batch: &Batch, mask: &Array, stream: &Stream) -> Resul
 
 /// The kept rows of each column, and how many they are.
 fn filter_columns(columns: &[&Array], mask: &Array, stream: &Stream) -> Result<Pending<(Vec<Array>, usize)>> {
-    check(columns, mask, stream)?;
+    let (mask, columns) = (&*admit("filter", mask, stream)?, admit_all("filter", columns, stream)?);
+    let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
+    check(&columns, mask)?;
     if stream.as_gpu().is_some() {
         return Ok(
-            device::filter(columns, mask, stream)?.map(|filtered| Ok((filtered.columns, filtered.rows)))
+            device::filter(&columns, mask, stream)?.map(|filtered| Ok((filtered.columns, filtered.rows)))
         );
     }
     Ok(Pending::known(among_threads(mask.len(), || {
@@ -54,9 +57,7 @@ fn filter_columns(columns: &[&Array], mask: &Array, stream: &Stream) -> Result<P
     })))
 }
 
-fn check(columns: &[&Array], mask: &Array, stream: &Stream) -> Result<()> {
-    admit("filter", &[mask], stream)?;
-    admit("filter", columns, stream)?;
+fn check(columns: &[&Array], mask: &Array) -> Result<()> {
     check_mask(mask)?;
     columns.iter().try_for_each(|column| check_rows(column.len(), mask.len()))
 }

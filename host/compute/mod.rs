@@ -17,30 +17,39 @@ pub use nulls::{drop_nulls, is_not_null, is_null, logical_null_count, null_count
 pub use selection::Selection;
 pub use take::{OutOfBounds, TakeOptions, take, take_batch};
 
-use crate::array::Place;
-use crate::{Array, Error, Result, Stream};
+use std::borrow::Cow;
 
-/// Whether a stream may work on these arrays: its device, or the host, must reach them. The host itself is about to read,
-/// so it waits until they are ready.
-fn admit(operation: &'static str, arrays: &[&Array], stream: &Stream) -> Result<()> {
-    let here = stream.device().place();
-    for array in arrays {
-        let there = array.place();
-        if !here.reaches(there) {
-            return Err(Error::invalid(operation, format!("an array on {there} and a stream on {here}")));
-        }
-        if here == Place::CPU {
-            array.wait()?;
-            if has_unknown_extent(array) {
-                let problem = "a buffer of unknown extent: download the array on its device's stream".into();
-                return Err(Error::Invalid { operation, problem });
-            }
-        }
+use crate::array::Place;
+use crate::{Array, Error, Result, Stream, exchange};
+
+/// The array as a stream may work on it: its device, or the host, must reach it. The host itself is about to read, so it
+/// waits until that may be, and looks at the ends that could not be read when the array was imported.
+fn admit<'a>(operation: &'static str, array: &'a Array, stream: &Stream) -> Result<Cow<'a, Array>> {
+    let (here, there) = (stream.device().place(), array.place());
+    if !here.reaches(there) {
+        return Err(Error::invalid(operation, format!("an array on {there} and a stream on {here}")));
     }
-    Ok(())
+    if here != Place::CPU {
+        return Ok(Cow::Borrowed(array));
+    }
+    array.wait()?;
+    let known = exchange::read_ends(array)?;
+    if has_unknown_extent(&known) {
+        return Err(Error::invalid(operation, "a buffer of unknown extent in host memory"));
+    }
+    Ok(known)
 }
 
-/// Whether the host cannot tell where a buffer ends: an array that its device was still writing when it was imported.
+/// All of these.
+fn admit_all<'a>(
+    operation: &'static str,
+    arrays: &[&'a Array],
+    stream: &Stream,
+) -> Result<Vec<Cow<'a, Array>>> {
+    arrays.iter().map(|array| admit(operation, array, stream)).collect()
+}
+
+/// Whether the host cannot tell where a buffer ends: of an array that was put together so.
 fn has_unknown_extent(array: &Array) -> bool {
     let buffers = array.buffers().iter().chain(array.validity().map(|bits| &bits.buffer));
     buffers.into_iter().any(|buffer| buffer.bytes().is_none())

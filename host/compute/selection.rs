@@ -2,7 +2,7 @@
 
 use arrow_schema::DataType;
 
-use super::{admit, device};
+use super::{admit, admit_all, device};
 use crate::{Array, Batch, Error, Result, Stream, cpu};
 
 /// Which rows a filter keeps: the mask read and counted once, then applied to as many arrays as there are.
@@ -38,7 +38,7 @@ impl Selection {
     /// Synchronises, once: how many rows are kept is data. Everything after it is asynchronous but for the byte
     /// totals of strings.
     pub fn new(mask: &Array, stream: &Stream) -> Result<Selection> {
-        admit("filter", &[mask], stream)?;
+        let mask = &*admit("filter", mask, stream)?;
         check_mask(mask)?;
         let way = match stream.as_gpu() {
             None => Way::Cpu(cpu::selection::Selection::of_mask(mask, stream.device().host_pool())?),
@@ -75,14 +75,15 @@ impl Selection {
     }
 
     fn filter_columns(&self, columns: &[&Array]) -> Result<Vec<Array>> {
-        admit("filter", columns, &self.stream)?;
+        let columns = admit_all("filter", columns, &self.stream)?;
+        let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
         columns.iter().try_for_each(|column| check_rows(column.len(), self.rows))?;
         match &self.way {
             Way::Cpu(selection) => {
                 let pool = self.stream.device().host_pool();
                 columns.iter().map(|column| cpu::filter::filter(column, selection, pool)).collect()
             }
-            Way::Gpu(selection) => selection.filter(columns, &self.stream),
+            Way::Gpu(selection) => selection.filter(&columns, &self.stream),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The rows at given indices.
 
-use super::{admit, device};
+use super::{admit, admit_all, device};
 use crate::{Array, Batch, Result, Stream, cpu};
 
 /// What becomes of an index that is not a row: negative, or the length or more.
@@ -35,7 +35,7 @@ pub struct TakeOptions {
 /// # }
 /// ```
 pub fn take(values: &Array, indices: &Array, options: &TakeOptions, stream: &Stream) -> Result<Array> {
-    admit("take", &[values, indices], stream)?;
+    let (values, indices) = (&*admit("take", values, stream)?, &*admit("take", indices, stream)?);
     let mut taken = take_columns(&[values], values.len(), indices, options, stream)?;
     Ok(taken.pop().expect("an array for the one given"))
 }
@@ -43,8 +43,8 @@ pub fn take(values: &Array, indices: &Array, options: &TakeOptions, stream: &Str
 /// The rows of every column at `indices`.
 pub fn take_batch(batch: &Batch, indices: &Array, options: &TakeOptions, stream: &Stream) -> Result<Batch> {
     let columns: Vec<&Array> = batch.columns().iter().collect();
-    admit("take", &columns, stream)?;
-    admit("take", &[indices], stream)?;
+    let (columns, indices) = (admit_all("take", &columns, stream)?, &*admit("take", indices, stream)?);
+    let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
     let columns = take_columns(&columns, batch.len(), indices, options, stream)?;
     Batch::try_new(batch.schema().clone(), columns, indices.len())
 }

@@ -7,6 +7,7 @@ use std::ffi::c_void;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::driver::{Driver, Failure, LoadFailure, RawEntry, RawEvent, RawStream};
 use super::gpu::Gpu;
@@ -155,6 +156,8 @@ impl Drop for OwnedEvent {
 pub(crate) struct ForeignEvent {
     gpu: Arc<Gpu>,
     raw: RawEvent,
+    /// Once it has, nobody need ask the runtime again.
+    passed: AtomicBool,
     _owner: Owner,
 }
 
@@ -166,6 +169,9 @@ impl ForeignEvent {
 
     /// Makes further work of the stream wait for it.
     pub fn hold_back(&self, stream: &OwnedStream) -> Result<()> {
+        if self.passed.load(Ordering::Acquire) {
+            return Ok(());
+        }
         // SAFETY: `import_event` was promised that the event lives as long as `_owner`.
         let outcome = unsafe { stream.driver.wait(stream.raw, self.raw) };
         outcome.map_err(|failure| error(&stream.driver, failure))
@@ -175,15 +181,24 @@ impl ForeignEvent {
 impl Ready for ForeignEvent {
     fn is_ready(&self) -> Result<bool> {
         let driver = self.gpu.driver();
-        // SAFETY: as in `hold_back`.
-        unsafe { driver.query(self.raw) }.map_err(|failure| error(driver, failure))
+        if !self.passed.load(Ordering::Acquire) {
+            // SAFETY: as in `hold_back`.
+            let passed = unsafe { driver.query(self.raw) }.map_err(|failure| error(driver, failure))?;
+            self.passed.store(passed, Ordering::Release);
+        }
+        Ok(self.passed.load(Ordering::Acquire))
     }
 
     fn wait(&self) -> Result<()> {
+        if self.passed.load(Ordering::Acquire) {
+            return Ok(());
+        }
         let driver = self.gpu.driver();
         self.gpu.count_synchronisation();
         // SAFETY: as in `hold_back`.
-        unsafe { driver.synchronise_event(self.raw) }.map_err(|failure| error(driver, failure))
+        unsafe { driver.synchronise_event(self.raw) }.map_err(|failure| error(driver, failure))?;
+        self.passed.store(true, Ordering::Release);
+        Ok(())
     }
 
     fn sync_event(&self) -> Option<NonNull<c_void>> {
@@ -211,7 +226,7 @@ impl Device {
         let gpu = self.gpu_or("import")?.clone();
         // SAFETY: the caller's promise; producers need not align what it points to.
         let raw = RawEvent(unsafe { pointer.cast::<usize>().read_unaligned() });
-        Ok(Arc::new(ForeignEvent { gpu, raw, _owner: owner }))
+        Ok(Arc::new(ForeignEvent { gpu, raw, passed: AtomicBool::new(false), _owner: owner }))
     }
 
     /// Which memory an address, which may be anything, is in; `None` for memory that the device's runtime does not know.

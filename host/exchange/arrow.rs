@@ -5,6 +5,7 @@
 //! [`to_arrow`] therefore reads an array through, once: what it finds valid, what came from arrow-rs, and what an
 //! operation made of such arrays is marked so.
 
+use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer};
 use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::{ArrowError, DataType, IntervalUnit};
 
+use super::read_ends;
 use crate::array::{Array, Batch, Bitmap, Buffer, Parts, Slot};
 use crate::{Error, Result};
 
@@ -51,7 +53,19 @@ pub fn to_arrow(array: &Array) -> Result<ArrayRef> {
 
 /// As [`to_arrow`], as array data.
 pub fn to_arrow_data(array: &Array) -> Result<ArrayData> {
+    let array = &*readable(array)?;
     if array.known_valid() { share(array) } else { read_through(array) }
+}
+
+/// The array once the host may read it, its ends known.
+fn readable(array: &Array) -> Result<Cow<'_, Array>> {
+    let device = array.place().device_type;
+    if !device.host_accessible() {
+        let data_type = array.data_type().to_string();
+        return Err(Error::Unsupported { operation: "to_arrow", data_type, device });
+    }
+    array.wait()?;
+    read_ends(array)
 }
 
 /// The array's memory under arrow-rs' description, all of it found valid; which is taken down where its null counts are
@@ -86,6 +100,7 @@ fn true_counts(array: &Array, data: &ArrayData) -> Result<()> {
 /// Reads an array in host memory through and says whether it is valid Arrow data in every part: offsets in order and
 /// in range, text in UTF-8, indices inside what they index, null counts true.
 pub fn validate(array: &Array) -> Result<()> {
+    let array = &*readable(array)?;
     true_counts(array, &read_through(array)?)
 }
 
@@ -115,16 +130,6 @@ fn from_arrow_buffer(buffer: &arrow_buffer::Buffer) -> Buffer {
 
 /// The array's memory under arrow-rs' description of it. Whether its contents are valid is the caller's business.
 fn share(array: &Array) -> Result<ArrayData> {
-    if !array.place().device_type.host_accessible() {
-        return Err(Error::Unsupported {
-            operation: "to_arrow",
-            data_type: array.data_type().to_string(),
-            device: array.place().device_type,
-        });
-    }
-    if let Some(ready) = array.ready() {
-        ready.wait()?;
-    }
     let mut buffers: Vec<_> = array.buffers().iter().map(to_arrow_buffer).collect::<Result<_>>()?;
     // Arrays of no rows may come with less than the one offset, which arrow-rs wants whole or not at all.
     if let (0, Some(Slot::Offsets(width)), Some(offsets)) =

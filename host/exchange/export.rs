@@ -11,6 +11,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, UnionMode};
 
 use super::arrow::{count_nulls, moved_bits};
+use super::read_ends;
 use crate::array::{Array, Batch, Buffer, Owner, Parts, Place, Ready, Slot};
 use crate::device::joined;
 use crate::ffi::{ArrowArray, ArrowDeviceArray, FFI_ArrowSchema};
@@ -97,7 +98,7 @@ pub(super) fn host_array(array: &Array) -> Result<ArrowArray> {
     if let Some(event) = pending(array)? {
         event.wait()?;
     }
-    node(array, true, Kept::default())
+    node(&*read_ends(array)?, true, Kept::default())
 }
 
 /// The one event that is still to come, if any, of all that the array and those below it wait for.
@@ -205,6 +206,14 @@ unsafe extern "C" fn release(array: *mut ArrowArray) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(kept)));
 }
 
+/// Where a device has the sizes of these buffers, one behind the other: where whoever they came from had put them.
+fn sizes_on_the_device(buffers: &[Buffer]) -> Option<usize> {
+    let places = buffers.iter().map(|buffer| buffer.extent_at().map(|size| size.address()));
+    let places: Vec<usize> = places.collect::<Option<_>>()?;
+    let in_a_row = places.windows(2).all(|pair| pair[1].checked_sub(pair[0]) == Some(8));
+    places.first().copied().filter(|_| in_a_row)
+}
+
 /// One struct of the tree.
 fn node(array: &Array, host_reads: bool, kept: Kept) -> Result<ArrowArray> {
     let shift = Shift::of(array)?;
@@ -233,21 +242,20 @@ fn node(array: &Array, host_reads: bool, kept: Kept) -> Result<ArrowArray> {
             _ => pointer(buffer.address() + skipped),
         });
     }
-    let mut sizes = vec![];
-    for buffer in array.buffers().iter().skip(layout.slots().count()) {
-        let Some(bytes) = buffer.bytes() else {
-            return Err(Error::Unsupported {
+    let variadic = array.buffers().get(layout.slots().count()..).unwrap_or_default();
+    addresses.extend(variadic.iter().map(|buffer| pointer(buffer.address())));
+    let known = variadic.iter().map(|buffer| buffer.bytes().map(|bytes| bytes as i64));
+    let sizes: Box<[i64]> = known.collect::<Option<_>>().unwrap_or_default();
+    if layout.variadic {
+        addresses.push(match (sizes.is_empty(), variadic) {
+            (true, []) => pointer(0),
+            (true, unknown) => pointer(sizes_on_the_device(unknown).ok_or_else(|| Error::Unsupported {
                 operation: "export",
                 data_type: format!("{} with buffers of unknown sizes", array.data_type()),
                 device: array.place().device_type,
-            });
-        };
-        addresses.push(pointer(buffer.address()));
-        sizes.push(bytes as i64);
-    }
-    let sizes = sizes.into_boxed_slice();
-    if layout.variadic {
-        addresses.push(if sizes.is_empty() { pointer(0) } else { sizes.as_ptr().cast() });
+            })?),
+            (false, _) => sizes.as_ptr().cast(),
+        });
     }
 
     let mut children = Vec::with_capacity(array.children().len());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 
+use super::ends;
 use crate::array::{Array, Bitmap, Buffer, Owner, Parts, Place, Ready, Slot, children, layout, well_formed};
 use crate::device::Device;
 use crate::ffi::ArrowArray;
@@ -149,34 +150,65 @@ impl Nodes<'_> {
             // SAFETY: the caller promised what the rows, or their offsets, need.
             let buffer = unsafe { self.buffer(address(i), bytes, i) }?;
             if let Slot::Offsets(width) = slot {
-                // SAFETY: the caller promised offsets up to the last row's.
-                bytes_at_offsets = unsafe { self.last_offset(&buffer, width, parts.offset, end, i) }?;
-                if let (Some(needed), [child]) = (bytes_at_offsets, &parts.children[..])
-                    && needed > child.len()
-                {
-                    return bad(".children[0]", format!("{} rows of {needed} needed", child.len()));
+                if self.host_reads {
+                    // SAFETY: the caller promised offsets up to the last row's, and the host may read them.
+                    let last = unsafe { ends::last_offset(&buffer, width, parts.offset, end) };
+                    bytes_at_offsets = Some(last.or_else(|problem| bad(&format!(".buffers[{i}]"), problem))?);
+                }
+                if let (Some(needed), [child]) = (bytes_at_offsets, &parts.children[..]) {
+                    ends::reach(child, needed)?;
                 }
             }
             parts.buffers.push(buffer);
         }
         if layout.variadic {
-            let sizes = address(n_buffers - 1);
-            // Some producers keep the sizes in host memory, some on the device.
-            let known = sizes != 0 && (self.host_reads || self.on_host(sizes)?);
-            for (i, n) in (expected..n_buffers - 1).zip(0..) {
-                if sizes == 0 {
-                    return bad(&format!(".buffers[{}]", n_buffers - 1), "null, but there are data buffers");
-                }
-                // SAFETY: the caller promised a size for each data buffer, and the host may read them.
-                let bytes = known.then(|| unsafe { integer(sizes, 8, n) });
-                let bytes =
-                    bytes.map(|bytes| not_negative(bytes, &format!(".buffers[{}][{n}]", n_buffers - 1)));
-                // SAFETY: the caller promised that many bytes.
-                parts.buffers.push(unsafe { self.buffer(address(i), bytes.transpose()?, i) }?);
-            }
+            // SAFETY: the caller promised the address of every buffer.
+            unsafe { self.variadic(&address, expected..n_buffers - 1, parts) }?;
         }
-        // SAFETY: the caller promised run ends for the length.
-        unsafe { self.run_ends(parts, end) }
+        // SAFETY: the caller promised run ends for the length, and the children have been imported.
+        unsafe { ends::run_ends(&parts.data_type, &parts.children, (parts.len, end), self.host_reads) }
+    }
+
+    /// The data buffers of views, whose sizes are in the buffer behind them.
+    ///
+    /// # Safety
+    ///
+    /// The addresses are those of the struct's buffers.
+    unsafe fn variadic(
+        &self,
+        address: &dyn Fn(usize) -> usize,
+        buffers: std::ops::Range<usize>,
+        parts: &mut Parts,
+    ) -> Result<()> {
+        let (count, last) = (buffers.len(), buffers.end);
+        if count == 0 {
+            return Ok(());
+        }
+        let sizes = address(last);
+        if sizes == 0 {
+            return bad(&format!(".buffers[{last}]"), "null, but there are data buffers");
+        }
+        // SAFETY: the caller promised a size for each data buffer.
+        unsafe { self.buffer(sizes, Some(8 * count), last) }?;
+        // Some producers keep the sizes in host memory, some on the device: those are read when somebody must know them.
+        let known = self.host_reads || self.on_host(sizes)?;
+        for (n, i) in buffers.enumerate() {
+            // SAFETY: as above, and the host may read them.
+            let bytes = known.then(|| unsafe { ends::integer(sizes, 8, n) });
+            let bytes =
+                bytes.map(|bytes| not_negative(bytes, &format!(".buffers[{last}][{n}]"))).transpose()?;
+            // A null pointer is as good as no bytes.
+            let bytes = bytes.or((address(i) == 0).then_some(0));
+            // SAFETY: the caller promised that many bytes, or as many as the size on the device says.
+            parts.buffers.push(unsafe {
+                let buffer = self.buffer(address(i), bytes, i)?;
+                match bytes {
+                    Some(_) => buffer,
+                    None => Buffer::sized_at(buffer.address(), sizes + 8 * n, self.owner.clone()),
+                }
+            });
+        }
+        Ok(())
     }
 
     /// Whether the host may read at an address that is part of a device's array: in memory that the runtime does not know,
@@ -205,73 +237,5 @@ impl Nodes<'_> {
         }
         // SAFETY: the caller's promise.
         Ok(unsafe { Buffer::new(address, bytes, self.owner.clone()) })
-    }
-
-    /// How far the offsets in buffer `i` reach, where the host may look; both ends checked.
-    ///
-    /// # Safety
-    ///
-    /// If the host may look, the buffer holds `end + 1` offsets, or none if it is said to have no bytes.
-    unsafe fn last_offset(
-        &self,
-        offsets: &Buffer,
-        width: usize,
-        start: usize,
-        end: usize,
-        i: usize,
-    ) -> Result<Option<usize>> {
-        if offsets.bytes() == Some(0) {
-            return Ok(Some(0));
-        }
-        if !self.host_reads {
-            return Ok(None);
-        }
-        // SAFETY: the caller's promise.
-        let [first, last] = [start, end].map(|row| unsafe { integer(offsets.address(), width, row) });
-        if first < 0 || first > last {
-            return bad(&format!(".buffers[{i}]"), format!("offsets go from {first} to {last}"));
-        }
-        Ok(Some(last as usize))
-    }
-
-    /// Checks that run ends, where the host may look, reach the last row.
-    ///
-    /// # Safety
-    ///
-    /// The children have been imported.
-    unsafe fn run_ends(&self, parts: &Parts, end: usize) -> Result<()> {
-        let (DataType::RunEndEncoded(field, _), [ends, _]) = (&parts.data_type, &parts.children[..]) else {
-            return Ok(());
-        };
-        let Some(last) = (ends.offset() + ends.len()).checked_sub(1).filter(|_| !ends.is_empty()) else {
-            return if parts.len == 0 { Ok(()) } else { bad(".children[0]", "no run ends") };
-        };
-        if !self.host_reads || parts.len == 0 {
-            return Ok(());
-        }
-        let width = field.data_type().primitive_width().unwrap_or(1);
-        // SAFETY: a fixed-width buffer holds all rows of its array.
-        let last = unsafe { integer(ends.buffers()[0].address(), width, last) };
-        if last < end as i64 {
-            return bad(".children[0]", format!("run ends reach {last} of {end} rows"));
-        }
-        Ok(())
-    }
-}
-
-/// Integer `i` of those at `address`, which may be misaligned.
-///
-/// # Safety
-///
-/// There are more than `i` integers of `width` bytes, readable by the host.
-unsafe fn integer(address: usize, width: usize, i: usize) -> i64 {
-    let start: *const u8 = std::ptr::with_exposed_provenance(address);
-    // SAFETY: the caller's promise.
-    unsafe {
-        match width {
-            2 => start.cast::<i16>().add(i).read_unaligned().into(),
-            4 => start.cast::<i32>().add(i).read_unaligned().into(),
-            _ => start.cast::<i64>().add(i).read_unaligned(),
-        }
     }
 }

@@ -1,7 +1,8 @@
 //! Arrays from one device to another of the same runtime, without going through host memory: the buffers are gathered
 //! there, and moved with one copy.
 
-use super::copies::{Plan, gather, sized};
+use super::ends::sized;
+use super::plan::{Plan, gather};
 use super::{Pass, Pending};
 use crate::array::{Array, Batch};
 use crate::device::Stream;
@@ -9,8 +10,8 @@ use crate::{Error, Result};
 
 impl Stream {
     /// An array of another device of the same runtime, as one of this stream's device; `from` is a stream of that other
-    /// device, on which it is gathered. Synchronises once where the extent of a foreign string's bytes is not known, else
-    /// never. What is here already is itself.
+    /// device, on which it is gathered. Synchronises once where only that device knows an extent, of a foreign
+    /// string's bytes or a view's data; else never. What is here already is itself.
     pub fn transfer(&self, array: &Array, from: &Stream) -> Result<Array> {
         let mut arrays = transfer(self, vec![array.clone()], from)?.wait()?;
         arrays.pop().ok_or_else(|| Error::invalid("transfer", "no array"))

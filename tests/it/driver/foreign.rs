@@ -6,7 +6,7 @@ use std::ptr::without_provenance;
 use std::rc::Rc;
 
 use arrow_schema::Field;
-use bowstring::compute::{filter, null_count};
+use bowstring::compute::{CastOptions, cast, filter, null_count};
 use bowstring::exchange::{export_array, from_arrow, import_array, to_arrow};
 use bowstring::ffi::{ArrowDeviceArray, DeviceType};
 
@@ -107,9 +107,7 @@ fn close(native: Rc<Native>) {
 #[test]
 fn an_import_waits_for_nothing_and_its_use_waits_on_the_stream() {
     for native in Native::all().into_iter().map(Rc::new) {
-        // How long a view's data is, is in device memory here, where nobody reads it: such a column cannot be downloaded.
-        let no_views = |data_type: &DataType| *data_type != DataType::Utf8View;
-        for data_type in kinds_of_buffers().into_iter().filter(no_views) {
+        for data_type in kinds_of_buffers() {
             for kind in kinds(&native) {
                 let context = format!("{native:?}: {data_type} in {kind}");
                 let (theirs, releases) = (sample(&data_type, 90), Releases::default());
@@ -128,6 +126,17 @@ fn an_import_waits_for_nothing_and_its_use_waits_on_the_stream() {
                 assert_eq!(releases.count(), 0, "{context}");
                 stranger.gate.open();
                 let back = back.wait().unwrap();
+                // The one look at what only the device knows: where strings end, how long a view's data is.
+                let unknown = matches!(
+                    data_type,
+                    DataType::Utf8
+                        | DataType::LargeBinary
+                        | DataType::Utf8View
+                        | DataType::Struct(_)
+                        | DataType::Dictionary(..)
+                );
+                let looks = native.device.host_synchronisations() - waited;
+                assert_eq!(looks, u64::from(unknown), "{context}");
                 assert_same_rows(&rows(&to_arrow(&back.columns()[0]).unwrap()), &rows(&theirs), &context);
                 drop((back, stream));
                 native.device.drain();
@@ -143,9 +152,9 @@ fn an_import_waits_for_nothing_and_its_use_waits_on_the_stream() {
 fn operations_take_memory_of_every_kind() {
     for native in Native::all().into_iter().map(Rc::new) {
         let kinds = kinds(&native);
-        for (kind, data_type) in
-            kinds.iter().flat_map(|kind| [(*kind, DataType::Utf8), (*kind, DataType::Int64)])
-        {
+        let types = [DataType::Int64, DataType::Utf8, DataType::Utf8View, list_of_text(), runs_of_text()];
+        let on_gpus = |data_type: &DataType| !matches!(data_type, DataType::RunEndEncoded(..));
+        for (kind, data_type) in kinds.iter().flat_map(|kind| types.clone().map(|of| (*kind, of))) {
             let context = format!("{native:?}: {data_type} in {kind}");
             let (theirs, releases) = (sample(&data_type, 200), Releases::default());
             let mut stranger = Stranger::new(&native, &theirs, kind, &releases);
@@ -155,23 +164,110 @@ fn operations_take_memory_of_every_kind() {
             let mask = arrow_array::BooleanArray::from_iter((0..200).map(|i| Some(i % 3 != 1)));
             let there: ArrayRef = std::sync::Arc::new(mask.clone());
             let there = stream.upload(&from_arrow(&there).unwrap()).unwrap();
-            let kept = filter(&ours, &there, &stream).unwrap();
             let expected = arrow_select::filter::filter(&theirs, &mask).unwrap();
-            let back = to_arrow(&stream.download(&kept).unwrap()).unwrap();
-            assert_same_rows(&rows(&back), &rows(&expected), &context);
-            // The same array on the CPU, which waits for its event on the host. Where strings end, an import before that
-            // event could not see: those are downloaded first.
+            if on_gpus(&data_type) {
+                let kept = filter(&ours, &there, &stream).unwrap();
+                let back = to_arrow(&stream.download(&kept).unwrap()).unwrap();
+                assert_same_rows(&rows(&back), &rows(&expected), &context);
+            }
+            // The same array on the CPU, which waits for its event on the host, once, and then looks at the ends that an
+            // import before that event could not see.
             if kind.host_accessible() {
                 let cpu = bowstring::Stream::cpu();
-                let on_host = null_count(&ours, &cpu);
-                let on_host = on_host.or_else(|_| null_count(&stream.download(&ours)?, &cpu));
-                assert_eq!(on_host.unwrap(), theirs.null_count(), "{context} on the CPU");
+                assert_eq!(null_count(&ours, &cpu).unwrap(), theirs.null_count(), "{context} on the CPU");
+                let kept = filter(&ours, &from_arrow(&mask).unwrap(), &cpu).unwrap();
+                assert_same_rows(&rows(&to_arrow(&kept).unwrap()), &rows(&expected), &context);
+                assert_same_rows(&rows(&to_arrow(&ours).unwrap()), &rows(&theirs), &context);
+                let sliced = ours.slice(3, 150).unwrap();
+                let kept = cast(&sliced, &data_type, &CastOptions::default(), &cpu).unwrap();
+                assert_same_rows(&rows(&to_arrow(&kept).unwrap()), &rows(&theirs.slice(3, 150)), &context);
             }
-            drop((ours, there, kept, stream));
+            drop((ours, there, stream));
             native.device.drain();
-            assert_eq!(releases.count(), 1, "{context}");
+            assert_eq!(releases.count(), structs(&theirs.to_data()), "{context}");
             stranger.end(&native);
         }
+        close(native);
+    }
+}
+
+fn list_of_text() -> DataType {
+    DataType::new_list(DataType::Utf8, true)
+}
+
+fn runs_of_text() -> DataType {
+    let ends = Field::new("run_ends", DataType::Int32, false);
+    DataType::RunEndEncoded(ends.into(), Field::new("values", DataType::Utf8, true).into())
+}
+
+#[test]
+fn a_host_that_waits_for_memory_it_shares_counts_that_once() {
+    let native = Rc::new(Native::standin(DeviceType::Cuda, 0));
+    let (theirs, releases) = (sample(&DataType::Utf8, 60), Releases::default());
+    let mut stranger = Stranger::new(&native, &theirs, DeviceType::CudaHost, &releases);
+    let ours = stranger.import(&native, &DataType::Utf8);
+    stranger.gate.open();
+    let waited = native.device.host_synchronisations();
+    for _ in 0..3 {
+        let same = cast(&ours, &DataType::LargeUtf8, &CastOptions::default(), &bowstring::Stream::cpu());
+        assert_same_rows(&rows(&to_arrow(&same.unwrap()).unwrap()), &rows(&theirs), &"cast");
+    }
+    assert_eq!(native.device.host_synchronisations() - waited, 1);
+    drop(ours);
+    stranger.end(&native);
+    close(native);
+}
+
+#[test]
+fn ends_that_are_wrong_are_seen_when_the_host_may_look() {
+    let native = Rc::new(Native::standin(DeviceType::Cuda, 0));
+    let (text, list) = (DataType::Utf8, list_of_text());
+    for (data_type, buffer, at) in [(&text, 1, "array.buffers[0]"), (&list, 1, "array.children[0]")] {
+        let (theirs, releases) = (sample(data_type, 60), Releases::default());
+        let mut stranger = Stranger::new(&native, &theirs, DeviceType::CudaHost, &releases);
+        let raw = RawDeviceArray::of(&stranger.array);
+        // SAFETY: the array has offsets, behind a gate that nobody waits for yet.
+        let offsets = unsafe { (*raw.array.buffers.add(buffer)).addr() };
+        let last = if *data_type == text { -1i32 } else { i32::MAX };
+        let end = offsets + 60 * 4;
+        // SAFETY: the last of 61 offsets.
+        native.raw(|raw| unsafe { (raw.copy_in)(end, last.to_ne_bytes().as_ptr(), 4, stranger.stream) });
+        let ours = stranger.import(&native, data_type);
+        stranger.gate.open();
+        let error = null_count(&ours, &bowstring::Stream::cpu()).unwrap_err();
+        assert!(matches!(&error, bowstring::Error::OutOfSpec { at: found, .. } if found == at), "{error:?}");
+        assert!(to_arrow(&ours).is_err());
+        drop(ours);
+        stranger.end(&native);
+    }
+    close(native);
+}
+
+#[test]
+fn views_whose_sizes_are_on_the_device_are_cast_and_passed_on() {
+    for native in Native::all().into_iter().map(Rc::new) {
+        let kind = native.device.place().device_type;
+        let (theirs, releases) = (sample(&DataType::Utf8View, 90), Releases::default());
+        let mut stranger = Stranger::new(&native, &theirs, kind, &releases);
+        let ours = stranger.import(&native, &DataType::Utf8View);
+        assert!(ours.buffers().iter().skip(1).any(|buffer| buffer.bytes().is_none()), "there is such data");
+        // Passed on as they came: where the sizes are, and without waiting.
+        let waited = native.device.host_synchronisations();
+        let field = Field::new("f", DataType::Utf8View, true);
+        let (mut exported, schema) = export_array(&ours.slice(5, 80).unwrap(), &field).unwrap();
+        // SAFETY: the library's own structs.
+        let (_, again) = unsafe { import_array(&mut exported, &schema, &native.device) }.unwrap();
+        assert_eq!(native.device.host_synchronisations(), waited, "{native:?}");
+        stranger.gate.open();
+        let stream = native.device.stream().unwrap();
+        let down = |array: &bowstring::Array| rows(&to_arrow(&stream.download(array).unwrap()).unwrap());
+        assert_same_rows(&down(&again), &rows(&theirs.slice(5, 80)), &native.name);
+        let text = cast(&ours, &DataType::Utf8, &CastOptions::default(), &stream).unwrap();
+        assert_same_rows(&down(&text), &rows(&theirs), &native.name);
+        drop((ours, again, text, stream));
+        native.device.drain();
+        assert_eq!(releases.count(), 1, "{native:?}");
+        stranger.end(&native);
         close(native);
     }
 }

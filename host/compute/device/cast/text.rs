@@ -183,7 +183,8 @@ fn of_views(cast: Cast, values: &Array, to: &DataType, into: Kind, unsure: bool)
     let mut pass = cast.begin(&[values])?;
     let rows = values.len();
     let views: In<u8> = aligned(&mut pass, &rows_of(values, &values.buffers()[0], 16), 16)?;
-    let buffers = &values.buffers()[1..];
+    // Views are data: what they say they point to must be inside of what there is.
+    let buffers = pass.sized_buffers(&values.buffers()[1..])?;
     let table: Vec<u64> = buffers
         .iter()
         .flat_map(|buffer| {
