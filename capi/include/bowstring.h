@@ -128,7 +128,7 @@ enum BowstringStatus
   BOWSTRING_STATUS_INDEX_OUT_OF_BOUNDS = 5,
   // A value does not fit the type it was cast to, and the cast was strict.
   BOWSTRING_STATUS_CAST = 6,
-  // A call into a device runtime failed.
+  // A call into a device runtime failed, or the runtime did not take the kernels.
   BOWSTRING_STATUS_DRIVER = 7,
   // There is no such device here.
   BOWSTRING_STATUS_NO_DEVICE = 8,

@@ -24,7 +24,7 @@ pub enum BowstringStatus {
     IndexOutOfBounds = 5,
     /// A value does not fit the type it was cast to, and the cast was strict.
     Cast = 6,
-    /// A call into a device runtime failed.
+    /// A call into a device runtime failed, or the runtime did not take the kernels.
     Driver = 7,
     /// There is no such device here.
     NoDevice = 8,
@@ -66,7 +66,7 @@ fn status(error: &Error) -> BowstringStatus {
         Error::OutOfMemory { .. } => BowstringStatus::OutOfMemory,
         Error::IndexOutOfBounds { .. } => BowstringStatus::IndexOutOfBounds,
         Error::Cast { .. } => BowstringStatus::Cast,
-        Error::Driver { .. } => BowstringStatus::Driver,
+        Error::Driver { .. } | Error::Image { .. } => BowstringStatus::Driver,
         Error::NoDevice { .. } => BowstringStatus::NoDevice,
         Error::Producer { .. } => BowstringStatus::Producer,
         _ => BowstringStatus::Other,
@@ -156,5 +156,67 @@ pub(crate) unsafe fn free<T>(handle: *mut T) {
         // SAFETY: the caller's promise.
         let owned = unsafe { Box::from_raw(handle) };
         let _ = catch_unwind(AssertUnwindSafe(|| drop(owned)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::ffi::CStr;
+
+    use arrow_schema::DataType;
+    use bowstring::ffi::DeviceType;
+
+    use super::*;
+
+    /// An error of every kind, and the status that C gets for it.
+    fn every_error() -> Vec<(Error, BowstringStatus)> {
+        let (text, device) = (|| "why".to_owned(), DeviceType::Cuda);
+        let (from, to) = (DataType::Int64, DataType::Int8);
+        vec![
+            (Error::Invalid { operation: "o", problem: text() }, BowstringStatus::Invalid),
+            (Error::Unsupported { operation: "o", data_type: text(), device }, BowstringStatus::Unsupported),
+            (Error::OutOfSpec { at: text(), problem: text() }, BowstringStatus::OutOfSpec),
+            (
+                Error::Producer { code: 5, message: text(), metadata: Default::default() },
+                BowstringStatus::Producer,
+            ),
+            (Error::OutOfMemory { bytes: 7, device }, BowstringStatus::OutOfMemory),
+            (Error::IndexOutOfBounds { row: 1, index: 9, len: 2 }, BowstringStatus::IndexOutOfBounds),
+            (Error::Cast { row: 1, from, to, problem: text() }, BowstringStatus::Cast),
+            (Error::Driver { call: "c", code: 700, device }, BowstringStatus::Driver),
+            (
+                Error::Image { family: "f", call: "c", code: 218, device, log: text() },
+                BowstringStatus::Driver,
+            ),
+            (Error::NoDevice { device, reason: text() }, BowstringStatus::NoDevice),
+            (Error::Arrow { operation: "o", problem: text() }, BowstringStatus::Other),
+        ]
+    }
+
+    /// The name of an error's variant.
+    fn name(error: &Error) -> String {
+        format!("{error:?}").split([' ', '(']).next().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn every_error_has_its_status_and_says_why() {
+        for (error, expected) in every_error() {
+            assert_eq!(guard(|| Err(error.clone())), expected, "{error}");
+            // SAFETY: never null, and valid until this thread's next failing call.
+            let said = unsafe { CStr::from_ptr(bowstring_last_error()) };
+            assert_eq!(said.to_str(), Ok(error.to_string().as_str()));
+        }
+    }
+
+    #[test]
+    fn no_kind_of_error_is_forgotten() {
+        // The enum may grow, so the compiler cannot say: its source does.
+        let source = include_str!("../../host/error.rs");
+        let variants = source.lines().filter_map(|line| line.strip_prefix("    ")?.strip_suffix(" {"));
+        let variants = variants.filter(|name| name.chars().all(char::is_alphanumeric));
+        let variants: BTreeSet<String> = variants.map(str::to_owned).collect();
+        let known: BTreeSet<String> = every_error().iter().map(|(error, _)| name(error)).collect();
+        assert_eq!(known, variants);
     }
 }
