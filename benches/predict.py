@@ -1,0 +1,362 @@
+#!/usr/bin/env python3
+"""Predicts what the GPU benches will show on an H200, from ptx/COSTS.md and ptx/STATIC.md. Nothing here is measured.
+
+    python3 benches/predict.py           writes benches/results/2026-11-21-h200-predictions.md
+    python3 benches/predict.py --check   fails where that is not what the tables give now
+
+The model, a launch at a time: its time is a soft maximum of four limits, and launches follow each other.
+
+- memory: the sectors that it touches, at the rate of a copy;
+- caches: the sectors that its waves ask for, at 64 bytes a clock of each processor;
+- issue: the instructions that its waves issue, turned from PTX to SASS by the entry's ratio, at an achievable part of four
+  schedulers' one a clock;
+- latency: a wave lives for its rounds of loads, each as long as memory takes, and for its instructions one after the other;
+  as many waves live at once as its registers let. Rounds are its loads over those that the code has in flight.
+
+Added to that: launches, the end of the last waves, and what the device waits while the host looks at a total.
+"""
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OUT = ROOT / "benches/results/2026-11-21-h200-predictions.md"
+COUNTED = 100_000  # rows in COSTS.md
+PROCESSORS, SCHEDULERS, CLOCK = 132, 4, 1.755e9
+
+
+@dataclass
+class Assumptions:
+    copy: float = 4.3e12  # bytes read and written a second: 0.9 of the data sheet's 4.8 TB/s
+    achieved: float = 0.65  # of the schedulers' slots
+    latency: float = 0.8e-6  # of memory under load
+    dependent: float = 4.0  # clocks from an instruction to the next of its wave
+    launch: float = 2e-6
+    wait: float = 12e-6  # device idle while the host learns a total and launches what follows
+    softness: float = 4.0
+
+
+EXPECTED = Assumptions()
+BEST = Assumptions(achieved=0.8, latency=0.6e-6, dependent=3.0, launch=1.5e-6, wait=8e-6, softness=8.0)
+WORST = Assumptions(achieved=0.5, latency=1.0e-6, dependent=6.0, launch=3e-6, wait=20e-6, softness=3.0)
+
+
+def rows_of(text, head):
+    """The rows of the table whose head begins so, as cells."""
+    lines = iter(text.splitlines())
+    for line in lines:
+        if line.startswith(head):
+            break
+    else:
+        sys.exit(f"no table {head}")
+    next(lines)
+    for line in lines:
+        if not line.startswith("|"):
+            return
+        yield [cell.strip() for cell in line.strip("|").split(" | ")]
+
+
+class Tables:
+    def __init__(self):
+        costs, static = ((ROOT / "ptx" / name).read_text() for name in ("COSTS.md", "STATIC.md"))
+        self.must = {cells[0]: float(cells[4]) for cells in rows_of(costs, "| operation | launches | instructions")}
+        self.launches, self.entries = {}, {}
+        for name, *cells in rows_of(costs, "| operation | entry"):
+            self.launches.setdefault(name, []).append(cells)
+        self.batches = list(rows_of(costs, "| batch"))
+        for cells in rows_of(static, "| entry"):
+            self.entries[cells[0]] = {"warps": int(cells[7]), "flights": cells[10], "ratio": float(cells[12])}
+
+
+def in_flight(flights, width):
+    """The most loads of a width that a lane has in flight at once."""
+    found = [int(n) for kind in flights.split(", ") for n, of in re.findall(r"(\d+)x(\d+)", kind) if int(of) == width]
+    return max(found, default=1)
+
+
+@dataclass
+class Prediction:
+    seconds: float
+    limits: dict
+    moved: float
+    slots: float
+
+    def limit(self):
+        return max(self.limits, key=self.limits.get)
+
+
+def predict(tables, name, rows, waits, extra, given):
+    """`extra`: bytes a row that memory moves beyond what is touched, where each access is to a sector of its own."""
+    limits = dict.fromkeys(["memory", "caches", "issue", "latency", "launches and waits"], 0.0)
+    total = moved = slots = 0.0
+    launches = tables.launches[name]
+    beyond = [max(float(asked) - float(touched), 0.0) for *_, touched, asked in launches]
+    for (entry, times, a_wave, loads, _, issued, touched, asked), apart in zip(launches, beyond):
+        of, times, a_wave = tables.entries[entry], int(times), int(a_wave)
+        sass = float(issued) * of["ratio"]
+        touched = float(touched) + extra * apart / (sum(beyond) or 1)
+        moved, slots = moved + touched, slots + sass
+        # Counts are of all launches of an entry; a wave of one has its part.
+        widths = re.findall(r"([\d.]+)x(\d+)", loads)
+        rounds = sum(float(n) / in_flight(of["flights"], int(width)) for n, width in widths)
+        overhead = times * given.launch
+        if a_wave >= COUNTED:
+            # One wave did it all: at any size it is a few waves and their round trips.
+            overhead += times * rounds * given.latency
+            limits["launches and waits"] += overhead
+            total += overhead
+            continue
+        waves = rows / a_wave * times
+        of_wave = sass * a_wave / times / 32
+        life = rounds * given.latency + of_wave * given.dependent / CLOCK
+        each = {
+            "memory": touched * rows / given.copy,
+            "caches": float(asked) * rows / (PROCESSORS * 64 * CLOCK),
+            "issue": waves * of_wave / (PROCESSORS * SCHEDULERS * CLOCK * given.achieved),
+            "latency": max(waves / (PROCESSORS * of["warps"]), 1.0) * life,
+        }
+        for kind, seconds in each.items():
+            limits[kind] += seconds
+        overhead += times * life / 2
+        limits["launches and waits"] += overhead
+        total += sum(seconds**given.softness for seconds in each.values()) ** (1 / given.softness) + overhead
+    limits["launches and waits"] += waits * given.wait
+    return Prediction(total + waits * given.wait, limits, moved, slots)
+
+
+WIDTHS = {"Int8": 1, "Int16": 2, "Int32": 4, "Int64": 8}
+# What memory moves for a random string of 0 to 24 bytes beyond the string: its sectors, on average 1.31 of them.
+TEXT, TEXT_SECTORS = 12.0, 24 / 25 * (1 + 11.5 / 32) * 32
+
+
+def bound(tables, name):
+    """Bytes a row that memory must move, in whole sectors where rows are left out or taken at random."""
+    if found := re.match(r"filter (Int\d+), (\d+) % (uniform|in runs of \d+)(, nulls)?$", name):
+        width, p = WIDTHS[found[1]], float(found[2]) / 100
+        if found[3] == "uniform":
+            read = width * (1 - (1 - p) ** (32 / width))
+        else:
+            # Runs are long: what is read is what is kept, of which the counted mask had this much.
+            p = (tables.must[name] - 0.125) / (2 * width)
+            read = width * p
+        return 0.125 + read + width * p + ((1 + p) / 8 if found[4] else 0)
+    if name.startswith("filter Boolean"):
+        return 0.25 + 0.5 / 8
+    if name.startswith("filter Utf8"):
+        # Offsets are all read; of eleven twelfths of the text's sectors some row is kept.
+        return 0.125 + 4 + TEXT * 11 / 12 + 0.5 * (4 + TEXT)
+    if found := re.match(r"take (Int\d+), (ascending|random)$", name):
+        width = WIDTHS[found[1]]
+        return 4 + width + (32 if found[2] == "random" else width)
+    if name.startswith("take Utf8"):
+        return 4 + 32 * 9 / 8 + TEXT_SECTORS + 4 + TEXT
+    return tables.must[name]
+
+
+def scattered(name):
+    """Bytes a row that memory moves for random rows beyond what the counts, on a table that fits a cache, show."""
+    if found := re.match(r"take (Int\d+), random", name):
+        return 32 - WIDTHS[found[1]]
+    if name.startswith("take Utf8, random"):
+        return 32 * 9 / 8 - 4 + TEXT_SECTORS - TEXT
+    return 0.0
+
+
+def waits(name):
+    """How often the host looks at the device in the middle of it."""
+    return 1 if name.startswith("filter") or name.startswith("take Utf8") else 0
+
+
+# The targets: what it is, which counts stand for it, rows, and the share of a copy's rate that it must reach.
+TARGETS = [
+    ("filter 4- and 8-byte, 50–99 % uniform", r"filter Int(32|64), (50|90|99) % uniform$", 1 << 28, 0.85),
+    ("filter, 1 % and 10 % uniform (of the sectors)", r"filter Int(32|64), (1|10) % uniform$", 1 << 28, 0.80),
+    ("filter, clustered 1–50 %", r"filter Int(32|64), \d+ % in runs of 1000$", 1 << 28, 0.85),
+    ("filter 1- and 2-byte, 50 %", r"filter Int(8|16), 50 % uniform$", 1 << 28, 0.45),
+    ("filter with 10 % nulls: 0.9 of without", r"filter Int(32|64), 50 % uniform, nulls$", 1 << 28, None),
+    ("filter Boolean, and a bitmap of validity", r"filter Boolean", 1 << 28, 0.60),
+    ("filter Utf8, mean 12 bytes, 50 %", r"filter Utf8", 1 << 27, 0.50),
+    ("take 4-byte, ascending", r"take Int32, ascending", 1 << 28, 0.85),
+    ("take 4- and 8-byte, random (of the sectors)", r"take Int(32|64), random$", 1 << 28, 0.80),
+    ("take Utf8 random, mean 12 bytes (of the sectors)", r"take Utf8, random", 1 << 27, 0.40),
+    ("cast, any fixed width, checks and nulls", r"cast (?!Utf8|Binary|Decimal)", 1 << 28, 0.90),
+    ("cast, division of 128 bits", r"cast Decimal128", 1 << 28, 0.50),
+    ("null_count, 2^33 bits", r"null_count", 1 << 33, 0.90),
+]
+
+
+class Row:
+    def __init__(self, tables, name, rows):
+        self.name, self.rows, self.bound = name, rows, bound(tables, name)
+        given = (rows, waits(name), scattered(name))
+        self.expected, best, worst = (predict(tables, name, *given, of) for of in (EXPECTED, BEST, WORST))
+        share = lambda found, of: self.bound * rows / of.copy / found.seconds
+        self.share, self.most, self.least = share(self.expected, EXPECTED), share(best, BEST), share(worst, WORST)
+
+    def verdict(self, target):
+        if self.least >= target:
+            return "met"
+        if self.share >= target:
+            return "met, if barely"
+        return "missed, unless all goes well" if self.most >= target else "missed"
+
+    def cells(self, work, target):
+        found, micro = self.expected, lambda seconds: f"{seconds * 1e6:.0f}"
+        limits = [micro(found.limits[kind]) for kind in ("memory", "caches", "issue", "latency", "launches and waits")]
+        return [
+            work,
+            self.name,
+            f"{self.bound:.2f}",
+            f"{found.moved:.2f}",
+            f"{found.slots:.1f}",
+            *limits,
+            micro(found.seconds),
+            found.limit(),
+            f"{self.share:.2f} ({self.least:.2f}–{self.most:.2f})",
+            f"{target:.2f}",
+            self.verdict(target),
+        ]
+
+
+def line(cells):
+    return "| " + " | ".join(cells) + " |\n"
+
+
+HEAD = """# PREDICTION, not measured: an H200
+
+What the GPU benches are expected to show, computed by `benches/predict.py` from `ptx/COSTS.md` (what the shipped PTX executes,
+counted) and `ptx/STATIC.md` (what ptxas makes of it). **No kernel has run on a GPU for this.** Each line is to be confirmed,
+or put right, by a run; the script says what the model is.
+
+Assumed: a copy reads and writes {copy:.1f} TB/s; {processors} processors with {schedulers} schedulers at {clock:.3f} GHz. A
+scheduler issues in {achieved:.2f} of its clocks: most of these instructions are of integers, which run at half of the issue
+rate or less (POPC at an eighth, shuffles at a quarter), and waves stall together. Memory answers within {latency:.1f} µs under
+load, an instruction waits {dependent:.0f} clocks for the one before it, a launch costs {launch:.0f} µs, a look by the host
+{wait:.0f} µs. In brackets what worse and better assumptions give (slots {worst.achieved:.1f} and {best.achieved:.1f}, latency
+{worst_latency:.1f} and {best_latency:.1f} µs). Two things make the figures low rather than high: every load counts as one that
+goes to memory, and PTX becomes SASS by a ratio over the whole entry, which loops do better than.
+
+Share: time of the bytes that must move (whole sectors of 32 bytes where rows are left out or taken at random) at the copy's
+rate, over the expected time of 2^28 rows (2^27 of strings). µs by limit are sums over the launches; *all* is not their sum.
+
+| work | counted as | must move | moves | SASS slots | memory | caches | issue | latency | launches, waits | all, µs | limit | share | target | expected |
+| --- | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --- | --- | --: | --- |
+"""
+
+
+def peers(tables, rows):
+    """What a peer must move at least, and the share of a copy's rate at which it ties with the target."""
+    out = (
+        "\n## Against the peers\n\n"
+        "Nothing of theirs was run either. *moves*: bytes a row that they cannot do without: CUB's Flagged reads a byte of\n"
+        "flag and every row; a boolean index of torch's also writes the 8-byte places of the kept rows and reads them again;\n"
+        "gathers read and write what ours do. *at 0.8*: their time over ours as predicted, if they move that at 0.8 of a\n"
+        "copy's rate. *needs*: the share of a copy's rate that they may reach at most, or the target is missed.\n\n"
+        "| work | peer | moves | at 0.8 | target | needs |\n| --- | --- | --: | --: | --: | --: |\n"
+    )
+    for row in rows:
+        plan = []
+        if found := re.match(r"filter (Int\d+), (\d+) % (uniform|in runs of 1000)$", row.name):
+            width, p = WIDTHS[found[1]], float(found[2]) / 100
+            target = 2.0 if found[3] != "uniform" else 2.5 if p <= 0.1 else 1.5
+            plan.append(("CUB Flagged, byte flags", 1 + width + p * width, target))
+            if p >= 0.5 and found[3] == "uniform" and width >= 4:
+                plan.append(("torch, boolean index", 2 + 16 * p + 2 * p * width + (1 - p) * width * 0.9, 1.5))
+        elif row.name == "take Int32, ascending":
+            plan.append(("torch index_select", row.bound, 1.2))
+        elif re.match(r"take Int\d+, random$", row.name):
+            plan.append(("torch index_select", row.bound, 1.1))
+        elif re.match(r"cast (Int64 to Int32|Float64 to Float32)", row.name):
+            plan.append(("torch, unchecked, no nulls", row.bound - 0.25, 1.0))
+        for who, moves, target in plan:
+            at = lambda share: moves * row.rows / (share * EXPECTED.copy) / row.expected.seconds
+            most = at(1) / target
+            needs = f"≤ {most:.2f}" if most < 1 else "any"
+            out += line([row.name, who, f"{moves:.2f}", f"{at(0.8):.1f}×", f"{target:.1f}×", needs])
+    return out
+
+
+CALLS = {"copy_in": 3.0, "copy_out": 3.0, "fill": 2.5, "launch": 2.5, "record": 0.8, "wait": 0.8, "synchronise_event": 8.0}
+
+
+def batches(tables):
+    """Time on the wall: the driver's calls one after the other, the device's own work, our code in between."""
+    out = (
+        "\n## Batches\n\n"
+        "Time on the wall, from the driver's calls that `COSTS.md` counts: "
+        + ", ".join(f"{name} {micro:g} µs" for name, micro in CALLS.items())
+        + ";\nour own code 5 µs and 0.3 µs a column; 3 µs for each launch that the host waits behind. All of these are guesses.\n\n"
+        "| batch | calls | launches | wall, µs | target |\n| --- | --: | --: | --: | --- |\n"
+    )
+    for name, launches, host_waits, calls, of in tables.batches:
+        made = {call: int(n) for n, call in re.findall(r"(\d+) (\w+)", of)}
+        columns = int(name.split()[0])
+        micro = sum(CALLS[call] * n for call, n in made.items()) + 5 + 0.3 * columns + 3 * int(launches)
+        target = ""
+        if columns == 10:
+            target = f"≤ 60 µs: {'met' if micro <= 60 else 'missed'}"
+        if columns == 100:
+            target = "launches by distinct widths: met" if int(launches) <= 8 else "launches by distinct widths: missed"
+        out += line([name, calls, launches, f"{micro:.0f}", target])
+    return out
+
+
+PUBLIC = """
+## What others have published
+
+Other machines and other counts of bytes, for orientation only:
+
+- CUB's partition by flags (of select's family; it keeps the other rows too) on a B200, 2^28 one-byte values: 607 to 638 µs
+  (NVIDIA/cccl pull request 3617). With three bytes a row that is 1.3 TB/s: bound by the work a row, far from the memory.
+- SPACE, which filters by bitmaps in three kernels as ours does, takes 1/3.55 of the time of CUB's Flagged at 1 % uniform
+  and 1/1.15 at 97 % on an A100 (Euro-Par 2022, doi 10.1007/978-3-031-12597-3_12).
+- A gather of wide rows on an H100 SXM reached 2.65 TB/s of 3.35 (pytorch/FBGEMM pull request 3993): an upper bound for
+  narrow ones.
+- cuDF's cost of a batch, whatever its size: about 300 µs on a T4 (gabotechs/libcudf-rs pull request 68).
+"""
+
+
+def document():
+    tables = Tables()
+    out = HEAD.format(
+        copy=EXPECTED.copy / 1e12,
+        processors=PROCESSORS,
+        schedulers=SCHEDULERS,
+        clock=CLOCK / 1e9,
+        achieved=EXPECTED.achieved,
+        latency=EXPECTED.latency * 1e6,
+        dependent=EXPECTED.dependent,
+        launch=EXPECTED.launch * 1e6,
+        wait=EXPECTED.wait * 1e6,
+        worst=WORST,
+        best=BEST,
+        worst_latency=WORST.latency * 1e6,
+        best_latency=BEST.latency * 1e6,
+    )
+    all_rows = {}
+    for work, counted, rows, target in TARGETS:
+        names = [name for name in tables.launches if re.match(counted, name)]
+        if not names:
+            sys.exit(f"nothing counted for {work}")
+        for name in names:
+            if tables.must[name] <= 0.13 and name.startswith("filter"):
+                continue  # the counted mask kept nothing
+            row = all_rows[name] = Row(tables, name, rows)
+            goal = target if target is not None else 0.9 * all_rows[name.removesuffix(", nulls")].share
+            out += line(row.cells(work, goal))
+    return out + peers(tables, all_rows.values()) + batches(tables) + PUBLIC
+
+
+def main():
+    text = document()
+    if "--check" in sys.argv[1:]:
+        if OUT.read_text() != text:
+            sys.exit(f"{OUT.relative_to(ROOT)} is stale: python3 benches/predict.py")
+    else:
+        OUT.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
