@@ -24,6 +24,7 @@ import sys
 from pathlib import Path
 
 from plot import line_plot
+from targets import reached
 
 ROOT = Path(__file__).resolve().parent.parent
 OPERATIONS = ["filter", "take", "cast", "null_count", "is_null"]
@@ -45,8 +46,8 @@ class Bench:
         return {who: s for who, s in self.seconds.items() if not who.startswith("bowstring")}
 
     def best_peer(self):
-        """Who is the fastest peer, and its time over ours."""
-        peers = self.peers()
+        """Who is the fastest peer, and its time over ours; on a GPU both are the device's time."""
+        peers = {who: s for who, s in self.peers().items() if not who.endswith("-wall")}
         if not peers or not self.ours():
             return None
         who = min(peers, key=peers.get)
@@ -160,6 +161,12 @@ def table(benches, copies):
     return out
 
 
+def everybody(benches):
+    """Whose lines a plot has."""
+    whos = {who for bench in benches for who in bench.peers() if not who.endswith("-wall")}
+    return ["bowstring", *sorted(whos)]
+
+
 def row_plots(benches, copies):
     """Throughput against rows: every shape of which three sizes or more are known."""
     shapes = {}
@@ -172,7 +179,7 @@ def row_plots(benches, copies):
         if len(group) < 3:
             continue
         series = []
-        for who in ["bowstring", *sorted({who for bench in group for who in bench.peers()})]:
+        for who in everybody(group):
             points = [(int(b.rows), b.rate(who) / 1e9) for b in group if b.rate(who)]
             if points:
                 series.append((who, False, points))
@@ -207,9 +214,8 @@ def kept_plots(benches, copies):
         if len({percent for percent, spread, _ in group if spread == "uniform"}) < 3:
             continue
         group.sort(key=lambda one: one[0])
-        whos = ["bowstring", *sorted({who for _, _, bench in group for who in bench.peers()})]
         series = []
-        for who in whos:
+        for who in everybody([bench for _, _, bench in group]):
             for spread in ["uniform", "clustered"]:
                 points = [(p, b.rate(who) / 1e9) for p, s, b in group if s == spread and b.rate(who)]
                 # Others' lines twice would hide ours.
@@ -257,12 +263,15 @@ def machine(devices, absent):
 
 
 def commit():
+    # An archive of tests and benches says which commit it is of.
+    beside = ROOT / "COMMIT"
+    if beside.exists():
+        return beside.read_text().strip()[:10]
     known = said("git", "rev-parse", "--short=10", "HEAD")
     if known:
         changed = said("git", "status", "--porcelain", "--untracked-files=no")
         return known + (" with changes that are not committed" if changed else "")
-    beside = Path(os.environ.get("BOWSTRING_COMMIT_FILE", "COMMIT"))
-    return beside.read_text().strip()[:10] if beside.exists() else "unknown"
+    return "unknown"
 
 
 def write(benches, devices, absent, out, date, name, notes):
@@ -283,6 +292,10 @@ def write(benches, devices, absent, out, date, name, notes):
     for device, rates in copies.rates.items():
         sizes = ", ".join(f"{short(size)}B {rate / 1e9:,.1f}" for size, rate in sorted(rates.items()))
         page += [f"Copies on {DEVICES[device]}, GB/s read and written, by what is moved: {sizes}.", ""]
+    for device in ["cuda", "rocm"]:
+        if any(bench.device == device for bench in measured):
+            page += [f"## Targets on {DEVICES[device]}", ""]
+            page += [*reached(measured, copies, device), ""]
     stem = f"{date}-{name}"
     plots = []
     for plot, svg in [*kept_plots(measured, copies), *row_plots(measured, copies)]:

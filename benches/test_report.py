@@ -75,6 +75,23 @@ class Report(unittest.TestCase):
         self.assertEqual(row[1:], ["100 µs", "200 µs", "50", "0.50", "0.20", "-"])
         self.assertIn("- CUDA: A GPU", page)
 
+    def test_targets_are_held_against_the_worst(self):
+        figure(self.folder, "copy/cuda/bytes/1000000/-/-/1", "copy", 0.00002, 2_000_000)
+        for name, seconds in [("int32", 0.0001), ("int64", 0.00001)]:
+            gpu = f"take/cuda/{name}/268435456/random/no-nulls/1"
+            figure(self.folder, gpu, "bowstring", seconds, 500_000)
+            self.say({"id": gpu, "bytes": 500_000, "sectors": 900_000})
+            self.say({"id": gpu, "who": "a peer", "seconds": 0.00014}, file="peers.jsonl")
+        page = self.report()
+        # 9 GB/s of 100 in sectors, and 1.4 times the peer; the other type has 90 and 14.
+        row = self.row(page, "take 4 and 8 bytes, random")
+        self.assertEqual(row[1:], ["0.80", "0.09", "1.1", "1.40", "**missed**"])
+        self.assertEqual(self.row(page, "filter booleans")[2], "not run")
+        figure(self.folder, "filter/cuda/int32/8192/50%-uniform/no-nulls/10", "bowstring", 0.00002, 500_000)
+        figure(self.folder, "filter/cuda/int32/8192/50%-uniform/no-nulls/10", "bowstring-wall", 0.00004, 500_000)
+        row = self.row(self.report(), "filter 10 columns of 8,192 rows, wall")
+        self.assertEqual(row[1:], ["60 µs", "40 µs", "-", "-", "met"])
+
     def test_plots_are_drawings_with_named_axes(self):
         page = self.report()
         plots = sorted(self.out.glob("*.svg"))

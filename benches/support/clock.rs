@@ -99,7 +99,7 @@ impl Clock {
         };
         let head_start = if tiny { 4096 } else { HEAD_START };
         let mut clock = Clock { functions, stream: handle, start: 0, stop: 0, head_start: (0, head_start) };
-        clock.head_start.0 = clock.alloc(head_start);
+        clock.head_start.0 = clock.alloc(head_start).expect("a device has some memory");
         for event in [&mut clock.start, &mut clock.stop] {
             // SAFETY: the function writes a handle. No flags: this event keeps time.
             good(unsafe { (clock.functions.create)(event, 0) }, "creating an event");
@@ -132,19 +132,19 @@ impl Clock {
         Duration::from_secs_f64(f64::from(milliseconds) / 1e3)
     }
 
-    /// Two pieces of the device's memory of so many bytes, to copy from one to the other.
-    pub fn copies(&self, bytes: usize) -> Copies<'_> {
-        let copies = Copies { clock: self, bytes, from: self.alloc(bytes), to: self.alloc(bytes) };
+    /// Two pieces of the device's memory of so many bytes, to copy from one to the other; none where it has no room.
+    pub fn copies(&self, bytes: usize) -> Option<Copies<'_>> {
+        let mut copies = Copies { clock: self, bytes, from: self.alloc(bytes)?, to: 0 };
+        copies.to = self.alloc(bytes)?;
         // SAFETY: so many bytes of ours. What was never written may be copied faster than what was.
         good(unsafe { (self.functions.fill)(copies.from, 1, bytes, self.stream) }, "filling memory");
-        copies
+        Some(copies)
     }
 
-    fn alloc(&self, bytes: usize) -> usize {
+    fn alloc(&self, bytes: usize) -> Option<usize> {
         let mut address = 0;
         // SAFETY: the function writes an address.
-        good(unsafe { (self.functions.alloc)(&mut address, bytes) }, "allocating memory");
-        address
+        (unsafe { (self.functions.alloc)(&mut address, bytes) } == 0).then_some(address)
     }
 }
 
@@ -170,7 +170,7 @@ impl Copies<'_> {
 
 impl Drop for Copies<'_> {
     fn drop(&mut self) {
-        for address in [self.from, self.to] {
+        for address in [self.from, self.to].into_iter().filter(|address| *address != 0) {
             // SAFETY: allocated in `copies`; every copy was waited for.
             good(unsafe { (self.clock.functions.free)(address) }, "freeing memory");
         }

@@ -35,6 +35,9 @@ if [ "${BENCHES:-1}" != 0 ]; then
     for path in $(executables bench -p bowstring --benches); do
         case ${path##*/} in bowstring-*) ;; *) put "$path" bench- ;; esac
     done
+    mkdir -p "$folder/benches"
+    cp -r benches/*.py benches/peers "$folder/benches/"
+    rm -rf "$folder/benches/peers/__pycache__"
 fi
 cp ptx/*.ptx "$folder/ptx/"
 cp tests/archive/run.sh "$folder/"

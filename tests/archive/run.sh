@@ -1,18 +1,79 @@
 #!/bin/sh
-# Runs the tests of an archive that build.sh made, on a machine with a GPU; it needs neither Rust nor a network.
+# Runs the tests and benches of an archive that build.sh made, on a machine with a GPU; it needs neither Rust nor a network.
 #   ./run.sh                       every test; fails where there is no CUDA device
 #   BOWSTRING_REQUIRE= ./run.sh    whatever there is will do (or rocm, or names with commas between them)
-#   ./run.sh --bench               the benches, which print their throughput
+#   ./run.sh --sanitize            the suites under compute-sanitizer, where that is installed
+#   ./run.sh --bench               every bench, every peer that can run here, and the report of it all in results/
+#   ./run.sh --bench filter [...]  one bench; criterion gets what follows
+#   ./run.sh --peers [PART ...]    the peers alone: nvcc, Python with CuPy, torch, polars, pyarrow, whatever there is
+#   ./run.sh --report              the report alone
+# BOWSTRING_BENCH= ./run.sh --bench takes minutes instead of a quarter of an hour: less of everything.
 cd "$(dirname "$0")" || exit 1
 export BOWSTRING_REQUIRE="${BOWSTRING_REQUIRE-cuda}" BOWSTRING_PTX_DIR="$PWD/ptx" RUST_BACKTRACE=1
+export BOWSTRING_BENCH="${BOWSTRING_BENCH-full}" CRITERION_HOME="${CRITERION_HOME-$PWD/criterion}"
 echo "commit $(cat COMMIT), on $(uname -srm), $(nproc) processors"
 command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
 command -v rocminfo >/dev/null && rocminfo | grep -m2 -E 'Marketing Name|gfx'
 
-if [ "$1" = --bench ]; then
-    for bench in ./bench-*; do "$bench" --bench || failed=1; done
-    exit "${failed:-0}"
-fi
+# Benches by their names, with arguments.
+benches() {
+    names=$1
+    shift
+    for name in $names; do
+        echo "== $name"
+        "./bench-$name" --bench "$@" || { echo "$name failed"; failed=1; }
+    done
+}
+# One peer: what it prints is kept for the report. A peer that cannot run here is no failure.
+peer() {
+    name=$1
+    shift
+    echo "== peers: $name"
+    "$@" >"$CRITERION_HOME/peers-$name.new" && mv "$CRITERION_HOME/peers-$name.new" "$CRITERION_HOME/peers-$name.jsonl" ||
+        echo "not run, or not to its end: $name"
+}
+has() { python3 -c "import $1" >/dev/null 2>&1; }
+peers() {
+    mkdir -p "$CRITERION_HOME"
+    if command -v nvcc >/dev/null && [ -e benches/peers/gpu.cu ]; then
+        nvcc -O3 -std=c++17 -arch=native -o peers-cuda benches/peers/gpu.cu || echo "not built: CUB and Thrust"
+        [ -x peers-cuda ] && peer cuda ./peers-cuda "$@"
+    else
+        echo "not run: CUB and Thrust (no nvcc)"
+    fi
+    if has cupy || has torch; then peer gpu python3 benches/peers/gpu.py "$@"; else echo "not run: CuPy, torch"; fi
+    if has polars && has pyarrow; then peer cpu python3 benches/peers/cpu.py "$@"; else echo "not run: polars, pyarrow"; fi
+}
+report() { python3 benches/report.py --criterion "$CRITERION_HOME" --out results; }
+
+case $1 in
+--bench)
+    shift
+    if [ $# -gt 0 ]; then
+        benches "$@"
+    else
+        benches "$(for bench in ./bench-*; do echo "${bench#./bench-}"; done)"
+        peers
+        report || failed=1
+    fi
+    exit "${failed:-0}" ;;
+--peers)
+    shift
+    peers "$@"
+    exit ;;
+--report)
+    report
+    exit ;;
+--sanitize)
+    command -v compute-sanitizer >/dev/null || { echo "not run: there is no compute-sanitizer"; exit 1; }
+    # Each launch is many times slower there.
+    export BOWSTRING_CASES="${BOWSTRING_CASES-2}"
+    for tool in memcheck racecheck initcheck synccheck; do
+        echo "== $tool"
+        compute-sanitizer --tool "$tool" --error-exitcode 9 ./test-it equivalence_ --test-threads 1 || failed=1
+    done
+    exit "${failed:-0}" ;;
+esac
 log=$(mktemp)
 for test in ./test-*; do
     echo "== $test"

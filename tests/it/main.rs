@@ -1,6 +1,7 @@
 //! The one test binary: a file per topic.
 
 mod batches;
+mod bench_model;
 mod cast;
 mod cast_devices;
 mod costs;
