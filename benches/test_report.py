@@ -1,6 +1,9 @@
 """`python3 -m unittest discover -s benches`: the report of a folder as criterion leaves it, with known figures."""
 
+import contextlib
+import io
 import json
+import os
 import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
@@ -44,7 +47,8 @@ class Report(unittest.TestCase):
 
     def report(self, *more):
         arguments = ["--criterion", str(self.folder), "--out", str(self.out), "--date", "2000-01-01"]
-        report.main([*arguments, "--machine", "A test", *more])
+        with contextlib.redirect_stdout(io.StringIO()):
+            report.main([*arguments, "--machine", "A test", *more])
         return (self.out / "2000-01-01-a-test.md").read_text()
 
     def row(self, page, start):
@@ -103,8 +107,6 @@ class Report(unittest.TestCase):
                 self.assertIn(word, words)
 
     def test_figures_of_another_day_are_left_out(self):
-        import os
-
         old = self.folder / "filter_cpu_int32_1048576_99%-uniform_no-nulls_1" / "bowstring" / "new" / "benchmark.json"
         os.utime(old, (1, 1))
         self.assertNotIn("int32/1048576/99%", self.report())
