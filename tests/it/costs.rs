@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array as _, ArrayRef, RecordBatch, StringArray, UInt32Array, make_array};
+use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch, StringArray, UInt32Array, make_array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
 use bowstring::compute::{CastOptions, TakeOptions, cast, filter, filter_batch, is_null, null_count, take};
@@ -112,30 +112,29 @@ impl Bench {
     }
 
     fn filters(&mut self, rng: &mut Random) {
-        let uniform = |percent| Mask { percent, run: 1, nulls: Nulls::None };
-        let clustered = |percent| Mask { percent, run: 1000, nulls: Nulls::None };
-        let long = Mask { percent: 50.0, run: 20_000, nulls: Nulls::None };
+        let uniform = |percent| (percent, 1);
+        let clustered = |percent| (percent, 1024);
         let mut cases = vec![];
         for data_type in [DataType::Int32, DataType::Int64] {
             let kinds = [1.0, 10.0, 50.0, 90.0, 99.0].map(uniform);
             let runs = [1.0, 10.0, 50.0].map(clustered);
             cases.extend(kinds.into_iter().chain(runs).map(|kind| (data_type.clone(), false, kind)));
-            cases.push((data_type.clone(), false, long));
+            cases.push((data_type.clone(), false, (50.0, 20_000)));
             cases.push((data_type, true, uniform(50.0)));
         }
         let halved =
             [DataType::Int8, DataType::Int16, DataType::Decimal128(38, 2), DataType::Decimal256(40, 2)];
         let halved = halved.into_iter().chain([DataType::Boolean, DataType::Utf8]);
         cases.extend(halved.map(|data_type| (data_type, false, uniform(50.0))));
-        for (data_type, nulls, kind) in cases {
+        for (data_type, nulls, (percent, run)) in cases {
             let values = values(&data_type, nulls, rng);
-            let keep: ArrayRef = Arc::new(mask(kind, ROWS, rng));
+            let keep: ArrayRef = Arc::new(kept(percent, run, rng));
             let kept =
                 arrow_select::filter::filter(&values, arrow_array::cast::AsArray::as_boolean(&keep)).unwrap();
             let (ours, on) = (self.on(&values), self.on(&keep));
-            let how = if kind.run == 1 { "uniform".into() } else { format!("in runs of {}", kind.run) };
+            let how = if run == 1 { "uniform".into() } else { format!("in runs of {run}") };
             let nullable = if nulls { ", nulls" } else { "" };
-            let name = format!("filter {data_type}, {} % {how}{nullable}", kind.percent);
+            let name = format!("filter {data_type}, {percent} % {how}{nullable}");
             self.row(&name, ROWS / 8 + 2 * bytes_of(&kept), |stream| filter(&ours, &on, stream));
         }
     }
@@ -210,6 +209,17 @@ fn values(data_type: &DataType, nulls: bool, rng: &mut Random) -> ArrayRef {
     };
     let validity = nulls.then(|| NullBuffer::new(bitmap(ROWS, 90.0, 1, rng)));
     make_array(values.to_data().into_builder().nulls(validity).build().unwrap())
+}
+
+/// A mask that keeps rows one by one, or so many runs of a length, drawn, that they are as near to the percentage as can be.
+fn kept(percent: f64, run: usize, rng: &mut Random) -> BooleanArray {
+    if run == 1 {
+        return mask(Mask { percent, run, nulls: Nulls::None }, ROWS, rng);
+    }
+    let mut order: Vec<usize> = (0..ROWS.div_ceil(run)).collect();
+    (1..order.len()).for_each(|i| order.swap(i, rng.below(i + 1)));
+    let runs = (order.len() as f64 * percent / 100.0).round() as usize;
+    BooleanArray::from_iter((0..ROWS).map(|row| Some(order[..runs].contains(&(row / run)))))
 }
 
 /// What filtering a batch asks of the driver: so many columns of each of these types.
