@@ -37,7 +37,12 @@ if [ "${BENCHES:-1}" != 0 ]; then
     done
     mkdir -p "$folder/benches"
     cp -r benches/*.py benches/peers "$folder/benches/"
-    rm -rf "$folder/benches/peers/__pycache__"
+    rm -rf "$folder"/benches/__pycache__ "$folder/benches/peers/__pycache__"
+    # Where nvcc is here, it need not be there.
+    if command -v nvcc >/dev/null; then
+        nvcc -O3 -std=c++17 -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90] \
+            -o "$folder/peers-cuda" benches/peers/gpu.cu
+    fi
 fi
 cp ptx/*.ptx "$folder/ptx/"
 cp tests/archive/run.sh "$folder/"

@@ -37,10 +37,9 @@ peers() {
     mkdir -p "$CRITERION_HOME"
     if command -v nvcc >/dev/null && [ -e benches/peers/gpu.cu ]; then
         nvcc -O3 -std=c++17 -arch=native -o peers-cuda benches/peers/gpu.cu || echo "not built: CUB and Thrust"
-        [ -x peers-cuda ] && peer cuda ./peers-cuda "$@"
-    else
-        echo "not run: CUB and Thrust (no nvcc)"
     fi
+    # The archive may have one that was built beside it.
+    if [ -x peers-cuda ]; then peer cuda ./peers-cuda "$@"; else echo "not run: CUB and Thrust (no nvcc)"; fi
     if has cupy || has torch; then peer gpu python3 benches/peers/gpu.py "$@"; else echo "not run: CuPy, torch"; fi
     if has polars && has pyarrow; then peer cpu python3 benches/peers/cpu.py "$@"; else echo "not run: polars, pyarrow"; fi
 }
