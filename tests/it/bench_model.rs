@@ -17,7 +17,7 @@ const ROWS: usize = 5000;
 /// Rows kept at random, some rows before the first.
 fn masks() -> Vec<BooleanBuffer> {
     let kept =
-        |every: usize| BooleanBuffer::collect_bool(ROWS + 3, |row| (row * 7919 + row / 13) % every == 0);
+        |every: usize| BooleanBuffer::collect_bool(ROWS + 3, |row| (row * 7919 + row / 13).is_multiple_of(every));
     [1, 2, 10, 400].map(|every| kept(every).slice(3, ROWS)).into()
 }
 
@@ -32,7 +32,7 @@ fn sectors(ends: impl Fn(usize) -> (usize, usize), rows: impl Iterator<Item = us
 
 fn strings(nulls: bool) -> StringArray {
     let one = |row: usize| {
-        (!nulls || row % 5 != 0).then(|| "abcdefghijklmnopqrstuvwxyz"[..row * 31 % 25].to_owned())
+        (!nulls || !row.is_multiple_of(5)).then(|| "abcdefghijklmnopqrstuvwxyz"[..row * 31 % 25].to_owned())
     };
     (0..ROWS).map(one).collect()
 }
@@ -100,7 +100,7 @@ fn a_batch_reads_its_mask_once() {
 
 #[test]
 fn a_cast_reads_one_type_and_writes_another() {
-    let nulls: Int64Array = (0..ROWS).map(|row| (row % 3 > 0).then_some(1)).collect();
+    let nulls: Int64Array = (0..ROWS).map(|row| (!row.is_multiple_of(3)).then_some(1)).collect();
     let to = arrow_schema::DataType::Boolean;
     assert_eq!(model::cast(&nulls, &to).bytes, (8 * ROWS + 3 * ROWS / 8) as u64);
 }
