@@ -46,6 +46,7 @@ fn filters(criterion: &mut Criterion) {
         for name in ["int32", "int64"] {
             let (plain, null) = match place.scale {
                 Scale::Tiny => (&ALL[9..], &[HALF][..]),
+                Scale::Usual if name == "int32" => (&ALL[..10], &[HALF][..]),
                 Scale::Usual => (FEW, &[HALF][..]),
                 Scale::Full => (ALL, ALL),
             };
