@@ -107,6 +107,37 @@ struct ArrowDeviceArrayStream {
 
 #endif /* ARROW_C_DEVICE_STREAM_INTERFACE */
 
+/* Experimental, in the Arrow project too. */
+#ifndef ARROW_C_ASYNC_STREAM_INTERFACE
+#define ARROW_C_ASYNC_STREAM_INTERFACE
+
+struct ArrowAsyncTask {
+  int (*extract_data)(struct ArrowAsyncTask* self, struct ArrowDeviceArray* out);
+  void* private_data;
+};
+
+struct ArrowAsyncProducer {
+  ArrowDeviceType device_type;
+  void (*request)(struct ArrowAsyncProducer* self, int64_t n);
+  void (*cancel)(struct ArrowAsyncProducer* self);
+  const char* additional_metadata;
+  void* private_data;
+};
+
+struct ArrowAsyncDeviceStreamHandler {
+  int (*on_schema)(struct ArrowAsyncDeviceStreamHandler* self,
+                   struct ArrowSchema* stream_schema);
+  int (*on_next_task)(struct ArrowAsyncDeviceStreamHandler* self,
+                      struct ArrowAsyncTask* task, const char* metadata);
+  void (*on_error)(struct ArrowAsyncDeviceStreamHandler* self, int code,
+                   const char* message, const char* metadata);
+  void (*release)(struct ArrowAsyncDeviceStreamHandler* self);
+  struct ArrowAsyncProducer* producer;
+  void* private_data;
+};
+
+#endif /* ARROW_C_ASYNC_STREAM_INTERFACE */
+
 
 // How a function ended, by who has to act.
 enum BowstringStatus
@@ -152,6 +183,9 @@ struct BowstringArray;
 
 // Arrays of one type that come one after another, such as the masks of a stream of batches.
 struct BowstringArrays;
+
+// What a producer sends, until it is waited for.
+struct BowstringAsyncBatches;
 
 // Arrays of equal length with names: a record batch.
 struct BowstringBatch;
@@ -300,6 +334,47 @@ BowstringStatus bowstring_batch_to_host(const struct BowstringBatch *batch,
 //
 // `batch` must be NULL or a handle from this library that is not used again.
 void bowstring_batch_free(struct BowstringBatch *batch);
+
+// Makes a handler, for a producer of struct arrays on `device`, and what takes what it sends. As soon as the producer has
+// given the schema, `queue` batches (at least one) are asked for, and one more for each that is taken. The handler, which
+// this library frees, is for one producer, which calls its `release` at the end; where none gets it, the caller must.
+// `handler` is untouched on failure. Does not synchronise.
+//
+// `device` must be NULL or a live handle, `handler` and `out` NULL or writable. The producer must follow the interface;
+// the arrays that it sends may be used and released on any thread.
+BowstringStatus bowstring_async_batches_new(const struct BowstringDevice *device,
+                                            uint64_t queue,
+                                            struct ArrowAsyncDeviceStreamHandler **handler,
+                                            struct BowstringAsyncBatches **out);
+
+// Waits for the producer's schema, and makes batches of what it sends: asked for the next one, they wait until it has
+// come. The handle is left empty, and still to be freed. A producer that fails before its schema, or releases the handler,
+// is BOWSTRING_STATUS_PRODUCER or BOWSTRING_STATUS_OUT_OF_SPEC. So a producer on this very thread must have given the
+// schema before.
+//
+// `batches` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_async_batches_wait(const struct BowstringAsyncBatches *batches,
+                                             struct BowstringBatches **out);
+
+// Frees a handle. A producer that sends to it is told to stop, by its `cancel`; what it sends all the same is let go of.
+//
+// `batches` must be NULL or a handle from this library that is not used again.
+void bowstring_async_batches_free(struct BowstringAsyncBatches *batches);
+
+// Sends the batches to a consumer's handler, from a thread of this library's own, which reads one whenever the consumer
+// wants one, and calls the handler's `release` at the end. What goes wrong its `on_error` is told. The batches are this
+// library's no more: the handle is left empty, and still to be freed. On failure the handler is left alone, but for
+// BOWSTRING_STATUS_NO_DEVICE, where no thread could be made: it has been told and released.
+//
+// A consumer that neither takes all nor cancels keeps that thread, asleep, and what it would send, for good.
+//
+// The producer that the handler is given stays valid until `release` has been called, all tasks are extracted, and the
+// arrays that these gave are released.
+//
+// `batches` must be NULL or a live handle. The handler must be NULL, or follow the interface and be there until it is
+// released; calling it on any thread must be fine.
+BowstringStatus bowstring_batches_export_async(const struct BowstringBatches *batches,
+                                               struct ArrowAsyncDeviceStreamHandler *handler);
 
 // The rows of `values` where `mask`, an array of booleans of equal length, is true; null is not. On a GPU this
 // synchronises once: how many rows are kept is data.

@@ -10,6 +10,7 @@
 //! - NULL where a pointer is needed is `BOWSTRING_STATUS_INVALID`, a panic of ours `BOWSTRING_STATUS_PANIC`.
 
 mod array;
+mod async_stream;
 mod compute;
 mod device;
 mod status;
@@ -17,6 +18,7 @@ mod stream;
 mod stream_operations;
 
 pub use array::*;
+pub use async_stream::*;
 pub use compute::*;
 pub use device::*;
 pub use status::*;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use BowstringStatus::{IndexOutOfBounds, Invalid, NoDevice, Ok};
 use arrow_array::{ArrayRef, BooleanArray, Int32Array, RecordBatch};
 use bowstring::exchange;
-use bowstring::ffi::{ArrowDeviceArray, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema};
+use bowstring::ffi::{ArrowDeviceArray, ArrowDeviceArrayStream, AsyncHandler, DeviceType, FFI_ArrowSchema};
 use bowstring_c::*;
 
 const EMULATED: i32 = DeviceType::Emulated as i32;
@@ -113,6 +113,9 @@ fn null_is_an_error_wherever_a_pointer_is_needed() {
         refused(bowstring_arrays_import_host(null_mut(), null_mut()));
         refused(bowstring_arrays_next(null(), null_mut()));
         refused(bowstring_arrays_export(null(), null_mut()));
+        refused(bowstring_async_batches_new(null(), 0, null_mut(), null_mut()));
+        refused(bowstring_async_batches_wait(null(), null_mut()));
+        refused(bowstring_batches_export_async(null(), null_mut()));
         bowstring_device_free(null_mut());
         bowstring_stream_free(null_mut());
         bowstring_array_free(null_mut());
@@ -120,6 +123,7 @@ fn null_is_an_error_wherever_a_pointer_is_needed() {
         bowstring_selection_free(null_mut());
         bowstring_batches_free(null_mut());
         bowstring_arrays_free(null_mut());
+        bowstring_async_batches_free(null_mut());
     }
     // What the header declares, the two functions that take nothing and the frees left out.
     let header = include_str!("../include/bowstring.h");
@@ -252,6 +256,52 @@ fn streams_go_to_the_device_and_back_and_handles_are_given_away_once() {
     assert_eq!(got, (1..41).step_by(2).collect::<Vec<_>>());
     // SAFETY: handles that are not used again.
     unsafe {
+        bowstring_stream_free(stream);
+        bowstring_device_free(device);
+    }
+}
+
+#[test]
+fn asynchronous_streams_go_from_one_handle_to_another() {
+    let device = device(EMULATED);
+    let stream = stream(device);
+    let batch =
+        RecordBatch::try_from_iter([("n", Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef)]).unwrap();
+    let ours = vec![exchange::batch_from_arrow(&batch); 5];
+    let source = || exchange::export_batches(batch.schema(), DeviceType::Cpu, ours.clone().into_iter());
+    // SAFETY: live handles, places for more.
+    unsafe {
+        for taken in [0, 2, 5] {
+            let [mut host, mut there, mut waited] = [null_mut(); 3];
+            let (mut handler, mut sent) = (null_mut(), null_mut());
+            assert_eq!(bowstring_batches_import(device, &mut source(), &mut host), Ok);
+            assert_eq!(bowstring_batches_to_device(host, stream, &mut there), Ok);
+            assert_eq!(bowstring_batches_export_async(there, null_mut()), Invalid);
+            assert_eq!(bowstring_async_batches_new(device, 2, &mut handler, &mut sent), Ok);
+            assert_eq!(bowstring_batches_export_async(there, handler), Ok);
+            assert_eq!(bowstring_batches_export_async(there, handler), Invalid);
+            assert_eq!(bowstring_async_batches_wait(sent, &mut waited), Ok);
+            assert_eq!(bowstring_async_batches_wait(sent, &mut waited), Invalid);
+            assert_eq!(last_error(), "C interface: the stream was given away already");
+            for _ in 0..taken {
+                let mut got = null_mut();
+                let mut exported = ArrowDeviceArray::empty();
+                assert_eq!(bowstring_batches_next(waited, &mut got), Ok);
+                assert_eq!(bowstring_batch_export(got, &mut exported, null_mut()), Ok);
+                assert_eq!(exported.device_type(), EMULATED);
+                bowstring_batch_free(got);
+            }
+            for handle in [host, there, waited] {
+                bowstring_batches_free(handle);
+            }
+            bowstring_async_batches_free(sent);
+        }
+        // A handler that no producer gets, and a failure before the schema.
+        let (mut handler, mut sent, mut waited) = (null_mut(), null_mut(), null_mut());
+        assert_eq!(bowstring_async_batches_new(device, 2, &mut handler, &mut sent), Ok);
+        drop(AsyncHandler::from_raw(std::ptr::NonNull::new(handler).unwrap()));
+        assert_eq!(bowstring_async_batches_wait(sent, &mut waited), BowstringStatus::OutOfSpec);
+        bowstring_async_batches_free(sent);
         bowstring_stream_free(stream);
         bowstring_device_free(device);
     }

@@ -47,7 +47,7 @@ pub(super) struct State {
     calling: Vec<ThreadId>,
     pub schema: Option<SchemaRef>,
     pub metadata: BTreeMap<String, String>,
-    device_type: i32,
+    pub device_type: i32,
     pub tasks: VecDeque<ArrowAsyncTask>,
     /// What comes behind the tasks.
     pub end: Option<Result<()>>,

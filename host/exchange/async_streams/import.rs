@@ -13,7 +13,7 @@ use super::{block_on, lock};
 use crate::Result;
 use crate::array::Batch;
 use crate::device::Device;
-use crate::ffi::AsyncHandler;
+use crate::ffi::{AsyncHandler, DeviceType};
 
 /// The batches of a foreign producer, in its order, as a stream. After an error or the end there is nothing more.
 /// Dropping it cancels the producer; what comes afterwards all the same is let go of.
@@ -67,9 +67,20 @@ impl AsyncBatchReader {
         lock(&self.consumer.state).metadata.clone()
     }
 
-    /// For who is not asynchronous: the schema and the batches, each waited for on the thread that asks.
+    /// The kind of memory that all batches are in; `None` before there is a schema.
+    pub fn device_type(&self) -> Option<DeviceType> {
+        let state = lock(&self.consumer.state);
+        state.schema.as_ref().and_then(|_| DeviceType::from_abi(state.device_type))
+    }
+
+    /// As [`schema`](Self::schema), for who is not asynchronous.
+    pub fn wait_for_schema(&mut self) -> Result<SchemaRef> {
+        block_on(self.schema())
+    }
+
+    /// For who is not asynchronous: waits for the schema; the batches are then waited for by who asks for the next.
     pub fn wait(mut self) -> Result<(SchemaRef, impl Iterator<Item = Result<Batch>> + Send + use<>)> {
-        let schema = block_on(self.schema())?;
+        let schema = self.wait_for_schema()?;
         let next = move || block_on(std::future::poll_fn(|context| Pin::new(&mut self).poll_next(context)));
         Ok((schema, std::iter::from_fn(next)))
     }

@@ -1,0 +1,123 @@
+//! Asynchronous streams of batches, over the Arrow C async device stream interface, which is experimental: the producer
+//! calls the consumer's handler.
+
+use std::ptr::NonNull;
+use std::sync::Mutex;
+use std::thread::Builder;
+
+use bowstring::exchange::{self, AsyncBatchReader};
+use bowstring::ffi::{ArrowAsyncDeviceStreamHandler, AsyncHandler, DeviceType};
+use bowstring::{Error, Result};
+
+use crate::device::BowstringDevice;
+use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing, put};
+use crate::stream::BowstringBatches;
+
+/// What a producer sends, until it is waited for.
+pub struct BowstringAsyncBatches(Mutex<Option<AsyncBatchReader>>);
+
+/// Makes a handler, for a producer of struct arrays on `device`, and what takes what it sends. As soon as the producer has
+/// given the schema, `queue` batches (at least one) are asked for, and one more for each that is taken. The handler, which
+/// this library frees, is for one producer, which calls its `release` at the end; where none gets it, the caller must.
+/// `handler` is untouched on failure. Does not synchronise.
+///
+/// # Safety
+///
+/// `device` must be NULL or a live handle, `handler` and `out` NULL or writable. The producer must follow the interface;
+/// the arrays that it sends may be used and released on any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_async_batches_new(
+    device: *const BowstringDevice,
+    queue: u64,
+    handler: *mut *mut ArrowAsyncDeviceStreamHandler,
+    out: *mut *mut BowstringAsyncBatches,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let device = borrow(device, "device")?;
+        borrow(handler, "handler")?;
+        borrow(out, "out")?;
+        let queue = usize::try_from(queue).unwrap_or(usize::MAX);
+        let (reader, theirs) = exchange::import_async_batches(&device.0, queue);
+        give(BowstringAsyncBatches(Mutex::new(Some(reader))), out)?;
+        put(theirs.into_raw().as_ptr(), handler)
+    })
+}
+
+/// Waits for the producer's schema, and makes batches of what it sends: asked for the next one, they wait until it has
+/// come. The handle is left empty, and still to be freed. A producer that fails before its schema, or releases the handler,
+/// is BOWSTRING_STATUS_PRODUCER or BOWSTRING_STATUS_OUT_OF_SPEC. So a producer on this very thread must have given the
+/// schema before.
+///
+/// # Safety
+///
+/// `batches` must be NULL or a live handle, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_async_batches_wait(
+    batches: *const BowstringAsyncBatches,
+    out: *mut *mut BowstringBatches,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let batches = borrow(batches, "batches")?;
+        borrow(out, "out")?;
+        let mut reader = batches.take()?;
+        reader.wait_for_schema()?;
+        let device_type = reader.device_type().unwrap_or(DeviceType::Cpu);
+        let (schema, items) = reader.wait()?;
+        give(BowstringBatches::new(schema, device_type, items), out)
+    })
+}
+
+impl BowstringAsyncBatches {
+    fn take(&self) -> Result<AsyncBatchReader> {
+        let reader = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        reader.ok_or_else(|| invalid("the stream was given away already"))
+    }
+}
+
+/// Frees a handle. A producer that sends to it is told to stop, by its `cancel`; what it sends all the same is let go of.
+///
+/// # Safety
+///
+/// `batches` must be NULL or a handle from this library that is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_async_batches_free(batches: *mut BowstringAsyncBatches) {
+    // SAFETY: the caller's promise.
+    unsafe { free(batches) }
+}
+
+/// Sends the batches to a consumer's handler, from a thread of this library's own, which reads one whenever the consumer
+/// wants one, and calls the handler's `release` at the end. What goes wrong its `on_error` is told. The batches are this
+/// library's no more: the handle is left empty, and still to be freed. On failure the handler is left alone, but for
+/// BOWSTRING_STATUS_NO_DEVICE, where no thread could be made: it has been told and released.
+///
+/// A consumer that neither takes all nor cancels keeps that thread, asleep, and what it would send, for good.
+///
+/// The producer that the handler is given stays valid until `release` has been called, all tasks are extracted, and the
+/// arrays that these gave are released.
+///
+/// # Safety
+///
+/// `batches` must be NULL or a live handle. The handler must be NULL, or follow the interface and be there until it is
+/// released; calling it on any thread must be fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batches_export_async(
+    batches: *const BowstringBatches,
+    handler: *mut ArrowAsyncDeviceStreamHandler,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let batches = borrow(batches, "batches")?;
+        let handler = NonNull::new(handler).ok_or_else(|| missing("handler"))?;
+        let source = batches.take()?;
+        let handler = AsyncHandler::from_raw(handler);
+        let export = exchange::export_async_iterator(source.shape, source.device_type, source.items, handler);
+        // Its outcome is the consumer's to hear.
+        let spawned = Builder::new().name("bowstring-async".into()).spawn(|| drop(export.run()));
+        spawned.map(drop).map_err(|error| Error::NoDevice {
+            device: DeviceType::Cpu,
+            reason: format!("no thread could be made: {error}"),
+        })
+    })
+}

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Compiles `async_arrow.cpp` against an installed bowstring and the Arrow C++ in a Python's pyarrow, and runs it.
+#
+#   capi/tests/async_arrow.sh PREFIX [PYTHON [ROUNDS [WRAPPER...]]]
+#
+# WRAPPER is what it is run under, such as valgrind.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+prefix=$1
+arrow=$("${2:-python3}" -c 'import os, pyarrow; print(os.path.dirname(pyarrow.__file__))')
+program=$(mktemp -d)/async_arrow
+c++ -std=c++20 -Wall -Wextra -Werror -g -O1 -o "$program" "$here/async_arrow.cpp" -I"$prefix/include" \
+    -isystem "$arrow/include" -L"$prefix/lib" -lbowstring "$arrow"/libarrow.so.* -pthread \
+    -Wl,-rpath,"$prefix/lib" -Wl,-rpath,"$arrow"
+"${@:4}" "$program" "${3:-20}"
+rm -r "$(dirname "$program")"
