@@ -33,7 +33,7 @@ cp "$beside/libbowstring_standin.so" "$folder/"
 strip --strip-debug "$folder/libbowstring_standin.so"
 if [ "${BENCHES:-1}" != 0 ]; then
     for path in $(executables bench -p bowstring --benches); do
-        case ${path##*/} in bowstring-*) ;; *) put "$path" bench- ;; esac
+        put "$path" bench-
     done
     mkdir -p "$folder/benches"
     cp -r benches/*.py benches/peers "$folder/benches/"
