@@ -16,8 +16,9 @@ const ROWS: usize = 5000;
 
 /// Rows kept at random, some rows before the first.
 fn masks() -> Vec<BooleanBuffer> {
-    let kept =
-        |every: usize| BooleanBuffer::collect_bool(ROWS + 3, |row| (row * 7919 + row / 13).is_multiple_of(every));
+    let kept = |every: usize| {
+        BooleanBuffer::collect_bool(ROWS + 3, |row| (row * 7919 + row / 13).is_multiple_of(every))
+    };
     [1, 2, 10, 400].map(|every| kept(every).slice(3, ROWS)).into()
 }
 

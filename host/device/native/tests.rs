@@ -90,10 +90,8 @@ fn an_image_that_is_cut_off_is_an_error_that_says_so() {
         assert!(!error.log.is_empty());
     }
     // SAFETY: no handles are passed.
-    assert_eq!(
-        unsafe { native.entry("no such family", "nor entry") }.unwrap_err().failure.code,
-        i64::from(NO_IMAGE)
-    );
+    let error = unsafe { native.entry("no such family", "nor entry") }.unwrap_err();
+    assert_eq!(error.failure.code, i64::from(NO_IMAGE));
 }
 
 #[test]
