@@ -331,7 +331,7 @@ def main(arguments=None):
     if not any(bench.ours() for bench in benches.values()):
         sys.exit(f"{options.criterion}: no figures; run `cargo bench` first")
     gpus = [name for kind, name in devices.items() if kind != "cpu"]
-    name = options.machine or (gpus[0] if gpus else f"cpu-{len(os.sched_getaffinity(0))}-cores")
+    name = options.machine or (gpus[0].split(",")[0] if gpus else f"cpu-{len(os.sched_getaffinity(0))}-cores")
     name = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     options.out.mkdir(parents=True, exist_ok=True)
     print(write(benches, devices, absent, options.out, options.date, name, options.note))
