@@ -138,6 +138,10 @@ struct ArrowAsyncDeviceStreamHandler {
 
 #endif /* ARROW_C_ASYNC_STREAM_INTERFACE */
 
+/* What these are `dlpack.h` says, of the DLPack project. */
+struct DLManagedTensor;
+struct DLManagedTensorVersioned;
+
 
 // How a function ended, by who has to act.
 enum BowstringStatus
@@ -245,6 +249,13 @@ BowstringStatus bowstring_array_export(const struct BowstringArray *array,
 //
 // `array` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_array_length(const struct BowstringArray *array, uint64_t *out);
+
+// Which device the array is on: an `ArrowDeviceType`, and a number, which is -1 for the CPU.
+//
+// `array` must be NULL or a live handle, both results NULL or writable.
+BowstringStatus bowstring_array_device(const struct BowstringArray *array,
+                                       int32_t *device_type,
+                                       int64_t *device_id);
 
 // Rows `offset .. offset + length` of an array, copying nothing.
 //
@@ -668,6 +679,42 @@ BowstringStatus bowstring_batches_to_device(const struct BowstringBatches *batch
 BowstringStatus bowstring_batches_to_host(const struct BowstringBatches *batches,
                                           const struct BowstringStream *stream,
                                           struct BowstringBatches **out);
+
+// Takes over a tensor without a version, dense and of numbers, that is ready for work on `stream`; its memory is shared.
+// Only booleans, which are bytes there, are copied. Its rows are the outermost dimension; further ones become lists of a
+// fixed size. Its deleter is called once nothing uses it any more, also on failure, but not where an argument is NULL.
+// Does not synchronise.
+//
+// The tensor must be what DLPack says, used and deleted by nobody else; deleting it on any thread must be fine. `stream`
+// must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_array_import_dlpack(struct DLManagedTensor *tensor,
+                                              const struct BowstringStream *stream,
+                                              struct BowstringArray **out);
+
+// Takes over a tensor with a version; otherwise as `bowstring_array_import_dlpack`.
+//
+// As for `bowstring_array_import_dlpack`.
+BowstringStatus bowstring_array_import_dlpack_versioned(struct DLManagedTensorVersioned *tensor,
+                                                        const struct BowstringStream *stream,
+                                                        struct BowstringArray **out);
+
+// Makes a tensor without a version of numbers, or of fixed-size lists of them, without nulls. Its memory is shared, and not
+// to be written to; only booleans are copied, to bytes. It is ready for work on `stream`, of the array's device; on the CPU
+// it is ready. Whoever gets it calls its deleter, once its own work has passed. Synchronises where a device's null count is
+// not known.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_array_export_dlpack(const struct BowstringArray *array,
+                                              const struct BowstringStream *stream,
+                                              struct DLManagedTensor **out);
+
+// Makes a tensor with a version, whose flags say that it is read-only, or a copy; otherwise as
+// `bowstring_array_export_dlpack`.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_array_export_dlpack_versioned(const struct BowstringArray *array,
+                                                        const struct BowstringStream *stream,
+                                                        struct DLManagedTensorVersioned **out);
 
 #ifdef __cplusplus
 }  // extern "C"

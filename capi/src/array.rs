@@ -97,6 +97,26 @@ pub unsafe extern "C" fn bowstring_array_length(
     guard(|| unsafe { put(borrow(array, "array")?.array.len() as u64, out) })
 }
 
+/// Which device the array is on: an `ArrowDeviceType`, and a number, which is -1 for the CPU.
+///
+/// # Safety
+///
+/// `array` must be NULL or a live handle, both results NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_array_device(
+    array: *const BowstringArray,
+    device_type: *mut i32,
+    device_id: *mut i64,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let place = borrow(array, "array")?.array.place();
+        borrow(device_type, "device_type")?;
+        put(place.device_id, device_id)?;
+        put(place.device_type as i32, device_type)
+    })
+}
+
 /// Rows `offset .. offset + length` of an array, copying nothing.
 ///
 /// # Safety

@@ -16,6 +16,7 @@ mod device;
 mod status;
 mod stream;
 mod stream_operations;
+mod tensor;
 
 pub use array::*;
 pub use async_stream::*;
@@ -24,3 +25,4 @@ pub use device::*;
 pub use status::*;
 pub use stream::*;
 pub use stream_operations::*;
+pub use tensor::*;

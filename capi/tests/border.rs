@@ -72,7 +72,12 @@ fn null_is_an_error_wherever_a_pointer_is_needed() {
         refused(bowstring_array_import(null(), null_mut(), null(), null_mut()));
         refused(bowstring_array_export(null(), null_mut(), null_mut()));
         refused(bowstring_array_length(null(), null_mut()));
+        refused(bowstring_array_device(null(), null_mut(), null_mut()));
         refused(bowstring_array_slice(null(), 0, 0, null_mut()));
+        refused(bowstring_array_import_dlpack(null_mut(), null(), null_mut()));
+        refused(bowstring_array_import_dlpack_versioned(null_mut(), null(), null_mut()));
+        refused(bowstring_array_export_dlpack(null(), null(), null_mut()));
+        refused(bowstring_array_export_dlpack_versioned(null(), null(), null_mut()));
         refused(bowstring_array_wait(null()));
         refused(bowstring_array_to_device(null(), null(), null_mut()));
         refused(bowstring_array_to_host(null(), null(), null_mut()));
@@ -304,5 +309,42 @@ fn asynchronous_streams_go_from_one_handle_to_another() {
         bowstring_async_batches_free(sent);
         bowstring_stream_free(stream);
         bowstring_device_free(device);
+    }
+}
+
+#[test]
+fn arrays_say_where_they_are_and_go_out_and_in_as_tensors() {
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
+    let booleans: ArrayRef = Arc::new(BooleanArray::from(vec![true, false, true]));
+    for (kind, id) in [(1, -1), (EMULATED, 0)] {
+        let device = device(kind);
+        let stream = stream(device);
+        for array in [&numbers, &booleans] {
+            let host = import(device, array);
+            let [mut there, mut first, mut second, mut back] = [null_mut(); 4];
+            let (mut legacy, mut versioned) = (null_mut(), null_mut());
+            let (mut device_type, mut device_id) = (0, 0);
+            // SAFETY: live handles, places for more; each tensor is used once.
+            unsafe {
+                assert_eq!(bowstring_array_to_device(host, stream, &mut there), Ok);
+                assert_eq!(bowstring_array_device(there, null_mut(), &mut device_id), Invalid);
+                assert_eq!(bowstring_array_device(there, &mut device_type, &mut device_id), Ok);
+                assert_eq!((device_type, device_id), (kind, id));
+                assert_eq!(bowstring_array_export_dlpack(there, stream, &mut legacy), Ok);
+                assert_eq!(bowstring_array_import_dlpack(legacy, stream, &mut first), Ok);
+                assert_eq!(bowstring_array_export_dlpack_versioned(first, stream, &mut versioned), Ok);
+                assert_eq!(bowstring_array_import_dlpack_versioned(versioned, stream, &mut second), Ok);
+                assert_eq!(bowstring_array_to_host(second, stream, &mut back), Ok);
+                assert_eq!(&export(back), array);
+                for handle in [host, there, first, second, back] {
+                    bowstring_array_free(handle);
+                }
+            }
+        }
+        // SAFETY: handles that are not used again.
+        unsafe {
+            bowstring_stream_free(stream);
+            bowstring_device_free(device);
+        }
     }
 }

@@ -10,6 +10,7 @@ mod filter;
 mod nulls;
 mod selection;
 mod take;
+pub mod tensors;
 
 pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast};
 pub use filter::{filter, filter_batch, filter_batch_later, filter_later};

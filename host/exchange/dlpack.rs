@@ -8,6 +8,7 @@ use arrow_schema::{DataType, Field};
 
 use super::arrow::{count_nulls, to_arrow_data};
 use super::import::served;
+use super::nodes::fits;
 use crate::array::{Array, Buffer, Owner, Parts, Place, Ready, Slot};
 use crate::device::{Event, Stream};
 use crate::ffi::dlpack::{
@@ -38,7 +39,7 @@ fn unsupported(what: String, place: Place) -> Error {
 }
 
 /// Imports a tensor that is ready for work on `stream`, copying nothing; only booleans, which are bytes there, are
-/// copied, and so far only on the CPU. It is deleted when the last part of the array is gone, or before this returns an
+/// copied, and only on the CPU: [`compute::tensors`](crate::compute::tensors) has them on devices. It is deleted when the last part of the array is gone, or before this returns an
 /// error.
 pub fn import_dlpack<T: ManagedTensor>(tensor: Owned<T>, stream: &Stream) -> Result<Array> {
     if let Some(version) = tensor.managed().version().filter(|version| version.major != 1) {
@@ -69,7 +70,7 @@ pub fn import_dlpack<T: ManagedTensor>(tensor: Owned<T>, stream: &Stream) -> Res
     if bytes > 0 && described.data.is_null() {
         return Err(Error::out_of_spec("tensor.data", format!("null, but {bytes} bytes are needed")));
     }
-    if address.checked_add(bytes).is_none_or(|end| end > isize::MAX as usize) {
+    if !fits(address, bytes) {
         return Err(Error::out_of_spec("tensor.data", format!("{bytes} bytes go past the end of memory")));
     }
 
@@ -153,7 +154,8 @@ fn lists(rows: Array, len: usize, size: usize) -> Result<Array> {
 }
 
 /// Exports numbers without nulls, or fixed-size lists of them, as a tensor that shares their memory and is marked
-/// read-only (the older form has no mark). Booleans are copied to bytes, so far only on the CPU.
+/// read-only (the older form has no mark). Booleans are copied to bytes, and only where the host reaches them:
+/// [`compute::tensors`](crate::compute::tensors) has them on devices.
 ///
 /// `consumer` is the stream that the tensor will be read on, which is made to wait for the array; without one, the host
 /// waits. The tensor's user must keep it until its own work has passed.

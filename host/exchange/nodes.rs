@@ -26,6 +26,12 @@ pub(super) struct Nodes<'a> {
     pub device: &'a Device,
 }
 
+/// Whether there can be a buffer there: the upper half of the address space is nobody's here, and no machine has so much
+/// that one could be as long.
+pub(super) fn fits(address: usize, bytes: usize) -> bool {
+    bytes <= MAX_BYTES && address.checked_add(bytes).is_some_and(|end| end <= isize::MAX as usize)
+}
+
 fn bad<T>(part: &str, problem: impl Into<String>) -> Result<T> {
     Err(Error::out_of_spec(format!("array{part}"), problem))
 }
@@ -230,9 +236,7 @@ impl Nodes<'_> {
             return bad(&part, format!("null, but {needed} bytes are needed"));
         }
         let bytes_at_least = bytes.unwrap_or(0);
-        // The upper half of the address space is nobody's here, and no machine has so much that a buffer could be as long.
-        let end = address.checked_add(bytes_at_least);
-        if end.is_none_or(|end| end > isize::MAX as usize) || bytes_at_least > MAX_BYTES {
+        if !fits(address, bytes_at_least) {
             return bad(&part, format!("{bytes_at_least} bytes go past the end of memory"));
         }
         // SAFETY: the caller's promise.

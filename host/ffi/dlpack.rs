@@ -120,6 +120,9 @@ pub unsafe trait ManagedTensor: Sized + 'static {
     /// Its version; the older form has none.
     fn version(&self) -> Option<DLPackVersion>;
 
+    /// Says what may be done with it; the older form cannot say.
+    fn set_flags(&mut self, flags: u64);
+
     /// One of these in its own box, which frees `kept` with it. The tensor must be fit to be used as long as `kept`
     /// lives.
     fn boxed(tensor: DLTensor, flags: u64, kept: Box<dyn Send + Sync>) -> NonNull<Self>;
@@ -177,6 +180,8 @@ unsafe impl ManagedTensor for DLManagedTensor {
         None
     }
 
+    fn set_flags(&mut self, _: u64) {}
+
     fn boxed(dl_tensor: DLTensor, _flags: u64, kept: Kept) -> NonNull<Self> {
         let tensor = DLManagedTensor { dl_tensor, manager_ctx: context(kept), deleter: Some(delete_ours) };
         NonNull::from(Box::leak(Box::new(tensor)))
@@ -203,6 +208,10 @@ unsafe impl ManagedTensor for DLManagedTensorVersioned {
 
     fn version(&self) -> Option<DLPackVersion> {
         Some(self.version)
+    }
+
+    fn set_flags(&mut self, flags: u64) {
+        self.flags = flags;
     }
 
     fn boxed(dl_tensor: DLTensor, flags: u64, kept: Kept) -> NonNull<Self> {
@@ -273,13 +282,11 @@ impl<T: ManagedTensor> Owned<T> {
         }
         self
     }
-}
 
-impl Owned<DLManagedTensorVersioned> {
     /// The same tensor, said to be a copy that nobody else has, and which may be written to.
     pub fn copied(mut self) -> Self {
         // SAFETY: `from_raw` was promised a tensor that is alive until deleted, and that is ours alone.
-        unsafe { self.0.as_mut() }.flags = DLManagedTensorVersioned::IS_COPIED;
+        unsafe { self.0.as_mut() }.set_flags(DLManagedTensorVersioned::IS_COPIED);
         self
     }
 }

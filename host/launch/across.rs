@@ -17,6 +17,15 @@ impl Stream {
         arrays.pop().ok_or_else(|| Error::invalid("transfer", "no array"))
     }
 
+    /// A copy on the stream's own device, where the array is, which shares memory with nothing. Synchronises as
+    /// [`Stream::transfer`] does.
+    pub fn copy(&self, array: &Array) -> Result<Array> {
+        let mut pass = Pass::begin("copy", self)?;
+        pass.input(array)?;
+        let mut arrays = sized(pass, vec![array.clone()], copied)?.wait()?;
+        arrays.pop().ok_or_else(|| Error::invalid("copy", "no array"))
+    }
+
     /// As [`Stream::transfer`]: one copy for all columns.
     pub fn transfer_batch(&self, batch: &Batch, from: &Stream) -> Result<Batch> {
         let columns = transfer(self, batch.columns().to_vec(), from)?.wait()?;
@@ -56,6 +65,18 @@ fn transfer_sized(mut pass: Pass, arrays: &[Array], sizes: Vec<usize>, to: &Stre
     let region = pass.output(total)?;
     pass.copy_from(&gathered, gathered_at, &region)?;
     let (place, ready, block) = (pass.place(), pass.ready.clone(), region.buffer());
+    let arrays = planned.into_iter().map(|array| array.build(&plan, &block, place, &ready));
+    let arrays = arrays.collect::<Result<Vec<_>>>()?;
+    pass.finish()?;
+    Ok(arrays)
+}
+
+fn copied(mut pass: Pass, arrays: &[Array], sizes: Vec<usize>) -> Result<Vec<Array>> {
+    let (mut plan, mut sizes) = (Plan::default(), sizes.into_iter());
+    let planned = arrays.iter().map(|array| plan.array(array, &mut sizes)).collect::<Result<Vec<_>>>()?;
+    let total = plan.lay_out(usize::MAX)?.total;
+    let gathered = gather(&mut pass, &plan, total)?;
+    let (place, ready, block) = (pass.place(), pass.ready.clone(), gathered.buffer());
     let arrays = planned.into_iter().map(|array| array.build(&plan, &block, place, &ready));
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
     pass.finish()?;

@@ -4,11 +4,10 @@
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 
-use arrow_schema::DataType;
 use bowstring::array::Place;
-use bowstring::compute::{self, CastOptions};
+use bowstring::compute::tensors;
 use bowstring::ffi::DeviceType;
-use bowstring::ffi::dlpack::{DLDataType, DLManagedTensor, DLManagedTensorVersioned, ManagedTensor, Owned};
+use bowstring::ffi::dlpack::{DLManagedTensor, DLManagedTensorVersioned, ManagedTensor, Owned};
 use bowstring::{Array as Inner, Stream as InnerStream, exchange};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -95,37 +94,28 @@ pub fn export<'py>(
         (false, true) => py.detach(|| fresh_copy(&array.array))?,
         (false, false) => array.array.clone(),
     };
-    let booleans = *given.data_type() == DataType::Boolean && !given.place().device_type.host_accessible();
-    let given = if booleans { py.detach(|| bytes(&given))? } else { given };
-    let copied = copied || booleans;
-    if versioned {
-        let tensor =
-            py.detach(|| exchange::export_dlpack::<DLManagedTensorVersioned>(&given, consumer.as_ref()));
-        let tensor = tensor.map_err(raise_buffer)?;
-        let tensor = if booleans { tensor.booleans(true) } else { tensor };
-        return capsule(py, if copied { tensor.copied() } else { tensor });
+    match versioned {
+        true => tensor::<DLManagedTensorVersioned>(py, &given, consumer, copied),
+        false => tensor::<DLManagedTensor>(py, &given, consumer, copied),
     }
-    let tensor = py.detach(|| exchange::export_dlpack::<DLManagedTensor>(&given, consumer.as_ref()));
+}
+
+fn tensor<'py, T: Named>(
+    py: Python<'py>,
+    array: &Inner,
+    consumer: Option<InnerStream>,
+    copied: bool,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    let stream = default_stream(array.place())?;
+    let tensor = py.detach(|| tensors::export_tensor::<T>(array, &stream, consumer.as_ref()));
     let tensor = tensor.map_err(raise_buffer)?;
-    capsule(py, if booleans { tensor.booleans(true) } else { tensor })
+    capsule(py, if copied { tensor.copied() } else { tensor })
 }
 
-/// Booleans of a device as bytes.
-fn bytes(bits: &Inner) -> PyResult<Inner> {
-    let stream = default_stream(bits.place())?;
-    if compute::null_count(bits, &stream).map_err(raise)? > 0 {
-        return Err(PyBufferError::new_err("tensors have no nulls, the array has"));
-    }
-    let mut parts = bits.clone().into_parts();
-    (parts.validity, parts.null_count) = (None, Some(0));
-    let whole = Inner::try_new(parts).map_err(raise)?;
-    compute::cast(&whole, &DataType::UInt8, &CastOptions::default(), &stream).map_err(raise)
-}
-
-/// A copy in host memory that nobody else has.
+/// A copy where the array is, that nobody else has.
 fn fresh_copy(array: &Inner) -> PyResult<Inner> {
     if !array.place().device_type.host_accessible() {
-        return Err(PyBufferError::new_err("arrays cannot be copied on this device"));
+        return default_stream(array.place())?.copy(array).map_err(raise);
     }
     let theirs = exchange::to_arrow(array).map_err(raise_buffer)?;
     // Several parts are copied into one.
@@ -197,12 +187,7 @@ fn import<T: Named>(tensor: Owned<T>) -> PyResult<Inner> {
             default_stream(device_of(place.device_type, place.device_id.into())?.place())?
         }
     };
-    // Booleans are bytes there and bits here; the host's are packed on import, a device's on the device.
-    if tensor.managed().tensor().dtype.code != DLDataType::BOOL || stream.native_handle().is_none() {
-        return exchange::import_dlpack(tensor, &stream).map_err(raise_buffer);
-    }
-    let bytes = exchange::import_dlpack(tensor.booleans(false), &stream).map_err(raise_buffer)?;
-    compute::cast(&bytes, &DataType::Boolean, &CastOptions::default(), &stream).map_err(raise_buffer)
+    tensors::import_tensor(tensor, &stream).map_err(raise_buffer)
 }
 
 /// Calls the producer, the newer way first.

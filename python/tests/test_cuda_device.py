@@ -74,13 +74,15 @@ def test_dlpack(device: bs.Device) -> None:
     with pytest.raises(ValueError, match="ambiguous"):
         there.__dlpack__(stream=0)
     assert np.from_dlpack(there, device="cpu").tolist() == list(range(10))
-    with pytest.raises(BufferError):
-        there.__dlpack__(copy=True)
+    fresh = bs.from_dlpack(there, copy=True)
+    assert fresh.device == device and here(fresh) == list(range(10))
 
 
 def test_booleans_by_dlpack(device: bs.Device) -> None:
     mask = bs.from_dlpack(bs.array(pa.array([True, False, True])).to(device))
     assert mask.type == "Boolean"
+    square = bs.from_dlpack(bs.from_dlpack(np.eye(3, dtype=bool)).to(device))
+    assert here(square) == np.eye(3, dtype=bool).tolist()
     assert here(bs.filter(bs.array(pa.array([1, 2, 3])).to(device), mask)) == [1, 3]
 
 

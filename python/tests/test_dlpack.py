@@ -137,8 +137,19 @@ def test_the_emulated_device() -> None:
     assert np.from_dlpack(there, device="cpu").tolist() == [1, 2, 3]
     with pytest.raises(BufferError):
         there.__dlpack__(dl_device=(1, 0), copy=False)
-    with pytest.raises(BufferError):
-        there.__dlpack__(copy=True)
+    for form in [None, (1, 0)]:
+        fresh = bs.from_dlpack(there.__dlpack__(copy=True, max_version=form))
+        assert fresh.device == gpu and pa.array(fresh.to(bs.Device.cpu())).to_pylist() == [1, 2, 3]
+    shared, fresh = bs.from_dlpack(there), bs.from_dlpack(there, copy=True)
+    assert address(shared) == address(there) != address(fresh)
+
+
+def address(array: bs.Array) -> int:
+    """Where DLPack says that an array's memory is."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    capsule = array.__dlpack__()
+    return Tensor.from_address(pointer(capsule, b"dltensor")).data
 
 
 def test_booleans_of_a_device_are_packed_there() -> None:
@@ -154,6 +165,16 @@ def test_booleans_of_a_device_are_packed_there() -> None:
     assert pa.array(kept.to(bs.Device.cpu())).to_pylist() == [n for n in range(40) if values[n]]
     with pytest.raises(BufferError):
         bs.array(pa.array([True, None])).to(gpu).__dlpack__()
+
+
+def test_booleans_of_several_dimensions(nothing_leaked: None) -> None:
+    values = (np.arange(24) % 5 < 2).reshape(2, 3, 4)
+    for device in [bs.Device.cpu(), bs.Device.emulated()]:
+        ours = bs.from_dlpack(bs.from_dlpack(values).to(device))
+        assert ours.device == device
+        assert pa.array(ours.to(bs.Device.cpu())).to_pylist() == values.tolist()
+        assert np.from_dlpack(ours, device="cpu").tolist() == values.tolist()
+        assert np.from_dlpack(ours.slice(1), device="cpu").tolist() == values[1:].tolist()
 
 
 class Tensor(ctypes.Structure):

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use arrow_array::*;
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field};
+use bowstring::compute::tensors::{export_tensor, import_tensor};
 use bowstring::exchange::{export_dlpack, from_arrow, import_dlpack, to_arrow, validate};
 use bowstring::ffi::dlpack::{DLManagedTensor, DLManagedTensorVersioned, ManagedTensor as _};
-use bowstring::{Error, Stream};
+use bowstring::{Array, Error, Stream};
 
 use super::foreign::Releases;
 use super::foreign_tensor::{Tensor, look};
@@ -226,4 +227,103 @@ fn tensors_come_and_go_on_every_device() {
         assert_eq!(back.place(), place);
         target.assert_same(&back, &numbers, &"tensor");
     }
+}
+
+/// Booleans as rows of `each`, or plain ones.
+fn booleans(rows: usize, each: Option<i32>) -> ArrayRef {
+    let values = |n: usize| BooleanArray::from_iter((0..n).map(|i| Some(i * i % 7 < 3)));
+    match each {
+        None => Arc::new(values(rows)),
+        Some(each) => {
+            let item = Arc::new(Field::new("item", DataType::Boolean, false));
+            Arc::new(FixedSizeListArray::new(item, each, Arc::new(values(rows * each as usize)), None))
+        }
+    }
+}
+
+#[test]
+fn booleans_are_bytes_and_bits_on_every_device() {
+    for target in devices() {
+        for (each, at, len) in
+            [(None, 0, 100), (None, 3, 70), (None, 5, 0), (Some(5), 0, 20), (Some(3), 2, 9), (Some(1), 4, 0)]
+        {
+            let array = booleans(100, each);
+            let there = target.import(&array).slice(at, len).unwrap();
+            let out = export_tensor::<DLManagedTensorVersioned>(&there, &target.stream, None).unwrap();
+            let shape: Vec<i64> = [len as i64].into_iter().chain(each.map(i64::from)).collect();
+            let dtype = out.managed().tensor().dtype;
+            assert_eq!((dtype.code, dtype.bits, out.managed().flags()), (6, 8, 2));
+            assert_eq!(out.managed().tensor().ndim as usize, shape.len());
+            let back = import_tensor(out, &target.stream).unwrap();
+            assert_eq!(back.place(), there.place());
+            target.assert_same(&back, &array.slice(at, len), &format_args!("{each:?} {at}+{len}"));
+
+            let out = export_tensor::<DLManagedTensor>(&there, &target.stream, Some(&target.stream));
+            let back = import_tensor(out.unwrap(), &target.stream).unwrap();
+            target.assert_same(&back, &array.slice(at, len), &"legacy");
+        }
+    }
+}
+
+#[test]
+fn nulls_that_are_not_counted_are_where_a_device_can() {
+    for target in devices() {
+        let array: ArrayRef = Arc::new(Int32Array::from_iter((0..50).map(|i| (i != 7).then_some(i))));
+        let item = Arc::new(Field::new("item", DataType::Int32, true));
+        let lists: ArrayRef = Arc::new(FixedSizeListArray::new(item, 2, array.clone(), None));
+        for (whole, clean, dirty) in [(array, 8..50, 0..8), (lists, 4..25, 3..5)] {
+            let uncounted = |rows: std::ops::Range<usize>| {
+                let mut parts = target.import(&whole).slice(rows.start, rows.len()).unwrap().into_parts();
+                parts.null_count = None;
+                Array::try_new(parts).unwrap()
+            };
+            let export =
+                |array: &Array| export_tensor::<DLManagedTensorVersioned>(array, &target.stream, None);
+            match export(&uncounted(dirty)) {
+                Err(Error::Invalid { problem, .. }) => assert!(problem.contains("nulls"), "{problem}"),
+                other => panic!("{other:?}"),
+            }
+            let there = uncounted(clean.clone());
+            let tensor = export(&there).unwrap();
+            assert_eq!(tensor.managed().tensor().ndim, if clean.start == 8 { 1 } else { 2 });
+            // Nothing is copied for it.
+            let values = if there.children().is_empty() { there } else { there.child_rows(0).unwrap() };
+            let first = values.buffers()[0].address() + values.offset() * 4;
+            assert_eq!(tensor.managed().tensor().data as usize, first);
+        }
+    }
+}
+
+#[test]
+fn copies_on_a_device_share_nothing() {
+    for target in devices().iter().filter(|target| target.name != "cpu") {
+        for array in samples::all() {
+            for &(at, len) in samples::SLICES {
+                let there = target.import(&array.slice(at, len));
+                let Some(copy) = target.answer(target.stream.copy(&there), array.data_type()) else {
+                    continue;
+                };
+                target.assert_same(&copy, &array.slice(at, len), &format_args!("{at}+{len}"));
+                for buffer in copy.buffers().iter().filter(|buffer| buffer.bytes() != Some(0)) {
+                    assert!(there.buffers().iter().all(|other| other.address() != buffer.address()));
+                }
+            }
+        }
+    }
+    assert!(matches!(
+        Stream::cpu().copy(&from_arrow(&booleans(3, None)).unwrap()),
+        Err(Error::Invalid { .. })
+    ));
+}
+
+#[test]
+fn addresses_that_are_nobodys_are_refused() {
+    let releases = Releases::default();
+    for (address, elements) in [(usize::MAX / 2 - 7, 2i64), (1 << 46, 1 << 56), (usize::MAX - 64, 1)] {
+        let mut tensor = Tensor::new(INT, &[elements], None, bytes(0..2), 0, &releases);
+        tensor.raw.data = std::ptr::without_provenance_mut(address);
+        let error = import_dlpack(tensor.legacy(), &Stream::cpu()).unwrap_err();
+        assert!(error.to_string().contains("past the end of memory"), "{error}");
+    }
+    assert_eq!(releases.count(), 3);
 }
