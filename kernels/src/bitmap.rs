@@ -1,11 +1,11 @@
 //! Bitmaps: counting the nulls of many in one launch; copying, negating and combining, with the null count in the same
 //! pass.
 //!
-//! To count, bitmaps are read sixteen bytes at a time where whole aligned chunks hold only wanted bits, and word by word at
-//! the two edges. What writes a bitmap works word by word, so that input at any bit offset takes the same path: four words
-//! a lane in flight, and a bitmap is a thirty-second of the values it belongs to.
+//! All of it goes sixteen bytes at a time. To count, bitmaps are read so where whole aligned chunks hold only wanted bits,
+//! and word by word at the two edges. What writes a bitmap writes aligned blocks, each made of the two chunks it lies in;
+//! where the bits begin with a chunk, of that one alone. Only the last block is written word by word.
 
-use crate::memory::{Bits, In, Out, ones};
+use crate::memory::{Bits, Blocks, In, Out, ones};
 use crate::target::{Lane, Wave};
 
 kernel! {
@@ -44,7 +44,7 @@ kernel! {
         right_offset: u64,
         /// In bits.
         len: u64,
-        /// Whole words; bits past the end become zero.
+        /// Whole words, on a 16-byte boundary; bits past the end become zero.
         target: Out<u32>,
         /// One number, zeroed before: how many of the result's bits are unset. Or absent.
         nulls: Out<u64>,
@@ -57,12 +57,15 @@ kernel! {
     }
 }
 
-/// Words that a wave writes.
-const WORDS: u64 = 256;
+/// Blocks of 128 bits that a wave writes.
+const BLOCKS: u64 = 256;
+
+/// Blocks that a lane has in flight.
+const STEP: usize = 4;
 
 /// Waves of [`Combine`] for `len` bits.
 pub const fn bitmap_waves(len: u64) -> u64 {
-    len.div_ceil(WORDS * 32)
+    len.div_ceil(BLOCKS * 128)
 }
 
 /// A bitmap in the table of [`NullCount`].
@@ -161,61 +164,92 @@ fn edge(words: In<u32>, offset: u64, end: u64, l: Lane<'_>) -> u32 {
 }
 
 fn copy(args: &Combine, wave: &mut Wave) {
-    let left = Bits::new(args.left, args.left_offset, args.len);
-    combine(args, wave, |first| {
-        let left = left.window(first);
-        move |w| left.word(w)
-    })
+    one(args, wave, |bits| bits)
 }
 
 fn not(args: &Combine, wave: &mut Wave) {
-    let left = Bits::new(args.left, args.left_offset, args.len);
-    combine(args, wave, |first| {
-        let (left, rest) = (left.window(first), args.len - first);
-        move |w| !left.word(w) & ones(rest.saturating_sub(u64::from(w) * 32))
-    })
+    one(args, wave, |bits| !bits)
+}
+
+/// From one bitmap: where its bits begin with a chunk of memory, each is loaded once and nothing is shifted.
+#[inline(always)]
+fn one(args: &Combine, wave: &mut Wave, f: impl Fn(u128) -> u128) {
+    let Some(first) = first(args, wave) else { return };
+    let left = Bits::new(args.left, args.left_offset, args.len).blocks(first * 128);
+    if left.are_chunks() {
+        combine(args, wave, left, |i| f(left.chunk(i)))
+    } else {
+        combine(args, wave, left, |i| f(left.block(i)))
+    }
 }
 
 fn and(args: &Combine, wave: &mut Wave) {
-    let left = Bits::new(args.left, args.left_offset, args.len);
-    let right = Bits::new(args.right, args.right_offset, args.len);
-    combine(args, wave, |first| {
-        let (left, right) = (left.window(first), right.window(first));
-        move |w| left.word(w) & right.word(w)
-    })
+    let Some(first) = first(args, wave) else { return };
+    let left = Bits::new(args.left, args.left_offset, args.len).blocks(first * 128);
+    let right = Bits::new(args.right, args.right_offset, args.len).blocks(first * 128);
+    if left.are_chunks() && right.are_chunks() {
+        combine(args, wave, left, |i| left.chunk(i) & right.chunk(i))
+    } else {
+        combine(args, wave, left, |i| left.block(i) & right.block(i))
+    }
 }
 
-/// Writes a wave's words. `from` gives, for the bit a wave starts at, the function from a word's place to the word.
+/// The first of a wave's blocks; `None` for a wave without any.
 #[inline(always)]
-fn combine<F: Fn(u32) -> u32>(args: &Combine, wave: &mut Wave, from: impl FnOnce(u64) -> F) {
-    const STEP: usize = 4;
-    let first = wave.index() * WORDS;
-    if first * 32 >= args.len {
-        return;
-    }
-    let f = from(first * 32);
-    let words = (args.len.div_ceil(32) - first).min(WORDS) as u32;
-    let target = args.target.skip(first);
+fn first(args: &Combine, wave: &Wave) -> Option<u64> {
+    let first = wave.index() * BLOCKS;
+    if first * 128 < args.len { Some(first) } else { None }
+}
+
+/// Writes a wave's blocks. `from` gives a block by its place; `like` knows how many bits there are.
+#[inline(always)]
+fn combine(args: &Combine, wave: &mut Wave, like: Blocks, from: impl Fn(u32) -> u128) {
+    let first = wave.index() * BLOCKS;
+    let bits = (args.len - first * 128).min(BLOCKS * 128) as u32;
+    let target = args.target.cast::<u128>().skip(first);
     let mut set = wave.each(|_| 0);
     let mut at = 0;
-    while at < words {
-        let place = |k: usize, l: Lane<'_>| at + k as u32 * wave.width() + l.index();
-        let loaded = wave.each(|l| core::array::from_fn::<u32, STEP, _>(|k| f(place(k, l))));
-        set = wave.each(|l| {
-            for (k, word) in loaded.at(l).into_iter().enumerate() {
-                if place(k, l) < words {
-                    target.set(l, u64::from(place(k, l)), word);
+    while at * 128 < bits {
+        let begin = at;
+        let place = |k: usize, l: Lane<'_>| begin + k as u32 * wave.width() + l.index();
+        let mut blocks = wave.each(|l| core::array::from_fn::<u128, STEP, _>(|k| from(place(k, l))));
+        if like.has((at + STEP as u32 * wave.width()) * 128) {
+            wave.each(|l| {
+                for (k, block) in blocks.at(l).into_iter().enumerate() {
+                    target.set(l, u64::from(place(0, l)) + u64::from(k as u32 * wave.width()), block);
                 }
-            }
-            loaded.at(l).iter().fold(set.at(l), |sum, word| sum + word.count_ones())
-        });
+            });
+        } else {
+            blocks = wave.each(|l| {
+                core::array::from_fn::<u128, STEP, _>(|k| blocks.at(l)[k] & like.inside(place(k, l)))
+            });
+            wave.each(|l| {
+                for (k, block) in blocks.at(l).into_iter().enumerate() {
+                    store_words(args.target.skip(first * 4), l, place(k, l), block, bits.div_ceil(32));
+                }
+            });
+        }
+        if !args.nulls.is_absent() {
+            set = wave.each(|l| blocks.at(l).iter().fold(set.at(l), |sum, block| sum + block.count_ones()));
+        }
         at += STEP as u32 * wave.width();
     }
-    let bits = (args.len - first * 32).min(WORDS * 32);
-    let set = wave.sum(set);
-    wave.once(|l| {
-        if !args.nulls.is_absent() && bits != u64::from(set) {
-            args.nulls.add(l, 0, bits - u64::from(set))
+    if !args.nulls.is_absent() {
+        let set = wave.sum(set);
+        wave.once(|l| {
+            if bits != set {
+                args.nulls.add(l, 0, u64::from(bits - set))
+            }
+        });
+    }
+}
+
+/// Writes those words of block `i` that are among the first `words`.
+#[inline(always)]
+fn store_words(target: Out<u32>, l: Lane<'_>, i: u32, block: u128, words: u32) {
+    for w in 0..4 {
+        if 4 * i + w < words {
+            target.set(l, u64::from(4 * i + w), (block >> (32 * w)) as u32);
         }
-    });
+    }
 }

@@ -2,15 +2,16 @@
 //!
 //! One wave moves one tile of one column. What it does depends on how the selected rows lie:
 //! - a whole tile, both ends aligned: sixteen bytes a lane;
-//! - few rows in every word: each lane walks the set bits of its own word, so empty rows cost nothing;
+//! - few of every lane's rows: each lane walks the set bits of its own rows, so empty rows cost nothing;
+//! - values of one or two bytes in whole, aligned tiles: each lane loads eight bytes of neighbouring rows and stores those
+//!   that are kept, because instructions, not bytes, are what there is too much of;
 //! - else 32 or 64 rows at a time: their selection word is the mask of the lanes that load and store, and a lane's place
 //!   in the output is its rank in it. Four such steps are in flight; four empty ones are skipped.
 //!
-//! On paper (SASS of sm_90): the third way is 52 instructions for 128 rows, which keeps up with the memory of an H200 down
-//! to two-byte values; the second about 55 for four bits of every lane's word. No ballots, no shared memory, no atomics.
+//! No ballots, no shared memory, no atomics.
 
 use crate::memory::{In, Out};
-use crate::selection::{TILE, WORDS};
+use crate::selection::{TILE, TileBits};
 use crate::target::{Lanes, Value, Wave};
 
 kernel! {
@@ -23,8 +24,12 @@ kernel! {
         columns: u64,
         /// `Sizes::tiles`.
         tiles: u64,
-        /// From `Select`.
+        /// Rows.
+        len: u64,
+        /// The mask (`In::bitmap`), or what `Select` wrote.
         words: In<u32>,
+        /// Their bit offset.
+        words_offset: u64,
         /// From `Offsets`.
         offsets: In<u64>,
         /// How many accesses make one value: for widths that are no power of two, or more than 16 bytes.
@@ -65,15 +70,18 @@ impl<T: Value> FilterRow<T> {
 
 /// Loads a lane has in flight.
 const STEP: usize = 4;
-/// Up to so many bits in a word, its lane walks them.
-const SPARSE: u32 = 8;
+/// Up to one row in so many, its lane walks them.
+const SPARSE: u32 = 4;
 
 /// What a wave works on.
+#[derive(Clone, Copy)]
 struct Tile<T> {
     source: In<T>,
     target: Out<T>,
     count: u64,
-    words: In<u32>,
+    bits: TileBits,
+    /// Whether all of its rows are there.
+    whole: bool,
 }
 
 /// `None` for a wave without anything to move. `pieces` are the elements of a value.
@@ -94,7 +102,8 @@ fn tile<T: Value>(args: &Filter, wave: &mut Wave, pieces: u64) -> Option<Tile<T>
         source: args.table.input::<T>(column * ROW).skip(tile * TILE * pieces),
         target: args.table.output::<T>(column * ROW + 2).skip(first * pieces),
         count,
-        words: args.words.skip(tile * WORDS),
+        bits: TileBits::of(args.words, args.words_offset, args.len, tile, wave),
+        whole: (tile + 1) * TILE <= args.len,
     })
 }
 
@@ -104,17 +113,14 @@ fn values<T: Value>(args: &Filter, wave: &mut Wave) {
         copy(wave, tile.source.cast(), tile.target.cast(), TILE as u32 / 16 * size_of::<T>() as u32);
         return;
     }
-    let mut target = tile.target;
-    for k in 0..WORDS as u32 / wave.width() {
-        let words = wave.each(|l| tile.words.get(u64::from(k * wave.width() + l.index())));
-        let source = tile.source.skip(u64::from(k * wave.width() * 32));
-        let dense = wave.each(|l| words.at(l).count_ones() > SPARSE);
-        let total = if wave.any(dense) {
-            ranked(wave, words, source, target)
-        } else {
-            sparse(wave, words, source, target)
-        };
-        target = target.skip(u64::from(total));
+    let most = TILE as u32 / wave.width() / SPARSE;
+    let dense = wave.each(|l| tile.bits.own(l).count_ones() > most);
+    if !wave.any(dense) {
+        sparse(wave, tile)
+    } else if size_of::<T>() <= 2 && tile.whole && tile.source.is_aligned::<u64>() {
+        neighbours(wave, tile)
+    } else {
+        ranked(wave, tile)
     }
 }
 
@@ -140,18 +146,15 @@ fn copy(wave: &Wave, source: In<u128>, target: Out<u128>, chunks: u32) {
     }
 }
 
-/// Every lane walks the set bits of its word, `STEP` at a time.
+/// Every lane walks the set bits of its rows, `STEP` at a time.
 #[inline(always)]
-fn sparse<T: Value>(wave: &mut Wave, words: Lanes<u32>, source: In<T>, target: Out<T>) -> u32 {
-    let ones = wave.each(|l| words.at(l).count_ones());
-    let (before, total) = wave.scan(ones);
-    let mut rest = words;
+fn sparse<T: Value>(wave: &mut Wave, tile: Tile<T>) {
+    let mut rest = wave.each(|l| tile.bits.own(l));
+    let ones = wave.each(|l| rest.at(l).count_ones());
+    let (before, _) = wave.scan(ones);
+    let each = TILE as u32 / wave.width();
     let mut done = 0;
     loop {
-        let some = wave.each(|l| rest.at(l) != 0);
-        if !wave.any(some) {
-            return total;
-        }
         let bits = wave.each(|l| {
             let mut bits = [rest.at(l); STEP];
             for k in 1..STEP {
@@ -161,65 +164,123 @@ fn sparse<T: Value>(wave: &mut Wave, words: Lanes<u32>, source: In<T>, target: O
         });
         let loaded = wave.each(|l| {
             bits.at(l).map(|bits| {
-                let row = l.index() * 32 + bits.trailing_zeros();
-                if bits != 0 { source.get(u64::from(row)) } else { T::ZERO }
+                let row = l.index() * each + bits.trailing_zeros();
+                if bits != 0 { tile.source.get(u64::from(row)) } else { T::ZERO }
             })
         });
         wave.loads_done();
         wave.each(|l| {
             for k in 0..STEP {
                 if bits.at(l)[k] != 0 {
-                    target.set(l, u64::from(before.at(l) + done + k as u32), loaded.at(l)[k]);
+                    tile.target.set(l, u64::from(before.at(l) + done) + k as u64, loaded.at(l)[k]);
                 }
             }
         });
         rest = wave.each(|l| bits.at(l)[STEP - 1] & bits.at(l)[STEP - 1].wrapping_sub(1));
         done += STEP as u32;
+        let some = wave.each(|l| rest.at(l) != 0);
+        if !wave.any(some) {
+            return;
+        }
     }
+}
+
+/// Every lane has the neighbouring rows of eight bytes, `STEP` times.
+#[inline(always)]
+fn neighbours<T: Value>(wave: &mut Wave, tile: Tile<T>) {
+    let (rows, width) = (8 / size_of::<T>() as u32, wave.width());
+    let ones = wave.each(|l| tile.bits.own(l).count_ones());
+    let (before, _) = wave.scan(ones);
+    let source = tile.source.cast::<u64>();
+    let mut at = 0;
+    while at < TILE as u32 / rows / width {
+        let first = at * width;
+        let loaded = wave.each(|l| {
+            core::array::from_fn::<u64, STEP, _>(|k| {
+                source.stream(u64::from(first + l.index()) + u64::from(k as u32 * width))
+            })
+        });
+        // Written out: a loop around a collective stays one, and what it indexes would lie in memory.
+        let [a, b, c, d]: [Lanes<u64>; STEP] = core::array::from_fn(|k| wave.each(|l| loaded.at(l)[k]));
+        store_neighbours(wave, tile, before, first, a);
+        store_neighbours(wave, tile, before, first + width, b);
+        store_neighbours(wave, tile, before, first + 2 * width, c);
+        store_neighbours(wave, tile, before, first + 3 * width, d);
+        at += STEP as u32;
+    }
+}
+
+/// Stores what is kept of the eight bytes that each lane has; the first lane's are number `first` of the tile's.
+#[inline(always)]
+fn store_neighbours<T: Value>(
+    wave: &mut Wave,
+    tile: Tile<T>,
+    before: Lanes<u32>,
+    first: u32,
+    values: Lanes<u64>,
+) {
+    let (size, each) = (size_of::<T>() as u32, TILE as u32 / wave.width());
+    let rows = 8 / size;
+    // The lane that has these rows' bits, and where they begin there.
+    let owner = wave.each(|l| (first + l.index()) * rows / each);
+    let owned = tile.bits.shuffle(owner, wave);
+    let to = wave.shuffle(before, owner);
+    wave.each(|l| {
+        let begin = l.index() * rows % each;
+        let below = owned.at(l) & !(!0 << begin);
+        let bits = (owned.at(l) >> begin) as u32;
+        let mut to = to.at(l) + below.count_ones();
+        for r in 0..rows {
+            let value = values.at(l) >> (8 * size * r);
+            if bits >> r & 1 != 0 {
+                match size {
+                    1 => tile.target.cast().set(l, u64::from(to), value as u8),
+                    _ => tile.target.cast().set(l, u64::from(to), value as u16),
+                }
+            }
+            to += bits >> r & 1;
+        }
+    });
 }
 
 /// `width` rows at a time: their selection bits are the mask of the lanes that move a value.
 #[inline(always)]
-fn ranked<T: Value>(wave: &mut Wave, words: Lanes<u32>, source: In<T>, target: Out<T>) -> u32 {
-    let halves = wave.width() / 32;
+fn ranked<T: Value>(wave: &mut Wave, tile: Tile<T>) {
     let mut moved = 0;
     let mut w = 0;
-    while w < wave.width() {
-        let masks: [_; STEP] = core::array::from_fn(|k| wave.mask(words, w + k as u32 * halves));
+    while w < TILE as u32 / wave.width() {
+        let masks: [_; STEP] = core::array::from_fn(|k| tile.bits.mask(w, k, wave));
         if masks.iter().any(|mask| !mask.is_empty()) {
-            let first = w * 32;
+            let first = w * wave.width();
             let loaded = wave.each(|l| {
                 core::array::from_fn::<T, STEP, _>(|k| {
-                    let row = first + k as u32 * wave.width() + l.index();
-                    if l.has(masks[k]) { source.stream(u64::from(row)) } else { T::ZERO }
+                    let row = u64::from(first + l.index()) + u64::from(k as u32 * wave.width());
+                    if l.has(masks[k]) { tile.source.stream(row) } else { T::ZERO }
                 })
             });
             wave.loads_done();
             for k in 0..STEP {
                 wave.each(|l| {
                     if l.has(masks[k]) {
-                        target.set(l, u64::from(moved + l.rank(masks[k])), loaded.at(l)[k]);
+                        tile.target.set(l, u64::from(moved + l.rank(masks[k])), loaded.at(l)[k]);
                     }
                 });
                 moved += masks[k].count();
             }
         }
-        w += STEP as u32 * halves;
+        w += STEP as u32;
     }
-    moved
 }
 
 /// As `values`, for values of several accesses: one piece of all rows after the other.
 fn pieces<T: Value>(args: &Filter, wave: &mut Wave) {
     let Some(tile) = tile::<T>(args, wave, args.pieces) else { return };
-    let halves = wave.width() / 32;
     let mut moved = 0;
-    for k in 0..WORDS as u32 / wave.width() {
-        let words = wave.each(|l| tile.words.get(u64::from(k * wave.width() + l.index())));
-        let mut w = 0;
-        while w < wave.width() {
-            let mask = wave.mask(words, w);
-            let first = (k * wave.width() + w) * 32;
+    let mut w = 0;
+    while w < TILE as u32 / wave.width() {
+        for k in 0..2 {
+            let mask = tile.bits.mask(w, k, wave);
+            let first = (w + k as u32) * wave.width();
             let mut piece = 0;
             while piece < args.pieces && !mask.is_empty() {
                 let loaded = wave.each(|l| {
@@ -241,7 +302,7 @@ fn pieces<T: Value>(args: &Filter, wave: &mut Wave) {
                 piece += STEP as u64;
             }
             moved += mask.count();
-            w += halves;
         }
+        w += 2;
     }
 }

@@ -192,6 +192,15 @@ impl Bits {
         self.window(w * 32).word(0)
     }
 
+    /// The bitmap from bit `from` on, which MUST be one of its bits, 128 bits at a time.
+    #[inline(always)]
+    pub fn blocks(self, from: u64) -> Blocks {
+        let bit = self.offset + from;
+        let left = (self.len - from).min(1 << 30) as u32;
+        let shift = bit as u32 % 128;
+        Blocks { chunks: self.words.cast().skip(bit / 128), shift, left, last: (shift + left - 1) / 128 }
+    }
+
     /// Bit `i`, which MUST be one of the bitmap's.
     #[inline(always)]
     pub fn get(self, i: u64) -> bool {
@@ -220,6 +229,60 @@ impl Window {
         let low = self.words.get(u64::from(w.min(self.last)));
         let high = self.words.get(u64::from((w + 1).min(self.last)));
         funnel(high, low, self.shift) & ones(u64::from(self.left.saturating_sub(w * 32)))
+    }
+}
+
+/// The next 2^30 bits of a bitmap from some bit on, as [`Window`], sixteen bytes at a time.
+///
+/// Memory is read in aligned chunks of sixteen bytes, each of which holds a wanted bit.
+#[derive(Clone, Copy)]
+pub struct Blocks {
+    chunks: In<u128>,
+    shift: u32,
+    left: u32,
+    last: u32,
+}
+
+impl Blocks {
+    /// Whether bit 0 is the first bit of a chunk, so that [`chunk`](Blocks::chunk) will do.
+    #[inline(always)]
+    pub fn are_chunks(self) -> bool {
+        self.shift == 0
+    }
+
+    /// Bits `128 * i ..`, where they are a chunk; bits past the end are anything.
+    #[inline(always)]
+    pub fn chunk(self, i: u32) -> u128 {
+        self.chunks.stream(u64::from(i.min(self.last)))
+    }
+
+    /// Bits `128 * i ..`; bits past the end are anything.
+    #[inline(always)]
+    pub fn block(self, i: u32) -> u128 {
+        let low = self.chunks.get(u64::from(i.min(self.last)));
+        let high = self.chunks.get(u64::from((i + 1).min(self.last)));
+        let (a, b, c) = if self.shift >= 64 {
+            ((low >> 64) as u64, high as u64, (high >> 64) as u64)
+        } else {
+            (low as u64, (low >> 64) as u64, high as u64)
+        };
+        let by = self.shift % 64;
+        let upper = |x: u64| x << 1 << (63 - by);
+        u128::from(b >> by | upper(c)) << 64 | u128::from(a >> by | upper(b))
+    }
+
+    /// Those of bits `128 * i ..` that are not past the end.
+    #[inline(always)]
+    pub fn inside(self, i: u32) -> u128 {
+        let left = self.left.saturating_sub(i * 128);
+        let ones = |n: u32| if n < 64 { !(!0 << n) } else { !0u64 };
+        u128::from(ones(left.saturating_sub(64))) << 64 | u128::from(ones(left))
+    }
+
+    /// Whether the first `n` bits are all there.
+    #[inline(always)]
+    pub fn has(self, n: u32) -> bool {
+        self.left >= n
     }
 }
 

@@ -11,7 +11,7 @@
 use crate::memory::{Bits, In, Out};
 use crate::ranges::{Edges, Rows, checked, extent};
 use crate::scan::{self, Summand};
-use crate::selection::{TILE, WORDS};
+use crate::selection::{TILE, TileBits};
 use crate::target::{Lanes, Mask, Wave};
 
 /// Words of rows in flight.
@@ -21,8 +21,10 @@ kernel! {
     family "ranges";
     /// The ranges of the rows that a selection keeps. Waves: `Sizes::tiles`.
     Keep {
-        /// From [`Select`](crate::selection::Select).
+        /// The mask (`In::bitmap`), or what [`Select`](crate::selection::Select) wrote.
         words: In<u32>,
+        /// Their bit offset.
+        words_offset: u64,
         /// From [`Offsets`](crate::selection::Offsets).
         tile_offsets: In<u64>,
         /// How many rows there are.
@@ -64,15 +66,12 @@ fn keep<E: Edges>(args: &Keep, wave: &mut Wave) {
     let limit = extent::<E>(args.offsets, args.rows, args.limit);
     let valid = Bits::new(args.valid, args.valid_offset, args.rows);
     let (starts, lens) = (args.starts.cast(), args.lens.cast());
-    let words = args.words.skip(tile * WORDS);
+    let bits = TileBits::of(args.words, args.words_offset, args.rows, tile, wave);
     let mut sum = wave.each(|_| 0u64);
     let mut group = to / scan::TILE;
     let mut at = 0;
     while to < end && at < TILE {
-        let masks: [Mask; STEP] = core::array::from_fn(|k| {
-            let word = at / 32 + k as u64 * (width / 32);
-            Mask::from_halves(words.get(word), if width == 64 { words.get(word + 1) } else { 0 })
-        });
+        let masks: [Mask; STEP] = core::array::from_fn(|k| bits.mask((at / width) as u32, k, wave));
         let counts = masks.map(|mask| u64::from(mask.count()));
         let kept: u64 = counts.iter().sum();
         if kept > 0 {

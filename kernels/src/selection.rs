@@ -1,19 +1,24 @@
 //! The rows a mask keeps: counted once, used for every column.
 //!
-//! Rows are handled in tiles of [`TILE`], one wave a tile, the same at either width. [`Select`] turns the mask (values and
-//! validity, at any bit offset) into dense words and counts each tile; [`Offsets`] scans the counts into the first output
-//! row of each tile. Two launches: a tile's count also goes into the sum of its group, so the second launch, one wave a
-//! group, knows where to start by adding up the groups before it.
+//! Rows are handled in tiles of [`TILE`], one wave a tile, the same at either width. [`Select`] counts each tile of the mask,
+//! and where that has validity writes both as one bitmap; else whoever filters reads the mask itself, at any bit offset:
+//! another bitmap would cost a write and a read. [`Offsets`] scans the counts into the first output row of each tile. Two
+//! launches: a tile's count also goes into the sum of its group, so the second launch, one wave a group, knows where to
+//! start by adding up the groups before it.
 
-use crate::memory::{Bits, In, Out};
-use crate::target::{Lanes, Wave};
+use crate::memory::{Bits, Blocks, In, Out};
+use crate::target::{Lane, Lanes, Mask, Wave};
 
 /// Rows of a tile.
 pub const TILE: u64 = 2048;
 /// Words of a tile.
 pub const WORDS: u64 = TILE / 32;
-/// Tiles that one wave of `Select` counts: enough work for a wave, and a vector of counts for a lane of `Offsets`.
-const RUN: u64 = 4;
+/// Blocks of 128 rows in a tile.
+const PER_TILE: u64 = TILE / 128;
+/// Tiles that one wave of `Select` counts: so much work that what a wave does once does not count.
+const RUN: u64 = 16;
+/// Blocks that a lane of `Select` has in flight.
+const LOADS: usize = 4;
 /// Tiles of a group.
 const GROUP: u64 = 1024;
 
@@ -64,7 +69,8 @@ kernel! {
         len: u64,
         /// One for each tile.
         counts: Out<u32>,
-        /// Bits past the end are zero.
+        /// The mask and its validity as one bitmap, on a 16-byte boundary; bits past the end are zero. Absent where the mask
+        /// itself will do, because it has no validity.
         words: Out<u32>,
         /// One for each group, zeroed before.
         sums: Out<u64>,
@@ -101,50 +107,124 @@ fn select(args: &Select, wave: &mut Wave) {
     if first * TILE >= args.len {
         return;
     }
-    let mask = Bits::new(args.mask, args.mask_offset, args.len);
-    let valid = Bits::new(args.valid, args.valid_offset, args.len);
-    let mut selected = 0u64;
-    let mut tile = first;
-    while tile < first + RUN {
-        let row = tile * TILE;
-        let words = if row >= args.len {
-            wave.each(|_| [0; 2])
-        } else if valid.is_absent() {
-            let mask = mask.window(row);
-            tile_words(wave, |w| mask.word(w))
-        } else {
-            let (mask, valid) = (mask.window(row), valid.window(row));
-            tile_words(wave, |w| mask.word(w) & valid.word(w))
-        };
-        let out = args.words.skip(tile * WORDS);
-        let ones = wave.each(|l| {
-            for (k, &bits) in words.at(l).iter().enumerate() {
-                if word(wave, k) < WORDS as u32 {
-                    out.set(l, u64::from(word(wave, k) + l.index()), bits);
-                }
-            }
-            words.at(l)[0].count_ones() + words.at(l)[1].count_ones()
-        });
-        let count = wave.sum(ones);
-        wave.once(|l| args.counts.set(l, tile, count));
-        selected += u64::from(count);
-        tile += 1;
+    let mask = Bits::new(args.mask, args.mask_offset, args.len).blocks(first * TILE);
+    if !args.valid.is_absent() {
+        let valid = Bits::new(args.valid, args.valid_offset, args.len).blocks(first * TILE);
+        count_run(args, wave, mask, |i| mask.block(i) & valid.block(i))
+    } else if mask.are_chunks() {
+        count_run(args, wave, mask, |i| mask.chunk(i))
+    } else {
+        count_run(args, wave, mask, |i| mask.block(i))
     }
-    wave.once(|l| args.sums.add(l, first / GROUP, selected));
 }
 
-/// A lane's words of a tile: two of them in a wave of 32, one (and a zero) in a wave of 64.
+/// Counts the tiles of a run, from the blocks that `f` gives. `like` knows how many rows there are.
 #[inline(always)]
-fn tile_words(wave: &Wave, f: impl Fn(u32) -> u32) -> Lanes<[u32; 2]> {
-    wave.each(|l| {
-        core::array::from_fn(|k| if word(wave, k) < WORDS as u32 { f(word(wave, k) + l.index()) } else { 0 })
-    })
+fn count_run(args: &Select, wave: &mut Wave, like: Blocks, f: impl Fn(u32) -> u128) {
+    let first = wave.index() * RUN;
+    let words = args.words.cast::<u128>().skip(first * PER_TILE);
+    let counts = args.counts.skip(first);
+    let mut selected = wave.each(|_| 0u32);
+    let mut at = 0;
+    while at < (RUN * PER_TILE) as u32 {
+        let begin = at;
+        let place = |k: usize, l: Lane<'_>| begin + k as u32 * wave.width() + l.index();
+        let mut blocks = wave.each(|l| core::array::from_fn::<u128, LOADS, _>(|k| f(place(k, l))));
+        if !like.has((at + LOADS as u32 * wave.width()) * 128) {
+            blocks = wave.each(|l| {
+                core::array::from_fn::<u128, LOADS, _>(|k| blocks.at(l)[k] & like.inside(place(k, l)))
+            });
+        }
+        if !args.words.is_absent() {
+            wave.each(|l| {
+                for (k, block) in blocks.at(l).into_iter().enumerate() {
+                    words.set(l, u64::from(place(0, l)) + u64::from(k as u32 * wave.width()), block);
+                }
+            });
+        }
+        // A tile is the blocks of sixteen lanes; two counts, at most 2048 each, share a register.
+        let mut low = wave.each(|l| blocks.at(l)[0].count_ones() | blocks.at(l)[1].count_ones() << 16);
+        let mut high = wave.each(|l| blocks.at(l)[2].count_ones() | blocks.at(l)[3].count_ones() << 16);
+        let mut by = PER_TILE as u32 / 2;
+        while by > 0 {
+            let partner = wave.each(|l| l.index() ^ by);
+            let (other_low, other_high) = (wave.shuffle(low, partner), wave.shuffle(high, partner));
+            low = wave.each(|l| low.at(l) + other_low.at(l));
+            high = wave.each(|l| high.at(l) + other_high.at(l));
+            by /= 2;
+        }
+        // Of each sixteen lanes, the first `LOADS` have a count to tell.
+        selected = wave.each(|l| {
+            let k = l.index() % PER_TILE as u32;
+            let two = if k & 2 != 0 { high.at(l) } else { low.at(l) };
+            let count = two >> (16 * (k & 1)) & 0xffff;
+            if k >= LOADS as u32 {
+                return selected.at(l);
+            }
+            counts.set(l, u64::from((at + k * wave.width() + l.index()) / PER_TILE as u32), count);
+            selected.at(l) + count
+        });
+        at += LOADS as u32 * wave.width();
+    }
+    let selected = wave.sum(selected);
+    wave.once(|l| args.sums.add(l, first / GROUP, u64::from(selected)));
 }
 
-/// The first of the words that the lanes hold together as their `k`th.
-#[inline(always)]
-fn word(wave: &Wave, k: usize) -> u32 {
-    k as u32 * wave.width()
+/// The selection bits of a tile: lane `l` has those of rows `l * R ..`, where a lane has `R = TILE / width` rows.
+#[derive(Clone, Copy)]
+pub(crate) struct TileBits {
+    low: Lanes<u32>,
+    high: Lanes<u32>,
+}
+
+impl TileBits {
+    /// Those of a tile, out of a selection's words. Bits past the end are zero.
+    #[inline(always)]
+    pub fn of(words: In<u32>, offset: u64, len: u64, tile: u64, wave: &Wave) -> TileBits {
+        let bit = offset + tile * TILE;
+        if bit % 64 == 0 && (tile + 1) * TILE <= len {
+            let (words, two) = (words.skip(bit / 32), words.cast::<u64>().skip(bit / 64));
+            let own = wave.each(|l| {
+                let i = u64::from(l.index());
+                if wave.width() == 32 { two.get(i) } else { u64::from(words.get(i)) }
+            });
+            return TileBits {
+                low: wave.each(|l| own.at(l) as u32),
+                high: wave.each(|l| (own.at(l) >> 32) as u32),
+            };
+        }
+        let window = Bits::new(words, offset, len).window(tile * TILE);
+        let each = WORDS as u32 / wave.width();
+        TileBits {
+            low: wave.each(|l| window.word(l.index() * each)),
+            high: wave.each(|l| if each == 2 { window.word(l.index() * 2 + 1) } else { 0 }),
+        }
+    }
+
+    /// This lane's rows.
+    #[inline(always)]
+    pub fn own(self, l: Lane<'_>) -> u64 {
+        u64::from(self.high.at(l)) << 32 | u64::from(self.low.at(l))
+    }
+
+    /// In each lane, the rows of lane `from`.
+    #[inline(always)]
+    pub fn shuffle(self, from: Lanes<u32>, wave: &mut Wave) -> Lanes<u64> {
+        let low = wave.shuffle(self.low, from);
+        let high = if wave.width() == 32 { wave.shuffle(self.high, from) } else { self.high };
+        wave.each(|l| u64::from(high.at(l)) << 32 | u64::from(low.at(l)))
+    }
+
+    /// Rows `(first + k) * width ..`, a lane each; `first` is even.
+    #[inline(always)]
+    pub fn mask(self, first: u32, k: usize, wave: &mut Wave) -> Mask {
+        if wave.width() == 32 {
+            let half = if k % 2 == 0 { self.low } else { self.high };
+            Mask::from_halves(wave.broadcast(half, first / 2 + k as u32 / 2), 0)
+        } else {
+            wave.mask(self.low, (first + k as u32) * 2)
+        }
+    }
 }
 
 fn offsets(args: &Offsets, wave: &mut Wave) {

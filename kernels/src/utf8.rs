@@ -1,20 +1,21 @@
 //! Whether rows are UTF-8, each by itself.
 //!
-//! The one idea: the work is dealt out by bytes, 16 to a lane, and most of them are ASCII, which is right wherever rows
-//! begin and end: a lane whose 16 bytes are all ASCII is done. Any other lane finds the rows its bytes belong to and judges
-//! the **characters that begin** in its bytes, reading on past them where one ends further on, and the bytes that continue
-//! no character. Every byte is thus judged once, by one lane, within its row.
+//! The one idea: the work is dealt out by bytes, 64 to a lane, and most of them are ASCII, which is right wherever rows
+//! begin and end: a lane whose bytes are all ASCII is done. Any other lane finds the row its bytes begin in, and turns 16
+//! bytes and the four on either side into bit masks: which continue a character, and which must be followed by one, two or
+//! three that do. In a row, those that continue must be those that were asked for: what a few shifts of the masks say of
+//! all bytes at once. The **characters that begin** in its bytes are a lane's to judge, and the bytes that continue none.
 //!
 //! Bytes: the strings once, and a bit for each bad row. For ASCII 10 instructions for 16 bytes in each lane; for the rest
-//! some 20 a byte and a search for the row. Waves stride over the bytes, because the host may not know how many there are.
+//! some 170, and 50 for each row in them. Waves stride over the bytes, because the host may not know how many there are.
 
 use core::ops::Range;
 
-use crate::memory::{Bits, In, Out};
+use crate::memory::{Bits, In, Out, ones};
 use crate::places::Places;
 use crate::ranges::{Edges, extent};
 use crate::scan::Summand;
-use crate::target::{Lane, Lanes, Wave};
+use crate::target::{Lane, Wave};
 
 /// 16-byte loads a lane has in flight.
 const LOADS: usize = 4;
@@ -51,70 +52,62 @@ kernel! {
     }
 }
 
-/// The bytes of a row and around.
-#[derive(Clone, Copy)]
-struct Text {
-    bytes: In<u8>,
-    moved: u64,
+/// The bits of the 24 bytes around 16: the 4 before, the 16, and the 4 after, which is further than a character reaches.
+struct Masks {
+    /// Bytes that continue a character.
+    continues: u32,
+    /// Bytes that must be followed by one of those, by two, by three.
+    leads: [u32; 3],
+    /// Bytes that are wrong whatever row they are in, if their row goes on behind them.
+    wrong: u32,
 }
 
-impl Text {
+/// The 16 bytes themselves, in [`Masks`].
+const OWN: u32 = 0x000f_fff0;
+
+impl Masks {
+    /// Of the 24 bytes in three words.
     #[inline(always)]
-    fn get(self, i: u64) -> u32 {
-        u32::from(self.bytes.get(i + self.moved))
+    fn of(words: [u64; 3]) -> Masks {
+        let [a, b, c] = words.map(transposed);
+        let plane = |i: u32| {
+            let byte = |x: u64| (x >> (8 * i)) as u32 & 0xff;
+            byte(a) | byte(b) << 8 | byte(c) << 16
+        };
+        let [b0, b1, b2, b3, b4, b5, b6, b7] =
+            [plane(0), plane(1), plane(2), plane(3), plane(4), plane(5), plane(6), plane(7)];
+        let one = b7 & b6;
+        let (two, three) = (one & b5, one & b5 & b4);
+        let low = b3 | b2 | b1 | b0;
+        // What would say a shorter character again, or is no character: C0 and C1, and F5 to FF.
+        let never = one & !(b5 | b4 | b3 | b2 | b1) | three & (b3 | b2 & (b1 | b0));
+        // E0 wants a second byte from A0 on and ED one before, F0 one from 90 on and F4 one before.
+        let (from_a0, from_90) = (b5 >> 1, (b5 | b4) >> 1);
+        let short = two & !b4 & !low & !from_a0 | three & !low & !from_90;
+        let far = two & !b4 & b3 & b2 & !b1 & b0 & from_a0 | three & b2 & !(b3 | b1 | b0) & from_90;
+        // A character is judged where it begins; in the last four bytes, others do.
+        let leads = [one, two, three].map(|leads| leads & !(0xf0_0000 | 0xff00_0000));
+        Masks { continues: b7 & !b6, leads, wrong: (never | short | far) & OWN }
     }
 
-    /// How many bytes the character has that begins at `i` in a row that ends at `end`; 0 where it is none.
+    /// Whether something is wrong in a row that has these of the bytes.
     #[inline(always)]
-    fn character(self, i: u64, end: u64) -> u64 {
-        let lead = self.get(i);
-        if lead < 0x80 {
-            return 1;
-        }
-        let len = match lead {
-            0xC2..=0xDF => 2,
-            0xE0..=0xEF => 3,
-            0xF0..=0xF4 => 4,
-            _ => return 0,
-        };
-        if end - i < len {
-            return 0;
-        }
-        // What the second byte may be keeps out what a shorter character could say, surrogates, and what is too great.
-        let (least, most) = match lead {
-            0xE0 => (0xA0, 0xBF),
-            0xED => (0x80, 0x9F),
-            0xF0 => (0x90, 0xBF),
-            0xF4 => (0x80, 0x8F),
-            _ => (0x80, 0xBF),
-        };
-        let second = self.get(i + 1);
-        let good = second >= least
-            && second <= most
-            && (len < 3 || continues(self.get(i + 2)))
-            && (len < 4 || continues(self.get(i + 3)));
-        if good { len } else { 0 }
-    }
-
-    /// Whether the byte at `i`, one that continues a character, belongs to one that begins before it in the row.
-    #[inline(always)]
-    fn belongs(self, i: u64, start: u64) -> bool {
-        let mut back = 1;
-        while back <= 3 && back <= i - start {
-            let byte = self.get(i - back);
-            if !continues(byte) {
-                // Whether it is a good character is judged where it begins.
-                return byte >= 0xC0 && back <= u64::from(byte >= 0xE0) + u64::from(byte >= 0xF0) + 1;
-            }
-            back += 1;
-        }
-        false
+    fn refuse(&self, row: u32) -> bool {
+        let [one, two, three] = self.leads;
+        let wanted = (one & row) << 1 | (two & row) << 2 | (three & row) << 3;
+        let there = self.continues & row;
+        wanted & !there | there & !wanted & OWN | self.wrong & row != 0
     }
 }
 
+/// Byte `i` of the result has bit `i` of each of the eight bytes: Hacker's Delight 7-3.
 #[inline(always)]
-fn continues(byte: u32) -> bool {
-    byte & 0xC0 == 0x80
+fn transposed(mut x: u64) -> u64 {
+    for (by, mask) in [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0xf0f0_f0f0)] {
+        let swapped = (x ^ x >> by) & mask;
+        x ^= swapped ^ swapped << by;
+    }
+    x
 }
 
 fn validate<E: Summand + Edges>(args: &Validate, wave: &mut Wave) {
@@ -129,40 +122,27 @@ fn validate<E: Summand + Edges>(args: &Validate, wave: &mut Wave) {
     }
     // Blocks of 16 bytes of memory, not of the text: they are aligned.
     let (first, last) = ((from + moved) / 16, (to + moved - 1) / 16);
+    let text = Text { bytes: args.bytes, moved, from, to, limit };
     let blocks = args.bytes.cast::<u128>();
     let rows = Places { to: args.offsets.cast::<E>(), rows: args.rows, scale: 1 };
     let step = LOADS as u64 * u64::from(wave.width());
     let mut at = first + wave.index() * step;
     while at <= last {
-        let (at_first, width) = (at, wave.width());
-        let block = |k: usize, lane: u32| at_first + u64::from(k as u32 * width + lane);
-        let loads: [Lanes<u128>; LOADS] =
-            core::array::from_fn(|k| wave.each(|l| blocks.stream(block(k, l.index()).min(last))));
-        let wide = wave.each(|l| {
-            (0..LOADS).fold(0u32, |bits, k| {
-                let all = loads[k].at(l);
-                let high = (all as u64 | (all >> 64) as u64) & 0x8080_8080_8080_8080;
-                bits | u32::from(high != 0 && block(k, l.index()) <= last) << k
-            })
+        // A lane's blocks are neighbours, so that it has to find the row of the first one only.
+        let own = |l: Lane<'_>| at + u64::from(l.index()) * LOADS as u64;
+        let some = wave.each(|l| {
+            let loads: [u128; LOADS] = core::array::from_fn(|k| blocks.stream((own(l) + k as u64).min(last)));
+            let all = loads[0] | loads[1] | loads[2] | loads[3];
+            !ascii(all) && own(l) <= last
         });
-        let some = wave.each(|l| wide.at(l) != 0);
         if wave.any(some) {
             // The rows of all these bytes, found together; a lane only has to look between them.
             let end = (at + step).min(last + 1) * 16 - moved;
             let low = rows.find_together(0, (at * 16).saturating_sub(moved).max(from), wave);
             let high = rows.find_together(low, end.min(to) - 1, wave);
             wave.each(|l| {
-                let mut left = wide.at(l);
-                let mut k = 0;
-                while left != 0 {
-                    if left & 1 != 0 {
-                        let place = block(k, l.index()) * 16;
-                        let (begin, end) =
-                            (place.saturating_sub(moved).max(from), (place + 16 - moved).min(to));
-                        judge::<E>(args, l, begin..end, low..high, limit);
-                    }
-                    left >>= 1;
-                    k += 1;
+                if some.at(l) {
+                    judge::<E>(args, l, text, own(l)..(own(l) + LOADS as u64).min(last + 1), low..high);
                 }
             });
         }
@@ -170,37 +150,73 @@ fn validate<E: Summand + Edges>(args: &Validate, wave: &mut Wave) {
     }
 }
 
-/// Judges bytes, of which there is one at least. The first belongs to one of the rows `among`, its end included.
 #[inline(always)]
-fn judge<E: Summand + Edges>(args: &Validate, l: Lane<'_>, bytes: Range<u64>, among: Range<u64>, limit: u64) {
+fn ascii(bytes: u128) -> bool {
+    (bytes as u64 | (bytes >> 64) as u64) & 0x8080_8080_8080_8080 == 0
+}
+
+/// The bytes of all rows.
+#[derive(Clone, Copy)]
+struct Text {
+    bytes: In<u32>,
+    /// How far before the first byte `bytes` begins.
+    moved: u64,
+    /// Where rows begin.
+    from: u64,
+    /// Where rows end.
+    to: u64,
+    /// Beyond that is nothing.
+    limit: u64,
+}
+
+/// Judges the bytes of some blocks. The first belongs to one of the rows `among`, its end included.
+#[inline(always)]
+fn judge<E: Summand + Edges>(
+    args: &Validate,
+    l: Lane<'_>,
+    text: Text,
+    blocks: Range<u64>,
+    among: Range<u64>,
+) {
     let rows = Places { to: args.offsets.cast::<E>(), rows: args.rows, scale: 1 };
-    let text = Text { bytes: args.bytes.cast(), moved: args.offset / 8 };
     let valid = Bits::new(args.valid, args.valid_offset, args.rows);
-    let mut row = rows.find(among.start, among.end, bytes.start);
-    let mut at = bytes.start;
-    while at < bytes.end {
-        if at >= rows.to(row + 1) {
-            row = rows.next(row, args.rows - 1, at).min(args.rows - 1);
-        }
-        // Where offsets were bad they are kept inside, and time goes on.
-        let (start, stop) = (rows.to(row).min(at), rows.to(row + 1).min(limit).max(at + 1));
-        if !valid.is_absent() && !valid.get(row) {
-            at = stop;
-            continue;
-        }
-        let len = if continues(text.get(at)) {
-            u64::from(text.belongs(at, start))
-        } else {
-            text.character(at, stop)
-        };
-        if len == 0 {
-            if !args.bad.is_absent() {
-                args.bad.or(l, row / 32, 1 << (row % 32));
+    let begin = |block: u64| (block * 16).saturating_sub(text.moved).max(text.from);
+    let mut row = rows.find(among.start, among.end, begin(blocks.start));
+    let mut block = blocks.start;
+    while block < blocks.end {
+        let own = text.bytes.cast::<u128>().get(block);
+        let (mut at, end) = (begin(block), (block * 16 + 16 - text.moved).min(text.to));
+        if !ascii(own) {
+            // The words before and after, where they have a byte of the text.
+            let (before, after) =
+                (block * 16 > text.from + text.moved, block * 16 + 16 < text.to + text.moved);
+            let before = if before { text.bytes.get(block * 4 - 1) } else { 0 };
+            let after = if after { text.bytes.get(block * 4 + 4) } else { 0 };
+            let masks = Masks::of([
+                u64::from(before) | (own as u64) << 32,
+                (own >> 32) as u64,
+                (own >> 96) as u64 | u64::from(after) << 32,
+            ]);
+            while at < end {
+                if at >= rows.to(row + 1) {
+                    row = rows.next(row, among.end, at).min(args.rows - 1);
+                }
+                // Where offsets were bad they are kept inside, and time goes on.
+                let (start, stop) = (rows.to(row).min(at), rows.to(row + 1).min(text.limit).max(at + 1));
+                let place = |byte: u64| (byte + text.moved + 4).saturating_sub(block * 16).min(24);
+                let here = ones(place(stop)) & !ones(place(start));
+                if masks.refuse(here) && (valid.is_absent() || valid.get(row)) {
+                    if !args.bad.is_absent() {
+                        args.bad.or(l, row / 32, 1 << (row % 32));
+                    }
+                    args.fault.min(l, 0, row);
+                }
+                at = stop;
             }
-            args.fault.min(l, 0, row);
-            at = stop;
-        } else {
-            at += len;
+        } else if rows.to(row + 1) < end {
+            // On to the row that the next block begins in, or ends before.
+            row = rows.next(row, among.end, end - 1).min(args.rows - 1);
         }
+        block += 1;
     }
 }

@@ -1,7 +1,7 @@
 //! Filter: first everything whose size is known before the rows are (bitmaps: at most as long as they were), then one
 //! look at the numbers, then the values.
 
-use bowstring_kernels::filter_bits::{FILTER_BITS, FilterBits, FilterBitsRow};
+use bowstring_kernels::filter_bits::{FILTER_BITS, FilterBits, FilterBitsRow, filter_bits_spans};
 use bowstring_kernels::memory::Out;
 
 use super::moves::Moves;
@@ -161,15 +161,17 @@ impl Level {
         }
         let table = pass.upload(&self.table)?;
         let columns = self.bitmaps as u64;
+        let spans = filter_bits_spans(kept.rows as u64, pass.width());
         pass.launch(
             &FILTER_BITS[0],
-            columns * kept.sizes.tiles,
+            columns * spans,
             &FilterBits {
                 table: table.input(),
                 columns,
-                tiles: kept.sizes.tiles,
+                spans,
                 len: kept.rows as u64,
-                words: kept.words.input(),
+                words: kept.words.0,
+                words_offset: kept.words.1,
                 offsets: kept.offsets.input(),
                 nulls: self.nulls,
             },

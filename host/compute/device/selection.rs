@@ -9,13 +9,15 @@ use crate::array::Array;
 use crate::launch::{Pass, Region, bits, validity};
 use crate::{Result, Stream};
 
-/// The rows that a filter keeps, on the device: the mask as dense words, and where each tile's rows go.
+/// The rows that a filter keeps, on the device: a bit for each, and where each tile's rows go.
 #[derive(Clone)]
 pub(super) struct Kept {
     /// Rows of the mask, at least one.
     pub rows: usize,
     pub sizes: Sizes,
-    pub words: Region,
+    /// The mask itself, or the one region that it and its validity became.
+    pub words: Words,
+    combined: Option<Region>,
     pub offsets: Region,
 }
 
@@ -33,7 +35,10 @@ impl Kept {
         total: Out<u64>,
     ) -> Result<Kept> {
         let sizes = sizes(rows as u64);
-        let words = pass.scratch::<u32>(sizes.words as usize)?;
+        let combined = match valid.is_absent() {
+            true => None,
+            false => Some(pass.scratch::<u32>(sizes.words as usize)?),
+        };
         let counts = pass.scratch::<u32>(sizes.counts as usize)?;
         let offsets = pass.scratch::<u64>(sizes.offsets as usize)?;
         let sums = pass.zeroed(8 * sizes.groups as usize)?;
@@ -47,7 +52,7 @@ impl Kept {
                 valid_offset,
                 len: rows as u64,
                 counts: counts.out(),
-                words: words.out(),
+                words: combined.as_ref().map_or_else(Out::absent, Region::out),
                 sums: sums.out(),
             },
         )?;
@@ -62,7 +67,8 @@ impl Kept {
                 total,
             },
         )?;
-        Ok(Kept { rows, sizes, words, offsets })
+        let words = combined.as_ref().map_or((mask, mask_offset), |words| (words.input(), 0));
+        Ok(Kept { rows, sizes, words, combined, offsets })
     }
 
     /// The rows where an array of booleans is true.
@@ -74,7 +80,8 @@ impl Kept {
 
 /// A mask prepared once; see [`crate::compute::Selection`].
 pub(in crate::compute) struct Selection {
-    kept: Option<Kept>,
+    /// With the mask, which may still be read.
+    kept: Option<(Kept, Array)>,
     total: usize,
 }
 
@@ -90,7 +97,7 @@ impl Selection {
         let kept = Kept::of_mask(&mut pass, mask, status.take(1).1)?;
         let total = pass.read(&status.region)?[0] as usize;
         pass.finish()?;
-        Ok(Selection { kept: Some(kept), total })
+        Ok(Selection { kept: Some((kept, mask.clone())), total })
     }
 
     /// How many rows it keeps.
@@ -100,11 +107,12 @@ impl Selection {
 
     /// The kept rows of arrays as long as the mask. Synchronises once where there are bitmaps or offsets.
     pub fn filter(&self, columns: &[&Array], stream: &Stream) -> Result<Vec<Array>> {
-        let Some(kept) = &self.kept else {
+        let Some((kept, mask)) = &self.kept else {
             return Ok(columns.iter().copied().cloned().collect());
         };
         let mut pass = Pass::begin("filter", stream)?;
-        pass.again(&kept.words);
+        pass.input(mask)?;
+        kept.combined.iter().for_each(|words| pass.again(words));
         pass.again(&kept.offsets);
         let mut status = filter::status(&mut pass, columns)?;
         status.take(1);

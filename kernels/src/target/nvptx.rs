@@ -20,6 +20,8 @@ unsafe extern "C" {
     safe fn lane_index() -> u32;
     #[link_name = "llvm.nvvm.read.ptx.sreg.lanemask.lt"]
     safe fn lanes_below() -> u32;
+    #[link_name = "llvm.nvvm.read.ptx.sreg.lanemask.eq"]
+    safe fn lane_bit() -> u32;
     #[link_name = "llvm.nvvm.vote.ballot.sync"]
     safe fn vote(lanes: u32, x: bool) -> u32;
     #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
@@ -72,7 +74,7 @@ impl Lane<'_> {
 
     #[inline(always)]
     pub fn has(self, mask: Mask) -> bool {
-        mask.0 >> lane_index() & 1 != 0
+        mask.0 & lane_bit() != 0
     }
 
     #[inline(always)]

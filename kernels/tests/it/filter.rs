@@ -1,6 +1,6 @@
 use bowstring_kernels::filter::*;
 use bowstring_kernels::filter_bits::*;
-use bowstring_kernels::memory::In;
+use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::selection::*;
 use bowstring_kernels::target::{Value, find};
 
@@ -8,7 +8,9 @@ use crate::support::*;
 
 /// What the two launches of a selection leave behind.
 struct Selection {
-    words: Vec<u32>,
+    words: Vec<u128>,
+    /// Where the mask will do.
+    mask: Option<Bitmap>,
     offsets: Vec<u64>,
     total: u64,
     tiles: u64,
@@ -19,19 +21,23 @@ fn select(mask: &[bool], valid: Option<&[bool]>, offset: u64, width: u32) -> Sel
     let sizes = sizes(len);
     let mask = Bitmap::new(mask, offset);
     let valid = valid.map(|valid| Bitmap::new(valid, 77 - offset % 50));
-    let mut words = vec![!0; sizes.words as usize];
+    let mut words = vec![!0u128; sizes.words as usize / 4];
     let mut counts = vec![!0u128; (sizes.counts / 4) as usize];
     let mut sums = vec![0u64; sizes.groups as usize];
-    let ((mask, mask_offset), (valid, valid_offset)) =
+    let wanted = match &valid {
+        Some(_) => output(&mut words).cast(),
+        None => Out::absent(),
+    };
+    let ((bits, mask_offset), (valid_bits, valid_offset)) =
         (mask.input(), valid.as_ref().map_or((In::absent(), 0), Bitmap::input));
     let args = Select {
-        mask,
+        mask: bits,
         mask_offset,
-        valid,
+        valid: valid_bits,
         valid_offset,
         len,
         counts: output(&mut counts).cast(),
-        words: output(&mut words),
+        words: wanted,
         sums: output(&mut sums),
     };
     assert_eq!(run(&SELECT[0], args, width, sizes.select), None);
@@ -47,7 +53,15 @@ fn select(mask: &[bool], valid: Option<&[bool]>, offset: u64, width: u32) -> Sel
     assert_eq!(run(&OFFSETS[0], args, width, sizes.groups), None);
     let mut offsets: Vec<u64> = offsets.iter().flat_map(|two| [*two as u64, (*two >> 64) as u64]).collect();
     offsets.truncate(sizes.offsets as usize);
-    Selection { words, offsets, total: total[0], tiles: sizes.tiles }
+    let mask = valid.is_none().then_some(mask);
+    Selection { words, mask, offsets, total: total[0], tiles: sizes.tiles }
+}
+
+impl Selection {
+    /// What filters read.
+    fn bits(&self) -> (In<u32>, u64) {
+        self.mask.as_ref().map_or_else(|| (input(&self.words).cast(), 0), Bitmap::input)
+    }
 }
 
 const LENGTHS: [usize; 12] = [1, 31, 32, 33, 64, 65, 2047, 2048, 2049, 8191, 8193, 3 * 2048 + 7];
@@ -74,10 +88,12 @@ fn selections() {
                 let selection = select(&mask, valid.as_deref(), STARTS[at], width);
                 let kept: Vec<bool> =
                     (0..len).map(|i| mask[i] && valid.as_ref().is_none_or(|v| v[i])).collect();
-                for (w, word) in selection.words.iter().enumerate() {
-                    let wanted =
-                        (0..32).fold(0, |m, b| m | u32::from(*kept.get(w * 32 + b).unwrap_or(&false)) << b);
-                    assert_eq!(*word, wanted, "word {w} of {len} rows, width {width}");
+                if valid.is_some() {
+                    for (w, word) in selection.words.iter().enumerate() {
+                        let wanted = (0..128)
+                            .fold(0, |m, b| m | u128::from(*kept.get(w * 128 + b).unwrap_or(&false)) << b);
+                        assert_eq!(*word, wanted, "block {w} of {len} rows, width {width}");
+                    }
                 }
                 let mut before = 0;
                 for (tile, &offset) in selection.offsets.iter().enumerate() {
@@ -93,11 +109,15 @@ fn selections() {
 fn filter_values<T: Value + PartialEq + std::fmt::Debug>(pieces: usize, make: impl Fn(u64) -> T) {
     let mut random = Random(5);
     let key = [size_of::<T>() as u32, u32::from(pieces > 1)];
+    let mut places = STARTS.into_iter().cycle();
     let entry = find(FILTER, &key).unwrap();
     for width in WIDTHS {
         for len in LENGTHS {
             for mask in masks(&mut random, len) {
-                let selection = select(&mask, None, 5, width);
+                let all = random.bits(len as u64, 100);
+                let offset = places.next().unwrap();
+                let selection = select(&mask, (offset == 7).then_some(&all[..]), offset, width);
+                let (words, words_offset) = selection.bits();
                 let columns: Vec<Vec<T>> =
                     (0..3).map(|_| (0..len * pieces).map(|_| make(random.next())).collect()).collect();
                 let mut kept: Vec<Vec<T>> =
@@ -111,7 +131,9 @@ fn filter_values<T: Value + PartialEq + std::fmt::Debug>(pieces: usize, make: im
                     table: input(&table),
                     columns: 3,
                     tiles: selection.tiles,
-                    words: input(&selection.words),
+                    len: len as u64,
+                    words,
+                    words_offset,
                     offsets: input(&selection.offsets),
                     pieces: pieces as u64,
                 };
@@ -148,10 +170,14 @@ fn values_of_several_pieces() {
 #[test]
 fn bitmaps() {
     let mut random = Random(6);
+    let mut places = STARTS.into_iter().cycle();
     for width in WIDTHS {
         for len in LENGTHS {
             for mask in masks(&mut random, len) {
-                let selection = select(&mask, None, 31, width);
+                let offset = places.next().unwrap();
+                let selection = select(&mask, None, offset, width);
+                let (words, words_offset) = selection.bits();
+                let spans = filter_bits_spans(len as u64, width);
                 let columns: Vec<Vec<bool>> = STARTS.map(|o| random.bits(len as u64, 100 - o % 60)).into();
                 let sources: Vec<Bitmap> =
                     columns.iter().zip(STARTS).map(|(c, o)| Bitmap::new(c, o)).collect();
@@ -166,13 +192,14 @@ fn bitmaps() {
                 let args = FilterBits {
                     table: input(&table),
                     columns: columns.len() as u64,
-                    tiles: selection.tiles,
+                    spans,
                     len: len as u64,
-                    words: input(&selection.words),
+                    words,
+                    words_offset,
                     offsets: input(&selection.offsets),
                     nulls: output(&mut nulls),
                 };
-                assert_eq!(run(&FILTER_BITS[0], args, width, columns.len() as u64 * selection.tiles), None);
+                assert_eq!(run(&FILTER_BITS[0], args, width, columns.len() as u64 * spans), None);
                 for (column, (target, nulls)) in columns.iter().zip(kept.iter().zip(nulls)) {
                     let bits: Vec<bool> = (0..len).filter(|&i| mask[i]).map(|i| column[i]).collect();
                     assert_eq!(nulls, bits.iter().filter(|bit| !**bit).count() as u64);

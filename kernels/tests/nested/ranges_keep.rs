@@ -66,6 +66,7 @@ fn keep_finds_every_kept_row() {
                     let (valid, valid_offset) = if nulls { bits.bitmap(5) } else { (In::absent(), 0) };
                     let args = Keep {
                         words: words.input(),
+                        words_offset: 0,
                         tile_offsets: tile_offsets.input(),
                         rows: rows as u64,
                         valid,

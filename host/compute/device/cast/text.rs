@@ -125,10 +125,11 @@ impl Edges {
 fn of_offsets(
     cast: Cast,
     values: &Array,
-    to: &DataType,
-    (from, into): (Kind, Kind),
+    target: &DataType,
+    (from, mut into): (Kind, Kind),
     safe: bool,
 ) -> Result<Array> {
+    let mut to = target;
     let mut pass = cast.begin(&[values])?;
     let offsets = aligned(&mut pass, &rows_of_offsets(values, from.width), from.width)?;
     let mut edges = Edges { offsets, width: from.width, bytes: values.buffers()[1].clone() };
@@ -139,11 +140,11 @@ fn of_offsets(
         // Where the bytes are shared, those of null rows must be text too.
         let looked_at = if into.width == 0 { validity(values) } else { (In::absent(), 0) };
         validate(&mut pass, &edges, values.len(), looked_at, bad.out(), &fault)?;
+        if into.width > 0 && pass.read(&fault)?[0] != u64::MAX {
+            (to, into) = (&DataType::Utf8View, Kind { width: 0, text: true });
+        }
         if into.width == 0 {
             good = Some(without(&mut pass, values, &bad)?);
-        } else if pass.read(&fault)?[0] != u64::MAX {
-            pass.finish()?;
-            return by_views(cast, values, to);
         }
     } else if into.text && !from.text {
         report_bad_text(&mut pass, &edges, values, to)?;
@@ -175,7 +176,8 @@ fn of_offsets(
     }
     let casted = Array::try_new(parts)?;
     pass.finish()?;
-    Ok(casted)
+    // Views that were made on the way to offsets.
+    if to == target { Ok(casted) } else { cast.cast(&casted, target) }
 }
 
 /// Views' bytes end to end. Synchronises, for how many they are.
