@@ -118,7 +118,7 @@ fn arrays<'a>(
     for mask in masks {
         let id = id(place, name, rows, mask, nulls, 1);
         let keep = bits(rows, mask.0, mask.1, mask.2, 1);
-        let moved = model::filter(values, &keep);
+        let moved = model::filter(values, &keep, place.sector());
         let Some(our_keep) = place.import_mask(&keep) else { continue };
         let keep = BooleanArray::new(keep, None);
         let mut group = place.group(criterion, id, moved);
@@ -137,7 +137,7 @@ fn batches(criterion: &mut Criterion, place: &Where, rows: usize, columns: usize
     }
     let column = values("int32", rows, false);
     let keep = bits(rows, HALF.0, HALF.1, HALF.2, 1);
-    let moved = model::filter(&column, &keep).columns(columns, rows as u64 / 8);
+    let moved = model::filter(&column, &keep, place.sector()).columns(columns, rows as u64 / 8);
     let keep = BooleanArray::new(keep, None);
     let field = |i: usize| Field::new(i.to_string(), column.data_type().clone(), false);
     let schema = Arc::new(Schema::new((0..columns).map(field).collect::<Vec<_>>()));

@@ -53,9 +53,13 @@ class Bench:
         who = min(peers, key=peers.get)
         return who, peers[who] / self.ours()
 
+    def moved(self):
+        """Bytes that memory must move: where few rows are wanted, in the sectors that hold one."""
+        return self.sectors or self.bytes
+
     def rate(self, who):
-        """Bytes a second by the model."""
-        return self.bytes / self.seconds[who] if self.bytes and self.seconds.get(who) else None
+        """Those in a second."""
+        return self.moved() / self.seconds[who] if self.moved() and self.seconds.get(who) else None
 
 
 def lines(path):
@@ -138,7 +142,7 @@ def table(benches, copies):
     """A table of one operation on one device."""
     whos = sorted({who for bench in benches for who in bench.peers()})
     wall = any("bowstring-wall" in bench.seconds for bench in benches)
-    sectors = wall and any(bench.sectors for bench in benches)
+    sectors = any(bench.sectors for bench in benches)
     head = ["type/rows/kept/validity/columns", "ours", *(["wall"] if wall else []), "GB/s", "of copy"]
     head += [*(["of copy, sectors"] if sectors else []), *whos, "best peer / ours"]
     out = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
@@ -151,7 +155,7 @@ def table(benches, copies):
 
         row = ["/".join(bench.id.split("/")[2:]), duration(ours)]
         row += [duration(bench.seconds.get("bowstring-wall"))] if wall else []
-        rate = bench.rate("bowstring")
+        rate = bench.bytes / ours if bench.bytes else None
         row += [f"{rate / 1e9:,.3g}" if rate and rate < 1e12 else f"{(rate or 0) / 1e9:,.0f}", share(bench.bytes)]
         row += [share(bench.sectors)] if sectors else []
         row += [duration(bench.seconds.get(who)) for who in whos]
@@ -183,7 +187,7 @@ def row_plots(benches, copies):
             points = [(int(b.rows), b.rate(who) / 1e9) for b in group if b.rate(who)]
             if points:
                 series.append((who, False, points))
-        copied = [(int(b.rows), copies.near(b.device, b.bytes)) for b in group]
+        copied = [(int(b.rows), copies.near(b.device, b.moved())) for b in group]
         if all(rate for _, rate in copied):
             series.append(("copy", True, [(rows, rate / 1e9) for rows, rate in copied]))
         operation, device, kind, kept, validity, columns = key
@@ -192,7 +196,7 @@ def row_plots(benches, copies):
         title += "" if columns == "1" else f", {columns} columns"
         ticks = [(int(bench.rows), short(int(bench.rows))) for bench in group]
         name = "-".join(["rows", *key]).replace("%", "")
-        yield name, line_plot(title, "rows", "GB/s read and written", ticks, series, log=True)
+        yield name, line_plot(title, "rows", "GB/s that memory must move", ticks, series, log=True)
 
 
 def short(rows):
@@ -222,14 +226,14 @@ def kept_plots(benches, copies):
                 if len(points) > 1 and (spread == "uniform" or who == "bowstring"):
                     series.append((who, spread == "clustered", points))
         ticks = sorted({percent for percent, _, _ in group})
-        copied = [(percent, copies.near(b.device, b.bytes)) for percent, s, b in group if s == "uniform"]
+        copied = [(percent, copies.near(b.device, b.moved())) for percent, s, b in group if s == "uniform"]
         if all(rate for _, rate in copied):
             series.append(("copy", True, [(percent, rate / 1e9) for percent, rate in copied]))
         operation, device, kind, rows, validity, _ = key
         title = f"{operation} of {short(int(rows))} {kind} on {DEVICES[device]}, {validity}"
         labels = [(percent, f"{percent:g}") for percent in ticks]
         name = "-".join(["kept", *key])
-        yield name, line_plot(title, "rows kept, %", "GB/s read and written", labels, series)
+        yield name, line_plot(title, "rows kept, %", "GB/s that memory must move", labels, series)
 
 
 def said(*command):
@@ -282,7 +286,9 @@ def write(benches, devices, absent, out, date, name, notes):
     page += [f"- {fact}" for fact in machine(devices, absent)]
     page += [f"- commit {commit()}", *(f"- {note}" for note in notes), ""]
     page += ["Medians. GB/s are bytes read and written by the model in `benches/support/model.rs`; \"of copy\" is that rate"]
-    page += ["over what a copy of about as many bytes reaches in the same run. Written by `benches/report.py`.", ""]
+    page += ["over what a copy of about as many bytes reaches in the same run. Where few rows are kept, more than that is no"]
+    page += ["wonder: the next column, as the plots, counts the sectors (32 bytes on a GPU, lines of 64 on a CPU) that hold"]
+    page += ["a wanted row. Written by `benches/report.py`.", ""]
     ratios = [(bench.best_peer()[1], bench) for bench in measured if bench.best_peer()]
     if ratios:
         slower = sorted(((ratio, bench) for ratio, bench in ratios if ratio < 1), key=lambda one: one[0])

@@ -79,7 +79,9 @@ fn arrays(criterion: &mut Criterion, place: &Where, name: &str, rows: usize, nul
         let indices = indices(rows, *order == "random", nulls);
         let signed = Int32Array::new(indices.values().inner().clone().into(), indices.nulls().cloned());
         let Some(our_indices) = place.import(&signed) else { continue };
-        let moved = model::take(&values, &indices, *order == "random");
+        // What a CPU's caches hold is as large as many a table.
+        let sector = (place.on_gpu() && *order == "random").then(|| place.sector());
+        let moved = model::take(&values, &indices, sector);
         let mut group = place.group(criterion, id(order), moved);
         let options = TakeOptions::default();
         group
@@ -98,7 +100,7 @@ fn batches(criterion: &mut Criterion, place: &Where, rows: usize, columns: usize
     }
     let column = values("int32", rows, false);
     let indices = indices(rows, true, false);
-    let moved = model::take(&column, &indices, true).columns(columns, 4 * rows as u64);
+    let moved = model::take(&column, &indices, None).columns(columns, 4 * rows as u64);
     let signed = Int32Array::new(indices.values().inner().clone().into(), None);
     let field = |i: usize| Field::new(i.to_string(), column.data_type().clone(), false);
     let schema = Arc::new(Schema::new((0..columns).map(field).collect::<Vec<_>>()));

@@ -103,7 +103,7 @@ class Report(unittest.TestCase):
         for plot in plots:
             self.assertIn(plot.name, page)
             words = [text.text for text in ElementTree.parse(plot).iter("{http://www.w3.org/2000/svg}text")]
-            for word in ["GB/s read and written", "bowstring", "arrow-rs", "copy"]:
+            for word in ["GB/s that memory must move", "bowstring", "arrow-rs", "copy"]:
                 self.assertIn(word, words)
 
     def test_figures_of_another_day_are_left_out(self):

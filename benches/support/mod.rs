@@ -1,4 +1,4 @@
-//! What the benches share. `data` makes arrays of a known shape (those of `peers/cpu.py` too), `model` says what an
+//! What the benches share. `data` makes arrays of a known shape (those of `peers/` too), `model` counts the bytes that an
 //! operation must move, `place` is where it runs, `clock` a GPU's own time, `notes` what the report needs beside
 //! criterion's figures.
 //!
@@ -102,8 +102,6 @@ impl<'a> Group<'a> {
             (Scale::Full, false) => (150, 500),
             (_, true) => (50, 200),
         };
-        // A CPU's caches see to it that lines are read whole and once.
-        let moved = if place.on_gpu() { moved } else { Moved::bytes(moved.bytes) };
         let mut group = criterion.benchmark_group(&id);
         group.sample_size(10);
         // Medians need no more.

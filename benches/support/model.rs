@@ -1,6 +1,6 @@
 //! What an operation must move, whatever it does: its inputs read and its outputs written, each byte once. Where few of
-//! an input's rows are wanted, memory gives no less than a sector of 32 bytes, so the sectors that hold a wanted row are
-//! counted too: that is what a GPU can be held to.
+//! an input's rows are wanted, memory gives no less than a sector (32 bytes on a GPU, a line of 64 on a CPU), so the sectors
+//! that hold a wanted row are counted too: that is what a device can be held to.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array, UInt32Array};
@@ -8,8 +8,6 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 use rayon::prelude::*;
 
-/// Bytes that a GPU's memory gives at least.
-const SECTOR: u64 = 32;
 /// Inputs of so many bytes are in no cache when they are read at random.
 const BEYOND_CACHES: u64 = 128 << 20;
 
@@ -73,21 +71,21 @@ pub fn cast(values: &dyn Array, to: &DataType) -> Moved {
     Moved::bytes(bytes(values) + fixed(to, values.len()) + validity)
 }
 
-/// A filter by a mask.
-pub fn filter(values: &dyn Array, mask: &BooleanBuffer) -> Moved {
+/// A filter by a mask, where memory gives sectors of so many bytes.
+pub fn filter(values: &dyn Array, mask: &BooleanBuffer, sector: u64) -> Moved {
     let (rows, kept) = (values.len(), mask.count_set_bits());
     let data_type = values.data_type();
     let validity = values.nulls().map_or(0, |_| bitmap(kept));
     let mut written = fixed(data_type, kept) + validity;
     let bitmaps = bitmap(rows) * (1 + u64::from(values.nulls().is_some()));
-    let mut touched = touched(mask, 256 / width_in_bits(data_type));
+    let mut touched = touched(mask, 8 * sector as usize / width_in_bits(data_type));
     if let Some(strings) = values.as_string_opt::<i32>() {
-        let (kept, sectors) = kept_text(strings.value_offsets(), mask);
+        let (kept, sectors) = kept_text(strings.value_offsets(), mask, sector);
         written += kept;
         touched += sectors;
     }
     let read = bytes(values) + bitmap(rows);
-    Moved { bytes: read + written, sectors: Some(bitmaps + SECTOR * touched + written) }
+    Moved { bytes: read + written, sectors: Some(bitmaps + sector * touched + written) }
 }
 
 /// How many groups of so many rows, a power of two, hold a row that is kept.
@@ -111,13 +109,13 @@ pub fn touched(mask: &BooleanBuffer, group: usize) -> u64 {
 }
 
 /// The bytes of the strings that are kept, and the sectors that these are in.
-fn kept_text(offsets: &[i32], mask: &BooleanBuffer) -> (u64, u64) {
+fn kept_text(offsets: &[i32], mask: &BooleanBuffer, sector: u64) -> (u64, u64) {
     let (mut kept, mut sectors, mut next) = (0, 0, 0);
     for row in mask.set_indices() {
         let (from, to) = (offsets[row] as u64, offsets[row + 1] as u64);
         kept += to - from;
         if from < to {
-            let (first, end) = ((from / SECTOR).max(next), to.div_ceil(SECTOR));
+            let (first, end) = ((from / sector).max(next), to.div_ceil(sector));
             sectors += end.saturating_sub(first);
             next = end.max(next);
         }
@@ -125,26 +123,27 @@ fn kept_text(offsets: &[i32], mask: &BooleanBuffer) -> (u64, u64) {
     (kept, sectors)
 }
 
-/// A take: an index read, a row read and written, and for large values a sector for each row of them.
-pub fn take(values: &dyn Array, indices: &UInt32Array, random: bool) -> Moved {
+/// A take: an index read, a row read and written. Where a `sector` is said, as for indices at random, large values cost one
+/// for each row of them.
+pub fn take(values: &dyn Array, indices: &UInt32Array, sector: Option<u64>) -> Moved {
     let rows = indices.len();
     let data_type = values.data_type();
     let nulls = values.nulls().is_some() || indices.nulls().is_some();
-    let taken = |of: fn(u64, u64) -> u64| -> u64 {
+    let taken = |of: &(dyn Fn(u64, u64) -> u64 + Sync)| -> u64 {
         let Some(strings) = values.as_string_opt::<i32>() else { return 0 };
         let offsets = strings.value_offsets();
         let one = |i: &u32| of(offsets[*i as usize] as u64, offsets[*i as usize + 1] as u64);
         indices.values().par_iter().map(one).sum()
     };
-    let text = taken(|from, to| to - from);
+    let text = taken(&|from, to| to - from);
     let read_validity = values.nulls().map_or(0, |_| bitmap(rows));
     let written = fixed(data_type, rows) + text + if nulls { bitmap(rows) } else { 0 };
     let once = bytes(indices) + read_validity + written;
-    let sectors = (random && bytes(values) >= BEYOND_CACHES).then(|| {
-        let text_sectors = taken(|from, to| if from < to { to.div_ceil(SECTOR) - from / SECTOR } else { 0 });
-        // Where a string starts and ends is in one sector but for one row in eight.
-        let offsets = if *data_type == DataType::Utf8 { rows as u64 / 8 } else { 0 };
-        once + SECTOR * (rows as u64 + offsets + text_sectors)
+    let sectors = sector.filter(|_| bytes(values) >= BEYOND_CACHES).map(|sector| {
+        let of_text = |from: u64, to: u64| if from < to { to.div_ceil(sector) - from / sector } else { 0 };
+        // Where a string starts and ends is in one sector, but for one row in eight (of 32 bytes).
+        let offsets = if *data_type == DataType::Utf8 { 4 * rows as u64 / sector } else { 0 };
+        once + sector * (rows as u64 + offsets + taken(&of_text))
     });
     Moved { bytes: once + fixed(data_type, rows) + text, sectors }
 }

@@ -55,6 +55,11 @@ impl Where {
         self.clock.is_some()
     }
 
+    /// The bytes that memory gives at least.
+    pub fn sector(&self) -> u64 {
+        if self.on_gpu() { 32 } else { 64 }
+    }
+
     /// An arrow-rs array here, or none where there is no room for it.
     pub fn import(&self, array: &dyn ArrowArray) -> Option<Array> {
         let host = from_arrow(array).expect("arrow-rs arrays are valid");

@@ -22,11 +22,11 @@ fn masks() -> Vec<BooleanBuffer> {
     [1, 2, 10, 400].map(|every| kept(every).slice(3, ROWS)).into()
 }
 
-/// The sectors of 32 bytes that bytes of rows are in, each row so many bytes from where the one before ends.
-fn sectors(ends: impl Fn(usize) -> (usize, usize), rows: impl Iterator<Item = usize>) -> u64 {
+/// The sectors that bytes of rows are in, each row so many bytes from where the one before ends.
+fn sectors(sector: u64, ends: impl Fn(usize) -> (usize, usize), rows: impl Iterator<Item = usize>) -> u64 {
     let of = |row| {
         let (from, to) = ends(row);
-        (from..to).map(|byte| byte / 32)
+        (from..to).map(|byte| byte / sector as usize)
     };
     rows.flat_map(of).collect::<BTreeSet<_>>().len() as u64
 }
@@ -41,7 +41,7 @@ fn strings(nulls: bool) -> StringArray {
 #[test]
 fn a_filter_moves_the_mask_the_values_and_what_is_kept() {
     let bitmap = ROWS as u64 / 8;
-    for mask in masks() {
+    for (mask, sector) in masks().into_iter().flat_map(|mask| [(mask.clone(), 32), (mask, 64)]) {
         let kept = mask.count_set_bits() as u64;
         let arrays: [(ArrayRef, usize); 3] = [
             (Arc::new(Int8Array::from(vec![1; ROWS])), 1),
@@ -49,16 +49,16 @@ fn a_filter_moves_the_mask_the_values_and_what_is_kept() {
             (Arc::new(Decimal128Array::from(vec![1; ROWS])), 16),
         ];
         for (array, width) in arrays {
-            let touched = sectors(|row| (row * width, (row + 1) * width), mask.set_indices());
+            let touched = sectors(sector, |row| (row * width, (row + 1) * width), mask.set_indices());
             let (all, width) = (ROWS as u64, width as u64);
             let expected = Moved {
                 bytes: bitmap + width * (all + kept),
-                sectors: Some(bitmap + 32 * touched + width * kept),
+                sectors: Some(bitmap + sector * touched + width * kept),
             };
-            assert_eq!(model::filter(&array, &mask), expected, "{} of {width} bytes", kept);
+            assert_eq!(model::filter(&array, &mask, sector), expected, "{} of {width} bytes", kept);
         }
         let bits = BooleanArray::new(mask.clone(), None);
-        assert_eq!(model::filter(&bits, &mask).bytes, 2 * bitmap + kept.div_ceil(8));
+        assert_eq!(model::filter(&bits, &mask, sector).bytes, 2 * bitmap + kept.div_ceil(8));
 
         for nulls in [false, true] {
             let strings = strings(nulls);
@@ -69,13 +69,13 @@ fn a_filter_moves_the_mask_the_values_and_what_is_kept() {
             let text: usize = mask.set_indices().map(|row| ends(row).1 - ends(row).0).sum();
             let written = 4 * kept + text as u64 + if nulls { kept.div_ceil(8) } else { 0 };
             let bitmaps = if nulls { 2 * bitmap } else { bitmap };
-            let touched =
-                sectors(ends, mask.set_indices()) + sectors(|row| (row * 4, row * 4 + 4), mask.set_indices());
+            let touched = sectors(sector, ends, mask.set_indices())
+                + sectors(sector, |row| (row * 4, row * 4 + 4), mask.set_indices());
             let expected = Moved {
                 bytes: bitmaps + 4 * ROWS as u64 + strings.values().len() as u64 + written,
-                sectors: Some(bitmaps + 32 * touched + written),
+                sectors: Some(bitmaps + sector * touched + written),
             };
-            assert_eq!(model::filter(&strings, &mask), expected, "{kept} strings");
+            assert_eq!(model::filter(&strings, &mask, sector), expected, "{kept} strings");
         }
     }
 }
@@ -85,12 +85,12 @@ fn a_take_moves_indices_and_rows_twice() {
     let indices: UInt32Array = (0..ROWS).map(|i| Some((i * 7919 % ROWS) as u32)).collect();
     let rows = ROWS as u64;
     let numbers = Int64Array::from(vec![1; ROWS]);
-    assert_eq!(model::take(&numbers, &indices, true), Moved::bytes(4 * rows + 16 * rows));
+    assert_eq!(model::take(&numbers, &indices, Some(32)), Moved::bytes(4 * rows + 16 * rows));
     let strings = strings(true);
     // 7919 and the rows have no factor in common: each row is taken once.
     let text = strings.values().len() as u64;
     let bitmap = rows / 8;
-    assert_eq!(model::take(&strings, &indices, true).bytes, 4 * rows + 2 * (4 * rows + text + bitmap));
+    assert_eq!(model::take(&strings, &indices, Some(32)).bytes, 4 * rows + 2 * (4 * rows + text + bitmap));
 }
 
 #[test]
