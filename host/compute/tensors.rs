@@ -7,21 +7,22 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field};
 
 use super::{CastOptions, cast, null_count};
-use crate::array::Array;
+use crate::array::{Array, Place};
 use crate::device::Stream;
 use crate::exchange;
 use crate::ffi::DeviceType;
 use crate::ffi::dlpack::{DLDataType, ManagedTensor, Owned};
 use crate::{Error, Result};
 
-/// As [`exchange::export_dlpack`], on devices too: booleans are copied to bytes on `stream`, a stream of the array's device.
+/// As [`exchange::export_dlpack`], on devices too: booleans are copied to bytes on `stream`, and are then where it is;
+/// all else stays where the array is, which `stream` must reach.
 /// Synchronises where a device's null count is not known, once for each level of lists.
 pub fn export_tensor<T: ManagedTensor>(
     array: &Array,
     stream: &Stream,
     consumer: Option<&Stream>,
 ) -> Result<Owned<T>> {
-    if array.place().device_type.host_accessible() {
+    if array.place() == Place::CPU {
         return exchange::export_dlpack(array, consumer);
     }
     let whole = counted(array, stream)?;

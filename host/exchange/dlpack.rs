@@ -39,8 +39,8 @@ fn unsupported(what: String, place: Place) -> Error {
 }
 
 /// Imports a tensor that is ready for work on `stream`, copying nothing; only booleans, which are bytes there, are
-/// copied, and only on the CPU: [`compute::tensors`](crate::compute::tensors) has them on devices. It is deleted when the last part of the array is gone, or before this returns an
-/// error.
+/// copied, and only on the CPU: [`compute::tensors`](crate::compute::tensors) has them on devices. It is deleted when the
+/// last part of the array is gone, or before this returns an error.
 pub fn import_dlpack<T: ManagedTensor>(tensor: Owned<T>, stream: &Stream) -> Result<Array> {
     if let Some(version) = tensor.managed().version().filter(|version| version.major != 1) {
         let DLPackVersion { major, minor } = version;
@@ -154,7 +154,7 @@ fn lists(rows: Array, len: usize, size: usize) -> Result<Array> {
 }
 
 /// Exports numbers without nulls, or fixed-size lists of them, as a tensor that shares their memory and is marked
-/// read-only (the older form has no mark). Booleans are copied to bytes, and only where the host reaches them:
+/// read-only (the older form has no mark). Booleans are copied to bytes, and only on the CPU:
 /// [`compute::tensors`](crate::compute::tensors) has them on devices.
 ///
 /// `consumer` is the stream that the tensor will be read on, which is made to wait for the array; without one, the host
@@ -175,7 +175,7 @@ pub fn export_dlpack<T: ManagedTensor>(array: &Array, consumer: Option<&Stream>)
     let known = NUMBERS.iter().find(|(_, _, data_type)| data_type == values.data_type());
     let (code, bits) = match known {
         Some((code, bits, _)) => (*code, *bits),
-        None if *values.data_type() == DataType::Boolean && place.device_type.host_accessible() => {
+        None if *values.data_type() == DataType::Boolean && place == Place::CPU => {
             flags = DLManagedTensorVersioned::IS_COPIED;
             values = unpacked(&values)?;
             (DLDataType::BOOL, 8)

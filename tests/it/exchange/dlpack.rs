@@ -6,8 +6,10 @@ use std::sync::Arc;
 use arrow_array::*;
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field};
+use bowstring::array::Place;
 use bowstring::compute::tensors::{export_tensor, import_tensor};
 use bowstring::exchange::{export_dlpack, from_arrow, import_dlpack, to_arrow, validate};
+use bowstring::ffi::DeviceType;
 use bowstring::ffi::dlpack::{DLManagedTensor, DLManagedTensorVersioned, ManagedTensor as _};
 use bowstring::{Array, Error, Stream};
 
@@ -326,4 +328,21 @@ fn addresses_that_are_nobodys_are_refused() {
         assert!(error.to_string().contains("past the end of memory"), "{error}");
     }
     assert_eq!(releases.count(), 3);
+}
+
+#[test]
+fn tensors_say_where_their_memory_is() {
+    // Memory that a device shares with the host, to the host: booleans are bytes of its own then.
+    let pinned = |array: ArrayRef| {
+        let mut parts = from_arrow(&array).unwrap().into_parts();
+        parts.place = Place { device_type: DeviceType::CudaHost, device_id: 0 };
+        Array::try_new(parts).unwrap()
+    };
+    for (array, device_type) in [(booleans(9, None), 1), (Arc::new(Int32Array::from(vec![1, 2])) as _, 3)] {
+        let array = pinned(array);
+        let tensor = export_tensor::<DLManagedTensor>(&array, &Stream::cpu(), None).unwrap();
+        assert_eq!(tensor.managed().tensor().device.device_type, device_type);
+    }
+    let refused = export_dlpack::<DLManagedTensor>(&pinned(booleans(9, None)), None);
+    assert!(matches!(refused, Err(Error::Unsupported { .. })));
 }
