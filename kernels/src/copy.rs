@@ -2,8 +2,8 @@
 //!
 //! The one idea: the work is dealt out by what is **written**, not by rows, so a thousand empty strings and one of a
 //! gigabyte keep the same waves busy. A wave owns a run of output; it finds the ranges at both ends of the run by a search
-//! in which all lanes probe at once (five rounds for a billion rows), and each lane then finds the range of its own 16
-//! bytes between those two, and walks on from range to range until its 16 bytes are full.
+//! in which all lanes probe at once (five rounds for a billion rows), and each lane then finds the range of its own bytes
+//! between those two, and walks on from range to range until they are full: see [`gather`](crate::gather).
 //!
 //! A **piece** is what one range contributes to a lane's 16 bytes. It is loaded as the two aligned 16-byte blocks it can
 //! lie in and shifted into place, so every access is 16 bytes wide whatever the alignment. A block that
@@ -16,12 +16,12 @@
 //! `starts` and `to` are our own ([`ranges`](crate::ranges) checked them), so nothing is clamped here but the ends of the
 //! buffers.
 
+use crate::gather::{Plain, Views, gather};
 use crate::memory::{Bits, In, Out};
-use crate::places::{Places, Source, overlay, piece};
+use crate::places::Places;
 use crate::ranges::Edges;
 use crate::scan::Summand;
 use crate::target::{Lanes, Wave};
-use crate::views::BUFFER;
 
 /// Bytes of output that one wave writes, for each of its lanes.
 pub const BYTES_PER_LANE: u64 = 128;
@@ -31,9 +31,6 @@ pub const WORDS_PER_LANE: u64 = 8;
 
 /// Offsets that one wave writes, for each of its lanes.
 pub const OFFSETS_PER_LANE: u64 = 16;
-
-/// 16-byte slots that a lane fills at once.
-const SLOTS: usize = 2;
 
 /// Offsets that a lane has in flight.
 const ELEMENTS: usize = 4;
@@ -153,47 +150,6 @@ kernel! {
     }
 }
 
-/// What tells the source of each range.
-trait Sources: Copy {
-    fn source(self, r: u64) -> Source;
-}
-
-/// Ranges of one buffer.
-#[derive(Clone, Copy)]
-struct Plain<T> {
-    starts: In<T>,
-    scale: u64,
-    blocks: In<u128>,
-    moved: u64,
-}
-
-impl<T: Summand> Sources for Plain<T> {
-    #[inline(always)]
-    fn source(self, r: u64) -> Source {
-        Source { blocks: self.blocks, from: self.starts.get(r).wide() * self.scale + self.moved }
-    }
-}
-
-/// Views: into themselves or into one of several buffers.
-#[derive(Clone, Copy)]
-struct Views {
-    views: In<u128>,
-    buffers: In<u64>,
-}
-
-impl Sources for Views {
-    #[inline(always)]
-    fn source(self, r: u64) -> Source {
-        let view = self.views.get(r);
-        if view as u32 <= 12 {
-            return Source { blocks: self.views, from: r * 16 + 4 };
-        }
-        let buffer = u64::from((view >> 64) as u32) * BUFFER;
-        let moved = self.buffers.get(buffer + 2) / 8;
-        Source { blocks: self.buffers.input(buffer), from: u64::from((view >> 96) as u32) + moved }
-    }
-}
-
 fn copy_bytes<T: Summand>(args: &CopyBytes, wave: &mut Wave) {
     let places = Places { to: args.to.cast::<T>(), rows: args.rows, scale: args.scale };
     let sources = Plain {
@@ -208,76 +164,6 @@ fn copy_bytes<T: Summand>(args: &CopyBytes, wave: &mut Wave) {
 fn copy_views<T: Summand>(args: &CopyViews, wave: &mut Wave) {
     let places = Places { to: args.to.cast::<T>(), rows: args.rows, scale: 1 };
     gather(places, Views { views: args.views, buffers: args.buffers }, args.out, args.len, wave);
-}
-
-#[inline(always)]
-fn gather<T: Summand>(places: Places<T>, sources: impl Sources, out: Out<u128>, len: u64, wave: &mut Wave) {
-    let run = BYTES_PER_LANE * u64::from(wave.width());
-    let mut at = wave.index() * run;
-    if at >= len {
-        return;
-    }
-    let end = len.min(at + run);
-    let low = places.find_together(0, at, wave);
-    let high = places.find_together(low, end - 1, wave);
-    let mut rows = wave.each(|_| low);
-    while at < end {
-        let slot = |k: usize, lane: u32| at + 16 * u64::from(k as u32 * wave.width() + lane);
-        // Both slots' searches and first pieces first: a slot past the end works on the last byte, and is not stored.
-        let found: [Lanes<u64>; SLOTS] = core::array::from_fn(|k| {
-            wave.each(|l| places.find(rows.at(l), high, slot(k, l.index()).min(end - 1)))
-        });
-        let firsts: [Lanes<[u64; 2]>; SLOTS] = core::array::from_fn(|k| {
-            wave.each(|l| {
-                let (r, place) = (found[k].at(l), slot(k, l.index()).min(end - 1));
-                let (from, to) = (places.to(r), places.to(r + 1));
-                let source = sources.source(r);
-                let source = Source { from: source.from + (place - from), ..source };
-                piece(source, 0, (to - place).min(end - place).min(16) as u32)
-            })
-        });
-        // Written out: a loop around loops stays one, and what it indexes would lie in memory.
-        let (first, second) = (wave.each(|l| slot(0, l.index())), wave.each(|l| slot(1, l.index())));
-        fill(places, sources, out, first, end, high, found[0], firsts[0], wave);
-        fill(places, sources, out, second, end, high, found[1], firsts[1], wave);
-        rows = found[SLOTS - 1];
-        at += 16 * SLOTS as u64 * u64::from(wave.width());
-    }
-}
-
-/// Adds to the first piece of each lane's slot what follows, and stores it.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-fn fill<T: Summand>(
-    places: Places<T>,
-    sources: impl Sources,
-    out: Out<u128>,
-    slot: Lanes<u64>,
-    end: u64,
-    high: u64,
-    found: Lanes<u64>,
-    first: Lanes<[u64; 2]>,
-    wave: &Wave,
-) {
-    wave.each(|l| {
-        let place = slot.at(l);
-        if place >= end {
-            return;
-        }
-        let wanted = (end - place).min(16) as u32;
-        let (mut r, mut bytes) = (found.at(l), first.at(l));
-        let mut full = (places.to(r + 1) - place).min(16) as u32;
-        while full < wanted {
-            r = places.next(r, high, place + u64::from(full));
-            let upto = (places.to(r + 1) - place).min(u64::from(wanted)) as u32;
-            bytes = overlay(bytes, piece(sources.source(r), full, upto - full), full);
-            full = upto;
-        }
-        if wanted < 16 {
-            bytes = overlay(bytes, [0; 2], wanted);
-        }
-        out.set(l, place / 16, u128::from(bytes[1]) << 64 | u128::from(bytes[0]));
-    });
 }
 
 fn copy_bits<T: Summand>(args: &CopyBits, wave: &mut Wave) {

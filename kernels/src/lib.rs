@@ -57,6 +57,7 @@ pub mod cast;
 pub mod copy;
 pub mod filter;
 pub mod filter_bits;
+mod gather;
 pub mod memory;
 pub mod numeric;
 pub mod offsets;

@@ -52,8 +52,15 @@ impl<T: Summand> Places<T> {
     /// The range that `place` belongs to, where everything up to it belongs to range `r` or ranges before.
     #[inline(always)]
     pub fn next(self, r: u64, high: u64, place: u64) -> u64 {
-        let next = r + 1;
-        if next >= high || self.to(next + 1) > place { next } else { self.find(next + 1, high, place) }
+        // Few ranges in a row are of nothing: looking at the next ones is less than a search, in which lanes part.
+        let (mut next, last) = (r + 1, r + 4);
+        while next < high && self.to(next + 1) <= place {
+            if next == last {
+                return self.find(next + 1, high, place);
+            }
+            next += 1;
+        }
+        next
     }
 }
 

@@ -3,11 +3,11 @@
 //! The one idea: the work is dealt out by bytes, 64 to a lane, and most of them are ASCII, which is right wherever rows
 //! begin and end: a lane whose bytes are all ASCII is done. Any other lane finds the row its bytes begin in, and turns 16
 //! bytes and the four on either side into bit masks: which continue a character, and which must be followed by one, two or
-//! three that do. In a row, those that continue must be those that were asked for: what a few shifts of the masks say of
-//! all bytes at once. The **characters that begin** in its bytes are a lane's to judge, and the bytes that continue none.
+//! three that do. Those that continue must be those that were asked for, and no row may begin among them: what a few shifts of
+//! the masks say of all bytes at once. The **characters that begin** in its bytes are a lane's to judge, and the bytes that continue none.
 //!
 //! Bytes: the strings once, and a bit for each bad row. For ASCII 10 instructions for 16 bytes in each lane; for the rest
-//! some 170, and 50 for each row in them. Waves stride over the bytes, because the host may not know how many there are.
+//! some 170, and 20 for each row in them. Waves stride over the bytes, because the host may not know how many there are.
 
 use core::ops::Range;
 
@@ -90,13 +90,17 @@ impl Masks {
         Masks { continues: b7 & !b6, leads, wrong: (never | short | far) & OWN }
     }
 
-    /// Whether something is wrong in a row that has these of the bytes.
+    /// Where something is wrong, in the row's bytes that are wrong, where rows begin at `starts`.
     #[inline(always)]
-    fn refuse(&self, row: u32) -> bool {
+    fn errors(&self, starts: u32) -> u32 {
         let [one, two, three] = self.leads;
-        let wanted = (one & row) << 1 | (two & row) << 2 | (three & row) << 3;
-        let there = self.continues & row;
-        wanted & !there | there & !wanted & OWN | self.wrong & row != 0
+        // What continues a character that began one, two, three bytes before, and no row in between.
+        let first = self.continues & !starts;
+        let second = first & !(starts << 1);
+        let third = second & !(starts << 2);
+        let wanted = one << 1 & first | two << 2 & second | three << 3 & third;
+        let missed = (one << 1 & !first) >> 1 | (two << 2 & !second) >> 2 | (three << 3 & !third) >> 3;
+        self.continues & !wanted | missed | self.wrong
     }
 }
 
@@ -122,7 +126,7 @@ fn validate<E: Summand + Edges>(args: &Validate, wave: &mut Wave) {
     }
     // Blocks of 16 bytes of memory, not of the text: they are aligned.
     let (first, last) = ((from + moved) / 16, (to + moved - 1) / 16);
-    let text = Text { bytes: args.bytes, moved, from, to, limit };
+    let text = Text { bytes: args.bytes, moved, from, to };
     let blocks = args.bytes.cast::<u128>();
     let rows = Places { to: args.offsets.cast::<E>(), rows: args.rows, scale: 1 };
     let step = LOADS as u64 * u64::from(wave.width());
@@ -165,8 +169,6 @@ struct Text {
     from: u64,
     /// Where rows end.
     to: u64,
-    /// Beyond that is nothing.
-    limit: u64,
 }
 
 /// Judges the bytes of some blocks. The first belongs to one of the rows `among`, its end included.
@@ -179,13 +181,12 @@ fn judge<E: Summand + Edges>(
     among: Range<u64>,
 ) {
     let rows = Places { to: args.offsets.cast::<E>(), rows: args.rows, scale: 1 };
-    let valid = Bits::new(args.valid, args.valid_offset, args.rows);
     let begin = |block: u64| (block * 16).saturating_sub(text.moved).max(text.from);
     let mut row = rows.find(among.start, among.end, begin(blocks.start));
     let mut block = blocks.start;
     while block < blocks.end {
         let own = text.bytes.cast::<u128>().get(block);
-        let (mut at, end) = (begin(block), (block * 16 + 16 - text.moved).min(text.to));
+        let (at, end) = (begin(block), (block * 16 + 16 - text.moved).min(text.to));
         if !ascii(own) {
             // The words before and after, where they have a byte of the text.
             let (before, after) =
@@ -197,26 +198,49 @@ fn judge<E: Summand + Edges>(
                 (own >> 32) as u64,
                 (own >> 96) as u64 | u64::from(after) << 32,
             ]);
-            while at < end {
-                if at >= rows.to(row + 1) {
-                    row = rows.next(row, among.end, at).min(args.rows - 1);
-                }
-                // Where offsets were bad they are kept inside, and time goes on.
-                let (start, stop) = (rows.to(row).min(at), rows.to(row + 1).min(text.limit).max(at + 1));
-                let place = |byte: u64| (byte + text.moved + 4).saturating_sub(block * 16).min(24);
-                let here = ones(place(stop)) & !ones(place(start));
-                if masks.refuse(here) && (valid.is_absent() || valid.get(row)) {
-                    if !args.bad.is_absent() {
-                        args.bad.or(l, row / 32, 1 << (row % 32));
-                    }
-                    args.fault.min(l, 0, row);
-                }
-                at = stop;
+            if at >= rows.to(row + 1) {
+                row = rows.next(row, among.end, at).min(args.rows - 1);
             }
-        } else if rows.to(row + 1) < end {
-            // On to the row that the next block begins in, or ends before.
-            row = rows.next(row, among.end, end - 1).min(args.rows - 1);
+            // The place in the masks of a byte, 24 for those after.
+            let place = |byte: u64| (byte + text.moved + 4).saturating_sub(block * 16).min(24) as u32;
+            // Rows before this one matter to nobody here. Where offsets descend, it ends.
+            let (mut starts, mut last, mut r) = (1u32 << place(rows.to(row)), at, row);
+            loop {
+                let next = rows.to(r + 1);
+                if next <= last {
+                    break;
+                }
+                starts |= 1 << place(next);
+                if place(next) == 24 || next >= text.to || r + 1 >= args.rows {
+                    break;
+                }
+                (r, last) = (rows.next(r, args.rows - 1, next).min(args.rows - 1), next);
+            }
+            let own = ones(u64::from(place(end))) & !ones(u64::from(place(at)));
+            let mut errors = masks.errors(starts) & own;
+            while errors != 0 {
+                let byte = block * 16 + u64::from(errors.trailing_zeros()) - 4 - text.moved;
+                if byte >= rows.to(row + 1) {
+                    row = rows.next(row, among.end, byte).min(args.rows - 1);
+                }
+                refuse(args, l, row);
+                // At least one byte, where offsets were bad.
+                errors &= !ones(u64::from(place(rows.to(row + 1).max(byte + 1))));
+            }
         }
         block += 1;
     }
+}
+
+/// Puts down a row that is no text, unless it is null.
+#[inline(always)]
+fn refuse(args: &Validate, l: Lane<'_>, row: u64) {
+    let valid = Bits::new(args.valid, args.valid_offset, args.rows);
+    if !valid.is_absent() && !valid.get(row) {
+        return;
+    }
+    if !args.bad.is_absent() {
+        args.bad.or(l, row / 32, 1 << (row % 32));
+    }
+    args.fault.min(l, 0, row);
 }
