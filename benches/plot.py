@@ -5,6 +5,8 @@ from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 860, 440
 LEFT, RIGHT, TOP, BOTTOM = 76, 190, 56, 64
+# Between the axis and the first point, whose value is written over it.
+INSET = 22
 # Told apart by most eyes, and by lightness on paper.
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a67c00", "#3a9bd9", "#7a5195", "#8c564b"]
 COPY = "#555555"
@@ -66,7 +68,7 @@ def line_plot(title, x_name, y_name, ticks, series, log=False):
 
     def at(x, y):
         across = (place(x) - low) / ((high - low) or 1)
-        return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - y / top * (HEIGHT - TOP - BOTTOM)
+        return LEFT + INSET + across * (WIDTH - LEFT - RIGHT - 2 * INSET), HEIGHT - BOTTOM - y / top * (HEIGHT - TOP - BOTTOM)
 
     right = WIDTH - RIGHT
     out = [

@@ -305,7 +305,7 @@ def write(benches, devices, absent, out, date, name, notes):
     stem = f"{date}-{name}"
     plots = []
     for plot, svg in [*kept_plots(measured, copies), *row_plots(measured, copies)]:
-        file = re.sub(r"[^A-Za-z0-9_.-]", "", f"{stem}-{plot}") + ".svg"
+        file = re.sub("-+", "-", re.sub(r"[^A-Za-z0-9_.-]", "", f"{stem}-{plot}")) + ".svg"
         (out / file).write_text(svg)
         plots.append((plot, file))
     for device in DEVICES:
