@@ -4,7 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::machine::Machine;
 use crate::{Code, Outcome, cuda, hip};
@@ -21,6 +21,7 @@ thread_local! {
     static PLAN: RefCell<Option<Plan>> = const { RefCell::new(None) };
     static CALLS: RefCell<HashMap<&'static str, u64>> = RefCell::new(HashMap::new());
     static DELAY: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    static INSIDE: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
 /// What says which device a thread is at: it fails only where it is named, for what is to be freed then cannot be.
@@ -52,15 +53,50 @@ fn enter(call: &'static str) -> Outcome {
     })
 }
 
-/// An exported function's body.
-pub fn call(name: &'static str, run: impl FnOnce() -> Outcome) -> Code {
-    enter(name).and_then(|()| run()).err().unwrap_or(0)
+/// Whether a call is one that a device that is lost still answers: those that ask nothing of it.
+fn asks_nothing(call: &str) -> bool {
+    let about = [
+        "cuInit",
+        "cuDriverGet",
+        "cuDeviceGet",
+        "cuDevicePrimary",
+        "hipInit",
+        "hipDriverGet",
+        "hipDeviceGet",
+    ];
+    let also = ["hipGetDeviceCount", "hipGetDevicePropertiesR0600"];
+    CURRENT.contains(&call) || also.contains(&call) || about.iter().any(|about| call.starts_with(about))
+}
+
+/// Counts the time that this thread spends in here.
+fn timed(run: impl FnOnce() -> Outcome) -> Code {
+    let start = Instant::now();
+    let outcome = run();
+    INSIDE.set(INSIDE.get() + start.elapsed());
+    outcome.err().unwrap_or(0)
+}
+
+/// An exported function's body. `lost` says whether the device that is current is.
+pub fn call(name: &'static str, lost: impl FnOnce() -> Outcome, run: impl FnOnce() -> Outcome) -> Code {
+    timed(|| {
+        enter(name)?;
+        if !asks_nothing(name) {
+            lost()?;
+        }
+        run()
+    })
 }
 
 /// The same, of one that does what it does also where it fails: what is freed is gone.
-pub fn call_anyway(name: &'static str, run: impl FnOnce() -> Outcome) -> Code {
-    let injected = enter(name);
-    run().and(injected).err().unwrap_or(0)
+pub fn call_anyway(
+    name: &'static str,
+    lost: impl FnOnce() -> Outcome,
+    run: impl FnOnce() -> Outcome,
+) -> Code {
+    timed(|| {
+        let injected = enter(name);
+        run().and(injected).and_then(|()| lost())
+    })
 }
 
 /// Writes a result where the caller wants it.
@@ -120,6 +156,35 @@ pub unsafe extern "C" fn standin_calls(call: *const c_char) -> u64 {
     // SAFETY: the caller's promise.
     let call = unsafe { text(call) }.unwrap_or_default();
     CALLS.with_borrow(|calls| calls.get(call.as_str()).copied().unwrap_or(0))
+}
+
+/// How many nanoseconds this thread has spent in exported functions, waiting included.
+#[unsafe(no_mangle)]
+pub extern "C" fn standin_inside() -> u64 {
+    INSIDE.get().as_nanos() as u64
+}
+
+/// Forgets how long that was, and what this thread has called.
+#[unsafe(no_mangle)]
+pub extern "C" fn standin_forget() {
+    INSIDE.set(Duration::ZERO);
+    CALLS.take();
+}
+
+/// Tells `each` the name of every function that this thread has called, and how often.
+///
+/// # Safety
+///
+/// `each` must take what is in `data`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn standin_each_call(
+    each: unsafe extern "C" fn(*const u8, usize, u64, *mut std::ffi::c_void),
+    data: *mut std::ffi::c_void,
+) {
+    for (name, times) in CALLS.with_borrow(HashMap::clone) {
+        // SAFETY: the caller's promise.
+        unsafe { each(name.as_ptr(), name.len(), times, data) };
+    }
 }
 
 /// Streams that this thread makes from now on sleep before each piece of work, up to so many microseconds.

@@ -32,6 +32,11 @@ fn current() -> Outcome<i32> {
     device_of(CURRENT.get())
 }
 
+/// Whether what is current can no longer be used.
+fn lost() -> Outcome {
+    current().map_or(Ok(()), |device| MACHINE.lost(device))
+}
+
 fn device_of(context: usize) -> Outcome<i32> {
     let number = context.checked_sub(CONTEXT).and_then(|number| i32::try_from(number).ok());
     number.filter(|number| *number < DEVICES).ok_or(code::INVALID_CONTEXT)
@@ -81,7 +86,7 @@ macro_rules! exports {
         #[unsafe(no_mangle)]
         #[allow(clippy::missing_safety_doc, non_snake_case, clippy::undocumented_unsafe_blocks)]
         unsafe extern "C" fn $name($($argument: $type),*) -> Code {
-            $how(stringify!($name), || $body)
+            $how(stringify!($name), lost, || $body)
         }
     )* };
 }
@@ -190,8 +195,8 @@ exports! {
         MACHINE.fill_on(&MACHINE.stream(stream, current()?)?, to, byte, bytes);
         Ok(())
     }
-    cuStreamCreateWithPriority(stream: *mut usize, _flags: u32, priority: i32) call {
-        unsafe { give(stream, MACHINE.new_stream(current()?, priority)?) }
+    cuStreamCreateWithPriority(stream: *mut usize, flags: u32, priority: i32) call {
+        unsafe { give(stream, MACHINE.new_stream(current()?, flags, priority)?) }
     }
     cuStreamGetPriority(stream: usize, priority: *mut i32) call {
         unsafe { give(priority, MACHINE.any_stream(stream, current()?)?.priority) }

@@ -35,6 +35,11 @@ fn current() -> i32 {
     CURRENT.get()
 }
 
+/// Whether what is current can no longer be used.
+fn lost() -> Outcome {
+    MACHINE.lost(current())
+}
+
 fn known(device: i32) -> Outcome<i32> {
     if (0..DEVICES).contains(&device) { Ok(device) } else { Err(code::INVALID_DEVICE) }
 }
@@ -209,8 +214,8 @@ exports! {
         MACHINE.fill_on(&MACHINE.stream(stream, current())?, to, byte, bytes);
         Ok(())
     }
-    hipStreamCreateWithPriority(stream: *mut usize, _flags: u32, priority: i32) call {
-        unsafe { give(stream, MACHINE.new_stream(current(), priority)?) }
+    hipStreamCreateWithPriority(stream: *mut usize, flags: u32, priority: i32) call {
+        unsafe { give(stream, MACHINE.new_stream(current(), flags, priority)?) }
     }
     hipStreamGetPriority(stream: usize, priority: *mut i32) call {
         unsafe { give(priority, MACHINE.any_stream(stream, current())?.priority) }

@@ -6,6 +6,9 @@
 //! the host build of the kernel that has the name. Both know every allocation, and an access outside of all of them fails
 //! the stream, as on a GPU.
 //!
+//! The legacy default stream waits for all streams but those that were made not to, and they for it. Work that strays is the
+//! last that its device does: from then on every call fails with the code of that.
+//!
 //! It is stricter than the real ones: no call works without its device being current on the thread, handles that do not
 //! exist are errors, and so are a stream and an event of different devices where the real ones forbid it. There are
 //! `machine::DEVICES` devices, so that every test can have one to itself. What a test wants to fail, or to know,

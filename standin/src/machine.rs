@@ -1,13 +1,13 @@
 //! What both runtimes are made of: devices' memory, streams, events, loaded images, and how work is put on a stream. One
 //! machine for each runtime; devices are numbers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 
 use crate::memory::{Kind, Memory, copy, fill};
-use crate::streams::{Event, Stream};
+use crate::streams::{Event, Kind as Order, Recording, Stream};
 use crate::{Outcome, code, control, lock};
 
 /// How many devices each runtime has: one for every test that wants one.
@@ -17,6 +17,8 @@ const BYTES: usize = 4 << 30;
 /// Handles that mean a device's default streams: one for all threads (by two names), one for each.
 const LEGACY: [usize; 2] = [0, 1];
 const PER_THREAD: usize = 2;
+/// A stream's flag: it has nothing to do with the legacy default stream.
+const NON_BLOCKING: u32 = 1;
 /// An event's flag: it keeps no time.
 const UNTIMED: u32 = 2;
 
@@ -44,6 +46,7 @@ pub struct Machine {
     modules: Mutex<HashMap<usize, Module>>,
     functions: Mutex<HashMap<usize, (Module, String)>>,
     faults: Mutex<HashMap<i32, u64>>,
+    lost: Mutex<HashSet<i32>>,
 }
 
 /// A number that no other handle has, and no default stream.
@@ -58,6 +61,17 @@ impl Machine {
         eprintln!("stand-in device {device}: {call}: {what}");
         *lock(&self.faults).entry(device).or_default() += 1;
         Err(code::ILLEGAL_ADDRESS)
+    }
+
+    /// The same of an access where nothing is. It is the last thing that the device does in this process.
+    fn stray(&self, device: i32, call: &str, what: String) -> Outcome {
+        lock(&self.lost).insert(device);
+        self.fault(device, call, what)
+    }
+
+    /// Whether work on a device has strayed: then no call on it does anything more.
+    pub fn lost(&self, device: i32) -> Outcome {
+        if lock(&self.lost).contains(&device) { Err(code::ILLEGAL_ADDRESS) } else { Ok(()) }
     }
 
     /// How many were put down so far.
@@ -123,7 +137,7 @@ impl Machine {
                 Ok(()) => unsafe { copy(to, from, bytes) },
                 Err(what) => {
                     drop(memory);
-                    return self.fault(device, call, what);
+                    return self.stray(device, call, what);
                 }
             }
             Ok(())
@@ -136,7 +150,7 @@ impl Machine {
             let memory = lock(&self.memory);
             if let Err(what) = memory.check(to, bytes) {
                 drop(memory);
-                return self.fault(device, "memset", what);
+                return self.stray(device, "memset", what);
             }
             // SAFETY: inside a live allocation, and the lock keeps other work away.
             unsafe { fill(to, byte, bytes) };
@@ -144,9 +158,11 @@ impl Machine {
         });
     }
 
-    pub fn new_stream(&self, device: i32, priority: i32) -> Outcome<usize> {
+    /// `flags` may say that it does not wait for the legacy default stream, nor that for it.
+    pub fn new_stream(&self, device: i32, flags: u32, priority: i32) -> Outcome<usize> {
         let number = handle();
-        let stream = Stream::start(device, priority, control::delay(), number as u64)?;
+        let order = if flags & NON_BLOCKING == 0 { Order::Blocking } else { Order::Free };
+        let stream = Stream::start(device, order, priority, control::delay(), number as u64)?;
         lock(&self.streams).insert(number, stream);
         Ok(number)
     }
@@ -166,7 +182,8 @@ impl Machine {
         if let Some(stream) = defaults.get(&(current, thread)) {
             return Ok(stream.clone());
         }
-        let stream = Stream::start(current, 0, control::delay(), handle() as u64)?;
+        let order = if thread.is_some() { Order::Blocking } else { Order::Legacy };
+        let stream = Stream::start(current, order, 0, control::delay(), handle() as u64)?;
         defaults.insert((current, thread), stream.clone());
         Ok(stream)
     }
@@ -174,7 +191,31 @@ impl Machine {
     /// A stream that work of the current device can go on.
     pub fn stream(&self, stream: usize, current: i32) -> Outcome<Stream> {
         let stream = self.any_stream(stream, current)?;
-        if stream.device == current { Ok(stream) } else { Err(code::INVALID_HANDLE) }
+        if stream.device != current {
+            return Err(code::INVALID_HANDLE);
+        }
+        self.put_in_order(&stream);
+        Ok(stream)
+    }
+
+    /// What is put on the legacy default stream comes behind what all blocking streams of its device have by then, and
+    /// before what they are given later.
+    fn put_in_order(&self, stream: &Stream) {
+        let behind = |other: &Stream| {
+            let recording = Arc::<Recording>::default();
+            other.record(recording.clone());
+            stream.push(move || recording.wait());
+        };
+        let is = |other: &&Stream, order| other.device == stream.device && other.order == order;
+        let defaults: Vec<Stream> = lock(&self.defaults).values().cloned().collect();
+        match stream.order {
+            Order::Free => {}
+            Order::Blocking => defaults.iter().filter(|other| is(other, Order::Legacy)).for_each(behind),
+            Order::Legacy => {
+                let all: Vec<Stream> = lock(&self.streams).values().cloned().chain(defaults).collect();
+                all.iter().filter(|other| is(other, Order::Blocking)).for_each(behind);
+            }
+        }
     }
 
     /// `flags` may say that it keeps no time.
@@ -239,7 +280,7 @@ impl Machine {
             let mut memory = lock(&self.memory);
             let run = module.image.run(&name, &words, blocks, &mut memory);
             drop(memory);
-            run.or_else(|what| self.fault(module.device, &name, what))
+            run.or_else(|what| self.stray(module.device, &name, what))
         });
         Ok(())
     }

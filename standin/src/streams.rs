@@ -10,10 +10,22 @@ use crate::{Code, Outcome, code, lock};
 /// One piece of a stream's work. What it returns is the error that the stream is left with.
 pub type Job = Box<dyn FnOnce() -> Outcome + Send>;
 
+/// What a stream has to do with the legacy default stream of its device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It is that one.
+    Legacy,
+    /// They wait for each other.
+    Blocking,
+    /// Nothing.
+    Free,
+}
+
 /// A stream. When its last handle is gone, what is queued still runs.
 #[derive(Clone)]
 pub struct Stream {
     pub device: i32,
+    pub order: Kind,
     pub priority: i32,
     jobs: Sender<Job>,
     failed: Arc<Mutex<Outcome>>,
@@ -21,7 +33,7 @@ pub struct Stream {
 
 impl Stream {
     /// Starts its thread, which sleeps for a random time below `delay` before each job.
-    pub fn start(device: i32, priority: i32, delay: Duration, seed: u64) -> Outcome<Stream> {
+    pub fn start(device: i32, order: Kind, priority: i32, delay: Duration, seed: u64) -> Outcome<Stream> {
         let (jobs, queue) = channel::<Job>();
         let failed = Arc::new(Mutex::new(Ok(())));
         let (state, mut random) = (failed.clone(), seed | 1);
@@ -40,7 +52,7 @@ impl Stream {
         };
         let thread = std::thread::Builder::new().name(format!("stream of device {device}"));
         thread.spawn(run).map_err(|_| code::OUT_OF_MEMORY)?;
-        Ok(Stream { device, priority, jobs, failed })
+        Ok(Stream { device, order, priority, jobs, failed })
     }
 
     /// Puts a job behind all others.

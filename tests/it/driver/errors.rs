@@ -139,23 +139,58 @@ fn arrays_and_streams_of_different_devices_do_not_mix() {
     }
 }
 
-#[test]
-fn a_stray_access_fails_the_work_behind_it() {
-    // Not closed as the others: what it did is what it is about.
-    let native = Native::standin(DeviceType::Cuda, 0);
-    let stream = native.device.stream().unwrap();
-    let there = stream.upload(&numbers()).unwrap();
-    let mut parts = there.clone().into_parts();
-    let stray = parts.buffers[0].address() + (1 << 30);
+/// An array where nothing is, and a mask for it.
+fn stray(stream: &Stream) -> (bowstring::Array, bowstring::Array) {
+    let mut parts = stream.upload(&numbers()).unwrap().into_parts();
+    let address = parts.buffers[0].address() + (1 << 40);
     // SAFETY: nobody reads it but the stand-in, which knows that nothing is there.
-    parts.buffers[0] = unsafe { bowstring::array::Buffer::new(stray, Some(8000), std::sync::Arc::new(())) };
-    let stray = bowstring::Array::try_new(parts).unwrap();
-    let mask = {
-        let every_other = arrow_array::BooleanArray::from_iter((0..1000).map(|i| Some(i % 2 == 0)));
-        from_arrow(&(std::sync::Arc::new(every_other) as ArrayRef))
-    };
-    let mask = stream.upload(&mask.unwrap()).unwrap();
-    let kept = bowstring::compute::filter(&stray, &mask, &stream);
+    parts.buffers[0] = unsafe { bowstring::array::Buffer::new(address, Some(8000), std::sync::Arc::new(())) };
+    let mask = arrow_array::BooleanArray::from_iter((0..1000).map(|i| Some(i % 2 == 0)));
+    let mask = from_arrow(&(std::sync::Arc::new(mask) as ArrayRef)).unwrap();
+    (bowstring::Array::try_new(parts).unwrap(), stream.upload(&mask).unwrap())
+}
+
+#[test]
+fn a_device_whose_work_has_strayed_is_lost_and_no_other() {
+    // What runs HIP's kernels here would read what the table says, and be gone; the driver is the same code.
+    let of = DeviceType::Cuda;
+    // Not closed as the others: what it did is what it is about.
+    let (lost, other) = (Native::standin(of, 0), Native::standin(of, 0));
+    let stream = lost.device.stream().unwrap();
+    let before = stream.upload(&numbers()).unwrap();
+    before.wait().unwrap();
+    let (array, mask) = stray(&stream);
+    let kept = bowstring::compute::filter(&array, &mask, &stream);
     let ready = kept.and_then(|kept| kept.ready().unwrap().wait());
-    assert!(matches!(ready, Err(Error::Driver { code: 700, .. })), "{ready:?}");
+    let is_lost = |error: &Error| matches!(error, Error::Driver { call, code: 700, device } if *device == of && call.starts_with("cu"));
+    assert!(ready.as_ref().is_err_and(is_lost), "{ready:?}");
+    // From then on whatever is asked of it fails in the same way, and at once.
+    let every: Vec<(&str, bowstring::Result<()>)> = vec![
+        ("upload", stream.upload(&numbers()).map(drop)),
+        ("download", stream.download(&before).and_then(|back| back.wait())),
+        ("filter", bowstring::compute::filter(&before, &mask, &stream).map(drop)),
+        ("stream", lost.device.stream().map(drop)),
+        ("synchronise", stream.synchronise()),
+    ];
+    for (what, result) in every {
+        assert!(result.as_ref().is_err_and(is_lost), "{what}: {result:?}");
+    }
+    // Another device of the same runtime works on.
+    let elsewhere = other.device.stream().unwrap();
+    let there = elsewhere.upload(&numbers()).unwrap();
+    let back = to_arrow(&elsewhere.download(&there).unwrap()).unwrap();
+    assert_same_rows(&rows(&back), &rows(&sample(&DataType::Int64, 1000)), &"the other device");
+    drop((there, back, elsewhere));
+    other.close();
+    // Nothing hangs when it is shut down, what there was is given back, and once: a second time would be a fault.
+    drop((before, array, mask, stream));
+    let Native { device, standin, .. } = lost;
+    let (place, standin) = (device.place(), standin.unwrap());
+    device.drain();
+    drop(device);
+    let patience = std::time::Instant::now();
+    while standin.alive(place) != [0; 3] && patience.elapsed().as_secs() < 5 {
+        std::thread::yield_now();
+    }
+    assert_eq!((standin.alive(place), standin.faults(place)), ([0; 3], 1), "the stray access alone");
 }

@@ -80,6 +80,8 @@ impl Stranger {
         native.raw(|raw| {
             // SAFETY: the stranger's own, and nobody uses any of it any more.
             unsafe {
+                // Its own work may be all that was ever done with the array.
+                assert_eq!((raw.synchronise)(self.stream), 0);
                 for address in self.memory {
                     let freed = if pinned { (raw.free_pinned)(address) } else { (raw.free)(address) };
                     assert_eq!(freed, 0);

@@ -160,6 +160,88 @@ fn the_calling_threads_default_stream_is_waited_for_and_waits() {
 }
 
 #[test]
+fn only_streams_that_say_so_wait_for_the_legacy_default_stream() {
+    for native in Native::standins() {
+        let host = sample(&DataType::Int64, 300);
+        let blocking = native.stranger_with(0);
+        // SAFETY: the streams live to the end of the test.
+        let wrap = |handle| unsafe { native.device.wrap_stream(without_provenance_mut(handle)) }.unwrap();
+        let (ours, theirs, legacy) = (native.device.stream().unwrap(), wrap(blocking), wrap(0));
+        let up = |stream: &bowstring::Stream| stream.upload(&from_arrow(&host).unwrap()).unwrap();
+        let passed = |array: &bowstring::Array| array.ready().unwrap().is_ready().unwrap();
+        // What is on the legacy stream holds back streams that block, and none of ours.
+        let gate = native.gate(0);
+        let (free, held) = (up(&ours), up(&theirs));
+        free.wait().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(3));
+        assert!(!passed(&held), "{native:?}");
+        gate.open();
+        held.wait().unwrap();
+        drop((free, held));
+        // And they hold it back.
+        let gate = native.gate(blocking);
+        let (free, held) = (up(&ours), up(&legacy));
+        free.wait().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(3));
+        assert!(!passed(&held), "{native:?}");
+        gate.open();
+        held.wait().unwrap();
+        drop((free, held, ours, theirs, legacy));
+        native.device.drain();
+        // SAFETY: the stranger's own, and nothing is on it any more.
+        native.raw(|raw| unsafe { (raw.destroy_stream)(blocking) });
+        native.close();
+    }
+}
+
+/// Counts those who come, and waits until both have; whether they met.
+fn meet(place: &std::sync::Mutex<usize>, came: &std::sync::Condvar) -> bool {
+    let mut there = place.lock().unwrap();
+    *there += 1;
+    came.notify_all();
+    let patience = std::time::Duration::from_secs(20);
+    *came.wait_timeout_while(there, patience, |there| *there < 2).unwrap().0 == 2
+}
+
+#[test]
+fn two_streams_work_at_the_same_time() {
+    for native in Native::all() {
+        let strangers = [native.stranger(), native.stranger()];
+        let meeting = std::sync::Arc::new((std::sync::Mutex::new(0), std::sync::Condvar::new()));
+        let (tell, told) = std::sync::mpsc::channel();
+        // SAFETY: the strangers' streams live to the end of the test.
+        let wrap = |handle| unsafe { native.device.wrap_stream(without_provenance_mut(handle)) }.unwrap();
+        let streams = strangers.map(wrap);
+        let host = sample(&DataType::Int64, 1000);
+        let mut parts = streams.each_ref().map(|stream| {
+            let mut parts = stream.upload(&from_arrow(&host).unwrap()).unwrap().into_parts();
+            parts.null_count = None;
+            bowstring::Array::try_new(parts).unwrap()
+        });
+        // Each stream's operation is between work that goes on only when both are in the middle of it: were anything of
+        // ours to wait for the other stream, or the host for the first of them, nobody would ever come.
+        for (i, stream) in streams.iter().enumerate() {
+            let (meeting, tell) = (meeting.clone(), tell.clone());
+            native.call(strangers[i], move || tell.send(meet(&meeting.0, &meeting.1)).unwrap());
+            parts[i] = bowstring::compute::is_null(&parts[i], stream).unwrap();
+        }
+        assert_eq!((told.recv(), told.recv()), (Ok(true), Ok(true)), "{native:?}");
+        for (part, stream) in parts.iter().zip(&streams) {
+            let nulls = to_arrow(&stream.download(part).unwrap()).unwrap();
+            let nulls = arrow_array::cast::AsArray::as_boolean(&nulls).true_count();
+            assert_eq!(nulls, host.null_count(), "{native:?}");
+        }
+        drop((parts, streams));
+        native.device.drain();
+        for stranger in strangers {
+            // SAFETY: the stranger's own, and nothing is on it any more.
+            native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
+        }
+        native.close();
+    }
+}
+
+#[test]
 fn priorities_are_the_runtimes() {
     for native in Native::standins() {
         let range = if native.is_rocm() { [-1, 1] } else { [-2, 0] };

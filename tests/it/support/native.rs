@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex};
 
 use bowstring::Device;
+use bowstring::array::Place;
 use bowstring::device::testing::{open_from, separate};
 use bowstring::ffi::DeviceType;
 use libloading::Library;
@@ -254,10 +255,22 @@ impl Native {
         made
     }
 
-    /// A stream of another library's.
+    /// A stream of another library's, which does not wait for the legacy default stream.
     pub fn stranger(&self) -> usize {
+        self.stranger_with(1)
+    }
+
+    /// One with these flags.
+    pub fn stranger_with(&self, flags: u32) -> usize {
         // SAFETY: the function writes a handle.
-        self.made(|raw, stream| unsafe { (raw.stream)(stream, 1, 0) })
+        self.made(|raw, stream| unsafe { (raw.stream)(stream, flags, 0) })
+    }
+
+    /// Has a call made once on a stream of another library's when it comes to it.
+    pub fn call(&self, stream: usize, then: impl FnOnce() + Send + 'static) {
+        let data = Box::into_raw(Box::new(Box::new(then) as Box<dyn FnOnce() + Send>)).cast();
+        // SAFETY: `call_once` takes the box back, once.
+        assert_eq!(self.raw(|raw| unsafe { (raw.call)(stream, call_once, data) }), 0);
     }
 
     /// An event of another library's, recorded on its stream.
@@ -307,6 +320,20 @@ impl Native {
 }
 
 impl Standin {
+    /// How many allocations, streams and events of a device are alive.
+    pub fn alive(&self, place: Place) -> [u64; 3] {
+        let rocm = place.device_type == DeviceType::Rocm;
+        // SAFETY: the function takes numbers.
+        [0, 1, 2].map(|what| unsafe { (self.alive)(rocm.into(), place.device_id as i32, what) })
+    }
+
+    /// How often work on a device did what it may not.
+    pub fn faults(&self, place: Place) -> u64 {
+        let rocm = place.device_type == DeviceType::Rocm;
+        // SAFETY: the function takes numbers.
+        unsafe { (self.faults)(rocm.into(), place.device_id as i32) }
+    }
+
     /// From now on, the `nth` call of this thread, of this function or any, fails.
     pub fn fail_call(&self, call: Option<&str>, nth: u64, code: Code) {
         let call = call.map(|call| CString::new(call).expect("a name"));
@@ -337,6 +364,12 @@ impl Drop for Gate {
     fn drop(&mut self) {
         self.open();
     }
+}
+
+unsafe extern "C" fn call_once(data: *mut c_void) {
+    // SAFETY: from `Native::call`, once.
+    let call = unsafe { Box::from_raw(data.cast::<Box<dyn FnOnce() + Send>>()) };
+    call();
 }
 
 unsafe extern "C" fn pass(data: *mut c_void) {
