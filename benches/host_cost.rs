@@ -1,0 +1,267 @@
+//! What an operation costs on the host, beside the device's time: what our code takes, and the runtime's functions that it
+//! calls. The runtime is the stand-in for CUDA's library, so **nothing here is a measurement of a GPU**: the stand-in says
+//! how long the calling thread was inside of it, which is taken off, and how often it was called, function by function.
+//! Where CUDA is installed, the time on the wall of the same operations is printed too, which is the real sum.
+//!
+//! `cargo bench --bench host_cost` prints tables in Markdown. The time of one run is the median of many.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch};
+use arrow_schema::DataType;
+use bowstring::compute::{CastOptions, TakeOptions, cast, filter_batch, null_count, take_batch};
+use bowstring::device::testing::open_from;
+use bowstring::exchange::{batch_from_arrow, from_arrow};
+use bowstring::ffi::DeviceType;
+use bowstring::{Array, Batch, Device, Result, Stream};
+use libloading::Library;
+
+const ROWS: usize = 8_192;
+
+/// What one call is taken to cost on a real driver, in nanoseconds: **assumptions** of the usual size, not measurements.
+const ASSUMED: [(&str, f64); 12] = [
+    ("cuLaunchKernel", 2500.0),
+    ("cuMemcpyHtoDAsync_v2", 2500.0),
+    ("cuMemcpyDtoHAsync_v2", 2500.0),
+    ("cuMemsetD8Async", 2000.0),
+    ("cuMemAllocAsync", 1000.0),
+    ("cuMemFreeAsync", 700.0),
+    ("cuEventRecord", 700.0),
+    ("cuStreamWaitEvent", 500.0),
+    ("cuEventQuery", 400.0),
+    // Beyond the waiting.
+    ("cuEventSynchronize", 1500.0),
+    ("cuCtxSetCurrent", 100.0),
+    ("cuCtxGetCurrent", 20.0),
+];
+
+/// The stand-in's library, and what it says of this thread.
+struct Standin {
+    path: PathBuf,
+    forget: unsafe extern "C" fn(),
+    inside: unsafe extern "C" fn() -> u64,
+    each: unsafe extern "C" fn(unsafe extern "C" fn(*const u8, usize, u64, *mut c_void), *mut c_void),
+}
+
+type Calls = BTreeMap<String, u64>;
+
+unsafe extern "C" fn note(name: *const u8, len: usize, times: u64, data: *mut c_void) {
+    // SAFETY: the stand-in passes a name's bytes, and the map that `calls` gave it.
+    unsafe {
+        let name = String::from_utf8_lossy(std::slice::from_raw_parts(name, len)).into_owned();
+        (*data.cast::<Calls>()).insert(name, times);
+    }
+}
+
+impl Standin {
+    fn load() -> Standin {
+        let beside = std::env::current_exe().expect("benches are somewhere");
+        let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+        let path = beside.with_file_name(format!("{prefix}bowstring_standin{suffix}"));
+        // SAFETY: loading the stand-in does nothing else.
+        let library = unsafe { Library::new(&path) }.expect("cargo puts the stand-in next to the benches");
+        let library: &'static Library = Box::leak(Box::new(library));
+        // SAFETY: the functions have these types.
+        unsafe {
+            Standin {
+                path,
+                forget: *library.get(b"standin_forget").expect("it has it"),
+                inside: *library.get(b"standin_inside").expect("it has it"),
+                each: *library.get(b"standin_each_call").expect("it has it"),
+            }
+        }
+    }
+
+    fn calls(&self) -> Calls {
+        let mut calls = Calls::new();
+        // SAFETY: `note` takes the map.
+        unsafe { (self.each)(note, (&raw mut calls).cast()) };
+        calls
+    }
+}
+
+/// An operation on a batch.
+type Work = fn(&Inputs) -> Result<Vec<Array>>;
+
+struct Inputs {
+    batch: Batch,
+    mask: Array,
+    indices: Array,
+    stream: Stream,
+}
+
+const WORKS: [(&str, Work); 4] = [
+    ("filter", |on| Ok(filter_batch(&on.batch, &on.mask, &on.stream)?.columns().to_vec())),
+    ("take", |on| {
+        let taken = take_batch(&on.batch, &on.indices, &TakeOptions::default(), &on.stream)?;
+        Ok(taken.columns().to_vec())
+    }),
+    ("cast", |on| {
+        let narrow = |column| cast(column, &DataType::Int32, &CastOptions::default(), &on.stream);
+        on.batch.columns().iter().map(narrow).collect()
+    }),
+    ("null_count", |on| {
+        for column in on.batch.columns() {
+            let mut parts = column.clone().into_parts();
+            parts.null_count = None;
+            null_count(&Array::try_new(parts)?, &on.stream)?;
+        }
+        Ok(vec![])
+    }),
+];
+
+/// Columns of 64-bit numbers, one in ten of them null, or none.
+fn inputs(device: &Device, columns: usize, nulls: bool) -> Inputs {
+    let stream = device.stream().expect("a stream");
+    let column = |i: usize| -> (String, ArrayRef) {
+        let value =
+            |row: usize| (!nulls || !(row * 7 + i).is_multiple_of(10)).then_some((row * 31 + i) as i64);
+        (format!("{i}"), Arc::new(Int64Array::from_iter((0..ROWS).map(value))))
+    };
+    let batch = RecordBatch::try_from_iter((0..columns).map(column)).expect("columns of one length");
+    let mask: ArrayRef =
+        Arc::new(BooleanArray::from_iter((0..ROWS).map(|row| Some(row * 2654435761 % 97 < 48))));
+    let indices: ArrayRef =
+        Arc::new(Int32Array::from_iter_values((0..ROWS).map(|row| (row * 4099 % ROWS) as i32)));
+    let up = |array: &ArrayRef| stream.upload(&from_arrow(array).expect("an array")).expect("room");
+    Inputs {
+        batch: stream.upload_batch(&batch_from_arrow(&batch).expect("a batch")).expect("room"),
+        mask: up(&mask),
+        indices: up(&indices),
+        stream: stream.clone(),
+    }
+}
+
+fn median(mut of: Vec<f64>) -> f64 {
+    of.sort_by(f64::total_cmp);
+    of[of.len() / 2]
+}
+
+/// What a run of an operation came to: nanoseconds on the wall, those of them in our code, calls, and new memory.
+struct Cost {
+    wall: f64,
+    own: f64,
+    /// Of all runs the least: what is left where nothing else has used the caches.
+    least: f64,
+    calls: Calls,
+    hits: u64,
+    misses: u64,
+}
+
+fn measure(on: &Inputs, device: &Device, work: Work, standin: Option<&Standin>, runs: usize) -> Cost {
+    for _ in 0..3 {
+        work(on).expect("an operation");
+        on.stream.synchronise().expect("its end");
+    }
+    let before = device.memory_usage();
+    let (mut walls, mut owns, mut calls) = (vec![], vec![], Calls::new());
+    for _ in 0..runs {
+        if let Some(standin) = standin {
+            // SAFETY: the function takes nothing.
+            unsafe { (standin.forget)() };
+        }
+        let start = Instant::now();
+        let result = work(on).expect("an operation");
+        drop(result);
+        let wall = start.elapsed().as_nanos() as f64;
+        // SAFETY: the function takes nothing.
+        let inside = standin.map_or(0.0, |standin| unsafe { (standin.inside)() } as f64);
+        calls = standin.map(Standin::calls).unwrap_or_default();
+        walls.push(wall);
+        owns.push(wall - inside);
+        on.stream.synchronise().expect("its end");
+    }
+    let after = device.memory_usage();
+    let (hits, misses) = (after.hits - before.hits, after.misses - before.misses);
+    let least = owns.iter().copied().fold(f64::INFINITY, f64::min);
+    Cost { wall: median(walls), own: median(owns), least, calls, hits, misses }
+}
+
+/// What it costs to be told of a call: two looks at the clock, part of which the stand-in cannot take off.
+fn overhead(standin: &Standin, device: &Device) -> f64 {
+    let (runs, event) = (20_000u32, device.stream().expect("a stream"));
+    let start = Instant::now();
+    // SAFETY: the function takes nothing.
+    unsafe { (standin.forget)() };
+    for _ in 0..runs {
+        // One call into the runtime: nothing is on the stream.
+        event.synchronise().expect("an idle stream");
+    }
+    // SAFETY: as above.
+    let inside = unsafe { (standin.inside)() } as f64;
+    let calls: u64 = standin.calls().values().sum();
+    (start.elapsed().as_nanos() as f64 - inside) / calls as f64
+}
+
+fn standin_tables(runs: impl Fn(usize) -> usize) {
+    let standin = Standin::load();
+    let device = open_from(&standin.path, DeviceType::Cuda, 0).expect("the stand-in has devices");
+    println!("On {}: our own time, and calls of the driver, a batch of {ROWS} rows.", device.name());
+    println!("A call costs at most {:.0} ns beyond what is taken off.\n", overhead(&standin, &device));
+    println!(
+        "| operation | columns | nulls | own, µs | at best, µs | calls | launches | copies | memsets | predicted, µs | pool hits | new memory | calls by name |"
+    );
+    println!("| --- | --: | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --- |");
+    for (name, work) in WORKS {
+        for columns in [1, 10, 100] {
+            for nulls in [false, true] {
+                if name == "null_count" && !nulls {
+                    continue;
+                }
+                let cost =
+                    measure(&inputs(&device, columns, nulls), &device, work, Some(&standin), runs(columns));
+                println!("{}", row(name, columns, nulls, &cost));
+            }
+        }
+    }
+}
+
+fn row(name: &str, columns: usize, nulls: bool, cost: &Cost) -> String {
+    let of = |names: &[&str]| -> u64 { names.iter().filter_map(|name| cost.calls.get(*name)).sum() };
+    let assumed =
+        |name: &str| ASSUMED.iter().find(|(known, _)| *known == name).map_or(1000.0, |(_, cost)| *cost);
+    let driver: f64 = cost.calls.iter().map(|(name, times)| assumed(name) * *times as f64).sum();
+    let by_name = cost.calls.iter().map(|(name, times)| format!("{name} {times}"));
+    format!(
+        "| {name} | {columns} | {} | {:.1} | {:.1} | {} | {} | {} | {} | {:.0} | {:.1} % | {} | {} |",
+        if nulls { "some" } else { "none" },
+        cost.own / 1e3,
+        cost.least / 1e3,
+        cost.calls.values().sum::<u64>(),
+        of(&["cuLaunchKernel"]),
+        of(&["cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2"]),
+        of(&["cuMemsetD8Async"]),
+        (cost.own + driver) / 1e3,
+        100.0 * cost.hits as f64 / (cost.hits + cost.misses).max(1) as f64,
+        of(&["cuMemAllocAsync", "cuMemAlloc_v2", "cuMemHostAlloc", "cuEventCreate"]),
+        by_name.collect::<Vec<_>>().join(", "),
+    )
+}
+
+/// Where there is a GPU: the sum itself, with the device's time in it where an operation waits.
+fn installed_tables(runs: impl Fn(usize) -> usize) {
+    let Ok(device) = Device::cuda(0) else { return };
+    println!("\nOn {}: time on the wall until the call returns.\n", device.name());
+    println!("| operation | columns | nulls | wall, µs |\n| --- | --: | --- | --: |");
+    for (name, work) in WORKS {
+        for columns in [1, 10, 100] {
+            for nulls in [false, true] {
+                let cost = measure(&inputs(&device, columns, nulls), &device, work, None, runs(columns));
+                let nulls = if nulls { "some" } else { "none" };
+                println!("| {name} | {columns} | {nulls} | {:.1} |", cost.wall / 1e3);
+            }
+        }
+    }
+}
+
+fn main() {
+    // As `cargo test --benches` runs it: once, to see that it runs.
+    let bench = std::env::args().any(|argument| argument == "--bench");
+    let runs = |columns: usize| if bench { (400 / columns).clamp(9, 200) } else { 1 };
+    standin_tables(runs);
+    installed_tables(|columns| if bench { 20_000 / columns } else { 1 });
+}
