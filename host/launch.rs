@@ -28,8 +28,11 @@
 #![allow(unsafe_code)]
 
 mod across;
+mod arguments;
 mod copies;
+mod ending;
 mod ends;
+mod gathered;
 #[cfg(test)]
 mod ordering_tests;
 mod pending;
@@ -38,28 +41,28 @@ mod reads;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::DataType;
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::target::{Args, Entry, MAX_WAVES, Value};
 
+pub(crate) use arguments::{bits, input, is_aligned, validity};
+use gathered::Gathered;
 pub use pending::Pending;
 
-use crate::array::{Array, Bitmap, Buffer, Parts, Place, Ready};
+use crate::array::{Array, Buffer, Parts, Place, Ready};
 use crate::device::driver::{Driver, Failure, Launch, RawStream};
 use crate::device::testing::Mutation;
 use crate::device::{Check, Event, Gpu, GpuStream, Kept, Memory, Staged, Staging, Stream};
 use crate::{Error, Result};
 
-/// What a buffer is taken to hold where its extent is data: more than any address space has.
-const UNKNOWN_EXTENT: u64 = 1 << 47;
-
 /// One operation's work on one stream.
 pub(crate) struct Pass {
     operation: &'static str,
     /// Keeps the device from being shut down before the pass has ended.
-    _stream: Stream,
+    stream: Stream,
     gpu: Arc<Gpu>,
     queue: Arc<GpuStream>,
     done: Event,
@@ -69,71 +72,50 @@ pub(crate) struct Pass {
     kept: Vec<Kept>,
     used: Vec<Arc<Memory>>,
     checks: Vec<Check>,
+    gathered: Gathered,
     ended: bool,
 }
 
-/// Device memory that a pass has allocated. Clones are the same memory.
+/// Device memory that a pass has allocated, or part of it. Clones are the same memory.
 #[derive(Clone)]
 pub(crate) struct Region {
     memory: Arc<Memory>,
+    /// Where in the memory it starts, and how long it is.
+    at: usize,
     bytes: usize,
 }
 
 impl Region {
+    fn address(&self) -> usize {
+        self.memory.address() + self.at
+    }
+
     /// To be written by a kernel of this pass, up to the next 16-byte boundary.
     pub fn out<T: Value>(&self) -> Out<T> {
-        Out::new(self.memory.address() as u64, self.bytes.next_multiple_of(16) as u64)
+        Out::new(self.address() as u64, self.bytes.next_multiple_of(16) as u64)
     }
 
     /// To be read by a later kernel of this pass.
     pub fn input<T: Value>(&self) -> In<T> {
-        In::new(self.memory.address() as u64, self.bytes.next_multiple_of(16) as u64)
+        In::new(self.address() as u64, self.bytes.next_multiple_of(16) as u64)
     }
 
     /// Bytes `from .. to`, to be read by a later kernel of this pass.
     pub fn part<T: Value>(&self, from: usize, to: usize) -> In<T> {
         assert!(from <= to && to <= self.bytes, "the part is inside the region");
-        In::new((self.memory.address() + from) as u64, (to - from) as u64)
+        In::new((self.address() + from) as u64, (to - from) as u64)
     }
 
     /// Part of an array, to be read once the pass has passed.
     pub fn buffer(&self) -> Buffer {
         // SAFETY: the memory has the bytes and lives as long as its owner; after the pass nobody writes it.
-        unsafe { Buffer::new(self.memory.address(), Some(self.bytes), self.memory.clone()) }
+        unsafe { Buffer::new(self.address(), Some(self.bytes), self.memory.clone()) }
     }
 
     /// How many bytes it has.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
-}
-
-/// A buffer, to be read by a kernel: a typed one must be aligned, see [`is_aligned`].
-pub(crate) fn input<T: Value>(buffer: &Buffer) -> In<T> {
-    match buffer.address() {
-        0 => In::absent(),
-        address => In::new(address as u64, buffer.bytes().map_or(UNKNOWN_EXTENT, |bytes| bytes as u64)),
-    }
-}
-
-/// A bitmap, to be read by a kernel: an aligned pointer and the offset in bits from there.
-pub(crate) fn bits(bitmap: &Bitmap) -> (In<u32>, u64) {
-    let (buffer, offset) = (&bitmap.buffer, bitmap.offset as u64);
-    let bytes = buffer.bytes().map_or(UNKNOWN_EXTENT, |bytes| bytes as u64);
-    match buffer.address() {
-        0 => (In::absent(), 0),
-        address => In::bitmap(address as u64, bytes, offset),
-    }
-}
-
-/// An array's validity as kernels take it: absent where all rows are valid.
-pub(crate) fn validity(array: &Array) -> (In<u32>, u64) {
-    array.validity().map_or((In::absent(), 0), bits)
-}
-
-/// Whether a kernel may read the buffer as values of this alignment.
-pub(crate) fn is_aligned(buffer: &Buffer, alignment: usize) -> bool {
-    buffer.address().is_multiple_of(alignment)
 }
 
 impl Pass {
@@ -149,7 +131,7 @@ impl Pass {
         }
         Ok(Pass {
             operation,
-            _stream: stream.clone(),
+            stream: stream.clone(),
             gpu: gpu.clone(),
             queue: queue.clone(),
             ready: Arc::new(done.clone()),
@@ -159,6 +141,7 @@ impl Pass {
             kept: vec![],
             used: vec![],
             checks: vec![],
+            gathered: Gathered::default(),
             ended: false,
         })
     }
@@ -247,7 +230,7 @@ impl Pass {
     pub fn output(&mut self, bytes: usize) -> Result<Region> {
         let memory = self.gpu.pool().alloc(bytes, &self.gpu, &self.queue)?;
         self.used.push(memory.clone());
-        Ok(Region { memory, bytes })
+        Ok(Region { memory, at: 0, bytes })
     }
 
     /// Device memory for `len` values that nobody sees after the pass.
@@ -259,19 +242,28 @@ impl Pass {
 
     /// Device memory of zero bytes; so is the rest of the last 64, for consumers that read whole words of bitmaps.
     pub fn zeroed(&mut self, bytes: usize) -> Result<Region> {
+        if let Some(region) = self.gather_zeros(bytes)? {
+            return Ok(region);
+        }
         let region = self.output(bytes)?;
-        self.fill(&region, 0)?;
+        self.set(&region, 0)?;
         Ok(region)
     }
 
     /// Sets every byte of a region and of the rest of its last 64.
     pub fn fill(&mut self, region: &Region, byte: u8) -> Result<()> {
+        self.send()?;
+        self.set(region, byte)
+    }
+
+    /// The same of a region that nothing is to be sent to.
+    fn set(&mut self, region: &Region, byte: u8) -> Result<()> {
         let bytes = region.bytes.next_multiple_of(64);
         if bytes == 0 {
             return Ok(());
         }
         // SAFETY: blocks are multiples of 256 bytes, and `used` keeps this one until the pass has passed.
-        self.queued(|driver, stream| unsafe { driver.fill(region.memory.address(), byte, bytes, stream) })
+        self.queued(|driver, stream| unsafe { driver.fill(region.address(), byte, bytes, stream) })
     }
 
     /// Launches waves of an entry. What its arguments point to comes from this pass's inputs and regions.
@@ -283,6 +275,7 @@ impl Pass {
             let problem = format!("{waves} waves of {}, at most {MAX_WAVES} can be launched", entry.name);
             return Err(Error::invalid(self.operation, problem));
         }
+        self.send()?;
         let loaded = self.gpu.entry(entry.family, entry.name)?;
         let launch = Launch { entry: loaded, kernel: entry, waves, args };
         // SAFETY: `args` is what the entry was declared with; its pointers were made from buffers that are inputs or
@@ -290,8 +283,11 @@ impl Pass {
         self.queued(|driver, stream| unsafe { driver.launch(&launch, stream) })
     }
 
-    /// Device memory with these words, which travel through pinned memory.
+    /// Device memory with these words, which travel through pinned memory: what is small travels together.
     pub fn upload(&mut self, words: &[u64]) -> Result<Region> {
+        if let Some(region) = self.gather(size_of_val(words), words)? {
+            return Ok(region);
+        }
         let mut staged = self.stage(size_of_val(words))?;
         for (to, word) in staged.pinned_mut().bytes_mut().chunks_exact_mut(8).zip(words) {
             to.copy_from_slice(&word.to_ne_bytes());
@@ -307,15 +303,23 @@ impl Pass {
     /// Device memory with the first bytes of a staged block, in one copy.
     fn upload_staged(&mut self, staged: Staged, bytes: usize) -> Result<Region> {
         let region = self.output(bytes)?;
-        let from = staged.pinned().start();
+        let copied = self.copy_in(&region, &staged, 0..bytes);
         self.kept.push(Kept::Staged(staged));
-        if bytes > 0 {
-            // SAFETY: both are at least that long; `kept` and `used` keep them until the pass has passed.
-            self.queued(|driver, stream| unsafe {
-                driver.copy_in(region.memory.address(), from.cast_const(), bytes, stream)
-            })?;
+        copied.map(|()| region)
+    }
+
+    /// Queues a copy of part of a block to the same part of a region, which `used` keeps. The block must be kept until the
+    /// copy has passed, and the part not be written, also where this fails.
+    fn copy_in(&self, region: &Region, from: &Staged, part: Range<usize>) -> Result<()> {
+        assert!(part.end <= region.bytes && part.end <= from.pinned().len(), "the part is inside of both");
+        if part.is_empty() {
+            return Ok(());
         }
-        Ok(region)
+        // SAFETY: both are at least that long, and kept until the pass has passed.
+        self.queued(|driver, stream| unsafe {
+            let start = from.pinned().start().cast_const().add(part.start);
+            driver.copy_in(region.address() + part.start, start, part.len(), stream)
+        })
     }
 
     /// Queues a copy of device memory that is an input or a region of this pass. The block must be kept until the copy
@@ -325,6 +329,7 @@ impl Pass {
         if bytes == 0 {
             return Ok(());
         }
+        self.send()?;
         // SAFETY: the pass keeps the source, the caller the block, until this has passed.
         self.queued(|driver, stream| unsafe {
             driver.copy_out(to.pinned().start().add(at), from, bytes, stream)
@@ -342,7 +347,8 @@ impl Pass {
         if to.bytes == 0 {
             return Ok(());
         }
-        let (to, from, bytes) = (to.memory.address(), from.memory.address(), to.bytes);
+        self.send()?;
+        let (to, from, bytes) = (to.address(), from.address(), to.bytes);
         // SAFETY: both have the bytes, and are kept until this has passed.
         self.queued(|driver, stream| unsafe { driver.copy(to, from, place.device_id, bytes, stream) })
     }
@@ -353,28 +359,6 @@ impl Pass {
         Parts { place, ready, ..Parts::new(data_type, len) }
     }
 
-    /// Ends the pass: its event is recorded, and inputs are kept until it has passed.
-    pub fn finish(mut self) -> Result<()> {
-        self.end()
-    }
-
-    fn end(&mut self) -> Result<()> {
-        self.ended = true;
-        let checks = std::mem::take(&mut self.checks);
-        let check: Option<Check> = (!checks.is_empty())
-            .then(|| -> Check { Box::new(move || checks.into_iter().try_for_each(|check| check())) });
-        self.done.depends_on(std::mem::take(&mut self.parents), check);
-        let recorded = match self.gpu.switches().on(Mutation::RecordEarly) {
-            true => Ok(()),
-            false => self.done.record(self.queue.owned()),
-        };
-        for memory in self.used.drain(..) {
-            memory.used_until(&self.done);
-        }
-        self.gpu.keep(self.queue.number(), &self.done, std::mem::take(&mut self.kept));
-        recorded.and_then(|()| self.queue.leave(&self.done))
-    }
-
     /// Makes a call on the pass's stream.
     fn queued(
         &self,
@@ -382,15 +366,6 @@ impl Pass {
     ) -> Result<()> {
         let outcome = call(&**self.gpu.driver(), self.queue.owned().raw());
         outcome.map_err(|failure| failure.error(0, self.place()))
-    }
-}
-
-impl Drop for Pass {
-    fn drop(&mut self) {
-        if !self.ended {
-            // Nobody has its outputs, and the error that led here is already on its way.
-            let _ = self.end();
-        }
     }
 }
 

@@ -27,6 +27,7 @@ pub fn can_cast(from: &DataType, to: &DataType) -> bool {
 /// [`Error::Cast`] with the first such row: at once on the CPU, on a GPU when somebody first waits for the result.
 /// Buffers are shared where the bits do not change. Does not synchronise.
 pub fn cast(values: &Array, to: &DataType, options: &CastOptions<'_>, stream: &Stream) -> Result<Array> {
+    let _current = stream.enter()?;
     let values = &*admit("cast", values, stream)?;
     let from = values.data_type();
     let device = stream.device().place().device_type;

@@ -10,6 +10,7 @@ use crate::{Array, Batch, Error, Result, Stream, cpu};
 /// [`Selection`](super::Selection). Synchronises, once.
 pub fn filter(values: &Array, mask: &Array, stream: &Stream) -> Result<Array> {
     if stream.as_gpu().is_some() {
+        let _current = stream.enter()?;
         return filter_later(values, mask, stream)?.wait();
     }
     let (mask, values) = (&*admit("filter", mask, stream)?, &*admit("filter", values, stream)?);
@@ -28,6 +29,7 @@ pub fn filter_later(values: &Array, mask: &Array, stream: &Stream) -> Result<Pen
 
 /// The rows of every column where `mask` is true, the mask read once. Synchronises, once.
 pub fn filter_batch(batch: &Batch, mask: &Array, stream: &Stream) -> Result<Batch> {
+    let _current = stream.enter()?;
     filter_batch_later(batch, mask, stream)?.wait()
 }
 
@@ -41,6 +43,7 @@ pub fn filter_batch_later(batch: &Batch, mask: &Array, stream: &Stream) -> Resul
 
 /// The kept rows of each column, and how many they are.
 fn filter_columns(columns: &[&Array], mask: &Array, stream: &Stream) -> Result<Pending<(Vec<Array>, usize)>> {
+    let _current = stream.enter()?;
     let (mask, columns) = (&*admit("filter", mask, stream)?, admit_all("filter", columns, stream)?);
     let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
     check(&columns, mask)?;

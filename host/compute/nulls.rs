@@ -13,6 +13,7 @@ use crate::{Array, Error, Result, Stream, cpu, exchange};
 
 /// How many rows are null by the array's own validity bitmap. Synchronises where the array does not know.
 pub fn null_count(values: &Array, stream: &Stream) -> Result<usize> {
+    let _current = stream.enter()?;
     let values = &*admit("null_count", values, stream)?;
     match (values.known_null_count(), values.validity()) {
         (Some(known), _) => Ok(known),
@@ -37,6 +38,7 @@ pub fn logical_null_count(values: &Array, stream: &Stream) -> Result<usize> {
 
 /// Which rows are null, wherever the type keeps its nulls: booleans without nulls. Does not synchronise.
 pub fn is_null(values: &Array, stream: &Stream) -> Result<Array> {
+    let _current = stream.enter()?;
     let values = &*admit("is_null", values, stream)?;
     let valid = valid_rows("is_null", values, stream)?;
     let own = values.validity();
@@ -58,6 +60,7 @@ pub fn is_null(values: &Array, stream: &Stream) -> Result<Array> {
 /// Which rows are not null, wherever the type keeps its nulls: booleans without nulls. Where a bitmap says so already it
 /// is shared, not copied. Does not synchronise.
 pub fn is_not_null(values: &Array, stream: &Stream) -> Result<Array> {
+    let _current = stream.enter()?;
     let values = &*admit("is_not_null", values, stream)?;
     let valid = valid_rows("is_not_null", values, stream)?;
     let own = values.validity();
@@ -80,6 +83,7 @@ pub fn is_not_null(values: &Array, stream: &Stream) -> Result<Array> {
 
 /// The rows that are not null, wherever the type keeps its nulls. Synchronises, like every filter.
 pub fn drop_nulls(values: &Array, stream: &Stream) -> Result<Array> {
+    let _current = stream.enter()?;
     let values = &*admit("drop_nulls", values, stream)?;
     let valid = valid_rows("drop_nulls", values, stream)?;
     if matches!(valid, Valid::All) || matches!(valid, Valid::Own) && values.known_null_count() == Some(0) {

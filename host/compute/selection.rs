@@ -38,6 +38,7 @@ impl Selection {
     /// Synchronises, once: how many rows are kept is data. Everything after it is asynchronous but for the byte
     /// totals of strings.
     pub fn new(mask: &Array, stream: &Stream) -> Result<Selection> {
+        let _current = stream.enter()?;
         let mask = &*admit("filter", mask, stream)?;
         check_mask(mask)?;
         let way = match stream.as_gpu() {
@@ -75,6 +76,7 @@ impl Selection {
     }
 
     fn filter_columns(&self, columns: &[&Array]) -> Result<Vec<Array>> {
+        let _current = self.stream.enter()?;
         let columns = admit_all("filter", columns, &self.stream)?;
         let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
         columns.iter().try_for_each(|column| check_rows(column.len(), self.rows))?;

@@ -57,6 +57,7 @@ fn take_columns(
     stream: &Stream,
 ) -> Result<Vec<Array>> {
     if stream.as_gpu().is_some() {
+        let _current = stream.enter()?;
         return device::take(columns, len, indices, options, stream);
     }
     cpu::selection::among_threads(indices.len(), || {

@@ -118,6 +118,15 @@ pub(crate) trait Driver: Send + Sync {
     /// Which device.
     fn place(&self) -> Place;
 
+    /// Makes the device current on the calling thread, where the runtime has such a thing and another one is: so that the
+    /// calls to come need not, each by itself. Says what was.
+    fn enter(&self) -> Outcome<Option<usize>> {
+        Ok(None)
+    }
+
+    /// Puts back what was.
+    fn leave(&self, _before: usize) {}
+
     /// Lanes in a wave: 32 or 64.
     fn width(&self) -> u32;
 

@@ -2,6 +2,7 @@
 //! must be kept until work has passed.
 
 use std::collections::{HashMap, VecDeque};
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -26,6 +27,17 @@ pub(crate) struct Gpu {
     held: Mutex<HashMap<u64, VecDeque<Held>>>,
     synchronisations: AtomicU64,
     switches: Switches,
+}
+
+/// What puts back what was current on its thread.
+pub(crate) struct Entered<'a>(&'a Gpu, Option<usize>, PhantomData<*const ()>);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        if let Some(before) = self.1 {
+            self.0.driver.leave(before);
+        }
+    }
 }
 
 /// Something that work on a stream uses and that must outlive it: held only to be dropped.
@@ -61,6 +73,13 @@ impl Gpu {
     /// Whose runtime.
     pub fn driver(&self) -> &SharedDriver {
         &self.driver
+    }
+
+    /// Makes it current on the calling thread until what this returns is dropped. Calls make sure of that themselves; this
+    /// saves those of an operation from doing so one by one.
+    pub fn enter(&self) -> Result<Entered<'_>> {
+        let before = self.driver.enter().map_err(|failure| failure.error(0, self.place()))?;
+        Ok(Entered(self, before, PhantomData))
     }
 
     /// Which device.

@@ -5,6 +5,7 @@
 
 use std::ffi::c_void;
 use std::fmt;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -372,6 +373,15 @@ impl Pinned {
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    }
+}
+
+impl Pinned {
+    /// Part of it, to be written. No copy from or to that part may be under way.
+    pub fn part_mut(&mut self, part: Range<usize>) -> &mut [u8] {
+        assert!(part.start <= part.end && part.end <= self.bytes, "the part is inside the block");
+        // SAFETY: inside of `bytes` initialised bytes, borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(part.start), part.len()) }
     }
 }
 

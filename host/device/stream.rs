@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::event::Event;
-use super::gpu::Gpu;
+use super::gpu::{Entered, Gpu};
 use super::handles::{ForeignEvent, OwnedStream};
 use super::{Device, driver::RawStream};
 use crate::Result;
@@ -115,6 +115,11 @@ impl Stream {
         let passed = stream.enter(gpu).and_then(|()| stream.owned.synchronise());
         gpu.retire();
         passed
+    }
+
+    /// Makes its GPU, if it has one, current on this thread for as long as an operation makes calls.
+    pub(crate) fn enter(&self) -> Result<Option<Entered<'_>>> {
+        self.device.as_gpu().map(|gpu| gpu.enter()).transpose()
     }
 
     /// The GPU's side of it; `None` on the CPU.

@@ -50,6 +50,7 @@ impl Stream {
 }
 
 fn upload(stream: &Stream, arrays: &[Array]) -> Result<Vec<Array>> {
+    let _current = stream.enter()?;
     let there = |array: &Array| array.place() == stream.device().place();
     if arrays.iter().all(there) {
         return Ok(arrays.to_vec());
@@ -88,6 +89,7 @@ fn download(stream: &Stream, arrays: Vec<Array>) -> Result<Pending<Vec<Array>>> 
     if arrays.iter().all(|array| array.place() == Place::CPU) {
         return Ok(Pending::known(Ok(arrays)));
     }
+    let _current = stream.enter()?;
     let mut pass = Pass::begin("download", stream)?;
     for array in &arrays {
         pass.input(array)?;
@@ -108,7 +110,7 @@ fn download_sized(mut pass: Pass, arrays: &[Array], sizes: Vec<usize>) -> Result
     pass.kept.push(Kept::Buffer(block.clone()));
     if laid_out.small > 0 {
         let gathered = gather(&mut pass, &plan, laid_out.small)?;
-        pass.copy_out(gathered.memory.address(), laid_out.small, &staged, 0)?;
+        pass.copy_out(gathered.address(), laid_out.small, &staged, 0)?;
     }
     for piece in plan.pieces.iter().filter(|piece| piece.at >= laid_out.small) {
         if let Some(from) = &piece.from {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::tests::{count, sample};
 use super::*;
+use crate::array::Bitmap;
 use crate::device::testing::{EmulatedDevice, EmulatorOptions, INJECTED};
 use crate::exchange::to_arrow;
 

@@ -110,6 +110,8 @@ impl<T> Waiting<T> {
     /// Goes on where the words have arrived.
     fn go_on(mut self) -> Result<T> {
         self.parents.iter().try_for_each(Event::outcome)?;
+        let stream = self.rest.as_ref().ok_or_else(taken)?.0.stream.clone();
+        let _current = stream.enter()?;
         let (pass, staged, then) = self.rest.take().ok_or_else(taken)?;
         then(pass, &staged)
     }

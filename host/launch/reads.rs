@@ -12,7 +12,7 @@ impl Pass {
     fn copied(&mut self, region: &Region) -> Result<(Staged, Event)> {
         let staged = self.stage(region.bytes)?;
         let seen = Event::new(&self.gpu, self.queue.number())?;
-        self.copy_out(region.memory.address(), region.bytes, &staged, 0)?;
+        self.copy_out(region.address(), region.bytes, &staged, 0)?;
         // Where this fails the stream has been drained, so the block may go.
         seen.record(self.queue.owned())?;
         Ok((staged, seen))
@@ -57,7 +57,7 @@ impl Pass {
         let staged = Arc::new(self.stage(region.bytes)?);
         let (bytes, block) = (region.bytes, staged.clone());
         self.checks.push(Box::new(move || check(&words(block.pinned().bytes(), bytes))));
-        self.copy_out(region.memory.address(), region.bytes, &staged, 0)
+        self.copy_out(region.address(), region.bytes, &staged, 0)
     }
 }
 

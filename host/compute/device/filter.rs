@@ -7,10 +7,13 @@ use bowstring_kernels::memory::Out;
 use super::moves::Moves;
 use super::ranges::{Node, Planner, has_ranges};
 use super::selection::{Kept, Words};
-use super::{Children, Status, along, children_of, empty_like, fixed_width, nodes, rows_of};
+use super::{Children, Status, children_of, empty_like, fixed_width, nodes, rows_of};
 use crate::array::{Array, Bitmap, Slot};
 use crate::launch::{Pass, Pending, Region, bits};
 use crate::{Result, Stream};
+
+/// Words of a bitmap in a table.
+const ROW: usize = 5;
 
 /// The kept rows of some columns.
 pub(in crate::compute) struct Filtered {
@@ -32,30 +35,46 @@ pub(in crate::compute) fn filter(
     }
     let mut pass = Pass::begin("filter", stream)?;
     pass.input(mask)?;
+    // All that starts at zero, and the table of the bitmaps, travel together.
+    let (bitmaps, bytes) = (columns.iter().map(|column| bitmaps(column)).sum(), mask.len().div_ceil(8));
+    let small = [8 * sums(columns), Kept::zeros(mask.len()), bitmaps * size_of::<[u64; ROW]>()];
+    pass.expect(&small, (bitmaps, bytes));
     let mut status = status(&mut pass, columns)?;
     let (_, total) = status.take(1);
-    let kept = Kept::of_mask(&mut pass, mask, total)?;
-    of(pass, kept, status, None, columns)
+    let kept = Kept::of(&mut pass, mask)?;
+    of(pass, kept, status, None, columns, |pass, kept| kept.find(pass, mask, total))
+}
+
+/// How many numbers the host must know about these columns at most.
+fn sums(columns: &[&Array]) -> usize {
+    1 + 4 * columns.iter().map(|column| nodes(column)).sum::<usize>()
 }
 
 /// Room for what the host must know about these columns: of each array two null counts, a total and where it went wrong;
 /// before them, how many rows.
 pub(super) fn status(pass: &mut Pass, columns: &[&Array]) -> Result<Status> {
-    let nodes: usize = columns.iter().map(|column| nodes(column)).sum();
+    let sums = sums(columns);
     let ranges = columns.iter().any(|column| needs_ranges(column));
-    Status::new(pass, 1 + 4 * nodes, if ranges { nodes } else { 0 })
+    Status::new(pass, sums, if ranges { sums / 4 } else { 0 })
 }
 
-/// The rows of `columns` that are kept. How many these are is `known`, or the first word of `status`.
+/// The rows of `columns` that are kept. How many these are is `known`, or the first word of `status`. `find` launches what
+/// finds them, late, so that as much as possible is sent to the device before.
 pub(super) fn of(
     mut pass: Pass,
     kept: Kept,
     mut status: Status,
     known: Option<usize>,
     columns: &[&Array],
+    find: impl FnOnce(&mut Pass, &Kept) -> Result<()>,
 ) -> Result<Pending<Filtered>> {
     for column in columns {
         pass.input(column)?;
+    }
+    let mut find = Some(find);
+    // Ranges are looked for while they are planned.
+    if columns.iter().any(|column| needs_ranges(column)) {
+        find.take().map_or(Ok(()), |find| find(&mut pass, &kept))?;
     }
     let nothing_to_read = status.used;
     let mut level = Level::new(&mut status, columns);
@@ -63,7 +82,9 @@ pub(super) fn of(
         .iter()
         .map(|column| level.plan(&mut pass, &kept, &mut status, column))
         .collect::<Result<_>>()?;
-    level.launch(&mut pass, &kept)?;
+    let table = level.upload(&mut pass)?;
+    find.map_or(Ok(()), |find| find(&mut pass, &kept))?;
+    level.launch(&mut pass, &kept, table)?;
     let columns: Vec<Array> = columns.iter().copied().cloned().collect();
     let build = move |mut pass: Pass, words: &[u64]| {
         let rows = known.unwrap_or_else(|| words[0] as usize);
@@ -150,16 +171,18 @@ impl Level {
 
     fn bits(&mut self, pass: &mut Pass, kept: &Kept, (source, offset): Words) -> Result<Kind> {
         let target = pass.zeroed(kept.rows.div_ceil(8))?;
-        self.table.extend(FilterBitsRow { source, offset, target: target.out() }.words());
+        let row: [u64; ROW] = FilterBitsRow { source, offset, target: target.out() }.words();
+        self.table.extend(row);
         self.bitmaps += 1;
         Ok(Kind::Bits(target, self.first + self.bitmaps - 1))
     }
 
-    fn launch(self, pass: &mut Pass, kept: &Kept) -> Result<()> {
-        if self.bitmaps == 0 {
-            return Ok(());
-        }
-        let table = pass.upload(&self.table)?;
+    fn upload(&self, pass: &mut Pass) -> Result<Option<Region>> {
+        (self.bitmaps > 0).then(|| pass.upload(&self.table)).transpose()
+    }
+
+    fn launch(self, pass: &mut Pass, kept: &Kept, table: Option<Region>) -> Result<()> {
+        let Some(table) = table else { return Ok(()) };
         let columns = self.bitmaps as u64;
         let spans = filter_bits_spans(kept.rows as u64, pass.width());
         pass.launch(
@@ -186,7 +209,12 @@ fn needs_ranges(array: &Array) -> bool {
 
 /// How many bitmaps are filtered with an array's rows: its own and those of children that move along.
 fn bitmaps(array: &Array) -> usize {
-    2 * along(array)
+    let own = array.validity().is_some() && array.known_null_count() != Some(0);
+    let below = match children_of(array.data_type()) {
+        Some(Children::Along) => array.children().iter().map(bitmaps).sum(),
+        _ => 0,
+    };
+    usize::from(own) + array.layout().slots().filter(|slot| *slot == Slot::Bits).count() + below
 }
 
 impl Planned {

@@ -5,7 +5,7 @@ use bowstring_kernels::selection::{OFFSETS, Offsets, SELECT, Select, Sizes, size
 
 use super::Status;
 use super::filter;
-use crate::array::Array;
+use crate::array::{Array, Bitmap};
 use crate::launch::{Pass, Region, bits, validity};
 use crate::{Result, Stream};
 
@@ -19,29 +19,43 @@ pub(super) struct Kept {
     pub words: Words,
     combined: Option<Region>,
     pub offsets: Region,
+    /// Rows kept in each tile, and in each group of them: what the offsets are made from.
+    counts: Region,
+    sums: Region,
 }
 
 /// A bitmap as kernels take it.
 pub(super) type Words = (In<u32>, u64);
 
 impl Kept {
-    /// Reads a bitmap of `rows` (at least one) and another one, or none, that must agree. `total` receives how many rows
-    /// are kept.
-    pub fn new(
-        pass: &mut Pass,
-        rows: usize,
-        (mask, mask_offset): Words,
-        (valid, valid_offset): Words,
-        total: Out<u64>,
-    ) -> Result<Kept> {
-        let sizes = sizes(rows as u64);
-        let combined = match valid.is_absent() {
-            true => None,
-            false => Some(pass.scratch::<u32>(sizes.words as usize)?),
-        };
-        let counts = pass.scratch::<u32>(sizes.counts as usize)?;
-        let offsets = pass.scratch::<u64>(sizes.offsets as usize)?;
-        let sums = pass.zeroed(8 * sizes.groups as usize)?;
+    /// Room for what is found out about a mask of booleans, of at least one row.
+    pub fn of(pass: &mut Pass, mask: &Array) -> Result<Kept> {
+        let (rows, sizes) = (mask.len(), sizes(mask.len() as u64));
+        // A validity makes one bitmap of both; without one the mask is read as it is.
+        let combined =
+            mask.validity().is_some().then(|| pass.scratch::<u32>(sizes.words as usize)).transpose()?;
+        let values = bits(&Bitmap { buffer: mask.buffers()[0].clone(), offset: mask.offset() });
+        Ok(Kept {
+            rows,
+            words: combined.as_ref().map_or(values, |words| (words.input(), 0)),
+            combined,
+            counts: pass.scratch::<u32>(sizes.counts as usize)?,
+            offsets: pass.scratch::<u64>(sizes.offsets as usize)?,
+            sums: pass.zeroed(8 * sizes.groups as usize)?,
+            sizes,
+        })
+    }
+
+    /// The bytes of that which are zero at first.
+    pub fn zeros(rows: usize) -> usize {
+        8 * sizes(rows as u64).groups as usize
+    }
+
+    /// Finds the rows where it is true. `total` receives how many they are.
+    pub fn find(&self, pass: &mut Pass, mask: &Array, total: Out<u64>) -> Result<()> {
+        let values = Bitmap { buffer: mask.buffers()[0].clone(), offset: mask.offset() };
+        let ((mask, mask_offset), (valid, valid_offset)) = (bits(&values), validity(mask));
+        let Kept { rows, sizes, combined, offsets, counts, sums, .. } = self;
         pass.launch(
             &SELECT[0],
             sizes.select,
@@ -50,7 +64,7 @@ impl Kept {
                 mask_offset,
                 valid,
                 valid_offset,
-                len: rows as u64,
+                len: *rows as u64,
                 counts: counts.out(),
                 words: combined.as_ref().map_or_else(Out::absent, Region::out),
                 sums: sums.out(),
@@ -66,15 +80,7 @@ impl Kept {
                 offsets: offsets.out(),
                 total,
             },
-        )?;
-        let words = combined.as_ref().map_or((mask, mask_offset), |words| (words.input(), 0));
-        Ok(Kept { rows, sizes, words, combined, offsets })
-    }
-
-    /// The rows where an array of booleans is true.
-    pub fn of_mask(pass: &mut Pass, mask: &Array, total: Out<u64>) -> Result<Kept> {
-        let values = bits(&crate::array::Bitmap { buffer: mask.buffers()[0].clone(), offset: mask.offset() });
-        Kept::new(pass, mask.len(), values, validity(mask), total)
+        )
     }
 }
 
@@ -94,7 +100,8 @@ impl Selection {
         let mut pass = Pass::begin("filter", stream)?;
         pass.input(mask)?;
         let mut status = Status::new(&mut pass, 1, 0)?;
-        let kept = Kept::of_mask(&mut pass, mask, status.take(1).1)?;
+        let kept = Kept::of(&mut pass, mask)?;
+        kept.find(&mut pass, mask, status.take(1).1)?;
         let total = pass.read(&status.region)?[0] as usize;
         pass.finish()?;
         Ok(Selection { kept: Some((kept, mask.clone())), total })
@@ -116,7 +123,7 @@ impl Selection {
         pass.again(&kept.offsets);
         let mut status = filter::status(&mut pass, columns)?;
         status.take(1);
-        let filtered = filter::of(pass, kept.clone(), status, Some(self.total), columns)?;
+        let filtered = filter::of(pass, kept.clone(), status, Some(self.total), columns, |_, _| Ok(()))?;
         Ok(filtered.wait()?.columns)
     }
 }

@@ -10,7 +10,9 @@ use bowstring_kernels::target::find;
 
 use super::ranges::{Indices, Node, Planner, has_ranges};
 use super::take::{Planned, index_of, index_width};
-use super::{Children, Status, aligned, children_of, fixed_width, nodes, rows_of, unit, validity_from_start};
+use super::{
+    Children, Status, aligned, along, children_of, fixed_width, nodes, rows_of, unit, validity_from_start,
+};
 use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
 use crate::compute::{OutOfBounds, TakeOptions};
 use crate::launch::{Pass, Region, bits, input, validity};
@@ -57,6 +59,9 @@ impl Taking {
     ) -> Result<Taking> {
         let (width, greatest) = index_width(indices)?;
         let nodes: usize = columns.iter().map(|column| nodes(column)).sum();
+        let along = columns.iter().map(|column| along(column)).sum::<usize>();
+        let small = [8 * (2 + 5 * nodes), 8 * (ROW + BITS_ROW) * along];
+        pass.expect(&small, (along, indices.len().div_ceil(8)));
         // The offender; of each array a total, and a count for each of two buffers and validity.
         let mut status = Status::new(pass, 1 + 4 * nodes, 1 + nodes)?;
         let ((offender, _), (first_fault, fault)) = (status.take(1), status.fault());

@@ -218,6 +218,21 @@ impl<R: Runtime> Driver for Native<R> {
         Place { device_type: R::DEVICE, device_id: self.ordinal.into() }
     }
 
+    fn enter(&self) -> Outcome<Option<usize>> {
+        unsafe {
+            let (own, before) = (self.runtime.own(), self.runtime.current()?);
+            if own == before {
+                return Ok(None);
+            }
+            self.runtime.make_current(own).map(|()| Some(before))
+        }
+    }
+
+    fn leave(&self, before: usize) {
+        // A context that cannot be put back is no longer one.
+        let _ = unsafe { self.runtime.make_current(before) };
+    }
+
     fn width(&self) -> u32 {
         self.runtime.width()
     }
