@@ -19,6 +19,7 @@ pub mod place;
 
 use std::cell::RefCell;
 use std::hint::black_box;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use criterion::measurement::WallTime;
@@ -116,6 +117,16 @@ impl<'a> Group<'a> {
     /// The library.
     pub fn ours<R>(&mut self, mut run: impl FnMut() -> R) {
         let place = self.place;
+        // What fails, on a device that nobody has tried, must not take the other benches with it.
+        let once = || {
+            let result = run();
+            place.stream.synchronise().expect("the work was good");
+            drop(result);
+        };
+        if catch_unwind(AssertUnwindSafe(once)).is_err() {
+            println!("FAILED: {}", self.id);
+            return place.failed.set(true);
+        }
         let taken = RefCell::new(vec![]);
         let Some(clock) = &place.clock else {
             self.group.bench_function("bowstring", |bencher| {

@@ -1,7 +1,7 @@
 //! Where a bench runs: the CPU always, a GPU of each kind where there is one. Each place has a stream, and on a GPU a
 //! clock; what it copies in a second is measured at its first use and is what the other figures are held against.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -23,12 +23,15 @@ pub struct Where {
     pub(super) clock: Option<Clock>,
     /// Bytes read and written in a second by copies that move so many.
     rates: OnceCell<Vec<(u64, f64)>>,
+    /// Whether a bench failed.
+    pub(super) failed: Cell<bool>,
 }
 
 impl Where {
     /// Runs benches at every place that is here, and says which are not.
     pub fn each(mut run: impl FnMut(&Where)) {
         let scale = Scale::of_this_run();
+        let mut any_failed = false;
         for name in ["cpu", "cuda", "rocm"] {
             let device = match name {
                 "cuda" => Device::cuda(0),
@@ -41,7 +44,10 @@ impl Where {
                     stream.device().set_memory_kept(1 << 35);
                     notes::device(name, &stream.device().name());
                     let clock = Clock::new(&stream, scale == Scale::Tiny);
-                    run(&Where { name, stream, scale, clock, rates: OnceCell::new() });
+                    let (rates, failed) = (OnceCell::new(), Cell::new(false));
+                    let place = Where { name, stream, scale, clock, rates, failed };
+                    run(&place);
+                    any_failed |= place.failed.get();
                 }
                 Err(error) => {
                     notes::not_run(name, &error.to_string());
@@ -49,6 +55,7 @@ impl Where {
                 }
             }
         }
+        assert!(!any_failed, "see the benches above that FAILED");
     }
 
     pub fn on_gpu(&self) -> bool {
