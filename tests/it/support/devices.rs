@@ -155,7 +155,8 @@ impl Target {
     /// Whether the README says so.
     fn refuses(&self, operation: &str, data_type: &str) -> bool {
         static REFUSALS: LazyLock<Vec<(String, Refusals)>> = LazyLock::new(|| {
-            devices().iter().map(|target| (target.name.clone(), Refusals::of(target))).collect()
+            let asked = devices().into_iter().filter(|target| target.native.is_none());
+            asked.map(|target| (target.name.clone(), Refusals::of(&target))).collect()
         });
         // Drivers differ in nothing that an operation could refuse.
         let known = |name: &str| REFUSALS.iter().find(|(known, _)| known == name);
@@ -175,8 +176,8 @@ impl Drop for Target {
     }
 }
 
-/// The devices that are here, emulated ones made anew: what one test, or one case of it, did to a device must not be
-/// another's failure.
+/// The devices that are here, emulated ones made anew, GPUs with memory and streams of their own: what one test, or one
+/// case of it, did to a device must not be another's failure.
 pub fn devices() -> Vec<Target> {
     static SAID: Once = Once::new();
     let mut found: Vec<Target> = [Target::cpu()].into_iter().chain([32, 64].map(Target::emulator)).collect();
@@ -188,6 +189,10 @@ pub fn devices() -> Vec<Target> {
         }))
     });
     found.extend(IMAGES.clone().map(Target::images));
+    // One GPU of each runtime: others of the kind have the same kernels, and the driver's own suite tries them all.
+    found.extend(
+        Native::installed().into_iter().filter(|native| native.name.ends_with(":0")).map(Target::native),
+    );
     SAID.call_once(|| say(&found));
     found
 }
@@ -214,4 +219,14 @@ fn say(found: &[Target]) {
     for required in required.split(',').filter(|name| !name.is_empty()) {
         assert!(here(required), "BOWSTRING_REQUIRE={required}: there is none here");
     }
+}
+
+/// Also where a run is of few tests, none of which asks for devices.
+#[test]
+fn what_is_required_is_here() {
+    let names: Vec<String> = devices().into_iter().map(|target| target.name.clone()).collect();
+    assert!(["cpu", "emulator:32", "emulator:64"].iter().all(|name| names.iter().any(|here| here == name)));
+    let installed = Device::cuda_count().min(1) + Device::rocm_count().min(1);
+    let native = names.iter().filter(|name| ["cuda:0", "rocm:0"].contains(&name.as_str()));
+    assert_eq!(native.count(), installed, "every kind of GPU that is installed is one of {names:?}");
 }
