@@ -3,7 +3,7 @@
 //! The one idea: the work is dealt out by what is **written**, not by rows, so a thousand empty strings and one of a
 //! gigabyte keep the same waves busy. A wave owns a run of output; it finds the ranges at both ends of the run by a search
 //! in which all lanes probe at once (five rounds for a billion rows), and each lane then finds the range of its own bytes
-//! between those two, and walks on from range to range until they are full: see [`gather`](crate::gather).
+//! between those two, and walks on from range to range until they are full: see `gather.rs`.
 //!
 //! A **piece** is what one range contributes to a lane's 16 bytes. It is loaded as the two aligned 16-byte blocks it can
 //! lie in and shifted into place, so every access is 16 bytes wide whatever the alignment. A block that

@@ -202,7 +202,9 @@ fn devices_are_opened_by_type_and_number() {
         assert_eq!(Device::open(Cpu, id).unwrap().place(), Device::cpu().place());
     }
     assert_eq!(Device::open(Emulated, 0).unwrap().place(), Device::emulated().place());
-    for (kind, id) in [(Emulated, 1), (CudaHost, 0), (CudaManaged, 0), (RocmHost, 0), (Cuda, 99), (Rocm, -1)]
+    let none = i64::from(i32::MAX);
+    for (kind, id) in
+        [(Emulated, 1), (CudaHost, 0), (CudaManaged, 0), (RocmHost, 0), (Cuda, none), (Rocm, -1)]
     {
         let none = Device::open(kind, id);
         assert!(matches!(&none, Err(Error::NoDevice { device, .. }) if *device == kind), "{none:?}");

@@ -6,8 +6,6 @@ use arrow_array::{ArrayRef, BooleanArray, Int32Array, ListArray, StringArray, UI
 use arrow_schema::{DataType, Field, Fields, Schema};
 use bowstring::array::{Array, Buffer, Parts, Place};
 use bowstring::compute::{TakeOptions, filter, filter_batch, take, take_batch};
-use bowstring::device::testing;
-use bowstring::exchange::from_arrow;
 use bowstring::{Batch, Error};
 
 use crate::support::*;
@@ -116,15 +114,15 @@ fn offsets_that_lie_are_errors() {
         [[1, 2], [3, 4], [5, 6]].map(|row| Some(row.map(Some))),
     );
     for target in gpus() {
-        let adopt = |array: &Array| testing::adopt(array, target.stream.device()).unwrap();
         let by = target.import(&(Arc::new(UInt64Array::from(vec![2, 0])) as ArrayRef));
         let mask = target.import(&(Arc::new(BooleanArray::from(vec![true, false, true])) as ArrayRef));
         for offsets in [[0, 2, 4, 7], [0, 2, 4, i32::MAX], [-1, 2, 4, 6], [0, 2, 6, 4], [i32::MIN, 0, 0, 0]] {
-            let lying = from_arrow(&Int32Array::from(offsets.to_vec())).unwrap();
-            for array in [from_arrow(&text).unwrap(), from_arrow(&list).unwrap()] {
-                let mut parts: Parts = array.into_parts();
+            let lying = target.import(&(Arc::new(Int32Array::from(offsets.to_vec())) as ArrayRef));
+            for array in [Arc::new(text.clone()) as ArrayRef, Arc::new(list.clone())] {
+                // What was put on the stream last is ready last.
+                let mut parts: Parts = target.import(&array).into_parts();
                 parts.buffers[0] = lying.buffers()[0].clone();
-                let array = adopt(&Array::try_new(parts).unwrap());
+                let array = Array::try_new(parts).unwrap();
                 let taken = take(&array, &by, &TakeOptions::default(), &target.stream);
                 assert!(matches!(taken, Err(Error::OutOfSpec { .. })), "{offsets:?}: {taken:?}");
                 let kept = filter(&array, &mask, &target.stream);
@@ -149,8 +147,7 @@ fn a_result_that_is_too_long_for_its_offsets_is_an_error() {
 fn bytes_of_unknown_extent_end_with_the_last_offset() {
     let values: ArrayRef = Arc::new(StringArray::from_iter_values((0..300).map(|i| "ab".repeat(i % 9))));
     for target in gpus() {
-        let host = from_arrow(&values).unwrap();
-        let mut parts = testing::adopt(&host, target.stream.device()).unwrap().into_parts();
+        let mut parts = target.import(&values).into_parts();
         let bytes = &parts.buffers[1];
         // SAFETY: the same memory and owner; the offsets say how far it reaches.
         parts.buffers[1] = unsafe { Buffer::new(bytes.address(), None, bytes.owner().clone()) };
