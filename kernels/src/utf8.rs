@@ -201,8 +201,10 @@ fn judge<E: Summand + Edges>(
             if at >= rows.to(row + 1) {
                 row = rows.next(row, among.end, at).min(args.rows - 1);
             }
-            // The place in the masks of a byte, 24 for those after.
-            let place = |byte: u64| (byte + text.moved + 4).saturating_sub(block * 16).min(24) as u32;
+            // The place in the masks of a byte, 24 for those after. Offsets may be anything, and one that came out before
+            // the byte that it is behind would keep the loop below from ever ending.
+            let place =
+                |byte: u64| byte.saturating_add(text.moved + 4).saturating_sub(block * 16).min(24) as u32;
             // Rows before this one matter to nobody here. Where offsets descend, it ends.
             let (mut starts, mut last, mut r) = (1u32 << place(rows.to(row)), at, row);
             loop {

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Int32Array, ListArray, StringArray, UInt64Array};
+use arrow_array::{
+    ArrayRef, BooleanArray, Int32Array, Int64Array, LargeBinaryArray, ListArray, StringArray, UInt64Array,
+};
 use arrow_schema::{DataType, Field, Fields, Schema};
 use bowstring::array::{Array, Buffer, Parts, Place};
-use bowstring::compute::{TakeOptions, filter, filter_batch, take, take_batch};
+use bowstring::compute::{CastOptions, TakeOptions, cast, filter, filter_batch, take, take_batch};
 use bowstring::{Batch, Error};
 
 use crate::support::*;
@@ -127,6 +129,31 @@ fn offsets_that_lie_are_errors() {
                 assert!(matches!(taken, Err(Error::OutOfSpec { .. })), "{offsets:?}: {taken:?}");
                 let kept = filter(&array, &mask, &target.stream);
                 assert!(matches!(kept, Err(Error::OutOfSpec { .. })), "{offsets:?}: {kept:?}");
+            }
+        }
+    }
+}
+
+/// Bytes that are no text, in rows whose offsets lie in every direction: judging them ends, with an error.
+#[test]
+fn text_behind_offsets_that_lie_is_an_error() {
+    let bytes = [0xffu8; 48].repeat(20);
+    let values: ArrayRef = Arc::new(LargeBinaryArray::from_iter_values(bytes.chunks(48)));
+    let honest: Vec<i64> = (0..=20).map(|i| i * 48).collect();
+    for target in gpus() {
+        for (at, lie) in (1..20).flat_map(|at| [-1, -9, -20, i64::MIN, i64::MAX].map(|lie| (at, lie))) {
+            let mut offsets = honest.clone();
+            offsets[at] = lie;
+            let lying = target.import(&(Arc::new(Int64Array::from(offsets)) as ArrayRef));
+            let mut parts: Parts = target.import(&values).into_parts();
+            parts.buffers[0] = lying.buffers()[0].clone();
+            let array = Array::try_new(parts).unwrap();
+            for safe in [true, false] {
+                let options = CastOptions { safe, ..CastOptions::default() };
+                let text = cast(&array, &DataType::LargeUtf8, &options, &target.stream).and_then(|text| {
+                    target.stream.download(&text).and_then(|text| text.wait().map(|()| text))
+                });
+                assert!(text.is_err(), "offset {at} is {lie}: {text:?}");
             }
         }
     }

@@ -2,12 +2,16 @@
 //! event waits for its recording of that moment, as in CUDA, whatever the event is used for later.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::super::driver::{Failure, Outcome};
+
+/// What a job that panicked leaves its stream with.
+const PANICKED: Failure = Failure { call: "a panic", code: 999, out_of_memory: false };
 
 /// One piece of a stream's work. What it returns is the error that the stream is left with.
 pub(super) type Job = Box<dyn FnOnce() -> Outcome + Send>;
@@ -37,7 +41,8 @@ impl Queue {
                     random = splitmix(random);
                     std::thread::sleep(delay.mul_f64((random >> 40) as f64 / (1u64 << 24) as f64));
                 }
-                let outcome = job();
+                // A kernel that panics has shown a bug of ours; whoever waits for the stream must hear of it.
+                let outcome = catch_unwind(AssertUnwindSafe(job)).unwrap_or(Err(PANICKED));
                 let mut failed = lock(&state);
                 *failed = failed.and(outcome);
             }
