@@ -78,7 +78,7 @@ impl Gpu {
     /// Makes it current on the calling thread until what this returns is dropped. Calls make sure of that themselves; this
     /// saves those of an operation from doing so one by one.
     pub fn enter(&self) -> Result<Entered<'_>> {
-        let before = self.driver.enter().map_err(|failure| failure.error(0, self.place()))?;
+        let before = self.driver.enter().map_err(|failure| super::handles::error(&self.driver, failure))?;
         Ok(Entered(self, before, PhantomData))
     }
 

@@ -164,6 +164,6 @@ impl fmt::Debug for Device {
 }
 
 /// A lock that a panicking holder leaves usable: what these guard is consistent between any two statements.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

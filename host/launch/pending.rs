@@ -3,12 +3,12 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use super::Pass;
 use crate::array::Ready;
-use crate::device::{Event, Kept, Staged};
+use crate::device::{Event, Kept, Staged, lock};
 use crate::{Error, Result};
 
 /// The result of an operation that needs to know something from the device before it can go on, such as how many rows a
@@ -188,8 +188,4 @@ impl<T> fmt::Debug for Pending<T> {
 
 fn taken() -> Error {
     Error::invalid("pending", "the result was taken already")
-}
-
-fn lock(wake: &Mutex<Wake>) -> MutexGuard<'_, Wake> {
-    wake.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use bowstring_ptxi::Launch;
@@ -10,6 +10,7 @@ use bowstring_ptxi::Launch;
 use crate::control::{call, call_anyway, give, text};
 use crate::machine::{DEVICES, Image, Machine};
 use crate::memory::{Kind, Memory};
+use crate::streams::{Callback, HostFunction};
 use crate::{Code, Outcome, code, lock};
 
 static MACHINE: LazyLock<Machine> = LazyLock::new(Machine::default);
@@ -231,23 +232,15 @@ exports! {
     cuEventSynchronize(event: usize) call_anyway {
         MACHINE.event(event)?.latest().wait()
     }
-    cuLaunchHostFunc(stream: usize, function: unsafe extern "C" fn(*mut c_void), data: usize) call {
-        // Not once the stream has failed.
-        MACHINE.stream(stream, current()?)?.then(move |outcome| if outcome.is_ok() {
-            unsafe { function(std::ptr::with_exposed_provenance_mut(data)) };
-        });
+    cuLaunchHostFunc(stream: usize, function: HostFunction, data: usize) call {
+        unsafe { MACHINE.stream(stream, current()?)?.host_function(function, data) };
         Ok(())
     }
-    cuStreamAddCallback(
-        stream: usize, function: unsafe extern "C" fn(usize, Code, *mut c_void), data: usize, flags: u32
-    ) call {
+    cuStreamAddCallback(stream: usize, function: Callback, data: usize, flags: u32) call {
         if flags != 0 {
             return Err(code::INVALID_VALUE);
         }
-        MACHINE.stream(stream, current()?)?.then(move |outcome| {
-            let data = std::ptr::with_exposed_provenance_mut(data);
-            unsafe { function(stream, outcome.err().unwrap_or(0), data) };
-        });
+        unsafe { MACHINE.stream(stream, current()?)?.callback(function, stream, data) };
         Ok(())
     }
     cuModuleLoadDataEx(

@@ -2,7 +2,7 @@
 //! and how wide their waves are; what runs is the host build of the kernel with that name.
 
 use std::cell::Cell;
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::sync::{Arc, LazyLock};
 
 use bowstring_kernels::every_entry;
@@ -13,6 +13,7 @@ use crate::control::{call, call_anyway, give, text};
 use crate::cuda::exports;
 use crate::machine::{DEVICES, Image, Machine};
 use crate::memory::{Kind, Memory};
+use crate::streams::{Callback, HostFunction};
 use crate::{Code, Outcome, code, lock};
 
 static MACHINE: LazyLock<Machine> = LazyLock::new(Machine::default);
@@ -250,23 +251,15 @@ exports! {
     hipEventSynchronize(event: usize) call_anyway {
         MACHINE.event(event)?.latest().wait()
     }
-    hipLaunchHostFunc(stream: usize, function: unsafe extern "C" fn(*mut c_void), data: usize) call {
-        // Not once the stream has failed.
-        MACHINE.stream(stream, current())?.then(move |outcome| if outcome.is_ok() {
-            unsafe { function(std::ptr::with_exposed_provenance_mut(data)) };
-        });
+    hipLaunchHostFunc(stream: usize, function: HostFunction, data: usize) call {
+        unsafe { MACHINE.stream(stream, current())?.host_function(function, data) };
         Ok(())
     }
-    hipStreamAddCallback(
-        stream: usize, function: unsafe extern "C" fn(usize, Code, *mut c_void), data: usize, flags: u32
-    ) call {
+    hipStreamAddCallback(stream: usize, function: Callback, data: usize, flags: u32) call {
         if flags != 0 {
             return Err(code::INVALID_VALUE);
         }
-        MACHINE.stream(stream, current())?.then(move |outcome| {
-            let data = std::ptr::with_exposed_provenance_mut(data);
-            unsafe { function(stream, outcome.err().unwrap_or(0), data) };
-        });
+        unsafe { MACHINE.stream(stream, current())?.callback(function, stream, data) };
         Ok(())
     }
     hipModuleLoadDataEx(

@@ -1,11 +1,17 @@
 //! Streams and events. A stream is a queue that a thread of its own runs; who waits for an event waits for its recording
 //! of that moment, whatever it is recorded for later.
 
+use std::ffi::c_void;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::{Code, Outcome, code, lock};
+
+/// What a program has called back with its data alone.
+pub type HostFunction = unsafe extern "C" fn(*mut c_void);
+/// The same with the stream's handle and code.
+pub type Callback = unsafe extern "C" fn(usize, Code, *mut c_void);
 
 /// One piece of a stream's work. What it returns is the error that the stream is left with.
 pub type Job = Box<dyn FnOnce() -> Outcome + Send>;
@@ -71,6 +77,33 @@ impl Stream {
     /// Lets a recording pass when the stream comes to it.
     pub fn record(&self, recording: Arc<Recording>) {
         self.then(move |outcome| recording.pass(outcome));
+    }
+
+    /// Calls a function of the host, but not once the stream has failed.
+    ///
+    /// # Safety
+    ///
+    /// The function must take the data, on any thread.
+    pub unsafe fn host_function(&self, function: HostFunction, data: usize) {
+        self.then(move |outcome| {
+            if outcome.is_ok() {
+                // SAFETY: the caller's promise.
+                unsafe { function(std::ptr::with_exposed_provenance_mut(data)) };
+            }
+        });
+    }
+
+    /// Calls a function of the host, whatever has come of the stream, with its handle and the code of that.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Stream::host_function`].
+    pub unsafe fn callback(&self, function: Callback, handle: usize, data: usize) {
+        self.then(move |outcome| {
+            let data = std::ptr::with_exposed_provenance_mut(data);
+            // SAFETY: the caller's promise.
+            unsafe { function(handle, outcome.err().unwrap_or(0), data) };
+        });
     }
 
     /// Calls something with what came of all before it.

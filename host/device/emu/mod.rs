@@ -21,10 +21,11 @@ use std::sync::{Arc, Mutex};
 use bowstring_kernels::target::Faults;
 
 use super::driver::{Driver, Failure, Launch, LoadFailure, Outcome, RawEntry, RawEvent, RawStream};
+use super::lock;
 use crate::array::Place;
 use crate::ffi::DeviceType;
 use memory::{DeviceMemory, FRESH_BYTE, Memory, MemoryFault};
-use queue::{Job, Queue, lock, point};
+use queue::{Job, Queue, point};
 use testing::{EmulatorOptions, Execution, Fault, Injector};
 
 /// Memory ran out.

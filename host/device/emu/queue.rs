@@ -5,21 +5,17 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, LazyLock, Mutex};
 use std::time::Duration;
 
 use super::super::driver::{Failure, Outcome};
+use super::super::lock;
 
 /// What a job that panicked leaves its stream with.
 const PANICKED: Failure = Failure { call: "a panic", code: 999, out_of_memory: false };
 
 /// One piece of a stream's work. What it returns is the error that the stream is left with.
 pub(super) type Job = Box<dyn FnOnce() -> Outcome + Send>;
-
-/// A lock that a panicking holder leaves usable: every state behind these is consistent between two statements.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// A stream. Dropping it lets what is queued run to its end.
 #[derive(Clone)]

@@ -135,18 +135,12 @@ impl<R: Runtime> Native<R> {
     ///
     /// As for what runs.
     unsafe fn current<T>(&self, run: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-        // SAFETY: what is made current is the device's own, which is never let go of, or what was current before.
-        unsafe {
-            let (own, before) = (self.runtime.own(), self.runtime.current()?);
-            if own == before {
-                return run();
-            }
-            self.runtime.make_current(own)?;
-            let made = run();
-            // What was made has to come to its owner; a context that cannot be put back is no longer one.
-            let _ = self.runtime.make_current(before);
-            made
+        let before = self.enter()?;
+        let made = run();
+        if let Some(before) = before {
+            self.leave(before);
         }
+        made
     }
 
     /// Makes a call, and gives its code.
@@ -229,7 +223,7 @@ impl<R: Runtime> Driver for Native<R> {
     }
 
     fn leave(&self, before: usize) {
-        // A context that cannot be put back is no longer one.
+        // What a call has made has to come to its owner; a context that cannot be put back is no longer one.
         let _ = unsafe { self.runtime.make_current(before) };
     }
 

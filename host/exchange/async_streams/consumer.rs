@@ -17,9 +17,9 @@ use std::thread::{self, ThreadId};
 
 use arrow_schema::{DataType, Schema, SchemaRef};
 
-use super::{ECANCELED, lock, metadata};
+use super::{ECANCELED, metadata};
 use crate::array::Batch;
-use crate::device::Device;
+use crate::device::{Device, lock};
 use crate::exchange::import::{batch, import_typed, served, unparsable};
 use crate::exchange::streams::{EINVAL, EIO};
 use crate::ffi::{

@@ -8,11 +8,11 @@ use std::task::{Context, Poll};
 use arrow_schema::SchemaRef;
 use futures_core::Stream;
 
+use super::block_on;
 use super::consumer::Consumer;
-use super::{block_on, lock};
 use crate::Result;
 use crate::array::Batch;
-use crate::device::Device;
+use crate::device::{Device, lock};
 use crate::ffi::{AsyncHandler, DeviceType};
 
 /// The batches of a foreign producer, in its order, as a stream. After an error or the end there is nothing more.

@@ -14,7 +14,7 @@ use std::ptr::{null, null_mut};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Waker};
 
-use super::lock;
+use crate::device::lock;
 use crate::exchange::streams::EINVAL;
 use crate::ffi::{ArrowAsyncProducer, ArrowAsyncTask, ArrowDeviceArray, DeviceType};
 

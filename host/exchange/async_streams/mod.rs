@@ -14,17 +14,12 @@ pub use import::{AsyncBatchReader, import_async_batches};
 
 use std::ffi::c_int;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
 /// The consumer wants no more, or the producer gives up.
 const ECANCELED: c_int = 125;
-
-/// A state that no panic leaves half-way.
-fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
-    state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 struct Sleeper(Thread);
 
