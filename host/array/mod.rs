@@ -6,6 +6,7 @@ mod layout;
 mod validate;
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::fmt;
 use std::ptr::NonNull;
@@ -277,10 +278,14 @@ impl fmt::Debug for Array {
     }
 }
 
+/// What somebody says of a batch besides its schema.
+pub type Metadata = Arc<BTreeMap<String, String>>;
+
 /// Arrays of equal length under a schema: a record batch.
 #[derive(Clone, Debug)]
 pub struct Batch {
     schema: SchemaRef,
+    metadata: Metadata,
     columns: Vec<Array>,
     len: usize,
 }
@@ -305,12 +310,30 @@ impl Batch {
                 return problem(format!("{} has {} rows, not {len}", field.name(), column.len()));
             }
         }
-        Ok(Batch { schema, columns, len })
+        Ok(Batch { schema, metadata: Metadata::default(), columns, len })
     }
 
     /// The fields' names and types.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// What was said of this batch besides its schema, by who sent it in an asynchronous stream or by
+    /// [`with_metadata`](Self::with_metadata). Operations give it on with their results, as they do the schema's metadata.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// The batch with another metadata.
+    pub fn with_metadata(mut self, metadata: Metadata) -> Batch {
+        self.metadata = metadata;
+        self
+    }
+
+    /// What makes a batch of other columns under the same schema, with the same metadata.
+    pub(crate) fn like(&self) -> impl FnOnce(Vec<Array>, usize) -> Result<Batch> + Send + use<> {
+        let (schema, metadata) = (self.schema.clone(), self.metadata.clone());
+        move |columns, len| Ok(Batch::try_new(schema, columns, len)?.with_metadata(metadata))
     }
 
     /// The columns.

@@ -84,7 +84,8 @@ pub fn cast_batches<B: Iterator<Item = Result<Batch>>>(
             true => Ok(column.clone()),
             false => cast(column, field.data_type(), &options, &stream),
         });
-        Batch::try_new(to.clone(), columns.collect::<Result<_>>()?, batch.len())
+        let cast = Batch::try_new(to.clone(), columns.collect::<Result<_>>()?, batch.len())?;
+        Ok(cast.with_metadata(batch.metadata().clone()))
     }))
 }
 

@@ -37,8 +37,8 @@ pub fn filter_batch(batch: &Batch, mask: &Array, stream: &Stream) -> Result<Batc
 pub fn filter_batch_later(batch: &Batch, mask: &Array, stream: &Stream) -> Result<Pending<Batch>> {
     check_rows(batch.len(), mask.len())?;
     let columns: Vec<&Array> = batch.columns().iter().collect();
-    let schema = batch.schema().clone();
-    Ok(filter_columns(&columns, mask, stream)?.map(|(columns, rows)| Batch::try_new(schema, columns, rows)))
+    let like = batch.like();
+    Ok(filter_columns(&columns, mask, stream)?.map(|(columns, rows)| like(columns, rows)))
 }
 
 /// The kept rows of each column, and how many they are.

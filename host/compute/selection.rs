@@ -72,7 +72,7 @@ impl Selection {
     pub fn filter_batch(&self, batch: &Batch) -> Result<Batch> {
         check_rows(batch.len(), self.rows)?;
         let columns: Vec<&Array> = batch.columns().iter().collect();
-        Batch::try_new(batch.schema().clone(), self.filter_columns(&columns)?, self.len())
+        batch.like()(self.filter_columns(&columns)?, self.len())
     }
 
     fn filter_columns(&self, columns: &[&Array]) -> Result<Vec<Array>> {

@@ -46,7 +46,7 @@ pub fn take_batch(batch: &Batch, indices: &Array, options: &TakeOptions, stream:
     let (columns, indices) = (admit_all("take", &columns, stream)?, &*admit("take", indices, stream)?);
     let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
     let columns = take_columns(&columns, batch.len(), indices, options, stream)?;
-    Batch::try_new(batch.schema().clone(), columns, indices.len())
+    batch.like()(columns, indices.len())
 }
 
 fn take_columns(

@@ -161,20 +161,22 @@ impl AsyncHandler {
     }
 
     /// Lends a task, which the consumer moves out of it; not zero where it refuses it, and then the task is still ours.
-    pub(crate) fn on_next_task(&mut self, task: &mut ArrowAsyncTask) -> c_int {
-        self.next(task)
+    /// `metadata`, if any, in the interface's encoding.
+    pub(crate) fn on_next_task(&mut self, task: &mut ArrowAsyncTask, metadata: Option<&[u8]>) -> c_int {
+        self.next(task, metadata)
     }
 
     /// Says that all tasks have come; not zero where the consumer refuses to hear it.
     pub(crate) fn on_end(&mut self) -> c_int {
-        self.next(null_mut())
+        self.next(null_mut(), None)
     }
 
-    fn next(&mut self, task: *mut ArrowAsyncTask) -> c_int {
+    fn next(&mut self, task: *mut ArrowAsyncTask, metadata: Option<&[u8]>) -> c_int {
+        let metadata = metadata.map_or(null(), |bytes| bytes.as_ptr().cast());
         // SAFETY: `from_raw` was promised a handler.
         let on_next_task = unsafe { (*self.0.as_ptr()).on_next_task };
         // SAFETY: as above, and that it may be called; null is the end.
-        on_next_task.map_or(0, |on_next_task| unsafe { on_next_task(self.0.as_ptr(), task, null()) })
+        on_next_task.map_or(0, |on_next_task| unsafe { on_next_task(self.0.as_ptr(), task, metadata) })
     }
 
     /// Says what went wrong; `metadata`, if any, in the interface's encoding.

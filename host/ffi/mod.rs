@@ -10,6 +10,7 @@ mod array;
 mod async_stream;
 mod device_type;
 pub mod dlpack;
+pub mod metadata;
 mod schema;
 mod stream;
 

@@ -29,7 +29,7 @@ impl Stream {
     /// As [`Stream::transfer`]: one copy for all columns.
     pub fn transfer_batch(&self, batch: &Batch, from: &Stream) -> Result<Batch> {
         let columns = transfer(self, batch.columns().to_vec(), from)?.wait()?;
-        Batch::try_new(batch.schema().clone(), columns, batch.len())
+        batch.like()(columns, batch.len())
     }
 }
 

@@ -26,7 +26,7 @@ impl Stream {
 
     /// As [`Stream::upload`]: one copy for all columns.
     pub fn upload_batch(&self, batch: &Batch) -> Result<Batch> {
-        Batch::try_new(batch.schema().clone(), upload(self, batch.columns())?, batch.len())
+        batch.like()(upload(self, batch.columns())?, batch.len())
     }
 
     /// An array of this stream's device in host memory; it says when it may be read. Synchronises once where only the
@@ -43,9 +43,9 @@ impl Stream {
 
     /// As [`Stream::download_batch`], without ever blocking.
     pub fn download_batch_later(&self, batch: &Batch) -> Result<Pending<Batch>> {
-        let (schema, len) = (batch.schema().clone(), batch.len());
+        let (like, len) = (batch.like(), batch.len());
         let columns = download(self, batch.columns().to_vec())?;
-        Ok(columns.map(move |columns| Batch::try_new(schema, columns, len)))
+        Ok(columns.map(move |columns| like(columns, len)))
     }
 }
 

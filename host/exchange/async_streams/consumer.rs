@@ -4,7 +4,8 @@
 //! `release` waits until no other thread is inside a call to the producer.
 //!
 //! A task is never refused: who owns a refused one the specification leaves open. What cannot be used (after an error,
-//! out of turn, after the reader is gone) is extracted into nothing, and the producer told to stop.
+//! out of turn, beyond what was asked for, after the reader is gone) is extracted into nothing, and the producer told to
+//! stop. So no producer can have more lie here than the queue was made for.
 
 use std::cell::UnsafeCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -17,14 +18,14 @@ use std::thread::{self, ThreadId};
 
 use arrow_schema::{DataType, Schema, SchemaRef};
 
-use super::{ECANCELED, metadata};
-use crate::array::Batch;
+use super::ECANCELED;
+use crate::array::{Batch, Metadata};
 use crate::device::{Device, lock};
 use crate::exchange::import::{batch, import_typed, served, unparsable};
 use crate::exchange::streams::{EINVAL, EIO};
 use crate::ffi::{
     ArrowAsyncDeviceStreamHandler, ArrowAsyncProducer, ArrowAsyncTask, AsyncHandler, FFI_ArrowSchema,
-    check_schema,
+    check_schema, metadata,
 };
 use crate::{Error, Result};
 
@@ -39,6 +40,13 @@ pub(super) struct Consumer {
     returned: Condvar,
 }
 
+/// A batch to be had, and what its producer says of it.
+#[derive(Debug)]
+pub(super) struct Task {
+    task: ArrowAsyncTask,
+    metadata: Metadata,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// From its schema until its release.
@@ -48,7 +56,10 @@ pub(super) struct State {
     pub schema: Option<SchemaRef>,
     pub metadata: BTreeMap<String, String>,
     pub device_type: i32,
-    pub tasks: VecDeque<ArrowAsyncTask>,
+    /// How many batches were asked for in all, and how many have come.
+    requested: u64,
+    come: u64,
+    pub tasks: VecDeque<Task>,
     /// What comes behind the tasks.
     pub end: Option<Result<()>>,
     /// Nothing more is wanted.
@@ -72,7 +83,7 @@ impl State {
     }
 }
 
-fn violation(at: &str, problem: &str) -> Error {
+fn violation(at: &str, problem: impl Into<String>) -> Error {
     Error::out_of_spec(format!("handler.{at}"), problem)
 }
 
@@ -129,6 +140,8 @@ impl Consumer {
     }
 
     pub fn request(&self, n: i64) {
+        // Before the producer knows, which may send at once.
+        lock(&self.state).requested += n.unsigned_abs();
         // SAFETY: while `call` runs this, the producer has not been told that its handler is released.
         self.call(|producer| unsafe {
             if let Some(request) = (*producer.as_ptr()).request {
@@ -202,31 +215,38 @@ impl Consumer {
         })
     }
 
-    fn next(&self, task: Option<ArrowAsyncTask>) {
-        let mut out_of_turn = false;
-        let unwanted = self.update(|state| {
-            out_of_turn = state.schema.is_none();
-            match task {
-                _ if out_of_turn => task,
-                Some(task) if state.closed || state.end.is_some() => Some(task),
-                Some(task) => {
-                    state.tasks.push_back(task);
-                    None
-                }
-                None => {
-                    state.finish(Ok(()));
-                    None
-                }
+    /// A batch or, where there is no task, the end; and what is said of it, `None` if that is malformed.
+    fn next(&self, mut task: Option<ArrowAsyncTask>, metadata: Option<BTreeMap<String, String>>) {
+        let accepted = self.update(|state| {
+            if state.schema.is_none() {
+                return Err(violation("on_next_task", "called before on_schema"));
             }
+            if state.closed || state.end.is_some() {
+                return Ok(());
+            }
+            let metadata = metadata.ok_or_else(|| violation("on_next_task", "malformed metadata"))?;
+            if task.is_none() {
+                state.metadata.extend(metadata);
+                state.finish(Ok(()));
+            } else if state.come < state.requested {
+                state.come += 1;
+                let metadata = Metadata::from(metadata);
+                state.tasks.extend(task.take().map(|task| Task { task, metadata }));
+            } else {
+                let problem = format!("called for batch {} of {} requested", state.come + 1, state.requested);
+                return Err(violation("on_next_task", problem));
+            }
+            Ok(())
         });
-        if out_of_turn {
-            self.fail(violation("on_next_task", "called before on_schema"));
+        if let Err(error) = accepted {
+            self.fail(error);
         }
-        drop(unwanted);
+        // Outside of the lock: what is left is let go of, by calling the producer.
+        drop(task);
     }
 
     /// The batch that a task gives.
-    pub fn take(&self, task: ArrowAsyncTask) -> Result<Batch> {
+    pub fn take(&self, Task { task, metadata }: Task) -> Result<Batch> {
         let (schema, device_type) = {
             let state = lock(&self.state);
             (state.schema.clone(), state.device_type)
@@ -251,7 +271,8 @@ impl Consumer {
         let place = served(array.device_type, array.device_id, &self.device)?;
         let rows = DataType::Struct(schema.fields().clone());
         // SAFETY: who gave the handler to the producer promised that its arrays are what they should be.
-        batch(schema, &unsafe { import_typed(array, &rows, place, &self.device) }?)
+        let rows = unsafe { import_typed(array, &rows, place, &self.device) }?;
+        Ok(batch(schema, &rows)?.with_metadata(metadata))
     }
 }
 
@@ -307,16 +328,17 @@ unsafe extern "C" fn on_schema(
 unsafe extern "C" fn on_next_task(
     handler: *mut ArrowAsyncDeviceStreamHandler,
     task: *mut ArrowAsyncTask,
-    _metadata: *const c_char,
+    words: *const c_char,
 ) -> c_int {
     guard(|| {
-        // SAFETY: the interface asks for a handler that is not released, and null or a task that is ours to move.
-        let (consumer, task) = unsafe {
+        // SAFETY: the interface asks for a handler that is not released, null or a task that is ours to move, and null or
+        // metadata.
+        let (consumer, task, metadata) = unsafe {
             let task = task.as_mut().map(|task| std::mem::replace(task, ArrowAsyncTask::empty()));
-            (consumer(handler), task)
+            (consumer(handler), task, metadata::decode(words))
         };
         match consumer {
-            Some(consumer) => consumer.next(task),
+            Some(consumer) => consumer.next(task, metadata),
             None => drop(task),
         }
         0

@@ -12,11 +12,11 @@ use arrow_schema::SchemaRef;
 use futures_core::Stream;
 
 use super::link::{Demanded, Link, Sent};
-use super::{ECANCELED, block_on, metadata};
+use super::{ECANCELED, block_on};
 use crate::array::Batch;
 use crate::exchange::export::{device_array_keeping, unwritable};
 use crate::exchange::streams::{EIO, code, placed, rows_of, words};
-use crate::ffi::{ArrowDeviceArray, AsyncHandler, DeviceType, FFI_ArrowSchema};
+use crate::ffi::{ArrowDeviceArray, AsyncHandler, DeviceType, FFI_ArrowSchema, metadata};
 use crate::{Error, Result};
 
 /// A stream on its way to a consumer: a future that is done when the consumer's handler has been released. It says what
@@ -37,7 +37,8 @@ pub struct AsyncExport {
 type Batches = Pin<Box<dyn Stream<Item = Result<Batch>> + Send>>;
 
 /// Sends batches, all of one schema and in one kind of memory, to a consumer. The source is polled only for what the
-/// consumer has asked for. Its first error is the last that the consumer hears.
+/// consumer has asked for. Its first error is the last that the consumer hears. The consumer is told each batch's
+/// [`metadata`](Batch::metadata).
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -162,7 +163,7 @@ impl AsyncExport {
                 let rows = placed(rows_of(&batch, self.schema.fields())?, self.device_type)?;
                 let array = device_array_keeping(&rows, Some(self.link.clone()))?;
                 self.link.served();
-                self.send(array)
+                self.send(array, metadata::encode(batch.metadata()).as_deref())
             }
             None => match self.handler().on_end() {
                 0 => return Poll::Ready(Err(Stop::Over)),
@@ -172,10 +173,10 @@ impl AsyncExport {
         Poll::Ready(if refused == 0 { Ok(()) } else { Err(Stop::Refused(refused)) })
     }
 
-    fn send(&mut self, array: ArrowDeviceArray) -> c_int {
+    fn send(&mut self, array: ArrowDeviceArray, metadata: Option<&[u8]>) -> c_int {
         let (sent, task) = Sent::new(array, self.link.clone());
         let mut task = ManuallyDrop::new(task);
-        let refused = self.handler().on_next_task(&mut task);
+        let refused = self.handler().on_next_task(&mut task, metadata);
         if refused != 0 {
             sent.take_back();
         }

@@ -18,7 +18,8 @@ use crate::ffi::{AsyncHandler, DeviceType};
 /// The batches of a foreign producer, in its order, as a stream. After an error or the end there is nothing more.
 /// Dropping it cancels the producer; what comes afterwards all the same is let go of.
 ///
-/// Batches that had come before an error are yielded before it. A producer that goes away without an end is an error.
+/// Batches that had come before an error are yielded before it. A producer that goes away without an end is an error, and
+/// so is one that sends more than it was asked for. What the producer says of a batch is its [`Batch::metadata`].
 #[derive(Debug)]
 pub struct AsyncBatchReader {
     consumer: Arc<Consumer>,
@@ -62,7 +63,7 @@ impl AsyncBatchReader {
         std::future::poll_fn(|context| self.poll_schema(context))
     }
 
-    /// What the producer says of the stream besides its schema; nothing before there is a schema.
+    /// What the producer says of the stream besides its schema: with it, and with the end once that has come.
     pub fn metadata(&self) -> BTreeMap<String, String> {
         lock(&self.consumer.state).metadata.clone()
     }

@@ -7,7 +7,6 @@ mod consumer;
 mod export;
 mod import;
 mod link;
-mod metadata;
 
 pub use export::{AsyncExport, export_async_batches, export_async_iterator};
 pub use import::{AsyncBatchReader, import_async_batches};

@@ -1,11 +1,14 @@
 //! Asynchronous streams from our exports to our own readers, on every device, with operations in between.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array, RecordBatch};
-use arrow_schema::{Field, Schema};
-use bowstring::compute::batches;
-use bowstring::exchange::{batch_from_arrow, export_async_iterator, import_async_batches};
+use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use bowstring::compute::{CastOptions, TakeOptions, batches};
+use bowstring::exchange::{
+    batch_from_arrow, batch_to_arrow, export_async_iterator, from_arrow, import_async_batches,
+};
 use bowstring::{Batch, Result, Stream};
 
 use super::samples;
@@ -52,9 +55,17 @@ fn operations_stand_between_two_asynchronous_streams() {
     };
     for target in devices() {
         let device = target.stream.device().clone();
-        let there = |range| target.stream.upload_batch(&batch_from_arrow(&numbers(range))?);
-        let given: Vec<Result<Batch>> = (0..6).map(|i| there(i * 10..i * 10 + 10)).collect();
+        let said = |i: i32| BTreeMap::from([("batch".to_string(), i.to_string())]);
+        let there = |i: i32| {
+            let here = batch_from_arrow(&numbers(i * 10..i * 10 + 10))?.with_metadata(said(i).into());
+            target.stream.upload_batch(&here)
+        };
+        let given: Vec<Result<Batch>> = (0..6).map(there).collect();
         let shape = numbers(0..1).schema();
+        let to = Arc::new(Schema::new(vec![
+            Field::new("n", DataType::Int64, true),
+            Field::new("odd", DataType::Boolean, true),
+        ]));
         let (first, to_first) = import_async_batches(&device, 3);
         let (second, to_second) = import_async_batches(&device, 1);
         let kind = device.place().device_type;
@@ -63,14 +74,26 @@ fn operations_stand_between_two_asynchronous_streams() {
         let senders = [
             std::thread::spawn(move || sent.run()),
             std::thread::spawn(move || {
-                let (shape, batches) = first.wait()?;
+                let (_, batches) = first.wait()?;
                 let kept = batches::filter_batches(batches, batches::column(1), &stream);
-                export_async_iterator(shape, kind, kept, to_second).run()
+                let backwards = stream.upload(&from_arrow(&Int32Array::from_iter_values((0..5).rev()))?);
+                let taken =
+                    batches::take_batches(kept, move |_| backwards.clone(), &TakeOptions::default(), &stream);
+                let wide = batches::cast_batches(taken, to.clone(), &CastOptions::default(), &stream);
+                export_async_iterator(to, kind, wide, to_second).run()
             }),
         ];
         let (_, batches) = second.wait().unwrap();
-        let lengths: Vec<usize> = batches.map(|batch| batch.unwrap().len()).collect();
-        assert_eq!(lengths, [5; 6], "{target:?}");
+        let mut count = 0;
+        for (i, batch) in (0..).zip(batches) {
+            let batch = target.stream.download_batch(&batch.unwrap()).unwrap();
+            assert_eq!(**batch.metadata(), said(i), "{target:?}");
+            let numbers =
+                Int64Array::from_iter_values((0..5).rev().map(|odd| i64::from(i * 10 + 2 * odd + 1)));
+            assert_eq!(batch_to_arrow(&batch).unwrap().column(0).as_ref(), &numbers, "{target:?}");
+            count += 1;
+        }
+        assert_eq!(count, 6, "{target:?}");
         for sender in senders {
             sender.join().unwrap().unwrap();
         }

@@ -356,6 +356,22 @@ fn metadata_goes_along_with_the_stream() {
 }
 
 #[test]
+fn metadata_goes_along_with_each_batch() {
+    let metadata = |i: usize| BTreeMap::from([("batch".to_string(), i.to_string()), ("ß".into(), "".into())]);
+    let releases = Releases::default();
+    let given = |i: usize| match i {
+        1 => counted(&releases),
+        i => counted(&releases).with_metadata(metadata(i).into()),
+    };
+    let (consumer, handler) = RawConsumer::new(Manner { asks: Some(9), ..Manner::default() });
+    let batches: Vec<_> = (0..3).map(|i| Ok(given(i))).collect();
+    let mut export = export_async_iterator(shape(), DeviceType::Cpu, batches.into_iter(), handler);
+    assert_eq!(settle(&mut export), Poll::Ready(Ok(())));
+    assert_eq!(consumer.notes.lock().unwrap().said, [metadata(0), BTreeMap::new(), metadata(2)]);
+    (0..3).for_each(|_| look(&consumer));
+}
+
+#[test]
 fn a_waker_may_ask_while_it_is_cloned() {
     let (consumer, handler) = RawConsumer::new(Manner { asks: Some(1), ..Manner::default() });
     let mut export = send(3, NO_ERROR, &Releases::default(), handler);

@@ -325,6 +325,119 @@ fn tasks_that_give_nothing_good_are_errors_and_end_the_stream() {
 }
 
 #[test]
+fn more_than_was_asked_for_is_an_error_and_kept_by_nobody() {
+    for queue in [1, 3] {
+        let (mut reader, mut sender) = reader(queue);
+        let (releases, asked) = (Releases::default(), sender.asked.clone());
+        assert_eq!(sender.schema(schema()), 0);
+        for i in 0..queue as i32 {
+            assert_eq!(sender.task(Ok(array(i..i + 5, &releases))), 0);
+        }
+        // One more than wanted, then as many as it likes: none is kept, the producer is told once.
+        for i in 1..=100 {
+            assert_eq!(sender.task(Ok(array(0..5, &releases))), 0);
+            let asked = asked.lock().unwrap();
+            assert_eq!((asked.extracted, asked.discarded, asked.cancels), (0, i, 1));
+            assert_eq!(releases.count(), i * STRUCTS);
+        }
+        // What was asked for is good; of those nothing more is asked for.
+        for i in 0..queue as i32 {
+            assert_rows(next(&mut reader), i..i + 5);
+        }
+        let problem = format!("called for batch {} of {queue} requested", queue + 1);
+        assert_same_end(next(&mut reader), out_of_spec("handler.on_next_task", &problem));
+        assert!(next(&mut reader).is_none());
+        sender.release();
+        drop(reader);
+        let asked = asked.lock().unwrap();
+        assert_eq!((asked.requests.len(), asked.cancels, asked.too_late), (1, 1, 0));
+        assert_eq!(releases.count(), (queue + 100) * STRUCTS);
+    }
+    // One that was taken may be followed by one, not by two.
+    let (mut reader, mut sender) = self::reader(2);
+    let releases = Releases::default();
+    assert_eq!(sender.schema(schema()), 0);
+    for _ in 0..2 {
+        assert_eq!(sender.task(Ok(array(0..5, &releases))), 0);
+    }
+    assert_rows(next(&mut reader), 0..5);
+    for i in 0..2 {
+        assert_eq!(sender.task(Ok(array(1..6, &releases))), 0);
+        assert_eq!(sender.asked.lock().unwrap().cancels, i);
+    }
+    assert_rows(next(&mut reader), 0..5);
+    assert_rows(next(&mut reader), 1..6);
+    assert_same_end(
+        next(&mut reader),
+        out_of_spec("handler.on_next_task", "called for batch 4 of 3 requested"),
+    );
+    sender.release();
+}
+
+#[test]
+fn a_producer_may_send_from_within_the_request() {
+    // The interface says that it must not; what it sends was asked for all the same.
+    let (mut reader, mut sender) = reader(1);
+    unsafe extern "C" fn request(producer: *mut super::foreign_async::RawProducer, n: i64) {
+        for _ in 0..n {
+            let mut task = RawTask { extract_data: None, private_data: std::ptr::null_mut() };
+            // SAFETY: the test has put its handler here.
+            unsafe {
+                let handler: *mut super::foreign_async::RawHandler = (*producer).private_data.cast();
+                (*handler).on_next_task.unwrap()(handler, &mut task, std::ptr::null());
+            }
+        }
+    }
+    let handler = sender.handler;
+    sender.bend(|producer| {
+        producer.request = Some(request);
+        producer.private_data = handler.cast();
+    });
+    assert_eq!(sender.schema(schema()), 0);
+    sender.bend(|producer| producer.cancel = None);
+    assert_same_end(next(&mut reader), out_of_spec("task.extract_data", "null"));
+    sender.release();
+}
+
+#[test]
+fn what_is_said_of_a_batch_comes_with_it() {
+    let map = |key: &str, value: &str| BTreeMap::from([(key.to_string(), value.to_string())]);
+    let (mut reader, mut sender) = reader(3);
+    let releases = Releases::default();
+    let words = pair("stream", "1");
+    sender.bend(|producer| producer.additional_metadata = words.as_ptr().cast());
+    assert_eq!(sender.schema(schema()), 0);
+    assert_eq!(sender.task_with(Ok(array(0..5, &releases)), Some(&pair("file", "ä"))), 0);
+    assert_eq!(sender.task(Ok(array(5..6, &releases))), 0);
+    assert_eq!(sender.end_with(Some(&pair("total", "6"))), 0);
+    let first = next(&mut reader).unwrap().unwrap();
+    assert_eq!((first.len(), &**first.metadata()), (5, &map("file", "ä")));
+    let second = next(&mut reader).unwrap().unwrap();
+    assert_eq!((second.len(), &**second.metadata()), (1, &BTreeMap::new()));
+    assert!(next(&mut reader).is_none());
+    assert_eq!(reader.metadata(), [map("stream", "1"), map("total", "6")].into_iter().flatten().collect());
+    sender.release();
+
+    // Malformed: the batch is let go of, and the stream ends with the error.
+    for words in [vec![0xff; 4], [1i32.to_ne_bytes(), (-1i32).to_ne_bytes()].concat()] {
+        for of_the_end in [false, true] {
+            let (mut reader, mut sender) = self::reader(3);
+            let releases = Releases::default();
+            assert_eq!(sender.schema(schema()), 0);
+            if of_the_end {
+                assert_eq!(sender.end_with(Some(&words)), 0);
+            } else {
+                assert_eq!(sender.task_with(Ok(array(0..5, &releases)), Some(&words)), 0);
+                assert_eq!(releases.count(), STRUCTS);
+            }
+            assert_same_end(next(&mut reader), out_of_spec("handler.on_next_task", "malformed metadata"));
+            assert_eq!(sender.asked.lock().unwrap().cancels, 1);
+            sender.release();
+        }
+    }
+}
+
+#[test]
 fn a_failing_task_is_told_in_the_producers_words_where_it_had_some() {
     let (mut reader, mut sender) = reader(1);
     assert_eq!((sender.schema(schema()), sender.task(Err(5))), (0, 0));

@@ -1,6 +1,7 @@
 //! Asynchronous streams in, from producers that call at any moment, on any thread.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicI64};
 
 use super::async_import::{STRUCTS, array, assert_rows, assert_same_end, next, out_of_spec, reader, schema};
 use super::foreign::Releases;
@@ -10,12 +11,19 @@ fn callbacks_from_many_threads_lose_nothing() {
     let (reader, mut sender) = reader(8);
     let releases = Releases::default();
     assert_eq!(sender.schema(schema()), 0);
-    let (sender, given) = (&sender, &releases);
+    let (sender, given, sent) = (&sender, &releases, &AtomicI64::new(0));
     let count = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4)
             .map(|_| {
                 scope.spawn(move || {
                     for i in 0..50 {
+                        // Each sends one of what is wanted, and nobody more.
+                        while sent
+                            .fetch_update(SeqCst, SeqCst, |n| (sender.wanted(n) > 0).then_some(n + 1))
+                            .is_err()
+                        {
+                            std::thread::yield_now();
+                        }
                         assert_eq!(sender.task(Ok(array(i..i + 3, given))), 0);
                     }
                 })
@@ -40,7 +48,7 @@ fn nobody_asks_a_producer_that_has_released() {
     // Who takes batches asks for more, and who drops the reader cancels, while the producer releases: it must not be
     // asked once its call to `release` has returned.
     for round in 0..200 {
-        let (mut reader, mut sender) = reader(1);
+        let (mut reader, mut sender) = reader(4);
         let releases = Releases::default();
         assert_eq!(sender.schema(schema()), 0);
         for _ in 0..4 {
@@ -50,13 +58,13 @@ fn nobody_asks_a_producer_that_has_released() {
         std::thread::scope(|scope| {
             let started = &started;
             scope.spawn(move || {
-                started.store(true, Ordering::SeqCst);
+                started.store(true, SeqCst);
                 for _ in 0..round % 5 {
                     assert_rows(next(&mut reader), 0..3);
                 }
                 drop(reader);
             });
-            while !started.load(Ordering::SeqCst) {
+            while !started.load(SeqCst) {
                 std::hint::spin_loop();
             }
             sender.release();

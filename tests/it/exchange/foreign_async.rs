@@ -97,6 +97,8 @@ pub struct Manner {
 #[derive(Default)]
 pub struct Notes {
     pub told: Vec<Told>,
+    /// What was said of each task.
+    pub said: Vec<BTreeMap<String, String>>,
     tasks: VecDeque<RawTask>,
     pub producer: usize,
 }
@@ -207,12 +209,18 @@ unsafe extern "C" fn on_schema(handler: *mut RawHandler, schema: *mut FFI_ArrowS
     consumer.manner.refuses_schema
 }
 
-unsafe extern "C" fn on_next_task(handler: *mut RawHandler, task: *mut RawTask, _: *const c_char) -> c_int {
-    // SAFETY: the producer promised a handler, and null or a task.
-    let (consumer, task) = unsafe { (consumer(handler), (!task.is_null()).then(|| task.read())) };
+unsafe extern "C" fn on_next_task(
+    handler: *mut RawHandler,
+    task: *mut RawTask,
+    metadata: *const c_char,
+) -> c_int {
+    // SAFETY: the producer promised a handler, null or a task, and metadata.
+    let (consumer, task, said) =
+        unsafe { (consumer(handler), (!task.is_null()).then(|| task.read()), pairs(metadata)) };
     let mut notes = consumer.notes.lock().unwrap();
     assert!(!notes.told.contains(&Told::End), "told more after the end");
     notes.told.push(if task.is_some() { Told::Task } else { Told::End });
+    notes.said.extend(task.is_some().then_some(said));
     match task {
         Some(mut task) if consumer.manner.refuses_tasks != 0 => {
             if consumer.manner.extracts_first {

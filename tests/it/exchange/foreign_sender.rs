@@ -81,22 +81,40 @@ impl RawSender {
 
     /// Gives any task.
     pub fn raw_task(&self, mut task: RawTask) -> c_int {
-        // SAFETY: the callback belongs to the struct.
-        unsafe { (*self.handler).on_next_task.unwrap()(self.handler, &mut task, null()) }
+        self.next(&mut task, None)
     }
 
     /// Gives a task that gives an array, or fails with a code.
     pub fn task(&self, array: Result<RawDeviceArray, c_int>) -> c_int {
+        self.task_with(array, None)
+    }
+
+    /// Gives a task, and says something of it.
+    pub fn task_with(&self, array: Result<RawDeviceArray, c_int>, metadata: Option<&[u8]>) -> c_int {
         let private = Box::new(Pending { array, asked: self.asked.clone() });
-        self.raw_task(RawTask {
-            extract_data: Some(extract_data),
-            private_data: Box::into_raw(private).cast(),
-        })
+        let mut task =
+            RawTask { extract_data: Some(extract_data), private_data: Box::into_raw(private).cast() };
+        self.next(&mut task, metadata)
     }
 
     pub fn end(&self) -> c_int {
+        self.end_with(None)
+    }
+
+    /// Ends, and says something with it.
+    pub fn end_with(&self, metadata: Option<&[u8]>) -> c_int {
+        self.next(null_mut(), metadata)
+    }
+
+    fn next(&self, task: *mut RawTask, metadata: Option<&[u8]>) -> c_int {
+        let metadata = metadata.map_or(null(), |bytes| bytes.as_ptr().cast());
         // SAFETY: the callback belongs to the struct.
-        unsafe { (*self.handler).on_next_task.unwrap()(self.handler, null_mut(), null()) }
+        unsafe { (*self.handler).on_next_task.unwrap()(self.handler, task, metadata) }
+    }
+
+    /// How many more batches are wanted than were sent, of which the caller keeps count.
+    pub fn wanted(&self, sent: i64) -> i64 {
+        self.asked.lock().unwrap().requests.iter().sum::<i64>() - sent
     }
 
     pub fn error(&self, code: c_int, message: Option<&str>, metadata: Option<&[u8]>) {

@@ -9,7 +9,7 @@ use std::ffi::c_char;
 /// # Safety
 ///
 /// The pointer is null, or what is there is as long as its numbers say.
-pub(super) unsafe fn decode(from: *const c_char) -> Option<BTreeMap<String, String>> {
+pub unsafe fn decode(from: *const c_char) -> Option<BTreeMap<String, String>> {
     let mut at = from.cast::<u8>();
     if at.is_null() {
         return Some(BTreeMap::new());
@@ -49,7 +49,7 @@ unsafe fn text(at: &mut *const u8) -> Option<String> {
 }
 
 /// Writes metadata; `None` where there is none, or more than the format has room for.
-pub(super) fn encode(metadata: &BTreeMap<String, String>) -> Option<Vec<u8>> {
+pub fn encode(metadata: &BTreeMap<String, String>) -> Option<Vec<u8>> {
     if metadata.is_empty() {
         return None;
     }
