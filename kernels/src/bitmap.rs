@@ -89,8 +89,8 @@ impl NullCountRow {
 /// Words in a row of the table.
 const ROW: u64 = 4;
 
-/// Sixteen-byte loads a lane has in flight.
-const LOADS: usize = 4;
+/// Sixteen-byte loads a lane has in flight: with half of them, waiting would take as long as memory does.
+const LOADS: usize = 8;
 
 /// How many waves to spread a bitmap of `longest` bits over: as many as have a full step each, within reason.
 pub fn null_count_parts(longest: u64, width: u32) -> u64 {

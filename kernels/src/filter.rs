@@ -6,7 +6,9 @@
 //! - values of one or two bytes in whole, aligned tiles: each lane loads eight bytes of neighbouring rows and stores those
 //!   that are kept, because instructions, not bytes, are what there is too much of;
 //! - else 32 or 64 rows at a time: their selection word is the mask of the lanes that load and store, and a lane's place
-//!   in the output is its rank in it. Four such steps are in flight; four empty ones are skipped.
+//!   in the output is its rank in it. Several such steps are in flight; as many empty ones are skipped. Where hardly a
+//!   sector is without a kept row, all rows are loaded: no load then waits for its condition, and twice as many are in
+//!   flight, because a processor has fewer predicates than a step has loads.
 //!
 //! No ballots, no shared memory, no atomics.
 
@@ -70,6 +72,17 @@ impl<T: Value> FilterRow<T> {
 
 /// Loads a lane has in flight.
 const STEP: usize = 4;
+/// The same where that is what there is too little of: values of four and eight bytes, many of which are kept.
+const DEEP: usize = 8;
+
+/// Of how many kept rows in sixteen on, all rows of a tile are loaded: few sectors are without any. 17 is never.
+const fn few_sectors_without<T>() -> u64 {
+    match size_of::<T>() {
+        4 => 4,
+        8 => 12,
+        _ => 17,
+    }
+}
 /// Up to one row in so many, its lane walks them.
 const SPARSE: u32 = 4;
 
@@ -114,13 +127,19 @@ fn values<T: Value>(args: &Filter, wave: &mut Wave) {
         return;
     }
     let most = TILE as u32 / wave.width() / SPARSE;
+    let all = few_sectors_without::<T>();
+    if all <= 16 && tile.whole && tile.count >= TILE / 16 * all {
+        return ranked::<T, DEEP, true>(wave, tile);
+    }
     let dense = wave.each(|l| tile.bits.own(l).count_ones() > most);
     if !wave.any(dense) {
         sparse(wave, tile)
     } else if size_of::<T>() <= 2 && tile.whole && tile.source.is_aligned::<u64>() {
         neighbours(wave, tile)
+    } else if size_of::<T>() == 8 {
+        ranked::<T, DEEP, false>(wave, tile)
     } else {
-        ranked(wave, tile)
+        ranked::<T, STEP, false>(wave, tile)
     }
 }
 
@@ -243,32 +262,32 @@ fn store_neighbours<T: Value>(
     });
 }
 
-/// `width` rows at a time: their selection bits are the mask of the lanes that move a value.
+/// `width` rows at a time: their selection bits are the mask of the lanes that move a value. `ALL` loads the others' too.
 #[inline(always)]
-fn ranked<T: Value>(wave: &mut Wave, tile: Tile<T>) {
-    let mut moved = 0;
+fn ranked<T: Value, const LOADS: usize, const ALL: bool>(wave: &mut Wave, tile: Tile<T>) {
+    let mut target = tile.target;
     let mut w = 0;
     while w < TILE as u32 / wave.width() {
-        let masks: [_; STEP] = core::array::from_fn(|k| tile.bits.mask(w, k, wave));
+        let masks: [_; LOADS] = core::array::from_fn(|k| tile.bits.mask(w, k, wave));
         if masks.iter().any(|mask| !mask.is_empty()) {
             let first = w * wave.width();
             let loaded = wave.each(|l| {
-                core::array::from_fn::<T, STEP, _>(|k| {
+                core::array::from_fn::<T, LOADS, _>(|k| {
                     let row = u64::from(first + l.index()) + u64::from(k as u32 * wave.width());
-                    if l.has(masks[k]) { tile.source.stream(row) } else { T::ZERO }
+                    if ALL || l.has(masks[k]) { tile.source.stream(row) } else { T::ZERO }
                 })
             });
             wave.loads_done();
-            for k in 0..STEP {
+            for k in 0..LOADS {
                 wave.each(|l| {
                     if l.has(masks[k]) {
-                        tile.target.set(l, u64::from(moved + l.rank(masks[k])), loaded.at(l)[k]);
+                        target.set(l, u64::from(l.rank(masks[k])), loaded.at(l)[k]);
                     }
                 });
-                moved += masks[k].count();
+                target = target.skip(u64::from(masks[k].count()));
             }
         }
-        w += STEP as u32;
+        w += LOADS as u32;
     }
 }
 
