@@ -58,6 +58,7 @@ pub mod copy;
 pub mod filter;
 pub mod filter_bits;
 mod gather;
+mod indices;
 pub mod memory;
 pub mod numeric;
 pub mod offsets;

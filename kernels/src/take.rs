@@ -1,19 +1,17 @@
 //! Take: gathering values by nullable indices; values, validity and null counts in one pass.
 //!
-//! Four rows a lane, `width` rows apart, so that indices come in and values go out coalesced. Every load of a step is
-//! issued before the first use and without a branch: a row that has nothing to load reads element 0. (With `if ok { load }`
-//! both compilers keep a region for each row and wait inside it: one load in flight instead of four.) Lane flags of the
-//! four rows are bits of one register: as booleans they become predicates, of which there are seven.
+//! How indices are loaded and checked: `indices.rs`.
 //!
 //! Indices are unsigned here. For a signed type the host lowers `limit` to what its positive half can say, and a negative
 //! index is out of range like any other.
 
-use crate::memory::{Bits, In, Out, ones};
-use crate::target::{Lanes, Value, Wave};
+use crate::indices::{EACH, PARTS, STEP, bits, rows, store, whole};
+use crate::memory::{Bits, In, Out};
+use crate::target::{Value, Wave};
 
 kernel! {
     family "take";
-    /// Many columns of equal width by the same indices. Waves: [`take_waves`].
+    /// Many columns of equal width by the same indices. Waves: [`take_waves`], or [`take_pieces_waves`].
     Take {
         /// As wide as the entry says.
         indices: In<u8>,
@@ -25,11 +23,11 @@ kernel! {
         len: u64,
         /// Rows of the columns, or less: the first index that is out of range.
         limit: u64,
-        /// A [`TakeRow`] for each column.
+        /// A [`TakeRow`] for each column; one MUST be readable even where there is none.
         table: In<u64>,
         /// How many columns.
         columns: u64,
-        /// One for each column, zeroed before.
+        /// One for each column, zeroed before; counted where its validity is wanted.
         nulls: Out<u64>,
         /// One number, all ones before: receives the first row whose index is out of range. The row becomes null.
         error: Out<u64>,
@@ -172,115 +170,68 @@ impl TakeBitsRow {
     }
 }
 
-/// Rows a lane has in flight.
-const STEP: usize = 4;
-
-/// Waves for `len` indices.
+/// Waves for `len` indices, of entries whose values have one access each.
 pub const fn take_waves(len: u64, width: u32) -> u64 {
+    len.div_ceil(EACH as u64 * width as u64)
+}
+
+/// Waves for `len` indices, of entries whose values have several.
+pub const fn take_pieces_waves(len: u64, width: u32) -> u64 {
     len.div_ceil(STEP as u64 * width as u64)
 }
 
-/// The rows of a wave.
-struct Rows {
-    /// The first one.
-    first: u64,
-    /// How many.
-    count: u32,
-    /// Bit `k`: whether row `k` of the lane has an index that is neither null nor out of range.
-    ok: Lanes<u32>,
-    /// The index of each, 0 where it is not ok.
-    index: Lanes<[u64; STEP]>,
-}
-
-/// Loads and checks a wave's indices. `None` for a wave without rows.
-#[inline(always)]
-fn rows<I: Value + Into<u64>>(
-    wave: &mut Wave,
-    indices: In<I>,
-    valid: Bits,
-    len: u64,
-    limit: u64,
-    error: Out<u64>,
-) -> Option<Rows> {
-    let first = wave.index() * STEP as u64 * u64::from(wave.width());
-    if first >= len {
-        return None;
-    }
-    let count = (len - first).min(STEP as u64 * u64::from(wave.width())) as u32;
-    let indices = indices.skip(first);
-    let loaded = wave.each(|l| {
-        core::array::from_fn::<u64, STEP, _>(|k| {
-            indices.stream(u64::from((k as u32 * wave.width() + l.index()).min(count - 1))).into()
-        })
-    });
-    let live = if valid.is_absent() {
-        wave.each(|l| ones(u64::from(count.saturating_sub(l.index() * 32))))
-    } else {
-        let valid = valid.window(first);
-        wave.each(|l| valid.word(l.index()))
+fn take<T: Value, I: Value + Into<u64> + Ord, const NULLS: bool>(args: &Take, wave: &mut Wave) {
+    let (indices, valid) = (args.indices.cast::<I>(), Bits::new(args.valid, args.valid_offset, args.len));
+    // The first column is looked up while the indices are on their way.
+    let mut next = described(args, 0);
+    let Some(rows) = whole(wave, indices, valid, args.len, args.limit) else {
+        let mut part = 0;
+        while part < PARTS {
+            take_part::<T, I, NULLS>(args, wave.index() * PARTS + part, wave);
+            part += 1;
+        }
+        return;
     };
-    let halves = wave.width() / 32;
-    let live: [_; STEP] = core::array::from_fn(|k| wave.mask(live, k as u32 * halves));
-    let ok = wave.each(|l| {
-        let mut ok = 0;
-        for k in 0..STEP {
-            ok |= u32::from(l.has(live[k]) & (loaded.at(l)[k] < limit)) << k;
+    for column in 0..args.columns {
+        let (source, target, target_valid): (In<T>, Out<T>, _) = next;
+        let target = target.skip(rows.first);
+        let values = wave.each(|l| rows.index.at(l).map(|index| source.get(index.into())));
+        let set = if NULLS {
+            let row = column * ROW;
+            rows.bits(wave, args.table.input(row + 4), args.table.get(row + 6))
+        } else {
+            rows.live
+        };
+        let width = wave.width();
+        wave.each(|l| {
+            let own = target.skip(u64::from(l.index()));
+            for k in 0..EACH {
+                own.set(l, u64::from(k as u32 * width), values.at(l)[k]);
+            }
+        });
+        // Where no bitmap is wanted nobody asks for a count.
+        if !target_valid.is_absent() {
+            rows.store(wave, set, target_valid, args.nulls, column);
         }
-        ok
-    });
-    wave.each(|l| {
-        let mut bad = 0;
-        for (k, live) in live.iter().enumerate() {
-            bad |= u32::from(l.has(*live)) << k;
+        if column + 1 < args.columns {
+            next = described(args, column + 1);
         }
-        bad &= !ok.at(l);
-        if bad != 0 {
-            error.min(l, 0, first + u64::from(bad.trailing_zeros() * wave.width() + l.index()));
-        }
-    });
-    let index =
-        wave.each(|l| core::array::from_fn(|k| if ok.at(l) >> k & 1 != 0 { loaded.at(l)[k] } else { 0 }));
-    Some(Rows { first, count, ok, index })
+    }
 }
 
-/// One bit of each row: the words they come from, and then which rows have it set, as bits of one register.
+/// A column's values, where they go, and where their validity goes.
 #[inline(always)]
-fn bits(wave: &Wave, rows: &Rows, source: In<u32>, offset: u64) -> Lanes<u32> {
-    let words = wave.each(|l| rows.index.at(l).map(|index| source.get((offset + index) / 32)));
-    wave.each(|l| {
-        let mut bits = 0;
-        for k in 0..STEP {
-            let shift = (offset as u32).wrapping_add(rows.index.at(l)[k] as u32) % 32;
-            bits |= (words.at(l)[k] >> shift & 1) << k;
-        }
-        bits & rows.ok.at(l)
-    })
+fn described<T: Value>(args: &Take, column: u64) -> (In<T>, Out<T>, Out<u32>) {
+    let row = column * ROW;
+    (args.table.input(row), args.table.output(row + 2), args.table.output(row + 7))
 }
 
-/// Writes the rows' bits as a bitmap (unless it is absent) and adds the unset ones to `nulls[column]`.
+/// A part of a wave's rows, whatever they are.
 #[inline(always)]
-fn store(wave: &mut Wave, rows: &Rows, set: Lanes<u32>, target: Out<u32>, nulls: Out<u64>, column: u64) {
-    let masks: [_; STEP] = core::array::from_fn(|k| {
-        let one = wave.each(|l| set.at(l) >> k & 1 != 0);
-        wave.ballot(one)
-    });
-    let words = wave.words(&masks);
-    wave.each(|l| {
-        if !target.is_absent() && l.index() < rows.count.div_ceil(32) {
-            target.set(l, rows.first / 32 + u64::from(l.index()), words.at(l));
-        }
-    });
-    let unset = rows.count - masks.iter().map(|mask| mask.count()).sum::<u32>();
-    wave.once(|l| {
-        if unset != 0 {
-            nulls.add(l, column, u64::from(unset))
-        }
-    });
-}
-
-fn take<T: Value, I: Value + Into<u64>, const NULLS: bool>(args: &Take, wave: &mut Wave) {
+fn take_part<T: Value, I: Value + Into<u64>, const NULLS: bool>(args: &Take, part: u64, wave: &mut Wave) {
     let valid = Bits::new(args.valid, args.valid_offset, args.len);
-    let Some(rows) = rows::<I>(wave, args.indices.cast(), valid, args.len, args.limit, args.error) else {
+    let Some(rows) = rows::<I>(wave, part, args.indices.cast(), valid, args.len, args.limit, args.error)
+    else {
         return;
     };
     for column in 0..args.columns {
@@ -308,7 +259,9 @@ fn take<T: Value, I: Value + Into<u64>, const NULLS: bool>(args: &Take, wave: &m
 /// As `take`, for values of several accesses: one piece of all rows after the other.
 fn take_pieces<T: Value, I: Value + Into<u64>>(args: &Take, wave: &mut Wave) {
     let valid = Bits::new(args.valid, args.valid_offset, args.len);
-    let Some(rows) = rows::<I>(wave, args.indices.cast(), valid, args.len, args.limit, args.error) else {
+    let Some(rows) =
+        rows::<I>(wave, wave.index(), args.indices.cast(), valid, args.len, args.limit, args.error)
+    else {
         return;
     };
     for column in 0..args.columns {
@@ -334,9 +287,29 @@ fn take_pieces<T: Value, I: Value + Into<u64>>(args: &Take, wave: &mut Wave) {
     }
 }
 
-fn take_bits<I: Value + Into<u64>>(args: &TakeBits, wave: &mut Wave) {
+fn take_bits<I: Value + Into<u64> + Ord>(args: &TakeBits, wave: &mut Wave) {
+    let (indices, valid) = (args.indices.cast::<I>(), Bits::new(args.valid, args.valid_offset, args.len));
+    let Some(rows) = whole(wave, indices, valid, args.len, args.limit) else {
+        let mut part = 0;
+        while part < PARTS {
+            take_bits_part::<I>(args, wave.index() * PARTS + part, wave);
+            part += 1;
+        }
+        return;
+    };
+    for column in 0..args.columns {
+        let row = column * BITS_ROW;
+        let set = rows.bits(wave, args.table.input(row), args.table.get(row + 2));
+        rows.store(wave, set, args.table.output(row + 3), args.nulls, column);
+    }
+}
+
+/// A part of a wave's rows, whatever they are.
+#[inline(always)]
+fn take_bits_part<I: Value + Into<u64>>(args: &TakeBits, part: u64, wave: &mut Wave) {
     let valid = Bits::new(args.valid, args.valid_offset, args.len);
-    let Some(rows) = rows::<I>(wave, args.indices.cast(), valid, args.len, args.limit, args.error) else {
+    let Some(rows) = rows::<I>(wave, part, args.indices.cast(), valid, args.len, args.limit, args.error)
+    else {
         return;
     };
     for column in 0..args.columns {

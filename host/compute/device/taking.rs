@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use arrow_schema::{DataType, UnionMode};
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::offsets::{OFFENDER, Offender};
-use bowstring_kernels::take::{TAKE, TAKE_BITS, Take, TakeBits, TakeBitsRow, TakeRow, take_waves};
+use bowstring_kernels::take::{
+    TAKE, TAKE_BITS, Take, TakeBits, TakeBitsRow, TakeRow, take_pieces_waves, take_waves,
+};
 use bowstring_kernels::target::find;
 
 use super::ranges::{Indices, Node, Planner, has_ranges};
@@ -247,7 +249,11 @@ impl Taking {
         let Indices { indices, width, valid: (valid, valid_offset), fault, limit, len } = self.by;
         let len = len as u64;
         let waves = take_waves(len, pass.width());
-        let words: Vec<u64> = self.values.values().flatten().chain(&self.bitmaps).copied().collect();
+        let mut words: Vec<u64> = self.values.values().flatten().chain(&self.bitmaps).copied().collect();
+        if nothing {
+            // The kernel reads a row of the table before it asks whether there is one.
+            words.resize(ROW, 0);
+        }
         let tables = pass.upload(&words)?;
         let mut start = 0;
         for ((unit, pieces, has_nulls), table) in &self.values {
@@ -262,12 +268,13 @@ impl Taking {
                 valid_offset,
                 len,
                 limit,
-                table: tables.part(start, end),
+                table: tables.part(start, end.max(8 * ROW)),
                 columns: (table.len() / ROW) as u64,
                 nulls,
                 error: fault,
                 pieces: *pieces as u64,
             };
+            let waves = if *pieces > 1 { take_pieces_waves(len, pass.width()) } else { waves };
             pass.launch(entry, waves, &args)?;
             start = end;
         }
