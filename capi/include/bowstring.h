@@ -367,6 +367,14 @@ BowstringStatus bowstring_async_batches_new(const struct BowstringDevice *device
 BowstringStatus bowstring_async_batches_wait(const struct BowstringAsyncBatches *batches,
                                              struct BowstringBatches **out);
 
+// Waits for the producer's schema, and gives what the producer said of the stream besides, its `additional_metadata`:
+// a copy in the same encoding, or NULL. It is the handle's, and valid until that is freed. To be asked before
+// `bowstring_async_batches_wait`.
+//
+// `batches` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_async_batches_metadata(const struct BowstringAsyncBatches *batches,
+                                                 const char **out);
+
 // Frees a handle. A producer that sends to it is told to stop, by its `cancel`; what it sends all the same is let go of.
 //
 // `batches` must be NULL or a handle from this library that is not used again.
@@ -379,12 +387,16 @@ void bowstring_async_batches_free(struct BowstringAsyncBatches *batches);
 //
 // A consumer that neither takes all nor cancels keeps that thread, asleep, and what it would send, for good.
 //
+// What was said of each batch (bowstring_batch_metadata) is said of it again; `metadata` is said of the stream: NULL or
+// pairs in the encoding of ArrowSchema.metadata, which are copied.
+//
 // The producer that the handler is given stays valid until `release` has been called, all tasks are extracted, and the
 // arrays that these gave are released.
 //
-// `batches` must be NULL or a live handle. The handler must be NULL, or follow the interface and be there until it is
-// released; calling it on any thread must be fine.
+// `batches` must be NULL or a live handle, `metadata` NULL or metadata. The handler must be NULL, or follow the interface
+// and be there until it is released; calling it on any thread must be fine.
 BowstringStatus bowstring_batches_export_async(const struct BowstringBatches *batches,
+                                               const char *metadata,
                                                struct ArrowAsyncDeviceStreamHandler *handler);
 
 // The rows of `values` where `mask`, an array of booleans of equal length, is true; null is not. On a GPU this
@@ -541,6 +553,22 @@ BowstringStatus bowstring_stream_synchronise(const struct BowstringStream *strea
 //
 // `stream` must be NULL or a handle from this library that is not used again.
 void bowstring_stream_free(struct BowstringStream *stream);
+
+// What was said of a batch besides its schema, by the producer of an asynchronous stream or by
+// `bowstring_batch_with_metadata`: pairs in the encoding of ArrowSchema.metadata, or NULL where nothing was. It is the
+// handle's, and valid until that is freed. Operations on batches give it on with their results.
+//
+// `batch` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_batch_metadata(const struct BowstringBatch *batch,
+                                         const char **out);
+
+// The batch, copying nothing, with `metadata` said of it, which is copied: pairs in the encoding of ArrowSchema.metadata, or
+// NULL for none. Who consumes it in an asynchronous stream is told.
+//
+// `batch` must be NULL or a live handle, `metadata` NULL or metadata, `out` NULL or writable.
+BowstringStatus bowstring_batch_with_metadata(const struct BowstringBatch *batch,
+                                              const char *metadata,
+                                              struct BowstringBatch **out);
 
 // Why this thread's last failed call failed; an empty string before the first one. Valid until the thread's next
 // failing call. Never NULL.

@@ -7,6 +7,7 @@ use bowstring::ffi::{ArrowDeviceArray, FFI_ArrowSchema};
 use bowstring::{Array, Batch, exchange};
 
 use crate::device::{BowstringDevice, BowstringStream};
+use crate::metadata::Said;
 use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing, put, write_out};
 
 /// An array, with the name, nullability and metadata it came with.
@@ -33,7 +34,13 @@ impl BowstringArray {
 }
 
 /// Arrays of equal length with names: a record batch.
-pub struct BowstringBatch(pub(crate) Batch);
+pub struct BowstringBatch(pub(crate) Batch, pub(crate) Said);
+
+impl BowstringBatch {
+    pub(crate) fn new(batch: Batch) -> BowstringBatch {
+        BowstringBatch(batch, Said::default())
+    }
+}
 
 /// Imports an array of `device`, copying and waiting for nothing. `array` is moved from (its `release` becomes NULL)
 /// and released once nothing uses it any more, also on failure; only `BOWSTRING_STATUS_INVALID` and
@@ -215,7 +222,7 @@ pub unsafe extern "C" fn bowstring_batch_import(
         let array = array.as_mut().ok_or_else(|| missing("array"))?;
         let schema = borrow(schema, "schema")?;
         borrow(out, "out")?;
-        give(BowstringBatch(exchange::import_batch(array, schema, &device.0)?), out)
+        give(BowstringBatch::new(exchange::import_batch(array, schema, &device.0)?), out)
     })
 }
 
@@ -301,7 +308,7 @@ pub unsafe extern "C" fn bowstring_batch_to_device(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let (batch, stream) = (borrow(batch, "batch")?, &borrow(stream, "stream")?.0);
-        give(BowstringBatch(stream.upload_batch(&batch.0)?), out)
+        give(BowstringBatch::new(stream.upload_batch(&batch.0)?), out)
     })
 }
 
@@ -320,7 +327,7 @@ pub unsafe extern "C" fn bowstring_batch_to_host(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let (batch, stream) = (borrow(batch, "batch")?, &borrow(stream, "stream")?.0);
-        give(BowstringBatch(stream.download_batch(&batch.0)?), out)
+        give(BowstringBatch::new(stream.download_batch(&batch.0)?), out)
     })
 }
 

@@ -1,8 +1,9 @@
 //! Asynchronous streams of batches, over the Arrow C async device stream interface, which is experimental: the producer
 //! calls the consumer's handler.
 
+use std::ffi::c_char;
 use std::ptr::NonNull;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::thread::Builder;
 
 use bowstring::exchange::{self, AsyncBatchReader};
@@ -10,11 +11,12 @@ use bowstring::ffi::{ArrowAsyncDeviceStreamHandler, AsyncHandler, DeviceType};
 use bowstring::{Error, Result};
 
 use crate::device::BowstringDevice;
+use crate::metadata::{Said, pairs};
 use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing, put};
 use crate::stream::BowstringBatches;
 
 /// What a producer sends, until it is waited for.
-pub struct BowstringAsyncBatches(Mutex<Option<AsyncBatchReader>>);
+pub struct BowstringAsyncBatches(Mutex<Option<AsyncBatchReader>>, Said);
 
 /// Makes a handler, for a producer of struct arrays on `device`, and what takes what it sends. As soon as the producer has
 /// given the schema, `queue` batches (at least one) are asked for, and one more for each that is taken. The handler, which
@@ -39,7 +41,7 @@ pub unsafe extern "C" fn bowstring_async_batches_new(
         borrow(out, "out")?;
         let queue = usize::try_from(queue).unwrap_or(usize::MAX);
         let (reader, theirs) = exchange::import_async_batches(&device.0, queue);
-        give(BowstringAsyncBatches(Mutex::new(Some(reader))), out)?;
+        give(BowstringAsyncBatches(Mutex::new(Some(reader)), Said::default()), out)?;
         put(theirs.into_raw().as_ptr(), handler)
     })
 }
@@ -69,10 +71,40 @@ pub unsafe extern "C" fn bowstring_async_batches_wait(
     })
 }
 
+/// Waits for the producer's schema, and gives what the producer said of the stream besides, its `additional_metadata`:
+/// a copy in the same encoding, or NULL. It is the handle's, and valid until that is freed. To be asked before
+/// `bowstring_async_batches_wait`.
+///
+/// # Safety
+///
+/// `batches` must be NULL or a live handle, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_async_batches_metadata(
+    batches: *const BowstringAsyncBatches,
+    out: *mut *const c_char,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let batches = borrow(batches, "batches")?;
+        borrow(out, "out")?;
+        let mut held = batches.held();
+        let reader = held.as_mut().ok_or_else(given_away)?;
+        reader.wait_for_schema()?;
+        put(batches.1.of(&reader.metadata()), out)
+    })
+}
+
+fn given_away() -> Error {
+    invalid("the stream was given away already")
+}
+
 impl BowstringAsyncBatches {
+    fn held(&self) -> MutexGuard<'_, Option<AsyncBatchReader>> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
     fn take(&self) -> Result<AsyncBatchReader> {
-        let reader = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-        reader.ok_or_else(|| invalid("the stream was given away already"))
+        self.held().take().ok_or_else(given_away)
     }
 }
 
@@ -94,25 +126,31 @@ pub unsafe extern "C" fn bowstring_async_batches_free(batches: *mut BowstringAsy
 ///
 /// A consumer that neither takes all nor cancels keeps that thread, asleep, and what it would send, for good.
 ///
+/// What was said of each batch (bowstring_batch_metadata) is said of it again; `metadata` is said of the stream: NULL or
+/// pairs in the encoding of ArrowSchema.metadata, which are copied.
+///
 /// The producer that the handler is given stays valid until `release` has been called, all tasks are extracted, and the
 /// arrays that these gave are released.
 ///
 /// # Safety
 ///
-/// `batches` must be NULL or a live handle. The handler must be NULL, or follow the interface and be there until it is
-/// released; calling it on any thread must be fine.
+/// `batches` must be NULL or a live handle, `metadata` NULL or metadata. The handler must be NULL, or follow the interface
+/// and be there until it is released; calling it on any thread must be fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_batches_export_async(
     batches: *const BowstringBatches,
+    metadata: *const c_char,
     handler: *mut ArrowAsyncDeviceStreamHandler,
 ) -> BowstringStatus {
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let batches = borrow(batches, "batches")?;
         let handler = NonNull::new(handler).ok_or_else(|| missing("handler"))?;
+        let metadata = pairs(metadata)?;
         let source = batches.take()?;
         let handler = AsyncHandler::from_raw(handler);
         let export = exchange::export_async_iterator(source.shape, source.device_type, source.items, handler);
+        let export = export.with_metadata(&metadata);
         // Its outcome is the consumer's to hear.
         let spawned = Builder::new().name("bowstring-async".into()).spawn(|| drop(export.run()));
         spawned.map(drop).map_err(|error| Error::NoDevice {

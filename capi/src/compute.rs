@@ -94,7 +94,7 @@ pub unsafe extern "C" fn bowstring_filter_batch(
     guard(|| unsafe {
         let (batch, mask) = (borrow(batch, "batch")?, borrow(mask, "mask")?);
         let kept = compute::filter_batch(&batch.0, &mask.array, &borrow(stream, "stream")?.0)?;
-        give(BowstringBatch(kept), out)
+        give(BowstringBatch::new(kept), out)
     })
 }
 
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn bowstring_selection_filter_batch(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let kept = borrow(selection, "selection")?.0.filter_batch(&borrow(batch, "batch")?.0)?;
-        give(BowstringBatch(kept), out)
+        give(BowstringBatch::new(kept), out)
     })
 }
 
@@ -228,7 +228,7 @@ pub unsafe extern "C" fn bowstring_take_batch(
         let (batch, indices) = (borrow(batch, "batch")?, borrow(indices, "indices")?);
         let stream = &borrow(stream, "stream")?.0;
         let taken = compute::take_batch(&batch.0, &indices.array, &take_options(options)?, stream)?;
-        give(BowstringBatch(taken), out)
+        give(BowstringBatch::new(taken), out)
     })
 }
 

@@ -154,7 +154,7 @@ pub unsafe extern "C" fn bowstring_batches_next(
         borrow(out, "out")?;
         let next = hold(&batches.0)?.as_mut().and_then(|source| source.items.next());
         match next.transpose()? {
-            Some(batch) => give(BowstringBatch(batch), out),
+            Some(batch) => give(BowstringBatch::new(batch), out),
             None => put(null_mut(), out),
         }
     })

@@ -17,7 +17,10 @@ namespace ours {
 #include <arrow/api.h>
 #include <arrow/c/bridge.h>
 #include <arrow/util/async_generator.h>
+#include <arrow/util/key_value_metadata.h>
 #include <arrow/util/thread_pool.h>
+
+#include "async_producer.h"
 
 #include <atomic>
 #include <chrono>
@@ -145,7 +148,7 @@ ours::BowstringBatches* import(const Device& device, std::shared_ptr<arrow::Reco
 // Sends batches of ours to a handler.
 void send(ours::BowstringBatches* batches, ::ArrowAsyncDeviceStreamHandler* handler) {
   CHECK(ours::bowstring_batches_export_async(
-            batches, reinterpret_cast<ours::ArrowAsyncDeviceStreamHandler*>(handler)) == ours::BOWSTRING_STATUS_OK);
+            batches, nullptr, reinterpret_cast<ours::ArrowAsyncDeviceStreamHandler*>(handler)) == ours::BOWSTRING_STATUS_OK);
   ours::bowstring_batches_free(batches);
 }
 
@@ -289,6 +292,34 @@ void we_go_away(const Device& device, const std::vector<Batch>& batches) {
   }
 }
 
+// What a producer says of each batch goes through us to Arrow C++, which has it as custom metadata.
+void what_is_said_of_batches_arrives(const Device& device) {
+  constexpr int kBatches = 5;
+  ours::ArrowAsyncDeviceStreamHandler* in = nullptr;
+  ours::BowstringAsyncBatches* async = nullptr;
+  CHECK(ours::bowstring_async_batches_new(device.handle, kBatches, &in, &async) == ours::BOWSTRING_STATUS_OK);
+  ::Producer producer;
+  CHECK(producer_begin(&producer, reinterpret_cast<::ArrowAsyncDeviceStreamHandler*>(in)) == 0);
+  for (int i = 0; i < kBatches; i++) CHECK(producer_send(&producer, i) == 0);
+  producer_end(&producer);
+  ours::BowstringBatches* batches = nullptr;
+  CHECK(ours::bowstring_async_batches_wait(async, &batches) == ours::BOWSTRING_STATUS_OK);
+  ::ArrowAsyncDeviceStreamHandler& out = new_handler();
+  auto future = arrow::CreateAsyncDeviceStreamHandler(&out, arrow::internal::GetCpuThreadPool(), 2);
+  send(batches, &out);
+  auto from = get(future.result());
+  for (int i = 0; i < kBatches; i++) {
+    arrow::RecordBatchWithMetadata got = get(from.generator().result());
+    CHECK(got.batch && got.batch->num_rows() == ROWS && got.custom_metadata);
+    CHECK(get(got.custom_metadata->Get("batch")) == std::to_string(i));
+  }
+  CHECK(get(from.generator().result()).batch == nullptr);
+  ours::bowstring_async_batches_free(async);
+  for (int i = 0; i < 400 && producer.sent.released < kBatches; i++)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  CHECK(producer.sent.released == kBatches && producer.sent.extracted == kBatches && producer.sent.cancels == 0);
+}
+
 // Runs a scenario, which must leave nothing in Arrow's memory when threads have had time to let go.
 template <typename Body>
 void run(const char* name, Body body) {
@@ -325,6 +356,7 @@ int main(int argc, char** argv) {
   run("both, with a filter between", [&] { both_with_a_filter_between(device, samples(10, 30)); });
   run("errors reach us", [&] { errors_reach_us(device, samples(3, 10)); });
   run("errors reach Arrow C++", [&] { errors_reach_arrow(device, samples(3, 10)); });
+  run("what is said of batches arrives", [&] { what_is_said_of_batches_arrives(device); });
   run("we go away", [&] { we_go_away(device, samples(50, 10)); });
   // Arrow C++ that goes away is not tried: its consumer drops what it was sent, and never cancels.
   return 0;

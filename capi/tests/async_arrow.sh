@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Compiles `async_arrow.cpp` against an installed bowstring and the Arrow C++ in a Python's pyarrow, and runs it.
+# Compiles `async_arrow.cpp` against an installed bowstring and the Arrow C++ in a Python's pyarrow, and runs it; and
+# `async_hostile.c`, which needs no Arrow.
 #
 #   capi/tests/async_arrow.sh PREFIX [PYTHON [ROUNDS [WRAPPER...]]]
 #
@@ -13,4 +14,7 @@ c++ -std=c++20 -Wall -Wextra -Werror -g -O1 -o "$program" "$here/async_arrow.cpp
     -isystem "$arrow/include" -L"$prefix/lib" -lbowstring "$arrow"/libarrow.so.* -pthread \
     -Wl,-rpath,"$prefix/lib" -Wl,-rpath,"$arrow"
 "${@:4}" "$program" "${3:-20}"
+cc -std=c11 -Wall -Wextra -Werror -g -O1 -o "$program" "$here/async_hostile.c" -I"$prefix/include" -L"$prefix/lib" \
+    -lbowstring -Wl,-rpath,"$prefix/lib"
+"${@:4}" "$program"
 rm -r "$(dirname "$program")"

@@ -120,7 +120,10 @@ fn null_is_an_error_wherever_a_pointer_is_needed() {
         refused(bowstring_arrays_export(null(), null_mut()));
         refused(bowstring_async_batches_new(null(), 0, null_mut(), null_mut()));
         refused(bowstring_async_batches_wait(null(), null_mut()));
-        refused(bowstring_batches_export_async(null(), null_mut()));
+        refused(bowstring_batches_export_async(null(), null(), null_mut()));
+        refused(bowstring_async_batches_metadata(null(), null_mut()));
+        refused(bowstring_batch_metadata(null(), null_mut()));
+        refused(bowstring_batch_with_metadata(null(), null(), null_mut()));
         bowstring_device_free(null_mut());
         bowstring_stream_free(null_mut());
         bowstring_array_free(null_mut());
@@ -273,6 +276,7 @@ fn asynchronous_streams_go_from_one_handle_to_another() {
     let batch =
         RecordBatch::try_from_iter([("n", Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef)]).unwrap();
     let ours = vec![exchange::batch_from_arrow(&batch); 5];
+    let said = std::collections::BTreeMap::from([("rows".to_string(), "10".to_string())]);
     let source = || exchange::export_batches(batch.schema(), DeviceType::Cpu, ours.clone().into_iter());
     // SAFETY: live handles, places for more.
     unsafe {
@@ -281,10 +285,20 @@ fn asynchronous_streams_go_from_one_handle_to_another() {
             let (mut handler, mut sent) = (null_mut(), null_mut());
             assert_eq!(bowstring_batches_import(device, &mut source(), &mut host), Ok);
             assert_eq!(bowstring_batches_to_device(host, stream, &mut there), Ok);
-            assert_eq!(bowstring_batches_export_async(there, null_mut()), Invalid);
+            assert_eq!(bowstring_batches_export_async(there, null(), null_mut()), Invalid);
             assert_eq!(bowstring_async_batches_new(device, 2, &mut handler, &mut sent), Ok);
-            assert_eq!(bowstring_batches_export_async(there, handler), Ok);
-            assert_eq!(bowstring_batches_export_async(there, handler), Invalid);
+            let malformed = (-1i32).to_ne_bytes();
+            let refused = bowstring_batches_export_async(there, malformed.as_ptr().cast(), handler);
+            assert_eq!(
+                (refused, last_error().as_str()),
+                (Invalid, "C interface: metadata with a negative number")
+            );
+            let words = bowstring::ffi::metadata::encode(&said).unwrap();
+            assert_eq!(bowstring_batches_export_async(there, words.as_ptr().cast(), handler), Ok);
+            let mut stream_said = null();
+            assert_eq!(bowstring_async_batches_metadata(sent, &mut stream_said), Ok);
+            assert_eq!(bowstring::ffi::metadata::decode(stream_said), Some(said.clone()));
+            assert_eq!(bowstring_batches_export_async(there, null(), handler), Invalid);
             assert_eq!(bowstring_async_batches_wait(sent, &mut waited), Ok);
             assert_eq!(bowstring_async_batches_wait(sent, &mut waited), Invalid);
             assert_eq!(last_error(), "C interface: the stream was given away already");

@@ -4,6 +4,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 /// The folder that this test, and the libraries it depends on, were built into.
 fn built() -> PathBuf {
@@ -27,12 +28,15 @@ fn run(command: &mut Command) -> Output {
     output
 }
 
-/// Installs the library, once for each test, and says where.
-fn installed(test: &str) -> PathBuf {
-    let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
-    let _ = std::fs::remove_dir_all(&prefix);
-    run(Command::new(crate_root().join("install.sh")).arg(&prefix).arg(built()));
-    prefix
+/// Installs the library, once for all tests (it is large), and says where.
+fn installed() -> &'static Path {
+    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
+    PREFIX.get_or_init(|| {
+        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("prefix");
+        let _ = std::fs::remove_dir_all(&prefix);
+        run(Command::new(crate_root().join("install.sh")).arg(&prefix).arg(built()));
+        prefix
+    })
 }
 
 /// The flags of the installed pkg-config file, read the way pkg-config does, which need not be installed.
@@ -64,17 +68,17 @@ fn flags(prefix: &Path, statically: bool) -> Vec<String> {
     flags
 }
 
-/// Compiles and runs an example; its output.
+/// Compiles and runs a program; its output.
 fn example(source: &str, compiler: &[&str], statically: bool) -> String {
-    let name = format!("{source}-{}", if statically { "static" } else { "shared" });
-    let prefix = installed(&name);
-    let program = prefix.join("example");
+    let name = format!("{}-{}", source.replace('/', "-"), if statically { "static" } else { "shared" });
+    let prefix = installed();
+    let program = prefix.join(name);
     run(Command::new(compiler[0])
         .args(&compiler[1..])
         .args(["-Wall", "-Wextra", "-Werror", "-O1", "-o"])
         .arg(&program)
-        .arg(crate_root().join("examples").join(source))
-        .args(flags(&prefix, statically)));
+        .arg(crate_root().join(source))
+        .args(flags(prefix, statically)));
     let output = run(Command::new(program).env("LD_LIBRARY_PATH", prefix.join("lib")));
     String::from_utf8(output.stdout).expect("the examples print text")
 }
@@ -84,7 +88,7 @@ const CPP: &[&str] = &["c++", "-std=c++17", "-Wpedantic"];
 
 #[test]
 fn the_c_example_does_what_it_says() {
-    let printed = example("filter.c", C, false);
+    let printed = example("examples/filter.c", C, false);
     let expected = "\
 values: 1 2 null 4 5 6 7 8
 filter: 2 null 5 7 8
@@ -97,19 +101,57 @@ as null: null 1 null
 released: 3 of 3
 ";
     assert_eq!(printed, expected);
-    assert_eq!(example("filter.c", C, true), expected);
+    assert_eq!(example("examples/filter.c", C, true), expected);
 }
 
 #[test]
 fn the_cpp_example_does_what_it_says() {
-    let printed = example("streams.cpp", CPP, false);
+    let printed = example("examples/streams.cpp", CPP, false);
     let expected = "\
 kept: 0 3 6 9 12 15 18 21
 after 3 batches: code 5, the producer failed with code 5: the disk is on fire
 released: 10 of 10
 ";
     assert_eq!(printed, expected);
-    assert_eq!(example("streams.cpp", CPP, true), expected);
+    assert_eq!(example("examples/streams.cpp", CPP, true), expected);
+}
+
+#[test]
+fn a_flood_from_c_is_stopped_and_let_go_of() {
+    assert_eq!(example("tests/async_hostile.c", C, false), "sent: 1002, kept: 2, let go of: 1000\n");
+}
+
+/// The code of that language in the project's README.
+fn from_the_readme(language: &str) -> String {
+    let readme = std::fs::read_to_string(crate_root().join("../README.md")).expect("there is a README");
+    let (_, code) = readme.split_once(&format!("```{language}\n")).expect("with such code");
+    code.split_once("```").expect("that ends").0.to_owned()
+}
+
+#[test]
+fn the_readme_compiles() {
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let c = format!(
+        "#include \"bowstring.h\"\n#include <stdio.h>\nvoid f(struct ArrowDeviceArray their_values, struct ArrowSchema \
+         values_schema, struct ArrowDeviceArray their_mask, struct ArrowSchema mask_schema, struct ArrowDeviceArray \
+         our_array, struct ArrowSchema our_schema) {{\n{}}}\n",
+        from_the_readme("c")
+    );
+    // Of Arrow C++ only what is called: `async_arrow.cpp` is with the real one.
+    let cpp = format!(
+        "#include \"bowstring.h\"\nnamespace arrow {{ int ExportDeviceRecordBatchReader(int, ArrowDeviceArrayStream*); int \
+         ImportDeviceRecordBatchReader(ArrowDeviceArrayStream*); }}\nint f(int reader, BowstringDevice* device, \
+         BowstringStream* stream) {{\n{} return filtered;\n}}\n",
+        from_the_readme("cpp")
+    );
+    for (compiler, file, source) in [(C, "readme.c", c), (CPP, "readme.cpp", cpp)] {
+        std::fs::write(scratch.join(file), source).expect("room for a file");
+        run(Command::new(compiler[0])
+            .args(&compiler[1..])
+            .args(["-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"])
+            .arg(crate_root().join("include"))
+            .arg(scratch.join(file)));
+    }
 }
 
 #[test]

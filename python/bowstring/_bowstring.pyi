@@ -48,8 +48,8 @@ class _CudaArray(Protocol):
     @property
     def __cuda_array_interface__(self) -> Any: ...
 
-_AnyArray = _Array | _DeviceArray | _Stream | _Tensor | _CudaArray
-_AnyBatch = _Array | _DeviceArray | _Stream
+_AnyArray = _Array | _DeviceArray | _Stream | _DeviceStream | _Tensor | _CudaArray
+_AnyBatch = _Array | _DeviceArray | _Stream | _DeviceStream
 _Type = _Schema | str
 
 @final
@@ -146,7 +146,7 @@ class RecordBatch:
 
 @final
 class BatchReader:
-    def __new__(cls, obj: _Stream | _DeviceStream) -> BatchReader: ...
+    def __new__(cls, obj: _Stream | _DeviceStream, *, device: Device | None = None) -> BatchReader: ...
     @staticmethod
     def from_batches(schema: _Schema, batches: Iterable[Any], *, device: Device | None = None) -> BatchReader: ...
     def __iter__(self) -> BatchReader: ...

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema};
+use bowstring::array::Place;
 use bowstring::compute::CastOptions;
 use bowstring::compute::batches::cast_batches;
-use bowstring::ffi::{DeviceType, FFI_ArrowSchema};
+use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{Batch, exchange};
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
@@ -25,8 +26,8 @@ pub struct RecordBatch(pub Batch);
 
 impl RecordBatch {
     /// Where it is, going by the first column.
-    pub fn place(&self) -> bowstring::array::Place {
-        self.0.columns().first().map_or(bowstring::array::Place::CPU, |column| column.place())
+    pub fn place(&self) -> Place {
+        self.0.columns().first().map_or(Place::CPU, |column| column.place())
     }
 
     /// With the columns cast to a schema's types, each value of which must fit.
@@ -60,8 +61,8 @@ impl RecordBatch {
         default_stream(self.place())?.download_batch(&self.0).map(RecordBatch).map_err(raise)
     }
 
-    fn once(self, device_type: DeviceType) -> Source<arrow_schema::SchemaRef, Batch> {
-        Source { shape: self.0.schema().clone(), device_type, items: Box::new(std::iter::once(Ok(self.0))) }
+    fn once(self, place: Place) -> Source<arrow_schema::SchemaRef, Batch> {
+        Source { shape: self.0.schema().clone(), place, items: Box::new(std::iter::once(Ok(self.0))) }
     }
 }
 
@@ -186,7 +187,7 @@ impl RecordBatch {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let batch = self.requested(py, requested_schema)?;
         let batch = py.detach(|| batch.on_the_host())?;
-        batch.once(DeviceType::Cpu).host_capsule(py)
+        batch.once(Place::CPU).host_capsule(py)
     }
 
     #[pyo3(signature = (requested_schema = None, **kwargs))]
@@ -198,8 +199,8 @@ impl RecordBatch {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         refuse_unknown(kwargs)?;
         let batch = self.requested(py, requested_schema)?;
-        let kind = batch.place().device_type;
-        batch.once(kind).device_capsule(py)
+        let place = batch.place();
+        batch.once(place).device_capsule(py)
     }
 
     fn __repr__(&self) -> String {

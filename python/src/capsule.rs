@@ -4,10 +4,11 @@ use std::ffi::CStr;
 use std::ptr::NonNull;
 
 use arrow_schema::{Field, Schema};
+use bowstring::array::Place;
 use bowstring::ffi::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema,
 };
-use bowstring::{Array, Batch, exchange};
+use bowstring::{Array, Batch, Device, exchange};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
@@ -125,7 +126,7 @@ pub fn import_arrays(capsule: &Bound<'_, PyAny>) -> PyResult<Source<Field, Array
     // The producer may take its time, and need the interpreter.
     // SAFETY: see `open`.
     let reader = capsule.py().detach(|| unsafe { exchange::import_host_stream(stream) }).map_err(raise)?;
-    Ok(Source { shape: reader.field().clone(), device_type: DeviceType::Cpu, items: Box::new(reader) })
+    Ok(Source { shape: reader.field().clone(), place: Place::CPU, items: Box::new(reader) })
 }
 
 /// The batches of what `__arrow_c_stream__` returned.
@@ -134,36 +135,47 @@ pub fn import_batches(capsule: &Bound<'_, PyAny>) -> PyResult<Source<arrow_schem
     let stream = unsafe { open::<ArrowArrayStream>(capsule)?.as_mut() }.take();
     // SAFETY: see `open`.
     let reader = capsule.py().detach(|| unsafe { exchange::import_host_batches(stream) }).map_err(raise)?;
-    Ok(Source { shape: reader.schema().clone(), device_type: DeviceType::Cpu, items: Box::new(reader) })
+    Ok(Source { shape: reader.schema().clone(), place: Place::CPU, items: Box::new(reader) })
 }
 
-/// A device stream out of its capsule, and the device that it is of. Which of several GPUs only its arrays say: the first.
+/// A device stream out of its capsule, and where its arrays are. Which of several GPUs only those say: the first, unless
+/// `device` is another.
 fn take_device_stream(
     capsule: &Bound<'_, PyAny>,
-) -> PyResult<(ArrowDeviceArrayStream, bowstring::Device, DeviceType)> {
+    device: Option<&Device>,
+) -> PyResult<(ArrowDeviceArrayStream, Device, Place)> {
     // SAFETY: see `open`.
     let stream = unsafe { open::<ArrowDeviceArrayStream>(capsule)?.as_mut() };
-    let device = device_of(stream.device_type(), 0)?;
-    let kind = DeviceType::from_abi(stream.device_type()).unwrap_or(DeviceType::Cpu);
-    Ok((stream.take(), device, kind))
+    let its = device_of(stream.device_type(), device.map_or(0, |device| device.place().device_id))?;
+    let device = device.cloned().unwrap_or(its);
+    let device_type = DeviceType::from_abi(stream.device_type()).unwrap_or(DeviceType::Cpu);
+    let place =
+        if device_type == DeviceType::Cpu { Place::CPU } else { Place { device_type, ..device.place() } };
+    Ok((stream.take(), device, place))
 }
 
 /// The arrays of what `__arrow_c_device_stream__` returned.
-pub fn import_device_arrays(capsule: &Bound<'_, PyAny>) -> PyResult<Source<Field, Array>> {
-    let (mut stream, device, device_type) = take_device_stream(capsule)?;
+pub fn import_device_arrays(
+    capsule: &Bound<'_, PyAny>,
+    device: Option<&Device>,
+) -> PyResult<Source<Field, Array>> {
+    let (mut stream, device, place) = take_device_stream(capsule, device)?;
     // SAFETY: see `open`.
     let reader = capsule.py().detach(|| unsafe { exchange::import_stream(&mut stream, &device) });
     let reader = reader.map_err(raise)?;
-    Ok(Source { shape: reader.field().clone(), device_type, items: Box::new(reader) })
+    Ok(Source { shape: reader.field().clone(), place, items: Box::new(reader) })
 }
 
 /// The batches of what `__arrow_c_device_stream__` returned.
-pub fn import_device_batches(capsule: &Bound<'_, PyAny>) -> PyResult<Source<arrow_schema::SchemaRef, Batch>> {
-    let (mut stream, device, device_type) = take_device_stream(capsule)?;
+pub fn import_device_batches(
+    capsule: &Bound<'_, PyAny>,
+    device: Option<&Device>,
+) -> PyResult<Source<arrow_schema::SchemaRef, Batch>> {
+    let (mut stream, device, place) = take_device_stream(capsule, device)?;
     // SAFETY: see `open`.
     let reader = capsule.py().detach(|| unsafe { exchange::import_batches(&mut stream, &device) });
     let reader = reader.map_err(raise)?;
-    Ok(Source { shape: reader.schema().clone(), device_type, items: Box::new(reader) })
+    Ok(Source { shape: reader.schema().clone(), place, items: Box::new(reader) })
 }
 
 /// A schema capsule.

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 
 use arrow_schema::DataType;
 use bowstring::array::{Array as Inner, Bitmap};
-use bowstring::compute::{self, CastOptions};
+use bowstring::compute::{self, CastOptions, tensors};
 use bowstring::exchange;
 use bowstring::ffi::DeviceType;
 use bowstring::ffi::dlpack::{
@@ -55,6 +55,9 @@ pub fn interface<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyD
         _ => interface_of(py, &whole, "")?,
     };
     if nulls > 0 {
+        if let DataType::FixedSizeList(..) = values.data_type() {
+            return Err(PyBufferError::new_err("a mask is of elements: lists that are null have none"));
+        }
         let valid =
             py.detach(|| compute::is_not_null(values, &default_stream(values.place())?).map_err(raise))?;
         let mask = bytes(py, &valid)?;
@@ -76,7 +79,8 @@ fn bytes(py: Python<'_>, bits: &Inner) -> PyResult<Inner> {
 
 fn interface_of<'py>(py: Python<'py>, array: &Inner, typestr: &str) -> PyResult<Bound<'py, PyDict>> {
     let stream = default_stream(array.place())?;
-    let tensor = py.detach(|| exchange::export_dlpack::<DLManagedTensorVersioned>(array, Some(&stream)));
+    let tensor =
+        py.detach(|| tensors::export_tensor::<DLManagedTensorVersioned>(array, &stream, Some(&stream)));
     let tensor = tensor.map_err(raise_buffer)?;
     let described = tensor.managed().tensor();
     // SAFETY: our own tensor, alive, has `ndim` sizes.
@@ -104,14 +108,14 @@ fn interface_of<'py>(py: Python<'py>, array: &Inner, typestr: &str) -> PyResult<
 /// An object with the CUDA array interface as an array that shares its memory: dense, of numbers or booleans (which are
 /// copied: bytes there, bits here). Work waits for the stream that the interface names; the object is kept alive. A mask
 /// may have an element for each value or, as `|t1`, a bit. `device` is where the memory is; the first CUDA device, unless
-/// said otherwise.
+/// said otherwise. Values may be bits, too: booleans as they are here.
 #[pyfunction]
 #[pyo3(signature = (obj, /, *, device = None))]
 pub fn from_cuda_array_interface(
     obj: &Bound<'_, PyAny>,
     device: Option<&Bound<'_, Device>>,
 ) -> PyResult<Array> {
-    let foreign = Foreign::read(obj)?;
+    let foreign = Foreign::read(obj, 2)?;
     let device = match device {
         Some(device) => device.get().0.clone(),
         None => bowstring::Device::open(DeviceType::Cuda, 0).map_err(raise)?,
@@ -121,13 +125,15 @@ pub fn from_cuda_array_interface(
     }
     let mut array = foreign.import(&device)?;
     if let Some(mask) = &foreign.mask {
-        let mask = Foreign::read(mask.bind(obj.py()))?;
-        let rows = foreign.shape[0];
-        let bits = mask.typestr.as_str() == "|t1";
-        if foreign.shape.len() != 1 || mask.shape.len() != 1 || (!bits && mask.shape[0] != rows) {
+        // Those of cudf say version 1.
+        let mask = Foreign::read(mask.bind(obj.py()), 0)?;
+        if foreign.shape.len() != 1 || mask.shape != foreign.shape {
             return Err(PyBufferError::new_err("a mask of another shape than the values"));
         }
-        let valid = mask.import_mask(rows, &device)?;
+        if mask.mask.is_some() {
+            return Err(PyTypeError::new_err("a mask with a mask"));
+        }
+        let valid = mask.import_mask(&device)?;
         // The array has one event: the mask's, before which the values are ready.
         obj.py().detach(|| array.wait()).map_err(raise)?;
         let mut parts = array.into_parts();
@@ -156,7 +162,7 @@ struct Kept {
 }
 
 impl Foreign {
-    fn read(obj: &Bound<'_, PyAny>) -> PyResult<Foreign> {
+    fn read(obj: &Bound<'_, PyAny>, least: u32) -> PyResult<Foreign> {
         let dict = obj.getattr(ATTRIBUTE)?;
         let dict =
             dict.cast::<PyDict>().map_err(|_| PyTypeError::new_err(format!("{ATTRIBUTE} is a dict")))?;
@@ -165,8 +171,8 @@ impl Foreign {
         let needed = |name: &str| entry(name)?.ok_or_else(|| wrong(&format!("no {name}")));
 
         let version: u32 = needed("version")?.extract()?;
-        if version < 2 {
-            return Err(wrong("versions below 2 are not supported"));
+        if version < least {
+            return Err(wrong(&format!("versions below {least} are not supported")));
         }
         let shape: Vec<i64> =
             needed("shape")?.cast::<PyTuple>().map_err(|_| wrong("shape is a tuple"))?.extract()?;
@@ -184,6 +190,9 @@ impl Foreign {
             },
         };
         let mut dense = element(&typestr)?.1 as i64;
+        if is_bits(&typestr) && entry("strides")?.is_some() {
+            return Err(PyBufferError::new_err("bits with strides"));
+        }
         if let Some(strides) = entry("strides")? {
             let strides: Vec<i64> = strides.extract()?;
             if strides.len() != shape.len() {
@@ -199,13 +208,22 @@ impl Foreign {
             }
         }
         let mask = entry("mask")?.map(Bound::unbind);
-        // A mask is as any array, but has none of its own.
         let owner = obj.clone().unbind();
         Ok(Foreign { owner, shape, typestr, address, stream, mask })
     }
 
-    /// Numbers as they are, booleans as bits.
+    /// Numbers and bits as they are, booleans of a byte as bits.
     fn import(&self, device: &bowstring::Device) -> PyResult<Inner> {
+        if is_bits(&self.typestr) {
+            let &[rows] = &self.shape[..] else {
+                return Err(PyTypeError::new_err("bits in more than one dimension"));
+            };
+            let dtype = DLDataType { code: DLDataType::UINT, bits: 8, lanes: 1 };
+            let bytes = self.tensor(dtype, vec![(rows as u64).div_ceil(8) as i64], device)?;
+            let mut parts = bytes.into_parts();
+            (parts.data_type, parts.len) = (DataType::Boolean, rows as usize);
+            return Inner::try_new(parts).map_err(raise);
+        }
         let (code, width) = element(&self.typestr)?;
         let dtype = DLDataType { code, bits: width * 8, lanes: 1 };
         let array = self.tensor(dtype, self.shape.clone(), device)?;
@@ -217,16 +235,9 @@ impl Foreign {
     }
 
     /// A mask as bits: what is not zero is valid.
-    fn import_mask(&self, rows: i64, device: &bowstring::Device) -> PyResult<Inner> {
-        if self.typestr == "|t1" {
-            let dtype = DLDataType { code: DLDataType::UINT, bits: 8, lanes: 1 };
-            let bytes = self.tensor(dtype, vec![(rows as u64).div_ceil(8) as i64], device)?;
-            let mut parts = bytes.into_parts();
-            (parts.data_type, parts.len) = (DataType::Boolean, rows as usize);
-            return Inner::try_new(parts).map_err(raise);
-        }
+    fn import_mask(&self, device: &bowstring::Device) -> PyResult<Inner> {
         match self.typestr.as_bytes()[1] {
-            b'b' => self.import(device),
+            b'b' | b't' => self.import(device),
             b'i' | b'u' => self.bits(&self.import(device)?),
             _ => Err(PyTypeError::new_err(format!("a mask of {}", self.typestr))),
         }
@@ -234,7 +245,8 @@ impl Foreign {
 
     fn bits(&self, numbers: &Inner) -> PyResult<Inner> {
         let stream = default_stream(numbers.place())?;
-        compute::cast(numbers, &DataType::Boolean, &CastOptions::default(), &stream).map_err(raise)
+        let cast = || compute::cast(numbers, &DataType::Boolean, &CastOptions::default(), &stream);
+        Python::attach(|py| py.detach(cast)).map_err(raise)
     }
 
     fn tensor(&self, dtype: DLDataType, shape: Vec<i64>, device: &bowstring::Device) -> PyResult<Inner> {
@@ -263,6 +275,11 @@ impl Foreign {
         // SAFETY: just made. That the memory is as the dictionary says is what the interface promises.
         exchange::import_dlpack(unsafe { Owned::from_raw(tensor) }, &stream).map_err(raise_buffer)
     }
+}
+
+/// An element is a bit, the lowest of a byte first; a shape counts elements.
+fn is_bits(typestr: &str) -> bool {
+    matches!(typestr.as_bytes(), [_, b't', b'1'])
 }
 
 /// What DLPack calls the elements, and their bytes; booleans are bytes, bits too.

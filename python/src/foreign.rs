@@ -40,6 +40,10 @@ fn found(obj: &Bound<'_, PyAny>) -> PyResult<Array> {
         let source = capsule::import_arrays(&obj.call_method0("__arrow_c_stream__")?)?;
         return obj.py().detach(|| joined(source));
     }
+    if obj.hasattr("__arrow_c_device_stream__")? {
+        let source = capsule::import_device_arrays(&obj.call_method0("__arrow_c_device_stream__")?, None)?;
+        return obj.py().detach(|| joined(source));
+    }
     if obj.hasattr("__dlpack__")? {
         return crate::tensor::from_dlpack(obj, None, None);
     }
@@ -88,6 +92,10 @@ pub fn record_batch(obj: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
         let source = capsule::import_batches(&obj.call_method0("__arrow_c_stream__")?)?;
         return obj.py().detach(|| one_batch(source));
     }
+    if obj.hasattr("__arrow_c_device_stream__")? {
+        let source = capsule::import_device_batches(&obj.call_method0("__arrow_c_device_stream__")?, None)?;
+        return obj.py().detach(|| one_batch(source));
+    }
     Err(PyTypeError::new_err(format!("{} has no Arrow interface", obj.get_type())))
 }
 
@@ -121,9 +129,12 @@ pub fn either(obj: &Bound<'_, PyAny>) -> PyResult<Either> {
     if array && stream {
         return record_batch(obj).map(Either::Batch);
     }
-    if stream && !array && obj.hasattr("__arrow_c_stream__")? {
+    if stream && !array {
         // Tables and frames are streams of structs, single columns are not.
-        let source = capsule::import_arrays(&obj.call_method0("__arrow_c_stream__")?)?;
+        let source = match obj.hasattr("__arrow_c_stream__")? {
+            true => capsule::import_arrays(&obj.call_method0("__arrow_c_stream__")?)?,
+            false => capsule::import_device_arrays(&obj.call_method0("__arrow_c_device_stream__")?, None)?,
+        };
         if let DataType::Struct(fields) = source.shape.data_type() {
             let schema = Schema::new(fields.clone()).with_metadata(source.shape.metadata().clone());
             return obj.py().detach(|| one_batch(as_batches(source, schema.into()))).map(Either::Batch);
@@ -144,7 +155,7 @@ fn as_batches(
         let columns = (0..rows.children().len()).map(|i| rows.child_rows(i)).collect::<Result<_, _>>()?;
         Batch::try_new(schema.clone(), columns, rows.len())
     });
-    Source { shape, device_type: source.device_type, items: Box::new(items) }
+    Source { shape, place: source.place, items: Box::new(items) }
 }
 
 /// A stream, or the default one of a device: where something is to go.

@@ -4,9 +4,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{Field, Schema, SchemaRef};
+use bowstring::array::Place;
 use bowstring::compute::batches::{cast_batches, column, filter_batches, in_step, take_batches};
 use bowstring::compute::{CastOptions, OutOfBounds, TakeOptions};
-use bowstring::ffi::{DeviceType, FFI_ArrowSchema};
+use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{Array as Inner, Batch, Error, Result, Stream as InnerStream, exchange};
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -14,26 +15,26 @@ use pyo3::types::{PyCapsule, PyDict, PyIterator};
 
 use crate::batch::RecordBatch;
 use crate::capsule::{Capsule, export_schema, import_device_batches, import_schema, refuse_unknown};
-use crate::device::{Stream, default_stream, device_of};
+use crate::device::{Device, Stream, default_stream};
 use crate::error::raise;
 use crate::foreign;
 
 /// Items that come one after another, what they have in common, and the memory they are in.
 pub struct Source<S, T> {
     pub shape: S,
-    pub device_type: DeviceType,
+    pub place: Place,
     pub items: Box<dyn Iterator<Item = Result<T>> + Send>,
 }
 
 impl Source<SchemaRef, Batch> {
     /// As a capsule of a device stream.
     pub fn device_capsule(self, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
-        exchange::export_batches(self.shape, self.device_type, self.items).capsule(py)
+        exchange::export_batches(self.shape, self.place.device_type, self.items).capsule(py)
     }
 
     /// As a capsule of a plain stream; batches elsewhere are copied to the host as they come.
     pub fn host_capsule(self, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
-        if self.device_type.host_accessible() {
+        if self.place.device_type.host_accessible() {
             return exchange::export_host_batches(self.shape, self.items).capsule(py);
         }
         let stream = self.stream()?;
@@ -43,14 +44,14 @@ impl Source<SchemaRef, Batch> {
 
     /// The default stream of where the batches are.
     fn stream(&self) -> PyResult<InnerStream> {
-        default_stream(device_of(self.device_type as i32, 0)?.place())
+        default_stream(self.place)
     }
 
     /// Each batch cast to a schema.
     fn cast(self, schema: Schema, safe: bool, stream: &InnerStream) -> Source<SchemaRef, Batch> {
         let (shape, options) = (Arc::new(schema), CastOptions { safe, ..CastOptions::default() });
         let items = Box::new(cast_batches(self.items, shape.clone(), &options, stream));
-        Source { shape, device_type: stream.device().place().device_type, items }
+        Source { shape, place: stream.device().place(), items }
     }
 }
 
@@ -95,21 +96,23 @@ impl BatchReader {
 
 #[pymethods]
 impl BatchReader {
-    /// Any object with an Arrow stream interface. Of several GPUs the first is meant.
+    /// Any object with an Arrow stream interface. A device stream says which kind of device it is of, not which one: the
+    /// first, unless `device` says another.
     #[new]
-    fn of(py: Python<'_>, obj: &Bound<'_, PyAny>) -> PyResult<BatchReader> {
+    #[pyo3(signature = (obj, *, device = None))]
+    fn of(obj: &Bound<'_, PyAny>, device: Option<&Bound<'_, Device>>) -> PyResult<BatchReader> {
         if let Ok(reader) = obj.cast::<BatchReader>() {
             return reader.get().give().map(BatchReader::over);
         }
         if obj.hasattr("__arrow_c_device_stream__")? {
             let capsule = obj.call_method0("__arrow_c_device_stream__")?;
-            return import_device_batches(&capsule).map(BatchReader::over);
+            return import_device_batches(&capsule, device.map(|device| &device.get().0))
+                .map(BatchReader::over);
         }
         if obj.hasattr("__arrow_c_stream__")? {
             let capsule = obj.call_method0("__arrow_c_stream__")?;
             return crate::capsule::import_batches(&capsule).map(BatchReader::over);
         }
-        let _ = py;
         Err(PyTypeError::new_err(format!("{} has no Arrow stream interface", obj.get_type())))
     }
 
@@ -120,15 +123,15 @@ impl BatchReader {
     fn from_batches(
         schema: &Bound<'_, PyAny>,
         batches: &Bound<'_, PyAny>,
-        device: Option<&Bound<'_, crate::device::Device>>,
+        device: Option<&Bound<'_, Device>>,
     ) -> PyResult<BatchReader> {
         let shape = Arc::new(foreign::schema(schema)?);
-        let device_type = device.map_or(DeviceType::Cpu, |device| device.get().0.place().device_type);
+        let place = device.map_or(Place::CPU, |device| device.get().0.place());
         let items = PythonIterator(batches.try_iter()?.unbind());
         let items =
             items.map(|item| item.and_then(|item| attached(|py| foreign::record_batch(item.bind(py)))));
         let items = items.map(|batch| Ok(batch?.0));
-        Ok(BatchReader::over(Source { shape, device_type, items: Box::new(items) }))
+        Ok(BatchReader::over(Source { shape, place, items: Box::new(items) }))
     }
 
     fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -162,12 +165,12 @@ impl BatchReader {
         let masks = if which.is_none() { Some(arrays(mask)?) } else { None };
         let source = self.give()?;
         let stream = self.stream(stream, &source)?;
-        let (shape, device_type) = (source.shape, stream.device().place().device_type);
+        let (shape, place) = (source.shape, stream.device().place());
         let items: Box<dyn Iterator<Item = Result<Batch>> + Send> = match (which, masks) {
             (None, Some(masks)) => Box::new(filter_batches(source.items, in_step(masks), &stream)),
             (which, _) => Box::new(filter_batches(source.items, column(which.unwrap_or(0)), &stream)),
         };
-        Ok(BatchReader::over(Source { shape, device_type, items }))
+        Ok(BatchReader::over(Source { shape, place, items }))
     }
 
     /// Each batch's rows at the next of `indices`, a stream or a Python iterable. This reader is given away.
@@ -181,9 +184,9 @@ impl BatchReader {
         let (options, indices) = (take_options(out_of_bounds)?, arrays(indices)?);
         let source = self.give()?;
         let stream = self.stream(stream, &source)?;
-        let (shape, device_type) = (source.shape, stream.device().place().device_type);
+        let (shape, place) = (source.shape, stream.device().place());
         let items = Box::new(take_batches(source.items, in_step(indices), &options, &stream));
-        Ok(BatchReader::over(Source { shape, device_type, items }))
+        Ok(BatchReader::over(Source { shape, place, items }))
     }
 
     /// Each batch with its columns cast to the types of `schema`, any object with `__arrow_c_schema__`. This reader is
@@ -206,9 +209,9 @@ impl BatchReader {
         let target = foreign::target(target)?;
         let source = self.give()?;
         let (from, shape) = (source.stream()?, source.shape);
-        let device_type = target.device().place().device_type;
+        let place = target.device().place();
         let items = source.items.map(move |batch| target.upload_batch(&from.download_batch(&batch?)?));
-        Ok(BatchReader::over(Source { shape, device_type, items: Box::new(items) }))
+        Ok(BatchReader::over(Source { shape, place, items: Box::new(items) }))
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -247,7 +250,7 @@ pub fn take_options(out_of_bounds: &str) -> PyResult<TakeOptions> {
 /// Arrays one after another: of a stream, or of a Python iterable.
 fn arrays(obj: &Bound<'_, PyAny>) -> PyResult<Box<dyn Iterator<Item = Result<Inner>> + Send>> {
     let source: Source<Field, Inner> = if obj.hasattr("__arrow_c_device_stream__")? {
-        crate::capsule::import_device_arrays(&obj.call_method0("__arrow_c_device_stream__")?)?
+        crate::capsule::import_device_arrays(&obj.call_method0("__arrow_c_device_stream__")?, None)?
     } else if obj.hasattr("__arrow_c_stream__")? {
         crate::capsule::import_arrays(&obj.call_method0("__arrow_c_stream__")?)?
     } else {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import pyarrow as pa
 import pytest
 from samples import ARRAYS, slices
@@ -169,6 +171,47 @@ def test_wrong_and_consumed_capsules(nothing_leaked: None) -> None:
     assert bs.record_batch(lying("__arrow_c_stream__", stream)).num_rows == 1
     with pytest.raises(ValueError, match="released"):
         bs.record_batch(lying("__arrow_c_stream__", stream))
+
+
+def test_device_arrays_of_devices_that_are_not_here(nothing_leaked: None) -> None:
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    for device_type, device_id, error in [(99, 0, ValueError), (0, 0, ValueError), (8, 0, ValueError), (12, 5, RuntimeError)]:
+        for take in [bs.array, bs.record_batch]:
+            schema, array = pa.record_batch({"a": [1, 2]}).__arrow_c_device_array__()
+            at = pointer(array, b"arrow_device_array")
+            ctypes.c_int64.from_address(at + 80).value = device_id
+            ctypes.c_int32.from_address(at + 88).value = device_type
+            with pytest.raises(error):
+                take(lying("__arrow_c_device_array__", (schema, array)))  # type: ignore[operator]
+
+
+def test_device_streams_of_devices_that_are_not_here(nothing_leaked: None) -> None:
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    for device_type in [99, 0, 8, -1]:
+        stream = bs.record_batch(pa.record_batch({"a": [1]})).__arrow_c_device_stream__()
+        ctypes.c_int32.from_address(pointer(stream, b"arrow_device_array_stream")).value = device_type
+        for take in [bs.array, bs.record_batch, bs.BatchReader]:
+            with pytest.raises(ValueError):
+                take(lying("__arrow_c_device_stream__", stream))  # type: ignore[operator]
+
+
+def test_an_object_with_nothing_but_a_device_stream() -> None:
+    for device in [bs.Device.cpu(), bs.Device.emulated()]:
+        rows = bs.record_batch(pa.record_batch({"a": [1, 2, 3]})).to(device)
+        got = bs.record_batch(Only(rows, "__arrow_c_device_stream__"))
+        assert got.device == device
+        assert pa.record_batch(got.to(bs.Device.cpu())).to_pydict() == {"a": [1, 2, 3]}
+        column = bs.array(Only(rows, "__arrow_c_device_stream__"))
+        assert column.type.startswith("Struct") and column.device == device
+        mask = bs.array(pa.array([True, False, True])).to(device)
+        kept = bs.filter(Only(rows, "__arrow_c_device_stream__"), mask)
+        assert isinstance(kept, bs.RecordBatch) and kept.num_rows == 2
+    # Of several batches elsewhere nobody makes one.
+    there = bs.BatchReader(pa.table({"a": [1, 2]}).to_reader(1)).to(bs.Device.emulated())
+    with pytest.raises(NotImplementedError):
+        bs.record_batch(Only(there, "__arrow_c_device_stream__"))
 
 
 def test_ours_that_nobody_takes_are_released(nothing_leaked: None) -> None:

@@ -62,6 +62,24 @@ def test_streams_of_batches(device: bs.Device) -> None:
     assert pa.table(reader)["n"].to_pylist() == list(range(1, 100, 2))
 
 
+def test_another_device_than_the_first() -> None:
+    try:
+        second = bs.Device.cuda(1)
+    except RuntimeError as error:
+        pytest.skip(f"no second CUDA device: {error}")
+    table = pa.table({"n": list(range(20)), "odd": [n % 2 == 1 for n in range(20)]})
+    odd = list(range(1, 20, 2))
+    reader = bs.BatchReader(table.to_reader(7)).to(second).filter("odd")
+    assert pa.table(reader)["n"].to_pylist() == odd
+    there = bs.BatchReader(table.to_reader(7)).to(second)
+    again = bs.BatchReader(Only(there, "__arrow_c_device_stream__"), device=second)
+    assert [n for batch in again.filter("odd") for n in here(batch["n"])] == odd
+    # Which one it is the stream does not say: the first is meant, whose arrays these are not.
+    there = bs.BatchReader(table.to_reader(7)).to(second)
+    with pytest.raises(ValueError, match="device 1"):
+        list(bs.BatchReader(Only(there, "__arrow_c_device_stream__")))
+
+
 def test_dlpack(device: bs.Device) -> None:
     there = bs.array(np.arange(10)).to(device)
     assert there.__dlpack_device__() == (CUDA, device.device_id)

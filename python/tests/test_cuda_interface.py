@@ -93,20 +93,46 @@ def test_nulls_are_a_mask() -> None:
     assert read(foreign) == values
 
 
+def test_rows_of_several_dimensions_have_no_mask() -> None:
+    pairs = pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int32(), 2))
+    with pytest.raises(BufferError):
+        cuda_interface(there(pairs))
+    assert read(Foreign(**cuda_interface(there(pairs.slice(2))))) == [[3, 4]]
+
+
 def test_masks_of_numbers_and_of_bits() -> None:
     expected = [0, None, 2, None] * 5
     for dtype in [np.int8, np.uint8, np.int32, np.int64]:
         mask = interface((np.arange(20) % 2 == 0).astype(dtype) * 5)
         assert read(interface(np.arange(20) % 4, mask=mask)) == expected
-    bits = interface(np.packbits(np.arange(20) % 2 == 0, bitorder="little"), typestr="|t1", shape=(20,))
-    assert read(interface(np.arange(20) % 4, mask=bits)) == expected
-    for wrong in [interface(np.ones(19, np.int8)), interface(np.ones((20, 1), np.int8))]:
+    packed = np.packbits(np.arange(20) % 2 == 0, bitorder="little")
+    # "<t1" and version 1 are what cudf writes.
+    for typestr in ["|t1", "<t1"]:
+        bits = interface(packed, typestr=typestr, shape=(20,), version=1)
+        assert read(interface(np.arange(20) % 4, mask=bits)) == expected
+    short = [interface(packed, typestr="|t1", shape=(shape,)) for shape in [0, 3, 19, 21]]
+    for wrong in [interface(np.ones(19, np.int8)), interface(np.ones((20, 1), np.int8)), *short]:
         with pytest.raises(BufferError):
             read(interface(np.arange(20), mask=wrong))
     with pytest.raises(TypeError):
         read(interface(np.arange(20), mask=interface(np.ones(20))))
     with pytest.raises(AttributeError):
         read(interface(np.arange(20), mask=1))
+    ones = interface(np.ones(20, np.int8))
+    with pytest.raises(TypeError, match="mask with a mask"):
+        read(interface(np.arange(20), mask=interface(np.ones(20, np.int8), mask=ones)))
+
+
+def test_bits_are_booleans() -> None:
+    expected = [n % 3 == 1 for n in range(21)]
+    packed = np.packbits(expected, bitorder="little")
+    assert read(interface(packed, typestr="|t1", shape=(21,))) == expected
+    # Three bytes, and no element beyond them is looked for.
+    assert len(packed) == 3
+    with pytest.raises(TypeError):
+        read(interface(packed, typestr="|t1", shape=(7, 3)))
+    with pytest.raises(BufferError):
+        read(interface(packed, typestr="|t1", shape=(21,), strides=(1,)))
 
 
 def test_version_2_has_no_stream() -> None:

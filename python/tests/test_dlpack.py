@@ -35,6 +35,12 @@ def test_pyarrow(dtype: str) -> None:
     assert tensor.to_numpy().tolist() == theirs.to_pylist()
 
 
+def test_nanoarrow_gives_the_older_form() -> None:
+    theirs = na.c_array([1, 2, 3], na.int16()).view().buffer(1)
+    assert name(theirs.__dlpack__()) == "dltensor"
+    assert pa.array(bs.from_dlpack(theirs)).equals(pa.array([1, 2, 3], pa.int16()))
+
+
 def test_nanoarrow_takes_the_older_form() -> None:
     got = na.c_array(na.c_buffer(bs.array(pa.array([1, 2, 3], pa.int32()))), na.int32())  # type: ignore[arg-type]
     assert na.Array(got).to_pylist() == [1, 2, 3]
@@ -142,6 +148,36 @@ def test_the_emulated_device() -> None:
         assert fresh.device == gpu and pa.array(fresh.to(bs.Device.cpu())).to_pylist() == [1, 2, 3]
     shared, fresh = bs.from_dlpack(there), bs.from_dlpack(there, copy=True)
     assert address(shared) == address(there) != address(fresh)
+
+
+def managed(array: bs.Array, **keywords: Any) -> tuple[object, Any]:
+    """A tensor of the newer form, and the capsule that keeps it."""
+    capsule = array.__dlpack__(max_version=(1, 1), **keywords)
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return capsule, Versioned.from_address(pointer(capsule, b"dltensor_versioned"))
+
+
+def test_flags_strides_and_version() -> None:
+    read_only, copied = 1, 2
+    numbers, booleans = pa.array(range(5)), pa.array([True, False])
+    for device in [bs.Device.cpu(), bs.Device.emulated()]:
+        ours, bits = bs.array(numbers).to(device), bs.array(booleans).to(device)
+        for array, keywords, flags in [
+            (ours, {}, read_only),
+            (ours, {"copy": False}, read_only),
+            (ours, {"copy": True}, copied),
+            (bits, {}, copied),
+            (ours.to(bs.Device.emulated()), {"dl_device": (1, 0)}, copied),
+        ]:
+            capsule, tensor = managed(array, **keywords)
+            assert (tensor.major, tensor.minor, tensor.flags) == (1, 0, flags)
+            assert tensor.tensor.byte_offset == 0 and tensor.tensor.strides[0] == 1
+            del capsule
+    capsule, tensor = managed(bs.from_dlpack(np.arange(24, dtype=np.int8).reshape(2, 3, 4)).slice(1))
+    assert [tensor.tensor.shape[i] for i in range(3)] == [1, 3, 4]
+    assert [tensor.tensor.strides[i] for i in range(3)] == [12, 4, 1]
+    del capsule
 
 
 def address(array: bs.Array) -> int:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import arro3.core
 import duckdb
-import jax
-import jax.numpy as jnp
 import nanoarrow as na
 import nanoarrow.device as nad
 import numpy as np
@@ -13,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import tvm_ffi
 from samples import ARRAYS, slices
 
 import bowstring as bs
@@ -100,7 +99,25 @@ def test_numpy() -> None:
     assert np.from_dlpack(bs.take(pairs, np.array([5, 0]))).tolist() == [[10, 11], [0, 1]]
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint16", "float16", "float64", "bool"])
+def test_tvm_ffi_takes_and_gives_either_form(dtype: str) -> None:
+    values = (np.arange(12) % 5).astype(dtype)
+    for shape in [(12,), (4, 3), (0,)]:
+        theirs = tvm_ffi.from_dlpack(bs.array(values[: np.prod(shape)].reshape(shape)))
+        assert (theirs.shape, str(theirs.dtype)) == (shape, dtype)
+        for version in [None, (1, 0)]:
+            ours = bs.from_dlpack(theirs.__dlpack__(max_version=version))
+            assert np.from_dlpack(ours).tolist() == values[: np.prod(shape)].reshape(shape).tolist()
+            raw = tvm_ffi.from_dlpack(ours.__dlpack__(max_version=version))
+            assert raw.shape == shape
+    kept = bs.filter(tvm_ffi.from_dlpack(np.arange(4)), tvm_ffi.from_dlpack(np.array([True, False, True, False])))
+    assert pa.array(kept).to_pylist() == [0, 2]
+
+
 def test_jax() -> None:
+    # Half a gigabyte: not among the packages that `pip install ./python[test]` brings.
+    jax = pytest.importorskip("jax")
+    jnp = jax.numpy
     numbers = jnp.arange(6, dtype=jnp.float32)
     ours = bs.filter(numbers, numbers > 2)
     assert jax.dlpack.from_dlpack(ours).tolist() == [3.0, 4.0, 5.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -27,6 +28,21 @@ def test_the_stubs_are_what_is_there() -> None:
 
 def test_the_stubs_fit_how_they_are_used() -> None:
     mypy("mypy", "--strict", "usage.py")
+
+
+def test_the_projects_readme_is_run() -> None:
+    readme = (HERE.parent.parent / "README.md").read_text()
+    [block] = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    names: dict[str, object] = {}
+    checked = 0
+    for line in block.splitlines():
+        code, _, said = (part.strip() for part in line.partition("  # "))
+        if said.startswith("["):
+            assert repr(eval(code, names)) == said
+            checked += 1
+        else:
+            exec(code, names)
+    assert checked and isinstance(names["kept"], bs.RecordBatch)
 
 
 def test_the_version() -> None:

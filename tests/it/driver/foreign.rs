@@ -16,9 +16,9 @@ use crate::support::native::Gate;
 
 /// An array of a stranger's: its memory is written, behind a gate, by a stream of the stranger's, and spoilt when it is
 /// released; the event behind that goes along.
-struct Stranger {
+pub(super) struct Stranger {
     array: ArrowDeviceArray,
-    gate: Gate,
+    pub(super) gate: Gate,
     stream: usize,
     event: Box<usize>,
     memory: Vec<usize>,
@@ -26,7 +26,12 @@ struct Stranger {
 }
 
 impl Stranger {
-    fn new(native: &Rc<Native>, array: &ArrayRef, kind: DeviceType, releases: &Releases) -> Stranger {
+    pub(super) fn new(
+        native: &Rc<Native>,
+        array: &ArrayRef,
+        kind: DeviceType,
+        releases: &Releases,
+    ) -> Stranger {
         let stream = native.stranger();
         let gate = native.gate(stream);
         let mut memory = vec![];
@@ -69,13 +74,13 @@ impl Stranger {
         Stranger { array: raw.into_ours(), gate, stream, event, memory, kind }
     }
 
-    fn import(&mut self, native: &Native, data_type: &DataType) -> bowstring::Array {
+    pub(super) fn import(&mut self, native: &Native, data_type: &DataType) -> bowstring::Array {
         // SAFETY: a valid struct, with an event that lives to the end of the test.
         unsafe { import_array(&mut self.array, &schema(data_type), &native.device) }.unwrap().1
     }
 
     /// Gives everything back, once all work has passed.
-    fn end(self, native: &Native) {
+    pub(super) fn end(self, native: &Native) {
         let pinned = matches!(self.kind, DeviceType::CudaHost | DeviceType::RocmHost);
         native.raw(|raw| {
             // SAFETY: the stranger's own, and nobody uses any of it any more.
@@ -94,7 +99,7 @@ impl Stranger {
 }
 
 /// The device types of a runtime, but managed memory on a real GPU: see the note on the machines it can hang.
-fn kinds(native: &Native) -> Vec<DeviceType> {
+pub(super) fn kinds(native: &Native) -> Vec<DeviceType> {
     match (native.is_rocm(), native.standin) {
         (true, _) => vec![DeviceType::Rocm, DeviceType::RocmHost],
         (false, Some(_)) => vec![DeviceType::Cuda, DeviceType::CudaHost, DeviceType::CudaManaged],
@@ -102,7 +107,7 @@ fn kinds(native: &Native) -> Vec<DeviceType> {
     }
 }
 
-fn close(native: Rc<Native>) {
+pub(super) fn close(native: Rc<Native>) {
     Rc::into_inner(native).expect("nothing of the stranger is left").close();
 }
 

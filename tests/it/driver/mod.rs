@@ -5,6 +5,7 @@ mod equivalence;
 mod errors;
 mod foreign;
 mod several;
+mod tensors;
 mod work;
 
 use arrow_array::ArrayRef;

@@ -1,0 +1,74 @@
+"""A ROCm device through every protocol: a real one, or the library that stands in for HIP (see CONTRIBUTING.md), whichever is
+found; with neither this is skipped. What is different from CUDA is how DLPack numbers streams, and that no array is a CUDA
+array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from samples import ARRAYS
+
+import bowstring as bs
+
+ROCM = 10
+
+
+@pytest.fixture(scope="module")
+def device() -> bs.Device:
+    try:
+        return bs.Device.rocm()
+    except RuntimeError as error:
+        pytest.skip(f"no ROCm device: {error}")
+
+
+def here(array: Any) -> list[Any]:
+    got = pa.array(array.to(bs.Device.cpu()))
+    got.validate(full=True)
+    return got.to_pylist()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_every_type_goes_there_and_back(device: bs.Device, name: str) -> None:
+    expected = ARRAYS[name].slice(3)
+    there = bs.array(expected).to(device)
+    assert (there.device, there.device_type) == (device, ROCM)
+    assert here(there) == expected.to_pylist()
+
+    class Only:
+        def __arrow_c_device_array__(self, requested_schema: object = None, **kwargs: object) -> object:
+            return there.__arrow_c_device_array__()
+
+    again = bs.array(Only())
+    assert again.device == device and here(again) == expected.to_pylist()
+
+
+def test_operations(device: bs.Device) -> None:
+    values = bs.array(pa.array([1, None, 300, -4] * 100)).to(device)
+    mask = bs.array(pa.array([True, True, False, None] * 100)).to(device)
+    assert here(bs.filter(values, mask)) == [1, None] * 100
+    assert here(bs.cast(values, "Int8", strict=False)) == [1, None, None, -4] * 100
+    with pytest.raises(IndexError):
+        bs.take(values, bs.array(pa.array([400])).to(device)).wait()
+
+
+def test_dlpack_streams_by_number(device: bs.Device) -> None:
+    there = bs.array(np.arange(10)).to(device)
+    assert there.__dlpack_device__() == (ROCM, device.device_id)
+    again = bs.from_dlpack(there)
+    assert again.device == device and here(again) == list(range(10))
+    mine = device.stream()
+    # 0 is the default stream, as is nothing; 1 and 2 are CUDA's names for its two.
+    for stream in [None, 0, -1, mine.native]:
+        for version in [None, (1, 0)]:
+            assert len(bs.from_dlpack(there.__dlpack__(stream=stream, max_version=version))) == 10
+    for stream in [1, 2, -2]:
+        with pytest.raises(ValueError):
+            there.__dlpack__(stream=stream)
+    assert np.from_dlpack(there, device="cpu").tolist() == list(range(10))
+
+
+def test_it_is_no_cuda_array(device: bs.Device) -> None:
+    assert not hasattr(bs.array(pa.array([1])).to(device), "__cuda_array_interface__")
