@@ -230,9 +230,10 @@ impl Device {
         Ok(Arc::new(ForeignEvent { gpu, raw, passed: AtomicBool::new(false), _owner: owner }))
     }
 
-    /// Which memory an address, which may be anything, is in; `None` for memory that the device's runtime does not know.
-    pub(crate) fn classify(&self, address: usize) -> Result<Option<Place>> {
-        let driver = self.gpu_or("classify")?.driver();
+    /// Which memory an address, which may be anything, is in; `None` for memory that the device's runtime does not know. The
+    /// CPU knows none.
+    pub fn place_of(&self, address: usize) -> Result<Option<Place>> {
+        let driver = self.gpu_or("place_of")?.driver();
         // SAFETY: any address will do.
         unsafe { driver.classify(address) }.map_err(|failure| error(driver, failure))
     }

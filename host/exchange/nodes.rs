@@ -220,7 +220,7 @@ impl Nodes<'_> {
     /// Whether the host may read at an address that is part of a device's array: in memory that the runtime does not know,
     /// for no stream writes that; in memory that it shares with the host, where nothing is waited for.
     fn on_host(&self, address: usize) -> Result<bool> {
-        let place = self.device.classify(address)?;
+        let place = self.device.place_of(address)?;
         Ok(place.is_none_or(|place| place.device_type.host_accessible() && self.ready.is_none()))
     }
 

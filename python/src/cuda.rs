@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 use arrow_schema::DataType;
-use bowstring::array::{Array as Inner, Bitmap};
+use bowstring::array::{Array as Inner, Bitmap, Place};
 use bowstring::compute::{self, CastOptions, tensors};
 use bowstring::exchange;
 use bowstring::ffi::DeviceType;
@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::array::Array;
-use crate::device::{Device, default_stream, wrap};
+use crate::device::{Device, default_stream, device_of, wrap};
 use crate::error::{raise, raise_buffer};
 
 const ATTRIBUTE: &str = "__cuda_array_interface__";
@@ -107,8 +107,8 @@ fn interface_of<'py>(py: Python<'py>, array: &Inner, typestr: &str) -> PyResult<
 
 /// An object with the CUDA array interface as an array that shares its memory: dense, of numbers or booleans (which are
 /// copied: bytes there, bits here). Work waits for the stream that the interface names; the object is kept alive. A mask
-/// may have an element for each value or, as `|t1`, a bit. `device` is where the memory is; the first CUDA device, unless
-/// said otherwise. Values may be bits, too: booleans as they are here.
+/// may have an element for each value or, as `|t1`, a bit. Values may be bits, too: booleans as they are here. `device` is
+/// where the memory is, which the driver is asked for unless it is given.
 #[pyfunction]
 #[pyo3(signature = (obj, /, *, device = None))]
 pub fn from_cuda_array_interface(
@@ -118,9 +118,9 @@ pub fn from_cuda_array_interface(
     let foreign = Foreign::read(obj, 2)?;
     let device = match device {
         Some(device) => device.get().0.clone(),
-        None => bowstring::Device::open(DeviceType::Cuda, 0).map_err(raise)?,
+        None => foreign.device()?,
     };
-    if device.place() == bowstring::array::Place::CPU {
+    if device.place() == Place::CPU {
         return Err(PyValueError::new_err("the CPU has no CUDA arrays"));
     }
     let mut array = foreign.import(&device)?;
@@ -212,6 +212,18 @@ impl Foreign {
         Ok(Foreign { owner, shape, typestr, address, stream, mask })
     }
 
+    /// The device whose memory it is, as CUDA's driver says; the first where there are no elements.
+    fn device(&self) -> PyResult<bowstring::Device> {
+        let first = bowstring::Device::open(DeviceType::Cuda, 0).map_err(raise)?;
+        match self.shape.contains(&0) {
+            true => Ok(first),
+            false => {
+                let place = place_of(&first, self.address)?;
+                device_of(place.device_type as i32, place.device_id)
+            }
+        }
+    }
+
     /// Numbers and bits as they are, booleans of a byte as bits.
     fn import(&self, device: &bowstring::Device) -> PyResult<Inner> {
         if is_bits(&self.typestr) {
@@ -250,11 +262,19 @@ impl Foreign {
     }
 
     fn tensor(&self, dtype: DLDataType, shape: Vec<i64>, device: &bowstring::Device) -> PyResult<Inner> {
-        let place = device.place();
+        // Memory that the device shares with the host is such memory here, too.
+        let place = match shape.contains(&0) {
+            true => device.place(),
+            false => place_of(device, self.address)?,
+        };
+        if place.device_id != device.place().device_id {
+            let problem = format!("memory of device {}, not of {}", place.device_id, device.place());
+            return Err(PyBufferError::new_err(problem));
+        }
         // Work of the producer may still be under way, on the stream it names; with none, it is not.
         let stream = match self.stream {
             Some(native) => wrap(device, native)?,
-            None => default_stream(place)?,
+            None => default_stream(device.place())?,
         };
         let owner = Python::attach(|py| self.owner.clone_ref(py));
         let mut shape = shape.into_boxed_slice();
@@ -275,6 +295,12 @@ impl Foreign {
         // SAFETY: just made. That the memory is as the dictionary says is what the interface promises.
         exchange::import_dlpack(unsafe { Owned::from_raw(tensor) }, &stream).map_err(raise_buffer)
     }
+}
+
+/// Which memory an address is in, of those that the device's runtime knows.
+fn place_of(device: &bowstring::Device, address: usize) -> PyResult<Place> {
+    let place = device.place_of(address).map_err(raise)?;
+    place.ok_or_else(|| PyBufferError::new_err(format!("no memory of {} is at {address:#x}", device.place())))
 }
 
 /// An element is a bit, the lowest of a byte first; a shape counts elements.

@@ -67,6 +67,12 @@ def test_another_device_than_the_first() -> None:
         second = bs.Device.cuda(1)
     except RuntimeError as error:
         pytest.skip(f"no second CUDA device: {error}")
+    # A CUDA array does not say which, but its address does.
+    values = bs.array(np.arange(5)).to(second)
+    again = bs.from_cuda_array_interface(Only(values, "__cuda_array_interface__"))
+    assert again.device == second and here(bs.cast(again, "Int8")) == list(range(5))
+    with pytest.raises(BufferError, match="device 1"):
+        bs.from_cuda_array_interface(Only(values, "__cuda_array_interface__"), device=bs.Device.cuda(0))
     table = pa.table({"n": list(range(20)), "odd": [n % 2 == 1 for n in range(20)]})
     odd = list(range(1, 20, 2))
     reader = bs.BatchReader(table.to_reader(7)).to(second).filter("odd")

@@ -195,8 +195,11 @@ def test_impossible_shapes() -> None:
     for shape in [(-1,), (2**62, 2**62), ()]:
         with pytest.raises(BufferError):
             read(interface(np.arange(5), shape=shape))
-    with pytest.raises(BufferError):
-        read(interface(np.arange(5), data=(0, False)))
+    here = np.arange(5)
+    # Nobody's memory, and memory that is not the device's.
+    for address in [0, 1, here.ctypes.data, 2**64 - 8]:
+        with pytest.raises(BufferError):
+            read(interface(np.arange(5), data=(address, False)))
     with pytest.raises((TypeError, AttributeError)):
         bs.from_cuda_array_interface(object(), device=GPU)  # type: ignore[arg-type]
 
