@@ -63,10 +63,16 @@ impl Array {
     fn requested(&self, py: Python<'_>, schema: Option<&Bound<'_, PyAny>>) -> PyResult<Array> {
         match schema.map(import_field).transpose()? {
             None => Ok(self.clone()),
-            // The name is ours: only types are asked for.
-            Some(field) => {
-                let field = self.field.clone().with_data_type(field.data_type().clone());
-                py.detach(|| self.as_type(&field))
+            // The name is ours: only types are asked for. What makes an extension type of one is metadata, and asked for or
+            // not, too: pyarrow fails where it gets one that it has not asked for.
+            Some(asked) => {
+                let is_extension = |key: &String| key.starts_with("ARROW:extension:");
+                let mut metadata = self.field.metadata().clone();
+                metadata.retain(|key, _| !is_extension(key));
+                let extension = asked.metadata().iter().filter(|(key, _)| is_extension(key));
+                metadata.extend(extension.map(|(key, value)| (key.clone(), value.clone())));
+                let field = self.field.clone().with_data_type(asked.data_type().clone());
+                py.detach(|| self.as_type(&field.with_metadata(metadata)))
             }
         }
     }

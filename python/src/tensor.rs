@@ -4,10 +4,11 @@
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 
+use arrow_schema::DataType;
 use bowstring::array::Place;
 use bowstring::compute::tensors;
 use bowstring::ffi::DeviceType;
-use bowstring::ffi::dlpack::{DLManagedTensor, DLManagedTensorVersioned, ManagedTensor, Owned};
+use bowstring::ffi::dlpack::{DLDataType, DLManagedTensor, DLManagedTensorVersioned, ManagedTensor, Owned};
 use bowstring::{Array as Inner, Stream as InnerStream, exchange};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -66,6 +67,16 @@ fn take<T: Named>(capsule: &Bound<'_, PyAny>) -> Option<Owned<T>> {
     }
 }
 
+/// What cannot be done without a copy.
+const SHARED_BOOLEANS: &str = "booleans, of a bit here and a byte there, cannot be shared: a copy is needed";
+
+fn is_boolean(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::FixedSizeList(item, _) => is_boolean(item.data_type()),
+        other => *other == DataType::Boolean,
+    }
+}
+
 /// `__dlpack__`.
 pub fn export<'py>(
     py: Python<'py>,
@@ -83,6 +94,9 @@ pub fn export<'py>(
     }
     if to_host && copy == Some(false) {
         return Err(PyBufferError::new_err("another device's memory cannot be shared: a copy is needed"));
+    }
+    if copy == Some(false) && is_boolean(array.array.data_type()) {
+        return Err(PyBufferError::new_err(SHARED_BOOLEANS));
     }
     let consumer = match to_host {
         true => None,
@@ -168,18 +182,21 @@ pub fn from_dlpack(
     let py = x.py();
     let capsule = if x.cast::<PyCapsule>().is_ok() { x.clone() } else { ask(x, device, copy)? };
     let array = if let Some(tensor) = take::<DLManagedTensorVersioned>(&capsule) {
-        py.detach(|| import(tensor))?
+        py.detach(|| import(tensor, copy))?
     } else if let Some(tensor) = take::<DLManagedTensor>(&capsule) {
-        py.detach(|| import(tensor))?
+        py.detach(|| import(tensor, copy))?
     } else {
         return Err(PyValueError::new_err("not a DLPack capsule, or a used one"));
     };
     Ok(Array::nameless(array))
 }
 
-fn import<T: Named>(tensor: Owned<T>) -> PyResult<Inner> {
+fn import<T: Named>(tensor: Owned<T>, copy: Option<bool>) -> PyResult<Inner> {
     // The layout of another version is not known: there is no device to ask for.
     let host = tensor.managed().version().is_some_and(|version| version.major != 1);
+    if !host && copy == Some(false) && tensor.managed().tensor().dtype.code == DLDataType::BOOL {
+        return Err(PyBufferError::new_err(SHARED_BOOLEANS));
+    }
     let stream = match host {
         true => InnerStream::cpu(),
         false => {
@@ -211,6 +228,10 @@ fn ask<'py>(
     if let Some(device) = device {
         let place = device.get().0.place();
         new.set_item("dl_device", (place.device_type as i32, place.device_id.max(0)))?;
+        if place == Place::CPU && new.contains("stream")? {
+            // The host reads, which is on no stream: the producer is to wait.
+            new.del_item("stream")?;
+        }
     }
     if let Some(copy) = copy {
         new.set_item("copy", copy)?;

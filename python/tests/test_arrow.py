@@ -115,6 +115,17 @@ def test_a_requested_schema_is_honoured() -> None:
     with pytest.raises(NotImplementedError):
         pa.array(ours, pa.list_(pa.struct({"a": pa.int8()})))
 
+    # What makes an extension type of its storage goes with the type that was asked for.
+    uuids = bs.array(ARRAYS["uuid"])
+    assert pa.array(uuids).type == pa.uuid()
+    assert pa.array(uuids, pa.binary()).type == pa.binary()
+    # pyarrow asks for an extension type by its storage, and takes nothing else.
+    assert pa.array(uuids, pa.uuid()).type == pa.binary(16)
+    plain = bs.array(pa.array([bytes(16)], pa.binary(16)))
+    for ours, asked in [(uuids, pa.uuid()), (uuids, pa.binary()), (uuids, pa.binary(16)), (plain, pa.uuid()), (plain, pa.binary(16))]:
+        schema, _ = ours.__arrow_c_array__(pa.field("x", asked).__arrow_c_schema__())
+        assert pa.Field._import_from_c_capsule(schema).type == asked
+
     rows = bs.record_batch(pa.record_batch({"a": [1, 2], "b": ["x", None]}))
     wanted = pa.schema({"a": pa.float32(), "b": pa.large_string()})
     for method in ["__arrow_c_array__", "__arrow_c_device_array__"]:

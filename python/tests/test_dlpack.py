@@ -180,6 +180,56 @@ def test_flags_strides_and_version() -> None:
     del capsule
 
 
+def test_what_must_not_be_copied_is_not(nothing_leaked: None) -> None:
+    for device in [bs.Device.cpu(), bs.Device.emulated()]:
+        bits, numbers = bs.array(pa.array([True, False])).to(device), bs.array(pa.array([1, 2])).to(device)
+        for form in [None, (1, 0)]:
+            with pytest.raises(BufferError, match="copy"):
+                bits.__dlpack__(copy=False, max_version=form)
+            # As somebody else's bytes.
+            with pytest.raises(BufferError, match="copy"):
+                bs.from_dlpack(bits.__dlpack__(max_version=form), copy=False)
+            assert len(bs.from_dlpack(numbers.__dlpack__(copy=False, max_version=form), copy=False)) == 2
+    with pytest.raises(BufferError, match="copy"):
+        bs.from_dlpack(np.eye(2, dtype=bool), copy=False)
+    theirs = np.arange(4)
+    assert np.from_dlpack(bs.from_dlpack(theirs, copy=False)).ctypes.data == theirs.ctypes.data
+    assert np.from_dlpack(bs.from_dlpack(theirs, copy=True)).ctypes.data != theirs.ctypes.data
+
+
+def test_what_a_producer_is_asked() -> None:
+    there = bs.array(pa.array([1, 2])).to(bs.Device.emulated())
+    asked: list[dict[str, Any]] = []
+
+    class Producer:
+        def __init__(self, old: bool) -> None:
+            self.old = old
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return there.__dlpack_device__()
+
+        def __dlpack__(self, **keywords: Any) -> object:
+            asked.append(keywords)
+            if self.old and set(keywords) != {"stream"}:
+                raise TypeError("unexpected keyword")
+            return there.__dlpack__(**keywords)
+
+    def names(old: bool, **keywords: Any) -> list[set[str]]:
+        asked.clear()
+        assert len(bs.from_dlpack(Producer(old), **keywords)) == 2
+        return [set(keywords) for keywords in asked]
+
+    assert names(False) == [{"stream", "max_version"}]
+    assert names(True) == [{"stream", "max_version"}, {"stream"}]
+    assert names(False, copy=True) == [{"stream", "max_version", "copy"}]
+    # Towards the host there is no stream that could wait.
+    assert names(False, device=bs.Device.cpu()) == [{"max_version", "dl_device"}]
+    with pytest.raises(TypeError):
+        names(True, device=bs.Device.cpu())
+    with pytest.raises(BufferError):
+        names(False, device=bs.Device.cpu(), copy=False)
+
+
 def address(array: bs.Array) -> int:
     """Where DLPack says that an array's memory is."""
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
