@@ -6,6 +6,7 @@
  * - Handles are opaque. Who gets one through an out parameter owns it and frees it with the type's _free function, which
  *   takes NULL. Inputs are borrowed for the call only: they may be freed right after it, also while a GPU still reads.
  * - Any function may be called on any thread; several threads may use one handle at once, but for its _free function.
+ * - A function waits for a GPU (it synchronises) only where its comment says so.
  * - NULL where a pointer is needed is BOWSTRING_STATUS_INVALID; nothing unwinds into the caller.
  */
 
@@ -239,6 +240,8 @@ BowstringStatus bowstring_array_import(const struct BowstringDevice *device,
 
 // Exports an array and its schema; the handle stays valid. Both structs must be uninitialised or released ones: they
 // are overwritten. Consumers must wait for `sync_event` unless it is NULL. Either struct may be NULL: not wanted.
+// `null_count` is -1 where only a device knows it. Synchronises only where a copy to host memory, which has no event to
+// give along, is still on its way.
 //
 // `array` must be NULL or a live handle, the structs NULL or writable.
 BowstringStatus bowstring_array_export(const struct BowstringArray *array,
@@ -429,14 +432,15 @@ BowstringStatus bowstring_selection_new(const struct BowstringArray *mask,
 BowstringStatus bowstring_selection_length(const struct BowstringSelection *selection,
                                            uint64_t *out);
 
-// The rows that it keeps of an array as long as its mask, on its stream.
+// The rows that it keeps of an array as long as its mask, on its stream. Synchronises only for types whose size a GPU has
+// to find out, such as strings and lists: once.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_selection_filter(const struct BowstringSelection *selection,
                                            const struct BowstringArray *values,
                                            struct BowstringArray **out);
 
-// The rows that it keeps of every column.
+// The rows that it keeps of every column; as `bowstring_selection_filter`.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_selection_filter_batch(const struct BowstringSelection *selection,
@@ -449,9 +453,8 @@ BowstringStatus bowstring_selection_filter_batch(const struct BowstringSelection
 void bowstring_selection_free(struct BowstringSelection *selection);
 
 // The rows of `values` at `indices`, an array of any integer type. A null index gives a null row; a negative one never
-// counts from the end. `options` may be NULL. Does not
-// synchronise, but for types whose size a GPU has to find out; there a bad index is the failure of whoever first waits
-// for the result (bowstring_array_wait), and a null row meanwhile.
+// counts from the end. `options` may be NULL. Does not synchronise, but for types whose size a GPU has to find out. On a
+// GPU a bad index is the failure of whoever first waits for the result (bowstring_array_wait), and a null row meanwhile.
 //
 // Handles and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_take(const struct BowstringArray *values,
@@ -470,8 +473,9 @@ BowstringStatus bowstring_take_batch(const struct BowstringBatch *batch,
                                      struct BowstringBatch **out);
 
 // The values as another type: the one that `to` describes (its name and metadata do not matter; it is only read).
-// `options` may be NULL. Does not synchronise: on a GPU a strict cast that fails is the failure of whoever first waits for
-// the result (bowstring_array_wait).
+// `options` may be NULL. On a GPU a strict cast that fails is the failure of whoever first waits for the result
+// (bowstring_array_wait). Synchronises only where a GPU has to find out what is data: the bytes behind views, bytes that
+// are to be text, the items of lists in a strict cast.
 //
 // Handles, schema and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_cast(const struct BowstringArray *values,
@@ -487,28 +491,29 @@ BowstringStatus bowstring_null_count(const struct BowstringArray *values,
                                      const struct BowstringStream *stream,
                                      uint64_t *out);
 
-// How many rows are null when dictionaries, runs and unions are looked through.
+// How many rows are null when dictionaries, runs and unions are looked through. On a GPU this synchronises once, unless
+// it is known.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_logical_null_count(const struct BowstringArray *values,
                                              const struct BowstringStream *stream,
                                              uint64_t *out);
 
-// Whether each row is null, as an array of booleans without nulls.
+// Whether each row is null, as an array of booleans without nulls. Does not synchronise.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_is_null(const struct BowstringArray *values,
                                   const struct BowstringStream *stream,
                                   struct BowstringArray **out);
 
-// Whether each row is valid, as an array of booleans without nulls.
+// Whether each row is valid, as an array of booleans without nulls. Does not synchronise.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_is_not_null(const struct BowstringArray *values,
                                       const struct BowstringStream *stream,
                                       struct BowstringArray **out);
 
-// The rows that are not null.
+// The rows that are not null. On a GPU this synchronises once, as every filter.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_drop_nulls(const struct BowstringArray *values,

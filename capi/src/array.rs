@@ -70,6 +70,8 @@ pub unsafe extern "C" fn bowstring_array_import(
 
 /// Exports an array and its schema; the handle stays valid. Both structs must be uninitialised or released ones: they
 /// are overwritten. Consumers must wait for `sync_event` unless it is NULL. Either struct may be NULL: not wanted.
+/// `null_count` is -1 where only a device knows it. Synchronises only where a copy to host memory, which has no event to
+/// give along, is still on its way.
 ///
 /// # Safety
 ///

@@ -130,7 +130,8 @@ pub unsafe extern "C" fn bowstring_selection_length(
     guard(|| unsafe { put(borrow(selection, "selection")?.0.len() as u64, out) })
 }
 
-/// The rows that it keeps of an array as long as its mask, on its stream.
+/// The rows that it keeps of an array as long as its mask, on its stream. Synchronises only for types whose size a GPU has
+/// to find out, such as strings and lists: once.
 ///
 /// # Safety
 ///
@@ -148,7 +149,7 @@ pub unsafe extern "C" fn bowstring_selection_filter(
     })
 }
 
-/// The rows that it keeps of every column.
+/// The rows that it keeps of every column; as `bowstring_selection_filter`.
 ///
 /// # Safety
 ///
@@ -186,9 +187,8 @@ pub(crate) unsafe fn take_options(pointer: *const BowstringTakeOptions) -> Resul
 }
 
 /// The rows of `values` at `indices`, an array of any integer type. A null index gives a null row; a negative one never
-/// counts from the end. `options` may be NULL. Does not
-/// synchronise, but for types whose size a GPU has to find out; there a bad index is the failure of whoever first waits
-/// for the result (bowstring_array_wait), and a null row meanwhile.
+/// counts from the end. `options` may be NULL. Does not synchronise, but for types whose size a GPU has to find out. On a
+/// GPU a bad index is the failure of whoever first waits for the result (bowstring_array_wait), and a null row meanwhile.
 ///
 /// # Safety
 ///
@@ -241,8 +241,9 @@ pub(crate) unsafe fn cast_options(pointer: *const BowstringCastOptions) -> Resul
 }
 
 /// The values as another type: the one that `to` describes (its name and metadata do not matter; it is only read).
-/// `options` may be NULL. Does not synchronise: on a GPU a strict cast that fails is the failure of whoever first waits for
-/// the result (bowstring_array_wait).
+/// `options` may be NULL. On a GPU a strict cast that fails is the failure of whoever first waits for the result
+/// (bowstring_array_wait). Synchronises only where a GPU has to find out what is data: the bytes behind views, bytes that
+/// are to be text, the items of lists in a strict cast.
 ///
 /// # Safety
 ///
@@ -282,7 +283,8 @@ pub unsafe extern "C" fn bowstring_null_count(
     })
 }
 
-/// How many rows are null when dictionaries, runs and unions are looked through.
+/// How many rows are null when dictionaries, runs and unions are looked through. On a GPU this synchronises once, unless
+/// it is known.
 ///
 /// # Safety
 ///
@@ -315,7 +317,7 @@ unsafe fn each_row(
     })
 }
 
-/// Whether each row is null, as an array of booleans without nulls.
+/// Whether each row is null, as an array of booleans without nulls. Does not synchronise.
 ///
 /// # Safety
 ///
@@ -330,7 +332,7 @@ pub unsafe extern "C" fn bowstring_is_null(
     unsafe { each_row(compute::is_null, values, stream, out) }
 }
 
-/// Whether each row is valid, as an array of booleans without nulls.
+/// Whether each row is valid, as an array of booleans without nulls. Does not synchronise.
 ///
 /// # Safety
 ///
@@ -345,7 +347,7 @@ pub unsafe extern "C" fn bowstring_is_not_null(
     unsafe { each_row(compute::is_not_null, values, stream, out) }
 }
 
-/// The rows that are not null.
+/// The rows that are not null. On a GPU this synchronises once, as every filter.
 ///
 /// # Safety
 ///

@@ -7,6 +7,7 @@
 //! - Handles are opaque. Who gets one through an out parameter owns it and frees it with the type's `_free`, which takes
 //!   NULL. Inputs are borrowed for the call only: they may be freed right after it, also while the GPU still reads.
 //! - Any function may be called on any thread; one handle may be used by several threads at once, but for its `_free`.
+//! - A function waits for a GPU (it synchronises) only where its comment says so.
 //! - NULL where a pointer is needed is `BOWSTRING_STATUS_INVALID`, a panic of ours `BOWSTRING_STATUS_PANIC`.
 
 mod array;

@@ -25,7 +25,8 @@ pub fn can_cast(from: &DataType, to: &DataType) -> bool {
 ///
 /// A value that the type cannot hold becomes null where the options say `safe` (the default), else it is
 /// [`Error::Cast`] with the first such row: at once on the CPU, on a GPU when somebody first waits for the result.
-/// Buffers are shared where the bits do not change. Does not synchronise.
+/// Buffers are shared where the bits do not change. Synchronises only where a device has to find out what is data: the bytes
+/// behind views, bytes that are to be text, the items of lists in a strict cast.
 pub fn cast(values: &Array, to: &DataType, options: &CastOptions<'_>, stream: &Stream) -> Result<Array> {
     let _current = stream.enter()?;
     let values = &*admit("cast", values, stream)?;

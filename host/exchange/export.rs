@@ -20,8 +20,9 @@ use crate::{Error, Result};
 /// Exports an array under a field's name, nullability and metadata, copying nothing (but a validity bitmap, in host
 /// memory, whose bits are out of step with the values).
 ///
-/// The event that the array waits for goes along as `sync_event`; of several, one behind all of them. `null_count` is exact where it is known or the host can count; else -1, which not all
-/// consumers take: where that matters, count nulls on the device before.
+/// The event that the array waits for goes along as `sync_event`; of several, one behind all of them. `null_count` is exact
+/// where it is known or the host can count; else -1, which not all consumers take: where that matters, count nulls on the
+/// device before. Synchronises only where a copy to host memory, which has no event to give along, is still on its way.
 pub fn export_array(array: &Array, field: &Field) -> Result<(ArrowDeviceArray, FFI_ArrowSchema)> {
     check_type(array, field)?;
     let schema = FFI_ArrowSchema::try_from(field).map_err(unwritable)?;
