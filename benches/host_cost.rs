@@ -256,6 +256,13 @@ fn installed_tables(runs: impl Fn(usize) -> usize) {
             }
         }
     }
+    println!(
+        "\nWhat its driver compiled for that, or found in its cache (`CUDA_CACHE_DISABLE=1` turns that off):\n"
+    );
+    println!("| kernel | family | ms |\n| --- | --- | --: |");
+    for image in device.images_loaded() {
+        println!("| {} | {} | {:.2} |", image.name, image.family, image.time.as_secs_f64() * 1e3);
+    }
 }
 
 fn main() {

@@ -11,6 +11,7 @@ use std::any::Any;
 
 use bowstring_kernels::target::{AnyEntry, Args};
 
+use super::loaded::LoadedImage;
 use crate::Error;
 use crate::array::Place;
 
@@ -206,6 +207,11 @@ pub(crate) trait Driver: Send + Sync {
 
     /// Loads an entry of a kernel family, from the image that fits the device. Entries are never unloaded.
     unsafe fn entry(&self, family: &'static str, name: &'static str) -> Result<RawEntry, LoadFailure>;
+
+    /// The images that were loaded so far, with how long each took.
+    fn loaded(&self) -> Vec<LoadedImage> {
+        vec![]
+    }
 
     /// Launches waves. What the arguments point to is in the caller's hands.
     unsafe fn launch(&self, launch: &Launch<'_>, stream: RawStream) -> Outcome;

@@ -15,6 +15,7 @@ mod handles;
 mod hip;
 mod host_pool;
 mod images;
+mod loaded;
 mod native;
 mod open;
 mod pool;
@@ -29,6 +30,7 @@ pub(crate) use event::{Check, Event, joined};
 pub(crate) use gpu::{Gpu, Kept};
 pub use handles::Allocator;
 pub use host_pool::{HostMemory, HostPool, PoolUsage};
+pub use loaded::LoadedImage;
 pub(crate) use pool::Memory;
 pub(crate) use staging::{Staged, Staging};
 pub(crate) use stream::GpuStream;
@@ -120,6 +122,12 @@ impl Device {
     /// says about synchronising can be checked with it.
     pub fn host_synchronisations(&self) -> u64 {
         self.0.gpu.as_ref().map_or(0, |gpu| gpu.synchronisations())
+    }
+
+    /// The kernels that its runtime was given in this process so far, the first first, and how long each took: what the
+    /// first call of an operation waits for on the host, and later ones do not. The emulator and the CPU have none.
+    pub fn images_loaded(&self) -> Vec<LoadedImage> {
+        self.0.gpu.as_ref().map_or_else(Vec::new, |gpu| gpu.driver().loaded())
     }
 
     /// Lets go of inputs whose work has passed, without blocking. Every operation does so too.

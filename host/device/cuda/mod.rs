@@ -160,10 +160,14 @@ impl Runtime for Cuda {
         }
     }
 
-    fn image(&self, family: &'static str, entry: &'static str) -> Option<(&'static str, Cow<'static, [u8]>)> {
+    fn image_name(&self, _: &'static str, entry: &'static str) -> &'static str {
+        entry
+    }
+
+    fn image(&self, family: &'static str, entry: &'static str) -> Option<Cow<'static, [u8]>> {
         let text = std::str::from_utf8(images::find(family, ARCHITECTURE)?).ok()?;
         // CUDA wants a zero behind the text.
-        Some((entry, Cow::Owned(format!("{}\0", alone(text, entry)?).into_bytes())))
+        Some(Cow::Owned(format!("{}\0", alone(text, entry)?).into_bytes()))
     }
 
     fn memory(memory_type: u32, managed: bool) -> Option<DeviceType> {

@@ -157,8 +157,12 @@ impl Runtime for Hip {
         unsafe { outcome(function.name, (function.call)(to, self.device, from, other, bytes, stream)) }
     }
 
-    fn image(&self, family: &'static str, _: &'static str) -> Option<(&'static str, Cow<'static, [u8]>)> {
-        images::find(family, self.images).map(|image| (family, Cow::Borrowed(image)))
+    fn image_name(&self, family: &'static str, _: &'static str) -> &'static str {
+        family
+    }
+
+    fn image(&self, family: &'static str, _: &'static str) -> Option<Cow<'static, [u8]>> {
+        images::find(family, self.images).map(Cow::Borrowed)
     }
 
     fn memory(memory_type: u32, managed: bool) -> Option<DeviceType> {

@@ -6,25 +6,25 @@
 
 #![allow(unsafe_code)]
 
+mod modules;
 mod open;
+mod runtime;
 pub(super) mod table;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-use std::collections::HashMap;
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
-use std::sync::Mutex;
 
 use bowstring_kernels::target::BLOCK;
 
 use super::driver::{Driver, Failure, Launch, LoadFailure, Outcome, RawEntry, RawEvent, RawStream};
-use super::lock;
+use super::loaded::LoadedImage;
 use crate::array::Place;
-use crate::ffi::DeviceType;
+use modules::Modules;
 pub(super) use open::{Found, Library, Opened, refused};
-use table::{Code, Common, Function, Table, Word};
+pub(super) use runtime::Runtime;
+use table::{Code, Common, Function, Word};
 
 /// What every call returns where nothing is wrong.
 const SUCCESS: Code = 0;
@@ -34,8 +34,6 @@ const INVALID_VALUE: Code = 1;
 const OUT_OF_MEMORY: Code = 2;
 /// A stream or event of another device.
 pub(super) const INVALID_CONTEXT: Code = 201;
-/// There is no image for the device.
-const NO_IMAGE: Code = 209;
 /// The work before an event has not passed.
 const NOT_READY: Code = 600;
 
@@ -51,60 +49,6 @@ const NO_TIMING: u32 = 2;
 const MEMORY_TYPE: i32 = 2;
 const IS_MANAGED: i32 = 8;
 const DEVICE_ORDINAL: i32 = 9;
-/// Options of loading: where the compiler writes what is wrong with an image, and how much it may write.
-const ERROR_LOG: i32 = 5;
-const ERROR_LOG_BYTES: i32 = 6;
-
-/// What one runtime does its own way.
-///
-/// # Safety
-///
-/// Every `unsafe` function may assume that the device is one of the library's, that it is current where a call needs that,
-/// and that handles are live.
-pub(super) trait Runtime: Sized + Send + Sync + 'static {
-    /// Its device memory's type; in an error, its name.
-    const DEVICE: DeviceType;
-    /// Its column of names in the table of functions.
-    const COLUMN: usize;
-    /// What its library is called, the preferred first.
-    const LIBRARIES: &'static [&'static str];
-    /// The number of the attribute "memory is allocated in stream order".
-    const ORDERED_MEMORY: i32;
-    /// What only it has.
-    type Own: Table;
-
-    /// Looks at a device; the error says why it cannot be used.
-    unsafe fn open(found: &'static Found<Self>, device: i32) -> Result<Self, String>;
-
-    /// Lanes in a wave.
-    fn width(&self) -> u32;
-
-    /// The architecture and the runtime's version, for people.
-    fn describe(&self, version: i32) -> String;
-
-    /// What is to be current on a thread that calls.
-    fn own(&self) -> Word;
-
-    /// What is current on this thread.
-    unsafe fn current(&self) -> Outcome<Word>;
-
-    /// Makes it current on this thread.
-    unsafe fn make_current(&self, what: Word) -> Outcome;
-
-    /// Whether the stream is this device's.
-    unsafe fn check_stream(&self, stream: Word) -> Outcome;
-
-    /// A copy from another device's memory.
-    unsafe fn copy_from(&self, other: i32, to: Word, from: Word, bytes: usize, stream: Word) -> Outcome;
-
-    /// The image for this device that has an entry, as the library wants it, and what it is called: what has the same name
-    /// is the same image.
-    fn image(&self, family: &'static str, entry: &'static str) -> Option<(&'static str, Cow<'static, [u8]>)>;
-
-    /// Which memory it is, where the runtime knows it.
-    fn memory(memory_type: u32, managed: bool) -> Option<DeviceType>;
-}
-
 /// A device of a runtime.
 pub(super) struct Native<R: Runtime> {
     found: &'static Found<R>,
@@ -112,16 +56,17 @@ pub(super) struct Native<R: Runtime> {
     ordinal: i32,
     name: String,
     ordered_memory: bool,
-    /// By name. Loaded once in the life of the process: compiling is what takes long.
-    images: Mutex<HashMap<&'static str, Word>>,
+    modules: Modules,
+}
+
+/// A call that failed.
+fn failure(call: &'static str, code: Code) -> Failure {
+    Failure { call, code: code.into(), out_of_memory: code == OUT_OF_MEMORY }
 }
 
 /// What a call's code says.
 pub(super) fn outcome(call: &'static str, code: Code) -> Outcome {
-    match code {
-        SUCCESS => Ok(()),
-        code => Err(Failure { call, code: code.into(), out_of_memory: code == OUT_OF_MEMORY }),
-    }
+    if code == SUCCESS { Ok(()) } else { Err(failure(call, code)) }
 }
 
 impl<R: Runtime> Native<R> {
@@ -171,27 +116,6 @@ impl<R: Runtime> Native<R> {
             INVALID_VALUE => Ok(None),
             code => outcome(function.name, code).map(|()| Some(value)),
         }
-    }
-
-    /// Loads an image. It is the runtime that says what is wrong with one, and it does so in words.
-    ///
-    /// # Safety
-    ///
-    /// It must be whole: the library reads as far as the image itself says.
-    unsafe fn load(&self, image: &[u8]) -> Result<Word, LoadFailure> {
-        let (mut module, mut log) = (0, vec![0u8; 4096]);
-        let mut options = [ERROR_LOG, ERROR_LOG_BYTES];
-        let mut values = [log.as_mut_ptr().cast(), std::ptr::without_provenance_mut(log.len())];
-        // SAFETY: the log has the bytes that the second option says; the rest is the caller's promise.
-        let made = unsafe {
-            self.make(&self.functions().load, |f| {
-                f(&mut module, image.as_ptr().cast(), 2, options.as_mut_ptr(), values.as_mut_ptr())
-            })
-        };
-        made.map(|()| module).map_err(|failure| {
-            let said = CStr::from_bytes_until_nul(&log).unwrap_or_default();
-            LoadFailure { failure, log: said.to_string_lossy().trim().to_owned() }
-        })
     }
 }
 
@@ -366,22 +290,16 @@ impl<R: Runtime> Driver for Native<R> {
     }
 
     unsafe fn entry(&self, family: &'static str, name: &'static str) -> Result<RawEntry, LoadFailure> {
-        let (load, function) = (&self.functions().load, &self.functions().entry);
-        let missing = |call, code: Code| Failure { call, code: code.into(), out_of_memory: false };
-        let image = self.runtime.image(family, name).ok_or(missing(load.name, NO_IMAGE))?;
-        let mut images = lock(&self.images);
-        let module = match images.get(image.0) {
-            Some(module) => *module,
-            None => {
-                let module = unsafe { self.load(&image.1) }?;
-                images.insert(image.0, module);
-                module
-            }
-        };
-        let c_name = CString::new(name).map_err(|_| missing(function.name, INVALID_VALUE))?;
+        let module = unsafe { self.module(family, name) }?;
+        let function = &self.functions().entry;
+        let c_name = CString::new(name).map_err(|_| failure(function.name, INVALID_VALUE))?;
         let mut entry = 0;
         unsafe { self.make(function, |f| f(&mut entry, module, c_name.as_ptr()))? };
         Ok(RawEntry(entry))
+    }
+
+    fn loaded(&self) -> Vec<LoadedImage> {
+        self.modules.loaded()
     }
 
     unsafe fn launch(&self, launch: &Launch<'_>, stream: RawStream) -> Outcome {

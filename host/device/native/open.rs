@@ -6,6 +6,7 @@ use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, Weak};
 
+use super::modules::Modules;
 use super::table::{Common, Table};
 use super::{Native, Runtime, SUCCESS, outcome};
 use crate::device::driver::Failure;
@@ -161,7 +162,7 @@ impl<R: Runtime> Native<R> {
             let runtime = R::open(found, device)?;
             let name = CStr::from_ptr(name.as_ptr()).to_string_lossy();
             let name = format!("{name}, {}", runtime.describe(version));
-            Ok(Native { found, runtime, ordinal, name, ordered_memory, images: Mutex::default() })
+            Ok(Native { found, runtime, ordinal, name, ordered_memory, modules: Modules::default() })
         }
     }
 }

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use cubecl_hip_sys as hip_headers;
 use cudarc::driver::sys as cuda_headers;
 
+use super::modules::{ERROR_LOG, ERROR_LOG_BYTES, NO_IMAGE};
 use super::*;
 use crate::device::driver_tests::conforms;
-use crate::device::{Device, cuda, hip, images};
+use crate::device::{Device, LoadedImage, cuda, hip, images};
 use crate::{Error, ffi::DeviceType};
 
 /// The library that stands in for CUDA's and HIP's: cargo puts it next to the tests.
@@ -160,6 +161,61 @@ fn every_architecture_finds_its_images() {
     }
     let families = |on: &str| images::architectures().filter(|shipped| *shipped == on).count();
     assert!(images::architectures().all(|on| families(on) == families("sm_75")), "every family for each");
+}
+
+/// Asks a device for every kernel there is. Each image is loaded once, whatever asks for it how often.
+fn load_everything(device: &Device) -> Vec<LoadedImage> {
+    let driver = driver(device);
+    let mut names = std::collections::BTreeSet::new();
+    for entry in bowstring_kernels::every_entry().chain(bowstring_kernels::every_entry().take(5)) {
+        // SAFETY: the images that are built in are whole.
+        let loaded = unsafe { driver.entry(entry.family(), entry.name()) };
+        loaded.unwrap_or_else(|failed| panic!("{}: {failed:?}", entry.name()));
+        let by_entry = device.place().device_type == DeviceType::Cuda;
+        names.insert(if by_entry { entry.name() } else { entry.family() });
+    }
+    let loaded = device.images_loaded();
+    assert_eq!(loaded.len(), names.len(), "each once");
+    assert!(loaded.iter().all(|image| names.contains(image.name) && !image.time.is_zero()));
+    loaded
+}
+
+#[test]
+fn every_kernel_is_loaded_once_and_how_long_that_took_is_known() {
+    for of in [(DeviceType::Cuda, 0), (DeviceType::Rocm, 0), (DeviceType::Rocm, 1)] {
+        let device = device(of.0, of.1);
+        assert_eq!(device.images_loaded(), []);
+        load_everything(&device);
+        // Who opens the device once more has what was loaded.
+        let again = crate::device::testing::separate(&device).unwrap();
+        assert_eq!(load_everything(&again), device.images_loaded());
+    }
+}
+
+/// What it takes on a GPU is printed, by family: the driver's cache on disk, where it has one, is `CUDA_CACHE_DISABLE=1`'s
+/// business.
+#[test]
+fn every_kernel_loads_on_those_that_are_installed() {
+    use std::io::Write;
+    let installed =
+        [(DeviceType::Cuda, "cuda", Device::cuda_count()), (DeviceType::Rocm, "rocm", Device::rocm_count())];
+    for (kind, name, _) in installed.into_iter().filter(|(_, _, count)| *count > 0) {
+        let device = Device::open(kind, 0).unwrap();
+        let mut families = std::collections::BTreeMap::<_, Vec<_>>::new();
+        for image in load_everything(&device) {
+            families.entry(image.family).or_default().push(image.time);
+        }
+        let times = |all: &[std::time::Duration]| {
+            let (sum, longest) = (all.iter().sum::<std::time::Duration>(), all.iter().max());
+            format!("{} in {sum:.1?}, the longest {:.1?}", all.len(), longest.unwrap())
+        };
+        // Past the test harness, which would swallow it.
+        for (family, all) in &families {
+            let _ = writeln!(std::io::stderr(), "{name}: loaded {family}: {}", times(all));
+        }
+        let all: Vec<_> = families.into_values().flatten().collect();
+        let _ = writeln!(std::io::stderr(), "{name}: loaded all images: {}", times(&all));
+    }
 }
 
 /// The bytes of what a function takes and gives.

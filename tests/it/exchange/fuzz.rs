@@ -247,7 +247,9 @@ fn changed_structs_are_arrays_or_errors() {
         }
     }
     println!("fuzz: {cases} cases, {passed} arrays in the end");
-    assert!(passed * 10 > cases && passed * 10 < cases * 9, "{passed} of {cases} are arrays in the end");
+    // So that neither the checks nor what comes behind them is all that is tried; of a few cases all may be either.
+    let both = passed * 10 > cases && passed * 10 < cases * 9;
+    assert!(both || cases < 100, "{passed} of {cases} are arrays in the end");
     assert_eq!(emulator.faults(), []);
     assert_eq!(emulator.close().alive(), Alive::default());
     assert!(

@@ -1,0 +1,60 @@
+//! What tells one GPU runtime from another.
+
+use std::borrow::Cow;
+
+use super::Found;
+use super::table::{Table, Word};
+use crate::device::driver::Outcome;
+use crate::ffi::DeviceType;
+
+/// What one runtime does its own way.
+///
+/// # Safety
+///
+/// Every `unsafe` function may assume that the device is one of the library's, that it is current where a call needs that,
+/// and that handles are live.
+pub(in super::super) trait Runtime: Sized + Send + Sync + 'static {
+    /// Its device memory's type; in an error, its name.
+    const DEVICE: DeviceType;
+    /// Its column of names in the table of functions.
+    const COLUMN: usize;
+    /// What its library is called, the preferred first.
+    const LIBRARIES: &'static [&'static str];
+    /// The number of the attribute "memory is allocated in stream order".
+    const ORDERED_MEMORY: i32;
+    /// What only it has.
+    type Own: Table;
+
+    /// Looks at a device; the error says why it cannot be used.
+    unsafe fn open(found: &'static Found<Self>, device: i32) -> Result<Self, String>;
+
+    /// Lanes in a wave.
+    fn width(&self) -> u32;
+
+    /// The architecture and the runtime's version, for people.
+    fn describe(&self, version: i32) -> String;
+
+    /// What is to be current on a thread that calls.
+    fn own(&self) -> Word;
+
+    /// What is current on this thread.
+    unsafe fn current(&self) -> Outcome<Word>;
+
+    /// Makes it current on this thread.
+    unsafe fn make_current(&self, what: Word) -> Outcome;
+
+    /// Whether the stream is this device's.
+    unsafe fn check_stream(&self, stream: Word) -> Outcome;
+
+    /// A copy from another device's memory.
+    unsafe fn copy_from(&self, other: i32, to: Word, from: Word, bytes: usize, stream: Word) -> Outcome;
+
+    /// What the image that has an entry is called: what has the same name is the same image.
+    fn image_name(&self, family: &'static str, entry: &'static str) -> &'static str;
+
+    /// That image, where there is one for this device, as the library wants it.
+    fn image(&self, family: &'static str, entry: &'static str) -> Option<Cow<'static, [u8]>>;
+
+    /// Which memory it is, where the runtime knows it.
+    fn memory(memory_type: u32, managed: bool) -> Option<DeviceType>;
+}
