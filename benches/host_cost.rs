@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch};
-use arrow_schema::DataType;
-use bowstring::compute::{CastOptions, TakeOptions, cast, filter_batch, null_count, take_batch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use bowstring::compute::{CastOptions, TakeOptions, cast_batch, filter_batch, null_count_batch, take_batch};
 use bowstring::device::testing::open_from;
 use bowstring::exchange::{batch_from_arrow, from_arrow};
 use bowstring::ffi::DeviceType;
@@ -89,6 +89,9 @@ type Work = fn(&Inputs) -> Result<Vec<Array>>;
 
 struct Inputs {
     batch: Batch,
+    /// The same, its null counts not known.
+    uncounted: Batch,
+    narrow: SchemaRef,
     mask: Array,
     indices: Array,
     stream: Stream,
@@ -101,15 +104,11 @@ const WORKS: [(&str, Work); 4] = [
         Ok(taken.columns().to_vec())
     }),
     ("cast", |on| {
-        let narrow = |column| cast(column, &DataType::Int32, &CastOptions::default(), &on.stream);
-        on.batch.columns().iter().map(narrow).collect()
+        let casted = cast_batch(&on.batch, &on.narrow, &CastOptions::default(), &on.stream)?;
+        Ok(casted.columns().to_vec())
     }),
     ("null_count", |on| {
-        for column in on.batch.columns() {
-            let mut parts = column.clone().into_parts();
-            parts.null_count = None;
-            null_count(&Array::try_new(parts)?, &on.stream)?;
-        }
+        null_count_batch(&on.uncounted, &on.stream)?;
         Ok(vec![])
     }),
 ];
@@ -128,8 +127,19 @@ fn inputs(device: &Device, columns: usize, nulls: bool) -> Inputs {
     let indices: ArrayRef =
         Arc::new(Int32Array::from_iter_values((0..ROWS).map(|row| (row * 4099 % ROWS) as i32)));
     let up = |array: &ArrayRef| stream.upload(&from_arrow(array).expect("an array")).expect("room");
+    let narrow = |i: usize| Field::new(format!("{i}"), DataType::Int32, true);
+    let narrow = Arc::new(Schema::new((0..columns).map(narrow).collect::<Vec<_>>()));
+    let batch = stream.upload_batch(&batch_from_arrow(&batch).expect("a batch")).expect("room");
+    let uncounted = |column: &Array| {
+        let mut parts = column.clone().into_parts();
+        parts.null_count = None;
+        Array::try_new(parts).expect("as it was")
+    };
+    let uncounted = batch.columns().iter().map(uncounted).collect();
     Inputs {
-        batch: stream.upload_batch(&batch_from_arrow(&batch).expect("a batch")).expect("room"),
+        uncounted: Batch::try_new(batch.schema().clone(), uncounted, ROWS).expect("as it was"),
+        narrow,
+        batch,
         mask: up(&mask),
         indices: up(&indices),
         stream: stream.clone(),

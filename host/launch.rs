@@ -35,6 +35,7 @@ mod ends;
 mod gathered;
 #[cfg(test)]
 mod ordering_tests;
+mod outputs;
 mod pending;
 mod plan;
 mod reads;
@@ -50,6 +51,7 @@ use bowstring_kernels::target::{Args, Entry, MAX_WAVES, Value};
 
 pub(crate) use arguments::{bits, input, is_aligned, validity};
 use gathered::Gathered;
+use outputs::Outputs;
 pub use pending::Pending;
 
 use crate::array::{Array, Buffer, Parts, Place, Ready};
@@ -72,7 +74,9 @@ pub(crate) struct Pass {
     kept: Vec<Kept>,
     used: Vec<Arc<Memory>>,
     checks: Vec<Check>,
+    looked_at: Vec<Array>,
     gathered: Gathered,
+    outputs: Outputs,
     ended: bool,
 }
 
@@ -141,9 +145,16 @@ impl Pass {
             kept: vec![],
             used: vec![],
             checks: vec![],
+            looked_at: vec![],
             gathered: Gathered::default(),
+            outputs: Outputs::default(),
             ended: false,
         })
+    }
+
+    /// Which GPU's.
+    pub fn gpu(&self) -> &Arc<Gpu> {
+        &self.gpu
     }
 
     /// Which operation it is.
@@ -228,6 +239,13 @@ impl Pass {
 
     /// Device memory of unspecified contents.
     pub fn output(&mut self, bytes: usize) -> Result<Region> {
+        match self.share_output(bytes)? {
+            Some(region) => Ok(region),
+            None => self.own_output(bytes),
+        }
+    }
+
+    fn own_output(&mut self, bytes: usize) -> Result<Region> {
         let memory = self.gpu.pool().alloc(bytes, &self.gpu, &self.queue)?;
         self.used.push(memory.clone());
         Ok(Region { memory, at: 0, bytes })

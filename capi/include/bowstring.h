@@ -484,6 +484,26 @@ BowstringStatus bowstring_cast(const struct BowstringArray *values,
                                const struct BowstringStream *stream,
                                struct BowstringArray **out);
 
+// Every column as the type of the field of `to` in its place, a schema of as many fields, and under its names; as
+// `bowstring_cast`. On a GPU a value that does not fit a strict cast is the failure of whoever first waits for any of the
+// columns.
+//
+// Handles, schema and options must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_cast_batch(const struct BowstringBatch *batch,
+                                     const struct ArrowSchema *to,
+                                     const struct BowstringCastOptions *options,
+                                     const struct BowstringStream *stream,
+                                     struct BowstringBatch **out);
+
+// How many rows of each column are null by its validity bitmap, counted together; `out` has room for `columns` numbers, as
+// many as the batch has columns. On a GPU this synchronises once, unless all are known.
+//
+// Handles must be NULL or live, `out` NULL or writable for `columns` numbers.
+BowstringStatus bowstring_null_count_batch(const struct BowstringBatch *batch,
+                                           const struct BowstringStream *stream,
+                                           uint64_t columns,
+                                           uint64_t *out);
+
 // How many rows are null by the validity bitmap. On a GPU this synchronises once, unless it is known.
 //
 // Handles must be NULL or live, `out` NULL or writable.

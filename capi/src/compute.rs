@@ -1,5 +1,7 @@
 //! The operations.
 
+use std::sync::Arc;
+
 use bowstring::compute::{self, CastOptions, OutOfBounds, Selection, TakeOptions};
 use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{Array, Result, Stream, exchange};
@@ -262,6 +264,57 @@ pub unsafe extern "C" fn bowstring_cast(
         let to = exchange::import_field(borrow(to, "to")?)?;
         let options = cast_options(options)?;
         give(values.with(compute::cast(&values.array, to.data_type(), &options, &stream.0)?), out)
+    })
+}
+
+/// Every column as the type of the field of `to` in its place, a schema of as many fields, and under its names; as
+/// `bowstring_cast`. On a GPU a value that does not fit a strict cast is the failure of whoever first waits for any of the
+/// columns.
+///
+/// # Safety
+///
+/// Handles, schema and options must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_cast_batch(
+    batch: *const BowstringBatch,
+    to: *const FFI_ArrowSchema,
+    options: *const BowstringCastOptions,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringBatch,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let (batch, stream) = (borrow(batch, "batch")?, borrow(stream, "stream")?);
+        let to = Arc::new(exchange::import_schema(borrow(to, "to")?)?);
+        give(BowstringBatch(compute::cast_batch(&batch.0, &to, &cast_options(options)?, &stream.0)?), out)
+    })
+}
+
+/// How many rows of each column are null by its validity bitmap, counted together; `out` has room for `columns` numbers, as
+/// many as the batch has columns. On a GPU this synchronises once, unless all are known.
+///
+/// # Safety
+///
+/// Handles must be NULL or live, `out` NULL or writable for `columns` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_null_count_batch(
+    batch: *const BowstringBatch,
+    stream: *const BowstringStream,
+    columns: u64,
+    out: *mut u64,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let (batch, stream) = (borrow(batch, "batch")?, borrow(stream, "stream")?);
+        borrow(out, "out")?;
+        if columns != batch.0.columns().len() as u64 {
+            return Err(invalid(format!(
+                "room for {columns} numbers, of {} columns",
+                batch.0.columns().len()
+            )));
+        }
+        let nulls = compute::null_count_batch(&batch.0, &stream.0)?;
+        nulls.into_iter().enumerate().try_for_each(|(i, nulls)| put(nulls as u64, out.add(i)))
     })
 }
 

@@ -96,6 +96,8 @@ fn null_is_an_error_wherever_a_pointer_is_needed() {
         refused(bowstring_selection_filter_batch(null(), null(), null_mut()));
         refused(bowstring_take(null(), null(), null(), null(), null_mut()));
         refused(bowstring_take_batch(null(), null(), null(), null(), null_mut()));
+        refused(bowstring_cast_batch(null(), null(), null(), null(), null_mut()));
+        refused(bowstring_null_count_batch(null(), null(), 0, null_mut()));
         refused(bowstring_cast(null(), null(), null(), null(), null_mut()));
         refused(bowstring_null_count(null(), null(), null_mut()));
         refused(bowstring_logical_null_count(null(), null(), null_mut()));

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use arrow_schema::SchemaRef;
 
-use super::{CastOptions, TakeOptions, cast, filter_batch_later, take_batch};
+use super::{CastOptions, TakeOptions, cast_batch, filter_batch_later, take_batch};
 use crate::launch::Pending;
 use crate::{Array, Batch, Error, Result, Stream};
 
@@ -64,8 +64,8 @@ where
     }))
 }
 
-/// Each batch with its columns cast to the types of `to`, by position, under the names of `to`; each column as by
-/// [`cast`].
+/// Each batch with its columns cast to the types of `to`, by position, under the names of `to`; as by
+/// [`cast_batch`].
 pub fn cast_batches<B: Iterator<Item = Result<Batch>>>(
     batches: B,
     to: SchemaRef,
@@ -73,20 +73,7 @@ pub fn cast_batches<B: Iterator<Item = Result<Batch>>>(
     stream: &Stream,
 ) -> impl Iterator<Item = Result<Batch>> + use<B> {
     let (options, stream) = (options.clone(), stream.clone());
-    until_error(batches.map(move |batch| {
-        let batch = batch?;
-        if batch.columns().len() != to.fields().len() {
-            let problem = format!("{} columns to {} fields", batch.columns().len(), to.fields().len());
-            return Err(Error::invalid("cast", problem));
-        }
-        let columns = batch.columns().iter().zip(to.fields());
-        let columns = columns.map(|(column, field)| match column.data_type() == field.data_type() {
-            true => Ok(column.clone()),
-            false => cast(column, field.data_type(), &options, &stream),
-        });
-        let cast = Batch::try_new(to.clone(), columns.collect::<Result<_>>()?, batch.len())?;
-        Ok(cast.with_metadata(batch.metadata().clone()))
-    }))
+    until_error(batches.map(move |batch| cast_batch(&batch?, &to, &options, &stream)))
 }
 
 /// Column number `index` of each batch.

@@ -5,16 +5,17 @@
 //! goes through arrow-cast on the CPU; GPUs know how to change offsets, views and keys, but not how to write or read text.
 
 use arrow_cast::can_cast_types;
-use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use arrow_schema::{DataType, IntervalUnit, SchemaRef, TimeUnit};
 use bowstring_kernels::numeric::plan::{Unit, Zone};
 use bowstring_kernels::numeric::{Kind, Number, Plan, plan};
 
 pub use arrow_cast::CastOptions;
 pub use arrow_cast::display::{DurationFormat, FormatOptions};
 
-use super::{admit, device};
+use super::device::cast::Column;
+use super::{admit_all, device};
 use crate::ffi::DeviceType;
-use crate::{Array, Error, Result, Stream, cpu, exchange};
+use crate::{Array, Batch, Error, Result, Stream, cpu, exchange};
 
 /// Whether [`cast`] knows how to turn the one type into the other; single values may still not fit.
 pub fn can_cast(from: &DataType, to: &DataType) -> bool {
@@ -28,29 +29,91 @@ pub fn can_cast(from: &DataType, to: &DataType) -> bool {
 /// Buffers are shared where the bits do not change. Synchronises only where a device has to find out what is data: the bytes
 /// behind views, bytes that are to be text, the items of lists in a strict cast.
 pub fn cast(values: &Array, to: &DataType, options: &CastOptions<'_>, stream: &Stream) -> Result<Array> {
-    let _current = stream.enter()?;
-    let values = &*admit("cast", values, stream)?;
-    let from = values.data_type();
-    let device = stream.device().place().device_type;
-    let unsupported =
-        || Error::Unsupported { operation: "cast", data_type: format!("{from} to {to}"), device };
-    if !can_cast(from, to) {
-        return Err(unsupported());
+    let mut casted = cast_columns(&[(values, to)], options, stream)?;
+    casted.pop().ok_or_else(|| Error::invalid("cast", "no array"))
+}
+
+/// Each column as the type of the field of `to` in its place, under the names of `to`; as [`cast`]. On a GPU all numbers are
+/// cast together: a launch for each column that changes, and one event for all of them, so that a value that does not fit
+/// is [`Error::Cast`] of whoever waits for any.
+pub fn cast_batch(
+    batch: &Batch,
+    to: &SchemaRef,
+    options: &CastOptions<'_>,
+    stream: &Stream,
+) -> Result<Batch> {
+    if batch.columns().len() != to.fields().len() {
+        let problem = format!("{} columns to {} fields", batch.columns().len(), to.fields().len());
+        return Err(Error::invalid("cast", problem));
     }
-    match (way(from, to), device) {
+    let types = to.fields().iter().map(|field| field.data_type());
+    let columns: Vec<(&Array, &DataType)> = batch.columns().iter().zip(types).collect();
+    let casted = Batch::try_new(to.clone(), cast_columns(&columns, options, stream)?, batch.len())?;
+    Ok(casted.with_metadata(batch.metadata().clone()))
+}
+
+fn cast_columns(
+    columns: &[(&Array, &DataType)],
+    options: &CastOptions<'_>,
+    stream: &Stream,
+) -> Result<Vec<Array>> {
+    let _current = stream.enter()?;
+    let arrays: Vec<&Array> = columns.iter().map(|(values, _)| *values).collect();
+    let arrays = admit_all("cast", &arrays, stream)?;
+    let device = stream.device().place().device_type;
+    // Before anything is done.
+    for (values, (_, to)) in arrays.iter().zip(columns) {
+        if !can_cast(values.data_type(), to) {
+            return Err(unsupported(values, to, device));
+        }
+    }
+    let (mut casted, mut together) = (vec![], vec![]);
+    for (values, (_, to)) in arrays.iter().zip(columns) {
+        casted.push(match (way(values.data_type(), to), device) {
+            (Plan::Convert(recipe), device) if device != DeviceType::Cpu => {
+                together.push(Column { values, to, recipe: Some(recipe) });
+                None
+            }
+            (Plan::Zero, device) if device != DeviceType::Cpu => {
+                together.push(Column { values, to, recipe: None });
+                None
+            }
+            (way, _) => Some(cast_one(way, values, to, options, stream)?),
+        });
+    }
+    let mut together = device::cast::convert(&together, options.safe, stream)?.into_iter();
+    let casted = casted.into_iter().map(|casted| casted.or_else(|| together.next()));
+    Ok(casted.flatten().collect())
+}
+
+/// A column that does not go together with others.
+fn cast_one(
+    way: Plan,
+    values: &Array,
+    to: &DataType,
+    options: &CastOptions<'_>,
+    stream: &Stream,
+) -> Result<Array> {
+    let device = stream.device().place().device_type;
+    let pool = stream.device().host_pool();
+    match (way, device) {
         (Plan::Same, _) => same_bits(values, to),
-        (Plan::Convert(recipe), DeviceType::Cpu) => {
-            let pool = stream.device().host_pool();
+        (Plan::Convert(recipe), _) => {
             let casted = cpu::cast::convert(&recipe, values, to, options.safe, pool)?;
             casted.map_err(|row| does_not_fit(values, row, to))
         }
-        (Plan::Convert(recipe), _) => device::cast::convert(&recipe, values, to, options.safe, stream),
-        (Plan::Zero, DeviceType::Cpu) => cpu::cast::zeros(values, to, stream.device().host_pool()),
-        (Plan::Zero, _) => device::cast::zeros(values, to, stream),
-        (Plan::Overflow | Plan::InvalidTarget, _) => Err(refused(from, to).unwrap_or_else(unsupported)),
+        (Plan::Zero, _) => cpu::cast::zeros(values, to, pool),
+        (Plan::Overflow | Plan::InvalidTarget, _) => {
+            Err(refused(values.data_type(), to).unwrap_or_else(|| unsupported(values, to, device)))
+        }
         (_, DeviceType::Cpu) => by_arrow(values, to, options),
-        _ => device::cast::cast(values, to, options, stream)?.ok_or_else(unsupported),
+        _ => device::cast::cast(values, to, options, stream)?.ok_or_else(|| unsupported(values, to, device)),
     }
+}
+
+fn unsupported(values: &Array, to: &DataType, device: DeviceType) -> Error {
+    let data_type = format!("{} to {to}", values.data_type());
+    Error::Unsupported { operation: "cast", data_type, device }
 }
 
 /// The same buffers under another type.

@@ -12,11 +12,14 @@ mod selection;
 mod take;
 pub mod tensors;
 
-pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast};
+pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast, cast_batch};
 pub use filter::{filter, filter_batch, filter_batch_later, filter_later};
-pub use nulls::{drop_nulls, is_not_null, is_null, logical_null_count, null_count};
+pub use nulls::{
+    drop_nulls, is_not_null, is_null, logical_null_count, null_count, null_count_batch,
+    null_count_batch_later,
+};
 pub use selection::Selection;
-pub use take::{OutOfBounds, TakeOptions, take, take_batch};
+pub use take::{OutOfBounds, TakeOptions, take, take_batch, take_batch_later, take_later};
 
 use std::borrow::Cow;
 

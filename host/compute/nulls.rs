@@ -6,23 +6,56 @@
 use arrow_array::BooleanArray;
 use arrow_schema::DataType;
 
-use super::{admit, device, filter};
+use super::{admit, admit_all, device, filter};
 use crate::array::{Bitmap, Parts};
 use crate::ffi::DeviceType;
-use crate::{Array, Error, Result, Stream, cpu, exchange};
+use crate::launch::Pending;
+use crate::{Array, Batch, Error, Result, Stream, cpu, exchange};
 
 /// How many rows are null by the array's own validity bitmap. Synchronises where the array does not know.
 pub fn null_count(values: &Array, stream: &Stream) -> Result<usize> {
     let _current = stream.enter()?;
-    let values = &*admit("null_count", values, stream)?;
-    match (values.known_null_count(), values.validity()) {
-        (Some(known), _) => Ok(known),
-        (None, None) => Ok(0),
-        (None, Some(validity)) => match stream.device().place().device_type {
-            DeviceType::Cpu => Ok(values.len() - cpu::nulls::count_valid(validity, values.len())),
-            _ => device::null_count(values, validity, stream),
-        },
-    }
+    counts(&[values], stream)?.wait().map(|counts| counts[0])
+}
+
+/// How many rows of each column are null by its own validity bitmap: counted together, in one launch. Synchronises once
+/// where a column does not know.
+pub fn null_count_batch(batch: &Batch, stream: &Stream) -> Result<Vec<usize>> {
+    let _current = stream.enter()?;
+    null_count_batch_later(batch, stream)?.wait()
+}
+
+/// As [`null_count_batch`], without waiting for the device.
+pub fn null_count_batch_later(batch: &Batch, stream: &Stream) -> Result<Pending<Vec<usize>>> {
+    counts(&batch.columns().iter().collect::<Vec<_>>(), stream)
+}
+
+/// How many rows of each array are null; those that do not know are counted.
+fn counts(arrays: &[&Array], stream: &Stream) -> Result<Pending<Vec<usize>>> {
+    let _current = stream.enter()?;
+    let arrays = admit_all("null_count", arrays, stream)?;
+    let known =
+        |values: &Array| if values.validity().is_none() { Some(0) } else { values.known_null_count() };
+    let counts: Vec<Option<usize>> = arrays.iter().map(|values| known(values)).collect();
+    let unknown: Vec<(&Array, &Bitmap)> = arrays
+        .iter()
+        .filter(|values| known(values).is_none())
+        .filter_map(|values| Some((&**values, values.validity()?)))
+        .collect();
+    let counted = match stream.as_gpu() {
+        Some(_) => device::null_counts(&unknown, stream)?,
+        None => {
+            let count = |(values, bits): &(&Array, &Bitmap)| {
+                values.len() - cpu::nulls::count_valid(bits, values.len())
+            };
+            Pending::known(Ok(unknown.iter().map(count).collect()))
+        }
+    };
+    Ok(counted.map(move |counted| {
+        let mut counted = counted.into_iter();
+        let of_each = counts.into_iter().map(|known| known.or_else(|| counted.next()).unwrap_or(0));
+        Ok(of_each.collect())
+    }))
 }
 
 /// How many rows are null, wherever the type keeps its nulls. Synchronises where that is not known.

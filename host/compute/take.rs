@@ -1,7 +1,8 @@
 //! The rows at given indices.
 
 use super::{admit, admit_all, device};
-use crate::{Array, Batch, Result, Stream, cpu};
+use crate::launch::Pending;
+use crate::{Array, Batch, Error, Result, Stream, cpu};
 
 /// What becomes of an index that is not a row: negative, or the length or more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,18 +36,38 @@ pub struct TakeOptions {
 /// # }
 /// ```
 pub fn take(values: &Array, indices: &Array, options: &TakeOptions, stream: &Stream) -> Result<Array> {
-    let (values, indices) = (&*admit("take", values, stream)?, &*admit("take", indices, stream)?);
-    let mut taken = take_columns(&[values], values.len(), indices, options, stream)?;
-    Ok(taken.pop().expect("an array for the one given"))
+    let _current = stream.enter()?;
+    take_later(values, indices, options, stream)?.wait()
 }
 
-/// The rows of every column at `indices`.
+/// As [`take`], without waiting for the device to know how long strings and lists are.
+pub fn take_later(
+    values: &Array,
+    indices: &Array,
+    options: &TakeOptions,
+    stream: &Stream,
+) -> Result<Pending<Array>> {
+    let taken = take_columns(&[values], values.len(), indices, options, stream)?;
+    Ok(taken.map(|mut taken| taken.pop().ok_or_else(|| Error::invalid("take", "no array"))))
+}
+
+/// The rows of every column at `indices`: one upload, and a launch for each width of values, not for each column.
 pub fn take_batch(batch: &Batch, indices: &Array, options: &TakeOptions, stream: &Stream) -> Result<Batch> {
+    let _current = stream.enter()?;
+    take_batch_later(batch, indices, options, stream)?.wait()
+}
+
+/// As [`take_batch`], without waiting for the device to know how long strings and lists are.
+pub fn take_batch_later(
+    batch: &Batch,
+    indices: &Array,
+    options: &TakeOptions,
+    stream: &Stream,
+) -> Result<Pending<Batch>> {
     let columns: Vec<&Array> = batch.columns().iter().collect();
-    let (columns, indices) = (admit_all("take", &columns, stream)?, &*admit("take", indices, stream)?);
-    let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
-    let columns = take_columns(&columns, batch.len(), indices, options, stream)?;
-    batch.like()(columns, indices.len())
+    let taken = take_columns(&columns, batch.len(), indices, options, stream)?;
+    let (like, rows) = (batch.like(), indices.len());
+    Ok(taken.map(move |columns| like(columns, rows)))
 }
 
 fn take_columns(
@@ -55,12 +76,14 @@ fn take_columns(
     indices: &Array,
     options: &TakeOptions,
     stream: &Stream,
-) -> Result<Vec<Array>> {
+) -> Result<Pending<Vec<Array>>> {
+    let _current = stream.enter()?;
+    let (columns, indices) = (admit_all("take", columns, stream)?, &*admit("take", indices, stream)?);
+    let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
     if stream.as_gpu().is_some() {
-        let _current = stream.enter()?;
-        return device::take(columns, len, indices, options, stream);
+        return device::take(&columns, len, indices, options, stream);
     }
-    cpu::selection::among_threads(indices.len(), || {
+    Ok(Pending::known(cpu::selection::among_threads(indices.len(), || {
         let pool = stream.device().host_pool();
         let mut prepared = cpu::indices::Indices::new(indices, pool)?;
         if options.out_of_bounds == OutOfBounds::Null {
@@ -69,5 +92,5 @@ fn take_columns(
             prepared.check(len)?;
         }
         columns.iter().map(|column| cpu::take::take(column, &prepared, pool)).collect()
-    })
+    })))
 }

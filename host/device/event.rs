@@ -14,8 +14,8 @@ use super::gpu::Gpu;
 use super::handles::{ForeignEvent, OwnedEvent, OwnedStream};
 use super::lock;
 use super::stream::hold_back;
-use crate::Result;
-use crate::array::Ready;
+use crate::array::{Array, Ready};
+use crate::{Error, Result};
 
 /// The number of every device's own stream, which is none of those that passes run on.
 const SERVICE: u64 = u64::MAX;
@@ -40,6 +40,8 @@ struct Inner {
 #[derive(Default)]
 struct State {
     check: Option<Check>,
+    /// What the check may look at. Let go of behind the lock: a producer's release may call anything.
+    kept: Vec<Array>,
     parents: Vec<Event>,
     outcome: Option<Result<()>>,
 }
@@ -71,11 +73,22 @@ impl Event {
         self.0.stream
     }
 
-    /// What decides the outcome besides the device: the events of what the work read, and a look at its reports.
-    pub fn depends_on(&self, parents: Vec<Event>, check: Option<Check>) {
+    /// What decides the outcome besides the device: the events of what the work read, and a look at its reports, for which
+    /// the arrays are kept.
+    pub fn depends_on(&self, parents: Vec<Event>, check: Option<Check>, kept: Vec<Array>) {
         let mut state = lock(&self.0.state);
         state.parents = parents.into_iter().filter(Event::may_fail).collect();
-        state.check = check;
+        (state.check, state.kept) = (check, kept);
+    }
+
+    /// The work has failed: nobody looks at what it reports any more, which may keep what keeps this event.
+    fn fail(&self, failure: Error) {
+        let mut state = lock(&self.0.state);
+        state.outcome.get_or_insert(Err(failure));
+        let State { check, kept, parents, .. } = &mut *state;
+        let unneeded = (check.take(), std::mem::take(kept), std::mem::take(parents));
+        drop(state);
+        drop(unneeded);
     }
 
     /// Whether the outcome is not yet known to be good.
@@ -92,7 +105,7 @@ impl Event {
         let recorded = stream.record(self.native());
         if let Err(failure) = &recorded {
             let _ = stream.synchronise();
-            lock(&self.0.state).outcome.get_or_insert(Err(failure.clone()));
+            self.fail(failure.clone());
             self.0.passed.store(true, Ordering::Release);
         }
         self.0.recorded.store(true, Ordering::Release);
@@ -110,7 +123,7 @@ impl Event {
         // Where the runtime cannot say, waiting makes it true; see `Driver::synchronise_event`.
         let passed = self.native().query().unwrap_or_else(|_| {
             if let Err(failure) = self.native().synchronise() {
-                lock(&self.0.state).outcome.get_or_insert(Err(failure));
+                self.fail(failure);
             }
             true
         });
@@ -130,12 +143,16 @@ impl Event {
     pub fn outcome(&self) -> Result<()> {
         // The lock is held meanwhile, so that a second caller gets the same answer; parents are older, never circular.
         let mut state = lock(&self.0.state);
+        let kept = std::mem::take(&mut state.kept);
         if state.outcome.is_none() {
             let (parents, check) = (std::mem::take(&mut state.parents), state.check.take());
             let inherited = parents.iter().try_for_each(Event::outcome);
             state.outcome = Some(inherited.and_then(|()| check.map_or(Ok(()), |check| check())));
         }
-        state.outcome.clone().unwrap_or(Ok(()))
+        let outcome = state.outcome.clone().unwrap_or(Ok(()));
+        drop(state);
+        drop(kept);
+        outcome
     }
 }
 
@@ -162,7 +179,7 @@ pub(crate) fn joined(all: Vec<Arc<dyn Ready>>) -> Result<Option<Arc<dyn Ready>>>
         let any: &dyn std::any::Any = &**ready;
         any.downcast_ref::<Event>().cloned()
     });
-    event.depends_on(own.collect(), None);
+    event.depends_on(own.collect(), None, vec![]);
     Ok(Some(Arc::new(event)))
 }
 

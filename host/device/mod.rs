@@ -29,6 +29,7 @@ pub use emu::testing;
 pub(crate) use event::{Check, Event, joined};
 pub(crate) use gpu::{Gpu, Kept};
 pub use handles::Allocator;
+pub(crate) use handles::fetch;
 pub use host_pool::{HostMemory, HostPool, PoolUsage};
 pub use loaded::LoadedImage;
 pub(crate) use pool::Memory;

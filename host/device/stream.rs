@@ -1,13 +1,14 @@
 //! An order of work on a device.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::event::Event;
 use super::gpu::{Entered, Gpu};
 use super::handles::{ForeignEvent, OwnedStream};
-use super::{Device, driver::RawStream};
+use super::pool::Memory;
+use super::{Device, driver::RawStream, lock};
 use crate::Result;
 use crate::array::{Place, Ready};
 
@@ -26,6 +27,8 @@ pub(crate) struct GpuStream {
     /// For the default stream of "the calling thread", which is another one in each: operations run on `owned`, between
     /// what that stream has now and what it is given later.
     callers: Option<OwnedStream>,
+    sink: Mutex<Option<Arc<Memory>>>,
+    ending: Mutex<()>,
 }
 
 impl GpuStream {
@@ -37,6 +40,17 @@ impl GpuStream {
     /// A number that no other stream of this process ever has, for whatever native handle.
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Words that kernels of this stream count in and nobody reads, once there are some.
+    pub fn sink(&self) -> MutexGuard<'_, Option<Arc<Memory>>> {
+        lock(&self.sink)
+    }
+
+    /// Held from recording an event until memory knows that its last use is behind that: so that of two threads whose
+    /// operations end on this stream, it is the later event that stays.
+    pub fn ending(&self) -> MutexGuard<'_, ()> {
+        lock(&self.ending)
     }
 
     /// Before an operation: its work waits for what the caller has put on the stream before.
@@ -93,7 +107,8 @@ impl Stream {
     pub(super) fn over(device: &Device, owned: OwnedStream, callers: Option<OwnedStream>) -> Stream {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Stream { device: device.clone(), gpu: Some(Arc::new(GpuStream { owned, number, callers })) }
+        let stream = GpuStream { owned, number, callers, sink: Mutex::default(), ending: Mutex::default() };
+        Stream { device: device.clone(), gpu: Some(Arc::new(stream)) }
     }
 
     /// Whose.

@@ -19,7 +19,11 @@ impl Pass {
         let checks = std::mem::take(&mut self.checks);
         let check: Option<Check> = (!checks.is_empty())
             .then(|| -> Check { Box::new(move || checks.into_iter().try_for_each(|check| check())) });
-        self.done.depends_on(std::mem::take(&mut self.parents), check);
+        let (parents, looked_at) = (std::mem::take(&mut self.parents), std::mem::take(&mut self.looked_at));
+        self.done.depends_on(parents, check, looked_at);
+        // Not `self.queue`'s: the pass is borrowed meanwhile.
+        let queue = self.queue.clone();
+        let ending = queue.ending();
         let recorded = match self.gpu.switches().on(Mutation::RecordEarly) {
             true => Ok(()),
             false => self.done.record(self.queue.owned()),
@@ -27,6 +31,7 @@ impl Pass {
         for memory in self.used.drain(..) {
             memory.used_until(&self.done);
         }
+        drop(ending);
         self.gpu.keep(self.queue.number(), &self.done, std::mem::take(&mut self.kept));
         recorded.and_then(|()| self.queue.leave(&self.done)).and(sent)
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Pass, Pending, Region};
 use crate::Result;
-use crate::array::Ready;
+use crate::array::{Array, Ready};
 use crate::device::{Event, Staged};
 
 impl Pass {
@@ -55,9 +55,19 @@ impl Pass {
         check: impl FnOnce(&[u64]) -> Result<()> + Send + 'static,
     ) -> Result<()> {
         let staged = Arc::new(self.stage(region.bytes)?);
-        let (bytes, block) = (region.bytes, staged.clone());
-        self.checks.push(Box::new(move || check(&words(block.pinned().bytes(), bytes))));
-        self.copy_out(region.address(), region.bytes, &staged, 0)
+        let queued = self.copy_out(region.address(), region.bytes, &staged, 0);
+        let (failed, bytes) = (queued.clone().err(), region.bytes);
+        // Also where nothing came, the block is kept until the pass has passed.
+        self.checks.push(Box::new(move || match failed {
+            None => check(&words(staged.pinned().bytes(), bytes)),
+            Some(failure) => Err(failure),
+        }));
+        queued
+    }
+
+    /// Keeps an array for as long as checks of this pass may want to fetch something of it.
+    pub fn keep_for_checks(&mut self, array: &Array) {
+        self.looked_at.push(array.clone());
     }
 }
 

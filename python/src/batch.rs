@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{Field, Schema};
 use bowstring::array::Place;
-use bowstring::compute::CastOptions;
-use bowstring::compute::batches::cast_batches;
+use bowstring::compute::{CastOptions, cast_batch};
 use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{Batch, exchange};
 use pyo3::exceptions::{PyIndexError, PyKeyError};
@@ -42,9 +41,7 @@ impl RecordBatch {
         options: &CastOptions<'static>,
         stream: &bowstring::Stream,
     ) -> PyResult<RecordBatch> {
-        let one = std::iter::once(Ok(self.0.clone()));
-        let mut casted = cast_batches(one, Arc::new(schema), options, stream);
-        casted.next().unwrap_or_else(|| Ok(self.0.clone())).map(RecordBatch).map_err(raise)
+        cast_batch(&self.0, &Arc::new(schema), options, stream).map(RecordBatch).map_err(raise)
     }
 
     fn requested(&self, py: Python<'_>, schema: Option<&Bound<'_, PyAny>>) -> PyResult<RecordBatch> {

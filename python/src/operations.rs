@@ -128,11 +128,27 @@ fn of_one<T: Send>(
     Ok((values, result))
 }
 
-/// How many rows are null by the validity bitmap. Waits for a device where that is not known.
+/// How many rows are null by the validity bitmap; of a batch, a list with the number of each column, which are counted
+/// together. Waits once for a device where that is not known.
 #[pyfunction]
 #[pyo3(signature = (values, *, stream = None))]
-pub fn null_count(values: &Bound<'_, PyAny>, stream: Option<&Bound<'_, Stream>>) -> PyResult<usize> {
-    Ok(of_one(values, stream, compute::null_count)?.1)
+pub fn null_count<'py>(
+    values: &Bound<'py, PyAny>,
+    stream: Option<&Bound<'py, Stream>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = values.py();
+    match either(values)? {
+        Either::Array(values) => {
+            let on = stream_for(values.array.place(), stream)?;
+            let nulls = py.detach(|| compute::null_count(&values.array, &on)).map_err(raise)?;
+            Ok(nulls.into_pyobject(py)?.into_any())
+        }
+        Either::Batch(batch) => {
+            let on = stream_for(batch.place(), stream)?;
+            let nulls = py.detach(|| compute::null_count_batch(&batch.0, &on)).map_err(raise)?;
+            nulls.into_pyobject(py)
+        }
+    }
 }
 
 /// How many rows are null when dictionaries, runs and unions are looked through.

@@ -137,8 +137,9 @@ def test_batches(place: str) -> None:
     assert pa.record_batch(wide).schema.types == [pa.float64(), pa.large_string()]
     with pytest.raises(ValueError):
         bs.cast(there, pa.schema({"n": pa.int64()}))
+    assert bs.null_count(rows) == bs.null_count(there) == [column.null_count for column in rows.columns]
     with pytest.raises(TypeError):
-        bs.null_count(rows)
+        bs.is_null(rows)
 
 
 def test_tables_are_batches() -> None:

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch, StringArray, UInt32Array, make_array};
 use arrow_buffer::NullBuffer;
-use arrow_schema::{DataType, TimeUnit};
-use bowstring::compute::{CastOptions, TakeOptions, cast, filter, filter_batch, is_null, null_count, take};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use bowstring::compute::{
+    CastOptions, TakeOptions, cast, cast_batch, filter, filter_batch, is_null, null_count, null_count_batch,
+    take, take_batch,
+};
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{batch_from_arrow, from_arrow};
-use bowstring::{Array, Stream};
+use bowstring::{Array, Batch, Stream};
 
 use crate::support::ptx::{Cost, Images, SECTOR};
 use crate::support::*;
@@ -55,6 +58,13 @@ const BATCHES: &str = "
 What filtering a batch by a uniform mask of 50 % asks of the driver once it has run before. However many the rows, it is this.
 
 | batch | launches | host waits | calls | of these |
+| --- | --: | --: | --: | --- |
+";
+
+const OTHER_OPERATIONS: &str = "
+The same of other operations. A safe cast has nothing to say that the host would look at; kernels that cast take one column.
+
+| operation and batch | launches | host waits | calls | of these |
 | --- | --: | --: | --: | --- |
 ";
 
@@ -223,23 +233,61 @@ fn kept(percent: f64, run: usize, rng: &mut Random) -> BooleanArray {
     BooleanArray::from_iter((0..ROWS).map(|row| Some(order[..runs].contains(&(row / run)))))
 }
 
-/// What filtering a batch asks of the driver: so many columns of each of these types.
-fn batch(rows: usize, of_each: usize, types: &[DataType], nulls: Nulls) -> String {
+/// What work on a batch is given.
+struct OnBatch {
+    batch: Batch,
+    keep: Array,
+    indices: Array,
+    narrow: SchemaRef,
+    stream: Stream,
+}
+
+type Work = fn(&OnBatch) -> bowstring::Result<()>;
+
+const FILTER: Work = |on| filter_batch(&on.batch, &on.keep, &on.stream).map(drop);
+
+const OTHERS: [(&str, Work); 4] = [
+    ("take", |on| take_batch(&on.batch, &on.indices, &TakeOptions::default(), &on.stream).map(drop)),
+    ("cast to Int32", |on| cast_batch(&on.batch, &on.narrow, &CastOptions::default(), &on.stream).map(drop)),
+    ("strict cast to Int32", |on| {
+        let options = CastOptions { safe: false, ..Default::default() };
+        cast_batch(&on.batch, &on.narrow, &options, &on.stream).map(drop)
+    }),
+    ("null_count", |on| {
+        let unknown = |column: &Array| {
+            let mut parts = column.clone().into_parts();
+            parts.null_count = None;
+            Array::try_new(parts)
+        };
+        let columns = on.batch.columns().iter().map(unknown).collect::<Result<_, _>>()?;
+        let batch = Batch::try_new(on.batch.schema().clone(), columns, on.batch.len())?;
+        null_count_batch(&batch, &on.stream).map(drop)
+    }),
+];
+
+/// What work on a batch asks of the driver: so many columns of each of these types.
+fn batch(work: Work, name: &str, rows: usize, of_each: usize, types: &[DataType], nulls: Nulls) -> String {
     let device = EmulatedDevice::new(EmulatorOptions::default()).unwrap();
     let stream = device.device().stream().unwrap();
     let rng = &mut Random::new(1);
     let column = |i: usize| array(&types[i % types.len()], rows, nulls, &mut Random::new(i as u64));
     let columns = (0..of_each * types.len()).map(|i| (i.to_string(), column(i)));
     let ours = batch_from_arrow(&RecordBatch::try_from_iter(columns).unwrap()).unwrap();
-    let ours = stream.upload_batch(&ours).unwrap();
-    let keep: ArrayRef = Arc::new(mask(Mask { percent: 50.0, run: 1, nulls: Nulls::None }, rows, rng));
-    let keep = stream.upload(&from_arrow(&keep).unwrap()).unwrap();
+    let up = |array: ArrayRef| stream.upload(&from_arrow(&array).unwrap()).unwrap();
+    let field = |i: usize| Field::new(i.to_string(), DataType::Int32, true);
+    let on = OnBatch {
+        batch: stream.upload_batch(&ours).unwrap(),
+        keep: up(Arc::new(mask(Mask { percent: 50.0, run: 1, nulls: Nulls::None }, rows, rng))),
+        indices: up(Arc::new(UInt32Array::from_iter_values((0..rows as u32).rev()))),
+        narrow: Arc::new(Schema::new((0..of_each * types.len()).map(field).collect::<Vec<_>>())),
+        stream: stream.clone(),
+    };
     let mut before = Default::default();
     // Staging memory is still in flight when the second round wants some.
     for _ in 0..4 {
         stream.synchronise().unwrap();
         before = (device.calls(), device.device().host_synchronisations());
-        drop(filter_batch(&ours, &keep, &stream).unwrap());
+        work(&on).unwrap();
     }
     let (calls, waits) = before;
     let waits = device.device().host_synchronisations() - waits;
@@ -254,7 +302,7 @@ fn batch(rows: usize, of_each: usize, types: &[DataType], nulls: Nulls) -> Strin
     let nullable = if nulls == Nulls::None { "" } else { ", nulls" };
     let columns = of_each * types.len();
     format!(
-        "| {columns} × {}{nullable}, {rows} rows | {launches} | {waits} | {all} | {} |\n",
+        "| {name}{columns} × {}{nullable}, {rows} rows | {launches} | {waits} | {all} | {} |\n",
         names.join(", "),
         each.join(", ")
     )
@@ -282,9 +330,15 @@ fn what_the_operations_execute_is_written_down() {
         ([DataType::Int64], [DataType::Int8, DataType::Int16, DataType::Int32, DataType::Int64]);
     let mut written = bench.table + &bench.by_entry + BATCHES;
     for nulls in [Nulls::None, Nulls::Some] {
-        written += &batch(8192, 1, &one, nulls);
-        written += &batch(8192, 10, &one, nulls);
-        written += &batch(1 << 17, 25, &widths, nulls);
+        written += &batch(FILTER, "", 8192, 1, &one, nulls);
+        written += &batch(FILTER, "", 8192, 10, &one, nulls);
+        written += &batch(FILTER, "", 1 << 17, 25, &widths, nulls);
+    }
+    written += OTHER_OPERATIONS;
+    for (name, work) in OTHERS {
+        for columns in [1, 10, 100] {
+            written += &batch(work, &format!("{name}, "), 8192, columns, &one, Nulls::Some);
+        }
     }
     if std::env::var_os("BOWSTRING_UPDATE").is_some() {
         std::fs::write(TABLE, written).unwrap();

@@ -17,7 +17,7 @@ const UNSAFE: &[&str] = &[
     "host/device/hip/",
     "host/device/emu/",
     "host/device/driver",
-    "host/device/handles.rs",
+    "host/device/handles",
     "host/device/native/",
     "host/device/host_pool.rs",
     "host/launch.rs",

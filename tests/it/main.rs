@@ -23,6 +23,7 @@ mod nulls;
 mod ordering;
 mod ranges;
 mod readme;
+mod small_batches;
 mod soak;
 mod support;
 mod take;

@@ -7,7 +7,7 @@ use bowstring_kernels::memory::Out;
 use super::moves::Moves;
 use super::ranges::{Node, Planner, has_ranges};
 use super::selection::{Kept, Words};
-use super::{Children, Status, children_of, empty_like, fixed_width, nodes, rows_of};
+use super::{Children, Status, children_of, empty_like, fixed_width, nodes, row_bytes, rows_of};
 use crate::array::{Array, Bitmap, Slot};
 use crate::launch::{Pass, Pending, Region, bits};
 use crate::{Result, Stream};
@@ -90,6 +90,9 @@ pub(super) fn of(
         let rows = known.unwrap_or_else(|| words[0] as usize);
         let mut moves = Moves::default();
         let mut done = vec![];
+        if rows > 0 {
+            pass.expect_outputs(columns.iter().flat_map(|column| row_bytes(column, rows)));
+        }
         for (planned, column) in planned.into_iter().zip(columns) {
             done.push(match rows {
                 0 => empty_like(&column, &pass)?,

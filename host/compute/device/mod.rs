@@ -15,7 +15,7 @@ mod take;
 mod taking;
 
 pub(super) use filter::filter;
-pub(super) use nulls::{filled, is_null, null_count};
+pub(super) use nulls::{filled, is_null, null_counts};
 pub(super) use selection::Selection;
 pub(super) use take::take;
 
@@ -88,6 +88,17 @@ fn fixed_width(slot: Slot) -> Option<usize> {
         Slot::Views => Some(16),
         Slot::Bits | Slot::Offsets(_) | Slot::Bytes => None,
     }
+}
+
+/// The bytes of as many rows of an array's buffers of fixed width.
+fn row_bytes(array: &Array, rows: usize) -> impl Iterator<Item = usize> + use<> {
+    array
+        .layout()
+        .slots
+        .into_iter()
+        .flatten()
+        .filter_map(fixed_width)
+        .map(move |width| rows.saturating_mul(width))
 }
 
 /// The largest power of two, at most 16, that divides both a value's width and where the values are: what kernels may

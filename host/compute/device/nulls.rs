@@ -7,26 +7,35 @@ use bowstring_kernels::memory::{In, Out};
 
 use super::selection::Words;
 use crate::array::{Array, Bitmap, Buffer};
-use crate::launch::{Pass, Region, bits};
+use crate::launch::{Pass, Pending, Region, bits};
 use crate::{Result, Stream};
 
-/// How many of the rows are null by a bitmap. Synchronises.
-pub(in crate::compute) fn null_count(values: &Array, validity: &Bitmap, stream: &Stream) -> Result<usize> {
-    if values.is_empty() {
-        return Ok(0);
+/// How many of the rows of each array are null by a bitmap, in one launch. Synchronises once, when the numbers are waited
+/// for.
+pub(in crate::compute) fn null_counts(
+    arrays: &[(&Array, &Bitmap)],
+    stream: &Stream,
+) -> Result<Pending<Vec<usize>>> {
+    let longest = arrays.iter().map(|(values, _)| values.len()).max().unwrap_or(0);
+    if longest == 0 {
+        return Ok(Pending::known(Ok(vec![0; arrays.len()])));
     }
     let mut pass = Pass::begin("null_count", stream)?;
-    pass.input(values)?;
-    let (words, offset) = bits(validity);
-    let len = values.len() as u64;
-    let parts = null_count_parts(len, pass.width());
-    let maps = pass.upload(&NullCountRow { words, offset, len }.words())?;
-    let nulls = pass.zeroed(8)?;
-    let args = NullCount { maps: maps.input(), count: 1, parts, nulls: nulls.out() };
-    pass.launch(&NULL_COUNT[0], parts, &args)?;
-    let count = pass.read(&nulls)?[0] as usize;
-    pass.finish()?;
-    Ok(count)
+    let mut table = vec![];
+    for (values, validity) in arrays {
+        pass.input(values)?;
+        let ((words, offset), len) = (bits(validity), values.len() as u64);
+        table.extend::<[u64; 4]>(NullCountRow { words, offset, len }.words());
+    }
+    pass.expect(&[size_of_val(&table[..]), 8 * arrays.len()], (0, 0));
+    let (maps, nulls) = (pass.upload(&table)?, pass.zeroed(8 * arrays.len())?);
+    let (count, parts) = (arrays.len() as u64, null_count_parts(longest as u64, pass.width()));
+    let args = NullCount { maps: maps.input(), count, parts, nulls: nulls.out() };
+    pass.launch(&NULL_COUNT[0], count * parts, &args)?;
+    pass.read_later(&nulls, |pass, words| {
+        pass.finish()?;
+        Ok(words.iter().map(|nulls| *nulls as usize).collect())
+    })
 }
 
 /// Which rows are null by a bitmap, as the values of a Boolean array; what that array waits for comes with it.

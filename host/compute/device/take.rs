@@ -4,22 +4,24 @@
 
 use arrow_schema::DataType;
 
-use super::empty_like;
 use super::ranges::Node;
 use super::taking::{Count, Taking};
+use super::{empty_like, rows_of};
 use crate::array::{Array, Bitmap, Parts};
 use crate::compute::TakeOptions;
-use crate::launch::Pass;
+use crate::device::{Gpu, fetch};
+use crate::launch::{Pass, Pending};
 use crate::{Error, Result, Stream};
 
-/// The rows of columns of `rows` rows at `indices`. Synchronises once where rows are ranges, else not.
+/// The rows of columns of `rows` rows at `indices`. Where rows are ranges, the result synchronises once when it is waited
+/// for; else it is there.
 pub(in crate::compute) fn take(
     columns: &[&Array],
     rows: usize,
     indices: &Array,
     options: &TakeOptions,
     stream: &Stream,
-) -> Result<Vec<Array>> {
+) -> Result<Pending<Vec<Array>>> {
     let mut pass = Pass::begin("take", stream)?;
     pass.input(indices)?;
     for column in columns {
@@ -29,7 +31,7 @@ pub(in crate::compute) fn take(
         index_width(indices)?;
         let taken = columns.iter().map(|column| empty_like(column, &pass)).collect::<Result<_>>()?;
         pass.finish()?;
-        return Ok(taken);
+        return Ok(Pending::known(Ok(taken)));
     }
     if rows == 0 {
         // There is no row to take: nulls, if the indices have nothing else to say. Synchronises, to be sure.
@@ -39,32 +41,26 @@ pub(in crate::compute) fn take(
             .map(|column| nulls_like(&mut pass, column, indices.len()))
             .collect::<Result<_>>()?;
         pass.finish()?;
-        return Ok(taken);
+        return Ok(Pending::known(Ok(taken)));
     }
     let mut taking = Taking::new(&mut pass, rows, indices, options, columns)?;
     let planned: Vec<Planned> =
         columns.iter().map(|column| taking.column(&mut pass, column)).collect::<Result<_>>()?;
     taking.launch(&mut pass)?;
-    let taken = match taking.has_ranges {
-        false => planned
-            .into_iter()
-            .map(|planned| planned.build(&mut pass, &taking, &[]))
-            .collect::<Result<_>>()?,
-        true => {
-            let words = pass.read(&taking.status.region)?;
-            let first = words[taking.first_fault];
-            if first != u64::MAX && !taking.null_out_of_bounds {
-                let index = index_of(indices.data_type(), words[taking.offender]);
-                return Err(Error::IndexOutOfBounds { row: first as usize, index, len: rows });
-            }
-            planned
-                .into_iter()
-                .map(|planned| planned.build(&mut pass, &taking, &words))
-                .collect::<Result<_>>()?
-        }
+    let totals = taking.has_ranges.then(|| (taking.status.region.clone(), taking.check()));
+    let build = move |mut pass: Pass, words: &[u64]| {
+        let build = |planned: Planned| planned.build(&mut pass, &taking, words);
+        let taken = planned.into_iter().map(build).collect::<Result<_>>()?;
+        pass.finish()?;
+        Ok(taken)
     };
-    pass.finish()?;
-    Ok(taken)
+    match totals {
+        None => Ok(Pending::known(build(pass, &[]))),
+        Some((status, check)) => pass.read_later(&status, move |pass, words| {
+            check(words)?;
+            build(pass, words)
+        }),
+    }
 }
 
 /// `len` null rows like those of `array`.
@@ -136,13 +132,21 @@ impl Planned {
     }
 }
 
-/// An index of a type, from the unsigned number that kernels read.
-pub(super) fn index_of(data_type: &DataType, word: u64) -> i128 {
-    match data_type {
+/// An index that was out of range: the device is asked for it when it is to be told, which is seldom.
+pub(super) fn index_at(gpu: &Gpu, indices: &Array, row: usize) -> Result<i128> {
+    let (width, _) = index_width(indices)?;
+    if row >= indices.len() {
+        return Err(Error::invalid("take", format!("the device reports row {row} of {}", indices.len())));
+    }
+    let mut bytes =
+        fetch(gpu, &rows_of(indices, &indices.buffers()[0], width).slice(row * width, None), width)?;
+    bytes.resize(8, 0);
+    let word = u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
+    Ok(match indices.data_type() {
         DataType::Int8 => i128::from(word as i8),
         DataType::Int16 => i128::from(word as i16),
         DataType::Int32 => i128::from(word as i32),
         DataType::Int64 => i128::from(word as i64),
         _ => i128::from(word),
-    }
+    })
 }

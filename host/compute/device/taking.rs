@@ -1,27 +1,30 @@
 //! What a take moves: tables of columns and bitmaps for launches that take many of them by the same indices.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow_schema::{DataType, UnionMode};
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::offsets::{OFFENDER, Offender};
 use bowstring_kernels::take::{
     TAKE, TAKE_BITS, Take, TakeBits, TakeBitsRow, TakeRow, take_pieces_waves, take_waves,
 };
 use bowstring_kernels::target::find;
 
 use super::ranges::{Indices, Node, Planner, has_ranges};
-use super::take::{Planned, index_of, index_width};
+use super::take::{Planned, index_at, index_width};
 use super::{
-    Children, Status, aligned, along, children_of, fixed_width, nodes, rows_of, unit, validity_from_start,
+    Children, Status, aligned, along, children_of, fixed_width, nodes, row_bytes, rows_of, unit,
+    validity_from_start,
 };
 use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
 use crate::compute::{OutOfBounds, TakeOptions};
+use crate::device::Gpu;
 use crate::launch::{Pass, Region, bits, input, validity};
 use crate::{Error, Result};
 
 /// What is taken by the same indices, until it is launched.
 pub(super) struct Taking {
+    gpu: Arc<Gpu>,
     indices: Array,
     by: Indices,
     /// How many rows the columns have.
@@ -29,8 +32,6 @@ pub(super) struct Taking {
     /// The first row whose index is out of range is the first fault; behind it are those of ranges, and their totals.
     pub status: Status,
     pub first_fault: usize,
-    /// The index of that row is the first sum.
-    pub offender: usize,
     pub has_ranges: bool,
     pub null_out_of_bounds: bool,
     values: BTreeMap<Kind, Vec<u64>>,
@@ -62,11 +63,12 @@ impl Taking {
         let (width, greatest) = index_width(indices)?;
         let nodes: usize = columns.iter().map(|column| nodes(column)).sum();
         let along = columns.iter().map(|column| along(column)).sum::<usize>();
-        let small = [8 * (2 + 5 * nodes), 8 * (ROW + BITS_ROW) * along];
+        let small = [8 * (1 + 5 * nodes), 8 * (ROW + BITS_ROW) * along];
         pass.expect(&small, (along, indices.len().div_ceil(8)));
-        // The offender; of each array a total, and a count for each of two buffers and validity.
-        let mut status = Status::new(pass, 1 + 4 * nodes, 1 + nodes)?;
-        let ((offender, _), (first_fault, fault)) = (status.take(1), status.fault());
+        pass.expect_outputs(columns.iter().flat_map(|column| row_bytes(column, indices.len())));
+        // Of each array a total, and a count for each of two buffers and validity.
+        let mut status = Status::new(pass, 4 * nodes, 1 + nodes)?;
+        let (first_fault, fault) = status.fault();
         let values = rows_of(indices, &indices.buffers()[0], width);
         let by = Indices {
             indices: aligned(pass, &values, width)?,
@@ -78,11 +80,11 @@ impl Taking {
             fault,
         };
         Ok(Taking {
+            gpu: pass.gpu().clone(),
             indices: indices.clone(),
             by,
             rows,
             first_fault,
-            offender,
             has_ranges: false,
             null_out_of_bounds: options.out_of_bounds == OutOfBounds::Null,
             status,
@@ -298,25 +300,9 @@ impl Taking {
         if self.null_out_of_bounds {
             return Ok(());
         }
-        // The index goes with its row: whoever looks at the status later cannot fetch it.
-        let row = 8 * self.first_fault;
-        let args = Offender {
-            indices,
-            row: self.status.region.part(row, row + 8),
-            index: self.status.region.out().skip(self.offender as u64),
-        };
-        let entry = find(OFFENDER, &[width]).ok_or_else(|| pass.unsupported("indices"))?;
-        pass.launch(entry, 1, &args)?;
         if !self.has_ranges {
-            let (data_type, rows) = (self.indices.data_type().clone(), self.rows);
-            let (first, offender) = (self.first_fault, self.offender);
-            let check = move |words: &[u64]| match words[first] {
-                u64::MAX => Ok(()),
-                row => {
-                    let index = index_of(&data_type, words[offender]);
-                    Err(Error::IndexOutOfBounds { row: row as usize, index, len: rows })
-                }
-            };
+            let check = self.check();
+            pass.keep_for_checks(&self.indices);
             // Where nothing was moved there is nothing of a result to wait for later.
             match nothing {
                 true => check(&pass.read(&self.status.region)?)?,
@@ -324,6 +310,22 @@ impl Taking {
             }
         }
         Ok(())
+    }
+
+    /// What tells from the status whether an index was out of range. It keeps the indices, for the one that was.
+    pub fn check(&self) -> impl FnOnce(&[u64]) -> Result<()> + Send + use<> {
+        let (indices, rows) = (self.indices.clone(), self.rows);
+        let (first, null) = (self.first_fault, self.null_out_of_bounds);
+        let gpu = self.gpu.clone();
+        move |words| match words[first] {
+            _ if null => Ok(()),
+            u64::MAX => Ok(()),
+            row => Err(Error::IndexOutOfBounds {
+                row: row as usize,
+                index: index_at(&gpu, &indices, row as usize)?,
+                len: rows,
+            }),
+        }
     }
 }
 

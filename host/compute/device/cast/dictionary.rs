@@ -37,6 +37,7 @@ pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Array> {
 /// The rows of `from` by the keys of `values`.
 fn take_one(cast: Cast, from: &Array, values: &Array) -> Result<Array> {
     let taken = take(&[from], from.len(), &keys(values)?, &TakeOptions::default(), cast.stream)?;
+    let taken = taken.wait()?;
     taken.into_iter().next().ok_or_else(|| Error::invalid("cast", "no array"))
 }
 

@@ -10,7 +10,7 @@ mod nested;
 mod numbers;
 mod text;
 
-pub(in crate::compute) use numbers::{convert, zeros};
+pub(in crate::compute) use numbers::{Column, convert};
 
 use arrow_schema::DataType;
 use bowstring_kernels::memory::In;

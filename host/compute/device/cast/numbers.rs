@@ -1,4 +1,5 @@
-//! Casts on a GPU: one launch for the values, the new validity and the first row that does not fit.
+//! Casts on a GPU: of each array one launch for the values, the new validity and the first row that does not fit; of many
+//! arrays one pass.
 
 use arrow_schema::DataType;
 use bowstring_kernels::cast::{
@@ -16,17 +17,87 @@ use crate::{Error, Result, Stream};
 /// Waves that fill the largest GPUs a few times over: from there on each does several tiles.
 const WAVES: u64 = 1 << 15;
 
-/// Converts every row of an array on the stream's device. What does not fit becomes null where the cast is `safe`, else an
-/// error when somebody first waits for the result.
-pub(in crate::compute) fn convert(
-    recipe: &Recipe,
-    values: &Array,
-    to: &DataType,
-    safe: bool,
-    stream: &Stream,
-) -> Result<Array> {
+/// An array whose values are converted each by itself, and the type they get.
+pub(in crate::compute) struct Column<'a> {
+    pub values: &'a Array,
+    pub to: &'a DataType,
+    /// None where every value becomes zero.
+    pub recipe: Option<Recipe>,
+}
+
+impl Column<'_> {
+    fn is_fallible(&self) -> bool {
+        self.recipe.as_ref().is_some_and(|recipe| recipe.fallible)
+    }
+
+    /// What is written of it: values, and a bitmap.
+    fn bytes(&self, safe: bool) -> [usize; 2] {
+        let (len, bits) = (self.values.len(), self.values.len().div_ceil(32) * 4);
+        let values = self.recipe.as_ref().map_or(0, |recipe| match recipe.operation {
+            Operation::ToBits => bits,
+            _ => len.saturating_mul(recipe.to.width()),
+        });
+        [values, if safe && self.is_fallible() { bits } else { 0 }]
+    }
+}
+
+/// Words of a column that may fail: the number of its nulls, and its first bad row.
+const STATUS: usize = 2;
+
+/// Converts every row of arrays on the stream's device, in one pass. What does not fit becomes null where the cast is `safe`,
+/// else an error when somebody first waits for any of the results.
+pub(in crate::compute) fn convert(columns: &[Column<'_>], safe: bool, stream: &Stream) -> Result<Vec<Array>> {
+    if columns.is_empty() {
+        return Ok(vec![]);
+    }
     let mut pass = Pass::begin("cast", stream)?;
-    pass.input(values)?;
+    columns.iter().try_for_each(|column| pass.input(column.values))?;
+    let strict: Vec<&Column> = columns.iter().filter(|column| !safe && column.is_fallible()).collect();
+    let words = [0, u64::MAX].repeat(strict.len());
+    pass.expect(&[size_of_val(&words[..])], (0, 0));
+    let status = if strict.is_empty() { None } else { Some(pass.upload(&words)?) };
+    pass.expect_outputs(columns.iter().flat_map(|column| column.bytes(safe)));
+    let (mut casted, mut used) = (vec![], 0);
+    for column in columns {
+        let status = match (&status, column.is_fallible()) {
+            (_, false) => Out::absent(),
+            (Some(status), true) => {
+                used += STATUS as u64;
+                status.out().skip(used - STATUS as u64)
+            }
+            // Nobody asks: who wants to know how many nulls there are looks at the bitmap.
+            (None, true) => pass.sink()?.out(),
+        };
+        casted.push(match &column.recipe {
+            Some(recipe) => convert_one(&mut pass, recipe, column, safe, status)?,
+            None => zeros(&mut pass, column)?,
+        });
+    }
+    if let Some(status) = &status {
+        let types = strict.iter().map(|column| (column.values.data_type().clone(), column.to.clone()));
+        let types: Vec<(DataType, DataType)> = types.collect();
+        pass.report(status, move |words| {
+            let rows = words.chunks_exact(STATUS).map(|words| words[1]);
+            match rows.zip(types).find(|(row, _)| *row != u64::MAX) {
+                None => Ok(()),
+                Some((row, (from, to))) => {
+                    let problem = "the value does not fit".to_owned();
+                    Err(Error::Cast { row: row as usize, from, to, problem })
+                }
+            }
+        })?;
+    }
+    pass.finish()?;
+    Ok(casted)
+}
+
+fn convert_one(
+    pass: &mut Pass,
+    recipe: &Recipe,
+    &Column { values, to, .. }: &Column<'_>,
+    safe: bool,
+    status: Out<u64>,
+) -> Result<Array> {
     let len = values.len();
     // Booleans count as bytes where tiles are measured.
     let (from_width, from_bits) = match recipe.operation {
@@ -35,7 +106,7 @@ pub(in crate::compute) fn convert(
     };
     let (to_width, bytes) = match recipe.operation {
         Operation::ToBits => (1, len.div_ceil(32) * 4),
-        _ => (recipe.to.width(), bytes_of(&pass, recipe.to, len)?),
+        _ => (recipe.to.width(), bytes_of(pass, recipe.to, len)?),
     };
     let offset = values.offset().checked_mul(from_bits);
     let offset = offset.ok_or_else(|| Error::invalid("cast", "the offset is beyond any address"))?;
@@ -43,8 +114,6 @@ pub(in crate::compute) fn convert(
     let (valid, valid_offset) = validity(values);
     let out = pass.output(bytes)?;
     let out_valid = (recipe.fallible && safe).then(|| pass.output(len.div_ceil(32) * 4)).transpose()?;
-    // The number of nulls, and the first bad row.
-    let status = recipe.fallible.then(|| pass.upload(&[0, u64::MAX])).transpose()?;
 
     let size = tile(from_width, to_width, pass.width());
     let tiles = ((len as u64).div_ceil(size) / WAVES).max(1);
@@ -57,58 +126,40 @@ pub(in crate::compute) fn convert(
         tiles,
         out: out.out(),
         out_valid: out_valid.as_ref().map_or(Out::absent(), Region::out),
-        status: status.as_ref().map_or(Out::absent(), Region::out),
+        status,
         words: recipe.words,
     };
     let waves = (len as u64).div_ceil(size * tiles);
     match recipe.operation {
         Operation::FromBits | Operation::ToBits | Operation::Direct => {
-            launch(&mut pass, CAST_NUMBERS, recipe, waves, &CastNumbers::of(&task))
+            launch(pass, CAST_NUMBERS, recipe, waves, &CastNumbers::of(&task))
         }
-        Operation::Up | Operation::Down => {
-            launch(&mut pass, CAST_SCALE, recipe, waves, &CastScale::of(&task))
-        }
+        Operation::Up | Operation::Down => launch(pass, CAST_SCALE, recipe, waves, &CastScale::of(&task)),
         Operation::Round | Operation::Quotient | Operation::Product => {
-            launch(&mut pass, CAST_FLOAT, recipe, waves, &CastFloat::of(&task))
+            launch(pass, CAST_FLOAT, recipe, waves, &CastFloat::of(&task))
         }
-        _ => launch(&mut pass, CAST_TIME, recipe, waves, &CastTime::of(&task)),
+        _ => launch(pass, CAST_TIME, recipe, waves, &CastTime::of(&task)),
     }?;
 
-    if let (Some(status), false) = (&status, safe) {
-        let (from, to) = (values.data_type().clone(), to.clone());
-        pass.report(status, move |words| match words[1] {
-            u64::MAX => Ok(()),
-            row => {
-                let problem = "the value does not fit".to_owned();
-                Err(Error::Cast { row: row as usize, from, to, problem })
-            }
-        })?;
-    }
     let parts = pass.parts(to.clone(), len);
     let mut parts = match &out_valid {
         Some(valid) => {
             Parts { validity: Some(Bitmap { buffer: valid.buffer(), offset: 0 }), null_count: None, ..parts }
         }
-        None => nulls_of(&mut pass, values, parts)?,
+        None => nulls_of(pass, values, parts)?,
     };
     parts.buffers = vec![out.buffer()];
-    let casted = Array::try_new(parts)?;
-    pass.finish()?;
-    Ok(casted)
+    Array::try_new(parts)
 }
 
 /// As many zeros as there are values, null where they are.
-pub(in crate::compute) fn zeros(values: &Array, to: &DataType, stream: &Stream) -> Result<Array> {
-    let mut pass = Pass::begin("cast", stream)?;
-    pass.input(values)?;
+fn zeros(pass: &mut Pass, &Column { values, to, .. }: &Column<'_>) -> Result<Array> {
     let width = layout(to).slots().next().and_then(|slot| slot.bytes_for(1)).expect("numbers have a width");
     let zeros = pass.zeroed(values.len() * width)?;
     let parts = pass.parts(to.clone(), values.len());
-    let mut parts = nulls_of(&mut pass, values, parts)?;
+    let mut parts = nulls_of(pass, values, parts)?;
     parts.buffers = vec![zeros.buffer()];
-    let casted = Array::try_new(parts)?;
-    pass.finish()?;
-    Ok(casted)
+    Array::try_new(parts)
 }
 
 fn bytes_of(pass: &Pass, number: Number, len: usize) -> Result<usize> {

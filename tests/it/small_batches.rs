@@ -1,0 +1,278 @@
+//! Batches of small columns: what an operation asks of the driver does not grow with the columns, but for launches of
+//! kernels that take one column each; and what it answers is what it answers for each column by itself.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use bowstring::compute::{
+    CastOptions, TakeOptions, can_cast, cast, cast_batch, null_count, null_count_batch,
+    null_count_batch_later, take_batch, take_batch_later,
+};
+use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
+use bowstring::exchange::{batch_from_arrow, batch_to_arrow, from_arrow, to_arrow};
+use bowstring::{Array, Batch, Error, Stream};
+
+use crate::support::*;
+
+const ROWS: usize = 8192;
+
+fn emulated() -> EmulatedDevice {
+    EmulatedDevice::new(EmulatorOptions::default()).unwrap()
+}
+
+/// Columns of 64-bit numbers with nulls, whose null counts nobody knows.
+fn columns(n: usize, stream: &Stream) -> (RecordBatch, Batch) {
+    let column = |i: usize| array(&DataType::Int64, ROWS, Nulls::Some, &mut Random::new(i as u64));
+    let host = RecordBatch::try_from_iter((0..n).map(|i| (i.to_string(), column(i)))).unwrap();
+    let there = stream.upload_batch(&batch_from_arrow(&host).unwrap()).unwrap();
+    let unknown = there.columns().iter().map(|column| {
+        let mut parts = column.clone().into_parts();
+        parts.null_count = None;
+        Array::try_new(parts).unwrap()
+    });
+    let batch = Batch::try_new(there.schema().clone(), unknown.collect(), ROWS).unwrap();
+    (host, batch)
+}
+
+/// What some work asks of the driver once it has run before, and how often it waits.
+fn asked<T>(
+    device: &EmulatedDevice,
+    stream: &Stream,
+    work: impl Fn() -> T,
+) -> (BTreeMap<&'static str, u64>, u64) {
+    // Staging memory is still in flight when the second round wants some.
+    for _ in 0..3 {
+        drop(work());
+        stream.synchronise().unwrap();
+    }
+    let (before, waited) = (device.calls(), device.device().host_synchronisations());
+    let result = work();
+    let waited = device.device().host_synchronisations() - waited;
+    let now = device.calls();
+    drop(result);
+    let made = now.into_iter().map(|(name, n)| (name, n - before.get(name).unwrap_or(&0)));
+    // Discarding costs the emulator's driver a call and the others none; whether something has passed is asked at random.
+    let made = made.filter(|(name, n)| *n > 0 && !["discard", "query"].contains(name));
+    (made.collect(), waited)
+}
+
+fn narrow(n: usize) -> SchemaRef {
+    let fields: Vec<Field> = (0..n).map(|i| Field::new(i.to_string(), DataType::Int32, true)).collect();
+    Arc::new(Schema::new(fields))
+}
+
+#[test]
+fn a_batch_is_cast_in_one_pass() {
+    let device = emulated();
+    let stream = device.device().stream().unwrap();
+    for n in [1, 10, 100] {
+        let (host, there) = columns(n, &stream);
+        let to = narrow(n);
+        let (calls, waited) =
+            asked(&device, &stream, || cast_batch(&there, &to, &CastOptions::default(), &stream).unwrap());
+        assert_eq!((calls, waited), ([("launch", n as u64), ("record", 1)].into(), 0), "{n} columns, safe");
+        // What may fail has to be looked at: words that go there and come back, once for all columns.
+        let strict = CastOptions { safe: false, ..Default::default() };
+        let small =
+            Schema::new(host.schema().fields().iter().map(|f| f.as_ref().clone()).collect::<Vec<_>>());
+        let small = batch_from_arrow(
+            &RecordBatch::try_new(
+                small.into(),
+                (0..n).map(|i| Arc::new(Int64Array::from(vec![i as i64; ROWS])) as ArrayRef).collect(),
+            )
+            .unwrap(),
+        );
+        let small = stream.upload_batch(&small.unwrap()).unwrap();
+        let (calls, waited) = asked(&device, &stream, || cast_batch(&small, &to, &strict, &stream).unwrap());
+        let expected = [("copy_in", 1), ("launch", n as u64), ("copy_out", 1), ("record", 1)];
+        assert_eq!((calls, waited), (expected.into(), 0), "{n} columns, strict");
+        let casted = cast_batch(&there, &to, &CastOptions::default(), &stream).unwrap();
+        let back = batch_to_arrow(&stream.download_batch(&casted).unwrap()).unwrap();
+        for (ours, theirs) in back.columns().iter().zip(host.columns()) {
+            let theirs = arrow_cast::cast(theirs, &DataType::Int32).unwrap();
+            assert_same_rows(&rows(ours), &rows(&theirs), &format_args!("{n} columns"));
+        }
+    }
+    assert_eq!(device.faults(), []);
+}
+
+#[test]
+fn nulls_of_a_batch_are_counted_together() {
+    let device = emulated();
+    let stream = device.device().stream().unwrap();
+    for n in [1, 10, 100] {
+        let (host, there) = columns(n, &stream);
+        let expected: Vec<usize> = host.columns().iter().map(|column| column.null_count()).collect();
+        assert_eq!(null_count_batch(&there, &stream).unwrap(), expected);
+        let (calls, waited) = asked(&device, &stream, || null_count_batch(&there, &stream).unwrap());
+        let once = [("copy_in", 1), ("launch", 1), ("copy_out", 1), ("record", 2), ("synchronise_event", 1)];
+        assert_eq!((calls, waited), (once.into(), 1), "{n} columns");
+        // Nobody waits where nobody asks, and what is known is not counted again.
+        let waited = device.device().host_synchronisations();
+        let later = null_count_batch_later(&there, &stream).unwrap();
+        assert_eq!(device.device().host_synchronisations(), waited);
+        assert_eq!(later.wait().unwrap(), expected);
+        let known = stream.upload_batch(&batch_from_arrow(&host).unwrap()).unwrap();
+        let (calls, waited) = asked(&device, &stream, || null_count_batch(&known, &stream).unwrap());
+        assert_eq!((calls, waited), (BTreeMap::new(), 0));
+    }
+    let none = Batch::try_new(Arc::new(Schema::empty()), vec![], 7).unwrap();
+    assert_eq!(null_count_batch(&none, &stream).unwrap(), [0usize; 0]);
+    assert_eq!(device.faults(), []);
+}
+
+#[test]
+fn rows_of_a_batch_are_taken_in_one_launch_for_each_width() {
+    let device = emulated();
+    let stream = device.device().stream().unwrap();
+    let indices: ArrayRef = Arc::new(Int32Array::from_iter_values((0..ROWS as i32).rev()));
+    let indices = stream.upload(&from_arrow(&indices).unwrap()).unwrap();
+    for n in [1, 10, 100] {
+        let (_, there) = columns(n, &stream);
+        let take = || take_batch(&there, &indices, &TakeOptions::default(), &stream).unwrap();
+        let (calls, waited) = asked(&device, &stream, take);
+        let mut expected: BTreeMap<_, _> =
+            [("copy_in", 1), ("launch", 1), ("copy_out", 1), ("record", 1)].into();
+        // So many zeros are made there.
+        expected.extend((n == 100).then_some(("fill", 1)));
+        assert_eq!((calls, waited), (expected, 0), "{n} columns");
+    }
+    assert_eq!(device.faults(), []);
+}
+
+#[test]
+fn strings_may_be_taken_without_waiting() {
+    for target in &devices() {
+        let host = array(&DataType::Utf8, 500, Nulls::Some, &mut Random::new(3));
+        let batch = RecordBatch::try_from_iter_with_nullable([("s", host.clone(), true)]).unwrap();
+        let there = target.stream.upload_batch(&batch_from_arrow(&batch).unwrap()).unwrap();
+        let indices: ArrayRef = Arc::new(Int32Array::from(vec![Some(499), None, Some(0), Some(0)]));
+        let by = target.import(&indices);
+        let device = target.stream.device();
+        let waited = device.host_synchronisations();
+        let later = take_batch_later(&there, &by, &TakeOptions::default(), &target.stream).unwrap();
+        drop((there, by));
+        assert_eq!(device.host_synchronisations(), waited, "{target:?}");
+        let taken = later.wait().unwrap();
+        let theirs = arrow_select::take::take(&host, &indices, None).unwrap();
+        target.assert_same(&taken.columns()[0], &theirs, &"strings, later");
+        let bad: ArrayRef = Arc::new(Int32Array::from(vec![Some(499), Some(-500)]));
+        let there = target.stream.upload_batch(&batch_from_arrow(&batch).unwrap()).unwrap();
+        let later = take_batch_later(&there, &target.import(&bad), &TakeOptions::default(), &target.stream);
+        drop(there);
+        let expected = Error::IndexOutOfBounds { row: 1, index: -500, len: 500 };
+        assert_eq!(later.and_then(|later| later.wait()).unwrap_err(), expected, "{target:?}");
+    }
+}
+
+#[test]
+fn a_bad_index_is_told_also_where_the_indices_are_gone() {
+    for target in &devices() {
+        let values = target.import(&array(&DataType::Int64, 300, Nulls::Some, &mut Random::new(1)));
+        let indices: ArrayRef =
+            Arc::new(Int32Array::from_iter_values((0..300).map(|i| if i == 77 { -3 } else { i })));
+        let by = target.import(&indices).slice(5, 200).unwrap();
+        let taken = bowstring::compute::take(&values, &by, &TakeOptions::default(), &target.stream);
+        drop(by);
+        // Memory of theirs is used again meanwhile, if it is not kept.
+        for i in 0..20 {
+            drop(target.import(&array(&DataType::Int32, 300, Nulls::None, &mut Random::new(i))));
+        }
+        let error = taken.and_then(|taken| taken.wait()).unwrap_err();
+        assert_eq!(error, Error::IndexOutOfBounds { row: 72, index: -3, len: 300 }, "{target:?}");
+    }
+}
+
+#[test]
+fn small_results_share_memory_and_large_ones_do_not() {
+    let device = emulated();
+    let stream = device.device().stream().unwrap();
+    let usage = || device.device().memory_usage();
+    let indices = |len: usize| {
+        let indices: ArrayRef = Arc::new(Int32Array::from_iter_values((0..len).map(|i| (i % 100) as i32)));
+        stream.upload(&from_arrow(&indices).unwrap()).unwrap()
+    };
+    let (_, there) = columns(10, &stream);
+    let small = indices(1000);
+    let before = usage();
+    let taken = take_batch(&there, &small, &TakeOptions::default(), &stream).unwrap();
+    stream.synchronise().unwrap();
+    let blocks = usage().hits + usage().misses - before.hits - before.misses;
+    assert!(blocks <= 3, "{blocks} blocks for ten columns of 8 kB");
+    drop(taken);
+    // 800 kB a column: what is dropped is free, whoever keeps the others.
+    let large = indices(100_000);
+    let taken = take_batch(&there, &large, &TakeOptions::default(), &stream).unwrap();
+    stream.synchronise().unwrap();
+    let all = usage().in_use;
+    let first = taken.columns()[0].clone();
+    drop(taken);
+    assert!(
+        usage().in_use + 9 * 800_000 <= all,
+        "{} of {all} bytes are in use for one column",
+        usage().in_use
+    );
+    drop(first);
+}
+
+#[test]
+fn a_batch_is_cast_as_its_columns_are() {
+    let types = types();
+    for target in &devices() {
+        let rng = &mut Random::new(5);
+        for round in 0..6 {
+            let (mut values, mut theirs, mut fields) = (vec![], vec![], vec![]);
+            while values.len() < 12 {
+                let (from, to) = (&types[rng.below(types.len())], &types[rng.below(types.len())]);
+                let host = array(from, 90, Nulls::Some, rng);
+                let ours = target.import_as(Form::SlicedAfter, &host, 7, 70);
+                // Some pairs are none, some are not for every device, some arrow-rs refuses whatever the values.
+                let by_itself = cast(&ours, to, &CastOptions::default(), &target.stream);
+                if !can_cast(from, to) || by_itself.is_err() {
+                    continue;
+                }
+                theirs.push(arrow_cast::cast(&host.slice(7, 70), to).unwrap());
+                fields.push((Field::new("f", from.clone(), true), Field::new("t", to.clone(), true)));
+                values.push(ours);
+            }
+            let (from, to): (Vec<Field>, Vec<Field>) = fields.into_iter().unzip();
+            let batch = Batch::try_new(Arc::new(Schema::new(from)), values, 70).unwrap();
+            let to = Arc::new(Schema::new(to));
+            let casted = cast_batch(&batch, &to, &CastOptions::default(), &target.stream).unwrap();
+            assert_eq!(casted.schema(), &to);
+            for (ours, theirs) in casted.columns().iter().zip(&theirs) {
+                target.assert_same(ours, theirs, &format_args!("round {round}, to {}", theirs.data_type()));
+            }
+        }
+        let wrong = cast_batch(
+            &Batch::try_new(Arc::new(Schema::empty()), vec![], 3).unwrap(),
+            &narrow(1),
+            &CastOptions::default(),
+            &target.stream,
+        );
+        assert!(matches!(wrong, Err(Error::Invalid { operation: "cast", .. })), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_value_that_does_not_fit_fails_its_batch() {
+    let strict = CastOptions { safe: false, ..Default::default() };
+    for target in &devices() {
+        let small: ArrayRef = Arc::new(Int64Array::from_iter_values(0..200));
+        let large: ArrayRef = Arc::new(Int64Array::from_iter_values((0..200).map(|i| i << 26)));
+        let host = RecordBatch::try_from_iter([("0", small.clone()), ("1", large), ("2", small)]).unwrap();
+        let there = target.stream.upload_batch(&batch_from_arrow(&host).unwrap()).unwrap();
+        let casted = cast_batch(&there, &narrow(3), &strict, &target.stream);
+        let first_wait = |batch: Batch, i: usize| batch.columns()[i].wait();
+        for i in 0..3 {
+            let error = casted.clone().and_then(|batch| first_wait(batch, i)).unwrap_err();
+            assert!(matches!(error, Error::Cast { row: 32, .. }), "{error} on {target:?}");
+        }
+        // The values by themselves are as good as they were.
+        assert_eq!(null_count(&there.columns()[1], &target.stream).unwrap(), 0);
+        let back = to_arrow(&target.stream.download(&there.columns()[1]).unwrap()).unwrap();
+        assert_eq!(&back, host.column(1));
+    }
+}
