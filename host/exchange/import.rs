@@ -19,6 +19,10 @@ use crate::{Error, Result};
 
 /// Imports a device array and its field, copying nothing and waiting for nothing.
 ///
+/// Buffers need be neither aligned nor padded. Kernels read aligned blocks of 16 bytes that hold something wanted, and of such
+/// a block all of it: where a producer has not padded its buffers, as Arrow recommends, a tool that knows memory to the byte
+/// (compute-sanitizer's memcheck) reports reads of up to 15 bytes beyond them. They cannot fault, and no result depends on them.
+///
 /// The array is moved out of `array`, and released exactly once: when the last part of it is dropped, or before this
 /// returns an error. Only where the array is on a device other than `device` (the CPU goes with all) is it left alone.
 ///

@@ -116,8 +116,9 @@ exports! {
     cuDeviceGetAttribute(value: *mut i32, attribute: i32, device: i32) call {
         let known = known(device)?;
         unsafe { give(value, match attribute {
-            75 => 7,
-            76 => 5,
+            // The last one is older than any that there are images for.
+            75 => if known == 99_999 { 6 } else { 7 },
+            76 => if known == 99_999 { 1 } else { 5 },
             10 => 32,
             // Some devices have no memory in stream order.
             115 => i32::from(known % 8 != 7),

@@ -79,6 +79,13 @@ impl Stranger {
         unsafe { import_array(&mut self.array, &schema(data_type), &native.device) }.unwrap().1
     }
 
+    /// Ends its event, and has another one, to be ended as usual.
+    pub fn destroy_event(&mut self, native: &Native) {
+        // SAFETY: its own event, and the function writes a handle.
+        assert_eq!(native.raw(|raw| unsafe { (raw.destroy_event)(*self.event) }), 0);
+        *self.event = native.made(|raw, event| unsafe { (raw.event)(event, 2) });
+    }
+
     /// Gives everything back, once all work has passed.
     pub(super) fn end(self, native: &Native) {
         let pinned = matches!(self.kind, DeviceType::CudaHost | DeviceType::RocmHost);

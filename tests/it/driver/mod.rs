@@ -5,6 +5,7 @@ mod equivalence;
 mod errors;
 mod foreign;
 mod several;
+mod stale;
 mod tensors;
 mod work;
 

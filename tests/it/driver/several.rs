@@ -32,6 +32,10 @@ fn a_batch_moves_across_devices_with_one_copy() {
         let waited = (from.host_synchronisations(), to.host_synchronisations());
         let moved = here.transfer_batch(&source, &there).unwrap();
         drop(source);
+        if name == "emulator" {
+            let copies = |device: &EmulatedDevice| device.calls().get("copy").copied().unwrap_or(0);
+            assert_eq!(emulated.each_ref().map(copies), [0, 1], "one copy for all columns");
+        }
         assert_eq!((from.host_synchronisations(), to.host_synchronisations()), waited, "{name}");
         assert!(moved.columns().iter().all(|column| column.place() == to.place()));
         let back = here.download_batch(&moved).unwrap();

@@ -181,6 +181,11 @@ impl Native {
         Native { name, device, raw: &RAW_STANDINS[usize::from(rocm)], standin: Some(&STANDIN) }
     }
 
+    /// What comes of opening the stand-in's device that is too old.
+    pub fn oldest() -> bowstring::Result<Device> {
+        open_from(&standin_path(), DeviceType::Cuda, 99_999)
+    }
+
     /// One of each kind that the stand-in has.
     pub fn standins() -> Vec<Native> {
         [(DeviceType::Cuda, 0), (DeviceType::Rocm, 0), (DeviceType::Rocm, 1)]
