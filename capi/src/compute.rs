@@ -286,7 +286,8 @@ pub unsafe extern "C" fn bowstring_cast_batch(
     guard(|| unsafe {
         let (batch, stream) = (borrow(batch, "batch")?, borrow(stream, "stream")?);
         let to = Arc::new(exchange::import_schema(borrow(to, "to")?)?);
-        give(BowstringBatch(compute::cast_batch(&batch.0, &to, &cast_options(options)?, &stream.0)?), out)
+        let casted = compute::cast_batch(&batch.0, &to, &cast_options(options)?, &stream.0)?;
+        give(BowstringBatch::new(casted), out)
     })
 }
 
