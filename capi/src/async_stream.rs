@@ -19,7 +19,8 @@ use crate::stream::BowstringBatches;
 pub struct BowstringAsyncBatches(Mutex<Option<AsyncBatchReader>>, Said);
 
 /// Makes a handler, for a producer of struct arrays on `device`, and what takes what it sends. As soon as the producer has
-/// given the schema, `queue` batches (at least one) are asked for, and one more for each that is taken. The handler, which
+/// given the schema, `queue` batches (at least one) are asked for, and one more for each that is taken; a producer that
+/// sends more is stopped, and that is BOWSTRING_STATUS_OUT_OF_SPEC behind the batches that were asked for. The handler, which
 /// this library frees, is for one producer, which calls its `release` at the end; where none gets it, the caller must.
 /// `handler` is untouched on failure. Does not synchronise.
 ///

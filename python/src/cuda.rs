@@ -170,23 +170,28 @@ impl Foreign {
         let entry = |name: &str| Ok::<_, PyErr>(dict.get_item(name)?.filter(|value| !value.is_none()));
         let needed = |name: &str| entry(name)?.ok_or_else(|| wrong(&format!("no {name}")));
 
-        let version: u32 = needed("version")?.extract()?;
+        let version: u32 = needed("version")?.extract().map_err(|_| wrong("version is a number"))?;
         if version < least {
             return Err(wrong(&format!("versions below {least} are not supported")));
         }
-        let shape: Vec<i64> =
-            needed("shape")?.cast::<PyTuple>().map_err(|_| wrong("shape is a tuple"))?.extract()?;
+        let shape = needed("shape")?;
+        let shape = shape.cast::<PyTuple>().ok().and_then(|shape| shape.extract::<Vec<i64>>().ok());
+        let shape = shape.ok_or_else(|| wrong("shape is a tuple of numbers"))?;
         if shape.is_empty() || shape.iter().any(|size| *size < 0) {
             return Err(PyBufferError::new_err(format!("no array has the shape {shape:?}")));
         }
         let typestr =
             needed("typestr")?.cast::<PyString>().map_err(|_| wrong("typestr is text"))?.to_string();
-        let (address, _read_only): (usize, bool) = needed("data")?.extract()?;
+        let (address, _read_only): (usize, bool) =
+            needed("data")?.extract().map_err(|_| wrong("data is an address and whether it is read-only"))?;
         let stream = match entry("stream")? {
             None => None,
-            Some(stream) => match stream.extract::<usize>()? {
+            Some(stream) => match stream.extract::<i64>().map_err(|_| wrong("stream is a number"))? {
                 0 => return Err(PyValueError::new_err("stream 0 is ambiguous: say 1 or 2")),
-                stream => Some(stream),
+                stream => match usize::try_from(stream) {
+                    Ok(stream) => Some(stream),
+                    Err(_) => return Err(PyValueError::new_err(format!("no stream {stream}"))),
+                },
             },
         };
         let mut dense = element(&typestr)?.1 as i64;
