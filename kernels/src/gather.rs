@@ -3,25 +3,29 @@
 //!
 //! The one idea: where ranges are long, a wave's lanes fill neighbouring slots of 16 bytes, so that all 512 bytes or more
 //! are stored together. Where they are short, lanes that each look for their ranges, and copy one or five pieces, wait for
-//! each other: there a lane fills 128 bytes of its own, for which it looks once, and all lanes have about as many pieces.
+//! each other: there a lane has a range instead of a slot, see `short.rs`.
 
 use crate::copy::BYTES_PER_LANE;
 use crate::memory::{In, Out};
 use crate::places::{Places, Source, overlay, piece};
 use crate::scan::Summand;
-use crate::target::{Lane, Lanes, Wave};
+use crate::short::{Range, join};
+use crate::target::{Lanes, Wave};
 use crate::views::BUFFER;
 
 /// 16-byte slots that a lane fills at once.
 const SLOTS: usize = 2;
 
 /// From so many ranges in [`BYTES_PER_LANE`] on, they are short.
-const MANY: u64 = 3;
+const FEW: u64 = 3;
+
+/// From so many on, most of them are of nothing or hardly anything, and looking for those that are not is less.
+const MANY: u64 = 64;
 
 /// What tells the source of each range.
 pub(crate) trait Sources: Copy {
-    /// Whether it tells without a branch, so that lanes can ask on their own.
-    const STREAM: bool;
+    /// Whether all are in one.
+    const ONE_BUFFER: bool;
     fn source(self, r: u64) -> Source;
 }
 
@@ -35,7 +39,7 @@ pub(crate) struct Plain<T> {
 }
 
 impl<T: Summand> Sources for Plain<T> {
-    const STREAM: bool = true;
+    const ONE_BUFFER: bool = true;
     #[inline(always)]
     fn source(self, r: u64) -> Source {
         Source { blocks: self.blocks, from: self.starts.get(r).wide() * self.scale + self.moved }
@@ -50,7 +54,7 @@ pub(crate) struct Views {
 }
 
 impl Sources for Views {
-    const STREAM: bool = false;
+    const ONE_BUFFER: bool = false;
     #[inline(always)]
     fn source(self, r: u64) -> Source {
         let view = self.views.get(r);
@@ -79,14 +83,21 @@ pub(crate) fn gather<T: Summand, S: Sources>(
     let end = len.min(at + run);
     let low = places.find_together(0, at, wave);
     let high = places.find_together(low, end - 1, wave);
-    if S::STREAM && high - low >= MANY * u64::from(wave.width()) {
-        wave.each(|l| {
-            let from = at + BYTES_PER_LANE * u64::from(l.index());
-            if from < end {
-                let upto = end.min(from + BYTES_PER_LANE);
-                stream(places, sources, out, from, (upto - from) as u32, (low, high), l);
+    let lanes = u64::from(wave.width());
+    if S::ONE_BUFFER && (FEW * lanes..MANY * lanes).contains(&(high - low)) {
+        let (base, len, last) = (at, (end - at) as u32, (high - low) as u32);
+        let range = |i: u32| {
+            let r = low + u64::from(i);
+            let (from, source) = (places.to(r), sources.source(r));
+            Range {
+                blocks: source.blocks,
+                base: source.from.wrapping_add(base).wrapping_sub(from),
+                begin: if i == 0 { 0 } else { from.wrapping_sub(base) as u32 },
+                end: if i == last { len } else { places.to(r + 1).wrapping_sub(base) as u32 },
             }
-        });
+        };
+        let blocks = sources.source(low).blocks;
+        join(last + 1, len, range, blocks, out.skip(at / 16), wave);
         return;
     }
     let mut rows = wave.each(|_| low);
@@ -111,66 +122,6 @@ pub(crate) fn gather<T: Summand, S: Sources>(
         fill(places, sources, out, second, end, high, found[1], firsts[1], wave);
         rows = found[SLOTS - 1];
         at += 16 * SLOTS as u64 * u64::from(wave.width());
-    }
-}
-
-/// Fills a lane's own `len` bytes of output from byte `first` on, which is on a slot's boundary: up to 16 bytes of a range
-/// after the other, shifted behind what is there. Where the next range is and begins is asked for while this one is copied.
-#[inline(always)]
-fn stream<T: Summand>(
-    places: Places<T>,
-    sources: impl Sources,
-    out: Out<u128>,
-    first: u64,
-    len: u32,
-    (low, high): (u64, u64),
-    l: Lane<'_>,
-) {
-    // Only ranges of something tell a source: what those of null rows say was never checked.
-    let next = |r: u64, begin: u64, source: Source| {
-        let r = (r + 1).min(high);
-        let end = places.to(r + 1);
-        (if end > begin { sources.source(r) } else { source }, end)
-    };
-    let mut r = places.find(low, high, first);
-    let mut source = sources.source(r);
-    source.from += first - places.to(r);
-    // How far the range goes, as far as this lane is concerned.
-    let begin = places.to(r + 1);
-    let mut end = (begin - first).min(u64::from(len)) as u32;
-    let (mut coming, mut coming_end) = next(r, begin, source);
-    // What is not stored yet: `filled` bytes of the slot, and zeroes behind them.
-    let (mut done, mut filled, mut slot) = (0, 0, first / 16);
-    let (mut a, mut b) = (0u64, 0u64);
-    while done < len {
-        let count = (end - done).min(16);
-        let [low, upper] = overlay(piece(source, 0, count), [0; 2], count);
-        let by = filled % 8 * 8;
-        let (low, middle, last) = (low << by, upper << by | low >> 1 >> (63 - by), upper >> 1 >> (63 - by));
-        let (c, d);
-        (a, b, c, d) = if filled < 8 { (a | low, b | middle, last, 0) } else { (a, b | low, middle, last) };
-        source.from += u64::from(count);
-        done += count;
-        filled += count;
-        if filled >= 16 {
-            out.set(l, slot, u128::from(b) << 64 | u128::from(a));
-            (a, b, slot, filled) = (c, d, slot + 1, filled - 16);
-        }
-        if done == end && done < len {
-            r += 1;
-            let place = first + u64::from(done);
-            if coming_end <= place {
-                // A range of nothing: past it and those like it.
-                r = places.next(r, high, place);
-                (coming, coming_end) = (sources.source(r), places.to(r + 1));
-            }
-            source = coming;
-            end = (coming_end - first).min(u64::from(len)) as u32;
-            (coming, coming_end) = next(r, coming_end, source);
-        }
-    }
-    if filled > 0 {
-        out.set(l, slot, u128::from(b) << 64 | u128::from(a));
     }
 }
 

@@ -68,6 +68,7 @@ pub mod ranges_keep;
 pub mod scan;
 pub mod selection;
 pub mod selftest;
+mod short;
 pub mod take;
 pub mod utf8;
 pub mod views;

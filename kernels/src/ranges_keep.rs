@@ -9,10 +9,10 @@
 //! four empty words cost three.
 
 use crate::memory::{Bits, In, Out};
-use crate::ranges::{Edges, Rows, checked, extent};
+use crate::ranges::{Edges, Rows, extent};
 use crate::scan::{self, Summand};
 use crate::selection::{TILE, TileBits};
-use crate::target::{Lanes, Mask, Wave};
+use crate::target::{Lanes, Mask, Number, Value, Wave};
 
 /// Words of rows in flight.
 const STEP: usize = 4;
@@ -55,72 +55,122 @@ kernel! {
 }
 
 fn keep<E: Edges>(args: &Keep, wave: &mut Wave) {
-    let (tile, width) = (wave.index(), u64::from(wave.width()));
+    let (tile, width) = (wave.index(), wave.width());
     if tile * TILE >= args.rows {
         return;
     }
-    let (mut to, end) = (args.tile_offsets.get(tile), args.tile_offsets.get(tile + 1));
-    if to == end {
+    let (first, end) = (args.tile_offsets.get(tile), args.tile_offsets.get(tile + 1));
+    if first == end {
         return;
     }
     let limit = extent::<E>(args.offsets, args.rows, args.limit);
+    // Compared as narrow as offsets are: a greater limit is none.
+    let most = E::Word::from_wide(!0);
+    let limit = if limit < most.wide() {
+        E::Word::from_wide(limit)
+    } else {
+        most
+    };
     let valid = Bits::new(args.valid, args.valid_offset, args.rows);
-    let (starts, lens) = (args.starts.cast(), args.lens.cast());
+    let (starts, lens) = (
+        args.starts.cast::<E::Word>().skip(first),
+        args.lens.cast::<E::Word>().skip(first),
+    );
     let bits = TileBits::of(args.words, args.words_offset, args.rows, tile, wave);
     let mut sum = wave.each(|_| 0u64);
-    let mut group = to / scan::TILE;
+    // Places are counted from the tile's first; the next group of sums begins at `boundary`.
+    let (mut to, end) = (0, (end - first) as u32);
+    let mut group = first / scan::TILE;
+    let mut boundary = ((group + 1) * scan::TILE - first) as u32;
     let mut at = 0;
-    while to < end && at < TILE {
-        let masks: [Mask; STEP] = core::array::from_fn(|k| bits.mask((at / width) as u32, k, wave));
-        let counts = masks.map(|mask| u64::from(mask.count()));
-        let kept: u64 = counts.iter().sum();
+    while to < end && at < TILE as u32 {
+        let masks: [Mask; STEP] = core::array::from_fn(|k| bits.mask(at / width, k, wave));
+        let [a, b, c, d] = masks.map(Mask::count);
+        let (before, kept) = ([0, a, a + b, a + b + c], a + b + c + d);
         if kept > 0 {
-            let boundary = (group + 1) * scan::TILE;
-            let row = |k: usize, lane: u32| tile * TILE + at + k as u64 * width + u64::from(lane);
-            let edges: [Lanes<[u64; 2]>; STEP] = core::array::from_fn(|k| {
+            let own = tile * TILE + u64::from(at);
+            let row = |k: usize, lane: u32| own + u64::from(lane) + u64::from(k as u32 * width);
+            let edges: [Lanes<[E::Word; 2]>; STEP] = core::array::from_fn(|k| {
                 wave.each(|l| {
                     let row = row(k, l.index());
                     if l.has(masks[k]) {
-                        [E::edge(args.offsets, row), E::edge(args.offsets, row + 1)]
+                        [row, row + 1].map(|i| E::Word::from_wide(E::edge(args.offsets, i)))
                     } else {
-                        [0; 2]
+                        [<E::Word as Value>::ZERO; 2]
                     }
                 })
             });
-            // Before the boundary and after it.
-            let sums = wave.each(|l| {
-                let (mut below, mut above, mut first) = (0u64, 0u64, to);
+            // Flags are bits of one register.
+            let mut wanted = wave.each(|_| !0u32);
+            if E::NULLS_ARE_EMPTY && !valid.is_absent() {
+                wanted = wave.each(|l| {
+                    (0..STEP).fold(0, |bits, k| {
+                        let valid = l.has(masks[k]) && valid.get(row(k, l.index()));
+                        bits | u32::from(valid) << k
+                    })
+                });
+            }
+            let found: [Lanes<E::Word>; STEP] = core::array::from_fn(|k| {
+                wave.each(|l| {
+                    let ([start, end_of_row], some) = (edges[k].at(l), wanted.at(l) >> k & 1 != 0);
+                    let good = start <= end_of_row && end_of_row <= limit && some;
+                    if good {
+                        end_of_row.minus(start)
+                    } else {
+                        <E::Word as Value>::ZERO
+                    }
+                })
+            });
+            let bad = wave.each(|l| {
+                (0..STEP).fold(0u32, |bits, k| {
+                    let [start, end_of_row] = edges[k].at(l);
+                    bits | u32::from(start > end_of_row || end_of_row > limit) << k
+                }) & wanted.at(l)
+            });
+            wave.each(|l| {
                 for k in 0..STEP {
                     if l.has(masks[k]) {
-                        let (row, place) = (row(k, l.index()), first + u64::from(l.rank(masks[k])));
-                        let wanted = !E::NULLS_ARE_EMPTY || valid.is_absent() || valid.get(row);
-                        let [start, end_of_row] = edges[k].at(l);
-                        let (start, len, good) = checked(start, end_of_row, limit, wanted);
-                        starts.set(l, place, E::Word::from_wide(start));
-                        lens.set(l, place, E::Word::from_wide(len));
-                        if !good {
-                            args.fault.min(l, 0, row);
-                        }
-                        if place < boundary {
-                            below = below.wrapping_add(len);
-                        } else {
-                            above = above.wrapping_add(len);
-                        }
+                        let place = u64::from(to + before[k] + l.rank(masks[k]));
+                        let [start, _] = edges[k].at(l);
+                        let bad = (bad.at(l) | !wanted.at(l)) >> k & 1 != 0;
+                        starts.set(l, place, if bad { <E::Word as Value>::ZERO } else { start });
+                        lens.set(l, place, found[k].at(l));
                     }
-                    first += counts[k];
                 }
-                [below, above]
+                if bad.at(l) != 0 {
+                    args.fault
+                        .min(l, 0, row(bad.at(l).trailing_zeros() as usize, l.index()));
+                }
             });
-            sum = wave.each(|l| sum.at(l).wrapping_add(sums.at(l)[0]));
+            let all = wave.each(|l| {
+                found
+                    .iter()
+                    .fold(0u64, |sum, len| sum.wrapping_add(len.at(l).wide()))
+            });
+            sum = wave.each(|l| sum.at(l).wrapping_add(all.at(l)));
             to += kept;
             if to > boundary {
-                let whole = wave.sum(sum);
+                // Some are behind the boundary: they are the next group's.
+                let above = wave.each(|l| {
+                    (0..STEP).fold(0u64, |sum, k| {
+                        let place = to - kept + before[k] + l.rank(masks[k]);
+                        let len = if place >= boundary {
+                            found[k].at(l).wide()
+                        } else {
+                            0
+                        };
+                        sum.wrapping_add(len)
+                    })
+                });
+                let below = wave.each(|l| sum.at(l).wrapping_sub(above.at(l)));
+                let whole = wave.sum(below);
                 wave.once(|l| args.sums.add(l, group, whole));
-                sum = wave.each(|l| sums.at(l)[1]);
+                sum = above;
                 group += 1;
+                boundary += scan::TILE as u32;
             }
         }
-        at += STEP as u64 * width;
+        at += STEP as u32 * width;
     }
     let whole = wave.sum(sum);
     wave.once(|l| args.sums.add(l, group, whole));

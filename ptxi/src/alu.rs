@@ -233,7 +233,7 @@ pub(crate) fn function(mnemonic: &str) -> Option<(Function, usize)> {
     let bits = ty.bits();
     let known = [
         "rn", "lo", "hi", "wide", "to", "global", "l", "r", "wrap", "clamp", "rni", "rmi", "rpi", "rzi",
-        "sat", "and", "or", "xor",
+        "sat", "and", "or", "xor", "f4e",
     ];
     if name != "setp" && words.iter().any(|word| Type::parse(word).is_none() && !known.contains(word)) {
         return None;
@@ -309,6 +309,10 @@ pub(crate) fn function(mnemonic: &str) -> Option<(Function, usize)> {
         "brev" => (Box::new(move |s| low(s[0], bits).reverse_bits() >> (64 - bits)), 1),
         "clz" => (Box::new(move |s| u64::from(low(s[0], bits).leading_zeros() - (64 - bits))), 1),
         "popc" => (Box::new(move |s| u64::from(low(s[0], bits).count_ones())), 1),
+        // Four bytes forward: those from a byte on.
+        "prmt" if has("f4e") => {
+            (Box::new(|s| low((low(s[1], 32) << 32 | low(s[0], 32)) >> (8 * (s[2] & 3)), 32)), 3)
+        }
         "prmt" => (permute(), 3),
         "mov" | "cvta" => (Box::new(move |s| low(s[0], bits)), 1),
         "selp" => (Box::new(move |s| low(if s[2] & 1 != 0 { s[0] } else { s[1] }, bits)), 3),

@@ -1,0 +1,348 @@
+//! Writing the bytes of many short ranges end to end: a range a lane, and slots of 16 bytes put together by the wave.
+//!
+//! The one idea: what a range puts into a slot of the output depends on where it begins there, and on nothing else. So each
+//! lane moves its range to where it goes, without looking at others: as long as a range ends in the third slot that it is in,
+//! that takes the four aligned blocks of 16 bytes that it can lie in, and one choice and one shift for each word. Slots that it
+//! fills are stored. What lies in the slot where it ends stays **open**, is handed to the lanes above, in as few rounds as
+//! there are ranges that end in the slot they begin in, and whoever fills the slot stores it. Stores are of whole slots, and
+//! lanes do not wait for each other, whatever the lengths.
+//!
+//! Positions are counted from where the wave's own run of output begins. A range's **base** is how far its bytes are from there
+//! in the source: byte `x` of the run is byte `base + x`.
+//!
+//! About 200 instructions for a wave's worth of ranges, and 30 for each slot beyond the third of the longest one.
+
+use crate::memory::{In, Out};
+use crate::target::{Lane, Lanes, Mask, Wave, funnel};
+
+/// Ranges of a lane that are looked up at once.
+const AHEAD: usize = 4;
+
+/// Slots of a range that are put together at once.
+const SLOTS: usize = 3;
+
+/// The words of a slot.
+type Slot = [u32; 4];
+
+/// A range of the run: from byte `begin` on, to before byte `end`.
+#[derive(Clone, Copy)]
+pub(crate) struct Range {
+    pub blocks: In<u128>,
+    pub base: u64,
+    pub begin: u32,
+    pub end: u32,
+}
+
+/// What a lane knows of its range.
+impl Range {
+    /// The first slot.
+    #[inline(always)]
+    fn first(self) -> u32 {
+        self.begin / 16
+    }
+
+    /// How many slots it is the last to put something into.
+    #[inline(always)]
+    fn fills(self) -> u32 {
+        self.end / 16 - self.first()
+    }
+
+    /// What is in its first [`SLOTS`] slots; bytes that are not the range's are anything.
+    #[inline(always)]
+    fn slots(self) -> [Slot; SLOTS] {
+        let window = self.window(0);
+        let [a, b, c, d] = [
+            window.block(0),
+            window.block(1),
+            window.block(2),
+            window.block(3),
+        ];
+        [window.slot(a, b), window.slot(b, c), window.slot(c, d)]
+    }
+
+    /// What is in slot `first() + k`.
+    #[inline(always)]
+    fn slot(self, k: u32) -> Slot {
+        let window = self.window(k);
+        window.slot(window.block(0), window.block(1))
+    }
+
+    #[inline(always)]
+    fn window(self, k: u32) -> Window {
+        let skipped = (self.first() + k) * 16;
+        let from = self.base.wrapping_add(u64::from(skipped));
+        let by = from as u32 % 16;
+        Window {
+            blocks: self.blocks,
+            block: ((from as i64) >> 4) as u64,
+            by,
+            begin: self.begin.saturating_sub(skipped) + by,
+            end: if self.begin < self.end {
+                (self.end + by).saturating_sub(skipped)
+            } else {
+                0
+            },
+        }
+    }
+}
+
+/// A range's source as blocks, from the one on where a slot's first byte is.
+#[derive(Clone, Copy)]
+struct Window {
+    blocks: In<u128>,
+    block: u64,
+    /// Where the slot's bytes begin in the block.
+    by: u32,
+    /// Where the range's do, and end.
+    begin: u32,
+    end: u32,
+}
+
+impl Window {
+    /// One of the blocks; without a byte of the range it is not read.
+    #[inline(always)]
+    fn block(self, i: u32) -> u128 {
+        let wanted = self.end > 16 * i && (i > 0 || self.begin < 16);
+        if wanted {
+            self.blocks.get(self.block.wrapping_add(u64::from(i)))
+        } else {
+            0
+        }
+    }
+
+    /// 16 bytes of 32.
+    #[inline(always)]
+    fn slot(self, low: u128, high: u128) -> Slot {
+        // Words and masks, because a choice between two elements becomes one element at a variable index, in memory.
+        let (eight, four) = (
+            (self.by >> 3 & 1).wrapping_neg(),
+            (self.by >> 2 & 1).wrapping_neg(),
+        );
+        let (two, one) = (
+            |a: u32, b: u32| a & !eight | b & eight,
+            |a: u32, b: u32| a & !four | b & four,
+        );
+        let word = |block: u128, i: u32| (block >> (32 * i)) as u32;
+        let (a, b) = (
+            two(word(low, 0), word(low, 2)),
+            two(word(low, 1), word(low, 3)),
+        );
+        let (c, d) = (
+            two(word(low, 2), word(high, 0)),
+            two(word(low, 3), word(high, 1)),
+        );
+        let (e, f) = (
+            two(word(high, 0), word(high, 2)),
+            two(word(high, 1), word(high, 3)),
+        );
+        let (a, b, c, d, e) = (one(a, b), one(b, c), one(c, d), one(d, e), one(e, f));
+        let bits = self.by % 4 * 8;
+        [
+            funnel(b, a, bits),
+            funnel(c, b, bits),
+            funnel(d, c, bits),
+            funnel(e, d, bits),
+        ]
+    }
+}
+
+/// A slot whose first `n` bytes are ones, of up to 15.
+#[inline(always)]
+fn below(n: u32) -> Slot {
+    let ones = !(!0u64 << (n % 8 * 8));
+    let (low, high) = if n & 8 != 0 { (!0, ones) } else { (ones, 0) };
+    [
+        low as u32,
+        (low >> 32) as u32,
+        high as u32,
+        (high >> 32) as u32,
+    ]
+}
+
+#[inline(always)]
+fn zip(a: Slot, b: Slot, f: impl Fn(u32, u32) -> u32) -> Slot {
+    [f(a[0], b[0]), f(a[1], b[1]), f(a[2], b[2]), f(a[3], b[3])]
+}
+
+#[inline(always)]
+fn set(out: Out<u128>, l: Lane<'_>, slot: u32, words: Slot) {
+    let wide = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+    out.set(
+        l,
+        u64::from(slot),
+        u128::from(wide(words[2], words[3])) << 64 | u128::from(wide(words[0], words[1])),
+    );
+}
+
+/// The last lane of a mask up to this one; the first of all where there is none.
+#[inline(always)]
+fn last_upto(mask: Mask, l: Lane<'_>, width: u32) -> u32 {
+    if width == 32 {
+        31 - (mask.half(0) << (31 - l.index()) >> (31 - l.index()) | 1).leading_zeros()
+    } else {
+        let all = u64::from(mask.half(1)) << 32 | u64::from(mask.half(0));
+        63 - (all << (63 - l.index()) >> (63 - l.index()) | 1).leading_zeros()
+    }
+}
+
+/// In each lane, the slot of the lane `by` below; zeroes where there is none.
+#[inline(always)]
+fn lower(wave: &mut Wave, open: Lanes<Slot>, by: u32) -> Lanes<Slot> {
+    let words: [Lanes<u32>; 4] = core::array::from_fn(|i| {
+        let word = wave.each(|l| open.at(l)[i]);
+        wave.shift_up(word, by)
+    });
+    wave.each(|l| {
+        [
+            words[0].at(l),
+            words[1].at(l),
+            words[2].at(l),
+            words[3].at(l),
+        ]
+    })
+}
+
+/// Writes a run of `len` bytes of output, of which there are fewer than 32,768. `range(i)` is range `i` of `count`, which follow
+/// each other and have all of the run's bytes; bytes up to the end of the last slot become zero.
+#[inline(always)]
+pub(crate) fn join(
+    count: u32,
+    len: u32,
+    range: impl Fn(u32) -> Range,
+    blocks: In<u128>,
+    out: Out<u128>,
+    wave: &mut Wave,
+) {
+    let width = wave.width();
+    let nothing = [0; AHEAD];
+    let (mut bases, mut ends) = (
+        wave.each(|_| nothing.map(u64::from)),
+        wave.each(|_| nothing),
+    );
+    // In lane 0, what is in the slot that the ranges up to now end in.
+    let mut carried: Lanes<Slot> = wave.each(|_| [0; 4]);
+    let mut done = 0;
+    while done < count {
+        if done % (AHEAD as u32 * width) == 0 {
+            let ahead: Lanes<[Range; AHEAD]> = wave.each(|l| {
+                core::array::from_fn(|k| {
+                    let i = done + k as u32 * width + l.index();
+                    let range = range(i.min(count - 1));
+                    if i < count {
+                        range
+                    } else {
+                        Range {
+                            begin: len,
+                            end: len,
+                            ..range
+                        }
+                    }
+                })
+            });
+            bases = wave.each(|l| ahead.at(l).map(|range| range.base));
+            ends = wave.each(|l| ahead.at(l).map(|range| range.begin | range.end << 16));
+        }
+        let now = wave.each(|l| {
+            let [ends, ..] = ends.at(l);
+            Range {
+                blocks,
+                base: bases.at(l)[0],
+                begin: ends & 0xffff,
+                end: ends >> 16,
+            }
+        });
+        let slots = wave.each(|l| now.at(l).slots());
+        let long = wave.each(|l| now.at(l).fills() >= SLOTS as u32);
+        let some_long = wave.any(long);
+        let mut last = wave.each(|l| {
+            let (slots, fills) = (slots.at(l), now.at(l).fills());
+            let later = zip(slots[1], slots[2], |a, b| if fills == 1 { a } else { b });
+            zip(slots[0], later, |a, b| if fills == 0 { a } else { b })
+        });
+        if some_long {
+            last = wave.each(|l| match long.at(l) {
+                true => now.at(l).slot(now.at(l).fills()),
+                false => last.at(l),
+            });
+        }
+        let fresh = wave.each(|l| below(now.at(l).begin % 16));
+        let mut open = wave.each(|l| {
+            let range = now.at(l);
+            let own = zip(last.at(l), below(range.end % 16), |word, mask| word & mask);
+            let inside = range.fills() == 0;
+            let own = zip(
+                own,
+                fresh.at(l),
+                |word, mask| if inside { word & !mask } else { word },
+            );
+            zip(
+                own,
+                carried.at(l),
+                |own, carried| if inside { own | carried } else { own },
+            )
+        });
+        // How many lanes below have something in the slot where this one ends.
+        let fills = wave.each(|l| now.at(l).fills() > 0);
+        let fills = wave.ballot(fills);
+        let reach = wave.each(|l| l.index() - last_upto(fills, l, width));
+        let mut by = 1;
+        loop {
+            let more = wave.each(|l| reach.at(l) >= by);
+            if !wave.any(more) {
+                break;
+            }
+            let other = lower(wave, open, by);
+            open = wave.each(|l| {
+                zip(open.at(l), other.at(l), |own, other| {
+                    if more.at(l) { own | other } else { own }
+                })
+            });
+            by *= 2;
+        }
+        let before = lower(wave, open, 1);
+        wave.each(|l| {
+            let (range, slots) = (now.at(l), slots.at(l));
+            let (first, fills) = (range.first(), range.fills());
+            if fills > 0 {
+                let own = zip(slots[0], fresh.at(l), |word, mask| word & !mask);
+                let other = zip(before.at(l), carried.at(l), |before, carried| {
+                    before | carried
+                });
+                set(out, l, first, zip(own, other, |own, other| own | other));
+            }
+            if fills > 1 {
+                set(out, l, first + 1, slots[1]);
+            }
+            if fills > 2 {
+                set(out, l, first + 2, slots[2]);
+            }
+        });
+        if some_long {
+            wave.each(|l| {
+                let range = now.at(l);
+                let mut k = SLOTS as u32;
+                while k < range.fills() {
+                    set(out, l, range.first() + k, range.slot(k));
+                    k += 1;
+                }
+            });
+        }
+        let top: [u32; 4] = core::array::from_fn(|i| {
+            let word = wave.each(|l| open.at(l)[i]);
+            wave.broadcast(word, width - 1)
+        });
+        carried = wave.each(|l| if l.index() == 0 { top } else { [0; 4] });
+        bases = wave.each(|l| {
+            let [_, b, c, d] = bases.at(l);
+            [b, c, d, d]
+        });
+        ends = wave.each(|l| {
+            let [_, b, c, d] = ends.at(l);
+            [b, c, d, d]
+        });
+        done += width;
+    }
+    if len % 16 != 0 {
+        wave.once(|l| set(out, l, len / 16, carried.at(l)));
+    }
+}
