@@ -10,8 +10,9 @@
 //! holds no wanted byte is not read: its neighbour is, again.
 //!
 //! Bytes moved: the output once, its source once (with the rest of the sectors it touches), and 8 to 16 bytes a range.
-//! Two slots a lane, so four 16-byte loads, are in flight. About 60 instructions a piece and 10 a step of the search:
-//! for strings of 12 bytes some 250 for the 512 bytes a wave of 32 stores at once; inside long ranges 80.
+//! Where ranges are short a lane has a range, and its four 16-byte loads are in flight: some 270 instructions for the 384 bytes
+//! that 32 strings of 12 bytes are. Where they are long, two slots a lane and so four 16-byte loads are: some 80
+//! instructions for the 512 bytes that a wave of 32 stores at once.
 //!
 //! `starts` and `to` are our own ([`ranges`](crate::ranges) checked them), so nothing is clamped here but the ends of the
 //! buffers.

@@ -10,7 +10,7 @@
 //! Positions are counted from where the wave's own run of output begins. A range's **base** is how far its bytes are from there
 //! in the source: byte `x` of the run is byte `base + x`.
 //!
-//! About 200 instructions for a wave's worth of ranges, and 30 for each slot beyond the third of the longest one.
+//! About 270 instructions for a wave's worth of ranges, and 35 for each slot beyond the third of the longest one.
 
 use crate::memory::{In, Out};
 use crate::target::{Lane, Lanes, Mask, Wave, funnel};
@@ -50,38 +50,29 @@ impl Range {
     /// What is in its first [`SLOTS`] slots; bytes that are not the range's are anything.
     #[inline(always)]
     fn slots(self) -> [Slot; SLOTS] {
-        let window = self.window(0);
-        let [a, b, c, d] = [
-            window.block(0),
-            window.block(1),
-            window.block(2),
-            window.block(3),
-        ];
+        let window = self.window(0, self.begin % 16);
+        let [a, b, c, d] = [window.block(0), window.block(1), window.block(2), window.block(3)];
         [window.slot(a, b), window.slot(b, c), window.slot(c, d)]
     }
 
-    /// What is in slot `first() + k`.
+    /// What is in slot `first() + k`, where `k` is not 0.
     #[inline(always)]
     fn slot(self, k: u32) -> Slot {
-        let window = self.window(k);
+        let window = self.window(k, 0);
         window.slot(window.block(0), window.block(1))
     }
 
+    /// The source of slot `first() + k` and those behind it; the range's bytes are there from byte `begin` on.
     #[inline(always)]
-    fn window(self, k: u32) -> Window {
+    fn window(self, k: u32, begin: u32) -> Window {
         let skipped = (self.first() + k) * 16;
         let from = self.base.wrapping_add(u64::from(skipped));
         let by = from as u32 % 16;
         Window {
-            blocks: self.blocks,
-            block: ((from as i64) >> 4) as u64,
+            blocks: self.blocks.skip(((from as i64) >> 4) as u64),
             by,
-            begin: self.begin.saturating_sub(skipped) + by,
-            end: if self.begin < self.end {
-                (self.end + by).saturating_sub(skipped)
-            } else {
-                0
-            },
+            begin: begin + by,
+            end: if self.begin < self.end { self.end - skipped + by } else { 0 },
         }
     }
 }
@@ -90,7 +81,6 @@ impl Range {
 #[derive(Clone, Copy)]
 struct Window {
     blocks: In<u128>,
-    block: u64,
     /// Where the slot's bytes begin in the block.
     by: u32,
     /// Where the range's do, and end.
@@ -103,60 +93,37 @@ impl Window {
     #[inline(always)]
     fn block(self, i: u32) -> u128 {
         let wanted = self.end > 16 * i && (i > 0 || self.begin < 16);
-        if wanted {
-            self.blocks.get(self.block.wrapping_add(u64::from(i)))
-        } else {
-            0
-        }
+        if wanted { self.blocks.get(u64::from(i)) } else { 0 }
     }
 
     /// 16 bytes of 32.
     #[inline(always)]
     fn slot(self, low: u128, high: u128) -> Slot {
         // Words and masks, because a choice between two elements becomes one element at a variable index, in memory.
-        let (eight, four) = (
-            (self.by >> 3 & 1).wrapping_neg(),
-            (self.by >> 2 & 1).wrapping_neg(),
-        );
-        let (two, one) = (
-            |a: u32, b: u32| a & !eight | b & eight,
-            |a: u32, b: u32| a & !four | b & four,
-        );
+        let (eight, four) = ((self.by >> 3 & 1).wrapping_neg(), (self.by >> 2 & 1).wrapping_neg());
+        let (two, one) = (|a: u32, b: u32| a & !eight | b & eight, |a: u32, b: u32| a & !four | b & four);
         let word = |block: u128, i: u32| (block >> (32 * i)) as u32;
-        let (a, b) = (
-            two(word(low, 0), word(low, 2)),
-            two(word(low, 1), word(low, 3)),
-        );
-        let (c, d) = (
-            two(word(low, 2), word(high, 0)),
-            two(word(low, 3), word(high, 1)),
-        );
-        let (e, f) = (
-            two(word(high, 0), word(high, 2)),
-            two(word(high, 1), word(high, 3)),
-        );
+        let (a, b) = (two(word(low, 0), word(low, 2)), two(word(low, 1), word(low, 3)));
+        let (c, d) = (two(word(low, 2), word(high, 0)), two(word(low, 3), word(high, 1)));
+        let (e, f) = (two(word(high, 0), word(high, 2)), two(word(high, 1), word(high, 3)));
         let (a, b, c, d, e) = (one(a, b), one(b, c), one(c, d), one(d, e), one(e, f));
         let bits = self.by % 4 * 8;
-        [
-            funnel(b, a, bits),
-            funnel(c, b, bits),
-            funnel(d, c, bits),
-            funnel(e, d, bits),
-        ]
+        [funnel(b, a, bits), funnel(c, b, bits), funnel(d, c, bits), funnel(e, d, bits)]
     }
 }
 
-/// A slot whose first `n` bytes are ones, of up to 15.
+/// A slot whose bytes are ones from byte `n` on, which is less than 16.
 #[inline(always)]
-fn below(n: u32) -> Slot {
-    let ones = !(!0u64 << (n % 8 * 8));
-    let (low, high) = if n & 8 != 0 { (!0, ones) } else { (ones, 0) };
-    [
-        low as u32,
-        (low >> 32) as u32,
-        high as u32,
-        (high >> 32) as u32,
-    ]
+fn from(n: u32) -> Slot {
+    let ones = !0u64 << (n % 8 * 8);
+    let (low, high) = if n & 8 != 0 { (0, ones) } else { (ones, !0) };
+    [low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32]
+}
+
+/// All ones if so.
+#[inline(always)]
+fn mask(so: bool) -> u32 {
+    u32::from(so).wrapping_neg()
 }
 
 #[inline(always)]
@@ -174,32 +141,26 @@ fn set(out: Out<u128>, l: Lane<'_>, slot: u32, words: Slot) {
     );
 }
 
-/// The last lane of a mask up to this one; the first of all where there is none.
+/// How many lanes there are between this one and the last lane of the mask below it; all of those below where there is none.
 #[inline(always)]
-fn last_upto(mask: Mask, l: Lane<'_>, width: u32) -> u32 {
+fn reach(mask: Mask, l: Lane<'_>, width: u32) -> u32 {
     if width == 32 {
-        31 - (mask.half(0) << (31 - l.index()) >> (31 - l.index()) | 1).leading_zeros()
+        l.index().min((mask.half(0) << 1 << (31 - l.index())).leading_zeros())
     } else {
         let all = u64::from(mask.half(1)) << 32 | u64::from(mask.half(0));
-        63 - (all << (63 - l.index()) >> (63 - l.index()) | 1).leading_zeros()
+        l.index().min((all << 1 << (63 - l.index())).leading_zeros())
     }
 }
 
-/// In each lane, the slot of the lane `by` below; zeroes where there is none.
+/// In each lane, the slot of the lane `by` below; of the last ones where there is none.
 #[inline(always)]
-fn lower(wave: &mut Wave, open: Lanes<Slot>, by: u32) -> Lanes<Slot> {
+fn lower(wave: &mut Wave, slots: Lanes<Slot>, by: u32) -> Lanes<Slot> {
+    let from = wave.each(|l| l.index().wrapping_sub(by));
     let words: [Lanes<u32>; 4] = core::array::from_fn(|i| {
-        let word = wave.each(|l| open.at(l)[i]);
-        wave.shift_up(word, by)
+        let word = wave.each(|l| slots.at(l)[i]);
+        wave.shuffle(word, from)
     });
-    wave.each(|l| {
-        [
-            words[0].at(l),
-            words[1].at(l),
-            words[2].at(l),
-            words[3].at(l),
-        ]
-    })
+    wave.each(|l| [words[0].at(l), words[1].at(l), words[2].at(l), words[3].at(l)])
 }
 
 /// Writes a run of `len` bytes of output, of which there are fewer than 32,768. `range(i)` is range `i` of `count`, which follow
@@ -215,11 +176,8 @@ pub(crate) fn join(
 ) {
     let width = wave.width();
     let nothing = [0; AHEAD];
-    let (mut bases, mut ends) = (
-        wave.each(|_| nothing.map(u64::from)),
-        wave.each(|_| nothing),
-    );
-    // In lane 0, what is in the slot that the ranges up to now end in.
+    let (mut bases, mut ends) = (wave.each(|_| nothing.map(u64::from)), wave.each(|_| nothing));
+    // In the last lane, what is in the slot that the ranges up to now end in.
     let mut carried: Lanes<Slot> = wave.each(|_| [0; 4]);
     let mut done = 0;
     while done < count {
@@ -228,15 +186,7 @@ pub(crate) fn join(
                 core::array::from_fn(|k| {
                     let i = done + k as u32 * width + l.index();
                     let range = range(i.min(count - 1));
-                    if i < count {
-                        range
-                    } else {
-                        Range {
-                            begin: len,
-                            end: len,
-                            ..range
-                        }
-                    }
+                    if i < count { range } else { Range { begin: len, end: len, ..range } }
                 })
             });
             bases = wave.each(|l| ahead.at(l).map(|range| range.base));
@@ -244,12 +194,7 @@ pub(crate) fn join(
         }
         let now = wave.each(|l| {
             let [ends, ..] = ends.at(l);
-            Range {
-                blocks,
-                base: bases.at(l)[0],
-                begin: ends & 0xffff,
-                end: ends >> 16,
-            }
+            Range { blocks, base: bases.at(l)[0], begin: ends & 0xffff, end: ends >> 16 }
         });
         let slots = wave.each(|l| now.at(l).slots());
         let long = wave.each(|l| now.at(l).fills() >= SLOTS as u32);
@@ -265,56 +210,46 @@ pub(crate) fn join(
                 false => last.at(l),
             });
         }
-        let fresh = wave.each(|l| below(now.at(l).begin % 16));
-        let mut open = wave.each(|l| {
-            let range = now.at(l);
-            let own = zip(last.at(l), below(range.end % 16), |word, mask| word & mask);
-            let inside = range.fills() == 0;
-            let own = zip(
-                own,
-                fresh.at(l),
-                |word, mask| if inside { word & !mask } else { word },
-            );
-            zip(
-                own,
-                carried.at(l),
-                |own, carried| if inside { own | carried } else { own },
-            )
+        // What each range leaves in the slot where it ends.
+        let fresh = wave.each(|l| from(now.at(l).begin % 16));
+        let inside = wave.each(|l| mask(now.at(l).fills() == 0));
+        let open = wave.each(|l| {
+            let (inside, behind) = (inside.at(l), from(now.at(l).end % 16));
+            let own = zip(last.at(l), behind, |word, behind| word & !behind);
+            zip(own, fresh.at(l), |word, fresh| word & (fresh | !inside))
         });
-        // How many lanes below have something in the slot where this one ends.
+        // What the ranges before left in the slot where this one begins: those back to one that began in an earlier slot.
         let fills = wave.each(|l| now.at(l).fills() > 0);
         let fills = wave.ballot(fills);
-        let reach = wave.each(|l| l.index() - last_upto(fills, l, width));
+        let reach = wave.each(|l| reach(fills, l, width));
+        let left = wave.each(|l| if l.index() == width - 1 { carried.at(l) } else { open.at(l) });
+        let mut before = lower(wave, left, 1);
         let mut by = 1;
         loop {
             let more = wave.each(|l| reach.at(l) >= by);
             if !wave.any(more) {
                 break;
             }
-            let other = lower(wave, open, by);
-            open = wave.each(|l| {
-                zip(open.at(l), other.at(l), |own, other| {
-                    if more.at(l) { own | other } else { own }
-                })
+            let other = lower(wave, before, by);
+            before = wave.each(|l| {
+                let more = mask(more.at(l));
+                zip(before.at(l), other.at(l), |own, other| own | other & more)
             });
             by *= 2;
         }
-        let before = lower(wave, open, 1);
+        carried = wave.each(|l| zip(open.at(l), before.at(l), |open, before| open | before & inside.at(l)));
         wave.each(|l| {
             let (range, slots) = (now.at(l), slots.at(l));
-            let (first, fills) = (range.first(), range.fills());
+            let (fills, out) = (range.fills(), out.skip(u64::from(range.first())));
+            let own = zip(slots[0], fresh.at(l), |word, fresh| word & fresh);
             if fills > 0 {
-                let own = zip(slots[0], fresh.at(l), |word, mask| word & !mask);
-                let other = zip(before.at(l), carried.at(l), |before, carried| {
-                    before | carried
-                });
-                set(out, l, first, zip(own, other, |own, other| own | other));
+                set(out, l, 0, zip(own, before.at(l), |own, before| own | before));
             }
             if fills > 1 {
-                set(out, l, first + 1, slots[1]);
+                set(out, l, 1, slots[1]);
             }
             if fills > 2 {
-                set(out, l, first + 2, slots[2]);
+                set(out, l, 2, slots[2]);
             }
         });
         if some_long {
@@ -327,11 +262,6 @@ pub(crate) fn join(
                 }
             });
         }
-        let top: [u32; 4] = core::array::from_fn(|i| {
-            let word = wave.each(|l| open.at(l)[i]);
-            wave.broadcast(word, width - 1)
-        });
-        carried = wave.each(|l| if l.index() == 0 { top } else { [0; 4] });
         bases = wave.each(|l| {
             let [_, b, c, d] = bases.at(l);
             [b, c, d, d]
@@ -343,6 +273,10 @@ pub(crate) fn join(
         done += width;
     }
     if len % 16 != 0 {
-        wave.once(|l| set(out, l, len / 16, carried.at(l)));
+        wave.each(|l| {
+            if l.index() == width - 1 {
+                set(out, l, len / 16, carried.at(l));
+            }
+        });
     }
 }

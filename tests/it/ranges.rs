@@ -83,6 +83,50 @@ fn no_type_is_left_out() {
     }
 }
 
+/// Ranges are copied one way where they are short, another where they are long or mostly of nothing, by runs of 4 KiB: each
+/// mix is of several runs, and some have ranges that are not what the others in their run are.
+#[test]
+fn strings_of_every_mix_of_lengths() {
+    let mixes: [(&str, fn(&mut Random) -> usize); 7] = [
+        ("short", |random| random.below(25)),
+        ("a byte or two", |random| 1 + random.below(2)),
+        ("mostly nothing", |random| if random.below(40) == 0 { 1 + random.below(40) } else { 0 }),
+        ("hardly anything", |random| usize::from(random.below(500) == 0)),
+        ("whole slots", |random| 16 * random.below(3)),
+        ("beyond three slots", |random| 20 + random.below(40)),
+        (
+            "short, and some long",
+            |random| if random.below(150) == 0 { random.below(5000) } else { random.below(12) },
+        ),
+    ];
+    for target in gpus() {
+        for (name, len) in mixes {
+            let random = &mut Random::new(5);
+            let text: String = (0..5000).map(|i| char::from(b'!' + (i % 89) as u8)).collect();
+            let rows: Vec<String> = (0..6000)
+                .map(|_| {
+                    let len = len(random);
+                    let start = random.below(text.len() - len + 1);
+                    text[start..start + len].to_owned()
+                })
+                .collect();
+            let values = sliced(&(Arc::new(StringArray::from(rows)) as ArrayRef), 3, 5990);
+            let ours = target.import(&values);
+            for percent in [20.0, 97.0] {
+                let mask = BooleanArray::from(bitmap(5990, percent, 1, random));
+                let by = target.import(&(Arc::new(mask.clone()) as ArrayRef));
+                let kept = filter(&ours, &by, &target.stream).unwrap();
+                let theirs = arrow_select::filter::filter(&values, &mask).unwrap();
+                target.assert_same(&kept, &theirs, &format!("filter, {name}"));
+            }
+            let by = indices(&DataType::Int32, 5000, 5990, Nulls::Some, random);
+            let taken = take(&ours, &target.import(&by), &TakeOptions::default(), &target.stream).unwrap();
+            let theirs = arrow_select::take::take(&values, &by, None).unwrap();
+            target.assert_same(&taken, &theirs, &format!("take, {name}"));
+        }
+    }
+}
+
 #[test]
 fn the_host_waits_once_for_a_batch_however_deep() {
     for width in [32, 64] {

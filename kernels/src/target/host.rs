@@ -240,7 +240,7 @@ impl Address {
     }
 
     pub fn skip(self, bytes: u64) -> Address {
-        Address { skipped: self.skipped.saturating_add(bytes), ..self }
+        Address { skipped: self.skipped.wrapping_add(bytes), ..self }
     }
 
     /// The two words that describe this memory in a table; a GPU looks at the first one only.
@@ -257,7 +257,7 @@ impl Address {
     /// The bytes of element `i` that are inside: where they start in memory and in the element, and how many.
     fn locate<T: Value>(self, i: u64, access: Access) -> Option<(*mut u8, usize, usize)> {
         let size = size_of::<T>() as u64;
-        let at = i.saturating_mul(size).saturating_add(self.skipped);
+        let at = i.saturating_mul(size).wrapping_add(self.skipped);
         let (from, to) = (at.max(self.start), at.saturating_add(size).min(self.end));
         let whole = from == at && to == at.saturating_add(size);
         let cause = if self.base == 0 || from >= to || !(whole || self.ragged && access == Access::Read) {
