@@ -87,7 +87,8 @@ fn no_type_is_left_out() {
 /// mix is of several runs, and some have ranges that are not what the others in their run are.
 #[test]
 fn strings_of_every_mix_of_lengths() {
-    let mixes: [(&str, fn(&mut Random) -> usize); 7] = [
+    type Length = fn(&mut Random) -> usize;
+    let mixes: [(&str, Length); 7] = [
         ("short", |random| random.below(25)),
         ("a byte or two", |random| 1 + random.below(2)),
         ("mostly nothing", |random| if random.below(40) == 0 { 1 + random.below(40) } else { 0 }),
