@@ -60,7 +60,7 @@ pub struct FilterRow<T> {
     pub target: Out<T>,
 }
 
-const ROW: u64 = 4;
+pub(crate) const ROW: u64 = 4;
 
 impl<T: Value> FilterRow<T> {
     /// The row's words.
@@ -71,7 +71,7 @@ impl<T: Value> FilterRow<T> {
 }
 
 /// Loads a lane has in flight.
-const STEP: usize = 4;
+pub(crate) const STEP: usize = 4;
 /// The same where that is what there is too little of: values of four and eight bytes, many of which are kept.
 const DEEP: usize = 8;
 
@@ -86,20 +86,44 @@ const fn few_sectors_without<T>() -> u64 {
 /// Up to one row in so many, its lane walks them.
 const SPARSE: u32 = 4;
 
+/// A tile of a column, what it moves and where to.
+#[derive(Clone, Copy)]
+pub(crate) struct Tile<T> {
+    pub source: In<T>,
+    pub target: Out<T>,
+    pub bits: TileBits,
+}
+
+fn values<T: Value>(args: &Filter, wave: &mut Wave) {
+    let Some(of) = tile::<T>(args, wave, 1) else { return };
+    let (tile, all) = (of.tile, few_sectors_without::<T>());
+    if of.count == TILE && tile.source.is_aligned::<u128>() && tile.target.is_aligned::<u128>() {
+        copy(wave, tile.source.cast(), tile.target.cast(), TILE as u32 / 16 * size_of::<T>() as u32);
+    } else if all <= 16 && of.whole && of.count >= TILE / 16 * all {
+        ranked::<T, DEEP, true>(wave, tile)
+    } else if is_sparse(wave, tile) {
+        sparse(wave, tile)
+    } else if size_of::<T>() <= 2 && of.whole && tile.source.is_aligned::<u64>() {
+        neighbours(wave, tile)
+    } else if size_of::<T>() == 8 {
+        ranked::<T, DEEP, false>(wave, tile)
+    } else {
+        ranked::<T, STEP, false>(wave, tile)
+    }
+}
+
 /// What a wave works on.
 #[derive(Clone, Copy)]
-struct Tile<T> {
-    source: In<T>,
-    target: Out<T>,
+struct Work<T> {
+    tile: Tile<T>,
     count: u64,
-    bits: TileBits,
     /// Whether all of its rows are there.
     whole: bool,
 }
 
 /// `None` for a wave without anything to move. `pieces` are the elements of a value.
 #[inline(always)]
-fn tile<T: Value>(args: &Filter, wave: &mut Wave, pieces: u64) -> Option<Tile<T>> {
+fn tile<T: Value>(args: &Filter, wave: &mut Wave, pieces: u64) -> Option<Work<T>> {
     // In 32 bits, which the limit on waves allows: a 64-bit division is a hundred instructions longer.
     let (index, tiles) = (wave.index() as u32, (args.tiles as u32).max(1));
     let (column, tile) = (u64::from(index / tiles), u64::from(index % tiles));
@@ -111,36 +135,18 @@ fn tile<T: Value>(args: &Filter, wave: &mut Wave, pieces: u64) -> Option<Tile<T>
     if count == 0 {
         return None;
     }
-    Some(Tile {
-        source: args.table.input::<T>(column * ROW).skip(tile * TILE * pieces),
-        target: args.table.output::<T>(column * ROW + 2).skip(first * pieces),
-        count,
-        bits: TileBits::of(args.words, args.words_offset, args.len, tile, wave),
-        whole: (tile + 1) * TILE <= args.len,
-    })
+    let source = args.table.input::<T>(column * ROW).skip(tile * TILE * pieces);
+    let target = args.table.output::<T>(column * ROW + 2).skip(first * pieces);
+    let bits = TileBits::of(args.words, args.words_offset, args.len, tile, wave);
+    Some(Work { tile: Tile { source, target, bits }, count, whole: (tile + 1) * TILE <= args.len })
 }
 
-fn values<T: Value>(args: &Filter, wave: &mut Wave) {
-    let Some(tile) = tile::<T>(args, wave, 1) else { return };
-    if tile.count == TILE && tile.source.is_aligned::<u128>() && tile.target.is_aligned::<u128>() {
-        copy(wave, tile.source.cast(), tile.target.cast(), TILE as u32 / 16 * size_of::<T>() as u32);
-        return;
-    }
+/// Whether no lane has many of its rows kept.
+#[inline(always)]
+pub(crate) fn is_sparse<T: Value>(wave: &mut Wave, tile: Tile<T>) -> bool {
     let most = TILE as u32 / wave.width() / SPARSE;
-    let all = few_sectors_without::<T>();
-    if all <= 16 && tile.whole && tile.count >= TILE / 16 * all {
-        return ranked::<T, DEEP, true>(wave, tile);
-    }
     let dense = wave.each(|l| tile.bits.own(l).count_ones() > most);
-    if !wave.any(dense) {
-        sparse(wave, tile)
-    } else if size_of::<T>() <= 2 && tile.whole && tile.source.is_aligned::<u64>() {
-        neighbours(wave, tile)
-    } else if size_of::<T>() == 8 {
-        ranked::<T, DEEP, false>(wave, tile)
-    } else {
-        ranked::<T, STEP, false>(wave, tile)
-    }
+    !wave.any(dense)
 }
 
 /// All of a tile, `STEP` sixteen-byte loads at a time.
@@ -167,7 +173,7 @@ fn copy(wave: &Wave, source: In<u128>, target: Out<u128>, chunks: u32) {
 
 /// Every lane walks the set bits of its rows, `STEP` at a time.
 #[inline(always)]
-fn sparse<T: Value>(wave: &mut Wave, tile: Tile<T>) {
+pub(crate) fn sparse<T: Value>(wave: &mut Wave, tile: Tile<T>) {
     let mut rest = wave.each(|l| tile.bits.own(l));
     let ones = wave.each(|l| rest.at(l).count_ones());
     let (before, _) = wave.scan(ones);
@@ -264,7 +270,7 @@ fn store_neighbours<T: Value>(
 
 /// `width` rows at a time: their selection bits are the mask of the lanes that move a value. `ALL` loads the others' too.
 #[inline(always)]
-fn ranked<T: Value, const LOADS: usize, const ALL: bool>(wave: &mut Wave, tile: Tile<T>) {
+pub(crate) fn ranked<T: Value, const LOADS: usize, const ALL: bool>(wave: &mut Wave, tile: Tile<T>) {
     let mut target = tile.target;
     let mut w = 0;
     while w < TILE as u32 / wave.width() {
@@ -293,7 +299,7 @@ fn ranked<T: Value, const LOADS: usize, const ALL: bool>(wave: &mut Wave, tile: 
 
 /// As `values`, for values of several accesses: one piece of all rows after the other.
 fn pieces<T: Value>(args: &Filter, wave: &mut Wave) {
-    let Some(tile) = tile::<T>(args, wave, args.pieces) else { return };
+    let Some(Work { tile, .. }) = tile::<T>(args, wave, args.pieces) else { return };
     let mut moved = 0;
     let mut w = 0;
     while w < TILE as u32 / wave.width() {

@@ -57,6 +57,7 @@ pub mod cast;
 pub mod copy;
 pub mod filter;
 pub mod filter_bits;
+pub mod filter_few;
 mod gather;
 mod indices;
 pub mod memory;
@@ -93,6 +94,7 @@ pub fn every_entry() -> impl Iterator<Item = &'static dyn target::AnyEntry> {
         .chain(table(copy::COPY_VIEWS))
         .chain(table(filter::FILTER))
         .chain(table(filter_bits::FILTER_BITS))
+        .chain(table(filter_few::FILTER_FEW))
         .chain(table(offsets::CONVERT))
         .chain(table(offsets::KEYS))
         .chain(table(offsets::OFFENDER))

@@ -100,7 +100,7 @@ pub(super) fn of(
                 _ => planned.build(&mut pass, &column, rows, words, &mut moves)?,
             });
         }
-        moves.launch(&mut pass, &kept)?;
+        moves.launch(&mut pass, &kept, rows)?;
         pass.finish()?;
         Ok(Filtered { columns: done, rows })
     };

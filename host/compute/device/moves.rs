@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bowstring_kernels::filter::{FILTER, Filter, FilterRow};
+use bowstring_kernels::filter_few::{FILTER_FEW, FilterFew, filter_few_runs};
 use bowstring_kernels::target::find;
 
 use super::selection::Kept;
@@ -13,6 +14,12 @@ use crate::launch::{Pass, Region, input};
 
 /// Words of a column in the table.
 const ROW: usize = 4;
+
+/// Up to one kept row in so many, waves have several tiles each.
+const FEW: usize = 8;
+
+/// Tiles, of all columns of a launch, from which on that leaves waves enough.
+const ENOUGH: u64 = 32;
 
 /// Moves under one selection, by what is loaded at once and how often that makes a value.
 #[derive(Default)]
@@ -29,8 +36,8 @@ impl Moves {
         self.0.entry((unit, width / unit)).or_default().extend(row);
     }
 
-    /// Launches them: one launch for each width, one upload for all.
-    pub fn launch(self, pass: &mut Pass, kept: &Kept) -> Result<()> {
+    /// Launches them, `rows` of each: one launch for each width, one upload for all.
+    pub fn launch(self, pass: &mut Pass, kept: &Kept, rows: usize) -> Result<()> {
         let all: Vec<u64> = self.0.values().flatten().copied().collect();
         if all.is_empty() {
             return Ok(());
@@ -40,23 +47,21 @@ impl Moves {
         for ((unit, pieces), table) in self.0 {
             let end = start + 8 * table.len();
             let columns = (table.len() / ROW) as u64;
+            let (tiles, len) = (kept.sizes.tiles, kept.rows as u64);
+            let (words, words_offset) = kept.words;
+            let (table, offsets) = (tables.part(start, end), kept.offsets.input());
+            start = end;
+            if pieces == 1 && rows <= kept.rows / FEW && columns * tiles >= ENOUGH {
+                let entry = find(FILTER_FEW, &[unit as u32]).ok_or_else(|| pass.unsupported(unit))?;
+                let args = FilterFew { table, columns, tiles, len, words, words_offset, offsets };
+                pass.launch(entry, columns * filter_few_runs(tiles), &args)?;
+                continue;
+            }
             let entry =
                 find(FILTER, &[unit as u32, u32::from(pieces > 1)]).ok_or_else(|| pass.unsupported(unit))?;
-            pass.launch(
-                entry,
-                columns * kept.sizes.tiles,
-                &Filter {
-                    table: tables.part(start, end),
-                    columns,
-                    tiles: kept.sizes.tiles,
-                    len: kept.rows as u64,
-                    words: kept.words.0,
-                    words_offset: kept.words.1,
-                    offsets: kept.offsets.input(),
-                    pieces: pieces as u64,
-                },
-            )?;
-            start = end;
+            let pieces = pieces as u64;
+            let args = Filter { table, columns, tiles, len, words, words_offset, offsets, pieces };
+            pass.launch(entry, columns * tiles, &args)?;
         }
         Ok(())
     }
