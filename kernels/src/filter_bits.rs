@@ -3,7 +3,8 @@
 //! A lane has 256 neighbouring rows and knows, by a scan over the lanes' counts, where its first kept bit goes. It compacts
 //! word after word (the bits that the selection keeps move to the bottom) and appends what comes out to the word it is
 //! filling. Words that only its own bits fill are stored; the two at its ends, which neighbours may have bits in, get
-//! theirs by an atomic addition into zeroes.
+//! theirs by an atomic addition into zeroes. Nothing branches on a word: where half of the rows are kept, nearly every word
+//! is a mixed one. Where all lanes keep all of their rows or none, the wave goes a shorter way.
 //!
 //! Bytes: mask and bitmap once, in 16-byte loads, and the result; two atomic additions for 256 rows.
 
@@ -101,27 +102,39 @@ fn filter_bits(args: &FilterBits, wave: &mut Wave) {
         ones(a) + ones(b) + ones(c) + ones(d) + ones(e) + ones(f) + ones(g) + ones(h)
     });
     let (before, _) = wave.scan(count);
+    // Where lanes keep all of their rows or none, as in long runs, nothing has to be moved within words.
+    let mixed = wave.each(|l| count.at(l) % (BLOCKS * 128) != 0);
+    let mixed = wave.any(mixed);
     let unset = wave.each(|l| {
         let (kept, bits) = (words(kept.at(l)), words(bits.at(l)));
         let to = to + u64::from(before.at(l));
-        let mut filling = Filling {
-            target: target.skip(to / 32),
-            word: 0,
-            filled: to as u32 % 32,
-            shared: to % 32 != 0,
-            set: 0,
-        };
+        let mut filling =
+            Filling { target: target.skip(to / 32), first: 0, word: 0, bits: to as u32 % 32, set: 0 };
         // Written out: what a loop indexes would lie in memory.
-        filling.append(l, bits[0], kept[0]);
-        filling.append(l, bits[1], kept[1]);
-        filling.append(l, bits[2], kept[2]);
-        filling.append(l, bits[3], kept[3]);
-        filling.append(l, bits[4], kept[4]);
-        filling.append(l, bits[5], kept[5]);
-        filling.append(l, bits[6], kept[6]);
-        filling.append(l, bits[7], kept[7]);
+        if mixed {
+            filling.append(l, extract(bits[0], kept[0]), kept[0]);
+            filling.append(l, extract(bits[1], kept[1]), kept[1]);
+            filling.append(l, extract(bits[2], kept[2]), kept[2]);
+            filling.append(l, extract(bits[3], kept[3]), kept[3]);
+            filling.append(l, extract(bits[4], kept[4]), kept[4]);
+            filling.append(l, extract(bits[5], kept[5]), kept[5]);
+            filling.append(l, extract(bits[6], kept[6]), kept[6]);
+            filling.append(l, extract(bits[7], kept[7]), kept[7]);
+        } else if count.at(l) != 0 {
+            filling.append(l, bits[0], !0);
+            filling.append(l, bits[1], !0);
+            filling.append(l, bits[2], !0);
+            filling.append(l, bits[3], !0);
+            filling.append(l, bits[4], !0);
+            filling.append(l, bits[5], !0);
+            filling.append(l, bits[6], !0);
+            filling.append(l, bits[7], !0);
+        }
+        if filling.first != 0 {
+            filling.target.add(l, 0, filling.first);
+        }
         if filling.word != 0 {
-            filling.target.add(l, 0, filling.word);
+            filling.target.add(l, u64::from(filling.bits / 32), filling.word);
         }
         count.at(l) - filling.set
     });
@@ -135,39 +148,33 @@ fn filter_bits(args: &FilterBits, wave: &mut Wave) {
 
 /// What a lane is filling.
 struct Filling {
-    /// The word, and those after it.
+    /// Where its bits go.
     target: Out<u32>,
+    /// The first word there, once it is full: other lanes may have bits in it.
+    first: u32,
+    /// The word that is not full yet.
     word: u32,
-    /// How many of its bits are there.
-    filled: u32,
-    /// Whether some of those are other lanes'.
-    shared: bool,
-    /// How many bits have been set.
+    /// How many bits there are, with those before its own in the first word.
+    bits: u32,
+    /// How many have been set.
     set: u32,
 }
 
 impl Filling {
-    /// Appends the bits of `bits` that `mask` selects.
+    /// Appends the bits that `mask` selected.
     #[inline(always)]
-    fn append(&mut self, l: Lane<'_>, bits: u32, mask: u32) {
-        let compact = match mask {
-            0 => return,
-            0xffff_ffff => bits,
-            mask => extract(bits, mask),
-        };
+    fn append(&mut self, l: Lane<'_>, compact: u32, mask: u32) {
         self.set += compact.count_ones();
-        let both = u64::from(compact) << self.filled | u64::from(self.word);
-        self.word = both as u32;
-        self.filled += mask.count_ones();
-        if self.filled >= 32 {
-            if self.shared {
-                self.target.add(l, 0, self.word);
-            } else {
-                self.target.set(l, 0, self.word);
-            }
-            (self.word, self.filled) = ((both >> 32) as u32, self.filled - 32);
-            (self.target, self.shared) = (self.target.skip(1), false);
+        let both = u64::from(compact) << (self.bits % 32) | u64::from(self.word);
+        let at = self.bits / 32;
+        self.bits += mask.count_ones();
+        // Choices rather than a branch, in which lanes part.
+        let full = self.bits / 32 != at;
+        if full & (at != 0) {
+            self.target.set(l, u64::from(at), both as u32);
         }
+        self.first = if full & (at == 0) { both as u32 } else { self.first };
+        self.word = if full { (both >> 32) as u32 } else { both as u32 };
     }
 }
 

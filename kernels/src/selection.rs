@@ -1,10 +1,10 @@
 //! The rows a mask keeps: counted once, used for every column.
 //!
-//! Rows are handled in tiles of [`TILE`], one wave a tile, the same at either width. [`Select`] counts each tile of the mask,
-//! and where that has validity writes both as one bitmap; else whoever filters reads the mask itself, at any bit offset:
-//! another bitmap would cost a write and a read. [`Offsets`] scans the counts into the first output row of each tile. Two
-//! launches: a tile's count also goes into the sum of its group, so the second launch, one wave a group, knows where to
-//! start by adding up the groups before it.
+//! Rows are handled in tiles of [`TILE`], the same at either width: one wave a tile, or, where few rows are kept, a wave for
+//! several. [`Select`] counts each tile of the mask, and where that has validity writes both as one bitmap; else whoever
+//! filters reads the mask itself, at any bit offset: another bitmap would cost a write and a read. [`Offsets`] scans the
+//! counts into the first output row of each tile. Two launches: a tile's count also goes into the sum of its group, so the
+//! second launch, one wave a group, knows where to start by adding up the groups before it.
 
 use crate::memory::{Bits, Blocks, In, Out};
 use crate::target::{Lane, Lanes, Mask, Wave};

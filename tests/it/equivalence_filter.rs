@@ -93,6 +93,26 @@ fn every_selectivity_of_flat_types() {
 }
 
 #[test]
+fn few_of_many_rows() {
+    use arrow_schema::DataType::*;
+    for (seed, data_type) in (0..).zip([UInt8, Int16, Int32, Float64, Decimal128(38, 10), Boolean]) {
+        for (percent, run) in [(0.02, 1), (1.5, 1), (2.0, 700)] {
+            let sample =
+                Sample { data_type: data_type.clone(), len: 70_001, nulls: Nulls::Some, offset: 7, seed };
+            let case = Case { sample, mask: Mask { percent, run, nulls: Nulls::None }, mask_offset: 33 };
+            let theirs = arrow_select::filter::filter(&case.sample.array(), &case.mask()).unwrap();
+            for target in &devices() {
+                let (values, mask) = case.import(target, Form::ALL[0]);
+                let context = format!("{case:?}");
+                if let Some(ours) = target.answer(filter(&values, &mask, &target.stream), &context) {
+                    target.assert_same(&ours, &theirs, &context);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn unequal_lengths_are_refused() {
     for target in &devices() {
         let values = array(&types()[4], 65, Nulls::Some, &mut Random::new(0));

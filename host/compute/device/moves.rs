@@ -16,7 +16,7 @@ use crate::launch::{Pass, Region, input};
 const ROW: usize = 4;
 
 /// Up to one kept row in so many, waves have several tiles each.
-const FEW: usize = 8;
+const FEW: usize = 32;
 
 /// Tiles, of all columns of a launch, from which on that leaves waves enough.
 const ENOUGH: u64 = 32;

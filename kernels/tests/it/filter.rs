@@ -186,8 +186,10 @@ fn bitmaps() {
     let mut random = Random(6);
     let mut places = STARTS.into_iter().cycle();
     for width in WIDTHS {
-        for len in LENGTHS {
-            for mask in masks(&mut random, len) {
+        for len in LENGTHS.into_iter().chain([2 << 14]) {
+            // A wave that keeps all of its rows after one that keeps five: they do not begin on a word.
+            let five_and_half: Vec<bool> = (0..len).map(|i| i < 5 || i >> 14 == 1).collect();
+            for mask in masks(&mut random, len).into_iter().chain([five_and_half]) {
                 let offset = places.next().unwrap();
                 let selection = select(&mask, None, offset, width);
                 let (words, words_offset) = selection.bits();

@@ -106,6 +106,8 @@ struct Given<'a, 'b> {
     cost: Cost,
     /// The sectors of the instruction that is being run.
     together: Vec<u64>,
+    /// Which of the loads that instruction was counted as.
+    load: Option<usize>,
     loaded: HashSet<u64>,
     stored: HashSet<u64>,
 }
@@ -135,7 +137,11 @@ impl Memory for Given<'_, '_> {
     fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), String> {
         self.check(address, into.len())?;
         self.cost += Cost { loads: 1, bytes_loaded: into.len() as u64, ..Cost::default() };
-        self.cost.loads_of[into.len().trailing_zeros() as usize] += u64::from(self.together.is_empty());
+        if self.together.is_empty() {
+            let of_width = into.len().trailing_zeros() as usize;
+            self.cost.loads_of[of_width] += 1;
+            self.load = Some(of_width);
+        }
         self.count(address, into.len(), false);
         self.memory.read(address, into)
     }
@@ -143,12 +149,17 @@ impl Memory for Given<'_, '_> {
     fn write(&mut self, address: u64, from: &[u8]) -> Result<(), String> {
         self.check(address, from.len())?;
         self.cost += Cost { stores: 1, bytes_stored: from.len() as u64, ..Cost::default() };
+        // An atomic update, whose old value nobody waits for.
+        if let Some(of_width) = self.load.take() {
+            self.cost.loads_of[of_width] -= 1;
+        }
         self.count(address, from.len(), true);
         self.memory.write(address, from)
     }
 
     fn next(&mut self) {
         self.together.clear();
+        self.load = None;
     }
 }
 
@@ -173,6 +184,7 @@ impl Executor for Images {
             together: vec![],
             loaded: HashSet::new(),
             stored: HashSet::new(),
+            load: None,
         };
         let ran = launch.run(&mut given).map_err(|error| error.to_string())?;
         let (instructions, issued) = (ran.lanes, ran.warps);
