@@ -81,8 +81,9 @@ impl Stranger {
 
     /// Ends its event, and has another one, to be ended as usual.
     pub fn destroy_event(&mut self, native: &Native) {
-        // SAFETY: its own event, and the function writes a handle.
+        // SAFETY: its own event.
         assert_eq!(native.raw(|raw| unsafe { (raw.destroy_event)(*self.event) }), 0);
+        // SAFETY: the function writes a handle.
         *self.event = native.made(|raw, event| unsafe { (raw.event)(event, 2) });
     }
 
