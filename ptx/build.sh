@@ -65,7 +65,7 @@ images() { # ARCH
     # Without the block's size ptxas plans for 1024 threads and saves registers where loads should be in flight together: a
     # take of 16-byte values had one. Four blocks of 256 a processor leave it 64 registers, which only 256-bit casts exceed; a
     # filter gains nothing beyond the 48 of five blocks but fewer waves.
-    case $family in cast_float | cast_scale) blocks=2 ;; filter | filter_few) blocks=5 ;; ranges | take | cast_time) blocks=3 ;; *) blocks=4 ;; esac
+    case $family in cast_float | cast_scale | cast_time) blocks=2 ;; filter | filter_few) blocks=5 ;; ranges | take) blocks=3 ;; *) blocks=4 ;; esac
     case $arch in
     sm_*) sed -i -z "s/\n)\n{/\n)\n.maxntid 256\n.minnctapersm $blocks\n{/g; s/\t\/\/ \(begin\|end\) inline asm\n//g" "$out/$family.$arch.ptx" ;;
     gfx*) $lld -shared --no-undefined -O2 --build-id=none "$targets/$family.$arch.o" -o "$out/$family.$arch.hsaco" ;;

@@ -1,17 +1,18 @@
 //! Casts between fixed-width types: one pass over the values for the new values, the new validity, the number of
 //! nulls, and the first row that does not fit.
 //!
-//! The conversions are [`numeric`](crate::numeric)'s; here is how a wave feeds them. A **tile** is four accesses of each
-//! lane, an access as many neighbouring rows as make 16 bytes of the wider type (8 rows at most). All four are loaded
-//! before the first is converted. Whether values fit comes out as a few bits in each lane; these are put together to words,
-//! of which lane `t` gets word `t` of the tile, and there they meet the validity: 32 rows with one `and`.
+//! The conversions are [`numeric`](crate::numeric)'s; here is how a wave feeds them. A **tile** is four or eight accesses
+//! of each lane, an access as many neighbouring rows as make 16 bytes of the wider type (8 rows at most). Four are loaded
+//! before the first is converted. Whether values fit comes out as a few bits in each lane, 32 at most; groups of lanes
+//! transpose these to words, one a lane, and there they meet the validity: 32 rows with one `and`.
 //!
 //! Values may be at any address: a slice's are not on 16-byte boundaries, foreign ones need not be on any. Then an access
 //! is put together from the two aligned ones it lies in. Loads past the last value repeat the last aligned access that has
 //! part of one. Stores are always whole: outputs begin on a boundary and are writable up to one.
 //!
-//! Bytes moved: both types' widths a row, and a bit for each validity. Instructions a row: about four for each access and
-//! the conversion's own; three or four exchanges between lanes an access where validity is wanted.
+//! Bytes moved: both types' widths a row, and a bit for each validity. Instructions a row: about eight for each access and
+//! the conversion's own; where validity is wanted two more, and for a tile two to four exchanges between lanes and some
+//! hundred instructions: hence eight accesses.
 //!
 //! Offsets of another width are direct conversions between `i32` and `i64` with one value more than there are rows:
 //! the first that does not fit is an error whatever is asked for.
@@ -21,16 +22,16 @@ mod tile;
 
 pub use entries::*;
 
-use tile::{each_tile, load, moved_up, part, place, store};
+use tile::{Source, each_tile, moved_up, part, place, store};
 
 use crate::memory::{Bits, In, Out};
 use crate::numeric::direct::Truth;
 use crate::numeric::words::{Parameter, WORDS, Words};
-use crate::numeric::{Conversion, Native, U256};
+use crate::numeric::{Conversion, Native, Recipe, U256, Visitor};
 use crate::target::Wave;
 
-/// Accesses of a lane in a tile, all in flight together.
-const STEPS: u32 = 4;
+/// Accesses of a lane that are loaded together.
+const HALF: u32 = 4;
 
 /// What an entry is launched with, whatever its family: the fields are those of its arguments.
 #[derive(Clone, Copy)]
@@ -48,35 +49,81 @@ pub struct Task {
     pub words: [u64; WORDS],
 }
 
-/// Rows in one access of a lane, between types of these many bytes (a boolean counts as one).
-const fn rows_per_access(from: usize, to: usize) -> u64 {
-    let wider = if from > to { from } else { to };
-    match 16 / wider as u64 {
-        0 => 1,
-        16 => 8,
-        rows => rows,
+/// Rows in a tile of a wave of this width, if there is such a cast. A launch takes `len / (tile * tiles)` waves, rounded up.
+pub fn tile(recipe: &Recipe, width: u32) -> Option<u64> {
+    Some(u64::from(recipe.visit(Shaped)?.tile(width)))
+}
+
+struct Shaped;
+
+impl Visitor for Shaped {
+    type Output = Shape;
+    fn convert<C: Conversion<From: Native, To: Native> + Parameter>(self, _: C) -> Shape {
+        Shape::of::<C>()
+    }
+    fn bits_to<B: Native + Truth>(self) -> Shape {
+        Shape::new(1, size_of::<B>(), false)
+    }
+    fn bits_from<A: Native + Truth>(self) -> Shape {
+        Shape::new(size_of::<A>(), 1, false)
     }
 }
 
-/// Rows in a tile of a wave of this width, between types of these many bytes. A launch takes `len / (tile * tiles)` waves,
-/// rounded up.
-pub const fn tile(from: usize, to: usize, width: u32) -> u64 {
-    STEPS as u64 * rows_per_access(from, to) * width as u64
-}
-
-/// Bytes of the types, and rows in an access.
+/// How rows are dealt to lanes.
 #[derive(Clone, Copy)]
 struct Shape {
-    from: u64,
-    to: u64,
-    rows: u64,
+    /// Bytes of a value.
+    from: u32,
+    /// Bytes of a new one.
+    to: u32,
+    /// Rows in an access of a lane.
+    rows: u32,
+    /// Accesses of a lane in a tile: `HALF`, or twice that where there is more to do for a tile than for its rows and
+    /// registers are left. With the rows they make 32 bits at most.
+    steps: u32,
 }
 
 impl Shape {
-    /// A boolean counts as a byte.
+    /// Of a conversion between numbers.
     #[inline(always)]
-    const fn new(from: usize, to: usize) -> Shape {
-        Shape { from: from as u64, to: to as u64, rows: rows_per_access(from, to) }
+    const fn of<C: Conversion>() -> Shape {
+        Shape::new(size_of::<C::From>(), size_of::<C::To>(), !C::ALWAYS)
+    }
+
+    /// Between types of these many bytes (a boolean counts as one), and whether it is looked whether values fit.
+    #[inline(always)]
+    const fn new(from: usize, to: usize, checked: bool) -> Shape {
+        let wider = if from > to { from } else { to } as u32;
+        let rows = match wider {
+            1 => 8,
+            2..=16 => 16 / wider,
+            _ => 1,
+        };
+        Shape {
+            from: from as u32,
+            to: to as u32,
+            rows,
+            steps: if checked && rows < 8 && wider < 32 && !(from == 8 && to == 8) { 2 * HALF } else { HALF },
+        }
+    }
+
+    /// Rows in a tile.
+    #[inline(always)]
+    const fn tile(&self, width: u32) -> u32 {
+        self.steps * self.rows * width
+    }
+
+    /// Bytes that are loaded at once.
+    #[inline(always)]
+    const fn unit(&self) -> u32 {
+        let bytes = self.rows * self.from;
+        if bytes < 16 { bytes } else { 16 }
+    }
+
+    /// Those in an access.
+    #[inline(always)]
+    const fn units(&self) -> u32 {
+        self.rows * self.from / self.unit()
     }
 }
 
@@ -86,10 +133,10 @@ fn convert<C>(task: &Task, wave: &mut Wave)
 where
     C: Conversion<From: Native, To: Native> + Parameter,
 {
-    let shape = const { Shape::new(size_of::<C::From>(), size_of::<C::To>()) };
+    let shape = const { Shape::of::<C>() };
     let block = |words: &[u64; WORDS], block: U256| {
         let conversion = C::read(&mut Words::new(*words));
-        let rows = const { Shape::new(size_of::<C::From>(), size_of::<C::To>()).rows };
+        let rows = const { Shape::of::<C>().rows };
         (0..rows).fold((U256::ZERO, 0), |(to, fits), j| {
             let (value, good) = conversion.convert(part::<C::From>(block, j));
             (place(to, value, j), fits | u32::from(good) << j)
@@ -101,9 +148,9 @@ where
 /// Booleans to numbers.
 #[inline(always)]
 fn bits_to<B: Native + Truth>(task: &Task, wave: &mut Wave) {
-    let shape = const { Shape::new(1, size_of::<B>()) };
+    let shape = const { Shape::new(1, size_of::<B>(), false) };
     let block = |bits: u32| {
-        let rows = const { Shape::new(1, size_of::<B>()).rows };
+        let rows = const { Shape::new(1, size_of::<B>(), false).rows };
         (0..rows).fold(U256::ZERO, |to, j| place(to, B::from_bool(bits >> j & 1 != 0), j))
     };
     from_booleans(task, shape, one_type_on_host!(fn(u32) -> U256, block), wave)
@@ -112,9 +159,9 @@ fn bits_to<B: Native + Truth>(task: &Task, wave: &mut Wave) {
 /// Numbers to booleans.
 #[inline(always)]
 fn bits_from<A: Native + Truth>(task: &Task, wave: &mut Wave) {
-    let shape = const { Shape::new(size_of::<A>(), 1) };
+    let shape = const { Shape::new(size_of::<A>(), 1, false) };
     let block = |block: U256| {
-        let rows = const { Shape::new(size_of::<A>(), 1).rows };
+        let rows = const { Shape::new(size_of::<A>(), 1, false).rows };
         (0..rows).fold(0, |bits, j| bits | u32::from(part::<A>(block, j).to_bool()) << j)
     };
     to_booleans(task, shape, one_type_on_host!(fn(U256) -> u32, block), wave)
@@ -133,48 +180,66 @@ inlined_on_devices! {
     ) {
         let task = *task;
         let wanted = !always && !task.status.is_absent();
-        let none = (wave.each(|_| 0u32), wave.each(|_| u64::MAX));
-        let (nulls, first) = each_tile(&task, shape.rows, wave, none, move |(nulls, first), tile, wave| {
-            let mut blocks = load(&task, tile, shape.from, wave);
-            wave.loads_done();
+        let none = (wave.each(|_| 0u32), u64::MAX);
+        let (nulls, first) = each_tile(&task, shape, wave, none, move |(nulls, first), tile, wave| {
+            let live = wave.each(|l| tile.live(l.index()));
+            let mut valid = live;
+            if wanted && !task.valid.is_absent() {
+                valid = tile.bits(Bits::new(task.valid, task.valid_offset, task.len), wave);
+            }
+            let source = Source::new(&task, tile);
             let mut fits = wave.each(|_| 0u32);
-            for step in 0..STEPS {
-                let block = blocks[0];
-                let both = wave.each(|l| convert(&task.words, block.at(l)));
-                let (converted, good) = (wave.each(|l| both.at(l).0), wave.each(|l| both.at(l).1));
-                store(&task, tile, shape.to, step, converted, wave);
-                if wanted {
-                    fits = tile.gather(fits, good, step, wave);
+            let mut half = 0;
+            while half < tile.steps() {
+                let mut blocks =
+                    if source.whole { source.load(tile, half, wave) } else { source.load_apart(tile, half, wave) };
+                wave.loads_done();
+                let mut step = half;
+                while step < half + HALF {
+                    let block = blocks[0];
+                    let both = wave.each(|l| convert(&task.words, block.at(l)));
+                    let (converted, good) = (wave.each(|l| both.at(l).0), wave.each(|l| both.at(l).1));
+                    store(&task, tile, step, converted, wave);
+                    if !always {
+                        fits = tile.gather(fits, good, step, wave);
+                    }
+                    blocks = moved_up(blocks);
+                    step += 1;
                 }
-                blocks = moved_up(blocks);
+                half += HALF;
             }
             if !wanted {
                 return (nulls, first);
             }
-            let valid = wave.each(|l| task.valid_word(tile, l.index()));
+            let fits = tile.gathered(fits, wave);
+            let good = wave.each(|l| valid.at(l) & fits.at(l));
             if !task.out_valid.is_absent() {
+                let out = task.out_valid.skip(tile.at / 32);
                 wave.each(|l| {
-                    if tile.live(l.index()) != 0 {
-                        let word = tile.at / 32 + u64::from(l.index());
-                        task.out_valid.set(l, word, valid.at(l) & fits.at(l));
+                    if live.at(l) != 0 {
+                        out.set(l, u64::from(tile.word(l.index())), good.at(l));
                     }
                 });
             }
-            let counted = wave.each(|l| {
-                let null = tile.live(l.index()) & !(valid.at(l) & fits.at(l));
-                nulls.at(l) + null.count_ones()
-            });
-            let found = wave.each(|l| {
-                let bad = valid.at(l) & !fits.at(l);
-                let row = tile.at + u64::from(l.index() * 32 + bad.trailing_zeros());
-                if bad != 0 { first.at(l).min(row) } else { first.at(l) }
-            });
-            (counted, found)
+            let nulls = wave.each(|l| nulls.at(l) + (live.at(l) & !good.at(l)).count_ones());
+            let bad = wave.each(|l| valid.at(l) & !fits.at(l));
+            let found = wave.each(|l| bad.at(l) != 0);
+            // Tiles come in order: what the first of them finds is this wave's first.
+            if first == u64::MAX && wave.any(found) {
+                let row = wave.each(|l| {
+                    let row = tile.word(l.index()) * 32 + bad.at(l).trailing_zeros();
+                    if bad.at(l) != 0 { row } else { u32::MAX }
+                });
+                return (nulls, tile.at + u64::from(wave.min(row)));
+            }
+            (nulls, first)
         });
         if wanted {
-            let (nulls, first) = (wave.sum(nulls), wave.min(first));
+            let nulls = wave.sum(nulls);
             wave.once(|l| {
-                task.status.add(l, 0, u64::from(nulls));
+                if nulls != 0 {
+                    task.status.add(l, 0, u64::from(nulls));
+                }
                 if first != u64::MAX {
                     task.status.min(l, 1, first);
                 }
@@ -186,14 +251,12 @@ inlined_on_devices! {
 inlined_on_devices! {
     fn from_booleans(task: &Task, shape: Shape, convert: impl Fn(u32) -> U256 + Copy, wave: &mut Wave) {
         let task = *task;
-        each_tile(&task, shape.rows, wave, (), move |(), tile, wave| {
-            let bits = Bits::new(task.values, task.offset, task.len);
-            let window = bits.window(tile.at);
-            let words = wave.each(|l| window.word(l.index()));
-            for step in 0..STEPS {
+        each_tile(&task, shape, wave, (), move |(), tile, wave| {
+            let words = tile.bits(Bits::new(task.values, task.offset, task.len), wave);
+            for step in 0..HALF {
                 let mine = tile.spread(words, step, wave);
                 let converted = wave.each(|l| convert(mine.at(l)));
-                store(&task, tile, shape.to, step, converted, wave);
+                store(&task, tile, step, converted, wave);
             }
         });
     }
@@ -202,20 +265,22 @@ inlined_on_devices! {
 inlined_on_devices! {
     fn to_booleans(task: &Task, shape: Shape, convert: impl Fn(U256) -> u32 + Copy, wave: &mut Wave) {
         let task = *task;
-        each_tile(&task, shape.rows, wave, (), move |(), tile, wave| {
-            let mut blocks = load(&task, tile, shape.from, wave);
+        each_tile(&task, shape, wave, (), move |(), tile, wave| {
+            let source = Source::new(&task, tile);
+            let mut blocks = if source.whole { source.load(tile, 0, wave) } else { source.load_apart(tile, 0, wave) };
             let mut words = wave.each(|_| 0u32);
-            for step in 0..STEPS {
+            for step in 0..HALF {
                 let block = blocks[0];
                 let bits = wave.each(|l| convert(block.at(l)));
                 words = tile.gather(words, bits, step, wave);
                 blocks = moved_up(blocks);
             }
+            let words = tile.gathered(words, wave);
+            let out = task.out.cast().skip(tile.at / 32);
             wave.each(|l| {
                 let live = tile.live(l.index());
                 if live != 0 {
-                    let word = tile.at / 32 + u64::from(l.index());
-                    task.out.cast().set(l, word, words.at(l) & live);
+                    out.set(l, u64::from(tile.word(l.index())), words.at(l) & live);
                 }
             });
         });

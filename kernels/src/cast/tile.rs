@@ -1,44 +1,51 @@
 //! The rows that a wave works on at a time, and how they get in and out of registers.
 
-use super::{STEPS, Task};
-use crate::memory::{Bits, In, ones};
+use super::{HALF, Shape, Task};
+use crate::memory::{Bits, In};
 use crate::numeric::{Native, U256};
-use crate::target::{Lanes, Wave};
+use crate::target::{Lanes, Wave, funnel};
 
-/// The rows a wave is working on.
+/// The rows a wave is working on. What lies within it is 32-bit arithmetic.
 #[derive(Clone, Copy)]
 pub(super) struct Tile {
     /// The first of the tile.
     pub(super) at: u64,
-    /// Rows in an access.
-    rows: u64,
-    /// One past the last row there is.
-    len: u64,
-    width: u64,
+    shape: Shape,
+    /// How many rows there are from the first on, or 2^30.
+    left: u32,
+    width: u32,
 }
 
 impl Tile {
-    /// A lane's first row of an access.
+    /// The accesses that have rows: all of them, or half. (A number that no compiler knows makes one loop of it, not two
+    /// copies, which is what registers and images can afford.)
     #[inline(always)]
-    fn row(&self, step: u32, lane: u32) -> u64 {
-        self.at + (u64::from(step) * self.width + u64::from(lane)) * self.rows
+    pub(super) fn steps(&self) -> u32 {
+        let half = HALF * self.shape.rows * self.width;
+        if self.shape.steps > HALF && self.left > half { self.shape.steps } else { HALF }
     }
 
-    /// Words of bits in an access of the whole wave.
+    /// Lanes whose rows of an access are a word of bits.
     #[inline(always)]
-    fn words(&self) -> u32 {
-        (self.rows * self.width / 32) as u32
+    fn group(&self) -> u32 {
+        32 / self.shape.rows
     }
 
-    /// Bits of lane `t`'s word that are rows: none past the tile.
+    /// Which of the tile's words of bits is a lane's: lane `s` of a group has that of access `s`. Not every lane has one.
     #[inline(always)]
-    pub(super) fn live(&self, t: u32) -> u32 {
-        let in_tile = t < STEPS * self.words();
-        if in_tile { ones(self.len.saturating_sub(self.at + u64::from(t) * 32)) } else { 0 }
+    pub(super) fn word(&self, lane: u32) -> u32 {
+        lane % self.group() * (self.width / self.group()) + lane / self.group()
     }
 
-    /// Adds the words of access `step` to those of the accesses before: each lane's low bits, one for each row, put
-    /// together, of which lane `t` keeps word `t` of the tile.
+    /// Bits of a lane's word that are rows: none where it has no word.
+    #[inline(always)]
+    pub(super) fn live(&self, lane: u32) -> u32 {
+        let left = self.left.saturating_sub(self.word(lane) * 32);
+        let ones = if left < 32 { !(!0 << left) } else { !0 };
+        if lane % self.group() < self.shape.steps { ones } else { 0 }
+    }
+
+    /// Adds to what `gathered` wants a lane's bits of access `step`, one for each row.
     #[inline(always)]
     pub(super) fn gather(
         &self,
@@ -47,78 +54,143 @@ impl Tile {
         step: u32,
         wave: &mut Wave,
     ) -> Lanes<u32> {
-        let (rows, words) = (self.rows as u32, self.words());
-        let mine = if rows == 1 {
+        if self.shape.rows == 1 {
             let set = wave.each(|l| bits.at(l) & 1 != 0);
             let mask = wave.ballot(set);
-            wave.each(|l| mask.half(l.index() % words))
+            wave.each(|l| if l.index() % 32 == step { mask.half(l.index() / 32) } else { before.at(l) })
         } else {
-            // Each lane's bits in their place, then the lanes of a word put theirs together: all of them have it.
-            let mut whole = wave.each(|l| bits.at(l) << (l.index() * rows % 32));
-            let mut apart = 1;
-            while apart < 32 / rows {
-                let from = wave.each(|l| l.index() ^ apart);
-                let other = wave.shuffle(whole, from);
-                whole = wave.each(|l| whole.at(l) | other.at(l));
-                apart *= 2;
-            }
-            let from = wave.each(|l| l.index() % words * (32 / rows));
-            wave.shuffle(whole, from)
-        };
-        wave.each(|l| if l.index() / words == step { mine.at(l) } else { before.at(l) })
+            wave.each(|l| before.at(l) | bits.at(l) << (step * self.shape.rows))
+        }
     }
 
-    /// The inverse: the bits of a lane's rows in access `step`, from lane `t`'s word `t` of the tile.
+    /// Each lane's word of the bits of all accesses.
+    ///
+    /// Accesses lie in each lane one after the other, lanes in a word likewise: a group transposes, its lanes against its
+    /// accesses. An exchange swaps one bit of a lane's index with one of an access's.
+    #[inline(always)]
+    pub(super) fn gathered(&self, mut bits: Lanes<u32>, wave: &mut Wave) -> Lanes<u32> {
+        if self.shape.rows == 1 {
+            return bits;
+        }
+        let (mut apart, mut by) = (self.group() / 2, 16);
+        while apart > 0 {
+            // The bits whose index has not the one exchanged.
+            let low = !0 / ((1 << by) + 1);
+            let from = wave.each(|l| l.index() ^ apart);
+            let other = wave.shuffle(bits, from);
+            bits = wave.each(|l| {
+                // What a rotation brings in at the other end is not among those taken.
+                let (kept, by) = if l.index() & apart == 0 { (low, by) } else { (!low, 32 - by) };
+                let other = other.at(l).rotate_left(by);
+                other ^ (other ^ bits.at(l)) & kept
+            });
+            (apart, by) = (apart / 2, by / 2);
+        }
+        bits
+    }
+
+    /// The inverse, for one access: the bits of a lane's rows, from the lanes' words.
     #[inline(always)]
     pub(super) fn spread(&self, word: Lanes<u32>, step: u32, wave: &mut Wave) -> Lanes<u32> {
-        let rows = self.rows as u32;
-        let from = wave.each(|l| step * self.words() + l.index() * rows / 32);
+        let from = wave.each(|l| l.index() / self.group() * self.group() + step);
         let word = wave.shuffle(word, from);
-        wave.each(|l| word.at(l) >> (l.index() * rows % 32))
+        wave.each(|l| word.at(l) >> (l.index() % self.group() * self.shape.rows))
+    }
+
+    /// Each lane's word of a bitmap of as many bits as there are rows. None past the tile.
+    #[inline(always)]
+    pub(super) fn bits(&self, bits: Bits, wave: &Wave) -> Lanes<u32> {
+        // The tile's first row exists; lanes past the last one get zeros.
+        let window = bits.window(self.at);
+        wave.each(|l| window.word(self.word(l.index())) & self.live(l.index()))
     }
 }
 
 /// Aligned memory of `unit` bytes, 1 to 16.
 #[inline(always)]
-fn load_unit(memory: In<u32>, unit: u64, i: u64) -> u128 {
+fn load_unit(memory: In<u8>, unit: u32, i: u64) -> u128 {
     match unit {
-        1 => u128::from(memory.cast::<u8>().stream(i)),
+        1 => u128::from(memory.stream(i)),
         2 => u128::from(memory.cast::<u16>().stream(i)),
-        4 => u128::from(memory.stream(i)),
+        4 => u128::from(memory.cast::<u32>().stream(i)),
         8 => u128::from(memory.cast::<u64>().stream(i)),
         _ => memory.cast::<u128>().stream(i),
     }
 }
 
-/// The values of a tile's four accesses, in each lane `rows` side by side, the first in the lowest bits.
+/// The 128 bits of `high:low` from bit `by` (below 128) on: by words, then within them.
 #[inline(always)]
-pub(super) fn load(task: &Task, tile: &Tile, width: u64, wave: &Wave) -> [Lanes<U256>; STEPS as usize] {
-    let bytes = tile.rows * width;
-    let unit = bytes.min(16);
-    let moved = task.offset / 8;
-    // The last unit that holds a byte of a value: none after it is read.
-    let last = (moved + tile.len * width - 1) / unit;
-    let by = moved % unit * 8;
-    let unit_at = |i: u64| load_unit(task.values, unit, i.min(last));
-    let first = |k, lane| moved / unit + tile.row(k, lane) / tile.rows * (bytes / unit);
-    if by == 0 {
-        let access = |k| {
+fn join(low: u128, high: u128, by: u32) -> u128 {
+    let word = |k: u32| if k < 4 { (low >> (32 * k)) as u32 } else { (high >> (32 * (k - 4))) as u32 };
+    let two = |k: u32| if by & 64 == 0 { word(k) } else { word(k + 2) };
+    let words = [0, 1, 2, 3, 4].map(|k| if by & 32 == 0 { two(k) } else { two(k + 1) });
+    let moved = |k: usize| u128::from(funnel(words[k + 1], words[k], by)) << (32 * k);
+    moved(0) | moved(1) | moved(2) | moved(3)
+}
+
+/// A lane's accesses, some of them.
+pub(super) type Blocks = [Lanes<U256>; HALF as usize];
+
+/// Where a tile's values are.
+#[derive(Clone, Copy)]
+pub(super) struct Source {
+    /// From the aligned unit on in which the first lane's first access begins.
+    memory: In<u8>,
+    /// Bits of that unit which precede the access.
+    by: u32,
+    /// The last unit that holds a byte of a value, or 2^30: none after it is read.
+    last: u32,
+    /// Whether the tile is a whole one whose accesses are units.
+    pub(super) whole: bool,
+}
+
+impl Source {
+    #[inline(always)]
+    pub(super) fn new(task: &Task, tile: &Tile) -> Source {
+        let from = u64::from(tile.shape.from);
+        let unit = u64::from(tile.shape.unit());
+        let moved = task.offset / 8;
+        let (by, begin) = (moved % unit, moved / unit * unit + tile.at * from);
+        let last = (moved + task.len * from - 1 - begin) / unit;
+        Source {
+            memory: task.values.cast::<u8>().skip(begin),
+            by: by as u32 * 8,
+            last: last.min(1 << 30) as u32,
+            whole: by == 0 && tile.left >= tile.shape.tile(tile.width),
+        }
+    }
+
+    /// Accesses `step ..` of a whole tile, in each lane `rows` values side by side, the first in the lowest bits. Each
+    /// access is at a fixed distance from the first.
+    #[inline(always)]
+    pub(super) fn load(&self, tile: &Tile, step: u32, wave: &Wave) -> Blocks {
+        let (unit, units) = (tile.shape.unit(), tile.shape.units());
+        let access = |k: u32| {
             wave.each(|l| {
-                let i = first(k, l.index());
-                U256 { low: unit_at(i), high: if bytes > 16 { unit_at(i + 1) } else { 0 } }
+                let i = u64::from((step + k) * tile.width * units) + u64::from(l.index() * units);
+                let high = if units > 1 { load_unit(self.memory, unit, i + 1) } else { 0 };
+                U256 { low: load_unit(self.memory, unit, i), high }
             })
         };
         [access(0), access(1), access(2), access(3)]
-    } else {
-        // Each access lies in two units (three where it is two itself), of which the other lanes have the rest.
+    }
+
+    /// The same of any tile: an access lies in two units (three where it is two itself), of which other lanes have the rest.
+    /// (They could come from there by shuffles: half of the loads, but ptxas guards each against lanes that are not there.)
+    #[inline(always)]
+    pub(super) fn load_apart(&self, tile: &Tile, step: u32, wave: &Wave) -> Blocks {
+        let (unit, units) = (tile.shape.unit(), tile.shape.units());
         let join = |low: u128, high: u128| {
-            if unit == 16 { low >> by | high << (128 - by) } else { (low | high << (8 * unit)) >> by }
+            if unit == 16 { join(low, high, self.by) } else { (low | high << (8 * unit)) >> self.by }
         };
-        let access = |k| {
+        let access = |k: u32| {
             wave.each(|l| {
-                let i = first(k, l.index());
-                let (low, middle) = (unit_at(i), unit_at(i + 1));
-                let high = if bytes > 16 { join(middle, unit_at(i + 2)) } else { 0 };
+                let unit_at = |n: u32| {
+                    let i = ((step + k) * tile.width + l.index()) * units + n;
+                    load_unit(self.memory, unit, u64::from(i.min(self.last)))
+                };
+                let (low, middle) = (unit_at(0), unit_at(1));
+                let high = if units > 1 { join(middle, unit_at(2)) } else { 0 };
                 U256 { low: join(low, middle), high }
             })
         };
@@ -128,10 +200,10 @@ pub(super) fn load(task: &Task, tile: &Tile, width: u64, wave: &Wave) -> [Lanes<
 
 /// Value `j` of those side by side in a block.
 #[inline(always)]
-pub(super) fn part<A: Native>(block: U256, j: u64) -> A {
+pub(super) fn part<A: Native>(block: U256, j: u32) -> A {
     // A value of 32 bytes is alone in its block, one of 16 has nothing above it.
     let bits = if size_of::<A>() < 16 {
-        U256::from_low(block.low >> (8 * size_of::<A>() as u64 * j))
+        U256::from_low(block.low >> (8 * size_of::<A>() as u32 * j))
     } else {
         block
     };
@@ -140,8 +212,8 @@ pub(super) fn part<A: Native>(block: U256, j: u64) -> A {
 
 /// The block with value `j` in its place, which was zero.
 #[inline(always)]
-pub(super) fn place<A: Native>(block: U256, value: A, j: u64) -> U256 {
-    let (bits, width) = (value.to_bits(), 8 * size_of::<A>() as u64);
+pub(super) fn place<A: Native>(block: U256, value: A, j: u32) -> U256 {
+    let (bits, width) = (value.to_bits(), 8 * size_of::<A>() as u32);
     if width >= 128 {
         return bits;
     }
@@ -151,20 +223,24 @@ pub(super) fn place<A: Native>(block: U256, value: A, j: u64) -> U256 {
 
 /// Stores a lane's values of an access, unless it has none.
 #[inline(always)]
-pub(super) fn store(task: &Task, tile: &Tile, width: u64, step: u32, values: Lanes<U256>, wave: &Wave) {
+pub(super) fn store(task: &Task, tile: &Tile, step: u32, values: Lanes<U256>, wave: &Wave) {
+    let Shape { rows, to, .. } = tile.shape;
+    let out = task.out.skip(tile.at * u64::from(to));
     wave.each(|l| {
-        let row = tile.row(step, l.index());
-        if row >= tile.len {
+        // Of the rows from the lane's first on: against a constant.
+        let left = tile.left as i32 - (l.index() * rows) as i32;
+        if left <= (step * tile.width * rows) as i32 {
             return;
         }
-        let (U256 { low, high }, i) = (values.at(l), row / tile.rows);
-        match tile.rows * width {
-            1 => task.out.set(l, i, low as u8),
-            2 => task.out.cast().set(l, i, low as u16),
-            4 => task.out.cast().set(l, i, low as u32),
-            8 => task.out.cast().set(l, i, low as u64),
-            16 => task.out.cast().set(l, i, low),
-            _ => task.out.cast().set(l, i, [low, high]),
+        let U256 { low, high } = values.at(l);
+        let i = u64::from(step * tile.width) + u64::from(l.index());
+        match rows * to {
+            1 => out.set(l, i, low as u8),
+            2 => out.cast().set(l, i, low as u16),
+            4 => out.cast().set(l, i, low as u32),
+            8 => out.cast().set(l, i, low as u64),
+            16 => out.cast().set(l, i, low),
+            _ => out.cast().set(l, i, [low, high]),
         }
     });
 }
@@ -173,7 +249,7 @@ pub(super) fn store(task: &Task, tile: &Tile, width: u64, step: u32, values: Lan
 /// instead, and the compiler makes copies where the body is small. The loops are written out, here and over tiles: what a
 /// closure around a collective captures AMD's compiler would keep in memory.
 #[inline(always)]
-pub(super) fn moved_up(blocks: [Lanes<U256>; STEPS as usize]) -> [Lanes<U256>; STEPS as usize] {
+pub(super) fn moved_up(blocks: Blocks) -> Blocks {
     [blocks[1], blocks[2], blocks[3], blocks[3]]
 }
 
@@ -182,31 +258,19 @@ pub(super) fn moved_up(blocks: [Lanes<U256>; STEPS as usize]) -> [Lanes<U256>; S
 #[inline(always)]
 pub(super) fn each_tile<S>(
     task: &Task,
-    rows: u64,
+    shape: Shape,
     wave: &mut Wave,
     mut state: S,
     body: impl Fn(S, &Tile, &mut Wave) -> S,
 ) -> S {
-    let width = u64::from(wave.width());
-    let size = u64::from(STEPS) * rows * width;
+    let width = wave.width();
+    let size = u64::from(shape.tile(width));
     let mut at = wave.index() * task.tiles * size;
     let end = task.len.min(at + task.tiles * size);
     while at < end {
-        state = body(state, &Tile { at, rows, len: task.len, width }, wave);
+        let left = (task.len - at).min(1 << 30) as u32;
+        state = body(state, &Tile { at, shape, left, width }, wave);
         at += size;
     }
     state
-}
-
-impl Task {
-    /// Which rows of lane `t`'s word are valid: none past the tile.
-    #[inline(always)]
-    pub(super) fn valid_word(&self, tile: &Tile, t: u32) -> u32 {
-        let live = tile.live(t);
-        if self.valid.is_absent() {
-            return live;
-        }
-        // The tile's first row exists; lanes past the last one get zeros.
-        Bits::new(self.valid, self.valid_offset, self.len).window(tile.at).word(t) & live
-    }
 }

@@ -22,11 +22,11 @@ macro_rules! integer_to_integer {
             const ALWAYS: bool = <$from>::MIN >= 0 && <$to>::MIN >= 0 && <$to>::BITS >= <$from>::BITS
                 || <$to>::MIN < 0 && <$to>::BITS >= <$from>::BITS + (<$from>::MIN >= 0) as u32;
             #[inline(always)]
-            #[allow(unused_comparisons, reason = "unsigned integers are never negative")]
+            #[allow(unused_comparisons, reason = "one of the bounds can be the type's own")]
             fn cast(self) -> ($to, bool) {
-                let there = self as $to;
-                // Truncation shows in the way back, a change of sign in the sign.
-                (there, (there as $from == self) & ((there < 0) == (self < 0)))
+                const LEAST: $from = if <$to>::MIN as i128 > <$from>::MIN as i128 { <$to>::MIN as $from } else { <$from>::MIN };
+                const GREATEST: $from = if (<$to>::MAX as i128) < <$from>::MAX as i128 { <$to>::MAX as $from } else { <$from>::MAX };
+                (self as $to, (self >= LEAST) & (self <= GREATEST))
             }
         }
     )*)*};

@@ -51,7 +51,9 @@ impl F16 {
 pub fn f64_to_f32(value: f64) -> f32 {
     let bits = value.to_bits();
     let nan = ((bits >> 32) as u32 & 0x8000_0000) | 0x7fc0_0000 | ((bits >> 29) as u32 & 0x003f_ffff);
-    if value.is_nan() { f32::from_bits(nan) } else { value as f32 }
+    // It is the new value that is looked at: one that only the other side of a choice needs becomes a branch on GPUs.
+    let there = value as f32;
+    if there.is_nan() { f32::from_bits(nan) } else { there }
 }
 
 /// The same number. NaN payloads are kept as x86 keeps them.
@@ -59,5 +61,6 @@ pub fn f64_to_f32(value: f64) -> f32 {
 pub fn f32_to_f64(value: f32) -> f64 {
     let bits = value.to_bits() as u64;
     let nan = ((bits & 0x8000_0000) << 32) | 0x7ff8_0000_0000_0000 | ((bits & 0x003f_ffff) << 29);
-    if value.is_nan() { f64::from_bits(nan) } else { value as f64 }
+    let there = value as f64;
+    if there.is_nan() { f64::from_bits(nan) } else { there }
 }

@@ -144,8 +144,7 @@ fn check(recipe: &Recipe, case: &Case, wave: u32, random: &mut Random) {
         status: if recipe.fallible { output(&mut status) } else { Out::absent() },
         words: recipe.words,
     };
-    let waves =
-        len.div_ceil(tile(if from_bits { 1 } else { from }, if to_bits { 1 } else { to }, wave) * tiles);
+    let waves = len.div_ceil(tile(recipe, wave).unwrap() * tiles);
     let fault = match recipe.operation {
         Operation::Direct | Operation::FromBits | Operation::ToBits => {
             launch(CAST_NUMBERS, key, CastNumbers::of(&task), wave, waves)
@@ -190,9 +189,7 @@ fn every_entry_at_every_edge() {
             let Plan::Convert(recipe) = plan(from, to) else { continue };
             let new = reached.insert([recipe.operation as u32, recipe.from as u32, recipe.to as u32]);
             for wave in WIDTHS {
-                let native = |bits, number: Number| if recipe.operation == bits { 1 } else { number.width() };
-                let (a, b) = (native(Operation::FromBits, recipe.from), native(Operation::ToBits, recipe.to));
-                let tile = tile(a, b, wave);
+                let tile = tile(&recipe, wave).unwrap();
                 let lens = [1, tile, 33, tile - 1, 2 * tile + 7, 3 * tile + 65, 64];
                 let cases = if new { lens.len() } else { 1 };
                 for case in 0..cases {

@@ -99,14 +99,13 @@ fn convert_one(
     status: Out<u64>,
 ) -> Result<Array> {
     let len = values.len();
-    // Booleans count as bytes where tiles are measured.
-    let (from_width, from_bits) = match recipe.operation {
-        Operation::FromBits => (1, 1),
-        _ => (recipe.from.width(), 8 * recipe.from.width()),
+    let from_bits = match recipe.operation {
+        Operation::FromBits => 1,
+        _ => 8 * recipe.from.width(),
     };
-    let (to_width, bytes) = match recipe.operation {
-        Operation::ToBits => (1, len.div_ceil(32) * 4),
-        _ => (recipe.to.width(), bytes_of(pass, recipe.to, len)?),
+    let bytes = match recipe.operation {
+        Operation::ToBits => len.div_ceil(32) * 4,
+        _ => bytes_of(pass, recipe.to, len)?,
     };
     let offset = values.offset().checked_mul(from_bits);
     let offset = offset.ok_or_else(|| Error::invalid("cast", "the offset is beyond any address"))?;
@@ -115,7 +114,8 @@ fn convert_one(
     let out = pass.output(bytes)?;
     let out_valid = (recipe.fallible && safe).then(|| pass.output(len.div_ceil(32) * 4)).transpose()?;
 
-    let size = tile(from_width, to_width, pass.width());
+    let size = tile(recipe, pass.width());
+    let size = size.ok_or_else(|| pass.unsupported(format_args!("{recipe:?}")))?;
     let tiles = ((len as u64).div_ceil(size) / WAVES).max(1);
     let task = Task {
         values: rows,
