@@ -67,7 +67,9 @@ images() { # ARCH
     # filter gains nothing beyond the 48 of five blocks but fewer waves.
     case $family in cast_float | cast_scale | cast_time) blocks=2 ;; filter | filter_few) blocks=5 ;; ranges | take) blocks=3 ;; *) blocks=4 ;; esac
     case $arch in
-    sm_*) sed -i -z "s/\n)\n{/\n)\n.maxntid 256\n.minnctapersm $blocks\n{/g; s/\t\/\/ \(begin\|end\) inline asm\n//g" "$out/$family.$arch.ptx" ;;
+    sm_*) sed -i -z "s/\n)\n{/\n)\n.maxntid 256\n.minnctapersm $blocks\n{/g; s/\t\/\/ \(begin\|end\) inline asm\n//g" "$out/$family.$arch.ptx"
+      # Two casts of eight bytes to eight miss four bytes of that on older GPUs.
+      sed -i -z 's/\(\.entry cast_f64_[iu]64([^)]*)\n\.maxntid 256\n\.minnctapersm \)4/\13/g' "$out/$family.$arch.ptx" ;;
     gfx*) $lld -shared --no-undefined -O2 --build-id=none "$targets/$family.$arch.o" -o "$out/$family.$arch.hsaco" ;;
     esac
   done

@@ -121,11 +121,14 @@ fn load_unit(memory: In<u8>, unit: u32, i: u64) -> u128 {
 /// The 128 bits of `high:low` from bit `by` (below 128) on: by words, then within them.
 #[inline(always)]
 fn join(low: u128, high: u128, by: u32) -> u128 {
-    let word = |k: u32| if k < 4 { (low >> (32 * k)) as u32 } else { (high >> (32 * (k - 4))) as u32 };
-    let two = |k: u32| if by & 64 == 0 { word(k) } else { word(k + 2) };
-    let words = [0, 1, 2, 3, 4].map(|k| if by & 32 == 0 { two(k) } else { two(k + 1) });
-    let moved = |k: usize| u128::from(funnel(words[k + 1], words[k], by)) << (32 * k);
-    moved(0) | moved(1) | moved(2) | moved(3)
+    // One by one, not in closures or arrays: those AMD's compiler would keep in memory.
+    let word = |of: u128, k: u32| (of >> (32 * k)) as u32;
+    let (a, b, c, d) = (word(low, 0), word(low, 1), word(low, 2), word(low, 3));
+    let (e, f, g, h) = (word(high, 0), word(high, 1), word(high, 2), word(high, 3));
+    let (a, b, c, d, e, f) = if by & 64 == 0 { (a, b, c, d, e, f) } else { (c, d, e, f, g, h) };
+    let (a, b, c, d, e) = if by & 32 == 0 { (a, b, c, d, e) } else { (b, c, d, e, f) };
+    let (a, b, c, d) = (funnel(b, a, by), funnel(c, b, by), funnel(d, c, by), funnel(e, d, by));
+    u128::from(a) | u128::from(b) << 32 | u128::from(c) << 64 | u128::from(d) << 96
 }
 
 /// A lane's accesses, some of them.
