@@ -54,7 +54,7 @@ images() { # ARCH
     # A block is 256 threads, which AMD's compiler does not know: planning for 1024 it spills in the largest casts.
     large=
     case $family in
-    cast_float) large=$(echo cast_product_I256_{f32,f64}) ;;
+    cast_float) large=$(echo cast_product_I256_{F16,f32,f64}) ;;
     cast_scale) large=$(echo cast_down_I256_{i8,i16,i32,i64,u8,u16,u32,u64,i128,I256}) ;;
     esac
     for entry in $large; do echo "$entry,amdgpu-flat-work-group-size=1,256"; done > "$targets/$family.$arch.csv"
