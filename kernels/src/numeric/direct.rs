@@ -23,6 +23,7 @@ macro_rules! integer_to_integer {
                 || <$to>::MIN < 0 && <$to>::BITS >= <$from>::BITS + (<$from>::MIN >= 0) as u32;
             #[inline(always)]
             #[allow(unused_comparisons, reason = "one of the bounds can be the type's own")]
+            #[allow(clippy::manual_range_contains, reason = "both comparisons, no branch")]
             fn cast(self) -> ($to, bool) {
                 const LEAST: $from = if <$to>::MIN as i128 > <$from>::MIN as i128 { <$to>::MIN as $from } else { <$from>::MIN };
                 const GREATEST: $from = if (<$to>::MAX as i128) < <$from>::MAX as i128 { <$to>::MAX as $from } else { <$from>::MAX };
