@@ -1,7 +1,7 @@
 //! Filter where few rows of many are kept: a wave has several tiles and looks at those only that have any.
 //!
 //! What a wave of [`filter`](crate::filter) does for a tile with twenty kept rows is mostly waiting: for its place, for its
-//! selection, for the rows. Here a wave has [`RUN`] tiles, knows of all of them at once where their rows go, skips those
+//! selection, for the rows. Here a wave has `RUN` tiles, knows of all of them at once where their rows go, skips those
 //! without any, and loads the selection of the next while it moves the rows of one. Few registers are needed for that, so
 //! more waves can wait.
 
