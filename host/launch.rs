@@ -223,13 +223,14 @@ impl Pass {
         self.waited.push(ready.clone());
         let any: &dyn std::any::Any = &**ready;
         let own = any.downcast_ref::<Event>();
-        self.parents.extend(own.cloned());
         // Work on the same stream runs later anyway.
         let earlier = own.is_some_and(|event| event.stream() == self.queue.number());
-        if earlier || self.gpu.switches().on(Mutation::SkipWait) {
-            return Ok(());
+        if !earlier && !self.gpu.switches().on(Mutation::SkipWait) {
+            self.queue.wait(&self.gpu, &**ready)?;
         }
-        self.queue.wait(&self.gpu, &**ready)
+        // Only now: when this pass has passed, what its parents report is looked at, and they must have passed then.
+        self.parents.extend(own.cloned());
+        Ok(())
     }
 
     /// Makes a region of an earlier pass on the same stream readable here.

@@ -58,7 +58,8 @@ impl Pass {
             self.use_memory(memory.clone());
             return Ok(Region { memory: memory.clone(), at: 0, bytes: SINK });
         }
-        let region = self.output(SINK)?;
+        // Not of a block that results share: it is written for as long as there is the stream.
+        let region = self.own_output(SINK)?;
         self.set(&region, 0)?;
         *sink = Some(region.memory.clone());
         Ok(region)

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use arrow_array::ArrayRef;
 use arrow_schema::Field;
+use bowstring::compute::{CastOptions, cast};
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, ManualEvent};
 use bowstring::exchange::{export_array, export_batch, from_arrow, import_array, import_batch, to_arrow};
 use bowstring::ffi::ArrowDeviceArray;
@@ -129,6 +130,28 @@ fn batches_round_trip() {
     for (ours, theirs) in back.columns().iter().zip(&columns) {
         assert_same_rows(&rows(&to_arrow(ours).unwrap()), &rows(theirs), &theirs.data_type());
     }
+}
+
+#[test]
+fn what_an_operation_reports_is_not_looked_at_by_one_that_could_not_wait_for_it() {
+    let device = delayed(3);
+    let theirs: ArrayRef = std::sync::Arc::new(arrow_array::Int64Array::from_iter_values(0..100));
+    let (event, releases) = (ManualEvent::pending(), Releases::default());
+    let theirs = foreign(&theirs, device.device(), Some(&event), &releases);
+    let values = import(theirs, &arrow_schema::DataType::Int64, device.device());
+    let (one, two) = (device.device().stream().unwrap(), device.device().stream().unwrap());
+    let strict = CastOptions { safe: false, ..Default::default() };
+    let narrow = cast(&values, &arrow_schema::DataType::Int8, &strict, &one).unwrap();
+    device.fail(Some("wait"), 1, 1);
+    let failed = two.download(&narrow);
+    assert_eq!((failed.is_err(), device.stop_failing()), (true, 1));
+    // It was to wait for the cast, and has passed before it.
+    two.synchronise().unwrap();
+    device.device().retire();
+    event.fire();
+    narrow.wait().unwrap();
+    let right: ArrayRef = std::sync::Arc::new(arrow_array::Int8Array::from_iter_values(0..100));
+    assert_eq!(&to_arrow(&two.download(&narrow).unwrap()).unwrap(), &right);
 }
 
 #[test]
