@@ -81,14 +81,10 @@ impl Event {
         (state.check, state.kept) = (check, kept);
     }
 
-    /// The work has failed: nobody looks at what it reports any more, which may keep what keeps this event.
+    /// The work has failed. What it would have been asked is let go of by [`Event::outcome`] and not here, where callers
+    /// hold the locks of what that may come to: the pool's, say.
     fn fail(&self, failure: Error) {
-        let mut state = lock(&self.0.state);
-        state.outcome.get_or_insert(Err(failure));
-        let State { check, kept, parents, .. } = &mut *state;
-        let unneeded = (check.take(), std::mem::take(kept), std::mem::take(parents));
-        drop(state);
-        drop(unneeded);
+        lock(&self.0.state).outcome.get_or_insert(Err(failure));
     }
 
     /// Whether the outcome is not yet known to be good.
@@ -143,15 +139,16 @@ impl Event {
     pub fn outcome(&self) -> Result<()> {
         // The lock is held meanwhile, so that a second caller gets the same answer; parents are older, never circular.
         let mut state = lock(&self.0.state);
-        let kept = std::mem::take(&mut state.kept);
-        if state.outcome.is_none() {
-            let (parents, check) = (std::mem::take(&mut state.parents), state.check.take());
+        let (parents, kept) = (std::mem::take(&mut state.parents), std::mem::take(&mut state.kept));
+        let mut check = state.check.take();
+        let outcome = state.outcome.get_or_insert_with(|| {
             let inherited = parents.iter().try_for_each(Event::outcome);
-            state.outcome = Some(inherited.and_then(|()| check.map_or(Ok(()), |check| check())));
-        }
-        let outcome = state.outcome.clone().unwrap_or(Ok(()));
+            inherited.and_then(|()| check.take().map_or(Ok(()), |check| check()))
+        });
+        let outcome = outcome.clone();
         drop(state);
-        drop(kept);
+        // Also where nobody looks: a check may keep what keeps this event.
+        drop((parents, kept, check));
         outcome
     }
 }
