@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from devices import Only, goes_there_and_back, here, opened, operates
 from samples import ARRAYS
 
 import bowstring as bs
@@ -17,43 +18,16 @@ CUDA = 2
 
 @pytest.fixture(scope="module")
 def device() -> bs.Device:
-    try:
-        return bs.Device.cuda()
-    except RuntimeError as error:
-        pytest.skip(f"no CUDA device: {error}")
-
-
-def here(array: Any) -> list[Any]:
-    got = pa.array(array.to(bs.Device.cpu()))
-    got.validate(full=True)
-    return got.to_pylist()  # type: ignore[no-any-return]
-
-
-class Only:
-    """Another object with only one of its methods."""
-
-    def __init__(self, obj: object, name: str) -> None:
-        setattr(self, name, getattr(obj, name))
+    return opened("CUDA", bs.Device.cuda)
 
 
 @pytest.mark.parametrize("name", ARRAYS)
 def test_every_type_goes_there_and_back(device: bs.Device, name: str) -> None:
-    expected = ARRAYS[name].slice(3)
-    there = bs.array(expected).to(device)
-    assert (there.device, there.device_type) == (device, CUDA)
-    assert here(there) == expected.to_pylist()
-    again = bs.array(Only(there, "__arrow_c_device_array__"))
-    assert again.device == device and here(again) == expected.to_pylist()
+    goes_there_and_back(name, device, CUDA)
 
 
 def test_operations(device: bs.Device) -> None:
-    values = bs.array(pa.array([1, None, 300, -4] * 100)).to(device)
-    mask = bs.array(pa.array([True, True, False, None] * 100)).to(device)
-    assert here(bs.filter(values, mask)) == [1, None] * 100
-    assert here(bs.cast(values, "Int8", strict=False)) == [1, None, None, -4] * 100
-    assert bs.null_count(values) == 100
-    with pytest.raises(IndexError):
-        bs.take(values, bs.array(pa.array([400])).to(device)).wait()
+    operates(device)
 
 
 def test_streams_of_batches(device: bs.Device) -> None:

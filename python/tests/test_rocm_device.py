@@ -4,11 +4,10 @@ array."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pytest
+from devices import goes_there_and_back, here, opened, operates
 from samples import ARRAYS
 
 import bowstring as bs
@@ -18,40 +17,16 @@ ROCM = 10
 
 @pytest.fixture(scope="module")
 def device() -> bs.Device:
-    try:
-        return bs.Device.rocm()
-    except RuntimeError as error:
-        pytest.skip(f"no ROCm device: {error}")
-
-
-def here(array: Any) -> list[Any]:
-    got = pa.array(array.to(bs.Device.cpu()))
-    got.validate(full=True)
-    return got.to_pylist()  # type: ignore[no-any-return]
+    return opened("ROCm", bs.Device.rocm)
 
 
 @pytest.mark.parametrize("name", ARRAYS)
 def test_every_type_goes_there_and_back(device: bs.Device, name: str) -> None:
-    expected = ARRAYS[name].slice(3)
-    there = bs.array(expected).to(device)
-    assert (there.device, there.device_type) == (device, ROCM)
-    assert here(there) == expected.to_pylist()
-
-    class Only:
-        def __arrow_c_device_array__(self, requested_schema: object = None, **kwargs: object) -> object:
-            return there.__arrow_c_device_array__()
-
-    again = bs.array(Only())
-    assert again.device == device and here(again) == expected.to_pylist()
+    goes_there_and_back(name, device, ROCM)
 
 
 def test_operations(device: bs.Device) -> None:
-    values = bs.array(pa.array([1, None, 300, -4] * 100)).to(device)
-    mask = bs.array(pa.array([True, True, False, None] * 100)).to(device)
-    assert here(bs.filter(values, mask)) == [1, None] * 100
-    assert here(bs.cast(values, "Int8", strict=False)) == [1, None, None, -4] * 100
-    with pytest.raises(IndexError):
-        bs.take(values, bs.array(pa.array([400])).to(device)).wait()
+    operates(device)
 
 
 def test_dlpack_streams_by_number(device: bs.Device) -> None:

@@ -61,24 +61,36 @@ fn gpus() -> impl Iterator<Item = Target> {
     devices().into_iter().filter(|target| target.stream.device().place() != Place::CPU)
 }
 
+/// Filters by masks of so many percent, and takes so many rows at random, as arrow-rs does.
+fn agrees(
+    target: &Target,
+    values: &ArrayRef,
+    percents: &[f64],
+    taken: usize,
+    random: &mut Random,
+    what: &dyn std::fmt::Display,
+) {
+    let ours = target.import(values);
+    for percent in percents {
+        let mask = BooleanArray::from(bitmap(values.len(), *percent, 1, random));
+        let by = target.import(&(Arc::new(mask.clone()) as ArrayRef));
+        let kept = filter(&ours, &by, &target.stream).unwrap();
+        let theirs = arrow_select::filter::filter(values, &mask).unwrap();
+        target.assert_same(&kept, &theirs, &format!("filter, {what}"));
+    }
+    let by = indices(&DataType::Int32, taken, values.len(), Nulls::Some, random);
+    let taken = take(&ours, &target.import(&by), &TakeOptions::default(), &target.stream).unwrap();
+    let theirs = arrow_select::take::take(values, &by, None).unwrap();
+    target.assert_same(&taken, &theirs, &format!("take, {what}"));
+}
+
 #[test]
 fn no_type_is_left_out() {
     for target in gpus() {
         for data_type in range_types() {
             let random = &mut Random::new(3);
             let values = sliced(&array(&data_type, 2400, Nulls::Some, random), 7, 2300);
-            let ours = target.import(&values);
-            for kind in [0.1, 50.0, 98.0] {
-                let mask = BooleanArray::from(bitmap(2300, kind, 1, random));
-                let by = target.import(&(Arc::new(mask.clone()) as ArrayRef));
-                let kept = filter(&ours, &by, &target.stream).unwrap();
-                let theirs = arrow_select::filter::filter(&values, &mask).unwrap();
-                target.assert_same(&kept, &theirs, &format!("filter {data_type}"));
-            }
-            let by = indices(&DataType::Int32, 3000, 2300, Nulls::Some, random);
-            let taken = take(&ours, &target.import(&by), &TakeOptions::default(), &target.stream).unwrap();
-            let theirs = arrow_select::take::take(&values, &by, None).unwrap();
-            target.assert_same(&taken, &theirs, &format!("take {data_type}"));
+            agrees(&target, &values, &[0.1, 50.0, 98.0], 3000, random, &data_type);
         }
     }
 }
@@ -112,18 +124,7 @@ fn strings_of_every_mix_of_lengths() {
                 })
                 .collect();
             let values = sliced(&(Arc::new(StringArray::from(rows)) as ArrayRef), 3, 5990);
-            let ours = target.import(&values);
-            for percent in [20.0, 97.0] {
-                let mask = BooleanArray::from(bitmap(5990, percent, 1, random));
-                let by = target.import(&(Arc::new(mask.clone()) as ArrayRef));
-                let kept = filter(&ours, &by, &target.stream).unwrap();
-                let theirs = arrow_select::filter::filter(&values, &mask).unwrap();
-                target.assert_same(&kept, &theirs, &format!("filter, {name}"));
-            }
-            let by = indices(&DataType::Int32, 5000, 5990, Nulls::Some, random);
-            let taken = take(&ours, &target.import(&by), &TakeOptions::default(), &target.stream).unwrap();
-            let theirs = arrow_select::take::take(&values, &by, None).unwrap();
-            target.assert_same(&taken, &theirs, &format!("take, {name}"));
+            agrees(&target, &values, &[20.0, 97.0], 5000, random, &name);
         }
     }
 }
