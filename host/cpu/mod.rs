@@ -1,12 +1,12 @@
 //! L4: the operations on host memory.
 
 pub(crate) mod bitmap;
-pub(crate) mod cast;
-mod cast_narrow;
-mod cast_rows;
 pub(crate) mod filter;
 mod filter_bytes;
 pub(crate) mod indices;
+pub(crate) mod map;
+mod map_narrow;
+mod map_rows;
 pub(crate) mod memory;
 pub(crate) mod nulls;
 mod rows;

@@ -104,6 +104,25 @@ fn unsafe_stays_where_it_may_be() {
     }
 }
 
+/// How many waves a launch has is the kernel's to say: with a wrong number rows stay unwritten. A driver is told by one
+/// place, and that place asks the entry.
+#[test]
+fn only_the_kernel_says_how_many_waves_are_launched() {
+    let sources = all_sources(&["host"]).into_iter().filter(|(name, _)| !name.ends_with("tests.rs"));
+    let makes: Vec<String> = sources
+        .filter(|(_, text)| {
+            text.lines().any(|line| line.contains("Launch {") && !line.contains("struct Launch"))
+        })
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(makes, ["host/launch.rs"], "files that make a `Launch`");
+    let pass = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("host/launch.rs")).unwrap();
+    assert!(
+        pass.contains("pub fn launch<A: Args>(&mut self, entry: &'static Entry<A>, args: &A) -> Result<()>")
+    );
+    assert_eq!(pass.matches("let waves = (entry.waves)(args, self.width());").count(), 1);
+}
+
 #[test]
 fn no_file_is_long() {
     let long = all_sources(&[SCANNED, &["tests/it"]].concat()).into_iter().filter_map(|(name, text)| {

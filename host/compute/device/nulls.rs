@@ -1,13 +1,11 @@
 //! Null counts and bitmaps of nulls.
 
-use bowstring_kernels::bitmap::{
-    COMBINE, Combine, NULL_COUNT, NullCount, NullCountRow, bitmap_waves, null_count_parts,
-};
+use bowstring_kernels::bitmap::{COMBINE, Combine, NULL_COUNT, NullCount, NullCountRow, null_count_parts};
 use bowstring_kernels::memory::{In, Out};
 
 use super::selection::Words;
 use crate::array::{Array, Bitmap, Buffer};
-use crate::launch::{Pass, Pending, Region, bits};
+use crate::launch::{Pass, Pending, Region, Table, bits};
 use crate::{Result, Stream};
 
 /// How many of the rows of each array are null by a bitmap, in one launch. Synchronises once, when the numbers are waited
@@ -21,17 +19,17 @@ pub(in crate::compute) fn null_counts(
         return Ok(Pending::known(Ok(vec![0; arrays.len()])));
     }
     let mut pass = Pass::begin("null_count", stream)?;
-    let mut table = vec![];
+    let mut table = Table::default();
     for (values, validity) in arrays {
         pass.input(values)?;
         let ((words, offset), len) = (bits(validity), values.len() as u64);
-        table.extend::<[u64; 4]>(NullCountRow { words, offset, len }.words());
+        table.push(&NullCountRow { words, offset, len });
     }
-    pass.expect(&[size_of_val(&table[..]), 8 * arrays.len()], (0, 0));
-    let (maps, nulls) = (pass.upload(&table)?, pass.zeroed(8 * arrays.len())?);
+    pass.expect(&[table.bytes(), 8 * arrays.len()], (0, 0));
+    let (maps, nulls) = (pass.upload(table.words())?, pass.zeroed(8 * arrays.len())?);
     let (count, parts) = (arrays.len() as u64, null_count_parts(longest as u64, pass.width()));
     let args = NullCount { maps: maps.input(), count, parts, nulls: nulls.out() };
-    pass.launch(&NULL_COUNT[0], count * parts, &args)?;
+    pass.launch(&NULL_COUNT[0], &args)?;
     pass.read_later(&nulls, |pass, words| {
         pass.finish()?;
         Ok(words.iter().map(|nulls| *nulls as usize).collect())
@@ -72,7 +70,7 @@ pub(super) fn combine(
     let len = len as u64;
     let args =
         Combine { left, left_offset, right, right_offset, len, target: target.out(), nulls: Out::absent() };
-    pass.launch(entry, bitmap_waves(len), &args)
+    pass.launch(entry, &args)
 }
 
 /// The same truth value for every row.

@@ -58,7 +58,6 @@ impl Kept {
         let Kept { rows, sizes, combined, offsets, counts, sums, .. } = self;
         pass.launch(
             &SELECT[0],
-            sizes.select,
             &Select {
                 mask,
                 mask_offset,
@@ -72,7 +71,6 @@ impl Kept {
         )?;
         pass.launch(
             &OFFSETS[0],
-            sizes.groups,
             &Offsets {
                 counts: counts.input(),
                 sums: sums.input(),

@@ -143,6 +143,8 @@ pub struct Entry<A: 'static> {
     pub key: &'static [u32],
     /// The kernel.
     pub body: fn(&A, &mut Wave),
+    /// How many waves a launch with these arguments has, of this width: what a launch asks, and nothing else decides.
+    pub waves: fn(&A, u32) -> u64,
 }
 
 /// The entry of a kernel's table with this key. `None` is "not supported".
@@ -293,9 +295,25 @@ pub enum Cause {
 macro_rules! kernel {
     (
         family $family:literal;
-        $(#[$doc:meta])* $args:ident { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)+ }
+        $(#[$doc:meta])* $args:ident $fields:tt
+        waves $waves:expr;
         $(#[$table_doc:meta])* $table:ident {
             $($name:ident $(<$($part:ident),+>)? $([$($key:expr),+])? = $body:expr,)+
+        }
+    ) => {
+        kernel! {
+            family $family;
+            $(#[$doc])* $args $fields
+            $(#[$table_doc])* $table {
+                $($name $(<$($part),+>)? $([$($key),+])? = $body; waves $waves,)+
+            }
+        }
+    };
+    (
+        family $family:literal;
+        $(#[$doc:meta])* $args:ident { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)+ }
+        $(#[$table_doc:meta])* $table:ident {
+            $($name:ident $(<$($part:ident),+>)? $([$($key:expr),+])? = $body:expr; waves $waves:expr,)+
         }
     ) => {
         $(#[$doc])*
@@ -344,6 +362,7 @@ macro_rules! kernel {
             family: $family,
             key: &[$($($key),+)?],
             body: $body,
+            waves: $waves,
         },)+];
     };
 }

@@ -90,7 +90,7 @@ fn take(offsets: &[u64], limit: u64, indices: &[Option<u64>], key: [u32; 2], bit
             index_fault: index_fault.output(),
             fault: fault.output(),
         };
-        run(TAKE, &key, args, width, tiles);
+        run(TAKE, &key, args, width);
         let lens = wide(&lens, rows, word as u32);
         check_sums(&sums, &lens);
         let faults = [index_fault.read(1)[0], fault.read(1)[0]];
@@ -203,7 +203,7 @@ fn compose_goes_one_level_down() {
                     sums: sums.output(),
                     fault: faults.output(),
                 };
-                run(COMPOSE, &key, args, width, tiles);
+                run(COMPOSE, &key, args, width);
                 let got = Ranges {
                     starts: next_starts.read(rows),
                     lens: next_lens.read(rows),

@@ -78,7 +78,7 @@ fn keep_finds_every_kept_row() {
                         sums: sums.output(),
                         fault: faults.output(),
                     };
-                    run(KEEP, &[key], args, width, sizes(rows as u64).tiles);
+                    run(KEEP, &[key], args, width);
                     let wide = |memory: &Memory| -> Vec<u64> {
                         match word {
                             4 => memory.read::<u32>(want_lens.len()).into_iter().map(u64::from).collect(),
