@@ -68,33 +68,32 @@ impl Visitor for Part<'_> {
             matches!(T::NUMBER, Number::Bit)
         }
         let Part { from, rows, to, valid, good } = self;
-        match from {
-            Source::Bits(from) if const { is_bit::<F::To>() } => {
-                words(function, from, valid, numbers_mut(to).expect("parts start at whole words"));
-                Outcome::default()
-            }
-            Source::Bits(from) => {
+        // By constants, so that a function is compiled for its own kind of rows alone.
+        if const { is_bit::<F::From>() } {
+            let Source::Bits(from) = from else { unreachable!("bits are not numbers") };
+            if const { is_bit::<F::To>() } {
+                let to: &mut [u64] = numbers_mut(to).expect("parts start at whole words");
+                words(function, from, valid, &mut to[..rows.div_ceil(64)], rows);
+            } else {
                 let to: &mut [F::To] = &mut numbers_mut(to).expect("parts start at whole words")[..rows];
                 vectorised(Unpack { function, from, to });
-                Outcome::default()
             }
-            Source::Bytes(from, _) if const { is_bit::<F::To>() } => {
-                let from: &[F::From] = numbers(from).expect("aligned by the caller");
-                vectorised(Pack { function, from, to: numbers_mut(to).expect("parts start at whole words") });
-                Outcome::default()
-            }
-            Source::Bytes(from, _) => {
-                let from: &[F::From] = numbers(from).expect("aligned by the caller");
-                let to: &mut [F::To] = &mut numbers_mut(to).expect("parts start at whole words")[..rows];
-                let rows = Convert { function, from, to, valid, good };
-                if const { pays::<F>() } { vectorised(rows) } else { Level::Plain.run(rows) }
-            }
+            return Outcome::default();
         }
+        let Source::Bytes(from, _) = from else { unreachable!("numbers are not bits") };
+        let from: &[F::From] = numbers(from).expect("aligned by the caller");
+        if const { is_bit::<F::To>() } {
+            vectorised(Pack { function, from, to: numbers_mut(to).expect("parts start at whole words") });
+            return Outcome::default();
+        }
+        let to: &mut [F::To] = &mut numbers_mut(to).expect("parts start at whole words")[..rows];
+        let rows = Convert { function, from, to, valid, good };
+        if const { pays::<F>() } { vectorised(rows) } else { Level::Plain.run(rows) }
     }
 }
 
 /// Bits to bits: a function of them is what it makes of a zero, of a one and of a null.
-fn words<F>(function: F, from: Bits<'_>, valid: Option<Bits<'_>>, to: &mut [u64])
+fn words<F>(function: F, from: Bits<'_>, valid: Option<Bits<'_>>, to: &mut [u64], rows: usize)
 where
     F: ValueFunction<From: Native, To: Native>,
 {
@@ -105,7 +104,8 @@ where
         let from = from.word(i);
         let made = zero & !from | one & from;
         let valid = if F::FILLS_NULLS { valid.map_or(!0, |bits| bits.word(i)) } else { !0 };
-        *to = made & valid | null & !valid;
+        let there = if rows - i * 64 < 64 { !(!0 << (rows - i * 64)) } else { !0 };
+        *to = (made & valid | null & !valid) & there;
     }
 }
 
