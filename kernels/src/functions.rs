@@ -6,7 +6,8 @@
 //! [`function`](crate::function).
 //!
 //! All 740 pairs of fixed-width Arrow types that can be cast come down to these; the host's rules say which, with what
-//! parameters. There are several families, so that a cast between numbers does not make a driver compile the arithmetic of
+//! parameters. Where a function makes the same bits of two pairs of types, one of them is here: an unsigned result whose
+//! bits are those of a signed one is computed as that (see [`Number::signed`]). There are several families, so that a cast between numbers does not make a driver compile the arithmetic of
 //! decimals.
 
 use crate::function::convert::{Direct, FromBool, ToBool};
@@ -144,9 +145,9 @@ functions! {
                 i16 => i8 i32 i64 u8 u16 u32 u64 F16 f32 f64;
                 i32 => i8 i16 i64 u8 u16 u32 u64 F16 f32 f64;
                 i64 => i8 i16 i32 u8 u16 u32 u64 F16 f32 f64;
-                u8 => i8 i16 i32 i64 u16 u32 u64 F16 f32 f64;
-                u16 => i8 i16 i32 i64 u8 u32 u64 F16 f32 f64;
-                u32 => i8 i16 i32 i64 u8 u16 u64 F16 f32 f64;
+                u8 => i8 i16 i32 i64 F16 f32 f64;
+                u16 => i8 i16 i32 i64 u8 F16 f32 f64;
+                u32 => i8 i16 i32 i64 u8 u16 F16 f32 f64;
                 u64 => i8 i16 i32 i64 u8 u16 u32 F16 f32 f64;
                 F16 => i8 i16 i32 i64 u8 u16 u32 u64 f32 f64;
                 f32 => i8 i16 i32 i64 u8 u16 u32 u64 F16 f64;
@@ -160,10 +161,6 @@ functions! {
                 cast_bits_to<i16, i16> FromBool<i16>;
                 cast_bits_to<i32, i32> FromBool<i32>;
                 cast_bits_to<i64, i64> FromBool<i64>;
-                cast_bits_to<u8, u8> FromBool<u8>;
-                cast_bits_to<u16, u16> FromBool<u16>;
-                cast_bits_to<u32, u32> FromBool<u32>;
-                cast_bits_to<u64, u64> FromBool<u64>;
                 cast_bits_to<F16, F16> FromBool<F16>;
                 cast_bits_to<f32, f32> FromBool<f32>;
                 cast_bits_to<f64, f64> FromBool<f64>;
@@ -174,10 +171,6 @@ functions! {
                 cast_bits_from<i16, i16> ToBool<i16>;
                 cast_bits_from<i32, i32> ToBool<i32>;
                 cast_bits_from<i64, i64> ToBool<i64>;
-                cast_bits_from<u8, u8> ToBool<u8>;
-                cast_bits_from<u16, u16> ToBool<u16>;
-                cast_bits_from<u32, u32> ToBool<u32>;
-                cast_bits_from<u64, u64> ToBool<u64>;
                 cast_bits_from<F16, F16> ToBool<F16>;
                 cast_bits_from<f32, f32> ToBool<f32>;
                 cast_bits_from<f64, f64> ToBool<f64>;
@@ -195,27 +188,27 @@ functions! {
             cast_up Up {
                 i8 => i32 i64 i128 I256;
                 i16 => i32 i64 i128 I256;
-                i32 => i8 i16 i32 i64 u8 u16 u32 u64 i128 I256;
-                i64 => i8 i16 i32 i64 u8 u16 u32 u64 i128 I256;
+                i32 => i8 i16 i32 i64 i128 I256;
+                i64 => i8 i16 i32 i64 i128 I256;
                 u8 => i32 i64 i128 I256;
                 u16 => i32 i64 i128 I256;
                 u32 => i32 i64 i128 I256;
                 u64 => i32 i64 i128 I256;
-                i128 => i8 i16 i32 i64 u8 u16 u32 u64 i128 I256;
-                I256 => i8 i16 i32 i64 u8 u16 u32 u64 i128 I256;
+                i128 => i8 i16 i32 i64 i128 I256;
+                I256 => i8 i16 i32 i64 i128 I256;
             }
             /// [`Down`]
             cast_down Down {
                 i8 => i32 i64 i128 I256;
                 i16 => i32 i64 i128 I256;
-                i32 => i8 i16 i32 i64 u8 u16 u32 u64 i128 I256;
-                i64 => i8 i16 i32 i64 u8 u16 u32 u64 i128 I256;
+                i32 => i8 i16 i32 i64 i128 I256;
+                i64 => i8 i16 i32 i64 i128 I256;
                 u8 => i32 i64 i128 I256;
                 u16 => i32 i64 i128 I256;
                 u32 => i32 i64 i128 I256;
                 u64 => i32 i64 i128 I256;
-                i128 => i8 i16 i32 i64 u8 u16 u32 u64 i128 I256;
-                I256 => i8 i16 i32 i64 u8 u16 u32 u64 i128 I256;
+                i128 => i8 i16 i32 i64 i128 I256;
+                I256 => i8 i16 i32 i64 i128 I256;
             }
         }
         single {}

@@ -123,6 +123,17 @@ natives! {
 }
 
 impl Number {
+    /// The signed integers of an unsigned one's width; itself, if it is none. Arithmetic that wraps has the same bits in both.
+    pub const fn signed(self) -> Number {
+        match self {
+            Number::U8 => Number::I8,
+            Number::U16 => Number::I16,
+            Number::U32 => Number::I32,
+            Number::U64 => Number::I64,
+            other => other,
+        }
+    }
+
     /// Bytes of a value: one of a boolean, though arrays have bits.
     pub const fn width(self) -> usize {
         self.bits().div_ceil(8)

@@ -77,15 +77,16 @@ impl Written {
 fn parameters(function: Function, from: Number, to: Number) -> [u64; WORDS] {
     // Of so many bits: some of the native type's values are beyond, except where they are few.
     let limit = (1i128 << (from.bits() * 2 / 3).min(100)) - 3;
+    let least = if from.signed() == from { -limit } else { 3 };
     let written = Written(Words::new([0; WORDS]));
     let day = || Divisor::new(86_400_000u64);
     match function {
         Function::Direct | Function::FromBool | Function::ToBool => written,
         Function::MonthsToInterval | Function::DayTimeToInterval => written,
-        Function::Up => written.number(from, -limit).number(from, limit - 1).number(to, 100).put(-7i64),
+        Function::Up => written.number(from, least).number(from, limit - 1).number(to, 100).put(-7i64),
         Function::Down => {
             let rounding = if to.bits() == 64 { 50 } else { 100 };
-            written.number(from, -limit).number(from, limit - 1).divisor(from, 100, rounding).put(5i64)
+            written.number(from, least).number(from, limit - 1).divisor(from, 100, rounding).put(5i64)
         }
         Function::Round => {
             let limit = (1u128 << (to.bits() * 2 / 3).min(100)) - 3;

@@ -10,7 +10,7 @@ use bowstring_kernels::function::words::Parameter;
 use bowstring_kernels::function::{F16, I256, Native, Number, U256};
 use bowstring_kernels::functions::Function;
 
-use super::rule::{CastRule, apply, decimal, float, integer, with};
+use super::rule::{CastRule, apply, decimal, float, integer, signed, with};
 
 /// A decimal type: native type, precision and scale.
 pub(super) type Type = (Number, u8, i8);
@@ -133,11 +133,13 @@ pub(super) fn to_plain(a: Number, scale: i8, b: Number) -> CastRule {
     let Some(power) = power_of_ten(exponent).filter(|_| exponent <= max_precision(a) as u32) else {
         return CastRule::Overflow;
     };
+    let ends_of = |number| integer!(number, B, Some(ends::<B>()));
+    let Some((below, above)) = ends_of(b) else { return CastRule::Never };
+    // What fits is decided by `b`; the bits of what does are those of the signed type.
     decimal!(
         a,
         A,
-        integer!(b, B, {
-            let (below, above) = ends::<B>();
+        signed!(b.signed(), B, {
             Some(if scale > 0 {
                 down::<A, B>(power, Rounding::TowardZero, below, above)
             } else {

@@ -42,11 +42,10 @@ fn between_others(from: &DataType, to: &DataType) -> CastRule {
         (Utf8, Binary) | (LargeUtf8, LargeBinary) | (Utf8View, BinaryView) => CastRule::Same,
 
         (Boolean, to) => {
-            plain(to).map_or(CastRule::Never, |to| apply_plain(Function::FromBool, Number::Bit, to))
+            plain(to).map_or(CastRule::Never, |to| apply_plain(Function::FromBool, Number::Bit, to.signed()))
         }
-        (from, Boolean) => {
-            plain(from).map_or(CastRule::Never, |from| apply_plain(Function::ToBool, from, Number::Bit))
-        }
+        (from, Boolean) => plain(from)
+            .map_or(CastRule::Never, |from| apply_plain(Function::ToBool, from.signed(), Number::Bit)),
 
         (Int32, Date32 | Time32(_) | Interval(IntervalUnit::YearMonth)) | (Date32 | Time32(_), Int32) => {
             CastRule::Same
@@ -130,5 +129,11 @@ fn is_number(data_type: &DataType) -> bool {
 
 /// Between integers and floats.
 fn direct(from: Number, to: Number) -> CastRule {
-    if from == to { CastRule::Same } else { apply_plain(Function::Direct, from, to) }
+    let unsigned = |number: Number| number.signed() != number;
+    // More zeros before it are the same bits, whatever the wider type's sign.
+    let widens = unsigned(from) && unsigned(to) && from.width() < to.width();
+    match from == to {
+        true => CastRule::Same,
+        false => apply_plain(Function::Direct, from, if widens { to.signed() } else { to }),
+    }
 }

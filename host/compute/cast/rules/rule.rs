@@ -56,6 +56,12 @@ macro_rules! integer {
     };
 }
 
+macro_rules! signed {
+    ($number:expr, $t:ident, $body:expr) => {
+        with!($number, $t = [I8 i8, I16 i16, I32 i32, I64 i64], $body)
+    };
+}
+
 /// Counts of days and of units of time.
 macro_rules! count {
     ($number:expr, $t:ident, $body:expr) => { with!($number, $t = [I32 i32, I64 i64], $body) };
@@ -71,4 +77,4 @@ macro_rules! float {
     ($number:expr, $t:ident, $body:expr) => { with!($number, $t = [F16 F16, F32 f32, F64 f64], $body) };
 }
 
-pub(super) use {count, decimal, float, integer, with};
+pub(super) use {count, decimal, float, integer, signed, with};
