@@ -3,11 +3,10 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::driver::RawEntry;
-use super::emu::testing::Mutation;
 use super::event::Event;
 use super::handles::{OwnedEvent, OwnedStream, SharedDriver, Source};
 use super::lock;
@@ -26,7 +25,6 @@ pub(crate) struct Gpu {
     entries: Mutex<HashMap<&'static str, RawEntry>>,
     held: Mutex<HashMap<u64, VecDeque<Held>>>,
     synchronisations: AtomicU64,
-    switches: Switches,
 }
 
 /// What puts back what was current on its thread.
@@ -65,7 +63,6 @@ impl Gpu {
             entries: Mutex::default(),
             held: Mutex::default(),
             synchronisations: AtomicU64::new(0),
-            switches: Switches::default(),
             driver,
         }))
     }
@@ -102,11 +99,6 @@ impl Gpu {
         &self.staging
     }
 
-    /// The library's deliberate mutations.
-    pub fn switches(&self) -> &Switches {
-        &self.switches
-    }
-
     /// A spare event, or a new one.
     pub fn take_event(&self) -> Result<OwnedEvent> {
         let spare = lock(&self.events).pop();
@@ -141,9 +133,13 @@ impl Gpu {
     /// Keeps things until the event, on stream number `stream`, has passed. Some later call lets go of them, on whatever
     /// thread: see [`Gpu::retire`].
     pub fn keep(&self, stream: u64, until: &Event, kept: Vec<Kept>) {
-        if !self.switches.on(Mutation::FreeAtDrop) {
-            lock(&self.held).entry(stream).or_default().push_back(Held { until: until.clone(), kept });
-        }
+        lock(&self.held).entry(stream).or_default().push_back(Held { until: until.clone(), kept });
+    }
+
+    /// Lets go of everything that is kept, whether its work has passed or not: for tests, which must notice.
+    #[cfg(test)]
+    pub fn let_go_too_early(&self) {
+        lock(&self.held).clear();
     }
 
     /// Lets go of what was kept for work that has passed. Does not block.
@@ -185,24 +181,5 @@ fn release(passed: Vec<Held>) {
     for held in passed {
         let _ = held.until.outcome();
         drop(held.kept);
-    }
-}
-
-/// Which mutations of the library are on: see [`Mutation`].
-#[derive(Default)]
-pub(crate) struct Switches(AtomicU8);
-
-impl Switches {
-    /// Whether it is.
-    pub fn on(&self, mutation: Mutation) -> bool {
-        self.0.load(Ordering::Relaxed) & 1 << mutation as u8 != 0
-    }
-
-    /// Turns it on or off.
-    pub fn set(&self, mutation: Mutation, on: bool) {
-        match on {
-            true => self.0.fetch_or(1 << mutation as u8, Ordering::Relaxed),
-            false => self.0.fetch_and(!(1 << mutation as u8), Ordering::Relaxed),
-        };
     }
 }

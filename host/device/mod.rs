@@ -25,6 +25,9 @@ mod stream;
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
+#[cfg(test)]
+pub(crate) use emu::faulty;
+#[doc(hidden)]
 pub use emu::testing;
 pub(crate) use event::{Check, Event, joined};
 pub(crate) use gpu::{Gpu, Kept};

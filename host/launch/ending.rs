@@ -4,7 +4,6 @@
 use super::Pass;
 use crate::Result;
 use crate::device::Check;
-use crate::device::testing::Mutation;
 
 impl Pass {
     /// Ends the pass: its event is recorded, and inputs are kept until it has passed.
@@ -24,10 +23,7 @@ impl Pass {
         // Not `self.queue`'s: the pass is borrowed meanwhile.
         let queue = self.queue.clone();
         let ending = queue.ending();
-        let recorded = match self.gpu.switches().on(Mutation::RecordEarly) {
-            true => Ok(()),
-            false => self.done.record(self.queue.owned()),
-        };
+        let recorded = self.done.record(self.queue.owned());
         for memory in self.used.drain(..) {
             memory.used_until(&self.done);
         }

@@ -1,17 +1,23 @@
-//! What holds passes together, tried by taking it away: with a protection off, answers must go wrong; and by failing the
-//! runtime's calls one after another.
+//! What holds passes together, tried by taking it away: with a driver that breaks a promise, or inputs let go of too early,
+//! answers must go wrong; and by failing the runtime's calls one after another.
 
 use std::time::Duration;
 
 use super::tests::{count, sample};
 use super::*;
 use crate::array::Bitmap;
+use crate::device::faulty::Break;
 use crate::device::testing::{EmulatedDevice, EmulatorOptions, INJECTED};
 use crate::exchange::to_arrow;
 
 /// One array's way over three streams, nothing waited for on the host in between and everything dropped at once: uploaded
 /// on the first, its nulls counted on the second, the count's bits counted on the third.
 fn three_streams(device: &EmulatedDevice, len: i64) -> Result<bool> {
+    three_streams_and(device, len, || ())
+}
+
+/// The same, with something done whenever an input has been dropped.
+fn three_streams_and(device: &EmulatedDevice, len: i64, dropped: impl Fn()) -> Result<bool> {
     let streams = [(); 3].map(|()| device.device().stream());
     let [first, second, third] = streams.each_ref().map(|stream| stream.as_ref().map_err(Error::clone));
     let (array, nulls) = sample(len);
@@ -26,6 +32,7 @@ fn three_streams(device: &EmulatedDevice, len: i64) -> Result<bool> {
     let counted = Array::try_new(Parts { data_type: DataType::Boolean, len: 64, null_count: None, ..parts })?;
     pass.finish()?;
     drop(uploaded);
+    dropped();
     let mut pass = Pass::begin("count", third?)?;
     let region = count(&mut pass, &counted, None)?;
     drop(counted);
@@ -34,16 +41,15 @@ fn three_streams(device: &EmulatedDevice, len: i64) -> Result<bool> {
     Ok(words[0] == 64 - u64::from(nulls.count_ones()))
 }
 
-fn delayed(seed: u64) -> EmulatedDevice {
+fn delays(seed: u64) -> EmulatorOptions {
     let delay = Duration::from_micros(400);
-    EmulatedDevice::new(EmulatorOptions { delay, seed, keep: Some(0), width: 64, ..Default::default() })
-        .unwrap()
+    EmulatorOptions { delay, seed, keep: Some(0), width: 64, ..Default::default() }
 }
 
 #[test]
 fn nothing_goes_wrong_at_random_delays() {
     for seed in 0..20 {
-        let device = delayed(seed);
+        let device = EmulatedDevice::new(delays(seed)).unwrap();
         for len in [3, 65, 5000] {
             assert_eq!(three_streams(&device, len), Ok(true), "seed {seed}");
         }
@@ -52,27 +58,40 @@ fn nothing_goes_wrong_at_random_delays() {
     }
 }
 
-fn goes_wrong_with(mutation: Mutation) -> bool {
+/// Whether some of many runs gives a wrong answer, fails, or leaves a fault.
+fn goes_wrong(
+    device: impl Fn(u64) -> Result<EmulatedDevice>,
+    run: impl Fn(&EmulatedDevice) -> Result<bool>,
+) -> bool {
     (0..50).any(|seed| {
-        let device = delayed(seed);
-        device.mutate(mutation, true);
-        (0..5).any(|_| three_streams(&device, 5000) != Ok(true)) || !device.faults().is_empty()
+        let device = device(seed).unwrap();
+        (0..5).any(|_| run(&device) != Ok(true)) || !device.faults().is_empty()
     })
+}
+
+fn goes_wrong_with(breaks: Break) -> bool {
+    goes_wrong(|seed| EmulatedDevice::faulty(delays(seed), breaks), |device| three_streams(device, 5000))
 }
 
 #[test]
 fn a_skipped_wait_is_noticed() {
-    assert!(goes_wrong_with(Mutation::SkipWait));
+    assert!(goes_wrong_with(Break::Waits));
 }
 
 #[test]
 fn an_event_recorded_too_early_is_noticed() {
-    assert!(goes_wrong_with(Mutation::RecordEarly));
+    assert!(goes_wrong_with(Break::Records));
 }
 
 #[test]
 fn an_input_freed_too_early_is_noticed() {
-    assert!(goes_wrong_with(Mutation::FreeAtDrop));
+    assert!(goes_wrong(
+        |seed| EmulatedDevice::new(delays(seed)),
+        |device| {
+            let let_go = || device.device().as_gpu().map_or((), |gpu| gpu.let_go_too_early());
+            three_streams_and(device, 5000, let_go)
+        }
+    ));
 }
 
 /// Everything a pass does, and both copies.

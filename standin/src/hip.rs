@@ -93,7 +93,7 @@ impl Image for Loaded {
         let (kernel, host) = (&self.0.kernels[entry], host_build(entry).ok_or("there is no host build")?);
         let words = unpacked(kernel, host, words)?;
         let waves = u64::from(blocks) * u64::from(BLOCK / kernel.width);
-        let (faults, extent) = (Faults::new(), |address| memory.extent(address));
+        let (faults, extent) = (Faults::new(), |address| memory.extent(address as usize) as u64);
         // SAFETY: `extent` tells of live allocations, which are initialised and exposed; the lock that `memory` came from
         // keeps all other work away.
         unsafe { host.emulate_words(&words, &extent, kernel.width, 0..waves, &faults) };
@@ -203,7 +203,7 @@ exports! {
     }
     hipMemcpyPeerAsync(to: usize, own: i32, from: usize, other: i32, bytes: usize, stream: usize) call {
         let memory = lock(&MACHINE.memory);
-        let wrong = |(address, device)| memory.block(address).is_none_or(|block| block.device != device);
+        let wrong = |(address, device)| memory.owner(address).is_none_or(|owner| owner.device != device);
         if [(to, own), (from, other)].into_iter().any(wrong) {
             return Err(code::INVALID_VALUE);
         }
@@ -246,7 +246,7 @@ exports! {
         MACHINE.record(event, &MACHINE.stream(stream, current())?)
     }
     hipEventQuery(event: usize) call {
-        MACHINE.event(event)?.latest().query()
+        MACHINE.event(event)?.query()
     }
     hipEventSynchronize(event: usize) call_anyway {
         MACHINE.event(event)?.latest().wait()
@@ -292,13 +292,13 @@ exports! {
         let memory = lock(&MACHINE.memory);
         let block = memory.block(address).ok_or(code::INVALID_VALUE)?;
         unsafe { match attribute {
-            2 => give(value, match block.kind {
+            2 => give(value, match block.owner.kind {
                 Kind::Pinned => 1,
                 Kind::Device => 2,
                 Kind::Managed => 3,
             }),
-            8 => give(value, i32::from(block.kind == Kind::Managed)),
-            9 => give(value, block.device),
+            8 => give(value, i32::from(block.owner.kind == Kind::Managed)),
+            9 => give(value, block.owner.device),
             _ => Err(code::INVALID_VALUE),
         } }
     }

@@ -24,6 +24,8 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
+use bowstring_sim::lock;
+
 /// What every exported function returns.
 type Code = i32;
 
@@ -45,9 +47,5 @@ mod code {
     pub const NOT_FOUND: Code = 500;
     pub const NOT_READY: Code = 600;
     pub const ILLEGAL_ADDRESS: Code = 700;
-}
-
-/// A lock that a panicking holder leaves usable.
-fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    pub const UNKNOWN: Code = 999;
 }

@@ -1,6 +1,6 @@
 //! For tests, ours and those of who builds on this: emulated devices with random delays, calls that fail on demand,
-//! counts of what is alive, and mutations of the library that its tests must notice. **Not stable**: anything here may
-//! change in any release.
+//! and counts of what is alive. **Not part of the public API**: hidden from the documentation, and anything here may change
+//! in any release.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,12 +15,12 @@ use super::super::driver::{Failure, Outcome};
 use super::super::handles::Source;
 use super::super::lock;
 pub use super::super::open::{open_from, separate};
-pub use super::memory::MemoryFault;
 use super::queue::{end_point, new_point, point};
 use super::{Emulator, Shared};
 use crate::array::{Array, Place};
 use crate::ffi::DeviceType;
 use crate::{Error, Result};
+pub use bowstring_sim::MemoryFault;
 
 /// How an emulated device behaves.
 #[derive(Clone, Debug)]
@@ -122,6 +122,16 @@ impl EmulatedDevice {
         Ok(EmulatedDevice { device: emulated(emulator, keep)?, shared })
     }
 
+    /// A new device whose driver breaks a promise.
+    #[cfg(test)]
+    pub(crate) fn faulty(options: EmulatorOptions, breaks: super::faulty::Break) -> Result<Self> {
+        let keep = options.keep;
+        let emulator = Emulator::new(options, NEXT_ID.fetch_add(1, Ordering::Relaxed));
+        let shared = emulator.0.clone();
+        let driver = Arc::new(super::faulty::Faulty::new(Arc::new(emulator), breaks));
+        Ok(EmulatedDevice { device: Device::behind(driver, Source::Driver, keep)?, shared })
+    }
+
     /// The device.
     pub fn device(&self) -> &Device {
         &self.device
@@ -130,18 +140,17 @@ impl EmulatedDevice {
     /// From now on, call number `nth` (from 1) of the runtime's functions fails, and `times - 1` more after it; with
     /// `call`, only calls of that function count.
     pub fn fail(&self, call: Option<&'static str>, nth: u64, times: u64) {
-        let mut plan = lock(&self.shared.injector.plan);
-        *plan = Some(Plan { call, before: nth.saturating_sub(1), times, hit: 0 });
+        lock(&self.shared.injector.calls).fail(call.map(str::to_owned), nth, times, ());
     }
 
     /// Ends that, and says how many calls failed.
     pub fn stop_failing(&self) -> u64 {
-        lock(&self.shared.injector.plan).take().map_or(0, |plan| plan.hit)
+        lock(&self.shared.injector.calls).stop_failing()
     }
 
     /// What was called how often.
     pub fn calls(&self) -> BTreeMap<&'static str, u64> {
-        lock(&self.shared.injector.calls).clone()
+        lock(&self.shared.injector.calls).calls().clone()
     }
 
     /// What is alive now.
@@ -158,13 +167,6 @@ impl EmulatedDevice {
             }
         }
         faults
-    }
-
-    /// Breaks the library on purpose, to see that a test notices.
-    pub fn mutate(&self, mutation: Mutation, on: bool) {
-        if let Some(gpu) = self.device.as_gpu() {
-            gpu.switches().set(mutation, on);
-        }
     }
 
     /// The device gone as for its user, the counters still there.
@@ -191,7 +193,7 @@ impl Shared {
         let memory = lock(&self.memory);
         Alive {
             allocations: memory.count(),
-            bytes: memory.bytes,
+            bytes: memory.bytes(),
             pinned: lock(&self.pinned).count(),
             events: self.injector.events.load(Ordering::Relaxed),
             streams: lock(&self.streams).len(),
@@ -215,17 +217,6 @@ pub struct Alive {
     pub streams: usize,
     /// Threads that run streams, also those of destroyed ones that still have work.
     pub threads: usize,
-}
-
-/// A protection of the library that can be taken away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mutation {
-    /// Operations do not wait for their inputs' events.
-    SkipWait,
-    /// Operations record their outputs' event before they launch anything.
-    RecordEarly,
-    /// Operations do not keep their inputs until their work has passed.
-    FreeAtDrop,
 }
 
 /// Something that was done on an emulated device and must not be.
@@ -265,18 +256,10 @@ impl Fault {
     }
 }
 
-struct Plan {
-    call: Option<&'static str>,
-    before: u64,
-    times: u64,
-    hit: u64,
-}
-
-/// Counts calls and fails those that a test picked.
+/// What a test does to a device, and sees of it.
 #[derive(Default)]
 pub(super) struct Injector {
-    plan: Mutex<Option<Plan>>,
-    calls: Mutex<BTreeMap<&'static str, u64>>,
+    calls: Mutex<bowstring_sim::Injector<()>>,
     faults: Mutex<Vec<Fault>>,
     events: AtomicUsize,
     threads: Arc<()>,
@@ -284,21 +267,8 @@ pub(super) struct Injector {
 
 impl Injector {
     pub fn enter(&self, call: &'static str) -> Outcome {
-        *lock(&self.calls).entry(call).or_default() += 1;
-        let mut plan = lock(&self.plan);
-        let Some(plan) = plan.as_mut().filter(|plan| plan.call.is_none_or(|only| only == call)) else {
-            return Ok(());
-        };
-        if plan.before > 0 {
-            plan.before -= 1;
-            return Ok(());
-        }
-        if plan.hit == plan.times {
-            return Ok(());
-        }
-        plan.hit += 1;
         let out_of_memory = call.starts_with("alloc");
-        Err(Failure { call, code: INJECTED, out_of_memory })
+        lock(&self.calls).enter(call, &[]).map_err(|()| Failure { call, code: INJECTED, out_of_memory })
     }
 
     pub fn put_down_so_far(&self) -> Vec<Fault> {
