@@ -37,12 +37,10 @@ impl Place {
 
     /// Whether a device here, or the host, can read that memory: its own, and what a runtime shares between both.
     pub(crate) fn reaches(self, memory: Place) -> bool {
-        use DeviceType::*;
+        let kind = memory.device_type;
         let shared = match self.device_type {
-            Cpu => memory.device_type.host_accessible(),
-            Cuda => matches!(memory.device_type, CudaHost | CudaManaged),
-            Rocm => memory.device_type == RocmHost,
-            _ => false,
+            DeviceType::Cpu => kind.host_accessible(),
+            device => device == kind.device() && kind.host_accessible(),
         };
         shared || self == memory
     }

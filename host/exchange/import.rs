@@ -130,13 +130,10 @@ pub(super) fn unparsable(error: arrow_schema::ArrowError) -> Error {
 
 /// Where memory of this kind and device is, if `device` serves it.
 pub(super) fn served(device_type: i32, device_id: i64, device: &Device) -> Result<Place> {
-    use DeviceType::*;
     let own = device.place();
-    let theirs = match (own.device_type, DeviceType::from_abi(device_type)) {
-        (_, Some(Cpu)) => return Ok(Place::CPU),
-        (Cuda, Some(theirs @ (Cuda | CudaManaged | CudaHost))) => theirs,
-        (Rocm, Some(theirs @ (Rocm | RocmHost))) => theirs,
-        (Emulated, Some(Emulated)) => Emulated,
+    let theirs = match DeviceType::from_abi(device_type) {
+        Some(DeviceType::Cpu) => return Ok(Place::CPU),
+        Some(theirs) if theirs.device() == own.device_type => theirs,
         _ => {
             return Err(Error::Unsupported {
                 operation: "import",
@@ -145,8 +142,7 @@ pub(super) fn served(device_type: i32, device_id: i64, device: &Device) -> Resul
             });
         }
     };
-    // Pinned host memory is all devices'.
-    if device_id != own.device_id && !matches!(theirs, CudaHost | RocmHost) {
+    if theirs.is_numbered() && device_id != own.device_id {
         return Err(Error::invalid("import", format!("an array of device {device_id} for {own}")));
     }
     Ok(Place { device_type: theirs, device_id: own.device_id })

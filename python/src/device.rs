@@ -20,13 +20,10 @@ pub struct Stream(pub bowstring::Stream);
 
 /// The device that serves memory of this kind: pinned and managed memory belongs to a GPU.
 pub fn device_of(device_type: i32, device_id: i64) -> PyResult<Inner> {
-    let kind = match DeviceType::from_abi(device_type) {
-        Some(DeviceType::CudaHost | DeviceType::CudaManaged) => DeviceType::Cuda,
-        Some(DeviceType::RocmHost) => DeviceType::Rocm,
-        Some(kind) => kind,
-        None => return Err(PyValueError::new_err(format!("no device type {device_type} is served"))),
+    let Some(memory) = DeviceType::from_abi(device_type) else {
+        return Err(PyValueError::new_err(format!("no device type {device_type} is served")));
     };
-    Inner::open(kind, device_id).map_err(raise)
+    Inner::open(memory.device(), device_id).map_err(raise)
 }
 
 /// The stream that operations of this library use where they are not told another; one for each device.
