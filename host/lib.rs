@@ -12,12 +12,14 @@ pub mod device;
 mod error;
 pub mod exchange;
 pub mod ffi;
-mod launch;
+mod gpu;
+mod pass;
+mod transfer;
 
 pub use array::{Array, Batch};
 pub use device::{Device, Stream};
 pub use error::{Error, Result};
-pub use launch::Pending;
+pub use pass::Pending;
 
 /// The README's example is compiled and run with the documentation's.
 #[cfg(doctest)]

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use arrow_schema::SchemaRef;
 
 use super::{CastOptions, TakeOptions, cast_batch, filter_batch_later, take_batch};
-use crate::launch::Pending;
+use crate::pass::Pending;
 use crate::{Array, Batch, Error, Result, Stream};
 
 /// How many batches a GPU's filter has begun beyond the one that is asked for.

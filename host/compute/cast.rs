@@ -12,10 +12,10 @@ use bowstring_kernels::numeric::{Kind, Number, Plan, plan};
 pub use arrow_cast::CastOptions;
 pub use arrow_cast::display::{DurationFormat, FormatOptions};
 
-use super::device::cast::Column;
-use super::{admit_all, device};
+use super::admit_all;
 use crate::ffi::DeviceType;
-use crate::{Array, Batch, Error, Result, Stream, cpu, exchange};
+use crate::gpu::cast::Column;
+use crate::{Array, Batch, Error, Result, Stream, cpu, exchange, gpu};
 
 /// Whether [`cast`] knows how to turn the one type into the other; single values may still not fit.
 pub fn can_cast(from: &DataType, to: &DataType) -> bool {
@@ -81,7 +81,7 @@ fn cast_columns(
             (way, _) => Some(cast_one(way, values, to, options, stream)?),
         });
     }
-    let mut together = device::cast::convert(&together, options.safe, stream)?.into_iter();
+    let mut together = gpu::cast::convert(&together, options.safe, stream)?.into_iter();
     let casted = casted.into_iter().map(|casted| casted.or_else(|| together.next()));
     Ok(casted.flatten().collect())
 }
@@ -107,7 +107,14 @@ fn cast_one(
             Err(refused(values.data_type(), to).unwrap_or_else(|| unsupported(values, to, device)))
         }
         (_, DeviceType::Cpu) => by_arrow(values, to, options),
-        _ => device::cast::cast(values, to, options, stream)?.ok_or_else(|| unsupported(values, to, device)),
+        _ => {
+            let on = stream.clone();
+            let inside = move |values: &Array, to: &DataType, options: &CastOptions<'_>| {
+                cast(values, to, options, &on)
+            };
+            let casted = gpu::cast::cast(values, to, options, stream, &inside)?;
+            casted.ok_or_else(|| unsupported(values, to, device))
+        }
     }
 }
 

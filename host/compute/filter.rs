@@ -1,10 +1,10 @@
 //! The rows that a mask keeps.
 
 use super::selection::{check_mask, check_rows};
-use super::{admit, admit_all, device};
+use super::{admit, admit_all};
 use crate::cpu::selection::among_threads;
-use crate::launch::Pending;
-use crate::{Array, Batch, Error, Result, Stream, cpu};
+use crate::pass::Pending;
+use crate::{Array, Batch, Error, Result, Stream, cpu, gpu};
 
 /// The rows of `values` where `mask` is true; null is not. Who filters several arrays by one mask prepares a
 /// [`Selection`](super::Selection). Synchronises, once.
@@ -48,9 +48,7 @@ fn filter_columns(columns: &[&Array], mask: &Array, stream: &Stream) -> Result<P
     let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
     check(&columns, mask)?;
     if stream.as_gpu().is_some() {
-        return Ok(
-            device::filter(&columns, mask, stream)?.map(|filtered| Ok((filtered.columns, filtered.rows)))
-        );
+        return Ok(gpu::filter(&columns, mask, stream)?.map(|filtered| Ok((filtered.columns, filtered.rows))));
     }
     Ok(Pending::known(among_threads(mask.len(), || {
         let pool = stream.device().host_pool();

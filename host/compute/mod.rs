@@ -5,7 +5,7 @@
 
 pub mod batches;
 mod cast;
-mod device;
+
 mod filter;
 mod nulls;
 mod selection;

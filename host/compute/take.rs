@@ -1,8 +1,8 @@
 //! The rows at given indices.
 
-use super::{admit, admit_all, device};
-use crate::launch::Pending;
-use crate::{Array, Batch, Error, Result, Stream, cpu};
+use super::{admit, admit_all};
+use crate::pass::Pending;
+use crate::{Array, Batch, Error, Result, Stream, cpu, gpu};
 
 /// What becomes of an index that is not a row: negative, or the length or more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,7 +81,7 @@ fn take_columns(
     let (columns, indices) = (admit_all("take", columns, stream)?, &*admit("take", indices, stream)?);
     let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
     if stream.as_gpu().is_some() {
-        return device::take(&columns, len, indices, options, stream);
+        return gpu::take(&columns, len, indices, options.out_of_bounds == OutOfBounds::Null, stream);
     }
     Ok(Pending::known(cpu::selection::among_threads(indices.len(), || {
         let pool = stream.device().host_pool();

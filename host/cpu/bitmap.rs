@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::memory;
-use super::simd_wide::{Loop, vectorised};
+use super::vectorise::{Loop, vectorised};
 use crate::array::Bitmap;
 
 /// Bits of some rows. Foreign memory neither aligns nor pads them; nothing outside of them is read.
@@ -145,7 +145,7 @@ impl Loop for CountOnes<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::simd_wide::Level;
+    use crate::cpu::vectorise::Level;
 
     /// Bytes without a pattern that a mistake could hide in.
     fn noise(len: usize) -> Vec<u8> {

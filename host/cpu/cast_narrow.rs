@@ -11,7 +11,7 @@ use bowstring_kernels::numeric::{Conversion, Native, Number, Operation, Recipe};
 
 use super::cast_rows::{Notes, Outcome, Part, Source};
 use super::memory::{numbers, numbers_mut};
-use super::simd_wide::{Loop, vectorised};
+use super::vectorise::{Loop, vectorised};
 
 /// A conversion to 128 bits, in 64.
 pub(super) enum Narrow {

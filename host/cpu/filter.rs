@@ -12,7 +12,7 @@ use crate::{Error, Result};
 
 use super::bitmap::Bits;
 use super::selection::Selection;
-use super::{filter_bytes, memory, rows, run_ends, simd};
+use super::{filter_bytes, intrinsics, memory, rows, run_ends};
 
 /// The rows of `array` that `selection` keeps. The array is on the host, readable, and has as many rows.
 pub(crate) fn filter(array: &Array, selection: &Selection, pool: &HostPool) -> Result<Array> {
@@ -110,7 +110,7 @@ fn filter_values<const W: usize>(
     let mut memory = pool.alloc(selection.len() * W)?;
     let out = &mut memory::values_mut::<[u8; W]>(&mut memory)[..selection.len()];
     selection.write(out, &|chunk, out| {
-        simd::compress(&values[chunk.rows], chunk.words, out);
+        intrinsics::compress(&values[chunk.rows], chunk.words, out);
     });
     Ok(memory.freeze(selection.len() * W))
 }

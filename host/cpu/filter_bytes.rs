@@ -9,8 +9,8 @@ use crate::Result;
 use crate::array::{Array, Parts};
 use crate::device::HostPool;
 
+use super::intrinsics::{self, POSITIONS};
 use super::selection::{Chunk, PARALLEL, Selection};
-use super::simd::{self, POSITIONS};
 use super::{memory, rows, take_bytes};
 
 /// One row in so many, and a filter keeps few.
@@ -90,7 +90,7 @@ impl<const O: usize> Piece<'_, O> {
         let rows = self.chunk.rows.clone();
         if self.starts.is_empty() {
             let (first, last) = (rows::offset(offsets[rows.start]), rows::offset(offsets[rows.end]));
-            self.size = simd::kept_bytes(&offsets[rows.start..=rows.end], self.chunk.words);
+            self.size = intrinsics::kept_bytes(&offsets[rows.start..=rows.end], self.chunk.words);
             let inside = first <= last && last <= extent && self.size <= last - first;
             return if inside { Ok(()) } else { Err(rows::bad_offset(rows.start)) };
         }
@@ -98,7 +98,7 @@ impl<const O: usize> Piece<'_, O> {
         let (mut total, mut before, mut bad) = (0, 0, None);
         let mut positions = [0; POSITIONS];
         for (block, words) in self.chunk.words.chunks(64).enumerate() {
-            let kept = simd::positions(words, &mut positions);
+            let kept = intrinsics::positions(words, &mut positions);
             // Positions first: `zip` takes from its left side before it finds the right one at its end.
             for (position, (out_start, out_end)) in positions[..kept].iter().zip(out.by_ref()) {
                 let row = rows.start + block * 64 * 64 + *position as usize;
@@ -124,8 +124,8 @@ impl<const O: usize> Piece<'_, O> {
         }
         let rows = self.chunk.rows;
         let offsets = &offsets[rows.start..=rows.end];
-        let ascending = simd::kept_ends(offsets, self.chunk.words, before, self.ends);
-        let copied = simd::copy_kept(offsets, data, self.chunk.words, bytes);
+        let ascending = intrinsics::kept_ends(offsets, self.chunk.words, before, self.ends);
+        let copied = intrinsics::copy_kept(offsets, data, self.chunk.words, bytes);
         match ascending && copied == Some(bytes.len()) {
             true => Ok(()),
             false => Err(rows::bad_offset(rows.start)),

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use super::bitmap::Bits;
+use super::intrinsics;
 use super::memory::values_mut;
-use super::simd;
 use crate::Result;
 use crate::array::{Bitmap, Buffer};
 use crate::device::HostPool;
@@ -23,10 +23,10 @@ pub(crate) fn inverted(bits: &Bitmap, len: usize, pool: &HostPool) -> Result<Buf
     let mut memory = pool.alloc(from.words() * 8)?;
     let to = &mut values_mut::<u64>(&mut memory)[..from.words()];
     if to.len() < 2 * PART {
-        simd::read_words(from, 0, to, |_, word| !word);
+        intrinsics::read_words(from, 0, to, |_, word| !word);
     } else {
         let parts = to.par_chunks_mut(PART).enumerate();
-        parts.for_each(|(i, to)| simd::read_words(from, i * PART, to, |_, word| !word));
+        parts.for_each(|(i, to)| intrinsics::read_words(from, i * PART, to, |_, word| !word));
     }
     Ok(memory.freeze(len.div_ceil(8)))
 }

@@ -13,7 +13,7 @@ use crate::array::{Array, Buffer};
 use crate::device::{HostMemory, HostPool};
 
 use super::bitmap::Bits;
-use super::{memory, rows, simd};
+use super::{intrinsics, memory, rows};
 
 /// The rows of a chunk: what one thread takes at a time. 128 KiB of 4-byte values, which two levels of cache hold.
 pub(crate) const CHUNK: usize = 32 * 1024;
@@ -52,10 +52,10 @@ impl Selection {
         let counts = &mut starts[1..];
         if rows >= PARALLEL {
             let chunks = words.par_chunks(CHUNK_WORDS).zip(counts);
-            chunks.for_each(|(words, count)| *count = simd::count_ones(words));
+            chunks.for_each(|(words, count)| *count = intrinsics::count_ones(words));
         } else {
             let chunks = words.chunks(CHUNK_WORDS).zip(counts);
-            chunks.for_each(|(words, count)| *count = simd::count_ones(words));
+            chunks.for_each(|(words, count)| *count = intrinsics::count_ones(words));
         }
         Selection { rows, words: Words::Shared(buffer), starts: summed(starts) }
     }
@@ -63,9 +63,9 @@ impl Selection {
     /// The rows that are 1 in `mask` and, where given, in `valid`.
     pub(crate) fn new(mask: Bits, valid: Option<Bits>, pool: &HostPool) -> Result<Selection> {
         Selection::from_words(mask.len(), pool, |words, first| {
-            simd::read_words(mask, first, words, |_, word| word);
+            intrinsics::read_words(mask, first, words, |_, word| word);
             if let Some(valid) = valid {
-                simd::read_words(valid, first, words, |mask, word| mask & word);
+                intrinsics::read_words(valid, first, words, |mask, word| mask & word);
             }
         })
     }
@@ -162,7 +162,7 @@ impl Selection {
         if chunks.len() == 1 {
             let chunk = self.chunk(chunks.start);
             let first = chunk.rows.start / 64;
-            return simd::compact(chunk.words, |i| bits.word(first + i), chunk.out.start % 64, out);
+            return intrinsics::compact(chunk.words, |i| bits.word(first + i), chunk.out.start % 64, out);
         }
         let middle = chunks.start + chunks.len() / 2;
         let first = self.starts[chunks.start].div_ceil(64);
@@ -244,7 +244,7 @@ fn count_chunks(
     if counts.len() <= 1 {
         fill(words, first);
         if let [count] = counts {
-            *count = simd::count_ones(words);
+            *count = intrinsics::count_ones(words);
         }
         return;
     }

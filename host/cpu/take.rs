@@ -13,7 +13,7 @@ use crate::{Error, Result};
 use super::bitmap::Bits;
 use super::indices::{Indices, Width};
 use super::selection::PARALLEL;
-use super::{memory, rows, run_ends, simd, take_bytes};
+use super::{intrinsics, memory, rows, run_ends, take_bytes};
 
 /// The rows that one thread takes at a time.
 pub(crate) const CHUNK: usize = 16 * 1024;
@@ -127,11 +127,11 @@ fn take_values<const W: usize>(
     let good = match indices.values() {
         Width::Narrow(indices) => each_chunk(out, CHUNK, indices.len(), |first, out| {
             let valid = valid.map(|valid| valid.slice(first, out.len()));
-            simd::gather(values, &indices[first..first + out.len()], limit, valid, out)
+            intrinsics::gather(values, &indices[first..first + out.len()], limit, valid, out)
         }),
         Width::Wide(indices) => each_chunk(out, CHUNK, indices.len(), |first, out| {
             let valid = valid.map(|valid| valid.slice(first, out.len()));
-            simd::gather(values, &indices[first..first + out.len()], limit, valid, out)
+            intrinsics::gather(values, &indices[first..first + out.len()], limit, valid, out)
         }),
     };
     if !good {
@@ -187,18 +187,18 @@ pub(crate) fn take_bits(bits: Bits, indices: &Indices, pool: &HostPool) -> Resul
         Width::Narrow(values) => each_chunk(out, CHUNK / 64, indices.len(), |first, out| {
             let values = &values[first * 64..(first * 64 + out.len() * 64).min(values.len())];
             let valid = valid.map(|valid| valid.slice(first * 64, values.len()));
-            simd::gather_bits(bits, values, limit, valid, out)
+            intrinsics::gather_bits(bits, values, limit, valid, out)
         }),
         Width::Wide(values) => each_chunk(out, CHUNK / 64, indices.len(), |first, out| {
             let values = &values[first * 64..(first * 64 + out.len() * 64).min(values.len())];
             let valid = valid.map(|valid| valid.slice(first * 64, values.len()));
-            simd::gather_bits(bits, values, limit, valid, out)
+            intrinsics::gather_bits(bits, values, limit, valid, out)
         }),
     };
     if !good {
         indices.check(bits.len())?;
     }
-    let ones = simd::count_ones(out);
+    let ones = intrinsics::count_ones(out);
     Ok((memory.freeze(indices.len().div_ceil(8)), ones))
 }
 

@@ -10,7 +10,7 @@ use super::bitmap::Bits;
 use super::indices::{Indices, Width, index};
 use super::selection::PARALLEL;
 use super::take::{CHUNK, too_long};
-use super::{memory, rows, simd};
+use super::{intrinsics, memory, rows};
 
 /// Adds the buffers of the taken rows to `parts`; offsets have `O` bytes.
 pub(crate) fn take<const O: usize>(
@@ -104,7 +104,7 @@ impl<const O: usize, const I: usize> Source<'_, O, I> {
         let valid = self.valid.map(|valid| valid.slice(first, ends.len()));
         let indices = &self.indices[first..first + ends.len()];
         let extent = self.data.len();
-        let total = simd::locate(self.offsets, extent, indices, self.limit, valid, starts, ends);
+        let total = intrinsics::locate(self.offsets, extent, indices, self.limit, valid, starts, ends);
         if total.is_some() {
             return total.map(Ok);
         }
@@ -145,7 +145,7 @@ pub(crate) fn copy<const O: usize>(
             *end = rows::offset_bytes(before + here);
         }
         let (starts, lens) = (&starts[..ends.len()], &lens[..ends.len()]);
-        let copied = simd::copy_ranges(data, starts, lens, &next[..ahead], &mut bytes[at..]);
+        let copied = intrinsics::copy_ranges(data, starts, lens, &next[..ahead], &mut bytes[at..]);
         at += copied.expect("measured before");
     }
 }

@@ -1,5 +1,5 @@
 //! The safe side of the driver seam: owned streams, events and memory. A handle that exists is a live one, so the calls
-//! that need no more than that are safe here; what else is queued on memory is up to `launch.rs`.
+//! that need no more than that are safe here; what else is queued on memory is up to `pass`.
 
 #![allow(unsafe_code)]
 

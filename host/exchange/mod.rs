@@ -5,8 +5,8 @@
 mod arrow;
 mod async_streams;
 mod dlpack;
-mod ends;
 mod export;
+mod extents;
 mod import;
 mod nodes;
 mod streams;
@@ -18,8 +18,8 @@ pub use async_streams::{
     AsyncBatchReader, AsyncExport, export_async_batches, export_async_iterator, import_async_batches,
 };
 pub use dlpack::{export_dlpack, import_dlpack};
-pub(crate) use ends::read as read_ends;
 pub use export::{export_array, export_batch, export_host_array, export_host_batch};
+pub(crate) use extents::read as read_ends;
 pub use import::{
     import_array, import_batch, import_field, import_host_array, import_host_batch, import_schema,
 };

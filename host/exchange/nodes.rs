@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 
-use super::ends;
+use super::extents;
 use crate::array::{Array, Bitmap, Buffer, Owner, Parts, Place, Ready, Slot, children, layout, well_formed};
 use crate::device::Device;
 use crate::ffi::ArrowArray;
@@ -158,11 +158,11 @@ impl Nodes<'_> {
             if let Slot::Offsets(width) = slot {
                 if self.host_reads {
                     // SAFETY: the caller promised offsets up to the last row's, and the host may read them.
-                    let last = unsafe { ends::last_offset(&buffer, width, parts.offset, end) };
+                    let last = unsafe { extents::last_offset(&buffer, width, parts.offset, end) };
                     bytes_at_offsets = Some(last.or_else(|problem| bad(&format!(".buffers[{i}]"), problem))?);
                 }
                 if let (Some(needed), [child]) = (bytes_at_offsets, &parts.children[..]) {
-                    ends::reach(child, needed)?;
+                    extents::reach(child, needed)?;
                 }
             }
             parts.buffers.push(buffer);
@@ -172,7 +172,7 @@ impl Nodes<'_> {
             unsafe { self.variadic(&address, expected..n_buffers - 1, parts) }?;
         }
         // SAFETY: the caller promised run ends for the length, and the children have been imported.
-        unsafe { ends::run_ends(&parts.data_type, &parts.children, (parts.len, end), self.host_reads) }
+        unsafe { extents::run_ends(&parts.data_type, &parts.children, (parts.len, end), self.host_reads) }
     }
 
     /// The data buffers of views, whose sizes are in the buffer behind them.
@@ -200,7 +200,7 @@ impl Nodes<'_> {
         let known = self.host_reads || self.on_host(sizes)?;
         for (n, i) in buffers.enumerate() {
             // SAFETY: as above, and the host may read them.
-            let bytes = known.then(|| unsafe { ends::integer(sizes, 8, n) });
+            let bytes = known.then(|| unsafe { extents::integer(sizes, 8, n) });
             let bytes =
                 bytes.map(|bytes| not_negative(bytes, &format!(".buffers[{last}][{n}]"))).transpose()?;
             // A null pointer is as good as no bytes.

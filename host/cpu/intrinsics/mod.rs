@@ -1,12 +1,12 @@
 //! What the CPU path does with vector units: the one place that asks which instructions there are.
 //!
 //! The one idea: every function here is safe and total, with a plain-Rust twin in `plain.rs` that defines it; which
-//! twin runs is decided by [`Level`]. Loops that the compiler vectorises by itself are `simd_wide.rs`'s.
+//! twin runs is decided by [`Level`]. Loops that the compiler vectorises by itself are `vectorise.rs`'s.
 
 #![allow(unsafe_code)]
 
 use super::bitmap::Bits;
-use super::simd_wide::{Level, Loop, vectorised};
+use super::vectorise::{Level, Loop, vectorised};
 
 #[cfg(target_arch = "x86_64")]
 mod bytes;

@@ -14,7 +14,7 @@ impl Pass {
     fn end(&mut self) -> Result<()> {
         self.ended = true;
         let sent = self.send();
-        self.kept.extend(self.gathered.end());
+        self.kept.extend(self.small_uploads.end());
         let checks = std::mem::take(&mut self.checks);
         let check: Option<Check> = (!checks.is_empty())
             .then(|| -> Check { Box::new(move || checks.into_iter().try_for_each(|check| check())) });

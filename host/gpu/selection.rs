@@ -6,12 +6,12 @@ use bowstring_kernels::selection::{OFFSETS, Offsets, SELECT, Select, Sizes, size
 use super::Status;
 use super::filter;
 use crate::array::{Array, Bitmap};
-use crate::launch::{Pass, Region, bits, validity};
+use crate::pass::{Pass, Region, bits, validity};
 use crate::{Result, Stream};
 
 /// The rows that a filter keeps, on the device: a bit for each, and where each tile's rows go.
 #[derive(Clone)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     /// Rows of the mask, at least one.
     pub rows: usize,
     pub sizes: Sizes,
@@ -25,7 +25,7 @@ pub(super) struct Kept {
 }
 
 /// A bitmap as kernels take it.
-pub(super) type Words = (In<u32>, u64);
+pub(crate) type Words = (In<u32>, u64);
 
 impl Kept {
     /// Room for what is found out about a mask of booleans, of at least one row.
@@ -85,7 +85,7 @@ impl Kept {
 }
 
 /// A mask prepared once; see [`crate::compute::Selection`].
-pub(in crate::compute) struct Selection {
+pub(crate) struct Selection {
     /// With the mask, which may still be read.
     kept: Option<(Kept, Array)>,
     total: usize,

@@ -12,10 +12,10 @@ use super::ranges::{Level, Node, Planner, has_ranges};
 use super::{aligned, empty_like, fixed_width, rows_of};
 use crate::Result;
 use crate::array::{Array, Bitmap, Buffer, Slot};
-use crate::launch::{Pass, Region, bits};
+use crate::pass::{Pass, Region, bits};
 
 /// The ranges of a level above, and where they go.
-pub(super) struct Above<'a> {
+pub(crate) struct Above<'a> {
     pub level: &'a Level,
     /// One place for each range, and where the last one ends.
     pub to: Region,
@@ -26,7 +26,7 @@ pub(super) struct Above<'a> {
 }
 
 /// An array of which the ranges of a level above are copied, planned.
-pub(super) struct Inside {
+pub(crate) struct Inside {
     array: Array,
     /// Rows of the array that make one element of the level above: more than 1 inside fixed-size lists.
     scale: u64,
@@ -107,7 +107,7 @@ impl Inside {
 }
 
 /// Copies elements of `scale` bytes.
-pub(super) fn copy_bytes(pass: &mut Pass, above: &Above, scale: u64, source: &Buffer) -> Result<Region> {
+pub(crate) fn copy_bytes(pass: &mut Pass, above: &Above, scale: u64, source: &Buffer) -> Result<Region> {
     let len = above.total as u64 * scale;
     let target = pass.output(len as usize)?;
     if len == 0 {

@@ -11,14 +11,14 @@ use bowstring_kernels::target::{Args, Entry, find};
 
 use super::nulls_of;
 use crate::array::{Array, Bitmap, Parts, layout};
-use crate::launch::{Pass, Region, bits, validity};
+use crate::pass::{Pass, Region, bits, validity};
 use crate::{Error, Result, Stream};
 
 /// Waves that fill the largest GPUs a few times over: from there on each does several tiles.
 const WAVES: u64 = 1 << 15;
 
 /// An array whose values are converted each by itself, and the type they get.
-pub(in crate::compute) struct Column<'a> {
+pub(crate) struct Column<'a> {
     pub values: &'a Array,
     pub to: &'a DataType,
     /// None where every value becomes zero.
@@ -46,7 +46,7 @@ const STATUS: usize = 2;
 
 /// Converts every row of arrays on the stream's device, in one pass. What does not fit becomes null where the cast is `safe`,
 /// else an error when somebody first waits for any of the results.
-pub(in crate::compute) fn convert(columns: &[Column<'_>], safe: bool, stream: &Stream) -> Result<Vec<Array>> {
+pub(crate) fn convert(columns: &[Column<'_>], safe: bool, stream: &Stream) -> Result<Vec<Array>> {
     if columns.is_empty() {
         return Ok(vec![]);
     }

@@ -4,19 +4,19 @@
 use bowstring_kernels::filter_bits::{FILTER_BITS, FilterBits, FilterBitsRow, filter_bits_spans};
 use bowstring_kernels::memory::Out;
 
-use super::moves::Moves;
+use super::filter_values::Moves;
 use super::ranges::{Node, Planner, has_ranges};
 use super::selection::{Kept, Words};
 use super::{Children, Status, children_of, empty_like, fixed_width, nodes, row_bytes, rows_of};
 use crate::array::{Array, Bitmap, Slot};
-use crate::launch::{Pass, Pending, Region, bits};
+use crate::pass::{Pass, Pending, Region, bits};
 use crate::{Result, Stream};
 
 /// Words of a bitmap in a table.
 const ROW: usize = 5;
 
 /// The kept rows of some columns.
-pub(in crate::compute) struct Filtered {
+pub(crate) struct Filtered {
     /// The columns.
     pub columns: Vec<Array>,
     /// How many rows.
@@ -24,11 +24,7 @@ pub(in crate::compute) struct Filtered {
 }
 
 /// The rows of arrays as long as `mask` where it is true. Synchronises once, when the result is waited for.
-pub(in crate::compute) fn filter(
-    columns: &[&Array],
-    mask: &Array,
-    stream: &Stream,
-) -> Result<Pending<Filtered>> {
+pub(crate) fn filter(columns: &[&Array], mask: &Array, stream: &Stream) -> Result<Pending<Filtered>> {
     if mask.is_empty() {
         let columns = columns.iter().copied().cloned().collect();
         return Ok(Pending::known(Ok(Filtered { columns, rows: 0 })));
@@ -52,7 +48,7 @@ fn sums(columns: &[&Array]) -> usize {
 
 /// Room for what the host must know about these columns: of each array two null counts, a total and where it went wrong;
 /// before them, how many rows.
-pub(super) fn status(pass: &mut Pass, columns: &[&Array]) -> Result<Status> {
+pub(crate) fn status(pass: &mut Pass, columns: &[&Array]) -> Result<Status> {
     let sums = sums(columns);
     let ranges = columns.iter().any(|column| needs_ranges(column));
     Status::new(pass, sums, if ranges { sums / 4 } else { 0 })
@@ -60,7 +56,7 @@ pub(super) fn status(pass: &mut Pass, columns: &[&Array]) -> Result<Status> {
 
 /// The rows of `columns` that are kept. How many these are is `known`, or the first word of `status`. `find` launches what
 /// finds them, late, so that as much as possible is sent to the device before.
-pub(super) fn of(
+pub(crate) fn of(
     mut pass: Pass,
     kept: Kept,
     mut status: Status,

@@ -19,7 +19,7 @@ const ALIGNMENT: usize = 64;
 
 /// A pass's blocks, the last of which has room.
 #[derive(Default)]
-pub(super) struct Gathered {
+pub(super) struct SmallUploads {
     open: Option<Block>,
     /// How long the next one should be.
     expected: usize,
@@ -36,7 +36,7 @@ struct Block {
     sent: usize,
 }
 
-impl Gathered {
+impl SmallUploads {
     /// The blocks, to be kept until the copies from them have passed.
     pub fn end(&mut self) -> Vec<Kept> {
         let open = self.open.take().map(|block| Kept::Staged(block.staged));
@@ -48,27 +48,27 @@ impl Pass {
     /// Says what will be asked for, so that it goes together: how long the small things are, and how many bitmaps of zeros
     /// of how many bytes.
     pub fn expect(&mut self, small: &[usize], (bitmaps, bytes): (usize, usize)) {
-        self.gathered.expected = small.iter().map(|bytes| padded(*bytes)).sum();
+        self.small_uploads.expected = small.iter().map(|bytes| padded(*bytes)).sum();
         match bitmaps.saturating_mul(padded(bytes)) {
-            zeros if zeros <= ZEROS => self.gathered.expected += zeros,
-            zeros => self.gathered.expected_zeros = zeros,
+            zeros if zeros <= ZEROS => self.small_uploads.expected += zeros,
+            zeros => self.small_uploads.expected_zeros = zeros,
         }
     }
 
     /// Memory of zeros that is made with that of others, where the operation expects several.
     pub(super) fn gather_zeros(&mut self, bytes: usize) -> Result<Option<Region>> {
-        let (needed, expected) = (padded(bytes), self.gathered.expected_zeros);
+        let (needed, expected) = (padded(bytes), self.small_uploads.expected_zeros);
         if bytes < WORDS || needed > expected || needed > MOST_ZEROS / 2 {
             return self.gather(bytes, &[]);
         }
         let is_full = |(block, used): &(Region, usize)| block.bytes - used < needed;
-        if self.gathered.zeros.as_ref().is_none_or(is_full) {
+        if self.small_uploads.zeros.as_ref().is_none_or(is_full) {
             let block = self.output(expected.min(MOST_ZEROS / needed * needed))?;
             self.set(&block, 0)?;
-            self.gathered.zeros = Some((block, 0));
+            self.small_uploads.zeros = Some((block, 0));
         }
-        self.gathered.expected_zeros -= needed;
-        let (block, used) = self.gathered.zeros.as_mut().expect("made above");
+        self.small_uploads.expected_zeros -= needed;
+        let (block, used) = self.small_uploads.zeros.as_mut().expect("made above");
         *used += needed;
         Ok(Some(Region { memory: block.memory.clone(), at: block.at + *used - needed, bytes }))
     }
@@ -80,14 +80,14 @@ impl Pass {
         }
         let needed = padded(bytes);
         let is_full = |block: &Block| block.region.bytes - block.used < needed;
-        if self.gathered.open.as_ref().is_none_or(is_full) {
+        if self.small_uploads.open.as_ref().is_none_or(is_full) {
             self.send()?;
-            let len = std::mem::take(&mut self.gathered.expected).max(BLOCK).max(needed);
+            let len = std::mem::take(&mut self.small_uploads.expected).max(BLOCK).max(needed);
             let block = Block { staged: self.stage(len)?, region: self.output(len)?, used: 0, sent: 0 };
-            let full = self.gathered.open.replace(block);
-            self.gathered.sent.extend(full.map(|full| Kept::Staged(full.staged)));
+            let full = self.small_uploads.open.replace(block);
+            self.small_uploads.sent.extend(full.map(|full| Kept::Staged(full.staged)));
         }
-        let block = self.gathered.open.as_mut().expect("opened above");
+        let block = self.small_uploads.open.as_mut().expect("opened above");
         let at = block.used;
         block.used += needed;
         // Nothing of this part has been sent yet.
@@ -102,10 +102,10 @@ impl Pass {
 
     /// Queues the copy of what was gathered since the last one. All work that could read it comes behind.
     pub(super) fn send(&mut self) -> Result<()> {
-        let Some(block) = &mut self.gathered.open else { return Ok(()) };
+        let Some(block) = &mut self.small_uploads.open else { return Ok(()) };
         let part = block.sent..block.used;
         block.sent = block.used;
-        let block = self.gathered.open.as_ref().expect("as above");
+        let block = self.small_uploads.open.as_ref().expect("as above");
         self.copy_in(&block.region, &block.staged, part)
     }
 }

@@ -2,9 +2,9 @@
 //! be in device memory too. Nobody looks at them until a copy, or a kernel that has to stay inside, must know; then the
 //! host looks once, at all of them together.
 
-use super::plan::{Plan, gather};
-use super::{Pass, Pending, Region};
+use super::block::{Plan, gather};
 use crate::array::{Array, Buffer, Slot};
+use crate::pass::{Pass, Pending, Region};
 use crate::{Error, Result};
 
 /// Goes on with a pass once the extents of all its arrays are known: at once, or when those that only the device knows have
@@ -84,19 +84,17 @@ fn values(ends: &[End], places: &[usize], words: &[u64]) -> Result<Vec<usize>> {
     ends.iter().zip(places).map(|(end, at)| end.read(&bytes[*at..])).collect()
 }
 
-impl Pass {
-    /// The same buffers, all extents known: the host looks at those that only the device knows, once.
-    pub fn sized_buffers(&mut self, buffers: &[Buffer]) -> Result<Vec<Buffer>> {
-        let ends: Vec<End> = sizes(buffers).collect();
-        if ends.is_empty() {
-            return Ok(buffers.to_vec());
-        }
-        let (region, places) = gathered(self, &ends)?;
-        let mut sizes = values(&ends, &places, &self.read(&region)?)?.into_iter();
-        let known = buffers.iter().map(|buffer| match buffer.extent_at() {
-            Some(_) => buffer.slice(0, sizes.next()),
-            None => buffer.clone(),
-        });
-        Ok(known.collect())
+/// The same buffers, all extents known: the host looks at those that only the device knows, once.
+pub(crate) fn sized_buffers(pass: &mut Pass, buffers: &[Buffer]) -> Result<Vec<Buffer>> {
+    let ends: Vec<End> = sizes(buffers).collect();
+    if ends.is_empty() {
+        return Ok(buffers.to_vec());
     }
+    let (region, places) = gathered(pass, &ends)?;
+    let mut sizes = values(&ends, &places, &pass.read(&region)?)?.into_iter();
+    let known = buffers.iter().map(|buffer| match buffer.extent_at() {
+        Some(_) => buffer.slice(0, sizes.next()),
+        None => buffer.clone(),
+    });
+    Ok(known.collect())
 }

@@ -2,7 +2,7 @@
 //! [`nested`] what has children, [`dictionary`] dictionaries.
 //!
 //! The one idea: whatever changes the shape of an array (offsets, views, keys) is a pass of its own kind, and casts what is
-//! inside by [`cast`](crate::compute::cast()) again, as arrow-cast does. What a type is made of decides; no pair is listed
+//! inside by the public cast again, as arrow-cast does; the caller passes that in. What a type is made of decides; no pair is listed
 //! twice, and a pair that nobody here knows is `None`.
 
 mod dictionary;
@@ -10,8 +10,9 @@ mod nested;
 mod numbers;
 mod text;
 
-pub(in crate::compute) use numbers::{Column, convert};
+pub(crate) use numbers::{Column, convert};
 
+use arrow_cast::CastOptions;
 use arrow_schema::DataType;
 use bowstring_kernels::memory::In;
 use bowstring_kernels::offsets::{CONVERT, Convert, OFFENDER, Offender, REGULAR, Regular};
@@ -19,22 +20,25 @@ use bowstring_kernels::scan::TILE;
 use bowstring_kernels::target::find;
 
 use crate::array::{Array, Buffer, Parts, layout};
-use crate::compute::CastOptions;
-use crate::compute::device::validity_from_start;
-use crate::launch::{Pass, Region};
+use crate::gpu::validity_from_start;
+use crate::pass::{Pass, Region};
 use crate::{Error, Result, Stream};
+
+/// Casts a part of an array, whatever way there is.
+pub(crate) type CastInside = dyn Fn(&Array, &DataType, &CastOptions<'_>) -> Result<Array>;
 
 /// A cast on its way down.
 #[derive(Clone, Copy)]
 struct Cast<'a> {
     options: &'a CastOptions<'a>,
     stream: &'a Stream,
+    inside: &'a CastInside,
 }
 
 impl Cast<'_> {
     /// The values as another type, whatever way there is.
     fn cast(self, values: &Array, to: &DataType) -> Result<Array> {
-        crate::compute::cast(values, to, self.options, self.stream)
+        (self.inside)(values, to, self.options)
     }
 
     /// A pass that reads these.
@@ -55,14 +59,15 @@ fn part_of(pass: &Pass, array: Array) -> Result<Array> {
 }
 
 /// Casts what is not a plain value of fixed width; `None` for pairs of types that no device knows.
-pub(in crate::compute) fn cast(
+pub(crate) fn cast(
     values: &Array,
     to: &DataType,
     options: &CastOptions<'_>,
     stream: &Stream,
+    inside: &CastInside,
 ) -> Result<Option<Array>> {
     use DataType::*;
-    let cast = Cast { options, stream };
+    let cast = Cast { options, stream, inside };
     // In arrow-cast's order: what stands first wins.
     match (values.data_type(), to) {
         (Null, _) => nested::nulls(cast, values, to),

@@ -14,21 +14,21 @@ use bowstring_kernels::ranges_keep::{KEEP, Keep};
 use bowstring_kernels::scan::{SCAN, SUMS, Scan, Sums, TILE};
 use bowstring_kernels::target::find;
 
-use super::inside::{Above, Inside, copy_bytes};
+use super::ranges_below::{Above, Inside, copy_bytes};
 use super::selection::{Kept, Words};
 use super::{Status, aligned};
 use crate::array::{Array, Parts, Slot};
-use crate::launch::{Pass, Region, validity};
+use crate::pass::{Pass, Region, validity};
 use crate::{Error, Result};
 
 /// Whether an array's rows are ranges.
-pub(super) fn has_ranges(array: &Array) -> bool {
+pub(crate) fn has_ranges(array: &Array) -> bool {
     matches!(array.data_type(), DataType::FixedSizeList(..))
         || array.layout().slots().any(|slot| matches!(slot, Slot::Offsets(_)))
 }
 
 /// The ranges of the rows kept at one level, on the device.
-pub(super) struct Level {
+pub(crate) struct Level {
     /// Bytes of a start, of a length, and of the place where a range goes.
     pub width: usize,
     /// The first element of each range.
@@ -43,7 +43,7 @@ pub(super) struct Level {
 }
 
 /// An array of ranges, planned.
-pub(super) struct Node {
+pub(crate) struct Node {
     array: Array,
     /// The ranges of its rows.
     pub level: Level,
@@ -51,7 +51,7 @@ pub(super) struct Node {
 }
 
 /// What all levels under the same rows need to be planned.
-pub(super) struct Planner<'a> {
+pub(crate) struct Planner<'a> {
     pub pass: &'a mut Pass,
     pub status: &'a mut Status,
     /// The most rows there can be.
@@ -71,7 +71,7 @@ struct Edges {
 
 /// What takes: the arguments that each launch has.
 #[derive(Clone, Copy)]
-pub(super) struct Indices {
+pub(crate) struct Indices {
     pub indices: In<u8>,
     pub width: u32,
     pub valid: Words,
@@ -246,7 +246,7 @@ impl Level {
 }
 
 /// What comes before each of some tiles, from their sums, and what all of them have.
-pub(super) fn scan_sums(pass: &mut Pass, sums: &Region, tiles: usize, total: Out<u64>) -> Result<Region> {
+pub(crate) fn scan_sums(pass: &mut Pass, sums: &Region, tiles: usize, total: Out<u64>) -> Result<Region> {
     let out = pass.scratch::<u64>(tiles + 1)?;
     let groups = tiles.div_ceil(TILE as usize);
     let (values, len, count) = (sums.input(), tiles as u64, In::absent());

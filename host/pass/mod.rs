@@ -27,18 +27,14 @@
 
 #![allow(unsafe_code)]
 
-mod across;
 mod arguments;
-mod copies;
-mod ending;
-mod ends;
-mod gathered;
+mod finish;
 #[cfg(test)]
 mod ordering_tests;
-mod outputs;
 mod pending;
-mod plan;
 mod reads;
+mod small_outputs;
+mod small_uploads;
 #[cfg(test)]
 mod tests;
 
@@ -50,9 +46,9 @@ use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::target::{Args, Entry, MAX_WAVES, Value};
 
 pub(crate) use arguments::{bits, input, is_aligned, validity};
-use gathered::Gathered;
-use outputs::Outputs;
 pub use pending::Pending;
+use small_outputs::SmallOutputs;
+use small_uploads::SmallUploads;
 
 use crate::array::{Array, Buffer, Parts, Place, Ready};
 use crate::device::driver::{Driver, Failure, Launch, RawStream};
@@ -74,8 +70,8 @@ pub(crate) struct Pass {
     used: Vec<Arc<Memory>>,
     checks: Vec<Check>,
     looked_at: Vec<Array>,
-    gathered: Gathered,
-    outputs: Outputs,
+    small_uploads: SmallUploads,
+    small_outputs: SmallOutputs,
     ended: bool,
 }
 
@@ -89,7 +85,8 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    fn address(&self) -> usize {
+    /// Where it starts.
+    pub fn address(&self) -> usize {
         self.memory.address() + self.at
     }
 
@@ -142,8 +139,8 @@ impl Pass {
             used: vec![],
             checks: vec![],
             looked_at: vec![],
-            gathered: Gathered::default(),
-            outputs: Outputs::default(),
+            small_uploads: SmallUploads::default(),
+            small_outputs: SmallOutputs::default(),
             ended: false,
         })
     }
@@ -156,6 +153,16 @@ impl Pass {
     /// Which operation it is.
     pub fn operation(&self) -> &'static str {
         self.operation
+    }
+
+    /// The event that its results carry.
+    pub fn ready(&self) -> Arc<dyn Ready> {
+        self.ready.clone()
+    }
+
+    /// Keeps something until the pass's work has passed.
+    pub fn keep(&mut self, kept: Kept) {
+        self.kept.push(kept);
     }
 
     /// Where its results are.
@@ -212,7 +219,7 @@ impl Pass {
         }
     }
 
-    fn wait(&mut self, ready: &Arc<dyn Ready>) -> Result<()> {
+    pub fn wait(&mut self, ready: &Arc<dyn Ready>) -> Result<()> {
         if self.waited.iter().any(|waited| Arc::ptr_eq(waited, ready)) {
             return Ok(());
         }
@@ -311,12 +318,12 @@ impl Pass {
     }
 
     /// Pinned memory to fill for [`Pass::upload_staged`].
-    fn stage(&self, bytes: usize) -> Result<Staged> {
+    pub fn stage(&self, bytes: usize) -> Result<Staged> {
         Staging::alloc(bytes, &self.gpu)
     }
 
     /// Device memory with the first bytes of a staged block, in one copy.
-    fn upload_staged(&mut self, staged: Staged, bytes: usize) -> Result<Region> {
+    pub fn upload_staged(&mut self, staged: Staged, bytes: usize) -> Result<Region> {
         let region = self.output(bytes)?;
         let copied = self.copy_in(&region, &staged, 0..bytes);
         self.kept.push(Kept::Staged(staged));
@@ -339,7 +346,7 @@ impl Pass {
 
     /// Queues a copy of device memory that is an input or a region of this pass. The block must be kept until the copy
     /// has passed, also where the pass fails later: see [`Copied`].
-    fn copy_out(&mut self, from: usize, bytes: usize, to: &Staged, at: usize) -> Result<()> {
+    pub fn copy_out(&mut self, from: usize, bytes: usize, to: &Staged, at: usize) -> Result<()> {
         assert!(at + bytes <= to.pinned().len(), "the copy fits the block");
         if bytes == 0 {
             return Ok(());
@@ -352,7 +359,7 @@ impl Pass {
     }
 
     /// Queues a copy of the first bytes of a region, which this pass keeps, from another device of the runtime.
-    fn copy_from(&mut self, from: &Region, place: Place, to: &Region) -> Result<()> {
+    pub fn copy_from(&mut self, from: &Region, place: Place, to: &Region) -> Result<()> {
         assert_eq!(
             (from.bytes, place.device_type),
             (to.bytes, self.place().device_type),
@@ -382,22 +389,4 @@ impl Pass {
         let outcome = call(&**self.gpu.driver(), self.queue.owned().raw());
         outcome.map_err(|failure| failure.error(0, self.place()))
     }
-}
-
-/// A host buffer's bytes; its array must be readable now.
-fn host_bytes(buffer: &Buffer) -> &[u8] {
-    match buffer.bytes() {
-        None | Some(0) => &[],
-        // SAFETY: `Buffer::new` promised so many readable, unchanging bytes for as long as the buffer lives.
-        Some(bytes) => unsafe {
-            std::slice::from_raw_parts(std::ptr::with_exposed_provenance(buffer.address()), bytes)
-        },
-    }
-}
-
-/// The first bytes of a block of pinned memory as a buffer that keeps it, to be read once the copies to it have passed.
-fn pinned_buffer(staged: &Arc<Staged>, bytes: usize) -> Buffer {
-    let address = staged.pinned().start().expose_provenance();
-    // SAFETY: the block has the bytes, and lives as long as its owner.
-    unsafe { Buffer::new(address, Some(bytes), staged.clone()) }
 }

@@ -1,12 +1,12 @@
 //! Dictionaries: the values are cast once, whether rows have them or not, and then taken by the keys; or the keys stay and
 //! get another width.
 
+use arrow_cast::CastOptions;
 use arrow_schema::DataType;
 
 use super::{Cast, part_of};
 use crate::array::{Array, Parts};
-use crate::compute::device::take;
-use crate::compute::{CastOptions, TakeOptions};
+use crate::gpu::take;
 use crate::{Error, Result};
 
 /// A dictionary array as a plain one, or as one with other keys or values. Synchronises once where rows are ranges (see
@@ -36,7 +36,7 @@ pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Array> {
 
 /// The rows of `from` by the keys of `values`.
 fn take_one(cast: Cast, from: &Array, values: &Array) -> Result<Array> {
-    let taken = take(&[from], from.len(), &keys(values)?, &TakeOptions::default(), cast.stream)?;
+    let taken = take(&[from], from.len(), &keys(values)?, false, cast.stream)?;
     let taken = taken.wait()?;
     taken.into_iter().next().ok_or_else(|| Error::invalid("cast", "no array"))
 }

@@ -1,11 +1,11 @@
 //! Arrays from one device to another of the same runtime, without going through host memory: the buffers are gathered
 //! there, and moved with one copy.
 
-use super::ends::sized;
-use super::plan::{Plan, gather};
-use super::{Pass, Pending};
+use super::block::{Plan, gather};
+use super::extents::sized;
 use crate::array::{Array, Batch};
 use crate::device::Stream;
+use crate::pass::{Pass, Pending};
 use crate::{Error, Result};
 
 impl Stream {
@@ -57,14 +57,14 @@ fn transfer_sized(mut pass: Pass, arrays: &[Array], sizes: Vec<usize>, to: &Stre
     let planned = arrays.iter().map(|array| plan.array(array, &mut sizes)).collect::<Result<Vec<_>>>()?;
     let total = plan.lay_out(usize::MAX)?.total;
     let gathered = gather(&mut pass, &plan, total)?;
-    let (gathered_at, ready) = (pass.place(), pass.ready.clone());
+    let (gathered_at, ready) = (pass.place(), pass.ready());
     pass.finish()?;
 
     let mut pass = Pass::begin("transfer", to)?;
     pass.wait(&ready)?;
     let region = pass.output(total)?;
     pass.copy_from(&gathered, gathered_at, &region)?;
-    let (place, ready, block) = (pass.place(), pass.ready.clone(), region.buffer());
+    let (place, ready, block) = (pass.place(), pass.ready(), region.buffer());
     let arrays = planned.into_iter().map(|array| array.build(&plan, &block, place, &ready));
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
     pass.finish()?;
@@ -76,7 +76,7 @@ fn copied(mut pass: Pass, arrays: &[Array], sizes: Vec<usize>) -> Result<Vec<Arr
     let planned = arrays.iter().map(|array| plan.array(array, &mut sizes)).collect::<Result<Vec<_>>>()?;
     let total = plan.lay_out(usize::MAX)?.total;
     let gathered = gather(&mut pass, &plan, total)?;
-    let (place, ready, block) = (pass.place(), pass.ready.clone(), gathered.buffer());
+    let (place, ready, block) = (pass.place(), pass.ready(), gathered.buffer());
     let arrays = planned.into_iter().map(|array| array.build(&plan, &block, place, &ready));
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
     pass.finish()?;

@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
-use super::ends::{sized, unknown_ends};
-use super::plan::{Plan, gather};
-use super::{Pass, Pending, host_bytes, pinned_buffer};
+use super::block::{Plan, gather};
+use super::extents::{sized, unknown_ends};
+use super::{host_bytes, pinned_buffer};
 use crate::array::{Array, Batch, Place};
 use crate::device::{Kept, Stream};
+use crate::pass::{Pass, Pending};
 use crate::{Error, Result};
 
 /// A buffer of at least this many bytes is worth a copy of its own.
@@ -78,7 +79,7 @@ fn upload(stream: &Stream, arrays: &[Array]) -> Result<Vec<Array>> {
         }
     }
     let block = pass.upload_staged(staged, total)?.buffer();
-    let (place, ready) = (pass.place(), pass.ready.clone());
+    let (place, ready) = (pass.place(), pass.ready());
     let uploaded = planned.into_iter().map(|array| array.build(&plan, &block, place, &ready));
     let uploaded = uploaded.collect::<Result<Vec<_>>>()?;
     pass.finish()?;
@@ -107,7 +108,7 @@ fn download_sized(mut pass: Pass, arrays: &[Array], sizes: Vec<usize>) -> Result
     let staged = Arc::new(staged);
     let block = pinned_buffer(&staged, laid_out.total);
     // From here on the block may be written by the device, whatever goes wrong.
-    pass.kept.push(Kept::Buffer(block.clone()));
+    pass.keep(Kept::Buffer(block.clone()));
     if laid_out.small > 0 {
         let gathered = gather(&mut pass, &plan, laid_out.small)?;
         pass.copy_out(gathered.address(), laid_out.small, &staged, 0)?;
@@ -117,7 +118,7 @@ fn download_sized(mut pass: Pass, arrays: &[Array], sizes: Vec<usize>) -> Result
             pass.copy_out(from.address(), piece.bytes, &staged, piece.at)?;
         }
     }
-    let ready = pass.ready.clone();
+    let ready = pass.ready();
     let arrays = planned.into_iter().map(|array| array.build(&plan, &block, Place::CPU, &ready));
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
     pass.finish()?;

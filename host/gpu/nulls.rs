@@ -7,15 +7,12 @@ use bowstring_kernels::memory::{In, Out};
 
 use super::selection::Words;
 use crate::array::{Array, Bitmap, Buffer};
-use crate::launch::{Pass, Pending, Region, bits};
+use crate::pass::{Pass, Pending, Region, bits};
 use crate::{Result, Stream};
 
 /// How many of the rows of each array are null by a bitmap, in one launch. Synchronises once, when the numbers are waited
 /// for.
-pub(in crate::compute) fn null_counts(
-    arrays: &[(&Array, &Bitmap)],
-    stream: &Stream,
-) -> Result<Pending<Vec<usize>>> {
+pub(crate) fn null_counts(arrays: &[(&Array, &Bitmap)], stream: &Stream) -> Result<Pending<Vec<usize>>> {
     let longest = arrays.iter().map(|(values, _)| values.len()).max().unwrap_or(0);
     if longest == 0 {
         return Ok(Pending::known(Ok(vec![0; arrays.len()])));
@@ -39,7 +36,7 @@ pub(in crate::compute) fn null_counts(
 }
 
 /// Which rows are null by a bitmap, as the values of a Boolean array; what that array waits for comes with it.
-pub(in crate::compute) fn is_null(values: &Array, validity: &Bitmap, stream: &Stream) -> Result<Array> {
+pub(crate) fn is_null(values: &Array, validity: &Bitmap, stream: &Stream) -> Result<Array> {
     let mut pass = Pass::begin("is_null", stream)?;
     pass.input(values)?;
     let target = pass.zeroed(values.len().div_ceil(8))?;
@@ -48,7 +45,7 @@ pub(in crate::compute) fn is_null(values: &Array, validity: &Bitmap, stream: &St
 }
 
 /// Copies bits to the start of a region.
-pub(super) fn copy_bits(pass: &mut Pass, source: Words, len: usize, target: &Region) -> Result<()> {
+pub(crate) fn copy_bits(pass: &mut Pass, source: Words, len: usize, target: &Region) -> Result<()> {
     unary(pass, "bitmap_copy", source, len, target)
 }
 
@@ -57,7 +54,7 @@ fn unary(pass: &mut Pass, name: &str, source: Words, len: usize, target: &Region
 }
 
 /// Makes bits of one or two others by the entry of this name.
-pub(super) fn combine(
+pub(crate) fn combine(
     pass: &mut Pass,
     name: &str,
     (left, left_offset): Words,
@@ -76,12 +73,7 @@ pub(super) fn combine(
 }
 
 /// The same truth value for every row.
-pub(in crate::compute) fn filled(
-    operation: &'static str,
-    value: bool,
-    len: usize,
-    stream: &Stream,
-) -> Result<Array> {
+pub(crate) fn filled(operation: &'static str, value: bool, len: usize, stream: &Stream) -> Result<Array> {
     let mut pass = Pass::begin(operation, stream)?;
     let target = pass.output(len.div_ceil(8))?;
     pass.fill(&target, if value { 0xff } else { 0 })?;

@@ -17,13 +17,12 @@ use super::{
     validity_from_start,
 };
 use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
-use crate::compute::{OutOfBounds, TakeOptions};
 use crate::device::Gpu;
-use crate::launch::{Pass, Region, bits, input, validity};
+use crate::pass::{Pass, Region, bits, input, validity};
 use crate::{Error, Result};
 
 /// What is taken by the same indices, until it is launched.
-pub(super) struct Taking {
+pub(crate) struct Taking {
     gpu: Arc<Gpu>,
     indices: Array,
     by: Indices,
@@ -45,7 +44,7 @@ type Kind = (usize, usize, bool);
 
 /// Where a column's nulls are counted: its table, or none for the bitmaps, and its row.
 #[derive(Clone, Copy)]
-pub(super) struct Count(Option<Kind>, usize);
+pub(crate) struct Count(Option<Kind>, usize);
 
 /// Words of a column in a table of values.
 const ROW: usize = 9;
@@ -57,7 +56,7 @@ impl Taking {
         pass: &mut Pass,
         rows: usize,
         indices: &Array,
-        options: &TakeOptions,
+        null_out_of_bounds: bool,
         columns: &[&Array],
     ) -> Result<Taking> {
         let (width, greatest) = index_width(indices)?;
@@ -86,7 +85,7 @@ impl Taking {
             rows,
             first_fault,
             has_ranges: false,
-            null_out_of_bounds: options.out_of_bounds == OutOfBounds::Null,
+            null_out_of_bounds,
             status,
             values: BTreeMap::new(),
             bitmaps: vec![],

@@ -17,7 +17,7 @@ const SINK: usize = 64;
 
 /// How much is still to come, and the block that has room.
 #[derive(Default)]
-pub(super) struct Outputs {
+pub(super) struct SmallOutputs {
     expected: usize,
     open: Option<(Region, usize)>,
 }
@@ -28,22 +28,22 @@ impl Pass {
         let small = bytes.filter(|bytes| (1..=SMALL).contains(bytes)).map(padded);
         let (count, sum) =
             small.fold((0, 0usize), |(count, sum), bytes| (count + 1, sum.saturating_add(bytes)));
-        self.outputs.expected = if count > 1 { sum } else { 0 };
+        self.small_outputs.expected = if count > 1 { sum } else { 0 };
     }
 
     /// Part of a block that other outputs share, where it was said that there will be some.
     pub(super) fn share_output(&mut self, bytes: usize) -> Result<Option<Region>> {
-        let (needed, expected) = (padded(bytes), self.outputs.expected);
+        let (needed, expected) = (padded(bytes), self.small_outputs.expected);
         if bytes == 0 || bytes > SMALL || needed > expected {
             return Ok(None);
         }
         let has_room = |(block, used): &(Region, usize)| needed <= block.bytes - used;
-        if !self.outputs.open.as_ref().is_some_and(has_room) {
+        if !self.small_outputs.open.as_ref().is_some_and(has_room) {
             let block = self.own_output(expected.min(MOST))?;
-            self.outputs.open = Some((block, 0));
+            self.small_outputs.open = Some((block, 0));
         }
-        self.outputs.expected -= needed;
-        Ok(self.outputs.open.as_mut().map(|(block, used)| {
+        self.small_outputs.expected -= needed;
+        Ok(self.small_outputs.open.as_mut().map(|(block, used)| {
             *used += needed;
             Region { memory: block.memory.clone(), at: block.at + *used - needed, bytes }
         }))

@@ -5,21 +5,20 @@
 use arrow_schema::DataType;
 
 use super::ranges::Node;
-use super::taking::{Count, Taking};
+use super::take_tables::{Count, Taking};
 use super::{empty_like, rows_of};
 use crate::array::{Array, Bitmap, Parts};
-use crate::compute::TakeOptions;
 use crate::device::{Gpu, fetch};
-use crate::launch::{Pass, Pending};
+use crate::pass::{Pass, Pending};
 use crate::{Error, Result, Stream};
 
 /// The rows of columns of `rows` rows at `indices`. Where rows are ranges, the result synchronises once when it is waited
 /// for; else it is there.
-pub(in crate::compute) fn take(
+pub(crate) fn take(
     columns: &[&Array],
     rows: usize,
     indices: &Array,
-    options: &TakeOptions,
+    null_out_of_bounds: bool,
     stream: &Stream,
 ) -> Result<Pending<Vec<Array>>> {
     let mut pass = Pass::begin("take", stream)?;
@@ -35,7 +34,7 @@ pub(in crate::compute) fn take(
     }
     if rows == 0 {
         // There is no row to take: nulls, if the indices have nothing else to say. Synchronises, to be sure.
-        Taking::new(&mut pass, rows, indices, options, &[])?.launch(&mut pass)?;
+        Taking::new(&mut pass, rows, indices, null_out_of_bounds, &[])?.launch(&mut pass)?;
         let taken = columns
             .iter()
             .map(|column| nulls_like(&mut pass, column, indices.len()))
@@ -43,7 +42,7 @@ pub(in crate::compute) fn take(
         pass.finish()?;
         return Ok(Pending::known(Ok(taken)));
     }
-    let mut taking = Taking::new(&mut pass, rows, indices, options, columns)?;
+    let mut taking = Taking::new(&mut pass, rows, indices, null_out_of_bounds, columns)?;
     let planned: Vec<Planned> =
         columns.iter().map(|column| taking.column(&mut pass, column)).collect::<Result<_>>()?;
     taking.launch(&mut pass)?;
@@ -90,7 +89,7 @@ fn nulls_like(pass: &mut Pass, array: &Array, len: usize) -> Result<Array> {
 }
 
 /// The bytes of an index, and the greatest that its type can say.
-pub(super) fn index_width(indices: &Array) -> Result<(usize, u64)> {
+pub(crate) fn index_width(indices: &Array) -> Result<(usize, u64)> {
     use DataType::*;
     Ok(match indices.data_type() {
         Int8 => (1, i8::MAX as u64),
@@ -106,7 +105,7 @@ pub(super) fn index_width(indices: &Array) -> Result<(usize, u64)> {
 }
 
 /// An array as far as it is taken before the totals are known.
-pub(super) struct Planned {
+pub(crate) struct Planned {
     pub parts: Parts,
     /// Where its nulls are counted.
     pub nulls: Option<Count>,
@@ -133,7 +132,7 @@ impl Planned {
 }
 
 /// An index that was out of range: the device is asked for it when it is to be told, which is seldom.
-pub(super) fn index_at(gpu: &Gpu, indices: &Array, row: usize) -> Result<i128> {
+pub(crate) fn index_at(gpu: &Gpu, indices: &Array, row: usize) -> Result<i128> {
     let (width, _) = index_width(indices)?;
     if row >= indices.len() {
         return Err(Error::invalid("take", format!("the device reports row {row} of {}", indices.len())));

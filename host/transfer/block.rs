@@ -10,9 +10,10 @@ use bowstring_kernels::memory::In;
 use bowstring_kernels::target::find;
 use bowstring_kernels::views::BufferRow;
 
-use super::{Pass, Region, host_bytes};
+use super::host_bytes;
 use crate::array::{Array, Bitmap, Buffer, Parts, Place, Ready, Slot};
 use crate::device::HostPool;
+use crate::pass::{Pass, Region};
 use crate::{Error, Result};
 
 /// Every buffer starts at a multiple of this, and what is between them is zero.

@@ -11,8 +11,8 @@ use super::{
     regular_offsets,
 };
 use crate::array::{Array, Bitmap, Buffer, Slot, children, layout};
-use crate::compute::device::aligned;
-use crate::launch::Pass;
+use crate::gpu::aligned;
+use crate::pass::Pass;
 use crate::{Error, Result};
 
 /// Casts from or to a nested type; `None` where devices do not know how.

@@ -10,7 +10,7 @@ use super::selection::Kept;
 use super::unit;
 use crate::Result;
 use crate::array::Buffer;
-use crate::launch::{Pass, Region, input};
+use crate::pass::{Pass, Region, input};
 
 /// Words of a column in the table.
 const ROW: usize = 4;
@@ -23,7 +23,7 @@ const ENOUGH: u64 = 32;
 
 /// Moves under one selection, by what is loaded at once and how often that makes a value.
 #[derive(Default)]
-pub(super) struct Moves(BTreeMap<(usize, usize), Vec<u64>>);
+pub(crate) struct Moves(BTreeMap<(usize, usize), Vec<u64>>);
 
 impl Moves {
     /// Moves the kept ones of some values of `width` bytes to `target`.

@@ -1,30 +1,30 @@
-//! The operations on a GPU, in the vocabulary of [`Pass`](crate::launch::Pass).
+//! The operations on a GPU, in the vocabulary of [`Pass`](crate::pass::Pass).
 //!
 //! What only moves data is dispatched on the layout table: bits, fixed widths, offsets, children. Columns of equal width
 //! travel in one launch, described by a table in device memory. Whatever the host must know (how many rows a filter
 //! keeps, null counts, byte totals) is computed first, for all columns and all levels of nesting, and read in one go.
 
-pub(super) mod cast;
+pub(crate) mod cast;
 mod filter;
-mod inside;
-mod moves;
+mod filter_values;
 mod nulls;
 mod ranges;
+mod ranges_below;
 mod selection;
 mod take;
-mod taking;
+mod take_tables;
 
-pub(super) use filter::filter;
-pub(super) use nulls::{filled, is_null, null_counts};
-pub(super) use selection::Selection;
-pub(super) use take::take;
+pub(crate) use filter::filter;
+pub(crate) use nulls::{filled, is_null, null_counts};
+pub(crate) use selection::Selection;
+pub(crate) use take::take;
 
 use arrow_schema::DataType;
 use bowstring_kernels::memory::{In, Out};
 
 use crate::Result;
 use crate::array::{Array, Bitmap, Buffer, Slot};
-use crate::launch::{Pass, Region, bits, input, is_aligned};
+use crate::pass::{Pass, Region, bits, input, is_aligned};
 
 /// Numbers that kernels leave for the host, read together at the end: sums, which start at zero, and behind them first rows
 /// that something is wrong with, which start beyond all rows.

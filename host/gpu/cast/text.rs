@@ -18,10 +18,11 @@ use super::{
     Cast, Offsets, convert_offsets, do_not_fit, most, none_of, nulls_of, read_offsets, regular_offsets,
 };
 use crate::array::{Array, Bitmap, Buffer, Parts, Slot, layout};
-use crate::compute::device::ranges::scan_sums;
-use crate::compute::device::selection::Words;
-use crate::compute::device::{Status, aligned, fixed_width, nulls, rows_of};
-use crate::launch::{Pass, Region, bits, validity};
+use crate::gpu::ranges::scan_sums;
+use crate::gpu::selection::Words;
+use crate::gpu::{Status, aligned, fixed_width, nulls, rows_of};
+use crate::pass::{Pass, Region, bits, validity};
+use crate::transfer::sized_buffers;
 use crate::{Error, Result};
 
 /// Waves that look for rows that are no text: from there on each looks at several stretches.
@@ -186,7 +187,7 @@ fn of_views(cast: Cast, values: &Array, to: &DataType, into: Kind, unsure: bool)
     let rows = values.len();
     let views: In<u8> = aligned(&mut pass, &rows_of(values, &values.buffers()[0], 16), 16)?;
     // Views are data: what they say they point to must be inside of what there is.
-    let buffers = pass.sized_buffers(&values.buffers()[1..])?;
+    let buffers = sized_buffers(&mut pass, &values.buffers()[1..])?;
     let table: Vec<u64> = buffers
         .iter()
         .flat_map(|buffer| {
