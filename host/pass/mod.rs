@@ -52,7 +52,7 @@ use small_uploads::SmallUploads;
 
 use crate::array::{Array, Buffer, Parts, Place, Ready};
 use crate::device::driver::{Driver, Failure, Launch, RawStream};
-use crate::device::{Check, Event, Gpu, GpuStream, Kept, Memory, Staged, Staging, Stream};
+use crate::device::{Check, Event, Gpu, GpuStream, Kept, Memory, Staged, Stream};
 use crate::{Error, Result};
 
 /// One operation's work on one stream.
@@ -125,7 +125,7 @@ impl Pass {
         let (gpu, queue) = stream.as_gpu().ok_or_else(not_a_gpu)?;
         gpu.retire();
         queue.enter(gpu)?;
-        let done = Event::new(gpu, queue.number())?;
+        let done = Event::new(gpu.core(), queue.number())?;
         Ok(Pass {
             operation,
             stream: stream.clone(),
@@ -250,7 +250,7 @@ impl Pass {
     }
 
     fn own_output(&mut self, bytes: usize) -> Result<Region> {
-        let memory = self.gpu.pool().alloc(bytes, &self.gpu, &self.queue)?;
+        let memory = self.gpu.pool().alloc(bytes, self.queue.number(), self.queue.owned())?;
         self.used.push(memory.clone());
         Ok(Region { memory, at: 0, bytes })
     }
@@ -319,7 +319,7 @@ impl Pass {
 
     /// Pinned memory to fill for [`Pass::upload_staged`].
     pub fn stage(&self, bytes: usize) -> Result<Staged> {
-        Staging::alloc(bytes, &self.gpu)
+        self.gpu.staging().alloc(bytes)
     }
 
     /// Device memory with the first bytes of a staged block, in one copy.

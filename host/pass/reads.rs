@@ -11,7 +11,7 @@ impl Pass {
     /// A copy of a region on its way to the host, and the event behind it.
     fn copied(&mut self, region: &Region) -> Result<(Staged, Event)> {
         let staged = self.stage(region.bytes)?;
-        let seen = Event::new(&self.gpu, self.queue.number())?;
+        let seen = Event::new(self.gpu.core(), self.queue.number())?;
         self.copy_out(region.address(), region.bytes, &staged, 0)?;
         // Where this fails the stream has been drained, so the block may go.
         seen.record(self.queue.owned())?;

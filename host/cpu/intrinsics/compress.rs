@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
-use super::{POSITIONS, plain};
+use super::plain::{self, POSITIONS};
 use crate::cpu::rows::ones;
 
 #[target_feature(enable = "bmi1,bmi2,popcnt,lzcnt")]

@@ -16,8 +16,7 @@ mod compress;
 mod gather;
 mod plain;
 
-/// Room for the positions of 64 words, and 64 more that a vector may write too much.
-pub(crate) const POSITIONS: usize = 64 * 64 + 64;
+pub(crate) use plain::POSITIONS;
 
 /// How many bits are 1.
 pub(crate) fn count_ones(words: &[u64]) -> usize {

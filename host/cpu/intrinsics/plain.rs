@@ -4,7 +4,8 @@ use crate::cpu::bitmap::Bits;
 use crate::cpu::indices::index;
 use crate::cpu::rows::{offset, offset_bytes, range, runs};
 
-use super::POSITIONS;
+/// Room for the positions of 64 words, and 64 more that a vector may write too much.
+pub(crate) const POSITIONS: usize = 64 * 64 + 64;
 
 /// As [`super::compress`], with `at` values written before.
 #[inline(always)]

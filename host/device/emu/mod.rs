@@ -15,6 +15,7 @@ mod queue;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -28,13 +29,11 @@ use crate::array::Place;
 use crate::ffi::DeviceType;
 use bowstring_sim::{FRESH_BYTE, Job, MemoryFault, at};
 use memory::{DeviceMemory, Memory};
-use queue::{PANICKED, Queue, point};
-use testing::{EmulatorOptions, Execution, Fault, Injector};
+use queue::{INVALID_HANDLE, PANICKED, Queue, point};
+use watch::{EmulatorOptions, Execution, Fault, Injector};
 
 /// Memory ran out.
 const OUT_OF_MEMORY: i64 = 2;
-/// A handle that is none of ours.
-const INVALID_HANDLE: i64 = 400;
 /// A kernel or a copy did what it may not; the code of CUDA's illegal address.
 const FAULT: i64 = 700;
 

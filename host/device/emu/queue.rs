@@ -7,6 +7,8 @@ use std::sync::{LazyLock, Mutex};
 use super::super::driver::{Failure, Outcome};
 use super::super::lock;
 
+/// A handle that is none of ours.
+pub(super) const INVALID_HANDLE: i64 = 400;
 /// What a job that panicked leaves its stream with.
 pub(super) const PANICKED: Failure = Failure { call: "a panic", code: 999, out_of_memory: false };
 
@@ -38,5 +40,5 @@ pub(super) fn end_point(number: usize) -> bool {
 /// The event with this number.
 pub(super) fn point(number: usize, call: &'static str) -> Outcome<Point> {
     let found = lock(&POINTS).get(&number).cloned();
-    found.ok_or(Failure { call, code: super::INVALID_HANDLE, out_of_memory: false })
+    found.ok_or(Failure { call, code: INVALID_HANDLE, out_of_memory: false })
 }
