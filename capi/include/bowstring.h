@@ -201,7 +201,8 @@ struct BowstringBatches;
 // Where arrays live and operations run.
 struct BowstringDevice;
 
-// A mask prepared once, for any number of arrays and batches.
+// A mask prepared once, for any number of arrays and batches, and for any number of threads at once: what they filter with
+// it goes to its stream in the order in which their calls come.
 struct BowstringSelection;
 
 // An order of work on a device.

@@ -1,6 +1,8 @@
 //! The border as a careless C program finds it: NULL everywhere, options of odd sizes, devices that are not there,
 //! handles that are empty; and, through the same functions, arrays on the emulated device and back.
 
+mod threads;
+
 use std::ffi::CStr;
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
@@ -136,7 +138,7 @@ fn null_is_an_error_wherever_a_pointer_is_needed() {
         bowstring_async_batches_free(null_mut());
     }
     // What the header declares, the two functions that take nothing and the frees left out.
-    let header = include_str!("../include/bowstring.h");
+    let header = include_str!("../../include/bowstring.h");
     assert_eq!(tried, header.lines().filter(|line| line.starts_with("BowstringStatus bowstring_")).count());
 }
 
