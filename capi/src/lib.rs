@@ -19,6 +19,7 @@ mod status;
 mod stream;
 mod stream_operations;
 mod tensor;
+mod validate;
 
 pub use array::*;
 pub use async_stream::*;
@@ -29,6 +30,7 @@ pub use status::*;
 pub use stream::*;
 pub use stream_operations::*;
 pub use tensor::*;
+pub use validate::*;
 
 /// Every handle may go to any thread, and be used by several at once: what the rules above promise, the compiler checks.
 const _: () = {

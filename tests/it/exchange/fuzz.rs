@@ -17,7 +17,7 @@ use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use bowstring::compute::*;
 use bowstring::device::testing::{Alive, EmulatedDevice, EmulatorOptions};
-use bowstring::exchange::{export_array, from_arrow, to_arrow, validate};
+use bowstring::exchange::{export_array, from_arrow, to_arrow, validate, validate_on};
 use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{Array, Stream};
 
@@ -150,6 +150,7 @@ fn exercise(array: &Array, stream: &Stream) {
     }
     let _ = null_count(array, stream);
     let _ = logical_null_count(array, stream);
+    let _ = validate_on(array, stream);
     let field = arrow_schema::Field::new("f", array.data_type().clone(), true);
     drop(export_array(array, &field));
 }
