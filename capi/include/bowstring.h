@@ -201,7 +201,8 @@ struct BowstringBatches;
 // Where arrays live and operations run.
 struct BowstringDevice;
 
-// A mask prepared once, for any number of arrays and batches.
+// A mask prepared once, for any number of arrays and batches, and for any number of threads at once: what they filter with
+// it goes to its stream in the order in which their calls come.
 struct BowstringSelection;
 
 // An order of work on a device.
@@ -230,7 +231,8 @@ extern "C" {
 // Imports an array of `device`, copying and waiting for nothing. `array` is moved from (its `release` becomes NULL)
 // and released once nothing uses it any more, also on failure; only `BOWSTRING_STATUS_INVALID` and
 // `BOWSTRING_STATUS_UNSUPPORTED` may leave it as it was: look at `release`. `schema` is only read and stays the
-// caller's. Host memory (`ARROW_DEVICE_CPU`) goes with any device.
+// caller's. Host memory (`ARROW_DEVICE_CPU`) goes with any device. What the structs say is checked; what stands in the
+// buffers is believed (bowstring_array_validate has the details): bowstring_array_import_validated looks at that too.
 //
 // The structs must follow the Arrow C device data interface; releasing on any thread must be fine.
 BowstringStatus bowstring_array_import(const struct BowstringDevice *device,
@@ -769,6 +771,77 @@ BowstringStatus bowstring_array_export_dlpack(const struct BowstringArray *array
 BowstringStatus bowstring_array_export_dlpack_versioned(const struct BowstringArray *array,
                                                         const struct BowstringStream *stream,
                                                         struct DLManagedTensorVersioned **out);
+
+// Reads all of an array and says whether it is valid Arrow data in every part: offsets in order and in range, views inside
+// their buffers, text in UTF-8, keys and type ids inside what they index, run ends ascending, null counts true. What is not
+// is BOWSTRING_STATUS_OUT_OF_SPEC, and bowstring_last_error says where. An array that the host cannot read is downloaded on
+// `stream` for it, whole. Synchronises.
+//
+// Import looks at all that the structs say, and at where offsets and run ends start and end: on a device, when the array is
+// used. What else stands in the buffers, and the null count, it believes. Operations check what they follow and pass on what
+// they only move: call this function before a stranger's data goes on to a consumer that believes what it gets.
+// "error": reported at once or by who waits for the result; "passed on": the result is as wrong; "right": the result is
+// valid, because what was wrong is not needed for it.
+//
+// | what is wrong | `filter` | `take` | `drop_nulls` | `cast` that follows it | logical nulls |
+// | --- | --- | --- | --- | --- | --- |
+// | offsets between the first and the last | error or right | error | error | error | passed on |
+// | views | passed on | passed on | passed on | error; GPU: error or right | passed on |
+// | list views | passed on | passed on | passed on | error | passed on |
+// | dictionary keys | passed on | passed on | error or passed on; GPU: passed on | error | error or passed on; GPU: passed on |
+// | run ends before the last | right | right | error or right | error | error or passed on; GPU: passed on |
+// | type ids of sparse unions | passed on | passed on | error or passed on; GPU: passed on | - | error or passed on; GPU: passed on |
+// | type ids and offsets of dense unions | passed on | error | error or passed on; GPU: passed on | - | error or passed on; GPU: passed on |
+// | text that is not UTF-8 | passed on | passed on | passed on | error; GPU: passed on | passed on |
+// | null counts | right | right | passed on or right | passed on or right; GPU: passed on | passed on |
+//
+// An operation that has nothing to do, such as a filter that keeps all rows, passes on everything. Numbers, times and
+// decimals may be any bytes.
+//
+// Handles must be NULL or live.
+BowstringStatus bowstring_array_validate(const struct BowstringArray *array,
+                                         const struct BowstringStream *stream);
+
+// The same for every column of a batch; and a column whose field is not nullable has no nulls.
+//
+// Handles must be NULL or live.
+BowstringStatus bowstring_batch_validate(const struct BowstringBatch *batch,
+                                         const struct BowstringStream *stream);
+
+// As `bowstring_array_import`, for producers whose contents are not to be believed: what `bowstring_array_validate` refuses
+// is not imported, and has been released. Synchronises.
+//
+// See `bowstring_array_import`; `stream` must be NULL or a live handle.
+BowstringStatus bowstring_array_import_validated(const struct BowstringDevice *device,
+                                                 struct ArrowDeviceArray *array,
+                                                 const struct ArrowSchema *schema,
+                                                 const struct BowstringStream *stream,
+                                                 struct BowstringArray **out);
+
+// As `bowstring_batch_import`, with contents as by `bowstring_batch_validate`; otherwise as
+// `bowstring_array_import_validated`.
+//
+// See `bowstring_array_import_validated`.
+BowstringStatus bowstring_batch_import_validated(const struct BowstringDevice *device,
+                                                 struct ArrowDeviceArray *array,
+                                                 const struct ArrowSchema *schema,
+                                                 const struct BowstringStream *stream,
+                                                 struct BowstringBatch **out);
+
+// Each batch as it is, once it was found valid, as by `bowstring_batch_validate`; one that is not ends the stream.
+// `batches` is taken: its handle is left empty, and still to be freed; on failure it stays as it was. Nothing is read now.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_batches_validate(const struct BowstringBatches *batches,
+                                           const struct BowstringStream *stream,
+                                           struct BowstringBatches **out);
+
+// Each array as it is, once it was found valid, as by `bowstring_array_validate`; otherwise as `bowstring_batches_validate`.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_arrays_validate(const struct BowstringArrays *arrays,
+                                          const struct BowstringStream *stream,
+                                          struct BowstringArrays **out);
 
 #ifdef __cplusplus
 }  // extern "C"

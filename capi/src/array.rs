@@ -45,7 +45,8 @@ impl BowstringBatch {
 /// Imports an array of `device`, copying and waiting for nothing. `array` is moved from (its `release` becomes NULL)
 /// and released once nothing uses it any more, also on failure; only `BOWSTRING_STATUS_INVALID` and
 /// `BOWSTRING_STATUS_UNSUPPORTED` may leave it as it was: look at `release`. `schema` is only read and stays the
-/// caller's. Host memory (`ARROW_DEVICE_CPU`) goes with any device.
+/// caller's. Host memory (`ARROW_DEVICE_CPU`) goes with any device. What the structs say is checked; what stands in the
+/// buffers is believed (bowstring_array_validate has the details): bowstring_array_import_validated looks at that too.
 ///
 /// # Safety
 ///

@@ -10,7 +10,8 @@ use crate::array::{BowstringArray, BowstringBatch};
 use crate::device::BowstringStream;
 use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, put};
 
-/// A mask prepared once, for any number of arrays and batches.
+/// A mask prepared once, for any number of arrays and batches, and for any number of threads at once: what they filter with
+/// it goes to its stream in the order in which their calls come.
 pub struct BowstringSelection(Selection);
 
 /// How to take. Zero-initialise it, set `size` to `sizeof`, then what differs from the default.

@@ -52,7 +52,7 @@ impl BowstringBatches {
 }
 
 impl BowstringArrays {
-    fn new(
+    pub(crate) fn new(
         shape: Field,
         device_type: DeviceType,
         items: impl Iterator<Item = Result<Array>> + Send + 'static,

@@ -11,7 +11,7 @@ use arrow_schema::SchemaRef;
 
 use super::{CastOptions, TakeOptions, cast_batch, filter_batch_later, take_batch};
 use crate::pass::Pending;
-use crate::{Array, Batch, Error, Result, Stream};
+use crate::{Array, Batch, Error, Result, Stream, exchange};
 
 /// How many batches a GPU's filter has begun beyond the one that is asked for.
 pub const AHEAD: usize = 2;
@@ -76,6 +76,31 @@ pub fn cast_batches<B: Iterator<Item = Result<Batch>>>(
     until_error(batches.map(move |batch| cast_batch(&batch?, &to, &options, &stream)))
 }
 
+/// Each batch as it is, once it was found valid, as by [`validate_batch`](crate::exchange::validate_batch): an import that
+/// trusts no contents. On a GPU each is downloaded for it.
+pub fn validate_batches<B: Iterator<Item = Result<Batch>>>(
+    batches: B,
+    stream: &Stream,
+) -> impl Iterator<Item = Result<Batch>> + use<B> {
+    let stream = stream.clone();
+    until_error(batches.map(move |batch| {
+        let batch = batch?;
+        exchange::validate_batch(&batch, &stream).map(|()| batch)
+    }))
+}
+
+/// Each array as it is, once it was found valid, as by [`validate_on`](crate::exchange::validate_on).
+pub fn validate_arrays<A: Iterator<Item = Result<Array>>>(
+    arrays: A,
+    stream: &Stream,
+) -> impl Iterator<Item = Result<Array>> + use<A> {
+    let stream = stream.clone();
+    until_error(arrays.map(move |array| {
+        let array = array?;
+        exchange::validate_on(&array, &stream).map(|()| array)
+    }))
+}
+
 /// Column number `index` of each batch.
 pub fn column(index: usize) -> impl FnMut(&Batch) -> Result<Array> {
     move |batch| {
@@ -95,7 +120,7 @@ pub fn in_step(mut arrays: impl Iterator<Item = Result<Array>>) -> impl FnMut(&B
 }
 
 /// The items up to the first error, that one included; the source is let go of then.
-fn until_error(items: impl Iterator<Item = Result<Batch>>) -> impl Iterator<Item = Result<Batch>> {
+fn until_error<T>(items: impl Iterator<Item = Result<T>>) -> impl Iterator<Item = Result<T>> {
     let mut source = Some(items);
     std::iter::from_fn(move || {
         let next = source.as_mut()?.next();

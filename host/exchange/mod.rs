@@ -4,16 +4,16 @@
 
 mod arrow;
 mod async_streams;
+mod contents;
 mod dlpack;
 mod export;
 mod extents;
 mod import;
 mod nodes;
 mod streams;
+mod validate;
 
-pub use arrow::{
-    batch_from_arrow, batch_to_arrow, from_arrow, from_arrow_data, to_arrow, to_arrow_data, validate,
-};
+pub use arrow::{batch_from_arrow, batch_to_arrow, from_arrow, from_arrow_data, to_arrow, to_arrow_data};
 pub use async_streams::{
     AsyncBatchReader, AsyncExport, export_async_batches, export_async_iterator, import_async_batches,
 };
@@ -27,3 +27,4 @@ pub use streams::{
     ArrayReader, BatchReader, export_batches, export_host_batches, export_host_stream, export_stream,
     import_batches, import_host_batches, import_host_stream, import_stream,
 };
+pub use validate::{validate, validate_batch, validate_on};

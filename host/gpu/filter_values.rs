@@ -48,7 +48,7 @@ impl Moves {
             let end = start + 8 * table.len();
             let columns = (table.len() / ROW) as u64;
             let (tiles, len) = (kept.sizes.tiles, kept.rows as u64);
-            let (words, words_offset) = kept.words;
+            let (words, words_offset) = kept.words();
             let (table, offsets) = (tables.part(start, end), kept.offsets.input());
             start = end;
             if pieces == 1 && rows <= kept.rows / FEW && columns * tiles >= ENOUGH {

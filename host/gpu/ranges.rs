@@ -93,8 +93,8 @@ impl Node {
                 find(KEEP, &[edges.width as u32]).ok_or_else(|| pass.unsupported(array.data_type()))?;
             let (valid, valid_offset) = validity(array);
             let args = Keep {
-                words: kept.words.0,
-                words_offset: kept.words.1,
+                words: kept.words().0,
+                words_offset: kept.words().1,
                 tile_offsets: kept.offsets.input(),
                 rows: kept.rows as u64,
                 valid,

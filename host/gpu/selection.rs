@@ -15,8 +15,8 @@ pub(crate) struct Kept {
     /// Rows of the mask, at least one.
     pub rows: usize,
     pub sizes: Sizes,
-    /// The mask itself, or the one region that it and its validity became.
-    pub words: Words,
+    /// The mask, unless it and its validity became one region.
+    values: Bitmap,
     combined: Option<Region>,
     pub offsets: Region,
     /// Rows kept in each tile, and in each group of them: what the offsets are made from.
@@ -34,16 +34,21 @@ impl Kept {
         // A validity makes one bitmap of both; without one the mask is read as it is.
         let combined =
             mask.validity().is_some().then(|| pass.scratch::<u32>(sizes.words as usize)).transpose()?;
-        let values = bits(&Bitmap { buffer: mask.buffers()[0].clone(), offset: mask.offset() });
         Ok(Kept {
             rows,
-            words: combined.as_ref().map_or(values, |words| (words.input(), 0)),
+            values: Bitmap { buffer: mask.buffers()[0].clone(), offset: mask.offset() },
             combined,
             counts: pass.scratch::<u32>(sizes.counts as usize)?,
             offsets: pass.scratch::<u64>(sizes.offsets as usize)?,
             sums: pass.zeroed(8 * sizes.groups as usize)?,
             sizes,
         })
+    }
+
+    /// A bit for each row. Built for each launch: several threads may share a selection, but a kernel's arguments belong to
+    /// one thread.
+    pub fn words(&self) -> Words {
+        self.combined.as_ref().map_or_else(|| bits(&self.values), |words| (words.input(), 0))
     }
 
     /// The bytes of that which are zero at first.
@@ -53,8 +58,7 @@ impl Kept {
 
     /// Finds the rows where it is true. `total` receives how many they are.
     pub fn find(&self, pass: &mut Pass, mask: &Array, total: Out<u64>) -> Result<()> {
-        let values = Bitmap { buffer: mask.buffers()[0].clone(), offset: mask.offset() };
-        let ((mask, mask_offset), (valid, valid_offset)) = (bits(&values), validity(mask));
+        let ((mask, mask_offset), (valid, valid_offset)) = (bits(&self.values), validity(mask));
         let Kept { rows, sizes, combined, offsets, counts, sums, .. } = self;
         pass.launch(
             &SELECT[0],

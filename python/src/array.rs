@@ -167,6 +167,13 @@ impl Array {
         py.detach(|| self.array.wait()).map_err(raise)
     }
 
+    /// Reads all of it, and raises where a part is no valid Arrow data; a device's array is copied to the host for it. Without
+    /// `full` there is nothing to do: what can be seen without reading was looked at when it came.
+    #[pyo3(signature = (*, full = true))]
+    fn validate(&self, py: Python<'_>, full: bool) -> PyResult<()> {
+        if full { crate::validate::check_array(py, &self.array) } else { Ok(()) }
+    }
+
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         export_schema(py, FFI_ArrowSchema::try_from(&self.field))
     }

@@ -147,6 +147,13 @@ impl RecordBatch {
         py.detach(|| self.0.columns().iter().try_for_each(|column| column.wait())).map_err(raise)
     }
 
+    /// Reads every column, and raises where one is no valid Arrow data, or has nulls that its field forbids; as
+    /// `Array.validate`.
+    #[pyo3(signature = (*, full = true))]
+    fn validate(&self, py: Python<'_>, full: bool) -> PyResult<()> {
+        if full { crate::validate::check_batch(py, &self.0) } else { Ok(()) }
+    }
+
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         export_schema(py, FFI_ArrowSchema::try_from(self.0.schema().as_ref()))
     }

@@ -204,6 +204,15 @@ impl BatchReader {
         Ok(BatchReader::over(source.cast(schema, !strict, &stream)))
     }
 
+    /// Each batch as it is, once it was found valid, as by `RecordBatch.validate`; one that is not raises, and is the last. This
+    /// reader is given away.
+    #[pyo3(signature = (*, stream = None))]
+    fn validate(&self, stream: Option<&Bound<'_, Stream>>) -> PyResult<BatchReader> {
+        let source = self.give()?;
+        let stream = self.stream(stream, &source)?;
+        Ok(BatchReader::over(crate::validate::checked(source, &stream)))
+    }
+
     /// Each batch on another device; as `Array.to`. This reader is given away.
     fn to(&self, target: &Bound<'_, PyAny>) -> PyResult<BatchReader> {
         let target = foreign::target(target)?;

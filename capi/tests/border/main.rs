@@ -1,6 +1,9 @@
 //! The border as a careless C program finds it: NULL everywhere, options of odd sizes, devices that are not there,
 //! handles that are empty; and, through the same functions, arrays on the emulated device and back.
 
+mod threads;
+mod validate;
+
 use std::ffi::CStr;
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
@@ -79,6 +82,8 @@ fn null_is_an_error_wherever_a_pointer_is_needed() {
         refused(bowstring_array_export_dlpack(null(), null(), null_mut()));
         refused(bowstring_array_export_dlpack_versioned(null(), null(), null_mut()));
         refused(bowstring_array_wait(null()));
+        refused(bowstring_array_validate(null(), null()));
+        refused(bowstring_array_import_validated(null(), null_mut(), null(), null(), null_mut()));
         refused(bowstring_array_to_device(null(), null(), null_mut()));
         refused(bowstring_array_to_host(null(), null(), null_mut()));
         refused(bowstring_batch_import(null(), null_mut(), null(), null_mut()));
@@ -86,6 +91,8 @@ fn null_is_an_error_wherever_a_pointer_is_needed() {
         refused(bowstring_batch_length(null(), null_mut()));
         refused(bowstring_batch_column(null(), 0, null_mut()));
         refused(bowstring_batch_wait(null()));
+        refused(bowstring_batch_validate(null(), null()));
+        refused(bowstring_batch_import_validated(null(), null_mut(), null(), null(), null_mut()));
         refused(bowstring_batch_to_device(null(), null(), null_mut()));
         refused(bowstring_batch_to_host(null(), null(), null_mut()));
         refused(bowstring_filter(null(), null(), null(), null_mut()));
@@ -117,6 +124,8 @@ fn null_is_an_error_wherever_a_pointer_is_needed() {
         refused(bowstring_batches_to_device(null(), null(), null_mut()));
         refused(bowstring_batches_to_host(null(), null(), null_mut()));
         refused(bowstring_arrays_import(null(), null_mut(), null_mut()));
+        refused(bowstring_batches_validate(null(), null(), null_mut()));
+        refused(bowstring_arrays_validate(null(), null(), null_mut()));
         refused(bowstring_arrays_import_host(null_mut(), null_mut()));
         refused(bowstring_arrays_next(null(), null_mut()));
         refused(bowstring_arrays_export(null(), null_mut()));
@@ -136,7 +145,7 @@ fn null_is_an_error_wherever_a_pointer_is_needed() {
         bowstring_async_batches_free(null_mut());
     }
     // What the header declares, the two functions that take nothing and the frees left out.
-    let header = include_str!("../include/bowstring.h");
+    let header = include_str!("../../include/bowstring.h");
     assert_eq!(tried, header.lines().filter(|line| line.starts_with("BowstringStatus bowstring_")).count());
 }
 
