@@ -3,9 +3,9 @@
 
 use arrow_schema::DataType;
 
-use super::{Cast, part_of};
+use super::Cast;
 use crate::array::{Array, Parts};
-use crate::compute::device::take;
+use crate::compute::device::{part_of, take};
 use crate::compute::{CastOptions, TakeOptions};
 use crate::{Error, Result};
 

@@ -7,11 +7,10 @@
 use arrow_schema::{DataType, FieldRef, Fields};
 
 use super::{
-    Cast, Offsets, convert_offsets, do_not_fit, most, none_of, nulls_of, part_of, read_offsets,
-    regular_offsets,
+    Cast, Offsets, convert_offsets, do_not_fit, most, none_of, nulls_of, read_offsets, regular_offsets,
 };
 use crate::array::{Array, Bitmap, Buffer, Slot, children, layout};
-use crate::compute::device::aligned;
+use crate::compute::device::{aligned, part_of};
 use crate::launch::Pass;
 use crate::{Error, Result};
 
