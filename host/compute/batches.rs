@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use arrow_schema::SchemaRef;
 
-use super::{CastOptions, TakeOptions, cast_batch, filter_batch_later, take_batch};
+use super::{CastOptions, TakeOptions, cast_batch, filter_batch_later, nullable, take_batch};
 use crate::pass::Pending;
 use crate::{Array, Batch, Error, Result, Stream, exchange};
 
@@ -46,7 +46,8 @@ where
     until_error(filtered)
 }
 
-/// The rows of each batch at the indices that `indices` finds for it; each as by [`take_batch`].
+/// The rows of each batch at the indices that `indices` finds for it; each as by [`take_batch`]. Which of them will have nulls
+/// only the indices know, so the fields of every batch are [`nullable`].
 pub fn take_batches<B, I>(
     batches: B,
     mut indices: I,
@@ -60,7 +61,10 @@ where
     let (options, stream) = (*options, stream.clone());
     until_error(batches.map(move |batch| {
         let batch = batch?;
-        take_batch(&batch, &indices(&batch)?, &options, &stream)
+        let taken = take_batch(&batch, &indices(&batch)?, &options, &stream)?;
+        let (schema, metadata) = (nullable(taken.schema()), taken.metadata().clone());
+        let rows = taken.len();
+        Ok(Batch::try_new(schema, taken.columns().to_vec(), rows)?.with_metadata(metadata))
     }))
 }
 

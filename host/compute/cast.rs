@@ -12,7 +12,8 @@ use bowstring_kernels::numeric::{Kind, Number, Plan, plan};
 pub use arrow_cast::CastOptions;
 pub use arrow_cast::display::{DurationFormat, FormatOptions};
 
-use super::admit_all;
+use super::{admit_all, nullability};
+use crate::array::children;
 use crate::ffi::DeviceType;
 use crate::gpu::cast::Column;
 use crate::{Array, Batch, Error, Result, Stream, cpu, exchange, gpu};
@@ -36,6 +37,10 @@ pub fn cast(values: &Array, to: &DataType, options: &CastOptions<'_>, stream: &S
 /// Each column as the type of the field of `to` in its place, under the names of `to`; as [`cast`]. On a GPU all numbers are
 /// cast together: a launch for each column that changes, and one event for all of them, so that a value that does not fit
 /// is [`Error::Cast`] of whoever waits for any.
+///
+/// Nulls under a field of `to` that is not nullable are [`Error::Invalid`], be they in the batch already or values that a safe
+/// cast makes null: at once where their number is known or in host memory, else when somebody first waits for that column. So
+/// this never synchronises for them. Inside of nested types only the CPU looks.
 pub fn cast_batch(
     batch: &Batch,
     to: &SchemaRef,
@@ -46,9 +51,11 @@ pub fn cast_batch(
         let problem = format!("{} columns to {} fields", batch.columns().len(), to.fields().len());
         return Err(Error::invalid("cast", problem));
     }
+    let _current = stream.enter()?;
     let types = to.fields().iter().map(|field| field.data_type());
     let columns: Vec<(&Array, &DataType)> = batch.columns().iter().zip(types).collect();
-    let casted = Batch::try_new(to.clone(), cast_columns(&columns, options, stream)?, batch.len())?;
+    let casted = nullability::held_to(to, cast_columns(&columns, options, stream)?, stream)?;
+    let casted = Batch::try_new(to.clone(), casted, batch.len())?;
     Ok(casted.with_metadata(batch.metadata().clone()))
 }
 
@@ -63,6 +70,9 @@ fn cast_columns(
     let device = stream.device().place().device_type;
     // Before anything is done.
     for (values, (_, to)) in arrays.iter().zip(columns) {
+        if has_negative_size(to) {
+            return Err(Error::invalid("cast", format!("{to} is not an Arrow type")));
+        }
         if !can_cast(values.data_type(), to) {
             return Err(unsupported(values, to, device));
         }
@@ -84,6 +94,15 @@ fn cast_columns(
     let mut together = gpu::cast::convert(&together, options.safe, stream)?.into_iter();
     let casted = casted.into_iter().map(|casted| casted.or_else(|| together.next()));
     Ok(casted.flatten().collect())
+}
+
+/// Whether a part of the type has rows of a size that is negative, with which arrow-cast would do sums.
+fn has_negative_size(to: &DataType) -> bool {
+    match to {
+        DataType::FixedSizeBinary(size) | DataType::FixedSizeList(_, size) if *size < 0 => true,
+        DataType::Dictionary(_, values) => has_negative_size(values),
+        to => children(to).into_iter().any(has_negative_size),
+    }
 }
 
 /// A column that does not go together with others.

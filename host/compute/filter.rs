@@ -6,7 +6,8 @@ use crate::cpu::selection::among_threads;
 use crate::pass::Pending;
 use crate::{Array, Batch, Error, Result, Stream, cpu, gpu};
 
-/// The rows of `values` where `mask` is true; null is not. Who filters several arrays by one mask prepares a
+/// The rows of `values` where `mask` is true; null is not. The mask is as long as the values; arrow-rs takes a shorter one,
+/// and leaves out the rows beyond it. Who filters several arrays by one mask prepares a
 /// [`Selection`](super::Selection). Synchronises, once.
 pub fn filter(values: &Array, mask: &Array, stream: &Stream) -> Result<Array> {
     if stream.as_gpu().is_some() {

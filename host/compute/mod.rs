@@ -7,6 +7,7 @@ pub mod batches;
 mod cast;
 
 mod filter;
+mod nullability;
 mod nulls;
 mod selection;
 mod take;
@@ -14,6 +15,7 @@ pub mod tensors;
 
 pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast, cast_batch};
 pub use filter::{filter, filter_batch, filter_batch_later, filter_later};
+pub use nullability::nullable;
 pub use nulls::{
     drop_nulls, is_not_null, is_null, logical_null_count, null_count, null_count_batch,
     null_count_batch_later,

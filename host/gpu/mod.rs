@@ -15,7 +15,7 @@ mod take;
 mod take_tables;
 
 pub(crate) use filter::filter;
-pub(crate) use nulls::{filled, is_null, null_counts};
+pub(crate) use nulls::{filled, is_null, null_counts, with_null_counts_checked};
 pub(crate) use selection::Selection;
 pub(crate) use take::take;
 
@@ -131,6 +131,15 @@ fn validity_from_start(pass: &mut Pass, array: &Array) -> Result<Option<Bitmap>>
     let copy = pass.zeroed(array.len().div_ceil(8))?;
     nulls::copy_bits(pass, bits(validity), array.len(), &copy)?;
     Ok(Some(Bitmap { buffer: copy.buffer(), offset: 0 }))
+}
+
+/// An array that other passes made, as a part of what this pass makes, which has read it: one event for the whole.
+fn part_of(pass: &Pass, array: Array) -> Result<Array> {
+    let mut parts = array.into_parts();
+    parts.ready = pass.parts(DataType::Null, 0).ready;
+    parts.children = parts.children.into_iter().map(|child| part_of(pass, child)).collect::<Result<_>>()?;
+    parts.dictionary = parts.dictionary.map(|values| part_of(pass, values)).transpose()?;
+    Array::try_new(parts)
 }
 
 /// No rows, like those of `array`; what rows point into is shared.

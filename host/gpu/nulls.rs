@@ -5,6 +5,7 @@ use bowstring_kernels::bitmap::{
 };
 use bowstring_kernels::memory::{In, Out};
 
+use super::part_of;
 use super::selection::Words;
 use crate::array::{Array, Bitmap, Buffer};
 use crate::pass::{Pass, Pending, Region, bits};
@@ -13,11 +14,20 @@ use crate::{Result, Stream};
 /// How many of the rows of each array are null by a bitmap, in one launch. Synchronises once, when the numbers are waited
 /// for.
 pub(crate) fn null_counts(arrays: &[(&Array, &Bitmap)], stream: &Stream) -> Result<Pending<Vec<usize>>> {
-    let longest = arrays.iter().map(|(values, _)| values.len()).max().unwrap_or(0);
-    if longest == 0 {
+    if arrays.iter().all(|(values, _)| values.is_empty()) {
         return Ok(Pending::known(Ok(vec![0; arrays.len()])));
     }
     let mut pass = Pass::begin("null_count", stream)?;
+    let nulls = counted(&mut pass, arrays)?;
+    pass.read_later(&nulls, |pass, words| {
+        pass.finish()?;
+        Ok(words.iter().map(|nulls| *nulls as usize).collect())
+    })
+}
+
+/// How many of the rows of each array are null by a bitmap: a word each, which a pass computes in one launch.
+fn counted(pass: &mut Pass, arrays: &[(&Array, &Bitmap)]) -> Result<Region> {
+    let longest = arrays.iter().map(|(values, _)| values.len()).max().unwrap_or(0);
     let mut table = vec![];
     for (values, validity) in arrays {
         pass.input(values)?;
@@ -29,10 +39,23 @@ pub(crate) fn null_counts(arrays: &[(&Array, &Bitmap)], stream: &Stream) -> Resu
     let (count, parts) = (arrays.len() as u64, null_count_parts(longest as u64, pass.width()));
     let args = NullCount { maps: maps.input(), count, parts, nulls: nulls.out() };
     pass.launch(&NULL_COUNT[0], count * parts, &args)?;
-    pass.read_later(&nulls, |pass, words| {
-        pass.finish()?;
-        Ok(words.iter().map(|nulls| *nulls as usize).collect())
-    })
+    Ok(nulls)
+}
+
+/// The arrays, each with a bitmap, and `check` on how many rows of each are null, which whoever first waits for one of them is
+/// told. Does not synchronise.
+pub(crate) fn with_null_counts_checked(
+    arrays: &[&Array],
+    check: impl FnOnce(&[u64]) -> Result<()> + Send + 'static,
+    stream: &Stream,
+) -> Result<Vec<Array>> {
+    let bitmaps = arrays.iter().filter_map(|array| Some((*array, array.validity()?)));
+    let mut pass = Pass::begin("cast", stream)?;
+    let nulls = counted(&mut pass, &bitmaps.collect::<Vec<_>>())?;
+    pass.report(&nulls, check)?;
+    let checked = arrays.iter().map(|array| part_of(&pass, (*array).clone())).collect::<Result<_>>()?;
+    pass.finish()?;
+    Ok(checked)
 }
 
 /// Which rows are null by a bitmap, as the values of a Boolean array; what that array waits for comes with it.

@@ -11,6 +11,7 @@ mod error;
 mod foreign;
 mod operations;
 mod reader;
+mod source;
 mod tensor;
 mod validate;
 

@@ -128,6 +128,18 @@ fn unsafe_stays_where_it_may_be() {
 }
 
 #[test]
+fn python_calls_the_library_where_panics_are_caught() {
+    for (name, text) in all_sources(&["python/src"]) {
+        if name != "python/src/error.rs" {
+            // Errors become exceptions there, and other threads run from there: both together with what catches a panic.
+            let around =
+                text.lines().position(|line| line.contains(".detach(") || line.contains(".exception()"));
+            assert!(around.is_none(), "{name}:{}: use `ours` or `detached`", around.unwrap_or(0) + 1);
+        }
+    }
+}
+
+#[test]
 fn no_file_is_long() {
     let long = all_sources(&[SCANNED, &["tests/it"]].concat()).into_iter().filter_map(|(name, text)| {
         let lines = text.lines().count();

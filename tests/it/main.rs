@@ -19,6 +19,7 @@ mod generators;
 mod images;
 mod layers;
 mod mutants;
+mod nullability;
 mod nulls;
 mod ordering;
 mod ranges;

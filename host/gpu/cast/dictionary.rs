@@ -4,9 +4,9 @@
 use arrow_cast::CastOptions;
 use arrow_schema::DataType;
 
-use super::{Cast, part_of};
+use super::Cast;
 use crate::array::{Array, Parts};
-use crate::gpu::take;
+use crate::gpu::{part_of, take};
 use crate::{Error, Result};
 
 /// A dictionary array as a plain one, or as one with other keys or values. Synchronises once where rows are ranges (see

@@ -49,15 +49,6 @@ impl Cast<'_> {
     }
 }
 
-/// An array that other passes made, as a part of what this pass makes, which has read it: one event for the whole.
-fn part_of(pass: &Pass, array: Array) -> Result<Array> {
-    let mut parts = array.into_parts();
-    parts.ready = pass.parts(DataType::Null, 0).ready;
-    parts.children = parts.children.into_iter().map(|child| part_of(pass, child)).collect::<Result<_>>()?;
-    parts.dictionary = parts.dictionary.map(|values| part_of(pass, values)).transpose()?;
-    Array::try_new(parts)
-}
-
 /// Casts what is not a plain value of fixed width; `None` for pairs of types that no device knows.
 pub(crate) fn cast(
     values: &Array,

@@ -7,11 +7,10 @@
 use arrow_schema::{DataType, FieldRef, Fields};
 
 use super::{
-    Cast, Offsets, convert_offsets, do_not_fit, most, none_of, nulls_of, part_of, read_offsets,
-    regular_offsets,
+    Cast, Offsets, convert_offsets, do_not_fit, most, none_of, nulls_of, read_offsets, regular_offsets,
 };
 use crate::array::{Array, Bitmap, Buffer, Slot, children, layout};
-use crate::gpu::aligned;
+use crate::gpu::{aligned, part_of};
 use crate::pass::Pass;
 use crate::{Error, Result};
 
