@@ -14,7 +14,6 @@ mod gpu;
 mod handles;
 mod hip;
 mod host_pool;
-mod images;
 mod loaded;
 mod native;
 mod open;
