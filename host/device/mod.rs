@@ -16,7 +16,6 @@ mod gpu;
 mod handles;
 mod hip;
 mod host_pool;
-mod images;
 mod loaded;
 mod lock;
 mod native;

@@ -297,6 +297,10 @@ impl Pass {
             let problem = format!("{waves} waves of {}, at most {MAX_WAVES} can be launched", entry.name);
             return Err(Error::invalid(self.operation, problem));
         }
+        let architecture = self.gpu.driver().architecture();
+        if !architecture.is_none_or(|architecture| entry.makers.include(architecture)) {
+            return Err(self.unsupported(entry.name));
+        }
         self.send()?;
         let loaded = self.gpu.entry(entry.family, entry.name)?;
         let launch = Launch { entry: loaded, kernel: entry, waves, args };

@@ -11,7 +11,7 @@ use crate::selection::{TILE, TileBits};
 use crate::target::{Value, Wave};
 
 kernel! {
-    family "filter_few";
+    family "filter_few", blocks 5;
     /// Many columns of equal width in one launch, few rows of which are kept. Waves: `columns` times [`filter_few_runs`].
     FilterFew {
         /// A [`FilterRow`](crate::filter::FilterRow) for each column.

@@ -23,7 +23,7 @@ use crate::target::{Lanes, Wave};
 const ROWS: usize = 4;
 
 kernel! {
-    family "ranges";
+    family "ranges", blocks 3;
     /// The ranges of the rows that indices choose. Waves: one for each [`TILE`] of `rows`.
     Take {
         /// The indices; signed ones MUST come with `values_len` no more than their greatest value plus one.

@@ -1,31 +1,27 @@
 //! What the shipped images themselves say of every kernel's arguments, against what the host passes.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use bowstring_kernels::every_entry;
-use bowstring_kernels::target::Kind;
+use bowstring_kernels::target::{AnyEntry, Kind};
 
 use crate::code_object::CodeObject;
 use crate::hip::unpacked;
 
-fn images(extension: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ptx");
-    let mut paths: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|found| found == extension));
-    assert!(paths.len() > 10, "the images were not found");
-    paths
+/// Families and architectures of the images for the machines of one maker.
+fn images(maker: &str) -> Vec<(&'static str, &'static str)> {
+    let of_maker = |(_, architecture): &(&str, &str)| architecture.starts_with(maker);
+    let found: Vec<_> = bowstring_images::names().filter(of_maker).collect();
+    assert!(found.len() > 10, "the images were not found");
+    found
 }
 
 #[test]
 fn every_code_object_takes_what_the_host_passes() {
-    for path in images("hsaco") {
-        // FAMILY.ARCHITECTURE.hsaco
-        let name = path.file_stem().unwrap().to_str().unwrap();
-        let (family, architecture) = name.split_once('.').unwrap();
-        let object = CodeObject::read(&fs::read(&path).unwrap()).expect(name);
+    for (family, architecture) in images("gfx") {
+        let name = format!("{family}.{architecture}");
+        let object = CodeObject::read(bowstring_images::find(family, architecture).unwrap()).expect(&name);
         assert_eq!(object.target, architecture, "{name}");
-        let entries: Vec<_> = every_entry().filter(|entry| entry.family() == family).collect();
+        let there = |entry: &&dyn AnyEntry| entry.family() == family && entry.makers().include(architecture);
+        let entries: Vec<_> = every_entry().filter(there).collect();
         assert_eq!(object.kernels.len(), entries.len(), "{name}: as many as the host can ask for");
         for entry in entries {
             let kernel =
@@ -40,9 +36,8 @@ fn every_code_object_takes_what_the_host_passes() {
 
 #[test]
 fn arguments_that_do_not_fit_are_seen() {
-    let path = images("hsaco").into_iter().find(|path| path.ends_with("bitmap.gfx90a.hsaco")).unwrap();
-    let whole = fs::read(path).unwrap();
-    let object = CodeObject::read(&whole).unwrap();
+    let whole = bowstring_images::find("bitmap", "gfx90a").unwrap();
+    let object = CodeObject::read(whole).unwrap();
     let entry = every_entry().find(|entry| entry.name() == "null_count").unwrap();
     let words = vec![7; entry.arguments().len()];
     assert!(unpacked(&object.kernels["null_count"], entry, &words[1..]).is_err());
@@ -62,10 +57,11 @@ fn arguments_that_do_not_fit_are_seen() {
 
 #[test]
 fn every_ptx_entry_takes_a_word_for_each_argument() {
-    for path in images("ptx") {
-        let module = bowstring_ptxi::Module::parse(&fs::read_to_string(&path).unwrap()).unwrap();
-        let family = path.file_name().unwrap().to_str().unwrap().split('.').next().unwrap();
-        for entry in every_entry().filter(|entry| entry.family() == family) {
+    for (family, architecture) in images("sm_") {
+        let text = std::str::from_utf8(bowstring_images::find(family, architecture).unwrap()).unwrap();
+        let module = bowstring_ptxi::Module::parse(text).unwrap();
+        let there = |entry: &&dyn AnyEntry| entry.family() == family && entry.makers().include(architecture);
+        for entry in every_entry().filter(there) {
             assert_eq!(module.params(entry.name()), Some(8 * entry.arguments().len()), "{}", entry.name());
         }
     }

@@ -1,5 +1,5 @@
 //! What the operations execute, counted by the interpreter on the shipped PTX: no measurement, but what a measurement will
-//! be explained by, and a regression shows without a GPU. `BOWSTRING_UPDATE=1 cargo test --test it costs` writes the table.
+//! be explained by, and a regression shows without a GPU. `./bless costs` writes the table.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ const LANES: f64 = 132.0 * 128.0 * 1.755e9;
 
 const HEAD: &str = "# What each operation executes
 
-Written by `BOWSTRING_UPDATE=1 cargo test --test it costs`: the interpreter's counts on the checked-in PTX, 98,304 rows.
+Written by `./bless costs`: the interpreter's counts on the checked-in PTX, 98,304 rows.
 PTX instructions, which ptxas makes fewer or more of. Counts, not measurements. All but the launches are a row of the input,
 or of the indices.
 
@@ -340,10 +340,10 @@ fn what_the_operations_execute_is_written_down() {
             written += &batch(work, &format!("{name}, "), 8192, columns, &one, Nulls::Some);
         }
     }
-    if std::env::var_os("BOWSTRING_UPDATE").is_some() {
+    if std::env::var_os("BOWSTRING_BLESS").is_some() {
         std::fs::write(TABLE, written).unwrap();
     } else {
         let said = std::fs::read_to_string(TABLE).unwrap();
-        assert_eq!(said, written, "ptx/COSTS.md is stale: BOWSTRING_UPDATE=1 cargo test --test it costs");
+        assert_eq!(said, written, "ptx/COSTS.md is stale: ./bless costs");
     }
 }

@@ -196,7 +196,7 @@ fn a_changed_instruction_is_noticed() {
     let (mut tried, mut unnoticed) = (0, vec![]);
     while tried < tries {
         let (family, entry) = &entries[rng.below(entries.len())];
-        let Some((text, what)) = mutant(&image(family), entry, rng) else { continue };
+        let Some((text, what)) = mutant(image(family), entry, rng) else { continue };
         let images = Images::default();
         if images.replace(family, &text).is_err() {
             continue; // Not an instruction of the subset any more.

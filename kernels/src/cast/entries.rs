@@ -18,7 +18,7 @@ use crate::numeric::{F16, I256, Native, Operation};
 /// native types of a recipe, which is also what its name says.
 macro_rules! casts {
     (
-        family $family:literal;
+        family $family:literal $(, $tuning:ident $value:literal $(for $($tuned:ident)+)?)*;
         $(#[$doc:meta])*
         $args:ident ($($word:ident)*)
         $(#[$table_doc:meta])*
@@ -117,7 +117,8 @@ macro_rules! casts {
 }
 
 casts! {
-    family "cast";
+    // Two of eight bytes to eight would miss four bytes of registers on older GPUs.
+    family "cast", blocks 3 for cast_f64_i64 cast_f64_u64;
     /// Between integers, floats and booleans. Waves: one for each `tiles` [`tile`](super::tile)s.
     CastNumbers ()
     /// By operation and native types; two types that are the same for those from and to booleans.
@@ -163,7 +164,10 @@ casts! {
 }
 
 casts! {
-    family "cast_scale";
+    // The largest, of 256 bits, would spill if AMD's compiler planned for blocks of 1024 threads.
+    family "cast_scale", blocks 2, threads 256 for
+        cast_down_I256_i8 cast_down_I256_i16 cast_down_I256_i32 cast_down_I256_i64 cast_down_I256_u8 cast_down_I256_u16
+        cast_down_I256_u32 cast_down_I256_u64 cast_down_I256_i128 cast_down_I256_I256;
     /// Multiply or divide by a constant: decimals, and units of time. Waves: as [`CastNumbers`].
     CastScale (w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19 w20 w21)
     /// By operation and native types.
@@ -196,7 +200,7 @@ casts! {
 }
 
 casts! {
-    family "cast_float";
+    family "cast_float", blocks 2, threads 256 for cast_product_I256_F16 cast_product_I256_f32 cast_product_I256_f64;
     /// Decimals to and from floats. Waves: as [`CastNumbers`].
     CastFloat (w0 w1 w2 w3 w4 w5 w6)
     /// By operation and native types.
@@ -222,7 +226,7 @@ casts! {
 }
 
 casts! {
-    family "cast_time";
+    family "cast_time", blocks 2;
     /// Timestamps to days and times of day, and intervals. Waves: as [`CastNumbers`].
     CastTime (w0 w1 w2 w3 w4 w5 w6 w7 w8 w9)
     /// By operation and native types.

@@ -47,7 +47,7 @@ mod entry;
 mod truncate;
 
 #[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
-pub use entry::{Access, AnyEntry, Args, Argument, Cause, Entry, Fault, Faults, Field, Kind, find};
+pub use entry::{Access, AnyEntry, Args, Argument, Cause, Entry, Fault, Faults, Field, Kind, Makers, find};
 pub(crate) use machine::Address;
 pub use machine::{Atomic, Lane, Lanes, Mask, Wave};
 pub use truncate::Truncate;
@@ -240,20 +240,40 @@ macro_rules! one_type_on_host {
 ///
 /// A table that a macro writes can give a name in parts: `cast_up<i32, i64>` is `cast_up_i32_i64`.
 ///
+/// What a compiler should know of a family's entries stands after its name, where the tool that builds images reads it:
+///
+/// ```text
+/// family "take", blocks 3;                               // blocks that a processor of NVIDIA's is to hold at once; else 4
+/// family "cast", blocks 3 for cast_f64_i64 cast_f64_u64; // the same, for entries that are called so
+/// family "cast_float", blocks 2, threads 256 for …;      // entries of which AMD's compiler is told how large a block is
+/// ```
+///
+/// An entry that only one maker's machines have says so between its key and its body: `wide [16] on nvidia = wide::<u128>`.
+/// The other's images lack it, and an operation that would launch it there is unsupported.
+///
 /// An argument is `In<T>`, `Out<T>` or `u64`: one machine word, passed one by one (a struct by value would make every
 /// access generic in PTX, and AMD would pass it as a pointer). On a device each entry is an exported function; on the
 /// host the declaration is the argument struct and a table of [`Entry`], whose `key` is what stands in brackets.
 #[cfg(any(target_arch = "nvptx64", target_arch = "amdgpu"))]
 macro_rules! kernel {
     (
-        family $family:literal;
+        family $family:literal $(, $tuning:ident $value:literal $(for $($tuned:ident)+)?)*;
         $(#[$doc:meta])* $args:ident $fields:tt
         $(#[$table_doc:meta])* $table:ident {
-            $($name:ident $(<$($part:ident),+>)? $([$($key:expr),+])? = $body:expr,)+
+            $($name:ident $(<$($part:ident),+>)? $([$($key:expr),+])? $(on $maker:ident)? = $body:expr,)+
         }
     ) => {
         kernel! { @args $args $fields }
-        $(kernel! { @entry $family $args $fields [$name $($($part)+)?] $body })+
+        $(kernel! { @on [$($maker)?] @entry $family $args $fields [$name $($($part)+)?] $body })+
+    };
+    (@on [] $($entry:tt)+) => { kernel! { $($entry)+ } };
+    (@on [nvidia] $($entry:tt)+) => {
+        #[cfg(target_arch = "nvptx64")]
+        kernel! { $($entry)+ }
+    };
+    (@on [amd] $($entry:tt)+) => {
+        #[cfg(target_arch = "amdgpu")]
+        kernel! { $($entry)+ }
     };
     (@args $args:ident { $($(#[$doc:meta])* $field:ident: $ty:ty,)+ }) => {
         #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bowstring::device::testing::{DeviceMemory, Execution, Executor};
 use bowstring_ptxi::{Launch, Memory, Module};
 
-/// Interprets `ptx/FAMILY.sm_75.ptx`.
+/// Interprets the PTX of a family.
 #[derive(Default)]
 pub struct Images {
     modules: Mutex<HashMap<String, Arc<Module>>>,
@@ -65,12 +65,10 @@ impl std::fmt::Debug for Images {
     }
 }
 
-/// The text of a family's image: the checked-in one, or that in the folder `BOWSTRING_PTX_DIR`.
-pub fn image(family: &str) -> String {
-    let folder = std::env::var("BOWSTRING_PTX_DIR");
-    let folder = folder.unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/ptx").into());
-    let path = format!("{folder}/{family}.sm_75.ptx");
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+/// The text of a family's image.
+pub fn image(family: &str) -> &'static str {
+    let text = bowstring_images::find(family, "sm_75").unwrap_or_else(|| panic!("{family} has no PTX"));
+    std::str::from_utf8(text).expect("PTX is ASCII")
 }
 
 impl Images {
@@ -95,7 +93,7 @@ impl Images {
     /// A family's image, parsed once.
     fn module(&self, family: &str) -> Arc<Module> {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        let parse = || Module::parse(&image(family)).unwrap_or_else(|error| panic!("{family}: {error}"));
+        let parse = || Module::parse(image(family)).unwrap_or_else(|error| panic!("{family}: {error}"));
         modules.entry(family.to_owned()).or_insert_with(|| Arc::new(parse())).clone()
     }
 }
