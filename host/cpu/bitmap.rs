@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::memory;
 use super::simd_wide::{Loop, vectorised};
+use super::threads::among_threads;
 use crate::array::Bitmap;
 
 /// Bits of some rows. Foreign memory neither aligns nor pads them; nothing outside of them is read.
@@ -116,7 +117,10 @@ fn count_ones(bytes: &[u8]) -> usize {
     if bytes.len() < 2 * PART {
         return vectorised(CountOnes(bytes));
     }
-    bytes.par_chunks(PART).map(|part| vectorised(CountOnes(part))).sum()
+    among_threads(true, |parallel| match parallel {
+        true => bytes.par_chunks(PART).map(|part| vectorised(CountOnes(part))).sum(),
+        false => vectorised(CountOnes(bytes)),
+    })
 }
 
 struct CountOnes<'a>(&'a [u8]);

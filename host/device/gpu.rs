@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex};
 use super::driver::RawEntry;
 use super::emu::testing::Mutation;
 use super::event::Event;
+use super::fork;
 use super::handles::{OwnedEvent, OwnedStream, SharedDriver, Source};
 use super::lock;
 use super::pool::DevicePool;
 use super::staging::{Staged, Staging};
-use crate::Result;
 use crate::array::{Array, Buffer, Place, Ready};
+use crate::{Error, Result};
 
 /// One GPU.
 pub(crate) struct Gpu {
@@ -27,6 +28,8 @@ pub(crate) struct Gpu {
     held: Mutex<HashMap<u64, VecDeque<Held>>>,
     synchronisations: AtomicU64,
     switches: Switches,
+    /// The process that opened it.
+    process: u32,
 }
 
 /// What puts back what was current on its thread.
@@ -66,6 +69,7 @@ impl Gpu {
             held: Mutex::default(),
             synchronisations: AtomicU64::new(0),
             switches: Switches::default(),
+            process: fork::generation(),
             driver,
         }))
     }
@@ -78,8 +82,17 @@ impl Gpu {
     /// Makes it current on the calling thread until what this returns is dropped. Calls make sure of that themselves; this
     /// saves those of an operation from doing so one by one.
     pub fn enter(&self) -> Result<Entered<'_>> {
+        if self.is_parents() {
+            let reason = "it was opened before this process was forked".to_owned();
+            return Err(Error::NoDevice { device: self.place().device_type, reason });
+        }
         let before = self.driver.enter().map_err(|failure| super::handles::error(&self.driver, failure))?;
         Ok(Entered(self, before, PhantomData))
+    }
+
+    /// Whether this process was forked after it was opened: no runtime works then, and no work ever passes.
+    fn is_parents(&self) -> bool {
+        self.process != fork::generation()
     }
 
     /// Which device.
@@ -165,6 +178,9 @@ impl Gpu {
 
     /// Blocks until all work that something is kept for has passed, and lets go. Whether there was any.
     pub fn drain(&self) -> bool {
+        if self.is_parents() {
+            return false;
+        }
         let all = std::mem::take(&mut *lock(&self.held));
         let all: Vec<Held> = all.into_values().flatten().collect();
         let any = !all.is_empty();

@@ -15,8 +15,9 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer};
 use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::{ArrowError, DataType, IntervalUnit};
 
-use super::read_ends;
+use super::{guarded, read_ends};
 use crate::array::{Array, Batch, Bitmap, Buffer, Parts, Slot};
+use crate::device::Device;
 use crate::{Error, Result};
 
 /// An arrow-rs array as one of ours, on the CPU, sharing its memory.
@@ -48,7 +49,8 @@ pub fn from_arrow_data(data: &ArrayData) -> Result<Array> {
 /// what is not valid Arrow data is [`Error::OutOfSpec`]. Buffers that arrow-rs finds misaligned are copied. Waits for the
 /// array's event.
 pub fn to_arrow(array: &Array) -> Result<ArrayRef> {
-    Ok(make_array(to_arrow_data(array)?))
+    let data = to_arrow_data(array)?;
+    guarded("to_arrow", || Ok(make_array(data)))
 }
 
 /// As [`to_arrow`], as array data.
@@ -72,11 +74,27 @@ fn readable(array: &Array) -> Result<Cow<'_, Array>> {
 /// true too, since operations believe them: with a false one, rows would stay whose contents nobody may look at.
 fn read_through(array: &Array) -> Result<ArrayData> {
     let data = share(array)?;
-    data.validate_full().map_err(|error| Error::out_of_spec("array", error.to_string()))?;
+    let _reserved = Device::cpu().host_pool().reserve(spread(array))?;
+    guarded("validate", || {
+        data.validate_full().map_err(|error| Error::out_of_spec("array", error.to_string()))
+    })?;
     if true_counts(array, &data).is_ok() {
         array.set_known_valid();
     }
     Ok(data)
+}
+
+/// How many bytes arrow-rs allocates to read an array through: it spreads the validity of lists of a fixed size over items
+/// that may not be null.
+fn spread(array: &Array) -> usize {
+    let own = match array.data_type() {
+        DataType::FixedSizeList(items, size) if !items.is_nullable() && array.validity().is_some() => {
+            array.len().saturating_mul(*size as usize) / 8
+        }
+        _ => 0,
+    };
+    let parts = array.children().iter().chain(array.dictionary());
+    parts.fold(own, |sum, part| sum.saturating_add(spread(part)))
 }
 
 /// Whether the null counts that the array claims to know, in all its parts, are those of `data`, which [`share`] counted.

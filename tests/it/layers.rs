@@ -17,6 +17,7 @@ const UNSAFE: &[&str] = &[
     "host/device/hip/",
     "host/device/emu/",
     "host/device/driver",
+    "host/device/fork.rs",
     "host/device/handles",
     "host/device/native/",
     "host/device/host_pool.rs",
