@@ -79,6 +79,11 @@ impl Buffer {
         &self.owner
     }
 
+    /// The same memory, and something else that lives as long.
+    pub(crate) fn kept_with(&self, also: Owner) -> Buffer {
+        Buffer { owner: Arc::new((self.owner.clone(), also)), ..self.clone() }
+    }
+
     /// The part from byte `start`, at most `bytes` of it where given.
     ///
     /// # Panics

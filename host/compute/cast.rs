@@ -4,8 +4,9 @@
 //! converted by itself, [`plan`] says how and the device does it. The rest, text and nested types for the most part,
 //! goes through arrow-cast on the CPU; GPUs know how to change offsets, views and keys, but not how to write or read text.
 
+use arrow_array::ArrayRef;
 use arrow_cast::can_cast_types;
-use arrow_schema::{DataType, IntervalUnit, SchemaRef, TimeUnit};
+use arrow_schema::{ArrowError, DataType, IntervalUnit, SchemaRef, TimeUnit};
 use bowstring_kernels::numeric::plan::{Unit, Zone};
 use bowstring_kernels::numeric::{Kind, Number, Plan, plan};
 
@@ -14,6 +15,7 @@ pub use arrow_cast::display::{DurationFormat, FormatOptions};
 
 use super::{admit_all, nullability};
 use crate::array::children;
+use crate::device::HostPool;
 use crate::ffi::DeviceType;
 use crate::gpu::cast::Column;
 use crate::{Array, Batch, Error, Result, Stream, cpu, exchange, gpu};
@@ -125,7 +127,7 @@ fn cast_one(
         (Plan::Overflow | Plan::InvalidTarget, _) => {
             Err(refused(values.data_type(), to).unwrap_or_else(|| unsupported(values, to, device)))
         }
-        (_, DeviceType::Cpu) => by_arrow(values, to, options),
+        (_, DeviceType::Cpu) => by_arrow(values, to, options, pool),
         _ => {
             let on = stream.clone();
             let inside = move |values: &Array, to: &DataType, options: &CastOptions<'_>| {
@@ -238,42 +240,55 @@ fn zone(name: &str) -> Zone {
 /// What arrow-cast says against a cast that it refuses whatever the values.
 fn refused(from: &DataType, to: &DataType) -> Option<Error> {
     let none = arrow_array::new_empty_array(from);
-    let error = arrow_cast::cast_with_options(&none, to, &CastOptions::default()).err()?;
-    Some(Error::Arrow { operation: "cast", problem: error.to_string() })
+    arrows(&none, to, &CastOptions::default()).err()
 }
 
-/// Casts by arrow-cast.
-fn by_arrow(values: &Array, to: &DataType, options: &CastOptions<'_>) -> Result<Array> {
+/// Casts by arrow-cast, which allocates what it likes: as much as it may need is reserved before.
+fn by_arrow(values: &Array, to: &DataType, options: &CastOptions<'_>, pool: &HostPool) -> Result<Array> {
     let theirs = exchange::to_arrow(values)?;
-    let problem = match arrow_cast::cast_with_options(&theirs, to, options) {
-        Ok(casted) => return exchange::from_arrow(&casted),
-        Err(error) => error.to_string(),
+    let reserved = pool.reserve(cpu::cast_bytes::of_cast(values, to, options)?)?;
+    let refusal = match arrows(&theirs, to, options) {
+        Ok(casted) => return exchange::counted(exchange::from_arrow(&casted)?, &[values], reserved),
+        Err(refusal) => refusal,
     };
     // Which row it was arrow-cast does not say. Where it is a row's fault, the rows before it can be cast; it need not be:
     // a dictionary's values are cast whether rows have them or not.
-    let fails = |rows, safe| {
-        arrow_cast::cast_with_options(&theirs.slice(0, rows), to, &CastOptions { safe, ..options.clone() })
-            .is_err()
-    };
-    if !options.safe && !fails(0, false) && !fails(theirs.len(), true) {
+    let fails =
+        |rows, safe| arrows(&theirs.slice(0, rows), to, &CastOptions { safe, ..options.clone() }).is_err();
+    if let Error::Arrow { problem, .. } = &refusal
+        && !options.safe
+        && !fails(0, false)
+        && !fails(theirs.len(), true)
+    {
         let (mut good, mut bad) = (0, theirs.len());
         while good + 1 < bad {
             let middle = good + (bad - good) / 2;
             *if fails(middle, false) { &mut bad } else { &mut good } = middle;
         }
-        return Err(Error::Cast { row: good, from: values.data_type().clone(), to: to.clone(), problem });
+        let (from, to, problem) = (values.data_type().clone(), to.clone(), problem.clone());
+        return Err(Error::Cast { row: good, from, to, problem });
     }
-    Err(Error::Arrow { operation: "cast", problem })
+    Err(refusal)
+}
+
+/// One call of arrow-cast.
+fn arrows(values: &dyn arrow_array::Array, to: &DataType, options: &CastOptions<'_>) -> Result<ArrayRef> {
+    exchange::guarded("cast", || {
+        let refused = |error: ArrowError| Error::Arrow { operation: "cast", problem: error.to_string() };
+        arrow_cast::cast_with_options(values, to, options).map_err(refused)
+    })
 }
 
 /// The error for a row whose value does not fit, with the value in it where it can be shown.
 fn does_not_fit(values: &Array, row: usize, to: &DataType) -> Error {
-    let shown = values.slice(row, 1).and_then(|one| exchange::to_arrow(&one)).ok().and_then(|one| {
+    let shown = values.slice(row, 1).and_then(|one| exchange::to_arrow(&one)).and_then(|one| {
         let options = FormatOptions::default();
-        let shown = arrow_cast::display::ArrayFormatter::try_new(&one, &options).ok()?;
-        shown.value(0).try_to_string().ok()
+        exchange::guarded("cast", || {
+            let shown = arrow_cast::display::ArrayFormatter::try_new(&one, &options);
+            Ok(shown.ok().and_then(|shown| shown.value(0).try_to_string().ok()))
+        })
     });
-    let problem = match shown {
+    let problem = match shown.ok().flatten() {
         Some(value) => format!("{value} does not fit"),
         None => "the value does not fit".to_owned(),
     };

@@ -2,7 +2,8 @@
 
 use super::selection::{check_mask, check_rows};
 use super::{admit, admit_all};
-use crate::cpu::selection::among_threads;
+use crate::cpu::selection::PARALLEL;
+use crate::cpu::threads::among_threads;
 use crate::pass::Pending;
 use crate::{Array, Batch, Error, Result, Stream, cpu, gpu};
 
@@ -16,7 +17,7 @@ pub fn filter(values: &Array, mask: &Array, stream: &Stream) -> Result<Array> {
     }
     let (mask, values) = (&*admit("filter", mask, stream)?, &*admit("filter", values, stream)?);
     check(&[values], mask)?;
-    among_threads(mask.len(), || {
+    among_threads(mask.len() >= PARALLEL, |_| {
         let pool = stream.device().host_pool();
         cpu::filter::filter(values, &cpu::selection::Selection::of_mask(mask, pool)?, pool)
     })
@@ -51,7 +52,7 @@ fn filter_columns(columns: &[&Array], mask: &Array, stream: &Stream) -> Result<P
     if stream.as_gpu().is_some() {
         return Ok(gpu::filter(&columns, mask, stream)?.map(|filtered| Ok((filtered.columns, filtered.rows))));
     }
-    Ok(Pending::known(among_threads(mask.len(), || {
+    Ok(Pending::known(among_threads(mask.len() >= PARALLEL, |_| {
         let pool = stream.device().host_pool();
         let selection = cpu::selection::Selection::of_mask(mask, pool)?;
         let kept = columns.iter().map(|column| cpu::filter::filter(column, &selection, pool));

@@ -122,6 +122,9 @@ pub fn drop_nulls(values: &Array, stream: &Stream) -> Result<Array> {
     if matches!(valid, Valid::All) || matches!(valid, Valid::Own) && values.known_null_count() == Some(0) {
         return Ok(values.clone());
     }
+    if matches!(valid, Valid::None) {
+        return values.slice(0, 0);
+    }
     filter(values, &is_not_null(values, stream)?, stream)
 }
 
@@ -145,8 +148,13 @@ fn valid_rows(operation: &'static str, values: &Array, stream: &Stream) -> Resul
         DataType::Dictionary(..) | DataType::Union(..) | DataType::RunEndEncoded(..) => {
             match stream.device().place().device_type {
                 DeviceType::Cpu => {
-                    let nulls = exchange::to_arrow(values)?.logical_nulls();
-                    nulls.map_or(Ok(Valid::All), |nulls| shared(nulls.into_inner()).map(Valid::These))
+                    let theirs = exchange::to_arrow(values)?;
+                    let reserved = stream.device().host_pool().reserve(cpu::cast_bytes::of_nulls(values))?;
+                    let nulls = exchange::guarded(operation, || Ok(theirs.logical_nulls()))?;
+                    let Some(nulls) = nulls else { return Ok(Valid::All) };
+                    let bits = exchange::from_arrow(&BooleanArray::new(nulls.into_inner(), None))?;
+                    let bits = exchange::counted(bits, &[values], reserved)?;
+                    Ok(Valid::These(Bitmap { buffer: bits.buffers()[0].clone(), offset: bits.offset() }))
                 }
                 device => Err(unsupported(operation, values, device)),
             }
@@ -162,12 +170,6 @@ fn never_null(values: &Array) -> bool {
         DataType::Null | DataType::Dictionary(..) | DataType::Union(..) | DataType::RunEndEncoded(..)
     );
     !nested && values.known_null_count() == Some(0)
-}
-
-/// Bits of arrow-rs as a bitmap of ours.
-fn shared(bits: arrow_buffer::BooleanBuffer) -> Result<Bitmap> {
-    let array = exchange::from_arrow(&BooleanArray::new(bits, None))?;
-    Ok(Bitmap { buffer: array.buffers()[0].clone(), offset: array.offset() })
 }
 
 /// Bits of the CPU as an array.

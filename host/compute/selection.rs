@@ -83,7 +83,9 @@ impl Selection {
         match &self.way {
             Way::Cpu(selection) => {
                 let pool = self.stream.device().host_pool();
-                columns.iter().map(|column| cpu::filter::filter(column, selection, pool)).collect()
+                cpu::threads::among_threads(self.rows >= cpu::selection::PARALLEL, |_| {
+                    columns.iter().map(|column| cpu::filter::filter(column, selection, pool)).collect()
+                })
             }
             Way::Gpu(selection) => selection.filter(&columns, &self.stream),
         }

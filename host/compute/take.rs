@@ -86,7 +86,8 @@ fn take_columns(
     if stream.as_gpu().is_some() {
         return gpu::take(&columns, len, indices, options.out_of_bounds == OutOfBounds::Null, stream);
     }
-    Ok(Pending::known(cpu::selection::among_threads(indices.len(), || {
+    let large = indices.len() >= cpu::selection::PARALLEL;
+    Ok(Pending::known(cpu::threads::among_threads(large, |_| {
         let pool = stream.device().host_pool();
         let mut prepared = cpu::indices::Indices::new(indices, pool)?;
         if options.out_of_bounds == OutOfBounds::Null {

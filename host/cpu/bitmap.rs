@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::memory;
+use super::threads::among_threads;
 use super::vectorise::{Loop, vectorised};
 use crate::array::Bitmap;
 
@@ -116,7 +117,10 @@ fn count_ones(bytes: &[u8]) -> usize {
     if bytes.len() < 2 * PART {
         return vectorised(CountOnes(bytes));
     }
-    bytes.par_chunks(PART).map(|part| vectorised(CountOnes(part))).sum()
+    among_threads(true, |parallel| match parallel {
+        true => bytes.par_chunks(PART).map(|part| vectorised(CountOnes(part))).sum(),
+        false => vectorised(CountOnes(bytes)),
+    })
 }
 
 struct CountOnes<'a>(&'a [u8]);

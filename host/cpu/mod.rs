@@ -2,6 +2,7 @@
 
 pub(crate) mod bitmap;
 pub(crate) mod cast;
+pub(crate) mod cast_bytes;
 mod cast_narrow;
 mod cast_rows;
 pub(crate) mod filter;
@@ -10,9 +11,12 @@ pub(crate) mod indices;
 mod intrinsics;
 pub(crate) mod memory;
 pub(crate) mod nulls;
+mod ranges;
 mod rows;
 mod run_ends;
 pub(crate) mod selection;
+mod spans;
 pub(crate) mod take;
 mod take_bytes;
+pub(crate) mod threads;
 mod vectorise;

@@ -8,10 +8,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::driver::RawEntry;
+use super::fork;
 use super::handles::{OwnedEvent, OwnedStream, SharedDriver, entry, error};
 use super::lock::lock;
-use crate::Result;
 use crate::array::Place;
+use crate::{Error, Result};
 
 /// One GPU's runtime.
 pub(crate) struct Core {
@@ -21,6 +22,8 @@ pub(crate) struct Core {
     entries: Mutex<HashMap<&'static str, RawEntry>>,
     held: Mutex<HashMap<u64, VecDeque<Box<dyn Held>>>>,
     synchronisations: AtomicU64,
+    /// The process that opened it.
+    process: u32,
 }
 
 /// Things that work on a stream uses, and that are dropped once it has passed.
@@ -54,6 +57,7 @@ impl Core {
             entries: Mutex::default(),
             held: Mutex::default(),
             synchronisations: AtomicU64::new(0),
+            process: fork::generation(),
             driver,
         }))
     }
@@ -66,8 +70,17 @@ impl Core {
     /// Makes the device current on the calling thread until what this returns is dropped. Calls make sure of that themselves;
     /// this saves those of an operation from doing so one by one.
     pub fn enter(&self) -> Result<Entered<'_>> {
+        if self.is_parents() {
+            let reason = "it was opened before this process was forked".to_owned();
+            return Err(Error::NoDevice { device: self.place().device_type, reason });
+        }
         let before = self.driver.enter().map_err(|failure| error(&self.driver, failure))?;
         Ok(Entered(self, before, PhantomData))
+    }
+
+    /// Whether this process was forked after it was opened: no runtime works then, and no work ever passes.
+    fn is_parents(&self) -> bool {
+        self.process != fork::generation()
     }
 
     /// Which device.
@@ -142,6 +155,9 @@ impl Core {
 
     /// Blocks until all work that something is kept for has passed, and drops that. Whether there was any.
     pub fn drain(&self) -> bool {
+        if self.is_parents() {
+            return false;
+        }
         let all = std::mem::take(&mut *lock(&self.held));
         let all: Vec<Box<dyn Held>> = all.into_values().flatten().collect();
         let any = !all.is_empty();

@@ -15,8 +15,9 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer};
 use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::{ArrowError, DataType, IntervalUnit};
 
-use super::{contents, read_ends};
+use super::{contents, guarded, read_ends};
 use crate::array::{Array, Batch, Bitmap, Buffer, Parts, Slot};
+use crate::device::Device;
 use crate::{Error, Result};
 
 /// An arrow-rs array as one of ours, on the CPU, sharing its memory.
@@ -48,7 +49,8 @@ pub fn from_arrow_data(data: &ArrayData) -> Result<Array> {
 /// what is not valid Arrow data is [`Error::OutOfSpec`]. Buffers that arrow-rs finds misaligned are copied. Waits for the
 /// array's event.
 pub fn to_arrow(array: &Array) -> Result<ArrayRef> {
-    Ok(make_array(to_arrow_data(array)?))
+    let data = to_arrow_data(array)?;
+    guarded("to_arrow", || Ok(make_array(data)))
 }
 
 /// As [`to_arrow`], as array data.
@@ -56,7 +58,7 @@ pub fn to_arrow_data(array: &Array) -> Result<ArrayData> {
     let array = &*readable("to_arrow", array)?;
     let data = share(array)?;
     if !array.known_valid() {
-        contents::check(array, &data)?;
+        look_through(array, &data)?;
         mark(array, &contents::true_counts(array, &data));
     }
     Ok(data)
@@ -66,10 +68,16 @@ pub fn to_arrow_data(array: &Array) -> Result<ArrayData> {
 pub(super) fn read_through(operation: &'static str, array: &Array) -> Result<()> {
     let array = &*readable(operation, array)?;
     let data = share(array)?;
-    contents::check(array, &data)?;
+    look_through(array, &data)?;
     let counts = contents::true_counts(array, &data);
     mark(array, &counts);
     counts
+}
+
+/// Has arrow-rs read an array through, with room for what it allocates meanwhile.
+fn look_through(array: &Array, data: &ArrayData) -> Result<()> {
+    let _reserved = Device::cpu().host_pool().reserve(contents::spread(array))?;
+    guarded("validate", || contents::check(array, data))
 }
 
 /// Takes down that an array's contents were found valid; not where a null count is false: operations believe those, so with

@@ -40,6 +40,20 @@ fn cannot_lack_items(data: &ArrayData) -> bool {
     matches!(data.data_type(), DataType::FixedSizeList(_, _) if data.child_data()[0].nulls().is_none())
 }
 
+/// How many bytes arrow-rs allocates to read an array through: it spreads the validity of fixed-size lists over items that may
+/// not be null, where those have a bitmap.
+pub(super) fn spread(array: &Array) -> usize {
+    let own = match array.data_type() {
+        DataType::FixedSizeList(items, size) if !items.is_nullable() && array.validity().is_some() => {
+            let has_bitmap = array.children().first().is_some_and(|items| items.validity().is_some());
+            if has_bitmap { array.len().saturating_mul(*size as usize) / 8 } else { 0 }
+        }
+        _ => 0,
+    };
+    let parts = array.children().iter().chain(array.dictionary());
+    parts.fold(own, |sum, part| sum.saturating_add(spread(part)))
+}
+
 /// Calls `look` with an array and all below it, and names the part that it refuses.
 fn each_part(
     array: &Array,

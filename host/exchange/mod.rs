@@ -8,6 +8,7 @@ mod contents;
 mod dlpack;
 mod export;
 mod extents;
+mod guard;
 mod import;
 mod nodes;
 mod streams;
@@ -20,6 +21,7 @@ pub use async_streams::{
 pub use dlpack::{export_dlpack, import_dlpack};
 pub use export::{export_array, export_batch, export_host_array, export_host_batch};
 pub(crate) use extents::read as read_ends;
+pub(crate) use guard::{counted, guarded};
 pub use import::{
     import_array, import_batch, import_field, import_host_array, import_host_batch, import_schema,
 };

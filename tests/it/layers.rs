@@ -27,6 +27,7 @@ const UNSAFE: &[&str] = &[
     "host/device/emu/",
     "host/device/driver",
     "host/device/foreign.rs",
+    "host/device/fork.rs",
     "host/device/handles",
     "host/device/native/",
     "host/device/host_pool.rs",

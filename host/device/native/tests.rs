@@ -128,7 +128,7 @@ fn an_entry_that_a_machine_lacks_is_unsupported() {
         [(DeviceType::Cuda, Makers::Nvidia, Makers::Amd), (DeviceType::Rocm, Makers::Amd, Makers::Nvidia)]
     {
         let stream = device(of, 0).stream().unwrap();
-        let mut pass = crate::launch::Pass::begin("trial", &stream).unwrap();
+        let mut pass = crate::pass::Pass::begin("trial", &stream).unwrap();
         let of_makers = |makers| {
             let entry = Entry { makers, ..NULL_COUNT[0] };
             &*Box::leak(Box::new(entry))

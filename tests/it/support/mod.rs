@@ -6,8 +6,10 @@
 //!
 //! Everything random grows from a seed that a failing test prints; the same seed gives the same array.
 
+pub mod allocations;
 mod arrays;
 mod cases;
+pub mod children;
 mod devices;
 mod displaced;
 mod exact;
