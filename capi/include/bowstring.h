@@ -405,8 +405,9 @@ BowstringStatus bowstring_batches_export_async(const struct BowstringBatches *ba
                                                const char *metadata,
                                                struct ArrowAsyncDeviceStreamHandler *handler);
 
-// The rows of `values` where `mask`, an array of booleans of equal length, is true; null is not. On a GPU this
-// synchronises once: how many rows are kept is data.
+// The rows of `values` where `mask`, an array of booleans of equal length, is true; null is not. A mask that is shorter is
+// `BOWSTRING_STATUS_INVALID`, where arrow-rs would leave out the rows beyond it. On a GPU this synchronises once: how many
+// rows are kept is data.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_filter(const struct BowstringArray *values,
@@ -456,7 +457,8 @@ BowstringStatus bowstring_selection_filter_batch(const struct BowstringSelection
 void bowstring_selection_free(struct BowstringSelection *selection);
 
 // The rows of `values` at `indices`, an array of any integer type. A null index gives a null row; a negative one never
-// counts from the end. `options` may be NULL. Does not synchronise, but for types whose size a GPU has to find out. On a
+// counts from the end. Indices into an array of type Null are checked as any others are, which arrow-rs does not do.
+// `options` may be NULL. Does not synchronise, but for types whose size a GPU has to find out. On a
 // GPU a bad index is the failure of whoever first waits for the result (bowstring_array_wait), and a null row meanwhile.
 //
 // Handles and options must be NULL or live, `out` NULL or writable.
@@ -466,7 +468,8 @@ BowstringStatus bowstring_take(const struct BowstringArray *values,
                                const struct BowstringStream *stream,
                                struct BowstringArray **out);
 
-// The rows of every column at `indices`; as `bowstring_take`.
+// The rows of every column at `indices`; as `bowstring_take`. Where an index may be null, or become null for being out of
+// bounds, the fields of the result are nullable.
 //
 // Handles and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_take_batch(const struct BowstringBatch *batch,
@@ -475,10 +478,10 @@ BowstringStatus bowstring_take_batch(const struct BowstringBatch *batch,
                                      const struct BowstringStream *stream,
                                      struct BowstringBatch **out);
 
-// The values as another type: the one that `to` describes (its name and metadata do not matter; it is only read).
-// `options` may be NULL. On a GPU a strict cast that fails is the failure of whoever first waits for the result
-// (bowstring_array_wait). Synchronises only where a GPU has to find out what is data: the bytes behind views, bytes that
-// are to be text, the items of lists in a strict cast.
+// The values as another type: the one that `to` describes, with the metadata of `to`, which says of what extension type they
+// are, if any, and under the name of `values`. `to` is only read. `options` may be NULL. On a GPU a strict cast that fails is
+// the failure of whoever first waits for the result (bowstring_array_wait). Synchronises only where a GPU has to find out what
+// is data: the bytes behind views, bytes that are to be text, the items of lists in a strict cast.
 //
 // Handles, schema and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_cast(const struct BowstringArray *values,
@@ -488,8 +491,8 @@ BowstringStatus bowstring_cast(const struct BowstringArray *values,
                                struct BowstringArray **out);
 
 // Every column as the type of the field of `to` in its place, a schema of as many fields, and under its names; as
-// `bowstring_cast`. On a GPU a value that does not fit a strict cast is the failure of whoever first waits for any of the
-// columns.
+// `bowstring_cast`. Nulls under a field of `to` that is not nullable are `BOWSTRING_STATUS_INVALID`. On a GPU a value that
+// does not fit a strict cast, or a null that nobody has counted, is the failure of whoever first waits for the column.
 //
 // Handles, schema and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_cast_batch(const struct BowstringBatch *batch,
@@ -629,7 +632,8 @@ BowstringStatus bowstring_batches_schema(const struct BowstringBatches *batches,
                                          struct ArrowSchema *out);
 
 // The next batch, or NULL at the end. After a failure there is nothing more: the next call says the end. Runs what the
-// stream is made of, on this thread: whether it synchronises is up to those operations.
+// stream is made of, on this thread: whether it synchronises is up to those operations. Other threads that use the handle
+// meanwhile wait; a producer that does so while it is asked for a batch gets `BOWSTRING_STATUS_INVALID`.
 //
 // `batches` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_batches_next(const struct BowstringBatches *batches,
@@ -702,7 +706,8 @@ BowstringStatus bowstring_batches_filter_by(const struct BowstringBatches *batch
                                             const struct BowstringStream *stream,
                                             struct BowstringBatches **out);
 
-// Each batch's rows at the next of `indices`, as by `bowstring_take_batch`; otherwise as `bowstring_batches_filter`.
+// Each batch's rows at the next of `indices`, as by `bowstring_take_batch`, under a schema all of whose fields are nullable;
+// otherwise as `bowstring_batches_filter`.
 //
 // Handles and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_batches_take(const struct BowstringBatches *batches,

@@ -247,9 +247,9 @@ pub(crate) unsafe fn cast_options(pointer: *const BowstringCastOptions) -> Resul
 }
 
 /// The values as another type: the one that `to` describes, with the metadata of `to`, which says of what extension type they
-/// are, if any, and under the name of `values`. `to` is only read. `options` may be NULL. On a GPU a strict cast that fails is the failure of whoever first waits for the result
-/// (bowstring_array_wait). Synchronises only where a GPU has to find out what is data: the bytes behind views, bytes that
-/// are to be text, the items of lists in a strict cast.
+/// are, if any, and under the name of `values`. `to` is only read. `options` may be NULL. On a GPU a strict cast that fails is
+/// the failure of whoever first waits for the result (bowstring_array_wait). Synchronises only where a GPU has to find out what
+/// is data: the bytes behind views, bytes that are to be text, the items of lists in a strict cast.
 ///
 /// # Safety
 ///

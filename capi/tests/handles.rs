@@ -1,6 +1,7 @@
 //! Handles to streams that several use at a time, among them the very producer that is asked; and what results say of
 //! themselves: which rows may be null, what their values mean.
 
+use std::collections::HashMap;
 use std::ffi::CStr;
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
@@ -222,8 +223,8 @@ fn nulls_are_not_under_fields_that_have_none() {
 #[test]
 fn metadata_goes_with_what_it_is_said_of() {
     let said = |name: &str, means: &str| {
-        let metadata = [("ARROW:extension:name".to_owned(), means.to_owned())];
-        Field::new(name, DataType::Boolean, true).with_metadata(metadata.into())
+        let metadata = HashMap::from([("ARROW:extension:name".to_owned(), means.to_owned())]);
+        Field::new(name, DataType::Boolean, true).with_metadata(metadata)
     };
     for kind in DEVICES {
         let (device, stream) = open(kind);

@@ -28,7 +28,10 @@ pub type Items<T> = Box<dyn Iterator<Item = Result<T>> + Send>;
 
 /// What the Python code that a stream is made of has raised, with what the stream says of it.
 #[derive(Clone, Default)]
-pub struct Raised(Vec<Arc<Mutex<Option<(Error, PyErr)>>>>);
+pub struct Raised(Vec<Slot>);
+
+/// One exception, until somebody is told of it.
+type Slot = Arc<Mutex<Option<(Error, PyErr)>>>;
 
 impl Raised {
     /// What either has raised.
@@ -52,7 +55,7 @@ pub fn of_python<T: 'static>(
     argument: &str,
     item: impl Fn(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static,
 ) -> PyResult<(Items<T>, Raised)> {
-    let slot = Arc::new(Mutex::new(None));
+    let slot = Slot::default();
     let raised = Raised(vec![slot.clone()]);
     let iterator =
         iterable.try_iter().map_err(|error| match error.is_instance_of::<PyTypeError>(iterable.py()) {

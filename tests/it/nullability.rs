@@ -1,6 +1,7 @@
 //! What schemas say of nulls: under a field that is not nullable there are none, whichever operation made the column, and to
 //! know that no operation waits for a device.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::{Array as _, ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
@@ -19,8 +20,8 @@ const NULL: TakeOptions = TakeOptions { out_of_bounds: OutOfBounds::Null };
 
 fn schema(number: DataType, nullable: bool) -> SchemaRef {
     let fields = vec![Field::new("number", number, nullable), Field::new("text", DataType::Utf8, true)];
-    let said = [("who".to_owned(), "test".to_owned())];
-    Arc::new(Schema::new_with_metadata(fields, said.into()))
+    let said = HashMap::from([("who".to_owned(), "test".to_owned())]);
+    Arc::new(Schema::new_with_metadata(fields, said))
 }
 
 /// Numbers that are never null, and text.

@@ -91,7 +91,11 @@ mod tests {
                 })
             });
             seen.recv().unwrap();
-            turns.with(|values| Ok(values.push(3))).unwrap();
+            let added = turns.with(|values| {
+                values.push(3);
+                Ok(())
+            });
+            added.unwrap();
         });
         assert_eq!(turns.with(|values| Ok(values.clone())), Ok(vec![1, 2, 3]));
     }
