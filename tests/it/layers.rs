@@ -57,6 +57,7 @@ const UNSAFE: &[&str] = &[
 const SCANNED: &[&str] = &[
     "host",
     "kernels/src",
+    "ptx/src",
     "capi/src",
     "python/src",
     "benches",
