@@ -109,8 +109,11 @@ fn views(rows: usize, bytes: usize) -> ArrayRef {
     make_array(data.unwrap())
 }
 
+/// What is in an array, and what makes it.
+type Named = (&'static str, fn() -> Array);
+
 /// The arrays.
-fn arrays() -> Vec<(&'static str, fn() -> Array)> {
+fn arrays() -> Vec<Named> {
     const HALF: i64 = MANY as i64 / 2;
     vec![
         ("nulls", || ours(&nulls(MANY))),
