@@ -3,8 +3,9 @@
 #   ptx/check.sh [--write] [ARCHIVES]   compares with (or writes) STATIC.md in this directory (static.py makes it); the
 #                                       folder of archives defaults to images/
 # Refused: calls, panics, local memory, spills, scratch, LDS, undefined symbols, generic loads and stores; more than one
-# ballot in selftest_bait (then jump threading was on); more than 128 registers (in a 256-bit cast; elsewhere
-# the blocks that a family asks for leave 64 or 80); images of a family, for one maker, that do not have the same entries, and code objects
+# ballot in selftest_bait (then jump threading was on); on AMD, anything but the wave's index made scalar in copy_views, whose
+# lanes have buffers of their own; more than 128 registers (in a 256-bit cast; elsewhere the blocks that a family asks for
+# leave 64 or 80); images of a family, for one maker, that do not have the same entries, and code objects
 # that have an entry without its descriptor, or a descriptor without its entry.
 # Needs LLVM 22 (llvm-readelf, llvm-nm, llvm-objdump) and, from PyPI on first use, ptxas and nvdisasm, kept in $TOOLS.
 set -euo pipefail
@@ -60,6 +61,7 @@ for f in "$dir"/*.hsaco; do
   llvm objdump -d --no-show-raw-insn "$f" | awk -v arch="$arch" '
     /^[0-9a-f]+ <.*>:$/ { entry = substr($2, 2, length($2) - 3) }
     /^\t/ && !/s_nop|s_code_end/ { n[entry]++ }
+    /^\tv_readfirstlane/ && entry ~ /^copy_views_/ && ++scalars[entry] > 1 { print "scalar", arch, entry, $0 }
     /^\t(flat|scratch|buffer)_|^\tds_(read|write|load|store|add)/ { print "access", arch, entry, $1 }
     END { for (e in n) print "code", arch, e, n[e] }' >> "$work/facts"
 done
@@ -68,7 +70,7 @@ done
 # must go from here too.
 cat > "$work/known" <<'KNOWN'
 KNOWN
-{ grep -E '^(spill|access) ' "$work/facts" || true; } | sort | uniq -c | while read -r count kind arch entry rest; do
+{ grep -E '^(spill|access|scalar) ' "$work/facts" || true; } | sort | uniq -c | while read -r count kind arch entry rest; do
   grep -qE "^$kind $arch $entry( |\$)" "$work/known" || bad "$kind $arch $entry $rest ($count)"
 done
 while read -r kind arch entry rest; do

@@ -39,11 +39,7 @@ fn admit<'a>(operation: &'static str, array: &'a Array, stream: &Stream) -> Resu
         return Ok(Cow::Borrowed(array));
     }
     array.wait()?;
-    let known = exchange::read_ends(array)?;
-    if has_unknown_extent(&known) {
-        return Err(Error::invalid(operation, "a buffer of unknown extent in host memory"));
-    }
-    Ok(known)
+    exchange::read_ends(array)
 }
 
 /// All of these.
@@ -53,11 +49,4 @@ fn admit_all<'a>(
     stream: &Stream,
 ) -> Result<Vec<Cow<'a, Array>>> {
     arrays.iter().map(|array| admit(operation, array, stream)).collect()
-}
-
-/// Whether the host cannot tell where a buffer ends: of an array that was put together so.
-fn has_unknown_extent(array: &Array) -> bool {
-    let buffers = array.buffers().iter().chain(array.validity().map(|bits| &bits.buffer));
-    buffers.into_iter().any(|buffer| buffer.bytes().is_none())
-        || array.children().iter().chain(array.dictionary()).any(has_unknown_extent)
 }

@@ -8,8 +8,7 @@ use arrow_schema::{DataType, Field};
 
 use super::arrow::{count_nulls, to_arrow_data};
 use super::import::served;
-use super::nodes::fits;
-use crate::array::{Array, Buffer, Owner, Parts, Place, Ready, Slot};
+use crate::array::{Array, Buffer, Owner, Parts, Place, Ready, Slot, fits};
 use crate::device::{Event, Stream};
 use crate::ffi::dlpack::{
     DLDataType, DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor, ManagedTensor, Owned,

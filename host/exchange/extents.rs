@@ -1,7 +1,8 @@
 //! Where things end that only their contents say: the last offset, the last run, the sizes of a view's data.
 //!
 //! Import looks at them where the host may. Memory that a device shares with the host but is still writing is looked at
-//! later, when the host is about to work on it: [`read`].
+//! later, when the host is about to work on it: [`read`]. What is exported for the host to read is looked at once more:
+//! rows of a slice end with an inner offset of the whole, which import does not see: [`check`].
 
 use std::borrow::Cow;
 
@@ -18,69 +19,56 @@ pub(crate) fn read(array: &Array) -> Result<Cow<'_, Array>> {
 
 /// The array anew, where anything about it was not known.
 fn unread(array: &Array) -> Result<Option<Array>> {
-    // A plain host array has nothing to wait for but copies of ours, whose ends are known.
-    let place = array.place();
-    if place == Place::CPU || !place.device_type.host_accessible() || array.known_valid() {
+    if !array.place().device_type.host_accessible() || array.known_valid() {
         return Ok(None);
     }
-    let children = array.children().iter().enumerate();
-    let children =
-        children.map(|(i, child)| unread(child).map_err(|error| error.inside(&format!("children[{i}]"))));
-    let children = children.collect::<Result<Vec<_>>>()?;
-    let dictionary = array.dictionary().map(unread).transpose();
-    let dictionary = dictionary.map_err(|error| error.inside("dictionary"))?.flatten();
-    // What had nothing to wait for was read when it came.
-    let buffers = match array.ready() {
-        Some(_) => own_ends(array)?,
-        None => None,
-    };
-    if buffers.is_none() && dictionary.is_none() && children.iter().all(Option::is_none) {
-        return Ok(None);
+    let known = array.with_extents(&mut |number| {
+        let width = number.bytes().unwrap_or(0);
+        // SAFETY: import was promised the number, in memory that the host reads.
+        Ok(if width == 0 { 0 } else { unsafe { integer(number.address(), width, 0) } })
+    })?;
+    // What had nothing to wait for was looked at when it came; a plain host array waits for copies of ours alone.
+    if array.place() != Place::CPU {
+        waited_for(known.as_ref().unwrap_or(array))?;
     }
-    let mut parts = array.clone().into_parts();
-    for (i, child) in children.into_iter().enumerate().filter_map(|(i, child)| Some((i, child?))) {
-        parts.children[i] = child;
-    }
-    parts.buffers = buffers.unwrap_or(parts.buffers);
-    parts.dictionary = dictionary.or(parts.dictionary);
-    Array::try_new(parts).map(Some)
+    Ok(known)
 }
 
-/// An array's own buffers, where one of them had no known extent.
-fn own_ends(array: &Array) -> Result<Option<Vec<Buffer>>> {
-    let (start, end) = (array.offset(), array.offset() + array.len());
-    let mut known: Option<Vec<Buffer>> = None;
-    let mut is_now = |i: usize, bytes: usize| {
-        let buffers = known.get_or_insert_with(|| array.buffers().to_vec());
-        buffers[i] = buffers[i].slice(0, Some(bytes));
+/// Checks the ends of what import could not look at.
+fn waited_for(array: &Array) -> Result<()> {
+    if array.ready().is_some() {
+        check(array)?;
+        let end = array.offset() + array.len();
+        // SAFETY: import was promised run ends for the length.
+        unsafe { run_ends(array.data_type(), array.children(), (array.len(), end), true) }?;
+    }
+    for (i, child) in array.children().iter().enumerate() {
+        waited_for(child).map_err(|error| error.inside(&format!("children[{i}]")))?;
+    }
+    array.dictionary().map_or(Ok(()), waited_for).map_err(|error| error.inside("dictionary"))
+}
+
+/// Checks that the offsets of an array that the host reads now begin and end inside of what they point into, as far as the
+/// first and the last say so. Its extents must be known.
+pub(super) fn check(array: &Array) -> Result<()> {
+    let (Some(Slot::Offsets(width)), [offsets, below @ ..]) = (array.layout().slots[0], array.buffers())
+    else {
+        return Ok(());
     };
-    if let (Some(Slot::Offsets(width)), [offsets, below @ ..]) = (array.layout().slots[0], array.buffers()) {
-        // SAFETY: import was promised offsets up to the last row's, and the host reads this memory.
-        let last = unsafe { last_offset(offsets, width, start, end) };
-        let last = last.map_err(|problem| Error::out_of_spec("array.buffers[0]", problem))?;
-        match (array.children(), below) {
-            ([child], _) => reach(child, last)?,
-            (_, [bytes, ..]) => match bytes.bytes() {
-                None => is_now(1, last),
-                Some(bytes) if bytes < last => {
-                    let problem = format!("{bytes} bytes, but offsets reach {last}");
-                    return Err(Error::out_of_spec("array.buffers[1]", problem));
-                }
-                Some(_) => {}
-            },
-            _ => {}
+    if array.is_empty() {
+        return Ok(());
+    }
+    // SAFETY: the array has offsets up to the last row's, and the host reads this memory.
+    let last = unsafe { last_offset(offsets, width, array.offset(), array.offset() + array.len()) };
+    let last = last.map_err(|problem| Error::out_of_spec("array.buffers[0]", problem))?;
+    match (array.children(), below) {
+        ([child], _) => reach(child, last),
+        (_, [bytes]) if bytes.bytes().is_none_or(|bytes| bytes < last) => {
+            let problem = format!("{} bytes, but offsets reach {last}", bytes.bytes().unwrap_or(0));
+            Err(Error::out_of_spec("array.buffers[1]", problem))
         }
+        _ => Ok(()),
     }
-    for (i, buffer) in array.buffers().iter().enumerate() {
-        let Some(extent) = buffer.extent_at() else { continue };
-        // SAFETY: import was promised a size for each data buffer.
-        let bytes = unsafe { integer(extent.address(), 8, 0) };
-        let negative = |_| Error::out_of_spec(format!("array.buffers[{i}]"), format!("{bytes} bytes"));
-        is_now(i, usize::try_from(bytes).map_err(negative)?);
-    }
-    // SAFETY: import was promised run ends for the length.
-    unsafe { run_ends(array.data_type(), array.children(), (array.len(), end), true) }?;
-    Ok(known)
 }
 
 /// Checks that a list's child has the rows that offsets point to.

@@ -244,7 +244,7 @@ impl Planned {
                     let Some(width) = fixed_width(slot) else {
                         return Err(pass.unsupported(array.data_type()));
                     };
-                    let target = pass.output(rows * width)?;
+                    let target = pass.rows(rows, width)?;
                     moves.add(&rows_of(array, buffer, width), width, &target);
                     parts.buffers.push(target.buffer());
                 }

@@ -18,7 +18,7 @@ use super::ranges_below::{Above, Inside, copy_bytes};
 use super::selection::{Kept, Words};
 use super::{Status, aligned};
 use crate::array::{Array, Parts, Slot};
-use crate::pass::{Pass, Region, validity};
+use crate::pass::{Pass, Reach, Region, validity};
 use crate::{Error, Result};
 
 /// Whether an array's rows are ranges.
@@ -66,7 +66,7 @@ struct Edges {
     width: usize,
     offsets: In<u8>,
     /// How far they may point.
-    limit: u64,
+    reach: Reach,
 }
 
 /// What takes: the arguments that each launch has.
@@ -100,7 +100,9 @@ impl Node {
                 valid,
                 valid_offset,
                 offsets: edges.offsets,
-                limit: edges.limit,
+                limit: edges.reach.limit,
+                end: edges.reach.end,
+                end_offset: edges.reach.end_offset,
                 starts: level.starts.out(),
                 lens: level.lens.out(),
                 sums: sums.out(),
@@ -123,7 +125,9 @@ impl Node {
                 rows: by.len as u64,
                 offsets: edges.offsets,
                 values_len: by.limit,
-                limit: edges.limit,
+                limit: edges.reach.limit,
+                end: edges.reach.end,
+                end_offset: edges.reach.end_offset,
                 starts: level.starts.out(),
                 lens: level.lens.out(),
                 sums: sums.out(),
@@ -148,8 +152,9 @@ impl Node {
                 count,
                 rows,
                 offsets: edges.offsets,
-                values_len: array.len() as u64,
-                limit: edges.limit,
+                limit: edges.reach.limit,
+                end: edges.reach.end,
+                end_offset: edges.reach.end_offset,
                 next_starts: level.starts.out(),
                 next_lens: level.lens.out(),
                 sums: sums.out(),
@@ -200,7 +205,7 @@ impl Planner<'_> {
         let tiles = self.rows.div_ceil(TILE as usize);
         let sums = if zeroed { self.pass.zeroed(8 * tiles)? } else { self.pass.output(8 * tiles)? };
         let ((total, total_out), (fault, fault_out)) = (self.status.take(1), self.status.fault());
-        let (starts, lens) = (self.pass.output(width * self.rows)?, self.pass.output(width * self.rows)?);
+        let (starts, lens) = (self.pass.rows(self.rows, width)?, self.pass.rows(self.rows, width)?);
         let mut level = Level { width, starts, lens, bases: sums.clone(), total, fault };
         launch(self.pass, &level, &sums, fault_out)?;
         level.bases = scan_sums(self.pass, &sums, tiles, total_out)?;
@@ -225,11 +230,15 @@ impl Level {
             let problem = format!("row {fault} ends before it begins, or beyond what there is");
             return Err(Error::OutOfSpec { at: format!("offsets of {}", array.data_type()), problem });
         }
-        if self.width == 4 && total > i32::MAX as u64 {
-            let problem = format!("{total} elements do not fit the offsets of {}", array.data_type());
+        // Kernels let no sum wrap: one that 64 bits do not hold comes as more than any offset can be.
+        let most = if self.width == 4 { i32::MAX as u64 } else { i64::MAX as u64 };
+        if total > most {
+            // Beyond what any offset says, it is not exact.
+            let how_many = if total > i64::MAX as u64 { "2^63 or more".into() } else { total.to_string() };
+            let problem = format!("{how_many} elements do not fit the offsets of {}", array.data_type());
             return Err(Error::Invalid { operation: pass.operation(), problem });
         }
-        let to = pass.output((rows + 1) * self.width)?;
+        let to = pass.rows(rows + 1, self.width)?;
         let width = self.width as u32;
         let entry = find(SCAN, &[width, width]).ok_or_else(|| pass.unsupported(array.data_type()))?;
         let args = Scan {
@@ -267,11 +276,11 @@ pub(crate) fn scan_sums(pass: &mut Pass, sums: &Region, tiles: usize, total: Out
 
 fn edges(pass: &mut Pass, array: &Array) -> Result<Edges> {
     let Some(Slot::Offsets(width)) = array.layout().slots().next() else {
-        return Ok(Edges { width: 0, offsets: In::absent(), limit: array.len() as u64 });
+        return Ok(Edges { width: 0, offsets: In::absent(), reach: Reach::elements(array.len()) });
     };
-    let limit = match array.children().first() {
-        Some(child) => child.len() as u64,
-        None => array.buffers()[1].bytes().map_or(u64::MAX, |bytes| bytes as u64),
+    let reach = match array.children().first() {
+        Some(child) => Reach::elements(child.len()),
+        None => Reach::bytes(&array.buffers()[1]),
     };
     // An array of no rows may come without its one offset, and kernels read two.
     let offsets = match array.len() {
@@ -281,5 +290,5 @@ fn edges(pass: &mut Pass, array: &Array) -> Result<Edges> {
             aligned(pass, &offsets, width)?
         }
     };
-    Ok(Edges { width, offsets, limit })
+    Ok(Edges { width, offsets, reach })
 }

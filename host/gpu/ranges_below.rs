@@ -10,9 +10,9 @@ use bowstring_kernels::target::find;
 
 use super::ranges::{Level, Node, Planner, has_ranges};
 use super::{aligned, empty_like, fixed_width, rows_of};
-use crate::Result;
 use crate::array::{Array, Bitmap, Buffer, Slot};
 use crate::pass::{Pass, Region, bits};
+use crate::{Error, Result};
 
 /// The ranges of a level above, and where they go.
 pub(crate) struct Above<'a> {
@@ -63,7 +63,7 @@ impl Inside {
     /// The array of what the ranges cover.
     pub fn build(&self, pass: &mut Pass, above: &Above, words: &[u64]) -> Result<Array> {
         let array = &self.array;
-        let len = above.total * self.scale as usize;
+        let len = pass.times(above.total, self.scale as usize)?;
         if len == 0 {
             return empty_like(array, pass);
         }
@@ -87,7 +87,8 @@ impl Inside {
                     copy_bits(pass, above, self.scale, &values)?
                 }
                 (_, Some(width)) => {
-                    copy_bytes(pass, above, self.scale * width as u64, &rows_of(array, buffer, width))?
+                    let scale = pass.times(self.scale as usize, width)?;
+                    copy_bytes(pass, above, scale as u64, &rows_of(array, buffer, width))?
                 }
                 _ => return Err(pass.unsupported(array.data_type())),
             };
@@ -108,7 +109,7 @@ impl Inside {
 
 /// Copies elements of `scale` bytes.
 pub(crate) fn copy_bytes(pass: &mut Pass, above: &Above, scale: u64, source: &Buffer) -> Result<Region> {
-    let len = above.total as u64 * scale;
+    let len = pass.times(above.total, scale as usize)? as u64;
     let target = pass.output(len as usize)?;
     if len == 0 {
         return Ok(target);
@@ -132,7 +133,7 @@ pub(crate) fn copy_bytes(pass: &mut Pass, above: &Above, scale: u64, source: &Bu
 
 /// Copies elements of `scale` bits.
 fn copy_bits(pass: &mut Pass, above: &Above, scale: u64, source: &Bitmap) -> Result<Region> {
-    let len = above.total as u64 * scale;
+    let len = pass.times(above.total, scale as usize)? as u64;
     let target = pass.zeroed(len.div_ceil(8) as usize)?;
     let width = above.level.width as u32;
     let entry = find(COPY_BITS, &[width]).ok_or_else(|| pass.unsupported("ranges"))?;
@@ -159,10 +160,10 @@ fn copy_offsets(pass: &mut Pass, above: &Above, scale: u64, below: &Above, array
     };
     if width == 4 && below.total > i32::MAX as usize {
         let problem = format!("{} elements do not fit the offsets of {}", below.total, array.data_type());
-        return Err(crate::Error::Invalid { operation: pass.operation(), problem });
+        return Err(Error::Invalid { operation: pass.operation(), problem });
     }
-    let len = above.total as u64 * scale;
-    let target = pass.output((len as usize + 1) * width)?;
+    let len = pass.times(above.total, scale as usize)? as u64;
+    let target = pass.rows((len as usize).saturating_add(1), width)?;
     let offsets = array.buffers()[0].slice(array.offset() * width, Some((array.len() + 1) * width));
     let entry = find(COPY_OFFSETS, &[above.level.width as u32, width as u32]);
     let entry = entry.ok_or_else(|| pass.unsupported(array.data_type()))?;

@@ -75,12 +75,15 @@ fn nulls_like(pass: &mut Pass, array: &Array, len: usize) -> Result<Array> {
         return Err(pass.unsupported(data_type));
     }
     for slot in layout.slots() {
-        parts.buffers.push(pass.zeroed(slot.bytes_for(len).unwrap_or(0))?.buffer());
+        parts.buffers.push(pass.zeroed_rows(slot, len)?.buffer());
     }
     for child in array.children() {
         parts.children.push(match data_type {
             DataType::Struct(_) => nulls_like(pass, child, len)?,
-            DataType::FixedSizeList(_, size) => nulls_like(pass, child, len * *size as usize)?,
+            DataType::FixedSizeList(_, size) => {
+                let rows = pass.times(len, *size as usize)?;
+                nulls_like(pass, child, rows)?
+            }
             _ => empty_like(child, pass)?,
         });
     }

@@ -127,7 +127,7 @@ impl Taking {
                     taken
                 }
                 (_, Some(width)) => {
-                    let taken = pass.output(parts.len * width)?;
+                    let taken = pass.rows(parts.len, width)?;
                     let source = rows_of(array, buffer, width);
                     nulls = self.values(array, &source, width, &taken, &mut validity);
                     taken

@@ -26,6 +26,30 @@ pub(crate) fn bits(bitmap: &Bitmap) -> (In<u32>, u64) {
     }
 }
 
+/// How many elements offsets may point into, as kernels take it: see [`bowstring_kernels::ranges::extent`].
+#[derive(Clone, Copy)]
+pub(crate) struct Reach {
+    /// How many, or how many bits the number has that says so.
+    pub limit: u64,
+    /// The number, where only the device knows it.
+    pub end: In<u32>,
+    pub end_offset: u64,
+}
+
+impl Reach {
+    /// So many elements.
+    pub fn elements(elements: usize) -> Reach {
+        Reach { limit: elements as u64, end: In::absent(), end_offset: 0 }
+    }
+
+    /// As many as the buffer has bytes: what whoever made the array has vouched for, whatever offsets say.
+    pub fn bytes(buffer: &Buffer) -> Reach {
+        let Some(number) = buffer.extent_at() else { return Reach::elements(buffer.bytes().unwrap_or(0)) };
+        let (end, end_offset) = bits(&Bitmap { buffer: number.clone(), offset: 0 });
+        Reach { limit: number.bytes().map_or(0, |bytes| 8 * bytes as u64), end, end_offset }
+    }
+}
+
 /// An array's validity as kernels take it: absent where all rows are valid.
 pub(crate) fn validity(array: &Array) -> (In<u32>, u64) {
     array.validity().map_or((In::absent(), 0), bits)

@@ -45,12 +45,12 @@ use arrow_schema::DataType;
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::target::{Args, Entry, MAX_WAVES, Value};
 
-pub(crate) use arguments::{bits, input, is_aligned, validity};
+pub(crate) use arguments::{Reach, bits, input, is_aligned, validity};
 pub use pending::Pending;
 use small_outputs::SmallOutputs;
 use small_uploads::SmallUploads;
 
-use crate::array::{Array, Buffer, Parts, Place, Ready};
+use crate::array::{Array, Buffer, Parts, Place, Ready, Slot};
 use crate::device::driver::{Driver, Failure, Launch, RawStream};
 use crate::device::{Check, Event, Gpu, GpuStream, Kept, Memory, Staged, Stream};
 use crate::{Error, Result};
@@ -201,7 +201,8 @@ impl Pass {
         }
         let mut keep = false;
         let bitmap = array.validity().map(|bits| &bits.buffer);
-        for buffer in array.buffers().iter().chain(bitmap) {
+        let numbers = array.buffers().iter().filter_map(Buffer::extent_at);
+        for buffer in array.buffers().iter().chain(bitmap).chain(numbers) {
             match buffer.owner().clone().downcast::<Memory>() {
                 Ok(memory) if memory.stream() == self.queue.number() => self.use_memory(memory),
                 _ => keep |= buffer.bytes() != Some(0),
@@ -255,11 +256,32 @@ impl Pass {
         Ok(Region { memory, at: 0, bytes })
     }
 
+    /// How much is so many times that: what is more than a number can say is more than any memory. Lengths are a stranger's,
+    /// and rows of no bytes may be more than there are bytes.
+    pub fn times(&self, rows: usize, each: usize) -> Result<usize> {
+        let too_much = Error::OutOfMemory { bytes: usize::MAX, device: self.place().device_type };
+        rows.checked_mul(each).filter(|product| *product <= isize::MAX as usize).ok_or(too_much)
+    }
+
+    /// Device memory for `rows` rows of `width` bytes each, of unspecified contents.
+    pub fn rows(&mut self, rows: usize, width: usize) -> Result<Region> {
+        self.output(self.times(rows, width)?)
+    }
+
+    /// Device memory of zeros for `rows` rows of a slot; bytes that offsets would point into are none.
+    pub fn zeroed_rows(&mut self, slot: Slot, rows: usize) -> Result<Region> {
+        self.zeroed(match slot {
+            Slot::Bits => rows.div_ceil(8),
+            Slot::Fixed(width) => self.times(rows, width)?,
+            Slot::Views => self.times(rows, 16)?,
+            Slot::Offsets(width) => self.times(rows.saturating_add(1), width)?,
+            Slot::Bytes => 0,
+        })
+    }
+
     /// Device memory for `len` values that nobody sees after the pass.
     pub fn scratch<T: Value>(&mut self, len: usize) -> Result<Region> {
-        let bytes = len.checked_mul(size_of::<T>());
-        let device = self.place().device_type;
-        self.output(bytes.ok_or(Error::OutOfMemory { bytes: usize::MAX, device })?)
+        self.rows(len, size_of::<T>())
     }
 
     /// Device memory of zero bytes; so is the rest of the last 64, for consumers that read whole words of bitmaps.
@@ -351,7 +373,7 @@ impl Pass {
     /// Queues a copy of device memory that is an input or a region of this pass. The block must be kept until the copy
     /// has passed, also where the pass fails later: see [`Copied`].
     pub fn copy_out(&mut self, from: usize, bytes: usize, to: &Staged, at: usize) -> Result<()> {
-        assert!(at + bytes <= to.pinned().len(), "the copy fits the block");
+        assert!(at <= to.pinned().len() && bytes <= to.pinned().len() - at, "the copy fits the block");
         if bytes == 0 {
             return Ok(());
         }

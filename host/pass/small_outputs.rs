@@ -66,6 +66,7 @@ impl Pass {
     }
 }
 
+/// How much of a block an output takes; what is near the end of all numbers has no part of one.
 fn padded(bytes: usize) -> usize {
-    bytes.next_multiple_of(ALIGNMENT)
+    bytes.checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX)
 }

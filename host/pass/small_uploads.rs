@@ -12,6 +12,8 @@ const BLOCK: usize = 2 << 10;
 /// So many zeros are not sent: a call makes them there, in a block of at most so many.
 const ZEROS: usize = 16 << 10;
 const MOST_ZEROS: usize = 1 << 20;
+/// No block is longer for what is said to come: what does not fit has another.
+const MOST_EXPECTED: usize = 1 << 20;
 /// What is shorter is sent in any case.
 const WORDS: usize = 256;
 /// Where things start in it: as far apart as consumers' reads of whole words reach.
@@ -48,7 +50,8 @@ impl Pass {
     /// Says what will be asked for, so that it goes together: how long the small things are, and how many bitmaps of zeros
     /// of how many bytes.
     pub fn expect(&mut self, small: &[usize], (bitmaps, bytes): (usize, usize)) {
-        self.small_uploads.expected = small.iter().map(|bytes| padded(*bytes)).sum();
+        let small = small.iter().fold(0usize, |sum, bytes| sum.saturating_add(padded(*bytes)));
+        self.small_uploads.expected = small.min(MOST_EXPECTED);
         match bitmaps.saturating_mul(padded(bytes)) {
             zeros if zeros <= ZEROS => self.small_uploads.expected += zeros,
             zeros => self.small_uploads.expected_zeros = zeros,
@@ -110,7 +113,7 @@ impl Pass {
     }
 }
 
-/// How much of a block a small thing takes.
+/// How much of a block a small thing takes; what is near the end of all numbers is not small.
 fn padded(bytes: usize) -> usize {
-    bytes.next_multiple_of(ALIGNMENT)
+    bytes.checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX)
 }

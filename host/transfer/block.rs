@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow_buffer::BooleanBufferBuilder;
+use arrow_buffer::bit_mask::set_bits;
 use arrow_schema::{DataType, UnionMode};
 use bowstring_kernels::copy::{BYTES_PER_LANE, COPY_VIEWS, CopyViews};
 use bowstring_kernels::memory::In;
@@ -72,13 +72,15 @@ impl Plan {
         Ok(LaidOut { small, total: place(small, false).ok_or_else(overflow)? })
     }
 
-    /// Plans an array's rows, nothing before or behind them where that can be told without reading them.
-    pub fn array(&mut self, array: &Array, sizes: &mut impl Iterator<Item = usize>) -> Result<Planned> {
+    /// Plans the rows of an array whose extents are known, nothing before or behind them where that can be told without
+    /// reading them.
+    pub fn array(&mut self, array: &Array) -> Result<Planned> {
         let aligned = self.align_bits.as_ref().map(|pool| with_aligned_bits(array, pool)).transpose()?;
         let array = aligned.as_ref().unwrap_or(array);
         let (offset, len, data_type) = (array.offset(), array.len(), array.data_type());
         let mut parts = Parts::new(data_type.clone(), len);
         let layout = array.layout();
+        let unknown = || Error::out_of_spec("array.buffers", "nothing says how long a buffer is");
         let mut buffers = vec![];
         for (slot, buffer) in layout.slots().zip(array.buffers()) {
             let rows = |width: usize, rows: usize| (buffer.slice(offset * width, None), rows * width);
@@ -95,21 +97,13 @@ impl Plan {
                 }
                 Slot::Offsets(width) => rows(width, len + 1),
                 Slot::Bytes if len == 0 => (buffer.clone(), 0),
-                Slot::Bytes => {
-                    let bytes = buffer.bytes().or_else(|| sizes.next());
-                    (buffer.clone(), bytes.unwrap_or(0))
-                }
+                Slot::Bytes => (buffer.clone(), buffer.bytes().ok_or_else(unknown)?),
             };
             buffers.push(self.piece(Some(from), bytes));
         }
         for buffer in array.buffers().iter().skip(buffers.len()) {
-            let unknown = || Error::out_of_spec("array.buffers", "a view's data has no known extent");
-            let bytes = match buffer.extent_at() {
-                // No view points there.
-                _ if len == 0 => 0,
-                Some(_) => sizes.next().ok_or_else(unknown)?,
-                None => buffer.bytes().ok_or_else(unknown)?,
-            };
+            // Where there are no rows, no view points there.
+            let bytes = if len == 0 { 0 } else { buffer.bytes().ok_or_else(unknown)? };
             buffers.push(self.piece(Some(buffer.clone()), bytes));
         }
         let validity = array.validity().map(|bits| {
@@ -124,12 +118,11 @@ impl Plan {
             parts.offset = offset;
         }
         let children = (0..array.children().len()).map(|i| match by_row {
-            true => self.array(&array.child_rows(i)?, sizes),
-            false => self.array(&array.children()[i], sizes),
+            true => self.array(&array.child_rows(i)?),
+            false => self.array(&array.children()[i]),
         });
         let children = children.collect::<Result<Vec<_>>>()?;
-        let dictionary =
-            array.dictionary().map(|values| self.array(values, sizes)).transpose()?.map(Box::new);
+        let dictionary = array.dictionary().map(|values| self.array(values)).transpose()?.map(Box::new);
         parts.null_count = array.known_null_count();
         Ok(Planned { parts, validity, buffers, children, dictionary })
     }
@@ -143,12 +136,10 @@ fn with_aligned_bits(array: &Array, pool: &HostPool) -> Result<Array> {
         return Ok(array.clone());
     }
     let aligned = |from: &Buffer, first: usize| {
-        let mut copy = BooleanBufferBuilder::new(array.len());
-        copy.append_packed_range(first..first + array.len(), host_bytes(from));
-        let bytes = copy.as_slice();
-        let mut memory = pool.alloc(bytes.len())?;
-        memory.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
-        Ok(memory.freeze(bytes.len()))
+        let bytes = array.len().div_ceil(8);
+        let mut memory = pool.alloc_zeroed(bytes)?;
+        set_bits(memory.bytes_mut(), host_bytes(from), 0, first, array.len());
+        Ok(memory.freeze(bytes))
     };
     let mut parts = array.clone().into_parts();
     if let Some(bits) = &mut parts.validity {

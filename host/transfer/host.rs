@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use super::block::{Plan, gather};
-use super::extents::{sized, unknown_ends};
+use super::extents::{sized, with_extents};
 use super::{host_bytes, pinned_buffer};
-use crate::array::{Array, Batch, Place};
+use crate::array::{Array, Batch, Place, number};
 use crate::device::{Kept, Stream};
 use crate::pass::{Pass, Pending};
 use crate::{Error, Result};
@@ -64,9 +64,11 @@ fn upload(stream: &Stream, arrays: &[Array]) -> Result<Vec<Array>> {
         host_wait(array)?;
     }
     let mut plan = Plan { align_bits: Some(stream.device().host_pool().clone()), ..Plan::default() };
-    let sizes = unknown_ends(arrays).into_iter().map(|end| end.read(host_bytes(&end.at)));
-    let mut sizes = sizes.collect::<Result<Vec<_>>>()?.into_iter();
-    let planned = arrays.iter().map(|array| plan.array(array, &mut sizes)).collect::<Result<Vec<_>>>()?;
+    let arrays = with_extents(arrays.to_vec(), &mut |buffer| {
+        let unread = || Error::invalid("upload", "a number that is not there");
+        number(buffer.bytes().unwrap_or(0), host_bytes(buffer)).ok_or_else(unread)
+    })?;
+    let planned = arrays.iter().map(|array| plan.array(array)).collect::<Result<Vec<_>>>()?;
     let total = plan.lay_out(usize::MAX)?.total;
 
     let mut pass = Pass::begin("upload", stream)?;
@@ -98,9 +100,9 @@ fn download(stream: &Stream, arrays: Vec<Array>) -> Result<Pending<Vec<Array>>> 
     sized(pass, arrays, download_sized)
 }
 
-fn download_sized(mut pass: Pass, arrays: &[Array], sizes: Vec<usize>) -> Result<Vec<Array>> {
-    let (mut plan, mut sizes) = (Plan::default(), sizes.into_iter());
-    let planned = arrays.iter().map(|array| plan.array(array, &mut sizes)).collect::<Result<Vec<_>>>()?;
+fn download_sized(mut pass: Pass, arrays: &[Array]) -> Result<Vec<Array>> {
+    let mut plan = Plan::default();
+    let planned = arrays.iter().map(|array| plan.array(array)).collect::<Result<Vec<_>>>()?;
     let few = plan.pieces.iter().filter(|piece| piece.from.is_some()).count() <= 2;
     let laid_out = plan.lay_out(if few { 0 } else { LARGE })?;
     let mut staged = pass.stage(laid_out.total)?;

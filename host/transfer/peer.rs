@@ -49,12 +49,12 @@ fn transfer(to: &Stream, arrays: Vec<Array>, from: &Stream) -> Result<Pending<Ve
         pass.input(array)?;
     }
     let to = to.clone();
-    sized(pass, arrays, move |pass, arrays, sizes| transfer_sized(pass, arrays, sizes, &to))
+    sized(pass, arrays, move |pass, arrays| transfer_sized(pass, arrays, &to))
 }
 
-fn transfer_sized(mut pass: Pass, arrays: &[Array], sizes: Vec<usize>, to: &Stream) -> Result<Vec<Array>> {
-    let (mut plan, mut sizes) = (Plan::default(), sizes.into_iter());
-    let planned = arrays.iter().map(|array| plan.array(array, &mut sizes)).collect::<Result<Vec<_>>>()?;
+fn transfer_sized(mut pass: Pass, arrays: &[Array], to: &Stream) -> Result<Vec<Array>> {
+    let mut plan = Plan::default();
+    let planned = arrays.iter().map(|array| plan.array(array)).collect::<Result<Vec<_>>>()?;
     let total = plan.lay_out(usize::MAX)?.total;
     let gathered = gather(&mut pass, &plan, total)?;
     let (gathered_at, ready) = (pass.place(), pass.ready());
@@ -71,9 +71,9 @@ fn transfer_sized(mut pass: Pass, arrays: &[Array], sizes: Vec<usize>, to: &Stre
     Ok(arrays)
 }
 
-fn copied(mut pass: Pass, arrays: &[Array], sizes: Vec<usize>) -> Result<Vec<Array>> {
-    let (mut plan, mut sizes) = (Plan::default(), sizes.into_iter());
-    let planned = arrays.iter().map(|array| plan.array(array, &mut sizes)).collect::<Result<Vec<_>>>()?;
+fn copied(mut pass: Pass, arrays: &[Array]) -> Result<Vec<Array>> {
+    let mut plan = Plan::default();
+    let planned = arrays.iter().map(|array| plan.array(array)).collect::<Result<Vec<_>>>()?;
     let total = plan.lay_out(usize::MAX)?.total;
     let gathered = gather(&mut pass, &plan, total)?;
     let (place, ready, block) = (pass.place(), pass.ready(), gathered.buffer());

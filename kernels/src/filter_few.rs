@@ -56,7 +56,7 @@ fn few<T: Value>(args: &FilterFew, wave: &mut Wave) {
         return;
     }
     let (source, target): (In<T>, Out<T>) =
-        (args.table.input(column * ROW), args.table.output(column * ROW + 2));
+        (args.table.input(wave, column * ROW), args.table.output(wave, column * ROW + 2));
     let left = (tiles - first).min(run);
     let offset = |i: u32| args.offsets.get(u64::from(first + i.min(left)));
     let to = wave.each(|l| offset(l.index()));

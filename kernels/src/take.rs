@@ -184,7 +184,7 @@ pub const fn take_pieces_waves(len: u64, width: u32) -> u64 {
 fn take<T: Value, I: Value + Into<u64> + Ord, const NULLS: bool>(args: &Take, wave: &mut Wave) {
     let (indices, valid) = (args.indices.cast::<I>(), Bits::new(args.valid, args.valid_offset, args.len));
     // The first column is looked up while the indices are on their way.
-    let mut next = described(args, 0);
+    let mut next = described(args, 0, wave);
     let Some(rows) = whole(wave, indices, valid, args.len, args.limit) else {
         let mut part = 0;
         while part < PARTS {
@@ -199,7 +199,8 @@ fn take<T: Value, I: Value + Into<u64> + Ord, const NULLS: bool>(args: &Take, wa
         let values = wave.each(|l| rows.index.at(l).map(|index| source.get(index.into())));
         let set = if NULLS {
             let row = column * ROW;
-            rows.bits(wave, args.table.input(row + 4), args.table.get(row + 6))
+            let source = args.table.input(wave, row + 4);
+            rows.bits(wave, source, args.table.get(row + 6))
         } else {
             rows.live
         };
@@ -215,16 +216,16 @@ fn take<T: Value, I: Value + Into<u64> + Ord, const NULLS: bool>(args: &Take, wa
             rows.store(wave, set, target_valid, args.nulls, column);
         }
         if column + 1 < args.columns {
-            next = described(args, column + 1);
+            next = described(args, column + 1, wave);
         }
     }
 }
 
 /// A column's values, where they go, and where their validity goes.
 #[inline(always)]
-fn described<T: Value>(args: &Take, column: u64) -> (In<T>, Out<T>, Out<u32>) {
+fn described<T: Value>(args: &Take, column: u64, wave: &mut Wave) -> (In<T>, Out<T>, Out<u32>) {
     let row = column * ROW;
-    (args.table.input(row), args.table.output(row + 2), args.table.output(row + 7))
+    (args.table.input(wave, row), args.table.output(wave, row + 2), args.table.output(wave, row + 7))
 }
 
 /// A part of a wave's rows, whatever they are.
@@ -237,11 +238,12 @@ fn take_part<T: Value, I: Value + Into<u64>, const NULLS: bool>(args: &Take, par
     };
     for column in 0..args.columns {
         let row = column * ROW;
-        let source: In<T> = args.table.input(row);
-        let target = args.table.output::<T>(row + 2).skip(rows.first);
+        let source: In<T> = args.table.input(wave, row);
+        let target = args.table.output::<T>(wave, row + 2).skip(rows.first);
         let values = wave.each(|l| rows.index.at(l).map(|index| source.get(index)));
         let set = if NULLS {
-            bits(wave, &rows, args.table.input(row + 4), args.table.get(row + 6))
+            let source = args.table.input(wave, row + 4);
+            bits(wave, &rows, source, args.table.get(row + 6))
         } else {
             rows.ok
         };
@@ -253,7 +255,8 @@ fn take_part<T: Value, I: Value + Into<u64>, const NULLS: bool>(args: &Take, par
                 }
             }
         });
-        store(wave, &rows, set, args.table.output(row + 7), args.nulls, column);
+        let target = args.table.output(wave, row + 7);
+        store(wave, &rows, set, target, args.nulls, column);
     }
 }
 
@@ -267,8 +270,8 @@ fn take_pieces<T: Value, I: Value + Into<u64>>(args: &Take, wave: &mut Wave) {
     };
     for column in 0..args.columns {
         let row = column * ROW;
-        let source: In<T> = args.table.input(row);
-        let target = args.table.output::<T>(row + 2).skip(rows.first * args.pieces);
+        let source: In<T> = args.table.input(wave, row);
+        let target = args.table.output::<T>(wave, row + 2).skip(rows.first * args.pieces);
         // Always so, but LLVM does not know, and a vote (it is convergent) keeps it from unrolling the loop, which would spill.
         let some = wave.each(|l| l.index() < rows.count);
         let mut piece = 0;
@@ -284,7 +287,8 @@ fn take_pieces<T: Value, I: Value + Into<u64>>(args: &Take, wave: &mut Wave) {
             });
             piece += 1;
         }
-        store(wave, &rows, rows.ok, args.table.output(row + 7), args.nulls, column);
+        let target = args.table.output(wave, row + 7);
+        store(wave, &rows, rows.ok, target, args.nulls, column);
     }
 }
 
@@ -300,8 +304,9 @@ fn take_bits<I: Value + Into<u64> + Ord>(args: &TakeBits, wave: &mut Wave) {
     };
     for column in 0..args.columns {
         let row = column * BITS_ROW;
-        let set = rows.bits(wave, args.table.input(row), args.table.get(row + 2));
-        rows.store(wave, set, args.table.output(row + 3), args.nulls, column);
+        let (source, target) = (args.table.input(wave, row), args.table.output(wave, row + 3));
+        let set = rows.bits(wave, source, args.table.get(row + 2));
+        rows.store(wave, set, target, args.nulls, column);
     }
 }
 
@@ -315,7 +320,8 @@ fn take_bits_part<I: Value + Into<u64>>(args: &TakeBits, part: u64, wave: &mut W
     };
     for column in 0..args.columns {
         let row = column * BITS_ROW;
-        let set = bits(wave, &rows, args.table.input(row), args.table.get(row + 2));
-        store(wave, &rows, set, args.table.output(row + 3), args.nulls, column);
+        let (source, target) = (args.table.input(wave, row), args.table.output(wave, row + 3));
+        let set = bits(wave, &rows, source, args.table.get(row + 2));
+        store(wave, &rows, set, target, args.nulls, column);
     }
 }

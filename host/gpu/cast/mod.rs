@@ -21,7 +21,7 @@ use bowstring_kernels::target::find;
 
 use crate::array::{Array, Buffer, Parts, layout};
 use crate::gpu::validity_from_start;
-use crate::pass::{Pass, Region};
+use crate::pass::{Pass, Reach, Region};
 use crate::{Error, Result, Stream};
 
 /// Casts a part of an array, whatever way there is.
@@ -105,8 +105,8 @@ struct Offsets {
     width: usize,
     /// How many rows they belong to.
     rows: usize,
-    /// How far they may point; `u64::MAX` for as far as the last one says.
-    limit: u64,
+    /// How far they may point.
+    reach: Reach,
     /// What is subtracted.
     base: u64,
 }
@@ -120,14 +120,16 @@ fn convert_offsets(
     values: &Array,
     to: &DataType,
 ) -> Result<Region> {
-    let out = pass.output((from.rows + 1) * width)?;
+    let out = pass.rows(from.rows + 1, width)?;
     let faults = pass.upload(&[u64::MAX; 2])?;
     let entry = find(CONVERT, &[from.width as u32, width as u32]).ok_or_else(|| pass.unsupported(to))?;
     let rows = from.rows as u64;
     let args = Convert {
         offsets: from.offsets,
         rows,
-        limit: from.limit,
+        limit: from.reach.limit,
+        end: from.reach.end,
+        end_offset: from.reach.end_offset,
         base: from.base,
         most: most(width),
         out: out.out(),
@@ -155,7 +157,7 @@ fn regular_offsets(pass: &mut Pass, rows: usize, size: usize, width: usize, to: 
     if elements > most(width) {
         return Err(do_not_fit(elements, to));
     }
-    let out = pass.output((rows + 1) * width)?;
+    let out = pass.rows(rows + 1, width)?;
     let entry = find(REGULAR, &[width as u32]).ok_or_else(|| pass.unsupported(to))?;
     let args = Regular { rows: rows as u64, size: size as u64, out: out.out() };
     pass.launch(entry, (rows as u64 + 1).div_ceil(TILE), &args)?;

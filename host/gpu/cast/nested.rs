@@ -11,7 +11,7 @@ use super::{
 };
 use crate::array::{Array, Bitmap, Buffer, Slot, children, layout};
 use crate::gpu::{aligned, part_of};
-use crate::pass::Pass;
+use crate::pass::{Pass, Reach};
 use crate::{Error, Result};
 
 /// Casts from or to a nested type; `None` where devices do not know how.
@@ -108,8 +108,8 @@ fn ranges(
             }
             (base, seen) = (first, items.slice(first as usize, (last - first) as usize)?);
         }
-        let from =
-            Offsets { offsets, width: from_width, rows: values.len(), limit: items.len() as u64, base };
+        let reach = Reach::elements(items.len());
+        let from = Offsets { offsets, width: from_width, rows: values.len(), reach, base };
         parts.buffers = vec![convert_offsets(&mut pass, &from, to_width, values, to)?.buffer()];
     }
     let seen = cast_items(&seen)?;
@@ -215,12 +215,12 @@ fn nulls_like(pass: &mut Pass, to: &DataType, len: usize) -> Result<Option<Array
         return Ok(None);
     }
     for slot in layout.slots() {
-        parts.buffers.push(pass.zeroed(slot.bytes_for(len).unwrap_or(0))?.buffer());
+        parts.buffers.push(pass.zeroed_rows(slot, len)?.buffer());
     }
     for child in children(to) {
         let rows = match to {
             DataType::Struct(_) => len,
-            DataType::FixedSizeList(_, size) => len * *size as usize,
+            DataType::FixedSizeList(_, size) => pass.times(len, *size as usize)?,
             _ => 0,
         };
         let Some(nulls) = nulls_like(pass, child, rows)? else { return Ok(None) };

@@ -6,7 +6,7 @@ use bowstring_kernels::cast::{
     CAST_FLOAT, CAST_NUMBERS, CAST_SCALE, CAST_TIME, CastFloat, CastNumbers, CastScale, CastTime, Task, tile,
 };
 use bowstring_kernels::memory::Out;
-use bowstring_kernels::numeric::{Number, Operation, Recipe};
+use bowstring_kernels::numeric::{Operation, Recipe};
 use bowstring_kernels::target::{Args, Entry, find};
 
 use super::nulls_of;
@@ -105,7 +105,7 @@ fn convert_one(
     };
     let bytes = match recipe.operation {
         Operation::ToBits => len.div_ceil(32) * 4,
-        _ => bytes_of(pass, recipe.to, len)?,
+        _ => pass.times(len, recipe.to.width())?,
     };
     let offset = values.offset().checked_mul(from_bits);
     let offset = offset.ok_or_else(|| Error::invalid("cast", "the offset is beyond any address"))?;
@@ -154,17 +154,12 @@ fn convert_one(
 
 /// As many zeros as there are values, null where they are.
 fn zeros(pass: &mut Pass, &Column { values, to, .. }: &Column<'_>) -> Result<Array> {
-    let width = layout(to).slots().next().and_then(|slot| slot.bytes_for(1)).expect("numbers have a width");
-    let zeros = pass.zeroed(values.len() * width)?;
+    let slot = layout(to).slots().next().ok_or_else(|| pass.unsupported(to))?;
+    let zeros = pass.zeroed_rows(slot, values.len())?;
     let parts = pass.parts(to.clone(), values.len());
     let mut parts = nulls_of(pass, values, parts)?;
     parts.buffers = vec![zeros.buffer()];
     Array::try_new(parts)
-}
-
-fn bytes_of(pass: &Pass, number: Number, len: usize) -> Result<usize> {
-    let too_many = Error::OutOfMemory { bytes: usize::MAX, device: pass.place().device_type };
-    len.checked_mul(number.width()).ok_or(too_many)
 }
 
 fn launch<A: Args>(

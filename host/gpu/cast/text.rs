@@ -14,14 +14,12 @@ use bowstring_kernels::utf8::{VALIDATE, Validate};
 use bowstring_kernels::views::{BUILD, BufferRow, Build, MEASURE, Measure};
 
 use super::nested::rows_of_offsets;
-use super::{
-    Cast, Offsets, convert_offsets, do_not_fit, most, none_of, nulls_of, read_offsets, regular_offsets,
-};
+use super::{Cast, Offsets, convert_offsets, do_not_fit, most, none_of, nulls_of, regular_offsets};
 use crate::array::{Array, Bitmap, Buffer, Parts, Slot, layout};
 use crate::gpu::ranges::scan_sums;
 use crate::gpu::selection::Words;
 use crate::gpu::{Status, aligned, fixed_width, nulls, rows_of};
-use crate::pass::{Pass, Region, bits, validity};
+use crate::pass::{Pass, Reach, Region, bits, validity};
 use crate::transfer::sized_buffers;
 use crate::{Error, Result};
 
@@ -116,12 +114,6 @@ struct Edges {
     bytes: Buffer,
 }
 
-impl Edges {
-    fn limit(&self) -> u64 {
-        self.bytes.bytes().map_or(u64::MAX, |bytes| bytes as u64)
-    }
-}
-
 /// Rows that offsets describe.
 fn of_offsets(
     cast: Cast,
@@ -152,9 +144,9 @@ fn of_offsets(
     }
     let mut parts = pass.parts(to.clone(), values.len());
     if into.width == 0 {
-        if edges.bytes.bytes().is_none() {
-            let last = read_offsets(&mut pass, edges.offsets, edges.width, &[values.len() as u64])?[0];
-            edges.bytes = edges.bytes.slice(0, Some(last as usize));
+        // How many data buffers there will be.
+        if let Some(known) = sized_buffers(&mut pass, std::slice::from_ref(&edges.bytes))?.pop() {
+            edges.bytes = known;
         }
         let nulls = good.as_ref().map_or_else(|| validity(values), |good| (good.input(), 0));
         parts.buffers = build_views(&mut pass, values, &edges, nulls)?;
@@ -170,7 +162,8 @@ fn of_offsets(
         parts.buffers = values.buffers().to_vec();
         (parts.validity, parts.null_count) = (values.validity().cloned(), values.known_null_count());
     } else {
-        let from = Offsets { offsets, width: from.width, rows: values.len(), limit: edges.limit(), base: 0 };
+        let reach = Reach::bytes(&edges.bytes);
+        let from = Offsets { offsets, width: from.width, rows: values.len(), reach, base: 0 };
         let offsets = convert_offsets(&mut pass, &from, into.width, values, to)?;
         parts = nulls_of(&mut pass, values, parts)?;
         parts.buffers = vec![offsets.buffer(), edges.bytes];
@@ -227,7 +220,7 @@ fn of_views(cast: Cast, values: &Array, to: &DataType, into: Kind, unsure: bool)
     if total > most(width) {
         return Err(do_not_fit(total, to));
     }
-    let offsets = pass.output((rows + 1) * width)?;
+    let offsets = pass.rows(rows + 1, width)?;
     let args = Scan {
         values: lens.input(),
         count: In::absent(),
@@ -296,6 +289,7 @@ fn validate(
         None => WAVES,
     };
     let entry = find(VALIDATE, &[edges.width as u32]).ok_or_else(|| pass.unsupported("text"))?;
+    let reach = Reach::bytes(&edges.bytes);
     let args = Validate {
         offsets: edges.offsets,
         valid,
@@ -303,7 +297,9 @@ fn validate(
         rows: rows as u64,
         bytes,
         offset,
-        limit: edges.limit(),
+        limit: reach.limit,
+        end: reach.end,
+        end_offset: reach.end_offset,
         waves,
         bad,
         fault: fault.out(),
@@ -346,9 +342,10 @@ fn build_views(
 ) -> Result<Vec<Buffer>> {
     let (rows, len) = (values.len(), edges.bytes.bytes().unwrap_or(0));
     let shift = if len <= i32::MAX as usize { 31 } else { 30 };
-    let views = pass.output(16 * rows)?;
+    let views = pass.rows(rows, 16)?;
     let faults = pass.upload(&[u64::MAX; 2])?;
     let (bytes, offset) = bits(&Bitmap { buffer: edges.bytes.clone(), offset: 0 });
+    let reach = Reach::bytes(&edges.bytes);
     let args = Build {
         offsets: edges.offsets,
         valid,
@@ -356,7 +353,9 @@ fn build_views(
         rows: rows as u64,
         bytes,
         offset,
-        limit: edges.limit(),
+        limit: reach.limit,
+        end: reach.end,
+        end_offset: reach.end_offset,
         shift,
         views: views.out(),
         faults: faults.out(),

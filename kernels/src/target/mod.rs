@@ -17,6 +17,33 @@
 //!   [`Lane`] cannot leave its closure (its lifetime is the closure's), so no condition outside a closure can depend on
 //!   a lane. Every branch around a collective is the same for the whole wave.
 //! - **A store or an atomic done by all lanes by mistake.** They need the [`Lane`] that does them: `each` or `once`.
+//! - **A uniform operation on what differs from lane to lane.** On AMD a mask, the lane that a broadcast is from and the
+//!   buffer that a table describes to a wave are in scalar registers: of lanes that disagree, the first would decide for
+//!   all. So each operation that needs them there takes `&mut Wave` too, and cannot be in a closure, where alone lanes
+//!   differ. What a lane may choose for itself takes its [`Lane`].
+//!
+//! ```
+//! # use bowstring_kernels::{memory::In, target::{Mask, Wave}};
+//! fn uniform(table: In<u64>, mask: Mask, wave: &mut Wave) {
+//!     let (all, some) = (table.input::<u32>(wave, 0), wave.members(mask));
+//!     wave.each(|l| if some.at(l) { all.get(0) } else { 0 });
+//! }
+//! fn by_lane(table: In<u64>, wave: &mut Wave) {
+//!     wave.each(|l| table.input_of::<u32>(l, l.index().into()).get(0));
+//! }
+//! ```
+//! ```compile_fail,E0502
+//! # use bowstring_kernels::{memory::In, target::Wave};
+//! fn one_buffer_for_lanes_that_differ(table: In<u64>, wave: &mut Wave) {
+//!     wave.each(|l| table.input::<u32>(wave, l.index().into()).get(0));
+//! }
+//! ```
+//! ```compile_fail,E0502
+//! # use bowstring_kernels::target::{Mask, Wave};
+//! fn one_mask_for_lanes_that_differ(masks: [Mask; 2], wave: &mut Wave) {
+//!     wave.each(|l| wave.members(masks[l.index() as usize % 2]).at(l));
+//! }
+//! ```
 //!
 //! Per-lane closures are `Fn`, not `FnMut`: lanes share nothing but memory. They SHOULD load unconditionally from a
 //! clamped index and select afterwards where several loads are to be in flight: a divergent branch around each load
@@ -28,7 +55,7 @@
 //!
 //! What it costs (rustc 1.96, ptxas 13.4, read in the SASS): nothing. `Lanes<T>` is a register, `each` is its body,
 //! `ballot` of a comparison is `ISETP` + `VOTE`, `broadcast` one `SHFL`, `once` a predicate. On AMD, masks and
-//! broadcasts live in scalar registers (`v_readlane`), and [`Lane::has`] makes the mask itself `exec`.
+//! broadcasts live in scalar registers (`v_readlane`), and [`Wave::members`] makes the mask itself `exec`.
 //!
 //! This directory is the only place that asks for the target architecture.
 
@@ -155,6 +182,20 @@ impl Wave {
         let low = self.broadcast(words, first);
         let high = if self.width() == 64 { self.broadcast(words, first + 1) } else { 0 };
         Mask::from_halves(low, high)
+    }
+
+    /// The sum over all lanes, `u64::MAX` where it is more.
+    #[inline(always)]
+    pub fn saturating_sum(&mut self, x: Lanes<u64>) -> u64 {
+        // As much of each as 64 lanes may have.
+        let large = self.each(|l| x.at(l) >> 58 != 0);
+        if !self.any(large) {
+            return self.sum(x);
+        }
+        let (low, high) = (self.each(|l| x.at(l) & 0xffff_ffff), self.each(|l| x.at(l) >> 32));
+        let low = self.sum(low);
+        let high = self.sum(high) + (low >> 32);
+        if high >> 32 == 0 { high << 32 | low & 0xffff_ffff } else { u64::MAX }
     }
 
     /// Whether any lane says so.

@@ -13,6 +13,8 @@ pub mod children;
 mod devices;
 mod displaced;
 mod exact;
+#[cfg(target_os = "linux")]
+mod guarded;
 pub mod native;
 pub mod ptx;
 mod random;
@@ -27,6 +29,8 @@ pub use cases::{LENGTHS, MASKS, Mask, OFFSETS, SELECTIVITIES, indices, mask};
 pub use devices::{Form, Target, devices};
 pub use displaced::displaced;
 pub use exact::Exact;
+#[cfg(target_os = "linux")]
+pub use guarded::guarded;
 pub use random::Random;
 pub use rows::{Value, assert_same_rows, rows};
 pub use strategies::{Sample, config, data_type, sample, sample_of};
