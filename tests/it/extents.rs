@@ -56,7 +56,8 @@ fn cases() -> Vec<Case> {
     for i in 0..ROWS {
         bytes.append_value([i as u8; 21]);
         lists.append_value([Some(format!("first of {i}")), None, Some(format!("{i}"))]);
-        (maps.keys().append_value(format!("key {i}")), maps.values().append_value(format!("value {i}")));
+        maps.keys().append_value(format!("key {i}"));
+        maps.values().append_value(format!("value {i}"));
         maps.append(true).unwrap();
     }
     let bytes: ArrayRef = Arc::new(bytes.finish());
@@ -146,14 +147,15 @@ fn asked<'a>(len: usize, first: usize, stream: &'a Stream, other: &'a Stream) ->
         all.clone(),
         Box::new(move |a| {
             let field = Field::new("f", a.data_type().clone(), true);
-            // SAFETY: the library's own structs.
             Ok(match stream.device().place() {
                 Place::CPU => {
                     let (array, schema) = export_host_array(a, &field)?;
+                    // SAFETY: the library's own structs.
                     unsafe { import_host_array(array, &schema) }?.1
                 }
                 _ => {
                     let (mut array, schema) = export_array(a, &field)?;
+                    // SAFETY: the library's own structs.
                     unsafe { import_array(&mut array, &schema, stream.device()) }?.1
                 }
             })

@@ -131,7 +131,7 @@ fn rows_of_no_bytes_are_answered_or_refused() {
                 if let Some(taken) = settled("take", &array, taken) {
                     assert_eq!(taken.len(), few.len(), "{context}");
                 }
-                let options = TakeOptions { out_of_bounds: OutOfBounds::Null, ..TakeOptions::default() };
+                let options = TakeOptions { out_of_bounds: OutOfBounds::Null };
                 settled("take", &half, take(&half, &by, &options, &stream).and_then(waited));
             }
             let (first, some) = (len / 2, (len - len / 2).min(100));
