@@ -11,7 +11,7 @@ use crate::wave::{ARGUMENTS, Next, Reach, Scratch, State, Wave};
 use crate::{Error, Kernel, Target};
 
 /// Instructions that one wave may run: far more than a kernel's tile needs.
-const MOST_STEPS: u64 = 50_000_000;
+const MOST_STEPS: u64 = 5_000_000;
 /// Waves that are on their way at once.
 const RESIDENT: usize = 4;
 /// Where the newest generation puts the work-group's index.
@@ -179,6 +179,9 @@ impl Launch<'_> {
         if self.any_order {
             (1..waiting.len()).rev().for_each(|i| waiting.swap(i, order.below(i + 1)));
         }
+        // A scalar load may be of more than it is for: the block is on a whole line of the cache, with rubbish behind.
+        let mut arguments = self.arguments.to_vec();
+        arguments.resize_with(self.arguments.len().next_multiple_of(64), || order.draw() as u8);
         let (mut running, mut scratch, mut ran) = (vec![], Scratch::default(), Ran::default());
         let mut touched = self.races.then(Touched::default);
         let resident = if self.any_order { RESIDENT } else { 1 };
@@ -189,7 +192,8 @@ impl Launch<'_> {
                 running.push(self.begin(wave, per_block));
             }
             let which = if self.any_order { order.below(running.len()) } else { 0 };
-            let ended = self.go_on(&mut running[which], memory, &mut touched, &mut scratch, &mut ran)?;
+            let ended =
+                self.go_on(&mut running[which], &arguments, memory, &mut touched, &mut scratch, &mut ran)?;
             if ended {
                 running.swap_remove(which);
             }
@@ -223,6 +227,7 @@ impl Launch<'_> {
     fn go_on<M: Memory>(
         &self,
         running: &mut Running,
+        arguments: &[u8],
         memory: &mut M,
         touched: &mut Option<Touched>,
         scratch: &mut Scratch,
@@ -235,7 +240,7 @@ impl Launch<'_> {
         let mut reach = Reach {
             memory,
             touched: touched.as_mut(),
-            arguments: self.arguments,
+            arguments,
             random,
             block,
             first_thread,

@@ -65,6 +65,8 @@ struct Section<'a> {
 fn sections(file: &[u8]) -> Option<Vec<Section<'_>>> {
     file.starts_with(b"\x7fELF\x02\x01").then_some(())?;
     let (at, size, count) = (number(file, 40, 8)?, number(file, 58, 2)?, number(file, 60, 2)?);
+    // The table comes last: where it is there, the file is whole.
+    file.get(at..at.checked_add(size.checked_mul(count)?)?)?;
     let section = |i: usize| {
         let at = at.checked_add(i * size)?;
         let (kind, from, len) =
@@ -219,4 +221,22 @@ fn read_kernel(from: &Value, symbols: &HashMap<String, &[u8]>) -> Option<(String
         code: symbols.get(&name)?.to_vec(),
     };
     Some((name, kernel))
+}
+
+impl Kernel {
+    /// The block of arguments, a word each; or which of them does not fit what the metadata says.
+    pub fn laid_out(&self, words: &[u64]) -> Result<Vec<u8>, String> {
+        let mut block = vec![0; self.bytes];
+        if words.len() != self.arguments.len() {
+            return Err(format!("{} arguments for {}", words.len(), self.arguments.len()));
+        }
+        for (i, (argument, word)) in self.arguments.iter().zip(words).enumerate() {
+            let end = argument.at.saturating_add(argument.bytes);
+            let place = block.get_mut(argument.at..end).filter(|place| place.len() == 8);
+            place
+                .ok_or_else(|| format!("argument {i} is no word in the block"))?
+                .copy_from_slice(&word.to_le_bytes());
+        }
+        Ok(block)
+    }
 }

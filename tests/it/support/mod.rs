@@ -6,8 +6,10 @@
 //!
 //! Everything random grows from a seed that a failing test prints; the same seed gives the same array.
 
+pub mod amd;
 mod arrays;
 mod cases;
+pub mod counted;
 mod devices;
 mod displaced;
 pub mod native;
