@@ -3,6 +3,7 @@
 //! - `amdi decode ARCH` reads an instruction a line, as hexadecimal bytes in the order of memory, and writes
 //!   `{"size", "name", "text"}`, or `{"error"}`, for each.
 //! - `amdi encodings DIR` writes every distinct instruction of the code objects in a folder: `{"arch", "hex", "name", "text"}`.
+//! - `amdi text FILE…` writes every instruction of code objects as text, in the order in which they stand.
 //! - `amdi eval` reads `{"arch", "hex", "wave", "exec", "vcc", "scc", "s": {"4": …}, "v": {"1": […]}, "memory": [[address,
 //!   "hex"]]}` a line (masks are hexadecimal; what is left out is 0), runs the instruction, and writes what changed in the
 //!   same form, with `"taken"` for branches.
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{BufRead, Write, stdin, stdout};
 
-use bowstring_amdi::{CodeObject, Instruction, Memory, State, Target};
+use bowstring_amdi::{CodeObject, Instruction, Memory, Program, State, Target};
 use serde_json::{Map, Value, json};
 
 type Anything = Result<(), Box<dyn Error>>;
@@ -27,10 +28,11 @@ fn main() -> Anything {
             lines(|line| Ok(decoded(target, &bytes(line)?)))
         }
         ["encodings", folder] => encodings(folder),
+        ["text", ref files @ ..] => files.iter().try_for_each(|file| text(file)),
         ["eval"] => {
             lines(|line| Ok(evaluated(&serde_json::from_str(line)?).unwrap_or_else(|e| json!({"error": e}))))
         }
-        _ => Err("amdi decode ARCH | encodings DIR | eval".into()),
+        _ => Err("amdi decode ARCH | encodings DIR | text FILE… | eval".into()),
     }
 }
 
@@ -81,6 +83,20 @@ fn encodings(folder: &str) -> Anything {
     let mut out = std::io::BufWriter::new(stdout().lock());
     for ((arch, hex), (name, text)) in all {
         writeln!(out, "{}", json!({"arch": arch, "hex": hex, "name": name, "text": text}))?;
+    }
+    Ok(())
+}
+
+fn text(file: &str) -> Anything {
+    let object = CodeObject::read(&std::fs::read(file)?).ok_or("no code object")?;
+    let target = Target::named(&object.target).ok_or("no such architecture")?;
+    let mut kernels: Vec<_> = object.kernels.values().collect();
+    kernels.sort_by_key(|kernel| kernel.address);
+    let mut out = std::io::BufWriter::new(stdout().lock());
+    for kernel in kernels {
+        for (_, made) in Program::decode(kernel, target)?.instructions() {
+            writeln!(out, "{made}")?;
+        }
     }
     Ok(())
 }

@@ -82,6 +82,8 @@ pub struct Instruction {
     pub(crate) immediate: i32,
     /// Whether an atomic update gives back the old value.
     pub(crate) returns: bool,
+    /// Whether a load is the first look of an update: see `Program`.
+    pub(crate) first_look: bool,
     /// Bits for caches, which change nothing here: as the encoding has them.
     pub(crate) cache: u8,
     /// The second of a pair, which runs at once with this.
@@ -200,6 +202,7 @@ impl Instruction {
             sdwa: None,
             immediate: 0,
             returns: false,
+            first_look: false,
             cache: 0,
             pair: None,
             touches: vec![],

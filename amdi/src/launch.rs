@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bowstring_watch::{Drawn, Memory, Touched};
 
 use crate::counters::Counters;
-use crate::decode::{EXEC, Instruction};
+use crate::decode::{EXEC, Instruction, Operand};
 use crate::table::{Action, Generation, WIDE};
 use crate::wave::{ARGUMENTS, Next, Reach, Scratch, State, Wave};
 use crate::{Error, Kernel, Target};
@@ -16,6 +16,24 @@ const MOST_STEPS: u64 = 5_000_000;
 const RESIDENT: usize = 4;
 /// Where the newest generation puts the work-group's index.
 const TTMP9: usize = 117;
+
+/// Instructions from the first look of an update to its compare-and-swap, at most.
+const UPDATE: usize = 64;
+
+/// Whether a load is of what a compare-and-swap changes: LLVM's way to update memory where there is no instruction for it
+/// starts with a plain load, and goes on until what was there is what was seen. Such a look is part of the update, and no
+/// race with those of others.
+fn looks_first(load: &Instruction, later: &Instruction) -> bool {
+    let (Action::Load { bytes, .. }, Action::Atomic { bytes: swapped, operands: 2, .. }) =
+        (&load.row.action, &later.row.action)
+    else {
+        return false;
+    };
+    let [(address, base), (later_address, later_base)] =
+        [load, later].map(|made| (made.from[0], made.from[2]));
+    let same_base = base == later_base && (base != Operand::None || address == later_address);
+    bytes == swapped && same_base && load.immediate == later.immediate
+}
 
 /// A kernel's instructions.
 pub struct Program {
@@ -89,6 +107,10 @@ impl Program {
             places.push(at);
             at += made.size();
             code.push(made);
+        }
+        for i in 0..code.len() {
+            let near = &code[i + 1..code.len().min(i + 1 + UPDATE)];
+            code[i].first_look = near.iter().any(|later| looks_first(&code[i], later));
         }
         let index: HashMap<usize, usize> = places.iter().enumerate().map(|(i, at)| (*at, i)).collect();
         let jumps = code.iter().zip(&places).map(|(made, at)| match made.row.action {
@@ -237,14 +259,7 @@ impl Launch<'_> {
         let Running { state, counters, at, steps, block, first_thread, random } = running;
         let random = self.any_order.then_some(random);
         let (block, first_thread) = (*block, *first_thread);
-        let mut reach = Reach {
-            memory,
-            touched: touched.as_mut(),
-            arguments,
-            random,
-            block,
-            first_thread,
-        };
+        let mut reach = Reach { memory, touched: touched.as_mut(), arguments, random, block, first_thread };
         let mut wave = Wave { state, counters, scratch, target: program.target };
         loop {
             let Some(made) = program.code.get(*at) else {

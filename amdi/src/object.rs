@@ -27,6 +27,8 @@ pub struct Kernel {
     pub scalar_registers: u32,
     /// The 64 bytes that say how a wave starts.
     pub descriptor: [u8; 64],
+    /// The address of its first instruction in the file.
+    pub address: usize,
     /// Its instructions.
     pub code: Vec<u8>,
 }
@@ -93,8 +95,10 @@ fn metadata<'a>(sections: &[Section<'a>]) -> Option<&'a [u8]> {
     None
 }
 
-/// What the file's symbols name, by name: the bytes from each symbol's address on, as many as it says.
-fn symbols<'a>(sections: &[Section<'a>]) -> Option<HashMap<String, &'a [u8]>> {
+/// What symbols name, by name: an address, and the bytes that are there.
+type Symbols<'a> = HashMap<String, (usize, &'a [u8])>;
+
+fn symbols<'a>(sections: &[Section<'a>]) -> Option<Symbols<'a>> {
     let table = sections.iter().find(|section| section.kind == SYMBOLS)?;
     let names = sections.get(table.link)?.bytes;
     let mut found = HashMap::new();
@@ -105,7 +109,7 @@ fn symbols<'a>(sections: &[Section<'a>]) -> Option<HashMap<String, &'a [u8]>> {
         let section = sections.get(section)?;
         let start = address.checked_sub(section.address)?;
         let bytes = section.bytes.get(start..start.checked_add(len)?)?;
-        found.insert(String::from_utf8_lossy(name).into_owned(), bytes);
+        found.insert(String::from_utf8_lossy(name).into_owned(), (address, bytes));
     }
     Some(found)
 }
@@ -203,7 +207,7 @@ impl CodeObject {
     }
 }
 
-fn read_kernel(from: &Value, symbols: &HashMap<String, &[u8]>) -> Option<(String, Kernel)> {
+fn read_kernel(from: &Value, symbols: &Symbols<'_>) -> Option<(String, Kernel)> {
     let number = |value: &Value, name: &str| value.get(name)?.as_number();
     let argument = |value: &Value| {
         let is_pointer = value.get(".value_kind")?.as_text()? == "global_buffer";
@@ -211,14 +215,16 @@ fn read_kernel(from: &Value, symbols: &HashMap<String, &[u8]>) -> Option<(String
     };
     let arguments = from.get(".args").map_or(&[][..], Value::items);
     let name = from.get(".name")?.as_text()?.to_owned();
+    let (address, code) = symbols.get(&name)?;
     let kernel = Kernel {
         arguments: arguments.iter().map(argument).collect::<Option<_>>()?,
         bytes: number(from, ".kernarg_segment_size")?,
         width: number(from, ".wavefront_size")? as u32,
         vector_registers: number(from, ".vgpr_count")? as u32,
         scalar_registers: number(from, ".sgpr_count")? as u32,
-        descriptor: (*symbols.get(from.get(".symbol")?.as_text()?)?).try_into().ok()?,
-        code: symbols.get(&name)?.to_vec(),
+        descriptor: symbols.get(from.get(".symbol")?.as_text()?)?.1.try_into().ok()?,
+        address: *address,
+        code: code.to_vec(),
     };
     Some((name, kernel))
 }

@@ -20,6 +20,7 @@ const GFX11: &[(&str, &[u32])] = &[
     ("v_mov_b32_e32 v3, v2", &[0x7e060302]),
     ("global_atomic_add_u32 v1, v2, s[2:3]", &[0xdcd60000, 0x00020201]),
     ("s_load_b64 s[4:5], s[0:1], 0x8", &[0xf4040100, 0xf8000008]),
+    ("global_atomic_cmpswap_b32 v2, v1, v[2:3], s[2:3] glc", &[0xdcd24000, 0x02020201]),
     ("s_branch 65535", &[0xbfa0ffff]),
     ("s_branch 16", &[0xbfa00010]),
     ("s_mov_b32 s4, s2", &[0xbe840002]),
@@ -130,6 +131,7 @@ fn kernel(target: Target, lines: &[&str]) -> Kernel {
         vector_registers: 8,
         scalar_registers: 16,
         descriptor,
+        address: 0,
         code: lines.iter().flat_map(word).collect(),
     }
 }
@@ -279,6 +281,26 @@ fn races_are_seen_between_waves_and_between_lanes() {
         [&start[..], &["v_mov_b32_e32 v1, 0", "global_atomic_add_u32 v1, v2, s[2:3]", "s_endpgm"]].concat();
     run_as(target, &lines, &mut memory, 256, Some(9)).unwrap();
     assert_eq!(memory.word(0), 256);
+}
+
+#[test]
+fn the_first_look_of_an_update_is_no_race() {
+    let target = Target::named("gfx11-generic").unwrap();
+    let lines = [
+        "s_load_b64 s[2:3], s[0:1], null",
+        "v_mov_b32_e32 v1, 0",
+        "s_waitcnt lgkmcnt(0)",
+        "global_load_b32 v2, v1, s[2:3]",
+        "s_waitcnt vmcnt(0)",
+        "global_atomic_cmpswap_b32 v2, v1, v[2:3], s[2:3] glc",
+        "s_endpgm",
+    ];
+    run_as(target, &lines, &mut piece(64), 64, Some(3)).unwrap();
+    // A look at the same place that no update follows.
+    let mut apart = lines.to_vec();
+    apart.splice(5..6, ["v_mov_b32_e32 v2, 1", "global_atomic_add_u32 v1, v2, s[2:3]"]);
+    let error = run_as(target, &apart, &mut piece(64), 64, Some(3)).unwrap_err();
+    assert!(error.reason.contains("a race at 0x10000"), "{error}");
 }
 
 #[test]

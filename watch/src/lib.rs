@@ -68,7 +68,7 @@ fn both(then: Touch, now: Touch) -> Option<Touch> {
     use Touch::*;
     match (then, now) {
         (Read(a), Read(b)) => Some(if a == b { now } else { ReadByMany }),
-        (ReadByMany, Read(_)) => Some(ReadByMany),
+        (ReadByMany, Read(_) | ReadByMany) | (Read(_), ReadByMany) => Some(ReadByMany),
         (Read(a) | Written(a), Written(b)) if a == b => Some(now),
         (Written(a), Read(b)) if a == b => Some(then),
         (Updated, Updated) => Some(now),
@@ -128,6 +128,7 @@ mod tests {
         assert!(touched.touch(519, 1, Touch::Read(1)).is_err());
         touched.touch(520, 1, Touch::Read(1)).unwrap();
         touched.touch(520, 1, Touch::Read(2)).unwrap();
+        touched.touch(520, 1, Touch::ReadByMany).unwrap();
         assert!(touched.touch(520, 1, Touch::Written(1)).is_err());
     }
 }

@@ -145,7 +145,8 @@ impl Wave<'_> {
         let buffer = &mut buffer[..bytes];
         match made.row.action {
             Action::Load { signed, into, .. } => {
-                reach.read(address, buffer, Touch::Read(thread))?;
+                let touch = if made.first_look { Touch::Updated } else { Touch::Read(thread) };
+                reach.read(address, buffer, touch)?;
                 if bytes < 4 {
                     let unused = 32 - 8 * bytes as u32;
                     let value = word(buffer) << unused;
