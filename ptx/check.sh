@@ -7,7 +7,8 @@
 # lanes have buffers of their own; more than 128 registers (in a 256-bit cast; elsewhere the blocks that a family asks for
 # leave 64 or 80); images of a family, for one maker, that do not have the same entries, and code objects
 # that have an entry without its descriptor, or a descriptor without its entry.
-# Needs LLVM 22 (llvm-readelf, llvm-nm, llvm-objdump) and, from PyPI on first use, ptxas and nvdisasm, kept in $TOOLS.
+# Compared: what amdi/ makes of every instruction of AMD's, with LLVM's disassembler.
+# Needs Rust, LLVM 22 (llvm-readelf, llvm-nm, llvm-objdump) and, from PyPI on first use, ptxas and nvdisasm, kept in $TOOLS.
 set -euo pipefail
 write=; [ "${1:-}" != --write ] || { write=1; shift; }
 here=$(cd "$(dirname "$0")" && pwd)
@@ -56,6 +57,7 @@ for f in "$dir"/*.hsaco; do
     /^ +\.name: / { entry = $2 }
     /\.(private_segment_fixed_size|group_segment_fixed_size|sgpr_spill_count|vgpr_spill_count): / && $2 + 0 { print "spill", arch, entry, $0 }
     /uses_dynamic_stack: +true/ { print "spill", arch, entry, $0 }
+    /\.sgpr_count: / { print "scalars", arch, entry, $2 }
     /\.vgpr_count: / { print "registers", arch, entry, $2 }' >> "$work/facts"
   if llvm nm --dynamic --undefined-only "$f" | grep .; then bad "$name: undefined symbols"; fi
   llvm objdump -d --no-show-raw-insn "$f" | awk -v arch="$arch" '
@@ -65,6 +67,14 @@ for f in "$dir"/*.hsaco; do
     /^\t(flat|scratch|buffer)_|^\tds_(read|write|load|store|add)/ { print "access", arch, entry, $1 }
     END { for (e in n) print "code", arch, e, n[e] }' >> "$work/facts"
 done
+
+# AMD: every instruction, as our interpreter's decoder writes it and as LLVM does.
+cargo run --quiet --manifest-path "$here/../Cargo.toml" -p bowstring-amdi --example amdi -- text "$dir"/*.hsaco > "$work/ours"
+for f in "$dir"/*.hsaco; do
+  # Behind the text are the address and the words, of a branch the name of its target; zeroes between kernels are no code.
+  llvm objdump -d "$f" | sed -nE '/^\t(v_illegal|\.\.\.)/d; s/^\t([a-z].*)\/\/ [0-9A-F]{12}:.*$/\1/; T; s/[[:space:]]+$//; s/[[:space:]]+/ /g; p'
+done > "$work/theirs"
+cmp -s "$work/ours" "$work/theirs" || bad "instructions that are not what LLVM says: $(diff "$work/ours" "$work/theirs" | head -4 | tr '\n' ' ')"
 
 # What must not be there, but is known to be: "KIND ARCH ENTRY" and why, one a line. Nothing else passes, and what is mended
 # must go from here too.

@@ -83,7 +83,7 @@ pub unsafe fn fill(to: usize, byte: u8, bytes: usize) {
     unsafe { at(to).write_bytes(byte, bytes) }
 }
 
-impl bowstring_ptxi::Memory for &mut Memory {
+impl bowstring_watch::Memory for &mut Memory {
     fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), String> {
         // What is aligned may be read whole where only its first bytes are inside, as kernels do at the end of a bitmap: no
         // page ends within it.

@@ -1,10 +1,8 @@
 //! What the shipped images themselves say of every kernel's arguments, against what the host passes.
 
+use bowstring_amdi::{CodeObject, Program, Target};
 use bowstring_kernels::every_entry;
 use bowstring_kernels::target::{AnyEntry, Kind};
-
-use crate::code_object::CodeObject;
-use crate::hip::unpacked;
 
 /// Families and architectures of the images for the machines of one maker.
 fn images(maker: &str) -> Vec<(&'static str, &'static str)> {
@@ -27,9 +25,16 @@ fn every_code_object_takes_what_the_host_passes() {
             let kernel =
                 object.kernels.get(entry.name()).unwrap_or_else(|| panic!("{name}: no {}", entry.name()));
             assert_eq!(kernel.width, if architecture.starts_with("gfx9") { 64 } else { 32 }, "{name}");
+            assert_eq!(kernel.arguments.len(), entry.arguments().len(), "{name}: {}", entry.name());
+            for (theirs, ours) in kernel.arguments.iter().zip(entry.arguments()) {
+                let is_pointer = ours.kind != Kind::Word;
+                assert_eq!(theirs.is_pointer, is_pointer, "{name}: {}: {}", entry.name(), ours.name);
+            }
+            // A word each, one behind the other.
             let words: Vec<u64> =
                 (1..).take(entry.arguments().len()).map(|i| i * 0x0101_0101_0101_0101).collect();
-            assert_eq!(unpacked(kernel, entry, &words), Ok(words), "{name}: {}", entry.name());
+            let block: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            assert_eq!(kernel.laid_out(&words), Ok(block), "{name}: {}", entry.name());
         }
     }
 }
@@ -40,18 +45,23 @@ fn arguments_that_do_not_fit_are_seen() {
     let object = CodeObject::read(whole).unwrap();
     let entry = every_entry().find(|entry| entry.name() == "null_count").unwrap();
     let words = vec![7; entry.arguments().len()];
-    assert!(unpacked(&object.kernels["null_count"], entry, &words[1..]).is_err());
-    let other = every_entry().find(|other| {
-        other.arguments().len() == words.len()
-            && other
-                .arguments()
-                .iter()
-                .zip(entry.arguments())
-                .any(|(a, b)| (a.kind == Kind::Word) != (b.kind == Kind::Word))
-    });
-    assert!(unpacked(&object.kernels["null_count"], other.expect("one that differs"), &words).is_err());
+    assert!(object.kernels["null_count"].laid_out(&words[1..]).is_err());
     for cut in [10, 64, whole.len() / 2, whole.len() - 1] {
         assert!(CodeObject::read(&whole[..cut]).is_none(), "cut off at {cut}");
+    }
+}
+
+#[test]
+fn every_instruction_of_every_code_object_is_known() {
+    for (family, architecture) in images("gfx") {
+        let object = CodeObject::read(bowstring_images::find(family, architecture).unwrap()).unwrap();
+        let target = Target::named(&object.target).unwrap();
+        for (name, kernel) in &object.kernels {
+            let program = Program::decode(kernel, target);
+            let program = program.unwrap_or_else(|error| panic!("{architecture}: {name}: {error}"));
+            assert!(program.instructions().count() > 20, "{architecture}: {name}");
+            assert_eq!(program.arguments(), 8 * kernel.arguments.len(), "{architecture}: {name}");
+        }
     }
 }
 

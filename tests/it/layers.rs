@@ -62,7 +62,9 @@ const SCANNED: &[&str] = &[
     "python/src",
     "benches",
     "examples",
+    "watch/src",
     "ptxi/src",
+    "amdi/src",
     "sim/src",
     "standin/src",
 ];

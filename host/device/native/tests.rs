@@ -40,10 +40,14 @@ fn cuda_conforms() {
 }
 
 #[test]
-fn hip_conforms_at_both_widths() {
-    for (of, width, name) in
-        [(0, 64, "gfx90a, images for gfx90a"), (1, 32, "gfx1100, images for gfx11-generic")]
-    {
+fn hip_conforms_on_every_architecture() {
+    for (of, width, name) in [
+        (0, 64, "gfx90a, images for gfx90a"),
+        (1, 32, "gfx1100, images for gfx11-generic"),
+        (2, 64, "gfx942, images for gfx9-4-generic"),
+        (4, 32, "gfx1030, images for gfx10-3-generic"),
+        (5, 32, "gfx1201, images for gfx12-generic"),
+    ] {
         let device = device(DeviceType::Rocm, of);
         assert_eq!(device.name(), format!("stand-in, {name}, HIP 6.4"));
         assert_eq!(driver(&device).width(), width);

@@ -7,9 +7,11 @@
 //! Everything random grows from a seed that a failing test prints; the same seed gives the same array.
 
 pub mod allocations;
+pub mod amd;
 mod arrays;
 mod cases;
 pub mod children;
+pub mod counted;
 mod devices;
 mod displaced;
 mod exact;

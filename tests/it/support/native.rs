@@ -41,6 +41,10 @@ pub struct Raw {
     make_current: Box<dyn Fn(Option<i32>) + Send + Sync>,
 }
 
+/// Whose code objects HIP's devices of the stand-in run, one after another; the fourth is of no architecture that we know.
+const AMD: [&str; 6] =
+    ["gfx90a", "gfx11-generic", "gfx9-4-generic", "none", "gfx10-3-generic", "gfx12-generic"];
+
 /// What the stand-in can be asked for.
 pub struct Standin {
     pub fail: unsafe extern "C" fn(*const c_char, u64, u64, Code),
@@ -176,9 +180,15 @@ impl Native {
         let rocm = device_type == DeviceType::Rocm;
         let name = match (rocm, of) {
             (false, _) => "cuda:standin".into(),
-            (true, of) => format!("rocm:standin:{}", if of % 2 == 0 { 64 } else { 32 }),
+            (true, of) => format!("amd:{}", AMD[of as usize]),
         };
         Native { name, device, raw: &RAW_STANDINS[usize::from(rocm)], standin: Some(&STANDIN) }
+    }
+
+    /// The stand-in's device that runs an architecture's code objects.
+    pub fn of_amd(architecture: &str) -> Native {
+        let of = AMD.iter().position(|known| *known == architecture).expect("the stand-in has each");
+        Native::standin(DeviceType::Rocm, of as i64)
     }
 
     /// What comes of opening the stand-in's device that is too old.
