@@ -299,15 +299,28 @@ fn scalar_load(target: Target, first: u32, second: u32) -> Result<Instruction, S
     made.size = 8;
     made.to = Operand::Scalar(bits(first, 6, 7) as u8);
     made.from[0] = Operand::Scalar(bits(first, 0, 6) as u8 * 2);
-    made.immediate = if newest { signed(second, 24) } else { signed(second, 21) };
-    let more = operand(target, bits(second, 25, 7), Err("a literal offset".into()));
-    let plain = match generation {
-        // An immediate offset alone.
-        Generation::Gfx9 => bits(first, 13, 5) == 0b10000,
-        Generation::Gfx10 | Generation::Gfx11 => bits(first, 13, 5) == 0 && more == Ok(Operand::Null),
-        Generation::Gfx12 => bits(first, 19, 7) == 0 && more == Ok(Operand::Null),
+    // An immediate offset, that in a scalar register, or both.
+    let register = match generation {
+        Generation::Gfx9 => match bits(first, 13, 5) {
+            0b10000 => None,
+            0b00000 => Some(bits(second, 0, 7)),
+            _ => return Err("a scalar load with two offsets".into()),
+        },
+        Generation::Gfx10 | Generation::Gfx11 if bits(first, 13, 5) == 0 => Some(bits(second, 25, 7)),
+        Generation::Gfx12 if bits(first, 19, 7) == 0 => Some(bits(second, 25, 7)),
+        _ => return Err("a scalar load that says something of caches".into()),
     };
-    if plain { Ok(made) } else { Err("a scalar load with more than an offset".into()) }
+    made.immediate = match (generation, register) {
+        (Generation::Gfx9, Some(_)) => 0,
+        _ if newest => signed(second, 24),
+        _ => signed(second, 21),
+    };
+    made.from[1] = match register.map(|code| operand(target, code, Err("a literal offset".into()))) {
+        None | Some(Ok(Operand::Null)) => Operand::None,
+        Some(Ok(Operand::Scalar(register))) => Operand::Scalar(register),
+        Some(other) => return Err(format!("a scalar load's offset in {other:?}")),
+    };
+    Ok(made)
 }
 
 fn shared(target: Target, first: u32, second: u32) -> Result<Instruction, String> {

@@ -140,7 +140,7 @@ impl Row {
             Some((from, _)) => from.parse::<u32>().is_ok_and(|from| from <= generation as u32 + 9),
             None => true,
         };
-        let last = self.names.split(' ').filter(known).next_back().unwrap_or_default();
+        let last = self.names.split(' ').rfind(known).unwrap_or_default();
         last.split_once(':').map_or(last, |(_, name)| name)
     }
 }

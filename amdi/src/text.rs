@@ -252,9 +252,13 @@ impl Instruction {
             }
             Action::ScalarLoad { words } => {
                 let older = matches!(self.target.generation, Generation::Gfx10 | Generation::Gfx11);
-                let offset = match self.immediate {
-                    0 if older => "null".into(),
-                    offset => format!("{offset:#x}"),
+                let offset = match (self.from[1], self.immediate) {
+                    (Operand::None, 0) if older => "null".into(),
+                    (Operand::None, offset) => format!("{offset:#x}"),
+                    (register, offset) if offset != 0 || self.target.generation == Generation::Gfx12 => {
+                        format!("{} offset:{offset:#x}", at(register, 1))
+                    }
+                    (register, _) => at(register, 1),
                 };
                 format!("{}, {}, {offset}", at(self.to, *words), at(self.from[0], 2))
             }

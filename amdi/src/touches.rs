@@ -62,6 +62,7 @@ pub(crate) fn of(made: &Instruction) -> Touches {
         }
         Action::ScalarLoad { words } => {
             add(made.from[0], 2, false);
+            add(made.from[1], 1, false);
             add(made.to, u16::from(*words), true);
         }
         Action::Load { bytes, .. } => {

@@ -90,7 +90,11 @@ impl Wave<'_> {
         let (Operand::Scalar(base), Operand::Scalar(to)) = (made.from[0], made.to) else {
             return Err("no registers".into());
         };
-        let address = self.state.pair(base).wrapping_add(made.immediate as i64 as u64);
+        let more = match made.from[1] {
+            Operand::Scalar(offset) => u64::from(self.state.scalars[usize::from(offset)]),
+            _ => 0,
+        };
+        let address = self.state.pair(base).wrapping_add(made.immediate as i64 as u64).wrapping_add(more);
         if !address.is_multiple_of(4) {
             return Err(format!("{address:#x} is misaligned"));
         }

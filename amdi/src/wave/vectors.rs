@@ -52,11 +52,11 @@ fn read(state: &State, operand: Operand, kind: Kind, half: u32, target: Target, 
 /// Lanes that have a source, each with that lane's value instead of its own.
 fn from_below(dpp: Dpp, exec: u64, lanes: usize, values: &mut Wide) -> u64 {
     let (mut writes, own) = (0u64, *values);
-    for lane in 0..lanes {
+    for (lane, value) in values.iter_mut().enumerate().take(lanes) {
         let is_on = dpp.rows >> (lane / 16) & 1 != 0 && dpp.banks >> (lane % 16 / 4) & 1 != 0;
         let source = lane.wrapping_sub(dpp.shift.into());
         let has_source = lane % 16 >= usize::from(dpp.shift) && exec >> source & 1 != 0;
-        values[lane] = if has_source { own[source] } else { 0 };
+        *value = if has_source { own[source] } else { 0 };
         writes |= u64::from(is_on && (has_source || dpp.zero)) << lane;
     }
     writes
