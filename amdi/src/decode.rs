@@ -301,20 +301,17 @@ fn scalar_load(target: Target, first: u32, second: u32) -> Result<Instruction, S
     made.from[0] = Operand::Scalar(bits(first, 0, 6) as u8 * 2);
     // An immediate offset, that in a scalar register, or both.
     let register = match generation {
+        // Bit 4 of this says that there is an immediate, bit 1 that there is a register.
         Generation::Gfx9 => match bits(first, 13, 5) {
             0b10000 => None,
-            0b00000 => Some(bits(second, 0, 7)),
-            _ => return Err("a scalar load with two offsets".into()),
+            0b10010 => Some(bits(second, 25, 7)),
+            _ => return Err("a scalar load that says something of caches".into()),
         },
         Generation::Gfx10 | Generation::Gfx11 if bits(first, 13, 5) == 0 => Some(bits(second, 25, 7)),
         Generation::Gfx12 if bits(first, 19, 7) == 0 => Some(bits(second, 25, 7)),
         _ => return Err("a scalar load that says something of caches".into()),
     };
-    made.immediate = match (generation, register) {
-        (Generation::Gfx9, Some(_)) => 0,
-        _ if newest => signed(second, 24),
-        _ => signed(second, 21),
-    };
+    made.immediate = if newest { signed(second, 24) } else { signed(second, 21) };
     made.from[1] = match register.map(|code| operand(target, code, Err("a literal offset".into()))) {
         None | Some(Ok(Operand::Null)) => Operand::None,
         Some(Ok(Operand::Scalar(register))) => Operand::Scalar(register),

@@ -255,10 +255,8 @@ impl Instruction {
                 let offset = match (self.from[1], self.immediate) {
                     (Operand::None, 0) if older => "null".into(),
                     (Operand::None, offset) => format!("{offset:#x}"),
-                    (register, offset) if offset != 0 || self.target.generation == Generation::Gfx12 => {
-                        format!("{} offset:{offset:#x}", at(register, 1))
-                    }
-                    (register, _) => at(register, 1),
+                    (register, 0) if older => at(register, 1),
+                    (register, offset) => format!("{} offset:{offset:#x}", at(register, 1)),
                 };
                 format!("{}, {}, {offset}", at(self.to, *words), at(self.from[0], 2))
             }

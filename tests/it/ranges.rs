@@ -272,7 +272,13 @@ fn sums_of_lengths_do_not_wrap() {
             for times in [4, 5, 8, 1500] {
                 let by: ArrayRef = Arc::new(Int32Array::from(vec![0; times]));
                 let taken = take(&array, &target.import(&by), &TakeOptions::default(), &target.stream);
-                assert!(matches!(taken, Err(Error::Invalid { .. })), "{times} times {what}: {taken:?}");
+                // A sum that no offset says is the caller's; a product of lengths is more than there can be.
+                let refused = match (what, &taken) {
+                    ("items of items", Err(Error::OutOfMemory { .. })) => true,
+                    (_, Err(Error::Invalid { .. })) => true,
+                    _ => false,
+                };
+                assert!(refused, "{times} times {what}: {taken:?}");
                 let mask =
                     BooleanArray::from_iter((0..array.len()).map(|i| Some(i % 2 == 0 && i < 2 * times)));
                 if filtered {

@@ -144,6 +144,7 @@ fn bits() -> Vec<Row> {
         row(Sop2, [11, 11, 49, 49], "s_cselect_b64", two(64, |a, b, set| (if set { a } else { b }, None))),
         row(Sop1, [0, 3, 0, 0], "s_mov_b32", one(32, 32, |a, _, _| (a, None))),
         row(Sop1, [1, 4, 1, 1], "s_mov_b64", one(64, 64, |a, _, _| (a, None))),
+        row(Sop1, [4, 7, 30, 30], "s_not_b32", one(32, 32, |a, _, _| nonzero(u64::from(!(a as u32))))),
         row(Sop1, [5, 8, 31, 31], "s_not_b64", one(64, 64, |a, _, _| nonzero(!a))),
         row(
             Sop1,
