@@ -5,6 +5,8 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -33,7 +35,11 @@ def ask(arguments, lines):
 
 
 def encodings():
-    return ask(["encodings", str(ROOT / "ptx")], [])
+    """Every distinct instruction of the images that are checked in."""
+    with tempfile.TemporaryDirectory() as folder:
+        unpack = [sys.executable, str(ROOT / "ptx" / "images.py"), "unpack", folder]
+        subprocess.run(unpack, check=True, stdout=subprocess.DEVNULL)
+        return ask(["encodings", folder], [])
 
 
 def tool(name):

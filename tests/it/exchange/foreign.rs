@@ -191,18 +191,19 @@ pub fn produce_with(
     let layout = arrow_data::layout(data.data_type());
     let (mut memory, mut spoil) = (vec![], vec![]);
     let mut keep = |bytes: &[u8]| {
-        if let Some(put) = put.as_mut().filter(|_| !bytes.is_empty()) {
-            let elsewhere = put(bytes);
-            spoil.push(elsewhere.spoil);
-            return elsewhere.pointer;
-        }
         let copy = match spare {
             0 => Exact::holding(bytes, misalignment),
             _ => Exact::holding(&[bytes, &vec![0xee; spare]].concat(), misalignment),
         };
-        let address = copy.address();
+        let mut pointer = std::ptr::with_exposed_provenance(copy.address());
+        // A copy to elsewhere may run late: what it reads stays until release.
+        if let Some(put) = put.as_mut().filter(|_| !bytes.is_empty()) {
+            let elsewhere = put(&copy.bytes()[..bytes.len()]);
+            spoil.push(elsewhere.spoil);
+            pointer = elsewhere.pointer;
+        }
         memory.push(copy);
-        std::ptr::with_exposed_provenance(address)
+        pointer
     };
 
     let mut pointers = vec![];

@@ -41,6 +41,15 @@ impl Exact {
         self.start.as_ptr().expose_provenance() + self.skipped
     }
 
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: all of the memory was initialised, and is this value's; what was skipped is not more than it has.
+        unsafe {
+            let start = self.start.as_ptr().add(self.skipped);
+            std::slice::from_raw_parts(start, self.layout.size() - self.skipped)
+        }
+    }
+
     /// Ends the memory, as its owner may from now on: whoever still reads it is wrong, and is to notice. Under
     /// AddressSanitizer (`BOWSTRING_SANITIZED`) it is freed, which that sees; else it holds poison for long, rather than
     /// another's data.
