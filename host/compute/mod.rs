@@ -1,4 +1,4 @@
-//! L5: the operations: check the arguments, choose the device's way, launch.
+//! L7: the operations: check the arguments, choose the device's way, launch.
 //!
 //! Every operation takes its arrays and, last, the [`crate::Stream`] it runs on. Arrays that the stream's device
 //! cannot reach are [`crate::Error::Invalid`].

@@ -1,4 +1,4 @@
-//! L4: the operations on host memory.
+//! L6: the operations on host memory.
 
 pub(crate) mod bitmap;
 pub(crate) mod cast;

@@ -1,4 +1,4 @@
-//! L4: arrays in and out of other libraries, without copying them.
+//! L5: arrays in and out of other libraries, without copying them.
 
 #![allow(unsafe_code)]
 

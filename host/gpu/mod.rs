@@ -1,4 +1,4 @@
-//! The operations on a GPU, in the vocabulary of [`Pass`](crate::pass::Pass).
+//! L6: the operations on a GPU, in the vocabulary of [`Pass`](crate::pass::Pass).
 //!
 //! What only moves data is dispatched on the layout table: bits, fixed widths, offsets, children. Columns of equal width
 //! travel in one launch, described by a table in device memory. Whatever the host must know (how many rows a filter

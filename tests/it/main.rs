@@ -4,6 +4,7 @@ mod batches;
 mod bench_model;
 mod cast;
 mod cast_devices;
+mod circles;
 mod costs;
 mod device;
 mod driver;
