@@ -1,7 +1,7 @@
 //! The operations over streams of batches: iterators in, iterators out, and nothing done before it is asked for.
 //!
-//! What a foreign stream gives is such an iterator ([`exchange::import_batches`](crate::exchange::import_batches)), and
-//! [`exchange::export_batches`](crate::exchange::export_batches) makes a stream of the result. Who pulls decides the pace:
+//! What a foreign stream gives is such an iterator ([`exchange::import_batches`]), and
+//! [`exchange::export_batches`] makes a stream of the result. Who pulls decides the pace:
 //! one batch is read for each that is asked for, and where a GPU filters, [`AHEAD`] more, so that the device counts the
 //! rows of the next batches while the host waits for those of the first. The first error is the last item.
 
