@@ -1,14 +1,15 @@
 //! Casts: arrow-cast's meaning for every pair of types that it knows.
 //!
 //! There are three ways. Where the bits do not change the result shares the input's buffers. Where every value is
-//! converted by itself, [`plan`] says how and the device does it. The rest, text and nested types for the most part,
-//! goes through arrow-cast on the CPU; GPUs know how to change offsets, views and keys, but not how to write or read text.
+//! converted by itself, [`cast_rule`] says by which function and the device maps it. The rest, text and nested types for the
+//! most part, goes through arrow-cast on the CPU; GPUs know how to change offsets, views and keys, but not how to write or
+//! read text.
+
+mod rules;
 
 use arrow_array::ArrayRef;
 use arrow_cast::can_cast_types;
-use arrow_schema::{ArrowError, DataType, IntervalUnit, SchemaRef, TimeUnit};
-use bowstring_kernels::numeric::plan::{Unit, Zone};
-use bowstring_kernels::numeric::{Kind, Number, Plan, plan};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 
 pub use arrow_cast::CastOptions;
 pub use arrow_cast::display::{DurationFormat, FormatOptions};
@@ -17,8 +18,9 @@ use super::{admit_all, nullability};
 use crate::array::children;
 use crate::device::HostPool;
 use crate::ffi::DeviceType;
-use crate::gpu::cast::Column;
+use crate::gpu::map::Column;
 use crate::{Array, Batch, Error, Result, Stream, cpu, exchange, gpu};
+use rules::{CastRule, cast_rule};
 
 /// Whether [`cast`] knows how to turn the one type into the other; single values may still not fit.
 pub fn can_cast(from: &DataType, to: &DataType) -> bool {
@@ -81,19 +83,19 @@ fn cast_columns(
     }
     let (mut casted, mut together) = (vec![], vec![]);
     for (values, (_, to)) in arrays.iter().zip(columns) {
-        casted.push(match (way(values.data_type(), to), device) {
-            (Plan::Convert(recipe), device) if device != DeviceType::Cpu => {
-                together.push(Column { values, to, recipe: Some(recipe) });
+        casted.push(match (cast_rule(values.data_type(), to), device) {
+            (CastRule::Map(call), device) if device != DeviceType::Cpu => {
+                together.push(Column { values, to, call: Some(call) });
                 None
             }
-            (Plan::Zero, device) if device != DeviceType::Cpu => {
-                together.push(Column { values, to, recipe: None });
+            (CastRule::Zero, device) if device != DeviceType::Cpu => {
+                together.push(Column { values, to, call: None });
                 None
             }
-            (way, _) => Some(cast_one(way, values, to, options, stream)?),
+            (rule, _) => Some(cast_one(rule, values, to, options, stream)?),
         });
     }
-    let mut together = gpu::cast::convert(&together, options.safe, stream)?.into_iter();
+    let mut together = gpu::map::map("cast", &together, options.safe, stream)?.into_iter();
     let casted = casted.into_iter().map(|casted| casted.or_else(|| together.next()));
     Ok(casted.flatten().collect())
 }
@@ -109,7 +111,7 @@ fn has_negative_size(to: &DataType) -> bool {
 
 /// A column that does not go together with others.
 fn cast_one(
-    way: Plan,
+    rule: CastRule,
     values: &Array,
     to: &DataType,
     options: &CastOptions<'_>,
@@ -117,14 +119,14 @@ fn cast_one(
 ) -> Result<Array> {
     let device = stream.device().place().device_type;
     let pool = stream.device().host_pool();
-    match (way, device) {
-        (Plan::Same, _) => same_bits(values, to),
-        (Plan::Convert(recipe), _) => {
-            let casted = cpu::cast::convert(&recipe, values, to, options.safe, pool)?;
+    match (rule, device) {
+        (CastRule::Same, _) => same_bits(values, to),
+        (CastRule::Map(call), _) => {
+            let casted = cpu::map::map(&call, values, to, options.safe, pool)?;
             casted.map_err(|row| does_not_fit(values, row, to))
         }
-        (Plan::Zero, _) => cpu::cast::zeros(values, to, pool),
-        (Plan::Overflow | Plan::InvalidTarget, _) => {
+        (CastRule::Zero, _) => cpu::map::zeros(values, to, pool),
+        (CastRule::Overflow | CastRule::InvalidTarget, _) => {
             Err(refused(values.data_type(), to).unwrap_or_else(|| unsupported(values, to, device)))
         }
         (_, DeviceType::Cpu) => by_arrow(values, to, options, pool),
@@ -153,88 +155,6 @@ fn same_bits(values: &Array, to: &DataType) -> Result<Array> {
     parts.data_type = to.clone();
     // Text is valid bytes, and fixed widths hold anything.
     Array::made(parts, values.known_valid())
-}
-
-/// How to cast; [`Plan::Never`] for types that are not plain values of fixed width.
-fn way(from: &DataType, to: &DataType) -> Plan {
-    use DataType::*;
-    match (from, to) {
-        // Text is bytes, and bytes need not be text.
-        (Utf8, Binary) | (LargeUtf8, LargeBinary) | (Utf8View, BinaryView) => Plan::Same,
-        (from, to) if from == to => Plan::Same,
-        (from, to) => match (kind(from), kind(to)) {
-            (Some(from), Some(to)) => plan(from, to),
-            _ => Plan::Never,
-        },
-    }
-}
-
-/// What the plan needs to know of a type of fixed width.
-fn kind(data_type: &DataType) -> Option<Kind> {
-    use DataType::*;
-    Some(match data_type {
-        Boolean => Kind::Boolean,
-        Int8 => Kind::Plain(Number::I8),
-        Int16 => Kind::Plain(Number::I16),
-        Int32 => Kind::Plain(Number::I32),
-        Int64 => Kind::Plain(Number::I64),
-        UInt8 => Kind::Plain(Number::U8),
-        UInt16 => Kind::Plain(Number::U16),
-        UInt32 => Kind::Plain(Number::U32),
-        UInt64 => Kind::Plain(Number::U64),
-        Float16 => Kind::Plain(Number::F16),
-        Float32 => Kind::Plain(Number::F32),
-        Float64 => Kind::Plain(Number::F64),
-        Decimal32(precision, scale) => Kind::Decimal(Number::I32, *precision, *scale),
-        Decimal64(precision, scale) => Kind::Decimal(Number::I64, *precision, *scale),
-        Decimal128(precision, scale) => Kind::Decimal(Number::I128, *precision, *scale),
-        Decimal256(precision, scale) => Kind::Decimal(Number::I256, *precision, *scale),
-        Date32 => Kind::Date32,
-        Date64 => Kind::Date64,
-        Time32(step) => Kind::Time32(unit(step)),
-        Time64(step) => Kind::Time64(unit(step)),
-        Timestamp(step, name) => Kind::Timestamp(unit(step), name.as_deref().map(zone)),
-        Duration(step) => Kind::Duration(unit(step)),
-        Interval(IntervalUnit::YearMonth) => Kind::YearMonth,
-        Interval(IntervalUnit::DayTime) => Kind::DayTime,
-        Interval(IntervalUnit::MonthDayNano) => Kind::MonthDayNano,
-        _ => return None,
-    })
-}
-
-fn unit(unit: &TimeUnit) -> Unit {
-    match unit {
-        TimeUnit::Second => Unit::Second,
-        TimeUnit::Millisecond => Unit::Millisecond,
-        TimeUnit::Microsecond => Unit::Microsecond,
-        TimeUnit::Nanosecond => Unit::Nanosecond,
-    }
-}
-
-/// A time zone by its name. `+hh:mm`, `+hhmm` and `+hh` are fixed, below a day, and UTC is no way from itself; anything
-/// else, what is not a zone at all included (such as `Z`), is left to arrow-cast and its time zone database.
-fn zone(name: &str) -> Zone {
-    if matches!(name, "UTC" | "Etc/UTC") {
-        return Zone::Fixed(0);
-    }
-    let digits: Vec<i32> = match name.as_bytes() {
-        [_, h, hh, b':', m, mm] => vec![*h, *hh, *m, *mm],
-        [_, h, hh, m, mm] => vec![*h, *hh, *m, *mm],
-        [_, h, hh] => vec![*h, *hh, b'0', b'0'],
-        _ => return Zone::Named,
-    }
-    .into_iter()
-    .map(|digit| i32::from(digit) - i32::from(b'0'))
-    .collect();
-    if digits.iter().any(|digit| !(0..10).contains(digit)) {
-        return Zone::Named;
-    }
-    let seconds = (digits[0] * 10 + digits[1]) * 3600 + (digits[2] * 10 + digits[3]) * 60;
-    match name.as_bytes()[0] {
-        b'+' if seconds < 86_400 => Zone::Fixed(seconds),
-        b'-' if seconds < 86_400 => Zone::Fixed(-seconds),
-        _ => Zone::Named,
-    }
 }
 
 /// What arrow-cast says against a cast that it refuses whatever the values.
@@ -293,23 +213,4 @@ fn does_not_fit(values: &Array, row: usize, to: &DataType) -> Error {
         None => "the value does not fit".to_owned(),
     };
     Error::Cast { row, from: values.data_type().clone(), to: to.clone(), problem }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn zones_are_fixed_where_arrow_says_so() {
-        assert_eq!(zone("+02:00"), Zone::Fixed(7200));
-        assert_eq!(zone("-0930"), Zone::Fixed(-34_200));
-        assert_eq!(zone("+09"), Zone::Fixed(32_400));
-        assert_eq!(zone("+00:75"), Zone::Fixed(4500));
-        assert_eq!((zone("UTC"), zone("Etc/UTC")), (Zone::Fixed(0), Zone::Fixed(0)));
-        for name in
-            ["", "Z", "utc", "+9", "+24:00", "02:00", "+0:200", "+aa:bb", "é2:00", "+02-00", "Etc/GMT+2"]
-        {
-            assert_eq!(zone(name), Zone::Named, "{name}");
-        }
-    }
 }

@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use bowstring_kernels::numeric::Native;
+use bowstring_kernels::function::Native;
 
 use crate::Result;
 use crate::array::Buffer;
@@ -61,7 +61,7 @@ pub(crate) fn numbers<T: Native>(bytes: &[u8]) -> Option<&[T]> {
     if !start.is_aligned() {
         return bytes.is_empty().then_some(&[]);
     }
-    // SAFETY: aligned, inside `bytes`, and every bit pattern is a `T`: the `Native` types are integers and floats, of
+    // SAFETY: aligned, inside `bytes`, and every bit pattern is a `T`: the `Native` types are integers and floats (a boolean is a byte), of
     // which the half is two bytes and the 256-bit integer two integers without padding.
     Some(unsafe { std::slice::from_raw_parts(start, bytes.len() / size_of::<T>()) })
 }

@@ -1,14 +1,14 @@
 //! L4: the operations on host memory.
 
 pub(crate) mod bitmap;
-pub(crate) mod cast;
 pub(crate) mod cast_bytes;
-mod cast_narrow;
-mod cast_rows;
 pub(crate) mod filter;
 mod filter_bytes;
 pub(crate) mod indices;
 mod intrinsics;
+pub(crate) mod map;
+mod map_narrow;
+mod map_rows;
 pub(crate) mod memory;
 pub(crate) mod nulls;
 mod ranges;

@@ -9,11 +9,8 @@ use super::ranges::{Node, Planner, has_ranges};
 use super::selection::{Kept, Words};
 use super::{Children, Status, children_of, empty_like, fixed_width, nodes, row_bytes, rows_of};
 use crate::array::{Array, Bitmap, Slot};
-use crate::pass::{Pass, Pending, Region, bits};
+use crate::pass::{Pass, Pending, Region, Table, bits};
 use crate::{Result, Stream};
-
-/// Words of a bitmap in a table.
-const ROW: usize = 5;
 
 /// The kept rows of some columns.
 pub(crate) struct Filtered {
@@ -33,7 +30,7 @@ pub(crate) fn filter(columns: &[&Array], mask: &Array, stream: &Stream) -> Resul
     pass.input(mask)?;
     // All that starts at zero, and the table of the bitmaps, travel together.
     let (bitmaps, bytes) = (columns.iter().map(|column| bitmaps(column)).sum(), mask.len().div_ceil(8));
-    let small = [8 * sums(columns), Kept::zeros(mask.len()), bitmaps * size_of::<[u64; ROW]>()];
+    let small = [8 * sums(columns), Kept::zeros(mask.len()), bitmaps * Table::<FilterBitsRow>::ROW_BYTES];
     pass.expect(&small, (bitmaps, bytes));
     let mut status = status(&mut pass, columns)?;
     let (_, total) = status.take(1);
@@ -108,8 +105,7 @@ pub(crate) fn of(
 
 /// The bitmaps of all arrays under one selection, filtered in one launch.
 struct Level {
-    table: Vec<u64>,
-    bitmaps: usize,
+    table: Table<FilterBitsRow>,
     first: usize,
     nulls: Out<u64>,
 }
@@ -135,7 +131,7 @@ impl Level {
     fn new(status: &mut Status, columns: &[&Array]) -> Level {
         let bitmaps = columns.iter().map(|column| bitmaps(column)).sum();
         let (first, nulls) = status.take(bitmaps);
-        Level { table: vec![], bitmaps: 0, first, nulls }
+        Level { table: Table::default(), first, nulls }
     }
 
     fn plan(&mut self, pass: &mut Pass, kept: &Kept, status: &mut Status, array: &Array) -> Result<Planned> {
@@ -170,23 +166,20 @@ impl Level {
 
     fn bits(&mut self, pass: &mut Pass, kept: &Kept, (source, offset): Words) -> Result<Kind> {
         let target = pass.zeroed(kept.rows.div_ceil(8))?;
-        let row: [u64; ROW] = FilterBitsRow { source, offset, target: target.out() }.words();
-        self.table.extend(row);
-        self.bitmaps += 1;
-        Ok(Kind::Bits(target, self.first + self.bitmaps - 1))
+        let row = self.table.push(&FilterBitsRow { source, offset, target: target.out() });
+        Ok(Kind::Bits(target, self.first + row))
     }
 
     fn upload(&self, pass: &mut Pass) -> Result<Option<Region>> {
-        (self.bitmaps > 0).then(|| pass.upload(&self.table)).transpose()
+        (!self.table.is_empty()).then(|| pass.upload(self.table.words())).transpose()
     }
 
     fn launch(self, pass: &mut Pass, kept: &Kept, table: Option<Region>) -> Result<()> {
         let Some(table) = table else { return Ok(()) };
-        let columns = self.bitmaps as u64;
+        let columns = self.table.len() as u64;
         let spans = filter_bits_spans(kept.rows as u64, pass.width());
         pass.launch(
             &FILTER_BITS[0],
-            columns * spans,
             &FilterBits {
                 table: table.input(),
                 columns,

@@ -3,17 +3,14 @@
 use std::collections::BTreeMap;
 
 use bowstring_kernels::filter::{FILTER, Filter, FilterRow};
-use bowstring_kernels::filter_few::{FILTER_FEW, FilterFew, filter_few_runs};
+use bowstring_kernels::filter_few::{FILTER_FEW, FilterFew};
 use bowstring_kernels::target::find;
 
 use super::selection::Kept;
 use super::unit;
 use crate::Result;
 use crate::array::Buffer;
-use crate::pass::{Pass, Region, input};
-
-/// Words of a column in the table.
-const ROW: usize = 4;
+use crate::pass::{Pass, Region, Table, input};
 
 /// Up to one kept row in so many, waves have several tiles each.
 const FEW: usize = 32;
@@ -23,7 +20,7 @@ const ENOUGH: u64 = 32;
 
 /// Moves under one selection, by what is loaded at once and how often that makes a value.
 #[derive(Default)]
-pub(crate) struct Moves(BTreeMap<(usize, usize), Vec<u64>>);
+pub(crate) struct Moves(BTreeMap<(usize, usize), Table<FilterRow<u8>>>);
 
 impl Moves {
     /// Moves the kept ones of some values of `width` bytes to `target`.
@@ -32,21 +29,21 @@ impl Moves {
             return;
         }
         let unit = unit(width, &[source.address()]);
-        let row: [u64; ROW] = FilterRow::<u8> { source: input(source), target: target.out() }.words();
-        self.0.entry((unit, width / unit)).or_default().extend(row);
+        let row = FilterRow { source: input(source), target: target.out() };
+        self.0.entry((unit, width / unit)).or_default().push(&row);
     }
 
     /// Launches them, `rows` of each: one launch for each width, one upload for all.
     pub fn launch(self, pass: &mut Pass, kept: &Kept, rows: usize) -> Result<()> {
-        let all: Vec<u64> = self.0.values().flatten().copied().collect();
+        let all: Vec<u64> = self.0.values().flat_map(Table::words).copied().collect();
         if all.is_empty() {
             return Ok(());
         }
         let tables = pass.upload(&all)?;
         let mut start = 0;
         for ((unit, pieces), table) in self.0 {
-            let end = start + 8 * table.len();
-            let columns = (table.len() / ROW) as u64;
+            let end = start + table.bytes();
+            let columns = table.len() as u64;
             let (tiles, len) = (kept.sizes.tiles, kept.rows as u64);
             let (words, words_offset) = kept.words();
             let (table, offsets) = (tables.part(start, end), kept.offsets.input());
@@ -54,14 +51,14 @@ impl Moves {
             if pieces == 1 && rows <= kept.rows / FEW && columns * tiles >= ENOUGH {
                 let entry = find(FILTER_FEW, &[unit as u32]).ok_or_else(|| pass.unsupported(unit))?;
                 let args = FilterFew { table, columns, tiles, len, words, words_offset, offsets };
-                pass.launch(entry, columns * filter_few_runs(tiles), &args)?;
+                pass.launch(entry, &args)?;
                 continue;
             }
             let entry =
                 find(FILTER, &[unit as u32, u32::from(pieces > 1)]).ok_or_else(|| pass.unsupported(unit))?;
             let pieces = pieces as u64;
             let args = Filter { table, columns, tiles, len, words, words_offset, offsets, pieces };
-            pass.launch(entry, columns * tiles, &args)?;
+            pass.launch(entry, &args)?;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@
 pub(crate) mod cast;
 mod filter;
 mod filter_values;
+pub(crate) mod map;
 mod nulls;
 mod ranges;
 mod ranges_below;
@@ -23,7 +24,7 @@ use arrow_schema::DataType;
 use bowstring_kernels::memory::{In, Out};
 
 use crate::Result;
-use crate::array::{Array, Bitmap, Buffer, Slot};
+use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
 use crate::pass::{Pass, Region, bits, input, is_aligned};
 
 /// Numbers that kernels leave for the host, read together at the end: sums, which start at zero, and behind them first rows
@@ -172,4 +173,10 @@ fn children_of(data_type: &DataType) -> Option<Children> {
         DataType::RunEndEncoded(..) => None,
         _ => Some(Children::Shared),
     }
+}
+
+/// The parts with the validity of the values.
+fn nulls_of(pass: &mut Pass, values: &Array, parts: Parts) -> Result<Parts> {
+    let validity = validity_from_start(pass, values)?;
+    Ok(Parts { validity, null_count: values.known_null_count(), ..parts })
 }

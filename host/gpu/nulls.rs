@@ -1,14 +1,12 @@
 //! Null counts and bitmaps of nulls.
 
-use bowstring_kernels::bitmap::{
-    COMBINE, Combine, NULL_COUNT, NullCount, NullCountRow, bitmap_waves, null_count_parts,
-};
+use bowstring_kernels::bitmap::{COMBINE, Combine, NULL_COUNT, NullCount, NullCountRow, null_count_parts};
 use bowstring_kernels::memory::{In, Out};
 
 use super::part_of;
 use super::selection::Words;
 use crate::array::{Array, Bitmap, Buffer};
-use crate::pass::{Pass, Pending, Region, bits};
+use crate::pass::{Pass, Pending, Region, Table, bits};
 use crate::{Result, Stream};
 
 /// How many of the rows of each array are null by a bitmap, in one launch. Synchronises once, when the numbers are waited
@@ -28,17 +26,17 @@ pub(crate) fn null_counts(arrays: &[(&Array, &Bitmap)], stream: &Stream) -> Resu
 /// How many of the rows of each array are null by a bitmap: a word each, which a pass computes in one launch.
 fn counted(pass: &mut Pass, arrays: &[(&Array, &Bitmap)]) -> Result<Region> {
     let longest = arrays.iter().map(|(values, _)| values.len()).max().unwrap_or(0);
-    let mut table = vec![];
+    let mut table = Table::default();
     for (values, validity) in arrays {
         pass.input(values)?;
         let ((words, offset), len) = (bits(validity), values.len() as u64);
-        table.extend::<[u64; 4]>(NullCountRow { words, offset, len }.words());
+        table.push(&NullCountRow { words, offset, len });
     }
-    pass.expect(&[size_of_val(&table[..]), 8 * arrays.len()], (0, 0));
-    let (maps, nulls) = (pass.upload(&table)?, pass.zeroed(8 * arrays.len())?);
+    pass.expect(&[table.bytes(), 8 * arrays.len()], (0, 0));
+    let (maps, nulls) = (pass.upload(table.words())?, pass.zeroed(8 * arrays.len())?);
     let (count, parts) = (arrays.len() as u64, null_count_parts(longest as u64, pass.width()));
     let args = NullCount { maps: maps.input(), count, parts, nulls: nulls.out() };
-    pass.launch(&NULL_COUNT[0], count * parts, &args)?;
+    pass.launch(&NULL_COUNT[0], &args)?;
     Ok(nulls)
 }
 
@@ -92,7 +90,7 @@ pub(crate) fn combine(
     let len = len as u64;
     let args =
         Combine { left, left_offset, right, right_offset, len, target: target.out(), nulls: Out::absent() };
-    pass.launch(entry, bitmap_waves(len), &args)
+    pass.launch(entry, &args)
 }
 
 /// The same truth value for every row.

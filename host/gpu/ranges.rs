@@ -108,7 +108,7 @@ impl Node {
                 sums: sums.out(),
                 fault,
             };
-            pass.launch(entry, kept.sizes.tiles, &args)
+            pass.launch(entry, &args)
         })
     }
 
@@ -135,7 +135,7 @@ impl Node {
                 fault,
             };
             let entry = entry.ok_or_else(|| pass.unsupported(array.data_type()))?;
-            pass.launch(entry, (by.len as u64).div_ceil(TILE), &args)
+            pass.launch(entry, &args)
         })
     }
 
@@ -161,7 +161,7 @@ impl Node {
                 fault,
             };
             let entry = entry.ok_or_else(|| pass.unsupported(array.data_type()))?;
-            pass.launch(entry, rows.div_ceil(TILE), &args)
+            pass.launch(entry, &args)
         })
     }
 
@@ -249,7 +249,7 @@ impl Level {
             out: to.out(),
             total: Out::absent(),
         };
-        pass.launch(entry, (rows as u64).div_ceil(TILE).max(1), &args)?;
+        pass.launch(entry, &args)?;
         Ok(Above { level: self, to, rows, total: total as usize })
     }
 }
@@ -262,15 +262,15 @@ pub(crate) fn scan_sums(pass: &mut Pass, sums: &Region, tiles: usize, total: Out
     let scan = find(SCAN, &[8, 8]).ok_or_else(|| pass.unsupported("sums"))?;
     if groups <= 1 {
         let args = Scan { values, count, len, bases: In::absent(), out: out.out(), total };
-        pass.launch(scan, 1, &args)?;
+        pass.launch(scan, &args)?;
         return Ok(out);
     }
     let group_sums = pass.scratch::<u64>(groups)?;
     let entry = find(SUMS, &[8]).ok_or_else(|| pass.unsupported("sums"))?;
-    pass.launch(entry, groups as u64, &Sums { values, count, len, sums: group_sums.out() })?;
+    pass.launch(entry, &Sums { values, count, len, sums: group_sums.out() })?;
     let bases = scan_sums(pass, &group_sums, groups, total)?;
     let args = Scan { values, count, len, bases: bases.input(), out: out.out(), total: Out::absent() };
-    pass.launch(scan, groups as u64, &args)?;
+    pass.launch(scan, &args)?;
     Ok(out)
 }
 

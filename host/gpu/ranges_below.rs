@@ -1,10 +1,7 @@
 //! What lies below rows that are ranges: arrays of which stretches are copied, end to end.
 
 use arrow_schema::{DataType, UnionMode};
-use bowstring_kernels::copy::{
-    BYTES_PER_LANE, COPY_BITS, COPY_BYTES, COPY_OFFSETS, CopyBits, CopyBytes, CopyOffsets, OFFSETS_PER_LANE,
-    WORDS_PER_LANE,
-};
+use bowstring_kernels::copy::{COPY_BITS, COPY_BYTES, COPY_OFFSETS, CopyBits, CopyBytes, CopyOffsets};
 use bowstring_kernels::memory::Out;
 use bowstring_kernels::target::find;
 
@@ -127,7 +124,7 @@ pub(crate) fn copy_bytes(pass: &mut Pass, above: &Above, scale: u64, source: &Bu
         out: target.out(),
         len,
     };
-    pass.launch(entry, len.div_ceil(BYTES_PER_LANE * u64::from(pass.width())), &args)?;
+    pass.launch(entry, &args)?;
     Ok(target)
 }
 
@@ -149,7 +146,7 @@ fn copy_bits(pass: &mut Pass, above: &Above, scale: u64, source: &Bitmap) -> Res
         len,
         unset: Out::absent(),
     };
-    pass.launch(entry, len.div_ceil(32 * WORDS_PER_LANE * u64::from(pass.width())), &args)?;
+    pass.launch(entry, &args)?;
     Ok(target)
 }
 
@@ -178,6 +175,6 @@ fn copy_offsets(pass: &mut Pass, above: &Above, scale: u64, below: &Above, array
         out: target.out(),
         len,
     };
-    pass.launch(entry, (len + 1).div_ceil(OFFSETS_PER_LANE * u64::from(pass.width())), &args)?;
+    pass.launch(entry, &args)?;
     Ok(target)
 }

@@ -62,7 +62,6 @@ impl Kept {
         let Kept { rows, sizes, combined, offsets, counts, sums, .. } = self;
         pass.launch(
             &SELECT[0],
-            sizes.select,
             &Select {
                 mask,
                 mask_offset,
@@ -76,7 +75,6 @@ impl Kept {
         )?;
         pass.launch(
             &OFFSETS[0],
-            sizes.groups,
             &Offsets {
                 counts: counts.input(),
                 sums: sums.input(),

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, UnionMode};
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::take::{
-    TAKE, TAKE_BITS, Take, TakeBits, TakeBitsRow, TakeRow, take_pieces_waves, take_waves,
-};
+use bowstring_kernels::take::{TAKE, TAKE_BITS, Take, TakeBits, TakeBitsRow, TakeRow};
 use bowstring_kernels::target::find;
 
 use super::ranges::{Indices, Node, Planner, has_ranges};
@@ -18,7 +16,7 @@ use super::{
 };
 use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
 use crate::device::Gpu;
-use crate::pass::{Pass, Region, bits, input, validity};
+use crate::pass::{Pass, Region, Table, bits, input, validity};
 use crate::{Error, Result};
 
 /// What is taken by the same indices, until it is launched.
@@ -33,8 +31,8 @@ pub(crate) struct Taking {
     pub first_fault: usize,
     pub has_ranges: bool,
     pub null_out_of_bounds: bool,
-    values: BTreeMap<Kind, Vec<u64>>,
-    bitmaps: Vec<u64>,
+    values: BTreeMap<Kind, Values>,
+    bitmaps: Bitmaps,
     /// Once launched: the places of the null counts of each table, and of the bitmaps.
     counts: BTreeMap<Option<Kind>, usize>,
 }
@@ -46,10 +44,10 @@ type Kind = (usize, usize, bool);
 #[derive(Clone, Copy)]
 pub(crate) struct Count(Option<Kind>, usize);
 
-/// Words of a column in a table of values.
-const ROW: usize = 9;
-/// Words of a bitmap in a table.
-const BITS_ROW: usize = 5;
+/// A table of columns of values, whatever their width.
+type Values = Table<TakeRow<u8>>;
+/// A table of bitmaps.
+type Bitmaps = Table<TakeBitsRow>;
 
 impl Taking {
     pub fn new(
@@ -62,7 +60,7 @@ impl Taking {
         let (width, greatest) = index_width(indices)?;
         let nodes: usize = columns.iter().map(|column| nodes(column)).sum();
         let along = columns.iter().map(|column| along(column)).sum::<usize>();
-        let small = [8 * (1 + 5 * nodes), 8 * (ROW + BITS_ROW) * along];
+        let small = [8 * (1 + 5 * nodes), (Values::ROW_BYTES + Bitmaps::ROW_BYTES) * along];
         pass.expect(&small, (along, indices.len().div_ceil(8)));
         pass.expect_outputs(columns.iter().flat_map(|column| row_bytes(column, indices.len())));
         // Of each array a total, and a count for each of two buffers and validity.
@@ -88,7 +86,7 @@ impl Taking {
             null_out_of_bounds,
             status,
             values: BTreeMap::new(),
-            bitmaps: vec![],
+            bitmaps: Bitmaps::default(),
             counts: BTreeMap::new(),
         })
     }
@@ -149,7 +147,7 @@ impl Taking {
         array: &Array,
         left: Option<Validity>,
     ) -> Result<Option<Count>> {
-        let count = Count(None, self.bitmaps.len() / BITS_ROW);
+        let count = Count(None, self.bitmaps.len());
         match left {
             Some(Validity::OfRows(target)) => {
                 let own = array.validity().map_or((In::absent(), 0), bits);
@@ -222,11 +220,9 @@ impl Taking {
                 None => {}
             }
         }
-        let words: [u64; ROW] = row.words();
         let kind = (unit, width / unit, !row.valid.is_absent());
-        let table = self.values.entry(kind).or_default();
-        table.extend(words);
-        (!row.target_valid.is_absent()).then(|| Count(Some(kind), table.len() / ROW - 1))
+        let place = self.values.entry(kind).or_default().push(&row);
+        (!row.target_valid.is_absent()).then_some(Count(Some(kind), place))
     }
 
     /// The word of the status that has a count, after the launch.
@@ -236,8 +232,7 @@ impl Taking {
 
     /// Takes bits.
     fn bits(&mut self, (source, offset): (In<u32>, u64), target: &Region) {
-        let words: [u64; BITS_ROW] = TakeBitsRow { source, offset, target: target.out() }.words();
-        self.bitmaps.extend(words);
+        self.bitmaps.push(&TakeBitsRow { source, offset, target: target.out() });
     }
 
     /// Launches what was noted, and has the status looked at later unless it must be looked at now.
@@ -245,23 +240,23 @@ impl Taking {
         let nothing = self.values.is_empty() && self.bitmaps.is_empty();
         if nothing {
             // Nothing to move, but the indices are looked at all the same.
-            self.values.insert((1, 1, false), vec![]);
+            self.values.insert((1, 1, false), Values::default());
         }
         let Indices { indices, width, valid: (valid, valid_offset), fault, limit, len } = self.by;
         let len = len as u64;
-        let waves = take_waves(len, pass.width());
-        let mut words: Vec<u64> = self.values.values().flatten().chain(&self.bitmaps).copied().collect();
+        let mut words: Vec<u64> =
+            self.values.values().flat_map(Table::words).chain(self.bitmaps.words()).copied().collect();
         if nothing {
             // The kernel reads a row of the table before it asks whether there is one.
-            words.resize(ROW, 0);
+            words.resize(Values::ROW_BYTES / size_of::<u64>(), 0);
         }
         let tables = pass.upload(&words)?;
         let mut start = 0;
         for ((unit, pieces, has_nulls), table) in &self.values {
-            let end = start + 8 * table.len();
+            let end = start + table.bytes();
             let kind = if *pieces > 1 { 2 } else { u32::from(*has_nulls) };
             let entry = find(TAKE, &[*unit as u32, width, kind]).ok_or_else(|| pass.unsupported(unit))?;
-            let (place, nulls) = self.status.take(table.len() / ROW);
+            let (place, nulls) = self.status.take(table.len());
             self.counts.insert(Some((*unit, *pieces, *has_nulls)), place);
             let args = Take {
                 indices,
@@ -269,19 +264,18 @@ impl Taking {
                 valid_offset,
                 len,
                 limit,
-                table: tables.part(start, end.max(8 * ROW)),
-                columns: (table.len() / ROW) as u64,
+                table: tables.part(start, end.max(Values::ROW_BYTES)),
+                columns: table.len() as u64,
                 nulls,
                 error: fault,
                 pieces: *pieces as u64,
             };
-            let waves = if *pieces > 1 { take_pieces_waves(len, pass.width()) } else { waves };
-            pass.launch(entry, waves, &args)?;
+            pass.launch(entry, &args)?;
             start = end;
         }
         if !self.bitmaps.is_empty() {
             let entry = find(TAKE_BITS, &[width]).ok_or_else(|| pass.unsupported("bits"))?;
-            let (place, nulls) = self.status.take(self.bitmaps.len() / BITS_ROW);
+            let (place, nulls) = self.status.take(self.bitmaps.len());
             self.counts.insert(None, place);
             let args = TakeBits {
                 indices,
@@ -289,12 +283,12 @@ impl Taking {
                 valid_offset,
                 len,
                 limit,
-                table: tables.part(start, start + 8 * self.bitmaps.len()),
-                columns: (self.bitmaps.len() / BITS_ROW) as u64,
+                table: tables.part(start, start + self.bitmaps.bytes()),
+                columns: self.bitmaps.len() as u64,
                 nulls,
                 error: fault,
             };
-            pass.launch(entry, waves, &args)?;
+            pass.launch(entry, &args)?;
         }
         if self.null_out_of_bounds {
             return Ok(());

@@ -7,7 +7,7 @@
 //! let out = pass.output(values.len() * 4)?;              // device memory, contents unspecified
 //! let status = pass.zeroed(2 * 8)?;                      // two words: a total, and the first bad row
 //! let entry = find(DOUBLE, &[4]).ok_or_else(|| pass.unsupported(values.data_type()))?;
-//! pass.launch(entry, waves, &Double {
+//! pass.launch(entry, &Double {                           // as many waves as the kernel says for these arguments
 //!     values: input(&values.buffers()[0]),               // an `In` with the buffer's extent
 //!     out: out.out(),                                    // only a pass's own memory can be written
 //!     status: status.out(),
@@ -35,6 +35,7 @@ mod pending;
 mod reads;
 mod small_outputs;
 mod small_uploads;
+mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -49,6 +50,7 @@ pub(crate) use arguments::{Reach, bits, input, is_aligned, validity};
 pub use pending::Pending;
 use small_outputs::SmallOutputs;
 use small_uploads::SmallUploads;
+pub(crate) use tables::Table;
 
 use crate::array::{Array, Buffer, Parts, Place, Ready, Slot};
 use crate::device::driver::{Driver, Failure, Launch, RawStream};
@@ -310,8 +312,10 @@ impl Pass {
         self.queued(|driver, stream| unsafe { driver.fill(region.address(), byte, bytes, stream) })
     }
 
-    /// Launches waves of an entry. What its arguments point to comes from this pass's inputs and regions.
-    pub fn launch<A: Args>(&mut self, entry: &'static Entry<A>, waves: u64, args: &A) -> Result<()> {
+    /// Launches an entry, in as many waves as it says for these arguments. What they point to comes from this pass's inputs
+    /// and regions.
+    pub fn launch<A: Args>(&mut self, entry: &'static Entry<A>, args: &A) -> Result<()> {
+        let waves = (entry.waves)(args, self.width());
         if waves == 0 {
             return Ok(());
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use arrow_array::{ArrayRef, BooleanArray, Int64Array};
 use bowstring_kernels::bitmap::{NULL_COUNT, NullCount, NullCountRow, null_count_parts};
+use bowstring_kernels::memory::TableRow;
 use bowstring_kernels::target::find;
 
 use super::*;
@@ -37,7 +38,7 @@ pub(super) fn count(pass: &mut Pass, array: &Array, extent: Option<u64>) -> Resu
     let maps = pass.upload(&NullCountRow { words, offset, len }.words())?;
     let nulls = pass.zeroed(8)?;
     let args = NullCount { maps: maps.input(), count: 1, parts, nulls: nulls.out() };
-    pass.launch(find(NULL_COUNT, &[]).unwrap(), parts, &args)?;
+    pass.launch(find(NULL_COUNT, &[]).unwrap(), &args)?;
     Ok(nulls)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_buffer::bit_mask::set_bits;
 use arrow_schema::{DataType, UnionMode};
-use bowstring_kernels::copy::{BYTES_PER_LANE, COPY_VIEWS, CopyViews};
+use bowstring_kernels::copy::{COPY_VIEWS, CopyViews};
 use bowstring_kernels::memory::In;
 use bowstring_kernels::target::find;
 use bowstring_kernels::views::BufferRow;
@@ -13,7 +13,7 @@ use bowstring_kernels::views::BufferRow;
 use super::host_bytes;
 use crate::array::{Array, Bitmap, Buffer, Parts, Place, Ready, Slot};
 use crate::device::HostPool;
-use crate::pass::{Pass, Region};
+use crate::pass::{Pass, Region, Table};
 use crate::{Error, Result};
 
 /// Every buffer starts at a multiple of this, and what is between them is zero.
@@ -176,7 +176,7 @@ impl Planned {
 /// The pieces before byte `total` of the layout, gathered in device memory: each is a row of views that point to buffers,
 /// what is between them are rows of zeros.
 pub(super) fn gather(pass: &mut Pass, plan: &Plan, total: usize) -> Result<Region> {
-    let (mut views, mut places, mut buffers) = (vec![], vec![], vec![]);
+    let (mut views, mut places, mut buffers) = (vec![], vec![], Table::default());
     let mut at = 0;
     let zeros = |views: &mut Vec<u64>, places: &mut Vec<u64>, at: &mut usize, upto: usize| {
         while *at < upto {
@@ -198,14 +198,14 @@ pub(super) fn gather(pass: &mut Pass, plan: &Plan, total: usize) -> Result<Regio
         places.push(at as u64);
         let limit = piece.bytes as u64;
         let (bytes, offset) = In::bitmap(from.address() as u64, limit, 0);
-        buffers.push(BufferRow { bytes, offset, limit }.words());
+        buffers.push(&BufferRow { bytes, offset, limit });
         at += piece.bytes;
     }
     zeros(&mut views, &mut places, &mut at, total);
     let rows = places.len();
     places.push(total as u64);
 
-    let tables = pass.upload(&[&views[..], &places, buffers.as_flattened()].concat())?;
+    let tables = pass.upload(&[&views[..], &places, buffers.words()].concat())?;
     let gathered = pass.output(total)?;
     let entry = find(COPY_VIEWS, &[8]).ok_or_else(|| pass.unsupported("gathering"))?;
     let (views_end, places_end) = (views.len() * 8, (views.len() + places.len()) * 8);
@@ -217,7 +217,6 @@ pub(super) fn gather(pass: &mut Pass, plan: &Plan, total: usize) -> Result<Regio
         out: gathered.out(),
         len: total as u64,
     };
-    let per_wave = BYTES_PER_LANE * u64::from(pass.width());
-    pass.launch(entry, (total as u64).div_ceil(per_wave), &args)?;
+    pass.launch(entry, &args)?;
     Ok(gathered)
 }

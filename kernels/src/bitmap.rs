@@ -5,13 +5,13 @@
 //! and word by word at the two edges. What writes a bitmap writes aligned blocks, each made of the two chunks it lies in;
 //! where the bits begin with a chunk, of that one alone. Only the last block is written word by word.
 
-use crate::memory::{Bits, Blocks, In, Out, ones};
+use crate::memory::{Bits, Blocks, In, Out, TableRow, ones};
 use crate::target::{Lane, Wave};
 
 kernel! {
     family "bitmap";
     /// Nulls of many bitmaps: `nulls[map]`, zeroed before, receives the number of unset bits of each.
-    /// Waves: `count * parts`; each bitmap is spread over `parts` waves (see [`null_count_parts`]).
+    /// Each bitmap is spread over `parts` waves (see [`null_count_parts`]).
     NullCount {
         /// A [`NullCountRow`] for each bitmap.
         maps: In<u64>,
@@ -22,6 +22,7 @@ kernel! {
         /// One number for each.
         nulls: Out<u64>,
     }
+    waves |args, _| args.count * args.parts;
     /// One entry.
     NULL_COUNT {
         null_count = null_count,
@@ -30,7 +31,7 @@ kernel! {
 
 kernel! {
     family "bitmap";
-    /// A new bitmap from one or two, and its null count. Waves: [`bitmap_waves`].
+    /// A new bitmap from one or two, and its null count.
     ///
     /// Copying is also how bytes move to where they are aligned: a bitmap of eight bits a byte.
     Combine {
@@ -49,6 +50,7 @@ kernel! {
         /// One number, zeroed before: how many of the result's bits are unset. Or absent.
         nulls: Out<u64>,
     }
+    waves |args, _| args.len.div_ceil(BLOCKS * 128);
     /// Copy: `left`. Not: `!left`. And: `left & right`.
     COMBINE {
         bitmap_copy = copy,
@@ -63,11 +65,6 @@ const BLOCKS: u64 = 256;
 /// Blocks that a lane has in flight.
 const STEP: usize = 4;
 
-/// Waves of [`Combine`] for `len` bits.
-pub const fn bitmap_waves(len: u64) -> u64 {
-    len.div_ceil(BLOCKS * 128)
-}
-
 /// A bitmap in the table of [`NullCount`].
 pub struct NullCountRow {
     /// From `In::bitmap`.
@@ -78,16 +75,15 @@ pub struct NullCountRow {
     pub len: u64,
 }
 
-impl NullCountRow {
-    /// The row's words.
-    pub fn words(&self) -> [u64; ROW as usize] {
+impl TableRow for NullCountRow {
+    type Words = [u64; 4];
+    fn words(&self) -> [u64; 4] {
         let [address, extent] = self.words.described();
         [address, extent, self.offset, self.len]
     }
 }
 
-/// Words in a row of the table.
-const ROW: u64 = 4;
+const ROW: u64 = NullCountRow::ROW;
 
 /// Sixteen-byte loads a lane has in flight: with half of them, waiting would take as long as memory does.
 const LOADS: usize = 8;

@@ -25,20 +25,20 @@ use crate::scan::Summand;
 use crate::target::{Lanes, Wave};
 
 /// Bytes of output that one wave writes, for each of its lanes.
-pub const BYTES_PER_LANE: u64 = 128;
+pub(crate) const BYTES_PER_LANE: u64 = 128;
 
 /// Words of bits that one wave writes, for each of its lanes.
-pub const WORDS_PER_LANE: u64 = 8;
+const WORDS_PER_LANE: u64 = 8;
 
 /// Offsets that one wave writes, for each of its lanes.
-pub const OFFSETS_PER_LANE: u64 = 16;
+const OFFSETS_PER_LANE: u64 = 16;
 
 /// Offsets that a lane has in flight.
 const ELEMENTS: usize = 4;
 
 kernel! {
     family "copy";
-    /// The bytes that ranges cover, end to end. Waves: one for each `width * BYTES_PER_LANE` of `len`.
+    /// The bytes that ranges cover, end to end.
     CopyBytes {
         /// Where each range's elements go, and one more: where they end.
         to: In<u8>,
@@ -57,6 +57,7 @@ kernel! {
         /// How many bytes in all; not 0. What is left of the last 16 bytes is set to zero.
         len: u64,
     }
+    waves |args, width| args.len.div_ceil(BYTES_PER_LANE * u64::from(width));
     /// By the width in bytes of a start and of a place to go.
     COPY_BYTES {
         copy_bytes_b4 [4] = copy_bytes::<u32>,
@@ -66,7 +67,7 @@ kernel! {
 
 kernel! {
     family "copy";
-    /// The bytes that views point to, end to end. Waves: as [`CopyBytes`].
+    /// The bytes that views point to, end to end.
     CopyViews {
         /// Where each row's bytes go, and one more: where they end.
         to: In<u8>,
@@ -81,6 +82,7 @@ kernel! {
         /// How many bytes in all; not 0. What is left of the last 16 bytes is set to zero.
         len: u64,
     }
+    waves |args, width| args.len.div_ceil(BYTES_PER_LANE * u64::from(width));
     /// By the width in bytes of a place to go.
     COPY_VIEWS {
         copy_views_b4 [4] = copy_views::<u32>,
@@ -90,7 +92,7 @@ kernel! {
 
 kernel! {
     family "copy";
-    /// The bits that ranges cover, end to end. Waves: one for each `width * WORDS_PER_LANE` words of `len` bits.
+    /// The bits that ranges cover, end to end.
     CopyBits {
         /// As in [`CopyBytes`].
         to: In<u8>,
@@ -111,6 +113,7 @@ kernel! {
         /// Receives, added to what is there, how many are unset. May be absent.
         unset: Out<u64>,
     }
+    waves |args, width| args.len.div_ceil(32 * WORDS_PER_LANE * u64::from(width));
     /// By the width in bytes of a start and of a place to go.
     COPY_BITS {
         copy_bits_b4 [4] = copy_bits::<u32>,
@@ -120,8 +123,7 @@ kernel! {
 
 kernel! {
     family "copy";
-    /// The offsets of the elements that ranges cover, moved to where the elements below them go, and one more. Waves: one
-    /// for each `width * OFFSETS_PER_LANE` of `len + 1`.
+    /// The offsets of the elements that ranges cover, moved to where the elements below them go, and one more.
     CopyOffsets {
         /// As in [`CopyBytes`].
         to: In<u8>,
@@ -142,6 +144,7 @@ kernel! {
         /// How many elements in all; not 0.
         len: u64,
     }
+    waves |args, width| (args.len + 1).div_ceil(OFFSETS_PER_LANE * u64::from(width));
     /// By the widths in bytes of a start, and of an offset.
     COPY_OFFSETS {
         copy_offsets_b4_b4 [4, 4] = copy_offsets::<u32, u32>,

@@ -12,14 +12,14 @@
 //!
 //! No ballots, no shared memory, no atomics.
 
-use crate::memory::{In, Out};
+use crate::memory::{In, Out, TableRow};
 use crate::selection::{TILE, TileBits};
 use crate::target::{Lanes, Value, Wave};
 
 kernel! {
     // Nothing is gained beyond the 48 registers of five blocks but fewer waves.
     family "filter", blocks 5;
-    /// Many columns of equal width in one launch. Waves: `columns * tiles`.
+    /// Many columns of equal width in one launch.
     Filter {
         /// A [`FilterRow`] for each column.
         table: In<u64>,
@@ -38,6 +38,7 @@ kernel! {
         /// How many accesses make one value: for widths that are no power of two, or more than 16 bytes.
         pieces: u64,
     }
+    waves |args, _| args.columns * args.tiles;
     /// By width in bytes and whether a value has several pieces of it.
     FILTER {
         filter_b1 [1, 0] = values::<u8>,
@@ -61,11 +62,11 @@ pub struct FilterRow<T> {
     pub target: Out<T>,
 }
 
-pub(crate) const ROW: u64 = 4;
+pub(crate) const ROW: u64 = FilterRow::<u8>::ROW;
 
-impl<T: Value> FilterRow<T> {
-    /// The row's words.
-    pub fn words(&self) -> [u64; ROW as usize] {
+impl<T: Value> TableRow for FilterRow<T> {
+    type Words = [u64; 4];
+    fn words(&self) -> [u64; 4] {
         let ([from, from_extent], [to, to_extent]) = (self.source.described(), self.target.described());
         [from, from_extent, to, to_extent]
     }

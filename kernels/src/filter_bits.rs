@@ -8,13 +8,13 @@
 //!
 //! Bytes: mask and bitmap once, in 16-byte loads, and the result; two atomic additions for 256 rows.
 
-use crate::memory::{Bits, Blocks, In, Out};
+use crate::memory::{Bits, Blocks, In, Out, TableRow};
 use crate::selection::TILE;
 use crate::target::{Lane, Lanes, Wave};
 
 kernel! {
     family "filter";
-    /// Many bitmaps in one launch. Waves: `columns * spans`.
+    /// Many bitmaps in one launch.
     FilterBits {
         /// A [`FilterBitsRow`] for each bitmap.
         table: In<u64>,
@@ -33,6 +33,7 @@ kernel! {
         /// One for each bitmap, zeroed before: how many of the selected bits are unset.
         nulls: Out<u64>,
     }
+    waves |args, _| args.columns * args.spans;
     /// One entry.
     FILTER_BITS {
         filter_bits = filter_bits,
@@ -49,11 +50,11 @@ pub struct FilterBitsRow {
     pub target: Out<u32>,
 }
 
-const ROW: u64 = 5;
+const ROW: u64 = FilterBitsRow::ROW;
 
-impl FilterBitsRow {
-    /// The row's words.
-    pub fn words(&self) -> [u64; ROW as usize] {
+impl TableRow for FilterBitsRow {
+    type Words = [u64; 5];
+    fn words(&self) -> [u64; 5] {
         let ([from, from_extent], [to, to_extent]) = (self.source.described(), self.target.described());
         [from, from_extent, self.offset, to, to_extent]
     }

@@ -12,7 +12,7 @@ use crate::target::{Value, Wave};
 
 kernel! {
     family "filter_few", blocks 5;
-    /// Many columns of equal width in one launch, few rows of which are kept. Waves: `columns` times [`filter_few_runs`].
+    /// Many columns of equal width in one launch, few rows of which are kept.
     FilterFew {
         /// A [`FilterRow`](crate::filter::FilterRow) for each column.
         table: In<u64>,
@@ -29,6 +29,7 @@ kernel! {
         /// From `Offsets`.
         offsets: In<u64>,
     }
+    waves |args, _| args.columns * args.tiles.div_ceil(RUN);
     /// By width in bytes.
     FILTER_FEW {
         filter_few_b1 [1] = few::<u8>,
@@ -37,11 +38,6 @@ kernel! {
         filter_few_b8 [8] = few::<u64>,
         filter_few_b16 [16] = few::<u128>,
     }
-}
-
-/// Waves that [`FilterFew`] has for each column of so many tiles.
-pub const fn filter_few_runs(tiles: u64) -> u64 {
-    tiles.div_ceil(RUN)
 }
 
 /// Tiles of a wave.

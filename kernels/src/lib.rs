@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use bowstring_kernels::bitmap::{NULL_COUNT, NullCount, NullCountRow};
-//! use bowstring_kernels::memory::{In, Out};
+//! use bowstring_kernels::memory::{In, Out, TableRow};
 //! use bowstring_kernels::target::{AnyEntry, Args, Faults};
 //!
 //! // Buffers: an address and a length in bytes. On a GPU, device memory; here, the host's.
@@ -53,15 +53,17 @@
 #[macro_use]
 pub mod target;
 pub mod bitmap;
-pub mod cast;
 pub mod copy;
 pub mod filter;
 pub mod filter_bits;
 pub mod filter_few;
+pub mod function;
+#[macro_use]
+pub mod map;
+pub mod functions;
 mod gather;
 mod indices;
 pub mod memory;
-pub mod numeric;
 pub mod offsets;
 mod places;
 pub mod ranges;
@@ -74,43 +76,23 @@ pub mod take;
 pub mod utf8;
 pub mod views;
 
-/// Every entry there is: what the images must hold, and what the host can ask for.
-#[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
-pub fn every_entry() -> impl Iterator<Item = &'static dyn target::AnyEntry> {
-    fn table<A: target::Args>(
-        entries: &'static [target::Entry<A>],
-    ) -> impl Iterator<Item = &'static dyn target::AnyEntry> {
-        entries.iter().map(|entry| entry as &dyn target::AnyEntry)
+host_only! {
+    /// Every entry there is: what the images must hold, and what the host can ask for.
+    pub fn every_entry() -> impl Iterator<Item = &'static dyn target::AnyEntry> {
+        macro_rules! tables {
+            ($($table:path)*) => {
+                functions::entries()$(.chain($table.iter().map(|entry| entry as &dyn target::AnyEntry)))*
+            };
+        }
+        tables! {
+            bitmap::COMBINE bitmap::NULL_COUNT
+            copy::COPY_BITS copy::COPY_BYTES copy::COPY_OFFSETS copy::COPY_VIEWS
+            filter::FILTER filter_bits::FILTER_BITS filter_few::FILTER_FEW
+            offsets::CONVERT offsets::KEYS offsets::OFFENDER offsets::REGULAR
+            ranges::COMPOSE ranges::TAKE ranges_keep::KEEP
+            scan::SCAN scan::SUMS selection::OFFSETS selection::SELECT
+            selftest::BAIT selftest::VOCABULARY
+            take::TAKE take::TAKE_BITS utf8::VALIDATE views::BUILD views::MEASURE
+        }
     }
-    table(bitmap::NULL_COUNT)
-        .chain(table(bitmap::COMBINE))
-        .chain(table(cast::CAST_FLOAT))
-        .chain(table(cast::CAST_NUMBERS))
-        .chain(table(cast::CAST_SCALE))
-        .chain(table(cast::CAST_TIME))
-        .chain(table(copy::COPY_BITS))
-        .chain(table(copy::COPY_BYTES))
-        .chain(table(copy::COPY_OFFSETS))
-        .chain(table(copy::COPY_VIEWS))
-        .chain(table(filter::FILTER))
-        .chain(table(filter_bits::FILTER_BITS))
-        .chain(table(filter_few::FILTER_FEW))
-        .chain(table(offsets::CONVERT))
-        .chain(table(offsets::KEYS))
-        .chain(table(offsets::OFFENDER))
-        .chain(table(offsets::REGULAR))
-        .chain(table(ranges_keep::KEEP))
-        .chain(table(ranges::COMPOSE))
-        .chain(table(ranges::TAKE))
-        .chain(table(scan::SCAN))
-        .chain(table(scan::SUMS))
-        .chain(table(selection::OFFSETS))
-        .chain(table(selection::SELECT))
-        .chain(table(selftest::BAIT))
-        .chain(table(selftest::VOCABULARY))
-        .chain(table(take::TAKE))
-        .chain(table(take::TAKE_BITS))
-        .chain(table(utf8::VALIDATE))
-        .chain(table(views::BUILD))
-        .chain(table(views::MEASURE))
 }

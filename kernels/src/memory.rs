@@ -135,6 +135,16 @@ impl<T: Atomic> Out<T> {
     }
 }
 
+/// A row of a table in device memory: the words that a kernel reads of it.
+pub trait TableRow {
+    /// An array of them.
+    type Words: AsRef<[u64]>;
+    /// How many there are.
+    const ROW: u64 = (size_of::<Self::Words>() / size_of::<u64>()) as u64;
+    /// The words.
+    fn words(&self) -> Self::Words;
+}
+
 /// Tables: buffers described in device memory, two words each (see [`In::described`]), for launches over many columns.
 ///
 /// A buffer that the whole wave uses has its address in scalar registers on AMD, so `input` and `output` are collectives: they

@@ -17,7 +17,7 @@ const ROWS: usize = 4;
 
 kernel! {
     family "offsets";
-    /// Checks offsets, and writes them in another width. Waves: one for each [`TILE`] of `rows + 1`.
+    /// Checks offsets, and writes them in another width.
     Convert {
         /// One more than there are rows.
         offsets: In<u8>,
@@ -39,6 +39,7 @@ kernel! {
         /// more than `most`: `u64::MAX` before.
         faults: Out<u64>,
     }
+    waves |args, _| (args.rows + 1).div_ceil(TILE);
     /// By the widths in bytes of what is read and what is written.
     CONVERT {
         offsets_convert_b4_b4 [4, 4] = convert::<u32, u32>,
@@ -50,7 +51,7 @@ kernel! {
 
 kernel! {
     family "offsets";
-    /// Checks dictionary keys. Waves: one for each [`TILE`] of `rows`.
+    /// Checks dictionary keys.
     Keys {
         /// The keys; signed ones MUST come with `values_len` no more than their greatest value plus one.
         keys: In<u8>,
@@ -65,6 +66,7 @@ kernel! {
         /// Receives the first row whose key is out of bounds: `u64::MAX` before.
         fault: Out<u64>,
     }
+    waves |args, _| args.rows.div_ceil(TILE);
     /// By the width of a key in bytes.
     KEYS {
         offsets_keys_b1 [1] = check_keys::<u8>,
@@ -76,7 +78,7 @@ kernel! {
 
 kernel! {
     family "offsets";
-    /// The index in a row that a kernel found: for the error to tell. Waves: 1.
+    /// The index in a row that a kernel found: for the error to tell.
     Offender {
         /// The indices.
         indices: In<u8>,
@@ -85,6 +87,7 @@ kernel! {
         /// Receives the index, as an unsigned number.
         index: Out<u64>,
     }
+    waves |_, _| 1;
     /// By the width of an index in bytes.
     OFFENDER {
         offsets_offender_b1 [1] = offender::<u8>,
@@ -96,7 +99,7 @@ kernel! {
 
 kernel! {
     family "offsets";
-    /// The offsets of rows of equal size. Waves: one for each [`TILE`] of `rows + 1`.
+    /// The offsets of rows of equal size.
     Regular {
         /// How many rows there are.
         rows: u64,
@@ -105,6 +108,7 @@ kernel! {
         /// One more than there are rows, on a 16-byte boundary and writable up to one.
         out: Out<u8>,
     }
+    waves |args, _| (args.rows + 1).div_ceil(TILE);
     /// By the width of an offset in bytes.
     REGULAR {
         offsets_regular_b4 [4] = regular::<u32>,

@@ -24,7 +24,7 @@ const ROWS: usize = 4;
 
 kernel! {
     family "ranges", blocks 3;
-    /// The ranges of the rows that indices choose. Waves: one for each [`TILE`] of `rows`.
+    /// The ranges of the rows that indices choose.
     Take {
         /// The indices; signed ones MUST come with `values_len` no more than their greatest value plus one.
         indices: In<u8>,
@@ -55,6 +55,7 @@ kernel! {
         /// Receives the first row whose offsets are bad: `u64::MAX` before.
         fault: Out<u64>,
     }
+    waves |args, _| args.rows.div_ceil(TILE);
     /// By the widths in bytes of an offset (which is that of a start and a length) and of an index. Width 0 of an offset:
     /// there are none, row `i` is element `i`, starts and lengths are 8 bytes wide, and null rows have an element too.
     TAKE {
@@ -75,7 +76,7 @@ kernel! {
 
 kernel! {
     family "ranges";
-    /// The same rows' ranges one level down. Waves: one for each [`TILE`] of `rows`.
+    /// The same rows' ranges one level down.
     Compose {
         /// From the level above, which checked them against the number of elements there.
         starts: In<u8>,
@@ -104,6 +105,7 @@ kernel! {
         /// Receives the first row whose offsets are bad: `u64::MAX` before.
         fault: Out<u64>,
     }
+    waves |args, _| args.rows.div_ceil(TILE);
     /// By the widths in bytes of the starts above and of an offset.
     COMPOSE {
         ranges_compose_b4_b4 [4, 4] = compose::<u32, u32>,

@@ -25,7 +25,7 @@ const MOST: u64 = TOO_MUCH / scan::TILE;
 
 kernel! {
     family "ranges";
-    /// The ranges of the rows that a selection keeps. Waves: `Sizes::tiles`.
+    /// The ranges of the rows that a selection keeps.
     Keep {
         /// The mask (`In::bitmap`), or what [`Select`](crate::selection::Select) wrote.
         words: In<u32>,
@@ -57,6 +57,7 @@ kernel! {
         /// Receives the first row, before the filter, whose offsets are bad: `u64::MAX` before.
         fault: Out<u64>,
     }
+    waves |args, _| args.rows.div_ceil(TILE);
     /// By the width in bytes of an offset, 0 for none: see [`ranges::TAKE`](crate::ranges::TAKE).
     KEEP {
         ranges_keep_b0 [0] = keep::<Rows>,

@@ -21,7 +21,7 @@ const LOADS: usize = 4;
 
 kernel! {
     family "scan";
-    /// The sum of each tile, `u64::MAX` where it is more. Waves: one for each [`TILE`] of `len`; those past `count` write zero.
+    /// The sum of each tile, `u64::MAX` where it is more. Tiles past `count` get zero.
     Sums {
         /// The values, on a 16-byte boundary and readable up to one.
         values: In<u8>,
@@ -32,6 +32,7 @@ kernel! {
         /// One for each wave.
         sums: Out<u64>,
     }
+    waves |args, _| args.len.div_ceil(TILE);
     /// By the width of a value in bytes.
     SUMS {
         scan_sums_b4 [4] = sum_tiles::<u32>,
@@ -41,8 +42,7 @@ kernel! {
 
 kernel! {
     family "scan";
-    /// The sum of the values before each, and, one past the last value, of all. Waves: one for each [`TILE`] of `len`, and
-    /// at least one.
+    /// The sum of the values before each, and, one past the last value, of all.
     Scan {
         /// The values, on a 16-byte boundary and readable up to one.
         values: In<u8>,
@@ -58,6 +58,7 @@ kernel! {
         /// values are of 4 bytes.
         total: Out<u64>,
     }
+    waves |args, _| args.len.div_ceil(TILE).max(1);
     /// By the widths in bytes of a value and of a sum.
     SCAN {
         scan_b4_b4 [4, 4] = scan::<u32, u32>,

@@ -25,11 +25,9 @@ const GROUP: u64 = 1024;
 /// What a selection over `len` rows needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// Tiles of rows: waves for each column of a filter.
+    /// Tiles of rows.
     pub tiles: u64,
-    /// Waves of [`Select`].
-    pub select: u64,
-    /// Waves of [`Offsets`]; also the elements of its sums.
+    /// Elements of the sums.
     pub groups: u64,
     /// Elements of the words.
     pub words: u64,
@@ -43,19 +41,12 @@ pub struct Sizes {
 pub const fn sizes(len: u64) -> Sizes {
     let tiles = len.div_ceil(TILE);
     let counts = tiles.next_multiple_of(RUN);
-    Sizes {
-        tiles,
-        select: counts / RUN,
-        groups: tiles.div_ceil(GROUP),
-        words: counts * WORDS,
-        counts,
-        offsets: counts + 1,
-    }
+    Sizes { tiles, groups: tiles.div_ceil(GROUP), words: counts * WORDS, counts, offsets: counts + 1 }
 }
 
 kernel! {
     family "selection";
-    /// Dense words of the mask, and how many bits each tile has. Waves: `Sizes::select`.
+    /// Dense words of the mask, and how many bits each tile has.
     Select {
         /// The mask's values (`In::bitmap`).
         mask: In<u32>,
@@ -75,6 +66,7 @@ kernel! {
         /// One for each group, zeroed before.
         sums: Out<u64>,
     }
+    waves |args, _| sizes(args.len).counts / RUN;
     /// One entry.
     SELECT {
         selection_select = select,
@@ -83,7 +75,7 @@ kernel! {
 
 kernel! {
     family "selection";
-    /// The first output row of each tile, and the total at the end. Waves: `Sizes::groups`.
+    /// The first output row of each tile, and the total at the end.
     Offsets {
         /// From [`Select`].
         counts: In<u32>,
@@ -96,6 +88,7 @@ kernel! {
         /// The total again, for the host to read.
         total: Out<u64>,
     }
+    waves |args, _| args.len.div_ceil(GROUP);
     /// One entry.
     OFFSETS {
         selection_offsets = offsets,

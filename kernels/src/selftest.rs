@@ -6,7 +6,7 @@ use crate::target::{self, Mask, Wave, funnel};
 
 kernel! {
     family "selftest";
-    /// Writes what each word of the vocabulary gives. Waves: any number.
+    /// Writes what each word of the vocabulary gives.
     Vocabulary {
         /// `width` numbers for each wave.
         numbers: In<u32>,
@@ -19,6 +19,7 @@ kernel! {
         /// Two rows: `numbers` again, and `numbers` without the first one.
         table: In<u64>,
     }
+    waves |args, _| args.waves;
     /// One entry.
     VOCABULARY {
         selftest_vocabulary = vocabulary,
@@ -28,7 +29,7 @@ kernel! {
 kernel! {
     family "selftest";
     /// A branch, a ballot, and the same branch again. A compiler that threads the jump through the ballot makes two
-    /// ballots of it, one in each arm, and both are wrong. Waves: any number.
+    /// ballots of it, one in each arm, and both are wrong.
     Bait {
         /// `width` numbers for each wave.
         numbers: In<u32>,
@@ -39,6 +40,7 @@ kernel! {
         /// What the ballot compares with.
         limit: u64,
     }
+    waves |args, _| args.waves;
     /// One entry.
     BAIT {
         selftest_bait = bait,

@@ -6,13 +6,13 @@
 //! index is out of range like any other.
 
 use crate::indices::{EACH, PARTS, STEP, bits, rows, store, whole};
-use crate::memory::{Bits, In, Out};
+use crate::memory::{Bits, In, Out, TableRow};
 use crate::target::{Value, Wave};
 
 kernel! {
     // With four, a take of 16-byte values has fewer loads in flight.
     family "take", blocks 3;
-    /// Many columns of equal width by the same indices. Waves: [`take_waves`], or [`take_pieces_waves`].
+    /// Many columns of equal width by the same indices.
     Take {
         /// As wide as the entry says.
         indices: In<u8>,
@@ -35,6 +35,10 @@ kernel! {
         /// How many accesses make one value: for widths that are no power of two, or more than 16 bytes.
         pieces: u64,
     }
+    waves |args, width| {
+        let each = if args.pieces > 1 { STEP } else { EACH };
+        args.len.div_ceil(each as u64 * u64::from(width))
+    };
     /// By width in bytes, the indices' width, and what the columns are: 0, without nulls; 1, each with validity;
     /// 2, each value of several pieces, without nulls (take the validity with [`TakeBits`]).
     TAKE {
@@ -96,7 +100,7 @@ kernel! {
 kernel! {
     family "take";
     /// Many bitmaps by the same indices: booleans, or validity by itself. An index that is null or out of range gives an
-    /// unset bit. Waves: [`take_waves`].
+    /// unset bit.
     TakeBits {
         /// As wide as the entry says.
         indices: In<u8>,
@@ -117,6 +121,7 @@ kernel! {
         /// As in [`Take`].
         error: Out<u64>,
     }
+    waves |args, width| args.len.div_ceil(EACH as u64 * u64::from(width));
     /// By the indices' width in bytes.
     TAKE_BITS {
         take_bits_i1 [1] = take_bits::<u8>,
@@ -140,11 +145,11 @@ pub struct TakeRow<T> {
     pub target_valid: Out<u32>,
 }
 
-const ROW: u64 = 9;
+const ROW: u64 = TakeRow::<u8>::ROW;
 
-impl<T: Value> TakeRow<T> {
-    /// The row's words.
-    pub fn words(&self) -> [u64; ROW as usize] {
+impl<T: Value> TableRow for TakeRow<T> {
+    type Words = [u64; 9];
+    fn words(&self) -> [u64; 9] {
         let ([a, b], [c, d]) = (self.source.described(), self.target.described());
         let ([e, f], [g, h]) = (self.valid.described(), self.target_valid.described());
         [a, b, c, d, e, f, self.valid_offset, g, h]
@@ -161,24 +166,14 @@ pub struct TakeBitsRow {
     pub target: Out<u32>,
 }
 
-const BITS_ROW: u64 = 5;
+const BITS_ROW: u64 = TakeBitsRow::ROW;
 
-impl TakeBitsRow {
-    /// The row's words.
-    pub fn words(&self) -> [u64; BITS_ROW as usize] {
+impl TableRow for TakeBitsRow {
+    type Words = [u64; 5];
+    fn words(&self) -> [u64; 5] {
         let ([a, b], [c, d]) = (self.source.described(), self.target.described());
         [a, b, self.offset, c, d]
     }
-}
-
-/// Waves for `len` indices, of entries whose values have one access each.
-pub const fn take_waves(len: u64, width: u32) -> u64 {
-    len.div_ceil(EACH as u64 * width as u64)
-}
-
-/// Waves for `len` indices, of entries whose values have several.
-pub const fn take_pieces_waves(len: u64, width: u32) -> u64 {
-    len.div_ceil(STEP as u64 * width as u64)
 }
 
 fn take<T: Value, I: Value + Into<u64> + Ord, const NULLS: bool>(args: &Take, wave: &mut Wave) {

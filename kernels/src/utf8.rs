@@ -20,9 +20,17 @@ use crate::target::{Lane, Wave};
 /// 16-byte loads a lane has in flight.
 const LOADS: usize = 4;
 
+/// Waves that look for rows that are no text: from there on each looks at several stretches.
+const WAVES: u64 = 1 << 14;
+
+/// How many waves [`Validate`] shares so many bytes among; `None` for a number that is not known.
+pub fn validate_waves(bytes: Option<u64>, width: u32) -> u64 {
+    bytes.map_or(WAVES, |bytes| bytes.div_ceil(64 * u64::from(width)).clamp(1, WAVES))
+}
+
 kernel! {
     family "utf8";
-    /// Finds the rows that are not UTF-8. Waves: any number, up to one for each 64 bytes and lane.
+    /// Finds the rows that are not UTF-8. [`validate_waves`] says how many to share the bytes among.
     Validate {
         /// One more than there are rows; checked before (see [`Convert`](crate::offsets::Convert)), or found bad after.
         offsets: In<u8>,
@@ -49,6 +57,7 @@ kernel! {
         /// Receives the first bad row: `u64::MAX` before.
         fault: Out<u64>,
     }
+    waves |args, _| args.waves;
     /// By the width of an offset in bytes.
     VALIDATE {
         utf8_validate_b4 [4] = validate::<u32>,

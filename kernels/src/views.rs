@@ -10,7 +10,7 @@
 //! the bytes themselves (for longer ones the first 4), and writes 16. Four rows a lane are in flight in `Measure`, two in
 //! `Build`: each is two 16-byte loads.
 
-use crate::memory::{Bits, In, Out};
+use crate::memory::{Bits, In, Out, TableRow};
 use crate::places::{Source, overlay, piece};
 use crate::ranges::{Edges, checked, extent};
 use crate::scan::{Summand, TILE};
@@ -23,7 +23,7 @@ const ROWS: usize = 4;
 const INLINE: u64 = 12;
 
 /// Words in a row of the table of buffers.
-pub const BUFFER: u64 = 4;
+pub const BUFFER: u64 = BufferRow::ROW;
 
 /// A data buffer in a table of buffers.
 pub struct BufferRow {
@@ -35,10 +35,9 @@ pub struct BufferRow {
     pub limit: u64,
 }
 
-#[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
-impl BufferRow {
-    /// The row's words.
-    pub fn words(&self) -> [u64; BUFFER as usize] {
+impl TableRow for BufferRow {
+    type Words = [u64; 4];
+    fn words(&self) -> [u64; 4] {
         let [address, extent] = self.bytes.described();
         [address, extent, self.offset, self.limit]
     }
@@ -46,7 +45,7 @@ impl BufferRow {
 
 kernel! {
     family "views";
-    /// Checks views, and writes how many bytes each has. Waves: one for each [`TILE`] of `rows`.
+    /// Checks views, and writes how many bytes each has.
     Measure {
         /// The views.
         views: In<u128>,
@@ -67,6 +66,7 @@ kernel! {
         /// Receives the first row whose view is bad: `u64::MAX` before.
         fault: Out<u64>,
     }
+    waves |args, _| args.rows.div_ceil(TILE);
     /// One entry.
     MEASURE {
         views_measure = measure,
@@ -75,7 +75,7 @@ kernel! {
 
 kernel! {
     family "views";
-    /// Views of rows that offsets describe. Waves: one for each [`TILE`] of `rows`.
+    /// Views of rows that offsets describe.
     Build {
         /// One more than there are rows.
         offsets: In<u8>,
@@ -102,6 +102,7 @@ kernel! {
         /// Receives the first row whose offsets are bad, and the first one that is too long for a view: `u64::MAX` before.
         faults: Out<u64>,
     }
+    waves |args, _| args.rows.div_ceil(TILE);
     /// By the width of an offset in bytes.
     BUILD {
         views_build_b4 [4] = build::<u32>,

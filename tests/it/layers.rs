@@ -131,6 +131,27 @@ fn unsafe_stays_where_it_may_be() {
     }
 }
 
+/// How many waves a launch has is the kernel's to say: with a wrong number rows stay unwritten. A driver is told by one
+/// place, and that place asks the entry.
+#[test]
+fn only_the_kernel_says_how_many_waves_are_launched() {
+    let sources = all_sources(&["host"]).into_iter().filter(|(name, _)| !name.ends_with("tests.rs"));
+    let mut makes: Vec<String> = sources
+        .filter(|(_, text)| {
+            text.lines().any(|line| line.contains("Launch {") && !line.contains("struct Launch"))
+        })
+        .map(|(name, _)| name)
+        .collect();
+    makes.sort();
+    // The faulty emulator repeats launches later, with as many waves as it was told.
+    assert_eq!(makes, ["host/device/emu/faulty.rs", "host/pass/mod.rs"], "files that make a `Launch`");
+    let pass = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("host/pass/mod.rs")).unwrap();
+    assert!(
+        pass.contains("pub fn launch<A: Args>(&mut self, entry: &'static Entry<A>, args: &A) -> Result<()>")
+    );
+    assert_eq!(pass.matches("let waves = (entry.waves)(args, self.width());").count(), 1);
+}
+
 #[test]
 fn python_calls_the_library_where_panics_are_caught() {
     for (name, text) in all_sources(&["python/src"]) {

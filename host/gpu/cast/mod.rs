@@ -1,5 +1,5 @@
-//! Casts on a GPU, by what the types are made of: [`numbers`] has the types of fixed width, [`text`] strings and binaries,
-//! [`nested`] what has children, [`dictionary`] dictionaries.
+//! Casts on a GPU, by what the types are made of: [`map`](super::map) has the types of fixed width, [`text`] strings and
+//! binaries, [`nested`] what has children, [`dictionary`] dictionaries.
 //!
 //! The one idea: whatever changes the shape of an array (offsets, views, keys) is a pass of its own kind, and casts what is
 //! inside by the public cast again, as arrow-cast does; the caller passes that in. What a type is made of decides; no pair is listed
@@ -7,20 +7,16 @@
 
 mod dictionary;
 mod nested;
-mod numbers;
 mod text;
-
-pub(crate) use numbers::{Column, convert};
 
 use arrow_cast::CastOptions;
 use arrow_schema::DataType;
 use bowstring_kernels::memory::In;
 use bowstring_kernels::offsets::{CONVERT, Convert, OFFENDER, Offender, REGULAR, Regular};
-use bowstring_kernels::scan::TILE;
 use bowstring_kernels::target::find;
 
-use crate::array::{Array, Buffer, Parts, layout};
-use crate::gpu::validity_from_start;
+use crate::array::{Array, Buffer, layout};
+use crate::gpu::nulls_of;
 use crate::pass::{Pass, Reach, Region};
 use crate::{Error, Result, Stream};
 
@@ -83,12 +79,6 @@ fn none_of(pass: &Pass, to: &DataType) -> Result<Array> {
     Array::try_new(parts)
 }
 
-/// The parts with the validity of the values.
-fn nulls_of(pass: &mut Pass, values: &Array, parts: Parts) -> Result<Parts> {
-    let validity = validity_from_start(pass, values)?;
-    Ok(Parts { validity, null_count: values.known_null_count(), ..parts })
-}
-
 /// The greatest offset of so many bytes.
 fn most(width: usize) -> u64 {
     if width == 4 { i32::MAX as u64 } else { i64::MAX as u64 }
@@ -135,7 +125,7 @@ fn convert_offsets(
         out: out.out(),
         faults: faults.out(),
     };
-    pass.launch(entry, (rows + 1).div_ceil(TILE), &args)?;
+    pass.launch(entry, &args)?;
     let (at, to) = (format!("offsets of {}", values.data_type()), to.clone());
     pass.report(&faults, move |words| match (words[0], words[1]) {
         (u64::MAX, u64::MAX) => Ok(()),
@@ -160,7 +150,7 @@ fn regular_offsets(pass: &mut Pass, rows: usize, size: usize, width: usize, to: 
     let out = pass.rows(rows + 1, width)?;
     let entry = find(REGULAR, &[width as u32]).ok_or_else(|| pass.unsupported(to))?;
     let args = Regular { rows: rows as u64, size: size as u64, out: out.out() };
-    pass.launch(entry, (rows as u64 + 1).div_ceil(TILE), &args)?;
+    pass.launch(entry, &args)?;
     Ok(out)
 }
 
@@ -170,7 +160,7 @@ fn read_offsets(pass: &mut Pass, offsets: In<u8>, width: usize, rows: &[u64]) ->
     let entry = find(OFFENDER, &[width as u32]).ok_or_else(|| pass.unsupported("offsets"))?;
     for i in 0..rows.len() {
         let (row, index) = (places.part(8 * i, 8 * i + 8), out.out().skip(i as u64));
-        pass.launch(entry, 1, &Offender { indices: offsets, row, index })?;
+        pass.launch(entry, &Offender { indices: offsets, row, index })?;
     }
     pass.read(&out)
 }

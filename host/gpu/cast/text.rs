@@ -6,11 +6,11 @@
 //! none: views can leave them out, offsets cannot. So where the host finds that there are some, the rest goes by views.
 
 use arrow_schema::DataType;
-use bowstring_kernels::copy::{BYTES_PER_LANE, COPY_VIEWS, CopyViews};
+use bowstring_kernels::copy::{COPY_VIEWS, CopyViews};
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::scan::{SCAN, Scan, TILE};
 use bowstring_kernels::target::find;
-use bowstring_kernels::utf8::{VALIDATE, Validate};
+use bowstring_kernels::utf8::{VALIDATE, Validate, validate_waves};
 use bowstring_kernels::views::{BUILD, BufferRow, Build, MEASURE, Measure};
 
 use super::nested::rows_of_offsets;
@@ -19,12 +19,9 @@ use crate::array::{Array, Bitmap, Buffer, Parts, Slot, layout};
 use crate::gpu::ranges::scan_sums;
 use crate::gpu::selection::Words;
 use crate::gpu::{Status, aligned, fixed_width, nulls, rows_of};
-use crate::pass::{Pass, Reach, Region, bits, validity};
+use crate::pass::{Pass, Reach, Region, Table, bits, validity};
 use crate::transfer::sized_buffers;
 use crate::{Error, Result};
-
-/// Waves that look for rows that are no text: from there on each looks at several stretches.
-const WAVES: u64 = 1 << 14;
 
 /// How a type holds bytes.
 #[derive(Clone, Copy, PartialEq)]
@@ -181,15 +178,15 @@ fn of_views(cast: Cast, values: &Array, to: &DataType, into: Kind, unsure: bool)
     let views: In<u8> = aligned(&mut pass, &rows_of(values, &values.buffers()[0], 16), 16)?;
     // Views are data: what they say they point to must be inside of what there is.
     let buffers = sized_buffers(&mut pass, &values.buffers()[1..])?;
-    let table: Vec<u64> = buffers
+    let table: Table<BufferRow> = buffers
         .iter()
-        .flat_map(|buffer| {
+        .map(|buffer| {
             let (bytes, offset) = bits(&Bitmap { buffer: buffer.clone(), offset: 0 });
             let limit = buffer.bytes().map_or(u64::MAX, |bytes| bytes as u64);
-            BufferRow { bytes, offset, limit }.words()
+            BufferRow { bytes, offset, limit }
         })
         .collect();
-    let table = pass.upload(&table)?;
+    let table = pass.upload(table.words())?;
     // arrow-cast looks at what null views point to where text views come of it, and leaves it alone otherwise.
     let strict = unsure && !cast.options.safe;
     let (valid, valid_offset) = if strict && into.width == 0 { (In::absent(), 0) } else { validity(values) };
@@ -208,7 +205,7 @@ fn of_views(cast: Cast, values: &Array, to: &DataType, into: Kind, unsure: bool)
         sums: sums.out(),
         fault: fault_out,
     };
-    pass.launch(&MEASURE[0], tiles as u64, &args)?;
+    pass.launch(&MEASURE[0], &args)?;
     let bases = scan_sums(&mut pass, &sums, tiles, total_out)?;
     let words = pass.read(&status.region)?;
     if words[fault] != u64::MAX {
@@ -230,7 +227,7 @@ fn of_views(cast: Cast, values: &Array, to: &DataType, into: Kind, unsure: bool)
         total: Out::absent(),
     };
     let entry = find(SCAN, &[4, width as u32]).ok_or_else(|| pass.unsupported(to))?;
-    pass.launch(entry, tiles as u64, &args)?;
+    pass.launch(entry, &args)?;
     let bytes = pass.output(total as usize)?;
     if total > 0 {
         let args = CopyViews {
@@ -242,7 +239,7 @@ fn of_views(cast: Cast, values: &Array, to: &DataType, into: Kind, unsure: bool)
             len: total,
         };
         let entry = find(COPY_VIEWS, &[width as u32]).ok_or_else(|| pass.unsupported(to))?;
-        pass.launch(entry, total.div_ceil(BYTES_PER_LANE * u64::from(pass.width())), &args)?;
+        pass.launch(entry, &args)?;
     }
     let edges = Edges { offsets: offsets.input(), width, bytes: bytes.buffer() };
     let mut good = None;
@@ -284,10 +281,7 @@ fn validate(
     fault: &Region,
 ) -> Result<()> {
     let (bytes, offset) = bits(&Bitmap { buffer: edges.bytes.clone(), offset: 0 });
-    let waves = match edges.bytes.bytes() {
-        Some(bytes) => (bytes as u64).div_ceil(64 * u64::from(pass.width())).clamp(1, WAVES),
-        None => WAVES,
-    };
+    let waves = validate_waves(edges.bytes.bytes().map(|bytes| bytes as u64), pass.width());
     let entry = find(VALIDATE, &[edges.width as u32]).ok_or_else(|| pass.unsupported("text"))?;
     let reach = Reach::bytes(&edges.bytes);
     let args = Validate {
@@ -304,7 +298,7 @@ fn validate(
         bad,
         fault: fault.out(),
     };
-    pass.launch(entry, waves, &args)
+    pass.launch(entry, &args)
 }
 
 /// The first row that is no text, null or not, is an error when somebody waits for the result.
@@ -361,7 +355,7 @@ fn build_views(
         faults: faults.out(),
     };
     let entry = find(BUILD, &[edges.width as u32]).ok_or_else(|| pass.unsupported("views"))?;
-    pass.launch(entry, (rows as u64).div_ceil(TILE), &args)?;
+    pass.launch(entry, &args)?;
     let from = values.data_type().to_string();
     pass.report(&faults, move |words| match (words[0], words[1]) {
         (u64::MAX, u64::MAX) => Ok(()),

@@ -167,6 +167,8 @@ pub struct Entry<A: 'static> {
     pub makers: Makers,
     /// The kernel.
     pub body: fn(&A, &mut Wave),
+    /// How many waves a launch with these arguments has, of this width: what a launch asks, and nothing else decides.
+    pub waves: fn(&A, u32) -> u64,
 }
 
 /// The entry of a kernel's table with this key. `None` is "not supported".
@@ -327,9 +329,26 @@ macro_rules! kernel {
     (@makers amd) => { $crate::target::Makers::Amd };
     (
         family $family:literal $(, $tuning:ident $value:literal $(for $($tuned:ident)+)?)*;
-        $(#[$doc:meta])* $args:ident { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)+ }
+        $(#[$doc:meta])* $args:ident $fields:tt
+        waves $waves:expr;
         $(#[$table_doc:meta])* $table:ident {
             $($name:ident $(<$($part:ident),+>)? $([$($key:expr),+])? $(on $maker:ident)? = $body:expr,)+
+        }
+    ) => {
+        kernel! {
+            family $family;
+            $(#[$doc])* $args $fields
+            $(#[$table_doc])* $table {
+                $($name $(<$($part),+>)? $([$($key),+])? $(on $maker)? = $body; waves $waves,)+
+            }
+        }
+    };
+    (
+        family $family:literal;
+        $(#[$doc:meta])* $args:ident { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)+ }
+        $(#[$table_doc:meta])* $table:ident {
+            $($name:ident $(<$($part:ident),+>)? $([$($key:expr),+])? $(on $maker:ident)? =
+                $body:expr; waves $waves:expr,)+
         }
     ) => {
         $(#[$doc])*
@@ -379,6 +398,7 @@ macro_rules! kernel {
             key: &[$($($key),+)?],
             makers: kernel!(@makers $($maker)?),
             body: $body,
+            waves: $waves,
         },)+];
     };
 }

@@ -235,6 +235,17 @@ pub(crate) fn bait(wave: &mut Wave, x: Lanes<u32>, limit: u32) -> Lanes<u32> {
     })
 }
 
+/// Items that only the host's build has.
+#[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
+macro_rules! host_only {
+    ($($item:item)*) => { $($item)* };
+}
+/// Items that only the host's build has.
+#[cfg(any(target_arch = "nvptx64", target_arch = "amdgpu"))]
+macro_rules! host_only {
+    ($($item:item)*) => {};
+}
+
 /// A function that must disappear into every kernel on a device: images call nothing. On the host one copy is enough
 /// where what it is generic over goes through [`one_type_on_host`], and a family of many entries compiles many times faster.
 macro_rules! inlined_on_devices {
@@ -271,6 +282,7 @@ macro_rules! one_type_on_host {
 ///         /// How many.
 ///         len: u64,
 ///     }
+///     waves |args, width| args.len.div_ceil(u64::from(width));
 ///     /// By width in bytes.
 ///     SCATTER {
 ///         filter_scatter_b4 [4] = scatter::<u32>,
@@ -278,6 +290,9 @@ macro_rules! one_type_on_host {
 ///     }
 /// }
 /// ```
+///
+/// `waves` says how many waves a launch with these arguments has, where a wave has that many lanes: the launch asks, so that
+/// no caller repeats the arithmetic. Where that differs from entry to entry, it stands behind each: `= body; waves ...,`.
 ///
 /// A table that a macro writes can give a name in parts: `cast_up<i32, i64>` is `cast_up_i32_i64`.
 ///
@@ -300,8 +315,23 @@ macro_rules! kernel {
     (
         family $family:literal $(, $tuning:ident $value:literal $(for $($tuned:ident)+)?)*;
         $(#[$doc:meta])* $args:ident $fields:tt
+        waves $waves:expr;
         $(#[$table_doc:meta])* $table:ident {
             $($name:ident $(<$($part:ident),+>)? $([$($key:expr),+])? $(on $maker:ident)? = $body:expr,)+
+        }
+    ) => {
+        kernel! {
+            family $family;
+            $args $fields
+            $table { $($name $(<$($part),+>)? $(on $maker)? = $body; waves $waves,)+ }
+        }
+    };
+    (
+        family $family:literal;
+        $(#[$doc:meta])* $args:ident $fields:tt
+        $(#[$table_doc:meta])* $table:ident {
+            $($name:ident $(<$($part:ident),+>)? $([$($key:expr),+])? $(on $maker:ident)? =
+                $body:expr; waves $waves:expr,)+
         }
     ) => {
         kernel! { @args $args $fields }

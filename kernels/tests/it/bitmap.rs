@@ -1,6 +1,5 @@
-use bowstring_kernels::bitmap::{
-    COMBINE, Combine, NULL_COUNT, NullCount, NullCountRow, bitmap_waves, null_count_parts,
-};
+use bowstring_kernels::bitmap::{COMBINE, Combine, NULL_COUNT, NullCount, NullCountRow, null_count_parts};
+use bowstring_kernels::memory::TableRow;
 
 use crate::support::*;
 
@@ -25,7 +24,7 @@ fn null_counts_of_many_bitmaps() {
             let mut nulls = vec![0; maps.len()];
             let count = maps.len() as u64;
             let args = NullCount { maps: input(&rows), count, parts, nulls: output(&mut nulls) };
-            assert_eq!(run(&NULL_COUNT[0], args, width, count * parts), None);
+            assert_eq!(run(&NULL_COUNT[0], args, width), None);
             for ((bits, offset), nulls) in maps.iter().zip(nulls) {
                 let wanted = bits.iter().filter(|bit| !**bit).count() as u64;
                 assert_eq!(nulls, wanted, "{} bits at {offset}, {parts} parts, width {width}", bits.len());
@@ -52,7 +51,7 @@ fn copy_not_and() {
                     let nulls_wanted = output(&mut nulls);
                     let args =
                         Combine { left, left_offset, right, right_offset, len, target, nulls: nulls_wanted };
-                    assert_eq!(run(entry, args, width, bitmap_waves(len)), None);
+                    assert_eq!(run(entry, args, width), None);
                     let wanted: Vec<bool> = a.iter().zip(&b).map(|(a, b)| f(*a, *b)).collect();
                     let words = room.iter().flat_map(|block| [0, 32, 64, 96].map(|by| (block >> by) as u32));
                     for (w, word) in words.take(len.div_ceil(32) as usize).enumerate() {

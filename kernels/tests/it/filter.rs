@@ -1,7 +1,7 @@
 use bowstring_kernels::filter::*;
 use bowstring_kernels::filter_bits::*;
-use bowstring_kernels::filter_few::{FILTER_FEW, FilterFew, filter_few_runs};
-use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::filter_few::{FILTER_FEW, FilterFew};
+use bowstring_kernels::memory::{In, Out, TableRow};
 use bowstring_kernels::selection::*;
 use bowstring_kernels::target::{Value, find};
 
@@ -41,7 +41,7 @@ fn select(mask: &[bool], valid: Option<&[bool]>, offset: u64, width: u32) -> Sel
         words: wanted,
         sums: output(&mut sums),
     };
-    assert_eq!(run(&SELECT[0], args, width, sizes.select), None);
+    assert_eq!(run(&SELECT[0], args, width), None);
     let mut offsets = vec![!0u128; (sizes.offsets / 2 + 1) as usize];
     let mut total = [0];
     let args = Offsets {
@@ -51,7 +51,7 @@ fn select(mask: &[bool], valid: Option<&[bool]>, offset: u64, width: u32) -> Sel
         offsets: output(&mut offsets).cast(),
         total: output(&mut total),
     };
-    assert_eq!(run(&OFFSETS[0], args, width, sizes.groups), None);
+    assert_eq!(run(&OFFSETS[0], args, width), None);
     let mut offsets: Vec<u64> = offsets.iter().flat_map(|two| [*two as u64, (*two >> 64) as u64]).collect();
     offsets.truncate(sizes.offsets as usize);
     let mask = valid.is_none().then_some(mask);
@@ -138,7 +138,7 @@ fn filter_values<T: Value + PartialEq + std::fmt::Debug>(pieces: usize, make: im
                     offsets: input(&selection.offsets),
                     pieces: pieces as u64,
                 };
-                assert_eq!(run(entry, args, width, 3 * selection.tiles), None, "{}", entry.name);
+                assert_eq!(run(entry, args, width), None, "{}", entry.name);
                 let check = |kept: &[Vec<T>], name| {
                     for (source, target) in columns.iter().zip(kept) {
                         let rows = (0..len).filter(|&i| mask[i]);
@@ -156,7 +156,7 @@ fn filter_values<T: Value + PartialEq + std::fmt::Debug>(pieces: usize, make: im
                 let Filter { table, columns: _, tiles, len: rows, words, words_offset, offsets, .. } = args;
                 let args = FilterFew { table, columns: 3, tiles, len: rows, words, words_offset, offsets };
                 let entry = find(FILTER_FEW, &key[..1]).unwrap();
-                assert_eq!(run(entry, args, width, 3 * filter_few_runs(tiles)), None, "{}", entry.name);
+                assert_eq!(run(entry, args, width), None, "{}", entry.name);
                 check(&kept, entry.name);
             }
         }
@@ -215,7 +215,7 @@ fn bitmaps() {
                     offsets: input(&selection.offsets),
                     nulls: output(&mut nulls),
                 };
-                assert_eq!(run(&FILTER_BITS[0], args, width, columns.len() as u64 * spans), None);
+                assert_eq!(run(&FILTER_BITS[0], args, width), None);
                 for (column, (target, nulls)) in columns.iter().zip(kept.iter().zip(nulls)) {
                     let bits: Vec<bool> = (0..len).filter(|&i| mask[i]).map(|i| column[i]).collect();
                     assert_eq!(nulls, bits.iter().filter(|bit| !**bit).count() as u64);

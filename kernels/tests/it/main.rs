@@ -2,8 +2,9 @@
 //! access outside is a fault.
 
 mod bitmap;
-mod cast;
+mod divide;
 mod filter;
+mod map;
 mod selftest;
 mod support;
 mod take;

@@ -25,7 +25,7 @@ fn vocabulary() {
             shared: output(&mut shared),
             table: input(&table),
         };
-        assert_eq!(run(&VOCABULARY[0], args, width, waves as u64), None);
+        assert_eq!(run(&VOCABULARY[0], args, width), None);
 
         for (x, rows) in numbers.chunks(w).zip(results.chunks(w * ROWS as usize)) {
             let wide = |i: usize| u64::from(x[i]) << 20;
@@ -82,7 +82,7 @@ fn a_ballot_between_two_equal_branches() {
         let numbers: Vec<u32> = (0..w).map(|_| random.below(1000) as u32).collect();
         let mut results = vec![7u32; w];
         let args = Bait { numbers: input(&numbers), results: output(&mut results), waves: 1, limit: 500 };
-        assert_eq!(run(&BAIT[0], args, width, 1), None);
+        assert_eq!(run(&BAIT[0], args, width), None);
         let over = (0..32).fold(0, |m, i| m | u32::from(numbers[i] > 500) << i);
         for (i, &x) in numbers.iter().enumerate() {
             assert_eq!(results[i], if x & 1 == 0 { (x * 3).wrapping_add(over) } else { x ^ 0x55 ^ over });
@@ -102,15 +102,15 @@ fn what_is_outside_an_extent_is_not_touched() {
         limit: 500,
     };
     let read = Fault { argument: 0, index: 31, access: Access::Read, cause: Cause::Outside };
-    assert_eq!(run(&BAIT[0], args(31 * 4, 0), 32, 1), Some(read), "one short");
-    assert_eq!(run(&BAIT[0], args(31 * 4 + 3, 0), 32, 1), Some(read), "one byte short");
-    assert_eq!(run(&BAIT[0], args(0, 0), 32, 1), Some(Fault { index: 0, ..read }), "nothing");
+    assert_eq!(run(&BAIT[0], args(31 * 4, 0), 32), Some(read), "one short");
+    assert_eq!(run(&BAIT[0], args(31 * 4 + 3, 0), 32), Some(read), "one byte short");
+    assert_eq!(run(&BAIT[0], args(0, 0), 32), Some(Fault { index: 0, ..read }), "nothing");
     let misaligned = Fault { index: 0, cause: Cause::Misaligned, ..read };
-    assert_eq!(run(&BAIT[0], args(32 * 4, 2), 32, 1), Some(misaligned));
+    assert_eq!(run(&BAIT[0], args(32 * 4, 2), 32), Some(misaligned));
 
     let mut short = [7u32; 32];
     let args = Bait { results: output(&mut short[..31]), ..args(256, 0) };
     let write = Fault { argument: 1, index: 31, access: Access::Write, cause: Cause::Outside };
-    assert_eq!(run(&BAIT[0], args, 32, 1), Some(write));
+    assert_eq!(run(&BAIT[0], args, 32), Some(write));
     assert_eq!((short[30], short[31]), (9 ^ 0x55, 7));
 }

@@ -62,12 +62,12 @@ pub fn output<T: Value>(values: &mut [T]) -> Out<T> {
     Out::new(values.as_mut_ptr().expose_provenance() as u64, size_of_val(values) as u64)
 }
 
-/// Runs `waves` of `entry`, packing the arguments as for a GPU on the way.
-pub fn run<A: Args>(entry: &'static Entry<A>, args: A, width: u32, waves: u64) -> Option<Fault> {
+/// Runs `entry` in as many waves as it says, packing the arguments as for a GPU on the way.
+pub fn run<A: Args>(entry: &'static Entry<A>, args: A, width: u32) -> Option<Fault> {
     let mut words = vec![0; A::ARGUMENTS.len()];
     args.pack(&mut words);
     let faults = Faults::new();
     // SAFETY: callers pass memory that lives in their own stack frame, initialised, exposed by `input` and `output`.
-    unsafe { entry.emulate(&args, width, 0..waves, &faults) };
+    unsafe { entry.emulate(&args, width, 0..(entry.waves)(&args, width), &faults) };
     faults.first()
 }

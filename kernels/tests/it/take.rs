@@ -1,4 +1,4 @@
-use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::memory::{In, Out, TableRow};
 use bowstring_kernels::take::*;
 use bowstring_kernels::target::{Value, find};
 
@@ -76,8 +76,7 @@ fn take_values<T: Value + PartialEq>(size: usize, nulls: u32, pieces: usize, mak
                 pieces: pieces as u64,
             };
             let what = format!("{} of {len} rows, width {width}", entry.name);
-            let waves = if pieces > 1 { take_pieces_waves } else { take_waves };
-            assert_eq!(run(entry, args, width, waves(len as u64, width)), None, "{what}");
+            assert_eq!(run(entry, args, width), None, "{what}");
             assert_eq!(failed[0], error, "{what}");
             for c in 0..2 {
                 let wanted: Vec<Option<usize>> =
@@ -158,7 +157,7 @@ fn bitmaps() {
                 nulls: output(&mut nulls),
                 error: output(&mut failed),
             };
-            assert_eq!(run(entry, args, width, take_waves(len as u64, width)), None);
+            assert_eq!(run(entry, args, width), None);
             assert_eq!(failed[0], error);
             for (column, (target, nulls)) in columns.iter().zip(targets.iter().zip(nulls)) {
                 let wanted: Vec<bool> = rows.iter().map(|row| row.is_some_and(|row| column[row])).collect();
@@ -197,12 +196,9 @@ fn hostile_indices() {
             error: output(&mut failed),
             pieces: 1,
         };
-        assert_eq!(run(find(TAKE, &[4, 8, 0]).unwrap(), args, width, 1), None);
+        assert_eq!(run(find(TAKE, &[4, 8, 0]).unwrap(), args, width), None);
         assert_eq!((valid, nulls, failed, target[5], target[6]), ([0b0110_0000], [6], [0], 14, 10));
         let args = Take { nulls: Out::absent(), ..args };
-        assert!(
-            run(find(TAKE, &[4, 8, 0]).unwrap(), args, width, 1).is_some(),
-            "an absent output is a fault"
-        );
+        assert!(run(find(TAKE, &[4, 8, 0]).unwrap(), args, width).is_some(), "an absent output is a fault");
     }
 }

@@ -1,7 +1,7 @@
 use bowstring_kernels::copy::{
-    BYTES_PER_LANE, COPY_BITS, COPY_BYTES, COPY_OFFSETS, COPY_VIEWS, CopyBits, CopyBytes, CopyOffsets,
-    CopyViews, OFFSETS_PER_LANE, WORDS_PER_LANE,
+    COPY_BITS, COPY_BYTES, COPY_OFFSETS, COPY_VIEWS, CopyBits, CopyBytes, CopyOffsets, CopyViews,
 };
+use bowstring_kernels::memory::TableRow;
 
 use bowstring_kernels::views::BufferRow;
 
@@ -86,8 +86,7 @@ fn bytes_arrive_whatever_their_alignment() {
                         out: out.output(),
                         len: expected.len() as u64,
                     };
-                    let waves = (expected.len() as u64).div_ceil(BYTES_PER_LANE * u64::from(width));
-                    run(COPY_BYTES, &[key], args, width, waves);
+                    run(COPY_BYTES, &[key], args, width);
                     let mut padded = expected.clone();
                     padded.resize(expected.len().next_multiple_of(16), 0);
                     assert!(
@@ -136,8 +135,7 @@ fn bits_arrive_whatever_their_offset() {
                         len: bits.len() as u64,
                         unset: unset.output(),
                     };
-                    let waves = (words.len() as u64).div_ceil(WORDS_PER_LANE * u64::from(width));
-                    run(COPY_BITS, &[key], args, width, waves);
+                    run(COPY_BITS, &[key], args, width);
                     assert!(
                         out.read::<u32>(words.len()) == words,
                         "{rows} rows of {most}, scale {scale}, bit {bit}"
@@ -199,8 +197,7 @@ fn offsets_are_moved_to_where_their_elements_go() {
                         out: out.output(),
                         len: ranges.len() * scale,
                     };
-                    let run_len = OFFSETS_PER_LANE * u64::from(width);
-                    run(COPY_OFFSETS, &key, args, width, (expected.len() as u64).div_ceil(run_len));
+                    run(COPY_OFFSETS, &key, args, width);
                     let got: Vec<u64> = match key[1] {
                         4 => out.read::<u32>(expected.len()).into_iter().map(u64::from).collect(),
                         _ => out.read(expected.len()),
@@ -258,8 +255,7 @@ fn views_are_followed_into_their_buffers() {
                 out: out.output(),
                 len: expected.len() as u64,
             };
-            let waves = (expected.len() as u64).div_ceil(BYTES_PER_LANE * u64::from(width));
-            run(COPY_VIEWS, &[key], args, width, waves);
+            run(COPY_VIEWS, &[key], args, width);
             assert!(out.read::<u8>(expected.len()) == expected);
         }
     }

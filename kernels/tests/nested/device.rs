@@ -127,10 +127,10 @@ impl Extent {
     }
 }
 
-/// Runs the entry with this key, and says that it touched nothing it should not.
-pub fn run<A: Args>(table: &'static [Entry<A>], key: &[u32], args: A, width: u32, waves: u64) {
+/// Runs the entry with this key in as many waves as it says, and says that it touched nothing it should not.
+pub fn run<A: Args>(table: &'static [Entry<A>], key: &[u32], args: A, width: u32) {
     let entry = find(table, key).expect("an entry with this key");
-    let faults = Faults::new();
+    let (faults, waves) = (Faults::new(), (entry.waves)(&args, width));
     // SAFETY: the tests' memories are alive, exposed and initialised, and nobody else knows them.
     unsafe { entry.emulate(&args, width, 0..waves, &faults) };
     assert_eq!(faults.first(), None, "{} at width {width}", entry.name);

@@ -1,6 +1,5 @@
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::offsets::{CONVERT, Convert, KEYS, Keys, OFFENDER, Offender, REGULAR, Regular};
-use bowstring_kernels::scan::TILE;
 
 use crate::device::{Extent, LENGTHS, Memory, Random, WIDTHS, run};
 
@@ -30,7 +29,7 @@ fn convert_from(base: u64, offsets: &[u64], limit: u64, most: u64, key: [u32; 2]
             out: out.output(),
             faults: faults.output(),
         };
-        run(CONVERT, &key, args, width, (offsets.len() as u64).div_ceil(TILE));
+        run(CONVERT, &key, args, width);
         let written = match key[1] {
             4 => out.read::<u32>(offsets.len()).into_iter().map(u64::from).collect(),
             _ => out.read(offsets.len()),
@@ -78,7 +77,7 @@ fn rows_of_equal_size_get_their_offsets() {
             for (key, size) in [(4, 0), (4, 1), (4, 7), (8, 3), (8, 1 << 33)] {
                 let mut out = Memory::room::<u8>((rows + 1) * key as usize);
                 let args = Regular { rows: rows as u64, size, out: out.output() };
-                run(REGULAR, &[key], args, width, (rows as u64 + 1).div_ceil(TILE));
+                run(REGULAR, &[key], args, width);
                 let written: Vec<u64> = match key {
                     4 => out.read::<u32>(rows + 1).into_iter().map(u64::from).collect(),
                     _ => out.read(rows + 1),
@@ -117,7 +116,7 @@ fn keys_out_of_range_are_found_where_they_count() {
                     values_len: 100,
                     fault: fault.output(),
                 };
-                run(KEYS, &[2], args, width, (rows as u64).div_ceil(TILE));
+                run(KEYS, &[2], args, width);
                 let is_valid = |row: usize| !nulls || bits[(row + 3) / 8] >> ((row + 3) % 8) & 1 != 0;
                 let first = (0..rows).find(|&row| is_valid(row) && keys[row] >= 100);
                 assert_eq!(fault.read::<u64>(1), [first.map_or(u64::MAX, |row| row as u64)]);
@@ -141,7 +140,7 @@ fn checking_alone_writes_nothing() {
         out: Out::absent(),
         faults: faults.output(),
     };
-    run(CONVERT, &[4, 4], args, 32, 1);
+    run(CONVERT, &[4, 4], args, 32);
     assert_eq!(faults.read::<u64>(2), [1, u64::MAX]);
 }
 
@@ -151,7 +150,7 @@ fn the_offending_index_is_told() {
         let mut indices = Memory::of(&[1u16, 2, 0xFFFE]);
         let (mut found, mut index) = (Memory::of(&[row]), Memory::of(&[7u64]));
         let args = Offender { indices: indices.input(), row: found.input(), index: index.output() };
-        run(OFFENDER, &[2], args, 64, 1);
+        run(OFFENDER, &[2], args, 64);
         assert_eq!(index.read::<u64>(1), [expected]);
     }
 }

@@ -98,7 +98,7 @@ fn take(offsets: &[u64], mut extent: Extent, indices: &[Option<u64>], key: [u32;
             index_fault: index_fault.output(),
             fault: fault.output(),
         };
-        run(TAKE, &key, args, width, tiles);
+        run(TAKE, &key, args, width);
         let lens = wide(&lens, rows, word as u32);
         check_sums(&sums, &lens);
         let faults = [index_fault.read(1)[0], fault.read(1)[0]];
@@ -204,7 +204,7 @@ fn sums_of_long_ranges_do_not_wrap() {
                 sums: sums.output(),
                 fault: fault.output(),
             };
-            run(COMPOSE, &[4, 8], args, width, tiles);
+            run(COMPOSE, &[4, 8], args, width);
             check_sums(&sums, &vec![1 << 62; rows]);
         }
     }
@@ -262,7 +262,7 @@ fn compose_goes_one_level_down() {
                     sums: sums.output(),
                     fault: faults.output(),
                 };
-                run(COMPOSE, &key, args, width, tiles);
+                run(COMPOSE, &key, args, width);
                 let got = Ranges {
                     starts: next_starts.read(rows),
                     lens: next_lens.read(rows),

@@ -84,7 +84,7 @@ fn keep_finds_every_kept_row() {
                         sums: sums.output(),
                         fault: faults.output(),
                     };
-                    run(KEEP, &[key], args, width, sizes(rows as u64).tiles);
+                    run(KEEP, &[key], args, width);
                     let wide = |memory: &Memory| -> Vec<u64> {
                         match word {
                             4 => memory.read::<u32>(want_lens.len()).into_iter().map(u64::from).collect(),
@@ -135,7 +135,7 @@ fn sums_of_long_ranges_do_not_wrap() {
                     sums: sums.output(),
                     fault: fault.output(),
                 };
-                run(KEEP, &[8], args, width, sizes(rows as u64).tiles);
+                run(KEEP, &[8], args, width);
                 assert_eq!(fault.read::<u64>(1), [u64::MAX]);
                 for (group, sum) in sums.read::<u64>(groups).into_iter().enumerate() {
                     let places = (rows as u64 / 2 - group as u64 * TILE).min(TILE);

@@ -24,13 +24,7 @@ fn bases(
     let tiles = (bound as u64).div_ceil(TILE);
     let mut sums = Memory::room::<u64>(tiles as usize);
     let count = count.map_or(In::absent(), Memory::input);
-    run(
-        SUMS,
-        &[wide],
-        Sums { values: values.input(), count, len: bound as u64, sums: sums.output() },
-        width,
-        tiles,
-    );
+    run(SUMS, &[wide], Sums { values: values.input(), count, len: bound as u64, sums: sums.output() }, width);
     let (mut bases, mut total) = (Memory::room::<u64>(tiles as usize + 1), Memory::of(&[7u64]));
     let args = Scan {
         values: sums.input(),
@@ -40,7 +34,7 @@ fn bases(
         out: bases.output(),
         total: total.output(),
     };
-    run(SCAN, &[8, 8], args, width, 1);
+    run(SCAN, &[8, 8], args, width);
     (bases, total.read(1)[0])
 }
 
@@ -64,7 +58,7 @@ fn offsets_and_totals_of_every_length() {
                     out: out.output(),
                     total: Out::absent(),
                 };
-                run(SCAN, &[from, to], args, width, (len as u64).div_ceil(TILE).max(1));
+                run(SCAN, &[from, to], args, width);
                 let got: Vec<u64> = match to {
                     4 => out.read::<u32>(len + 1).into_iter().map(u64::from).collect(),
                     _ => out.read(len + 1),
@@ -95,7 +89,7 @@ fn fewer_values_than_might_be() {
                 out: out.output(),
                 total: Out::absent(),
             };
-            run(SCAN, &[8, 8], args, width, (bound as u64).div_ceil(TILE));
+            run(SCAN, &[8, 8], args, width);
             let live = bound.min(live as usize);
             let expected = expected(&values[..live]);
             assert_eq!(out.read::<u64>(live + 1), expected);

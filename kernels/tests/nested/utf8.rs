@@ -34,7 +34,7 @@ fn bad(bytes: &[u8], offsets: &[u32], valid: Option<&[bool]>, shift: usize) -> V
             bad: flags.output(),
             fault: fault.output(),
         };
-        run(VALIDATE, &[4], args, width, waves);
+        run(VALIDATE, &[4], args, width);
         let words = flags.read::<u32>(rows.div_ceil(32));
         let got: Vec<bool> = (0..rows).map(|row| words[row / 32] >> (row % 32) & 1 != 0).collect();
         let first = got.iter().position(|bad| *bad).map_or(u64::MAX, |row| row as u64);
@@ -147,7 +147,7 @@ fn corrupt_offsets_stay_inside() {
                 bad: flags.output(),
                 fault: fault.output(),
             };
-            run(VALIDATE, &[4], args, width, 1);
+            run(VALIDATE, &[4], args, width);
         }
     }
 }

@@ -1,4 +1,4 @@
-use bowstring_kernels::memory::In;
+use bowstring_kernels::memory::{In, TableRow};
 use bowstring_kernels::scan::TILE;
 use bowstring_kernels::views::{BUILD, BufferRow, Build, MEASURE, Measure};
 
@@ -55,7 +55,7 @@ fn views_are_measured_and_checked() {
                 sums: sums.output(),
                 fault: first.output(),
             };
-            run(MEASURE, &[], args, width, tiles);
+            run(MEASURE, &[], args, width);
             assert_eq!(lens.read::<u32>(rows), expected);
             assert_eq!(first.read::<u64>(1), [fault]);
             let total: u64 = sums.read::<u64>(tiles as usize).iter().sum();
@@ -125,7 +125,7 @@ fn views_are_built_from_offsets() {
                     views: out.output(),
                     faults: faults.output(),
                 };
-                run(BUILD, &[key], args, width, (rows as u64).div_ceil(TILE));
+                run(BUILD, &[key], args, width);
                 assert_eq!(out.read::<u128>(rows), expected);
                 assert_eq!(faults.read::<u64>(2), [fault, u64::MAX]);
             }

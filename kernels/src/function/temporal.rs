@@ -5,7 +5,7 @@
 //! added after the division by the day, because an instant in nanoseconds near the end of 64 bits plus an
 //! offset would overflow where arrow-cast, which counts seconds apart, does not.
 
-use super::Conversion;
+use super::ValueFunction;
 use super::divide::Divisor;
 use super::integer::Integer;
 use super::scale::Bounds;
@@ -41,11 +41,11 @@ pub struct Days<B> {
     pub to: PhantomData<B>,
 }
 
-impl<B: Integer> Conversion for Days<B> {
+impl<B: Integer> ValueFunction for Days<B> {
     type From = i64;
     type To = B;
     #[inline(always)]
-    fn convert(&self, x: i64) -> (B, bool) {
+    fn call(&self, x: i64) -> (B, bool) {
         let (days, within) = divide_down(x, &self.day);
         let next = (within.wrapping_add(self.offset) >= self.day.value) as i64;
         let days = days.wrapping_add(self.offset_days).wrapping_add(next);
@@ -70,11 +70,11 @@ pub struct TimeOfDay<B> {
     pub to: PhantomData<B>,
 }
 
-impl<B: Integer> Conversion for TimeOfDay<B> {
+impl<B: Integer> ValueFunction for TimeOfDay<B> {
     type From = i64;
     type To = B;
     #[inline(always)]
-    fn convert(&self, x: i64) -> (B, bool) {
+    fn call(&self, x: i64) -> (B, bool) {
         let (_, within) = divide_down(x, &self.day);
         let local = within.wrapping_add(self.offset);
         let local = if local >= self.day.value { local - self.day.value } else { local };
@@ -99,11 +99,11 @@ pub struct DurationToInterval {
     pub factor: i64,
 }
 
-impl Conversion for DurationToInterval {
+impl ValueFunction for DurationToInterval {
     type From = i64;
     type To = i128;
     #[inline(always)]
-    fn convert(&self, x: i64) -> (i128, bool) {
+    fn call(&self, x: i64) -> (i128, bool) {
         (interval(0, 0, x.wrapping_mul(self.factor)), self.bounds.hold(x))
     }
 }
@@ -115,11 +115,11 @@ pub struct IntervalToDuration {
     pub divisor: Divisor<u64>,
 }
 
-impl Conversion for IntervalToDuration {
+impl ValueFunction for IntervalToDuration {
     type From = i128;
     type To = i64;
     #[inline(always)]
-    fn convert(&self, x: i128) -> (i64, bool) {
+    fn call(&self, x: i128) -> (i64, bool) {
         let (negative, magnitude) = ((x >> 64) as i64).split();
         let quotient = self.divisor.divide(magnitude).0 as i64;
         (if negative { quotient.wrapping_neg() } else { quotient }, x as u64 == 0)
@@ -130,12 +130,12 @@ impl Conversion for IntervalToDuration {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MonthsToInterval;
 
-impl Conversion for MonthsToInterval {
+impl ValueFunction for MonthsToInterval {
     type From = i32;
     type To = i128;
     const ALWAYS: bool = true;
     #[inline(always)]
-    fn convert(&self, x: i32) -> (i128, bool) {
+    fn call(&self, x: i32) -> (i128, bool) {
         (interval(x, 0, 0), true)
     }
 }
@@ -144,12 +144,12 @@ impl Conversion for MonthsToInterval {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DayTimeToInterval;
 
-impl Conversion for DayTimeToInterval {
+impl ValueFunction for DayTimeToInterval {
     type From = i64;
     type To = i128;
     const ALWAYS: bool = true;
     #[inline(always)]
-    fn convert(&self, x: i64) -> (i128, bool) {
+    fn call(&self, x: i64) -> (i128, bool) {
         // 32 bits times a million fit in 64.
         (interval(0, x as i32, (x >> 32) * 1_000_000), true)
     }

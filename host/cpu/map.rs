@@ -1,16 +1,18 @@
-//! Casts that convert value by value. This file cuts the rows into parts and puts the result together; what happens
-//! to the rows of a part is in [`super::cast_rows`].
+//! Functions of each row's value. This file cuts the rows into parts and puts the result together; what happens to the rows
+//! of a part is in [`super::map_rows`].
 //!
-//! The types of a cast are known at run time only. They become compile-time types once a part, inside of it: so this
-//! file, and all that rayon needs, is compiled once and not for each of some hundred pairs of types.
+//! The one idea: which function it is, of which types, is known at run time only. They become compile-time types once a
+//! part, inside of it: so this file, and all that rayon needs, is compiled once and not for each of some hundred pairs of
+//! types.
 
 use arrow_schema::DataType;
-use bowstring_kernels::numeric::{Operation, Recipe};
+use bowstring_kernels::function::Number;
+use bowstring_kernels::functions::FunctionCall;
 use rayon::prelude::*;
 
 use super::bitmap::Bits;
-use super::cast_narrow::Narrow;
-use super::cast_rows::{Outcome, Part, Source};
+use super::map_narrow::Narrow;
+use super::map_rows::{Outcome, Part, Source};
 use super::memory;
 use super::threads::among_threads;
 use crate::array::{Bitmap, Buffer, Parts, layout};
@@ -22,40 +24,38 @@ const PARALLEL: usize = 1 << 20;
 /// Bytes read and written by a part: well inside a core's cache, well above the cost of handing it over.
 const PART: usize = 512 << 10;
 
-/// A cast array, or the first row whose value does not fit where the cast was strict.
-pub(crate) type Casted = std::result::Result<Array, usize>;
+/// The new array, or the first row whose value does not fit where that is an error.
+pub(crate) type Mapped = std::result::Result<Array, usize>;
 
-/// Converts every row of an array on the host. What does not fit becomes null where the cast is `safe`.
-pub(crate) fn convert(
-    recipe: &Recipe,
+/// Applies a function to every row of an array on the host. What does not fit becomes null where that is `safe`.
+pub(crate) fn map(
+    call: &FunctionCall,
     values: &Array,
     to: &DataType,
     safe: bool,
     pool: &HostPool,
-) -> Result<Casted> {
+) -> Result<Mapped> {
     let (len, first) = (values.len(), values.offset());
-    let from_bits = recipe.operation == Operation::FromBits;
-    let to_bits = recipe.operation == Operation::ToBits;
-    let bits_from = if from_bits { 1 } else { 8 * recipe.from.width() };
-    let bits_to = if to_bits { 1 } else { 8 * recipe.to.width() };
+    let (bits_from, bits_to) = (call.from.bits(), call.to.bits());
 
     let held;
-    let source = if from_bits {
+    let source = if call.from == Number::Bit {
         Source::Bits(Bits::new(memory::bytes(&values.buffers()[0]), first, len))
     } else {
-        let width = recipe.from.width();
+        let width = call.from.width();
         let rows = values.buffers()[0].slice(first * width, Some(len * width));
         held = memory::aligned(&rows, width.min(16), pool)?;
         Source::Bytes(memory::bytes(&held), width)
     };
-    // Where everything fits, nobody asks which rows are valid.
-    let valid = values.validity().filter(|_| recipe.fallible).map(|bitmap| Bits::of(bitmap, len));
+    // Where everything fits and nulls stay, which rows are valid makes no difference.
+    let asked = call.fallible || call.fills_nulls;
+    let valid = values.validity().filter(|_| asked).map(|bitmap| Bits::of(bitmap, len));
 
     let bytes = (len * bits_to).div_ceil(8);
     // Words, for the last of them is written whole.
     let mut result = pool.alloc(bytes.next_multiple_of(8))?;
-    let mut new_validity = (recipe.fallible && safe).then(|| pool.alloc(len.div_ceil(64) * 8)).transpose()?;
-    let narrow = Narrow::of(recipe);
+    let mut new_validity = (call.fallible && safe).then(|| pool.alloc(len.div_ceil(64) * 8)).transpose()?;
+    let narrow = Narrow::of(call);
     let outcome = in_parts(
         len,
         bits_from + bits_to,
@@ -67,16 +67,22 @@ pub(crate) fn convert(
             let part = Part { from: source.slice(start, rows), rows, to, valid, good };
             let outcome = match &narrow {
                 Some(narrow) => narrow.convert(part),
-                None => recipe.visit(part).expect("a recipe that a plan made"),
+                None => call.visit(part).expect("a call of a function in the list"),
             };
             Outcome { misfit: outcome.misfit.map(|row| start + row), ..outcome }
         },
     );
 
-    debug_assert!(recipe.fallible || outcome.misfit.is_none(), "a plan said that everything fits");
+    debug_assert!(call.fallible || outcome.misfit.is_none(), "the call said that everything fits");
 
     let result = result.freeze(bytes);
     match (outcome.misfit, new_validity) {
+        (None, _) if call.fills_nulls => {
+            let mut parts = Parts::new(to.clone(), len);
+            parts.buffers = vec![result];
+            parts.null_count = Some(0);
+            Array::made(parts, true).map(Ok)
+        }
         (None, _) => with_nulls_of(values, to, result).map(Ok),
         (Some(_), Some(validity)) => {
             let mut parts = Parts::new(to.clone(), len);

@@ -1,10 +1,13 @@
 //! Parameters as machine words: what crosses from the host to a kernel.
 
+use super::convert::{Direct, FromBool, ToBool};
 use super::divide::Divisor;
 use super::float::{Decimal, Product, Quotient, Round};
 use super::integer::{Integer, Magnitude};
 use super::scale::{Bounds, Down, Up};
-use super::temporal::{Days, DurationToInterval, IntervalToDuration, TimeOfDay};
+use super::temporal::{
+    DayTimeToInterval, Days, DurationToInterval, IntervalToDuration, MonthsToInterval, TimeOfDay,
+};
 use super::wide::{I256, U256};
 use core::marker::PhantomData;
 
@@ -144,4 +147,23 @@ fields! {
     [B: Copy] TimeOfDay<B> { bounds day offset factor divisor } to;
     [] DurationToInterval { bounds factor };
     [] IntervalToDuration { divisor };
+}
+
+macro_rules! no_parameters {
+    ($([$($generics:tt)*] $t:ty, $value:expr;)*) => {$(
+        impl<$($generics)*> Parameter for $t {
+            #[inline(always)]
+            fn write(&self, _: &mut Words) {}
+            #[inline(always)]
+            fn read(_: &mut Words) -> Self { $value }
+        }
+    )*};
+}
+
+no_parameters! {
+    [A, B] Direct<A, B>, Direct(PhantomData);
+    [B: Copy] FromBool<B>, FromBool(PhantomData);
+    [A: Copy] ToBool<A>, ToBool(PhantomData);
+    [] MonthsToInterval, MonthsToInterval;
+    [] DayTimeToInterval, DayTimeToInterval;
 }

@@ -6,7 +6,7 @@
 //! Inside it the multiplication cannot overflow. Where arrow-cast has proved from the precisions that
 //! everything fits, it looks at nothing and wraps; there the bounds are those of the type.
 
-use super::Conversion;
+use super::ValueFunction;
 use super::divide::Divisor;
 use super::integer::{Integer, Magnitude, join};
 use super::wide::U256;
@@ -43,11 +43,11 @@ pub struct Up<A, B> {
     pub addend: i64,
 }
 
-impl<A: Integer, B: Integer> Conversion for Up<A, B> {
+impl<A: Integer, B: Integer> ValueFunction for Up<A, B> {
     type From = A;
     type To = B;
     #[inline(always)]
-    fn convert(&self, x: A) -> (B, bool) {
+    fn call(&self, x: A) -> (B, bool) {
         let addend = B::truncate(self.addend.widen());
         (B::truncate(x.widen()).mul(self.factor).add(addend), self.bounds.hold(x))
     }
@@ -88,11 +88,11 @@ impl<A: Integer, B: Integer> Down<A, B> {
     }
 }
 
-impl<A: Integer, B: Integer> Conversion for Down<A, B> {
+impl<A: Integer, B: Integer> ValueFunction for Down<A, B> {
     type From = A;
     type To = B;
     #[inline(always)]
-    fn convert(&self, x: A) -> (B, bool) {
+    fn call(&self, x: A) -> (B, bool) {
         let (negative, magnitude) = x.split();
         let (quotient, remainder) = self.divisor.divide(magnitude);
         let up = A::Magnitude::from_wide(U256::from_low((remainder >= self.round_from) as u128));

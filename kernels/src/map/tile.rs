@@ -1,8 +1,8 @@
 //! The rows that a wave works on at a time, and how they get in and out of registers.
 
-use super::{HALF, Shape, Task};
+use super::{HALF, MapTask, Shape};
+use crate::function::{Native, U256};
 use crate::memory::{Bits, In};
-use crate::numeric::{Native, U256};
 use crate::target::{Lanes, Wave, funnel};
 
 /// The rows a wave is working on. What lies within it is 32-bit arithmetic.
@@ -149,7 +149,7 @@ pub(super) struct Source {
 
 impl Source {
     #[inline(always)]
-    pub(super) fn new(task: &Task, tile: &Tile) -> Source {
+    pub(super) fn new(task: &MapTask, tile: &Tile) -> Source {
         let from = u64::from(tile.shape.from);
         let unit = u64::from(tile.shape.unit());
         let moved = task.offset / 8;
@@ -226,7 +226,7 @@ pub(super) fn place<A: Native>(block: U256, value: A, j: u32) -> U256 {
 
 /// Stores a lane's values of an access, unless it has none.
 #[inline(always)]
-pub(super) fn store(task: &Task, tile: &Tile, step: u32, values: Lanes<U256>, wave: &Wave) {
+pub(super) fn store(task: &MapTask, tile: &Tile, step: u32, values: Lanes<U256>, wave: &Wave) {
     let Shape { rows, to, .. } = tile.shape;
     let out = task.out.skip(tile.at * u64::from(to));
     wave.each(|l| {
@@ -260,7 +260,7 @@ pub(super) fn moved_up(blocks: Blocks) -> Blocks {
 /// above all, AMD's compiler would keep in memory, and what they point to with them.
 #[inline(always)]
 pub(super) fn each_tile<S>(
-    task: &Task,
+    task: &MapTask,
     shape: Shape,
     wave: &mut Wave,
     mut state: S,

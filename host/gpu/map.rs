@@ -1,63 +1,64 @@
-//! Casts on a GPU: of each array one launch for the values, the new validity and the first row that does not fit; of many
-//! arrays one pass.
+//! Functions of each row's value on a GPU: of each array one launch for the values, the new validity and the first row that
+//! does not fit; of many arrays one pass. The one idea: which function it is only the kernel's entry knows.
 
 use arrow_schema::DataType;
-use bowstring_kernels::cast::{
-    CAST_FLOAT, CAST_NUMBERS, CAST_SCALE, CAST_TIME, CastFloat, CastNumbers, CastScale, CastTime, Task, tile,
-};
+use bowstring_kernels::function::Number;
+use bowstring_kernels::functions::{FunctionCall, Launcher};
+use bowstring_kernels::map::MapTask;
 use bowstring_kernels::memory::Out;
-use bowstring_kernels::numeric::{Operation, Recipe};
-use bowstring_kernels::target::{Args, Entry, find};
+use bowstring_kernels::target::{Args, Entry};
 
 use super::nulls_of;
 use crate::array::{Array, Bitmap, Parts, layout};
 use crate::pass::{Pass, Region, bits, validity};
 use crate::{Error, Result, Stream};
 
-/// Waves that fill the largest GPUs a few times over: from there on each does several tiles.
-const WAVES: u64 = 1 << 15;
-
-/// An array whose values are converted each by itself, and the type they get.
+/// An array, the type it gets, and the function of each value.
 pub(crate) struct Column<'a> {
     pub values: &'a Array,
     pub to: &'a DataType,
     /// None where every value becomes zero.
-    pub recipe: Option<Recipe>,
+    pub call: Option<FunctionCall>,
 }
 
 impl Column<'_> {
     fn is_fallible(&self) -> bool {
-        self.recipe.as_ref().is_some_and(|recipe| recipe.fallible)
+        self.call.as_ref().is_some_and(|call| call.fallible)
     }
 
     /// What is written of it: values, and a bitmap.
     fn bytes(&self, safe: bool) -> [usize; 2] {
-        let (len, bits) = (self.values.len(), self.values.len().div_ceil(32) * 4);
-        let values = self.recipe.as_ref().map_or(0, |recipe| match recipe.operation {
-            Operation::ToBits => bits,
-            _ => len.saturating_mul(recipe.to.width()),
+        let len = self.values.len();
+        let values = self.call.as_ref().map_or(0, |call| {
+            let (units, width) = written(call.to, len);
+            units.saturating_mul(width)
         });
-        [values, if safe && self.is_fallible() { bits } else { 0 }]
+        [values, if safe && self.is_fallible() { len.div_ceil(32) * 4 } else { 0 }]
     }
 }
 
 /// Words of a column that may fail: the number of its nulls, and its first bad row.
 const STATUS: usize = 2;
 
-/// Converts every row of arrays on the stream's device, in one pass. What does not fit becomes null where the cast is `safe`,
-/// else an error when somebody first waits for any of the results.
-pub(crate) fn convert(columns: &[Column<'_>], safe: bool, stream: &Stream) -> Result<Vec<Array>> {
+/// Applies a function to every row of arrays on the stream's device, in one pass. What does not fit becomes null where that is
+/// `safe`, else it is an error of the first wait for any of the results.
+pub(crate) fn map(
+    operation: &'static str,
+    columns: &[Column<'_>],
+    safe: bool,
+    stream: &Stream,
+) -> Result<Vec<Array>> {
     if columns.is_empty() {
         return Ok(vec![]);
     }
-    let mut pass = Pass::begin("cast", stream)?;
+    let mut pass = Pass::begin(operation, stream)?;
     columns.iter().try_for_each(|column| pass.input(column.values))?;
     let strict: Vec<&Column> = columns.iter().filter(|column| !safe && column.is_fallible()).collect();
     let words = [0, u64::MAX].repeat(strict.len());
     pass.expect(&[size_of_val(&words[..])], (0, 0));
     let status = if strict.is_empty() { None } else { Some(pass.upload(&words)?) };
     pass.expect_outputs(columns.iter().flat_map(|column| column.bytes(safe)));
-    let (mut casted, mut used) = (vec![], 0);
+    let (mut mapped, mut used) = (vec![], 0);
     for column in columns {
         let status = match (&status, column.is_fallible()) {
             (_, false) => Out::absent(),
@@ -68,8 +69,8 @@ pub(crate) fn convert(columns: &[Column<'_>], safe: bool, stream: &Stream) -> Re
             // Nobody asks: who wants to know how many nulls there are looks at the bitmap.
             (None, true) => pass.sink()?.out(),
         };
-        casted.push(match &column.recipe {
-            Some(recipe) => convert_one(&mut pass, recipe, column, safe, status)?,
+        mapped.push(match &column.call {
+            Some(call) => map_one(&mut pass, call, column, safe, status)?,
             None => zeros(&mut pass, column)?,
         });
     }
@@ -88,64 +89,50 @@ pub(crate) fn convert(columns: &[Column<'_>], safe: bool, stream: &Stream) -> Re
         })?;
     }
     pass.finish()?;
-    Ok(casted)
+    Ok(mapped)
 }
 
-fn convert_one(
+fn map_one(
     pass: &mut Pass,
-    recipe: &Recipe,
+    call: &FunctionCall,
     &Column { values, to, .. }: &Column<'_>,
     safe: bool,
     status: Out<u64>,
 ) -> Result<Array> {
     let len = values.len();
-    let from_bits = match recipe.operation {
-        Operation::FromBits => 1,
-        _ => 8 * recipe.from.width(),
-    };
-    let bytes = match recipe.operation {
-        Operation::ToBits => len.div_ceil(32) * 4,
-        _ => pass.times(len, recipe.to.width())?,
-    };
-    let offset = values.offset().checked_mul(from_bits);
-    let offset = offset.ok_or_else(|| Error::invalid("cast", "the offset is beyond any address"))?;
+    let offset = values.offset().checked_mul(call.from.bits());
+    let offset =
+        offset.ok_or_else(|| Error::invalid(pass.operation(), "the offset is beyond any address"))?;
     let (rows, rows_offset) = bits(&Bitmap { buffer: values.buffers()[0].clone(), offset });
     let (valid, valid_offset) = validity(values);
-    let out = pass.output(bytes)?;
-    let out_valid = (recipe.fallible && safe).then(|| pass.output(len.div_ceil(32) * 4)).transpose()?;
+    let (units, width) = written(call.to, len);
+    let out = pass.rows(units, width)?;
+    let out_valid = (call.fallible && safe).then(|| pass.output(len.div_ceil(32) * 4)).transpose()?;
 
-    let size = tile(recipe, pass.width());
-    let size = size.ok_or_else(|| pass.unsupported(format_args!("{recipe:?}")))?;
-    let tiles = ((len as u64).div_ceil(size) / WAVES).max(1);
-    let task = Task {
+    let unsupported = || format!("{:?} from {:?} to {:?}", call.function, call.from, call.to);
+    let task = MapTask {
         values: rows,
         offset: rows_offset,
         valid,
         valid_offset,
         len: len as u64,
-        tiles,
+        tiles: call.tiles(len as u64, pass.width()).ok_or_else(|| pass.unsupported(unsupported()))?,
         out: out.out(),
         out_valid: out_valid.as_ref().map_or(Out::absent(), Region::out),
         status,
-        words: recipe.words,
+        words: call.words,
     };
-    let waves = (len as u64).div_ceil(size * tiles);
-    match recipe.operation {
-        Operation::FromBits | Operation::ToBits | Operation::Direct => {
-            launch(pass, CAST_NUMBERS, recipe, waves, &CastNumbers::of(&task))
-        }
-        Operation::Up | Operation::Down => launch(pass, CAST_SCALE, recipe, waves, &CastScale::of(&task)),
-        Operation::Round | Operation::Quotient | Operation::Product => {
-            launch(pass, CAST_FLOAT, recipe, waves, &CastFloat::of(&task))
-        }
-        _ => launch(pass, CAST_TIME, recipe, waves, &CastTime::of(&task)),
-    }?;
+    match call.launch(&task, Launch(pass)) {
+        Some(launched) => launched?,
+        None => return Err(pass.unsupported(unsupported())),
+    }
 
     let parts = pass.parts(to.clone(), len);
     let mut parts = match &out_valid {
         Some(valid) => {
             Parts { validity: Some(Bitmap { buffer: valid.buffer(), offset: 0 }), null_count: None, ..parts }
         }
+        None if call.fills_nulls => Parts { null_count: Some(0), ..parts },
         None => nulls_of(pass, values, parts)?,
     };
     parts.buffers = vec![out.buffer()];
@@ -162,14 +149,19 @@ fn zeros(pass: &mut Pass, &Column { values, to, .. }: &Column<'_>) -> Result<Arr
     Array::try_new(parts)
 }
 
-fn launch<A: Args>(
-    pass: &mut Pass,
-    table: &'static [Entry<A>],
-    recipe: &Recipe,
-    waves: u64,
-    args: &A,
-) -> Result<()> {
-    let key = [recipe.operation as u32, recipe.from as u32, recipe.to as u32];
-    let entry = find(table, &key).ok_or_else(|| pass.unsupported(format_args!("{recipe:?}")))?;
-    pass.launch(entry, waves, args)
+/// What a kernel writes of so many rows: so many units of so many bytes. Of booleans these are whole words.
+fn written(number: Number, len: usize) -> (usize, usize) {
+    match number {
+        Number::Bit => (len.div_ceil(32), 4),
+        number => (len, number.width()),
+    }
+}
+
+struct Launch<'a>(&'a mut Pass);
+
+impl Launcher for Launch<'_> {
+    type Output = Result<()>;
+    fn launch<A: Args>(self, entry: &'static Entry<A>, args: &A) -> Result<()> {
+        self.0.launch(entry, args)
+    }
 }

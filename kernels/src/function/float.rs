@@ -8,7 +8,7 @@
 //! Here it is integer arithmetic throughout: 64 significant bits of the exact quotient or product, truncated,
 //! and whether anything nonzero was cut off. That is enough to round right.
 
-use super::Conversion;
+use super::ValueFunction;
 use super::half::{F16, f32_to_f64, f64_to_f32};
 use super::integer::{Integer, Magnitude, join};
 use super::wide::{I256, U256, full_product};
@@ -111,11 +111,11 @@ fn round_half_up<M: Magnitude>(x: f64) -> M {
     M::from_wide(if exponent < 1023 + 52 { U256::from_low(small as u128) } else { large })
 }
 
-impl<F: Float, B: Integer> Conversion for Round<F, B> {
+impl<F: Float, B: Integer> ValueFunction for Round<F, B> {
     type From = F;
     type To = B;
     #[inline(always)]
-    fn convert(&self, x: F) -> (B, bool) {
+    fn call(&self, x: F) -> (B, bool) {
         let scaled = self.factor * x.widen();
         let (negative, absolute) = (scaled.is_sign_negative(), scaled.abs());
         let magnitude: B::Magnitude = round_half_up(absolute);
@@ -242,12 +242,12 @@ pub struct Quotient<A: Decimal, F> {
     pub to: PhantomData<F>,
 }
 
-impl<A: Decimal, F: Float> Conversion for Quotient<A, F> {
+impl<A: Decimal, F: Float> ValueFunction for Quotient<A, F> {
     type From = A;
     type To = F;
     const ALWAYS: bool = true;
     #[inline(always)]
-    fn convert(&self, x: A) -> (F, bool) {
+    fn call(&self, x: A) -> (F, bool) {
         let (negative, numerator, shift) = x.normalised();
         // floor(numerator * 2^63 / divisor), or one less: of three truncations each costs less than one
         // in the last of 128 bits, of which the upper 64 are used.
@@ -277,12 +277,12 @@ pub struct Product<A, F> {
     pub types: PhantomData<(A, F)>,
 }
 
-impl<A: Decimal, F: Float> Conversion for Product<A, F> {
+impl<A: Decimal, F: Float> ValueFunction for Product<A, F> {
     type From = A;
     type To = F;
     const ALWAYS: bool = true;
     #[inline(always)]
-    fn convert(&self, x: A) -> (F, bool) {
+    fn call(&self, x: A) -> (F, bool) {
         let (negative, number, shift) = x.normalised();
         let step = |(_, low): (u64, A::Significand), word: u64| {
             let (high, product) = number.mul_word(word);

@@ -1,18 +1,19 @@
-//! Plans for decimals: powers of ten, and which inputs fit.
+//! Rules for decimals: powers of ten, and which inputs fit.
 
-use super::super::Native;
-use super::super::divide::Divisor;
-use super::super::float::{Decimal, Float, Product, Quotient, Round, Significand};
-use super::super::integer::{Integer, Magnitude, join};
-use super::super::recipe::{Number, Operation, decimal, float, integer, tag, with};
-use super::super::scale::{Bounds, Down, Rounding, Up};
-use super::super::wide::{I256, U256};
-use super::super::words::Parameter;
-use super::{Plan, convert};
-use core::marker::PhantomData;
+use std::marker::PhantomData;
+
+use bowstring_kernels::function::divide::Divisor;
+use bowstring_kernels::function::float::{Decimal, Float, Product, Quotient, Round, Significand};
+use bowstring_kernels::function::integer::{Integer, Magnitude, join};
+use bowstring_kernels::function::scale::{Bounds, Down, Rounding, Up};
+use bowstring_kernels::function::words::Parameter;
+use bowstring_kernels::function::{F16, I256, Native, Number, U256};
+use bowstring_kernels::functions::Function;
+
+use super::rule::{CastRule, apply, decimal, float, integer, signed, with};
 
 /// A decimal type: native type, precision and scale.
-type Type = (Number, u8, i8);
+pub(super) type Type = (Number, u8, i8);
 
 /// The most digits of a native type of decimals: also the greatest power of ten it holds.
 const fn max_precision(number: Number) -> u8 {
@@ -49,18 +50,18 @@ fn exclude_some<A: Integer>(bounds: &Bounds<A>) -> bool {
 }
 
 /// Multiply, inputs limited in absolute value on either side of zero.
-fn up<A, B>(factor: U256, below_zero: U256, above_zero: U256) -> Plan
+fn up<A, B>(factor: U256, below_zero: U256, above_zero: U256) -> CastRule
 where
     A: Native + Integer + Parameter,
     B: Native + Integer + Parameter,
 {
     let bounds = bounds::<A>(below_zero, above_zero);
     let factor = B::truncate(I256::from_bits(factor));
-    convert(Operation::Up, Up { bounds, factor, addend: 0 }, exclude_some(&bounds))
+    apply(Function::Up, Up { bounds, factor, addend: 0 }, exclude_some(&bounds))
 }
 
 /// Divide, quotients limited in absolute value on either side of zero.
-fn down<A, B>(divisor: U256, rounding: Rounding, below_zero: U256, above_zero: U256) -> Plan
+fn down<A, B>(divisor: U256, rounding: Rounding, below_zero: U256, above_zero: U256) -> CastRule
 where
     A: Native + Integer<Magnitude: Parameter> + Parameter,
     B: Native + Integer,
@@ -76,7 +77,7 @@ where
     };
     let bounds = bounds::<A>(last(below_zero), last(above_zero));
     let conversion = Down::<A, B>::new(bounds, A::Magnitude::from_wide(divisor), rounding, 0);
-    convert(Operation::Down, conversion, exclude_some(&bounds))
+    apply(Function::Down, conversion, exclude_some(&bounds))
 }
 
 /// The absolute values of the ends of an integer type.
@@ -85,18 +86,18 @@ fn ends<B: Integer>() -> (U256, U256) {
 }
 
 /// A decimal to a decimal.
-pub fn rescale((a, p, s): Type, to @ (b, q, t): Type) -> Plan {
+pub(super) fn rescale((a, p, s): Type, to @ (b, q, t): Type) -> CastRule {
     if !is_valid(to) {
-        return Plan::InvalidTarget;
+        return CastRule::InvalidTarget;
     }
     let digits = power_of_ten(q as u32).map_or(U256::MAX, |power| power.wrapping_sub(U256::ONE));
     let change = t as i32 - s as i32;
     let result = if a == b && change == 0 && p <= q {
-        Some(Plan::Same)
+        Some(CastRule::Same)
     } else if change >= 0 {
         // arrow-cast has a table of powers as long as the target's precision.
         if change > max_precision(b) as i32 {
-            return Plan::Overflow;
+            return CastRule::Overflow;
         }
         power_of_ten(change as u32).and_then(|factor| {
             // Every number of the source's precision fits: then arrow-cast does not look.
@@ -109,7 +110,7 @@ pub fn rescale((a, p, s): Type, to @ (b, q, t): Type) -> Plan {
     } else {
         // As long as the source's precision: beyond it everything rounds to zero.
         if -change > max_precision(a) as i32 {
-            return Plan::Zero;
+            return CastRule::Zero;
         }
         power_of_ten(change.unsigned_abs()).and_then(|divisor| {
             // Rounding can add a digit, hence below and not at most.
@@ -119,24 +120,26 @@ pub fn rescale((a, p, s): Type, to @ (b, q, t): Type) -> Plan {
             decimal!(a, A, decimal!(b, B, Some(down::<A, B>(divisor, round, limit, limit))))
         })
     };
-    result.unwrap_or(Plan::Never)
+    result.unwrap_or(CastRule::Never)
 }
 
 /// A decimal to an integer or float.
-pub fn to_plain(a: Number, scale: i8, b: Number) -> Plan {
+pub(super) fn to_plain(a: Number, scale: i8, b: Number) -> CastRule {
     let exponent = scale.unsigned_abs() as u32;
     if matches!(b, Number::F16 | Number::F32 | Number::F64) {
-        return decimal!(a, A, float!(b, F, to_float::<A, F>(scale))).unwrap_or(Plan::Never);
+        return decimal!(a, A, float!(b, F, to_float::<A, F>(scale))).unwrap_or(CastRule::Never);
     }
     // The power of ten must fit the decimal's own native type.
     let Some(power) = power_of_ten(exponent).filter(|_| exponent <= max_precision(a) as u32) else {
-        return Plan::Overflow;
+        return CastRule::Overflow;
     };
+    let ends_of = |number| integer!(number, B, Some(ends::<B>()));
+    let Some((below, above)) = ends_of(b) else { return CastRule::Never };
+    // What fits is decided by `b`; the bits of what does are those of the signed type.
     decimal!(
         a,
         A,
-        integer!(b, B, {
-            let (below, above) = ends::<B>();
+        signed!(b.signed(), B, {
             Some(if scale > 0 {
                 down::<A, B>(power, Rounding::TowardZero, below, above)
             } else {
@@ -148,11 +151,11 @@ pub fn to_plain(a: Number, scale: i8, b: Number) -> Plan {
             })
         })
     )
-    .unwrap_or(Plan::Never)
+    .unwrap_or(CastRule::Never)
 }
 
 /// A decimal to a float, if the scale can be.
-fn to_float<A, F>(scale: i8) -> Option<Plan>
+fn to_float<A, F>(scale: i8) -> Option<CastRule>
 where
     A: Native + Decimal<Significand: Parameter>,
     F: Native + Float,
@@ -167,7 +170,7 @@ where
         let reciprocal = divisor.reciprocal.top();
         let divisor = divisor.value.shift_left(shift);
         let conversion = Quotient::<A, F> { divisor, shift, reciprocal, to: PhantomData };
-        return Some(convert(Operation::Quotient, conversion, false));
+        return Some(apply(Function::Quotient, conversion, false));
     }
     // 5^exponent in 320 bits, shifted to the top: multiplied by five, then by two until the top bit is set.
     let times = |factor: [u64; 5], by: u64| {
@@ -186,13 +189,13 @@ where
     }
     // 10^exponent = factor * 2^(exponent - shift), and 256 of the 320 bits are cut off.
     let exponent = exponent as i32 - shift + 256;
-    Some(convert(Operation::Product, Product::<A, F> { factor, exponent, types: PhantomData }, false))
+    Some(apply(Function::Product, Product::<A, F> { factor, exponent, types: PhantomData }, false))
 }
 
 /// An integer or float to a decimal.
-pub fn from_plain(a: Number, to @ (b, precision, scale): Type) -> Plan {
+pub(super) fn from_plain(a: Number, to @ (b, precision, scale): Type) -> CastRule {
     if !is_valid(to) {
-        return Plan::InvalidTarget;
+        return CastRule::InvalidTarget;
     }
     let exponent = scale.unsigned_abs() as u32;
     let digits = power_of_ten(precision as u32).map_or(U256::MAX, |power| power.wrapping_sub(U256::ONE));
@@ -203,10 +206,10 @@ pub fn from_plain(a: Number, to @ (b, precision, scale): Type) -> Plan {
             F,
             decimal!(b, B, {
                 let limit = <B as Integer>::Magnitude::from_wide(digits);
-                Some(convert(Operation::Round, Round::<F, B> { factor, limit, from: PhantomData }, true))
+                Some(apply(Function::Round, Round::<F, B> { factor, limit, from: PhantomData }, true))
             })
         )
-        .unwrap_or(Plan::Never);
+        .unwrap_or(CastRule::Never);
     }
     if scale >= 0 {
         // |x| * 10^scale <= 10^precision - 1; the scale is at most the precision.
@@ -216,7 +219,7 @@ pub fn from_plain(a: Number, to @ (b, precision, scale): Type) -> Plan {
                 let most = past.wrapping_sub(U256::ONE);
                 integer!(a, A, decimal!(b, B, Some(up::<A, B>(factor, most, most))))
             })
-            .unwrap_or(Plan::Never);
+            .unwrap_or(CastRule::Never);
     }
     integer!(
         a,
@@ -224,10 +227,14 @@ pub fn from_plain(a: Number, to @ (b, precision, scale): Type) -> Plan {
         decimal!(b, B, {
             // arrow-cast has the power of ten in the integer's own type; where it does not fit, all is zero.
             let power = power_of_ten(exponent).filter(|power| *power <= ends::<A>().1);
-            Some(power.map_or(Plan::Zero, |power| down::<A, B>(power, Rounding::TowardZero, digits, digits)))
+            Some(
+                power.map_or(CastRule::Zero, |power| {
+                    down::<A, B>(power, Rounding::TowardZero, digits, digits)
+                }),
+            )
         })
     )
-    .unwrap_or(Plan::Never)
+    .unwrap_or(CastRule::Never)
 }
 
 /// 10^exponent as `f64::powi` computes it, by squaring; where that is inexact, so is arrow-cast.

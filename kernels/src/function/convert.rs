@@ -1,11 +1,63 @@
-//! Conversions without parameters: between integers, floats and booleans.
+//! ValueFunctions without parameters: between integers, floats and booleans.
 //!
 //! The meaning is that of arrow-cast's `num_cast`: an integer that the target cannot hold does not fit; a
 //! float loses its fraction and then must fit, so -0.9 is 0u8 and NaN fits nowhere; to a float everything
 //! fits, rounded to nearest even; halves are reached through `f32`, rounding twice from `f64` and `i64`.
 
+use core::marker::PhantomData;
+
 use super::half::{F16, f32_to_f64, f64_to_f32};
+use super::{Bit, Native, ValueFunction};
 use crate::target::Truncate;
+
+/// The conversion of [`Cast`].
+pub struct Direct<A, B>(pub PhantomData<(A, B)>);
+
+impl<A, B> Clone for Direct<A, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A, B> Copy for Direct<A, B> {}
+
+impl<A: Native + Cast<B>, B: Native> ValueFunction for Direct<A, B> {
+    type From = A;
+    type To = B;
+    const ALWAYS: bool = <A as Cast<B>>::ALWAYS;
+    #[inline(always)]
+    fn call(&self, x: A) -> (B, bool) {
+        x.cast()
+    }
+}
+
+/// Booleans to numbers: [`Truth::from_bool`].
+#[derive(Clone, Copy)]
+pub struct FromBool<B>(pub PhantomData<B>);
+
+impl<B: Native + Truth> ValueFunction for FromBool<B> {
+    type From = Bit;
+    type To = B;
+    const ALWAYS: bool = true;
+    #[inline(always)]
+    fn call(&self, x: Bit) -> (B, bool) {
+        (B::from_bool(x.is_set()), true)
+    }
+}
+
+/// Numbers to booleans: [`Truth::to_bool`].
+#[derive(Clone, Copy)]
+pub struct ToBool<A>(pub PhantomData<A>);
+
+impl<A: Native + Truth> ValueFunction for ToBool<A> {
+    type From = A;
+    type To = Bit;
+    const ALWAYS: bool = true;
+    #[inline(always)]
+    fn call(&self, x: A) -> (Bit, bool) {
+        (Bit::new(x.to_bool()), true)
+    }
+}
 
 /// A native number that converts to `To`.
 pub trait Cast<To>: Copy {

@@ -1,4 +1,4 @@
-//! Half precision as two bytes. Conversions are arithmetic on bits and one exact float addition, the same
+//! Half precision as two bytes. ValueFunctions are arithmetic on bits and one exact float addition, the same
 //! on every target, so that a CPU, NVIDIA and AMD agree on every bit, NaN payloads included.
 
 /// An IEEE 754 binary16 number, by its bits.

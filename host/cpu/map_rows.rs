@@ -1,12 +1,12 @@
-//! The loops of [`super::cast`]: values, validity and null count in one pass over the rows.
+//! The loops of [`super::map`]: values, validity and null count in one pass over the rows.
 //!
-//! A conversion says of each value what it becomes and whether it fits. Rows go in blocks of 64, for which "which are
+//! A function says of each value what it becomes and whether it fits. Rows go in blocks of 64, for which "which are
 //! valid" and "which fit" are a word each. Whatever sits under a null is converted like the rest, because a loop
-//! without branches is faster, and then nobody looks at it.
+//! without branches is faster, and is not looked at afterwards.
 
-use bowstring_kernels::numeric::direct::Truth;
-use bowstring_kernels::numeric::words::Parameter;
-use bowstring_kernels::numeric::{Conversion, Native, Number, Visitor};
+use bowstring_kernels::function::words::Parameter;
+use bowstring_kernels::function::{Native, Number, U256, ValueFunction};
+use bowstring_kernels::functions::Visitor;
 
 use super::bitmap::Bits;
 use super::memory::{numbers, numbers_mut};
@@ -63,35 +63,58 @@ pub(super) struct Part<'a> {
 impl Visitor for Part<'_> {
     type Output = Outcome;
 
-    fn convert<C: Conversion<From: Native, To: Native> + Parameter>(self, conversion: C) -> Outcome {
-        let Source::Bytes(from, _) = self.from else { unreachable!("numbers are not bits") };
-        let from: &[C::From] = numbers(from).expect("aligned by the caller");
-        let to: &mut [C::To] = &mut numbers_mut(self.to).expect("parts start at whole words")[..self.rows];
-        let rows = Convert { conversion, from, to, valid: self.valid, good: self.good };
-        if const { pays::<C>() } { vectorised(rows) } else { Level::Plain.run(rows) }
-    }
-
-    fn bits_to<B: Native + Truth>(self) -> Outcome {
-        let Source::Bits(from) = self.from else { unreachable!("bits are not numbers") };
-        let to: &mut [B] = &mut numbers_mut(self.to).expect("parts start at whole words")[..self.rows];
-        vectorised(Unpack { from, to });
-        Outcome::default()
-    }
-
-    fn bits_from<A: Native + Truth>(self) -> Outcome {
-        let Source::Bytes(from, _) = self.from else { unreachable!("numbers are not bits") };
-        let from: &[A] = numbers(from).expect("aligned by the caller");
-        vectorised(Pack { from, to: numbers_mut(self.to).expect("parts start at whole words") });
-        Outcome::default()
+    fn visit<F: ValueFunction<From: Native, To: Native> + Parameter>(self, function: F) -> Outcome {
+        const fn is_bit<T: Native>() -> bool {
+            matches!(T::NUMBER, Number::Bit)
+        }
+        let Part { from, rows, to, valid, good } = self;
+        // By constants, so that a function is compiled for its own kind of rows alone.
+        if const { is_bit::<F::From>() } {
+            let Source::Bits(from) = from else { unreachable!("bits are not numbers") };
+            if const { is_bit::<F::To>() } {
+                let to: &mut [u64] = numbers_mut(to).expect("parts start at whole words");
+                words(function, from, valid, &mut to[..rows.div_ceil(64)], rows);
+            } else {
+                let to: &mut [F::To] = &mut numbers_mut(to).expect("parts start at whole words")[..rows];
+                vectorised(Unpack { function, from, to });
+            }
+            return Outcome::default();
+        }
+        let Source::Bytes(from, _) = from else { unreachable!("numbers are not bits") };
+        let from: &[F::From] = numbers(from).expect("aligned by the caller");
+        if const { is_bit::<F::To>() } {
+            vectorised(Pack { function, from, to: numbers_mut(to).expect("parts start at whole words") });
+            return Outcome::default();
+        }
+        let to: &mut [F::To] = &mut numbers_mut(to).expect("parts start at whole words")[..rows];
+        let rows = Convert { function, from, to, valid, good };
+        if const { pays::<F>() } { vectorised(rows) } else { Level::Plain.run(rows) }
     }
 }
 
-/// Whether compiling a conversion for wide vectors pays: between integers and floats of up to 64 bits, and for scaling
-/// those that dates and times are. There are no vectors of 128 bits, and every conversion more is code to compile.
-const fn pays<C: Conversion<From: Native, To: Native>>() -> bool {
+/// Bits to bits: a function of them is what it makes of a zero, of a one and of a null.
+fn words<F>(function: F, from: Bits<'_>, valid: Option<Bits<'_>>, to: &mut [u64], rows: usize)
+where
+    F: ValueFunction<From: Native, To: Native>,
+{
+    let mask = |value: F::To| set(value).wrapping_neg();
+    let [zero, one] = [0, 1].map(|word| mask(function.call(bit(word)).0));
+    let null = mask(function.of_null());
+    for (i, to) in to.iter_mut().enumerate() {
+        let from = from.word(i);
+        let made = zero & !from | one & from;
+        let valid = if F::FILLS_NULLS { valid.map_or(!0, |bits| bits.word(i)) } else { !0 };
+        let there = if rows - i * 64 < 64 { !(!0 << (rows - i * 64)) } else { !0 };
+        *to = (made & valid | null & !valid) & there;
+    }
+}
+
+/// Whether compiling a function for wide vectors pays: between integers and floats of up to 64 bits, and for scaling
+/// those that dates and times are. There are no vectors of 128 bits, and every function more is code to compile.
+const fn pays<F: ValueFunction<From: Native, To: Native>>() -> bool {
     use Number::*;
-    let without_parameters = size_of::<C>() == 0;
-    match (C::From::NUMBER, C::To::NUMBER) {
+    let without_parameters = size_of::<F>() == 0;
+    match (F::From::NUMBER, F::To::NUMBER) {
         (F16 | I128 | I256, _) | (_, F16 | I128 | I256) => false,
         (I32 | I64, I32 | I64) => true,
         _ => without_parameters,
@@ -99,30 +122,33 @@ const fn pays<C: Conversion<From: Native, To: Native>>() -> bool {
 }
 
 /// Converts rows.
-struct Convert<'a, C: Conversion> {
-    conversion: C,
-    from: &'a [C::From],
-    to: &'a mut [C::To],
+struct Convert<'a, F: ValueFunction> {
+    function: F,
+    from: &'a [F::From],
+    to: &'a mut [F::To],
     valid: Option<Bits<'a>>,
     good: Option<&'a mut [u64]>,
 }
 
-impl<C: Conversion<From: Native, To: Native>> Loop for Convert<'_, C> {
+impl<F: ValueFunction<From: Native, To: Native>> Loop for Convert<'_, F> {
     type Output = Outcome;
 
     #[inline(always)]
     fn run(self) -> Outcome {
-        let Convert { conversion, from, to, valid, good } = self;
-        if const { C::ALWAYS } {
-            debug_assert!(good.is_none(), "a plan said that everything fits");
-            from.iter().zip(to).for_each(|(from, to)| *to = conversion.convert(*from).0);
+        let Convert { function, from, to, valid, good } = self;
+        if const { F::ALWAYS } {
+            debug_assert!(good.is_none(), "the call said that everything fits");
+            match valid {
+                Some(valid) if F::FILLS_NULLS => fill(function, from, to, valid),
+                _ => from.iter().zip(to).for_each(|(from, to)| *to = function.call(*from).0),
+            }
             return Outcome::default();
         }
         let mut notes = Notes::new(valid, good);
         let (from, from_rest) = from.as_chunks::<64>();
         let (to, to_rest) = to.as_chunks_mut::<64>();
         // The rows of the last block, padded: so there is one loop, and not another for them.
-        let (mut last_from, mut last_to) = ([C::From::default(); 64], [C::To::default(); 64]);
+        let (mut last_from, mut last_to) = ([F::From::default(); 64], [F::To::default(); 64]);
         last_from[..from_rest.len()].copy_from_slice(from_rest);
         let mut blocks = from.iter().zip(to);
         for i in 0..from.len() + usize::from(!from_rest.is_empty()) {
@@ -130,7 +156,7 @@ impl<C: Conversion<From: Native, To: Native>> Loop for Convert<'_, C> {
                 Some((from, to)) => (from, to, !0),
                 None => (&last_from, &mut last_to, !0 >> (64 - from_rest.len())),
             };
-            if notes.take(i, block(&conversion, from, to), there) {
+            if notes.take(i, block(&function, from, to), there) {
                 return notes.outcome;
             }
         }
@@ -139,19 +165,31 @@ impl<C: Conversion<From: Native, To: Native>> Loop for Convert<'_, C> {
     }
 }
 
+/// Rows of a function that makes values of nulls.
+#[inline(always)]
+fn fill<F: ValueFunction<To: Default>>(function: F, from: &[F::From], to: &mut [F::To], valid: Bits<'_>) {
+    let null = function.of_null();
+    for (i, (from, to)) in from.chunks(64).zip(to.chunks_mut(64)).enumerate() {
+        let valid = valid.word(i);
+        for (row, (from, to)) in from.iter().zip(to).enumerate() {
+            *to = if valid >> row & 1 == 1 { function.call(*from).0 } else { null };
+        }
+    }
+}
+
 /// Converts 64 rows, and says which fit.
 #[inline(always)]
-fn block<C: Conversion<From: Native, To: Native>>(
-    conversion: &C,
-    from: &[C::From; 64],
-    to: &mut [C::To; 64],
+fn block<F: ValueFunction<From: Native, To: Native>>(
+    function: &F,
+    from: &[F::From; 64],
+    to: &mut [F::To; 64],
 ) -> u64 {
     let mut which = 0;
-    if const { pays::<C>() } {
+    if const { pays::<F>() } {
         // Mostly all fit, and a vector finds that out sooner than which do.
         let mut all = true;
         for (to, from) in to.iter_mut().zip(from) {
-            let (value, fits) = conversion.convert(*from);
+            let (value, fits) = function.call(*from);
             *to = value;
             all &= fits;
         }
@@ -159,11 +197,11 @@ fn block<C: Conversion<From: Native, To: Native>>(
             return !0;
         }
         for (i, from) in from.iter().enumerate() {
-            which |= u64::from(conversion.convert(*from).1) << i;
+            which |= u64::from(function.call(*from).1) << i;
         }
     } else {
         for (i, (to, from)) in to.iter_mut().zip(from).enumerate() {
-            let (value, fits) = conversion.convert(*from);
+            let (value, fits) = function.call(*from);
             *to = value;
             which |= u64::from(fits) << i;
         }
@@ -204,12 +242,13 @@ impl<'a> Notes<'a> {
 }
 
 /// Booleans to numbers.
-struct Unpack<'a, B> {
+struct Unpack<'a, F: ValueFunction> {
+    function: F,
     from: Bits<'a>,
-    to: &'a mut [B],
+    to: &'a mut [F::To],
 }
 
-impl<B: Truth> Loop for Unpack<'_, B> {
+impl<F: ValueFunction<From: Native>> Loop for Unpack<'_, F> {
     type Output = ();
 
     #[inline(always)]
@@ -219,23 +258,24 @@ impl<B: Truth> Loop for Unpack<'_, B> {
         for (i, block) in blocks.iter_mut().enumerate() {
             let word = self.from.word(i);
             for (row, to) in block.iter_mut().enumerate() {
-                *to = B::from_bool(word >> row & 1 == 1);
+                *to = self.function.call(bit(word >> row)).0;
             }
         }
         let word = self.from.word(words);
         for (row, to) in rest.iter_mut().enumerate() {
-            *to = B::from_bool(word >> row & 1 == 1);
+            *to = self.function.call(bit(word >> row)).0;
         }
     }
 }
 
 /// Numbers to booleans.
-struct Pack<'a, A> {
-    from: &'a [A],
+struct Pack<'a, F: ValueFunction> {
+    function: F,
+    from: &'a [F::From],
     to: &'a mut [u64],
 }
 
-impl<A: Truth> Loop for Pack<'_, A> {
+impl<F: ValueFunction<From: Native, To: Native>> Loop for Pack<'_, F> {
     type Output = ();
 
     #[inline(always)]
@@ -246,7 +286,7 @@ impl<A: Truth> Loop for Pack<'_, A> {
             // A trip count known at compile time is what lets this be vectorised.
             let mut bits = 0;
             for (row, value) in block.iter().enumerate() {
-                bits |= u64::from(value.to_bool()) << row;
+                bits |= set(self.function.call(*value).0) << row;
             }
             *word = bits;
         }
@@ -254,7 +294,19 @@ impl<A: Truth> Loop for Pack<'_, A> {
             *word = rest
                 .iter()
                 .enumerate()
-                .fold(0, |bits, (row, value)| bits | u64::from(value.to_bool()) << row);
+                .fold(0, |bits, (row, value)| bits | set(self.function.call(*value).0) << row);
         }
     }
+}
+
+/// The lowest bit as a value.
+#[inline(always)]
+fn bit<T: Native>(word: u64) -> T {
+    T::from_bits(U256::from_low(u128::from(word & 1)))
+}
+
+/// A bit's value as the lowest bit.
+#[inline(always)]
+fn set<T: Native>(value: T) -> u64 {
+    value.to_bits().low as u64 & 1
 }

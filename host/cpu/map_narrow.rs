@@ -3,13 +3,14 @@
 //! There are vectors of 64-bit integers and none of 128-bit ones. So where no value that fits leaves 64 bits, the
 //! conversion is made there, and the sign spread over the upper half afterwards.
 
-use bowstring_kernels::numeric::divide::Divisor;
-use bowstring_kernels::numeric::float::Round;
-use bowstring_kernels::numeric::scale::{Bounds, Down, Up};
-use bowstring_kernels::numeric::words::{Parameter, Words};
-use bowstring_kernels::numeric::{Conversion, Native, Number, Operation, Recipe};
+use bowstring_kernels::function::divide::Divisor;
+use bowstring_kernels::function::float::Round;
+use bowstring_kernels::function::scale::{Bounds, Down, Up};
+use bowstring_kernels::function::words::{Parameter, Words};
+use bowstring_kernels::function::{Native, Number, ValueFunction};
+use bowstring_kernels::functions::{Function, FunctionCall};
 
-use super::cast_rows::{Notes, Outcome, Part, Source};
+use super::map_rows::{Notes, Outcome, Part, Source};
 use super::memory::{numbers, numbers_mut};
 use super::vectorise::{Loop, vectorised};
 
@@ -26,22 +27,22 @@ pub(super) enum Narrow {
 }
 
 impl Narrow {
-    /// The recipe in 64 bits, where they do.
-    pub(super) fn of(recipe: &Recipe) -> Option<Narrow> {
-        let words = &mut Words::new(recipe.words);
-        if recipe.to != Number::I128 || !recipe.fallible {
+    /// The call in 64 bits, where they do.
+    pub(super) fn of(call: &FunctionCall) -> Option<Narrow> {
+        let words = &mut Words::new(call.words);
+        if call.to != Number::I128 || !call.fallible {
             return None;
         }
-        match (recipe.operation, recipe.from) {
-            (Operation::Up, Number::I64) => {
+        match (call.function, call.from) {
+            (Function::Up, Number::I64) => {
                 let Up::<i64, i128> { bounds, factor, addend } = Parameter::read(words);
                 up(bounds, factor, addend).map(Narrow::Up)
             }
-            (Operation::Up, Number::I128) => {
+            (Function::Up, Number::I128) => {
                 let Up::<i128, i128> { bounds, factor, addend } = Parameter::read(words);
                 up(narrow(bounds)?, factor, addend).map(Narrow::WideUp)
             }
-            (Operation::Down, Number::I128) => {
+            (Function::Down, Number::I128) => {
                 let Down::<i128, i128> { bounds, divisor, round_from, addend, to: _ } =
                     Parameter::read(words);
                 let (bounds, divisor) = (narrow(bounds)?, Divisor::new(u64::try_from(divisor.value).ok()?));
@@ -54,7 +55,7 @@ impl Narrow {
                     to: Default::default(),
                 }))
             }
-            (Operation::Round, Number::F64) => {
+            (Function::Round, Number::F64) => {
                 let Round::<f64, i128> { factor, limit, from } = Parameter::read(words);
                 let limit = u64::try_from(limit).ok().filter(|limit| *limit <= i64::MAX as u64)?;
                 Some(Narrow::Round(Round { factor, limit, from }))
@@ -144,7 +145,7 @@ impl<'a, C, A> Rows<'a, C, A> {
     }
 }
 
-impl<A: Low, C: Conversion<From = A::Half, To = i64>> Loop for Rows<'_, C, A> {
+impl<A: Low, C: ValueFunction<From = A::Half, To = i64>> Loop for Rows<'_, C, A> {
     type Output = Outcome;
 
     #[inline(always)]
@@ -162,7 +163,7 @@ impl<A: Low, C: Conversion<From = A::Half, To = i64>> Loop for Rows<'_, C, A> {
             let (mut low, mut all) = ([0i64; 64], true);
             for (low, from) in low.iter_mut().zip(from) {
                 let (value, exact) = from.low();
-                let (value, fits) = conversion.convert(value);
+                let (value, fits) = conversion.call(value);
                 *low = value;
                 all &= exact & fits;
             }
@@ -170,7 +171,7 @@ impl<A: Low, C: Conversion<From = A::Half, To = i64>> Loop for Rows<'_, C, A> {
             if !all {
                 for (row, from) in from.iter().enumerate() {
                     let (value, exact) = from.low();
-                    which ^= u64::from(!(exact & conversion.convert(value).1)) << row;
+                    which ^= u64::from(!(exact & conversion.call(value).1)) << row;
                 }
             }
             for (to, low) in to.iter_mut().zip(low) {

@@ -1,0 +1,369 @@
+//! The one list of the functions that are mapped over rows: which there are, for which types, and in which image.
+//!
+//! The one idea: whatever must agree with the list is made from its rows by [`functions!`]. That is the enum [`Function`],
+//! the kernels' arguments and entries, [`FunctionCall::visit`] (which turns a description back into types), the choice of an
+//! entry for a call, and what the tests enumerate. A new function is a row here and an `impl` in
+//! [`function`](crate::function).
+//!
+//! All 740 pairs of fixed-width Arrow types that can be cast come down to these; the host's rules say which, with what
+//! parameters. Where a function makes the same bits of two pairs of types, one of them is here: an unsigned result whose
+//! bits are those of a signed one is computed as that (see [`Number::signed`]). There are several families, so that a cast
+//! between numbers does not make a driver compile the arithmetic of decimals.
+
+use crate::function::convert::{Direct, FromBool, ToBool};
+use crate::function::float::{Product, Quotient, Round};
+use crate::function::scale::{Down, Up};
+use crate::function::temporal::{
+    DayTimeToInterval, Days, DurationToInterval, IntervalToDuration, MonthsToInterval, TimeOfDay,
+};
+use crate::function::words::{Parameter, WORDS, Words};
+use crate::function::{F16, I256, Native, Number, ValueFunction};
+use crate::map::{MapTask, Shape};
+
+/// Reads the list. `pairs` are functions that are generic over the native types they read and write, with an entry
+/// `name_FROM_TO` for each; `single` are the others, each with its entry's name.
+macro_rules! functions {
+    ($(
+        family $family:literal $(, $tuning:ident $value:literal $(for $($tuned:ident)+)?)*;
+        $(#[$doc:meta])*
+        $args:ident ($($word:ident)*)
+        $(#[$table_doc:meta])*
+        $table:ident {
+            pairs {$(
+                $(#[$pair_doc:meta])*
+                $name:ident $pair:ident { $($from:ident => $($to:ident)+;)+ }
+            )*}
+            single {$(
+                $(#[$single_doc:meta])*
+                $single:ident { $($single_name:ident <$($part:ident),+> $function:ty;)+ }
+            )*}
+        }
+    )+) => {
+        /// What is done to every value.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Function {
+            $(
+                $($(#[$pair_doc])* $pair,)*
+                $($(#[$single_doc])* $single,)*
+            )+
+        }
+
+        /// The rows of the list: each function with each pair of types that it has an entry for.
+        pub const EVERY: &[(Function, Number, Number)] = &[$(
+            $($($((Function::$pair, <$from as Native>::NUMBER, <$to as Native>::NUMBER),)+)+)*
+            $($((Function::$single, from::<$function>(), to::<$function>()),)+)*
+        )+];
+
+        $(map_kernel! {
+            family $family;
+            $(#[$doc])*
+            $args ($($word)*)
+            $(#[$table_doc])*
+            $table {
+                $($($(
+                    $name<$from, $to> [
+                        Function::$pair as u32,
+                        <$from as Native>::NUMBER as u32,
+                        <$to as Native>::NUMBER as u32
+                    ] = $pair<$from, $to>,
+                )+)+)*
+                $($(
+                    $single_name<$($part),+> [
+                        Function::$single as u32,
+                        from::<$function>() as u32,
+                        to::<$function>() as u32
+                    ] = $function,
+                )+)*
+            }
+        })+
+
+        impl FunctionCall {
+            /// Calls the visitor with the function, or gives nothing for a combination that is not in the list.
+            pub fn visit<V: Visitor>(&self, visitor: V) -> Option<V::Output> {
+                match (self.function, self.from, self.to) {
+                    $(
+                        $($($(
+                            (Function::$pair, <$from as Native>::NUMBER, <$to as Native>::NUMBER) => {
+                                Some(visitor.visit(self.read::<$pair<$from, $to>>()))
+                            }
+                        )+)+)*
+                        $($(
+                            (
+                                Function::$single,
+                                <<$function as ValueFunction>::From as Native>::NUMBER,
+                                <<$function as ValueFunction>::To as Native>::NUMBER,
+                            ) => Some(visitor.visit(self.read::<$function>())),
+                        )+)*
+                    )+
+                    _ => None,
+                }
+            }
+        }
+
+        host_only! {
+            impl FunctionCall {
+                /// Gives the launcher the call's entry with its arguments, or is nothing for a combination that is not in the
+                /// list.
+                pub fn launch<L: Launcher>(&self, task: &MapTask, launcher: L) -> Option<L::Output> {
+                    let key = [self.function as u32, self.from as u32, self.to as u32];
+                    match self.function {
+                        $(
+                            $(Function::$pair)|* $(| Function::$single)* => {
+                                Some(launcher.launch(find($table, &key)?, &$args::of(task)))
+                            }
+                        )+
+                    }
+                }
+            }
+
+            /// Every entry of the list.
+            pub fn entries() -> impl Iterator<Item = &'static dyn AnyEntry> {
+                core::iter::empty()$(.chain($table.iter().map(|entry| entry as &dyn AnyEntry)))+
+            }
+        }
+    };
+}
+
+const fn from<F: ValueFunction<From: Native>>() -> Number {
+    <F::From as Native>::NUMBER
+}
+
+const fn to<F: ValueFunction<To: Native>>() -> Number {
+    <F::To as Native>::NUMBER
+}
+
+functions! {
+    // Two of eight bytes to eight would miss four bytes of registers on older GPUs.
+    family "cast", blocks 3 for cast_f64_i64 cast_f64_u64;
+    /// Between integers, floats and booleans.
+    CastNumbers ()
+    /// By function and native types.
+    CAST_NUMBERS {
+        pairs {
+            /// [`Direct`]: integers and floats.
+            cast Direct {
+                i8 => i16 i32 i64 u8 u16 u32 u64 F16 f32 f64;
+                i16 => i8 i32 i64 u8 u16 u32 u64 F16 f32 f64;
+                i32 => i8 i16 i64 u8 u16 u32 u64 F16 f32 f64;
+                i64 => i8 i16 i32 u8 u16 u32 u64 F16 f32 f64;
+                u8 => i8 i16 i32 i64 F16 f32 f64;
+                u16 => i8 i16 i32 i64 u8 F16 f32 f64;
+                u32 => i8 i16 i32 i64 u8 u16 F16 f32 f64;
+                u64 => i8 i16 i32 i64 u8 u16 u32 F16 f32 f64;
+                F16 => i8 i16 i32 i64 u8 u16 u32 u64 f32 f64;
+                f32 => i8 i16 i32 i64 u8 u16 u32 u64 F16 f64;
+                f64 => i8 i16 i32 i64 u8 u16 u32 u64 F16 f32;
+            }
+        }
+        single {
+            /// [`FromBool`]
+            FromBool {
+                cast_bits_to<i8, i8> FromBool<i8>;
+                cast_bits_to<i16, i16> FromBool<i16>;
+                cast_bits_to<i32, i32> FromBool<i32>;
+                cast_bits_to<i64, i64> FromBool<i64>;
+                cast_bits_to<F16, F16> FromBool<F16>;
+                cast_bits_to<f32, f32> FromBool<f32>;
+                cast_bits_to<f64, f64> FromBool<f64>;
+            }
+            /// [`ToBool`]
+            ToBool {
+                cast_bits_from<i8, i8> ToBool<i8>;
+                cast_bits_from<i16, i16> ToBool<i16>;
+                cast_bits_from<i32, i32> ToBool<i32>;
+                cast_bits_from<i64, i64> ToBool<i64>;
+                cast_bits_from<F16, F16> ToBool<F16>;
+                cast_bits_from<f32, f32> ToBool<f32>;
+                cast_bits_from<f64, f64> ToBool<f64>;
+            }
+        }
+    }
+
+    // The largest, of 256 bits, would spill if AMD's compiler planned for blocks of 1024 threads.
+    family "cast_scale", blocks 2, threads 256 for
+        cast_down_I256_i8 cast_down_I256_i16 cast_down_I256_i32 cast_down_I256_i64 cast_down_I256_i128 cast_down_I256_I256;
+    /// Multiply or divide by a constant: decimals, and units of time.
+    CastScale (w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19 w20 w21)
+    /// By function and native types.
+    CAST_SCALE {
+        pairs {
+            /// [`Up`]
+            cast_up Up {
+                i8 => i32 i64 i128 I256;
+                i16 => i32 i64 i128 I256;
+                i32 => i8 i16 i32 i64 i128 I256;
+                i64 => i8 i16 i32 i64 i128 I256;
+                u8 => i32 i64 i128 I256;
+                u16 => i32 i64 i128 I256;
+                u32 => i32 i64 i128 I256;
+                u64 => i32 i64 i128 I256;
+                i128 => i8 i16 i32 i64 i128 I256;
+                I256 => i8 i16 i32 i64 i128 I256;
+            }
+            /// [`Down`]
+            cast_down Down {
+                i8 => i32 i64 i128 I256;
+                i16 => i32 i64 i128 I256;
+                i32 => i8 i16 i32 i64 i128 I256;
+                i64 => i8 i16 i32 i64 i128 I256;
+                u8 => i32 i64 i128 I256;
+                u16 => i32 i64 i128 I256;
+                u32 => i32 i64 i128 I256;
+                u64 => i32 i64 i128 I256;
+                i128 => i8 i16 i32 i64 i128 I256;
+                I256 => i8 i16 i32 i64 i128 I256;
+            }
+        }
+        single {}
+    }
+
+    family "cast_float", blocks 2, threads 256 for cast_product_I256_F16 cast_product_I256_f32 cast_product_I256_f64;
+    /// Decimals to and from floats.
+    CastFloat (w0 w1 w2 w3 w4 w5 w6)
+    /// By function and native types.
+    CAST_FLOAT {
+        pairs {
+            /// [`Round`]
+            cast_round Round {
+                F16 => i32 i64 i128 I256;
+                f32 => i32 i64 i128 I256;
+                f64 => i32 i64 i128 I256;
+            }
+            /// [`Quotient`]
+            cast_quotient Quotient {
+                i32 => F16 f32 f64;
+                i64 => F16 f32 f64;
+                i128 => F16 f32 f64;
+                I256 => F16 f32 f64;
+            }
+            /// [`Product`]
+            cast_product Product {
+                i32 => F16 f32 f64;
+                i64 => F16 f32 f64;
+                i128 => F16 f32 f64;
+                I256 => F16 f32 f64;
+            }
+        }
+        single {}
+    }
+
+    family "cast_time", blocks 2;
+    /// Timestamps to days and times of day, and intervals.
+    CastTime (w0 w1 w2 w3 w4 w5 w6 w7 w8 w9)
+    /// By function and native types.
+    CAST_TIME {
+        pairs {}
+        single {
+            /// [`Days`]
+            Days {
+                cast_days<i64, i32> Days<i32>;
+                cast_days<i64, i64> Days<i64>;
+            }
+            /// [`TimeOfDay`]
+            TimeOfDay {
+                cast_time_of_day<i64, i32> TimeOfDay<i32>;
+                cast_time_of_day<i64, i64> TimeOfDay<i64>;
+            }
+            /// [`DurationToInterval`]
+            DurationToInterval { cast_duration_to_interval<i64, i128> DurationToInterval; }
+            /// [`IntervalToDuration`]
+            IntervalToDuration { cast_interval_to_duration<i128, i64> IntervalToDuration; }
+            /// [`MonthsToInterval`]
+            MonthsToInterval { cast_months_to_interval<i32, i128> MonthsToInterval; }
+            /// [`DayTimeToInterval`]
+            DayTimeToInterval { cast_day_time_to_interval<i64, i128> DayTimeToInterval; }
+        }
+    }
+}
+
+/// A function picked at run time: which one, between which native types, with which parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FunctionCall {
+    /// Which.
+    pub function: Function,
+    /// The native type it reads.
+    pub from: Number,
+    /// The native type it writes.
+    pub to: Number,
+    /// Whether some values do not fit; if not, the nulls of the result are those of the input.
+    pub fallible: bool,
+    /// Whether nulls become values: then the result has none.
+    pub fills_nulls: bool,
+    /// The parameters.
+    pub words: [u64; WORDS],
+}
+
+/// Something generic over functions.
+pub trait Visitor {
+    /// What it gives.
+    type Output;
+    /// Called with the function, its parameters read.
+    fn visit<F: ValueFunction<From: Native, To: Native> + Parameter>(self, function: F) -> Self::Output;
+}
+
+impl FunctionCall {
+    /// The call of a function with parameters.
+    pub fn new<F: ValueFunction<From: Native, To: Native> + Parameter>(
+        function: Function,
+        values: F,
+        fallible: bool,
+    ) -> FunctionCall {
+        let mut words = Words::new([0; WORDS]);
+        values.write(&mut words);
+        FunctionCall {
+            function,
+            from: from::<F>(),
+            to: to::<F>(),
+            fallible,
+            fills_nulls: F::FILLS_NULLS,
+            words: words.into_array(),
+        }
+    }
+
+    /// The call of a function without parameters, if it is in the list.
+    pub fn plain(function: Function, from: Number, to: Number) -> Option<FunctionCall> {
+        struct Described(Function);
+        impl Visitor for Described {
+            type Output = FunctionCall;
+            fn visit<F: ValueFunction<From: Native, To: Native> + Parameter>(
+                self,
+                values: F,
+            ) -> FunctionCall {
+                FunctionCall::new(self.0, values, !F::ALWAYS)
+            }
+        }
+        let words = [0; WORDS];
+        FunctionCall { function, from, to, fallible: false, fills_nulls: false, words }
+            .visit(Described(function))
+    }
+
+    fn read<F: Parameter>(&self) -> F {
+        F::read(&mut Words::new(self.words))
+    }
+
+    /// How many tiles a wave does of so many rows, or nothing for a combination that is not in the list: one, until there
+    /// are waves enough to fill the largest GPUs a few times over.
+    pub fn tiles(&self, len: u64, width: u32) -> Option<u64> {
+        struct Shaped;
+        impl Visitor for Shaped {
+            type Output = Shape;
+            fn visit<F: ValueFunction<From: Native, To: Native> + Parameter>(self, _: F) -> Shape {
+                Shape::of::<F>()
+            }
+        }
+        const WAVES: u64 = 1 << 15;
+        Some((len.div_ceil(self.visit(Shaped)?.tile(width).into()) / WAVES).max(1))
+    }
+}
+
+host_only! {
+    use crate::target::{AnyEntry, Args, Entry, find};
+
+    /// What can launch an entry whatever its arguments.
+    pub trait Launcher {
+        /// What comes of it.
+        type Output;
+        /// Launches the entry.
+        fn launch<A: Args>(self, entry: &'static Entry<A>, args: &A) -> Self::Output;
+    }
+}

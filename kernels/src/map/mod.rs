@@ -1,0 +1,449 @@
+//! Map: a function of each row's value. One pass over the values for the new values, the new validity, the number of
+//! nulls, and the first row that does not fit.
+//!
+//! The one idea: the functions are [`function`](crate::function)'s and know no rows; here is how a wave feeds them, whatever
+//! they are. A **tile** is four or eight accesses of each lane, an access as many neighbouring rows as make 16 bytes of the
+//! wider type (8 rows at most). Four are loaded before the first is converted. Whether values fit comes out as a few bits in
+//! each lane, 32 at most; groups of lanes transpose these to words, one a lane, and there they meet the validity: 32 rows
+//! with one `and`. Booleans are transposed likewise, on their way in or out, as is validity for functions that look at it.
+//!
+//! Values may be at any address: a slice's are not on 16-byte boundaries, foreign ones need not be on any. Then an access
+//! is put together from the two aligned ones it lies in. Loads past the last value repeat the last aligned access that has
+//! part of one. Stores are always whole: outputs begin on a boundary and are writable up to one.
+//!
+//! Bytes moved: both types' widths a row, and a bit for each validity. Instructions a row: about eight for each access and
+//! the conversion's own; where validity is wanted two more, and for a tile two to four exchanges between lanes and some
+//! hundred instructions: hence eight accesses.
+//!
+//! Offsets of another width are direct conversions between `i32` and `i64` with one value more than there are rows:
+//! the first that does not fit is an error whatever is asked for.
+
+mod tile;
+
+use tile::{Source, each_tile, moved_up, part, place, store};
+
+use crate::function::words::{Parameter, WORDS, Words};
+use crate::function::{Native, Number, U256, ValueFunction};
+use crate::memory::Bits;
+use crate::target::Wave;
+
+/// Accesses of a lane that are loaded together.
+const HALF: u32 = 4;
+
+/// What every map takes: the one list of these arguments.
+macro_rules! with_arguments {
+    ($then:ident! { $($rest:tt)* }) => {
+        $then! {
+            {
+                /// The values, numbers too, from `In::bitmap`.
+                values: $crate::memory::In<u32>,
+                /// From `In::bitmap`.
+                offset: u64,
+                /// From `In::bitmap`: which rows are valid. May be absent.
+                valid: $crate::memory::In<u32>,
+                /// From `In::bitmap`.
+                valid_offset: u64,
+                /// How many rows; not 0.
+                len: u64,
+                /// How many tiles a wave does, one after another.
+                tiles: u64,
+                /// The new values, on a 16-byte boundary and writable up to one. Whole words of booleans.
+                out: $crate::memory::Out<u8>,
+                /// Which rows are valid and fit. Whole words; bits past the end are zero. May be absent.
+                out_valid: $crate::memory::Out<u32>,
+                /// Two words: receives, added to what is there, how many rows are not valid or do not fit; and, if
+                /// less than what is there, the first row that is valid and does not fit. May be absent, and then no
+                /// validity is written. Not touched by functions that always fit.
+                status: $crate::memory::Out<u64>,
+            }
+            $($rest)*
+        }
+    };
+}
+
+macro_rules! task {
+    ({ $($(#[$doc:meta])* $field:ident: $ty:ty,)+ }) => {
+        /// What an entry is launched with, whatever its family.
+        #[derive(Clone, Copy)]
+        pub struct MapTask {
+            $($(#[$doc])* pub $field: $ty,)+
+            /// The parameters.
+            pub words: [u64; WORDS],
+        }
+    };
+}
+
+with_arguments! { task! {} }
+
+/// Declares the kernel of a family of functions: what every map takes, then words of parameters.
+macro_rules! map_kernel {
+    (family $($rest:tt)*) => { with_arguments! { map_kernel! { family $($rest)* } } };
+    (
+        { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)+ }
+        family $family:literal;
+        $(#[$doc:meta])*
+        $args:ident ($($word:ident)*)
+        $(#[$table_doc:meta])*
+        $table:ident {
+            $($name:ident <$($part:ident),+> [$($key:expr),+] = $function:ty,)+
+        }
+    ) => {
+        kernel! {
+            family $family;
+            $(#[$doc])*
+            $args {
+                $($(#[$field_doc])* $field: $ty,)+
+                $(
+                    /// A word of the parameters.
+                    $word: u64,
+                )*
+            }
+            $(#[$table_doc])*
+            $table {
+                $($name<$($part),+> [$($key),+] =
+                    |args, wave| $crate::map::map::<$function>(&args.task(), wave);
+                    waves |args, width| $crate::map::waves::<$function>(args.len, args.tiles, width),)+
+            }
+        }
+
+        impl $args {
+            /// The arguments for a task whose function is in this family.
+            pub fn of(task: &$crate::map::MapTask) -> $args {
+                let [$($word,)* ..] = task.words;
+                $args { $($field: task.$field,)+ $($word,)* }
+            }
+
+            #[inline(always)]
+            fn task(&self) -> $crate::map::MapTask {
+                // One by one: a loop over them would put the array in memory on AMD.
+                let mut words = [0; $crate::function::words::WORDS];
+                let [$($word,)* ..] = &mut words;
+                $(*$word = self.$word;)*
+                $crate::map::MapTask { $($field: self.$field,)+ words }
+            }
+        }
+    };
+}
+
+/// How rows are dealt to lanes.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    /// Bytes of a value.
+    from: u32,
+    /// Bytes of a new one.
+    to: u32,
+    /// Rows in an access of a lane.
+    rows: u32,
+    /// Accesses of a lane in a tile: `HALF`, or twice that where there is more to do for a tile than for its rows and
+    /// registers are left. With the rows they make 32 bits at most.
+    steps: u32,
+}
+
+impl Shape {
+    /// Of a function.
+    #[inline(always)]
+    pub const fn of<F: ValueFunction>() -> Shape {
+        Shape::new(size_of::<F::From>(), size_of::<F::To>(), !F::ALWAYS || F::FILLS_NULLS)
+    }
+
+    /// Between types of these many bytes (a boolean counts as one), and whether there is more to do than the values.
+    #[inline(always)]
+    const fn new(from: usize, to: usize, checked: bool) -> Shape {
+        let wider = if from > to { from } else { to } as u32;
+        let rows = match wider {
+            1 => 8,
+            2..=16 => 16 / wider,
+            _ => 1,
+        };
+        Shape {
+            from: from as u32,
+            to: to as u32,
+            rows,
+            steps: if checked && rows < 8 && wider < 32 && !(from == 8 && to == 8) { 2 * HALF } else { HALF },
+        }
+    }
+
+    /// Rows in a tile.
+    #[inline(always)]
+    pub const fn tile(&self, width: u32) -> u32 {
+        self.steps * self.rows * width
+    }
+
+    /// Bytes that are loaded at once.
+    #[inline(always)]
+    const fn unit(&self) -> u32 {
+        let bytes = self.rows * self.from;
+        if bytes < 16 { bytes } else { 16 }
+    }
+
+    /// Those in an access.
+    #[inline(always)]
+    const fn units(&self) -> u32 {
+        self.rows * self.from / self.unit()
+    }
+}
+
+/// Waves for so many rows, each of which does so many tiles.
+pub fn waves<F: ValueFunction>(len: u64, tiles: u64, width: u32) -> u64 {
+    len.div_ceil(u64::from(Shape::of::<F>().tile(width)) * tiles.max(1))
+}
+
+/// Applies a function to the rows of a wave.
+#[inline(always)]
+pub fn map<F>(task: &MapTask, wave: &mut Wave)
+where
+    F: ValueFunction<From: Native, To: Native> + Parameter,
+{
+    const fn is_bit<T: Native>() -> bool {
+        matches!(T::NUMBER, Number::Bit)
+    }
+    const {
+        let bits = is_bit::<F::From>() || is_bit::<F::To>();
+        assert!(
+            F::ALWAYS || !bits && !F::FILLS_NULLS,
+            "there is no validity where bits are or nulls are filled"
+        );
+        assert!(
+            !F::FILLS_NULLS || is_bit::<F::From>() == is_bit::<F::To>(),
+            "not on the way in or out of bits"
+        );
+    }
+    if const { is_bit::<F::From>() && is_bit::<F::To>() } {
+        bits_to_bits::<F>(task, wave)
+    } else if const { is_bit::<F::From>() } {
+        bits_to_numbers::<F>(task, wave)
+    } else if const { is_bit::<F::To>() } {
+        numbers_to_bits::<F>(task, wave)
+    } else {
+        numbers_to_numbers::<F>(task, wave)
+    }
+}
+
+#[inline(always)]
+fn numbers_to_numbers<F>(task: &MapTask, wave: &mut Wave)
+where
+    F: ValueFunction<From: Native, To: Native> + Parameter,
+{
+    let shape = const { Shape::of::<F>() };
+    let block = |words: &[u64; WORDS], block: U256, valid: u32| {
+        let function = F::read(&mut Words::new(*words));
+        let rows = const { Shape::of::<F>().rows };
+        (0..rows).fold((U256::ZERO, 0), |(to, fits), j| {
+            let (value, good) = function.call(part::<F::From>(block, j));
+            let value = if F::FILLS_NULLS && valid >> j & 1 == 0 { function.of_null() } else { value };
+            (place(to, value, j), fits | u32::from(good) << j)
+        })
+    };
+    let kind = Kind { always: F::ALWAYS, fills_nulls: F::FILLS_NULLS };
+    numbers(task, shape, kind, one_type_on_host!(ConvertBlock, block), wave)
+}
+
+#[inline(always)]
+fn bits_to_numbers<F>(task: &MapTask, wave: &mut Wave)
+where
+    F: ValueFunction<From: Native, To: Native> + Parameter,
+{
+    let shape = const { Shape::of::<F>() };
+    let block = |words: &[u64; WORDS], bits: u32| {
+        let function = F::read(&mut Words::new(*words));
+        let rows = const { Shape::of::<F>().rows };
+        (0..rows).fold(U256::ZERO, |to, j| {
+            let bit = F::From::from_bits(U256::from_low((bits >> j & 1).into()));
+            place(to, function.call(bit).0, j)
+        })
+    };
+    from_bits(task, shape, one_type_on_host!(fn(&[u64; WORDS], u32) -> U256, block), wave)
+}
+
+#[inline(always)]
+fn numbers_to_bits<F>(task: &MapTask, wave: &mut Wave)
+where
+    F: ValueFunction<From: Native, To: Native> + Parameter,
+{
+    let shape = const { Shape::of::<F>() };
+    let block = |words: &[u64; WORDS], block: U256| {
+        let function = F::read(&mut Words::new(*words));
+        let rows = const { Shape::of::<F>().rows };
+        (0..rows).fold(0, |bits, j| {
+            let bit = function.call(part::<F::From>(block, j)).0;
+            bits | ((bit.to_bits().low & 1) as u32) << j
+        })
+    };
+    to_bits(task, shape, one_type_on_host!(fn(&[u64; WORDS], U256) -> u32, block), wave)
+}
+
+/// A function of bits is what it makes of a zero, of a one and of a null: on whole words, three masks.
+#[inline(always)]
+fn bits_to_bits<F>(task: &MapTask, wave: &mut Wave)
+where
+    F: ValueFunction<From: Native, To: Native> + Parameter,
+{
+    let function = F::read(&mut Words::new(task.words));
+    let mask = |value: F::To| if value.to_bits().low & 1 != 0 { !0 } else { 0 };
+    let of = |bit: u128| mask(function.call(F::From::from_bits(U256::from_low(bit))).0);
+    let null = if F::FILLS_NULLS { Some(mask(function.of_null())) } else { None };
+    words(task, const { Shape::of::<F>() }, of(0), of(1), null, wave)
+}
+
+/// Converts a lane's values of an access, with the parameters, some of them valid, and says with a bit for each which fit.
+type ConvertBlock = fn(&[u64; WORDS], U256, u32) -> (U256, u32);
+
+/// What a function does, as far as the rows care.
+#[derive(Clone, Copy)]
+struct Kind {
+    /// Whether every value fits.
+    always: bool,
+    /// Whether nulls become values.
+    fills_nulls: bool,
+}
+
+inlined_on_devices! {
+    fn numbers(
+        task: &MapTask,
+        shape: Shape,
+        Kind { always, fills_nulls }: Kind,
+        convert: impl Fn(&[u64; WORDS], U256, u32) -> (U256, u32) + Copy,
+        wave: &mut Wave,
+    ) {
+        let task = *task;
+        let wanted = !always && !task.status.is_absent();
+        let none = (wave.each(|_| 0u32), u64::MAX);
+        let (nulls, first) = each_tile(&task, shape, wave, none, move |(nulls, first), tile, wave| {
+            let live = wave.each(|l| tile.live(l.index()));
+            let mut valid = live;
+            if (wanted || fills_nulls) && !task.valid.is_absent() {
+                valid = tile.bits(Bits::new(task.valid, task.valid_offset, task.len), wave);
+            }
+            let source = Source::new(&task, tile);
+            let mut fits = wave.each(|_| 0u32);
+            let mut half = 0;
+            while half < tile.steps() {
+                let mut blocks =
+                    if source.whole { source.load(tile, half, wave) } else { source.load_apart(tile, half, wave) };
+                wave.loads_done();
+                let mut step = half;
+                while step < half + HALF {
+                    let block = blocks[0];
+                    let mine = if fills_nulls { tile.spread(valid, step, wave) } else { live };
+                    let both = wave.each(|l| convert(&task.words, block.at(l), mine.at(l)));
+                    let (converted, good) = (wave.each(|l| both.at(l).0), wave.each(|l| both.at(l).1));
+                    store(&task, tile, step, converted, wave);
+                    if !always {
+                        fits = tile.gather(fits, good, step, wave);
+                    }
+                    blocks = moved_up(blocks);
+                    step += 1;
+                }
+                half += HALF;
+            }
+            if !wanted {
+                return (nulls, first);
+            }
+            let fits = tile.gathered(fits, wave);
+            let good = wave.each(|l| valid.at(l) & fits.at(l));
+            if !task.out_valid.is_absent() {
+                let out = task.out_valid.skip(tile.at / 32);
+                wave.each(|l| {
+                    if live.at(l) != 0 {
+                        out.set(l, u64::from(tile.word(l.index())), good.at(l));
+                    }
+                });
+            }
+            let nulls = wave.each(|l| nulls.at(l) + (live.at(l) & !good.at(l)).count_ones());
+            let bad = wave.each(|l| valid.at(l) & !fits.at(l));
+            let found = wave.each(|l| bad.at(l) != 0);
+            // Tiles come in order: what the first of them finds is this wave's first.
+            if first == u64::MAX && wave.any(found) {
+                let row = wave.each(|l| {
+                    let row = tile.word(l.index()) * 32 + bad.at(l).trailing_zeros();
+                    if bad.at(l) != 0 { row } else { u32::MAX }
+                });
+                return (nulls, tile.at + u64::from(wave.min(row)));
+            }
+            (nulls, first)
+        });
+        if wanted {
+            let nulls = wave.sum(nulls);
+            wave.once(|l| {
+                if nulls != 0 {
+                    task.status.add(l, 0, u64::from(nulls));
+                }
+                if first != u64::MAX {
+                    task.status.min(l, 1, first);
+                }
+            });
+        }
+    }
+}
+
+inlined_on_devices! {
+    fn from_bits(
+        task: &MapTask,
+        shape: Shape,
+        convert: impl Fn(&[u64; WORDS], u32) -> U256 + Copy,
+        wave: &mut Wave,
+    ) {
+        let task = *task;
+        each_tile(&task, shape, wave, (), move |(), tile, wave| {
+            let words = tile.bits(Bits::new(task.values, task.offset, task.len), wave);
+            for step in 0..HALF {
+                let mine = tile.spread(words, step, wave);
+                let converted = wave.each(|l| convert(&task.words, mine.at(l)));
+                store(&task, tile, step, converted, wave);
+            }
+        });
+    }
+}
+
+inlined_on_devices! {
+    fn to_bits(
+        task: &MapTask,
+        shape: Shape,
+        convert: impl Fn(&[u64; WORDS], U256) -> u32 + Copy,
+        wave: &mut Wave,
+    ) {
+        let task = *task;
+        each_tile(&task, shape, wave, (), move |(), tile, wave| {
+            let source = Source::new(&task, tile);
+            let mut blocks = if source.whole { source.load(tile, 0, wave) } else { source.load_apart(tile, 0, wave) };
+            let mut words = wave.each(|_| 0u32);
+            for step in 0..HALF {
+                let block = blocks[0];
+                let bits = wave.each(|l| convert(&task.words, block.at(l)));
+                words = tile.gather(words, bits, step, wave);
+                blocks = moved_up(blocks);
+            }
+            let words = tile.gathered(words, wave);
+            let out = task.out.cast().skip(tile.at / 32);
+            wave.each(|l| {
+                let live = tile.live(l.index());
+                if live != 0 {
+                    out.set(l, u64::from(tile.word(l.index())), words.at(l) & live);
+                }
+            });
+        });
+    }
+}
+
+inlined_on_devices! {
+    /// Bits to bits: what a zero becomes, and what a one; and a null, if it becomes something. Each is a mask.
+    fn words(task: &MapTask, shape: Shape, zero: u32, one: u32, null: Option<u32>, wave: &mut Wave) {
+        let task = *task;
+        each_tile(&task, shape, wave, (), move |(), tile, wave| {
+            let values = tile.bits(Bits::new(task.values, task.offset, task.len), wave);
+            let mut valid = wave.each(|_| !0u32);
+            if null.is_some() && !task.valid.is_absent() {
+                valid = tile.bits(Bits::new(task.valid, task.valid_offset, task.len), wave);
+            }
+            let out = task.out.cast().skip(tile.at / 32);
+            wave.each(|l| {
+                let (live, valid) = (tile.live(l.index()), valid.at(l));
+                let made = zero & !values.at(l) | one & values.at(l);
+                let made = made & valid | null.unwrap_or(0) & !valid;
+                if live != 0 {
+                    out.set(l, u64::from(tile.word(l.index())), made & live);
+                }
+            });
+        });
+    }
+}
