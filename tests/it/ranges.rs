@@ -274,7 +274,10 @@ fn sums_of_lengths_do_not_wrap() {
                 let taken = take(&array, &target.import(&by), &TakeOptions::default(), &target.stream);
                 // A sum that no offset says is the caller's; a product of lengths is more than there can be.
                 let refused = match what {
-                    "items of items" => matches!(taken, Err(Error::OutOfMemory { .. })),
+                    // Few ranges are a product that is too much, many already a sum.
+                    "items of items" => {
+                        matches!(taken, Err(Error::OutOfMemory { .. } | Error::Invalid { .. }))
+                    }
                     _ => matches!(taken, Err(Error::Invalid { .. })),
                 };
                 assert!(refused, "{times} times {what}: {taken:?}");
