@@ -16,7 +16,7 @@ include=${DESTDIR:-}$prefix/include
 
 install -d "$lib/pkgconfig" "$include"
 install -m 644 "$here/include/bowstring.h" "$include/"
-install -m 755 "$built/libbowstring_c.so" "$lib/libbowstring.so.$version"
+install -s -m 755 "$built/libbowstring_c.so" "$lib/libbowstring.so.$version"
 ln -sf "libbowstring.so.$version" "$lib/libbowstring.so.${version%%.*}"
 ln -sf "libbowstring.so.$version" "$lib/libbowstring.so"
 install -m 644 "$built/libbowstring_c.a" "$lib/libbowstring.a"

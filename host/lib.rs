@@ -12,12 +12,27 @@ pub mod device;
 mod error;
 pub mod exchange;
 pub mod ffi;
-mod launch;
+mod gpu;
+mod pass;
+mod transfer;
 
 pub use array::{Array, Batch};
 pub use device::{Device, Stream};
 pub use error::{Error, Result};
-pub use launch::Pending;
+pub use pass::Pending;
+
+/// Handles go to any thread, and several may use one at once; what is still to come goes to any thread.
+const _: () = {
+    const fn goes_to_any_thread<T: Send>() {}
+    const fn used_by_any_thread<T: Send + Sync>() {}
+    used_by_any_thread::<Array>();
+    used_by_any_thread::<Batch>();
+    used_by_any_thread::<Device>();
+    used_by_any_thread::<Stream>();
+    used_by_any_thread::<compute::Selection>();
+    goes_to_any_thread::<Pending<Array>>();
+    goes_to_any_thread::<Pending<Batch>>();
+};
 
 /// The README's example is compiled and run with the documentation's.
 #[cfg(doctest)]

@@ -1,20 +1,26 @@
 #!/bin/bash
-# Builds every device image from kernels/src: one file per kernel family and architecture, and MANIFEST.
-#   ptx/build.sh [OUT]          OUT defaults to this directory; the same compiler gives the same bytes anywhere
-# Needs either of:
+# Builds device images from kernels/src: of each family an archive with one for each architecture, and a manifest.
+#   ptx/build.sh [OUT]          OUT defaults to ptx/images; the same compiler gives the same images anywhere
+# Knows no family by name: what a compiler should know of one stands beside its kernels, and images.py reads it.
+# Needs Python and either of:
 #   Debian's rustc-web 1.96, as CI uses:   apt-get install rustc-web cargo-web rust-web-src rust-web-llvm lld-22
 #   a rustup nightly, as users have:       rustup toolchain install nightly -c rust-src -c llvm-tools
-# With both, DEVICE_RUSTC and DEVICE_CARGO choose. Intermediate files go to TARGET_ROOT (target/device).
-# FAMILIES and ARCHES (sm_75 gfx90a …) restrict what is built, for work on one kernel.
+# With both, DEVICE_RUSTC and DEVICE_CARGO choose. Intermediate files go to TARGET_ROOT (target/device), the images as they
+# are, FAMILY.ARCH.ptx or .hsaco, to images in it.
+# FAMILIES restricts what is built, and so does STALE=1, to those whose sources have changed. ARCHES (sm_75 gfx90a …) does
+# too, for work on one kernel: then nothing is put into archives.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
-out=$(mkdir -p "${1:-$here/ptx}" && cd "${1:-$here/ptx}" && pwd)
+out=$(mkdir -p "${1:-$here/ptx/images}" && cd "${1:-$here/ptx/images}" && pwd)
 targets=${TARGET_ROOT:-$here/target/device}
-mkdir -p "$targets"
+raw=$targets/images
+mkdir -p "$raw"
+tool() { python3 "$here/ptx/images.py" "$@"; }
 
 # PTX 7.4 for sm_75 runs on everything since (SASS made from it for sm_90 equals that from sm_90 PTX).
 arches=${ARCHES:-sm_75 gfx90a gfx9-4-generic gfx10-3-generic gfx11-generic gfx12-generic}
-families=${FAMILIES:-$(grep -hoP '^    family "\K[a-z0-9_]+' -r "$here/kernels/src" | sort -u)}
+families=${FAMILIES:-$(if [ -n "${STALE:-}" ]; then tool stale; else tool families; fi)}
+[ -n "$families" ] || exit 0
 
 if [ -z "${DEVICE_RUSTC:-}" ]; then
   if /usr/bin/rustc --version 2>/dev/null | grep -q 'rustc 1\.9[6-9]'; then
@@ -45,45 +51,25 @@ images() { # ARCH
   # Two entries of the same code would become one with two names, of which on AMD one has no descriptor and cannot be
   # launched: hence merge-functions=disabled.
   for family in $families; do
-    rm -f "$out/$family.$arch".*
     case $arch in
-    sm_*) emit=asm=$out/$family.$arch.ptx attributes= ;;
+    sm_*) emit=asm=$raw/$family.$arch.ptx attributes= ;;
     *) emit=obj=$targets/$family.$arch.o attributes=-Cllvm-args=-forceattrs-csv-path=$targets/$family.$arch.csv ;;
     esac
     rm -f "${emit#*=}"
-    # A block is 256 threads, which AMD's compiler does not know: planning for 1024 it spills in the largest casts.
-    large=
-    case $family in
-    cast_float) large=$(echo cast_product_I256_{F16,f32,f64}) ;;
-    cast_scale) large=$(echo cast_down_I256_{i8,i16,i32,i64,u8,u16,u32,u64,i128,I256}) ;;
-    esac
-    for entry in $large; do echo "$entry,amdgpu-flat-work-group-size=1,256"; done > "$targets/$family.$arch.csv"
+    # Of a block's size AMD's compiler is told where that matters: planning for 1024 it spills in the largest casts.
+    tool tuning "$family" | awk '$1 == "threads" { for (i = 4; i <= NF; i++) print $i ",amdgpu-flat-work-group-size=1," $2 }' \
+      > "$targets/$family.$arch.csv"
     touch "$here/kernels/src/lib.rs" # cargo does not know of the extra output: a fresh crate would write nothing
     (cd "$here" && RUSTFLAGS=$flags "$DEVICE_CARGO" rustc -q -p bowstring-kernels --profile device -Zbuild-std=core \
       --target $target --crate-type $type -- --remap-path-prefix="$here=/bowstring" \
       --cfg family --cfg "family=\"$family\"" -Zmerge-functions=disabled $attributes --emit="$emit")
-    # Without the block's size ptxas plans for 1024 threads and saves registers where loads should be in flight together: a
-    # take of 16-byte values had one. Four blocks of 256 a processor leave it 64 registers, which only 256-bit casts exceed; a
-    # filter gains nothing beyond the 48 of five blocks but fewer waves.
-    case $family in cast_float | cast_scale | cast_time) blocks=2 ;; filter | filter_few) blocks=5 ;; ranges | take) blocks=3 ;; *) blocks=4 ;; esac
     case $arch in
-    sm_*) sed -i -z "s/\n)\n{/\n)\n.maxntid 256\n.minnctapersm $blocks\n{/g; s/\t\/\/ \(begin\|end\) inline asm\n//g" "$out/$family.$arch.ptx"
-      # Two casts of eight bytes to eight miss four bytes of that on older GPUs.
-      sed -i -z 's/\(\.entry cast_f64_[iu]64([^)]*)\n\.maxntid 256\n\.minnctapersm \)4/\13/g' "$out/$family.$arch.ptx" ;;
-    gfx*) $lld -shared --no-undefined -O2 --build-id=none "$targets/$family.$arch.o" -o "$out/$family.$arch.hsaco" ;;
+    sm_*) tool finish "$family" "$raw/$family.$arch.ptx" ;;
+    gfx*) $lld -shared --no-undefined -O2 --build-id=none "$targets/$family.$arch.o" -o "$raw/$family.$arch.hsaco" ;;
     esac
   done
 }
-export -f images
-export here out targets families sysroot lld DEVICE_CARGO
+export -f images tool
+export here raw targets families sysroot lld DEVICE_CARGO
 printf '%s\n' $arches | xargs -P "$(nproc)" -I{} bash -c 'images {}'
-[ -z "${ARCHES:-}${FAMILIES:-}" ] || exit 0
-
-# What the images were made from and with. build.rs compares the checksums (POSIX cksum) with the files and says when the
-# images are stale; the host's own files do not matter.
-{
-  echo "compiler $("$RUSTC" --version)"
-  (cd "$here/kernels/src" && find . -name '*.rs' ! -path './target/host.rs' ! -path './target/entry.rs' -printf '%P\n' |
-    LC_ALL=C sort | xargs cksum | sed 's/^/source /')
-  (cd "$out" && LC_ALL=C sha256sum -- *.hsaco *.ptx | sed 's/^/image /')
-} > "$out/MANIFEST"
+[ -n "${ARCHES:-}" ] || tool pack "$raw" "$out" "$("$RUSTC" --version)" $families

@@ -1,22 +1,24 @@
 #!/bin/bash
 # Refuses images that hold what a kernel must not, and keeps the table of what each entry costs. Needs no GPU.
-#   ptx/check.sh [--write] [DIR]     compares with (or writes) STATIC.md in this directory (static.py makes it); DIR
-#                                    defaults to it
+#   ptx/check.sh [--write] [ARCHIVES]   compares with (or writes) STATIC.md in this directory (static.py makes it); the
+#                                       folder of archives defaults to images/
 # Refused: calls, panics, local memory, spills, scratch, LDS, undefined symbols, generic loads and stores; more than one
-# ballot in selftest_bait (then jump threading was on); more than 128 registers (in a 256-bit cast; elsewhere
-# the blocks that build.sh asks for leave 64 or 80); images of a family that do not have the same entries, and code objects
+# ballot in selftest_bait (then jump threading was on); on AMD, anything but the wave's index made scalar in copy_views, whose
+# lanes have buffers of their own; more than 128 registers (in a 256-bit cast; elsewhere the blocks that a family asks for
+# leave 64 or 80); images of a family, for one maker, that do not have the same entries, and code objects
 # that have an entry without its descriptor, or a descriptor without its entry.
-# Needs LLVM 22 (llvm-readelf, llvm-nm, llvm-objdump) and, from PyPI on first use, ptxas and nvdisasm, kept in $TOOLS.
+# Compared: what amdi/ makes of every instruction of AMD's, with LLVM's disassembler.
+# Needs Rust, LLVM 22 (llvm-readelf, llvm-nm, llvm-objdump) and, from PyPI on first use, ptxas and nvdisasm, kept in $TOOLS.
 set -euo pipefail
 write=; [ "${1:-}" != --write ] || { write=1; shift; }
 here=$(cd "$(dirname "$0")" && pwd)
-dir=${1:-$here}
 tools=${TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/bowstring/cuda-13.4}
 bin=$tools/nvidia/cu13/bin
-work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+work=$(mktemp -d); dir=$work/images; trap 'rm -rf "$work"' EXIT
 llvm() { local tool=$1; shift; if command -v "llvm-$tool-22" >/dev/null; then "llvm-$tool-22" "$@"; else "llvm-$tool" "$@"; fi; }
 bad() { echo "REFUSED $*"; touch "$work/bad"; }
 
+python3 "$here/images.py" unpack "$dir" "${1:-$here/images}"
 if [ ! -x "$bin/ptxas" ]; then
   mkdir -p "$tools"
   python3 -m pip download -q --no-deps -d "$tools" nvidia-cuda-nvcc==13.4.92 nvidia-cuda-nvdisasm==13.5.37
@@ -55,29 +57,39 @@ for f in "$dir"/*.hsaco; do
     /^ +\.name: / { entry = $2 }
     /\.(private_segment_fixed_size|group_segment_fixed_size|sgpr_spill_count|vgpr_spill_count): / && $2 + 0 { print "spill", arch, entry, $0 }
     /uses_dynamic_stack: +true/ { print "spill", arch, entry, $0 }
+    /\.sgpr_count: / { print "scalars", arch, entry, $2 }
     /\.vgpr_count: / { print "registers", arch, entry, $2 }' >> "$work/facts"
   if llvm nm --dynamic --undefined-only "$f" | grep .; then bad "$name: undefined symbols"; fi
   llvm objdump -d --no-show-raw-insn "$f" | awk -v arch="$arch" '
     /^[0-9a-f]+ <.*>:$/ { entry = substr($2, 2, length($2) - 3) }
     /^\t/ && !/s_nop|s_code_end/ { n[entry]++ }
+    /^\tv_readfirstlane/ && entry ~ /^copy_views_/ && ++scalars[entry] > 1 { print "scalar", arch, entry, $0 }
     /^\t(flat|scratch|buffer)_|^\tds_(read|write|load|store|add)/ { print "access", arch, entry, $1 }
     END { for (e in n) print "code", arch, e, n[e] }' >> "$work/facts"
 done
+
+# AMD: every instruction, as our interpreter's decoder writes it and as LLVM does.
+cargo run --quiet --manifest-path "$here/../Cargo.toml" -p bowstring-amdi --example amdi -- text "$dir"/*.hsaco > "$work/ours"
+for f in "$dir"/*.hsaco; do
+  # Behind the text are the address and the words, of a branch the name of its target; zeroes between kernels are no code.
+  llvm objdump -d "$f" | sed -nE '/^\t(v_illegal|\.\.\.)|: 00000000 *$/d; s/^\t([a-z].*)\/\/ [0-9A-F]{12}:.*$/\1/; T; s/[[:space:]]+$//; s/[[:space:]]+/ /g; p'
+done > "$work/theirs"
+cmp -s "$work/ours" "$work/theirs" || bad "instructions that are not what LLVM says: $(diff "$work/ours" "$work/theirs" | head -4 | tr '\n' ' ')"
 
 # What must not be there, but is known to be: "KIND ARCH ENTRY" and why, one a line. Nothing else passes, and what is mended
 # must go from here too.
 cat > "$work/known" <<'KNOWN'
 KNOWN
-{ grep -E '^(spill|access) ' "$work/facts" || true; } | sort | uniq -c | while read -r count kind arch entry rest; do
+{ grep -E '^(spill|access|scalar) ' "$work/facts" || true; } | sort | uniq -c | while read -r count kind arch entry rest; do
   grep -qE "^$kind $arch $entry( |\$)" "$work/known" || bad "$kind $arch $entry $rest ($count)"
 done
 while read -r kind arch entry rest; do
   grep -q "^$kind $arch $entry " "$work/facts" || bad "known no more: $kind $arch $entry"
 done < "$work/known"
 
-# Every image of a family has the same entries: one exported function in PTX, a function and its descriptor in a code object.
+# Every image of a maker's machines has the same entries of a family: one exported function in PTX, a function and its descriptor in a code object.
 for f in "$dir"/*.ptx "$dir"/*.hsaco; do
-  name=$(basename "$f"); family=${name%%.*}
+  name=$(basename "$f"); family=${name%%.*}.${name##*.}
   case $f in
   *.ptx) sed -n 's/^\.visible \.entry \([A-Za-z0-9_]*\)(.*/\1/p' "$f" | LC_ALL=C sort > "$work/entries" ;;
   *.hsaco)
@@ -87,11 +99,11 @@ for f in "$dir"/*.ptx "$dir"/*.hsaco; do
   esac
   [ -s "$work/entries" ] || bad "$name: no entries"
   if [ ! -e "$work/$family.entries" ]; then cp "$work/entries" "$work/$family.entries"; fi
-  diff "$work/$family.entries" "$work/entries" > "$work/difference" || bad "$name: other entries than the family's first image: $(grep -c '^[<>]' "$work/difference")"
+  diff "$work/$family.entries" "$work/entries" > "$work/difference" || bad "$name: other entries than the family's first such image: $(grep -c '^[<>]' "$work/difference")"
 done
 while read -r line; do bad "$line"; done < <(awk '$1 == "registers" && $4 > 128 && $2 ~ /^sm/' "$work/facts")
 
 python3 "$here/static.py" "$work/facts" "$work/sass" "$dir" > "$work/STATIC.md"
-if [ -n "$write" ]; then cp "$work/STATIC.md" "$here/STATIC.md"; else diff -u "$here/STATIC.md" "$work/STATIC.md" || bad "STATIC.md differs: ptx/check.sh --write"; fi
-echo "$(grep -c '^| [a-z]*_' "$work/STATIC.md") entries in $(ls "$dir"/*.ptx "$dir"/*.hsaco | wc -l) images, $(cat "$dir"/*.ptx "$dir"/*.hsaco | wc -c) bytes, $(cat "$dir"/*.ptx "$dir"/*.hsaco | xz -T2 | wc -c) compressed"
+if [ -n "$write" ]; then cp "$work/STATIC.md" "$here/STATIC.md"; else diff -u "$here/STATIC.md" "$work/STATIC.md" || bad "ptx/STATIC.md is stale: ./bless static"; fi
+echo "$(grep -c '^| [a-z]*_' "$work/STATIC.md") entries in $(ls "$dir"/*.ptx "$dir"/*.hsaco | wc -l) images, $(cat "$dir"/*.ptx "$dir"/*.hsaco | wc -c) bytes, $(cat "${1:-$here/images}"/*.a | wc -c) compressed"
 [ ! -e "$work/bad" ]

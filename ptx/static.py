@@ -18,6 +18,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 ARCHITECTURES = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120", "gfx90a"]
+# What stands for AMD's architectures with waves of 32, as gfx90a does for those with waves of 64.
+NARROW = "gfx11-generic"
 # Threads of a block, as kernels/src/target/mod.rs launches them; what a processor of sm_90 has.
 BLOCK, WARPS, REGISTERS, PARTITIONS = 256, 64, 65536, 4
 WIDTHS = {"8": 1, "16": 2, "64": 8, "128": 16}
@@ -28,6 +30,13 @@ def resident(registers):
     of_warp = -(-registers * 32 // 256) * 256
     warps = REGISTERS // PARTITIONS // of_warp * PARTITIONS
     return min(warps, WARPS) // (BLOCK // 32) * (BLOCK // 32)
+
+
+def resident_amd(arch, registers):
+    """Waves that a SIMD holds at once, as far as vector registers go: of 512 on gfx90a in eights, of 1,024 on gfx11 in
+    sixteens (a SIMD of the larger gfx11 has half as many again)."""
+    all_of_them, step, most = (512, 8, 8) if arch == "gfx90a" else (1024, 16, 16)
+    return min(most, all_of_them // (-(-registers // step) * step))
 
 
 def width(mnemonic):
@@ -129,7 +138,7 @@ def main():
     numbers = defaultdict(dict)
     for line in open(facts):
         kind, arch, entry, number, *_ = line.split()
-        if kind in ("registers", "code"):
+        if kind in ("registers", "code", "scalars"):
             numbers[entry][kind, arch] = int(number)
     entries = defaultdict(Entry)
     for entry, text, high in instructions(open(sass)):
@@ -145,9 +154,13 @@ def main():
         "- *a load*, *a store*: bytes that one load or store instruction moves in a lane, each width that occurs.\n"
         "- *in flight*: the most loads that a lane has under way at once, and of how many bytes, on each way through the\n"
         "  code; `ptx/static.py` says how it counts.\n"
-        "- *code*: instructions. *a PTX*: SASS instructions for each of the PTX, which `COSTS.md` counts.\n\n"
-        f"| entry | registers {' | '.join(ARCHITECTURES)} | warps | a load | a store | in flight | code | a PTX | code gfx90a |\n"
-        f"| --- | {'--: | ' * len(ARCHITECTURES)}--: | --- | --- | --- | --: | --: | --: |"
+        "- *code*: instructions. *a PTX*: SASS instructions for each of the PTX, which `COSTS.md` counts.\n"
+        "- AMD's columns are of an architecture with waves of 64 and of one with waves of 32; the others of each kind have\n"
+        "  nearly the same code. *scalars*: scalar registers. *waves*: how many a SIMD holds at once, of 8 on gfx90a and of\n"
+        "  16 on gfx11, as far as vector registers go.\n\n"
+        f"| entry | registers {' | '.join(ARCHITECTURES)} | warps | a load | a store | in flight | code | a PTX | code gfx90a | "
+        "scalars | waves | registers gfx11 | code | scalars | waves |\n"
+        f"| --- | {'--: | ' * len(ARCHITECTURES)}--: | --- | --- | --- |{' --: |' * 9}"
     )
     for name in sorted(entries):
         entry, of = entries[name], numbers[name]
@@ -155,7 +168,9 @@ def main():
         print(
             f"| {name} | {registers} | {resident(of['registers', 'sm_90'])} | {sizes(entry.loaded)} | "
             f"{sizes(entry.stored)} | {entry.in_flight()} | {entry.code} | {entry.code / in_ptx[name]:.2f} | "
-            f"{of['code', 'gfx90a']} |"
+            f"{of['code', 'gfx90a']} | {of['scalars', 'gfx90a']} | {resident_amd('gfx90a', of['registers', 'gfx90a'])} | "
+            f"{of['registers', NARROW]} | {of['code', NARROW]} | {of['scalars', NARROW]} | "
+            f"{resident_amd(NARROW, of['registers', NARROW])} |"
         )
 
 

@@ -201,7 +201,8 @@ struct BowstringBatches;
 // Where arrays live and operations run.
 struct BowstringDevice;
 
-// A mask prepared once, for any number of arrays and batches.
+// A mask prepared once, for any number of arrays and batches, and for any number of threads at once: what they filter with
+// it goes to its stream in the order in which their calls come.
 struct BowstringSelection;
 
 // An order of work on a device.
@@ -230,7 +231,8 @@ extern "C" {
 // Imports an array of `device`, copying and waiting for nothing. `array` is moved from (its `release` becomes NULL)
 // and released once nothing uses it any more, also on failure; only `BOWSTRING_STATUS_INVALID` and
 // `BOWSTRING_STATUS_UNSUPPORTED` may leave it as it was: look at `release`. `schema` is only read and stays the
-// caller's. Host memory (`ARROW_DEVICE_CPU`) goes with any device.
+// caller's. Host memory (`ARROW_DEVICE_CPU`) goes with any device. What the structs say is checked; what stands in the
+// buffers is believed (bowstring_array_validate has the details): bowstring_array_import_validated looks at that too.
 //
 // The structs must follow the Arrow C device data interface; releasing on any thread must be fine.
 BowstringStatus bowstring_array_import(const struct BowstringDevice *device,
@@ -403,8 +405,9 @@ BowstringStatus bowstring_batches_export_async(const struct BowstringBatches *ba
                                                const char *metadata,
                                                struct ArrowAsyncDeviceStreamHandler *handler);
 
-// The rows of `values` where `mask`, an array of booleans of equal length, is true; null is not. On a GPU this
-// synchronises once: how many rows are kept is data.
+// The rows of `values` where `mask`, an array of booleans of equal length, is true; null is not. A mask that is shorter is
+// `BOWSTRING_STATUS_INVALID`, where arrow-rs would leave out the rows beyond it. On a GPU this synchronises once: how many
+// rows are kept is data.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_filter(const struct BowstringArray *values,
@@ -454,7 +457,8 @@ BowstringStatus bowstring_selection_filter_batch(const struct BowstringSelection
 void bowstring_selection_free(struct BowstringSelection *selection);
 
 // The rows of `values` at `indices`, an array of any integer type. A null index gives a null row; a negative one never
-// counts from the end. `options` may be NULL. Does not synchronise, but for types whose size a GPU has to find out. On a
+// counts from the end. Indices into an array of type Null are checked as any others are, which arrow-rs does not do.
+// `options` may be NULL. Does not synchronise, but for types whose size a GPU has to find out. On a
 // GPU a bad index is the failure of whoever first waits for the result (bowstring_array_wait), and a null row meanwhile.
 //
 // Handles and options must be NULL or live, `out` NULL or writable.
@@ -464,7 +468,8 @@ BowstringStatus bowstring_take(const struct BowstringArray *values,
                                const struct BowstringStream *stream,
                                struct BowstringArray **out);
 
-// The rows of every column at `indices`; as `bowstring_take`.
+// The rows of every column at `indices`; as `bowstring_take`. Where an index may be null, or become null for being out of
+// bounds, the fields of the result are nullable.
 //
 // Handles and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_take_batch(const struct BowstringBatch *batch,
@@ -473,10 +478,10 @@ BowstringStatus bowstring_take_batch(const struct BowstringBatch *batch,
                                      const struct BowstringStream *stream,
                                      struct BowstringBatch **out);
 
-// The values as another type: the one that `to` describes (its name and metadata do not matter; it is only read).
-// `options` may be NULL. On a GPU a strict cast that fails is the failure of whoever first waits for the result
-// (bowstring_array_wait). Synchronises only where a GPU has to find out what is data: the bytes behind views, bytes that
-// are to be text, the items of lists in a strict cast.
+// The values as another type: the one that `to` describes, with the metadata of `to`, which says of what extension type they
+// are, if any, and under the name of `values`. `to` is only read. `options` may be NULL. On a GPU a strict cast that fails is
+// the failure of whoever first waits for the result (bowstring_array_wait). Synchronises only where a GPU has to find out what
+// is data: the bytes behind views, bytes that are to be text, the items of lists in a strict cast.
 //
 // Handles, schema and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_cast(const struct BowstringArray *values,
@@ -486,8 +491,8 @@ BowstringStatus bowstring_cast(const struct BowstringArray *values,
                                struct BowstringArray **out);
 
 // Every column as the type of the field of `to` in its place, a schema of as many fields, and under its names; as
-// `bowstring_cast`. On a GPU a value that does not fit a strict cast is the failure of whoever first waits for any of the
-// columns.
+// `bowstring_cast`. Nulls under a field of `to` that is not nullable are `BOWSTRING_STATUS_INVALID`. On a GPU a value that
+// does not fit a strict cast, or a null that nobody has counted, is the failure of whoever first waits for the column.
 //
 // Handles, schema and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_cast_batch(const struct BowstringBatch *batch,
@@ -627,7 +632,8 @@ BowstringStatus bowstring_batches_schema(const struct BowstringBatches *batches,
                                          struct ArrowSchema *out);
 
 // The next batch, or NULL at the end. After a failure there is nothing more: the next call says the end. Runs what the
-// stream is made of, on this thread: whether it synchronises is up to those operations.
+// stream is made of, on this thread: whether it synchronises is up to those operations. Other threads that use the handle
+// meanwhile wait; a producer that does so while it is asked for a batch gets `BOWSTRING_STATUS_INVALID`.
 //
 // `batches` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_batches_next(const struct BowstringBatches *batches,
@@ -700,7 +706,8 @@ BowstringStatus bowstring_batches_filter_by(const struct BowstringBatches *batch
                                             const struct BowstringStream *stream,
                                             struct BowstringBatches **out);
 
-// Each batch's rows at the next of `indices`, as by `bowstring_take_batch`; otherwise as `bowstring_batches_filter`.
+// Each batch's rows at the next of `indices`, as by `bowstring_take_batch`, under a schema all of whose fields are nullable;
+// otherwise as `bowstring_batches_filter`.
 //
 // Handles and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_batches_take(const struct BowstringBatches *batches,
@@ -769,6 +776,77 @@ BowstringStatus bowstring_array_export_dlpack(const struct BowstringArray *array
 BowstringStatus bowstring_array_export_dlpack_versioned(const struct BowstringArray *array,
                                                         const struct BowstringStream *stream,
                                                         struct DLManagedTensorVersioned **out);
+
+// Reads all of an array and says whether it is valid Arrow data in every part: offsets in order and in range, views inside
+// their buffers, text in UTF-8, keys and type ids inside what they index, run ends ascending, null counts true. What is not
+// is BOWSTRING_STATUS_OUT_OF_SPEC, and bowstring_last_error says where. An array that the host cannot read is downloaded on
+// `stream` for it, whole. Synchronises.
+//
+// Import looks at all that the structs say, and at where offsets and run ends start and end: on a device, when the array is
+// used. What else stands in the buffers, and the null count, it believes. Operations check what they follow and pass on what
+// they only move: call this function before a stranger's data goes on to a consumer that believes what it gets.
+// "error": reported at once or by who waits for the result; "passed on": the result is as wrong; "right": the result is
+// valid, because what was wrong is not needed for it.
+//
+// | what is wrong | `filter` | `take` | `drop_nulls` | `cast` that follows it | logical nulls |
+// | --- | --- | --- | --- | --- | --- |
+// | offsets between the first and the last | error or right | error | error | error | passed on |
+// | views | passed on | passed on | passed on | error; GPU: error or right | passed on |
+// | list views | passed on | passed on | passed on | error | passed on |
+// | dictionary keys | passed on | passed on | error or passed on; GPU: passed on | error | error or passed on; GPU: passed on |
+// | run ends before the last | right | right | error or right | error | error or passed on; GPU: passed on |
+// | type ids of sparse unions | passed on | passed on | error or passed on; GPU: passed on | - | error or passed on; GPU: passed on |
+// | type ids and offsets of dense unions | passed on | error | error or passed on; GPU: passed on | - | error or passed on; GPU: passed on |
+// | text that is not UTF-8 | passed on | passed on | passed on | error; GPU: passed on | passed on |
+// | null counts | right | right | passed on or right | passed on or right; GPU: passed on | passed on |
+//
+// An operation that has nothing to do, such as a filter that keeps all rows, passes on everything. Numbers, times and
+// decimals may be any bytes.
+//
+// Handles must be NULL or live.
+BowstringStatus bowstring_array_validate(const struct BowstringArray *array,
+                                         const struct BowstringStream *stream);
+
+// The same for every column of a batch; and a column whose field is not nullable has no nulls.
+//
+// Handles must be NULL or live.
+BowstringStatus bowstring_batch_validate(const struct BowstringBatch *batch,
+                                         const struct BowstringStream *stream);
+
+// As `bowstring_array_import`, for producers whose contents are not to be believed: what `bowstring_array_validate` refuses
+// is not imported, and has been released. Synchronises.
+//
+// See `bowstring_array_import`; `stream` must be NULL or a live handle.
+BowstringStatus bowstring_array_import_validated(const struct BowstringDevice *device,
+                                                 struct ArrowDeviceArray *array,
+                                                 const struct ArrowSchema *schema,
+                                                 const struct BowstringStream *stream,
+                                                 struct BowstringArray **out);
+
+// As `bowstring_batch_import`, with contents as by `bowstring_batch_validate`; otherwise as
+// `bowstring_array_import_validated`.
+//
+// See `bowstring_array_import_validated`.
+BowstringStatus bowstring_batch_import_validated(const struct BowstringDevice *device,
+                                                 struct ArrowDeviceArray *array,
+                                                 const struct ArrowSchema *schema,
+                                                 const struct BowstringStream *stream,
+                                                 struct BowstringBatch **out);
+
+// Each batch as it is, once it was found valid, as by `bowstring_batch_validate`; one that is not ends the stream.
+// `batches` is taken: its handle is left empty, and still to be freed; on failure it stays as it was. Nothing is read now.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_batches_validate(const struct BowstringBatches *batches,
+                                           const struct BowstringStream *stream,
+                                           struct BowstringBatches **out);
+
+// Each array as it is, once it was found valid, as by `bowstring_array_validate`; otherwise as `bowstring_batches_validate`.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_arrays_validate(const struct BowstringArrays *arrays,
+                                          const struct BowstringStream *stream,
+                                          struct BowstringArrays **out);
 
 #ifdef __cplusplus
 }  // extern "C"

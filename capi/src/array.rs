@@ -17,13 +17,24 @@ pub struct BowstringArray {
 }
 
 impl BowstringArray {
-    /// The result of an operation on this array: the name goes along, and the metadata where the type stays.
+    /// Rows of this array, any of which may be null: the name goes along, and what the metadata says of the values.
     pub(crate) fn with(&self, array: Array) -> BowstringArray {
         let mut result = self.part(array);
         result.field = result.field.with_nullable(true);
-        if result.field.data_type() != self.field.data_type() {
-            result.field = result.field.with_metadata(HashMap::<String, String>::new());
-        }
+        result
+    }
+
+    /// Other values, one for each row of this array: the name goes along, and nothing that was said of the old values.
+    pub(crate) fn others(&self, array: Array) -> BowstringArray {
+        let mut result = self.with(array);
+        result.field = result.field.with_metadata(HashMap::<String, String>::new());
+        result
+    }
+
+    /// The values as what `to` says, its metadata included.
+    pub(crate) fn cast(&self, array: Array, to: &Field) -> BowstringArray {
+        let mut result = self.with(array);
+        result.field = result.field.with_metadata(to.metadata().clone());
         result
     }
 
@@ -45,7 +56,8 @@ impl BowstringBatch {
 /// Imports an array of `device`, copying and waiting for nothing. `array` is moved from (its `release` becomes NULL)
 /// and released once nothing uses it any more, also on failure; only `BOWSTRING_STATUS_INVALID` and
 /// `BOWSTRING_STATUS_UNSUPPORTED` may leave it as it was: look at `release`. `schema` is only read and stays the
-/// caller's. Host memory (`ARROW_DEVICE_CPU`) goes with any device.
+/// caller's. Host memory (`ARROW_DEVICE_CPU`) goes with any device. What the structs say is checked; what stands in the
+/// buffers is believed (bowstring_array_validate has the details): bowstring_array_import_validated looks at that too.
 ///
 /// # Safety
 ///

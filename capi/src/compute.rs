@@ -10,7 +10,8 @@ use crate::array::{BowstringArray, BowstringBatch};
 use crate::device::BowstringStream;
 use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, put};
 
-/// A mask prepared once, for any number of arrays and batches.
+/// A mask prepared once, for any number of arrays and batches, and for any number of threads at once: what they filter with
+/// it goes to its stream in the order in which their calls come.
 pub struct BowstringSelection(Selection);
 
 /// How to take. Zero-initialise it, set `size` to `sizeof`, then what differs from the default.
@@ -59,8 +60,9 @@ unsafe fn options<T: Copy>(pointer: *const T) -> Result<Option<T>> {
     }
 }
 
-/// The rows of `values` where `mask`, an array of booleans of equal length, is true; null is not. On a GPU this
-/// synchronises once: how many rows are kept is data.
+/// The rows of `values` where `mask`, an array of booleans of equal length, is true; null is not. A mask that is shorter is
+/// `BOWSTRING_STATUS_INVALID`, where arrow-rs would leave out the rows beyond it. On a GPU this synchronises once: how many
+/// rows are kept is data.
 ///
 /// # Safety
 ///
@@ -189,7 +191,8 @@ pub(crate) unsafe fn take_options(pointer: *const BowstringTakeOptions) -> Resul
 }
 
 /// The rows of `values` at `indices`, an array of any integer type. A null index gives a null row; a negative one never
-/// counts from the end. `options` may be NULL. Does not synchronise, but for types whose size a GPU has to find out. On a
+/// counts from the end. Indices into an array of type Null are checked as any others are, which arrow-rs does not do.
+/// `options` may be NULL. Does not synchronise, but for types whose size a GPU has to find out. On a
 /// GPU a bad index is the failure of whoever first waits for the result (bowstring_array_wait), and a null row meanwhile.
 ///
 /// # Safety
@@ -212,7 +215,8 @@ pub unsafe extern "C" fn bowstring_take(
     })
 }
 
-/// The rows of every column at `indices`; as `bowstring_take`.
+/// The rows of every column at `indices`; as `bowstring_take`. Where an index may be null, or become null for being out of
+/// bounds, the fields of the result are nullable.
 ///
 /// # Safety
 ///
@@ -242,10 +246,10 @@ pub(crate) unsafe fn cast_options(pointer: *const BowstringCastOptions) -> Resul
     Ok(CastOptions { safe: !strict, ..CastOptions::default() })
 }
 
-/// The values as another type: the one that `to` describes (its name and metadata do not matter; it is only read).
-/// `options` may be NULL. On a GPU a strict cast that fails is the failure of whoever first waits for the result
-/// (bowstring_array_wait). Synchronises only where a GPU has to find out what is data: the bytes behind views, bytes that
-/// are to be text, the items of lists in a strict cast.
+/// The values as another type: the one that `to` describes, with the metadata of `to`, which says of what extension type they
+/// are, if any, and under the name of `values`. `to` is only read. `options` may be NULL. On a GPU a strict cast that fails is
+/// the failure of whoever first waits for the result (bowstring_array_wait). Synchronises only where a GPU has to find out what
+/// is data: the bytes behind views, bytes that are to be text, the items of lists in a strict cast.
 ///
 /// # Safety
 ///
@@ -263,13 +267,13 @@ pub unsafe extern "C" fn bowstring_cast(
         let (values, stream) = (borrow(values, "values")?, borrow(stream, "stream")?);
         let to = exchange::import_field(borrow(to, "to")?)?;
         let options = cast_options(options)?;
-        give(values.with(compute::cast(&values.array, to.data_type(), &options, &stream.0)?), out)
+        give(values.cast(compute::cast(&values.array, to.data_type(), &options, &stream.0)?, &to), out)
     })
 }
 
 /// Every column as the type of the field of `to` in its place, a schema of as many fields, and under its names; as
-/// `bowstring_cast`. On a GPU a value that does not fit a strict cast is the failure of whoever first waits for any of the
-/// columns.
+/// `bowstring_cast`. Nulls under a field of `to` that is not nullable are `BOWSTRING_STATUS_INVALID`. On a GPU a value that
+/// does not fit a strict cast, or a null that nobody has counted, is the failure of whoever first waits for the column.
 ///
 /// # Safety
 ///
@@ -357,9 +361,10 @@ pub unsafe extern "C" fn bowstring_logical_null_count(
     })
 }
 
-/// An operation from one array to another.
+/// An operation from one array to another, whose field `under` finds.
 unsafe fn each_row(
     operation: fn(&Array, &Stream) -> Result<Array>,
+    under: fn(&BowstringArray, Array) -> BowstringArray,
     values: *const BowstringArray,
     stream: *const BowstringStream,
     out: *mut *mut BowstringArray,
@@ -367,7 +372,7 @@ unsafe fn each_row(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let values = borrow(values, "values")?;
-        give(values.with(operation(&values.array, &borrow(stream, "stream")?.0)?), out)
+        give(under(values, operation(&values.array, &borrow(stream, "stream")?.0)?), out)
     })
 }
 
@@ -383,7 +388,7 @@ pub unsafe extern "C" fn bowstring_is_null(
     out: *mut *mut BowstringArray,
 ) -> BowstringStatus {
     // SAFETY: the caller's promise.
-    unsafe { each_row(compute::is_null, values, stream, out) }
+    unsafe { each_row(compute::is_null, BowstringArray::others, values, stream, out) }
 }
 
 /// Whether each row is valid, as an array of booleans without nulls. Does not synchronise.
@@ -398,7 +403,7 @@ pub unsafe extern "C" fn bowstring_is_not_null(
     out: *mut *mut BowstringArray,
 ) -> BowstringStatus {
     // SAFETY: the caller's promise.
-    unsafe { each_row(compute::is_not_null, values, stream, out) }
+    unsafe { each_row(compute::is_not_null, BowstringArray::others, values, stream, out) }
 }
 
 /// The rows that are not null. On a GPU this synchronises once, as every filter.
@@ -413,5 +418,5 @@ pub unsafe extern "C" fn bowstring_drop_nulls(
     out: *mut *mut BowstringArray,
 ) -> BowstringStatus {
     // SAFETY: the caller's promise.
-    unsafe { each_row(compute::drop_nulls, values, stream, out) }
+    unsafe { each_row(compute::drop_nulls, BowstringArray::with, values, stream, out) }
 }

@@ -19,6 +19,7 @@ mod status;
 mod stream;
 mod stream_operations;
 mod tensor;
+mod validate;
 
 pub use array::*;
 pub use async_stream::*;
@@ -29,3 +30,17 @@ pub use status::*;
 pub use stream::*;
 pub use stream_operations::*;
 pub use tensor::*;
+pub use validate::*;
+
+/// Every handle may go to any thread, and be used by several at once: what the rules above promise, the compiler checks.
+const _: () = {
+    const fn used_by_any_thread<Handle: Send + Sync>() {}
+    used_by_any_thread::<BowstringArray>();
+    used_by_any_thread::<BowstringArrays>();
+    used_by_any_thread::<BowstringAsyncBatches>();
+    used_by_any_thread::<BowstringBatch>();
+    used_by_any_thread::<BowstringBatches>();
+    used_by_any_thread::<BowstringDevice>();
+    used_by_any_thread::<BowstringSelection>();
+    used_by_any_thread::<BowstringStream>();
+};

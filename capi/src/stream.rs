@@ -1,13 +1,14 @@
 //! Streams of batches and of arrays, over the Arrow C (device) stream interface.
 //!
-//! A handle holds an iterator until something takes it: an export, or an operation that makes a new handle of it.
+//! A handle holds an iterator until something takes it: an export, or an operation that makes a new handle of it. One thread
+//! at a time uses it; see [`Turns`].
 
 use std::ptr::null_mut;
-use std::sync::{Mutex, MutexGuard};
 
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{Field, SchemaRef};
+use bowstring::exchange::{self, Turns};
 use bowstring::ffi::{ArrowArrayStream, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema};
-use bowstring::{Array, Batch, Result, exchange};
+use bowstring::{Array, Batch, Error, Result};
 
 use crate::array::{BowstringArray, BowstringBatch};
 use crate::device::BowstringDevice;
@@ -21,20 +22,13 @@ pub(crate) struct Source<S, T> {
 }
 
 /// Batches of one schema that come one after another; nothing is read before it is asked for.
-pub struct BowstringBatches(pub(crate) Mutex<Option<Source<SchemaRef, Batch>>>);
+pub struct BowstringBatches(Turns<Option<Source<SchemaRef, Batch>>>);
 
 /// Arrays of one type that come one after another, such as the masks of a stream of batches.
-pub struct BowstringArrays(pub(crate) Mutex<Option<Source<Field, Array>>>);
+pub struct BowstringArrays(Turns<Option<Source<Field, Array>>>);
 
-pub(crate) type Held<'a, S, T> = MutexGuard<'a, Option<Source<S, T>>>;
-
-/// What the handle holds, if nothing has taken it yet.
-pub(crate) fn hold<S, T>(handle: &Mutex<Option<Source<S, T>>>) -> Result<Held<'_, S, T>> {
-    let held = handle.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    if held.is_none() {
-        return Err(invalid("the stream was given away already"));
-    }
-    Ok(held)
+fn given_away() -> Error {
+    invalid("the stream was given away already")
 }
 
 impl BowstringBatches {
@@ -43,25 +37,35 @@ impl BowstringBatches {
         device_type: DeviceType,
         items: impl Iterator<Item = Result<Batch>> + Send + 'static,
     ) -> BowstringBatches {
-        BowstringBatches(Mutex::new(Some(Source { shape, device_type, items: Box::new(items) })))
+        BowstringBatches(Turns::new(Some(Source { shape, device_type, items: Box::new(items) })))
+    }
+
+    /// Uses what the handle holds, if nothing has taken it yet.
+    pub(crate) fn with<R>(&self, body: impl FnOnce(&mut Source<SchemaRef, Batch>) -> Result<R>) -> Result<R> {
+        self.0.with(|held| body(held.as_mut().ok_or_else(given_away)?))
     }
 
     pub(crate) fn take(&self) -> Result<Source<SchemaRef, Batch>> {
-        hold(&self.0)?.take().ok_or_else(|| missing("batches"))
+        self.0.with(|held| held.take().ok_or_else(given_away))
     }
 }
 
 impl BowstringArrays {
-    fn new(
+    pub(crate) fn new(
         shape: Field,
         device_type: DeviceType,
         items: impl Iterator<Item = Result<Array>> + Send + 'static,
     ) -> BowstringArrays {
-        BowstringArrays(Mutex::new(Some(Source { shape, device_type, items: Box::new(items) })))
+        BowstringArrays(Turns::new(Some(Source { shape, device_type, items: Box::new(items) })))
+    }
+
+    /// Uses what the handle holds, if nothing has taken it yet.
+    pub(crate) fn with<R>(&self, body: impl FnOnce(&mut Source<Field, Array>) -> Result<R>) -> Result<R> {
+        self.0.with(|held| body(held.as_mut().ok_or_else(given_away)?))
     }
 
     pub(crate) fn take(&self) -> Result<Source<Field, Array>> {
-        hold(&self.0)?.take().ok_or_else(|| missing("arrays"))
+        self.0.with(|held| held.take().ok_or_else(given_away))
     }
 }
 
@@ -128,8 +132,7 @@ pub unsafe extern "C" fn bowstring_batches_schema(
 ) -> BowstringStatus {
     // SAFETY: the caller's promise.
     guard(|| unsafe {
-        let held = hold(&borrow(batches, "batches")?.0)?;
-        let schema = held.as_ref().map_or_else(|| Schema::empty().into(), |source| source.shape.clone());
+        let schema = borrow(batches, "batches")?.with(|source| Ok(source.shape.clone()))?;
         let schema = FFI_ArrowSchema::try_from(schema.as_ref());
         borrow(out, "out")?;
         write_out(schema.map_err(|error| invalid(error.to_string()))?, out);
@@ -138,7 +141,8 @@ pub unsafe extern "C" fn bowstring_batches_schema(
 }
 
 /// The next batch, or NULL at the end. After a failure there is nothing more: the next call says the end. Runs what the
-/// stream is made of, on this thread: whether it synchronises is up to those operations.
+/// stream is made of, on this thread: whether it synchronises is up to those operations. Other threads that use the handle
+/// meanwhile wait; a producer that does so while it is asked for a batch gets `BOWSTRING_STATUS_INVALID`.
 ///
 /// # Safety
 ///
@@ -152,8 +156,7 @@ pub unsafe extern "C" fn bowstring_batches_next(
     guard(|| unsafe {
         let batches = borrow(batches, "batches")?;
         borrow(out, "out")?;
-        let next = hold(&batches.0)?.as_mut().and_then(|source| source.items.next());
-        match next.transpose()? {
+        match batches.with(|source| source.items.next().transpose())? {
             Some(batch) => give(BowstringBatch::new(batch), out),
             None => put(null_mut(), out),
         }
@@ -268,11 +271,9 @@ pub unsafe extern "C" fn bowstring_arrays_next(
     guard(|| unsafe {
         let arrays = borrow(arrays, "arrays")?;
         borrow(out, "out")?;
-        let mut held = hold(&arrays.0)?;
-        let next = held.as_mut().and_then(|source| Some((source.items.next()?, source.shape.clone())));
-        match next {
-            Some((array, field)) => give(BowstringArray { array: array?, field }, out),
-            None => put(null_mut(), out),
+        match arrays.with(|source| Ok((source.items.next().transpose()?, source.shape.clone())))? {
+            (Some(array), field) => give(BowstringArray { array, field }, out),
+            (None, _) => put(null_mut(), out),
         }
     })
 }

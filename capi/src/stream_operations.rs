@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use arrow_schema::DataType;
-use bowstring::compute::batches;
+use bowstring::compute::{batches, nullable};
 use bowstring::exchange;
 use bowstring::ffi::{DeviceType, FFI_ArrowSchema};
 
 use crate::compute::{BowstringCastOptions, BowstringTakeOptions, cast_options, take_options};
 use crate::device::BowstringStream;
 use crate::status::{BowstringStatus, borrow, give, guard, invalid};
-use crate::stream::{BowstringArrays, BowstringBatches, hold};
+use crate::stream::{BowstringArrays, BowstringBatches};
 
 /// Each batch with the rows where the next of `masks` is true. Both are taken: their handles are left empty, and still
 /// to be freed; on failure they stay as they were. Nothing is read now. When a batch is asked for, one is filtered on
@@ -32,10 +32,11 @@ pub unsafe extern "C" fn bowstring_batches_filter(
         let stream = &borrow(stream, "stream")?.0;
         borrow(out, "out")?;
         let kind = stream.device().place().device_type;
-        drop(hold(&batches.0)?);
-        if hold(&masks.0)?.as_ref().is_some_and(|masks| *masks.shape.data_type() != DataType::Boolean) {
-            return Err(invalid("the masks are not Boolean"));
-        }
+        batches.with(|_| Ok(()))?;
+        masks.with(|masks| match masks.shape.data_type() {
+            DataType::Boolean => Ok(()),
+            _ => Err(invalid("the masks are not Boolean")),
+        })?;
         let (masks, source) = (masks.take()?, batches.take()?);
         let kept = batches::filter_batches(source.items, batches::in_step(masks.items), stream);
         give(BowstringBatches::new(source.shape, kind, kept), out)
@@ -60,7 +61,7 @@ pub unsafe extern "C" fn bowstring_batches_filter_by(
         let stream = &borrow(stream, "stream")?.0;
         borrow(out, "out")?;
         let kind = stream.device().place().device_type;
-        let fields = hold(&batches.0)?.as_ref().map_or(0, |source| source.shape.fields().len());
+        let fields = batches.with(|source| Ok(source.shape.fields().len()))?;
         if mask >= fields as u64 {
             return Err(invalid(format!("column {mask} of {fields}")));
         }
@@ -70,7 +71,8 @@ pub unsafe extern "C" fn bowstring_batches_filter_by(
     })
 }
 
-/// Each batch's rows at the next of `indices`, as by `bowstring_take_batch`; otherwise as `bowstring_batches_filter`.
+/// Each batch's rows at the next of `indices`, as by `bowstring_take_batch`, under a schema all of whose fields are nullable;
+/// otherwise as `bowstring_batches_filter`.
 ///
 /// # Safety
 ///
@@ -89,10 +91,10 @@ pub unsafe extern "C" fn bowstring_batches_take(
         let (stream, options) = (&borrow(stream, "stream")?.0, take_options(options)?);
         borrow(out, "out")?;
         let kind = stream.device().place().device_type;
-        drop(hold(&batches.0)?);
+        batches.with(|_| Ok(()))?;
         let (indices, source) = (indices.take()?, batches.take()?);
         let taken = batches::take_batches(source.items, batches::in_step(indices.items), &options, stream);
-        give(BowstringBatches::new(source.shape, kind, taken), out)
+        give(BowstringBatches::new(nullable(&source.shape), kind, taken), out)
     })
 }
 

@@ -1,4 +1,4 @@
-//! The checked-in header is what the source says; `BOWSTRING_BLESS=1` writes it.
+//! The checked-in header is what the source says; `./bless header` writes it.
 
 #[test]
 fn header() {
@@ -14,5 +14,5 @@ fn header() {
         std::fs::write(&path, &fresh).expect("the header can be written");
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == fresh, "include/bowstring.h is stale: run this test with BOWSTRING_BLESS=1");
+    assert!(kept == fresh, "include/bowstring.h is stale: ./bless header");
 }

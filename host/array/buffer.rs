@@ -18,36 +18,42 @@ pub struct Buffer {
 }
 
 /// How long a buffer is.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Extent {
     Bytes(usize),
-    /// The offsets that point into it say so.
-    Unknown,
-    /// A 64-bit integer at this address of its device says so.
-    At(usize),
+    /// A signed number of 4 or 8 bytes in memory of its device, at any address, says so.
+    SaidBy(Arc<Buffer>),
+    /// The array that it becomes part of says so: see `extents.rs`.
+    Unbound,
 }
 
 impl Buffer {
     /// A buffer over memory that `owner` keeps alive. `bytes` is `None` where the extent is data on a device
-    /// (the C interface does not carry the size of a string's bytes).
+    /// (the C interface does not carry the size of a string's bytes): then it ends where the last offset says of the array
+    /// that is made of it, and for every part of that array too.
     ///
     /// # Safety
     ///
-    /// The memory must be readable on its device for `bytes` (where unknown: as far as the array's offsets reach),
-    /// and must not change, for as long as `owner` lives. A null address must have zero bytes.
+    /// The memory must be readable on its device for `bytes` (where unknown: for what the rows of the array need, or its
+    /// last offset says), and must not change, for as long as `owner` lives. A null address must have zero bytes.
     #[allow(unsafe_code)]
     pub unsafe fn new(address: usize, bytes: Option<usize>, owner: Owner) -> Buffer {
-        Buffer { address, extent: bytes.map_or(Extent::Unknown, Extent::Bytes), owner }
+        Buffer { address, extent: bytes.map_or(Extent::Unbound, Extent::Bytes), owner }
     }
 
-    /// A buffer whose extent is in memory of its device: a 64-bit integer at any address.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Buffer::new`]; the integer must be readable on the device, and not negative.
-    #[allow(unsafe_code)]
-    pub(crate) unsafe fn sized_at(address: usize, extent: usize, owner: Owner) -> Buffer {
-        Buffer { address, extent: Extent::At(extent), owner }
+    /// The same memory, as long as a number on its device says: one of 4 or 8 bytes.
+    pub(crate) fn said_by(&self, number: Buffer) -> Buffer {
+        Buffer { extent: Extent::SaidBy(Arc::new(number)), ..self.clone() }
+    }
+
+    /// The same memory, as long as somebody has found out that it is.
+    pub(super) fn with_bytes(&self, bytes: usize) -> Buffer {
+        Buffer { extent: Extent::Bytes(bytes), ..self.clone() }
+    }
+
+    /// Whether an array that it is made part of has to say how long it is.
+    pub(super) fn is_unbound(&self) -> bool {
+        matches!(self.extent, Extent::Unbound)
     }
 
     /// A buffer of no bytes at no address.
@@ -64,19 +70,23 @@ impl Buffer {
     pub fn bytes(&self) -> Option<usize> {
         match self.extent {
             Extent::Bytes(bytes) => Some(bytes),
-            Extent::Unknown | Extent::At(_) => None,
+            Extent::SaidBy(_) | Extent::Unbound => None,
         }
     }
 
-    /// Where the device keeps a 64-bit integer that says how many they are, if it does.
-    pub(crate) fn extent_at(&self) -> Option<Buffer> {
-        let Extent::At(address) = self.extent else { return None };
-        Some(Buffer { address, extent: Extent::Bytes(8), owner: self.owner.clone() })
+    /// The number that says how many they are, where only their device knows: 4 or 8 bytes.
+    pub(crate) fn extent_at(&self) -> Option<&Buffer> {
+        if let Extent::SaidBy(number) = &self.extent { Some(number) } else { None }
     }
 
     /// What keeps it alive.
     pub fn owner(&self) -> &Owner {
         &self.owner
+    }
+
+    /// The same memory, and something else that lives as long.
+    pub(crate) fn kept_with(&self, also: Owner) -> Buffer {
+        Buffer { owner: Arc::new((self.owner.clone(), also)), ..self.clone() }
     }
 
     /// The part from byte `start`, at most `bytes` of it where given.
@@ -91,8 +101,8 @@ impl Buffer {
                 assert!(bytes <= rest, "slice ends inside the buffer");
                 Extent::Bytes(bytes)
             }
-            (None, None) if start == 0 => self.extent,
-            (rest, bytes) => bytes.or(rest).map_or(Extent::Unknown, Extent::Bytes),
+            (None, None) if start == 0 => self.extent.clone(),
+            (rest, bytes) => bytes.or(rest).map_or(Extent::Unbound, Extent::Bytes),
         };
         Buffer { address: self.address + start, extent, owner: self.owner.clone() }
     }

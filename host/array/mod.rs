@@ -2,6 +2,7 @@
 //! and a dictionary, on one device; it knows nothing of drivers, and following its addresses is up to the device.
 
 mod buffer;
+mod extents;
 mod layout;
 mod validate;
 
@@ -16,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow_schema::{DataType, SchemaRef};
 
 pub use buffer::{Bitmap, Buffer, Owner};
+pub(crate) use extents::{fits, number};
 pub use layout::{Layout, Slot, children, layout};
 pub(crate) use validate::well_formed;
 
@@ -37,12 +39,10 @@ impl Place {
 
     /// Whether a device here, or the host, can read that memory: its own, and what a runtime shares between both.
     pub(crate) fn reaches(self, memory: Place) -> bool {
-        use DeviceType::*;
+        let kind = memory.device_type;
         let shared = match self.device_type {
-            Cpu => memory.device_type.host_accessible(),
-            Cuda => matches!(memory.device_type, CudaHost | CudaManaged),
-            Rocm => memory.device_type == RocmHost,
-            _ => false,
+            DeviceType::Cpu => kind.host_accessible(),
+            device => device == kind.device() && kind.host_accessible(),
         };
         shared || self == memory
     }
@@ -125,9 +125,11 @@ struct Inner {
 }
 
 impl Array {
-    /// An array of these parts, where they fit together: see the checks in `validate.rs`. No device memory is read.
+    /// An array of these parts, where they fit together: see the checks in `validate.rs`. No device memory is read. From here
+    /// on every buffer says how long it is, or which number on its device does: see `extents.rs`.
     pub fn try_new(mut parts: Parts) -> Result<Array> {
         validate::structure(&parts)?;
+        extents::bind(&mut parts)?;
         if parts.validity.is_none() {
             parts.null_count = Some(0);
         }

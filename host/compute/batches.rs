@@ -1,7 +1,7 @@
 //! The operations over streams of batches: iterators in, iterators out, and nothing done before it is asked for.
 //!
-//! What a foreign stream gives is such an iterator ([`exchange::import_batches`](crate::exchange::import_batches)), and
-//! [`exchange::export_batches`](crate::exchange::export_batches) makes a stream of the result. Who pulls decides the pace:
+//! What a foreign stream gives is such an iterator ([`exchange::import_batches`]), and
+//! [`exchange::export_batches`] makes a stream of the result. Who pulls decides the pace:
 //! one batch is read for each that is asked for, and where a GPU filters, [`AHEAD`] more, so that the device counts the
 //! rows of the next batches while the host waits for those of the first. The first error is the last item.
 
@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 
 use arrow_schema::SchemaRef;
 
-use super::{CastOptions, TakeOptions, cast_batch, filter_batch_later, take_batch};
-use crate::launch::Pending;
-use crate::{Array, Batch, Error, Result, Stream};
+use super::{CastOptions, TakeOptions, cast_batch, filter_batch_later, nullable, take_batch};
+use crate::pass::Pending;
+use crate::{Array, Batch, Error, Result, Stream, exchange};
 
 /// How many batches a GPU's filter has begun beyond the one that is asked for.
 pub const AHEAD: usize = 2;
@@ -46,7 +46,8 @@ where
     until_error(filtered)
 }
 
-/// The rows of each batch at the indices that `indices` finds for it; each as by [`take_batch`].
+/// The rows of each batch at the indices that `indices` finds for it; each as by [`take_batch`]. Which of them will have nulls
+/// only the indices know, so the fields of every batch are [`nullable`].
 pub fn take_batches<B, I>(
     batches: B,
     mut indices: I,
@@ -60,7 +61,10 @@ where
     let (options, stream) = (*options, stream.clone());
     until_error(batches.map(move |batch| {
         let batch = batch?;
-        take_batch(&batch, &indices(&batch)?, &options, &stream)
+        let taken = take_batch(&batch, &indices(&batch)?, &options, &stream)?;
+        let (schema, metadata) = (nullable(taken.schema()), taken.metadata().clone());
+        let rows = taken.len();
+        Ok(Batch::try_new(schema, taken.columns().to_vec(), rows)?.with_metadata(metadata))
     }))
 }
 
@@ -74,6 +78,31 @@ pub fn cast_batches<B: Iterator<Item = Result<Batch>>>(
 ) -> impl Iterator<Item = Result<Batch>> + use<B> {
     let (options, stream) = (options.clone(), stream.clone());
     until_error(batches.map(move |batch| cast_batch(&batch?, &to, &options, &stream)))
+}
+
+/// Each batch as it is, once it was found valid, as by [`validate_batch`](crate::exchange::validate_batch): an import that
+/// trusts no contents. On a GPU each is downloaded for it.
+pub fn validate_batches<B: Iterator<Item = Result<Batch>>>(
+    batches: B,
+    stream: &Stream,
+) -> impl Iterator<Item = Result<Batch>> + use<B> {
+    let stream = stream.clone();
+    until_error(batches.map(move |batch| {
+        let batch = batch?;
+        exchange::validate_batch(&batch, &stream).map(|()| batch)
+    }))
+}
+
+/// Each array as it is, once it was found valid, as by [`validate_on`](crate::exchange::validate_on).
+pub fn validate_arrays<A: Iterator<Item = Result<Array>>>(
+    arrays: A,
+    stream: &Stream,
+) -> impl Iterator<Item = Result<Array>> + use<A> {
+    let stream = stream.clone();
+    until_error(arrays.map(move |array| {
+        let array = array?;
+        exchange::validate_on(&array, &stream).map(|()| array)
+    }))
 }
 
 /// Column number `index` of each batch.
@@ -95,7 +124,7 @@ pub fn in_step(mut arrays: impl Iterator<Item = Result<Array>>) -> impl FnMut(&B
 }
 
 /// The items up to the first error, that one included; the source is let go of then.
-fn until_error(items: impl Iterator<Item = Result<Batch>>) -> impl Iterator<Item = Result<Batch>> {
+fn until_error<T>(items: impl Iterator<Item = Result<T>>) -> impl Iterator<Item = Result<T>> {
     let mut source = Some(items);
     std::iter::from_fn(move || {
         let next = source.as_mut()?.next();

@@ -5,18 +5,21 @@
 //! most part,
 //! goes through arrow-cast on the CPU; GPUs know how to change offsets, views and keys, but not how to write or read text.
 
+use arrow_array::ArrayRef;
 use arrow_cast::can_cast_types;
 mod rules;
 
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 
 pub use arrow_cast::CastOptions;
 pub use arrow_cast::display::{DurationFormat, FormatOptions};
 
-use super::device::map::Column;
-use super::{admit_all, device};
+use super::{admit_all, nullability};
+use crate::array::children;
+use crate::device::HostPool;
 use crate::ffi::DeviceType;
-use crate::{Array, Batch, Error, Result, Stream, cpu, exchange};
+use crate::gpu::map::Column;
+use crate::{Array, Batch, Error, Result, Stream, cpu, exchange, gpu};
 use rules::{CastRule, cast_rule};
 
 /// Whether [`cast`] knows how to turn the one type into the other; single values may still not fit.
@@ -38,6 +41,10 @@ pub fn cast(values: &Array, to: &DataType, options: &CastOptions<'_>, stream: &S
 /// Each column as the type of the field of `to` in its place, under the names of `to`; as [`cast`]. On a GPU all numbers are
 /// cast together: a launch for each column that changes, and one event for all of them, so that a value that does not fit
 /// is [`Error::Cast`] of whoever waits for any.
+///
+/// Nulls under a field of `to` that is not nullable are [`Error::Invalid`], be they in the batch already or values that a safe
+/// cast makes null: at once where their number is known or in host memory, else when somebody first waits for that column. So
+/// this never synchronises for them. Inside of nested types only the CPU looks.
 pub fn cast_batch(
     batch: &Batch,
     to: &SchemaRef,
@@ -48,9 +55,11 @@ pub fn cast_batch(
         let problem = format!("{} columns to {} fields", batch.columns().len(), to.fields().len());
         return Err(Error::invalid("cast", problem));
     }
+    let _current = stream.enter()?;
     let types = to.fields().iter().map(|field| field.data_type());
     let columns: Vec<(&Array, &DataType)> = batch.columns().iter().zip(types).collect();
-    let casted = Batch::try_new(to.clone(), cast_columns(&columns, options, stream)?, batch.len())?;
+    let casted = nullability::held_to(to, cast_columns(&columns, options, stream)?, stream)?;
+    let casted = Batch::try_new(to.clone(), casted, batch.len())?;
     Ok(casted.with_metadata(batch.metadata().clone()))
 }
 
@@ -65,6 +74,9 @@ fn cast_columns(
     let device = stream.device().place().device_type;
     // Before anything is done.
     for (values, (_, to)) in arrays.iter().zip(columns) {
+        if has_negative_size(to) {
+            return Err(Error::invalid("cast", format!("{to} is not an Arrow type")));
+        }
         if !can_cast(values.data_type(), to) {
             return Err(unsupported(values, to, device));
         }
@@ -83,9 +95,18 @@ fn cast_columns(
             (rule, _) => Some(cast_one(rule, values, to, options, stream)?),
         });
     }
-    let mut together = device::map::map("cast", &together, options.safe, stream)?.into_iter();
+    let mut together = gpu::map::map("cast", &together, options.safe, stream)?.into_iter();
     let casted = casted.into_iter().map(|casted| casted.or_else(|| together.next()));
     Ok(casted.flatten().collect())
+}
+
+/// Whether a part of the type has rows of a size that is negative, with which arrow-cast would do sums.
+fn has_negative_size(to: &DataType) -> bool {
+    match to {
+        DataType::FixedSizeBinary(size) | DataType::FixedSizeList(_, size) if *size < 0 => true,
+        DataType::Dictionary(_, values) => has_negative_size(values),
+        to => children(to).into_iter().any(has_negative_size),
+    }
 }
 
 /// A column that does not go together with others.
@@ -108,8 +129,15 @@ fn cast_one(
         (CastRule::Overflow | CastRule::InvalidTarget, _) => {
             Err(refused(values.data_type(), to).unwrap_or_else(|| unsupported(values, to, device)))
         }
-        (_, DeviceType::Cpu) => by_arrow(values, to, options),
-        _ => device::cast::cast(values, to, options, stream)?.ok_or_else(|| unsupported(values, to, device)),
+        (_, DeviceType::Cpu) => by_arrow(values, to, options, pool),
+        _ => {
+            let on = stream.clone();
+            let inside = move |values: &Array, to: &DataType, options: &CastOptions<'_>| {
+                cast(values, to, options, &on)
+            };
+            let casted = gpu::cast::cast(values, to, options, stream, &inside)?;
+            casted.ok_or_else(|| unsupported(values, to, device))
+        }
     }
 }
 
@@ -132,42 +160,55 @@ fn same_bits(values: &Array, to: &DataType) -> Result<Array> {
 /// What arrow-cast says against a cast that it refuses whatever the values.
 fn refused(from: &DataType, to: &DataType) -> Option<Error> {
     let none = arrow_array::new_empty_array(from);
-    let error = arrow_cast::cast_with_options(&none, to, &CastOptions::default()).err()?;
-    Some(Error::Arrow { operation: "cast", problem: error.to_string() })
+    arrows(&none, to, &CastOptions::default()).err()
 }
 
-/// Casts by arrow-cast.
-fn by_arrow(values: &Array, to: &DataType, options: &CastOptions<'_>) -> Result<Array> {
+/// Casts by arrow-cast, which allocates what it likes: as much as it may need is reserved before.
+fn by_arrow(values: &Array, to: &DataType, options: &CastOptions<'_>, pool: &HostPool) -> Result<Array> {
     let theirs = exchange::to_arrow(values)?;
-    let problem = match arrow_cast::cast_with_options(&theirs, to, options) {
-        Ok(casted) => return exchange::from_arrow(&casted),
-        Err(error) => error.to_string(),
+    let reserved = pool.reserve(cpu::cast_bytes::of_cast(values, to, options)?)?;
+    let refusal = match arrows(&theirs, to, options) {
+        Ok(casted) => return exchange::counted(exchange::from_arrow(&casted)?, &[values], reserved),
+        Err(refusal) => refusal,
     };
     // Which row it was arrow-cast does not say. Where it is a row's fault, the rows before it can be cast; it need not be:
     // a dictionary's values are cast whether rows have them or not.
-    let fails = |rows, safe| {
-        arrow_cast::cast_with_options(&theirs.slice(0, rows), to, &CastOptions { safe, ..options.clone() })
-            .is_err()
-    };
-    if !options.safe && !fails(0, false) && !fails(theirs.len(), true) {
+    let fails =
+        |rows, safe| arrows(&theirs.slice(0, rows), to, &CastOptions { safe, ..options.clone() }).is_err();
+    if let Error::Arrow { problem, .. } = &refusal
+        && !options.safe
+        && !fails(0, false)
+        && !fails(theirs.len(), true)
+    {
         let (mut good, mut bad) = (0, theirs.len());
         while good + 1 < bad {
             let middle = good + (bad - good) / 2;
             *if fails(middle, false) { &mut bad } else { &mut good } = middle;
         }
-        return Err(Error::Cast { row: good, from: values.data_type().clone(), to: to.clone(), problem });
+        let (from, to, problem) = (values.data_type().clone(), to.clone(), problem.clone());
+        return Err(Error::Cast { row: good, from, to, problem });
     }
-    Err(Error::Arrow { operation: "cast", problem })
+    Err(refusal)
+}
+
+/// One call of arrow-cast.
+fn arrows(values: &dyn arrow_array::Array, to: &DataType, options: &CastOptions<'_>) -> Result<ArrayRef> {
+    exchange::guarded("cast", || {
+        let refused = |error: ArrowError| Error::Arrow { operation: "cast", problem: error.to_string() };
+        arrow_cast::cast_with_options(values, to, options).map_err(refused)
+    })
 }
 
 /// The error for a row whose value does not fit, with the value in it where it can be shown.
 fn does_not_fit(values: &Array, row: usize, to: &DataType) -> Error {
-    let shown = values.slice(row, 1).and_then(|one| exchange::to_arrow(&one)).ok().and_then(|one| {
+    let shown = values.slice(row, 1).and_then(|one| exchange::to_arrow(&one)).and_then(|one| {
         let options = FormatOptions::default();
-        let shown = arrow_cast::display::ArrayFormatter::try_new(&one, &options).ok()?;
-        shown.value(0).try_to_string().ok()
+        exchange::guarded("cast", || {
+            let shown = arrow_cast::display::ArrayFormatter::try_new(&one, &options);
+            Ok(shown.ok().and_then(|shown| shown.value(0).try_to_string().ok()))
+        })
     });
-    let problem = match shown {
+    let problem = match shown.ok().flatten() {
         Some(value) => format!("{value} does not fit"),
         None => "the value does not fit".to_owned(),
     };

@@ -1,12 +1,14 @@
 //! The rows that a mask keeps.
 
 use super::selection::{check_mask, check_rows};
-use super::{admit, admit_all, device};
-use crate::cpu::selection::among_threads;
-use crate::launch::Pending;
-use crate::{Array, Batch, Error, Result, Stream, cpu};
+use super::{admit, admit_all};
+use crate::cpu::selection::PARALLEL;
+use crate::cpu::threads::among_threads;
+use crate::pass::Pending;
+use crate::{Array, Batch, Error, Result, Stream, cpu, gpu};
 
-/// The rows of `values` where `mask` is true; null is not. Who filters several arrays by one mask prepares a
+/// The rows of `values` where `mask` is true; null is not. The mask is as long as the values; arrow-rs takes a shorter one,
+/// and leaves out the rows beyond it. Who filters several arrays by one mask prepares a
 /// [`Selection`](super::Selection). Synchronises, once.
 pub fn filter(values: &Array, mask: &Array, stream: &Stream) -> Result<Array> {
     if stream.as_gpu().is_some() {
@@ -15,7 +17,7 @@ pub fn filter(values: &Array, mask: &Array, stream: &Stream) -> Result<Array> {
     }
     let (mask, values) = (&*admit("filter", mask, stream)?, &*admit("filter", values, stream)?);
     check(&[values], mask)?;
-    among_threads(mask.len(), || {
+    among_threads(mask.len() >= PARALLEL, |_| {
         let pool = stream.device().host_pool();
         cpu::filter::filter(values, &cpu::selection::Selection::of_mask(mask, pool)?, pool)
     })
@@ -48,11 +50,9 @@ fn filter_columns(columns: &[&Array], mask: &Array, stream: &Stream) -> Result<P
     let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
     check(&columns, mask)?;
     if stream.as_gpu().is_some() {
-        return Ok(
-            device::filter(&columns, mask, stream)?.map(|filtered| Ok((filtered.columns, filtered.rows)))
-        );
+        return Ok(gpu::filter(&columns, mask, stream)?.map(|filtered| Ok((filtered.columns, filtered.rows))));
     }
-    Ok(Pending::known(among_threads(mask.len(), || {
+    Ok(Pending::known(among_threads(mask.len() >= PARALLEL, |_| {
         let pool = stream.device().host_pool();
         let selection = cpu::selection::Selection::of_mask(mask, pool)?;
         let kept = columns.iter().map(|column| cpu::filter::filter(column, &selection, pool));

@@ -1,12 +1,13 @@
-//! L5: the operations: check the arguments, choose the device's way, launch.
+//! L7: the operations: check the arguments, choose the device's way, launch.
 //!
 //! Every operation takes its arrays and, last, the [`crate::Stream`] it runs on. Arrays that the stream's device
 //! cannot reach are [`crate::Error::Invalid`].
 
 pub mod batches;
 mod cast;
-mod device;
+
 mod filter;
+mod nullability;
 mod nulls;
 mod selection;
 mod take;
@@ -14,6 +15,7 @@ pub mod tensors;
 
 pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast, cast_batch};
 pub use filter::{filter, filter_batch, filter_batch_later, filter_later};
+pub use nullability::nullable;
 pub use nulls::{
     drop_nulls, is_not_null, is_null, logical_null_count, null_count, null_count_batch,
     null_count_batch_later,
@@ -37,11 +39,7 @@ fn admit<'a>(operation: &'static str, array: &'a Array, stream: &Stream) -> Resu
         return Ok(Cow::Borrowed(array));
     }
     array.wait()?;
-    let known = exchange::read_ends(array)?;
-    if has_unknown_extent(&known) {
-        return Err(Error::invalid(operation, "a buffer of unknown extent in host memory"));
-    }
-    Ok(known)
+    exchange::read_ends(array)
 }
 
 /// All of these.
@@ -51,11 +49,4 @@ fn admit_all<'a>(
     stream: &Stream,
 ) -> Result<Vec<Cow<'a, Array>>> {
     arrays.iter().map(|array| admit(operation, array, stream)).collect()
-}
-
-/// Whether the host cannot tell where a buffer ends: of an array that was put together so.
-fn has_unknown_extent(array: &Array) -> bool {
-    let buffers = array.buffers().iter().chain(array.validity().map(|bits| &bits.buffer));
-    buffers.into_iter().any(|buffer| buffer.bytes().is_none())
-        || array.children().iter().chain(array.dictionary()).any(has_unknown_extent)
 }

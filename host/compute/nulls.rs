@@ -6,11 +6,11 @@
 use arrow_array::BooleanArray;
 use arrow_schema::DataType;
 
-use super::{admit, admit_all, device, filter};
+use super::{admit, admit_all, filter};
 use crate::array::{Bitmap, Parts};
 use crate::ffi::DeviceType;
-use crate::launch::Pending;
-use crate::{Array, Batch, Error, Result, Stream, cpu, exchange};
+use crate::pass::Pending;
+use crate::{Array, Batch, Error, Result, Stream, cpu, exchange, gpu};
 
 /// How many rows are null by the array's own validity bitmap. Synchronises where the array does not know.
 pub fn null_count(values: &Array, stream: &Stream) -> Result<usize> {
@@ -43,7 +43,7 @@ fn counts(arrays: &[&Array], stream: &Stream) -> Result<Pending<Vec<usize>>> {
         .filter_map(|values| Some((&**values, values.validity()?)))
         .collect();
     let counted = match stream.as_gpu() {
-        Some(_) => device::null_counts(&unknown, stream)?,
+        Some(_) => gpu::null_counts(&unknown, stream)?,
         None => {
             let count = |(values, bits): &(&Array, &Bitmap)| {
                 values.len() - cpu::nulls::count_valid(bits, values.len())
@@ -77,8 +77,8 @@ pub fn is_null(values: &Array, stream: &Stream) -> Result<Array> {
     let own = values.validity();
     if stream.as_gpu().is_some() {
         return match (valid, own) {
-            (Valid::Own, Some(bits)) => device::is_null(values, bits, stream),
-            (valid, _) => device::filled("is_null", matches!(valid, Valid::None), values.len(), stream),
+            (Valid::Own, Some(bits)) => gpu::is_null(values, bits, stream),
+            (valid, _) => gpu::filled("is_null", matches!(valid, Valid::None), values.len(), stream),
         };
     }
     let pool = stream.device().host_pool();
@@ -108,7 +108,7 @@ pub fn is_not_null(values: &Array, stream: &Stream) -> Result<Array> {
         (Valid::All | Valid::Own, _) => true,
     };
     if stream.as_gpu().is_some() {
-        return device::filled("is_not_null", same, values.len(), stream);
+        return gpu::filled("is_not_null", same, values.len(), stream);
     }
     let buffer = cpu::nulls::filled(same, values.len(), stream.device().host_pool())?;
     booleans(Bitmap { buffer, offset: 0 }, values.len())
@@ -121,6 +121,9 @@ pub fn drop_nulls(values: &Array, stream: &Stream) -> Result<Array> {
     let valid = valid_rows("drop_nulls", values, stream)?;
     if matches!(valid, Valid::All) || matches!(valid, Valid::Own) && values.known_null_count() == Some(0) {
         return Ok(values.clone());
+    }
+    if matches!(valid, Valid::None) {
+        return values.slice(0, 0);
     }
     filter(values, &is_not_null(values, stream)?, stream)
 }
@@ -145,8 +148,13 @@ fn valid_rows(operation: &'static str, values: &Array, stream: &Stream) -> Resul
         DataType::Dictionary(..) | DataType::Union(..) | DataType::RunEndEncoded(..) => {
             match stream.device().place().device_type {
                 DeviceType::Cpu => {
-                    let nulls = exchange::to_arrow(values)?.logical_nulls();
-                    nulls.map_or(Ok(Valid::All), |nulls| shared(nulls.into_inner()).map(Valid::These))
+                    let theirs = exchange::to_arrow(values)?;
+                    let reserved = stream.device().host_pool().reserve(cpu::cast_bytes::of_nulls(values))?;
+                    let nulls = exchange::guarded(operation, || Ok(theirs.logical_nulls()))?;
+                    let Some(nulls) = nulls else { return Ok(Valid::All) };
+                    let bits = exchange::from_arrow(&BooleanArray::new(nulls.into_inner(), None))?;
+                    let bits = exchange::counted(bits, &[values], reserved)?;
+                    Ok(Valid::These(Bitmap { buffer: bits.buffers()[0].clone(), offset: bits.offset() }))
                 }
                 device => Err(unsupported(operation, values, device)),
             }
@@ -162,12 +170,6 @@ fn never_null(values: &Array) -> bool {
         DataType::Null | DataType::Dictionary(..) | DataType::Union(..) | DataType::RunEndEncoded(..)
     );
     !nested && values.known_null_count() == Some(0)
-}
-
-/// Bits of arrow-rs as a bitmap of ours.
-fn shared(bits: arrow_buffer::BooleanBuffer) -> Result<Bitmap> {
-    let array = exchange::from_arrow(&BooleanArray::new(bits, None))?;
-    Ok(Bitmap { buffer: array.buffers()[0].clone(), offset: array.offset() })
 }
 
 /// Bits of the CPU as an array.

@@ -2,8 +2,8 @@
 
 use arrow_schema::DataType;
 
-use super::{admit, admit_all, device};
-use crate::{Array, Batch, Error, Result, Stream, cpu};
+use super::{admit, admit_all};
+use crate::{Array, Batch, Error, Result, Stream, cpu, gpu};
 
 /// Which rows a filter keeps: the mask read and counted once, then applied to as many arrays as there are.
 ///
@@ -29,7 +29,7 @@ pub struct Selection {
 /// A selection as each kind of device keeps it.
 enum Way {
     Cpu(cpu::selection::Selection),
-    Gpu(device::Selection),
+    Gpu(gpu::Selection),
 }
 
 impl Selection {
@@ -43,7 +43,7 @@ impl Selection {
         check_mask(mask)?;
         let way = match stream.as_gpu() {
             None => Way::Cpu(cpu::selection::Selection::of_mask(mask, stream.device().host_pool())?),
-            Some(_) => Way::Gpu(device::Selection::new(mask, stream)?),
+            Some(_) => Way::Gpu(gpu::Selection::new(mask, stream)?),
         };
         Ok(Selection { way, rows: mask.len(), stream: stream.clone() })
     }
@@ -83,7 +83,9 @@ impl Selection {
         match &self.way {
             Way::Cpu(selection) => {
                 let pool = self.stream.device().host_pool();
-                columns.iter().map(|column| cpu::filter::filter(column, selection, pool)).collect()
+                cpu::threads::among_threads(self.rows >= cpu::selection::PARALLEL, |_| {
+                    columns.iter().map(|column| cpu::filter::filter(column, selection, pool)).collect()
+                })
             }
             Way::Gpu(selection) => selection.filter(&columns, &self.stream),
         }

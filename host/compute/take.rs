@@ -1,8 +1,8 @@
 //! The rows at given indices.
 
-use super::{admit, admit_all, device};
-use crate::launch::Pending;
-use crate::{Array, Batch, Error, Result, Stream, cpu};
+use super::{admit, admit_all, nullability};
+use crate::pass::Pending;
+use crate::{Array, Batch, Error, Result, Stream, cpu, gpu};
 
 /// What becomes of an index that is not a row: negative, or the length or more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,8 @@ pub struct TakeOptions {
 }
 
 /// The rows of `values` at `indices`, an array of any integer type; a null index is a null row, and a negative one
-/// never counts from the end. Does not synchronise, but for types whose size the device has to find out: on a GPU an
+/// never counts from the end. Indices into an array of type Null are checked as any others are; arrow-rs does not look at
+/// those. Does not synchronise, but for types whose size the device has to find out: on a GPU an
 /// index out of bounds is an error of whoever first waits for the result, and a null row meanwhile.
 ///
 /// ```
@@ -51,7 +52,8 @@ pub fn take_later(
     Ok(taken.map(|mut taken| taken.pop().ok_or_else(|| Error::invalid("take", "no array"))))
 }
 
-/// The rows of every column at `indices`: one upload, and a launch for each width of values, not for each column.
+/// The rows of every column at `indices`: one upload, and a launch for each width of values, not for each column. Where an
+/// index may be null, or become null for being out of bounds, the fields of the result are [`nullable`](super::nullable).
 pub fn take_batch(batch: &Batch, indices: &Array, options: &TakeOptions, stream: &Stream) -> Result<Batch> {
     let _current = stream.enter()?;
     take_batch_later(batch, indices, options, stream)?.wait()
@@ -66,8 +68,9 @@ pub fn take_batch_later(
 ) -> Result<Pending<Batch>> {
     let columns: Vec<&Array> = batch.columns().iter().collect();
     let taken = take_columns(&columns, batch.len(), indices, options, stream)?;
-    let (like, rows) = (batch.like(), indices.len());
-    Ok(taken.map(move |columns| like(columns, rows)))
+    let schema = nullability::of_taken(batch.schema(), indices, options);
+    let (metadata, rows) = (batch.metadata().clone(), indices.len());
+    Ok(taken.map(move |columns| Ok(Batch::try_new(schema, columns, rows)?.with_metadata(metadata))))
 }
 
 fn take_columns(
@@ -81,9 +84,10 @@ fn take_columns(
     let (columns, indices) = (admit_all("take", columns, stream)?, &*admit("take", indices, stream)?);
     let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
     if stream.as_gpu().is_some() {
-        return device::take(&columns, len, indices, options, stream);
+        return gpu::take(&columns, len, indices, options.out_of_bounds == OutOfBounds::Null, stream);
     }
-    Ok(Pending::known(cpu::selection::among_threads(indices.len(), || {
+    let large = indices.len() >= cpu::selection::PARALLEL;
+    Ok(Pending::known(cpu::threads::among_threads(large, |_| {
         let pool = stream.device().host_pool();
         let mut prepared = cpu::indices::Indices::new(indices, pool)?;
         if options.out_of_bounds == OutOfBounds::Null {

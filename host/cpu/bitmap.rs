@@ -3,7 +3,8 @@
 use rayon::prelude::*;
 
 use super::memory;
-use super::simd_wide::{Loop, vectorised};
+use super::threads::among_threads;
+use super::vectorise::{Loop, vectorised};
 use crate::array::Bitmap;
 
 /// Bits of some rows. Foreign memory neither aligns nor pads them; nothing outside of them is read.
@@ -116,7 +117,10 @@ fn count_ones(bytes: &[u8]) -> usize {
     if bytes.len() < 2 * PART {
         return vectorised(CountOnes(bytes));
     }
-    bytes.par_chunks(PART).map(|part| vectorised(CountOnes(part))).sum()
+    among_threads(true, |parallel| match parallel {
+        true => bytes.par_chunks(PART).map(|part| vectorised(CountOnes(part))).sum(),
+        false => vectorised(CountOnes(bytes)),
+    })
 }
 
 struct CountOnes<'a>(&'a [u8]);
@@ -145,7 +149,7 @@ impl Loop for CountOnes<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::simd_wide::Level;
+    use crate::cpu::vectorise::Level;
 
     /// Bytes without a pattern that a mistake could hide in.
     fn noise(len: usize) -> Vec<u8> {

@@ -7,12 +7,13 @@
 use arrow_schema::{DataType, UnionMode};
 
 use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
-use crate::device::HostPool;
+use crate::device::{HostMemory, HostPool};
 use crate::{Error, Result};
 
 use super::bitmap::Bits;
+use super::ranges::Ranges;
 use super::selection::Selection;
-use super::{filter_bytes, memory, rows, run_ends, simd};
+use super::{filter_bytes, intrinsics, memory, ranges, rows, run_ends};
 
 /// The rows of `array` that `selection` keeps. The array is on the host, readable, and has as many rows.
 pub(crate) fn filter(array: &Array, selection: &Selection, pool: &HostPool) -> Result<Array> {
@@ -38,8 +39,11 @@ pub(crate) fn filter(array: &Array, selection: &Selection, pool: &HostPool) -> R
         DataType::LargeList(_) => filter_lists::<8>(array, selection, pool, &mut parts)?,
         DataType::FixedSizeList(_, size) => {
             let size = usize::try_from(*size).unwrap_or(0);
-            let child = filter(&array.child_rows(0)?, &repeat(selection, size, pool)?, pool)?;
-            parts.children = vec![child];
+            let child = array.child_rows(0)?;
+            parts.children = vec![match ranges::dense(&child) {
+                true => filter(&child, &repeat(selection, size, pool)?, pool)?,
+                false => ranges::gather(&child, &items(selection, size, pool)?, pool)?,
+            }];
         }
         DataType::RunEndEncoded(..) => run_ends::filter(array, selection, pool, &mut parts)?,
         data_type => {
@@ -109,8 +113,8 @@ fn filter_values<const W: usize>(
     let values = rows::values::<W>(buffer, offset, selection.rows());
     let mut memory = pool.alloc(selection.len() * W)?;
     let out = &mut memory::values_mut::<[u8; W]>(&mut memory)[..selection.len()];
-    selection.write(out, &|chunk, out| {
-        simd::compress(&values[chunk.rows], chunk.words, out);
+    selection.write(1, out, &|chunk, out| {
+        intrinsics::compress(&values[chunk.rows], chunk.words, out);
     });
     Ok(memory.freeze(selection.len() * W))
 }
@@ -126,15 +130,14 @@ fn filter_any_width(
     let bytes = selection.len().checked_mul(width).expect("no more than there is");
     let values = &memory::bytes(buffer)[offset * width..(offset + selection.rows()) * width];
     let mut memory = pool.alloc(bytes)?;
-    let mut rows: Vec<&mut [u8]> = memory.bytes_mut()[..bytes].chunks_exact_mut(width).collect();
-    selection.write(&mut rows, &|chunk, out| {
-        let mut out = out.iter_mut();
+    selection.write(width, &mut memory.bytes_mut()[..bytes], &|chunk, out| {
+        let mut at = 0;
         for (i, word) in chunk.words.iter().enumerate() {
             rows::runs(*word, |start, len| {
                 let first = chunk.rows.start + i * 64 + start;
-                let values = values[first * width..(first + len) * width].chunks_exact(width);
-                // Rows first: `zip` takes from its left side before it finds the right one at its end.
-                values.zip(out.by_ref()).for_each(|(value, out)| out.copy_from_slice(value));
+                let values = &values[first * width..(first + len) * width];
+                out[at..at + values.len()].copy_from_slice(values);
+                at += values.len();
             });
         }
     });
@@ -143,16 +146,39 @@ fn filter_any_width(
 
 /// Every row as `size` rows.
 fn repeat(selection: &Selection, size: usize, pool: &HostPool) -> Result<Selection> {
-    let mut words = vec![0u64; (selection.rows() * size).div_ceil(64)];
+    let rows = selection.rows() * size;
+    let mut bits = pool.alloc_zeroed(rows.div_ceil(64) * 8)?;
+    let words = memory::values_mut(&mut bits);
     for (i, word) in selection.words().iter().enumerate() {
         rows::runs(*word, |start, len| {
             let first = (i * 64 + start) * size;
-            rows::set(&mut words, first, first + len * size);
+            rows::set(words, first, first + len * size);
         });
     }
-    Selection::from_words(selection.rows() * size, pool, |out, first| {
-        out.copy_from_slice(&words[first..first + out.len()]);
-    })
+    Ok(Selection::of_own(rows, bits))
+}
+
+/// The `size` items of each kept row.
+fn items(selection: &Selection, size: usize, pool: &HostPool) -> Result<Ranges> {
+    let mut items = Ranges::with_room(selection.len(), pool)?;
+    let mut pushed = Ok(());
+    for (i, word) in selection.words().iter().enumerate() {
+        rows::runs(*word, |start, len| {
+            let first = (i * 64 + start) * size;
+            if pushed.is_ok() {
+                pushed = items.push(first..first + len * size);
+            }
+        });
+    }
+    pushed.map(|()| items)
+}
+
+/// The items that a filter of lists keeps, for the filter of the items.
+enum Kept {
+    /// A bit an item.
+    Bits(HostMemory),
+    /// Of items that are not dense.
+    Ranges(Ranges),
 }
 
 /// Offsets of `O` bytes, and the child's rows in the ranges of the kept ones.
@@ -164,7 +190,10 @@ fn filter_lists<const O: usize>(
 ) -> Result<()> {
     let offsets = rows::offsets::<O>(array);
     let child = &array.children()[0];
-    let mut words = vec![0u64; child.len().div_ceil(64)];
+    let mut kept = match ranges::dense(child) {
+        true => Kept::Bits(pool.alloc_zeroed(child.len().div_ceil(64) * 8)?),
+        false => Kept::Ranges(Ranges::with_room(selection.len(), pool)?),
+    };
     let mut memory = pool.alloc((selection.len() + 1) * O)?;
     let mut out = memory::values_mut::<[u8; O]>(&mut memory)[..selection.len() + 1].iter_mut();
     let (mut at, mut before) = (0, 0);
@@ -187,16 +216,19 @@ fn filter_lists<const O: usize>(
                 ));
             }
             before = range.end;
-            rows::set(&mut words, range.start, range.end);
             at += range.len();
             push(at);
+            match &mut kept {
+                Kept::Bits(bits) => rows::set(memory::values_mut(bits), range.start, range.end),
+                Kept::Ranges(ranges) => ranges.push(range)?,
+            }
             word &= word - 1;
         }
     }
     parts.buffers.push(memory.freeze((selection.len() + 1) * O));
-    let kept = Selection::from_words(child.len(), pool, |out, first| {
-        out.copy_from_slice(&words[first..first + out.len()]);
-    })?;
-    parts.children = vec![filter(child, &kept, pool)?];
+    parts.children = vec![match kept {
+        Kept::Bits(bits) => filter(child, &Selection::of_own(child.len(), bits), pool)?,
+        Kept::Ranges(ranges) => ranges::gather(child, &ranges, pool)?,
+    }];
     Ok(())
 }

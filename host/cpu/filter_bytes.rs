@@ -9,8 +9,9 @@ use crate::Result;
 use crate::array::{Array, Parts};
 use crate::device::HostPool;
 
+use super::intrinsics::{self, POSITIONS};
 use super::selection::{Chunk, PARALLEL, Selection};
-use super::simd::{self, POSITIONS};
+use super::threads::among_threads;
 use super::{memory, rows, take_bytes};
 
 /// One row in so many, and a filter keeps few.
@@ -36,7 +37,7 @@ pub(crate) fn filter<const O: usize>(
 ) -> Result<()> {
     let offsets = rows::offsets::<O>(array);
     let data = memory::bytes(&array.buffers()[1]);
-    let parallel = selection.rows() >= PARALLEL;
+    let large = selection.rows() >= PARALLEL;
 
     let mut out_offsets = pool.alloc((selection.len() + 1) * O)?;
     let (first, mut ends) =
@@ -54,10 +55,10 @@ pub(crate) fn filter<const O: usize>(
     }
 
     let measure = |piece: &mut Piece<O>| piece.measure(offsets, data.len());
-    match parallel {
-        true => pieces.par_iter_mut().try_for_each(measure)?,
-        false => pieces.iter_mut().try_for_each(measure)?,
-    }
+    among_threads(large, |parallel| match parallel {
+        true => pieces.par_iter_mut().try_for_each(measure),
+        false => pieces.iter_mut().try_for_each(measure),
+    })?;
     // Rows of a chunk do not overlap; those of chunks might, if offsets go back between them.
     let total = pieces.iter().try_fold(0usize, |sum, piece| sum.checked_add(piece.size));
     let most = data.len().min(rows::largest_offset::<O>());
@@ -68,7 +69,7 @@ pub(crate) fn filter<const O: usize>(
     let mut out_bytes = pool.alloc(total)?;
     let mut bytes = &mut out_bytes.bytes_mut()[..total];
     let mut before = 0;
-    let mut work = pieces.into_iter().map(|piece| {
+    let work = pieces.into_iter().map(|piece| {
         let (own, rest) = std::mem::take(&mut bytes).split_at_mut(piece.size);
         bytes = rest;
         before += piece.size;
@@ -76,10 +77,11 @@ pub(crate) fn filter<const O: usize>(
     });
     let copy =
         |(before, piece, bytes): (usize, Piece<O>, &mut [u8])| piece.copy(offsets, data, before, bytes);
-    match parallel {
-        true => work.collect::<Vec<_>>().into_par_iter().try_for_each(copy)?,
-        false => work.try_for_each(copy)?,
-    }
+    let work: Vec<_> = work.collect();
+    among_threads(large, |parallel| match parallel {
+        true => work.into_par_iter().try_for_each(copy),
+        false => work.into_iter().try_for_each(copy),
+    })?;
     parts.buffers = vec![out_offsets.freeze((selection.len() + 1) * O), out_bytes.freeze(total)];
     Ok(())
 }
@@ -90,7 +92,7 @@ impl<const O: usize> Piece<'_, O> {
         let rows = self.chunk.rows.clone();
         if self.starts.is_empty() {
             let (first, last) = (rows::offset(offsets[rows.start]), rows::offset(offsets[rows.end]));
-            self.size = simd::kept_bytes(&offsets[rows.start..=rows.end], self.chunk.words);
+            self.size = intrinsics::kept_bytes(&offsets[rows.start..=rows.end], self.chunk.words);
             let inside = first <= last && last <= extent && self.size <= last - first;
             return if inside { Ok(()) } else { Err(rows::bad_offset(rows.start)) };
         }
@@ -98,7 +100,7 @@ impl<const O: usize> Piece<'_, O> {
         let (mut total, mut before, mut bad) = (0, 0, None);
         let mut positions = [0; POSITIONS];
         for (block, words) in self.chunk.words.chunks(64).enumerate() {
-            let kept = simd::positions(words, &mut positions);
+            let kept = intrinsics::positions(words, &mut positions);
             // Positions first: `zip` takes from its left side before it finds the right one at its end.
             for (position, (out_start, out_end)) in positions[..kept].iter().zip(out.by_ref()) {
                 let row = rows.start + block * 64 * 64 + *position as usize;
@@ -124,8 +126,8 @@ impl<const O: usize> Piece<'_, O> {
         }
         let rows = self.chunk.rows;
         let offsets = &offsets[rows.start..=rows.end];
-        let ascending = simd::kept_ends(offsets, self.chunk.words, before, self.ends);
-        let copied = simd::copy_kept(offsets, data, self.chunk.words, bytes);
+        let ascending = intrinsics::kept_ends(offsets, self.chunk.words, before, self.ends);
+        let copied = intrinsics::copy_kept(offsets, data, self.chunk.words, bytes);
         match ascending && copied == Some(bytes.len()) {
             true => Ok(()),
             false => Err(rows::bad_offset(rows.start)),

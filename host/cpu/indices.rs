@@ -6,7 +6,7 @@
 use arrow_schema::DataType;
 
 use crate::array::{Array, Bitmap, Buffer};
-use crate::device::HostPool;
+use crate::device::{HostMemory, HostPool};
 use crate::{Error, Result};
 
 use super::bitmap::Bits;
@@ -79,23 +79,6 @@ impl Indices {
         Ok(())
     }
 
-    /// Rows that are known to be there, or nothing.
-    pub(crate) fn from_rows(rows: &[Option<usize>], pool: &HostPool) -> Result<Indices> {
-        let mut memory = pool.alloc(rows.len() * 8)?;
-        for (out, row) in memory::values_mut::<u64>(&mut memory).iter_mut().zip(rows) {
-            *out = row.unwrap_or(0) as u64;
-        }
-        let mut indices = Indices::of_buffer(memory.freeze(rows.len() * 8), true, rows.len());
-        if rows.contains(&None) {
-            let mut words = vec![0; rows.len().div_ceil(64)];
-            for (i, row) in rows.iter().enumerate() {
-                words[i / 64] |= u64::from(row.is_some()) << (i % 64);
-            }
-            indices.validity = Some(bitmap(&words, rows.len(), pool)?);
-        }
-        Ok(indices)
-    }
-
     /// Unsigned indices of eight (`wide`) or four bytes, all valid.
     pub(crate) fn of_buffer(buffer: Buffer, wide: bool, len: usize) -> Indices {
         Indices { buffer, offset: 0, wide, signed: false, validity: None, len }
@@ -109,15 +92,17 @@ impl Indices {
     /// With those out of `0..len` null instead.
     pub(crate) fn null_out_of_bounds(self, len: usize, pool: &HostPool) -> Result<Indices> {
         let limit = self.limit(len);
-        let mut words = vec![0; self.len.div_ceil(64)];
+        let count = self.len.div_ceil(64);
+        let mut bits = pool.alloc(count * 8)?;
+        let words = &mut memory::values_mut::<u64>(&mut bits)[..count];
         match self.values() {
-            Width::Narrow(values) => in_bounds(values, limit, &mut words),
-            Width::Wide(values) => in_bounds(values, limit, &mut words),
+            Width::Narrow(values) => in_bounds(values, limit, words),
+            Width::Wide(values) => in_bounds(values, limit, words),
         }
         if let Some(valid) = self.valid() {
             words.iter_mut().enumerate().for_each(|(i, word)| *word &= valid.word(i));
         }
-        let validity = bitmap(&words, self.len, pool)?;
+        let validity = Bitmap { buffer: bits.freeze(self.len.div_ceil(8)), offset: 0 };
         Ok(self.with_validity(Some(validity)))
     }
 
@@ -213,9 +198,48 @@ fn in_bounds<const I: usize>(values: &[[u8; I]], limit: u64, words: &mut [u64]) 
     }
 }
 
-/// A bitmap of these words.
-pub(crate) fn bitmap(words: &[u64], len: usize, pool: &HostPool) -> Result<Bitmap> {
-    let mut memory = pool.alloc(words.len() * 8)?;
-    memory::values_mut::<u64>(&mut memory)[..words.len()].copy_from_slice(words);
-    Ok(Bitmap { buffer: memory.freeze(len.div_ceil(8)), offset: 0 })
+/// Rows that are known to be there, or nothing, as they are found.
+pub(crate) struct Rows {
+    values: HostMemory,
+    /// Which are something; not there as long as all are.
+    valid: Option<HostMemory>,
+    len: usize,
+    room: usize,
+    pool: HostPool,
+}
+
+impl Rows {
+    /// None yet, and room for so many.
+    pub(crate) fn with_room(room: usize, pool: &HostPool) -> Result<Rows> {
+        let values = pool.alloc(room.saturating_mul(8))?;
+        Ok(Rows { values, valid: None, len: 0, room, pool: pool.clone() })
+    }
+
+    /// Adds a row, for which there must be room.
+    pub(crate) fn push(&mut self, row: Option<usize>) -> Result<()> {
+        assert!(self.len < self.room, "no more rows than expected");
+        if row.is_none() && self.valid.is_none() {
+            let mut valid = self.pool.alloc_zeroed(self.room.div_ceil(64) * 8)?;
+            rows::set(memory::values_mut(&mut valid), 0, self.len);
+            self.valid = Some(valid);
+        }
+        if let (Some(_), Some(valid)) = (row, &mut self.valid) {
+            memory::values_mut::<u64>(valid)[self.len / 64] |= 1 << (self.len % 64);
+        }
+        memory::values_mut::<u64>(&mut self.values)[self.len] = row.unwrap_or(0) as u64;
+        self.len += 1;
+        Ok(())
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// To take them.
+    pub(crate) fn finish(self) -> Indices {
+        let bits = |memory: HostMemory| Bitmap { buffer: memory.freeze(self.len.div_ceil(8)), offset: 0 };
+        let indices = Indices::of_buffer(self.values.freeze(self.len * 8), true, self.len);
+        indices.with_validity(self.valid.map(bits))
+    }
 }

@@ -14,6 +14,7 @@ use super::bitmap::Bits;
 use super::map_narrow::Narrow;
 use super::map_rows::{Outcome, Part, Source};
 use super::memory;
+use super::threads::among_threads;
 use crate::array::{Bitmap, Buffer, Parts, layout};
 use crate::device::HostPool;
 use crate::{Array, Result};
@@ -122,20 +123,22 @@ fn in_parts(
     good: Option<&mut [u64]>,
     work: Work<'_>,
 ) -> Outcome {
-    if rows * moved / 8 < PARALLEL {
-        return work(0, rows, to, good);
-    }
-    // Whole words of bits, and of values of any width.
-    let part = (PART * 8 / moved).next_multiple_of(512);
-    let there = |i: usize| part.min(rows - i * part);
-    let parts = to.par_chunks_mut(part * written / 8).enumerate();
-    match good {
-        Some(good) => parts
-            .zip(good.par_chunks_mut(part / 64))
-            .map(|((i, to), good)| work(i * part, there(i), to, Some(good)))
-            .reduce(Outcome::default, Outcome::and),
-        None => {
-            parts.map(|(i, to)| work(i * part, there(i), to, None)).reduce(Outcome::default, Outcome::and)
+    among_threads(rows * moved / 8 >= PARALLEL, |parallel| {
+        if !parallel {
+            return work(0, rows, to, good);
         }
-    }
+        // Whole words of bits, and of values of any width.
+        let part = (PART * 8 / moved).next_multiple_of(512);
+        let there = |i: usize| part.min(rows - i * part);
+        let parts = to.par_chunks_mut(part * written / 8).enumerate();
+        match good {
+            Some(good) => parts
+                .zip(good.par_chunks_mut(part / 64))
+                .map(|((i, to), good)| work(i * part, there(i), to, Some(good)))
+                .reduce(Outcome::default, Outcome::and),
+            None => {
+                parts.map(|(i, to)| work(i * part, there(i), to, None)).reduce(Outcome::default, Outcome::and)
+            }
+        }
+    })
 }

@@ -12,7 +12,7 @@ use bowstring_kernels::functions::{Function, FunctionCall};
 
 use super::map_rows::{Notes, Outcome, Part, Source};
 use super::memory::{numbers, numbers_mut};
-use super::simd_wide::{Loop, vectorised};
+use super::vectorise::{Loop, vectorised};
 
 /// A conversion to 128 bits, in 64.
 pub(super) enum Narrow {

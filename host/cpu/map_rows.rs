@@ -10,7 +10,7 @@ use bowstring_kernels::functions::Visitor;
 
 use super::bitmap::Bits;
 use super::memory::{numbers, numbers_mut};
-use super::simd_wide::{Level, Loop, vectorised};
+use super::vectorise::{Level, Loop, vectorised};
 
 /// What became of some rows.
 #[derive(Clone, Copy, Default)]

@@ -1,18 +1,22 @@
-//! L4: the operations on host memory.
+//! L6: the operations on host memory.
 
 pub(crate) mod bitmap;
+pub(crate) mod cast_bytes;
 pub(crate) mod filter;
 mod filter_bytes;
 pub(crate) mod indices;
+mod intrinsics;
 pub(crate) mod map;
 mod map_narrow;
 mod map_rows;
 pub(crate) mod memory;
 pub(crate) mod nulls;
+mod ranges;
 mod rows;
 mod run_ends;
 pub(crate) mod selection;
-mod simd;
-mod simd_wide;
+mod spans;
 pub(crate) mod take;
 mod take_bytes;
+pub(crate) mod threads;
+mod vectorise;

@@ -3,8 +3,9 @@
 use rayon::prelude::*;
 
 use super::bitmap::Bits;
+use super::intrinsics;
 use super::memory::values_mut;
-use super::simd;
+use super::threads::among_threads;
 use crate::Result;
 use crate::array::{Bitmap, Buffer};
 use crate::device::HostPool;
@@ -22,12 +23,13 @@ pub(crate) fn inverted(bits: &Bitmap, len: usize, pool: &HostPool) -> Result<Buf
     let from = Bits::of(bits, len);
     let mut memory = pool.alloc(from.words() * 8)?;
     let to = &mut values_mut::<u64>(&mut memory)[..from.words()];
-    if to.len() < 2 * PART {
-        simd::read_words(from, 0, to, |_, word| !word);
-    } else {
-        let parts = to.par_chunks_mut(PART).enumerate();
-        parts.for_each(|(i, to)| simd::read_words(from, i * PART, to, |_, word| !word));
-    }
+    among_threads(to.len() >= 2 * PART, |parallel| match parallel {
+        true => {
+            let parts = to.par_chunks_mut(PART).enumerate();
+            parts.for_each(|(i, to)| intrinsics::read_words(from, i * PART, to, |_, word| !word));
+        }
+        false => intrinsics::read_words(from, 0, to, |_, word| !word),
+    });
     Ok(memory.freeze(len.div_ceil(8)))
 }
 

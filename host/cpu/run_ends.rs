@@ -3,12 +3,13 @@
 use arrow_schema::DataType;
 
 use crate::array::{Array, Parts};
-use crate::device::HostPool;
+use crate::device::{HostMemory, HostPool};
 use crate::{Error, Result};
 
-use super::indices::Indices;
+use super::indices::{Indices, Rows};
+use super::ranges::Ranges;
 use super::selection::Selection;
-use super::{filter::filter as filter_array, memory, rows, take::take as take_array};
+use super::{memory, rows, spans, take::take as take_array};
 
 /// Run ends as they are stored: of any of three widths, before the array's offset.
 struct Ends<'a> {
@@ -54,24 +55,77 @@ impl<'a> Ends<'a> {
     }
 }
 
+/// How many bytes of text the rows of an array have, each run's as often as it has rows.
+pub(crate) fn spanned(array: &Array) -> usize {
+    let (ends, values) = (Ends::of(array), &array.children()[1]);
+    let len = spans::of_row(values);
+    let (mut total, mut row) = (0usize, 0);
+    for run in 0..ends.runs {
+        let end = ends.get(run).saturating_sub(ends.offset).min(array.len());
+        if end > row {
+            total = total.saturating_add((end - row).saturating_mul(len(run)));
+            row = end;
+        }
+    }
+    total
+}
+
 fn uncovered(row: usize) -> Error {
     Error::out_of_spec("array.children[0]", format!("no run for row {row}"))
 }
 
+/// Run ends and the runs that they are of, as they are found.
+struct Runs {
+    ends: HostMemory,
+    runs: Rows,
+    /// The last run, which is there once its end is known.
+    last: Option<(Option<usize>, usize)>,
+}
+
+impl Runs {
+    fn with_room(runs: usize, pool: &HostPool) -> Result<Runs> {
+        let ends = pool.alloc(runs.saturating_mul(8))?;
+        Ok(Runs { ends, runs: Rows::with_room(runs, pool)?, last: None })
+    }
+
+    /// A run, or null, goes on up to row `end`.
+    fn push(&mut self, run: Option<usize>, end: usize) -> Result<()> {
+        if let Some((last, before)) = self.last
+            && last != run
+        {
+            memory::values_mut::<u64>(&mut self.ends)[self.runs.len()] = before as u64;
+            self.runs.push(last)?;
+        }
+        self.last = Some((run, end));
+        Ok(())
+    }
+
+    /// The run ends, of the type that `like` has, and the values at the runs.
+    fn finish(mut self, like: &Array, values: &Array, pool: &HostPool) -> Result<Vec<Array>> {
+        if let Some((last, end)) = self.last {
+            memory::values_mut::<u64>(&mut self.ends)[self.runs.len()] = end as u64;
+            self.runs.push(last)?;
+        }
+        let ends = &memory::values_mut::<u64>(&mut self.ends)[..self.runs.len()];
+        let ends = ends_array(ends, like, pool)?;
+        Ok(vec![ends, take_array(values, &self.runs.finish(), pool)?])
+    }
+}
+
 /// An array of these run ends, of the type that `like` has.
-fn ends_array(ends: &[usize], like: &Array, pool: &HostPool) -> Result<Array> {
+fn ends_array(ends: &[u64], like: &Array, pool: &HostPool) -> Result<Array> {
     let width = match like.data_type() {
         DataType::Int16 => 2,
         DataType::Int32 => 4,
         _ => 8,
     };
-    if ends.last().is_some_and(|last| *last > i64::MAX as usize >> (64 - 8 * width)) {
+    if ends.last().is_some_and(|last| *last > i64::MAX as u64 >> (64 - 8 * width)) {
         let problem = format!("{:?} rows need wider run ends than {}", ends.last(), like.data_type());
         return Err(Error::invalid("take", problem));
     }
     let mut memory = pool.alloc(ends.len() * width)?;
     for (out, end) in memory.bytes_mut().chunks_exact_mut(width).zip(ends) {
-        out.copy_from_slice(&(*end as u64).to_le_bytes()[..width]);
+        out.copy_from_slice(&end.to_le_bytes()[..width]);
     }
     let mut parts = Parts::new(like.data_type().clone(), ends.len());
     parts.buffers.push(memory.freeze(ends.len() * width));
@@ -82,8 +136,7 @@ fn ends_array(ends: &[usize], like: &Array, pool: &HostPool) -> Result<Array> {
 pub(crate) fn filter(array: &Array, selection: &Selection, pool: &HostPool, parts: &mut Parts) -> Result<()> {
     let ends = Ends::of(array);
     let words = selection.words();
-    let mut new_ends = vec![];
-    let mut kept_runs = vec![0u64; ends.runs.div_ceil(64)];
+    let mut runs = Runs::with_room(ends.runs.min(selection.len()), pool)?;
     let (mut row, mut kept) = (0, 0);
     for run in 0..ends.runs {
         let end = ends.get(run).saturating_sub(ends.offset).min(array.len());
@@ -94,18 +147,40 @@ pub(crate) fn filter(array: &Array, selection: &Selection, pool: &HostPool, part
             row += len;
         }
         if kept > before {
-            new_ends.push(kept);
-            rows::set(&mut kept_runs, run, run + 1);
+            runs.push(Some(run), kept)?;
         }
     }
     if row < array.len() {
         return Err(uncovered(row));
     }
-    let runs = Selection::from_words(ends.runs, pool, |out, first| {
-        out.copy_from_slice(&kept_runs[first..first + out.len()]);
-    })?;
-    let values = filter_array(&array.children()[1], &runs, pool)?;
-    parts.children = vec![ends_array(&new_ends, &array.children()[0], pool)?, values];
+    parts.children = runs.finish(&array.children()[0], &array.children()[1], pool)?;
+    Ok(())
+}
+
+/// The rows in ranges; neighbours of one run stay one.
+pub(crate) fn gather(array: &Array, ranges: &Ranges, pool: &HostPool, parts: &mut Parts) -> Result<()> {
+    let ends = Ends::of(array);
+    let mut room = 0usize;
+    for range in ranges.iter() {
+        let (first, last) = (ends.find(range.start)?, ends.find(range.end - 1)?);
+        room = room.saturating_add(last.saturating_sub(first) + 1);
+    }
+    let mut runs = Runs::with_room(room, pool)?;
+    let mut end = 0;
+    for range in ranges.iter() {
+        let (first, last) = (ends.find(range.start)?, ends.find(range.end - 1)?);
+        let mut row = range.start;
+        for run in first..=last {
+            let stop = if run == last { range.end } else { ends.get(run).saturating_sub(ends.offset) };
+            end += stop.saturating_sub(row);
+            row = stop;
+            runs.push(Some(run), end)?;
+        }
+    }
+    if end != ranges.rows() {
+        return Err(Error::out_of_spec("array.children[0]", "run ends that go back"));
+    }
+    parts.children = runs.finish(&array.children()[0], &array.children()[1], pool)?;
     Ok(())
 }
 
@@ -118,20 +193,10 @@ pub(crate) fn take(array: &Array, indices: &Indices, pool: &HostPool, parts: &mu
         return Err(Error::invalid("take", "null indices into runs of values that may not be null"));
     }
     let ends = Ends::of(array);
-    let (mut new_ends, mut runs) = (vec![], vec![]);
-    let mut last = None;
+    let mut runs = Runs::with_room(indices.len(), pool)?;
     indices.visit(array.len(), |row, index| {
-        let run = index.map(|index| ends.find(index)).transpose()?;
-        if last.is_some_and(|last| last != run) {
-            new_ends.push(row);
-            runs.extend(last);
-        }
-        last = Some(run);
-        Ok(())
+        runs.push(index.map(|index| ends.find(index)).transpose()?, row + 1)
     })?;
-    runs.extend(last);
-    new_ends.extend((indices.len() > 0).then_some(indices.len()));
-    let values = take_array(&array.children()[1], &Indices::from_rows(&runs, pool)?, pool)?;
-    parts.children = vec![ends_array(&new_ends, &array.children()[0], pool)?, values];
+    parts.children = runs.finish(&array.children()[0], &array.children()[1], pool)?;
     Ok(())
 }

@@ -13,7 +13,8 @@ use crate::array::{Array, Buffer};
 use crate::device::{HostMemory, HostPool};
 
 use super::bitmap::Bits;
-use super::{memory, rows, simd};
+use super::threads::{among_threads, join};
+use super::{intrinsics, memory, rows};
 
 /// The rows of a chunk: what one thread takes at a time. 128 KiB of 4-byte values, which two levels of cache hold.
 pub(crate) const CHUNK: usize = 32 * 1024;
@@ -50,22 +51,25 @@ impl Selection {
         let mut starts = vec![0; rows.div_ceil(CHUNK) + 1];
         let words = plain_words(&buffer);
         let counts = &mut starts[1..];
-        if rows >= PARALLEL {
-            let chunks = words.par_chunks(CHUNK_WORDS).zip(counts);
-            chunks.for_each(|(words, count)| *count = simd::count_ones(words));
-        } else {
-            let chunks = words.chunks(CHUNK_WORDS).zip(counts);
-            chunks.for_each(|(words, count)| *count = simd::count_ones(words));
-        }
+        among_threads(rows >= PARALLEL, |parallel| match parallel {
+            true => {
+                let chunks = words.par_chunks(CHUNK_WORDS).zip(counts);
+                chunks.for_each(|(words, count)| *count = intrinsics::count_ones(words));
+            }
+            false => {
+                let chunks = words.chunks(CHUNK_WORDS).zip(counts);
+                chunks.for_each(|(words, count)| *count = intrinsics::count_ones(words));
+            }
+        });
         Selection { rows, words: Words::Shared(buffer), starts: summed(starts) }
     }
 
     /// The rows that are 1 in `mask` and, where given, in `valid`.
     pub(crate) fn new(mask: Bits, valid: Option<Bits>, pool: &HostPool) -> Result<Selection> {
         Selection::from_words(mask.len(), pool, |words, first| {
-            simd::read_words(mask, first, words, |_, word| word);
+            intrinsics::read_words(mask, first, words, |_, word| word);
             if let Some(valid) = valid {
-                simd::read_words(valid, first, words, |mask, word| mask & word);
+                intrinsics::read_words(valid, first, words, |mask, word| mask & word);
             }
         })
     }
@@ -77,12 +81,19 @@ impl Selection {
         pool: &HostPool,
         fill: impl Fn(&mut [u64], usize) + Sync,
     ) -> Result<Selection> {
-        let count = rows.div_ceil(64);
-        let mut words = pool.alloc(count * 8)?;
-        let all = &mut memory::values_mut::<u64>(&mut words)[..count];
+        Ok(Selection::filled(rows, pool.alloc(rows.div_ceil(64) * 8)?, fill))
+    }
+
+    /// The rows that are 1 in these words, which have no bit past row `rows`.
+    pub(crate) fn of_own(rows: usize, words: HostMemory) -> Selection {
+        Selection::filled(rows, words, |_, _| {})
+    }
+
+    fn filled(rows: usize, mut words: HostMemory, fill: impl Fn(&mut [u64], usize) + Sync) -> Selection {
+        let all = &mut memory::values_mut::<u64>(&mut words)[..rows.div_ceil(64)];
         let mut starts = vec![0; rows.div_ceil(CHUNK) + 1];
         count_chunks(all, 0, &mut starts[1..], &fill);
-        Ok(Selection { rows, words: Words::Own(words), starts: summed(starts) })
+        Selection { rows, words: Words::Own(words), starts: summed(starts) }
     }
 
     /// How many rows it was made for.
@@ -118,15 +129,21 @@ impl Selection {
         Chunk { rows, words, out: self.starts[chunk]..self.starts[chunk + 1] }
     }
 
-    /// Calls `write` with every chunk and its own part of `out`, which has an element for every kept row.
-    pub(crate) fn write<T: Send>(&self, out: &mut [T], write: &(impl Fn(Chunk, &mut [T]) + Sync)) {
-        assert_eq!(out.len(), self.len());
-        self.write_chunks(0..self.chunks(), out, write);
+    /// Calls `write` with every chunk and its own part of `out`, which has `width` elements for every kept row.
+    pub(crate) fn write<T: Send>(
+        &self,
+        width: usize,
+        out: &mut [T],
+        write: &(impl Fn(Chunk, &mut [T]) + Sync),
+    ) {
+        assert_eq!(out.len(), self.len() * width);
+        self.write_chunks(0..self.chunks(), width, out, write);
     }
 
     fn write_chunks<T: Send>(
         &self,
         chunks: Range<usize>,
+        width: usize,
         out: &mut [T],
         write: &(impl Fn(Chunk, &mut [T]) + Sync),
     ) {
@@ -137,11 +154,11 @@ impl Selection {
             return;
         }
         let middle = chunks.start + chunks.len() / 2;
-        let (left, right) = out.split_at_mut(self.starts[middle] - self.starts[chunks.start]);
+        let (left, right) = out.split_at_mut((self.starts[middle] - self.starts[chunks.start]) * width);
         join(
-            self.rows,
-            || self.write_chunks(chunks.start..middle, left, write),
-            || self.write_chunks(middle..chunks.end, right, write),
+            self.rows >= PARALLEL,
+            || self.write_chunks(chunks.start..middle, width, left, write),
+            || self.write_chunks(middle..chunks.end, width, right, write),
         );
     }
 
@@ -162,14 +179,14 @@ impl Selection {
         if chunks.len() == 1 {
             let chunk = self.chunk(chunks.start);
             let first = chunk.rows.start / 64;
-            return simd::compact(chunk.words, |i| bits.word(first + i), chunk.out.start % 64, out);
+            return intrinsics::compact(chunk.words, |i| bits.word(first + i), chunk.out.start % 64, out);
         }
         let middle = chunks.start + chunks.len() / 2;
         let first = self.starts[chunks.start].div_ceil(64);
         let seam = self.starts[middle];
         let (left, right) = out.split_at_mut(seam.div_ceil(64) - first);
         let ((mut head, left_ones), (bits_over, right_ones)) = join(
-            self.rows,
+            self.rows >= PARALLEL,
             || self.write_bit_chunks(chunks.start..middle, bits, left),
             || self.write_bit_chunks(middle..chunks.end, bits, right),
         );
@@ -191,21 +208,6 @@ pub(crate) struct Chunk<'a> {
     pub(crate) words: &'a [u64],
     /// Where they go.
     pub(crate) out: Range<usize>,
-}
-
-/// Both, on two threads where so many rows pay for it.
-pub(crate) fn join<A: Send, B: Send>(
-    rows: usize,
-    left: impl FnOnce() -> A + Send,
-    right: impl FnOnce() -> B + Send,
-) -> (A, B) {
-    if rows >= PARALLEL { rayon::join(left, right) } else { (left(), right()) }
-}
-
-/// Runs all of an operation on one of the pool's threads where so many rows make it use them: going there once costs
-/// less than going there for every step.
-pub(crate) fn among_threads<T: Send>(rows: usize, work: impl FnOnce() -> T + Send) -> T {
-    if rows >= PARALLEL { rayon::scope(|_| work()) } else { work() }
 }
 
 /// The words of a mask's booleans, where it has plain words: aligned, whole, and zero past the last row.
@@ -244,7 +246,7 @@ fn count_chunks(
     if counts.len() <= 1 {
         fill(words, first);
         if let [count] = counts {
-            *count = simd::count_ones(words);
+            *count = intrinsics::count_ones(words);
         }
         return;
     }
@@ -252,7 +254,7 @@ fn count_chunks(
     let (left, right) = words.split_at_mut(middle * CHUNK_WORDS);
     let (left_counts, right_counts) = counts.split_at_mut(middle);
     join(
-        (left.len() + right.len()) * 64,
+        (left.len() + right.len()) * 64 >= PARALLEL,
         || count_chunks(left, first, left_counts, fill),
         || count_chunks(right, first + middle * CHUNK_WORDS, right_counts, fill),
     );

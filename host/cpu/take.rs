@@ -11,9 +11,11 @@ use crate::device::HostPool;
 use crate::{Error, Result};
 
 use super::bitmap::Bits;
-use super::indices::{Indices, Width};
+use super::indices::{Indices, Rows, Width};
+use super::ranges::Ranges;
 use super::selection::PARALLEL;
-use super::{memory, rows, run_ends, simd, take_bytes};
+use super::threads::among_threads;
+use super::{intrinsics, memory, ranges, rows, run_ends, take_bytes};
 
 /// The rows that one thread takes at a time.
 pub(crate) const CHUNK: usize = 16 * 1024;
@@ -37,12 +39,7 @@ pub(crate) fn take(array: &Array, indices: &Indices, pool: &HostPool) -> Result<
         DataType::LargeList(_) => take_lists::<8>(array, indices, pool, &mut parts)?,
         DataType::FixedSizeList(_, size) => {
             let size = usize::try_from(*size).unwrap_or(0);
-            let mut items = Vec::with_capacity(indices.len().saturating_mul(size));
-            indices.visit(array.len(), |_, index| {
-                items.extend((0..size).map(|i| index.map(|index| index * size + i)));
-                Ok(())
-            })?;
-            parts.children = vec![take(&array.child_rows(0)?, &Indices::from_rows(&items, pool)?, pool)?];
+            parts.children = vec![take_fixed_lists(array, size, indices, pool)?];
         }
         DataType::Struct(_) => {
             // There may be no child to notice an index that is out of bounds.
@@ -127,11 +124,11 @@ fn take_values<const W: usize>(
     let good = match indices.values() {
         Width::Narrow(indices) => each_chunk(out, CHUNK, indices.len(), |first, out| {
             let valid = valid.map(|valid| valid.slice(first, out.len()));
-            simd::gather(values, &indices[first..first + out.len()], limit, valid, out)
+            intrinsics::gather(values, &indices[first..first + out.len()], limit, valid, out)
         }),
         Width::Wide(indices) => each_chunk(out, CHUNK, indices.len(), |first, out| {
             let valid = valid.map(|valid| valid.slice(first, out.len()));
-            simd::gather(values, &indices[first..first + out.len()], limit, valid, out)
+            intrinsics::gather(values, &indices[first..first + out.len()], limit, valid, out)
         }),
     };
     if !good {
@@ -147,10 +144,13 @@ fn each_chunk<T: Send>(
     rows: usize,
     write: impl Fn(usize, &mut [T]) -> bool + Sync,
 ) -> bool {
-    if rows < PARALLEL {
-        return out.chunks_mut(chunk).enumerate().fold(true, |all, (i, out)| all & write(i * chunk, out));
-    }
-    out.par_chunks_mut(chunk).enumerate().map(|(i, out)| write(i * chunk, out)).reduce(|| true, |a, b| a & b)
+    among_threads(rows >= PARALLEL, |parallel| match parallel {
+        true => {
+            let parts = out.par_chunks_mut(chunk).enumerate();
+            parts.map(|(i, out)| write(i * chunk, out)).reduce(|| true, |a, b| a & b)
+        }
+        false => out.chunks_mut(chunk).enumerate().fold(true, |all, (i, out)| all & write(i * chunk, out)),
+    })
 }
 
 fn take_any_width(
@@ -187,19 +187,38 @@ pub(crate) fn take_bits(bits: Bits, indices: &Indices, pool: &HostPool) -> Resul
         Width::Narrow(values) => each_chunk(out, CHUNK / 64, indices.len(), |first, out| {
             let values = &values[first * 64..(first * 64 + out.len() * 64).min(values.len())];
             let valid = valid.map(|valid| valid.slice(first * 64, values.len()));
-            simd::gather_bits(bits, values, limit, valid, out)
+            intrinsics::gather_bits(bits, values, limit, valid, out)
         }),
         Width::Wide(values) => each_chunk(out, CHUNK / 64, indices.len(), |first, out| {
             let values = &values[first * 64..(first * 64 + out.len() * 64).min(values.len())];
             let valid = valid.map(|valid| valid.slice(first * 64, values.len()));
-            simd::gather_bits(bits, values, limit, valid, out)
+            intrinsics::gather_bits(bits, values, limit, valid, out)
         }),
     };
     if !good {
         indices.check(bits.len())?;
     }
-    let ones = simd::count_ones(out);
+    let ones = intrinsics::count_ones(out);
     Ok((memory.freeze(indices.len().div_ceil(8)), ones))
+}
+
+/// The items of the taken rows, `size` each; of a null row any.
+fn take_fixed_lists(array: &Array, size: usize, indices: &Indices, pool: &HostPool) -> Result<Array> {
+    let child = array.child_rows(0)?;
+    if !ranges::dense(&child) && !array.is_empty() {
+        let mut items = Ranges::with_room(indices.len(), pool)?;
+        indices.visit(array.len(), |_, index| {
+            let first = index.unwrap_or(0) * size;
+            items.push(first..first + size)
+        })?;
+        return ranges::gather(&child, &items, pool);
+    }
+    let room = indices.len().checked_mul(size).ok_or_else(|| too_long(array))?;
+    let mut items = Rows::with_room(room, pool)?;
+    indices.visit(array.len(), |_, index| {
+        (0..size).try_for_each(|i| items.push(index.map(|index| index * size + i)))
+    })?;
+    take(&child, &items.finish(), pool)
 }
 
 /// Offsets of `O` bytes, and the child's rows that the taken ranges have.
@@ -232,6 +251,15 @@ fn take_lists<const O: usize>(
     }
     parts.buffers.push(memory.freeze((indices.len() + 1) * O));
 
+    if !ranges::dense(child) {
+        let mut items = Ranges::with_room(indices.len(), pool)?;
+        indices.visit(array.len(), |_, index| match index {
+            Some(index) => items.push(range(index)?),
+            None => Ok(()),
+        })?;
+        parts.children = vec![ranges::gather(child, &items, pool)?];
+        return Ok(());
+    }
     let mut items = pool.alloc(total.checked_mul(8).ok_or_else(|| too_long(array))?)?;
     let mut out = memory::values_mut::<u64>(&mut items).iter_mut();
     indices.visit(array.len(), |_, index| {
@@ -277,26 +305,29 @@ fn take_union(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Par
 
     // Dense: each child's rows in the order in which they are met, as the format asks.
     let offsets = rows::values::<4>(&array.buffers()[1], array.offset(), array.len());
-    let mut taken = vec![vec![]; fields.len()];
+    let of_type = |row: usize| {
+        let unknown =
+            || Error::out_of_spec("array.buffers[0]", format!("type {} in row {row}", out[row] as i8));
+        fields.iter().position(|(id, _)| id as u8 == out[row]).ok_or_else(unknown)
+    };
+    let mut counts = vec![0; fields.len()];
+    (0..indices.len()).try_for_each(|row| of_type(row).map(|child| counts[child] += 1))?;
+    let mut taken = counts.into_iter().map(|rows| Rows::with_room(rows, pool)).collect::<Result<Vec<_>>>()?;
     let mut new_offsets = pool.alloc(indices.len() * 4)?;
     let positions = memory::values_mut::<i32>(&mut new_offsets);
     indices.visit(array.len(), |row, index| {
-        let child = fields.iter().position(|(id, _)| id as u8 == out[row]);
-        let unknown =
-            || Error::out_of_spec("array.buffers[0]", format!("type {} at {index:?}", out[row] as i8));
-        let child = &mut taken[child.ok_or_else(unknown)?];
-        positions[row] = i32::try_from(child.len()).map_err(|_| too_long(array))?;
-        child.push(index.map(|index| rows::offset(offsets[index])));
-        Ok(())
+        let child = of_type(row)?;
+        let (rows, len) = (&mut taken[child], array.children()[child].len());
+        let offset = index.map(|index| rows::offset(offsets[index]));
+        if let Some(outside) = offset.filter(|offset| *offset >= len) {
+            return Err(Error::out_of_spec("array.buffers[1]", format!("{outside} of {len} rows")));
+        }
+        positions[row] = i32::try_from(rows.len()).map_err(|_| too_long(array))?;
+        rows.push(offset)
     })?;
     parts.buffers = vec![memory.freeze(indices.len()), new_offsets.freeze(indices.len() * 4)];
     for (child, taken) in array.children().iter().zip(taken) {
-        let outside = taken.iter().flatten().find(|offset| **offset >= child.len());
-        if let Some(offset) = outside {
-            let problem = format!("{offset} of {} rows", child.len());
-            return Err(Error::out_of_spec("array.buffers[1]", problem));
-        }
-        parts.children.push(take(child, &Indices::from_rows(&taken, pool)?, pool)?);
+        parts.children.push(take(child, &taken.finish(), pool)?);
     }
     Ok(())
 }

@@ -10,7 +10,8 @@ use super::bitmap::Bits;
 use super::indices::{Indices, Width, index};
 use super::selection::PARALLEL;
 use super::take::{CHUNK, too_long};
-use super::{memory, rows, simd};
+use super::threads::among_threads;
+use super::{intrinsics, memory, rows};
 
 /// Adds the buffers of the taken rows to `parts`; offsets have `O` bytes.
 pub(crate) fn take<const O: usize>(
@@ -52,7 +53,7 @@ fn take_width<const O: usize, const I: usize>(
         valid: all.valid(),
     };
     let rows = indices.len();
-    let parallel = rows >= PARALLEL;
+    let large = rows >= PARALLEL;
     let mut offsets = pool.alloc((rows + 1) * O)?;
     let (first, ends) = memory::values_mut::<[u8; O]>(&mut offsets)[..rows + 1].split_at_mut(1);
     first[0] = rows::offset_bytes(0);
@@ -61,13 +62,13 @@ fn take_width<const O: usize, const I: usize>(
     let starts = &mut memory::values_mut::<[u8; O]>(&mut starts)[..rows];
 
     let measure = |(chunk, rows): (usize, Rows<O>)| source.measure(chunk * CHUNK, rows);
-    let sizes: Vec<Option<Result<usize>>> = match parallel {
+    let sizes: Vec<Option<Result<usize>>> = among_threads(large, |parallel| match parallel {
         true => {
             let chunks = starts.par_chunks_mut(CHUNK).zip(ends.par_chunks_mut(CHUNK));
             chunks.enumerate().map(measure).collect()
         }
         false => starts.chunks_mut(CHUNK).zip(ends.chunks_mut(CHUNK)).enumerate().map(measure).collect(),
-    };
+    });
     let mut total = 0usize;
     let mut pieces = Vec::with_capacity(sizes.len());
     for size in sizes {
@@ -89,10 +90,10 @@ fn take_width<const O: usize, const I: usize>(
         work.push((rows, before, own));
     }
     let copy = |((starts, ends), before, bytes)| copy(source.data, starts, ends, before, bytes);
-    match parallel {
+    among_threads(large, |parallel| match parallel {
         true => work.into_par_iter().for_each(copy),
         false => work.into_iter().for_each(copy),
-    }
+    });
     parts.buffers = vec![offsets.freeze((rows + 1) * O), out_bytes.freeze(total)];
     Ok(())
 }
@@ -104,7 +105,7 @@ impl<const O: usize, const I: usize> Source<'_, O, I> {
         let valid = self.valid.map(|valid| valid.slice(first, ends.len()));
         let indices = &self.indices[first..first + ends.len()];
         let extent = self.data.len();
-        let total = simd::locate(self.offsets, extent, indices, self.limit, valid, starts, ends);
+        let total = intrinsics::locate(self.offsets, extent, indices, self.limit, valid, starts, ends);
         if total.is_some() {
             return total.map(Ok);
         }
@@ -145,7 +146,7 @@ pub(crate) fn copy<const O: usize>(
             *end = rows::offset_bytes(before + here);
         }
         let (starts, lens) = (&starts[..ends.len()], &lens[..ends.len()]);
-        let copied = simd::copy_ranges(data, starts, lens, &next[..ahead], &mut bytes[at..]);
+        let copied = intrinsics::copy_ranges(data, starts, lens, &next[..ahead], &mut bytes[at..]);
         at += copied.expect("measured before");
     }
 }

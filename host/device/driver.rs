@@ -131,6 +131,11 @@ pub(crate) trait Driver: Send + Sync {
     /// Lanes in a wave: 32 or 64.
     fn width(&self) -> u32;
 
+    /// Which architecture's images it runs; `None` where it runs kernels without any.
+    fn architecture(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The device's name, for people.
     fn name(&self) -> String;
 

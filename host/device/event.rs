@@ -10,15 +10,14 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::gpu::Gpu;
-use super::handles::{ForeignEvent, OwnedEvent, OwnedStream};
-use super::lock;
-use super::stream::hold_back;
+use super::core::Core;
+use super::handles::{OwnedEvent, OwnedStream};
+use super::lock::lock;
 use crate::array::{Array, Ready};
 use crate::{Error, Result};
 
 /// The number of every device's own stream, which is none of those that passes run on.
-const SERVICE: u64 = u64::MAX;
+pub(super) const SERVICE: u64 = u64::MAX;
 
 /// Looks at what kernels have reported, once their work has passed.
 pub(crate) type Check = Box<dyn FnOnce() -> Result<()> + Send>;
@@ -28,7 +27,7 @@ pub(crate) type Check = Box<dyn FnOnce() -> Result<()> + Send>;
 pub(crate) struct Event(Arc<Inner>);
 
 struct Inner {
-    gpu: Arc<Gpu>,
+    core: Arc<Core>,
     /// Taken out only when dropped, for the next one who needs an event.
     native: Option<OwnedEvent>,
     stream: u64,
@@ -48,10 +47,10 @@ struct State {
 
 impl Event {
     /// An event that is yet to be recorded, on stream number `stream`.
-    pub fn new(gpu: &Arc<Gpu>, stream: u64) -> Result<Event> {
+    pub fn new(core: &Arc<Core>, stream: u64) -> Result<Event> {
         Ok(Event(Arc::new(Inner {
-            native: Some(gpu.take_event()?),
-            gpu: gpu.clone(),
+            native: Some(core.take_event()?),
+            core: core.clone(),
             stream,
             recorded: AtomicBool::new(false),
             passed: AtomicBool::new(false),
@@ -63,9 +62,9 @@ impl Event {
         self.0.native.as_ref().expect("there until dropped")
     }
 
-    /// Whose.
-    pub fn gpu(&self) -> &Arc<Gpu> {
-        &self.0.gpu
+    /// The GPU that it is an event of.
+    pub fn core(&self) -> &Arc<Core> {
+        &self.0.core
     }
 
     /// The number of its stream.
@@ -153,33 +152,6 @@ impl Event {
     }
 }
 
-/// What waits for several, as one: an event behind all those of a runtime, on the stream of our own there. Nothing is
-/// waited for on the host but events of other runtimes, and those that have none to wait for.
-pub(crate) fn joined(all: Vec<Arc<dyn Ready>>) -> Result<Option<Arc<dyn Ready>>> {
-    let gpu_of = |ready: &Arc<dyn Ready>| {
-        let any: &dyn std::any::Any = &**ready;
-        let own = any.downcast_ref::<Event>().map(Event::gpu);
-        own.or_else(|| any.downcast_ref::<ForeignEvent>().map(ForeignEvent::gpu)).cloned()
-    };
-    let Some(gpu) = all.iter().find_map(gpu_of) else {
-        return all.iter().try_for_each(|ready| ready.wait()).map(|()| None);
-    };
-    if let [_] = all[..] {
-        return Ok(all.into_iter().next());
-    }
-    let event = Event::new(&gpu, SERVICE)?;
-    for ready in &all {
-        hold_back(gpu.service(), gpu.place(), &**ready)?;
-    }
-    event.record(gpu.service())?;
-    let own = all.iter().filter_map(|ready| {
-        let any: &dyn std::any::Any = &**ready;
-        any.downcast_ref::<Event>().cloned()
-    });
-    event.depends_on(own.collect(), None, vec![]);
-    Ok(Some(Arc::new(event)))
-}
-
 impl Ready for Event {
     fn is_ready(&self) -> Result<bool> {
         if !self.0.passed.load(Ordering::Acquire) {
@@ -188,17 +160,17 @@ impl Ready for Event {
             }
             self.0.passed.store(true, Ordering::Release);
         }
-        self.0.gpu.retire();
+        self.0.core.retire();
         self.outcome().map(|()| true)
     }
 
     fn wait(&self) -> Result<()> {
         if !self.0.passed.load(Ordering::Acquire) {
-            self.0.gpu.count_synchronisation();
+            self.0.core.count_synchronisation();
             self.native().synchronise()?;
             self.0.passed.store(true, Ordering::Release);
         }
-        self.0.gpu.retire();
+        self.0.core.retire();
         self.outcome()
     }
 
@@ -210,14 +182,14 @@ impl Ready for Event {
 
 impl fmt::Debug for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Event({}, {:#x})", self.0.gpu.place(), self.native().raw().0)
+        write!(f, "Event({}, {:#x})", self.0.core.place(), self.native().raw().0)
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
         if let Some(native) = self.native.take() {
-            self.gpu.give_event(native);
+            self.core.give_event(native);
         }
     }
 }

@@ -1,23 +1,16 @@
 //! The safe side of the driver seam: owned streams, events and memory. A handle that exists is a live one, so the calls
-//! that need no more than that are safe here; what else is queued on memory is up to `launch.rs`.
+//! that need no more than that are safe here; what else is queued on memory is up to `pass`.
 
 #![allow(unsafe_code)]
 
 mod memory;
 
-use std::ffi::c_void;
-use std::fmt;
-use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::driver::{Driver, Failure, LoadFailure, RawEntry, RawEvent, RawStream};
-use super::gpu::Gpu;
-use super::{Device, Stream};
-use crate::array::{Owner, Place, Ready};
 use crate::{Error, Result};
 pub use memory::Allocator;
-pub(crate) use memory::{Allocation, Pinned, Source, fetch};
+pub(crate) use memory::{Allocation, Pinned, Source, read_back};
 
 /// Somebody's driver.
 pub(crate) type SharedDriver = Arc<dyn Driver>;
@@ -54,9 +47,25 @@ impl OwnedStream {
         Ok(OwnedStream { driver: driver.clone(), raw, wrapped: false })
     }
 
+    /// A stream of the caller's, where the driver takes the handle for one of its own.
+    ///
+    /// # Safety
+    ///
+    /// The handle must be a stream of the driver's device for as long as this lives.
+    pub unsafe fn wrap(driver: &SharedDriver, raw: RawStream) -> Result<OwnedStream> {
+        // SAFETY: the caller says that the handle is one; a driver that can tell looks again.
+        unsafe { driver.check_stream(raw) }.map_err(|failure| error(driver, failure))?;
+        Ok(OwnedStream { driver: driver.clone(), raw, wrapped: true })
+    }
+
     /// The native handle.
     pub fn raw(&self) -> RawStream {
         self.raw
+    }
+
+    /// The runtime's functions.
+    pub fn driver(&self) -> &SharedDriver {
+        &self.driver
     }
 
     /// Records the event here.
@@ -90,29 +99,6 @@ impl Drop for OwnedStream {
             // SAFETY: made in `create`, and this is its only owner. There is nobody to tell of a failure.
             let _ = unsafe { self.driver.destroy_stream(self.raw) };
         }
-    }
-}
-
-impl Device {
-    /// A native stream of the caller's (a `CUstream`, a `hipStream_t`) as this device's: operations run there and
-    /// nowhere else. The legacy default stream (`0` or `1`) and that of the calling thread (`2`) are streams too; the
-    /// latter means that of whichever thread calls an operation, which runs between what is on it then and later.
-    ///
-    /// # Safety
-    ///
-    /// The handle must be a stream of this device, and stay one until the last clone of the [`Stream`] and every
-    /// operation put on it is gone.
-    pub unsafe fn wrap_stream(&self, handle: *mut c_void) -> Result<Stream> {
-        let gpu = self.gpu_or("wrap_stream")?;
-        let driver = gpu.driver().clone();
-        let raw = RawStream(handle.addr());
-        // SAFETY: the caller says that the handle is one; a driver that can tell looks again.
-        unsafe { driver.check_stream(raw) }.map_err(|failure| error(&driver, failure))?;
-        let given = OwnedStream { driver, raw, wrapped: true };
-        if !gpu.driver().is_per_thread(raw) {
-            return Ok(Stream::over(self, given, None));
-        }
-        Ok(Stream::over(self, OwnedStream::create(gpu.driver(), 0)?, Some(given)))
     }
 }
 
@@ -153,91 +139,5 @@ impl Drop for OwnedEvent {
     fn drop(&mut self) {
         // SAFETY: made in `create`, and this is its only owner. There is nobody to tell of a failure.
         let _ = unsafe { self.driver.destroy_event(self.raw) };
-    }
-}
-
-/// An event of somebody else's, from a `sync_event`.
-pub(crate) struct ForeignEvent {
-    gpu: Arc<Gpu>,
-    raw: RawEvent,
-    /// Once it has, nobody need ask the runtime again.
-    passed: AtomicBool,
-    _owner: Owner,
-}
-
-impl ForeignEvent {
-    /// The device whose array it came with.
-    pub fn gpu(&self) -> &Arc<Gpu> {
-        &self.gpu
-    }
-
-    /// Makes further work of the stream wait for it.
-    pub fn hold_back(&self, stream: &OwnedStream) -> Result<()> {
-        if self.passed.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        // SAFETY: `import_event` was promised that the event lives as long as `_owner`.
-        let outcome = unsafe { stream.driver.wait(stream.raw, self.raw) };
-        outcome.map_err(|failure| error(&stream.driver, failure))
-    }
-}
-
-impl Ready for ForeignEvent {
-    fn is_ready(&self) -> Result<bool> {
-        let driver = self.gpu.driver();
-        if !self.passed.load(Ordering::Acquire) {
-            // SAFETY: as in `hold_back`.
-            let passed = unsafe { driver.query(self.raw) }.map_err(|failure| error(driver, failure))?;
-            self.passed.store(passed, Ordering::Release);
-        }
-        Ok(self.passed.load(Ordering::Acquire))
-    }
-
-    fn wait(&self) -> Result<()> {
-        if self.passed.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        let driver = self.gpu.driver();
-        self.gpu.count_synchronisation();
-        // SAFETY: as in `hold_back`.
-        unsafe { driver.synchronise_event(self.raw) }.map_err(|failure| error(driver, failure))?;
-        self.passed.store(true, Ordering::Release);
-        Ok(())
-    }
-
-    fn sync_event(&self) -> Option<NonNull<c_void>> {
-        Some(NonNull::from(&self.raw).cast())
-    }
-}
-
-impl fmt::Debug for ForeignEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ForeignEvent({}, {:#x})", self.gpu.place(), self.raw.0)
-    }
-}
-
-impl Device {
-    /// The event behind a producer's `sync_event`, which points to a native handle. Nothing is waited for.
-    ///
-    /// # Safety
-    ///
-    /// `pointer` must point to a live event handle of this device's runtime, which lives as long as `owner` does.
-    pub(crate) unsafe fn import_event(
-        &self,
-        pointer: NonNull<c_void>,
-        owner: Owner,
-    ) -> Result<Arc<dyn Ready>> {
-        let gpu = self.gpu_or("import")?.clone();
-        // SAFETY: the caller's promise; producers need not align what it points to.
-        let raw = RawEvent(unsafe { pointer.cast::<usize>().read_unaligned() });
-        Ok(Arc::new(ForeignEvent { gpu, raw, passed: AtomicBool::new(false), _owner: owner }))
-    }
-
-    /// Which memory an address, which may be anything, is in; `None` for memory that the device's runtime does not know. The
-    /// CPU knows none.
-    pub fn place_of(&self, address: usize) -> Result<Option<Place>> {
-        let driver = self.gpu_or("place_of")?.driver();
-        // SAFETY: any address will do.
-        unsafe { driver.classify(address) }.map_err(|failure| error(driver, failure))
     }
 }

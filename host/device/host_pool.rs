@@ -9,8 +9,9 @@ use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 #[cfg(target_os = "linux")]
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
+use super::fork::Guarded;
 use crate::array::Buffer;
 use crate::ffi::DeviceType;
 use crate::{Error, Result};
@@ -20,12 +21,14 @@ const ALIGNMENT: usize = 256;
 /// Blocks of at least this are put on pages of this size where the system has them: reading a result all over the place,
 /// as a take does, takes a third less time then.
 const HUGE: usize = 2 << 20;
+/// What others allocate is asked for first from this on: below, whoever cannot have it cannot go on anyway.
+const PROBED: usize = 256 << 10;
 /// Unused blocks kept by default.
 const DEFAULT_KEPT: usize = 4 << 30;
 
 /// A bounded pool of host memory. A cheap handle.
 #[derive(Clone)]
-pub struct HostPool(Arc<Mutex<State>>);
+pub struct HostPool(Arc<Guarded<State>>);
 
 struct State {
     /// Blocks that wait for their next use, by the number of their class.
@@ -96,6 +99,15 @@ fn fresh(class: usize) -> Option<NonNull<u8>> {
     Some(start)
 }
 
+/// Whether the system gives as many bytes now. They are not touched.
+fn available(bytes: usize) -> bool {
+    let mut probe: Vec<u8> = Vec::new();
+    let available = probe.try_reserve_exact(bytes).is_ok();
+    // The compiler may leave out an allocation that is not used.
+    std::hint::black_box(probe.as_mut_ptr());
+    available
+}
+
 #[cfg(target_os = "linux")]
 fn ask_for_huge_pages(start: NonNull<u8>, bytes: usize) {
     const MADV_HUGEPAGE: c_int = 14;
@@ -112,7 +124,7 @@ fn ask_for_huge_pages(_: NonNull<u8>, _: usize) {}
 impl HostPool {
     /// A pool without a limit on what is in use.
     pub fn new() -> HostPool {
-        HostPool(Arc::new(Mutex::new(State {
+        HostPool(Arc::new(Guarded::new(State {
             free: [const { Vec::new() }; CLASSES],
             usage: PoolUsage::default(),
             limit: usize::MAX,
@@ -122,30 +134,28 @@ impl HostPool {
 
     /// Bounds the bytes in use; a request beyond it is [`Error::OutOfMemory`].
     pub fn set_limit(&self, bytes: usize) {
-        self.state().limit = bytes;
+        self.with(|state| state.limit = bytes);
     }
 
     /// Bounds the bytes kept for later; what is over it goes back to the system now.
     pub fn set_keep(&self, bytes: usize) {
-        let mut state = self.state();
-        state.keep = bytes;
-        state.trim();
+        self.with(|state| {
+            state.keep = bytes;
+            state.trim(bytes);
+        });
     }
 
     /// What it holds now.
     pub fn usage(&self) -> PoolUsage {
-        self.state().usage
+        self.with(|state| state.usage)
     }
 
     /// At least `bytes` of memory, of unspecified contents.
     pub fn alloc(&self, bytes: usize) -> Result<HostMemory> {
         let out_of_memory = || Error::OutOfMemory { bytes, device: DeviceType::Cpu };
         let class = size_class(bytes).ok_or_else(out_of_memory)?;
-        let kept = {
-            let mut state = self.state();
-            let in_use = state.usage.in_use.checked_add(class).filter(|sum| *sum <= state.limit);
-            state.usage.in_use = in_use.ok_or_else(out_of_memory)?;
-            state.usage.peak = state.usage.peak.max(state.usage.in_use);
+        let kept = self.with(|state| {
+            state.charge(class).ok_or_else(out_of_memory)?;
             let kept = state.free[number(class)].pop();
             match kept {
                 Some(_) => {
@@ -154,15 +164,34 @@ impl HostPool {
                 }
                 None => state.usage.misses += 1,
             }
-            kept
-        };
-        match kept.or_else(|| fresh(class)) {
+            Ok(kept)
+        })?;
+        match kept.or_else(|| fresh(class)).or_else(|| self.give_back_kept().then(|| fresh(class))?) {
             Some(start) => Ok(HostMemory { start, class, pool: self.clone() }),
             None => {
-                self.state().usage.in_use -= class;
+                self.with(|state| state.usage.in_use -= class);
                 Err(out_of_memory())
             }
         }
+    }
+
+    /// Counts `bytes` that others allocate against the limit, for as long as the result lives. An error, too, where the
+    /// system does not have as many now.
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<Reserved> {
+        let out_of_memory = || Error::OutOfMemory { bytes, device: DeviceType::Cpu };
+        self.with(|state| state.charge(bytes)).ok_or_else(out_of_memory)?;
+        let reserved = Reserved { bytes, pool: self.clone() };
+        let available = bytes < PROBED || available(bytes) || self.give_back_kept() && available(bytes);
+        if available { Ok(reserved) } else { Err(out_of_memory()) }
+    }
+
+    /// Gives all kept blocks back to the system; whether there were any.
+    fn give_back_kept(&self) -> bool {
+        self.with(|state| {
+            let any = state.usage.kept > 0;
+            state.trim(0);
+            any
+        })
     }
 
     /// Memory of `bytes` zero bytes.
@@ -172,8 +201,8 @@ impl HostPool {
         Ok(memory)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    fn with<R>(&self, work: impl FnOnce(&mut State) -> R) -> R {
+        self.0.with(work)
     }
 }
 
@@ -184,9 +213,17 @@ impl Default for HostPool {
 }
 
 impl State {
-    fn trim(&mut self) {
+    /// Counts bytes as in use; `None` where that is over the limit.
+    fn charge(&mut self, bytes: usize) -> Option<()> {
+        self.usage.in_use = self.usage.in_use.checked_add(bytes).filter(|sum| *sum <= self.limit)?;
+        self.usage.peak = self.usage.peak.max(self.usage.in_use);
+        Some(())
+    }
+
+    /// Gives kept blocks back to the system until there are at most `keep` bytes of them.
+    fn trim(&mut self, keep: usize) {
         for (number, free) in self.free.iter_mut().enumerate().rev() {
-            while self.usage.kept > self.keep
+            while self.usage.kept > keep
                 && let Some(start) = free.pop()
             {
                 self.usage.kept -= class(number);
@@ -199,8 +236,7 @@ impl State {
 
 impl Drop for State {
     fn drop(&mut self) {
-        self.keep = 0;
-        self.trim();
+        self.trim(0);
     }
 }
 
@@ -243,13 +279,34 @@ impl HostMemory {
 
 impl Drop for HostMemory {
     fn drop(&mut self) {
-        let mut state = self.pool.state();
-        state.usage.in_use -= self.class;
-        state.usage.kept += self.class;
-        state.free[number(self.class)].push(self.start);
-        if state.usage.kept > state.keep {
-            state.trim();
-        }
+        self.pool.with(|state| {
+            state.usage.in_use -= self.class;
+            state.usage.kept += self.class;
+            state.free[number(self.class)].push(self.start);
+            if state.usage.kept > state.keep {
+                state.trim(state.keep);
+            }
+        });
+    }
+}
+
+/// Bytes of others that count as in use.
+pub(crate) struct Reserved {
+    bytes: usize,
+    pool: HostPool,
+}
+
+impl Reserved {
+    /// Counts so many bytes from now on, which are there already: no limit stops that.
+    pub(crate) fn resize(&mut self, bytes: usize) {
+        self.pool.with(|state| state.usage.in_use = state.usage.in_use - self.bytes + bytes);
+        self.bytes = bytes;
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.pool.with(|state| state.usage.in_use -= self.bytes);
     }
 }
 

@@ -4,18 +4,21 @@
 //! `hip` what they do not. `handles` is the seam's safe side, `gpu` what the handles of one GPU share. Memory and events
 //! are used again and again: see `pool` and `event`. What runs on them is put together by `launch`.
 
+mod core;
 mod cuda;
 pub(crate) mod driver;
 #[cfg(test)]
 mod driver_tests;
 mod emu;
 mod event;
+mod foreign;
+pub(crate) mod fork;
 mod gpu;
 mod handles;
 mod hip;
 mod host_pool;
-mod images;
 mod loaded;
+mod lock;
 mod native;
 mod open;
 mod pool;
@@ -23,17 +26,22 @@ mod staging;
 mod stream;
 
 use std::fmt;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock};
 
+#[cfg(test)]
+pub(crate) use emu::faulty;
+#[doc(hidden)]
 pub use emu::testing;
-pub(crate) use event::{Check, Event, joined};
-pub(crate) use gpu::{Gpu, Kept};
+pub(crate) use event::{Check, Event};
+pub(crate) use foreign::joined;
+pub(crate) use gpu::{Gpu, Kept, fetch};
 pub use handles::Allocator;
-pub(crate) use handles::fetch;
+pub(crate) use host_pool::Reserved;
 pub use host_pool::{HostMemory, HostPool, PoolUsage};
 pub use loaded::LoadedImage;
+pub(crate) use lock::lock;
 pub(crate) use pool::Memory;
-pub(crate) use staging::{Staged, Staging};
+pub(crate) use staging::Staged;
 pub(crate) use stream::GpuStream;
 pub use stream::Stream;
 
@@ -87,17 +95,6 @@ impl Device {
         &self.0.host_pool
     }
 
-    /// A new order of work on this device.
-    pub fn stream(&self) -> Result<Stream> {
-        self.stream_with_priority(0)
-    }
-
-    /// A new order of work on this device; lower numbers are more urgent, 0 is usual, what the device does not have means
-    /// the nearest that it has.
-    pub fn stream_with_priority(&self, priority: i32) -> Result<Stream> {
-        Stream::create(self, priority)
-    }
-
     /// Bounds the device memory taken from the runtime, in use or kept; beyond it results are [`Error::OutOfMemory`].
     pub fn set_memory_limit(&self, bytes: usize) {
         match &self.0.gpu {
@@ -109,7 +106,7 @@ impl Device {
     /// Bounds the unused memory that is kept for later; what is over it is given back now.
     pub fn set_memory_kept(&self, bytes: usize) {
         match &self.0.gpu {
-            Some(gpu) => gpu.pool().set_keep(bytes, gpu),
+            Some(gpu) => gpu.pool().set_keep(bytes),
             None => self.0.host_pool.set_keep(bytes),
         }
     }
@@ -161,7 +158,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         if let Some(gpu) = &self.gpu {
             gpu.drain();
-            gpu.pool().set_keep(0, gpu);
+            gpu.pool().set_keep(0);
         }
     }
 }
@@ -170,9 +167,4 @@ impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Device({})", self.place())
     }
-}
-
-/// A lock that a panicking holder leaves usable: what these guard is consistent between any two statements.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

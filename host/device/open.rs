@@ -35,8 +35,6 @@ fn open(library: Library<'_>, device_type: DeviceType, device_id: i64) -> Result
         (DeviceType::Emulated, _) => none("the emulated device is number 0"),
         (DeviceType::Cuda, id) => cuda::cuda(library, id),
         (DeviceType::Rocm, id) => hip::rocm(library, id),
-        (DeviceType::CudaHost | DeviceType::CudaManaged | DeviceType::RocmHost, _) => {
-            none("it is a kind of memory, not a device: open the GPU it belongs to, or the CPU")
-        }
+        _ => none("it is a kind of memory, not a device: open the GPU it belongs to, or the CPU"),
     }
 }

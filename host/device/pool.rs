@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
+use super::core::Core;
 use super::event::Event;
-use super::gpu::Gpu;
 use super::handles::{Allocation, OwnedStream, Source};
 use super::host_pool::{PoolUsage, size_class};
-use super::{GpuStream, lock};
+use super::lock::lock;
 use crate::{Error, Result};
 
 /// Unused bytes kept by default.
@@ -21,6 +21,7 @@ const LOOKED_AT: usize = 4;
 
 /// A device's memory. The limit is on what is taken from the runtime, in use or kept.
 pub(crate) struct DevicePool {
+    core: Arc<Core>,
     source: Source,
     state: Mutex<State>,
 }
@@ -49,22 +50,22 @@ impl Free {
 }
 
 impl DevicePool {
-    pub(super) fn new(source: Source, keep: Option<usize>) -> DevicePool {
+    pub(super) fn new(core: &Arc<Core>, source: Source, keep: Option<usize>) -> Arc<DevicePool> {
         let keep = match &source {
             Source::Driver => keep.unwrap_or(DEFAULT_KEPT),
             Source::User(_) => 0,
         };
         let state = State { free: BTreeMap::new(), usage: PoolUsage::default(), limit: usize::MAX, keep };
-        DevicePool { source, state: Mutex::new(state) }
+        Arc::new(DevicePool { core: core.clone(), source, state: Mutex::new(state) })
     }
 
     pub fn set_limit(&self, bytes: usize) {
         lock(&self.state).limit = bytes;
     }
 
-    pub fn set_keep(&self, bytes: usize, gpu: &Gpu) {
+    pub fn set_keep(&self, bytes: usize) {
         lock(&self.state).keep = bytes;
-        self.trim(gpu, |state| state.usage.kept > state.keep);
+        self.trim(|state| state.usage.kept > state.keep);
     }
 
     pub fn usage(&self) -> PoolUsage {
@@ -72,16 +73,16 @@ impl DevicePool {
     }
 
     /// At least `bytes` of memory of unspecified contents, for work on `stream` from now on.
-    pub fn alloc(&self, bytes: usize, gpu: &Arc<Gpu>, stream: &Arc<GpuStream>) -> Result<Arc<Memory>> {
-        let out_of_memory = Error::OutOfMemory { bytes, device: gpu.place().device_type };
+    pub fn alloc(self: &Arc<Self>, bytes: usize, number: u64, stream: &OwnedStream) -> Result<Arc<Memory>> {
+        let out_of_memory = Error::OutOfMemory { bytes, device: self.core.place().device_type };
         let class = size_class(bytes).ok_or(out_of_memory.clone())?;
         let memory = |allocation| {
-            let (gpu, stream) = (gpu.clone(), stream.number());
-            Arc::new(Memory { allocation: Some(allocation), gpu, stream, used: Mutex::new(None) })
+            let (allocation, used) = (Some(allocation), Mutex::new(None));
+            Arc::new(Memory { allocation, pool: self.clone(), stream: number, used })
         };
-        if let Some(block) = self.take(class, stream.number()) {
-            if let Err(failure) = block.allocation.discard(stream.owned()) {
-                self.give_back(block.allocation, Some(block.used), block.stream, gpu);
+        if let Some(block) = self.take(class, number) {
+            if let Err(failure) = block.allocation.discard(stream) {
+                self.give_back(block.allocation, Some(block.used), block.stream);
                 return Err(failure);
             }
             return Ok(memory(block.allocation));
@@ -90,7 +91,7 @@ impl DevicePool {
         let mut room = self.reserve(class);
         for step in 0..3 {
             if room {
-                match Allocation::create(&self.source, gpu.service(), class, stream.owned()) {
+                match Allocation::create(&self.source, self.core.service(), class, stream) {
                     Err(Error::OutOfMemory { .. }) => lock(&self.state).usage.in_use -= class,
                     Err(other) => {
                         lock(&self.state).usage.in_use -= class;
@@ -103,11 +104,11 @@ impl DevicePool {
                 }
             }
             match step {
-                0 => gpu.retire(),
-                1 if gpu.drain() => (),
+                0 => self.core.retire(),
+                1 if self.core.drain() => (),
                 _ => return Err(out_of_memory),
             }
-            self.trim(gpu, |state| state.usage.kept > 0);
+            self.trim(|state| state.usage.kept > 0);
             room = self.reserve(class);
         }
         Err(out_of_memory)
@@ -139,7 +140,7 @@ impl DevicePool {
         fits
     }
 
-    fn give_back(&self, allocation: Allocation, used: Option<Event>, stream: u64, gpu: &Gpu) {
+    fn give_back(&self, allocation: Allocation, used: Option<Event>, stream: u64) {
         let class = allocation.bytes();
         let unused = {
             let mut state = lock(&self.state);
@@ -155,11 +156,11 @@ impl DevicePool {
             }
         };
         drop(unused);
-        self.trim(gpu, |state| state.usage.kept > state.keep);
+        self.trim(|state| state.usage.kept > state.keep);
     }
 
     /// Gives kept blocks back, largest first, for as long as `more` says so.
-    fn trim(&self, gpu: &Gpu, more: impl Fn(&State) -> bool) {
+    fn trim(&self, more: impl Fn(&State) -> bool) {
         loop {
             let block = {
                 let mut state = lock(&self.state);
@@ -176,7 +177,7 @@ impl DevicePool {
                 block
             };
             if let Some(block) = block {
-                block.release(gpu.service());
+                block.release(self.core.service());
             }
         }
     }
@@ -185,7 +186,7 @@ impl DevicePool {
 /// A block of device memory; back in the pool when the last buffer over it is gone.
 pub(crate) struct Memory {
     allocation: Option<Allocation>,
-    gpu: Arc<Gpu>,
+    pool: Arc<DevicePool>,
     stream: u64,
     /// What is behind its last use; none where it never had one.
     used: Mutex<Option<Event>>,
@@ -216,7 +217,7 @@ impl Drop for Memory {
     fn drop(&mut self) {
         let used = lock(&self.used).take();
         if let Some(allocation) = self.allocation.take() {
-            self.gpu.pool().give_back(allocation, used, self.stream, &self.gpu);
+            self.pool.give_back(allocation, used, self.stream);
         }
     }
 }

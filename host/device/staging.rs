@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use super::gpu::Gpu;
+use super::core::Core;
 use super::handles::Pinned;
 use super::host_pool::size_class;
-use super::lock;
+use super::lock::lock;
 use crate::{Error, Result};
 
 /// Unused bytes kept.
 const KEPT: usize = 256 << 20;
 
 /// A device's spare blocks by their size.
-#[derive(Default)]
-pub(crate) struct Staging(Mutex<Spare>);
+pub(crate) struct Staging {
+    core: Arc<Core>,
+    spare: Mutex<Spare>,
+}
 
 #[derive(Default)]
 struct Spare {
@@ -23,18 +25,22 @@ struct Spare {
 }
 
 impl Staging {
+    pub(super) fn new(core: &Arc<Core>) -> Arc<Staging> {
+        Arc::new(Staging { core: core.clone(), spare: Mutex::default() })
+    }
+
     /// At least `bytes` of pinned memory, of unspecified contents.
-    pub fn alloc(bytes: usize, gpu: &Arc<Gpu>) -> Result<Staged> {
-        let out_of_memory = Error::OutOfMemory { bytes, device: gpu.place().device_type };
+    pub fn alloc(self: &Arc<Self>, bytes: usize) -> Result<Staged> {
+        let out_of_memory = Error::OutOfMemory { bytes, device: self.core.place().device_type };
         let class = size_class(bytes).ok_or(out_of_memory)?;
         let spare = {
-            let mut spare = lock(&gpu.staging().0);
+            let mut spare = lock(&self.spare);
             let found = spare.blocks.get_mut(&class).and_then(Vec::pop);
             spare.bytes -= found.as_ref().map_or(0, Pinned::len);
             found
         };
-        let pinned = spare.map_or_else(|| Pinned::create(gpu.driver(), class), Ok)?;
-        Ok(Staged { pinned: Some(pinned), gpu: gpu.clone() })
+        let pinned = spare.map_or_else(|| Pinned::create(self.core.driver(), class), Ok)?;
+        Ok(Staged { pinned: Some(pinned), staging: self.clone() })
     }
 }
 
@@ -42,7 +48,7 @@ impl Staging {
 /// until that has passed.
 pub(crate) struct Staged {
     pinned: Option<Pinned>,
-    gpu: Arc<Gpu>,
+    staging: Arc<Staging>,
 }
 
 impl Staged {
@@ -60,7 +66,7 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         let Some(pinned) = self.pinned.take() else { return };
-        let mut spare = lock(&self.gpu.staging().0);
+        let mut spare = lock(&self.staging.spare);
         if spare.bytes + pinned.len() <= KEPT {
             spare.bytes += pinned.len();
             spare.blocks.entry(pinned.len()).or_default().push(pinned);

@@ -1,16 +1,23 @@
 //! An order of work on a device.
 
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::Device;
+use super::core::{Core, Entered};
+use super::driver::RawStream;
 use super::event::Event;
-use super::gpu::{Entered, Gpu};
-use super::handles::{ForeignEvent, OwnedStream};
+use super::foreign::hold_back;
+use super::gpu::Gpu;
+use super::handles::OwnedStream;
+use super::lock::lock;
 use super::pool::Memory;
-use super::{Device, driver::RawStream, lock};
 use crate::Result;
-use crate::array::{Place, Ready};
+use crate::array::Ready;
 
 /// An order of work on a device: what is put on it runs one after another, beside the work of other streams. On the CPU
 /// everything runs at once, in the call. A cheap handle.
@@ -54,12 +61,12 @@ impl GpuStream {
     }
 
     /// Before an operation: its work waits for what the caller has put on the stream before.
-    pub fn enter(&self, gpu: &Gpu) -> Result<()> {
+    pub fn enter(&self, core: &Core) -> Result<()> {
         let Some(callers) = &self.callers else { return Ok(()) };
-        let event = gpu.take_event()?;
+        let event = core.take_event()?;
         callers.record(&event)?;
         let waits = self.owned.wait(&event);
-        gpu.give_event(event);
+        core.give_event(event);
         waits
     }
 
@@ -69,26 +76,9 @@ impl GpuStream {
     }
 
     /// Makes further work wait until `ready`. Only for another runtime's events it is the host that waits.
-    pub fn wait(&self, gpu: &Gpu, ready: &dyn Ready) -> Result<()> {
-        hold_back(&self.owned, gpu.place(), ready)
+    pub fn wait(&self, core: &Core, ready: &dyn Ready) -> Result<()> {
+        hold_back(&self.owned, core.place(), ready)
     }
-}
-
-/// Makes a stream's further work wait until `ready`; another runtime's events are waited for on the host.
-pub(super) fn hold_back(stream: &OwnedStream, place: Place, ready: &dyn Ready) -> Result<()> {
-    let same = |other: Place| other.device_type == place.device_type;
-    let any: &dyn std::any::Any = ready;
-    if let Some(event) = any.downcast_ref::<Event>()
-        && same(event.gpu().place())
-    {
-        return event.hold_back(stream);
-    }
-    if let Some(event) = any.downcast_ref::<ForeignEvent>()
-        && same(event.gpu().place())
-    {
-        return event.hold_back(stream);
-    }
-    ready.wait()
 }
 
 impl Stream {
@@ -117,7 +107,7 @@ impl Stream {
     }
 
     /// The runtime's handle (a `CUstream`, a `hipStream_t`); `None` on the CPU.
-    pub fn native_handle(&self) -> Option<*mut std::ffi::c_void> {
+    pub fn native_handle(&self) -> Option<*mut c_void> {
         let stream = self.gpu.as_ref()?;
         let RawStream(handle) = stream.callers.as_ref().unwrap_or(&stream.owned).raw();
         Some(std::ptr::without_provenance_mut(handle))
@@ -149,5 +139,37 @@ impl fmt::Debug for Stream {
             Some(stream) => write!(f, "Stream({}, {:#x})", self.device.place(), stream.owned.raw().0),
             None => write!(f, "Stream({})", self.device.place()),
         }
+    }
+}
+
+impl Device {
+    /// A new order of work on this device.
+    pub fn stream(&self) -> Result<Stream> {
+        self.stream_with_priority(0)
+    }
+
+    /// A new order of work on this device; lower numbers are more urgent, 0 is usual, what the device does not have means
+    /// the nearest that it has.
+    pub fn stream_with_priority(&self, priority: i32) -> Result<Stream> {
+        Stream::create(self, priority)
+    }
+
+    /// A native stream of the caller's (a `CUstream`, a `hipStream_t`) as this device's: operations run there and
+    /// nowhere else. The legacy default stream (`0` or `1`) and that of the calling thread (`2`) are streams too; the
+    /// latter means that of whichever thread calls an operation, which runs between what is on it then and later.
+    ///
+    /// # Safety
+    ///
+    /// The handle must be a stream of this device, and stay one until the last clone of the [`Stream`] and every
+    /// operation put on it is gone.
+    pub unsafe fn wrap_stream(&self, handle: *mut c_void) -> Result<Stream> {
+        let gpu = self.gpu_or("wrap_stream")?;
+        let raw = RawStream(handle.addr());
+        // SAFETY: the caller's promise.
+        let given = unsafe { OwnedStream::wrap(gpu.driver(), raw) }?;
+        if !gpu.driver().is_per_thread(raw) {
+            return Ok(Stream::over(self, given, None));
+        }
+        Ok(Stream::over(self, OwnedStream::create(gpu.driver(), 0)?, Some(given)))
     }
 }

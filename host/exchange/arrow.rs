@@ -15,8 +15,9 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer};
 use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::{ArrowError, DataType, IntervalUnit};
 
-use super::read_ends;
+use super::{contents, guarded, read_ends};
 use crate::array::{Array, Batch, Bitmap, Buffer, Parts, Slot};
+use crate::device::Device;
 use crate::{Error, Result};
 
 /// An arrow-rs array as one of ours, on the CPU, sharing its memory.
@@ -48,60 +49,54 @@ pub fn from_arrow_data(data: &ArrayData) -> Result<Array> {
 /// what is not valid Arrow data is [`Error::OutOfSpec`]. Buffers that arrow-rs finds misaligned are copied. Waits for the
 /// array's event.
 pub fn to_arrow(array: &Array) -> Result<ArrayRef> {
-    Ok(make_array(to_arrow_data(array)?))
+    let data = to_arrow_data(array)?;
+    guarded("to_arrow", || Ok(make_array(data)))
 }
 
 /// As [`to_arrow`], as array data.
 pub fn to_arrow_data(array: &Array) -> Result<ArrayData> {
-    let array = &*readable(array)?;
-    if array.known_valid() { share(array) } else { read_through(array) }
-}
-
-/// The array once the host may read it, its ends known.
-fn readable(array: &Array) -> Result<Cow<'_, Array>> {
-    let device = array.place().device_type;
-    if !device.host_accessible() {
-        let data_type = array.data_type().to_string();
-        return Err(Error::Unsupported { operation: "to_arrow", data_type, device });
-    }
-    array.wait()?;
-    read_ends(array)
-}
-
-/// The array's memory under arrow-rs' description, all of it found valid; which is taken down where its null counts are
-/// true too, since operations believe them: with a false one, rows would stay whose contents nobody may look at.
-fn read_through(array: &Array) -> Result<ArrayData> {
+    let array = &*readable("to_arrow", array)?;
     let data = share(array)?;
-    data.validate_full().map_err(|error| Error::out_of_spec("array", error.to_string()))?;
-    if true_counts(array, &data).is_ok() {
-        array.set_known_valid();
+    if !array.known_valid() {
+        look_through(array, &data)?;
+        mark(array, &contents::true_counts(array, &data));
     }
     Ok(data)
 }
 
-/// Whether the null counts that the array claims to know, in all its parts, are those of `data`, which [`share`] counted.
-fn true_counts(array: &Array, data: &ArrayData) -> Result<()> {
-    if let (Some(known), Some(_)) = (array.known_null_count(), array.validity())
-        && known != data.null_count()
-    {
-        let problem = format!("{known}, but {} rows are null", data.null_count());
-        return Err(Error::out_of_spec("array.null_count", problem));
-    }
-    let (children, dictionary) = data.child_data().split_at(array.children().len());
-    for (i, (child, data)) in array.children().iter().zip(children).enumerate() {
-        true_counts(child, data).map_err(|error| error.inside(&format!("children[{i}]")))?;
-    }
-    let mut dictionary = array.dictionary().into_iter().zip(dictionary);
-    dictionary
-        .try_for_each(|(values, data)| true_counts(values, data))
-        .map_err(|error| error.inside("dictionary"))
+/// Reads an array in host memory through, whatever is known of it; every part must be valid, and every null count true.
+pub(super) fn read_through(operation: &'static str, array: &Array) -> Result<()> {
+    let array = &*readable(operation, array)?;
+    let data = share(array)?;
+    look_through(array, &data)?;
+    let counts = contents::true_counts(array, &data);
+    mark(array, &counts);
+    counts
 }
 
-/// Reads an array in host memory through and says whether it is valid Arrow data in every part: offsets in order and
-/// in range, text in UTF-8, indices inside what they index, null counts true.
-pub fn validate(array: &Array) -> Result<()> {
-    let array = &*readable(array)?;
-    true_counts(array, &read_through(array)?)
+/// Has arrow-rs read an array through, with room for what it allocates meanwhile.
+fn look_through(array: &Array, data: &ArrayData) -> Result<()> {
+    let _reserved = Device::cpu().host_pool().reserve(contents::spread(array))?;
+    guarded("validate", || contents::check(array, data))
+}
+
+/// Takes down that an array's contents were found valid; not where a null count is false: operations believe those, so with
+/// a false one, rows would stay whose contents nothing has looked at.
+fn mark(array: &Array, true_counts: &Result<()>) {
+    if true_counts.is_ok() {
+        array.set_known_valid();
+    }
+}
+
+/// The array once the host may read it, its ends known.
+fn readable<'a>(operation: &'static str, array: &'a Array) -> Result<Cow<'a, Array>> {
+    let device = array.place().device_type;
+    if !device.host_accessible() {
+        let data_type = array.data_type().to_string();
+        return Err(Error::Unsupported { operation, data_type, device });
+    }
+    array.wait()?;
+    read_ends(array)
 }
 
 /// An arrow-rs batch as one of ours, on the CPU, sharing its memory.
@@ -155,7 +150,7 @@ fn share(array: &Array) -> Result<ArrayData> {
         .buffers(buffers)
         .child_data(children.map(share).collect::<Result<_>>()?)
         .align_buffers(true);
-    // SAFETY: nothing is read here; before anybody does, the two callers know or make sure that all of it is valid.
+    // SAFETY: nothing is read here; before anything is, the callers know or make sure that all of it is valid.
     unsafe { builder.skip_validation(true) }.build().map_err(refused)
 }
 

@@ -8,8 +8,7 @@ use arrow_schema::{DataType, Field};
 
 use super::arrow::{count_nulls, to_arrow_data};
 use super::import::served;
-use super::nodes::fits;
-use crate::array::{Array, Buffer, Owner, Parts, Place, Ready, Slot};
+use crate::array::{Array, Buffer, Owner, Parts, Place, Ready, Slot, fits};
 use crate::device::{Event, Stream};
 use crate::ffi::dlpack::{
     DLDataType, DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor, ManagedTensor, Owned,
@@ -95,7 +94,7 @@ pub fn import_dlpack<T: ManagedTensor>(tensor: Owned<T>, stream: &Stream) -> Res
 /// The moment that the stream has reached; `None` on the CPU, where it has passed.
 fn mark(stream: &Stream) -> Result<Option<Arc<dyn Ready>>> {
     let Some((gpu, on)) = stream.as_gpu() else { return Ok(None) };
-    let event = Event::new(gpu, on.number())?;
+    let event = Event::new(gpu.core(), on.number())?;
     event.record(on.owned())?;
     Ok(Some(Arc::new(event)))
 }

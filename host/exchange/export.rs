@@ -3,6 +3,7 @@
 //!
 //! The C struct has one offset for everything, an [`Array`] has an own one for its validity: see [`Shift`].
 
+use std::borrow::Cow;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, UnionMode};
 
 use super::arrow::{count_nulls, moved_bits};
-use super::read_ends;
+use super::extents;
 use crate::array::{Array, Batch, Buffer, Owner, Parts, Place, Ready, Slot};
 use crate::device::joined;
 use crate::ffi::{ArrowArray, ArrowDeviceArray, FFI_ArrowSchema};
@@ -79,8 +80,9 @@ pub(super) fn device_array_keeping(array: &Array, also: Option<Owner>) -> Result
     let event = pending(array)?;
     let sync_event = event.as_ref().and_then(|event| event.sync_event());
     let host_reads = array.place().device_type.host_accessible() && event.is_none();
+    let array = if host_reads { extents::read(array)? } else { Cow::Borrowed(array) };
     Ok(ArrowDeviceArray {
-        array: node(array, host_reads, Kept { _event: event, _also: also })?,
+        array: node(&array, host_reads, Kept { _event: event, _also: also })?,
         device_id: array.place().device_id,
         device_type: array.place().device_type as i32,
         sync_event: sync_event.map_or(null_mut(), |event| event.as_ptr()),
@@ -99,7 +101,7 @@ pub(super) fn host_array(array: &Array) -> Result<ArrowArray> {
     if let Some(event) = pending(array)? {
         event.wait()?;
     }
-    node(&*read_ends(array)?, true, Kept::default())
+    node(&*extents::read(array)?, true, Kept::default())
 }
 
 /// The one event that is still to come, if any, of all that the array and those below it wait for.
@@ -207,6 +209,15 @@ unsafe extern "C" fn release(array: *mut ArrowArray) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(kept)));
 }
 
+/// The array that a struct was exported from, where this library exported it: a consumer may have moved it and hand it back.
+/// What it was made from knows where its buffers end, which the struct itself cannot say.
+pub(super) fn exported(array: &ArrowArray) -> Option<&Array> {
+    let ours: unsafe extern "C" fn(*mut ArrowArray) = release;
+    array.release.filter(|theirs| std::ptr::fn_addr_eq(*theirs, ours))?;
+    // SAFETY: only `node` hands out this callback, beside what it boxed, which is there until the release.
+    unsafe { array.private_data.cast::<Exported>().as_ref() }.map(|kept| &kept._array)
+}
+
 /// Where a device has the sizes of these buffers, one behind the other: where whoever they came from had put them.
 fn sizes_on_the_device(buffers: &[Buffer]) -> Option<usize> {
     let places = buffers.iter().map(|buffer| buffer.extent_at().map(|size| size.address()));
@@ -217,6 +228,9 @@ fn sizes_on_the_device(buffers: &[Buffer]) -> Option<usize> {
 
 /// One struct of the tree.
 fn node(array: &Array, host_reads: bool, kept: Kept) -> Result<ArrowArray> {
+    if host_reads && !array.known_valid() {
+        extents::check(array)?;
+    }
     let shift = Shift::of(array)?;
     let layout = array.layout();
     let host = array.place().device_type.host_accessible();

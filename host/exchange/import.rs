@@ -1,7 +1,8 @@
 //! C structs in. The one place that trusts a stranger, and this is what it trusts: that pointers which are not null
 //! point to what the interface says is there, as long as the struct's lengths say; that nobody writes to it; and that
 //! the memory may be read, and the struct released, on any thread. Everything that can be checked without reading
-//! device memory is checked: counts, signs, overflows, nulls, types, and on the host the ends of offsets.
+//! device memory is checked: counts, signs, overflows, nulls, types, and on the host the ends of offsets. What else stands
+//! in buffers is believed until somebody validates it (`validate.rs`); the documentation of [`import_array`] says by whom.
 //!
 //! An import takes the struct over (the source is marked released) and gives it to an owner that all buffers share;
 //! dropping the owner is the release, so it happens once, whatever becomes of the import.
@@ -22,6 +23,46 @@ use crate::{Error, Result};
 /// Buffers need be neither aligned nor padded. Kernels read aligned blocks of 16 bytes that hold something wanted, and of such
 /// a block all of it: where a producer has not padded its buffers, as Arrow recommends, a tool that knows memory to the byte
 /// (compute-sanitizer's memcheck) reports reads of up to 15 bytes beyond them. They cannot fault, and no result depends on them.
+///
+/// # What is looked at
+///
+/// Import looks at all that the structs say: counts, signs, lengths against lengths, null pointers, types, sums that overflow;
+/// and, where the host may read the memory now, at where offsets and run ends start and end. On a device these ends are
+/// looked at when the array is used. What else stands in the buffers is believed, and so is the null count. Operations check
+/// what they follow, and pass on what they only move: nothing here reads or writes memory that the structs did not describe,
+/// but whoever gets a result gets what was wrong with it, too. An operation that has nothing to do (a filter that keeps all
+/// rows, a cast to the same type) passes on everything.
+///
+/// | what is wrong | `filter` | `take` | `drop_nulls` | `cast` that follows it | logical nulls |
+/// | --- | --- | --- | --- | --- | --- |
+/// | offsets between the first and the last | error or right | error | error | error | passed on |
+/// | views | passed on | passed on | passed on | error; GPU: error or right | passed on |
+/// | list views | passed on | passed on | passed on | error | passed on |
+/// | dictionary keys | passed on | passed on | error or passed on; GPU: passed on | error | error or passed on; GPU: passed on |
+/// | run ends before the last | right | right | error or right | error | error or passed on; GPU: passed on |
+/// | type ids of sparse unions | passed on | passed on | error or passed on; GPU: passed on | - | error or passed on; GPU: passed on |
+/// | type ids and offsets of dense unions | passed on | error | error or passed on; GPU: passed on | - | error or passed on; GPU: passed on |
+/// | text that is not UTF-8 | passed on | passed on | passed on | error; GPU: passed on | passed on |
+/// | null counts | right | right | passed on or right | passed on or right; GPU: passed on | passed on |
+///
+/// "error": it is reported, at once or when the result is waited for. "passed on": the result is as wrong. "right": the result
+/// is valid, because what was wrong is not needed for it. Numbers, times and decimals may be any bytes. Validate a stranger's
+/// data before it goes on to a consumer that believes what it gets: by [`validate_on`](super::validate_on) or
+/// [`validate_batch`](super::validate_batch), a stream by
+/// [`validate_batches`](crate::compute::batches::validate_batches). [`to_arrow`](super::to_arrow) looks by itself.
+///
+/// ```
+/// # use bowstring::{Batch, Device, Result, exchange, ffi::{ArrowDeviceArray, FFI_ArrowSchema}};
+/// /// An import that believes no contents either.
+/// unsafe fn import_validated(array: &mut ArrowDeviceArray, schema: &FFI_ArrowSchema, device: &Device) -> Result<Batch> {
+///     // SAFETY: the caller's promise.
+///     let batch = unsafe { exchange::import_batch(array, schema, device) }?;
+///     exchange::validate_batch(&batch, &device.stream()?)?;
+///     Ok(batch)
+/// }
+/// ```
+///
+/// # Who owns what
 ///
 /// The array is moved out of `array`, and released exactly once: when the last part of it is dropped, or before this
 /// returns an error. Only where the array is on a device other than `device` (the CPU goes with all) is it left alone.
@@ -130,13 +171,10 @@ pub(super) fn unparsable(error: arrow_schema::ArrowError) -> Error {
 
 /// Where memory of this kind and device is, if `device` serves it.
 pub(super) fn served(device_type: i32, device_id: i64, device: &Device) -> Result<Place> {
-    use DeviceType::*;
     let own = device.place();
-    let theirs = match (own.device_type, DeviceType::from_abi(device_type)) {
-        (_, Some(Cpu)) => return Ok(Place::CPU),
-        (Cuda, Some(theirs @ (Cuda | CudaManaged | CudaHost))) => theirs,
-        (Rocm, Some(theirs @ (Rocm | RocmHost))) => theirs,
-        (Emulated, Some(Emulated)) => Emulated,
+    let theirs = match DeviceType::from_abi(device_type) {
+        Some(DeviceType::Cpu) => return Ok(Place::CPU),
+        Some(theirs) if theirs.device() == own.device_type => theirs,
         _ => {
             return Err(Error::Unsupported {
                 operation: "import",
@@ -145,8 +183,7 @@ pub(super) fn served(device_type: i32, device_id: i64, device: &Device) -> Resul
             });
         }
     };
-    // Pinned host memory is all devices'.
-    if device_id != own.device_id && !matches!(theirs, CudaHost | RocmHost) {
+    if theirs.is_numbered() && device_id != own.device_id {
         return Err(Error::invalid("import", format!("an array of device {device_id} for {own}")));
     }
     Ok(Place { device_type: theirs, device_id: own.device_id })

@@ -1,29 +1,32 @@
-//! L4: arrays in and out of other libraries, without copying them.
+//! L5: arrays in and out of other libraries, without copying them.
 
 #![allow(unsafe_code)]
 
 mod arrow;
 mod async_streams;
+mod contents;
 mod dlpack;
-mod ends;
 mod export;
+mod extents;
+mod guard;
 mod import;
 mod nodes;
 mod streams;
+mod validate;
 
-pub use arrow::{
-    batch_from_arrow, batch_to_arrow, from_arrow, from_arrow_data, to_arrow, to_arrow_data, validate,
-};
+pub use arrow::{batch_from_arrow, batch_to_arrow, from_arrow, from_arrow_data, to_arrow, to_arrow_data};
 pub use async_streams::{
     AsyncBatchReader, AsyncExport, export_async_batches, export_async_iterator, import_async_batches,
 };
 pub use dlpack::{export_dlpack, import_dlpack};
-pub(crate) use ends::read as read_ends;
 pub use export::{export_array, export_batch, export_host_array, export_host_batch};
+pub(crate) use extents::read as read_ends;
+pub(crate) use guard::{counted, guarded};
 pub use import::{
     import_array, import_batch, import_field, import_host_array, import_host_batch, import_schema,
 };
 pub use streams::{
-    ArrayReader, BatchReader, export_batches, export_host_batches, export_host_stream, export_stream,
+    ArrayReader, BatchReader, Turns, export_batches, export_host_batches, export_host_stream, export_stream,
     import_batches, import_host_batches, import_host_stream, import_stream,
 };
+pub use validate::{validate, validate_batch, validate_on};

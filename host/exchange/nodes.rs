@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 
-use super::ends;
-use crate::array::{Array, Bitmap, Buffer, Owner, Parts, Place, Ready, Slot, children, layout, well_formed};
+use super::{export, extents};
+use crate::array::{
+    Array, Bitmap, Buffer, Owner, Parts, Place, Ready, Slot, children, fits, layout, well_formed,
+};
 use crate::device::Device;
 use crate::ffi::ArrowArray;
 use crate::{Error, Result};
 
 /// More data buffers than a view's 32-bit index can name.
 const MAX_VARIADIC: usize = 1 << 31;
-/// What the largest address spaces hold.
-const MAX_BYTES: usize = 1 << 57;
 
 /// What all nodes of one import have in common.
 pub(super) struct Nodes<'a> {
@@ -24,12 +24,6 @@ pub(super) struct Nodes<'a> {
     /// Whether buffers may be read here and now.
     pub host_reads: bool,
     pub device: &'a Device,
-}
-
-/// Whether there can be a buffer there: the upper half of the address space is nobody's here, and no machine has so much
-/// that one could be as long.
-pub(super) fn fits(address: usize, bytes: usize) -> bool {
-    bytes <= MAX_BYTES && address.checked_add(bytes).is_some_and(|end| end <= isize::MAX as usize)
 }
 
 fn bad<T>(part: &str, problem: impl Into<String>) -> Result<T> {
@@ -155,14 +149,18 @@ impl Nodes<'_> {
             };
             // SAFETY: the caller promised what the rows, or their offsets, need.
             let buffer = unsafe { self.buffer(address(i), bytes, i) }?;
+            let buffer = match export::exported(array).and_then(|ours| ours.buffers().get(i - first)) {
+                Some(ours) if slot == Slot::Bytes => buffer.ending_as(ours),
+                _ => buffer,
+            };
             if let Slot::Offsets(width) = slot {
                 if self.host_reads {
                     // SAFETY: the caller promised offsets up to the last row's, and the host may read them.
-                    let last = unsafe { ends::last_offset(&buffer, width, parts.offset, end) };
+                    let last = unsafe { extents::last_offset(&buffer, width, parts.offset, end) };
                     bytes_at_offsets = Some(last.or_else(|problem| bad(&format!(".buffers[{i}]"), problem))?);
                 }
                 if let (Some(needed), [child]) = (bytes_at_offsets, &parts.children[..]) {
-                    ends::reach(child, needed)?;
+                    extents::reach(child, needed)?;
                 }
             }
             parts.buffers.push(buffer);
@@ -172,7 +170,7 @@ impl Nodes<'_> {
             unsafe { self.variadic(&address, expected..n_buffers - 1, parts) }?;
         }
         // SAFETY: the caller promised run ends for the length, and the children have been imported.
-        unsafe { ends::run_ends(&parts.data_type, &parts.children, (parts.len, end), self.host_reads) }
+        unsafe { extents::run_ends(&parts.data_type, &parts.children, (parts.len, end), self.host_reads) }
     }
 
     /// The data buffers of views, whose sizes are in the buffer behind them.
@@ -195,12 +193,12 @@ impl Nodes<'_> {
             return bad(&format!(".buffers[{last}]"), "null, but there are data buffers");
         }
         // SAFETY: the caller promised a size for each data buffer.
-        unsafe { self.buffer(sizes, Some(8 * count), last) }?;
+        let numbers = unsafe { self.buffer(sizes, Some(8 * count), last) }?;
         // Some producers keep the sizes in host memory, some on the device: those are read when somebody must know them.
         let known = self.host_reads || self.on_host(sizes)?;
         for (n, i) in buffers.enumerate() {
             // SAFETY: as above, and the host may read them.
-            let bytes = known.then(|| unsafe { ends::integer(sizes, 8, n) });
+            let bytes = known.then(|| unsafe { extents::integer(sizes, 8, n) });
             let bytes =
                 bytes.map(|bytes| not_negative(bytes, &format!(".buffers[{last}][{n}]"))).transpose()?;
             // A null pointer is as good as no bytes.
@@ -210,7 +208,7 @@ impl Nodes<'_> {
                 let buffer = self.buffer(address(i), bytes, i)?;
                 match bytes {
                     Some(_) => buffer,
-                    None => Buffer::sized_at(buffer.address(), sizes + 8 * n, self.owner.clone()),
+                    None => buffer.said_by(numbers.slice(8 * n, Some(8))),
                 }
             });
         }

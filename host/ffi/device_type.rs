@@ -1,4 +1,5 @@
-//! The device types of the Arrow C device interface that we know.
+//! The device types of the Arrow C device interface that we know: one row of facts for each, from which everything else
+//! that asks for a device type derives.
 
 use std::fmt;
 
@@ -22,30 +23,62 @@ pub enum DeviceType {
     CudaManaged = 13,
 }
 
+use DeviceType::*;
+
+/// What there is to know of a device type.
+struct Facts {
+    name: &'static str,
+    /// The kind of device that works on this memory.
+    device: DeviceType,
+    /// Whether the host may read it, once it is ready.
+    host_reads: bool,
+    /// Whether it belongs to one device by number; else all of the kind reach it.
+    numbered: bool,
+}
+
+const fn facts(name: &'static str, device: DeviceType, host_reads: bool, numbered: bool) -> Facts {
+    Facts { name, device, host_reads, numbered }
+}
+
 impl DeviceType {
+    /// Every device type that we serve.
+    pub const ALL: [DeviceType; 7] = [Cpu, Cuda, CudaHost, Rocm, RocmHost, Emulated, CudaManaged];
+
+    const fn facts(self) -> Facts {
+        match self {
+            Cpu => facts("CPU", Cpu, true, false),
+            Cuda => facts("CUDA", Cuda, false, true),
+            CudaHost => facts("CUDA_HOST", Cuda, true, false),
+            CudaManaged => facts("CUDA_MANAGED", Cuda, true, true),
+            Rocm => facts("ROCM", Rocm, false, true),
+            RocmHost => facts("ROCM_HOST", Rocm, true, false),
+            Emulated => facts("EMULATED", Emulated, false, true),
+        }
+    }
+
     /// The device type behind an ABI number; `None` for one we do not serve.
     pub fn from_abi(value: i32) -> Option<DeviceType> {
-        use DeviceType::*;
-        [Cpu, Cuda, CudaHost, Rocm, RocmHost, Emulated, CudaManaged].into_iter().find(|d| *d as i32 == value)
+        DeviceType::ALL.into_iter().find(|known| *known as i32 == value)
     }
 
     /// Whether the host may read this memory, once it is ready.
     pub fn host_accessible(self) -> bool {
-        use DeviceType::*;
-        matches!(self, Cpu | CudaHost | RocmHost | CudaManaged)
+        self.facts().host_reads
+    }
+
+    /// The kind of device that works on this memory: for pinned and managed memory, the GPU whose runtime made it.
+    pub fn device(self) -> DeviceType {
+        self.facts().device
+    }
+
+    /// Whether the memory belongs to one device by its number; pinned host memory is every device's.
+    pub(crate) fn is_numbered(self) -> bool {
+        self.facts().numbered
     }
 }
 
 impl fmt::Display for DeviceType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            DeviceType::Cpu => "CPU",
-            DeviceType::Cuda => "CUDA",
-            DeviceType::CudaHost => "CUDA_HOST",
-            DeviceType::Rocm => "ROCM",
-            DeviceType::RocmHost => "ROCM_HOST",
-            DeviceType::Emulated => "EMULATED",
-            DeviceType::CudaManaged => "CUDA_MANAGED",
-        })
+        f.write_str(self.facts().name)
     }
 }

@@ -100,7 +100,7 @@ fn null_count(args: &NullCount, wave: &mut Wave) {
     if map >= args.count {
         return;
     }
-    let words: In<u32> = args.maps.input(map * ROW);
+    let words: In<u32> = args.maps.input(wave, map * ROW);
     let (offset, len) = (args.maps.get(map * ROW + 2), args.maps.get(map * ROW + 3));
     let end = offset + len;
     // Chunks `first..last` hold only wanted bits.

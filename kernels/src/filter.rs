@@ -17,7 +17,8 @@ use crate::selection::{TILE, TileBits};
 use crate::target::{Lanes, Value, Wave};
 
 kernel! {
-    family "filter";
+    // Nothing is gained beyond the 48 registers of five blocks but fewer waves.
+    family "filter", blocks 5;
     /// Many columns of equal width in one launch.
     Filter {
         /// A [`FilterRow`] for each column.
@@ -136,8 +137,8 @@ fn tile<T: Value>(args: &Filter, wave: &mut Wave, pieces: u64) -> Option<Work<T>
     if count == 0 {
         return None;
     }
-    let source = args.table.input::<T>(column * ROW).skip(tile * TILE * pieces);
-    let target = args.table.output::<T>(column * ROW + 2).skip(first * pieces);
+    let source = args.table.input::<T>(wave, column * ROW).skip(tile * TILE * pieces);
+    let target = args.table.output::<T>(wave, column * ROW + 2).skip(first * pieces);
     let bits = TileBits::of(args.words, args.words_offset, args.len, tile, wave);
     Some(Work { tile: Tile { source, target, bits }, count, whole: (tile + 1) * TILE <= args.len })
 }
@@ -278,16 +279,18 @@ pub(crate) fn ranked<T: Value, const LOADS: usize, const ALL: bool>(wave: &mut W
         let masks: [_; LOADS] = core::array::from_fn(|k| tile.bits.mask(w, k, wave));
         if masks.iter().any(|mask| !mask.is_empty()) {
             let first = w * wave.width();
+            let kept: [_; LOADS] = core::array::from_fn(|k| wave.members(masks[k]));
             let loaded = wave.each(|l| {
                 core::array::from_fn::<T, LOADS, _>(|k| {
                     let row = u64::from(first + l.index()) + u64::from(k as u32 * wave.width());
-                    if ALL || l.has(masks[k]) { tile.source.stream(row) } else { T::ZERO }
+                    if ALL || kept[k].at(l) { tile.source.stream(row) } else { T::ZERO }
                 })
             });
             wave.loads_done();
             for k in 0..LOADS {
+                let kept = wave.members(masks[k]);
                 wave.each(|l| {
-                    if l.has(masks[k]) {
+                    if kept.at(l) {
                         target.set(l, u64::from(l.rank(masks[k])), loaded.at(l)[k]);
                     }
                 });
@@ -306,6 +309,7 @@ fn pieces<T: Value>(args: &Filter, wave: &mut Wave) {
     while w < TILE as u32 / wave.width() {
         for k in 0..2 {
             let mask = tile.bits.mask(w, k, wave);
+            let kept = wave.members(mask);
             let first = (w + k as u32) * wave.width();
             let mut piece = 0;
             while piece < args.pieces && !mask.is_empty() {
@@ -313,14 +317,14 @@ fn pieces<T: Value>(args: &Filter, wave: &mut Wave) {
                     core::array::from_fn::<T, STEP, _>(|p| {
                         let from = u64::from(first + l.index()) * args.pieces;
                         let p = piece + p as u64;
-                        if l.has(mask) && p < args.pieces { tile.source.get(from + p) } else { T::ZERO }
+                        if kept.at(l) && p < args.pieces { tile.source.get(from + p) } else { T::ZERO }
                     })
                 });
                 wave.loads_done();
                 wave.each(|l| {
                     let to = u64::from(moved + l.rank(mask)) * args.pieces;
                     for p in 0..STEP {
-                        if l.has(mask) && piece + (p as u64) < args.pieces {
+                        if kept.at(l) && piece + (p as u64) < args.pieces {
                             tile.target.set(l, to + piece + p as u64, loaded.at(l)[p]);
                         }
                     }

@@ -87,8 +87,8 @@ fn filter_bits(args: &FilterBits, wave: &mut Wave) {
     }
     let row = column * ROW;
     let selection = Bits::new(args.words, args.words_offset, args.len).blocks(first);
-    let source = Bits::new(args.table.input(row), args.table.get(row + 2), args.len).blocks(first);
-    let target: Out<u32> = args.table.output(row + 3);
+    let source = Bits::new(args.table.input(wave, row), args.table.get(row + 2), args.len).blocks(first);
+    let target: Out<u32> = args.table.output(wave, row + 3);
     let bits = load(wave, source);
     let mut kept = load(wave, selection);
     if !selection.has(span(wave.width()) as u32) {

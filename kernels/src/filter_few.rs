@@ -11,7 +11,7 @@ use crate::selection::{TILE, TileBits};
 use crate::target::{Value, Wave};
 
 kernel! {
-    family "filter_few";
+    family "filter_few", blocks 5;
     /// Many columns of equal width in one launch, few rows of which are kept.
     FilterFew {
         /// A [`FilterRow`](crate::filter::FilterRow) for each column.
@@ -52,7 +52,7 @@ fn few<T: Value>(args: &FilterFew, wave: &mut Wave) {
         return;
     }
     let (source, target): (In<T>, Out<T>) =
-        (args.table.input(column * ROW), args.table.output(column * ROW + 2));
+        (args.table.input(wave, column * ROW), args.table.output(wave, column * ROW + 2));
     let left = (tiles - first).min(run);
     let offset = |i: u32| args.offsets.get(u64::from(first + i.min(left)));
     let to = wave.each(|l| offset(l.index()));

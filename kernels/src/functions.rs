@@ -24,7 +24,7 @@ use crate::map::{MapTask, Shape};
 /// `name_FROM_TO` for each; `single` are the others, each with its entry's name.
 macro_rules! functions {
     ($(
-        family $family:literal;
+        family $family:literal $(, $tuning:ident $value:literal $(for $($tuned:ident)+)?)*;
         $(#[$doc:meta])*
         $args:ident ($($word:ident)*)
         $(#[$table_doc:meta])*
@@ -133,7 +133,8 @@ const fn to<F: ValueFunction<To: Native>>() -> Number {
 }
 
 functions! {
-    family "cast";
+    // Two of eight bytes to eight would miss four bytes of registers on older GPUs.
+    family "cast", blocks 3 for cast_f64_i64 cast_f64_u64;
     /// Between integers, floats and booleans.
     CastNumbers ()
     /// By function and native types.
@@ -178,7 +179,10 @@ functions! {
         }
     }
 
-    family "cast_scale";
+    // The largest, of 256 bits, would spill if AMD's compiler planned for blocks of 1024 threads.
+    family "cast_scale", blocks 2, threads 256 for
+        cast_down_I256_i8 cast_down_I256_i16 cast_down_I256_i32 cast_down_I256_i64 cast_down_I256_i128
+        cast_down_I256_I256;
     /// Multiply or divide by a constant: decimals, and units of time.
     CastScale (w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19 w20 w21)
     /// By function and native types.
@@ -214,7 +218,7 @@ functions! {
         single {}
     }
 
-    family "cast_float";
+    family "cast_float", blocks 2, threads 256 for cast_product_I256_F16 cast_product_I256_f32 cast_product_I256_f64;
     /// Decimals to and from floats.
     CastFloat (w0 w1 w2 w3 w4 w5 w6)
     /// By function and native types.
@@ -244,7 +248,7 @@ functions! {
         single {}
     }
 
-    family "cast_time";
+    family "cast_time", blocks 2;
     /// Timestamps to days and times of day, and intervals.
     CastTime (w0 w1 w2 w3 w4 w5 w6 w7 w8 w9)
     /// By function and native types.

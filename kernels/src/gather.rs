@@ -10,7 +10,7 @@ use crate::memory::{In, Out};
 use crate::places::{Places, Source, overlay, piece};
 use crate::scan::Summand;
 use crate::short::{Range, join};
-use crate::target::{Lanes, Wave};
+use crate::target::{Lane, Lanes, Wave};
 use crate::views::BUFFER;
 
 /// 16-byte slots that a lane fills at once.
@@ -24,9 +24,10 @@ const MANY: u64 = 64;
 
 /// What tells the source of each range.
 pub(crate) trait Sources: Copy {
-    /// Whether all are in one.
-    const ONE_BUFFER: bool;
-    fn source(self, r: u64) -> Source;
+    /// The buffer that all are in, if there is one.
+    fn one_buffer(self) -> Option<In<u128>>;
+    /// Where range `r` is, for a lane: another lane's may be in another buffer.
+    fn source(self, l: Lane<'_>, r: u64) -> Source;
 }
 
 /// Ranges of one buffer.
@@ -39,9 +40,12 @@ pub(crate) struct Plain<T> {
 }
 
 impl<T: Summand> Sources for Plain<T> {
-    const ONE_BUFFER: bool = true;
     #[inline(always)]
-    fn source(self, r: u64) -> Source {
+    fn one_buffer(self) -> Option<In<u128>> {
+        Some(self.blocks)
+    }
+    #[inline(always)]
+    fn source(self, _: Lane<'_>, r: u64) -> Source {
         Source { blocks: self.blocks, from: self.starts.get(r).wide() * self.scale + self.moved }
     }
 }
@@ -54,16 +58,19 @@ pub(crate) struct Views {
 }
 
 impl Sources for Views {
-    const ONE_BUFFER: bool = false;
     #[inline(always)]
-    fn source(self, r: u64) -> Source {
+    fn one_buffer(self) -> Option<In<u128>> {
+        None
+    }
+    #[inline(always)]
+    fn source(self, l: Lane<'_>, r: u64) -> Source {
         let view = self.views.get(r);
         if view as u32 <= 12 {
             return Source { blocks: self.views, from: r * 16 + 4 };
         }
         let buffer = u64::from((view >> 64) as u32) * BUFFER;
         let moved = self.buffers.get(buffer + 2) / 8;
-        Source { blocks: self.buffers.input(buffer), from: u64::from((view >> 96) as u32) + moved }
+        Source { blocks: self.buffers.input_of(l, buffer), from: u64::from((view >> 96) as u32) + moved }
     }
 }
 
@@ -84,11 +91,13 @@ pub(crate) fn gather<T: Summand, S: Sources>(
     let low = places.find_together(0, at, wave);
     let high = places.find_together(low, end - 1, wave);
     let lanes = u64::from(wave.width());
-    if S::ONE_BUFFER && (FEW * lanes..MANY * lanes).contains(&(high - low)) {
+    if let Some(blocks) = sources.one_buffer()
+        && (FEW * lanes..MANY * lanes).contains(&(high - low))
+    {
         let (base, len, last) = (at, (end - at) as u32, (high - low) as u32);
-        let range = |i: u32| {
+        let range = |l: Lane<'_>, i: u32| {
             let r = low + u64::from(i);
-            let (from, source) = (places.to(r), sources.source(r));
+            let (from, source) = (places.to(r), sources.source(l, r));
             Range {
                 blocks: source.blocks,
                 base: source.from.wrapping_add(base).wrapping_sub(from),
@@ -96,7 +105,6 @@ pub(crate) fn gather<T: Summand, S: Sources>(
                 end: if i == last { len } else { places.to(r + 1).wrapping_sub(base) as u32 },
             }
         };
-        let blocks = sources.source(low).blocks;
         join(last + 1, len, range, blocks, out.skip(at / 16), wave);
         return;
     }
@@ -111,7 +119,7 @@ pub(crate) fn gather<T: Summand, S: Sources>(
             wave.each(|l| {
                 let (r, place) = (found[k].at(l), slot(k, l.index()).min(end - 1));
                 let (from, to) = (places.to(r), places.to(r + 1));
-                let source = sources.source(r);
+                let source = sources.source(l, r);
                 let source = Source { from: source.from + (place - from), ..source };
                 piece(source, 0, (to - place).min(end - place).min(16) as u32)
             })
@@ -150,7 +158,7 @@ fn fill<T: Summand>(
         while full < wanted {
             r = places.next(r, high, place + u64::from(full));
             let upto = (places.to(r + 1) - place).min(u64::from(wanted)) as u32;
-            bytes = overlay(bytes, piece(sources.source(r), full, upto - full), full);
+            bytes = overlay(bytes, piece(sources.source(l, r), full, upto - full), full);
             full = upto;
         }
         if wanted < 16 {

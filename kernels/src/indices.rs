@@ -56,8 +56,9 @@ pub(crate) fn whole<I: Value + Into<u64> + Ord>(
         let window = valid.window(first);
         live = wave.each(|l| live.at(l) & window.word(l.index().min(words - 1)));
         let masks: [_; EACH] = core::array::from_fn(|k| wave.mask(live, k as u32 * (width / 32)));
+        let live: [_; EACH] = masks.map(|mask| wave.members(mask));
         index = wave.each(|l| {
-            core::array::from_fn(|k| if l.has(masks[k]) { index.at(l)[k] } else { <I as Value>::ZERO })
+            core::array::from_fn(|k| if live[k].at(l) { index.at(l)[k] } else { <I as Value>::ZERO })
         });
     }
     let bad = wave.each(|l| {
@@ -144,18 +145,21 @@ pub(crate) fn rows<I: Value + Into<u64>>(
         wave.each(|l| valid.word(l.index()))
     };
     let halves = wave.width() / 32;
-    let live: [_; STEP] = core::array::from_fn(|k| wave.mask(live, k as u32 * halves));
+    let live: [_; STEP] = core::array::from_fn(|k| {
+        let mask = wave.mask(live, k as u32 * halves);
+        wave.members(mask)
+    });
     let ok = wave.each(|l| {
         let mut ok = 0;
         for k in 0..STEP {
-            ok |= u32::from(l.has(live[k]) & (loaded.at(l)[k] < limit)) << k;
+            ok |= u32::from(live[k].at(l) & (loaded.at(l)[k] < limit)) << k;
         }
         ok
     });
     wave.each(|l| {
         let mut bad = 0;
         for (k, live) in live.iter().enumerate() {
-            bad |= u32::from(l.has(*live)) << k;
+            bad |= u32::from(live.at(l)) << k;
         }
         bad &= !ok.at(l);
         if bad != 0 {

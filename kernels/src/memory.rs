@@ -9,7 +9,7 @@
 
 use core::marker::PhantomData;
 
-use crate::target::{Address, Atomic, Lane, Value, funnel};
+use crate::target::{Address, Atomic, Lane, Value, Wave, funnel};
 
 /// Memory that is read.
 #[repr(transparent)]
@@ -146,17 +146,26 @@ pub trait TableRow {
 }
 
 /// Tables: buffers described in device memory, two words each (see [`In::described`]), for launches over many columns.
+///
+/// A buffer that the whole wave uses has its address in scalar registers on AMD, so `input` and `output` are collectives: they
+/// take `&mut Wave`, which no lane can have. A lane that needs a buffer of its own asks with `input_of`.
 impl In<u64> {
-    /// The buffer that elements `i` and `i + 1` describe.
+    /// The buffer that elements `i` and `i + 1` describe, for the whole wave.
     #[inline(always)]
-    pub fn input<T: Value>(self, i: u64) -> In<T> {
-        In(self.0.described(self.get(i), self.extent(i + 1)), PhantomData)
+    pub fn input<T: Value>(self, wave: &mut Wave, i: u64) -> In<T> {
+        In(self.0.described(wave, self.get(i), self.extent(i + 1)), PhantomData)
     }
 
     /// As `input`, for writing.
     #[inline(always)]
-    pub fn output<T: Value>(self, i: u64) -> Out<T> {
-        Out(self.0.described(self.get(i), self.extent(i + 1)), PhantomData)
+    pub fn output<T: Value>(self, wave: &mut Wave, i: u64) -> Out<T> {
+        Out(self.0.described(wave, self.get(i), self.extent(i + 1)), PhantomData)
+    }
+
+    /// The buffer that elements `i` and `i + 1` describe, for one lane.
+    #[inline(always)]
+    pub fn input_of<T: Value>(self, by: Lane<'_>, i: u64) -> In<T> {
+        In(self.0.described_to(by, self.get(i), self.extent(i + 1)), PhantomData)
     }
 
     /// Only the host asks.

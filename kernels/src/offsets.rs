@@ -23,8 +23,12 @@ kernel! {
         offsets: In<u8>,
         /// How many rows there are.
         rows: u64,
-        /// How far offsets may point; `u64::MAX` for as far as the last one says.
+        /// How far offsets may point; where there is an `end`, how many bits that has: see [`extent`].
         limit: u64,
+        /// From `In::bitmap`: the number that says how many, where only the device has it. May be absent.
+        end: In<u32>,
+        /// From `In::bitmap`.
+        end_offset: u64,
         /// What is subtracted from each: at most the first.
         base: u64,
         /// The greatest offset that may be written.
@@ -118,7 +122,7 @@ fn convert<T: Summand + Edges, S: Summand>(args: &Convert, wave: &mut Wave) {
         return;
     }
     let end = (args.rows + 1).min(at + TILE);
-    let limit = extent::<T>(args.offsets, args.rows, args.limit);
+    let limit = extent(args.limit, args.end, args.end_offset);
     let out = args.out.cast::<S>();
     while at < end {
         let index = |k: usize, lane: u32| at + u64::from(k as u32 * wave.width() + lane);

@@ -16,14 +16,14 @@
 //! are random), writes 8. Four rows a lane are in flight. About 20 instructions a row in a wave of 32.
 
 use crate::memory::{Bits, In, Out};
-use crate::scan::{Summand, TILE, live};
+use crate::scan::{Summand, TILE, live, plus, total};
 use crate::target::{Lanes, Wave};
 
 /// Rows a lane has in flight.
 const ROWS: usize = 4;
 
 kernel! {
-    family "ranges";
+    family "ranges", blocks 3;
     /// The ranges of the rows that indices choose.
     Take {
         /// The indices; signed ones MUST come with `values_len` no more than their greatest value plus one.
@@ -38,13 +38,17 @@ kernel! {
         offsets: In<u8>,
         /// How many values there are.
         values_len: u64,
-        /// How many elements the offsets may point into; `u64::MAX` for as many as the last one says.
+        /// How many elements the offsets may point into; where there is an `end`, how many bits that has: see [`extent`].
         limit: u64,
+        /// From `In::bitmap`: the number that says how many, where only the device has it. May be absent.
+        end: In<u32>,
+        /// From `In::bitmap`.
+        end_offset: u64,
         /// The first element of each row's range.
         starts: Out<u8>,
         /// How many elements each has, up to a multiple of 16 bytes.
         lens: Out<u8>,
-        /// The sum of each tile of lengths.
+        /// The sum of each tile of lengths, `u64::MAX` where it is more.
         sums: Out<u64>,
         /// Receives the first row whose index is out of bounds: `u64::MAX` before.
         index_fault: Out<u64>,
@@ -86,15 +90,17 @@ kernel! {
         rows: u64,
         /// The offsets of this level's elements; two of them MUST be readable.
         offsets: In<u8>,
-        /// How many elements this level has.
-        values_len: u64,
-        /// How many elements the offsets may point into; `u64::MAX` for as many as the last one says.
+        /// How many elements the offsets may point into; where there is an `end`, how many bits that has: see [`extent`].
         limit: u64,
+        /// From `In::bitmap`: the number that says how many, where only the device has it. May be absent.
+        end: In<u32>,
+        /// From `In::bitmap`.
+        end_offset: u64,
         /// The first element of each row's range, as 8 bytes.
         next_starts: Out<u64>,
         /// How many elements each has.
         next_lens: Out<u64>,
-        /// The sum of each tile of lengths.
+        /// The sum of each tile of lengths, `u64::MAX` where it is more.
         sums: Out<u64>,
         /// Receives the first row whose offsets are bad: `u64::MAX` before.
         fault: Out<u64>,
@@ -115,6 +121,8 @@ pub trait Edges: 'static {
     type Word: Summand;
     /// Whether a null row has no elements.
     const NULLS_ARE_EMPTY: bool;
+    /// Whether lengths are so long that sums of them may not fit 64 bits.
+    const LONG: bool;
     /// Where row `i` begins, and where row `i - 1` ends.
     fn edge(offsets: In<u8>, i: u64) -> u64;
 }
@@ -122,6 +130,7 @@ pub trait Edges: 'static {
 impl<T: Summand> Edges for T {
     type Word = T;
     const NULLS_ARE_EMPTY: bool = true;
+    const LONG: bool = T::LONG;
     #[inline(always)]
     fn edge(offsets: In<u8>, i: u64) -> u64 {
         offsets.cast::<T>().get(i).wide()
@@ -134,6 +143,7 @@ pub struct Rows;
 impl Edges for Rows {
     type Word = u64;
     const NULLS_ARE_EMPTY: bool = false;
+    const LONG: bool = false;
     #[inline(always)]
     fn edge(_: In<u8>, i: u64) -> u64 {
         i
@@ -156,10 +166,19 @@ macro_rules! index {
 }
 index! { u8 u16 u32 u64 }
 
-/// How many elements offsets may point into.
+/// How many elements offsets may point into: `limit`, or where there is an `end`, the signed number of `limit` bits (32 or
+/// 64) there. Whoever made the array said with that number how far its elements reach. No offset says so: the last one of
+/// a slice is one of the inner offsets, which may be anything.
 #[inline(always)]
-pub fn extent<E: Edges>(offsets: In<u8>, values_len: u64, limit: u64) -> u64 {
-    if limit == u64::MAX { E::edge(offsets, values_len) } else { limit }
+pub fn extent(limit: u64, end: In<u32>, end_offset: u64) -> u64 {
+    if end.is_absent() {
+        return limit;
+    }
+    let number = Bits::new(end, end_offset, limit);
+    let high = if limit > 32 { number.word(1) } else { 0 };
+    let said = u64::from(high) << 32 | u64::from(number.word(0));
+    // Less than nothing is nothing.
+    if said >> (limit - 1) == 0 { said } else { 0 }
 }
 
 /// `start..end` as a start and a length, and whether they were good.
@@ -175,7 +194,7 @@ fn take<E: Edges, I: Index>(args: &Take, wave: &mut Wave) {
         return;
     }
     let end = args.rows.min(first + TILE);
-    let limit = extent::<E>(args.offsets, args.values_len, args.limit);
+    let limit = extent(args.limit, args.end, args.end_offset);
     let valid = Bits::new(args.valid, args.valid_offset, args.rows);
     let (indices, starts, lens) = (args.indices.cast::<I>(), args.starts.cast(), args.lens.cast());
     let mut sum = wave.each(|_| 0u64);
@@ -224,12 +243,12 @@ fn take<E: Edges, I: Index>(args: &Take, wave: &mut Wave) {
                 if !good {
                     args.fault.min(l, 0, row);
                 }
-                sum.wrapping_add(len)
+                plus(sum, len, E::LONG)
             })
         });
         at += ROWS as u64 * u64::from(wave.width());
     }
-    let sum = wave.sum(sum);
+    let sum = total(sum, E::LONG, wave);
     wave.once(|l| args.sums.set(l, wave.index(), sum));
 }
 
@@ -239,7 +258,7 @@ fn compose<S: Summand, E: Edges>(args: &Compose, wave: &mut Wave) {
         return;
     }
     let end = live(args.rows, args.count).min(first + TILE);
-    let limit = extent::<E>(args.offsets, args.values_len, args.limit);
+    let limit = extent(args.limit, args.end, args.end_offset);
     let (starts, lens) = (args.starts.cast::<S>(), args.lens.cast::<S>());
     let mut sum = wave.each(|_| 0u64);
     let mut at = first;
@@ -273,11 +292,11 @@ fn compose<S: Summand, E: Edges>(args: &Compose, wave: &mut Wave) {
                 if !good {
                     args.fault.min(l, 0, row);
                 }
-                sum.wrapping_add(len)
+                plus(sum, len, E::LONG)
             })
         });
         at += ROWS as u64 * u64::from(wave.width());
     }
-    let sum = wave.sum(sum);
+    let sum = total(sum, E::LONG, wave);
     wave.once(|l| args.sums.set(l, wave.index(), sum));
 }

@@ -10,12 +10,18 @@
 
 use crate::memory::{Bits, In, Out};
 use crate::ranges::{Edges, Rows, extent};
-use crate::scan::{self, Summand};
+use crate::scan::{self, Summand, plus, total};
 use crate::selection::{TILE, TileBits};
 use crate::target::{Lanes, Mask, Number, Value, Wave};
 
 /// Words of rows in flight.
 const STEP: usize = 4;
+
+/// A sum of lengths that no array of elements has.
+pub const TOO_MUCH: u64 = 1 << 63;
+
+/// What a wave may add to a sum: as often as is possible, less than [`TOO_MUCH`].
+const MOST: u64 = TOO_MUCH / scan::TILE;
 
 kernel! {
     family "ranges";
@@ -35,13 +41,18 @@ kernel! {
         valid_offset: u64,
         /// The offsets of the rows.
         offsets: In<u8>,
-        /// How many elements the offsets may point into; `u64::MAX` for as many as the last one says.
+        /// As in [`ranges::Take`](crate::ranges::Take).
         limit: u64,
+        /// From `In::bitmap`: the number that says how many, where only the device has it. May be absent.
+        end: In<u32>,
+        /// From `In::bitmap`.
+        end_offset: u64,
         /// The first element of each kept row's range; there is room for `rows`.
         starts: Out<u8>,
         /// How many elements each has, up to a multiple of 16 bytes.
         lens: Out<u8>,
-        /// Zero before; receives the sum of each [`scan::TILE`] of lengths.
+        /// Zero before; receives the sum of each [`scan::TILE`] of lengths, or [`TOO_MUCH`] and more where a tile of rows adds
+        /// 2^53 elements.
         sums: Out<u64>,
         /// Receives the first row, before the filter, whose offsets are bad: `u64::MAX` before.
         fault: Out<u64>,
@@ -64,7 +75,7 @@ fn keep<E: Edges>(args: &Keep, wave: &mut Wave) {
     if first == end {
         return;
     }
-    let limit = extent::<E>(args.offsets, args.rows, args.limit);
+    let limit = extent(args.limit, args.end, args.end_offset);
     // Compared as narrow as offsets are: a greater limit is none.
     let most = E::Word::from_wide(!0);
     let limit = if limit < most.wide() { E::Word::from_wide(limit) } else { most };
@@ -83,11 +94,12 @@ fn keep<E: Edges>(args: &Keep, wave: &mut Wave) {
         let (before, kept) = ([0, a, a + b, a + b + c], a + b + c + d);
         if kept > 0 {
             let own = tile * TILE + u64::from(at);
+            let selected: [Lanes<bool>; STEP] = masks.map(|mask| wave.members(mask));
             let row = |k: usize, lane: u32| own + u64::from(lane) + u64::from(k as u32 * width);
             let edges: [Lanes<[E::Word; 2]>; STEP] = core::array::from_fn(|k| {
                 wave.each(|l| {
                     let row = row(k, l.index());
-                    if l.has(masks[k]) {
+                    if selected[k].at(l) {
                         [row, row + 1].map(|i| E::Word::from_wide(E::edge(args.offsets, i)))
                     } else {
                         [<E::Word as Value>::ZERO; 2]
@@ -99,7 +111,7 @@ fn keep<E: Edges>(args: &Keep, wave: &mut Wave) {
             if E::NULLS_ARE_EMPTY && !valid.is_absent() {
                 wanted = wave.each(|l| {
                     (0..STEP).fold(0, |bits, k| {
-                        let valid = l.has(masks[k]) && valid.get(row(k, l.index()));
+                        let valid = selected[k].at(l) && valid.get(row(k, l.index()));
                         bits | u32::from(valid) << k
                     })
                 });
@@ -119,7 +131,7 @@ fn keep<E: Edges>(args: &Keep, wave: &mut Wave) {
             });
             wave.each(|l| {
                 for k in 0..STEP {
-                    if l.has(masks[k]) {
+                    if selected[k].at(l) {
                         let place = u64::from(to + before[k] + l.rank(masks[k]));
                         let [start, _] = edges[k].at(l);
                         let bad = (bad.at(l) | !wanted.at(l)) >> k & 1 != 0;
@@ -131,8 +143,8 @@ fn keep<E: Edges>(args: &Keep, wave: &mut Wave) {
                     args.fault.min(l, 0, row(bad.at(l).trailing_zeros() as usize, l.index()));
                 }
             });
-            let all = wave.each(|l| found.iter().fold(0u64, |sum, len| sum.wrapping_add(len.at(l).wide())));
-            sum = wave.each(|l| sum.at(l).wrapping_add(all.at(l)));
+            let all = wave.each(|l| found.iter().fold(0, |sum, len| plus(sum, len.at(l).wide(), E::LONG)));
+            sum = wave.each(|l| plus(sum.at(l), all.at(l), E::LONG));
             to += kept;
             if to > boundary {
                 // Some are behind the boundary: they are the next group's.
@@ -140,12 +152,12 @@ fn keep<E: Edges>(args: &Keep, wave: &mut Wave) {
                     (0..STEP).fold(0u64, |sum, k| {
                         let place = to - kept + before[k] + l.rank(masks[k]);
                         let len = if place >= boundary { found[k].at(l).wide() } else { 0 };
-                        sum.wrapping_add(len)
+                        plus(sum, len, E::LONG)
                     })
                 });
+                // Where `sum` is not exact, what is below or what is above is too much by itself.
                 let below = wave.each(|l| sum.at(l).wrapping_sub(above.at(l)));
-                let whole = wave.sum(below);
-                wave.once(|l| args.sums.add(l, group, whole));
+                hand_in::<E>(args, group, below, wave);
                 sum = above;
                 group += 1;
                 boundary += scan::TILE as u32;
@@ -153,6 +165,19 @@ fn keep<E: Edges>(args: &Keep, wave: &mut Wave) {
         }
         at += STEP as u32 * width;
     }
-    let whole = wave.sum(sum);
-    wave.once(|l| args.sums.add(l, group, whole));
+    hand_in::<E>(args, group, sum, wave);
+}
+
+/// Adds what a wave has of a group's lengths to the group's sum. At most [`scan::TILE`] waves do, so that what is less than
+/// [`MOST`] each cannot wrap; what is more becomes a bit that stays.
+#[inline(always)]
+fn hand_in<E: Edges>(args: &Keep, group: u64, sum: Lanes<u64>, wave: &mut Wave) {
+    let sum = total(sum, E::LONG, wave);
+    wave.once(|l| {
+        if E::LONG && sum >= MOST {
+            args.sums.or(l, group, TOO_MUCH);
+        } else {
+            args.sums.add(l, group, sum);
+        }
+    });
 }

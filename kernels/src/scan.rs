@@ -21,7 +21,7 @@ const LOADS: usize = 4;
 
 kernel! {
     family "scan";
-    /// The sum of each tile. Tiles past `count` get zero.
+    /// The sum of each tile, `u64::MAX` where it is more. Tiles past `count` get zero.
     Sums {
         /// The values, on a 16-byte boundary and readable up to one.
         values: In<u8>,
@@ -54,7 +54,8 @@ kernel! {
         bases: In<u64>,
         /// One more than there are values, on a 16-byte boundary. Sums wrap where they do not fit: ask the total first.
         out: Out<u8>,
-        /// Receives the sum of all. May be absent.
+        /// Receives the sum of all, `u64::MAX` where it is more; `bases` MUST not have wrapped. May be absent, and MUST be where
+        /// values are of 4 bytes.
         total: Out<u64>,
     }
     waves |args, _| args.len.div_ceil(TILE).max(1);
@@ -68,6 +69,8 @@ kernel! {
 
 /// What can be summed.
 pub trait Summand: Value + Number {
+    /// Whether sums may not fit 64 bits: no array has enough values of 32 bits.
+    const LONG: bool = size_of::<Self>() == 8;
     /// The `k`th value in 16 bytes.
     fn part(all: u128, k: u32) -> Self;
     /// 16 bytes of values.
@@ -143,37 +146,62 @@ fn value<T: Summand>(all: u128, i: u32, at: u64, end: u64) -> T {
     if u64::from(i) < per::<T>() && at + u64::from(i) < end { T::part(all, i) } else { <T as Value>::ZERO }
 }
 
-fn sum_tiles<T: Summand>(args: &Sums, wave: &mut Wave) {
-    let mut at = wave.index() * TILE;
-    if at >= args.len {
-        return;
-    }
-    let end = live(args.len, args.count).min(at + TILE);
+/// The sum of two sums of lengths, `u64::MAX` where it is more; that can only be of `long` ones.
+#[inline(always)]
+pub(crate) fn plus(a: u64, b: u64, long: bool) -> u64 {
+    if long { a.saturating_add(b) } else { a.wrapping_add(b) }
+}
+
+/// The sum of all lanes, by the same rule.
+#[inline(always)]
+pub(crate) fn total(sum: Lanes<u64>, long: bool, wave: &mut Wave) -> u64 {
+    if long { wave.saturating_sum(sum) } else { wave.sum(sum) }
+}
+
+/// The sum of values `at..end`, at most a tile.
+#[inline(always)]
+fn tile_sum<T: Summand>(values: In<u8>, mut at: u64, end: u64, wave: &mut Wave) -> u64 {
     let mut sum = wave.each(|_| 0u64);
     while at < end {
-        let loads = load::<T>(args.values, at, end, wave);
+        let loads = load::<T>(values, at, end, wave);
         for k in 0..LOADS {
             sum = wave.each(|l| {
                 let own = at + k as u64 * stride::<T>(wave) + u64::from(l.index()) * per::<T>();
-                let add = |sum: u64, i| sum.wrapping_add(value::<T>(loads[k].at(l), i, own, end).wide());
+                let add = |sum: u64, i| plus(sum, value::<T>(loads[k].at(l), i, own, end).wide(), T::LONG);
                 (0..per::<T>() as u32).fold(sum.at(l), add)
             });
         }
         at += LOADS as u64 * stride::<T>(wave);
     }
-    let sum = wave.sum(sum);
+    total(sum, T::LONG, wave)
+}
+
+fn sum_tiles<T: Summand>(args: &Sums, wave: &mut Wave) {
+    let at = wave.index() * TILE;
+    if at >= args.len {
+        return;
+    }
+    let end = live(args.len, args.count).min(at + TILE);
+    let sum = tile_sum::<T>(args.values, at, end, wave);
     wave.once(|l| args.sums.set(l, wave.index(), sum));
 }
 
 fn scan<T: Summand, S: Summand>(args: &Scan, wave: &mut Wave) {
     let len = live(args.len, args.count);
-    let mut at = wave.index() * TILE;
+    let first = wave.index() * TILE;
     // The wave of the last value also writes the sum of all; where there is none, the first wave does.
-    if at >= len && wave.index() != 0 {
+    if first >= len && wave.index() != 0 {
         return;
     }
-    let end = len.min(at + TILE);
-    let mut before = if args.bases.is_absent() { 0 } else { args.bases.get(wave.index()) };
+    let end = len.min(first + TILE);
+    let base = |wave: &Wave| if args.bases.is_absent() { 0 } else { args.bases.get(wave.index()) };
+    if T::LONG && end == len && !args.total.is_absent() {
+        // By itself, in a loop before: one would need more registers than there are. So where there is a tile of sums to scan,
+        // its 8 KiB at most are read twice.
+        let sum = plus(base(wave), tile_sum::<T>(args.values, first, end, wave), T::LONG);
+        wave.once(|l| args.total.set(l, 0, sum));
+    }
+    let (mut at, mut before) = (wave.index() * TILE, base(wave));
     let out = args.out.cast::<S>();
     while at < end {
         // Written out: a loop around a collective stays one, and what it indexes would lie in memory.
@@ -185,12 +213,7 @@ fn scan<T: Summand, S: Summand>(args: &Scan, wave: &mut Wave) {
         at += LOADS as u64 * stride::<T>(wave);
     }
     if end == len {
-        wave.once(|l| {
-            out.set(l, len, S::from_wide(before));
-            if !args.total.is_absent() {
-                args.total.set(l, 0, before);
-            }
-        });
+        wave.once(|l| out.set(l, len, S::from_wide(before)));
     }
 }
 

@@ -16,7 +16,7 @@ kernel! {
         waves: u64,
         /// Four words, zeroed: a sum, bits, a minimum (start it at `u32::MAX`) and a count of waves.
         shared: Out<u32>,
-        /// Address and extent of `numbers` again.
+        /// Two rows: `numbers` again, and `numbers` without the first one.
         table: In<u64>,
     }
     waves |args, _| args.waves;
@@ -48,7 +48,7 @@ kernel! {
 }
 
 /// Numbers that [`Vocabulary`] writes for each lane.
-pub const ROWS: u64 = 16;
+pub const ROWS: u64 = 18;
 
 fn vocabulary(args: &Vocabulary, wave: &mut Wave) {
     if wave.index() >= args.waves {
@@ -70,11 +70,17 @@ fn vocabulary(args: &Vocabulary, wave: &mut Wave) {
     let third = wave.broadcast(wide, 3);
     let mask = wave.mask(x, 5);
     let words = wave.words::<4>(&[odd, mask, Mask::from_halves(7, 8), odd]);
-    let again: In<u32> = args.table.input(0);
+    let again: In<u32> = args.table.input(wave, 0);
+    let (odd_lanes, mask_lanes) = (wave.members(odd), wave.members(mask));
+    let heavy = wave.each(|l| u64::from(x.at(l)) << 27);
+    let heavy = wave.saturating_sum(heavy);
     let results = args.results.skip(first * ROWS);
     wave.each(|l| {
         let rows = [
-            odd.count() << 16 | l.rank(odd) << 8 | u32::from(l.has(odd)) << 1 | u32::from(odd.is_empty()),
+            odd.count() << 16
+                | l.rank(odd) << 8
+                | u32::from(odd_lanes.at(l)) << 1
+                | u32::from(odd.is_empty()),
             mirrored.at(l),
             up.at(l) as u32 ^ (up.at(l) >> 32) as u32,
             before.at(l).wrapping_add(total),
@@ -85,11 +91,14 @@ fn vocabulary(args: &Vocabulary, wave: &mut Wave) {
             least as u32,
             greatest,
             (third >> 20) as u32,
-            u32::from(l.has(mask)),
+            u32::from(mask_lanes.at(l)),
             words.at(l),
             again.get(first + u64::from(l.index())),
             funnel(x.at(l), mirrored.at(l), l.index()),
             l.index(),
+            heavy as u32 ^ (heavy >> 33) as u32,
+            // A lane's own buffer: neighbours have different ones.
+            args.table.input_of::<u32>(l, l.index() as u64 % 2 * 2).get(first + u64::from(l.index() & !1)),
         ];
         for (k, row) in rows.into_iter().enumerate() {
             results.set(l, k as u64 * width + u64::from(l.index()), row);

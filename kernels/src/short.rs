@@ -169,7 +169,7 @@ fn lower(wave: &mut Wave, slots: Lanes<Slot>, by: u32) -> Lanes<Slot> {
 pub(crate) fn join(
     count: u32,
     len: u32,
-    range: impl Fn(u32) -> Range,
+    range: impl Fn(Lane<'_>, u32) -> Range,
     blocks: In<u128>,
     out: Out<u128>,
     wave: &mut Wave,
@@ -185,7 +185,7 @@ pub(crate) fn join(
             let ahead: Lanes<[Range; AHEAD]> = wave.each(|l| {
                 core::array::from_fn(|k| {
                     let i = done + k as u32 * width + l.index();
-                    let range = range(i.min(count - 1));
+                    let range = range(l, i.min(count - 1));
                     if i < count { range } else { Range { begin: len, end: len, ..range } }
                 })
             });

@@ -44,8 +44,12 @@ kernel! {
         bytes: In<u32>,
         /// From `In::bitmap`.
         offset: u64,
-        /// How many bytes there are; `u64::MAX` for as many as the last offset says.
+        /// How many bytes there are; where there is an `end`, how many bits that has: see [`extent`].
         limit: u64,
+        /// From `In::bitmap`: the number that says how many, where only the device has it. May be absent.
+        end: In<u32>,
+        /// From `In::bitmap`.
+        end_offset: u64,
         /// How many waves there are.
         waves: u64,
         /// A bit for each row, zero before: those of bad rows are set. May be absent.
@@ -127,7 +131,7 @@ fn validate<E: Summand + Edges>(args: &Validate, wave: &mut Wave) {
     if wave.index() >= args.waves {
         return;
     }
-    let limit = extent::<E>(args.offsets, args.rows, args.limit);
+    let limit = extent(args.limit, args.end, args.end_offset);
     let moved = args.offset / 8;
     let (from, to) = (E::edge(args.offsets, 0).min(limit), E::edge(args.offsets, args.rows).min(limit));
     if from >= to {

@@ -89,8 +89,12 @@ kernel! {
         bytes: In<u32>,
         /// From `In::bitmap`.
         offset: u64,
-        /// How many bytes there are; `u64::MAX` for as many as the last offset says.
+        /// How many bytes there are; where there is an `end`, how many bits that has: see [`extent`].
         limit: u64,
+        /// From `In::bitmap`: the number that says how many, where only the device has it. May be absent.
+        end: In<u32>,
+        /// From `In::bitmap`.
+        end_offset: u64,
         /// A data buffer begins every `1 << shift` bytes.
         shift: u64,
         /// The views; those of bad rows are empty.
@@ -151,7 +155,7 @@ fn build<E: Summand + Edges>(args: &Build, wave: &mut Wave) {
         return;
     }
     let end = args.rows.min(at + TILE);
-    let limit = extent::<E>(args.offsets, args.rows, args.limit);
+    let limit = extent(args.limit, args.end, args.end_offset);
     let valid = Bits::new(args.valid, args.valid_offset, args.rows);
     while at < end {
         wave.each(|l| {

@@ -16,17 +16,8 @@ mod warp;
 use std::collections::HashMap;
 use std::fmt;
 
+pub use bowstring_watch::Memory;
 pub use warp::{Launch, Ran};
-
-/// Device memory as the caller sees it. Addresses are the kernel's.
-pub trait Memory {
-    /// Reads `into.len()` bytes at `address`; an error says why it may not.
-    fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), String>;
-    /// Writes `from` to `address`.
-    fn write(&mut self, address: u64, from: &[u8]) -> Result<(), String>;
-    /// What is read and written from here to the next call is one instruction's, by lanes that run together.
-    fn next(&mut self) {}
-}
 
 /// What went wrong, and on which line of the image.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 mod collective;
 
-use std::collections::HashMap;
+use bowstring_watch::{Drawn, Touch, Touched};
 
 use crate::alu::{low, signed};
 use crate::{CONSTANTS, Entry, Error, Instruction, Memory, Module, Op, Operand, Place, Special};
@@ -38,26 +38,17 @@ pub struct Ran {
     pub warps: u64,
 }
 
-/// What has been done to a byte in this launch, and by which thread.
-#[derive(Clone, Copy, PartialEq)]
-enum Touch {
-    Read(u64),
-    ReadByMany,
-    Written(u64),
-    Updated,
-}
-
 struct Warp<'a, M: Memory> {
     module: &'a Module,
     entry: &'a Entry,
     params: &'a [u8],
     memory: &'a mut M,
-    touched: Option<&'a mut HashMap<u64, Touch>>,
+    touched: Option<&'a mut Touched>,
     registers: Vec<[u64; LANES]>,
     carry: [bool; LANES],
     counter: [usize; LANES],
     done: u32,
-    random: Option<u64>,
+    random: Option<Drawn>,
     block: [u32; 3],
     first_thread: u32,
     ran: Ran,
@@ -80,7 +71,7 @@ impl Launch<'_> {
         if !self.block_size.is_multiple_of(LANES as u32) {
             return Err(fail(format!("a block of {} threads", self.block_size)));
         }
-        let mut touched = self.races.then(HashMap::new);
+        let mut touched = self.races.then(Touched::default);
         let mut total = Ran::default();
         for block in 0..self.blocks {
             for first_thread in (0..self.block_size).step_by(LANES) {
@@ -95,7 +86,7 @@ impl Launch<'_> {
                     carry: [false; LANES],
                     counter: [0; LANES],
                     done: 0,
-                    random: self.seed.map(|seed| (seed ^ warp.wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1),
+                    random: self.seed.map(|seed| Drawn::new(seed, warp)),
                     block: [block, self.block_size, self.blocks],
                     first_thread,
                     ran: Ran::default(),
@@ -160,11 +151,7 @@ impl<M: Memory> Warp<'_, M> {
     }
 
     fn draw(&mut self) -> Option<u64> {
-        let state = self.random.as_mut()?;
-        *state ^= *state << 13;
-        *state ^= *state >> 7;
-        *state ^= *state << 17;
-        Some(*state)
+        self.random.as_mut().map(Drawn::draw)
     }
 
     /// Where the lanes are that run next.
@@ -350,31 +337,6 @@ impl<M: Memory> Warp<'_, M> {
 
     /// Notes an access, and refuses one that another lane's makes unordered.
     fn touch(&mut self, address: u64, bytes: usize, now: Touch) -> Result<(), String> {
-        use Touch::*;
-        let Some(touched) = &mut self.touched else { return Ok(()) };
-        for byte in address..address + bytes as u64 {
-            let then = *touched.entry(byte).or_insert(now);
-            let both = match (then, now) {
-                (Read(a), Read(b)) => Some(if a == b { now } else { ReadByMany }),
-                (ReadByMany, Read(_)) => Some(ReadByMany),
-                (Read(a) | Written(a), Written(b)) if a == b => Some(now),
-                (Written(a), Read(b)) if a == b => Some(then),
-                (Updated, Updated) => Some(now),
-                _ => None,
-            };
-            let Some(both) = both else { return Err(format!("a race at {byte:#x}: {}", race(then, now))) };
-            touched.insert(byte, both);
-        }
-        Ok(())
+        self.touched.as_mut().map_or(Ok(()), |touched| touched.touch(address, bytes, now))
     }
-}
-
-fn race(then: Touch, now: Touch) -> String {
-    let say = |touch| match touch {
-        Touch::Read(thread) => format!("read by thread {} of block {}", thread as u32, thread >> 32),
-        Touch::ReadByMany => "read by several threads".into(),
-        Touch::Written(thread) => format!("written by thread {} of block {}", thread as u32, thread >> 32),
-        Touch::Updated => "updated atomically".into(),
-    };
-    format!("{}, then {}", say(then), say(now))
 }

@@ -7,12 +7,13 @@ use arrow_schema::Field;
 use bowstring::compute::{self, CastOptions};
 use bowstring::ffi::{ArrowArray, ArrowDeviceArray, DeviceType, FFI_ArrowSchema};
 use bowstring::{Array as Inner, exchange};
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 
 use crate::capsule::{export_schema, import_field, pair, refuse_unknown};
 use crate::device::{Device, default_stream};
-use crate::error::raise;
+use crate::error::{detached, ours};
 use crate::foreign;
 
 /// Arrow data on a device: immutable, shared, never copied unless a method says so.
@@ -38,14 +39,24 @@ impl Array {
         Array { array, field, bytes: OnceLock::new() }
     }
 
-    /// The result of an operation on this array: any result may have nulls.
+    /// Rows of this array, any of which may be null: the name goes along, and what the metadata says of the values.
     pub fn result(&self, array: Inner) -> Array {
         let mut result = Array::new(array, &self.field);
         result.field = result.field.with_nullable(true);
-        if result.field.data_type() != self.field.data_type() {
-            // Metadata may say what the type means, which is another now.
-            result.field = result.field.with_metadata(HashMap::<String, String>::new());
-        }
+        result
+    }
+
+    /// Other values, one for each row of this array: the name goes along, and nothing that was said of the old values.
+    pub fn others(&self, array: Inner) -> Array {
+        let mut result = self.result(array);
+        result.field = result.field.with_metadata(HashMap::<String, String>::new());
+        result
+    }
+
+    /// The values as what `to` says, its metadata included: an extension type is a type with metadata.
+    pub fn cast(&self, array: Inner, to: &Field) -> Array {
+        let mut result = self.result(array);
+        result.field = result.field.with_metadata(to.metadata().clone());
         result
     }
 
@@ -56,8 +67,8 @@ impl Array {
         }
         let options = CastOptions { safe: false, ..CastOptions::default() };
         let stream = default_stream(self.array.place())?;
-        let casted = compute::cast(&self.array, field.data_type(), &options, &stream);
-        Ok(Array::new(casted.map_err(raise)?, field))
+        let casted = ours(|| compute::cast(&self.array, field.data_type(), &options, &stream))?;
+        Ok(Array::new(casted, field))
     }
 
     fn requested(&self, py: Python<'_>, schema: Option<&Bound<'_, PyAny>>) -> PyResult<Array> {
@@ -72,7 +83,7 @@ impl Array {
                 let extension = asked.metadata().iter().filter(|(key, _)| is_extension(key));
                 metadata.extend(extension.map(|(key, value)| (key.clone(), value.clone())));
                 let field = self.field.clone().with_data_type(asked.data_type().clone());
-                py.detach(|| self.as_type(&field.with_metadata(metadata)))
+                detached(py, || self.as_type(&field.with_metadata(metadata)))
             }
         }
     }
@@ -82,17 +93,17 @@ impl Array {
         if self.array.place().device_type.host_accessible() {
             return Ok(self.clone());
         }
-        let copy = default_stream(self.array.place())?.download(&self.array);
-        Ok(Array::new(copy.map_err(raise)?, &self.field))
+        let stream = default_stream(self.array.place())?;
+        Ok(Array::new(ours(|| stream.download(&self.array))?, &self.field))
     }
 
     pub fn to_host_struct(&self) -> PyResult<(ArrowArray, FFI_ArrowSchema)> {
         let here = self.on_the_host()?;
-        exchange::export_host_array(&here.array, &here.field).map_err(raise)
+        ours(|| exchange::export_host_array(&here.array, &here.field))
     }
 
     fn to_device_struct(&self) -> PyResult<(ArrowDeviceArray, FFI_ArrowSchema)> {
-        exchange::export_array(&self.array, &self.field).map_err(raise)
+        ours(|| exchange::export_array(&self.array, &self.field))
     }
 }
 
@@ -101,7 +112,7 @@ impl Array {
     /// Any object with an Arrow, DLPack or CUDA array interface as an array, copying nothing that need not be.
     #[new]
     fn of(obj: &Bound<'_, PyAny>) -> PyResult<Array> {
-        foreign::array(obj, None)
+        foreign::as_array(obj, "obj")
     }
 
     fn __len__(&self) -> usize {
@@ -136,35 +147,49 @@ impl Array {
     /// How many rows are null by the validity bitmap; counted where it is not known, which may wait for a device.
     #[getter]
     fn null_count(&self, py: Python<'_>) -> PyResult<usize> {
-        py.detach(|| {
-            let stream = default_stream(self.array.place())?;
-            compute::null_count(&self.array, &stream).map_err(raise)
-        })
+        let stream = default_stream(self.array.place())?;
+        detached(py, || compute::null_count(&self.array, &stream))
     }
 
-    /// Rows `offset` up to `offset + length`, or to the end, copying nothing.
+    /// Rows `offset` up to `offset + length`, or to the end, copying nothing. Neither may be negative, nor reach beyond the end.
     #[pyo3(signature = (offset, length = None))]
-    fn slice(&self, offset: usize, length: Option<usize>) -> PyResult<Array> {
-        let length = length.unwrap_or_else(|| self.array.len().saturating_sub(offset));
-        let array = self.array.slice(offset, length).map_err(raise)?;
+    fn slice(&self, offset: i128, length: Option<i128>) -> PyResult<Array> {
+        let not_negative = |number: i128, name: &str| {
+            let problem = || PyIndexError::new_err(format!("{name} must not be negative, as {number} is"));
+            // What is more than there can be is refused as beyond the end.
+            if number < 0 { Err(problem()) } else { Ok(usize::try_from(number).unwrap_or(usize::MAX)) }
+        };
+        let offset = not_negative(offset, "offset")?;
+        let length = match length {
+            Some(length) => not_negative(length, "length")?,
+            None => self.array.len().saturating_sub(offset),
+        };
+        let array = ours(|| self.array.slice(offset, length))?;
         Ok(Array::new(array, &self.field))
     }
 
     /// The array on another device (or the device of a stream, copied on that stream): itself where it is there already.
     fn to(&self, py: Python<'_>, target: &Bound<'_, PyAny>) -> PyResult<Array> {
         let target = foreign::target(target)?;
-        py.detach(|| {
+        detached(py, || {
             if target.device().place() == self.array.place() {
-                return Ok(self.clone());
+                return Ok::<_, PyErr>(self.clone());
             }
             let here = self.on_the_host()?.array;
-            Ok(Array::new(target.upload(&here).map_err(raise)?, &self.field))
+            Ok(Array::new(ours(|| target.upload(&here))?, &self.field))
         })
     }
 
     /// Blocks until the contents may be read. Errors that only the data shows (an index out of bounds) surface here.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.array.wait()).map_err(raise)
+        detached(py, || self.array.wait())
+    }
+
+    /// Reads all of it, and raises where a part is no valid Arrow data; a device's array is copied to the host for it. Without
+    /// `full` there is nothing to do: what can be seen without reading was looked at when it came.
+    #[pyo3(signature = (*, full = true))]
+    fn validate(&self, py: Python<'_>, full: bool) -> PyResult<()> {
+        if full { crate::validate::check_array(py, &self.array) } else { Ok(()) }
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -178,7 +203,7 @@ impl Array {
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let array = self.requested(py, requested_schema)?;
-        let (array, schema) = py.detach(|| array.to_host_struct())?;
+        let (array, schema) = detached(py, || array.to_host_struct())?;
         pair(py, array, schema)
     }
 
@@ -191,7 +216,7 @@ impl Array {
     ) -> PyResult<Bound<'py, PyTuple>> {
         refuse_unknown(kwargs)?;
         let array = self.requested(py, requested_schema)?;
-        let (array, schema) = py.detach(|| array.to_device_struct())?;
+        let (array, schema) = detached(py, || array.to_device_struct())?;
         pair(py, array, schema)
     }
 

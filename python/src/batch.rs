@@ -7,16 +7,16 @@ use bowstring::array::Place;
 use bowstring::compute::{CastOptions, cast_batch};
 use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{Batch, exchange};
-use pyo3::exceptions::{PyIndexError, PyKeyError};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 
 use crate::array::Array;
-use crate::capsule::{export_schema, import_schema, pair, refuse_unknown};
+use crate::capsule::{device_capsule, export_schema, host_capsule, import_schema, pair, refuse_unknown};
 use crate::device::{Device, default_stream, device_of};
-use crate::error::raise;
+use crate::error::{detached, ours};
 use crate::foreign;
-use crate::reader::Source;
+use crate::source::{Raised, Source};
 
 /// Arrays of equal length with names.
 #[pyclass(frozen, module = "bowstring")]
@@ -41,13 +41,13 @@ impl RecordBatch {
         options: &CastOptions<'static>,
         stream: &bowstring::Stream,
     ) -> PyResult<RecordBatch> {
-        cast_batch(&self.0, &Arc::new(schema), options, stream).map(RecordBatch).map_err(raise)
+        ours(|| cast_batch(&self.0, &Arc::new(schema), options, stream)).map(RecordBatch)
     }
 
     fn requested(&self, py: Python<'_>, schema: Option<&Bound<'_, PyAny>>) -> PyResult<RecordBatch> {
         match schema.map(import_schema).transpose()? {
             None => Ok(self.clone()),
-            Some(schema) => py.detach(|| self.as_schema(schema)),
+            Some(schema) => detached(py, || self.as_schema(schema)),
         }
     }
 
@@ -55,11 +55,13 @@ impl RecordBatch {
         if self.0.columns().iter().all(|column| column.place().device_type.host_accessible()) {
             return Ok(self.clone());
         }
-        default_stream(self.place())?.download_batch(&self.0).map(RecordBatch).map_err(raise)
+        let stream = default_stream(self.place())?;
+        ours(|| stream.download_batch(&self.0)).map(RecordBatch)
     }
 
     fn once(self, place: Place) -> Source<arrow_schema::SchemaRef, Batch> {
-        Source { shape: self.0.schema().clone(), place, items: Box::new(std::iter::once(Ok(self.0))) }
+        let (shape, raised) = (self.0.schema().clone(), Raised::default());
+        Source { shape, place, items: Box::new(std::iter::once(Ok(self.0))), raised }
     }
 }
 
@@ -68,7 +70,7 @@ impl RecordBatch {
     /// Any object with an Arrow interface as a batch, copying nothing but the chunks of several that must be one.
     #[new]
     fn of(obj: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
-        foreign::record_batch(obj)
+        foreign::as_batch(obj, "obj")
     }
 
     /// A batch of arrays by name.
@@ -77,13 +79,13 @@ impl RecordBatch {
         let mut fields = vec![];
         let mut arrays = vec![];
         for (name, column) in columns {
-            let column = foreign::array(&column, None)?;
             let name: String = name.extract()?;
+            let column = foreign::as_array(&column, &format!("columns[{name:?}]"))?;
             fields.push(Field::new(name, column.array.data_type().clone(), true));
             arrays.push(column.array);
         }
         let rows = arrays.first().map_or(0, |column| column.len());
-        Batch::try_new(Arc::new(Schema::new(fields)), arrays, rows).map(RecordBatch).map_err(raise)
+        ours(|| Batch::try_new(Arc::new(Schema::new(fields)), arrays, rows)).map(RecordBatch)
     }
 
     fn __len__(&self) -> usize {
@@ -114,16 +116,11 @@ impl RecordBatch {
         device_of(self.place().device_type as i32, self.place().device_id).map(Device)
     }
 
-    /// A column by number or name.
+    /// A column by number or name; negative numbers count from the end.
     fn column(&self, which: &Bound<'_, PyAny>) -> PyResult<Array> {
         let schema = self.0.schema();
-        let index = match which.extract::<String>() {
-            Ok(name) => schema.index_of(&name).map_err(|_| PyKeyError::new_err(name))?,
-            Err(_) => which.extract::<usize>()?,
-        };
-        let column = self.0.columns().get(index);
-        let column = column.ok_or_else(|| PyIndexError::new_err(format!("no column {index}")))?;
-        Ok(Array::new(column.clone(), schema.field(index)))
+        let index = place_in(schema, which, "which")?;
+        Ok(Array::new(self.0.columns()[index].clone(), schema.field(index)))
     }
 
     fn __getitem__(&self, which: &Bound<'_, PyAny>) -> PyResult<Array> {
@@ -133,18 +130,25 @@ impl RecordBatch {
     /// The batch on another device; as `Array.to`.
     fn to(&self, py: Python<'_>, target: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
         let target = foreign::target(target)?;
-        py.detach(|| {
+        detached(py, || {
             if target.device().place() == self.place() {
                 return Ok(self.clone());
             }
             let here = self.on_the_host()?.0;
-            target.upload_batch(&here).map(RecordBatch).map_err(raise)
+            ours(|| target.upload_batch(&here)).map(RecordBatch)
         })
     }
 
     /// Blocks until the contents may be read; as `Array.wait`.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.0.columns().iter().try_for_each(|column| column.wait())).map_err(raise)
+        detached(py, || self.0.columns().iter().try_for_each(|column| column.wait()))
+    }
+
+    /// Reads every column, and raises where one is no valid Arrow data, or has nulls that its field forbids; as
+    /// `Array.validate`.
+    #[pyo3(signature = (*, full = true))]
+    fn validate(&self, py: Python<'_>, full: bool) -> PyResult<()> {
+        if full { crate::validate::check_batch(py, &self.0) } else { Ok(()) }
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -158,8 +162,8 @@ impl RecordBatch {
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let batch = self.requested(py, requested_schema)?;
-        let exported = py.detach(|| exchange::export_host_batch(&batch.on_the_host()?.0).map_err(raise));
-        let (array, schema) = exported?;
+        let here = detached(py, || batch.on_the_host())?;
+        let (array, schema) = detached(py, || exchange::export_host_batch(&here.0))?;
         pair(py, array, schema)
     }
 
@@ -172,7 +176,7 @@ impl RecordBatch {
     ) -> PyResult<Bound<'py, PyTuple>> {
         refuse_unknown(kwargs)?;
         let batch = self.requested(py, requested_schema)?;
-        let (array, schema) = py.detach(|| exchange::export_batch(&batch.0)).map_err(raise)?;
+        let (array, schema) = detached(py, || exchange::export_batch(&batch.0))?;
         pair(py, array, schema)
     }
 
@@ -183,8 +187,8 @@ impl RecordBatch {
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let batch = self.requested(py, requested_schema)?;
-        let batch = py.detach(|| batch.on_the_host())?;
-        batch.once(Place::CPU).host_capsule(py)
+        let batch = detached(py, || batch.on_the_host())?;
+        host_capsule(batch.once(Place::CPU), py)
     }
 
     #[pyo3(signature = (requested_schema = None, **kwargs))]
@@ -197,13 +201,35 @@ impl RecordBatch {
         refuse_unknown(kwargs)?;
         let batch = self.requested(py, requested_schema)?;
         let place = batch.place();
-        batch.once(place).device_capsule(py)
+        device_capsule(batch.once(place), py)
     }
 
     fn __repr__(&self) -> String {
-        let types = self.0.schema();
-        let fields = types.fields().iter().map(|f| format!("{}: {}", f.name(), f.data_type()));
-        let fields = fields.collect::<Vec<_>>().join(", ");
-        format!("<bowstring.RecordBatch of {} rows on {}: {fields}>", self.0.len(), self.place())
+        let columns = described(self.0.schema());
+        format!("<bowstring.RecordBatch of {} rows on {}: {columns}>", self.0.len(), self.place())
+    }
+}
+
+/// The names and types of columns, for people.
+pub fn described(schema: &Schema) -> String {
+    let fields = schema.fields().iter().map(|field| {
+        let not_null = if field.is_nullable() { "" } else { " not null" };
+        format!("{}: {}{not_null}", field.name(), field.data_type())
+    });
+    fields.collect::<Vec<_>>().join(", ")
+}
+
+/// Where a column is, by number or name; negative numbers count from the end.
+pub fn place_in(schema: &Schema, which: &Bound<'_, PyAny>, argument: &str) -> PyResult<usize> {
+    if let Ok(name) = which.extract::<String>() {
+        return schema.index_of(&name).map_err(|_| PyKeyError::new_err(name));
+    }
+    let number: i128 = which.extract().map_err(|_| {
+        PyTypeError::new_err(format!("{argument}: a column's name or number, not {}", which.get_type()))
+    })?;
+    let columns = schema.fields().len() as i128;
+    match if number < 0 { number + columns } else { number } {
+        index if (0..columns).contains(&index) => Ok(index as usize),
+        _ => Err(PyIndexError::new_err(format!("no column {number} of {columns}"))),
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::ptr::NonNull;
 
-use arrow_schema::{Field, Schema};
+use arrow_schema::{Field, Schema, SchemaRef};
 use bowstring::array::Place;
 use bowstring::ffi::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema,
@@ -14,8 +14,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 
 use crate::device::device_of;
-use crate::error::raise;
-use crate::reader::Source;
+use crate::error::{detached, ours};
+use crate::source::{Raised, Source};
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
@@ -63,14 +63,16 @@ fn open<T: Capsule>(capsule: &Bound<'_, PyAny>) -> PyResult<NonNull<T>> {
 
 /// The field that a schema capsule describes.
 pub fn import_field(schema: &Bound<'_, PyAny>) -> PyResult<Field> {
+    let opened = open::<FFI_ArrowSchema>(schema)?;
     // SAFETY: see `open`.
-    unsafe { exchange::import_field(open::<FFI_ArrowSchema>(schema)?.as_ref()) }.map_err(raise)
+    ours(|| unsafe { exchange::import_field(opened.as_ref()) })
 }
 
 /// The schema that a schema capsule describes.
 pub fn import_schema(schema: &Bound<'_, PyAny>) -> PyResult<Schema> {
+    let opened = open::<FFI_ArrowSchema>(schema)?;
     // SAFETY: see `open`.
-    unsafe { exchange::import_schema(open::<FFI_ArrowSchema>(schema)?.as_ref()) }.map_err(raise)
+    ours(|| unsafe { exchange::import_schema(opened.as_ref()) })
 }
 
 /// The array in what `__arrow_c_device_array__` returned.
@@ -81,7 +83,7 @@ pub fn import_device_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, Arra
         let (schema, array) =
             (open::<FFI_ArrowSchema>(&schema)?.as_ref(), open::<ArrowDeviceArray>(&array)?.as_mut());
         let device = device_of(array.device_type(), array.device_id())?;
-        exchange::import_array(array, schema, &device).map_err(raise)
+        ours(|| exchange::import_array(array, schema, &device))
     }
 }
 
@@ -92,30 +94,7 @@ pub fn import_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, Array)> {
     unsafe {
         let (schema, array) =
             (open::<FFI_ArrowSchema>(&schema)?.as_ref(), open::<ArrowArray>(&array)?.as_mut());
-        exchange::import_host_array(array.take(), schema).map_err(raise)
-    }
-}
-
-/// The batch in what `__arrow_c_device_array__` returned.
-pub fn import_device_batch(capsules: &Bound<'_, PyAny>) -> PyResult<Batch> {
-    let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = capsules.extract()?;
-    // SAFETY: see `open`.
-    unsafe {
-        let (schema, array) =
-            (open::<FFI_ArrowSchema>(&schema)?.as_ref(), open::<ArrowDeviceArray>(&array)?.as_mut());
-        let device = device_of(array.device_type(), array.device_id())?;
-        exchange::import_batch(array, schema, &device).map_err(raise)
-    }
-}
-
-/// The batch in what `__arrow_c_array__` returned.
-pub fn import_batch(capsules: &Bound<'_, PyAny>) -> PyResult<Batch> {
-    let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = capsules.extract()?;
-    // SAFETY: see `open`.
-    unsafe {
-        let (schema, array) =
-            (open::<FFI_ArrowSchema>(&schema)?.as_ref(), open::<ArrowArray>(&array)?.as_mut());
-        exchange::import_host_batch(array.take(), schema).map_err(raise)
+        ours(|| exchange::import_host_array(array.take(), schema))
     }
 }
 
@@ -125,17 +104,9 @@ pub fn import_arrays(capsule: &Bound<'_, PyAny>) -> PyResult<Source<Field, Array
     let stream = unsafe { open::<ArrowArrayStream>(capsule)?.as_mut() }.take();
     // The producer may take its time, and need the interpreter.
     // SAFETY: see `open`.
-    let reader = capsule.py().detach(|| unsafe { exchange::import_host_stream(stream) }).map_err(raise)?;
-    Ok(Source { shape: reader.field().clone(), place: Place::CPU, items: Box::new(reader) })
-}
-
-/// The batches of what `__arrow_c_stream__` returned.
-pub fn import_batches(capsule: &Bound<'_, PyAny>) -> PyResult<Source<arrow_schema::SchemaRef, Batch>> {
-    // SAFETY: see `open`.
-    let stream = unsafe { open::<ArrowArrayStream>(capsule)?.as_mut() }.take();
-    // SAFETY: see `open`.
-    let reader = capsule.py().detach(|| unsafe { exchange::import_host_batches(stream) }).map_err(raise)?;
-    Ok(Source { shape: reader.schema().clone(), place: Place::CPU, items: Box::new(reader) })
+    let reader = detached(capsule.py(), || unsafe { exchange::import_host_stream(stream) })?;
+    let (shape, raised) = (reader.field().clone(), Raised::default());
+    Ok(Source { shape, place: Place::CPU, items: Box::new(reader), raised })
 }
 
 /// A device stream out of its capsule, and where its arrays are. Which of several GPUs only those say: the first, unless
@@ -161,21 +132,9 @@ pub fn import_device_arrays(
 ) -> PyResult<Source<Field, Array>> {
     let (mut stream, device, place) = take_device_stream(capsule, device)?;
     // SAFETY: see `open`.
-    let reader = capsule.py().detach(|| unsafe { exchange::import_stream(&mut stream, &device) });
-    let reader = reader.map_err(raise)?;
-    Ok(Source { shape: reader.field().clone(), place, items: Box::new(reader) })
-}
-
-/// The batches of what `__arrow_c_device_stream__` returned.
-pub fn import_device_batches(
-    capsule: &Bound<'_, PyAny>,
-    device: Option<&Device>,
-) -> PyResult<Source<arrow_schema::SchemaRef, Batch>> {
-    let (mut stream, device, place) = take_device_stream(capsule, device)?;
-    // SAFETY: see `open`.
-    let reader = capsule.py().detach(|| unsafe { exchange::import_batches(&mut stream, &device) });
-    let reader = reader.map_err(raise)?;
-    Ok(Source { shape: reader.schema().clone(), place, items: Box::new(reader) })
+    let reader = detached(capsule.py(), || unsafe { exchange::import_stream(&mut stream, &device) })?;
+    let (shape, raised) = (reader.field().clone(), Raised::default());
+    Ok(Source { shape, place, items: Box::new(reader), raised })
 }
 
 /// A schema capsule.
@@ -203,4 +162,19 @@ pub fn refuse_unknown(kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         }
     }
     Ok(())
+}
+
+/// Batches as a capsule of a device stream.
+pub fn device_capsule(source: Source<SchemaRef, Batch>, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
+    exchange::export_batches(source.shape, source.place.device_type, source.items).capsule(py)
+}
+
+/// Batches as a capsule of a plain stream; batches elsewhere are copied to the host as they come.
+pub fn host_capsule(source: Source<SchemaRef, Batch>, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
+    if source.place.device_type.host_accessible() {
+        return exchange::export_host_batches(source.shape, source.items).capsule(py);
+    }
+    let stream = source.stream()?;
+    let here = source.items.map(move |batch| stream.download_batch(&batch?));
+    exchange::export_host_batches(source.shape, here).capsule(py)
 }

@@ -17,7 +17,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::array::Array;
 use crate::device::{Device, default_stream, device_of, wrap};
-use crate::error::{raise, raise_buffer};
+use crate::error::{detached, for_buffers, ours};
 
 const ATTRIBUTE: &str = "__cuda_array_interface__";
 
@@ -46,7 +46,7 @@ pub fn interface<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyD
     let nulls = array_nulls(py, values)?;
     let mut parts = values.clone().into_parts();
     (parts.validity, parts.null_count) = (None, Some(0));
-    let whole = Inner::try_new(parts).map_err(raise)?;
+    let whole = ours(|| Inner::try_new(parts))?;
     let dict = match values.data_type() {
         DataType::Boolean => {
             let made = bytes(py, &whole)?;
@@ -58,8 +58,8 @@ pub fn interface<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyD
         if let DataType::FixedSizeList(..) = values.data_type() {
             return Err(PyBufferError::new_err("a mask is of elements: lists that are null have none"));
         }
-        let valid =
-            py.detach(|| compute::is_not_null(values, &default_stream(values.place())?).map_err(raise))?;
+        let stream = default_stream(values.place())?;
+        let valid = detached(py, || compute::is_not_null(values, &stream))?;
         let mask = bytes(py, &valid)?;
         dict.set_item("mask", Bound::new(py, Mask(mask))?)?;
     }
@@ -67,21 +67,22 @@ pub fn interface<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyD
 }
 
 fn array_nulls(py: Python<'_>, values: &Inner) -> PyResult<usize> {
-    py.detach(|| compute::null_count(values, &default_stream(values.place())?).map_err(raise))
+    let stream = default_stream(values.place())?;
+    detached(py, || compute::null_count(values, &stream))
 }
 
 /// Booleans as bytes.
 fn bytes(py: Python<'_>, bits: &Inner) -> PyResult<Inner> {
     let stream = default_stream(bits.place())?;
-    let casted = py.detach(|| compute::cast(bits, &DataType::UInt8, &CastOptions::default(), &stream));
-    casted.map_err(raise)
+    detached(py, || compute::cast(bits, &DataType::UInt8, &CastOptions::default(), &stream))
 }
 
 fn interface_of<'py>(py: Python<'py>, array: &Inner, typestr: &str) -> PyResult<Bound<'py, PyDict>> {
     let stream = default_stream(array.place())?;
-    let tensor =
-        py.detach(|| tensors::export_tensor::<DLManagedTensorVersioned>(array, &stream, Some(&stream)));
-    let tensor = tensor.map_err(raise_buffer)?;
+    let tensor = detached(py, || {
+        let tensor = tensors::export_tensor::<DLManagedTensorVersioned>(array, &stream, Some(&stream));
+        tensor.map_err(for_buffers)
+    })?;
     let described = tensor.managed().tensor();
     // SAFETY: our own tensor, alive, has `ndim` sizes.
     let shape = unsafe { std::slice::from_raw_parts(described.shape, described.ndim as usize) };
@@ -135,12 +136,12 @@ pub fn from_cuda_array_interface(
         }
         let valid = mask.import_mask(&device)?;
         // The array has one event: the mask's, before which the values are ready.
-        obj.py().detach(|| array.wait()).map_err(raise)?;
+        detached(obj.py(), || array.wait())?;
         let mut parts = array.into_parts();
         parts.ready = valid.ready().cloned();
         parts.validity = Some(Bitmap { buffer: valid.buffers()[0].clone(), offset: valid.offset() });
         parts.null_count = None;
-        array = Inner::try_new(parts).map_err(raise)?;
+        array = ours(|| Inner::try_new(parts))?;
     }
     Ok(Array::nameless(array))
 }
@@ -219,7 +220,7 @@ impl Foreign {
 
     /// The device whose memory it is, as CUDA's driver says; the first where there are no elements.
     fn device(&self) -> PyResult<bowstring::Device> {
-        let first = bowstring::Device::open(DeviceType::Cuda, 0).map_err(raise)?;
+        let first = ours(|| bowstring::Device::open(DeviceType::Cuda, 0))?;
         match self.shape.contains(&0) {
             true => Ok(first),
             false => {
@@ -239,7 +240,7 @@ impl Foreign {
             let bytes = self.tensor(dtype, vec![(rows as u64).div_ceil(8) as i64], device)?;
             let mut parts = bytes.into_parts();
             (parts.data_type, parts.len) = (DataType::Boolean, rows as usize);
-            return Inner::try_new(parts).map_err(raise);
+            return ours(|| Inner::try_new(parts));
         }
         let (code, width) = element(&self.typestr)?;
         let dtype = DLDataType { code, bits: width * 8, lanes: 1 };
@@ -263,7 +264,7 @@ impl Foreign {
     fn bits(&self, numbers: &Inner) -> PyResult<Inner> {
         let stream = default_stream(numbers.place())?;
         let cast = || compute::cast(numbers, &DataType::Boolean, &CastOptions::default(), &stream);
-        Python::attach(|py| py.detach(cast)).map_err(raise)
+        Python::attach(|py| detached(py, cast))
     }
 
     fn tensor(&self, dtype: DLDataType, shape: Vec<i64>, device: &bowstring::Device) -> PyResult<Inner> {
@@ -298,13 +299,14 @@ impl Foreign {
         let kept = Box::new(Kept { _owner: owner, _shape: shape });
         let tensor = DLManagedTensorVersioned::boxed(tensor, DLManagedTensorVersioned::READ_ONLY, kept);
         // SAFETY: just made. That the memory is as the dictionary says is what the interface promises.
-        exchange::import_dlpack(unsafe { Owned::from_raw(tensor) }, &stream).map_err(raise_buffer)
+        let tensor = unsafe { Owned::from_raw(tensor) };
+        ours(|| exchange::import_dlpack(tensor, &stream).map_err(for_buffers))
     }
 }
 
 /// Which memory an address is in, of those that the device's runtime knows.
 fn place_of(device: &bowstring::Device, address: usize) -> PyResult<Place> {
-    let place = device.place_of(address).map_err(raise)?;
+    let place = ours(|| device.place_of(address))?;
     place.ok_or_else(|| PyBufferError::new_err(format!("no memory of {} is at {address:#x}", device.place())))
 }
 

@@ -8,7 +8,7 @@ use bowstring::ffi::DeviceType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::error::raise;
+use crate::error::{detached, ours};
 
 /// Where arrays live and operations run.
 #[pyclass(frozen, module = "bowstring")]
@@ -20,13 +20,10 @@ pub struct Stream(pub bowstring::Stream);
 
 /// The device that serves memory of this kind: pinned and managed memory belongs to a GPU.
 pub fn device_of(device_type: i32, device_id: i64) -> PyResult<Inner> {
-    let kind = match DeviceType::from_abi(device_type) {
-        Some(DeviceType::CudaHost | DeviceType::CudaManaged) => DeviceType::Cuda,
-        Some(DeviceType::RocmHost) => DeviceType::Rocm,
-        Some(kind) => kind,
-        None => return Err(PyValueError::new_err(format!("no device type {device_type} is served"))),
+    let Some(memory) = DeviceType::from_abi(device_type) else {
+        return Err(PyValueError::new_err(format!("no device type {device_type} is served")));
     };
-    Inner::open(kind, device_id).map_err(raise)
+    ours(|| Inner::open(memory.device(), device_id))
 }
 
 /// The stream that operations of this library use where they are not told another; one for each device.
@@ -41,7 +38,7 @@ pub fn default_stream(place: Place) -> PyResult<bowstring::Stream> {
     if let Some((_, stream)) = streams.iter().find(|(known, _)| *known == device.place()) {
         return Ok(stream.clone());
     }
-    let stream = device.stream().map_err(raise)?;
+    let stream = ours(|| device.stream())?;
     streams.push((device.place(), stream.clone()));
     Ok(stream)
 }
@@ -66,14 +63,14 @@ impl Device {
     #[staticmethod]
     #[pyo3(signature = (device_id = 0))]
     fn cuda(device_id: i64) -> PyResult<Device> {
-        Inner::open(DeviceType::Cuda, device_id).map(Device).map_err(raise)
+        ours(|| Inner::open(DeviceType::Cuda, device_id)).map(Device)
     }
 
     /// An AMD GPU.
     #[staticmethod]
     #[pyo3(signature = (device_id = 0))]
     fn rocm(device_id: i64) -> PyResult<Device> {
-        Inner::open(DeviceType::Rocm, device_id).map(Device).map_err(raise)
+        ours(|| Inner::open(DeviceType::Rocm, device_id)).map(Device)
     }
 
     /// An emulated GPU, for programs that must run where there is none. Slow.
@@ -114,7 +111,7 @@ impl Device {
 
     /// A new stream.
     fn stream(&self) -> PyResult<Stream> {
-        self.0.stream().map(Stream).map_err(raise)
+        ours(|| self.0.stream()).map(Stream)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -139,12 +136,12 @@ impl Stream {
     fn new(device: Option<&Bound<'_, Device>>, native: Option<usize>) -> PyResult<Stream> {
         let device = device.map_or_else(Inner::cpu, |device| device.get().0.clone());
         match native {
-            None => device.stream().map(Stream).map_err(raise),
+            None => ours(|| device.stream()).map(Stream),
             Some(native) => wrap(&device, native).map(Stream),
         }
     }
 
-    /// Whose.
+    /// The device that it is of.
     #[getter]
     fn device(&self) -> Device {
         Device(self.0.device().clone())
@@ -158,7 +155,7 @@ impl Stream {
 
     /// Blocks until everything put on it has passed.
     fn synchronise(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.0.synchronise()).map_err(raise)
+        detached(py, || self.0.synchronise())
     }
 
     fn __repr__(&self) -> String {
@@ -170,5 +167,5 @@ impl Stream {
 pub fn wrap(device: &Inner, native: usize) -> PyResult<bowstring::Stream> {
     // SAFETY: Python has nothing but numbers for streams: who passes one says that it is a stream of this device and
     // stays one. The driver looks whether it knows it, as far as it can.
-    unsafe { device.wrap_stream(std::ptr::with_exposed_provenance_mut(native)) }.map_err(raise)
+    ours(|| unsafe { device.wrap_stream(std::ptr::with_exposed_provenance_mut(native)) })
 }

@@ -11,7 +11,9 @@ mod error;
 mod foreign;
 mod operations;
 mod reader;
+mod source;
 mod tensor;
+mod validate;
 
 use pyo3::prelude::*;
 
@@ -26,8 +28,6 @@ mod _bowstring {
     #[pymodule_export]
     use super::device::{Device, Stream};
     #[pymodule_export]
-    use super::foreign::{array, record_batch};
-    #[pymodule_export]
     use super::operations::{
         cast, drop_null, filter, is_null, is_valid, logical_null_count, null_count, take,
     };
@@ -35,6 +35,8 @@ mod _bowstring {
     use super::reader::BatchReader;
     #[pymodule_export]
     use super::tensor::from_dlpack;
+    #[pymodule_export]
+    use super::validate::{array, record_batch};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)]

@@ -1,6 +1,7 @@
 //! The operations. Each takes any array or batch that speaks a protocol, works where the data is, on the default stream
 //! unless told another, and lets other Python threads run meanwhile.
 
+use arrow_schema::Field;
 use bowstring::compute::{self, CastOptions};
 use bowstring::{Array as Inner, Result, Stream as InnerStream};
 use pyo3::exceptions::PyTypeError;
@@ -8,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::array::Array;
 use crate::device::{Stream, stream_for};
-use crate::error::raise;
+use crate::error::detached;
 use crate::foreign::{self, Either, either};
 use crate::reader::take_options;
 
@@ -19,7 +20,8 @@ fn object<'py, T: pyo3::PyClass>(
     Ok(Bound::new(py, value)?.into_any())
 }
 
-/// The rows where `mask` is true; null is not. Waits once for a device.
+/// The rows where `mask` is true; null is not. The mask is as long as the values: arrow-rs takes a shorter one. Waits once for
+/// a device.
 #[pyfunction]
 #[pyo3(signature = (values, mask, *, stream = None))]
 pub fn filter<'py>(
@@ -28,23 +30,24 @@ pub fn filter<'py>(
     stream: Option<&Bound<'py, Stream>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = values.py();
-    let (values, mask) = (either(values)?, foreign::array(mask, None)?);
+    let (values, mask) = (either(values, "values")?, foreign::as_array(mask, "mask")?);
     match values {
         Either::Array(values) => {
             let on = stream_for(values.array.place(), stream)?;
-            let kept = py.detach(|| compute::filter(&values.array, &mask.array, &on)).map_err(raise)?;
+            let kept = detached(py, || compute::filter(&values.array, &mask.array, &on))?;
             object(py, values.result(kept))
         }
         Either::Batch(batch) => {
             let on = stream_for(batch.place(), stream)?;
-            let kept = py.detach(|| compute::filter_batch(&batch.0, &mask.array, &on)).map_err(raise)?;
+            let kept = detached(py, || compute::filter_batch(&batch.0, &mask.array, &on))?;
             object(py, crate::batch::RecordBatch(kept))
         }
     }
 }
 
 /// The rows at `indices`, integers of any type. A null index is a null row; one out of bounds is an `IndexError`, or a null
-/// row with `out_of_bounds="null"`. On a GPU the error comes when the result is waited for.
+/// row with `out_of_bounds="null"`; also where the values are all null, which arrow-rs does not check. Columns of a batch whose
+/// rows may become null so are nullable in its schema. On a GPU the error comes when the result is waited for.
 #[pyfunction]
 #[pyo3(signature = (values, indices, *, out_of_bounds = "raise", stream = None))]
 pub fn take<'py>(
@@ -55,17 +58,17 @@ pub fn take<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = values.py();
     let options = take_options(out_of_bounds)?;
-    let (values, indices) = (either(values)?, foreign::array(indices, None)?);
+    let (values, indices) = (either(values, "values")?, foreign::as_array(indices, "indices")?);
     match values {
         Either::Array(values) => {
             let on = stream_for(values.array.place(), stream)?;
-            let taken = py.detach(|| compute::take(&values.array, &indices.array, &options, &on));
-            object(py, values.result(taken.map_err(raise)?))
+            let taken = detached(py, || compute::take(&values.array, &indices.array, &options, &on))?;
+            object(py, values.result(taken))
         }
         Either::Batch(batch) => {
             let on = stream_for(batch.place(), stream)?;
-            let taken = py.detach(|| compute::take_batch(&batch.0, &indices.array, &options, &on));
-            object(py, crate::batch::RecordBatch(taken.map_err(raise)?))
+            let taken = detached(py, || compute::take_batch(&batch.0, &indices.array, &options, &on))?;
+            object(py, crate::batch::RecordBatch(taken))
         }
     }
 }
@@ -73,20 +76,20 @@ pub fn take<'py>(
 pub fn cast_array(
     py: Python<'_>,
     values: &Array,
-    to: &Bound<'_, PyAny>,
+    to: &Field,
     safe: bool,
     stream: Option<&Bound<'_, Stream>>,
 ) -> PyResult<Array> {
-    let to = foreign::data_type(to)?;
     let on = stream_for(values.array.place(), stream)?;
     let options = CastOptions { safe, ..CastOptions::default() };
-    let casted = py.detach(|| compute::cast(&values.array, &to, &options, &on)).map_err(raise)?;
-    Ok(values.result(casted))
+    let casted = detached(py, || compute::cast(&values.array, to.data_type(), &options, &on))?;
+    Ok(values.cast(casted, to))
 }
 
 /// The values as another type: an object with `__arrow_c_schema__`, or arrow-rs' name of a type such as `"Int32"`; for a
 /// batch, an object with the schema of all its columns. A value that does not fit is a `ValueError`, or null with
-/// `strict=False`. On a GPU the error comes when the result is waited for.
+/// `strict=False`; a null in a column of a batch that `to` says is not nullable is a `ValueError`. The result is of the extension
+/// type that `to` is of, if any. On a GPU the error comes when the result is waited for.
 #[pyfunction]
 #[pyo3(signature = (values, to, *, strict = true, stream = None))]
 pub fn cast<'py>(
@@ -96,21 +99,23 @@ pub fn cast<'py>(
     stream: Option<&Bound<'py, Stream>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = values.py();
-    match either(values)? {
-        Either::Array(values) => object(py, cast_array(py, &values, to, !strict, stream)?),
+    match either(values, "values")? {
+        Either::Array(values) => {
+            object(py, cast_array(py, &values, &foreign::field(to, "to")?, !strict, stream)?)
+        }
         Either::Batch(batch) => {
-            let (schema, on) = (foreign::schema(to)?, stream_for(batch.place(), stream)?);
+            let (schema, on) = (foreign::schema(to, "to")?, stream_for(batch.place(), stream)?);
             let options = CastOptions { safe: !strict, ..CastOptions::default() };
-            object(py, py.detach(|| batch.cast(schema, &options, &on))?)
+            object(py, detached(py, || batch.cast(schema, &options, &on))?)
         }
     }
 }
 
 fn one(values: &Bound<'_, PyAny>) -> PyResult<Array> {
-    match either(values)? {
+    match either(values, "values")? {
         Either::Array(array) => Ok(array),
         Either::Batch(_) => {
-            Err(PyTypeError::new_err("this takes an array, not a batch: pass one of its columns"))
+            Err(PyTypeError::new_err("values: an array is needed, not a batch: pass one of its columns"))
         }
     }
 }
@@ -124,7 +129,7 @@ fn of_one<T: Send>(
 ) -> PyResult<(Array, T)> {
     let (py, values) = (values.py(), one(values)?);
     let on = stream_for(values.array.place(), stream)?;
-    let result = py.detach(|| operation(&values.array, &on)).map_err(raise)?;
+    let result = detached(py, || operation(&values.array, &on))?;
     Ok((values, result))
 }
 
@@ -137,15 +142,15 @@ pub fn null_count<'py>(
     stream: Option<&Bound<'py, Stream>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = values.py();
-    match either(values)? {
+    match either(values, "values")? {
         Either::Array(values) => {
             let on = stream_for(values.array.place(), stream)?;
-            let nulls = py.detach(|| compute::null_count(&values.array, &on)).map_err(raise)?;
+            let nulls = detached(py, || compute::null_count(&values.array, &on))?;
             Ok(nulls.into_pyobject(py)?.into_any())
         }
         Either::Batch(batch) => {
             let on = stream_for(batch.place(), stream)?;
-            let nulls = py.detach(|| compute::null_count_batch(&batch.0, &on)).map_err(raise)?;
+            let nulls = detached(py, || compute::null_count_batch(&batch.0, &on))?;
             nulls.into_pyobject(py)
         }
     }
@@ -163,7 +168,7 @@ pub fn logical_null_count(values: &Bound<'_, PyAny>, stream: Option<&Bound<'_, S
 #[pyo3(signature = (values, *, stream = None))]
 pub fn is_null(values: &Bound<'_, PyAny>, stream: Option<&Bound<'_, Stream>>) -> PyResult<Array> {
     let (values, nulls) = of_one(values, stream, compute::is_null)?;
-    Ok(values.result(nulls))
+    Ok(values.others(nulls))
 }
 
 /// Whether each row is valid.
@@ -171,7 +176,7 @@ pub fn is_null(values: &Bound<'_, PyAny>, stream: Option<&Bound<'_, Stream>>) ->
 #[pyo3(signature = (values, *, stream = None))]
 pub fn is_valid(values: &Bound<'_, PyAny>, stream: Option<&Bound<'_, Stream>>) -> PyResult<Array> {
     let (values, valid) = of_one(values, stream, compute::is_not_null)?;
-    Ok(values.result(valid))
+    Ok(values.others(valid))
 }
 
 /// The rows that are not null. Waits once for a device.

@@ -1,86 +1,73 @@
-//! Streams of batches: foreign ones, Python's iterables, and operations mapped over either. Lazy: a batch is read when
-//! one is asked for.
+//! Streams of batches as Python sees them, and operations mapped over them.
+//!
+//! The one idea: a reader's source is in the hand of one thread at a time, and the interpreter in nobody's who waits for it: a
+//! Python generator may be what it reads.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{Schema, SchemaRef};
 use bowstring::array::Place;
 use bowstring::compute::batches::{cast_batches, column, filter_batches, in_step, take_batches};
-use bowstring::compute::{CastOptions, OutOfBounds, TakeOptions};
+use bowstring::compute::{CastOptions, OutOfBounds, TakeOptions, nullable};
+use bowstring::exchange::Turns;
 use bowstring::ffi::FFI_ArrowSchema;
-use bowstring::{Array as Inner, Batch, Error, Result, Stream as InnerStream, exchange};
-use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use bowstring::{Array as Inner, Batch, Error, Stream as InnerStream};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyIterator};
+use pyo3::types::{PyCapsule, PyDict, PyInt, PyString};
 
-use crate::batch::RecordBatch;
-use crate::capsule::{Capsule, export_schema, import_device_batches, import_schema, refuse_unknown};
-use crate::device::{Device, Stream, default_stream};
-use crate::error::raise;
+use crate::batch::{RecordBatch, described, place_in};
+use crate::capsule::{self, device_capsule, export_schema, host_capsule, import_schema, refuse_unknown};
+use crate::device::{Device, Stream};
+use crate::error::{detached, ours};
 use crate::foreign;
-
-/// Items that come one after another, what they have in common, and the memory they are in.
-pub struct Source<S, T> {
-    pub shape: S,
-    pub place: Place,
-    pub items: Box<dyn Iterator<Item = Result<T>> + Send>,
-}
-
-impl Source<SchemaRef, Batch> {
-    /// As a capsule of a device stream.
-    pub fn device_capsule(self, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
-        exchange::export_batches(self.shape, self.place.device_type, self.items).capsule(py)
-    }
-
-    /// As a capsule of a plain stream; batches elsewhere are copied to the host as they come.
-    pub fn host_capsule(self, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
-        if self.place.device_type.host_accessible() {
-            return exchange::export_host_batches(self.shape, self.items).capsule(py);
-        }
-        let stream = self.stream()?;
-        let here = self.items.map(move |batch| stream.download_batch(&batch?));
-        exchange::export_host_batches(self.shape, here).capsule(py)
-    }
-
-    /// The default stream of where the batches are.
-    fn stream(&self) -> PyResult<InnerStream> {
-        default_stream(self.place)
-    }
-
-    /// Each batch cast to a schema.
-    fn cast(self, schema: Schema, safe: bool, stream: &InnerStream) -> Source<SchemaRef, Batch> {
-        let (shape, options) = (Arc::new(schema), CastOptions { safe, ..CastOptions::default() });
-        let items = Box::new(cast_batches(self.items, shape.clone(), &options, stream));
-        Source { shape, place: stream.device().place(), items }
-    }
-}
+use crate::source::{Items, Raised, Source, of_python};
 
 /// A stream of batches that is read once, by whoever asks: a `for` loop, an operation, or another library.
 #[pyclass(frozen, module = "bowstring")]
 pub struct BatchReader {
-    source: Mutex<Option<Source<SchemaRef, Batch>>>,
+    source: Turns<Option<Source<SchemaRef, Batch>>>,
     schema: SchemaRef,
+}
+
+fn given_away() -> Error {
+    Error::Invalid { operation: "BatchReader", problem: "the reader was given away already".to_owned() }
+}
+
+/// Each batch cast to a schema.
+fn cast_source(
+    source: Source<SchemaRef, Batch>,
+    schema: Schema,
+    safe: bool,
+    stream: &InnerStream,
+) -> Source<SchemaRef, Batch> {
+    let (shape, options) = (Arc::new(schema), CastOptions { safe, ..CastOptions::default() });
+    let items = Box::new(cast_batches(source.items, shape.clone(), &options, stream));
+    Source { shape, place: stream.device().place(), items, raised: source.raised }
 }
 
 impl BatchReader {
     fn over(source: Source<SchemaRef, Batch>) -> BatchReader {
-        BatchReader { schema: source.shape.clone(), source: Mutex::new(Some(source)) }
+        BatchReader { schema: source.shape.clone(), source: Turns::new(Some(source)) }
     }
 
-    fn give(&self) -> PyResult<Source<SchemaRef, Batch>> {
-        let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
-        source.take().ok_or_else(|| PyValueError::new_err("the reader was given away already"))
+    fn give(&self, py: Python<'_>) -> PyResult<Source<SchemaRef, Batch>> {
+        detached(py, || self.source.with(|source| source.take().ok_or_else(given_away)))
     }
 
     /// The source cast to what a consumer asks for.
-    fn requested(&self, schema: Option<&Bound<'_, PyAny>>) -> PyResult<Source<SchemaRef, Batch>> {
+    fn requested(
+        &self,
+        py: Python<'_>,
+        schema: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Source<SchemaRef, Batch>> {
         let schema = schema.map(import_schema).transpose()?;
-        let source = self.give()?;
+        let source = self.give(py)?;
         match schema {
             None => Ok(source),
             Some(schema) => {
                 let stream = source.stream()?;
-                Ok(source.cast(schema, false, &stream))
+                Ok(cast_source(source, schema, false, &stream))
             }
         }
     }
@@ -94,6 +81,25 @@ impl BatchReader {
     }
 }
 
+/// A Python producer's batch under the schema that the stream was said to have.
+fn under(batch: RecordBatch, shape: &SchemaRef) -> PyResult<Batch> {
+    let (batch, theirs) = (&batch.0, batch.0.schema());
+    let declared = shape.fields().iter().zip(theirs.fields());
+    let fits = declared.zip(batch.columns()).all(|((declared, own), column)| {
+        let never_null = !own.is_nullable() || column.known_null_count() == Some(0);
+        own.name() == declared.name()
+            && own.data_type() == declared.data_type()
+            && (declared.is_nullable() || never_null)
+    });
+    if !fits || shape.fields().len() != theirs.fields().len() {
+        let problem = format!("a batch of {} in a stream of {}", described(theirs), described(shape));
+        return Err(PyValueError::new_err(problem));
+    }
+    let metadata = batch.metadata().clone();
+    let columns = batch.columns().to_vec();
+    ours(|| Ok::<_, Error>(Batch::try_new(shape.clone(), columns, batch.len())?.with_metadata(metadata)))
+}
+
 #[pymethods]
 impl BatchReader {
     /// Any object with an Arrow stream interface. A device stream says which kind of device it is of, not which one: the
@@ -102,22 +108,23 @@ impl BatchReader {
     #[pyo3(signature = (obj, *, device = None))]
     fn of(obj: &Bound<'_, PyAny>, device: Option<&Bound<'_, Device>>) -> PyResult<BatchReader> {
         if let Ok(reader) = obj.cast::<BatchReader>() {
-            return reader.get().give().map(BatchReader::over);
+            return reader.get().give(obj.py()).map(BatchReader::over);
         }
-        if obj.hasattr("__arrow_c_device_stream__")? {
+        let arrays = if obj.hasattr("__arrow_c_device_stream__")? {
             let capsule = obj.call_method0("__arrow_c_device_stream__")?;
-            return import_device_batches(&capsule, device.map(|device| &device.get().0))
-                .map(BatchReader::over);
-        }
-        if obj.hasattr("__arrow_c_stream__")? {
-            let capsule = obj.call_method0("__arrow_c_stream__")?;
-            return crate::capsule::import_batches(&capsule).map(BatchReader::over);
-        }
-        Err(PyTypeError::new_err(format!("{} has no Arrow stream interface", obj.get_type())))
+            capsule::import_device_arrays(&capsule, device.map(|device| &device.get().0))?
+        } else if obj.hasattr("__arrow_c_stream__")? {
+            capsule::import_arrays(&obj.call_method0("__arrow_c_stream__")?)?
+        } else {
+            let problem = format!("obj: {} has no Arrow stream interface", obj.get_type());
+            return Err(PyTypeError::new_err(problem));
+        };
+        ours(|| arrays.batches()).map(BatchReader::over)
     }
 
-    /// The batches of a Python iterable, which is asked when somebody asks for a batch; its exceptions are the stream's
-    /// errors. `schema` is any object with `__arrow_c_schema__`.
+    /// The batches of a Python iterable, which is asked when somebody asks for a batch. An exception of the iterable breaks
+    /// the stream off: whoever asks in Python gets it as it was raised, consumers of other libraries are told what it says.
+    /// Each batch is held to `schema`, any object with `__arrow_c_schema__`.
     #[staticmethod]
     #[pyo3(signature = (schema, batches, *, device = None))]
     fn from_batches(
@@ -125,13 +132,13 @@ impl BatchReader {
         batches: &Bound<'_, PyAny>,
         device: Option<&Bound<'_, Device>>,
     ) -> PyResult<BatchReader> {
-        let shape = Arc::new(foreign::schema(schema)?);
+        let shape = Arc::new(foreign::schema(schema, "schema")?);
         let place = device.map_or(Place::CPU, |device| device.get().0.place());
-        let items = PythonIterator(batches.try_iter()?.unbind());
-        let items =
-            items.map(|item| item.and_then(|item| attached(|py| foreign::record_batch(item.bind(py)))));
-        let items = items.map(|batch| Ok(batch?.0));
-        Ok(BatchReader::over(Source { shape, place, items: Box::new(items) }))
+        let held_to = shape.clone();
+        let (items, raised) = of_python(batches, "batches", move |batch| {
+            under(foreign::as_batch(batch, "batches")?, &held_to)
+        })?;
+        Ok(BatchReader::over(Source { shape, place, items, raised }))
     }
 
     fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -139,11 +146,12 @@ impl BatchReader {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
-        py.detach(|| {
-            let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
-            let source = source.as_mut();
-            let source = source.ok_or_else(|| PyValueError::new_err("the reader was given away already"))?;
-            source.items.next().transpose().map(|batch| batch.map(RecordBatch)).map_err(raise)
+        detached(py, || {
+            let next = self.source.with(|source| {
+                let source = source.as_mut().ok_or_else(given_away)?;
+                Ok(source.items.next().transpose().map_err(|error| source.raised.exception(error)))
+            });
+            Ok::<_, PyErr>(ours(|| next)??.map(RecordBatch))
         })
     }
 
@@ -157,23 +165,24 @@ impl BatchReader {
     /// Python iterable of them. This reader is given away.
     #[pyo3(signature = (mask, *, stream = None))]
     fn filter(&self, mask: &Bound<'_, PyAny>, stream: Option<&Bound<'_, Stream>>) -> PyResult<BatchReader> {
-        let which = if let Ok(name) = mask.extract::<String>() {
-            Some(self.schema.index_of(&name).map_err(|_| PyKeyError::new_err(name))?)
-        } else {
-            mask.extract::<usize>().ok()
-        };
-        let masks = if which.is_none() { Some(arrays(mask)?) } else { None };
-        let source = self.give()?;
+        let named = mask.cast::<PyString>().is_ok() || mask.cast::<PyInt>().is_ok();
+        let which =
+            if named { Err(place_in(&self.schema, mask, "mask")?) } else { Ok(arrays(mask, "mask")?) };
+        let source = self.give(mask.py())?;
         let stream = self.stream(stream, &source)?;
         let (shape, place) = (source.shape, stream.device().place());
-        let items: Box<dyn Iterator<Item = Result<Batch>> + Send> = match (which, masks) {
-            (None, Some(masks)) => Box::new(filter_batches(source.items, in_step(masks), &stream)),
-            (which, _) => Box::new(filter_batches(source.items, column(which.unwrap_or(0)), &stream)),
+        let (items, raised): (Items<Batch>, Raised) = match which {
+            Ok((masks, raised)) => {
+                let kept = filter_batches(source.items, in_step(masks), &stream);
+                (Box::new(kept), source.raised.and(raised))
+            }
+            Err(which) => (Box::new(filter_batches(source.items, column(which), &stream)), source.raised),
         };
-        Ok(BatchReader::over(Source { shape, place, items }))
+        Ok(BatchReader::over(Source { shape, place, items, raised }))
     }
 
-    /// Each batch's rows at the next of `indices`, a stream or a Python iterable. This reader is given away.
+    /// Each batch's rows at the next of `indices`, a stream or a Python iterable, in columns all of which may have nulls. This
+    /// reader is given away.
     #[pyo3(signature = (indices, *, out_of_bounds = "raise", stream = None))]
     fn take(
         &self,
@@ -181,12 +190,12 @@ impl BatchReader {
         out_of_bounds: &str,
         stream: Option<&Bound<'_, Stream>>,
     ) -> PyResult<BatchReader> {
-        let (options, indices) = (take_options(out_of_bounds)?, arrays(indices)?);
-        let source = self.give()?;
+        let (options, (arrays, raised)) = (take_options(out_of_bounds)?, arrays(indices, "indices")?);
+        let source = self.give(indices.py())?;
         let stream = self.stream(stream, &source)?;
-        let (shape, place) = (source.shape, stream.device().place());
-        let items = Box::new(take_batches(source.items, in_step(indices), &options, &stream));
-        Ok(BatchReader::over(Source { shape, place, items }))
+        let (shape, place) = (nullable(&source.shape), stream.device().place());
+        let items = Box::new(take_batches(source.items, in_step(arrays), &options, &stream));
+        Ok(BatchReader::over(Source { shape, place, items, raised: source.raised.and(raised) }))
     }
 
     /// Each batch with its columns cast to the types of `schema`, any object with `__arrow_c_schema__`. This reader is
@@ -198,20 +207,29 @@ impl BatchReader {
         strict: bool,
         stream: Option<&Bound<'_, Stream>>,
     ) -> PyResult<BatchReader> {
-        let schema = foreign::schema(schema)?;
-        let source = self.give()?;
+        let to = foreign::schema(schema, "schema")?;
+        let source = self.give(schema.py())?;
         let stream = self.stream(stream, &source)?;
-        Ok(BatchReader::over(source.cast(schema, !strict, &stream)))
+        Ok(BatchReader::over(cast_source(source, to, !strict, &stream)))
+    }
+
+    /// Each batch as it is, once it was found valid, as by `RecordBatch.validate`; one that is not raises, and is the last. This
+    /// reader is given away.
+    #[pyo3(signature = (*, stream = None))]
+    fn validate(&self, py: Python<'_>, stream: Option<&Bound<'_, Stream>>) -> PyResult<BatchReader> {
+        let source = self.give(py)?;
+        let stream = self.stream(stream, &source)?;
+        Ok(BatchReader::over(crate::validate::checked(source, &stream)))
     }
 
     /// Each batch on another device; as `Array.to`. This reader is given away.
     fn to(&self, target: &Bound<'_, PyAny>) -> PyResult<BatchReader> {
-        let target = foreign::target(target)?;
-        let source = self.give()?;
-        let (from, shape) = (source.stream()?, source.shape);
-        let place = target.device().place();
-        let items = source.items.map(move |batch| target.upload_batch(&from.download_batch(&batch?)?));
-        Ok(BatchReader::over(Source { shape, place, items: Box::new(items) }))
+        let on = foreign::target(target)?;
+        let source = self.give(target.py())?;
+        let from = source.stream()?;
+        let place = on.device().place();
+        let items = source.items.map(move |batch| on.upload_batch(&from.download_batch(&batch?)?));
+        Ok(BatchReader::over(Source { place, items: Box::new(items), ..source }))
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -224,7 +242,7 @@ impl BatchReader {
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        self.requested(requested_schema)?.host_capsule(py)
+        host_capsule(self.requested(py, requested_schema)?, py)
     }
 
     #[pyo3(signature = (requested_schema = None, **kwargs))]
@@ -235,7 +253,7 @@ impl BatchReader {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         refuse_unknown(kwargs)?;
-        self.requested(requested_schema)?.device_capsule(py)
+        device_capsule(self.requested(py, requested_schema)?, py)
     }
 }
 
@@ -248,35 +266,13 @@ pub fn take_options(out_of_bounds: &str) -> PyResult<TakeOptions> {
 }
 
 /// Arrays one after another: of a stream, or of a Python iterable.
-fn arrays(obj: &Bound<'_, PyAny>) -> PyResult<Box<dyn Iterator<Item = Result<Inner>> + Send>> {
-    let source: Source<Field, Inner> = if obj.hasattr("__arrow_c_device_stream__")? {
-        crate::capsule::import_device_arrays(&obj.call_method0("__arrow_c_device_stream__")?, None)?
+fn arrays(obj: &Bound<'_, PyAny>, argument: &'static str) -> PyResult<(Items<Inner>, Raised)> {
+    let source = if obj.hasattr("__arrow_c_device_stream__")? {
+        capsule::import_device_arrays(&obj.call_method0("__arrow_c_device_stream__")?, None)?
     } else if obj.hasattr("__arrow_c_stream__")? {
-        crate::capsule::import_arrays(&obj.call_method0("__arrow_c_stream__")?)?
+        capsule::import_arrays(&obj.call_method0("__arrow_c_stream__")?)?
     } else {
-        let items = PythonIterator(obj.try_iter()?.unbind());
-        let array = |item: Py<PyAny>| attached(|py| foreign::array(item.bind(py), None));
-        return Ok(Box::new(items.map(move |item| Ok(item.and_then(array)?.array))));
+        return of_python(obj, argument, move |item| Ok(foreign::as_array(item, argument)?.array));
     };
-    Ok(source.items)
-}
-
-/// A Python iterator, asked from any thread.
-struct PythonIterator(Py<PyIterator>);
-
-impl Iterator for PythonIterator {
-    type Item = Result<Py<PyAny>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        attached(|py| Ok(self.0.bind(py).clone().next().transpose()?.map(Bound::unbind))).transpose()
-    }
-}
-
-/// Runs Python; what it raises is the failure of a producer.
-fn attached<T>(body: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T> {
-    Python::attach(body).map_err(|error| Error::Producer {
-        code: 5,
-        message: error.to_string(),
-        metadata: Default::default(),
-    })
+    Ok((source.items, source.raised))
 }

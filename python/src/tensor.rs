@@ -17,7 +17,7 @@ use pyo3::types::{PyCapsule, PyDict};
 
 use crate::array::Array;
 use crate::device::{Device, default_stream, device_of, wrap};
-use crate::error::{raise, raise_buffer};
+use crate::error::{detached, for_buffers, ours};
 
 /// The two forms of a tensor, by the names that their capsules have before and after they are used.
 trait Named: ManagedTensor {
@@ -104,8 +104,8 @@ pub fn export<'py>(
     };
     let copied = to_host || copy == Some(true);
     let given = match (to_host, copied) {
-        (true, _) => py.detach(|| array.on_the_host())?.array,
-        (false, true) => py.detach(|| fresh_copy(&array.array))?,
+        (true, _) => detached(py, || array.on_the_host())?.array,
+        (false, true) => detached(py, || fresh_copy(&array.array))?,
         (false, false) => array.array.clone(),
     };
     match versioned {
@@ -121,22 +121,23 @@ fn tensor<'py, T: Named>(
     copied: bool,
 ) -> PyResult<Bound<'py, PyCapsule>> {
     let stream = default_stream(array.place())?;
-    let tensor = py.detach(|| tensors::export_tensor::<T>(array, &stream, consumer.as_ref()));
-    let tensor = tensor.map_err(raise_buffer)?;
+    let tensor =
+        detached(py, || tensors::export_tensor::<T>(array, &stream, consumer.as_ref()).map_err(for_buffers))?;
     capsule(py, if copied { tensor.copied() } else { tensor })
 }
 
 /// A copy where the array is, that nobody else has.
 fn fresh_copy(array: &Inner) -> PyResult<Inner> {
     if !array.place().device_type.host_accessible() {
-        return default_stream(array.place())?.copy(array).map_err(raise);
+        let stream = default_stream(array.place())?;
+        return ours(|| stream.copy(array));
     }
-    let theirs = exchange::to_arrow(array).map_err(raise_buffer)?;
+    let theirs = exchange::to_arrow(array).map_err(for_buffers)?;
     // Several parts are copied into one.
     let parts: [&dyn arrow_array::Array; 2] = [&theirs, &theirs.slice(0, 0)];
     let joined = arrow_select::concat::concat(&parts);
     let joined = joined.map_err(|error| PyBufferError::new_err(error.to_string()))?;
-    exchange::from_arrow(&joined).map_err(raise)
+    ours(|| exchange::from_arrow(&joined))
 }
 
 /// The stream that the consumer is going to read on, by the numbers of the array API; `None` where the host waits (for -1,
@@ -182,9 +183,9 @@ pub fn from_dlpack(
     let py = x.py();
     let capsule = if x.cast::<PyCapsule>().is_ok() { x.clone() } else { ask(x, device, copy)? };
     let array = if let Some(tensor) = take::<DLManagedTensorVersioned>(&capsule) {
-        py.detach(|| import(tensor, copy))?
+        detached(py, || import(tensor, copy))?
     } else if let Some(tensor) = take::<DLManagedTensor>(&capsule) {
-        py.detach(|| import(tensor, copy))?
+        detached(py, || import(tensor, copy))?
     } else {
         return Err(PyValueError::new_err("not a DLPack capsule, or a used one"));
     };
@@ -204,7 +205,7 @@ fn import<T: Named>(tensor: Owned<T>, copy: Option<bool>) -> PyResult<Inner> {
             default_stream(device_of(place.device_type, place.device_id.into())?.place())?
         }
     };
-    tensors::import_tensor(tensor, &stream).map_err(raise_buffer)
+    tensors::import_tensor(tensor, &stream).map_err(for_buffers)
 }
 
 /// Calls the producer, the newer way first.

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import arro3.core
+import nanoarrow as na
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -150,6 +153,185 @@ def test_tables_are_batches() -> None:
     assert pa.array(bs.filter(table["n"], np.array([True, False, True]))).to_pylist() == [1, 3]
 
 
+STRUCTS = [{"x": 1, "y": "a"}, None, {"x": 3, "y": None}]
+
+
+def structs() -> dict[str, Any]:
+    array = pa.array(STRUCTS)
+    # A frame of nothing but structs is a batch of one column, not the struct.
+    return {
+        "array": array,
+        "chunked": pa.chunked_array([array]),
+        "chunks": pa.chunked_array([array.slice(0, 2), array.slice(2)]),
+        "polars": pl.Series(STRUCTS),
+        "nanoarrow": na.Array(array),
+        "nanoarrow stream": na.ArrayStream(pa.chunked_array([array])),
+        "arro3": arro3.core.Array.from_arrow(array),
+        "arro3 chunked": arro3.core.ChunkedArray.from_arrow(pa.chunked_array([array])),
+        "ours": bs.array(array),
+    }
+
+
+@pytest.mark.parametrize("kind", structs())
+def test_null_rows_of_structs_are_kept(kind: str) -> None:
+    def given() -> Any:
+        return structs()[kind]
+
+    assert bs.null_count(given()) == bs.logical_null_count(given()) == 1
+    assert pa.array(bs.is_null(given())).to_pylist() == [False, True, False]
+    assert pa.array(bs.filter(given(), pa.array([True, True, False]))).to_pylist() == STRUCTS[:2]
+    assert pa.array(bs.take(given(), pa.array([1, 0]))).to_pylist() == [STRUCTS[1], STRUCTS[0]]
+    narrow = pa.struct({"x": pa.int8(), "y": pa.large_string()})
+    assert pa.array(bs.cast(given(), narrow)).equals(pa.array(STRUCTS, narrow))
+    assert pa.array(bs.drop_null(given())).to_pylist() == STRUCTS[::2]
+    # No batch can say that a row is null.
+    with pytest.raises(ValueError, match="1 rows are null"):
+        bs.record_batch(given())
+    if hasattr(given(), "__arrow_c_stream__"):
+        with pytest.raises(ValueError, match="1 rows are null"):
+            list(bs.BatchReader(given()))
+
+
+def test_what_is_a_batch_and_what_an_array() -> None:
+    table, mask = pa.table({"a": [1, 2]}), pa.array([True, False])
+    rows = table.to_batches()[0]
+    tables = [table, rows, table.to_reader(), pl.DataFrame(table), table.to_pandas(), na.ArrayStream(table)]
+    tables += [arro3.core.Table.from_arrow(table), arro3.core.RecordBatch.from_arrow(rows)]
+    for given in tables:
+        assert isinstance(bs.filter(given, mask), bs.RecordBatch), type(given)
+    for given in [na.Array([1, 2], na.int32()), table["a"], pl.Series([1, 2]), np.array([1, 2]), mask]:
+        assert isinstance(bs.filter(given, mask), bs.Array), type(given)
+    assert bs.null_count(na.Array([1, None], na.int32())) == 1
+
+
+def test_nulls_are_not_under_fields_that_have_none(place: str) -> None:
+    never = pa.schema([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.string())])
+    rows = pa.record_batch({"a": [1, 300], "b": ["x", None]}, never)
+    target = bs.Device.cpu() if place == "cpu" else bs.Device.emulated()
+    there, on = bs.record_batch(rows).to(target), PLACES[place]
+
+    def schema(batch: bs.RecordBatch) -> pa.Schema:
+        return pa.schema(batch)
+
+    assert schema(bs.filter(there, on(pa.array([True, None])))) == never
+    assert schema(bs.take(there, on(pa.array([1, 0, 1])))) == never
+    for taken in [
+        bs.take(there, on(pa.array([None, 0]))),
+        bs.take(there, on(pa.array([7, 0])), out_of_bounds="null"),
+    ]:
+        assert schema(taken).field("a").nullable
+        assert pa.record_batch(taken.to(bs.Device.cpu()))["a"].to_pylist() == [None, 1]
+
+    small = pa.schema([pa.field("a", pa.int8(), nullable=False), pa.field("b", pa.string())])
+    with pytest.raises(ValueError, match='1 nulls in "a", which is not nullable'):
+        bs.cast(there, small, strict=False).wait()
+    with pytest.raises(ValueError, match="row 1"):
+        bs.cast(there, small).wait()
+    same = pa.schema([pa.field("a", pa.int64()), pa.field("b", pa.string(), nullable=False)])
+    with pytest.raises(ValueError, match='1 nulls in "b", which is not nullable'):
+        bs.cast(there, same).wait()
+    assert schema(bs.cast(bs.take(there, on(pa.array([0]))), small)) == small
+    fits = bs.cast(bs.take(there, on(pa.array([0, None]).slice(0, 1))), small, strict=False)
+    assert pa.record_batch(fits.to(bs.Device.cpu())).to_pylist() == [{"a": 1, "b": "x"}]
+
+
+def test_zones_by_their_names(place: str) -> None:
+    winter = pa.array([0], pa.timestamp("us"))
+    assert here(bs.cast(winter, pa.timestamp("us", "Europe/Paris"))).cast(pa.int64()).to_pylist() == [-3_600_000_000]
+    for zone, text, day in [("UTC", "1970-01-01T23:30:00Z", 0), ("Europe/Paris", "1970-01-02T00:30:00+01:00", 1)]:
+        late = pa.array([1_410_000_000_000 * 60], pa.timestamp("ns", zone))
+        assert here(bs.cast(late, pa.string())).to_pylist() == [text]
+        assert here(bs.cast(late, pa.date32())).cast(pa.int32()).to_pylist() == [day]
+    with pytest.raises(ValueError, match="Mars"):
+        bs.cast(winter, pa.timestamp("us", "Mars/Olympus"))
+
+
+def test_what_extension_types_become() -> None:
+    plain, uuids = pa.array([bytes(16)], pa.binary(16)), pa.array([bytes(16)], pa.binary(16)).cast(pa.uuid())
+    flag = pa.opaque(pa.bool_(), "t", "v")
+    flags = pa.ExtensionArray.from_storage(flag, pa.array([True, None]))
+    # Rows stay what they are.
+    for operation in [lambda a: bs.filter(a, pa.array([True])), lambda a: bs.take(a, pa.array([0])), bs.drop_null]:
+        assert pa.array(operation(uuids)).type == pa.uuid()
+    # Other values are what they are of.
+    for operation in [bs.is_null, bs.is_valid]:
+        assert pa.array(operation(flags)).type == pa.bool_()
+    # A cast goes to what was asked for, of arrays and of batches alike.
+    for values, to in [(uuids, pa.binary(16)), (plain, pa.uuid()), (uuids, pa.uuid()), (uuids, pa.binary())]:
+        assert pa.array(bs.cast(values, to)).type == pa.array(bs.array(values, to)).type == to
+        batch = bs.cast(pa.record_batch({"u": values}), pa.schema({"u": to}))
+        assert pa.record_batch(batch).schema.types == [to]
+    assert pa.array(bs.cast(uuids, "FixedSizeBinary(16)")).type == pa.binary(16)
+    # What a producer said of the old values besides goes with them.
+    said = pa.record_batch([pa.array([1])], pa.schema([pa.field("n", pa.int64(), metadata={"unit": "m"})]))
+    column = bs.record_batch(said)["n"]
+    assert pa.field(bs.filter(column, pa.array([True]))).metadata == {b"unit": b"m"}
+    assert pa.field(bs.cast(column, "Int64")).metadata is None
+    assert pa.field(bs.cast(column, "Int64")).name == "n"
+
+
+def test_errors_name_the_argument() -> None:
+    values, table, mask = pa.array([1]), pa.table({"a": [1]}), pa.array([True])
+    wrong: Any = [
+        (lambda: bs.filter([1], mask), "values: .*list"),
+        (lambda: bs.filter(values, [True]), "mask: .*list"),
+        (lambda: bs.take(values, 0), "indices: .*int"),
+        (lambda: bs.cast(values, 8), "to: .*int"),
+        (lambda: bs.cast(table, "Int8"), "to: a schema .*str"),
+        (lambda: bs.cast(table, pa.int8()), "to: a schema .*Int8"),
+        (lambda: bs.null_count(None), "values: .*NoneType"),
+        (lambda: bs.is_null(table), "values: an array is needed, not a batch"),
+        (lambda: bs.array(1), "obj: .*int"),
+        (lambda: bs.array(values, 1), "type: .*int"),
+        (lambda: bs.record_batch(1), "obj: .*int"),
+        (lambda: bs.BatchReader(1), "obj: .*int"),
+        (lambda: bs.BatchReader.from_batches(1, []), "schema: .*int"),
+        (lambda: bs.BatchReader.from_batches(table.schema, 1), "batches: .*int"),
+        (lambda: bs.BatchReader(table).cast("Int8"), "schema: .*str"),
+        (lambda: bs.BatchReader(table).take(None), "indices: .*NoneType"),
+        (lambda: bs.RecordBatch.from_arrays({"a": [1]}), r'columns\["a"\]: .*list'),
+        (lambda: bs.array(values).to("cuda"), "target: "),
+    ]
+    for use, words in wrong:
+        with pytest.raises(TypeError, match=words):
+            use()
+    with pytest.raises(ValueError, match="to: no type"):
+        bs.cast(values, "Int33")
+    with pytest.raises(ValueError, match="Int64 are no batches"):
+        bs.record_batch(values)
+    with pytest.raises(ValueError, match="Int64 are no batches"):
+        bs.BatchReader(pa.chunked_array([values]))
+
+
+def test_what_arrow_rs_panics_over_is_an_ordinary_exception() -> None:
+    # A PanicException is a BaseException: nobody expects it. Text that shares its bytes, 2 GiB of them once they are apart.
+    shared = pl.Series(["x" * 2**20]).gather([0] * 2100)
+    with pytest.raises((RuntimeError, ValueError, MemoryError)):
+        bs.cast(shared, pa.string())
+
+
+def test_where_arrow_rs_differs() -> None:
+    # It takes a shorter mask, and does not look at indices into nulls; here both are errors, on every device.
+    with pytest.raises(ValueError, match="3 rows and a mask of 1"):
+        bs.filter(pa.array([1, 2, 3]), pa.array([True]))
+    with pytest.raises(IndexError, match="15"):
+        bs.take(pa.nulls(5), pa.array([15]))
+
+
+def test_columns_by_number_and_name() -> None:
+    rows = bs.record_batch(pa.record_batch({"a": [1], "b": ["x"]}))
+    for which in ["b", 1, -1, np.int64(-1)]:
+        assert rows[which].name == rows.column(which).name == "b"
+    for which in [2, -3, 2**70, -(2**70)]:
+        with pytest.raises(IndexError, match=str(which)):
+            rows[which]
+    with pytest.raises(KeyError, match="c"):
+        rows["c"]
+    for which in [None, 1.5, b"a"]:
+        with pytest.raises(TypeError, match="which: a column's name or number"):
+            rows[which]  # type: ignore[index]
+
+
 def test_batches_of_arrays() -> None:
     rows = bs.RecordBatch.from_arrays({"a": pa.array([1, 2]), "b": np.array([1.5, 2.5])})
     assert pa.record_batch(rows).to_pydict() == {"a": [1, 2], "b": [1.5, 2.5]}
@@ -173,6 +355,11 @@ def test_slices(place: str) -> None:
         array.slice(90, 11)
     with pytest.raises(ValueError):
         array.slice(101)
+    with pytest.raises(ValueError):
+        array.slice(2**70)
+    for negative in [(-1,), (0, -1), (-(2**70), 1)]:
+        with pytest.raises(IndexError, match=f"not be negative, as {min(negative)} is"):
+            array.slice(*negative)
 
 
 def test_streams_of_work() -> None:

@@ -2,24 +2,16 @@
 //! calling thread, so that tests that run side by side do not meet.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
 use std::time::{Duration, Instant};
+
+use bowstring_sim::Injector;
 
 use crate::machine::Machine;
 use crate::{Code, Outcome, cuda, hip};
 
-struct Plan {
-    call: Option<String>,
-    before: u64,
-    times: u64,
-    hit: u64,
-    code: Code,
-}
-
 thread_local! {
-    static PLAN: RefCell<Option<Plan>> = const { RefCell::new(None) };
-    static CALLS: RefCell<HashMap<&'static str, u64>> = RefCell::new(HashMap::new());
+    static CALLS: RefCell<Injector<Code>> = RefCell::default();
     static DELAY: Cell<Duration> = const { Cell::new(Duration::ZERO) };
     static INSIDE: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
@@ -30,27 +22,6 @@ const CURRENT: [&str; 4] = ["cuCtxGetCurrent", "cuCtxSetCurrent", "hipGetDevice"
 /// How slow a stream is that this thread makes.
 pub fn delay() -> Duration {
     DELAY.get()
-}
-
-/// Counts a call, and fails it where the test wants that.
-fn enter(call: &'static str) -> Outcome {
-    CALLS.with_borrow_mut(|calls| *calls.entry(call).or_default() += 1);
-    PLAN.with_borrow_mut(|plan| {
-        let of_this = |plan: &&mut Plan| match &plan.call {
-            Some(only) => only == call,
-            None => !CURRENT.contains(&call),
-        };
-        let Some(plan) = plan.as_mut().filter(of_this) else { return Ok(()) };
-        if plan.before > 0 {
-            plan.before -= 1;
-            return Ok(());
-        }
-        if plan.hit == plan.times {
-            return Ok(());
-        }
-        plan.hit += 1;
-        Err(plan.code)
-    })
 }
 
 /// Whether a call is one that a device that is lost still answers: those that ask nothing of it.
@@ -79,7 +50,7 @@ fn timed(run: impl FnOnce() -> Outcome) -> Code {
 /// An exported function's body. `lost` says whether the device that is current is.
 pub fn call(name: &'static str, lost: impl FnOnce() -> Outcome, run: impl FnOnce() -> Outcome) -> Code {
     timed(|| {
-        enter(name)?;
+        CALLS.with_borrow_mut(|calls| calls.enter(name, &CURRENT))?;
         if !asks_nothing(name) {
             lost()?;
         }
@@ -94,7 +65,7 @@ pub fn call_anyway(
     run: impl FnOnce() -> Outcome,
 ) -> Code {
     timed(|| {
-        let injected = enter(name);
+        let injected = CALLS.with_borrow_mut(|calls| calls.enter(name, &CURRENT));
         run().and(injected).and_then(|()| lost())
     })
 }
@@ -137,13 +108,13 @@ fn machine(runtime: u32) -> &'static Machine {
 pub unsafe extern "C" fn standin_fail(call: *const c_char, nth: u64, times: u64, code: Code) {
     // SAFETY: the caller's promise.
     let call = unsafe { text(call) };
-    PLAN.set(Some(Plan { call, before: nth.saturating_sub(1), times, hit: 0, code }));
+    CALLS.with_borrow_mut(|calls| calls.fail(call, nth, times, code));
 }
 
 /// Ends that, and says how many calls failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn standin_stop_failing() -> u64 {
-    PLAN.take().map_or(0, |plan| plan.hit)
+    CALLS.with_borrow_mut(Injector::stop_failing)
 }
 
 /// How often this thread has called a function.
@@ -155,7 +126,7 @@ pub extern "C" fn standin_stop_failing() -> u64 {
 pub unsafe extern "C" fn standin_calls(call: *const c_char) -> u64 {
     // SAFETY: the caller's promise.
     let call = unsafe { text(call) }.unwrap_or_default();
-    CALLS.with_borrow(|calls| calls.get(call.as_str()).copied().unwrap_or(0))
+    CALLS.with_borrow(|calls| calls.calls().get(call.as_str()).copied().unwrap_or(0))
 }
 
 /// How many nanoseconds this thread has spent in exported functions, waiting included.
@@ -168,7 +139,7 @@ pub extern "C" fn standin_inside() -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn standin_forget() {
     INSIDE.set(Duration::ZERO);
-    CALLS.take();
+    CALLS.with_borrow_mut(Injector::forget_calls);
 }
 
 /// Tells `each` the name of every function that this thread has called, and how often.
@@ -181,7 +152,7 @@ pub unsafe extern "C" fn standin_each_call(
     each: unsafe extern "C" fn(*const u8, usize, u64, *mut std::ffi::c_void),
     data: *mut std::ffi::c_void,
 ) {
-    for (name, times) in CALLS.with_borrow(HashMap::clone) {
+    for (name, times) in CALLS.with_borrow(|calls| calls.calls().clone()) {
         // SAFETY: the caller's promise.
         unsafe { each(name.as_ptr(), name.len(), times, data) };
     }

@@ -185,7 +185,7 @@ exports! {
     cuMemcpyPeerAsync(to: usize, own: usize, from: usize, other: usize, bytes: usize, stream: usize) call {
         let devices = [(to, device_of(own)?), (from, device_of(other)?)];
         let memory = lock(&MACHINE.memory);
-        let wrong = |(address, device)| memory.block(address).is_none_or(|block| block.device != device);
+        let wrong = |(address, device)| memory.owner(address).is_none_or(|owner| owner.device != device);
         if devices.into_iter().any(wrong) {
             return Err(code::INVALID_VALUE);
         }
@@ -228,7 +228,7 @@ exports! {
         MACHINE.record(event, &MACHINE.stream(stream, current()?)?)
     }
     cuEventQuery(event: usize) call {
-        MACHINE.event(event)?.latest().query()
+        MACHINE.event(event)?.query()
     }
     cuEventSynchronize(event: usize) call_anyway {
         MACHINE.event(event)?.latest().wait()
@@ -287,10 +287,10 @@ exports! {
         let memory = lock(&MACHINE.memory);
         let block = memory.block(address).ok_or(code::INVALID_VALUE)?;
         unsafe { match attribute {
-            2 => give(value, if block.kind == Kind::Pinned { 1 } else { 2 }),
+            2 => give(value, if block.owner.kind == Kind::Pinned { 1 } else { 2 }),
             // One byte, as CUDA writes it.
-            8 => give(value.cast::<bool>(), block.kind == Kind::Managed),
-            9 => give(value, block.device),
+            8 => give(value.cast::<bool>(), block.owner.kind == Kind::Managed),
+            9 => give(value, block.owner.device),
             _ => Err(code::INVALID_VALUE),
         } }
     }

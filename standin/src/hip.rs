@@ -1,14 +1,16 @@
 //! `libamdhip64`'s functions. An image is a code object: its metadata says how the arguments of its kernels are laid out
-//! and how wide their waves are; what runs is the host build of the kernel with that name.
+//! and how wide their waves are; what runs is the code object itself, in the interpreter of `amdi/`.
+//!
+//! With `BOWSTRING_AMD=1` in the environment nothing changes; with any other number waves and lanes run in an order drawn
+//! from it, and accesses that nothing orders are errors.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::ffi::c_char;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex};
 
-use bowstring_kernels::every_entry;
-use bowstring_kernels::target::{AnyEntry, BLOCK, Faults, Kind as Argument};
+use bowstring_amdi::{CodeObject, Launch, Program, Target};
 
-use crate::code_object::{CodeObject, Kernel};
 use crate::control::{call, call_anyway, give, text};
 use crate::cuda::exports;
 use crate::machine::{DEVICES, Image, Machine};
@@ -17,9 +19,19 @@ use crate::streams::{Callback, HostFunction};
 use crate::{Code, Outcome, code, lock};
 
 static MACHINE: LazyLock<Machine> = LazyLock::new(Machine::default);
+/// Threads of a block.
+const BLOCK: u32 = 256;
 /// What devices call themselves, and their waves' lanes: one after another, again and again.
-const ARCHITECTURES: [(&str, u32); 4] =
-    [("gfx90a:sramecc+:xnack-", 64), ("gfx1100", 32), ("gfx942:sramecc+:xnack-", 64), ("gfx906", 64)];
+const ARCHITECTURES: [(&str, u32); 8] = [
+    ("gfx90a:sramecc+:xnack-", 64),
+    ("gfx1100", 32),
+    ("gfx942:sramecc+:xnack-", 64),
+    ("gfx906", 64),
+    ("gfx1030", 32),
+    ("gfx1201", 32),
+    ("gfx90a:sramecc+:xnack-", 64),
+    ("gfx1100", 32),
+];
 /// The size of a device's properties, and where its architecture's name is in them.
 const PROPERTIES: usize = 1472;
 const NAME_AT: usize = 1160;
@@ -49,56 +61,77 @@ fn architecture(device: i32) -> (&'static str, u32) {
     ARCHITECTURES[device as usize % ARCHITECTURES.len()]
 }
 
-/// A code object, for a device whose waves are as wide as it says.
-struct Loaded(CodeObject);
+/// What waves and lanes run by: see the file's head.
+static SEED: LazyLock<Option<u64>> = LazyLock::new(|| {
+    let seed = std::env::var("BOWSTRING_AMD").ok()?.parse().expect("BOWSTRING_AMD is a number");
+    (seed != 1).then_some(seed)
+});
+
+/// A code object, for a device whose waves are as wide as it says. Kernels are decoded when they first run.
+struct Loaded {
+    object: CodeObject,
+    target: Target,
+    programs: Mutex<HashMap<String, Arc<Program>>>,
+}
 
 /// The architecture that stands for a family in a code object.
 fn generic(name: &str) -> &str {
     match name {
         "gfx942" => "gfx9-4-generic",
+        "gfx1030" => "gfx10-3-generic",
         "gfx1100" => "gfx11-generic",
+        "gfx1201" => "gfx12-generic",
         other => other,
     }
 }
 
-fn host_build(name: &str) -> Option<&'static dyn AnyEntry> {
-    every_entry().find(|entry| entry.name() == name)
-}
-
-/// The words at the places that the metadata gives them, or what is wrong with those.
-pub fn unpacked(kernel: &Kernel, entry: &dyn AnyEntry, words: &[u64]) -> Result<Vec<u64>, String> {
-    let (ours, theirs) = (entry.arguments(), &kernel.arguments);
-    let mut block = vec![0u8; kernel.bytes];
-    if ours.len() != theirs.len() || words.len() != theirs.len() {
-        return Err(format!("{} arguments for {}", words.len(), theirs.len()));
-    }
-    for ((argument, ours), word) in theirs.iter().zip(ours).zip(words) {
-        if argument.is_pointer == (ours.kind == Argument::Word) {
-            return Err(format!("{} is a pointer on one side only", ours.name));
+impl Loaded {
+    fn program(&self, entry: &str) -> Result<Arc<Program>, String> {
+        let mut programs = lock(&self.programs);
+        if let Some(known) = programs.get(entry) {
+            return Ok(known.clone());
         }
-        let place = block.get_mut(argument.at..argument.at + argument.bytes).ok_or("outside of the block")?;
-        place.copy_from_slice(&word.to_le_bytes()[..argument.bytes]);
+        let decoded = Program::decode(&self.object.kernels[entry], self.target);
+        let program = Arc::new(decoded.map_err(|error| error.to_string())?);
+        programs.insert(entry.to_owned(), program.clone());
+        Ok(program)
     }
-    let word = |i: usize| block.get(i * 8..i * 8 + 8).map(|bytes| bytes.try_into().expect("8 bytes"));
-    let words = (0..theirs.len()).map(|i| word(i).map(u64::from_le_bytes));
-    words.collect::<Option<_>>().ok_or_else(|| "arguments that are not a word each".into())
 }
 
 impl Image for Loaded {
     fn words(&self, entry: &str) -> Option<usize> {
-        self.0.kernels.get(entry).map(|kernel| kernel.arguments.len())
+        self.object.kernels.get(entry).map(|kernel| kernel.arguments.len())
     }
 
     fn run(&self, entry: &str, words: &[u64], blocks: u32, memory: &mut Memory) -> Result<(), String> {
-        let (kernel, host) = (&self.0.kernels[entry], host_build(entry).ok_or("there is no host build")?);
-        let words = unpacked(kernel, host, words)?;
-        let waves = u64::from(blocks) * u64::from(BLOCK / kernel.width);
-        let (faults, extent) = (Faults::new(), |address| memory.extent(address));
-        // SAFETY: `extent` tells of live allocations, which are initialised and exposed; the lock that `memory` came from
-        // keeps all other work away.
-        unsafe { host.emulate_words(&words, &extent, kernel.width, 0..waves, &faults) };
-        faults.first().map_or(Ok(()), |fault| Err(format!("{fault:?}")))
+        let arguments = self.object.kernels[entry].laid_out(words)?;
+        let (program, any_order) = (self.program(entry)?, SEED.is_some());
+        let launch = Launch {
+            program: &program,
+            arguments: &arguments,
+            blocks,
+            block_size: BLOCK,
+            seed: SEED.unwrap_or(1),
+            any_order,
+            races: any_order,
+        };
+        let mut memory = memory;
+        launch.run(&mut memory).map(drop).map_err(|error| error.to_string())
     }
+}
+
+/// The image that a code object is, read once in a process.
+fn read(image: &[u8]) -> Outcome<Arc<Loaded>> {
+    static READ: LazyLock<Mutex<HashMap<Vec<u8>, Arc<Loaded>>>> = LazyLock::new(Mutex::default);
+    let mut known = lock(&READ);
+    if let Some(known) = known.get(image) {
+        return Ok(known.clone());
+    }
+    let object = CodeObject::read(image).ok_or(code::INVALID_IMAGE)?;
+    let target = Target::named(&object.target).ok_or(code::NO_BINARY)?;
+    let loaded = Arc::new(Loaded { object, target, programs: Mutex::default() });
+    known.insert(image.to_vec(), loaded.clone());
+    Ok(loaded)
 }
 
 /// How long a code object is that starts here: as far as its table of sections, which comes last.
@@ -203,7 +236,7 @@ exports! {
     }
     hipMemcpyPeerAsync(to: usize, own: i32, from: usize, other: i32, bytes: usize, stream: usize) call {
         let memory = lock(&MACHINE.memory);
-        let wrong = |(address, device)| memory.block(address).is_none_or(|block| block.device != device);
+        let wrong = |(address, device)| memory.owner(address).is_none_or(|owner| owner.device != device);
         if [(to, own), (from, other)].into_iter().any(wrong) {
             return Err(code::INVALID_VALUE);
         }
@@ -246,7 +279,7 @@ exports! {
         MACHINE.record(event, &MACHINE.stream(stream, current())?)
     }
     hipEventQuery(event: usize) call {
-        MACHINE.event(event)?.latest().query()
+        MACHINE.event(event)?.query()
     }
     hipEventSynchronize(event: usize) call_anyway {
         MACHINE.event(event)?.latest().wait()
@@ -265,14 +298,14 @@ exports! {
     hipModuleLoadDataEx(
         module: *mut usize, image: *const u8, _count: u32, _options: usize, _values: usize
     ) call {
-        let object = CodeObject::read(&unsafe { whole(image) }).ok_or(code::INVALID_IMAGE)?;
+        let loaded = read(&unsafe { whole(image) })?;
         let (name, width) = architecture(current());
         let name = name.split(':').next().unwrap_or_default();
-        let fits = object.target == name || object.target == generic(name);
-        if !fits || object.kernels.values().any(|kernel| kernel.width != width) {
+        let fits = loaded.target.name == name || loaded.target.name == generic(name);
+        if !fits || loaded.object.kernels.values().any(|kernel| kernel.width != width) {
             return Err(code::NO_BINARY);
         }
-        unsafe { give(module, MACHINE.load(current(), Arc::new(Loaded(object)))) }
+        unsafe { give(module, MACHINE.load(current(), loaded)) }
     }
     hipModuleGetFunction(function: *mut usize, module: usize, name: *const c_char) call {
         let name = unsafe { text(name) }.ok_or(code::INVALID_VALUE)?;
@@ -292,13 +325,13 @@ exports! {
         let memory = lock(&MACHINE.memory);
         let block = memory.block(address).ok_or(code::INVALID_VALUE)?;
         unsafe { match attribute {
-            2 => give(value, match block.kind {
+            2 => give(value, match block.owner.kind {
                 Kind::Pinned => 1,
                 Kind::Device => 2,
                 Kind::Managed => 3,
             }),
-            8 => give(value, i32::from(block.kind == Kind::Managed)),
-            9 => give(value, block.device),
+            8 => give(value, i32::from(block.owner.kind == Kind::Managed)),
+            9 => give(value, block.owner.device),
             _ => Err(code::INVALID_VALUE),
         } }
     }

@@ -2,9 +2,8 @@
 //!
 //! One library exports the functions of both that bowstring calls. Memory is host memory with red zones, spoilt when it is
 //! freed; a stream is a queue with a thread of its own; an event is a point in one. CUDA's side runs the very PTX that it is
-//! given, instruction by instruction; HIP's reads the code object's metadata, lays the arguments out as it says, and runs
-//! the host build of the kernel that has the name. Both know every allocation, and an access outside of all of them fails
-//! the stream, as on a GPU.
+//! given, instruction by instruction; HIP's lays the arguments out as the code object's metadata says, and runs its very
+//! instructions. Both know every allocation, and an access outside of all of them fails the stream, as on a GPU.
 //!
 //! The legacy default stream waits for all streams but those that were made not to, and they for it. Work that strays is the
 //! last that its device does: from then on every call fails with the code of that.
@@ -14,7 +13,6 @@
 //! `machine::DEVICES` devices, so that every test can have one to itself. What a test wants to fail, or to know,
 //! it says with the functions in `control`; they act on the calling thread, or name a device.
 
-mod code_object;
 mod control;
 mod cuda;
 mod hip;
@@ -23,6 +21,8 @@ mod memory;
 mod streams;
 #[cfg(test)]
 mod tests;
+
+use bowstring_sim::lock;
 
 /// What every exported function returns.
 type Code = i32;
@@ -45,9 +45,5 @@ mod code {
     pub const NOT_FOUND: Code = 500;
     pub const NOT_READY: Code = 600;
     pub const ILLEGAL_ADDRESS: Code = 700;
-}
-
-/// A lock that a panicking holder leaves usable.
-fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    pub const UNKNOWN: Code = 999;
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 
-use crate::memory::{Kind, Memory, copy, fill};
+use crate::memory::{Kind, Memory, Owner, copy, fill};
 use crate::streams::{Event, Kind as Order, Recording, Stream};
 use crate::{Outcome, code, control, lock};
 
@@ -83,7 +83,7 @@ impl Machine {
     pub fn alive(&self, device: i32) -> [usize; 3] {
         let of = |other: i32| usize::from(other == device);
         [
-            lock(&self.memory).of_device(device).count(),
+            lock(&self.memory).of_device(device).0,
             lock(&self.streams).values().map(|stream| of(stream.device)).sum(),
             lock(&self.events).values().map(|event| of(event.device)).sum(),
         ]
@@ -94,33 +94,32 @@ impl Machine {
             return Err(code::INVALID_VALUE);
         }
         let mut memory = lock(&self.memory);
-        let taken: usize = memory.of_device(device).map(|block| block.bytes).sum();
-        if taken.saturating_add(bytes) > BYTES {
+        if memory.of_device(device).1.saturating_add(bytes) > BYTES {
             return Err(code::OUT_OF_MEMORY);
         }
-        memory.alloc(bytes, kind, device).ok_or(code::OUT_OF_MEMORY)
+        memory.alloc(bytes, Owner { kind, device }).ok_or(code::OUT_OF_MEMORY)
     }
 
     /// Frees now what is of this kind.
     pub fn free(&'static self, address: usize, kinds: &[Kind]) -> Outcome {
         let mut memory = lock(&self.memory);
-        let block = memory.block(address).copied().filter(|block| kinds.contains(&block.kind));
+        let block = memory.block(address).copied().filter(|block| kinds.contains(&block.owner.kind));
         let block = block.ok_or(code::INVALID_VALUE)?;
         let freed = memory.free(address);
         drop(memory);
-        freed.or_else(|what| self.fault(block.device, "free", what))
+        freed.or_else(|what| self.fault(block.owner.device, "free", format!("{address:#x}: {what}")))
     }
 
     /// Frees when the stream comes to it.
     pub fn free_on(&'static self, stream: &Stream, address: usize) -> Outcome {
         let block = lock(&self.memory).block(address).copied();
         let device = stream.device;
-        if !block.is_some_and(|block| block.kind == Kind::Device && block.address == address) {
+        if !block.is_some_and(|block| block.owner.kind == Kind::Device && block.address == address) {
             return Err(code::INVALID_VALUE);
         }
         stream.push(move || {
             let freed = lock(&self.memory).free(address);
-            freed.or_else(|what| self.fault(device, "free", what))
+            freed.or_else(|what| self.fault(device, "free", format!("{address:#x}: {what}")))
         });
         Ok(())
     }

@@ -1,71 +1,77 @@
 //! What the shipped images themselves say of every kernel's arguments, against what the host passes.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
+use bowstring_amdi::{CodeObject, Program, Target};
 use bowstring_kernels::every_entry;
-use bowstring_kernels::target::Kind;
+use bowstring_kernels::target::{AnyEntry, Kind};
 
-use crate::code_object::CodeObject;
-use crate::hip::unpacked;
-
-fn images(extension: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ptx");
-    let mut paths: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|found| found == extension));
-    assert!(paths.len() > 10, "the images were not found");
-    paths
+/// Families and architectures of the images for the machines of one maker.
+fn images(maker: &str) -> Vec<(&'static str, &'static str)> {
+    let of_maker = |(_, architecture): &(&str, &str)| architecture.starts_with(maker);
+    let found: Vec<_> = bowstring_images::names().filter(of_maker).collect();
+    assert!(found.len() > 10, "the images were not found");
+    found
 }
 
 #[test]
 fn every_code_object_takes_what_the_host_passes() {
-    for path in images("hsaco") {
-        // FAMILY.ARCHITECTURE.hsaco
-        let name = path.file_stem().unwrap().to_str().unwrap();
-        let (family, architecture) = name.split_once('.').unwrap();
-        let object = CodeObject::read(&fs::read(&path).unwrap()).expect(name);
+    for (family, architecture) in images("gfx") {
+        let name = format!("{family}.{architecture}");
+        let object = CodeObject::read(bowstring_images::find(family, architecture).unwrap()).expect(&name);
         assert_eq!(object.target, architecture, "{name}");
-        let entries: Vec<_> = every_entry().filter(|entry| entry.family() == family).collect();
+        let there = |entry: &&dyn AnyEntry| entry.family() == family && entry.makers().include(architecture);
+        let entries: Vec<_> = every_entry().filter(there).collect();
         assert_eq!(object.kernels.len(), entries.len(), "{name}: as many as the host can ask for");
         for entry in entries {
             let kernel =
                 object.kernels.get(entry.name()).unwrap_or_else(|| panic!("{name}: no {}", entry.name()));
             assert_eq!(kernel.width, if architecture.starts_with("gfx9") { 64 } else { 32 }, "{name}");
+            assert_eq!(kernel.arguments.len(), entry.arguments().len(), "{name}: {}", entry.name());
+            for (theirs, ours) in kernel.arguments.iter().zip(entry.arguments()) {
+                let is_pointer = ours.kind != Kind::Word;
+                assert_eq!(theirs.is_pointer, is_pointer, "{name}: {}: {}", entry.name(), ours.name);
+            }
+            // A word each, one behind the other.
             let words: Vec<u64> =
                 (1..).take(entry.arguments().len()).map(|i| i * 0x0101_0101_0101_0101).collect();
-            assert_eq!(unpacked(kernel, entry, &words), Ok(words), "{name}: {}", entry.name());
+            let block: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            assert_eq!(kernel.laid_out(&words), Ok(block), "{name}: {}", entry.name());
         }
     }
 }
 
 #[test]
 fn arguments_that_do_not_fit_are_seen() {
-    let path = images("hsaco").into_iter().find(|path| path.ends_with("bitmap.gfx90a.hsaco")).unwrap();
-    let whole = fs::read(path).unwrap();
-    let object = CodeObject::read(&whole).unwrap();
+    let whole = bowstring_images::find("bitmap", "gfx90a").unwrap();
+    let object = CodeObject::read(whole).unwrap();
     let entry = every_entry().find(|entry| entry.name() == "null_count").unwrap();
     let words = vec![7; entry.arguments().len()];
-    assert!(unpacked(&object.kernels["null_count"], entry, &words[1..]).is_err());
-    let other = every_entry().find(|other| {
-        other.arguments().len() == words.len()
-            && other
-                .arguments()
-                .iter()
-                .zip(entry.arguments())
-                .any(|(a, b)| (a.kind == Kind::Word) != (b.kind == Kind::Word))
-    });
-    assert!(unpacked(&object.kernels["null_count"], other.expect("one that differs"), &words).is_err());
+    assert!(object.kernels["null_count"].laid_out(&words[1..]).is_err());
     for cut in [10, 64, whole.len() / 2, whole.len() - 1] {
         assert!(CodeObject::read(&whole[..cut]).is_none(), "cut off at {cut}");
     }
 }
 
 #[test]
+fn every_instruction_of_every_code_object_is_known() {
+    for (family, architecture) in images("gfx") {
+        let object = CodeObject::read(bowstring_images::find(family, architecture).unwrap()).unwrap();
+        let target = Target::named(&object.target).unwrap();
+        for (name, kernel) in &object.kernels {
+            let program = Program::decode(kernel, target);
+            let program = program.unwrap_or_else(|error| panic!("{architecture}: {name}: {error}"));
+            assert!(program.instructions().count() > 20, "{architecture}: {name}");
+            assert_eq!(program.arguments(), 8 * kernel.arguments.len(), "{architecture}: {name}");
+        }
+    }
+}
+
+#[test]
 fn every_ptx_entry_takes_a_word_for_each_argument() {
-    for path in images("ptx") {
-        let module = bowstring_ptxi::Module::parse(&fs::read_to_string(&path).unwrap()).unwrap();
-        let family = path.file_name().unwrap().to_str().unwrap().split('.').next().unwrap();
-        for entry in every_entry().filter(|entry| entry.family() == family) {
+    for (family, architecture) in images("sm_") {
+        let text = std::str::from_utf8(bowstring_images::find(family, architecture).unwrap()).unwrap();
+        let module = bowstring_ptxi::Module::parse(text).unwrap();
+        let there = |entry: &&dyn AnyEntry| entry.family() == family && entry.makers().include(architecture);
+        for entry in every_entry().filter(there) {
             assert_eq!(module.params(entry.name()), Some(8 * entry.arguments().len()), "{}", entry.name());
         }
     }

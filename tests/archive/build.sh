@@ -10,7 +10,7 @@ cd "$root"
 into=$(mktemp -d)
 trap 'rm -rf "$into"' EXIT
 folder=$into/bowstring-tests
-mkdir -p "$folder/ptx"
+mkdir -p "$folder"
 
 # What cargo built, a line each: the executable's path.
 executables() {
@@ -44,7 +44,6 @@ if [ "${BENCHES:-1}" != 0 ]; then
             -o "$folder/peers-cuda" benches/peers/gpu.cu
     fi
 fi
-cp ptx/*.ptx "$folder/ptx/"
 cp tests/archive/run.sh "$folder/"
 git rev-parse HEAD >"$folder/COMMIT" 2>/dev/null || echo unknown >"$folder/COMMIT"
 

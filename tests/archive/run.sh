@@ -10,7 +10,7 @@
 #   ./run.sh --report              the report alone
 # BOWSTRING_BENCH= ./run.sh --bench takes minutes instead of a quarter of an hour: less of everything.
 cd "$(dirname "$0")" || exit 1
-export BOWSTRING_REQUIRE="${BOWSTRING_REQUIRE-cuda}" BOWSTRING_PTX_DIR="$PWD/ptx" RUST_BACKTRACE=1
+export BOWSTRING_REQUIRE="${BOWSTRING_REQUIRE-cuda}" RUST_BACKTRACE=1
 export BOWSTRING_BENCH="${BOWSTRING_BENCH-full}" CRITERION_HOME="${CRITERION_HOME-$PWD/criterion}"
 echo "commit $(cat COMMIT), on $(uname -srm), $(nproc) processors"
 command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
@@ -81,7 +81,7 @@ log=$(mktemp)
 for test in ./test-*; do
     echo "== $test"
     # These read the sources, which are not here.
-    "$test" --skip layers:: --skip readme:: --skip images:: --skip costs:: "$@" 2>&1 || echo "$test: ended with $?"
+    "$test" --skip layers:: --skip readme:: --skip costs:: "$@" 2>&1 || echo "$test: ended with $?"
 done | tee "$log"
 echo "== in all"
 grep -E '^\./test-[a-z]*: ended with' "$log" && died=1

@@ -301,3 +301,23 @@ fn strict_text_names_its_row() {
     let error = cast(&values, &DataType::Decimal128(50, 2), &options(true), &Stream::cpu()).unwrap_err();
     assert!(matches!(error, Error::Arrow { operation: "cast", .. }), "{error}");
 }
+
+#[test]
+fn types_of_a_negative_size_are_refused() {
+    let lists: ArrayRef = Arc::new(FixedSizeListArray::from_iter_primitive::<types::Int32Type, _, _>(
+        [Some([Some(1)]), Some([Some(2)])],
+        1,
+    ));
+    let item = Arc::new(arrow_schema::Field::new("item", DataType::Int32, true));
+    let negative = DataType::FixedSizeList(item, -3);
+    let nested = DataType::List(Arc::new(arrow_schema::Field::new("item", negative.clone(), true)));
+    for target in &devices() {
+        let values = target.import(&lists);
+        for to in [&negative, &nested, &DataType::FixedSizeBinary(-1)] {
+            for safe in [true, false] {
+                let casted = cast(&values, to, &options(safe), &target.stream);
+                assert!(matches!(casted, Err(Error::Invalid { .. })), "{to} on {target:?}: {casted:?}");
+            }
+        }
+    }
+}

@@ -1,6 +1,9 @@
-//! What the operations execute, counted by the interpreter on the shipped PTX: no measurement, but what a measurement will
-//! be explained by, and a regression shows without a GPU. `BOWSTRING_UPDATE=1 cargo test --test it costs` writes the table.
+//! What the operations execute, counted by the interpreters on the shipped images: no measurement, but what a measurement will
+//! be explained by, and a regression shows without a GPU. `./bless costs` writes the table.
 
+mod amd;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch, StringArray, UInt32Array, make_array};
@@ -14,7 +17,8 @@ use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{batch_from_arrow, from_arrow};
 use bowstring::{Array, Batch, Stream};
 
-use crate::support::ptx::{Cost, Images, SECTOR};
+use crate::support::counted::{Cost, SECTOR};
+use crate::support::ptx::Images;
 use crate::support::*;
 
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ptx/COSTS.md");
@@ -27,7 +31,7 @@ const LANES: f64 = 132.0 * 128.0 * 1.755e9;
 
 const HEAD: &str = "# What each operation executes
 
-Written by `BOWSTRING_UPDATE=1 cargo test --test it costs`: the interpreter's counts on the checked-in PTX, 98,304 rows.
+Written by `./bless costs`: the interpreter's counts on the checked-in PTX, 98,304 rows.
 PTX instructions, which ptxas makes fewer or more of. Counts, not measurements. All but the launches are a row of the input,
 or of the indices.
 
@@ -68,14 +72,33 @@ The same of other operations. A safe cast has nothing to say that the host would
 | --- | --: | --: | --: | --- |
 ";
 
+type Ran = BTreeMap<(String, String), Cost>;
+
 struct Bench {
-    images: Arc<Images>,
+    /// What the interpreter has run since it was last asked, by family and entry.
+    ran: Box<dyn Fn() -> Ran>,
     stream: Stream,
+    /// Each operation, and what its entries did.
+    costs: Vec<(String, Cost)>,
     table: String,
     by_entry: String,
 }
 
 impl Bench {
+    fn new(device: &EmulatedDevice, ran: impl Fn() -> Ran + 'static) -> Bench {
+        let stream = device.device().stream().unwrap();
+        Bench { ran: Box::new(ran), stream, costs: vec![], table: HEAD.into(), by_entry: BY_ENTRY.into() }
+    }
+
+    /// Runs every operation.
+    fn all(&mut self) {
+        let rng = &mut Random::new(1);
+        self.filters(rng);
+        self.takes(rng);
+        self.casts(rng);
+        self.nulls(rng);
+    }
+
     fn on(&self, array: &ArrayRef) -> Array {
         self.stream.upload(&from_arrow(array).unwrap()).unwrap()
     }
@@ -83,12 +106,12 @@ impl Bench {
     /// Runs an operation; `must` is how many bytes it cannot do without.
     fn row<T>(&mut self, name: &str, must: usize, work: impl FnOnce(&Stream) -> bowstring::Result<T>) -> T {
         self.stream.synchronise().unwrap();
-        self.images.ran();
+        (self.ran)();
         let result = work(&self.stream).unwrap();
         self.stream.synchronise().unwrap();
         let mut cost = Cost::default();
         let a_row = |n: u64| n as f64 / ROWS as f64;
-        for ((_, entry), of_entry) in self.images.ran() {
+        for ((_, entry), of_entry) in (self.ran)() {
             let mut loads = vec![];
             for (i, of_width) in of_entry.loads_of.into_iter().enumerate().filter(|(_, n)| *n > 0) {
                 loads.push(format!("{:.1}x{}", of_width as f64 / of_entry.waves as f64, 1 << i));
@@ -105,6 +128,7 @@ impl Bench {
             );
             cost += of_entry;
         }
+        self.costs.push((name.to_owned(), cost));
         let each = |bytes: u64, accesses: u64| bytes as f64 / accesses.max(1) as f64;
         let (issued, must) = (a_row(cost.issued * 32), must as f64 / ROWS as f64);
         self.table += &format!(
@@ -318,13 +342,8 @@ fn what_the_operations_execute_is_written_down() {
     let images = Arc::new(Images::default());
     let options = EmulatorOptions { executor: Some(images.clone()), ..Default::default() };
     let device = EmulatedDevice::new(options).unwrap();
-    let stream = device.device().stream().unwrap();
-    let mut bench = Bench { images, stream, table: HEAD.into(), by_entry: BY_ENTRY.into() };
-    let rng = &mut Random::new(1);
-    bench.filters(rng);
-    bench.takes(rng);
-    bench.casts(rng);
-    bench.nulls(rng);
+    let mut bench = Bench::new(&device, move || images.ran());
+    bench.all();
     assert_eq!(device.faults(), []);
     let (one, widths) =
         ([DataType::Int64], [DataType::Int8, DataType::Int16, DataType::Int32, DataType::Int64]);
@@ -340,10 +359,11 @@ fn what_the_operations_execute_is_written_down() {
             written += &batch(work, &format!("{name}, "), 8192, columns, &one, Nulls::Some);
         }
     }
-    if std::env::var_os("BOWSTRING_UPDATE").is_some() {
+    written += &amd::table();
+    if std::env::var_os("BOWSTRING_BLESS").is_some() {
         std::fs::write(TABLE, written).unwrap();
     } else {
         let said = std::fs::read_to_string(TABLE).unwrap();
-        assert_eq!(said, written, "ptx/COSTS.md is stale: BOWSTRING_UPDATE=1 cargo test --test it costs");
+        assert_eq!(said, written, "ptx/COSTS.md is stale: ./bless costs");
     }
 }

@@ -1,12 +1,8 @@
-//! The device images that are checked in: that each has every kernel that the host can ask for, by the arguments that the
-//! host passes, and nothing else. What the images do is other suites' business.
-
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+//! The device images that are checked in: that each has every kernel that the host can ask for on that machine, by the
+//! arguments that the host passes, and nothing else. What the images do is other suites' business.
 
 use bowstring_kernels::every_entry;
-
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Every architecture that there must be an image for: those that ptx/README.md names.
 const ARCHITECTURES: &[&str] =
@@ -73,10 +69,10 @@ fn of_code_object(file: &[u8]) -> Option<Entries> {
         .then_some(descriptors)
 }
 
-/// What the host can ask for, by family.
-fn wanted() -> BTreeMap<&'static str, Entries> {
+/// What the host can ask for on machines of an architecture, by family.
+fn wanted(architecture: &str) -> BTreeMap<&'static str, Entries> {
     let mut wanted: BTreeMap<&str, Entries> = BTreeMap::new();
-    for entry in every_entry() {
+    for entry in every_entry().filter(|entry| entry.makers().include(architecture)) {
         let bytes = 8 * entry.arguments().len();
         let known = wanted.entry(entry.family()).or_default().insert(entry.name().to_owned(), bytes);
         assert_eq!(known, None, "two entries are called {}", entry.name());
@@ -84,20 +80,19 @@ fn wanted() -> BTreeMap<&'static str, Entries> {
     wanted
 }
 
-fn read(family: &str, architecture: &str) -> (Vec<u8>, Reader) {
-    let ptx = architecture.starts_with("sm_");
-    let path = format!("{FOLDER}/{family}.{architecture}.{}", if ptx { "ptx" } else { "hsaco" });
-    let file = fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let entries: Reader = if ptx { |file| of_ptx(std::str::from_utf8(file).ok()?) } else { of_code_object };
-    (file, entries)
+fn read(family: &str, architecture: &str) -> (&'static [u8], Reader) {
+    let image = bowstring_images::find(family, architecture);
+    let image = image.unwrap_or_else(|| panic!("there is no {family} for {architecture}"));
+    let ptx: Reader = |file| of_ptx(std::str::from_utf8(file).ok()?);
+    (image, if architecture.starts_with("sm_") { ptx } else { of_code_object })
 }
 
 #[test]
 fn every_image_has_what_the_host_can_ask_for() {
-    for (family, wanted) in wanted() {
-        for architecture in ARCHITECTURES {
+    for architecture in ARCHITECTURES {
+        for (family, wanted) in wanted(architecture) {
             let (file, entries) = read(family, architecture);
-            let there = entries(&file);
+            let there = entries(file);
             let there = there.unwrap_or_else(|| panic!("{family}.{architecture} is not a whole image"));
             for (name, bytes) in &wanted {
                 let found = there.get(name);
@@ -110,11 +105,9 @@ fn every_image_has_what_the_host_can_ask_for() {
 
 #[test]
 fn there_are_no_other_images() {
-    let wanted = wanted();
-    for file in fs::read_dir(FOLDER).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()) {
-        let Some((name, "ptx" | "hsaco")) = file.rsplit_once('.') else { continue };
-        let (family, architecture) = name.split_once('.').expect("FAMILY.ARCH");
-        assert!(wanted.contains_key(family) && ARCHITECTURES.contains(&architecture), "{file}: whose is it?");
+    for (family, architecture) in bowstring_images::names() {
+        assert!(ARCHITECTURES.contains(&architecture), "{family}.{architecture}: for which machine?");
+        assert!(wanted(architecture).contains_key(family), "{family}.{architecture}: which kernels?");
     }
 }
 
@@ -123,7 +116,7 @@ fn there_are_no_other_images() {
 fn a_part_of_an_image_is_none() {
     for architecture in ["sm_75", "gfx90a", "gfx12-generic"] {
         let (file, entries) = read("offsets", architecture);
-        let all = entries(&file).unwrap().len();
+        let all = entries(file).unwrap().len();
         for part in [0, 1, 63, 64, 1000, file.len() / 2, file.len() - 300, file.len() - 1] {
             let found = entries(&file[..part]).map_or(0, |entries| entries.len());
             assert!(found < all, "{part} of {} bytes of {architecture}", file.len());

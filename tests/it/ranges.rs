@@ -216,6 +216,87 @@ fn a_result_that_is_too_long_for_its_offsets_is_an_error() {
     }
 }
 
+/// Elements that take no memory, or that only their offsets tell of: as many as there cannot be.
+#[test]
+fn sums_of_lengths_do_not_wrap() {
+    const HUGE: i64 = 1 << 62;
+    for target in gpus() {
+        let empty =
+            |data_type: &DataType| target.import(&arrow_array::new_empty_array(data_type)).into_parts();
+        let of_len = |len: usize, mut parts: Parts| {
+            (parts.len, parts.null_count) = (len, None);
+            Array::try_new(parts).unwrap()
+        };
+        let nulls = |len: i64| of_len(len as usize, empty(&DataType::Null));
+        let large = |offsets: &[i64], of: Array| {
+            let mut parts = empty(&large_list(of.data_type().clone()));
+            let offsets: ArrayRef = Arc::new(Int64Array::from(offsets.to_vec()));
+            (parts.buffers, parts.children) = (target.import(&offsets).buffers().to_vec(), vec![of]);
+            of_len(offsets.len() - 1, parts)
+        };
+        let fixed = |size: i32, len: usize, of: Array| {
+            let mut parts = empty(&fixed(of.data_type().clone(), size));
+            parts.children = vec![of];
+            of_len(len, parts)
+        };
+        // Text of which the offsets say how far it reaches.
+        let text = |offsets: &[i64]| {
+            let mut parts = target
+                .import(&(Arc::new(LargeBinaryArray::from_vec(vec![b"abcd"])) as ArrayRef))
+                .into_parts();
+            let offsets: ArrayRef = Arc::new(Int64Array::from(offsets.to_vec()));
+            parts.buffers[0] = target.import(&offsets).buffers()[0].clone();
+            let bytes = &parts.buffers[1];
+            // SAFETY: the same memory and owner. No byte of it is read: its rows are refused for their lengths.
+            parts.buffers[1] = unsafe { Buffer::new(bytes.address(), None, bytes.owner().clone()) };
+            of_len(offsets.len() - 1, parts)
+        };
+        // Rows 0, 2, 4 ... have all elements; others begin before they end, and are not asked for.
+        let overlapping: Vec<i64> = (0..3001).map(|i| i % 2 * HUGE).chain([HUGE]).collect();
+        let narrow = |len: i32| {
+            let mut parts = empty(&list(DataType::Null));
+            let offsets: ArrayRef = Arc::new(Int32Array::from(vec![0, len]));
+            (parts.buffers, parts.children) =
+                (target.import(&offsets).buffers().to_vec(), vec![nulls(len.into())]);
+            of_len(1, parts)
+        };
+        let arrays = [
+            ("a list", large(&overlapping, nulls(HUGE)), true),
+            ("text", text(&overlapping), true),
+            ("a list inside", fixed(1, 3000, large(&overlapping, nulls(HUGE))), false),
+            ("text inside", large(&[0, 1], text(&[0, HUGE])), false),
+            ("items of items", large(&[0, HUGE / 16], fixed(16, HUGE as usize / 16, nulls(HUGE))), false),
+            ("32 bits", narrow(i32::MAX), false),
+        ];
+        for (what, array, filtered) in arrays {
+            for times in [4, 5, 8, 1500] {
+                let by: ArrayRef = Arc::new(Int32Array::from(vec![0; times]));
+                let taken = take(&array, &target.import(&by), &TakeOptions::default(), &target.stream);
+                // A sum that no offset says is the caller's; a product of lengths is more than there can be.
+                let refused = match what {
+                    // Few ranges are a product that is too much, many already a sum.
+                    "items of items" => {
+                        matches!(taken, Err(Error::OutOfMemory { .. } | Error::Invalid { .. }))
+                    }
+                    _ => matches!(taken, Err(Error::Invalid { .. })),
+                };
+                assert!(refused, "{times} times {what}: {taken:?}");
+                let mask =
+                    BooleanArray::from_iter((0..array.len()).map(|i| Some(i % 2 == 0 && i < 2 * times)));
+                if filtered {
+                    let mask = target.import(&(Arc::new(mask) as ArrayRef));
+                    let kept = filter(&array, &mask, &target.stream);
+                    assert!(matches!(kept, Err(Error::Invalid { .. })), "{times} rows of {what}: {kept:?}");
+                }
+            }
+        }
+        let by = target.import(&(Arc::new(Int32Array::from(vec![0])) as ArrayRef));
+        let one =
+            take(&large(&[0, HUGE], nulls(HUGE)), &by, &TakeOptions::default(), &target.stream).unwrap();
+        assert_eq!(one.children()[0].len(), HUGE as usize, "as many as there are");
+    }
+}
+
 #[test]
 fn bytes_of_unknown_extent_end_with_the_last_offset() {
     let values: ArrayRef = Arc::new(StringArray::from_iter_values((0..300).map(|i| "ab".repeat(i % 9))));

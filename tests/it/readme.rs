@@ -1,5 +1,4 @@
-//! The README's table of what works where is what the devices answer. `BOWSTRING_UPDATE=1 cargo test --test it readme`
-//! writes it.
+//! The README's table of what works where is what the devices answer. `./bless readme` writes it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -68,12 +67,9 @@ fn the_support_table_is_what_the_devices_answer() {
     let (before, rest) = readme.split_once(BEGIN).expect("the README has a place for the table");
     let (_, after) = rest.split_once(END).expect("and an end of it");
     let fresh = format!("{before}{BEGIN}\n{}\n{END}{after}", table());
-    if std::env::var_os("BOWSTRING_UPDATE").is_some() {
+    if std::env::var_os("BOWSTRING_BLESS").is_some() {
         fs::write(README, &fresh).unwrap();
     } else {
-        assert!(
-            fresh == readme,
-            "the README's table is stale: BOWSTRING_UPDATE=1 cargo test --test it readme"
-        );
+        assert!(fresh == readme, "the README's table is stale: ./bless readme");
     }
 }

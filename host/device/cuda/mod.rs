@@ -9,10 +9,12 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use bowstring_images as images;
+
+use super::Device;
 use super::driver::Outcome;
 use super::native::table::{Word, functions};
 use super::native::{Found, INVALID_CONTEXT, Library, Opened, Runtime, outcome, refused};
-use super::{Device, images};
 use crate::Result;
 use crate::ffi::DeviceType;
 
@@ -124,6 +126,10 @@ impl Runtime for Cuda {
 
     fn width(&self) -> u32 {
         32
+    }
+
+    fn architecture(&self) -> &'static str {
+        ARCHITECTURE
     }
 
     fn describe(&self, version: i32) -> String {

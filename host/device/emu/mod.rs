@@ -8,11 +8,14 @@
 
 #![allow(unsafe_code)]
 
+#[cfg(test)]
+pub(crate) mod faulty;
 mod memory;
 mod queue;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -24,14 +27,13 @@ use super::driver::{Driver, Failure, Launch, LoadFailure, Outcome, RawEntry, Raw
 use super::lock;
 use crate::array::Place;
 use crate::ffi::DeviceType;
-use memory::{DeviceMemory, FRESH_BYTE, Memory, MemoryFault};
-use queue::{Job, Queue, point};
-use testing::{EmulatorOptions, Execution, Fault, Injector};
+use bowstring_sim::{FRESH_BYTE, Job, MemoryFault, at};
+use memory::{DeviceMemory, Memory};
+use queue::{INVALID_HANDLE, PANICKED, Queue, point};
+use watch::{EmulatorOptions, Execution, Fault, Injector};
 
 /// Memory ran out.
 const OUT_OF_MEMORY: i64 = 2;
-/// A handle that is none of ours.
-const INVALID_HANDLE: i64 = 400;
 /// A kernel or a copy did what it may not; the code of CUDA's illegal address.
 const FAULT: i64 = 700;
 
@@ -54,8 +56,8 @@ impl Emulator {
         Emulator(Arc::new(Shared {
             options,
             place: Place { device_type: DeviceType::Emulated, device_id },
-            memory: Mutex::new(Memory::new()),
-            pinned: Mutex::new(Memory::new()),
+            memory: Mutex::default(),
+            pinned: Mutex::default(),
             streams: Mutex::default(),
             injector: Injector::default(),
         }))
@@ -81,7 +83,7 @@ impl Emulator {
         work: impl FnOnce() + Send + 'static,
     ) -> Outcome {
         let (queue, shared) = (self.enter(stream, call)?, self.0.clone());
-        queue.push(Box::new(move || {
+        queue.push(move || {
             let memory = lock(&shared.memory);
             for (address, bytes) in parts {
                 if let Err(fault) = memory.may_touch(address, bytes) {
@@ -90,7 +92,7 @@ impl Emulator {
             }
             work();
             Ok(())
-        }));
+        });
         Ok(())
     }
 }
@@ -151,10 +153,6 @@ struct Queued {
     extents: Vec<(u64, u64, bool)>,
 }
 
-fn at(address: usize) -> *mut u8 {
-    std::ptr::with_exposed_provenance_mut(address)
-}
-
 impl Driver for Emulator {
     fn place(&self) -> Place {
         self.0.place
@@ -172,16 +170,16 @@ impl Driver for Emulator {
         let out_of_memory = Failure { call: "alloc", code: OUT_OF_MEMORY, out_of_memory: true };
         self.enter(stream, "alloc")?;
         let mut memory = lock(&self.0.memory);
-        if memory.bytes.saturating_add(bytes) > self.0.options.memory {
+        if memory.bytes().saturating_add(bytes) > self.0.options.memory {
             return Err(out_of_memory);
         }
-        memory.alloc(bytes).ok_or(out_of_memory)
+        memory.alloc(bytes, ()).ok_or(out_of_memory)
     }
 
     unsafe fn free(&self, address: usize, stream: RawStream) -> Outcome {
         let injected = self.0.injector.enter("free");
         let shared = self.0.clone();
-        let free: Job = Box::new(move || shared.noted("free", lock(&shared.memory).free(address)));
+        let free: Job<Failure> = Box::new(move || shared.noted("free", lock(&shared.memory).free(address)));
         match self.queue(stream, "free") {
             Ok(queue) => queue.push(free),
             Err(failure) => return free().and(Err(failure)),
@@ -191,7 +189,7 @@ impl Driver for Emulator {
 
     unsafe fn alloc_pinned(&self, bytes: usize) -> Outcome<*mut u8> {
         self.0.injector.enter("alloc_pinned")?;
-        let address = lock(&self.0.pinned).alloc(bytes);
+        let address = lock(&self.0.pinned).alloc(bytes, ());
         let out_of_memory = Failure { call: "alloc_pinned", code: OUT_OF_MEMORY, out_of_memory: true };
         address.map(at).ok_or(out_of_memory)
     }
@@ -244,7 +242,9 @@ impl Driver for Emulator {
         let number = queue::fresh_number();
         let running = self.0.injector.thread_started();
         let options = &self.0.options;
-        let queue = Queue::start(options.delay, options.seed ^ (number as u64) << 32, move || drop(running));
+        let seed = options.seed ^ (number as u64) << 32;
+        let queue =
+            Queue::start("emulated stream".into(), options.delay, seed, PANICKED, move || drop(running));
         let queue = queue.ok_or(Failure { call: "stream", code: OUT_OF_MEMORY, out_of_memory: false })?;
         lock(&self.0.streams).insert(number, queue);
         Ok(RawStream(number))
@@ -284,26 +284,19 @@ impl Driver for Emulator {
 
     unsafe fn record(&self, event: RawEvent, stream: RawStream) -> Outcome {
         let queue = self.enter(stream, "record")?;
-        let recording = point(event.0, "record")?.record();
-        let state = queue.state();
-        queue.push(Box::new(move || {
-            let outcome = *lock(&state);
-            recording.pass(outcome);
-            Ok(())
-        }));
+        queue.record(point(event.0, "record")?.record());
         Ok(())
     }
 
     unsafe fn wait(&self, stream: RawStream, event: RawEvent) -> Outcome {
         let queue = self.enter(stream, "wait")?;
-        let recording = point(event.0, "wait")?.latest();
-        queue.push(Box::new(move || recording.wait()));
+        queue.wait(point(event.0, "wait")?.latest());
         Ok(())
     }
 
     unsafe fn query(&self, event: RawEvent) -> Outcome<bool> {
         self.0.injector.enter("query")?;
-        point(event.0, "query")?.latest().query()
+        point(event.0, "query")?.latest().passed().map_or(Ok(false), |(outcome, _)| outcome.map(|()| true))
     }
 
     unsafe fn synchronise_event(&self, event: RawEvent) -> Outcome {
@@ -312,10 +305,10 @@ impl Driver for Emulator {
     }
 
     unsafe fn call(&self, stream: RawStream, then: Box<dyn FnOnce() + Send>) -> Outcome {
-        self.enter(stream, "call")?.push(Box::new(move || {
+        self.enter(stream, "call")?.push(move || {
             then();
             Ok(())
-        }));
+        });
         Ok(())
     }
 
@@ -329,12 +322,12 @@ impl Driver for Emulator {
         let (words, args) = (launch.args.words(), launch.args.boxed());
         let extents = launch.args.extents();
         let queued = Queued { kernel: launch.kernel, waves: launch.waves, words, args, extents };
-        queue.push(Box::new(move || shared.run(&queued)));
+        queue.push(move || shared.run(&queued));
         Ok(())
     }
 
     unsafe fn classify(&self, address: usize) -> Outcome<Option<Place>> {
         self.0.injector.enter("classify")?;
-        Ok(lock(&self.0.memory).is_live(address).then_some(self.0.place))
+        Ok(lock(&self.0.memory).block(address).map(|_| self.0.place))
     }
 }

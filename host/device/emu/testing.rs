@@ -1,80 +1,26 @@
 //! For tests, ours and those of who builds on this: emulated devices with random delays, calls that fail on demand,
-//! counts of what is alive, and mutations of the library that its tests must notice. **Not stable**: anything here may
-//! change in any release.
+//! and counts of what is alive. **Not part of the public API**: hidden from the documentation, and anything here may change
+//! in any release.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex};
-use std::time::Duration;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 pub use bowstring_kernels::target::Fault as Access;
+pub use bowstring_sim::MemoryFault;
 
 use super::super::Device;
-use super::super::driver::{Failure, Outcome};
 use super::super::handles::Source;
 use super::super::lock;
 pub use super::super::open::{open_from, separate};
-pub use super::memory::MemoryFault;
 use super::queue::{end_point, new_point, point};
 use super::{Emulator, Shared};
 use crate::array::{Array, Place};
 use crate::ffi::DeviceType;
 use crate::{Error, Result};
 
-/// How an emulated device behaves.
-#[derive(Clone, Debug)]
-pub struct EmulatorOptions {
-    /// Lanes in a wave: 32 or 64.
-    pub width: u32,
-    /// Before each piece of work a stream sleeps for a random time below this.
-    pub delay: Duration,
-    /// Where the random times start from.
-    pub seed: u64,
-    /// How many bytes of memory the device has.
-    pub memory: usize,
-    /// How many unused bytes the device's pool keeps; `Some(0)` makes every use after free show.
-    pub keep: Option<usize>,
-    /// What runs kernels in place of their host build, as waves of 32: an interpreter of the images.
-    pub executor: Option<Arc<dyn Executor>>,
-}
-
-/// Runs kernels on host memory.
-pub trait Executor: fmt::Debug + Send + Sync {
-    /// Runs one launch; an error says what the kernel may not do.
-    fn run(&self, launch: &Execution<'_>, memory: &mut DeviceMemory<'_>) -> std::result::Result<(), String>;
-}
-
-/// One launch for an [`Executor`].
-#[derive(Clone, Copy, Debug)]
-pub struct Execution<'a> {
-    /// The image.
-    pub family: &'a str,
-    /// The entry in it.
-    pub entry: &'a str,
-    /// The arguments, eight bytes each.
-    pub words: &'a [u64],
-    /// How many waves, in blocks of 256 threads.
-    pub waves: u64,
-}
-
 pub use super::memory::DeviceMemory;
-
-impl Default for EmulatorOptions {
-    fn default() -> Self {
-        EmulatorOptions {
-            width: 32,
-            delay: Duration::ZERO,
-            seed: 0,
-            memory: 8 << 30,
-            keep: None,
-            executor: None,
-        }
-    }
-}
-
-/// The code of a call that failed because a test wanted it.
-pub const INJECTED: i64 = 999;
+pub use super::watch::{Alive, EmulatorOptions, Execution, Executor, Fault, INJECTED};
 
 /// An emulated device of a test's own, and a hand on its inside.
 pub struct EmulatedDevice {
@@ -122,6 +68,16 @@ impl EmulatedDevice {
         Ok(EmulatedDevice { device: emulated(emulator, keep)?, shared })
     }
 
+    /// A new device whose driver breaks a promise.
+    #[cfg(test)]
+    pub(crate) fn faulty(options: EmulatorOptions, breaks: super::faulty::Break) -> Result<Self> {
+        let keep = options.keep;
+        let emulator = Emulator::new(options, NEXT_ID.fetch_add(1, Ordering::Relaxed));
+        let shared = emulator.0.clone();
+        let driver = Arc::new(super::faulty::Faulty::new(Arc::new(emulator), breaks));
+        Ok(EmulatedDevice { device: Device::behind(driver, Source::Driver, keep)?, shared })
+    }
+
     /// The device.
     pub fn device(&self) -> &Device {
         &self.device
@@ -130,18 +86,17 @@ impl EmulatedDevice {
     /// From now on, call number `nth` (from 1) of the runtime's functions fails, and `times - 1` more after it; with
     /// `call`, only calls of that function count.
     pub fn fail(&self, call: Option<&'static str>, nth: u64, times: u64) {
-        let mut plan = lock(&self.shared.injector.plan);
-        *plan = Some(Plan { call, before: nth.saturating_sub(1), times, hit: 0 });
+        lock(&self.shared.injector.calls).fail(call.map(str::to_owned), nth, times, ());
     }
 
     /// Ends that, and says how many calls failed.
     pub fn stop_failing(&self) -> u64 {
-        lock(&self.shared.injector.plan).take().map_or(0, |plan| plan.hit)
+        lock(&self.shared.injector.calls).stop_failing()
     }
 
     /// What was called how often.
     pub fn calls(&self) -> BTreeMap<&'static str, u64> {
-        lock(&self.shared.injector.calls).clone()
+        lock(&self.shared.injector.calls).calls().clone()
     }
 
     /// What is alive now.
@@ -158,13 +113,6 @@ impl EmulatedDevice {
             }
         }
         faults
-    }
-
-    /// Breaks the library on purpose, to see that a test notices.
-    pub fn mutate(&self, mutation: Mutation, on: bool) {
-        if let Some(gpu) = self.device.as_gpu() {
-            gpu.switches().set(mutation, on);
-        }
     }
 
     /// The device gone as for its user, the counters still there.
@@ -191,134 +139,12 @@ impl Shared {
         let memory = lock(&self.memory);
         Alive {
             allocations: memory.count(),
-            bytes: memory.bytes,
+            bytes: memory.bytes(),
             pinned: lock(&self.pinned).count(),
             events: self.injector.events.load(Ordering::Relaxed),
             streams: lock(&self.streams).len(),
             threads: Arc::strong_count(&self.injector.threads) - 1,
         }
-    }
-}
-
-/// What of a device is alive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Alive {
-    /// Allocations of device memory.
-    pub allocations: usize,
-    /// Their bytes.
-    pub bytes: usize,
-    /// Allocations of pinned host memory.
-    pub pinned: usize,
-    /// Events.
-    pub events: usize,
-    /// Streams.
-    pub streams: usize,
-    /// Threads that run streams, also those of destroyed ones that still have work.
-    pub threads: usize,
-}
-
-/// A protection of the library that can be taken away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mutation {
-    /// Operations do not wait for their inputs' events.
-    SkipWait,
-    /// Operations record their outputs' event before they launch anything.
-    RecordEarly,
-    /// Operations do not keep their inputs until their work has passed.
-    FreeAtDrop,
-}
-
-/// Something that was done on an emulated device and must not be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// A kernel accessed what it may not; it read zero, or did not write.
-    Kernel {
-        /// The kernel's entry.
-        entry: &'static str,
-        /// Through which argument.
-        argument: &'static str,
-        /// Where.
-        fault: Access,
-    },
-    /// An [`Executor`] refused to go on.
-    Executor {
-        /// The kernel's entry.
-        entry: &'static str,
-        /// Why.
-        reason: String,
-    },
-    /// Memory was misused.
-    Memory {
-        /// In which call, or by which entry.
-        call: &'static str,
-        /// How.
-        fault: MemoryFault,
-    },
-}
-
-impl Fault {
-    pub(super) fn call(&self) -> &'static str {
-        match self {
-            Fault::Kernel { entry, .. } | Fault::Executor { entry, .. } => entry,
-            Fault::Memory { call, .. } => call,
-        }
-    }
-}
-
-struct Plan {
-    call: Option<&'static str>,
-    before: u64,
-    times: u64,
-    hit: u64,
-}
-
-/// Counts calls and fails those that a test picked.
-#[derive(Default)]
-pub(super) struct Injector {
-    plan: Mutex<Option<Plan>>,
-    calls: Mutex<BTreeMap<&'static str, u64>>,
-    faults: Mutex<Vec<Fault>>,
-    events: AtomicUsize,
-    threads: Arc<()>,
-}
-
-impl Injector {
-    pub fn enter(&self, call: &'static str) -> Outcome {
-        *lock(&self.calls).entry(call).or_default() += 1;
-        let mut plan = lock(&self.plan);
-        let Some(plan) = plan.as_mut().filter(|plan| plan.call.is_none_or(|only| only == call)) else {
-            return Ok(());
-        };
-        if plan.before > 0 {
-            plan.before -= 1;
-            return Ok(());
-        }
-        if plan.hit == plan.times {
-            return Ok(());
-        }
-        plan.hit += 1;
-        let out_of_memory = call.starts_with("alloc");
-        Err(Failure { call, code: INJECTED, out_of_memory })
-    }
-
-    pub fn put_down_so_far(&self) -> Vec<Fault> {
-        lock(&self.faults).clone()
-    }
-
-    pub fn put_down(&self, fault: Fault) {
-        lock(&self.faults).push(fault);
-    }
-
-    pub fn thread_started(&self) -> Arc<()> {
-        self.threads.clone()
-    }
-
-    pub fn event_made(&self) {
-        self.events.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub fn event_ended(&self) {
-        self.events.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use super::{OwnedStream, SharedDriver, error};
 use crate::array::Buffer;
 use crate::device::driver::RawStream;
-use crate::device::gpu::Gpu;
 use crate::{Error, Result};
 
 /// Where device memory comes from instead of the library's own pool: an engine's arena, an RMM resource.
@@ -39,7 +38,7 @@ pub(crate) enum Source {
     User(Arc<dyn Allocator>),
 }
 
-/// Device memory that is freed with this handle, on the service stream: see [`super::gpu::Gpu::service`].
+/// Device memory that is freed with this handle, on the service stream: see [`super::super::core::Core::service`].
 pub(crate) struct Allocation {
     source: Source,
     service: Arc<OwnedStream>,
@@ -165,12 +164,10 @@ impl Drop for Pinned {
     }
 }
 
-/// A few bytes that no work writes any more, for what an error has to say: blocks for a copy on a stream made for that, so
-/// that nobody else's work is waited for.
-pub(crate) fn fetch(gpu: &Gpu, from: &Buffer, bytes: usize) -> Result<Vec<u8>> {
-    let (driver, from) = (gpu.driver(), from.slice(0, Some(bytes)));
+/// A few bytes of device memory that no work writes any more. Blocks, on a stream made for that.
+pub(crate) fn read_back(driver: &SharedDriver, from: &Buffer, bytes: usize) -> Result<Vec<u8>> {
+    let from = from.slice(0, Some(bytes));
     let (stream, to) = (OwnedStream::create(driver, 0)?, Pinned::create(driver, bytes.max(1))?);
-    gpu.count_synchronisation();
     // SAFETY: the buffer has the bytes, as whoever made it promised, and the block too; both live until the copy has passed.
     let queued = unsafe { driver.copy_out(to.start(), from.address(), bytes, stream.raw()) };
     let passed = stream.synchronise();

@@ -10,10 +10,12 @@ use std::borrow::Cow;
 use std::ffi::CStr;
 use std::sync::LazyLock;
 
+use bowstring_images as images;
+
+use super::Device;
 use super::driver::Outcome;
 use super::native::table::{Word, functions};
 use super::native::{Found, INVALID_CONTEXT, Library, Opened, Runtime, outcome, refused};
-use super::{Device, images};
 use crate::Result;
 use crate::ffi::DeviceType;
 
@@ -88,7 +90,8 @@ pub(super) fn rocm(library: Library<'_>, number: i64) -> Result<Device> {
 /// The architecture whose images a device runs: its own, or the generic one of its family.
 pub(super) fn images_for(architecture: &str) -> Option<&'static str> {
     let ours = |shipped: &&'static str| shipped.starts_with("gfx");
-    let shipped = |name: &str| images::architectures().filter(ours).find(|shipped| *shipped == name);
+    let architectures = || images::names().map(|(_, architecture)| architecture).filter(ours);
+    let shipped = |name: &str| architectures().find(|shipped| *shipped == name);
     let generic = || GENERIC.iter().find(|(of, _)| architecture.starts_with(of)).map(|(_, generic)| *generic);
     shipped(architecture).or_else(|| shipped(generic()?))
 }
@@ -124,6 +127,10 @@ impl Runtime for Hip {
 
     fn width(&self) -> u32 {
         self.width
+    }
+
+    fn architecture(&self) -> &'static str {
+        self.images
     }
 
     fn describe(&self, version: i32) -> String {

@@ -155,6 +155,10 @@ impl<R: Runtime> Driver for Native<R> {
         self.runtime.width()
     }
 
+    fn architecture(&self) -> Option<&'static str> {
+        Some(self.runtime.architecture())
+    }
+
     fn name(&self) -> String {
         self.name.clone()
     }

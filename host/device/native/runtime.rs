@@ -31,6 +31,9 @@ pub(in super::super) trait Runtime: Sized + Send + Sync + 'static {
     /// Lanes in a wave.
     fn width(&self) -> u32;
 
+    /// The architecture whose images it runs.
+    fn architecture(&self) -> &'static str;
+
     /// The architecture and the runtime's version, for people.
     fn describe(&self, version: i32) -> String;
 

@@ -2,13 +2,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use bowstring_images as images;
 use cubecl_hip_sys as hip_headers;
 use cudarc::driver::sys as cuda_headers;
 
 use super::modules::{ERROR_LOG, ERROR_LOG_BYTES, NO_IMAGE};
 use super::*;
 use crate::device::driver_tests::conforms;
-use crate::device::{Device, LoadedImage, cuda, hip, images};
+use crate::device::{Device, LoadedImage, cuda, hip};
 use crate::{Error, ffi::DeviceType};
 
 /// The library that stands in for CUDA's and HIP's: cargo puts it next to the tests.
@@ -39,10 +40,14 @@ fn cuda_conforms() {
 }
 
 #[test]
-fn hip_conforms_at_both_widths() {
-    for (of, width, name) in
-        [(0, 64, "gfx90a, images for gfx90a"), (1, 32, "gfx1100, images for gfx11-generic")]
-    {
+fn hip_conforms_on_every_architecture() {
+    for (of, width, name) in [
+        (0, 64, "gfx90a, images for gfx90a"),
+        (1, 32, "gfx1100, images for gfx11-generic"),
+        (2, 64, "gfx942, images for gfx9-4-generic"),
+        (4, 32, "gfx1030, images for gfx10-3-generic"),
+        (5, 32, "gfx1201, images for gfx12-generic"),
+    ] {
         let device = device(DeviceType::Rocm, of);
         assert_eq!(device.name(), format!("stand-in, {name}, HIP 6.4"));
         assert_eq!(driver(&device).width(), width);
@@ -99,7 +104,7 @@ fn an_image_that_is_cut_off_is_an_error_that_says_so() {
 fn an_entry_alone_is_a_whole_image() {
     let device = device(DeviceType::Cuda, 0);
     let native = Native::<cuda::Cuda>::look(cuda::found_at(&standin()), device.place().device_id).unwrap();
-    for family in images::families("sm_75") {
+    for (family, _) in images::names().filter(|(_, architecture)| *architecture == "sm_75") {
         let text = std::str::from_utf8(images::find(family, "sm_75").unwrap()).unwrap();
         // Nothing is outside of the entries but the head: so nothing is lost.
         let entry = |part: &str| cuda::alone(text, &part[..part.find('(').unwrap()]).unwrap();
@@ -115,6 +120,30 @@ fn an_entry_alone_is_a_whole_image() {
         unsafe { native.load(format!("{smallest}\0").as_bytes()) }.unwrap();
     }
     assert_eq!(cuda::alone("", "any"), None);
+}
+
+#[test]
+fn an_entry_that_a_machine_lacks_is_unsupported() {
+    use bowstring_kernels::bitmap::{NULL_COUNT, NullCount};
+    use bowstring_kernels::memory::{In, Out};
+    use bowstring_kernels::target::{Entry, Makers};
+    let args = NullCount { maps: In::absent(), count: 0, parts: 1, nulls: Out::absent() };
+    for (of, own, others) in
+        [(DeviceType::Cuda, Makers::Nvidia, Makers::Amd), (DeviceType::Rocm, Makers::Amd, Makers::Nvidia)]
+    {
+        let stream = device(of, 0).stream().unwrap();
+        let mut pass = crate::pass::Pass::begin("trial", &stream).unwrap();
+        let of_makers = |makers| {
+            let entry = Entry { makers, ..NULL_COUNT[0] };
+            &*Box::leak(Box::new(entry))
+        };
+        pass.launch(of_makers(own), 1, &args).unwrap();
+        let refused = pass.launch(of_makers(others), 1, &args).unwrap_err();
+        let name = NULL_COUNT[0].name;
+        let expected = Error::Unsupported { operation: "trial", data_type: name.into(), device: of };
+        assert_eq!(refused, expected);
+        pass.finish().unwrap();
+    }
 }
 
 #[test]
@@ -159,8 +188,8 @@ fn every_architecture_finds_its_images() {
     ] {
         assert_eq!(hip::images_for(name), images, "{name}");
     }
-    let families = |on: &str| images::architectures().filter(|shipped| *shipped == on).count();
-    assert!(images::architectures().all(|on| families(on) == families("sm_75")), "every family for each");
+    let families = |on: &str| images::names().filter(|(_, shipped)| *shipped == on).count();
+    assert!(images::names().all(|(_, on)| families(on) == families("sm_75")), "every family for each");
 }
 
 /// Asks a device for every kernel there is. Each image is loaded once, whatever asks for it how often.

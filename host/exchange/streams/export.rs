@@ -1,10 +1,13 @@
 //! Iterators as streams for others to pull. Errors are told by number and, on request, in words; a panic is an error,
-//! after which the stream has nothing more to give.
+//! after which the stream has nothing more to give. So is asking from inside of an answer: an iterator may not read the
+//! stream that is made of it.
 
 use std::any::Any;
+use std::cell::UnsafeCell;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::{null, null_mut};
+use std::ptr::{NonNull, null, null_mut};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use arrow_schema::{Field, Fields, SchemaRef};
 
@@ -21,6 +24,19 @@ pub(in crate::exchange) const EINVAL: c_int = 22;
 const ENOSYS: c_int = 38;
 
 /// What a stream's `private_data` points to.
+struct Exported {
+    /// [`IDLE`], [`ANSWERING`] or [`RELEASED`].
+    state: AtomicU8,
+    /// Belongs to whoever made the state [`ANSWERING`].
+    source: UnsafeCell<Source>,
+}
+
+const IDLE: u8 = 0;
+const ANSWERING: u8 = 1;
+/// Released from inside of an answer, which frees it at its end.
+const RELEASED: u8 = 2;
+
+/// What a stream gives, and what went wrong last.
 struct Source {
     schema: Box<dyn Fn() -> Result<FFI_ArrowSchema> + Send>,
     /// The next array, which must be of the stream's type; `None` at the end.
@@ -71,7 +87,7 @@ impl Source {
         field: Field,
         device_type: DeviceType,
         mut arrays: impl Iterator<Item = Result<Array>> + Send + 'static,
-    ) -> Box<Source> {
+    ) -> Source {
         let data_type = field.data_type().clone();
         let next = move || match arrays.next().transpose()? {
             Some(array) if *array.data_type() != data_type => {
@@ -87,7 +103,7 @@ impl Source {
         schema: SchemaRef,
         device_type: DeviceType,
         mut batches: impl Iterator<Item = Result<Batch>> + Send + 'static,
-    ) -> Box<Source> {
+    ) -> Source {
         let fields = schema.fields().clone();
         let next = move || match batches.next().transpose()? {
             Some(batch) => rows_of(&batch, &fields).map(Some),
@@ -101,8 +117,8 @@ impl Source {
         schema: Box<dyn Fn() -> Result<FFI_ArrowSchema> + Send>,
         next: Box<dyn FnMut() -> Result<Option<Array>> + Send>,
         device_type: DeviceType,
-    ) -> Box<Source> {
-        Box::new(Source { schema, next, device_type, ended: false, last_error: None })
+    ) -> Source {
+        Source { schema, next, device_type, ended: false, last_error: None }
     }
 
     fn pull(&mut self) -> Result<Option<Array>> {
@@ -167,46 +183,72 @@ pub(in crate::exchange) fn words(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
-fn device_stream(source: Box<Source>) -> ArrowDeviceArrayStream {
+fn boxed(source: Source) -> *mut c_void {
+    let exported = Exported { state: AtomicU8::new(IDLE), source: UnsafeCell::new(source) };
+    Box::into_raw(Box::new(exported)).cast()
+}
+
+fn device_stream(source: Source) -> ArrowDeviceArrayStream {
     ArrowDeviceArrayStream {
         device_type: source.device_type as i32,
         get_schema: Some(device_schema),
         get_next: Some(device_next),
         get_last_error: Some(device_last_error),
         release: Some(device_release),
-        private_data: Box::into_raw(source).cast(),
+        private_data: boxed(source),
     }
 }
 
-fn host_stream(source: Box<Source>) -> ArrowArrayStream {
+fn host_stream(source: Source) -> ArrowArrayStream {
     ArrowArrayStream {
         get_schema: Some(host_schema),
         get_next: Some(host_next),
         get_last_error: Some(host_last_error),
         release: Some(host_release),
-        private_data: Box::into_raw(source).cast(),
+        private_data: boxed(source),
     }
 }
 
-/// The source behind a stream's private data, if it is not released.
+/// Answers a call with the source behind a stream's private data; `None` where it is released, or is answering another call.
 ///
 /// # Safety
 ///
-/// `private_data` is null or a source's, and nobody else uses it meanwhile: streams are called by one thread at a time.
-unsafe fn source<'a>(private_data: *mut c_void) -> Option<&'a mut Source> {
+/// `private_data` is null or came from [`boxed`], and is not released by another thread meanwhile.
+unsafe fn with_source<R>(private_data: *mut c_void, body: impl FnOnce(&mut Source) -> R) -> Option<R> {
+    let exported = NonNull::new(private_data.cast::<Exported>())?;
+    // SAFETY: the caller's promise: it is freed by `release`, and not while it is answering.
+    let Exported { state, source } = unsafe { exported.as_ref() };
+    state.compare_exchange(IDLE, ANSWERING, Ordering::Acquire, Ordering::Relaxed).ok()?;
+    // SAFETY: nobody else gets here until the state is another.
+    let answer = body(unsafe { &mut *source.get() });
+    if state.compare_exchange(ANSWERING, IDLE, Ordering::Release, Ordering::Acquire).is_err() {
+        // SAFETY: released meanwhile, which left it to this call.
+        unsafe { free(exported) };
+    }
+    Some(answer)
+}
+
+/// # Safety
+///
+/// It came from [`boxed`] and is not used again.
+unsafe fn free(exported: NonNull<Exported>) {
     // SAFETY: the caller's promise.
-    unsafe { private_data.cast::<Source>().as_mut() }
+    let exported = unsafe { Box::from_raw(exported.as_ptr()) };
+    // There is nobody to tell of a panic, and no way for it to go on.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(exported)));
 }
 
 unsafe fn get_schema(private_data: *mut c_void, out: *mut FFI_ArrowSchema) -> c_int {
+    let answer = |source: &mut Source| {
+        source.answer(|source| {
+            let schema = (source.schema)()?;
+            // SAFETY: the interface asks for room for a schema, of whatever contents.
+            unsafe { out.write(schema) };
+            Ok(())
+        })
+    };
     // SAFETY: the callbacks' contract.
-    let Some(source) = (unsafe { source(private_data) }) else { return EINVAL };
-    source.answer(|source| {
-        let schema = (source.schema)()?;
-        // SAFETY: the interface asks for room for a schema, of whatever contents.
-        unsafe { out.write(schema) };
-        Ok(())
-    })
+    unsafe { with_source(private_data, answer) }.unwrap_or(EINVAL)
 }
 
 unsafe fn get_next<T>(
@@ -215,29 +257,37 @@ unsafe fn get_next<T>(
     end: T,
     give: fn(&Array) -> Result<T>,
 ) -> c_int {
+    let answer = |source: &mut Source| {
+        source.answer(|source| {
+            let array = source.pull()?.map_or(Ok(end), |array| give(&array))?;
+            // SAFETY: the interface asks for room for an array, of whatever contents.
+            unsafe { out.write(array) };
+            Ok(())
+        })
+    };
     // SAFETY: the callbacks' contract.
-    let Some(source) = (unsafe { source(private_data) }) else { return EINVAL };
-    source.answer(|source| {
-        let array = source.pull()?.map_or(Ok(end), |array| give(&array))?;
-        // SAFETY: the interface asks for room for an array, of whatever contents.
-        unsafe { out.write(array) };
-        Ok(())
-    })
+    unsafe { with_source(private_data, answer) }.unwrap_or(EINVAL)
 }
 
 unsafe fn get_last_error(private_data: *mut c_void) -> *const c_char {
+    if private_data.is_null() {
+        return null();
+    }
+    let answer = |source: &mut Source| source.last_error.as_ref().map_or(null(), |error| error.as_ptr());
     // SAFETY: the callbacks' contract.
-    let source = unsafe { source(private_data) };
-    source.and_then(|source| source.last_error.as_ref()).map_or(null(), |error| error.as_ptr())
+    unsafe { with_source(private_data, answer) }
+        .unwrap_or(c"the stream is being read: its producer may not ask for it".as_ptr())
 }
 
 unsafe fn release(private_data: &mut *mut c_void) {
-    let source = std::mem::replace(private_data, null_mut()).cast::<Source>();
-    if !source.is_null() {
-        // SAFETY: boxed in `device_stream` or `host_stream`, unboxed here, once.
-        let source = unsafe { Box::from_raw(source) };
-        // There is nobody to tell of a panic, and no way for it to go on.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(source)));
+    let Some(exported) = NonNull::new(std::mem::replace(private_data, null_mut()).cast::<Exported>()) else {
+        return;
+    };
+    // SAFETY: from `boxed`, and freed below or by the call that it is answering, once.
+    let before = unsafe { exported.as_ref() }.state.swap(RELEASED, Ordering::AcqRel);
+    if before == IDLE {
+        // SAFETY: as above.
+        unsafe { free(exported) };
     }
 }
 

@@ -69,12 +69,6 @@ impl Lane<'_> {
         lane_index()
     }
 
-    /// The mask itself becomes `exec`: no shift, no compare.
-    #[inline(always)]
-    pub fn has(self, mask: Mask) -> bool {
-        inverse_ballot(mask.0)
-    }
-
     #[inline(always)]
     pub fn rank(self, mask: Mask) -> u32 {
         below(mask.0)
@@ -146,6 +140,13 @@ impl Wave {
         Wave(())
     }
 
+    /// A number that is the same in every lane, as a collective knows it to be, in a scalar register.
+    #[inline(always)]
+    fn scalar(&mut self, x: u32) -> u32 {
+        amdgpu::readfirstlane_u32(x)
+    }
+
+    /// A wave's threads have one quotient, so whichever lane is asked, inside a closure too, the answer is the same.
     #[inline(always)]
     pub fn index(&self) -> u64 {
         let wave = amdgpu::readfirstlane_u32(amdgpu::workitem_id_x() / WIDTH);
@@ -172,6 +173,12 @@ impl Wave {
     #[inline(always)]
     pub fn ballot(&mut self, x: Lanes<bool>) -> Mask {
         Mask(ballot(x.0))
+    }
+
+    /// The mask itself becomes `exec`: no shift, no compare. It has to be in scalar registers, and so the same in every lane.
+    #[inline(always)]
+    pub fn members(&mut self, mask: Mask) -> Lanes<bool> {
+        Lanes(inverse_ballot(mask.0))
     }
 
     #[inline(always)]
@@ -331,10 +338,17 @@ impl Address {
     /// offset is the same in every lane, and goes through scalar registers where LLVM cannot see what it is: it would add
     /// the two back together to the pointer out of memory.
     #[inline(always)]
-    pub fn described(self, base: u64, _: u64) -> Address {
+    pub fn described(self, wave: &mut Wave, base: u64, _: u64) -> Address {
         let offset = base.wrapping_sub(self.word());
-        let (low, high) = (offset as u32, (offset >> 32) as u32);
-        let (low, high) = (amdgpu::readfirstlane_u32(low), amdgpu::readfirstlane_u32(high));
+        let (low, high) = (wave.scalar(offset as u32), wave.scalar((offset >> 32) as u32));
+        Address(self.0.wrapping_add((u64::from(high) << 32 | u64::from(low)) as usize))
+    }
+
+    /// As `described`, but what LLVM cannot see through leaves each lane its own offset: a count of no lanes, added to it.
+    #[inline(always)]
+    pub fn described_to(self, _: Lane<'_>, base: u64, _: u64) -> Address {
+        let offset = base.wrapping_sub(self.word());
+        let (low, high) = (amdgpu::mbcnt_lo(0, offset as u32), amdgpu::mbcnt_lo(0, (offset >> 32) as u32));
         Address(self.0.wrapping_add((u64::from(high) << 32 | u64::from(low)) as usize))
     }
 

@@ -133,6 +133,28 @@ impl Field for u64 {
     fn bind(&mut self, _: usize, _: &Faults) {}
 }
 
+/// Whose machines have an entry: their images hold it, the others' do not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Makers {
+    /// Every architecture that there are images for.
+    All,
+    /// NVIDIA's alone.
+    Nvidia,
+    /// AMD's alone.
+    Amd,
+}
+
+impl Makers {
+    /// Whether the images for an architecture (`sm_75`, `gfx90a`, …) have the entry.
+    pub fn include(self, architecture: &str) -> bool {
+        match self {
+            Makers::All => true,
+            Makers::Nvidia => architecture.starts_with("sm_"),
+            Makers::Amd => architecture.starts_with("gfx"),
+        }
+    }
+}
+
 /// One instantiation of a kernel: the symbol a GPU looks up, the body the host runs, and what both are called with.
 pub struct Entry<A: 'static> {
     /// The symbol.
@@ -141,6 +163,8 @@ pub struct Entry<A: 'static> {
     pub family: &'static str,
     /// Which instantiation it is, e.g. the width in bytes. The kernel says.
     pub key: &'static [u32],
+    /// Whose machines have it.
+    pub makers: Makers,
     /// The kernel.
     pub body: fn(&A, &mut Wave),
     /// How many waves a launch with these arguments has, of this width: what a launch asks, and nothing else decides.
@@ -159,6 +183,9 @@ pub trait AnyEntry: Sync {
 
     /// Which image it is in.
     fn family(&self) -> &'static str;
+
+    /// Whose machines have it.
+    fn makers(&self) -> Makers;
 
     /// What it takes.
     fn arguments(&self) -> &'static [Argument];
@@ -198,6 +225,10 @@ impl<A: Args> AnyEntry for Entry<A> {
 
     fn family(&self) -> &'static str {
         self.family
+    }
+
+    fn makers(&self) -> Makers {
+        self.makers
     }
 
     fn arguments(&self) -> &'static [Argument] {
@@ -293,19 +324,22 @@ pub enum Cause {
 
 /// The host's half of `kernel!`: see its documentation in `target/mod.rs`.
 macro_rules! kernel {
+    (@makers) => { $crate::target::Makers::All };
+    (@makers nvidia) => { $crate::target::Makers::Nvidia };
+    (@makers amd) => { $crate::target::Makers::Amd };
     (
-        family $family:literal;
+        family $family:literal $(, $tuning:ident $value:literal $(for $($tuned:ident)+)?)*;
         $(#[$doc:meta])* $args:ident $fields:tt
         waves $waves:expr;
         $(#[$table_doc:meta])* $table:ident {
-            $($name:ident $(<$($part:ident),+>)? $([$($key:expr),+])? = $body:expr,)+
+            $($name:ident $(<$($part:ident),+>)? $([$($key:expr),+])? $(on $maker:ident)? = $body:expr,)+
         }
     ) => {
         kernel! {
             family $family;
             $(#[$doc])* $args $fields
             $(#[$table_doc])* $table {
-                $($name $(<$($part),+>)? $([$($key),+])? = $body; waves $waves,)+
+                $($name $(<$($part),+>)? $([$($key),+])? $(on $maker)? = $body; waves $waves,)+
             }
         }
     };
@@ -313,7 +347,7 @@ macro_rules! kernel {
         family $family:literal;
         $(#[$doc:meta])* $args:ident { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)+ }
         $(#[$table_doc:meta])* $table:ident {
-            $($name:ident $(<$($part:ident),+>)? $([$($key:expr),+])? = $body:expr; waves $waves:expr,)+
+            $($name:ident $(<$($part:ident),+>)? $([$($key:expr),+])? $(on $maker:ident)? = $body:expr; waves $waves:expr,)+
         }
     ) => {
         $(#[$doc])*
@@ -361,6 +395,7 @@ macro_rules! kernel {
             name: concat!(stringify!($name) $($(, "_", stringify!($part))+)?),
             family: $family,
             key: &[$($($key),+)?],
+            makers: kernel!(@makers $($maker)?),
             body: $body,
             waves: $waves,
         },)+];

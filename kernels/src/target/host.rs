@@ -35,12 +35,6 @@ impl Lane<'_> {
         self.index
     }
 
-    /// Whether this lane's bit is set.
-    #[inline]
-    pub fn has(self, mask: Mask) -> bool {
-        mask.0 >> self.index & 1 != 0
-    }
-
     /// How many lanes below this one have their bit set.
     #[inline]
     pub fn rank(self, mask: Mask) -> u32 {
@@ -71,7 +65,7 @@ impl Mask {
         (self.0 >> (32 * half)) as u32
     }
 
-    /// The inverse of `half`. Both words MUST be the same in every lane: arguments, uniform loads, collectives.
+    /// The inverse of `half`.
     #[inline]
     pub fn from_halves(low: u32, high: u32) -> Mask {
         Mask(u64::from(high) << 32 | u64::from(low))
@@ -128,7 +122,12 @@ impl Wave {
         Mask(self.lanes().fold(0, |mask, i| mask | u64::from(x.0[i]) << i))
     }
 
-    /// The value lane `from % width` holds; `from` is the same in every lane.
+    /// In each lane, whether its bit is set: the inverse of `ballot`.
+    pub fn members(&mut self, mask: Mask) -> Lanes<bool> {
+        self.each(|l| mask.0 >> l.index & 1 != 0)
+    }
+
+    /// The value that lane `from % width` holds.
     pub fn broadcast<N: Number>(&mut self, x: Lanes<N>, from: u32) -> N {
         x.0[(from % self.width) as usize]
     }
@@ -248,8 +247,17 @@ impl Address {
         [self.base, self.end | self.start << 48 | u64::from(self.ragged) << 63]
     }
 
-    /// The memory that `describe` described, reached through the table that `self` is.
-    pub fn described(self, base: u64, extent: u64) -> Address {
+    /// The memory that `describe` described, reached through the table that `self` is: the same for the whole wave.
+    pub fn described(self, _: &mut Wave, base: u64, extent: u64) -> Address {
+        self.memory(base, extent)
+    }
+
+    /// The same, of one lane.
+    pub fn described_to(self, _: Lane<'_>, base: u64, extent: u64) -> Address {
+        self.memory(base, extent)
+    }
+
+    fn memory(self, base: u64, extent: u64) -> Address {
         let (end, start, ragged) = (extent & 0xffff_ffff_ffff, extent >> 48 & 0x7f, extent >> 63 != 0);
         Address { base, start, end, ragged, skipped: 0, ..self }
     }

@@ -17,6 +17,33 @@
 //!   [`Lane`] cannot leave its closure (its lifetime is the closure's), so no condition outside a closure can depend on
 //!   a lane. Every branch around a collective is the same for the whole wave.
 //! - **A store or an atomic done by all lanes by mistake.** They need the [`Lane`] that does them: `each` or `once`.
+//! - **A uniform operation on what differs from lane to lane.** On AMD a mask, the lane that a broadcast is from and the
+//!   buffer that a table describes to a wave are in scalar registers: of lanes that disagree, the first would decide for
+//!   all. So each operation that needs them there takes `&mut Wave` too, and cannot be in a closure, where alone lanes
+//!   differ. What a lane may choose for itself takes its [`Lane`].
+//!
+//! ```
+//! # use bowstring_kernels::{memory::In, target::{Mask, Wave}};
+//! fn uniform(table: In<u64>, mask: Mask, wave: &mut Wave) {
+//!     let (all, some) = (table.input::<u32>(wave, 0), wave.members(mask));
+//!     wave.each(|l| if some.at(l) { all.get(0) } else { 0 });
+//! }
+//! fn by_lane(table: In<u64>, wave: &mut Wave) {
+//!     wave.each(|l| table.input_of::<u32>(l, l.index().into()).get(0));
+//! }
+//! ```
+//! ```compile_fail,E0502
+//! # use bowstring_kernels::{memory::In, target::Wave};
+//! fn one_buffer_for_lanes_that_differ(table: In<u64>, wave: &mut Wave) {
+//!     wave.each(|l| table.input::<u32>(wave, l.index().into()).get(0));
+//! }
+//! ```
+//! ```compile_fail,E0502
+//! # use bowstring_kernels::target::{Mask, Wave};
+//! fn one_mask_for_lanes_that_differ(masks: [Mask; 2], wave: &mut Wave) {
+//!     wave.each(|l| wave.members(masks[l.index() as usize % 2]).at(l));
+//! }
+//! ```
 //!
 //! Per-lane closures are `Fn`, not `FnMut`: lanes share nothing but memory. They SHOULD load unconditionally from a
 //! clamped index and select afterwards where several loads are to be in flight: a divergent branch around each load
@@ -28,7 +55,7 @@
 //!
 //! What it costs (rustc 1.96, ptxas 13.4, read in the SASS): nothing. `Lanes<T>` is a register, `each` is its body,
 //! `ballot` of a comparison is `ISETP` + `VOTE`, `broadcast` one `SHFL`, `once` a predicate. On AMD, masks and
-//! broadcasts live in scalar registers (`v_readlane`), and [`Lane::has`] makes the mask itself `exec`.
+//! broadcasts live in scalar registers (`v_readlane`), and [`Wave::members`] makes the mask itself `exec`.
 //!
 //! This directory is the only place that asks for the target architecture.
 
@@ -47,7 +74,7 @@ mod entry;
 mod truncate;
 
 #[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
-pub use entry::{Access, AnyEntry, Args, Argument, Cause, Entry, Fault, Faults, Field, Kind, find};
+pub use entry::{Access, AnyEntry, Args, Argument, Cause, Entry, Fault, Faults, Field, Kind, Makers, find};
 pub(crate) use machine::Address;
 pub use machine::{Atomic, Lane, Lanes, Mask, Wave};
 pub use truncate::Truncate;
@@ -157,6 +184,20 @@ impl Wave {
         Mask::from_halves(low, high)
     }
 
+    /// The sum over all lanes, `u64::MAX` where it is more.
+    #[inline(always)]
+    pub fn saturating_sum(&mut self, x: Lanes<u64>) -> u64 {
+        // As much of each as 64 lanes may have.
+        let large = self.each(|l| x.at(l) >> 58 != 0);
+        if !self.any(large) {
+            return self.sum(x);
+        }
+        let (low, high) = (self.each(|l| x.at(l) & 0xffff_ffff), self.each(|l| x.at(l) >> 32));
+        let low = self.sum(low);
+        let high = self.sum(high) + (low >> 32);
+        if high >> 32 == 0 { high << 32 | low & 0xffff_ffff } else { u64::MAX }
+    }
+
     /// Whether any lane says so.
     #[inline(always)]
     pub fn any(&mut self, x: Lanes<bool>) -> bool {
@@ -255,34 +296,54 @@ macro_rules! one_type_on_host {
 ///
 /// A table that a macro writes can give a name in parts: `cast_up<i32, i64>` is `cast_up_i32_i64`.
 ///
+/// What a compiler should know of a family's entries stands after its name, where the tool that builds images reads it:
+///
+/// ```text
+/// family "take", blocks 3;                               // blocks that a processor of NVIDIA's is to hold at once; else 4
+/// family "cast", blocks 3 for cast_f64_i64 cast_f64_u64; // the same, for entries that are called so
+/// family "cast_float", blocks 2, threads 256 for …;      // entries of which AMD's compiler is told how large a block is
+/// ```
+///
+/// An entry that only one maker's machines have says so between its key and its body: `wide [16] on nvidia = wide::<u128>`.
+/// The other's images lack it, and an operation that would launch it there is unsupported.
+///
 /// An argument is `In<T>`, `Out<T>` or `u64`: one machine word, passed one by one (a struct by value would make every
 /// access generic in PTX, and AMD would pass it as a pointer). On a device each entry is an exported function; on the
 /// host the declaration is the argument struct and a table of [`Entry`], whose `key` is what stands in brackets.
 #[cfg(any(target_arch = "nvptx64", target_arch = "amdgpu"))]
 macro_rules! kernel {
     (
-        family $family:literal;
+        family $family:literal $(, $tuning:ident $value:literal $(for $($tuned:ident)+)?)*;
         $(#[$doc:meta])* $args:ident $fields:tt
         waves $waves:expr;
         $(#[$table_doc:meta])* $table:ident {
-            $($name:ident $(<$($part:ident),+>)? $([$($key:expr),+])? = $body:expr,)+
+            $($name:ident $(<$($part:ident),+>)? $([$($key:expr),+])? $(on $maker:ident)? = $body:expr,)+
         }
     ) => {
         kernel! {
             family $family;
             $args $fields
-            $table { $($name $(<$($part),+>)? = $body; waves $waves,)+ }
+            $table { $($name $(<$($part),+>)? $(on $maker)? = $body; waves $waves,)+ }
         }
     };
     (
         family $family:literal;
         $(#[$doc:meta])* $args:ident $fields:tt
         $(#[$table_doc:meta])* $table:ident {
-            $($name:ident $(<$($part:ident),+>)? $([$($key:expr),+])? = $body:expr; waves $waves:expr,)+
+            $($name:ident $(<$($part:ident),+>)? $([$($key:expr),+])? $(on $maker:ident)? = $body:expr; waves $waves:expr,)+
         }
     ) => {
         kernel! { @args $args $fields }
-        $(kernel! { @entry $family $args $fields [$name $($($part)+)?] $body })+
+        $(kernel! { @on [$($maker)?] @entry $family $args $fields [$name $($($part)+)?] $body })+
+    };
+    (@on [] $($entry:tt)+) => { kernel! { $($entry)+ } };
+    (@on [nvidia] $($entry:tt)+) => {
+        #[cfg(target_arch = "nvptx64")]
+        kernel! { $($entry)+ }
+    };
+    (@on [amd] $($entry:tt)+) => {
+        #[cfg(target_arch = "amdgpu")]
+        kernel! { $($entry)+ }
     };
     (@args $args:ident { $($(#[$doc:meta])* $field:ident: $ty:ty,)+ }) => {
         #[derive(Clone, Copy)]

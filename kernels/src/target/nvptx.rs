@@ -73,11 +73,6 @@ impl Lane<'_> {
     }
 
     #[inline(always)]
-    pub fn has(self, mask: Mask) -> bool {
-        mask.0 & lane_bit() != 0
-    }
-
-    #[inline(always)]
     pub fn rank(self, mask: Mask) -> u32 {
         (mask.0 & lanes_below()).count_ones()
     }
@@ -153,6 +148,11 @@ impl Wave {
     #[inline(always)]
     pub fn ballot(&mut self, x: Lanes<bool>) -> Mask {
         Mask(vote(ALL, x.0))
+    }
+
+    #[inline(always)]
+    pub fn members(&mut self, mask: Mask) -> Lanes<bool> {
+        Lanes(mask.0 & lane_bit() != 0)
     }
 
     #[inline(always)]
@@ -255,7 +255,12 @@ impl Address {
     }
 
     #[inline(always)]
-    pub fn described(self, base: u64, _: u64) -> Address {
+    pub fn described(self, _: &mut Wave, base: u64, _: u64) -> Address {
+        Address(base as *mut u8)
+    }
+
+    #[inline(always)]
+    pub fn described_to(self, _: Lane<'_>, base: u64, _: u64) -> Address {
         Address(base as *mut u8)
     }
 

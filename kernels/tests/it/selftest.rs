@@ -17,7 +17,7 @@ fn vocabulary() {
         let numbers: Vec<u32> = (0..w * waves).map(|_| random.next() as u32).collect();
         let mut results = vec![0u32; numbers.len() * ROWS as usize];
         let mut shared = [0, 0, u32::MAX, 0];
-        let table = input(&numbers).described();
+        let table = [input(&numbers).described(), input(&numbers[1..]).described()].concat();
         let args = Vocabulary {
             numbers: input(&numbers),
             results: output(&mut results),
@@ -63,6 +63,9 @@ fn vocabulary() {
                 let pair = u64::from(x[i]) << 32 | u64::from(x[w - 1 - i]);
                 assert_eq!(row(14), (pair >> (i % 32)) as u32);
                 assert_eq!(row(15), i as u32);
+                let heavy = (0..w).map(|i| u64::from(x[i]) << 27).fold(0u64, u64::saturating_add);
+                assert_eq!(row(16), heavy as u32 ^ (heavy >> 33) as u32);
+                assert_eq!(row(17), x[i], "lane {i} has a buffer of its own");
             }
         }
         let sum = numbers.iter().fold(0u32, |s, x| s.wrapping_add(*x));

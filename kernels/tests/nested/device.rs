@@ -98,6 +98,35 @@ impl Drop for Memory {
     }
 }
 
+/// How far offsets may point, as kernels take it.
+pub enum Extent {
+    Known(u64),
+    /// A number in memory says so, which begins at an odd address.
+    Said(Memory, u64),
+}
+
+impl Extent {
+    pub fn said(number: u64, bits: u64) -> Extent {
+        Extent::Said(Memory::shifted(&number.to_le_bytes()[..bits as usize / 8], 13), bits)
+    }
+
+    /// The same number, known, and said in as many bits as it may be.
+    pub fn all(number: u64) -> [Extent; 3] {
+        [Extent::Known(number), Extent::said(number, 32), Extent::said(number, 64)]
+    }
+
+    /// `limit`, `end` and `end_offset`.
+    pub fn args(&mut self) -> (u64, In<u32>, u64) {
+        match self {
+            Extent::Known(limit) => (*limit, In::absent(), 0),
+            Extent::Said(memory, bits) => {
+                let (end, end_offset) = memory.bitmap(0);
+                (*bits, end, end_offset)
+            }
+        }
+    }
+}
+
 /// Runs the entry with this key in as many waves as it says, and says that it touched nothing it should not.
 pub fn run<A: Args>(table: &'static [Entry<A>], key: &[u32], args: A, width: u32) {
     let entry = find(table, key).expect("an entry with this key");

@@ -1,7 +1,7 @@
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::offsets::{CONVERT, Convert, KEYS, Keys, OFFENDER, Offender, REGULAR, Regular};
 
-use crate::device::{LENGTHS, Memory, Random, WIDTHS, run};
+use crate::device::{Extent, LENGTHS, Memory, Random, WIDTHS, run};
 
 /// Converts at both widths of a wave and gives what was written and the faults.
 fn convert(offsets: &[u64], limit: u64, most: u64, key: [u32; 2]) -> (Vec<u64>, [u64; 2]) {
@@ -15,10 +15,15 @@ fn convert_from(base: u64, offsets: &[u64], limit: u64, most: u64, key: [u32; 2]
         let mut source = if key[0] == 4 { Memory::of(&narrow) } else { Memory::of(offsets) };
         let mut out = Memory::room::<u8>(offsets.len() * key[1] as usize);
         let mut faults = Memory::of(&[u64::MAX; 2]);
+        let mut extent =
+            if width == 32 || limit == u64::MAX { Extent::Known(limit) } else { Extent::said(limit, 64) };
+        let (limit, end, end_offset) = extent.args();
         let args = Convert {
             offsets: source.input(),
             rows: offsets.len() as u64 - 1,
             limit,
+            end,
+            end_offset,
             base,
             most,
             out: out.output(),
@@ -128,6 +133,8 @@ fn checking_alone_writes_nothing() {
         offsets: offsets.input(),
         rows: 2,
         limit: 9,
+        end: In::absent(),
+        end_offset: 0,
         base: 0,
         most: 9,
         out: Out::absent(),

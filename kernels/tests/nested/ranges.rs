@@ -2,7 +2,7 @@ use bowstring_kernels::memory::In;
 use bowstring_kernels::ranges::{COMPOSE, Compose, TAKE, Take};
 use bowstring_kernels::scan::TILE;
 
-use crate::device::{LENGTHS, Memory, Random, WIDTHS, run};
+use crate::device::{Extent, LENGTHS, Memory, Random, WIDTHS, run};
 
 /// Ranges as the tests see them.
 #[derive(PartialEq, Debug)]
@@ -51,13 +51,19 @@ fn wide(memory: &Memory, len: usize, width: u32) -> Vec<u64> {
     }
 }
 
+/// A sum that does not wrap.
+fn sum(lens: &[u64]) -> u64 {
+    lens.iter().fold(0, |sum, len| sum.saturating_add(*len))
+}
+
 fn check_sums(sums: &Memory, lens: &[u64]) {
-    let expected: Vec<u64> = lens.chunks(TILE as usize).map(|tile| tile.iter().sum()).collect();
+    let expected: Vec<u64> = lens.chunks(TILE as usize).map(sum).collect();
     assert_eq!(sums.read::<u64>(expected.len()), expected);
 }
 
 /// Takes `indices` at both widths of a wave; validity begins at bit `bit`.
-fn take(offsets: &[u64], limit: u64, indices: &[Option<u64>], key: [u32; 2], bit: u64) -> Ranges {
+fn take(offsets: &[u64], mut extent: Extent, indices: &[Option<u64>], key: [u32; 2], bit: u64) -> Ranges {
+    let (limit, end, end_offset) = extent.args();
     let mut result = None;
     for width in WIDTHS {
         let rows = indices.len();
@@ -84,6 +90,8 @@ fn take(offsets: &[u64], limit: u64, indices: &[Option<u64>], key: [u32; 2], bit
             offsets: if key[0] == 0 { In::absent() } else { offset_memory.input() },
             values_len: offsets.len() as u64 - 1,
             limit,
+            end,
+            end_offset,
             starts: starts.output(),
             lens: lens.output(),
             sums: sums.output(),
@@ -111,8 +119,8 @@ fn take_finds_every_row() {
             let indices: Vec<Option<u64>> =
                 (0..rows).map(|_| (!nulls || random.below(3) != 0).then(|| random.below(200))).collect();
             for key in [[4, 1], [4, 2], [4, 4], [4, 8], [8, 1], [8, 2], [8, 4], [8, 8]] {
-                for limit in [end, u64::MAX] {
-                    let got = take(&offsets, limit, &indices, key, rows as u64 % 37);
+                for extent in Extent::all(end) {
+                    let got = take(&offsets, extent, &indices, key, rows as u64 % 37);
                     assert_eq!(got, expected(&offsets, end, &indices), "{rows} rows, {key:?}");
                 }
             }
@@ -125,7 +133,7 @@ fn take_without_offsets_gives_every_row_an_element() {
     let offsets: Vec<u64> = (0..=200).collect();
     let indices: Vec<Option<u64>> = (0..1500).map(|i| (i % 7 != 0).then_some(i % 200)).collect();
     for index in [1, 2, 4, 8] {
-        let got = take(&offsets, 200, &indices, [0, index], 5);
+        let got = take(&offsets, Extent::Known(200), &indices, [0, index], 5);
         assert_eq!(got.lens, vec![1; 1500]);
         assert_eq!(got.starts, indices.iter().map(|index| index.unwrap_or(0)).collect::<Vec<_>>());
         assert_eq!(got.faults, [u64::MAX; 2]);
@@ -143,14 +151,63 @@ fn take_flags_the_first_bad_index_and_the_first_bad_offset() {
     for bad in [0, u64::from(u32::MAX), end + 1] {
         offsets[61] = bad;
         offsets[60] = 5;
-        let got = take(&offsets, end, &indices, [8, 8], 0);
-        assert_eq!(got, expected(&offsets, end, &indices));
-        assert_eq!(got.faults, [1100, 900]);
-        assert_eq!(take(&offsets, u64::MAX, &indices, [8, 8], 0).faults, [1100, 900]);
+        for extent in Extent::all(end) {
+            let got = take(&offsets, extent, &indices, [8, 8], 0);
+            assert_eq!(got, expected(&offsets, end, &indices));
+            assert_eq!(got.faults, [1100, 900]);
+        }
+    }
+    // The number that says how far they reach may be anything too: less than nothing is nothing.
+    for (extent, limit) in [
+        (Extent::said(7, 32), 7),
+        (Extent::said(1 << 31, 32), 0),
+        (Extent::said(1 << 31, 64), 1 << 31),
+        (Extent::said(u64::MAX, 64), 0),
+    ] {
+        let offsets = [0, 3, 7, 9, 1 << 31, 1 << 32];
+        let indices = [0, 1, 2, 3, 4].map(Some);
+        assert_eq!(take(&offsets, extent, &indices, [8, 8], 0), expected(&offsets, limit, &indices));
     }
     // No values at all: two offsets to read, and nothing in bounds.
-    let got = take(&[0, 0], 0, &[None, Some(1)], [4, 4], 0);
+    let got = take(&[0, 0], Extent::Known(0), &[None, Some(1)], [4, 4], 0);
     assert_eq!(got, Ranges { starts: vec![0, 0], lens: vec![0, 0], faults: [1, u64::MAX] });
+}
+
+/// Ranges of 2^62 elements, of which four are 2^64: `check_sums` looks at the sums.
+#[test]
+fn sums_of_long_ranges_do_not_wrap() {
+    for rows in [1, 2, 3, 4, 5, 8, 64, 1100] {
+        let offsets = [0, 1 << 61, 1 << 62, (1 << 62) + (1 << 58)];
+        let end = offsets[3];
+        for one in [0, 1, 2] {
+            let got = take(&offsets, Extent::Known(end), &vec![Some(one); rows], [8, 4], 0);
+            assert_eq!(got, expected(&offsets, end, &vec![Some(one); rows]));
+        }
+        for width in WIDTHS {
+            let (mut starts, mut lens) = (Memory::of(&vec![0u32; rows]), Memory::of(&vec![2u32; rows]));
+            let mut inner = Memory::of(&offsets);
+            let tiles = (rows as u64).div_ceil(TILE);
+            let (mut next_starts, mut next_lens) = (Memory::room::<u64>(rows), Memory::room::<u64>(rows));
+            let (mut sums, mut fault) = (Memory::room::<u64>(tiles as usize), Memory::of(&[u64::MAX]));
+            let args = Compose {
+                starts: starts.input(),
+                lens: lens.input(),
+                scale: 1,
+                count: In::absent(),
+                rows: rows as u64,
+                offsets: inner.input(),
+                limit: end,
+                end: In::absent(),
+                end_offset: 0,
+                next_starts: next_starts.output(),
+                next_lens: next_lens.output(),
+                sums: sums.output(),
+                fault: fault.output(),
+            };
+            run(COMPOSE, &[4, 8], args, width, tiles);
+            check_sums(&sums, &vec![1 << 62; rows]);
+        }
+    }
 }
 
 #[test]
@@ -180,7 +237,8 @@ fn compose_goes_one_level_down() {
                     want.faults[1] = want.faults[1].min(row as u64);
                 }
             }
-            for width in WIDTHS {
+            for (width, mut extent) in WIDTHS.into_iter().zip([Extent::Known(end), Extent::said(end, 32)]) {
+                let (limit, end, end_offset) = extent.args();
                 let column = |k: usize| narrow(&above.iter().map(|pair| pair[k]).collect::<Vec<_>>(), key[0]);
                 let (mut starts, mut lens, mut offsets) = (column(0), column(1), narrow(&inner, key[1]));
                 let bound = rows + 700;
@@ -196,8 +254,9 @@ fn compose_goes_one_level_down() {
                     count: count.input(),
                     rows: bound as u64,
                     offsets: offsets.input(),
-                    values_len: 600,
-                    limit: end,
+                    limit,
+                    end,
+                    end_offset,
                     next_starts: next_starts.output(),
                     next_lens: next_lens.output(),
                     sums: sums.output(),

@@ -1,9 +1,9 @@
 use bowstring_kernels::memory::In;
-use bowstring_kernels::ranges_keep::{KEEP, Keep};
+use bowstring_kernels::ranges_keep::{KEEP, Keep, TOO_MUCH};
 use bowstring_kernels::scan::TILE;
 use bowstring_kernels::selection::sizes;
 
-use crate::device::{LENGTHS, Memory, Random, WIDTHS, run};
+use crate::device::{Extent, LENGTHS, Memory, Random, WIDTHS, run};
 
 /// A selection as the kernels keep it: words, and where each tile's rows go.
 fn selection(kept: &[bool]) -> (Vec<u32>, Vec<u64>) {
@@ -34,9 +34,13 @@ fn keep_finds_every_kept_row() {
                 offsets[1777] = end + 1;
             }
             let is_valid = |row: usize| bits[(row + 5) / 8] >> ((row + 5) % 8) & 1 != 0;
-            for (key, nulls, limit) in
-                [(4, false, end), (8, true, end), (8, false, u64::MAX), (0, false, rows as u64)]
-            {
+            for (key, nulls, mut extent) in [
+                (4, false, Extent::Known(end)),
+                (8, true, Extent::Known(end)),
+                (8, false, Extent::said(end, 32)),
+                (0, false, Extent::Known(rows as u64)),
+            ] {
+                let (limit, said, end_offset) = extent.args();
                 let (mut want_starts, mut want_lens, mut fault) = (vec![], vec![], u64::MAX);
                 for row in (0..rows).filter(|&row| kept[row]) {
                     let (start, stop) = if key == 0 {
@@ -73,6 +77,8 @@ fn keep_finds_every_kept_row() {
                         valid_offset,
                         offsets: if key == 0 { In::absent() } else { edges.input() },
                         limit,
+                        end: said,
+                        end_offset,
                         starts: starts.output(),
                         lens: lens.output(),
                         sums: sums.output(),
@@ -92,6 +98,51 @@ fn keep_finds_every_kept_row() {
                         want_lens.chunks(TILE as usize).map(|t| t.iter().sum()).collect();
                     want_sums.resize(tiles, 0);
                     assert_eq!(sums.read::<u64>(tiles), want_sums);
+                }
+            }
+        }
+    }
+}
+
+/// Every other row is of `each` elements, which lie over each other; the others are not kept. Sums that no array of elements
+/// has say so, however many waves have put them together, and others are exact.
+#[test]
+fn sums_of_long_ranges_do_not_wrap() {
+    for rows in [2usize, 8, 1000, 2 * TILE as usize, 20_000] {
+        for each in [1u64 << 30, 1 << 41, 1 << 53, 1 << 54, 1 << 62, (1 << 63) - 1] {
+            let kept: Vec<bool> = (0..rows).map(|row| row % 2 == 0).collect();
+            let offsets: Vec<u64> = (0..=rows as u64).map(|i| i % 2 * each).collect();
+            let (words, tile_offsets) = selection(&kept);
+            for width in WIDTHS {
+                let (mut words, mut tile_offsets) = (Memory::of(&words), Memory::of(&tile_offsets));
+                let (mut edges, mut fault) = (Memory::of(&offsets), Memory::of(&[u64::MAX]));
+                let (mut starts, mut lens) = (Memory::room::<u64>(rows), Memory::room::<u64>(rows));
+                let groups = (rows as u64 / 2).div_ceil(TILE) as usize;
+                let mut sums = Memory::of(&vec![0u64; groups]);
+                let args = Keep {
+                    words: words.input(),
+                    words_offset: 0,
+                    tile_offsets: tile_offsets.input(),
+                    rows: rows as u64,
+                    valid: In::absent(),
+                    valid_offset: 0,
+                    offsets: edges.input(),
+                    limit: u64::MAX - 1,
+                    end: In::absent(),
+                    end_offset: 0,
+                    starts: starts.output(),
+                    lens: lens.output(),
+                    sums: sums.output(),
+                    fault: fault.output(),
+                };
+                run(KEEP, &[8], args, width, sizes(rows as u64).tiles);
+                assert_eq!(fault.read::<u64>(1), [u64::MAX]);
+                for (group, sum) in sums.read::<u64>(groups).into_iter().enumerate() {
+                    let places = (rows as u64 / 2 - group as u64 * TILE).min(TILE);
+                    match places.saturating_mul(each) {
+                        want if want < TOO_MUCH / TILE => assert_eq!(sum, want, "{rows} rows of {each}"),
+                        _ => assert!(sum >= TOO_MUCH, "{rows} rows of {each}: {sum}"),
+                    }
                 }
             }
         }

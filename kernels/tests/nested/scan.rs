@@ -98,6 +98,35 @@ fn fewer_values_than_might_be() {
     }
 }
 
+/// Whatever lanes, tiles and scans put together, in whichever order.
+#[test]
+fn totals_do_not_wrap_at_64_bits() {
+    let mut random = Random::new(9);
+    for width in WIDTHS {
+        for len in [1, 2, 5, 64, 127, 128, 129, 1025, 5000] {
+            for bits in [50, 52, 55, 57, 58, 60, 62, 64] {
+                let mut values: Vec<u64> = (0..len).map(|_| random.below(u64::MAX) >> (64 - bits)).collect();
+                let check = |values: &[u64]| {
+                    let (_, total) = bases(&mut Memory::padded(values), 8, len, None, width);
+                    let want = values.iter().fold(0u64, |sum, value| sum.saturating_add(*value));
+                    assert_eq!(total, want, "{len} values of {bits} bits, width {width}");
+                };
+                check(&values);
+                // The most that fits, and one more.
+                let sum = values[1..].iter().try_fold(0u64, |sum, value| sum.checked_add(*value));
+                if let Some(sum) = sum {
+                    values[0] = u64::MAX - sum;
+                    check(&values);
+                    if let Some(last) = values.last_mut() {
+                        *last = last.saturating_add(1);
+                    }
+                    check(&values);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn totals_do_not_wrap_at_32_bits() {
     for width in WIDTHS {

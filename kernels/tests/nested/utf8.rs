@@ -1,7 +1,7 @@
 use bowstring_kernels::memory::In;
 use bowstring_kernels::utf8::{VALIDATE, Validate};
 
-use crate::device::{Memory, Random, WIDTHS, run};
+use crate::device::{Extent, Memory, Random, WIDTHS, run};
 
 /// Which rows are bad, by the kernel, at both widths and with one wave or several.
 fn bad(bytes: &[u8], offsets: &[u32], valid: Option<&[bool]>, shift: usize) -> Vec<bool> {
@@ -17,6 +17,9 @@ fn bad(bytes: &[u8], offsets: &[u32], valid: Option<&[bool]>, shift: usize) -> V
         let mut fault = Memory::of(&[u64::MAX]);
         let (bytes_in, offset) = text.bitmap(0);
         let (valid_in, valid_offset) = if valid.is_some() { bits.bitmap(0) } else { (In::absent(), 0) };
+        let len = bytes.len() as u64;
+        let mut extent = if waves == 1 { Extent::Known(len) } else { Extent::said(len, 32) };
+        let (limit, end, end_offset) = extent.args();
         let args = Validate {
             offsets: narrow.input(),
             valid: valid_in,
@@ -24,7 +27,9 @@ fn bad(bytes: &[u8], offsets: &[u32], valid: Option<&[bool]>, shift: usize) -> V
             rows: rows as u64,
             bytes: bytes_in,
             offset,
-            limit: if waves == 1 { bytes.len() as u64 } else { u64::MAX },
+            limit,
+            end,
+            end_offset,
             waves,
             bad: flags.output(),
             fault: fault.output(),
@@ -136,6 +141,8 @@ fn corrupt_offsets_stay_inside() {
                 bytes: bytes_in,
                 offset,
                 limit: text.len() as u64,
+                end: In::absent(),
+                end_offset: 0,
                 waves: 1,
                 bad: flags.output(),
                 fault: fault.output(),

@@ -2,7 +2,7 @@ use bowstring_kernels::memory::{In, TableRow};
 use bowstring_kernels::scan::TILE;
 use bowstring_kernels::views::{BUILD, BufferRow, Build, MEASURE, Measure};
 
-use crate::device::{LENGTHS, Memory, Random, WIDTHS, run};
+use crate::device::{Extent, LENGTHS, Memory, Random, WIDTHS, run};
 
 fn view(len: u32, prefix: [u8; 4], buffer: u32, place: u32) -> u128 {
     u128::from(place) << 96
@@ -103,6 +103,8 @@ fn views_are_built_from_offsets() {
                 expected.push(whole);
             }
             for (width, key) in WIDTHS.into_iter().flat_map(|width| [(width, 4), (width, 8)]) {
+                let mut extent = if key == 4 { Extent::Known(end) } else { Extent::said(end, 32) };
+                let (limit, end, end_offset) = extent.args();
                 let narrow: Vec<u32> = offsets.iter().map(|&v| v as u32).collect();
                 let mut offsets = if key == 4 { Memory::of(&narrow) } else { Memory::of(&offsets) };
                 let (mut text, mut bits) = (Memory::shifted(&bytes, 7), Memory::shifted(&bits, 1));
@@ -116,7 +118,9 @@ fn views_are_built_from_offsets() {
                     rows: rows as u64,
                     bytes,
                     offset,
-                    limit: end,
+                    limit,
+                    end,
+                    end_offset,
                     shift,
                     views: out.output(),
                     faults: faults.output(),

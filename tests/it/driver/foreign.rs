@@ -74,6 +74,19 @@ impl Stranger {
         Stranger { array: raw.into_ours(), gate, stream, event, memory, kind }
     }
 
+    /// Writes to its memory on its own stream, behind its gate, and has its event say when that has passed too. The bytes
+    /// must stay until then.
+    fn write(&self, native: &Native, address: usize, bytes: &[u8]) {
+        // SAFETY: the memory and the event are the stranger's own; nobody waits for the event before the import.
+        let done = native.raw(|raw| unsafe {
+            [
+                (raw.copy_in)(address, bytes.as_ptr(), bytes.len(), self.stream),
+                (raw.record)(*self.event, self.stream),
+            ]
+        });
+        assert_eq!(done, [0; 2]);
+    }
+
     pub(super) fn import(&mut self, native: &Native, data_type: &DataType) -> bowstring::Array {
         // SAFETY: a valid struct, with an event that lives to the end of the test.
         unsafe { import_array(&mut self.array, &schema(data_type), &native.device) }.unwrap().1
@@ -237,16 +250,18 @@ fn a_host_that_waits_for_memory_it_shares_counts_that_once() {
 fn ends_that_are_wrong_are_seen_when_the_host_may_look() {
     let native = Rc::new(Native::standin(DeviceType::Cuda, 0));
     let (text, list) = (DataType::Utf8, list_of_text());
-    for (data_type, buffer, at) in [(&text, 1, "array.buffers[0]"), (&list, 1, "array.children[0]")] {
+    for (data_type, buffer, at) in [(&text, 1, "array.buffers[1]"), (&list, 1, "array.children[0]")] {
         let (theirs, releases) = (sample(data_type, 60), Releases::default());
         let mut stranger = Stranger::new(&native, &theirs, DeviceType::CudaHost, &releases);
         let raw = RawDeviceArray::of(&stranger.array);
         // SAFETY: the array has offsets, behind a gate that nobody waits for yet.
         let offsets = unsafe { (*raw.array.buffers.add(buffer)).addr() };
-        let last = if *data_type == text { -1i32 } else { i32::MAX };
+        // Read when the gate opens.
+        let last = if *data_type == text { -1 } else { i32::MAX };
+        let last = last.to_ne_bytes();
         let end = offsets + 60 * 4;
-        // SAFETY: the last of 61 offsets.
-        native.raw(|raw| unsafe { (raw.copy_in)(end, last.to_ne_bytes().as_ptr(), 4, stranger.stream) });
+        // The last of 61 offsets.
+        stranger.write(&native, end, &last);
         let ours = stranger.import(&native, data_type);
         stranger.gate.open();
         let error = null_count(&ours, &bowstring::Stream::cpu()).unwrap_err();

@@ -5,8 +5,8 @@
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use arrow_array::{Array as _, ArrayRef, make_array};
 use arrow_data::ArrayData;
@@ -15,6 +15,8 @@ use arrow_schema::{DataType, Field};
 use bowstring::exchange::{import_array, import_batch, import_host_array, import_host_batch};
 use bowstring::ffi::{ArrowArray, ArrowDeviceArray, FFI_ArrowSchema};
 use bowstring::{Array, Batch, Device, Result};
+
+use crate::support::Exact;
 
 /// `ArrowArray`, spelled out once more.
 #[repr(C)]
@@ -125,9 +127,6 @@ impl Releases {
     }
 }
 
-/// Spoilt memory: not given back for long, so that whoever still reads it reads poison rather than somebody else's data.
-static GRAVEYARD: Mutex<Vec<Vec<u8>>> = Mutex::new(vec![]);
-
 /// Where a buffer is that was put somewhere else, and what spoils it.
 pub struct Elsewhere {
     pub pointer: *const c_void,
@@ -138,7 +137,7 @@ pub struct Elsewhere {
 pub type Put<'a> = dyn FnMut(&[u8]) -> Elsewhere + 'a;
 
 struct Private {
-    memory: Vec<Vec<u8>>,
+    memory: Vec<Exact>,
     spoil: Vec<Box<dyn FnOnce()>>,
     _pointers: Box<[*const c_void]>,
     children: Box<[*mut RawArray]>,
@@ -161,19 +160,12 @@ unsafe extern "C" fn release(array: *mut RawArray) {
         }
     }
     private.spoil.drain(..).for_each(|spoil| spoil());
-    private.memory.iter_mut().for_each(|memory| memory.fill(0xdb));
-    let mut graves = GRAVEYARD.lock().unwrap();
-    graves.append(&mut private.memory);
-    let old = graves.len().saturating_sub(50_000);
-    graves.drain(..old / 2);
+    private.memory.drain(..).for_each(Exact::bury);
     private.releases.add();
 }
 
-/// Bytes behind each buffer that `produce` makes: what says a little more than there is reads no stranger's memory.
-const SPARE: usize = 2048;
-
-/// The array as a stranger would hand it over, buffers `misalignment` bytes past an aligned address. Each struct of
-/// the tree counts one release.
+/// The array as a stranger would hand it over, buffers `misalignment` bytes past an aligned address, with nothing behind
+/// their last byte. Each struct of the tree counts one release.
 pub fn produce(data: &ArrayData, misalignment: usize, releases: &Releases) -> RawArray {
     produce_in(data, misalignment, releases, None)
 }
@@ -183,20 +175,32 @@ pub fn produce_in(
     data: &ArrayData,
     misalignment: usize,
     releases: &Releases,
+    put: Option<&mut Put<'_>>,
+) -> RawArray {
+    produce_with(data, (misalignment, 0), releases, put)
+}
+
+/// The same with `spare` bytes behind each buffer, for structs that will say of them that they are longer than they are.
+pub fn produce_with(
+    data: &ArrayData,
+    (misalignment, spare): (usize, usize),
+    releases: &Releases,
     mut put: Option<&mut Put<'_>>,
 ) -> RawArray {
     let offset = data.offset();
     let layout = arrow_data::layout(data.data_type());
     let (mut memory, mut spoil) = (vec![], vec![]);
     let mut keep = |bytes: &[u8]| {
-        let mut copy = vec![0xee; bytes.len() + misalignment + SPARE];
-        let at = copy.as_ptr().align_offset(64) + misalignment;
-        copy[at..at + bytes.len()].copy_from_slice(bytes);
-        let mut pointer = copy[at..].as_ptr().cast::<c_void>();
+        let copy = match spare {
+            0 => Exact::holding(bytes, misalignment),
+            _ => Exact::holding(&[bytes, &vec![0xee; spare]].concat(), misalignment),
+        };
+        let mut pointer = std::ptr::with_exposed_provenance(copy.address());
+        // A copy to elsewhere may run late: what it reads stays until release.
         if let Some(put) = put.as_mut().filter(|_| !bytes.is_empty()) {
-            let elsewhere = put(&copy[at..at + bytes.len()]);
-            pointer = elsewhere.pointer;
+            let elsewhere = put(&copy.bytes()[..bytes.len()]);
             spoil.push(elsewhere.spoil);
+            pointer = elsewhere.pointer;
         }
         memory.push(copy);
         pointer
@@ -222,7 +226,7 @@ pub fn produce_in(
 
     let mut boxed = |data: &ArrayData| {
         let put = put.as_mut().map(|put| &mut **put as &mut Put<'_>);
-        Box::into_raw(Box::new(produce_in(data, misalignment, releases, put)))
+        Box::into_raw(Box::new(produce_with(data, (misalignment, spare), releases, put)))
     };
     let (children, dictionary) = match data.data_type() {
         DataType::Dictionary(..) => (vec![], boxed(&data.child_data()[0])),

@@ -5,6 +5,7 @@ mod async_devices;
 mod async_export;
 mod async_import;
 mod async_threads;
+mod checked;
 mod contents;
 mod dlpack;
 pub mod foreign;

@@ -274,3 +274,70 @@ fn plain_streams_of_arrays_have_a_field() {
     assert_eq!(*reader.field(), field);
     assert_eq!(reader.map(|array| to_arrow(&array.unwrap()).unwrap()).collect::<Vec<_>>(), [numbers(0..3)]);
 }
+
+/// A stream whose own iterator gets at it.
+struct Reached(*mut RawStream);
+
+// SAFETY: used on one thread.
+unsafe impl Send for Reached {}
+
+impl Reached {
+    /// The stream.
+    fn stream(&self) -> *mut RawStream {
+        self.0
+    }
+}
+
+#[test]
+fn an_iterator_that_reads_the_stream_made_of_it_is_told_so() {
+    let stream = Box::into_raw(Box::new(RawStream::of(ArrowDeviceArrayStream::empty())));
+    let (reached, array) = (Reached(stream), from_arrow(&numbers(0..3)).unwrap());
+    let tried = Arc::new(AtomicUsize::new(0));
+    let count = tried.clone();
+    let arrays = std::iter::repeat_with(move || {
+        let stream = reached.stream();
+        // SAFETY: the stream is there, and whoever is inside of it holds no reference to the struct.
+        let (code, error) = unsafe { ((*stream).call_next().0, (*stream).call_last_error()) };
+        assert_eq!(
+            (code, error.as_deref()),
+            (22, Some("the stream is being read: its producer may not ask for it"))
+        );
+        count.fetch_add(1, Ordering::SeqCst);
+        Ok(array.clone())
+    });
+    // SAFETY: made above; nobody else has it now.
+    unsafe { *stream = RawStream::of(export_stream(number_field(), DeviceType::Cpu, arrays)) };
+    for _ in 0..2 {
+        // SAFETY: as the iterator does.
+        let (code, array) = unsafe { (*stream).call_next() };
+        assert!(code == 0 && !array.is_released());
+    }
+    assert_eq!(tried.load(Ordering::SeqCst), 2);
+    // SAFETY: nothing uses it any more.
+    unsafe {
+        (*stream).call_release();
+        drop(Box::from_raw(stream));
+    }
+}
+
+#[test]
+fn a_stream_that_its_own_iterator_releases_gives_what_it_was_asked_for() {
+    let stream = Box::into_raw(Box::new(RawStream::of(ArrowDeviceArrayStream::empty())));
+    let (reached, kept) = (Reached(stream), Arc::new(from_arrow(&numbers(0..3)).unwrap()));
+    let array = kept.clone();
+    let arrays = std::iter::from_fn(move || {
+        // SAFETY: as above.
+        unsafe { (*reached.stream()).call_release() };
+        Some(Ok(Array::clone(&array)))
+    });
+    // SAFETY: as above.
+    unsafe {
+        *stream = RawStream::of(export_stream(number_field(), DeviceType::Cpu, arrays));
+        let (code, array) = (*stream).call_next();
+        assert!(code == 0 && !array.is_released());
+        assert!((*stream).release.is_none());
+        drop(Box::from_raw(stream));
+    }
+    // The iterator is let go of, once the call that it was in has ended.
+    assert_eq!(Arc::strong_count(&kept), 1);
+}

@@ -1,6 +1,7 @@
 //! The devices that every operation is tried on: those that are here. A run says which they are, and what was not run;
 //! `BOWSTRING_PTX=1` adds an emulator that runs the PTX images (any other number: its lanes in an order drawn from it,
-//! and unordered accesses are errors); `BOWSTRING_REQUIRE=cuda` (names, commas between them) makes it an error when one
+//! and unordered accesses are errors), `BOWSTRING_AMD` in the same way HIP's driver on the stand-in, which runs the AMD code
+//! objects of every architecture, or of that in `BOWSTRING_AMD_ARCH`; `BOWSTRING_REQUIRE=cuda` (names, commas between them) makes it an error when one
 //! is not there.
 
 use std::fmt;
@@ -189,6 +190,9 @@ pub fn devices() -> Vec<Target> {
         }))
     });
     found.extend(IMAGES.clone().map(Target::images));
+    if std::env::var_os("BOWSTRING_AMD").is_some() {
+        found.extend(super::amd::targets().iter().map(|target| Target::native(Native::of_amd(target.name))));
+    }
     // One GPU of each runtime: others of the kind have the same kernels, and the driver's own suite tries them all.
     found.extend(
         Native::installed().into_iter().filter(|native| native.name.ends_with(":0")).map(Target::native),

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use bowstring::Array;
 use bowstring::array::{Bitmap, Buffer, Slot};
 
+use super::Exact;
+
 /// A copy of a CPU array, children and dictionary included, whose buffers all start `bytes` behind an address that
 /// 64 divides, and whose validity bitmaps start `bits` later than they did. Nothing else changes.
 pub fn displaced(array: &Array, bytes: usize, bits: usize) -> Array {
@@ -41,11 +43,7 @@ fn read(buffer: &Buffer) -> Vec<u8> {
 }
 
 fn moved(bytes: &[u8], by: usize) -> Buffer {
-    let mut memory = vec![0xa5; bytes.len() + by + 64];
-    let start = memory.as_ptr().expose_provenance().next_multiple_of(64) + by;
-    let skip = start - memory.as_ptr().addr();
-    memory[skip..skip + bytes.len()].copy_from_slice(bytes);
-    // SAFETY: these bytes of the vector stay where they are, unchanged, as long as it lives: it is moved, its memory
-    // is not.
-    unsafe { Buffer::new(start, Some(bytes.len()), Arc::new(memory)) }
+    let memory = Exact::holding(bytes, by);
+    // SAFETY: these bytes stay where they are, unchanged, as long as the memory lives.
+    unsafe { Buffer::new(memory.address(), Some(bytes.len()), Arc::new(memory)) }
 }

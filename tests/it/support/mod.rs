@@ -6,10 +6,17 @@
 //!
 //! Everything random grows from a seed that a failing test prints; the same seed gives the same array.
 
+pub mod allocations;
+pub mod amd;
 mod arrays;
 mod cases;
+pub mod children;
+pub mod counted;
 mod devices;
 mod displaced;
+mod exact;
+#[cfg(target_os = "linux")]
+mod guarded;
 pub mod native;
 pub mod ptx;
 mod random;
@@ -23,6 +30,9 @@ pub use arrays::{Nulls, array, bitmap, sliced};
 pub use cases::{LENGTHS, MASKS, Mask, OFFSETS, SELECTIVITIES, indices, mask};
 pub use devices::{Form, Target, devices};
 pub use displaced::displaced;
+pub use exact::Exact;
+#[cfg(target_os = "linux")]
+pub use guarded::guarded;
 pub use random::Random;
 pub use rows::{Value, assert_same_rows, rows};
 pub use strategies::{Sample, config, data_type, sample, sample_of};

@@ -1,12 +1,13 @@
 //! GPUs behind a driver library: those that are installed, and those of the library that stands in for CUDA and HIP. Each
 //! comes with the runtime's plain functions, as another library in the process would use them.
 
+use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_void};
 use std::fmt;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Condvar, LazyLock, Mutex};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 
 use bowstring::Device;
 use bowstring::array::Place;
@@ -40,6 +41,10 @@ pub struct Raw {
     current: Box<dyn Fn() -> usize + Send + Sync>,
     make_current: Box<dyn Fn(Option<i32>) + Send + Sync>,
 }
+
+/// Whose code objects HIP's devices of the stand-in run, one after another; the fourth is of no architecture that we know.
+const AMD: [&str; 6] =
+    ["gfx90a", "gfx11-generic", "gfx9-4-generic", "none", "gfx10-3-generic", "gfx12-generic"];
 
 /// What the stand-in can be asked for.
 pub struct Standin {
@@ -176,9 +181,24 @@ impl Native {
         let rocm = device_type == DeviceType::Rocm;
         let name = match (rocm, of) {
             (false, _) => "cuda:standin".into(),
-            (true, of) => format!("rocm:standin:{}", if of % 2 == 0 { 64 } else { 32 }),
+            (true, of) => format!("amd:{}", AMD[of as usize]),
         };
         Native { name, device, raw: &RAW_STANDINS[usize::from(rocm)], standin: Some(&STANDIN) }
+    }
+
+    /// The stand-in's device that runs an architecture's code objects, with a handle of its own: suites ask for more than
+    /// there are numbers. One on which work has strayed is not used again.
+    pub fn of_amd(architecture: &'static str) -> Native {
+        static OPENED: LazyLock<Mutex<HashMap<&str, Native>>> = LazyLock::new(Mutex::default);
+        let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = AMD.iter().position(|known| *known == architecture).expect("the stand-in has each");
+        let known = opened.get(architecture).filter(|native| native.faults() == 0);
+        if known.is_none() {
+            opened.insert(architecture, Native::standin(DeviceType::Rocm, of as i64));
+        }
+        let Native { name, device, raw, standin } = &opened[architecture];
+        let device = separate(device).expect("a handle more");
+        Native { name: name.clone(), device, raw, standin: *standin }
     }
 
     /// What comes of opening the stand-in's device that is too old.

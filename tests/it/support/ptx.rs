@@ -1,13 +1,15 @@
 //! The shipped PTX images as what an emulated device runs: not the kernels' host build, the artefact itself, interpreted.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bowstring::device::testing::{DeviceMemory, Execution, Executor};
-use bowstring_ptxi::{Launch, Memory, Module};
+use bowstring_ptxi::{Launch, Module};
 
-/// Interprets `ptx/FAMILY.sm_75.ptx`.
+use super::counted::{Cost, Counted};
+
+/// Interprets the PTX of a family.
 #[derive(Default)]
 pub struct Images {
     modules: Mutex<HashMap<String, Arc<Module>>>,
@@ -19,58 +21,16 @@ pub struct Images {
     ran: Mutex<BTreeMap<(String, String), Cost>>,
 }
 
-/// What a GPU's memory reads and writes at least.
-pub const SECTOR: u64 = 32;
-
-/// What launches did, all lanes together.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Cost {
-    pub launches: u64,
-    pub waves: u64,
-    /// Instructions, each counted once for each lane.
-    pub instructions: u64,
-    /// Instructions, each counted once for the lanes of a wave that ran it together.
-    pub issued: u64,
-    /// Sectors of [`SECTOR`] bytes, each counted once for each instruction of a wave that read or wrote there.
-    pub asked: u64,
-    /// Sectors, each counted once for each launch that read there, and once for each that wrote.
-    pub touched: u64,
-    pub loads: u64,
-    /// Loads that lanes of a wave ran together, of 1, 2, 4, 8 and 16 bytes a lane.
-    pub loads_of: [u64; 5],
-    pub bytes_loaded: u64,
-    pub stores: u64,
-    pub bytes_stored: u64,
-}
-
-impl std::ops::AddAssign for Cost {
-    fn add_assign(&mut self, other: Cost) {
-        self.launches += other.launches;
-        self.waves += other.waves;
-        self.instructions += other.instructions;
-        self.issued += other.issued;
-        self.asked += other.asked;
-        self.touched += other.touched;
-        self.loads += other.loads;
-        (0..5).for_each(|i| self.loads_of[i] += other.loads_of[i]);
-        self.bytes_loaded += other.bytes_loaded;
-        self.stores += other.stores;
-        self.bytes_stored += other.bytes_stored;
-    }
-}
-
 impl std::fmt::Debug for Images {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("the PTX images")
     }
 }
 
-/// The text of a family's image: the checked-in one, or that in the folder `BOWSTRING_PTX_DIR`.
-pub fn image(family: &str) -> String {
-    let folder = std::env::var("BOWSTRING_PTX_DIR");
-    let folder = folder.unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/ptx").into());
-    let path = format!("{folder}/{family}.sm_75.ptx");
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+/// The text of a family's image.
+pub fn image(family: &str) -> &'static str {
+    let text = bowstring_images::find(family, "sm_75").unwrap_or_else(|| panic!("{family} has no PTX"));
+    std::str::from_utf8(text).expect("PTX is ASCII")
 }
 
 impl Images {
@@ -95,71 +55,8 @@ impl Images {
     /// A family's image, parsed once.
     fn module(&self, family: &str) -> Arc<Module> {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        let parse = || Module::parse(&image(family)).unwrap_or_else(|error| panic!("{family}: {error}"));
+        let parse = || Module::parse(image(family)).unwrap_or_else(|error| panic!("{family}: {error}"));
         modules.entry(family.to_owned()).or_insert_with(|| Arc::new(parse())).clone()
-    }
-}
-
-struct Given<'a, 'b> {
-    memory: &'a mut DeviceMemory<'b>,
-    own: bool,
-    cost: Cost,
-    /// The sectors of the instruction that is being run.
-    together: Vec<u64>,
-    /// Which of the loads that instruction was counted as.
-    load: Option<usize>,
-    loaded: HashSet<u64>,
-    stored: HashSet<u64>,
-}
-
-impl Given<'_, '_> {
-    fn check(&self, address: u64, bytes: usize) -> Result<(), String> {
-        match self.own && !self.memory.allocated(address, bytes) {
-            true => Err(format!("{bytes} bytes at {address:#x} are not the device's")),
-            false => Ok(()),
-        }
-    }
-
-    fn count(&mut self, address: u64, bytes: usize, store: bool) {
-        for sector in address / SECTOR..(address + bytes as u64).div_ceil(SECTOR) {
-            if self.together.contains(&sector) {
-                continue;
-            }
-            self.together.push(sector);
-            self.cost.asked += 1;
-            let all = if store { &mut self.stored } else { &mut self.loaded };
-            self.cost.touched += u64::from(all.insert(sector));
-        }
-    }
-}
-
-impl Memory for Given<'_, '_> {
-    fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), String> {
-        self.check(address, into.len())?;
-        self.cost += Cost { loads: 1, bytes_loaded: into.len() as u64, ..Cost::default() };
-        if self.together.is_empty() {
-            let of_width = into.len().trailing_zeros() as usize;
-            self.cost.loads_of[of_width] += 1;
-            self.load = Some(of_width);
-        }
-        self.count(address, into.len(), false);
-        self.memory.read(address, into)
-    }
-
-    fn write(&mut self, address: u64, from: &[u8]) -> Result<(), String> {
-        self.check(address, from.len())?;
-        self.cost += Cost { stores: 1, bytes_stored: from.len() as u64, ..Cost::default() };
-        // An atomic update, whose old value nobody waits for.
-        if let Some(of_width) = self.load.take() {
-            self.cost.loads_of[of_width] -= 1;
-        }
-        self.count(address, from.len(), true);
-        self.memory.write(address, from)
-    }
-
-    fn next(&mut self) {
-        self.together.clear();
-        self.load = None;
     }
 }
 
@@ -177,15 +74,7 @@ impl Executor for Images {
             seed: self.seed,
             races: self.seed.is_some(),
         };
-        let mut given = Given {
-            memory,
-            own: self.spoilt.load(Ordering::Relaxed),
-            cost: Cost::default(),
-            together: vec![],
-            loaded: HashSet::new(),
-            stored: HashSet::new(),
-            load: None,
-        };
+        let mut given = Counted::new(memory, self.spoilt.load(Ordering::Relaxed));
         let ran = launch.run(&mut given).map_err(|error| error.to_string())?;
         let (instructions, issued) = (ran.lanes, ran.warps);
         given.cost += Cost { launches: 1, waves, instructions, issued, ..Cost::default() };

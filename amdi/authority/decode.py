@@ -1,0 +1,84 @@
+"""Every shipped instruction, decoded and encoded by others: by tinygrad's decoder, which AMD's machine-readable ISA
+generated, and by LLVM's. Both must find the interpreter's name and size, LLVM also its text, and both must give the same
+bytes back, LLVM's from the interpreter's text."""
+
+import re
+
+from tinygrad.renderer.amd import decode_inst
+from tinygrad.renderer.amd.dsl import FixedBitField
+
+import exceptions
+import shipped
+
+def plain(name):
+    """A name without what only says which encoding it is in."""
+    name = name.lower()
+    while True:
+        shorter = re.sub(r"_(e32|e64|dpp|sdwa|vop3)$", "", name)
+        if shorter == name:
+            return name
+        name = shorter
+
+
+def independent_name(made):
+    if hasattr(made, "opx"):
+        return plain(made.opx.name), plain(made.opy.name)
+    return (plain(made.op.name),)
+
+
+def encoded_again(made):
+    """The bytes that the decoder's fields give when an instruction is made of them anew."""
+    fields = {name: getattr(made, name) for name, field in made._fields if not isinstance(field, FixedBitField)}
+    again = object.__new__(type(made))
+    again._raw = 0
+    for name, field in made._fields:
+        again._raw = field.set(again._raw, fields.get(name))
+    return again.to_bytes()
+
+
+def check_independent(entries):
+    """The differences between tinygrad's decoder and the interpreter's, for one architecture."""
+    family = shipped.TARGETS[entries[0]["arch"]][0]
+    wrong = []
+    for entry in entries:
+        code = bytes.fromhex(entry["hex"])
+        try:
+            # A literal that follows is part of what is decoded, so there may be more bytes than there need be.
+            made = decode_inst(code + bytes(16), family)
+            again = encoded_again(made)
+        except Exception as error:  # The decoder raises whatever its enumerations raise.
+            wrong.append((entry["arch"], entry["hex"], entry["text"], f"tinygrad: {error!r}"))
+            continue
+        if made.size() != len(code) or again != code:
+            wrong.append((entry["arch"], entry["hex"], entry["text"], f"tinygrad's bytes {again.hex()}"))
+        # The interpreter names a pair by its first half; the second is in the text.
+        names = (plain(entry["name"]), *(plain(part.split()[0]) for part in entry["text"].split(" :: ")[1:]))
+        if names != independent_name(made):
+            wrong.append((entry["arch"], entry["hex"], entry["text"], f"tinygrad's name {independent_name(made)}"))
+    return wrong
+
+
+def tidy(text):
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def check_llvm(entries):
+    target = shipped.TARGETS[entries[0]["arch"]][1]
+    texts = shipped.disassemble(target, [entry["hex"] for entry in entries])
+    codes = shipped.assemble(target, [entry["text"] for entry in entries])
+    wrong = []
+    for entry, text, code in zip(entries, texts, codes):
+        if tidy(text) != tidy(entry["text"]):
+            wrong.append((entry["arch"], entry["hex"], entry["text"], f"LLVM's text {tidy(text)}"))
+        if code != entry["hex"] and not only_a_half(entry, code):
+            wrong.append((entry["arch"], entry["hex"], entry["text"], f"LLVM's bytes {code}"))
+    return wrong
+
+
+def only_a_half(entry, code):
+    """Whether the bytes differ in the upper half of a literal alone, in an operation on halves, which does not read it."""
+    whole, again = entry["hex"], code or ""
+    if "16" in entry["name"] and len(whole) == len(again) and whole[:-4] == again[:-4] and again[-4:] == "0000":
+        exceptions.use("16-bit literals have an upper half")
+        return True
+    return False

@@ -1,0 +1,90 @@
+"""Holds the interpreter of AMD's code objects against authorities that its authors did not write. Needs the packages in
+requirements.txt, LLVM 22, and the interpreter's example program (`BOWSTRING_AMDI` names it, if it is not the debug build's):
+
+    cargo build -p bowstring-amdi --example amdi
+    python -m unittest discover -s amdi/authority
+
+`BOWSTRING_AMD_CASES` says how many waves of random and extreme operands each shape of an instruction gets (default 4: of
+four in a row one has all lanes, one has one and one has none), `BOWSTRING_AMD_SEED` how they are drawn."""
+
+import collections
+import os
+import random
+import unittest
+
+import decode
+import exceptions
+import rdna2
+import semantics
+import shipped
+
+CASES = int(os.environ.get("BOWSTRING_AMD_CASES", "4"))
+SEED = int(os.environ.get("BOWSTRING_AMD_SEED", "1"))
+
+
+def by_target():
+    found = collections.defaultdict(list)
+    for entry in shipped.encodings():
+        found[entry["arch"]].append(entry)
+    return found
+
+
+def shown(wrong):
+    each = collections.Counter(text.split()[0] for _, _, text, _ in wrong)
+    lines = [" | ".join(entry) for entry in wrong[:20]]
+    return f"{len(wrong)} differences, {dict(each.most_common(20))}\n" + "\n".join(lines)
+
+
+class Authority(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.shipped = by_target()
+
+    def test_every_shipped_instruction_is_decoded_and_encoded_alike(self):
+        self.assertEqual(set(self.shipped), set(shipped.TARGETS))
+        for target, entries in sorted(self.shipped.items()):
+            with self.subTest(target):
+                family = shipped.TARGETS[target][0]
+                wrong = decode.check_llvm(entries) + (decode.check_independent(entries) if family else [])
+                by = "LLVM and tinygrad" if family else "LLVM"
+                print(f"{target}: {len(entries)} instructions by {by}, {len(wrong)} differ")
+                self.assertFalse(wrong, shown(wrong))
+
+    def pairs(self, target, draw, each=1):
+        entries = semantics.chosen(self.shipped[target], each, draw)
+        family, _, wave = shipped.TARGETS[target]
+        if family:
+            return [(entry, entry["hex"], family, wave) for entry in entries]
+        pairs, without = rdna2.equivalents(entries)
+        self.assertFalse(without, "no equivalent in RDNA3 or CDNA")
+        return pairs
+
+    def test_every_operation_does_what_the_pseudo_code_says(self):
+        for target in sorted(self.shipped):
+            with self.subTest(target):
+                draw = random.Random(SEED)
+                pairs = self.pairs(target, draw)
+                cases, lanes, operations, wrong, uncovered = semantics.check(pairs, CASES, draw)
+                print(f"{target}: {len(operations)} operations in {len(pairs)} shapes, {cases} waves, {lanes} lanes by "
+                      f"pseudo-code, {len(wrong)} differ")
+                self.assertFalse(wrong, shown(wrong))
+                self.assertFalse(uncovered)
+                # None is left out: what has no text is in the table of exceptions.
+                names = {name for entry in self.shipped[target] for name in semantics.operations_of(entry)}
+                self.assertEqual(names, operations)
+        entries = {line.split(" | ")[0].removeprefix("| ") for line in table() if line.startswith("| ")}
+        entries -= {"Exception", "---"}
+        # The decoding uses one, which is there if both tests have run.
+        used = set(exceptions.USED) | {"16-bit literals have an upper half"}
+        self.assertEqual(entries, used, "AUTHORITY.md's table and what was used")
+        print(f"exceptions: {len(used)}, each in AUTHORITY.md")
+
+
+def table():
+    return (shipped.HERE.parent / "AUTHORITY.md").read_text().splitlines()
+
+
+if __name__ == "__main__":
+    unittest.main()

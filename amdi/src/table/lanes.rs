@@ -1,0 +1,222 @@
+//! Operations of vectors, made from plain functions on one lane's values: a loop over all lanes around each, which the
+//! compiler sees through. Values of every type travel as 64 bits a lane.
+
+use super::Action;
+
+/// The lanes of the widest wave.
+pub(crate) const WIDE: usize = 64;
+/// A value for each lane.
+pub(crate) type Wide = [u64; WIDE];
+/// An operation's operands.
+pub(crate) type Sources = [Wide; 3];
+
+/// What an operand is, which says how many registers it takes and how constants are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    B16,
+    B32,
+    B64,
+    F32,
+    F64,
+    /// A bit for each lane, in scalar registers.
+    Mask,
+    /// The register that the result goes to.
+    Result,
+    /// No operand, but the lane's number.
+    Lane,
+}
+
+impl Kind {
+    pub(crate) fn bits(self) -> u32 {
+        match self {
+            Kind::B16 => 16,
+            Kind::B64 | Kind::F64 => 64,
+            _ => 32,
+        }
+    }
+
+    pub(crate) fn is_float(self) -> bool {
+        matches!(self, Kind::F32 | Kind::F64)
+    }
+}
+
+/// What becomes of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    Lanes(Kind),
+    /// A bit for each lane, to scalar registers.
+    Mask,
+    /// To `exec`.
+    Exec,
+    /// A value, and a bit for each lane.
+    Both(Kind),
+}
+
+/// Gives lanes and bits, for so many lanes.
+pub(crate) type Body = Box<dyn Fn(&Sources, usize, &mut Wide) -> u64 + Send + Sync>;
+
+pub(crate) struct Vector {
+    pub to: Output,
+    pub from: Vec<Kind>,
+    pub run: Body,
+    /// What it does where the instruction asks for the nearest value that fits instead of the low bits.
+    pub clamped: Option<Body>,
+    pub packed: Option<Packed>,
+}
+
+/// Two results at once, in the halves of a value, from halves of the operands that bits of the instruction choose.
+#[derive(Clone, Copy)]
+pub(crate) struct Packed {
+    pub run: fn(u64, u64) -> u64,
+    /// Bits of a half.
+    pub half: u32,
+    /// The result's halves are halves of one operand each, not results of both.
+    pub moves: bool,
+}
+
+/// A type of a lane's values.
+pub(crate) trait Lane: Copy {
+    const KIND: Kind;
+    fn of(bits: u64) -> Self;
+    fn bits(self) -> u64;
+}
+
+macro_rules! lane_of_integers {
+    ($($t:ty, $unsigned:ty, $kind:ident;)*) => { $(impl Lane for $t {
+        const KIND: Kind = Kind::$kind;
+        #[inline(always)]
+        fn of(bits: u64) -> $t {
+            bits as $t
+        }
+        #[inline(always)]
+        fn bits(self) -> u64 {
+            u64::from(self as $unsigned)
+        }
+    })* };
+}
+lane_of_integers! { u16, u16, B16; i16, u16, B16; u32, u32, B32; i32, u32, B32; u64, u64, B64; i64, u64, B64; }
+
+impl Lane for f32 {
+    const KIND: Kind = Kind::F32;
+    #[inline(always)]
+    fn of(bits: u64) -> f32 {
+        f32::from_bits(bits as u32)
+    }
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        self.to_bits().into()
+    }
+}
+
+impl Lane for f64 {
+    const KIND: Kind = Kind::F64;
+    #[inline(always)]
+    fn of(bits: u64) -> f64 {
+        f64::from_bits(bits)
+    }
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        self.to_bits()
+    }
+}
+
+/// A loop over the lanes of a wave, of a number that the compiler knows.
+#[inline(always)]
+fn each(lanes: usize, mut run: impl FnMut(usize)) {
+    match lanes {
+        32 => (0..32).for_each(&mut run),
+        _ => (0..WIDE).for_each(&mut run),
+    }
+}
+
+#[inline(always)]
+fn operands<T: Lane, const K: usize>(from: &Sources, lane: usize) -> [T; K] {
+    std::array::from_fn(|k| T::of(from[k][lane]))
+}
+
+fn vector(to: Output, from: Vec<Kind>, run: Body) -> Vector {
+    Vector { to, from, run, clamped: None, packed: None }
+}
+
+fn all<T: Lane, R: Lane, const K: usize>(run: impl Fn([T; K]) -> R + Send + Sync + 'static) -> Body {
+    Box::new(move |from, lanes, to| {
+        each(lanes, |lane| to[lane] = run(operands(from, lane)).bits());
+        0
+    })
+}
+
+/// A result of operands that are of one type.
+pub(super) fn plain<T: Lane, R: Lane, const K: usize>(
+    run: impl Fn([T; K]) -> R + Send + Sync + 'static,
+) -> Action {
+    Action::Vector(vector(Output::Lanes(R::KIND), vec![T::KIND; K], all(run)))
+}
+
+/// The same, which can also give the nearest value that fits.
+pub(super) fn clampable<T: Lane, const K: usize>(
+    run: impl Fn([T; K]) -> T + Send + Sync + 'static,
+    clamped: impl Fn([T; K]) -> T + Send + Sync + 'static,
+) -> Action {
+    let made = vector(Output::Lanes(T::KIND), vec![T::KIND; K], all(run));
+    Action::Vector(Vector { clamped: Some(all(clamped)), ..made })
+}
+
+/// A result that also depends on what its register holds, the third operand.
+pub(super) fn onto<T: Lane>(run: impl Fn([T; 3]) -> T + Send + Sync + 'static) -> Action {
+    Action::Vector(vector(Output::Lanes(T::KIND), vec![T::KIND, T::KIND, Kind::Result], all(run)))
+}
+
+/// A result of operands of several types.
+pub(super) fn mixed<const K: usize>(
+    to: Kind,
+    from: [Kind; K],
+    run: impl Fn([u64; K]) -> u64 + Send + Sync + 'static,
+) -> Action {
+    Action::Vector(vector(Output::Lanes(to), from.to_vec(), all(run)))
+}
+
+/// A result and a bit.
+pub(super) fn carries<const K: usize>(
+    to: Kind,
+    from: [Kind; K],
+    run: impl Fn([u64; K]) -> (u64, bool) + Send + Sync + 'static,
+) -> Action {
+    let body: Body = Box::new(move |from, lanes, to| {
+        let mut bits = 0;
+        each(lanes, |lane| {
+            let (value, bit) = run(operands(from, lane));
+            to[lane] = value;
+            bits |= u64::from(bit) << lane;
+        });
+        bits
+    });
+    Action::Vector(vector(Output::Both(to), from.to_vec(), body))
+}
+
+fn compared<T: Lane>(to: Output, run: impl Fn(T, T) -> bool + Send + Sync + 'static) -> Action {
+    let body: Body = Box::new(move |from, lanes, _| {
+        let mut bits = 0;
+        each(lanes, |lane| {
+            let [a, b] = operands(from, lane);
+            bits |= u64::from(run(a, b)) << lane;
+        });
+        bits
+    });
+    Action::Vector(vector(to, vec![T::KIND; 2], body))
+}
+
+/// A comparison.
+pub(super) fn compare<T: Lane>(run: impl Fn(T, T) -> bool + Send + Sync + 'static) -> Action {
+    compared(Output::Mask, run)
+}
+
+/// One whose result says which lanes go on.
+pub(super) fn compare_exec<T: Lane>(run: impl Fn(T, T) -> bool + Send + Sync + 'static) -> Action {
+    compared(Output::Exec, run)
+}
+
+/// Two results at once: `half` bits each.
+pub(super) fn packed(kind: Kind, half: u32, moves: bool, run: fn(u64, u64) -> u64) -> Action {
+    let made = vector(Output::Lanes(kind), vec![kind; 2], Box::new(|_, _, _| 0));
+    Action::Vector(Vector { packed: Some(Packed { run, half, moves }), ..made })
+}

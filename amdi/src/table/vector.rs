@@ -1,0 +1,420 @@
+//! Vector instructions that compute: in each lane on its own.
+
+use super::Format::*;
+use super::lanes::{Kind::*, carries, clampable, mixed, onto, packed, plain};
+use super::{Action, N, Row, row};
+
+type Words<const K: usize> = [u32; K];
+type Halves<const K: usize> = [u16; K];
+
+fn add(a: u64, b: u64, carry: u64) -> (u64, bool) {
+    let sum = a + b + carry;
+    (sum & 0xffff_ffff, sum >> 32 != 0)
+}
+
+fn subtract(a: u64, b: u64, borrow: u64) -> (u64, bool) {
+    (a.wrapping_sub(b + borrow) & 0xffff_ffff, a < b + borrow)
+}
+
+fn add_carrying() -> Action {
+    carries(B32, [B32; 2], |[a, b]| add(a, b, 0))
+}
+
+fn subtract_borrowing() -> Action {
+    carries(B32, [B32; 2], |[a, b]| subtract(a, b, 0))
+}
+
+fn subtract_from_borrowing() -> Action {
+    carries(B32, [B32; 2], |[a, b]| subtract(b, a, 0))
+}
+
+fn shift_left_wide() -> Action {
+    mixed(B64, [B32, B64], |[by, a]| a << (by & 63))
+}
+
+fn add_halves() -> Action {
+    plain(|[a, b]: Halves<2>| a.wrapping_add(b))
+}
+
+fn subtract_halves() -> Action {
+    plain(|[a, b]: Halves<2>| a.wrapping_sub(b))
+}
+
+fn shift_left_half() -> Action {
+    plain(|[by, a]: Halves<2>| a << (by & 15))
+}
+
+fn shift_right_half() -> Action {
+    plain(|[by, a]: Halves<2>| a >> (by & 15))
+}
+
+fn shift_right_signed_half() -> Action {
+    plain(|[by, a]: [i16; 2]| a >> (by & 15))
+}
+
+fn multiply_add_half() -> Action {
+    plain(|[a, b, c]: Halves<3>| a.wrapping_mul(b).wrapping_add(c))
+}
+
+fn add_doubles() -> Action {
+    plain(|[a, b]: [f64; 2]| a + b)
+}
+
+fn multiply_doubles() -> Action {
+    plain(|[a, b]: [f64; 2]| a * b)
+}
+
+fn add_words() -> Action {
+    clampable(|[a, b]: Words<2>| a.wrapping_add(b), |[a, b]| a.saturating_add(b))
+}
+
+fn choose() -> Action {
+    mixed(B32, [B32, B32, Mask], |[a, b, set]| if set != 0 { b } else { a })
+}
+
+fn move_word() -> Action {
+    plain(|[a]: Words<1>| a)
+}
+
+fn and_words() -> Action {
+    plain(|[a, b]: Words<2>| a & b)
+}
+
+fn shift_left_word() -> Action {
+    plain(|[by, a]: Words<2>| a << (by & 31))
+}
+
+fn add_floats() -> Action {
+    plain(|[a, b]: [f32; 2]| a + b)
+}
+
+fn multiply_floats() -> Action {
+    plain(|[a, b]: [f32; 2]| a * b)
+}
+
+fn multiply_add_onto() -> Action {
+    onto(|[a, b, sum]: [f32; 3]| a.mul_add(b, sum))
+}
+
+/// The place of the highest bit that differs from the sign, counted from above; -1 where there is none.
+fn sign_bits(a: u32) -> u32 {
+    let differing = (a ^ ((a as i32) >> 31) as u32).leading_zeros();
+    if differing == 32 { !0 } else { differing }
+}
+
+/// A byte of `high` and `low`, or what its selector says instead.
+fn permuted(high: u32, low: u32, selector: u32) -> u32 {
+    let both = (u64::from(high) << 32 | u64::from(low)) as i64;
+    (0..4).fold(0, |all, i| {
+        let byte = match selector >> (8 * i) & 0xff {
+            from @ 0..=7 => (both >> (8 * from)) as u32 & 0xff,
+            // A sign, in all bits: of one of the four halves.
+            half @ 8..=11 => ((both << (48 - 16 * (half - 8))) >> 63) as u32 & 0xff,
+            12 => 0,
+            _ => 0xff,
+        };
+        all | byte << (8 * i)
+    })
+}
+
+/// Of lower lanes that the mask has, those among the first 32 or the others.
+fn lanes_below(mask: u64, lane: u64, first: u64) -> u64 {
+    let lower = lane.saturating_sub(first).min(32);
+    (mask & ((1 << lower) - 1)).count_ones().into()
+}
+
+/// `a * 2^by`, rounded once: below the least exponent by the last product alone.
+fn scaled(mut a: f64, mut by: i32) -> f64 {
+    let power = |by: i32| f64::from_bits(((by + 1023) as u64) << 52);
+    for _ in 0..2 {
+        if by > 1023 {
+            a *= power(1023);
+            by -= 1023;
+        } else if by < -1022 {
+            // 53 bits are left for the last step, so that nothing was rounded before it.
+            a *= power(-969);
+            by += 969;
+        }
+    }
+    a * power(by.clamp(-1022, 1023))
+}
+
+fn words() -> Vec<Row> {
+    vec![
+        row(Vop1, [1, 1, 1, 1], "v_mov_b32", move_word()),
+        row(Vop1, [56, N, N, N], "v_mov_b64", plain(|[a]: [u64; 1]| a)),
+        row(Vop1, [43, 55, 55, 55], "v_not_b32", plain(|[a]: Words<1>| !a)),
+        row(Vop1, [44, 56, 56, 56], "v_bfrev_b32", plain(|[a]: Words<1>| a.reverse_bits())),
+        row(
+            Vop1,
+            [45, 57, 57, 57],
+            "v_ffbh_u32 11:v_clz_i32_u32",
+            plain(|[a]: Words<1>| if a == 0 { !0 } else { a.leading_zeros() }),
+        ),
+        row(
+            Vop1,
+            [46, 58, 58, 58],
+            "v_ffbl_b32 11:v_ctz_i32_b32",
+            plain(|[a]: Words<1>| if a == 0 { !0 } else { a.trailing_zeros() }),
+        ),
+        row(Vop1, [47, 59, 59, 59], "v_ffbh_i32 11:v_cls_i32", plain(|[a]: Words<1>| sign_bits(a))),
+        row(Vop2, [0, 1, 1, 1], "v_cndmask_b32", choose()),
+        row(Vop2, [13, 18, 18, 18], "v_max_i32", plain(|[a, b]: [i32; 2]| a.max(b))),
+        row(Vop2, [14, 19, 19, 19], "v_min_u32", plain(|[a, b]: Words<2>| a.min(b))),
+        row(Vop2, [15, 20, 20, 20], "v_max_u32", plain(|[a, b]: Words<2>| a.max(b))),
+        row(Vop2, [16, 22, 25, 25], "v_lshrrev_b32", plain(|[by, a]: Words<2>| a >> (by & 31))),
+        row(Vop2, [17, 24, 26, 26], "v_ashrrev_i32", plain(|[by, a]: [i32; 2]| a >> (by & 31))),
+        row(Vop2, [18, 26, 24, 24], "v_lshlrev_b32", shift_left_word()),
+        row(Vop2, [19, 27, 27, 27], "v_and_b32", and_words()),
+        row(Vop2, [20, 28, 28, 28], "v_or_b32", plain(|[a, b]: Words<2>| a | b)),
+        row(Vop2, [21, 29, 29, 29], "v_xor_b32", plain(|[a, b]: Words<2>| a ^ b)),
+        row(Vop2, [25, N, N, N], "v_add_co_u32", add_carrying()),
+        row(Vop2, [26, N, N, N], "v_sub_co_u32", subtract_borrowing()),
+        row(Vop2, [27, N, N, N], "v_subrev_co_u32", subtract_from_borrowing()),
+        row(Vop3, [N, 783, 768, 768], "v_add_co_u32", add_carrying()),
+        row(Vop3, [N, 784, 769, 769], "v_sub_co_u32", subtract_borrowing()),
+        row(
+            Vop2,
+            [28, 40, 32, 32],
+            "v_addc_co_u32 10:v_add_co_ci_u32",
+            carries(B32, [B32, B32, Mask], |[a, b, carry]| add(a, b, carry)),
+        ),
+        row(
+            Vop2,
+            [29, 41, 33, 33],
+            "v_subb_co_u32 10:v_sub_co_ci_u32",
+            carries(B32, [B32, B32, Mask], |[a, b, borrow]| subtract(a, b, borrow)),
+        ),
+        row(
+            Vop2,
+            [30, 42, 34, 34],
+            "v_subbrev_co_u32 10:v_subrev_co_ci_u32",
+            carries(B32, [B32, B32, Mask], |[a, b, borrow]| subtract(b, a, borrow)),
+        ),
+        row(Vop2, [52, 37, 37, 37], "v_add_u32 10:v_add_nc_u32", add_words()),
+        row(
+            Vop2,
+            [53, 38, 38, 38],
+            "v_sub_u32 10:v_sub_nc_u32",
+            clampable(|[a, b]: Words<2>| a.wrapping_sub(b), |[a, b]| a.saturating_sub(b)),
+        ),
+        row(
+            Vop2,
+            [54, 39, 39, 39],
+            "v_subrev_u32 10:v_subrev_nc_u32",
+            clampable(|[a, b]: Words<2>| b.wrapping_sub(a), |[a, b]| b.saturating_sub(a)),
+        ),
+        row(Vop2, [N, N, N, 31], "v_lshlrev_b64", shift_left_wide()),
+        row(Vop3, [655, 767, 828, N], "v_lshlrev_b64", shift_left_wide()),
+        row(Vop3, [656, 768, 829, 829], "v_lshrrev_b64", mixed(B64, [B32, B64], |[by, a]| a >> (by & 63))),
+        row(
+            Vop3,
+            [657, 769, 830, 830],
+            "v_ashrrev_i64",
+            mixed(B64, [B32, B64], |[by, a]| (a as i64 >> (by & 63)) as u64),
+        ),
+        row(
+            Vop3,
+            [456, 328, 528, 528],
+            "v_bfe_u32",
+            plain(|[a, from, len]: Words<3>| a >> (from & 31) & ((1 << (len & 31)) - 1)),
+        ),
+        row(
+            Vop3,
+            [457, 329, 529, 529],
+            "v_bfe_i32",
+            plain(|[a, from, len]: Words<3>| {
+                let (field, unused) = (u64::from(a >> (from & 31)), 64 - (len & 31));
+                if unused == 64 { 0 } else { ((field << unused) as i64 >> unused) as u32 }
+            }),
+        ),
+        row(Vop3, [458, 330, 530, 530], "v_bfi_b32", plain(|[mask, a, b]: Words<3>| mask & a | !mask & b)),
+        row(
+            Vop3,
+            [462, 334, 534, 534],
+            "v_alignbit_b32",
+            mixed(B32, [B32, B32, B16], |[high, low, by]| ((high << 32 | low) >> (by & 31)) & 0xffff_ffff),
+        ),
+        row(Vop3, [466, 339, 539, 539], "v_min3_u32", plain(|[a, b, c]: Words<3>| a.min(b).min(c))),
+        row(Vop3, [469, 342, 542, 542], "v_max3_u32", plain(|[a, b, c]: Words<3>| a.max(b).max(c))),
+        row(
+            Vop3,
+            [471, 344, 544, 544],
+            "v_med3_i32",
+            plain(|[a, b, c]: [i32; 3]| a.max(b).min(a.min(b).max(c))),
+        ),
+        row(
+            Vop3,
+            [488, 374, 766, 766],
+            "v_mad_u64_u32 12:v_mad_co_u64_u32",
+            carries(B64, [B32, B32, B64], |[a, b, c]| (a * b).overflowing_add(c)),
+        ),
+        row(
+            Vop3,
+            [489, 375, 767, 767],
+            "v_mad_i64_i32 12:v_mad_co_i64_i32",
+            carries(B64, [B32, B32, B64], |[a, b, c]| {
+                let all = i128::from(a as i32) * i128::from(b as i32) + i128::from(c as i64);
+                (all as u64, all >> 64 & 1 != 0)
+            }),
+        ),
+        row(Vop3, [493, 836, 580, 580], "v_perm_b32", plain(|[a, b, by]: Words<3>| permuted(a, b, by))),
+        row(
+            Vop3,
+            [509, 838, 582, 582],
+            "v_lshl_add_u32",
+            plain(|[a, by, b]: Words<3>| (a << (by & 31)).wrapping_add(b)),
+        ),
+        row(
+            Vop3,
+            [510, 839, 583, 583],
+            "v_add_lshl_u32",
+            plain(|[a, b, by]: Words<3>| a.wrapping_add(b) << (by & 31)),
+        ),
+        row(
+            Vop3,
+            [511, 877, 597, 597],
+            "v_add3_u32",
+            plain(|[a, b, c]: Words<3>| a.wrapping_add(b).wrapping_add(c)),
+        ),
+        row(Vop3, [512, 879, 598, 598], "v_lshl_or_b32", plain(|[a, by, b]: Words<3>| a << (by & 31) | b)),
+        row(Vop3, [513, 881, 599, 599], "v_and_or_b32", plain(|[a, b, c]: Words<3>| a & b | c)),
+        row(Vop3, [514, 882, 600, 600], "v_or3_b32", plain(|[a, b, c]: Words<3>| a | b | c)),
+        row(
+            Vop3,
+            [520, N, N, N],
+            "v_lshl_add_u64",
+            mixed(B64, [B64, B32, B64], |[a, by, b]| (a << (by & 7)).wrapping_add(b)),
+        ),
+        row(Vop3, [645, 361, 812, 812], "v_mul_lo_u32", plain(|[a, b]: Words<2>| a.wrapping_mul(b))),
+        row(Vop3, [646, 362, 813, 813], "v_mul_hi_u32", mixed(B32, [B32; 2], |[a, b]| (a * b) >> 32)),
+        row(
+            Vop3,
+            [651, 868, 798, 798],
+            "v_bcnt_u32_b32",
+            plain(|[a, b]: Words<2>| a.count_ones().wrapping_add(b)),
+        ),
+        row(
+            Vop3,
+            [652, 869, 799, 799],
+            "v_mbcnt_lo_u32_b32",
+            mixed(B32, [B32, B32, Lane], |[mask, more, lane]| {
+                (lanes_below(mask, lane, 0) + more) & 0xffff_ffff
+            }),
+        ),
+        row(
+            Vop3,
+            [653, 870, 800, 800],
+            "v_mbcnt_hi_u32_b32",
+            mixed(B32, [B32, B32, Lane], |[mask, more, lane]| {
+                (lanes_below(mask, lane, 32) + more) & 0xffff_ffff
+            }),
+        ),
+    ]
+}
+
+fn halves() -> Vec<Row> {
+    vec![
+        row(Vop1, [N, N, 28, N], "v_mov_b16", plain(|[a]: Halves<1>| a)),
+        row(Vop2, [38, N, N, N], "v_add_u16", add_halves()),
+        row(Vop3, [N, 771, 771, 771], "v_add_nc_u16", add_halves()),
+        row(Vop2, [39, N, N, N], "v_sub_u16", subtract_halves()),
+        row(Vop3, [N, 772, 772, 772], "v_sub_nc_u16", subtract_halves()),
+        row(Vop2, [42, N, N, N], "v_lshlrev_b16", shift_left_half()),
+        row(Vop3, [N, 788, 824, 824], "v_lshlrev_b16", shift_left_half()),
+        row(Vop2, [43, N, N, N], "v_lshrrev_b16", shift_right_half()),
+        row(Vop3, [N, 775, 825, 825], "v_lshrrev_b16", shift_right_half()),
+        row(Vop2, [44, N, N, N], "v_ashrrev_i16", shift_right_signed_half()),
+        row(Vop3, [N, 776, 826, 826], "v_ashrrev_i16", shift_right_signed_half()),
+        row(Vop2, [47, N, N, N], "v_max_u16", plain(|[a, b]: Halves<2>| a.max(b))),
+        row(Vop3, [N, 777, 777, 777], "v_max_u16", plain(|[a, b]: Halves<2>| a.max(b))),
+        row(Vop2, [48, N, N, N], "v_max_i16", plain(|[a, b]: [i16; 2]| a.max(b))),
+        row(Vop3, [N, 778, 778, 778], "v_max_i16", plain(|[a, b]: [i16; 2]| a.max(b))),
+        row(Vop3, [491, N, N, N], "v_mad_legacy_u16", multiply_add_half()),
+        row(Vop3, [N, 832, 577, 577], "v_mad_u16", multiply_add_half()),
+        row(Vop3, [505, 854, 590, 590], "v_max3_u16", plain(|[a, b, c]: Halves<3>| a.max(b).max(c))),
+        row(Vop3, [N, N, 866, N], "v_and_b16", plain(|[a, b]: Halves<2>| a & b)),
+        row(Vop3, [N, N, 867, N], "v_or_b16", plain(|[a, b]: Halves<2>| a | b)),
+        row(
+            Vop3,
+            [N, N, 605, N],
+            "v_cndmask_b16",
+            mixed(B16, [B16, B16, Mask], |[a, b, set]| if set != 0 { b } else { a }),
+        ),
+        row(Vop3p, [5, N, N, N], "v_pk_lshrrev_b16", packed(B32, 16, false, |by, a| a >> (by & 15))),
+        row(Vop3p, [51, N, N, N], "v_pk_mov_b32", packed(B64, 32, true, |a, _| a)),
+    ]
+}
+
+fn floats() -> Vec<Row> {
+    let add_bits = |a, b| (f32::from_bits(a as u32) + f32::from_bits(b as u32)).to_bits().into();
+    vec![
+        row(Vop1, [3, 3, 3, 3], "v_cvt_i32_f64", plain(|[a]: [f64; 1]| a as i32)),
+        row(Vop1, [4, 4, 4, 4], "v_cvt_f64_i32", plain(|[a]: [i32; 1]| f64::from(a))),
+        row(Vop1, [5, 5, 5, 5], "v_cvt_f32_i32", plain(|[a]: [i32; 1]| a as f32)),
+        row(Vop1, [6, 6, 6, 6], "v_cvt_f32_u32", plain(|[a]: [u32; 1]| a as f32)),
+        row(Vop1, [7, 7, 7, 7], "v_cvt_u32_f32", plain(|[a]: [f32; 1]| a as u32)),
+        row(Vop1, [8, 8, 8, 8], "v_cvt_i32_f32", plain(|[a]: [f32; 1]| a as i32)),
+        row(Vop1, [15, 15, 15, 15], "v_cvt_f32_f64", plain(|[a]: [f64; 1]| a as f32)),
+        row(Vop1, [16, 16, 16, 16], "v_cvt_f64_f32", plain(|[a]: [f32; 1]| f64::from(a))),
+        row(Vop1, [17, 17, 17, 17], "v_cvt_f32_ubyte0", plain(|[a]: [u32; 1]| (a & 0xff) as f32)),
+        row(Vop1, [21, 21, 21, 21], "v_cvt_u32_f64", plain(|[a]: [f64; 1]| a as u32)),
+        row(Vop1, [22, 22, 22, 22], "v_cvt_f64_u32", plain(|[a]: [u32; 1]| f64::from(a))),
+        row(Vop1, [23, 23, 23, 23], "v_trunc_f64", plain(|[a]: [f64; 1]| a.trunc())),
+        row(Vop1, [26, 26, 26, 26], "v_floor_f64", plain(|[a]: [f64; 1]| a.floor())),
+        row(Vop1, [28, 33, 33, 33], "v_trunc_f32", plain(|[a]: [f32; 1]| a.trunc())),
+        row(Vop1, [31, 36, 36, 36], "v_floor_f32", plain(|[a]: [f32; 1]| a.floor())),
+        // Hardware gives it to within one unit in the last place; here it is the nearest.
+        row(Vop1, [35, 43, 43, 43], "v_rcp_iflag_f32", plain(|[a]: [f32; 1]| 1.0 / a)),
+        row(Vop2, [1, 3, 3, 3], "v_add_f32", add_floats()),
+        row(Vop2, [5, 8, 8, 8], "v_mul_f32", multiply_floats()),
+        row(Vop2, [59, 43, 43, 43], "v_fmac_f32", multiply_add_onto()),
+        row(Vop2, [4, N, N, N], "v_fmac_f64", onto(|[a, b, sum]: [f64; 3]| a.mul_add(b, sum))),
+        row(Vop2, [N, N, N, 2], "v_add_f64", add_doubles()),
+        row(Vop3, [640, 356, 807, N], "v_add_f64", add_doubles()),
+        row(Vop2, [N, N, N, 6], "v_mul_f64", multiply_doubles()),
+        row(Vop3, [641, 357, 808, N], "v_mul_f64", multiply_doubles()),
+        row(Vop3, [459, 331, 531, 531], "v_fma_f32", plain(|[a, b, c]: [f32; 3]| a.mul_add(b, c))),
+        row(Vop3, [460, 332, 532, 532], "v_fma_f64", plain(|[a, b, c]: [f64; 3]| a.mul_add(b, c))),
+        row(
+            Vop3,
+            [648, 866, 796, 796],
+            "v_ldexp_f32",
+            mixed(F32, [F32, B32], |[a, by]| {
+                let a = f64::from(f32::from_bits(a as u32));
+                // Exact in between: no result of 32 bits needs more.
+                (scaled(a, (by as i32).clamp(-500, 500)) as f32).to_bits().into()
+            }),
+        ),
+        row(
+            Vop3,
+            [644, 360, 811, 811],
+            "v_ldexp_f64",
+            mixed(F64, [F64, B32], |[a, by]| scaled(f64::from_bits(a), by as i32).to_bits()),
+        ),
+        row(Vop3p, [50, N, N, N], "v_pk_add_f32", packed(B64, 32, false, add_bits)),
+    ]
+}
+
+/// The halves of pairs that run at once, which have opcodes of their own.
+fn pairs() -> Vec<Row> {
+    let both = |code, name, action: fn() -> Action| {
+        [VopdX, VopdY].map(|format| row(format, [N, N, code, code], name, action()))
+    };
+    let second = |code, name, action| row(VopdY, [N, N, code, code], name, action);
+    let mut rows = vec![
+        second(16, "v_dual_add_nc_u32", plain(|[a, b]: Words<2>| a.wrapping_add(b))),
+        second(17, "v_dual_lshlrev_b32", shift_left_word()),
+        second(18, "v_dual_and_b32", and_words()),
+    ];
+    rows.extend(both(0, "v_dual_fmac_f32", multiply_add_onto));
+    rows.extend(both(3, "v_dual_mul_f32", multiply_floats));
+    rows.extend(both(4, "v_dual_add_f32", add_floats));
+    rows.extend(both(8, "v_dual_mov_b32", move_word));
+    rows.extend(both(9, "v_dual_cndmask_b32", choose));
+    rows
+}
+
+pub(super) fn rows() -> Vec<Row> {
+    [words(), halves(), floats(), pairs()].into_iter().flatten().collect()
+}

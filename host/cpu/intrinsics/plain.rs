@@ -1,0 +1,288 @@
+//! The definitions, in plain Rust: for machines without the instructions, for what is left at the ends, for tests.
+
+use crate::cpu::bitmap::Bits;
+use crate::cpu::indices::index;
+use crate::cpu::rows::{offset, offset_bytes, range, runs};
+
+/// Room for the positions of 64 words, and 64 more that a vector may write too much.
+pub(crate) const POSITIONS: usize = 64 * 64 + 64;
+
+/// As [`super::compress`], with `at` values written before.
+#[inline(always)]
+pub(super) fn compress<const W: usize>(
+    values: &[[u8; W]],
+    words: &[u64],
+    mut at: usize,
+    out: &mut [[u8; W]],
+) -> usize {
+    for (values, word) in values.chunks(64).zip(words) {
+        if word.count_ones() > 48 {
+            runs(*word, |start, len| {
+                let len = len.min(out.len() - at);
+                out[at..at + len].copy_from_slice(&values[start..start + len]);
+                at += len;
+            });
+        } else {
+            let mut word = *word;
+            while word != 0 {
+                let Some(slot) = out.get_mut(at) else { return at };
+                *slot = values[word.trailing_zeros() as usize];
+                at += 1;
+                word &= word - 1;
+            }
+        }
+    }
+    at
+}
+
+/// As [`super::compact`], `extract` moving the bits under a mask together.
+#[inline(always)]
+pub(super) fn compact(
+    words: &[u64],
+    value: impl Fn(usize) -> u64,
+    mut fill: usize,
+    out: &mut [u64],
+    extract: impl Fn(u64, u64) -> u64,
+) -> (u64, usize) {
+    let (mut head, mut in_head) = (0, fill > 0);
+    let mut out = out.iter_mut();
+    let mut flush = |word: u64| {
+        if in_head {
+            (head, in_head) = (word, false);
+        } else if let Some(slot) = out.next() {
+            *slot = word;
+        }
+    };
+    let (mut pending, mut ones) = (0, 0);
+    for (i, mask) in words.iter().enumerate() {
+        if *mask == 0 {
+            continue;
+        }
+        let bits = extract(value(i), *mask);
+        ones += bits.count_ones() as usize;
+        pending |= bits << fill;
+        let filled = fill + mask.count_ones() as usize;
+        if filled >= 64 {
+            flush(pending);
+            pending = if fill == 0 { 0 } else { bits >> (64 - fill) };
+        }
+        fill = filled % 64;
+    }
+    if fill > 0 {
+        flush(pending);
+    }
+    (head, ones)
+}
+
+/// The bits of `value` where `mask` has ones, moved together at the low end.
+pub(super) fn extract(value: u64, mask: u64) -> u64 {
+    let (mut rest, mut bits, mut at) = (mask, 0, 0);
+    while rest != 0 {
+        bits |= (value >> rest.trailing_zeros() & 1) << at;
+        at += 1;
+        rest &= rest - 1;
+    }
+    bits
+}
+
+/// As [`super::gather`].
+#[inline(always)]
+pub(super) fn gather<const W: usize, const I: usize>(
+    values: &[[u8; W]],
+    indices: &[[u8; I]],
+    limit: u64,
+    valid: Option<Bits>,
+    out: &mut [[u8; W]],
+) -> bool {
+    let mut good = true;
+    for (word, (indices, out)) in indices.chunks(64).zip(out.chunks_mut(64)).enumerate() {
+        let largest = indices.iter().fold(0, |largest, at| index(*at).max(largest));
+        if largest < limit && limit <= values.len() as u64 {
+            for (at, out) in indices.iter().zip(out) {
+                // SAFETY: no index is more than the largest, which is inside.
+                *out = unsafe { *values.get_unchecked(index(*at) as usize) };
+            }
+        } else {
+            let valid = valid.map_or(u64::MAX, |valid| valid.word(word));
+            good &= gather_checked(values, indices, limit, valid, out);
+        }
+    }
+    good
+}
+
+/// The same for at most 64 indices of which some may be out of bounds.
+#[inline(never)]
+pub(super) fn gather_checked<const W: usize, const I: usize>(
+    values: &[[u8; W]],
+    indices: &[[u8; I]],
+    limit: u64,
+    valid: u64,
+    out: &mut [[u8; W]],
+) -> bool {
+    let mut good = true;
+    for (i, (at, out)) in indices.iter().zip(out).enumerate() {
+        let at = index(*at);
+        good &= at < limit || valid >> i & 1 == 0;
+        *out = values.get(at.min(usize::MAX as u64) as usize).copied().unwrap_or([0; W]);
+    }
+    good
+}
+
+/// As [`super::locate`], with `total` bytes before the first row.
+#[inline(always)]
+#[allow(clippy::too_many_arguments, reason = "one more than its twin")]
+pub(super) fn locate<const O: usize, const I: usize>(
+    offsets: &[[u8; O]],
+    extent: usize,
+    indices: &[[u8; I]],
+    limit: u64,
+    valid: Option<Bits>,
+    mut total: usize,
+    starts: &mut [[u8; O]],
+    ends: &mut [[u8; O]],
+) -> Option<usize> {
+    let chunks = starts.chunks_mut(64).zip(ends.chunks_mut(64)).zip(indices.chunks(64));
+    for (word, ((starts, ends), indices)) in chunks.enumerate() {
+        let valid = valid.map_or(u64::MAX, |valid| valid.word(word));
+        for (i, ((at, start), end)) in indices.iter().zip(starts).zip(ends).enumerate() {
+            *start = offset_bytes(0);
+            if valid >> i & 1 == 1 {
+                let index = index(*at);
+                if index >= limit {
+                    return None;
+                }
+                let range = range(offsets, index as usize, extent).ok()?;
+                *start = offset_bytes(range.start);
+                total += range.len();
+            }
+            *end = offset_bytes(total);
+        }
+    }
+    Some(total)
+}
+
+/// As [`super::gather_bits`].
+#[inline(always)]
+pub(super) fn gather_bits<const I: usize>(
+    bits: Bits,
+    indices: &[[u8; I]],
+    limit: u64,
+    valid: Option<Bits>,
+    out: &mut [u64],
+) -> bool {
+    let mut good = true;
+    for (word, (indices, out)) in indices.chunks(64).zip(out.chunks_mut(1)).enumerate() {
+        let valid = valid.map_or(u64::MAX, |valid| valid.word(word));
+        good &= gather_bits_checked(bits, indices, limit, valid, out);
+    }
+    good
+}
+
+/// The same for at most 64 indices.
+#[inline(always)]
+pub(super) fn gather_bits_checked<const I: usize>(
+    bits: Bits,
+    indices: &[[u8; I]],
+    limit: u64,
+    valid: u64,
+    out: &mut [u64],
+) -> bool {
+    let (mut good, mut taken) = (true, 0);
+    for (i, at) in indices.iter().enumerate() {
+        let at = index(*at);
+        let inside = at < limit;
+        good &= inside | (valid >> i & 1 == 0);
+        taken |= u64::from(inside && bits.get(at as usize)) << i;
+    }
+    out[0] = taken & valid;
+    good
+}
+
+/// As [`super::positions`].
+#[inline(always)]
+pub(super) fn positions(words: &[u64], out: &mut [u16; POSITIONS]) -> usize {
+    let mut at = 0;
+    for (i, word) in words.iter().enumerate() {
+        let mut word = *word;
+        while word != 0 {
+            out[at] = (i * 64) as u16 + word.trailing_zeros() as u16;
+            at += 1;
+            word &= word - 1;
+        }
+    }
+    at
+}
+
+/// As [`super::copy_ranges`].
+pub(super) fn copy_ranges(data: &[u8], starts: &[usize], lens: &[usize], out: &mut [u8]) -> Option<usize> {
+    let mut at = 0;
+    for (start, len) in starts.iter().zip(lens) {
+        let from = data.get(*start..start.checked_add(*len)?)?;
+        out.get_mut(at..at + len)?.copy_from_slice(from);
+        at += len;
+    }
+    Some(at)
+}
+
+/// As [`super::copy_kept`].
+pub(super) fn copy_kept<const O: usize>(
+    offsets: &[[u8; O]],
+    data: &[u8],
+    words: &[u64],
+    out: &mut [u8],
+) -> Option<usize> {
+    let (mut at, mut good) = (0, true);
+    for (i, word) in words.iter().enumerate() {
+        runs(*word, |start, len| {
+            let row = i * 64 + start;
+            let from = data.get(offset(offsets[row])..offset(offsets[row + len]));
+            match (from, from.and_then(|from| out.get_mut(at..at + from.len()))) {
+                (Some(from), Some(out)) => {
+                    out.copy_from_slice(from);
+                    at += from.len();
+                }
+                _ => good = false,
+            }
+        });
+    }
+    good.then_some(at)
+}
+
+/// As [`super::kept_bytes`].
+#[inline(always)]
+pub(super) fn kept_bytes<const O: usize>(offsets: &[[u8; O]], words: &[u64]) -> usize {
+    let mut total = 0usize;
+    for (i, word) in words.iter().enumerate() {
+        runs(*word, |start, len| {
+            let row = i * 64 + start;
+            let len = offset(offsets[row + len]).wrapping_sub(offset(offsets[row]));
+            total = total.wrapping_add(len);
+        });
+    }
+    total
+}
+
+/// As [`super::kept_ends`].
+#[inline(always)]
+pub(super) fn kept_ends<const O: usize>(
+    offsets: &[[u8; O]],
+    words: &[u64],
+    mut before: usize,
+    ends: &mut [[u8; O]],
+) -> bool {
+    let (mut ends, mut good) = (ends.iter_mut(), true);
+    for (i, word) in words.iter().enumerate() {
+        let mut word = *word;
+        while word != 0 {
+            let row = i * 64 + word.trailing_zeros() as usize;
+            let len = offset(offsets[row + 1]).wrapping_sub(offset(offsets[row]));
+            good &= len as isize >= 0;
+            before = before.wrapping_add(len);
+            if let Some(end) = ends.next() {
+                *end = offset_bytes(before);
+            }
+            word &= word - 1;
+        }
+    }
+    good
+}

@@ -1,0 +1,177 @@
+//! What everything on one GPU shares: its driver, a stream of our own, spare events, loaded entries, and what must be kept
+//! until work has passed. It knows neither events nor memory of ours: those are made over it.
+
+use std::collections::{HashMap, VecDeque};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::driver::RawEntry;
+use super::fork;
+use super::handles::{OwnedEvent, OwnedStream, SharedDriver, entry, error};
+use super::lock::lock;
+use crate::array::Place;
+use crate::{Error, Result};
+
+/// One GPU's runtime.
+pub(crate) struct Core {
+    driver: SharedDriver,
+    service: Arc<OwnedStream>,
+    events: Mutex<Vec<OwnedEvent>>,
+    entries: Mutex<HashMap<&'static str, RawEntry>>,
+    held: Mutex<HashMap<u64, VecDeque<Box<dyn Held>>>>,
+    synchronisations: AtomicU64,
+    /// The process that opened it.
+    process: u32,
+}
+
+/// Things that work on a stream uses, and that are dropped once it has passed.
+pub(super) trait Held: Send {
+    /// Whether the work has passed.
+    fn has_passed(&self) -> bool;
+    /// Blocks until it has.
+    fn wait(&self);
+    /// Settles what came of the work, while what it used is still there.
+    fn settle(&self);
+}
+
+/// Makes another device current again when it is dropped.
+pub(crate) struct Entered<'a>(&'a Core, Option<usize>, PhantomData<*const ()>);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        if let Some(before) = self.1 {
+            self.0.driver.leave(before);
+        }
+    }
+}
+
+impl Core {
+    /// The runtime behind a driver.
+    pub(super) fn new(driver: SharedDriver) -> Result<Arc<Core>> {
+        let service = Arc::new(OwnedStream::create(&driver, 0)?);
+        Ok(Arc::new(Core {
+            service,
+            events: Mutex::default(),
+            entries: Mutex::default(),
+            held: Mutex::default(),
+            synchronisations: AtomicU64::new(0),
+            process: fork::generation(),
+            driver,
+        }))
+    }
+
+    /// The runtime's functions.
+    pub fn driver(&self) -> &SharedDriver {
+        &self.driver
+    }
+
+    /// Makes the device current on the calling thread until what this returns is dropped. Calls make sure of that themselves;
+    /// this saves those of an operation from doing so one by one.
+    pub fn enter(&self) -> Result<Entered<'_>> {
+        if self.is_parents() {
+            let reason = "it was opened before this process was forked".to_owned();
+            return Err(Error::NoDevice { device: self.place().device_type, reason });
+        }
+        let before = self.driver.enter().map_err(|failure| error(&self.driver, failure))?;
+        Ok(Entered(self, before, PhantomData))
+    }
+
+    /// Whether this process was forked after it was opened: no runtime works then, and no work ever passes.
+    fn is_parents(&self) -> bool {
+        self.process != fork::generation()
+    }
+
+    /// Which device.
+    pub fn place(&self) -> Place {
+        self.driver.place()
+    }
+
+    /// Our own stream, on which memory is freed: so nothing is ever asked of a caller's stream after a call.
+    pub fn service(&self) -> &Arc<OwnedStream> {
+        &self.service
+    }
+
+    /// A spare event, or a new one.
+    pub fn take_event(&self) -> Result<OwnedEvent> {
+        let spare = lock(&self.events).pop();
+        spare.map_or_else(|| OwnedEvent::create(&self.driver), Ok)
+    }
+
+    /// Takes an event back that will be neither recorded nor waited for any more. Waits that have begun are not affected.
+    pub fn give_event(&self, event: OwnedEvent) {
+        lock(&self.events).push(event);
+    }
+
+    /// The loaded form of an entry, loaded at its first use.
+    pub fn entry(&self, family: &'static str, name: &'static str) -> Result<RawEntry> {
+        if let Some(entry) = lock(&self.entries).get(name) {
+            return Ok(*entry);
+        }
+        let loaded = entry(&self.driver, family, name)?;
+        lock(&self.entries).insert(name, loaded);
+        Ok(loaded)
+    }
+
+    /// Counts a call that may block the host until the device has come somewhere.
+    pub fn count_synchronisation(&self) {
+        self.synchronisations.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often that was.
+    pub fn synchronisations(&self) -> u64 {
+        self.synchronisations.load(Ordering::Relaxed)
+    }
+
+    /// Keeps things until the work on stream number `stream` that uses them has passed. Some later call drops them, on
+    /// whatever thread: see [`Core::retire`].
+    pub(super) fn hold(&self, stream: u64, held: Box<dyn Held>) {
+        lock(&self.held).entry(stream).or_default().push_back(held);
+    }
+
+    /// Drops everything that is kept, whether its work has passed or not: for tests, which must notice.
+    #[cfg(test)]
+    pub fn let_go_too_early(&self) {
+        lock(&self.held).clear();
+    }
+
+    /// Drops what was kept for work that has passed. Does not block.
+    pub fn retire(&self) {
+        let mut passed = vec![];
+        {
+            // Another thread that holds the lock is doing this already.
+            let Ok(mut held) = self.held.try_lock() else { return };
+            held.retain(|_, queue| {
+                while queue.front().is_some_and(|first| first.has_passed()) {
+                    passed.extend(queue.pop_front());
+                }
+                !queue.is_empty()
+            });
+        }
+        // Outside of the lock: a producer's release may call anything.
+        release(passed);
+    }
+
+    /// Blocks until all work that something is kept for has passed, and drops that. Whether there was any.
+    pub fn drain(&self) -> bool {
+        if self.is_parents() {
+            return false;
+        }
+        let all = std::mem::take(&mut *lock(&self.held));
+        let all: Vec<Box<dyn Held>> = all.into_values().flatten().collect();
+        let any = !all.is_empty();
+        for held in all.iter().filter(|held| !held.has_passed()) {
+            self.count_synchronisation();
+            held.wait();
+        }
+        release(all);
+        any
+    }
+}
+
+fn release(passed: Vec<Box<dyn Held>>) {
+    for held in passed {
+        held.settle();
+    }
+}

@@ -1,0 +1,120 @@
+//! Something that several threads may use, one after another: what a handle to a stream holds.
+//!
+//! The one idea: it is taken out of the lock while it is used. So whoever comes meanwhile waits with nothing in hand, and a
+//! producer that asks the very handle that is asking it, which would wait for itself, is told so instead.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
+use crate::{Error, Result};
+
+/// A value that one thread at a time has in hand.
+#[derive(Debug)]
+pub struct Turns<T> {
+    state: Mutex<State<T>>,
+    returned: Condvar,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    /// `None` while a thread has it.
+    value: Option<T>,
+    in_hand_of: Option<ThreadId>,
+}
+
+impl<T> Turns<T> {
+    /// Nobody has it in hand.
+    pub fn new(value: T) -> Turns<T> {
+        Turns { state: Mutex::new(State { value: Some(value), in_hand_of: None }), returned: Condvar::new() }
+    }
+
+    /// Uses the value; where another thread does, after that one. [`Error::Invalid`] where this thread does already: it is
+    /// inside of a call of this function.
+    pub fn with<R>(&self, body: impl FnOnce(&mut T) -> Result<R>) -> Result<R> {
+        let mut state = self.state();
+        let value = loop {
+            if let Some(value) = state.value.take() {
+                break value;
+            }
+            if state.in_hand_of == Some(thread::current().id()) {
+                return Err(Error::invalid("stream", "it is being read: its producer may not ask for it"));
+            }
+            state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
+        };
+        state.in_hand_of = Some(thread::current().id());
+        drop(state);
+        let mut turn = Turn { turns: self, value: Some(value) };
+        match &mut turn.value {
+            Some(value) => body(value),
+            None => unreachable!("it is given back at drop"),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Gives the value back, also where its use panics.
+struct Turn<'a, T> {
+    turns: &'a Turns<T>,
+    value: Option<T>,
+}
+
+impl<T> Drop for Turn<'_, T> {
+    fn drop(&mut self) {
+        let mut state = self.turns.state();
+        (state.value, state.in_hand_of) = (self.value.take(), None);
+        drop(state);
+        self.turns.returned.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_second_thread_waits() {
+        let turns = Turns::new(vec![1]);
+        let (inside, seen) = channel();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                turns.with(|values| {
+                    inside.send(()).unwrap();
+                    thread::sleep(Duration::from_millis(20));
+                    values.push(2);
+                    Ok(())
+                })
+            });
+            seen.recv().unwrap();
+            let added = turns.with(|values| {
+                values.push(3);
+                Ok(())
+            });
+            added.unwrap();
+        });
+        assert_eq!(turns.with(|values| Ok(values.clone())), Ok(vec![1, 2, 3]));
+    }
+
+    #[test]
+    fn a_thread_that_has_it_in_hand_is_refused() {
+        let turns = Turns::new(1);
+        let inner = turns.with(|_| Ok(turns.with(|value| Ok(*value)))).unwrap();
+        assert!(matches!(inner, Err(Error::Invalid { operation: "stream", .. })));
+        assert_eq!(turns.with(|value| Ok(*value)), Ok(1));
+    }
+
+    #[test]
+    fn a_panic_gives_it_back() {
+        let turns = Turns::new(1);
+        let used = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            turns.with(|_| -> Result<()> { panic!("on purpose") })
+        }));
+        assert!(used.is_err());
+        assert_eq!(turns.with(|value| Ok(*value)), Ok(1));
+    }
+}

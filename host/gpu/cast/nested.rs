@@ -1,0 +1,233 @@
+//! Lists, structs, and arrays of nothing but nulls: the parts are cast, and put together again.
+//!
+//! What rows of a list do not see of its items is cast along where that cannot show. A strict cast must not fail for it,
+//! though, and neither must offsets be too great for it: then the host looks where the rows begin and end, and only what
+//! lies between is cast.
+
+use arrow_schema::{DataType, FieldRef, Fields};
+
+use super::{
+    Cast, Offsets, convert_offsets, do_not_fit, most, none_of, nulls_of, read_offsets, regular_offsets,
+};
+use crate::array::{Array, Bitmap, Buffer, Slot, children, layout};
+use crate::gpu::{aligned, part_of};
+use crate::pass::{Pass, Reach};
+use crate::{Error, Result};
+
+/// Casts from or to a nested type; `None` where devices do not know how.
+pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Option<Array>> {
+    use DataType::*;
+    let done = match (values.data_type(), to) {
+        (List(_) | LargeList(_), List(item) | LargeList(item)) => list(cast, values, to, item),
+        (FixedSizeList(_, size), FixedSizeList(item, same)) if size == same => {
+            let items = cast.cast(&values.child_rows(0)?, item.data_type())?;
+            of_children(cast, values, to, vec![items], true)
+        }
+        (FixedSizeList(_, size), List(item) | LargeList(item)) => {
+            let items = cast.cast(&values.child_rows(0)?, item.data_type())?;
+            regular_list(cast, values, to, items, *size as usize, true)
+        }
+        (FixedSizeList(_, 1), _) if !is_list(to) => cast.cast(&values.child_rows(0)?, to),
+        (from, _) if is_list(from) => return Ok(None),
+        // Any other row is a list of its own, and null an item.
+        (_, List(item) | LargeList(item)) => {
+            let items = cast.cast(values, item.data_type())?;
+            regular_list(cast, values, to, items, 1, false)
+        }
+        (_, FixedSizeList(item, 1)) => {
+            let items = cast.cast(values, item.data_type())?;
+            of_children(cast, values, to, vec![items], false)
+        }
+        (Struct(from), Struct(into)) => structs(cast, values, to, from, into),
+        (Map(..), Map(entries, _)) => map(cast, values, to, entries),
+        _ => return Ok(None),
+    };
+    done.map(Some)
+}
+
+fn is_list(data_type: &DataType) -> bool {
+    use DataType::*;
+    matches!(data_type, List(_) | LargeList(_) | ListView(_) | LargeListView(_) | FixedSizeList(..))
+}
+
+/// Lists of one kind of offsets as lists of the same or the other kind.
+fn list(cast: Cast, values: &Array, to: &DataType, item: &FieldRef) -> Result<Array> {
+    ranges(cast, values, to, values.children()[0].data_type() == item.data_type(), |items| {
+        cast.cast(items, item.data_type())
+    })
+}
+
+/// Maps: their entries are cast by position.
+fn map(cast: Cast, values: &Array, to: &DataType, entries: &FieldRef) -> Result<Array> {
+    let DataType::Struct(into) = entries.data_type() else {
+        return Err(Error::invalid("cast", "a map whose entries are no struct"));
+    };
+    ranges(cast, values, to, false, |rows| by_position(cast, rows, entries.data_type(), into))
+}
+
+/// Rows that offsets describe, with other items. Synchronises where what rows do not see must not be cast.
+fn ranges(
+    cast: Cast,
+    values: &Array,
+    to: &DataType,
+    same_items: bool,
+    cast_items: impl Fn(&Array) -> Result<Array>,
+) -> Result<Array> {
+    let (Some(Slot::Offsets(from_width)), Some(Slot::Offsets(to_width))) =
+        (values.layout().slots().next(), layout(to).slots().next())
+    else {
+        return Err(Error::invalid("cast", "lists without offsets"));
+    };
+    let mut pass = cast.begin(&[values])?;
+    if values.is_empty() {
+        let none = none_of(&pass, to)?;
+        pass.finish()?;
+        return Ok(none);
+    }
+    let items = &values.children()[0];
+    let narrow = to_width < from_width && items.len() as u64 > most(to_width);
+    let look = narrow || !same_items && !cast.options.safe;
+    let mut parts = pass.parts(to.clone(), values.len());
+    let mut seen = items.clone();
+    if !look && from_width == to_width {
+        (parts.offset, parts.buffers) = (values.offset(), values.buffers().to_vec());
+        (parts.validity, parts.null_count) = (values.validity().cloned(), values.known_null_count());
+    } else {
+        parts = nulls_of(&mut pass, values, parts)?;
+        let offsets = aligned(&mut pass, &rows_of_offsets(values, from_width), from_width)?;
+        let mut base = 0;
+        if look {
+            let ends = read_offsets(&mut pass, offsets, from_width, &[0, values.len() as u64])?;
+            let (first, last) = (ends[0], ends[1]);
+            if first > last || last > items.len() as u64 {
+                let problem = format!("rows lie between {first} and {last} of {} items", items.len());
+                return Err(Error::out_of_spec(format!("offsets of {}", values.data_type()), problem));
+            }
+            if last - first > most(to_width) {
+                return Err(do_not_fit(last - first, to));
+            }
+            (base, seen) = (first, items.slice(first as usize, (last - first) as usize)?);
+        }
+        let reach = Reach::elements(items.len());
+        let from = Offsets { offsets, width: from_width, rows: values.len(), reach, base };
+        parts.buffers = vec![convert_offsets(&mut pass, &from, to_width, values, to)?.buffer()];
+    }
+    let seen = cast_items(&seen)?;
+    pass.input(&seen)?;
+    parts.children = vec![part_of(&pass, seen)?];
+    pass.finish()?;
+    Array::try_new(parts)
+}
+
+/// The offsets of an array's rows, of which there is one at least.
+pub(super) fn rows_of_offsets(values: &Array, width: usize) -> Buffer {
+    values.buffers()[0].slice(values.offset() * width, Some((values.len() + 1) * width))
+}
+
+/// Lists of `size` items each; the values' nulls are theirs where `nulls` says so.
+fn regular_list(
+    cast: Cast,
+    values: &Array,
+    to: &DataType,
+    items: Array,
+    size: usize,
+    nulls: bool,
+) -> Result<Array> {
+    let Some(Slot::Offsets(width)) = layout(to).slots().next() else {
+        return Err(Error::invalid("cast", "lists without offsets"));
+    };
+    let mut pass = cast.begin(&[values, &items])?;
+    let offsets = regular_offsets(&mut pass, values.len(), size, width, to)?;
+    let parts = pass.parts(to.clone(), values.len());
+    let mut parts = if nulls { nulls_of(&mut pass, values, parts)? } else { parts };
+    parts.buffers = vec![offsets.buffer()];
+    parts.children = vec![part_of(&pass, items)?];
+    let casted = Array::try_new(parts)?;
+    pass.finish()?;
+    Ok(casted)
+}
+
+/// What has no buffers of its own; the values' nulls are its nulls where `nulls` says so.
+fn of_children(
+    cast: Cast,
+    values: &Array,
+    to: &DataType,
+    children: Vec<Array>,
+    nulls: bool,
+) -> Result<Array> {
+    let mut pass = cast.begin(&[values])?;
+    children.iter().try_for_each(|child| pass.input(child))?;
+    let parts = pass.parts(to.clone(), values.len());
+    let mut parts = if nulls { nulls_of(&mut pass, values, parts)? } else { parts };
+    parts.children = children.into_iter().map(|child| part_of(&pass, child)).collect::<Result<_>>()?;
+    pass.finish()?;
+    Array::try_new(parts)
+}
+
+/// Structs: by the fields' names where they are the same in another order, else by position.
+fn structs(cast: Cast, values: &Array, to: &DataType, from: &Fields, into: &Fields) -> Result<Array> {
+    let place = |name: &str| from.iter().position(|field| field.name() == name);
+    let in_order =
+        from.len() == into.len() && from.iter().zip(into).all(|(one, other)| one.name() == other.name());
+    if in_order || into.iter().any(|field| place(field.name()).is_none()) {
+        return by_position(cast, values, to, into);
+    }
+    let fields = into.iter().filter_map(|field| Some((place(field.name())?, field)));
+    of_fields(cast, values, to, fields)
+}
+
+fn by_position(cast: Cast, values: &Array, to: &DataType, into: &Fields) -> Result<Array> {
+    if into.len() != values.children().len() {
+        let problem = format!("{} fields cannot become {}", values.children().len(), into.len());
+        return Err(Error::Arrow { operation: "cast", problem });
+    }
+    of_fields(cast, values, to, into.iter().enumerate())
+}
+
+fn of_fields<'a>(
+    cast: Cast,
+    values: &Array,
+    to: &DataType,
+    fields: impl Iterator<Item = (usize, &'a FieldRef)>,
+) -> Result<Array> {
+    let one = |(i, field): (usize, &FieldRef)| cast.cast(&values.child_rows(i)?, field.data_type());
+    of_children(cast, values, to, fields.map(one).collect::<Result<_>>()?, true)
+}
+
+/// As many nulls as there are values; `None` for types that cannot say that a row is null.
+pub(super) fn nulls(cast: Cast, values: &Array, to: &DataType) -> Result<Option<Array>> {
+    let mut pass = cast.begin(&[values])?;
+    let nulls = nulls_like(&mut pass, to, values.len())?;
+    pass.finish()?;
+    Ok(nulls)
+}
+
+fn nulls_like(pass: &mut Pass, to: &DataType, len: usize) -> Result<Option<Array>> {
+    if len == 0 {
+        return none_of(pass, to).map(Some);
+    }
+    let (mut parts, layout) = (pass.parts(to.clone(), len), layout(to));
+    if layout.validity {
+        let bits = pass.zeroed(len.div_ceil(8))?;
+        parts.validity = Some(Bitmap { buffer: bits.buffer(), offset: 0 });
+        parts.null_count = Some(len);
+    } else if *to != DataType::Null {
+        return Ok(None);
+    }
+    for slot in layout.slots() {
+        parts.buffers.push(pass.zeroed_rows(slot, len)?.buffer());
+    }
+    for child in children(to) {
+        let rows = match to {
+            DataType::Struct(_) => len,
+            DataType::FixedSizeList(_, size) => pass.times(len, *size as usize)?,
+            _ => 0,
+        };
+        let Some(nulls) = nulls_like(pass, child, rows)? else { return Ok(None) };
+        parts.children.push(nulls);
+    }
+    if let DataType::Dictionary(_, of) = to {
+        parts.dictionary = Some(none_of(pass, of)?);
+    }
+    Array::try_new(parts).map(Some)
+}

@@ -1,0 +1,373 @@
+//! Strings and binaries: from one kind of offsets or views to another. Bytes are shared wherever the result can point into
+//! them; only from views to offsets are they copied, end to end.
+//!
+//! Bytes that are to be text are looked at, each row by itself. A strict cast reports the first row that is none, null or
+//! not, as arrow-cast does. For a safe cast such a row becomes null, and null rows of text must not have bytes that are
+//! none: views can leave them out, offsets cannot. So where the host finds that there are some, the rest goes by views.
+
+use arrow_schema::DataType;
+use bowstring_kernels::copy::{COPY_VIEWS, CopyViews};
+use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::scan::{SCAN, Scan, TILE};
+use bowstring_kernels::target::find;
+use bowstring_kernels::utf8::{VALIDATE, Validate, validate_waves};
+use bowstring_kernels::views::{BUILD, BufferRow, Build, MEASURE, Measure};
+
+use super::nested::rows_of_offsets;
+use super::{Cast, Offsets, convert_offsets, do_not_fit, most, none_of, nulls_of, regular_offsets};
+use crate::array::{Array, Bitmap, Buffer, Parts, Slot, layout};
+use crate::gpu::ranges::scan_sums;
+use crate::gpu::selection::Words;
+use crate::gpu::{Status, aligned, fixed_width, nulls, rows_of};
+use crate::pass::{Pass, Reach, Region, Table, bits, validity};
+use crate::transfer::sized_buffers;
+use crate::{Error, Result};
+
+/// How a type holds bytes.
+#[derive(Clone, Copy, PartialEq)]
+struct Kind {
+    /// Bytes of an offset; 0 for views.
+    width: usize,
+    text: bool,
+}
+
+fn kind(data_type: &DataType) -> Option<Kind> {
+    use DataType::*;
+    let (width, text) = match data_type {
+        Utf8 => (4, true),
+        LargeUtf8 => (8, true),
+        Utf8View => (0, true),
+        Binary => (4, false),
+        LargeBinary => (8, false),
+        BinaryView => (0, false),
+        _ => return None,
+    };
+    Some(Kind { width, text })
+}
+
+/// Casts between types of text and bytes, and rows of fixed width to bytes; `None` for others.
+pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Option<Array>> {
+    let Some(into) = kind(to) else { return Ok(None) };
+    let from = match kind(values.data_type()) {
+        Some(from) => from,
+        None if into.text => return Ok(None),
+        None => return of_fixed_width(cast, values, to, into),
+    };
+    if values.is_empty() {
+        let pass = cast.begin(&[values])?;
+        let none = none_of(&pass, to)?;
+        pass.finish()?;
+        return Ok(Some(none));
+    }
+    let safe = cast.options.safe && into.text && !from.text;
+    match (from.width, into.width) {
+        // Bad rows are left out on the way.
+        (0, 4 | 8) if safe => by_views(cast, values, to),
+        (0, _) => of_views(cast, values, to, into, into.text && !from.text),
+        _ => of_offsets(cast, values, to, (from, into), safe),
+    }
+    .map(Some)
+}
+
+fn by_views(cast: Cast, values: &Array, to: &DataType) -> Result<Array> {
+    let views = cast.cast(values, &DataType::Utf8View)?;
+    cast.cast(&views, to)
+}
+
+/// Numbers and binaries of fixed width: their rows are bytes already.
+fn of_fixed_width(cast: Cast, values: &Array, to: &DataType, into: Kind) -> Result<Option<Array>> {
+    let from = values.data_type();
+    let width = values.layout().slots().next().and_then(fixed_width);
+    let (known, Some(size)) = (from.is_integer() || matches!(from, DataType::FixedSizeBinary(_)), width)
+    else {
+        return Ok(None);
+    };
+    if !known || into.width == 0 && from.is_integer() {
+        return Ok(None);
+    }
+    let mut pass = cast.begin(&[values])?;
+    let parts = pass.parts(to.clone(), values.len());
+    let mut parts = nulls_of(&mut pass, values, parts)?;
+    let rows = rows_of(values, &values.buffers()[0], size);
+    if into.width > 0 {
+        parts.buffers = vec![regular_offsets(&mut pass, values.len(), size, into.width, to)?.buffer(), rows];
+    } else if values.is_empty() {
+        parts.buffers = vec![Buffer::empty()];
+    } else {
+        let offsets = regular_offsets(&mut pass, values.len(), size, 8, to)?;
+        let edges = Edges { offsets: offsets.input(), width: 8, bytes: rows };
+        let nulls = validity(values);
+        parts.buffers = build_views(&mut pass, values, &edges, nulls)?;
+    }
+    let casted = Array::try_new(parts)?;
+    pass.finish()?;
+    Ok(Some(casted))
+}
+
+/// Rows as offsets and bytes.
+struct Edges {
+    offsets: In<u8>,
+    width: usize,
+    bytes: Buffer,
+}
+
+/// Rows that offsets describe.
+fn of_offsets(
+    cast: Cast,
+    values: &Array,
+    target: &DataType,
+    (from, mut into): (Kind, Kind),
+    safe: bool,
+) -> Result<Array> {
+    let mut to = target;
+    let mut pass = cast.begin(&[values])?;
+    let offsets = aligned(&mut pass, &rows_of_offsets(values, from.width), from.width)?;
+    let mut edges = Edges { offsets, width: from.width, bytes: values.buffers()[1].clone() };
+    let mut good = None;
+    if safe {
+        let bad = pass.zeroed(values.len().div_ceil(32) * 4)?;
+        let fault = pass.upload(&[u64::MAX])?;
+        // Where the bytes are shared, those of null rows must be text too.
+        let looked_at = if into.width == 0 { validity(values) } else { (In::absent(), 0) };
+        validate(&mut pass, &edges, values.len(), looked_at, bad.out(), &fault)?;
+        if into.width > 0 && pass.read(&fault)?[0] != u64::MAX {
+            (to, into) = (&DataType::Utf8View, Kind { width: 0, text: true });
+        }
+        if into.width == 0 {
+            good = Some(without(&mut pass, values, &bad)?);
+        }
+    } else if into.text && !from.text {
+        report_bad_text(&mut pass, &edges, values, to)?;
+    }
+    let mut parts = pass.parts(to.clone(), values.len());
+    if into.width == 0 {
+        // How many data buffers there will be.
+        if let Some(known) = sized_buffers(&mut pass, std::slice::from_ref(&edges.bytes))?.pop() {
+            edges.bytes = known;
+        }
+        let nulls = good.as_ref().map_or_else(|| validity(values), |good| (good.input(), 0));
+        parts.buffers = build_views(&mut pass, values, &edges, nulls)?;
+        parts = match &good {
+            Some(good) => {
+                let validity = Some(Bitmap { buffer: good.buffer(), offset: 0 });
+                Parts { validity, null_count: None, ..parts }
+            }
+            None => nulls_of(&mut pass, values, parts)?,
+        };
+    } else if into.width == from.width {
+        parts.offset = values.offset();
+        parts.buffers = values.buffers().to_vec();
+        (parts.validity, parts.null_count) = (values.validity().cloned(), values.known_null_count());
+    } else {
+        let reach = Reach::bytes(&edges.bytes);
+        let from = Offsets { offsets, width: from.width, rows: values.len(), reach, base: 0 };
+        let offsets = convert_offsets(&mut pass, &from, into.width, values, to)?;
+        parts = nulls_of(&mut pass, values, parts)?;
+        parts.buffers = vec![offsets.buffer(), edges.bytes];
+    }
+    let casted = Array::try_new(parts)?;
+    pass.finish()?;
+    // Views that were made on the way to offsets.
+    if to == target { Ok(casted) } else { cast.cast(&casted, target) }
+}
+
+/// Views' bytes end to end. Synchronises, for how many they are.
+fn of_views(cast: Cast, values: &Array, to: &DataType, into: Kind, unsure: bool) -> Result<Array> {
+    let mut pass = cast.begin(&[values])?;
+    let rows = values.len();
+    let views: In<u8> = aligned(&mut pass, &rows_of(values, &values.buffers()[0], 16), 16)?;
+    // Views are data: what they say they point to must be inside of what there is.
+    let buffers = sized_buffers(&mut pass, &values.buffers()[1..])?;
+    let table: Table<BufferRow> = buffers
+        .iter()
+        .map(|buffer| {
+            let (bytes, offset) = bits(&Bitmap { buffer: buffer.clone(), offset: 0 });
+            let limit = buffer.bytes().map_or(u64::MAX, |bytes| bytes as u64);
+            BufferRow { bytes, offset, limit }
+        })
+        .collect();
+    let table = pass.upload(table.words())?;
+    // arrow-cast looks at what null views point to where text views come of it, and leaves it alone otherwise.
+    let strict = unsure && !cast.options.safe;
+    let (valid, valid_offset) = if strict && into.width == 0 { (In::absent(), 0) } else { validity(values) };
+    let tiles = rows.div_ceil(TILE as usize);
+    let (lens, sums) = (pass.scratch::<u32>(rows)?, pass.scratch::<u64>(tiles)?);
+    let mut status = Status::new(&mut pass, 1, 1)?;
+    let ((total, total_out), (fault, fault_out)) = (status.take(1), status.fault());
+    let args = Measure {
+        views: views.cast(),
+        valid,
+        valid_offset,
+        rows: rows as u64,
+        buffers: table.input(),
+        count: buffers.len() as u64,
+        lens: lens.out(),
+        sums: sums.out(),
+        fault: fault_out,
+    };
+    pass.launch(&MEASURE[0], &args)?;
+    let bases = scan_sums(&mut pass, &sums, tiles, total_out)?;
+    let words = pass.read(&status.region)?;
+    if words[fault] != u64::MAX {
+        let problem = format!("row {} points beyond what there is", words[fault]);
+        return Err(Error::out_of_spec(format!("views of {}", values.data_type()), problem));
+    }
+    let total = words[total];
+    let width = if into.width == 0 { 8 } else { into.width };
+    if total > most(width) {
+        return Err(do_not_fit(total, to));
+    }
+    let offsets = pass.rows(rows + 1, width)?;
+    let args = Scan {
+        values: lens.input(),
+        count: In::absent(),
+        len: rows as u64,
+        bases: bases.input(),
+        out: offsets.out(),
+        total: Out::absent(),
+    };
+    let entry = find(SCAN, &[4, width as u32]).ok_or_else(|| pass.unsupported(to))?;
+    pass.launch(entry, &args)?;
+    let bytes = pass.output(total as usize)?;
+    if total > 0 {
+        let args = CopyViews {
+            to: offsets.input(),
+            views: views.cast(),
+            rows: rows as u64,
+            buffers: table.input(),
+            out: bytes.out(),
+            len: total,
+        };
+        let entry = find(COPY_VIEWS, &[width as u32]).ok_or_else(|| pass.unsupported(to))?;
+        pass.launch(entry, &args)?;
+    }
+    let edges = Edges { offsets: offsets.input(), width, bytes: bytes.buffer() };
+    let mut good = None;
+    if strict {
+        report_bad_text(&mut pass, &edges, values, to)?;
+    } else if unsure {
+        let bad = pass.zeroed(rows.div_ceil(32) * 4)?;
+        let fault = pass.upload(&[u64::MAX])?;
+        validate(&mut pass, &edges, rows, validity(values), bad.out(), &fault)?;
+        good = Some(without(&mut pass, values, &bad)?);
+    }
+    let parts = pass.parts(to.clone(), rows);
+    let mut parts = match &good {
+        Some(good) => {
+            let validity = Some(Bitmap { buffer: good.buffer(), offset: 0 });
+            Parts { validity, null_count: None, ..parts }
+        }
+        None => nulls_of(&mut pass, values, parts)?,
+    };
+    parts.buffers = match layout(to).slots().next() {
+        Some(Slot::Views) => {
+            let nulls = good.as_ref().map_or_else(|| validity(values), |good| (good.input(), 0));
+            build_views(&mut pass, values, &edges, nulls)?
+        }
+        _ => vec![offsets.buffer(), edges.bytes],
+    };
+    let casted = Array::try_new(parts)?;
+    pass.finish()?;
+    Ok(casted)
+}
+
+/// Sets the bits of rows that are valid but no text, and lowers `fault` to the first of them.
+fn validate(
+    pass: &mut Pass,
+    edges: &Edges,
+    rows: usize,
+    (valid, valid_offset): Words,
+    bad: Out<u32>,
+    fault: &Region,
+) -> Result<()> {
+    let (bytes, offset) = bits(&Bitmap { buffer: edges.bytes.clone(), offset: 0 });
+    let waves = validate_waves(edges.bytes.bytes().map(|bytes| bytes as u64), pass.width());
+    let entry = find(VALIDATE, &[edges.width as u32]).ok_or_else(|| pass.unsupported("text"))?;
+    let reach = Reach::bytes(&edges.bytes);
+    let args = Validate {
+        offsets: edges.offsets,
+        valid,
+        valid_offset,
+        rows: rows as u64,
+        bytes,
+        offset,
+        limit: reach.limit,
+        end: reach.end,
+        end_offset: reach.end_offset,
+        waves,
+        bad,
+        fault: fault.out(),
+    };
+    pass.launch(entry, &args)
+}
+
+/// The first row that is no text, null or not, is an error when somebody waits for the result.
+fn report_bad_text(pass: &mut Pass, edges: &Edges, values: &Array, to: &DataType) -> Result<()> {
+    let fault = pass.upload(&[u64::MAX])?;
+    validate(pass, edges, values.len(), (In::absent(), 0), Out::absent(), &fault)?;
+    let (from, to) = (values.data_type().clone(), to.clone());
+    pass.report(&fault, move |words| match words[0] {
+        u64::MAX => Ok(()),
+        row => {
+            let problem = "the bytes are not UTF-8".to_owned();
+            Err(Error::Cast { row: row as usize, from, to, problem })
+        }
+    })
+}
+
+/// The rows that are valid and not among the bad ones.
+fn without(pass: &mut Pass, values: &Array, bad: &Region) -> Result<Region> {
+    let bytes = values.len().div_ceil(32) * 4;
+    let (good, both) = (pass.zeroed(bytes)?, pass.zeroed(bytes)?);
+    nulls::combine(pass, "bitmap_not", (bad.input(), 0), (In::absent(), 0), values.len(), &good)?;
+    if values.validity().is_none() {
+        return Ok(good);
+    }
+    nulls::combine(pass, "bitmap_and", (good.input(), 0), validity(values), values.len(), &both)?;
+    Ok(both)
+}
+
+/// The buffers of views of rows: the views, and the bytes, which are shared, in pieces whose places 32 bits can say.
+fn build_views(
+    pass: &mut Pass,
+    values: &Array,
+    edges: &Edges,
+    (valid, valid_offset): Words,
+) -> Result<Vec<Buffer>> {
+    let (rows, len) = (values.len(), edges.bytes.bytes().unwrap_or(0));
+    let shift = if len <= i32::MAX as usize { 31 } else { 30 };
+    let views = pass.rows(rows, 16)?;
+    let faults = pass.upload(&[u64::MAX; 2])?;
+    let (bytes, offset) = bits(&Bitmap { buffer: edges.bytes.clone(), offset: 0 });
+    let reach = Reach::bytes(&edges.bytes);
+    let args = Build {
+        offsets: edges.offsets,
+        valid,
+        valid_offset,
+        rows: rows as u64,
+        bytes,
+        offset,
+        limit: reach.limit,
+        end: reach.end,
+        end_offset: reach.end_offset,
+        shift,
+        views: views.out(),
+        faults: faults.out(),
+    };
+    let entry = find(BUILD, &[edges.width as u32]).ok_or_else(|| pass.unsupported("views"))?;
+    pass.launch(entry, &args)?;
+    let from = values.data_type().to_string();
+    pass.report(&faults, move |words| match (words[0], words[1]) {
+        (u64::MAX, u64::MAX) => Ok(()),
+        (u64::MAX, row) => Err(Error::invalid("cast", format!("row {row} is too long for a view"))),
+        (row, _) => {
+            let problem = format!("row {row} ends before it begins, or beyond what there is");
+            Err(Error::out_of_spec(format!("offsets of {from}"), problem))
+        }
+    })?;
+    // The last row of a piece may reach into the next.
+    let piece =
+        |from: usize| edges.bytes.slice(from, Some((len - from).min((1 << shift) + i32::MAX as usize)));
+    let pieces = (0..len).step_by(1 << shift).map(piece);
+    Ok([views.buffer()].into_iter().chain(pieces).collect())
+}

@@ -1,0 +1,422 @@
+//! L4: how an operation runs on a GPU. A [`Pass`] is one operation's work on one stream, from waiting for its inputs to
+//! recording the event that its outputs carry. It is the only place where kernels meet a driver.
+//!
+//! ```text
+//! let mut pass = Pass::begin("double", stream)?;
+//! pass.input(&values)?;                                  // right device? waits on the stream, keeps it alive
+//! let out = pass.output(values.len() * 4)?;              // device memory, contents unspecified
+//! let status = pass.zeroed(2 * 8)?;                      // two words: a total, and the first bad row
+//! let entry = find(DOUBLE, &[4]).ok_or_else(|| pass.unsupported(values.data_type()))?;
+//! pass.launch(entry, &Double {                           // as many waves as the kernel says for these arguments
+//!     values: input(&values.buffers()[0]),               // an `In` with the buffer's extent
+//!     out: out.out(),                                    // only a pass's own memory can be written
+//!     status: status.out(),
+//!     len: values.len() as u64,
+//! })?;
+//! // Either: one look at the numbers, now (the host waits) ...
+//! let words = pass.read(&status)?;
+//! // ... or later: `pass.read_later(&status, |pass, words| ...)` gives a `Pending`;
+//! // ... or only when somebody waits for the result: `pass.report(&status, |words| ...)`.
+//! let mut parts = pass.parts(values.data_type().clone(), values.len());   // place and event filled in
+//! parts.buffers = vec![out.buffer()];
+//! let result = Array::try_new(parts)?;
+//! pass.finish()?;                                        // records the event; scratch goes back to the pool
+//! ```
+//!
+//! A pass that is dropped half-way, by an error say, is ended the same way: what it has launched stays safe to run.
+
+#![allow(unsafe_code)]
+
+mod arguments;
+mod finish;
+#[cfg(test)]
+mod ordering_tests;
+mod pending;
+mod reads;
+mod small_outputs;
+mod small_uploads;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::target::{Args, Entry, MAX_WAVES, Value};
+
+pub(crate) use arguments::{Reach, bits, input, is_aligned, validity};
+pub use pending::Pending;
+use small_outputs::SmallOutputs;
+use small_uploads::SmallUploads;
+pub(crate) use tables::Table;
+
+use crate::array::{Array, Buffer, Parts, Place, Ready, Slot};
+use crate::device::driver::{Driver, Failure, Launch, RawStream};
+use crate::device::{Check, Event, Gpu, GpuStream, Kept, Memory, Staged, Stream};
+use crate::{Error, Result};
+
+/// One operation's work on one stream.
+pub(crate) struct Pass {
+    operation: &'static str,
+    /// Keeps the device from being shut down before the pass has ended.
+    stream: Stream,
+    gpu: Arc<Gpu>,
+    queue: Arc<GpuStream>,
+    done: Event,
+    ready: Arc<dyn Ready>,
+    waited: Vec<Arc<dyn Ready>>,
+    parents: Vec<Event>,
+    kept: Vec<Kept>,
+    used: Vec<Arc<Memory>>,
+    checks: Vec<Check>,
+    looked_at: Vec<Array>,
+    small_uploads: SmallUploads,
+    small_outputs: SmallOutputs,
+    ended: bool,
+}
+
+/// Device memory that a pass has allocated, or part of it. Clones are the same memory.
+#[derive(Clone)]
+pub(crate) struct Region {
+    memory: Arc<Memory>,
+    /// Where in the memory it starts, and how long it is.
+    at: usize,
+    bytes: usize,
+}
+
+impl Region {
+    /// Where it starts.
+    pub fn address(&self) -> usize {
+        self.memory.address() + self.at
+    }
+
+    /// To be written by a kernel of this pass, up to the next 16-byte boundary.
+    pub fn out<T: Value>(&self) -> Out<T> {
+        Out::new(self.address() as u64, self.bytes.next_multiple_of(16) as u64)
+    }
+
+    /// To be read by a later kernel of this pass.
+    pub fn input<T: Value>(&self) -> In<T> {
+        In::new(self.address() as u64, self.bytes.next_multiple_of(16) as u64)
+    }
+
+    /// Bytes `from .. to`, to be read by a later kernel of this pass.
+    pub fn part<T: Value>(&self, from: usize, to: usize) -> In<T> {
+        assert!(from <= to && to <= self.bytes, "the part is inside the region");
+        In::new((self.address() + from) as u64, (to - from) as u64)
+    }
+
+    /// Part of an array, to be read once the pass has passed.
+    pub fn buffer(&self) -> Buffer {
+        // SAFETY: the memory has the bytes and lives as long as its owner; after the pass nobody writes it.
+        unsafe { Buffer::new(self.address(), Some(self.bytes), self.memory.clone()) }
+    }
+
+    /// How many bytes it has.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Pass {
+    /// Begins an operation on a GPU's stream.
+    pub fn begin(operation: &'static str, stream: &Stream) -> Result<Pass> {
+        let not_a_gpu = || Error::invalid(operation, "the CPU's stream runs no passes");
+        let (gpu, queue) = stream.as_gpu().ok_or_else(not_a_gpu)?;
+        gpu.retire();
+        queue.enter(gpu)?;
+        let done = Event::new(gpu.core(), queue.number())?;
+        Ok(Pass {
+            operation,
+            stream: stream.clone(),
+            gpu: gpu.clone(),
+            queue: queue.clone(),
+            ready: Arc::new(done.clone()),
+            done,
+            waited: vec![],
+            parents: vec![],
+            kept: vec![],
+            used: vec![],
+            checks: vec![],
+            looked_at: vec![],
+            small_uploads: SmallUploads::default(),
+            small_outputs: SmallOutputs::default(),
+            ended: false,
+        })
+    }
+
+    /// Which GPU's.
+    pub fn gpu(&self) -> &Arc<Gpu> {
+        &self.gpu
+    }
+
+    /// Which operation it is.
+    pub fn operation(&self) -> &'static str {
+        self.operation
+    }
+
+    /// The event that its results carry.
+    pub fn ready(&self) -> Arc<dyn Ready> {
+        self.ready.clone()
+    }
+
+    /// Keeps something until the pass's work has passed.
+    pub fn keep(&mut self, kept: Kept) {
+        self.kept.push(kept);
+    }
+
+    /// Where its results are.
+    pub fn place(&self) -> Place {
+        self.gpu.place()
+    }
+
+    /// Lanes in a wave: 32 or 64.
+    pub fn width(&self) -> u32 {
+        self.gpu.driver().width()
+    }
+
+    /// The error for what the operation does not do.
+    pub fn unsupported(&self, what: impl ToString) -> Error {
+        let device = self.place().device_type;
+        Error::Unsupported { operation: self.operation, data_type: what.to_string(), device }
+    }
+
+    /// Makes an array readable from here on: its events are waited for on the stream, each once, and it stays alive until
+    /// the pass's work has passed. An array elsewhere is [`Error::Invalid`].
+    pub fn input(&mut self, array: &Array) -> Result<()> {
+        if self.enter(array)? {
+            self.kept.push(Kept::Array(array.clone()));
+        }
+        Ok(())
+    }
+
+    /// Whether any of it must be kept: what is used in this stream's order only need not, see `pool.rs`.
+    fn enter(&mut self, array: &Array) -> Result<bool> {
+        if !self.place().reaches(array.place()) {
+            let problem = format!("an array on {} and a stream on {}", array.place(), self.place());
+            return Err(Error::invalid(self.operation, problem));
+        }
+        if let Some(ready) = array.ready() {
+            self.wait(ready)?;
+        }
+        let mut keep = false;
+        let bitmap = array.validity().map(|bits| &bits.buffer);
+        let numbers = array.buffers().iter().filter_map(Buffer::extent_at);
+        for buffer in array.buffers().iter().chain(bitmap).chain(numbers) {
+            match buffer.owner().clone().downcast::<Memory>() {
+                Ok(memory) if memory.stream() == self.queue.number() => self.use_memory(memory),
+                _ => keep |= buffer.bytes() != Some(0),
+            }
+        }
+        for child in array.children().iter().chain(array.dictionary()) {
+            keep |= self.enter(child)?;
+        }
+        Ok(keep)
+    }
+
+    fn use_memory(&mut self, memory: Arc<Memory>) {
+        if !self.used.last().is_some_and(|last| Arc::ptr_eq(last, &memory)) {
+            self.used.push(memory);
+        }
+    }
+
+    pub fn wait(&mut self, ready: &Arc<dyn Ready>) -> Result<()> {
+        if self.waited.iter().any(|waited| Arc::ptr_eq(waited, ready)) {
+            return Ok(());
+        }
+        self.waited.push(ready.clone());
+        let any: &dyn std::any::Any = &**ready;
+        let own = any.downcast_ref::<Event>();
+        // Work on the same stream runs later anyway.
+        let earlier = own.is_some_and(|event| event.stream() == self.queue.number());
+        if !earlier {
+            self.queue.wait(&self.gpu, &**ready)?;
+        }
+        // Only now: when this pass has passed, what its parents report is looked at, and they must have passed then.
+        self.parents.extend(own.cloned());
+        Ok(())
+    }
+
+    /// Makes a region of an earlier pass on the same stream readable here.
+    pub fn again(&mut self, region: &Region) {
+        self.use_memory(region.memory.clone());
+    }
+
+    /// Device memory of unspecified contents.
+    pub fn output(&mut self, bytes: usize) -> Result<Region> {
+        match self.share_output(bytes)? {
+            Some(region) => Ok(region),
+            None => self.own_output(bytes),
+        }
+    }
+
+    fn own_output(&mut self, bytes: usize) -> Result<Region> {
+        let memory = self.gpu.pool().alloc(bytes, self.queue.number(), self.queue.owned())?;
+        self.used.push(memory.clone());
+        Ok(Region { memory, at: 0, bytes })
+    }
+
+    /// How much is so many times that: what is more than a number can say is more than any memory. Lengths are a stranger's,
+    /// and rows of no bytes may be more than there are bytes.
+    pub fn times(&self, rows: usize, each: usize) -> Result<usize> {
+        let too_much = Error::OutOfMemory { bytes: usize::MAX, device: self.place().device_type };
+        rows.checked_mul(each).filter(|product| *product <= isize::MAX as usize).ok_or(too_much)
+    }
+
+    /// Device memory for `rows` rows of `width` bytes each, of unspecified contents.
+    pub fn rows(&mut self, rows: usize, width: usize) -> Result<Region> {
+        self.output(self.times(rows, width)?)
+    }
+
+    /// Device memory of zeros for `rows` rows of a slot; bytes that offsets would point into are none.
+    pub fn zeroed_rows(&mut self, slot: Slot, rows: usize) -> Result<Region> {
+        self.zeroed(match slot {
+            Slot::Bits => rows.div_ceil(8),
+            Slot::Fixed(width) => self.times(rows, width)?,
+            Slot::Views => self.times(rows, 16)?,
+            Slot::Offsets(width) => self.times(rows.saturating_add(1), width)?,
+            Slot::Bytes => 0,
+        })
+    }
+
+    /// Device memory for `len` values that nobody sees after the pass.
+    pub fn scratch<T: Value>(&mut self, len: usize) -> Result<Region> {
+        self.rows(len, size_of::<T>())
+    }
+
+    /// Device memory of zero bytes; so is the rest of the last 64, for consumers that read whole words of bitmaps.
+    pub fn zeroed(&mut self, bytes: usize) -> Result<Region> {
+        if let Some(region) = self.gather_zeros(bytes)? {
+            return Ok(region);
+        }
+        let region = self.output(bytes)?;
+        self.set(&region, 0)?;
+        Ok(region)
+    }
+
+    /// Sets every byte of a region and of the rest of its last 64.
+    pub fn fill(&mut self, region: &Region, byte: u8) -> Result<()> {
+        self.send()?;
+        self.set(region, byte)
+    }
+
+    /// The same of a region that nothing is to be sent to.
+    fn set(&mut self, region: &Region, byte: u8) -> Result<()> {
+        let bytes = region.bytes.next_multiple_of(64);
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: blocks are multiples of 256 bytes, and `used` keeps this one until the pass has passed.
+        self.queued(|driver, stream| unsafe { driver.fill(region.address(), byte, bytes, stream) })
+    }
+
+    /// Launches an entry, in as many waves as it says for these arguments. What they point to comes from this pass's inputs
+    /// and regions.
+    pub fn launch<A: Args>(&mut self, entry: &'static Entry<A>, args: &A) -> Result<()> {
+        let waves = (entry.waves)(args, self.width());
+        if waves == 0 {
+            return Ok(());
+        }
+        if waves > MAX_WAVES {
+            let problem = format!("{waves} waves of {}, at most {MAX_WAVES} can be launched", entry.name);
+            return Err(Error::invalid(self.operation, problem));
+        }
+        let architecture = self.gpu.driver().architecture();
+        if !architecture.is_none_or(|architecture| entry.makers.include(architecture)) {
+            return Err(self.unsupported(entry.name));
+        }
+        self.send()?;
+        let loaded = self.gpu.entry(entry.family, entry.name)?;
+        let launch = Launch { entry: loaded, kernel: entry, waves, args };
+        // SAFETY: `args` is what the entry was declared with; its pointers were made from buffers that are inputs or
+        // regions of this pass, which keeps them alive, and outputs are regions, which nobody else writes.
+        self.queued(|driver, stream| unsafe { driver.launch(&launch, stream) })
+    }
+
+    /// Device memory with these words, which travel through pinned memory: what is small travels together.
+    pub fn upload(&mut self, words: &[u64]) -> Result<Region> {
+        if let Some(region) = self.gather(size_of_val(words), words)? {
+            return Ok(region);
+        }
+        let mut staged = self.stage(size_of_val(words))?;
+        for (to, word) in staged.pinned_mut().bytes_mut().chunks_exact_mut(8).zip(words) {
+            to.copy_from_slice(&word.to_ne_bytes());
+        }
+        self.upload_staged(staged, size_of_val(words))
+    }
+
+    /// Pinned memory to fill for [`Pass::upload_staged`].
+    pub fn stage(&self, bytes: usize) -> Result<Staged> {
+        self.gpu.staging().alloc(bytes)
+    }
+
+    /// Device memory with the first bytes of a staged block, in one copy.
+    pub fn upload_staged(&mut self, staged: Staged, bytes: usize) -> Result<Region> {
+        let region = self.output(bytes)?;
+        let copied = self.copy_in(&region, &staged, 0..bytes);
+        self.kept.push(Kept::Staged(staged));
+        copied.map(|()| region)
+    }
+
+    /// Queues a copy of part of a block to the same part of a region, which `used` keeps. The block must be kept until the
+    /// copy has passed, and the part not be written, also where this fails.
+    fn copy_in(&self, region: &Region, from: &Staged, part: Range<usize>) -> Result<()> {
+        assert!(part.end <= region.bytes && part.end <= from.pinned().len(), "the part is inside of both");
+        if part.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: both are at least that long, and kept until the pass has passed.
+        self.queued(|driver, stream| unsafe {
+            let start = from.pinned().start().cast_const().add(part.start);
+            driver.copy_in(region.address() + part.start, start, part.len(), stream)
+        })
+    }
+
+    /// Queues a copy of device memory that is an input or a region of this pass. The block must be kept until the copy
+    /// has passed, also where the pass fails later: see [`Copied`].
+    pub fn copy_out(&mut self, from: usize, bytes: usize, to: &Staged, at: usize) -> Result<()> {
+        assert!(at <= to.pinned().len() && bytes <= to.pinned().len() - at, "the copy fits the block");
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.send()?;
+        // SAFETY: the pass keeps the source, the caller the block, until this has passed.
+        self.queued(|driver, stream| unsafe {
+            driver.copy_out(to.pinned().start().add(at), from, bytes, stream)
+        })
+    }
+
+    /// Queues a copy of the first bytes of a region, which this pass keeps, from another device of the runtime.
+    pub fn copy_from(&mut self, from: &Region, place: Place, to: &Region) -> Result<()> {
+        assert_eq!(
+            (from.bytes, place.device_type),
+            (to.bytes, self.place().device_type),
+            "as long, and reachable"
+        );
+        self.kept.push(Kept::Buffer(from.buffer()));
+        if to.bytes == 0 {
+            return Ok(());
+        }
+        self.send()?;
+        let (to, from, bytes) = (to.address(), from.address(), to.bytes);
+        // SAFETY: both have the bytes, and are kept until this has passed.
+        self.queued(|driver, stream| unsafe { driver.copy(to, from, place.device_id, bytes, stream) })
+    }
+
+    /// Parts of an array that this pass makes: on its device, readable once it has passed.
+    pub fn parts(&self, data_type: DataType, len: usize) -> Parts {
+        let (place, ready) = (self.place(), Some(self.ready.clone()));
+        Parts { place, ready, ..Parts::new(data_type, len) }
+    }
+
+    /// Makes a call on the pass's stream.
+    fn queued(
+        &self,
+        call: impl FnOnce(&dyn Driver, RawStream) -> std::result::Result<(), Failure>,
+    ) -> Result<()> {
+        let outcome = call(&**self.gpu.driver(), self.queue.owned().raw());
+        outcome.map_err(|failure| failure.error(0, self.place()))
+    }
+}

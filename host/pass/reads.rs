@@ -1,0 +1,77 @@
+//! How words that kernels have written come to the host: now, later, or only when somebody asks.
+
+use std::sync::Arc;
+
+use super::{Pass, Pending, Region};
+use crate::Result;
+use crate::array::{Array, Ready};
+use crate::device::{Event, Staged};
+
+impl Pass {
+    /// A copy of a region on its way to the host, and the event behind it.
+    fn copied(&mut self, region: &Region) -> Result<(Staged, Event)> {
+        let staged = self.stage(region.bytes)?;
+        let seen = Event::new(self.gpu.core(), self.queue.number())?;
+        self.copy_out(region.address(), region.bytes, &staged, 0)?;
+        // Where this fails the stream has been drained, so the block may go.
+        seen.record(self.queue.owned())?;
+        Ok((staged, seen))
+    }
+
+    /// The words of a region: the host waits until the pass has come here. Errors in what the inputs were made from
+    /// surface here too. An operation does this once at most.
+    pub fn read(&mut self, region: &Region) -> Result<Vec<u64>> {
+        let (staged, seen) = self.copied(region)?;
+        seen.wait()?;
+        self.parents.iter().try_for_each(Event::outcome)?;
+        Ok(words(staged.pinned().bytes(), region.bytes))
+    }
+
+    /// As [`Pass::read`], without waiting: `then` goes on with the pass when somebody asks for the result and the words
+    /// have arrived.
+    pub fn read_later<T>(
+        mut self,
+        region: &Region,
+        then: impl FnOnce(Pass, &[u64]) -> Result<T> + Send + 'static,
+    ) -> Result<Pending<T>> {
+        let (staged, seen) = self.copied(region)?;
+        let bytes = region.bytes;
+        Ok(Pending::waiting(
+            self,
+            staged,
+            seen,
+            Box::new(move |pass, staged| {
+                let words = words(staged.pinned().bytes(), bytes);
+                then(pass, &words)
+            }),
+        ))
+    }
+
+    /// Has `check` look at the words of a region when somebody first waits for the pass's outputs, or for anything made
+    /// from them: how an error that only the data shows surfaces without a synchronisation of its own.
+    pub fn report(
+        &mut self,
+        region: &Region,
+        check: impl FnOnce(&[u64]) -> Result<()> + Send + 'static,
+    ) -> Result<()> {
+        let staged = Arc::new(self.stage(region.bytes)?);
+        let queued = self.copy_out(region.address(), region.bytes, &staged, 0);
+        let (failed, bytes) = (queued.clone().err(), region.bytes);
+        // Also where nothing came, the block is kept until the pass has passed.
+        self.checks.push(Box::new(move || match failed {
+            None => check(&words(staged.pinned().bytes(), bytes)),
+            Some(failure) => Err(failure),
+        }));
+        queued
+    }
+
+    /// Keeps an array for as long as checks of this pass may want to fetch something of it.
+    pub fn keep_for_checks(&mut self, array: &Array) {
+        self.looked_at.push(array.clone());
+    }
+}
+
+fn words(bytes: &[u8], len: usize) -> Vec<u64> {
+    let words = bytes[..len].chunks_exact(8);
+    words.map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes"))).collect()
+}

@@ -1,0 +1,222 @@
+//! What a copy of arrays moves, laid out as one block: which bytes of which buffers, where each goes, and the arrays that
+//! are made over the block then.
+
+use std::sync::Arc;
+
+use arrow_buffer::bit_mask::set_bits;
+use arrow_schema::{DataType, UnionMode};
+use bowstring_kernels::copy::{COPY_VIEWS, CopyViews};
+use bowstring_kernels::memory::In;
+use bowstring_kernels::target::find;
+use bowstring_kernels::views::BufferRow;
+
+use super::host_bytes;
+use crate::array::{Array, Bitmap, Buffer, Parts, Place, Ready, Slot};
+use crate::device::HostPool;
+use crate::pass::{Pass, Region, Table};
+use crate::{Error, Result};
+
+/// Every buffer starts at a multiple of this, and what is between them is zero.
+const ALIGNMENT: usize = 64;
+
+/// The buffers that go over, and where in the block each goes.
+#[derive(Default)]
+pub(super) struct Plan {
+    pub pieces: Vec<Piece>,
+    /// For host arrays: bitmaps begin with a byte, so that no consumer on the device finds validity out of step.
+    pub align_bits: Option<HostPool>,
+}
+
+/// Part of a block.
+pub(super) struct Piece {
+    /// `None` for zeros.
+    pub from: Option<Buffer>,
+    pub bytes: usize,
+    pub at: usize,
+}
+
+pub(super) struct LaidOut {
+    /// What is before this is small pieces only.
+    pub small: usize,
+    pub total: usize,
+}
+
+/// An array whose buffers are pieces.
+pub(super) struct Planned {
+    parts: Parts,
+    validity: Option<(usize, usize)>,
+    buffers: Vec<usize>,
+    children: Vec<Planned>,
+    dictionary: Option<Box<Planned>>,
+}
+
+impl Plan {
+    /// Another buffer's bytes, or zeros; its number.
+    pub fn piece(&mut self, from: Option<Buffer>, bytes: usize) -> usize {
+        let from = from.filter(|_| bytes > 0).map(|buffer| buffer.slice(0, Some(bytes)));
+        self.pieces.push(Piece { from, bytes, at: 0 });
+        self.pieces.len() - 1
+    }
+
+    /// Gives each piece its place: those smaller than `large` first.
+    pub fn lay_out(&mut self, large: usize) -> Result<LaidOut> {
+        let overflow = || Error::invalid("copy", "the buffers together exceed any memory");
+        let mut place = |at: usize, is_small: bool| {
+            let pieces = self.pieces.iter_mut().filter(|piece| (piece.bytes < large) == is_small);
+            pieces.into_iter().try_fold(at, |at, piece| {
+                piece.at = at;
+                at.checked_add(piece.bytes)?.checked_next_multiple_of(ALIGNMENT)
+            })
+        };
+        let small = place(0, true).ok_or_else(overflow)?;
+        Ok(LaidOut { small, total: place(small, false).ok_or_else(overflow)? })
+    }
+
+    /// Plans the rows of an array whose extents are known, nothing before or behind them where that can be told without
+    /// reading them.
+    pub fn array(&mut self, array: &Array) -> Result<Planned> {
+        let aligned = self.align_bits.as_ref().map(|pool| with_aligned_bits(array, pool)).transpose()?;
+        let array = aligned.as_ref().unwrap_or(array);
+        let (offset, len, data_type) = (array.offset(), array.len(), array.data_type());
+        let mut parts = Parts::new(data_type.clone(), len);
+        let layout = array.layout();
+        let unknown = || Error::out_of_spec("array.buffers", "nothing says how long a buffer is");
+        let mut buffers = vec![];
+        for (slot, buffer) in layout.slots().zip(array.buffers()) {
+            let rows = |width: usize, rows: usize| (buffer.slice(offset * width, None), rows * width);
+            let (from, bytes) = match slot {
+                Slot::Bits => {
+                    parts.offset = offset % 8;
+                    (buffer.slice(offset / 8, None), (offset % 8 + len).div_ceil(8))
+                }
+                Slot::Fixed(width) => rows(width, len),
+                Slot::Views => rows(16, len),
+                Slot::Offsets(width) if len == 0 => {
+                    buffers.push(self.piece(None, width));
+                    continue;
+                }
+                Slot::Offsets(width) => rows(width, len + 1),
+                Slot::Bytes if len == 0 => (buffer.clone(), 0),
+                Slot::Bytes => (buffer.clone(), buffer.bytes().ok_or_else(unknown)?),
+            };
+            buffers.push(self.piece(Some(from), bytes));
+        }
+        for buffer in array.buffers().iter().skip(buffers.len()) {
+            // Where there are no rows, no view points there.
+            let bytes = if len == 0 { 0 } else { buffer.bytes().ok_or_else(unknown)? };
+            buffers.push(self.piece(Some(buffer.clone()), bytes));
+        }
+        let validity = array.validity().map(|bits| {
+            let (first, bytes) = (bits.offset / 8, (bits.offset % 8 + len).div_ceil(8));
+            (self.piece(Some(bits.buffer.slice(first, None)), bytes), bits.offset % 8)
+        });
+        let by_row = matches!(
+            data_type,
+            DataType::Struct(_) | DataType::FixedSizeList(..) | DataType::Union(_, UnionMode::Sparse)
+        );
+        if matches!(data_type, DataType::RunEndEncoded(..)) {
+            parts.offset = offset;
+        }
+        let children = (0..array.children().len()).map(|i| match by_row {
+            true => self.array(&array.child_rows(i)?),
+            false => self.array(&array.children()[i]),
+        });
+        let children = children.collect::<Result<Vec<_>>>()?;
+        let dictionary = array.dictionary().map(|values| self.array(values)).transpose()?.map(Box::new);
+        parts.null_count = array.known_null_count();
+        Ok(Planned { parts, validity, buffers, children, dictionary })
+    }
+}
+
+/// The same rows of a host array, its own bitmaps beginning with a byte.
+fn with_aligned_bits(array: &Array, pool: &HostPool) -> Result<Array> {
+    let bits = array.layout().slots[0] == Some(Slot::Bits);
+    let first_bits = [array.validity().map(|bits| bits.offset), bits.then_some(array.offset())];
+    if first_bits.into_iter().flatten().all(|bit| bit.is_multiple_of(8)) {
+        return Ok(array.clone());
+    }
+    let aligned = |from: &Buffer, first: usize| {
+        let bytes = array.len().div_ceil(8);
+        let mut memory = pool.alloc_zeroed(bytes)?;
+        set_bits(memory.bytes_mut(), host_bytes(from), 0, first, array.len());
+        Ok(memory.freeze(bytes))
+    };
+    let mut parts = array.clone().into_parts();
+    if let Some(bits) = &mut parts.validity {
+        *bits = Bitmap { buffer: aligned(&bits.buffer, bits.offset)?, offset: 0 };
+    }
+    if bits {
+        parts.buffers[0] = aligned(&parts.buffers[0], parts.offset)?;
+        parts.offset = 0;
+    }
+    Array::try_new(parts)
+}
+
+impl Planned {
+    /// The array over a block that the plan's pieces are in.
+    pub fn build(self, plan: &Plan, block: &Buffer, place: Place, ready: &Arc<dyn Ready>) -> Result<Array> {
+        let part = |piece: usize| {
+            let piece = &plan.pieces[piece];
+            block.slice(piece.at, Some(piece.bytes))
+        };
+        let below = |planned: Planned| planned.build(plan, block, place, ready);
+        let (children, dictionary) = (self.children, self.dictionary);
+        Array::try_new(Parts {
+            validity: self.validity.map(|(piece, offset)| Bitmap { buffer: part(piece), offset }),
+            buffers: self.buffers.into_iter().map(part).collect(),
+            children: children.into_iter().map(below).collect::<Result<_>>()?,
+            dictionary: dictionary.map(|values| below(*values)).transpose()?,
+            place,
+            ready: Some(ready.clone()),
+            ..self.parts
+        })
+    }
+}
+
+/// The pieces before byte `total` of the layout, gathered in device memory: each is a row of views that point to buffers,
+/// what is between them are rows of zeros.
+pub(super) fn gather(pass: &mut Pass, plan: &Plan, total: usize) -> Result<Region> {
+    let (mut views, mut places, mut buffers) = (vec![], vec![], Table::default());
+    let mut at = 0;
+    let zeros = |views: &mut Vec<u64>, places: &mut Vec<u64>, at: &mut usize, upto: usize| {
+        while *at < upto {
+            // A row of up to 12 bytes is in its view.
+            let bytes = (upto - *at).min(12);
+            views.extend([bytes as u64, 0]);
+            places.push(*at as u64);
+            *at += bytes;
+        }
+    };
+    let mut pieces: Vec<&Piece> =
+        plan.pieces.iter().filter(|piece| piece.at < total && piece.bytes > 0).collect();
+    pieces.sort_by_key(|piece| piece.at);
+    for piece in pieces {
+        zeros(&mut views, &mut places, &mut at, piece.at);
+        let Some(from) = &piece.from else { continue };
+        // Any length over 12 says that the bytes are in a buffer; how many is the distance to the next row.
+        views.extend([13, buffers.len() as u64]);
+        places.push(at as u64);
+        let limit = piece.bytes as u64;
+        let (bytes, offset) = In::bitmap(from.address() as u64, limit, 0);
+        buffers.push(&BufferRow { bytes, offset, limit });
+        at += piece.bytes;
+    }
+    zeros(&mut views, &mut places, &mut at, total);
+    let rows = places.len();
+    places.push(total as u64);
+
+    let tables = pass.upload(&[&views[..], &places, buffers.words()].concat())?;
+    let gathered = pass.output(total)?;
+    let entry = find(COPY_VIEWS, &[8]).ok_or_else(|| pass.unsupported("gathering"))?;
+    let (views_end, places_end) = (views.len() * 8, (views.len() + places.len()) * 8);
+    let args = CopyViews {
+        to: tables.part(views_end, places_end),
+        views: tables.part(0, views_end),
+        rows: rows as u64,
+        buffers: tables.part(places_end, tables.bytes()),
+        out: gathered.out(),
+        len: total as u64,
+    };
+    pass.launch(entry, &args)?;
+    Ok(gathered)
+}

@@ -1,0 +1,134 @@
+//! Arrays from host memory to a device's and back.
+//!
+//! What a call moves is laid out in one block, however many buffers it has: one piece of pinned memory, one allocation on
+//! the device, and one copy between them, of which the new arrays' buffers are parts. On the way to the host a kernel first
+//! gathers the small buffers; large ones have a copy of their own.
+
+use std::sync::Arc;
+
+use super::block::{Plan, gather};
+use super::extents::{sized, with_extents};
+use super::{host_bytes, pinned_buffer};
+use crate::array::{Array, Batch, Place, number};
+use crate::device::{Kept, Stream};
+use crate::pass::{Pass, Pending};
+use crate::{Error, Result};
+
+/// A buffer of at least this many bytes is worth a copy of its own.
+const LARGE: usize = 1 << 20;
+
+impl Stream {
+    /// A host array on this stream's device. Does not block, but for the memory it reads; does not synchronise. On the
+    /// CPU it is the array itself, as is an array that is on the device already.
+    pub fn upload(&self, array: &Array) -> Result<Array> {
+        let mut arrays = upload(self, std::slice::from_ref(array))?;
+        arrays.pop().ok_or_else(|| Error::invalid("upload", "no array"))
+    }
+
+    /// As [`Stream::upload`]: one copy for all columns.
+    pub fn upload_batch(&self, batch: &Batch) -> Result<Batch> {
+        batch.like()(upload(self, batch.columns())?, batch.len())
+    }
+
+    /// An array of this stream's device in host memory; it says when it may be read. Synchronises once where only the
+    /// device knows an extent, of a foreign string's bytes or a view's data; else never. A host array is itself.
+    pub fn download(&self, array: &Array) -> Result<Array> {
+        let mut arrays = download(self, vec![array.clone()])?.wait()?;
+        arrays.pop().ok_or_else(|| Error::invalid("download", "no array"))
+    }
+
+    /// As [`Stream::download`], for all columns at once.
+    pub fn download_batch(&self, batch: &Batch) -> Result<Batch> {
+        self.download_batch_later(batch)?.wait()
+    }
+
+    /// As [`Stream::download_batch`], without ever blocking.
+    pub fn download_batch_later(&self, batch: &Batch) -> Result<Pending<Batch>> {
+        let (like, len) = (batch.like(), batch.len());
+        let columns = download(self, batch.columns().to_vec())?;
+        Ok(columns.map(move |columns| like(columns, len)))
+    }
+}
+
+fn upload(stream: &Stream, arrays: &[Array]) -> Result<Vec<Array>> {
+    let _current = stream.enter()?;
+    let there = |array: &Array| array.place() == stream.device().place();
+    if arrays.iter().all(there) {
+        return Ok(arrays.to_vec());
+    }
+    for array in arrays {
+        if !array.place().device_type.host_accessible() {
+            let problem = format!("an array on {} is not in host memory", array.place());
+            return Err(Error::invalid("upload", problem));
+        }
+        host_wait(array)?;
+    }
+    let mut plan = Plan { align_bits: Some(stream.device().host_pool().clone()), ..Plan::default() };
+    let arrays = with_extents(arrays.to_vec(), &mut |buffer| {
+        let unread = || Error::invalid("upload", "a number that is not there");
+        number(buffer.bytes().unwrap_or(0), host_bytes(buffer)).ok_or_else(unread)
+    })?;
+    let planned = arrays.iter().map(|array| plan.array(array)).collect::<Result<Vec<_>>>()?;
+    let total = plan.lay_out(usize::MAX)?.total;
+
+    let mut pass = Pass::begin("upload", stream)?;
+    let mut staged = pass.stage(total)?;
+    let block = &mut staged.pinned_mut().bytes_mut()[..total];
+    block.fill(0);
+    for piece in &plan.pieces {
+        if let Some(from) = &piece.from {
+            block[piece.at..][..piece.bytes].copy_from_slice(host_bytes(from));
+        }
+    }
+    let block = pass.upload_staged(staged, total)?.buffer();
+    let (place, ready) = (pass.place(), pass.ready());
+    let uploaded = planned.into_iter().map(|array| array.build(&plan, &block, place, &ready));
+    let uploaded = uploaded.collect::<Result<Vec<_>>>()?;
+    pass.finish()?;
+    Ok(uploaded)
+}
+
+fn download(stream: &Stream, arrays: Vec<Array>) -> Result<Pending<Vec<Array>>> {
+    if arrays.iter().all(|array| array.place() == Place::CPU) {
+        return Ok(Pending::known(Ok(arrays)));
+    }
+    let _current = stream.enter()?;
+    let mut pass = Pass::begin("download", stream)?;
+    for array in &arrays {
+        pass.input(array)?;
+    }
+    sized(pass, arrays, download_sized)
+}
+
+fn download_sized(mut pass: Pass, arrays: &[Array]) -> Result<Vec<Array>> {
+    let mut plan = Plan::default();
+    let planned = arrays.iter().map(|array| plan.array(array)).collect::<Result<Vec<_>>>()?;
+    let few = plan.pieces.iter().filter(|piece| piece.from.is_some()).count() <= 2;
+    let laid_out = plan.lay_out(if few { 0 } else { LARGE })?;
+    let mut staged = pass.stage(laid_out.total)?;
+    staged.pinned_mut().bytes_mut()[..laid_out.total].fill(0);
+    let staged = Arc::new(staged);
+    let block = pinned_buffer(&staged, laid_out.total);
+    // From here on the block may be written by the device, whatever goes wrong.
+    pass.keep(Kept::Buffer(block.clone()));
+    if laid_out.small > 0 {
+        let gathered = gather(&mut pass, &plan, laid_out.small)?;
+        pass.copy_out(gathered.address(), laid_out.small, &staged, 0)?;
+    }
+    for piece in plan.pieces.iter().filter(|piece| piece.at >= laid_out.small) {
+        if let Some(from) = &piece.from {
+            pass.copy_out(from.address(), piece.bytes, &staged, piece.at)?;
+        }
+    }
+    let ready = pass.ready();
+    let arrays = planned.into_iter().map(|array| array.build(&plan, &block, Place::CPU, &ready));
+    let arrays = arrays.collect::<Result<Vec<_>>>()?;
+    pass.finish()?;
+    Ok(arrays)
+}
+
+/// Blocks until a host array and all below it may be read.
+fn host_wait(array: &Array) -> Result<()> {
+    array.ready().map_or(Ok(()), |ready| ready.wait())?;
+    array.children().iter().chain(array.dictionary()).try_for_each(host_wait)
+}

@@ -1,0 +1,34 @@
+//! L5: arrays from one memory to another: from the host to a device and back, between devices, copies on a device. What a
+//! call moves is laid out as one block, however many buffers it has, and moved with one copy.
+
+#![allow(unsafe_code)]
+
+mod block;
+mod extents;
+mod host;
+mod peer;
+
+use std::sync::Arc;
+
+pub(crate) use extents::sized_buffers;
+
+use crate::array::Buffer;
+use crate::device::Staged;
+
+/// A host buffer's bytes; its array must be readable now.
+fn host_bytes(buffer: &Buffer) -> &[u8] {
+    match buffer.bytes() {
+        None | Some(0) => &[],
+        // SAFETY: `Buffer::new` promised so many readable, unchanging bytes for as long as the buffer lives.
+        Some(bytes) => unsafe {
+            std::slice::from_raw_parts(std::ptr::with_exposed_provenance(buffer.address()), bytes)
+        },
+    }
+}
+
+/// The first bytes of a block of pinned memory as a buffer that keeps it, to be read once the copies to it have passed.
+fn pinned_buffer(staged: &Arc<Staged>, bytes: usize) -> Buffer {
+    let address = staged.pinned().start().expose_provenance();
+    // SAFETY: the block has the bytes, and lives as long as its owner.
+    unsafe { Buffer::new(address, Some(bytes), staged.clone()) }
+}

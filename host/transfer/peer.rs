@@ -1,0 +1,84 @@
+//! Arrays from one device to another of the same runtime, without going through host memory: the buffers are gathered
+//! there, and moved with one copy.
+
+use super::block::{Plan, gather};
+use super::extents::sized;
+use crate::array::{Array, Batch};
+use crate::device::Stream;
+use crate::pass::{Pass, Pending};
+use crate::{Error, Result};
+
+impl Stream {
+    /// An array of another device of the same runtime, as one of this stream's device; `from` is a stream of that other
+    /// device, on which it is gathered. Synchronises once where only that device knows an extent, of a foreign
+    /// string's bytes or a view's data; else never. What is here already is itself.
+    pub fn transfer(&self, array: &Array, from: &Stream) -> Result<Array> {
+        let mut arrays = transfer(self, vec![array.clone()], from)?.wait()?;
+        arrays.pop().ok_or_else(|| Error::invalid("transfer", "no array"))
+    }
+
+    /// A copy on the stream's own device, where the array is, which shares memory with nothing. Synchronises as
+    /// [`Stream::transfer`] does.
+    pub fn copy(&self, array: &Array) -> Result<Array> {
+        let mut pass = Pass::begin("copy", self)?;
+        pass.input(array)?;
+        let mut arrays = sized(pass, vec![array.clone()], copied)?.wait()?;
+        arrays.pop().ok_or_else(|| Error::invalid("copy", "no array"))
+    }
+
+    /// As [`Stream::transfer`]: one copy for all columns.
+    pub fn transfer_batch(&self, batch: &Batch, from: &Stream) -> Result<Batch> {
+        let columns = transfer(self, batch.columns().to_vec(), from)?.wait()?;
+        batch.like()(columns, batch.len())
+    }
+}
+
+fn transfer(to: &Stream, arrays: Vec<Array>, from: &Stream) -> Result<Pending<Vec<Array>>> {
+    let (here, there) = (to.device().place(), from.device().place());
+    if arrays.iter().all(|array| array.place() == here) {
+        return Ok(Pending::known(Ok(arrays)));
+    }
+    if here.device_type != there.device_type {
+        return Err(Error::invalid(
+            "transfer",
+            format!("{there} and {here} have nothing to copy between them"),
+        ));
+    }
+    let mut pass = Pass::begin("transfer", from)?;
+    for array in &arrays {
+        pass.input(array)?;
+    }
+    let to = to.clone();
+    sized(pass, arrays, move |pass, arrays| transfer_sized(pass, arrays, &to))
+}
+
+fn transfer_sized(mut pass: Pass, arrays: &[Array], to: &Stream) -> Result<Vec<Array>> {
+    let mut plan = Plan::default();
+    let planned = arrays.iter().map(|array| plan.array(array)).collect::<Result<Vec<_>>>()?;
+    let total = plan.lay_out(usize::MAX)?.total;
+    let gathered = gather(&mut pass, &plan, total)?;
+    let (gathered_at, ready) = (pass.place(), pass.ready());
+    pass.finish()?;
+
+    let mut pass = Pass::begin("transfer", to)?;
+    pass.wait(&ready)?;
+    let region = pass.output(total)?;
+    pass.copy_from(&gathered, gathered_at, &region)?;
+    let (place, ready, block) = (pass.place(), pass.ready(), region.buffer());
+    let arrays = planned.into_iter().map(|array| array.build(&plan, &block, place, &ready));
+    let arrays = arrays.collect::<Result<Vec<_>>>()?;
+    pass.finish()?;
+    Ok(arrays)
+}
+
+fn copied(mut pass: Pass, arrays: &[Array]) -> Result<Vec<Array>> {
+    let mut plan = Plan::default();
+    let planned = arrays.iter().map(|array| plan.array(array)).collect::<Result<Vec<_>>>()?;
+    let total = plan.lay_out(usize::MAX)?.total;
+    let gathered = gather(&mut pass, &plan, total)?;
+    let (place, ready, block) = (pass.place(), pass.ready(), gathered.buffer());
+    let arrays = planned.into_iter().map(|array| array.build(&plan, &block, place, &ready));
+    let arrays = arrays.collect::<Result<Vec<_>>>()?;
+    pass.finish()?;
+    Ok(arrays)
+}

@@ -1,0 +1,107 @@
+//! Embeds the archives of `images/`, and says which are older than the kernels they were made from.
+//!
+//! Users need no device toolchain: the archives are checked in. With `BOWSTRING_BUILD_KERNELS=1` they are built here instead,
+//! by build.sh, and the checked-in ones are left alone. A published crate has no kernels beside it and nothing to say.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+fn main() {
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    println!("cargo::rerun-if-changed=images");
+    for input in ["BOWSTRING_BUILD_KERNELS", "CI"] {
+        println!("cargo::rerun-if-env-changed={input}");
+    }
+    let images = if env::var("BOWSTRING_BUILD_KERNELS").is_ok_and(|value| value == "1") {
+        let built = out.join("images");
+        let status =
+            Command::new(root.join("build.sh")).arg(&built).env("TARGET_ROOT", out.join("device")).status();
+        assert!(status.is_ok_and(|status| status.success()), "build.sh failed: see its output above");
+        built
+    } else {
+        root.join("images")
+    };
+    let kernels = root.join("../kernels");
+    let ours = fs::read_to_string(kernels.join("Cargo.toml"))
+        .is_ok_and(|text| text.contains("\"bowstring-kernels\""));
+    if ours {
+        println!("cargo::rerun-if-changed=../kernels/src");
+        let stale: Vec<String> =
+            files(&images, "manifest").iter().filter_map(|path| stale(path, &kernels.join("src"))).collect();
+        if !stale.is_empty() {
+            let problem =
+                format!("device images are older than their sources: {}. Run ./bless", stale.join(", "));
+            assert!(!env::var("CI").is_ok_and(|value| value == "true"), "{problem}");
+            println!("cargo::warning={problem}");
+        }
+    }
+    fs::write(out.join("images.rs"), table(&images)).expect("OUT_DIR is writable");
+}
+
+/// The files of a folder whose names end so, sorted.
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|found| found == extension));
+    paths.sort();
+    paths
+}
+
+/// What a file is called without its ending: a family.
+fn family(path: &Path) -> &str {
+    path.file_stem().and_then(|stem| stem.to_str()).expect("a family's name is ASCII")
+}
+
+/// The table of images, and the archives that it points into.
+fn table(folder: &Path) -> String {
+    let (mut archives, mut images, mut count) = (String::new(), String::new(), 0);
+    for path in files(folder, "a") {
+        let (family, archive) = (family(&path), format!("ARCHIVE_{}", family(&path).to_uppercase()));
+        writeln!(archives, "static {archive}: &[u8] = include_bytes!({path:?});").expect("a string");
+        let bytes = fs::read(&path).expect("it was found");
+        for (architecture, start, length) in members(&bytes) {
+            writeln!(images, "    Image::new({family:?}, {architecture:?}, {archive}, {start}, {length}),")
+                .expect("a string");
+            count += 1;
+        }
+    }
+    format!("{archives}static IMAGES: [Image; {count}] = [\n{images}];\n")
+}
+
+/// What is in an archive of `ar`: name, start and length of each member.
+fn members(archive: &[u8]) -> Vec<(&str, usize, usize)> {
+    let text = |from: usize, to: usize| {
+        std::str::from_utf8(&archive[from..to]).expect("a header is ASCII").trim_end()
+    };
+    assert!(archive.starts_with(b"!<arch>\n"), "images.py wrote it");
+    let (mut members, mut at) = (vec![], 8);
+    while at < archive.len() {
+        let length: usize = text(at + 48, at + 58).parse().expect("a number");
+        members.push((text(at, at + 16).trim_end_matches('/'), at + 60, length));
+        at += 60 + length.next_multiple_of(2);
+    }
+    members
+}
+
+/// A family with a source that is not what its manifest says it was made from, and that source. Which files a family reaches,
+/// images.py found out: it reaches another one only once one of these has changed.
+fn stale(manifest: &Path, sources: &Path) -> Option<String> {
+    let text = fs::read_to_string(manifest).unwrap_or_default();
+    let changed = text.lines().filter_map(|line| line.strip_prefix("source ")).find_map(|line| {
+        // CHECKSUM LENGTH FILE
+        let (sum, file) = line.rsplit_once(' ')?;
+        let bytes = fs::read(sources.join(file)).unwrap_or_default();
+        (format!("{:08x} {}", checksum(&bytes), bytes.len()) != sum).then_some(file)
+    })?;
+    Some(format!("{} ({changed})", family(manifest)))
+}
+
+/// CRC-32, as zlib computes it.
+fn checksum(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |crc: u32, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 })
+    })
+}

@@ -1,0 +1,83 @@
+//! bowstring's compiled kernels, built in: for each kernel family an archive with an image for each architecture.
+//!
+//! The one idea: an image is inflated when it is first asked for, once in the life of the process, and stays. A machine runs
+//! one architecture and few families, so nearly everything stays compressed.
+
+use std::io::Read;
+use std::sync::OnceLock;
+
+include!(concat!(env!("OUT_DIR"), "/images.rs"));
+
+/// One image, as it is built in and as a GPU's runtime wants it.
+struct Image {
+    family: &'static str,
+    architecture: &'static str,
+    /// What `xz` calls an .lzma file.
+    packed: &'static [u8],
+    contents: OnceLock<Option<Vec<u8>>>,
+}
+
+impl Image {
+    /// The member of an archive that starts there and is so long.
+    const fn new(
+        family: &'static str,
+        architecture: &'static str,
+        archive: &'static [u8],
+        start: usize,
+        bytes: usize,
+    ) -> Image {
+        let packed = archive.split_at(start).1.split_at(bytes).0;
+        Image { family, architecture, packed, contents: OnceLock::new() }
+    }
+
+    /// `None` where it is damaged.
+    fn inflated(&self) -> Option<Vec<u8>> {
+        // The window is what the archives are made with, 4 MiB; the limit is for bytes that only look like ours.
+        const LIMIT_KIB: u32 = 16 << 10;
+        let mut reader = lzma_rust2::LzmaReader::new_mem_limit(self.packed, LIMIT_KIB, None).ok()?;
+        let mut contents = Vec::new();
+        reader.read_to_end(&mut contents).ok()?;
+        Some(contents)
+    }
+}
+
+/// The image of a kernel family for an architecture: PTX's text, or an ELF file. The first call for it inflates it, 20 ms at
+/// most.
+pub fn find(family: &str, architecture: &str) -> Option<&'static [u8]> {
+    let image = IMAGES.iter().find(|image| image.family == family && image.architecture == architecture)?;
+    image.contents.get_or_init(|| image.inflated()).as_deref()
+}
+
+/// Every image's family and architecture.
+pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    IMAGES.iter().map(|image| (image.family, image.architecture))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_image_inflates_once() {
+        for (family, architecture) in names() {
+            let image =
+                find(family, architecture).unwrap_or_else(|| panic!("{family}.{architecture} is damaged"));
+            let start: &[u8] = if architecture.starts_with("sm_") { b"//\n" } else { b"\x7fELF" };
+            assert!(image.starts_with(start), "{family}.{architecture}");
+            assert!(std::ptr::eq(image, find(family, architecture).unwrap()));
+        }
+        assert_eq!((find("no such family", "sm_75"), find("take", "sm_1")), (None, None));
+    }
+
+    #[test]
+    fn damage_is_no_image_and_no_panic() {
+        let whole = IMAGES.iter().find(|image| image.family == "scan").unwrap();
+        for cut in [0, 5, 13, 100, whole.packed.len() / 2, whole.packed.len() - 1] {
+            let cut = Image::new("scan", "cut off", whole.packed, 0, cut);
+            assert_ne!(cut.inflated(), whole.inflated());
+        }
+        // A header that asks for a window of 4 GiB.
+        let greedy: &[u8] = &[0x5d, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(Image::new("scan", "greedy", greedy, 0, greedy.len()).inflated(), None);
+    }
+}

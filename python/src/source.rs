@@ -1,0 +1,152 @@
+//! Items that come one after another: of foreign streams, and of Python's iterables. Lazy: an item is read when one is asked
+//! for.
+//!
+//! The one idea: streams fail with errors of the library, which Python's exceptions are not. So what Python code has raised
+//! is kept beside the stream that it broke off, and whoever is told of that in Python is told by the exception itself.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use bowstring::array::Place;
+use bowstring::{Array, Batch, Error, Result, compute};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyIterator;
+
+use crate::device::default_stream;
+use crate::error::exception_of;
+
+/// Items that come one after another, what they have in common, and the memory they are in.
+pub struct Source<S, T> {
+    pub shape: S,
+    pub place: Place,
+    pub items: Items<T>,
+    pub raised: Raised,
+}
+
+pub type Items<T> = Box<dyn Iterator<Item = Result<T>> + Send>;
+
+/// What the Python code that a stream is made of has raised, with what the stream says of it.
+#[derive(Clone, Default)]
+pub struct Raised(Vec<Slot>);
+
+/// One exception, until somebody is told of it.
+type Slot = Arc<Mutex<Option<(Error, PyErr)>>>;
+
+impl Raised {
+    /// What either has raised.
+    pub fn and(mut self, other: Raised) -> Raised {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// The exception for a stream's error: the one that Python code raised, where it is that.
+    pub fn exception(&self, error: Error) -> PyErr {
+        let slots = self.0.iter().map(|slot| slot.lock().unwrap_or_else(PoisonError::into_inner));
+        let raised = slots.filter(|slot| slot.as_ref().is_some_and(|(known, _)| *known == error));
+        let raised = raised.filter_map(|mut slot| slot.take()).next();
+        raised.map_or_else(|| exception_of(error), |(_, raised)| raised)
+    }
+}
+
+/// The items of a Python iterable as `item` reads them, up to the first failure; asked from any thread.
+pub fn of_python<T: 'static>(
+    iterable: &Bound<'_, PyAny>,
+    argument: &str,
+    item: impl Fn(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static,
+) -> PyResult<(Items<T>, Raised)> {
+    let slot = Slot::default();
+    let raised = Raised(vec![slot.clone()]);
+    let iterator =
+        iterable.try_iter().map_err(|error| match error.is_instance_of::<PyTypeError>(iterable.py()) {
+            true => PyTypeError::new_err(format!("{argument}: {}", error.value(iterable.py()))),
+            false => error,
+        });
+    let mut iterator: Option<Py<PyIterator>> = Some(iterator?.unbind());
+    let items = std::iter::from_fn(move || {
+        let source = iterator.as_ref()?;
+        let next = Python::attach(|py| {
+            let next = source.bind(py).clone().next();
+            next.map(|next| next.and_then(|next| item(&next))).transpose()
+        });
+        if !matches!(next, Ok(Some(_))) {
+            iterator = None;
+        }
+        let next = next.map_err(|exception| {
+            let message = exception.to_string();
+            let error = Error::Producer { code: 5, message, metadata: Default::default() };
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some((error.clone(), exception));
+            error
+        });
+        next.transpose()
+    });
+    Ok((Box::new(items), raised))
+}
+
+/// Whether arrays under this field are batches: structs, of which the field says that none is null. Arrays of structs may
+/// have null rows, which batches have not; every library that has both says so here.
+pub fn are_batches(field: &Field) -> bool {
+    matches!(field.data_type(), DataType::Struct(_)) && !field.is_nullable()
+}
+
+/// The schema of the batches that arrays of structs under this field are.
+pub fn schema_of(field: &Field) -> Result<SchemaRef> {
+    match field.data_type() {
+        DataType::Struct(fields) => {
+            Ok(Arc::new(Schema::new_with_metadata(fields.clone(), field.metadata().clone())))
+        }
+        other => Err(Error::Invalid {
+            operation: "record_batch",
+            problem: format!("arrays of {other} are no batches: structs are"),
+        }),
+    }
+}
+
+/// An array of structs as the batch that it is. A batch has no null rows: that is counted in host memory, and elsewhere to be
+/// known.
+pub fn batch_of(schema: &SchemaRef, rows: &Array) -> Result<Batch> {
+    let nulls = match rows.place().device_type.host_accessible() {
+        true => Some(compute::null_count(rows, &bowstring::Stream::cpu())?),
+        false => rows.known_null_count(),
+    };
+    if nulls != Some(0) {
+        let problem = match nulls {
+            Some(nulls) => format!("{nulls} rows are null, which a batch's cannot be"),
+            None => "a batch's rows must be known not to be null".to_owned(),
+        };
+        return Err(Error::OutOfSpec { at: "array.null_count".to_owned(), problem });
+    }
+    let columns = (0..rows.children().len()).map(|i| rows.child_rows(i)).collect::<Result<_>>()?;
+    Batch::try_new(schema.clone(), columns, rows.len())
+}
+
+impl Source<Field, Array> {
+    /// Arrays of structs as the batches that they are.
+    pub fn batches(self) -> Result<Source<SchemaRef, Batch>> {
+        let shape = schema_of(&self.shape)?;
+        let schema = shape.clone();
+        let mut items = Some(self.items);
+        // After a failure there is nothing more.
+        let batches = std::iter::from_fn(move || {
+            let batch = items.as_mut()?.next()?.and_then(|rows| batch_of(&schema, &rows));
+            if batch.is_err() {
+                items = None;
+            }
+            Some(batch)
+        });
+        Ok(Source { shape, place: self.place, items: Box::new(batches), raised: self.raised })
+    }
+}
+
+impl<S, T> Source<S, T> {
+    /// All items.
+    pub fn all(self) -> PyResult<(S, Vec<T>)> {
+        let items: Result<Vec<T>> = self.items.collect();
+        Ok((self.shape, items.map_err(|error| self.raised.exception(error))?))
+    }
+
+    /// The default stream of where the items are.
+    pub fn stream(&self) -> PyResult<bowstring::Stream> {
+        default_stream(self.place)
+    }
+}

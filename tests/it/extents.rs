@@ -1,0 +1,309 @@
+//! Arrays of strangers whose inner offsets lie about where rows end, on devices that alone know: whatever is cut out of them
+//! and whatever is done with that, nothing is read beyond what the producer said there is when the array was imported.
+//!
+//! The one idea: every buffer ends at a page that may not be touched, and rows are told apart. Those with honest offsets come
+//! out right from every operation that is asked for them alone; asked for a row that lies, it says so, with an error of the
+//! producer's, then or when somebody looks at the result.
+
+#![cfg(target_os = "linux")]
+
+use std::sync::Arc;
+
+use arrow_array::builder::{BinaryBuilder, ListBuilder, MapBuilder, StringBuilder};
+use arrow_array::types::Int32Type;
+use arrow_array::*;
+use arrow_schema::{DataType, Field};
+use bowstring::array::Place;
+use bowstring::compute::{CastOptions, TakeOptions, cast, drop_nulls, filter, take};
+use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
+use bowstring::exchange::{
+    export_array, export_host_array, from_arrow, import_array, import_batch, import_host_array, to_arrow,
+};
+use bowstring::ffi::DeviceType;
+use bowstring::{Array, Device, Error, Result, Stream};
+
+use crate::exchange::foreign::{RawArray, RawDeviceArray, Releases, produce_in, schema};
+use crate::support::{assert_same_rows, guarded, rows};
+
+const ROWS: usize = 12;
+
+/// The offset that lies, of [`ROWS`] + 1: so these two rows do.
+const LIE: usize = 6;
+const LYING: [usize; 2] = [5, 6];
+
+/// Beyond any page that there is, in either direction.
+const LIES: [i64; 3] = [17 << 20, -3, i32::MIN as i64];
+
+fn text() -> StringArray {
+    StringArray::from_iter((0..ROWS).map(|i| (i != 3).then(|| format!("row number {i:03}"))))
+}
+
+fn as_type(values: ArrayRef, to: &DataType) -> ArrayRef {
+    arrow_cast::cast(&values, to).unwrap()
+}
+
+/// An array, the way to the node in it whose offset lies, and how many rows of that node are one of the array.
+type Case = (&'static str, ArrayRef, &'static [usize], usize);
+
+fn cases() -> Vec<Case> {
+    let text: ArrayRef = Arc::new(text());
+    let field = |of: &DataType| Arc::new(Field::new_list_field(of.clone(), true));
+    let named =
+        |name, array: &ArrayRef| (Arc::new(Field::new(name, array.data_type().clone(), true)), array.clone());
+    let mut bytes = BinaryBuilder::new();
+    let mut lists = ListBuilder::new(StringBuilder::new());
+    let mut maps = MapBuilder::new(None, StringBuilder::new(), StringBuilder::new());
+    for i in 0..ROWS {
+        bytes.append_value([i as u8; 21]);
+        lists.append_value([Some(format!("first of {i}")), None, Some(format!("{i}"))]);
+        maps.keys().append_value(format!("key {i}"));
+        maps.values().append_value(format!("value {i}"));
+        maps.append(true).unwrap();
+    }
+    let bytes: ArrayRef = Arc::new(bytes.finish());
+    let lists: ArrayRef = Arc::new(lists.finish());
+    let numbers: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(
+        (0..ROWS as i32).map(|i| Some([Some(i), None, Some(-i)])),
+    ));
+    let pairs = as_type(
+        Arc::new(StringArray::from_iter_values((0..2 * ROWS).map(|i| format!("half {i}")))),
+        &DataType::Utf8,
+    );
+    let pairs: ArrayRef = Arc::new(FixedSizeListArray::new(field(&DataType::Utf8), 2, pairs, None));
+    let structs: ArrayRef = Arc::new(StructArray::from(vec![named("a", &text), named("b", &numbers)]));
+    vec![
+        ("text", text.clone(), &[], 1),
+        ("large text", as_type(text, &DataType::LargeUtf8), &[], 1),
+        ("large bytes", as_type(bytes.clone(), &DataType::LargeBinary), &[], 1),
+        ("bytes", bytes, &[], 1),
+        ("large lists", as_type(numbers.clone(), &DataType::LargeList(field(&DataType::Int32))), &[], 1),
+        ("lists", numbers, &[], 1),
+        ("text in lists", lists, &[0], 3),
+        ("maps", Arc::new(maps.finish()), &[], 1),
+        ("text in pairs", pairs, &[0], 2),
+        ("text in structs", structs.clone(), &[0], 1),
+        ("lists in structs", structs, &[1], 1),
+    ]
+}
+
+/// The array as a stranger's in guarded memory, with a lie in it; how many rows it says it has may be less than its children
+/// have.
+fn stranger(case: &Case, lie: i64, releases: &Releases, device: &Device, len: usize) -> RawDeviceArray {
+    let (_, array, path, scale) = case;
+    let mut put = |bytes: &[u8]| guarded(bytes);
+    let mut raw = produce_in(&array.to_data(), 0, releases, Some(&mut put));
+    let mut node: &mut RawArray = &mut raw;
+    let mut data_type = array.data_type().clone();
+    for i in *path {
+        node = node.child(*i);
+        data_type = bowstring::array::children(&data_type)[*i].clone();
+    }
+    let (at, offsets) = (LIE * scale, *node.buffer(1));
+    let wide = matches!(data_type, DataType::LargeUtf8 | DataType::LargeBinary | DataType::LargeList(_));
+    // SAFETY: offsets of the producer's own, in memory that may be written.
+    unsafe {
+        match wide {
+            true => offsets.cast_mut().cast::<i64>().add(at).write_unaligned(lie),
+            false => offsets.cast_mut().cast::<i32>().add(at).write_unaligned(lie as i32),
+        }
+    }
+    raw.length = len as i64;
+    raw.null_count = if len == ROWS { raw.null_count } else { -1 };
+    let place = device.place();
+    RawDeviceArray { device_type: place.device_type as i32, device_id: place.device_id, ..raw.on_cpu() }
+}
+
+/// The same array, in memory that a runtime shares between a device and the host.
+fn shared(array: &Array) -> Array {
+    let mut parts = array.clone().into_parts();
+    parts.place = Place { device_type: DeviceType::CudaHost, device_id: 0 };
+    parts.children = parts.children.iter().map(shared).collect();
+    Array::try_new(parts).unwrap()
+}
+
+/// What is asked of an array: rows, all of them where there are none.
+type Ask<'a> = (&'static str, Vec<usize>, Box<dyn Fn(&Array) -> Result<Array> + 'a>);
+
+fn asked<'a>(len: usize, first: usize, stream: &'a Stream, other: &'a Stream) -> Vec<Ask<'a>> {
+    let all: Vec<usize> = (0..len).collect();
+    let honest: Vec<usize> = all.iter().copied().filter(|row| !LYING.contains(&(first + row))).collect();
+    let on = |array: ArrayRef| move || stream.upload(&from_arrow(&array)?);
+    let mut asks: Vec<Ask> = vec![];
+    for picked in [honest, all.clone(), vec![len - 1], vec![0, len - 1]] {
+        let indices = on(Arc::new(Int64Array::from_iter_values(picked.iter().map(|row| *row as i64))));
+        asks.push((
+            "take",
+            picked.clone(),
+            Box::new(move |a| take(a, &indices()?, &TakeOptions::default(), stream)),
+        ));
+        let mask = on(Arc::new(BooleanArray::from_iter((0..len).map(|row| Some(picked.contains(&row))))));
+        let mut kept = picked;
+        kept.dedup();
+        asks.push(("filter", kept, Box::new(move |a| filter(a, &mask()?, stream))));
+    }
+    asks.push(("download", all.clone(), Box::new(|a| Ok(a.clone()))));
+    asks.push((
+        "export",
+        all.clone(),
+        Box::new(move |a| {
+            let field = Field::new("f", a.data_type().clone(), true);
+            Ok(match stream.device().place() {
+                Place::CPU => {
+                    let (array, schema) = export_host_array(a, &field)?;
+                    // SAFETY: the library's own structs.
+                    unsafe { import_host_array(array, &schema) }?.1
+                }
+                _ => {
+                    let (mut array, schema) = export_array(a, &field)?;
+                    // SAFETY: the library's own structs.
+                    unsafe { import_array(&mut array, &schema, stream.device()) }?.1
+                }
+            })
+        }),
+    ));
+    if other.device().place() != Place::CPU {
+        asks.push(("copy", all.clone(), Box::new(move |a| stream.copy(a))));
+        asks.push((
+            "transfer",
+            all,
+            Box::new(move |a| {
+                let there = other.transfer(a, stream)?;
+                stream.transfer(&there, other)
+            }),
+        ));
+    }
+    asks
+}
+
+/// Asks for all there is to ask for of rows `first .. first + len` of a lying array, which are `ours`.
+fn ask(context: &str, honest: &ArrayRef, ours: &Array, first: usize, streams: [&Stream; 2]) {
+    let [stream, other] = streams;
+    let down = |array: Array| {
+        let is_here = array.place().device_type.host_accessible();
+        let there = if is_here { array } else { stream.download(&array)? };
+        there.wait()?;
+        to_arrow(&there)
+    };
+    let lies = |rows: &[usize]| rows.iter().any(|row| LYING.contains(&(first + row)));
+    let all: Vec<usize> = (0..ours.len()).collect();
+    let check = |what: &str, picked: &[usize], got: Result<ArrayRef>, right: Option<ArrayRef>| {
+        // The CPU may look at all that there is, and items of lists are there whether rows see them or not.
+        let items = matches!(honest.data_type(), DataType::List(item) if *item.data_type() == DataType::Utf8);
+        let lying = match stream.device().place() {
+            Place::CPU => honest.data_type().is_nested() || lies(&all),
+            _ => lies(picked) || items && picked.len() == all.len(),
+        };
+        match (got, right) {
+            (Ok(got), Some(right)) => {
+                assert_same_rows(&rows(&got), &rows(&right), &format!("{context}: {what} {picked:?}"))
+            }
+            (Ok(_), None) => {}
+            (Err(Error::OutOfSpec { .. }), _) if lying => {}
+            (Err(error), _) => panic!("{context}: {what} {picked:?}: {error:?}"),
+        }
+    };
+    for (what, picked, ask) in asked(ours.len(), first, stream, other) {
+        let indices = UInt64Array::from_iter_values(picked.iter().map(|row| (first + row) as u64));
+        let right = arrow_select::take::take(honest, &indices, None).unwrap();
+        let got = ask(ours).and_then(down);
+        assert!(!lies(&picked) || got.is_err(), "{context}: {what} {picked:?} believes a lie: {got:?}");
+        check(what, &picked, got, Some(right));
+    }
+    // What these say of which row is not this test's business, but where they read is.
+    check("drop_nulls", &all, drop_nulls(ours, stream).and_then(down), None);
+    for to in targets(ours.data_type()) {
+        let casted = cast(ours, &to, &CastOptions::default(), stream).and_then(|casted| {
+            // The result shares bytes, whose end is said by the offsets that it no longer has.
+            down(casted.slice(0, casted.len() / 2)?)?;
+            down(casted)
+        });
+        match casted {
+            Err(Error::Unsupported { .. } | Error::Arrow { .. }) => {}
+            casted => check(&format!("cast to {to}"), &all, casted, None),
+        }
+    }
+}
+
+fn targets(of: &DataType) -> Vec<DataType> {
+    use DataType::*;
+    let list = |of: DataType| List(Arc::new(Field::new_list_field(of, true)));
+    let large = |of: DataType| LargeList(Arc::new(Field::new_list_field(of, true)));
+    match of {
+        Utf8 | LargeUtf8 | Binary | LargeBinary => {
+            vec![Utf8, LargeUtf8, Utf8View, Binary, LargeBinary, BinaryView]
+        }
+        List(item) | LargeList(item) if *item.data_type() == Utf8 => {
+            vec![large(Utf8View), list(LargeUtf8), large(Binary)]
+        }
+        List(_) | LargeList(_) => vec![large(Int64), list(Int8), list(Int32), large(Int32)],
+        FixedSizeList(..) => vec![list(Utf8View), large(Utf8)],
+        _ => vec![],
+    }
+}
+
+/// The slices of a lying array: whole, up to the lie, around it, from it on, and after it.
+const SLICES: [(usize, usize); 6] =
+    [(0, ROWS), (0, LIE), (LIE - 1, 1), (2, 8), (LIE, ROWS - LIE), (LIE + 1, 4)];
+
+#[test]
+fn no_lying_offset_moves_an_end() {
+    for width in [32, 64] {
+        let emulated = [0, 1].map(|seed| {
+            EmulatedDevice::new(EmulatorOptions { width, seed, ..EmulatorOptions::default() }).unwrap()
+        });
+        let [stream, other] =
+            [&emulated[0], &emulated[1]].map(|emulated| emulated.device().stream().unwrap());
+        let device = emulated[0].device();
+        let fields = |array: &ArrayRef| matches!(array.data_type(), DataType::Struct(_));
+        for (case, lie) in cases().iter().flat_map(|case| LIES.map(|lie| (case.clone(), lie))) {
+            let (name, honest, ..) = &case;
+            let context = |how: &str| format!("{name}, a lie of {lie}, {how}, waves of {width}");
+            let releases = Releases::default();
+            for (first, len) in SLICES {
+                let mut raw = stranger(&case, lie, &releases, device, ROWS).into_ours();
+                // SAFETY: as the interface wants it, but for the lie.
+                let ours = unsafe { import_array(&mut raw, &schema(honest.data_type()), device) }.unwrap().1;
+                let ours = ours.slice(first, len).unwrap();
+                ask(&context(&format!("slice {first}+{len}")), honest, &ours, first, [&stream, &other]);
+                let cpu = Stream::cpu();
+                ask(
+                    &context(&format!("shared slice {first}+{len}")),
+                    honest,
+                    &shared(&ours),
+                    first,
+                    [&cpu, &cpu],
+                );
+            }
+            // A struct, and the batch that it is, shorter than its children.
+            for len in [LIE, ROWS - 1].into_iter().filter(|_| fields(honest)) {
+                let mut raw = stranger(&case, lie, &releases, device, len);
+                // SAFETY: as above.
+                let ours = unsafe { import_array(&mut raw.into_ours(), &schema(honest.data_type()), device) }
+                    .unwrap()
+                    .1;
+                ask(&context(&format!("the first {len}")), honest, &ours, 0, [&stream, &other]);
+                raw = stranger(&case, lie, &releases, device, len);
+                raw.array.null_count = 0;
+                // SAFETY: as above.
+                let batch =
+                    unsafe { import_batch(&mut raw.into_ours(), &schema(honest.data_type()), device) }
+                        .unwrap();
+                for (column, right) in batch
+                    .columns()
+                    .iter()
+                    .zip(honest.as_any().downcast_ref::<StructArray>().unwrap().columns())
+                {
+                    if column.data_type() == &child_that_lies(&case) {
+                        ask(&context(&format!("a batch of {len}")), right, column, 0, [&stream, &other]);
+                    }
+                }
+            }
+        }
+        drop((stream, other));
+        assert!(emulated.iter().all(|emulated| emulated.faults().is_empty()));
+    }
+}
+
+fn child_that_lies((_, array, path, _): &Case) -> DataType {
+    bowstring::array::children(array.data_type())[path[0]].clone()
+}

@@ -1,0 +1,136 @@
+//! A process that forks, as Python's `os.fork` and `multiprocessing` do: the child has one thread, and goes on with the library.
+
+use arrow_array::{BooleanArray, Int32Array, Int64Array};
+use bowstring::compute::{CastOptions, TakeOptions, cast, filter, null_count, take};
+use bowstring::exchange::{from_arrow, to_arrow};
+use bowstring::{Array, Stream};
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::support::children;
+
+unsafe extern "C" {
+    fn fork() -> c_int;
+    fn waitpid(process: c_int, status: *mut c_int, options: c_int) -> c_int;
+    fn kill(process: c_int, signal: c_int) -> c_int;
+    fn _exit(code: c_int) -> !;
+}
+
+/// Forks, runs `work` in the child, and says how the child ended; `None` where it did not within `limit`.
+fn forked(limit: Duration, work: impl FnOnce()) -> Option<c_int> {
+    // SAFETY: as for any program; the child only runs `work` and ends.
+    let child = unsafe { fork() };
+    assert!(child >= 0, "a child");
+    if child == 0 {
+        let passed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_ok();
+        // SAFETY: ends the process at once.
+        unsafe { _exit(if passed { 0 } else { 1 }) };
+    }
+    let begun = Instant::now();
+    let mut status = 0;
+    loop {
+        // SAFETY: `status` is there to be written. 1 is WNOHANG.
+        if unsafe { waitpid(child, &mut status, 1) } == child {
+            return Some(status);
+        }
+        if begun.elapsed() > limit {
+            // SAFETY: a process of ours, which is then waited for.
+            unsafe { kill(child, 9) };
+            // SAFETY: as above.
+            unsafe { waitpid(child, &mut status, 0) };
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Each operation, on as many rows as make it use threads.
+fn operations(rows: usize) {
+    let values: Array = from_arrow(&Int64Array::from_iter_values(0..rows as i64)).unwrap();
+    let mask = from_arrow(&(0..rows).map(|row| Some(row % 2 == 0)).collect::<BooleanArray>()).unwrap();
+    let stream = Stream::cpu();
+    let kept = filter(&values, &mask, &stream).unwrap();
+    assert_eq!(kept.len(), rows.div_ceil(2));
+    let taken = take(
+        &kept,
+        &from_arrow(&Int64Array::from_iter_values(0..kept.len() as i64)).unwrap(),
+        &TakeOptions::default(),
+        &stream,
+    );
+    let narrow =
+        cast(&taken.unwrap(), &arrow_schema::DataType::Int32, &CastOptions::default(), &stream).unwrap();
+    assert_eq!(null_count(&narrow, &stream).unwrap(), 0);
+    let expected = Int32Array::from_iter_values((0..rows as i32).step_by(2));
+    assert_eq!(to_arrow(&narrow).unwrap().as_ref(), &expected);
+}
+
+/// The test forks, and so runs where nothing else does.
+#[test]
+fn a_child_computes_and_its_children_do() {
+    const NAME: &str = "forks::a_child_computes_and_its_children_do";
+    if children::case().is_none() {
+        return children::run(NAME, "fork", None, 120, &[]);
+    }
+    let limit = Duration::from_secs(40);
+    assert_eq!(forked(limit, || operations(500_000)), Some(0), "before any use");
+    operations(500_000);
+    assert_eq!(forked(limit, || operations(1000)), Some(0), "small");
+    let nested = || {
+        operations(500_000);
+        assert_eq!(forked(limit, || operations(500_000)), Some(0), "a child's child");
+        operations(500_000);
+    };
+    assert_eq!(forked(limit, nested), Some(0), "after use");
+    operations(500_000);
+}
+
+/// A thread may be anywhere when another one forks: inside of the pool of host memory, starting threads.
+#[test]
+fn a_fork_leaves_no_lock_behind() {
+    const NAME: &str = "forks::a_fork_leaves_no_lock_behind";
+    if children::case().is_none() {
+        return children::run(NAME, "locks", None, 200, &[]);
+    }
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    drop(bowstring::Device::cpu().host_pool().alloc(4096));
+                }
+            });
+        }
+        let work = || drop(bowstring::Device::cpu().host_pool().alloc(4096).unwrap());
+        let hung = (0..500).filter(|_| forked(Duration::from_secs(10), work) != Some(0)).count();
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(hung, 0, "children that did not end");
+    });
+}
+
+/// Without threads, everything runs in the caller's.
+#[test]
+fn threads_that_cannot_be_started_are_done_without() {
+    const NAME: &str = "forks::threads_that_cannot_be_started_are_done_without";
+    if children::case().is_none() {
+        return children::run(NAME, "threads", Some(1500), 120, &[("RAYON_NUM_THREADS", "4000")]);
+    }
+    operations(500_000);
+}
+
+/// Devices other than the CPU do not outlive a fork; asking one is an error.
+#[test]
+fn a_gpu_that_the_parent_opened_is_an_error() {
+    const NAME: &str = "forks::a_gpu_that_the_parent_opened_is_an_error";
+    if children::case().is_none() {
+        return children::run(NAME, "gpu", None, 60, &[]);
+    }
+    let stream = bowstring::Device::emulated().stream().unwrap();
+    let values = from_arrow(&Int32Array::from(vec![1, 2])).unwrap();
+    stream.upload(&values).unwrap().wait().unwrap();
+    let work = || {
+        let uploaded = stream.upload(&values);
+        assert!(matches!(uploaded, Err(bowstring::Error::NoDevice { .. })), "{uploaded:?}");
+    };
+    assert_eq!(forked(Duration::from_secs(20), work), Some(0));
+}

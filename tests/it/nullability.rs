@@ -1,0 +1,155 @@
+//! What schemas say of nulls: under a field that is not nullable there are none, whichever operation made the column, and to
+//! know that no operation waits for a device.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{Array as _, ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use bowstring::compute::batches::{cast_batches, in_step, take_batches};
+use bowstring::compute::{
+    CastOptions, OutOfBounds, TakeOptions, cast, cast_batch, filter_batch, nullable, take_batch,
+};
+use bowstring::exchange::{batch_from_arrow, batch_to_arrow, export_batches, from_arrow};
+use bowstring::{Array, Batch, Error, Result, Stream};
+
+use crate::exchange::foreign_stream::read_batches;
+use crate::support::devices;
+
+const NULL: TakeOptions = TakeOptions { out_of_bounds: OutOfBounds::Null };
+
+fn schema(number: DataType, nullable: bool) -> SchemaRef {
+    let fields = vec![Field::new("number", number, nullable), Field::new("text", DataType::Utf8, true)];
+    let said = HashMap::from([("who".to_owned(), "test".to_owned())]);
+    Arc::new(Schema::new_with_metadata(fields, said))
+}
+
+/// Numbers that are never null, and text.
+fn rows() -> RecordBatch {
+    let text: StringArray = [Some("a"), None, Some("c")].into_iter().collect();
+    let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(vec![1, 300, 3])), Arc::new(text)];
+    RecordBatch::try_new(schema(DataType::Int64, false), columns).unwrap()
+}
+
+/// The same with a null, where that is allowed.
+fn rows_with_a_null() -> RecordBatch {
+    let number: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3)]));
+    let columns = vec![number, rows().column(1).clone()];
+    RecordBatch::try_new(schema(DataType::Int64, true), columns).unwrap()
+}
+
+fn there(stream: &Stream, batch: &RecordBatch) -> Batch {
+    stream.upload_batch(&batch_from_arrow(batch).unwrap()).unwrap()
+}
+
+/// As arrow-rs has it, which looks at every field.
+fn here(stream: &Stream, batch: &Batch) -> Result<RecordBatch> {
+    batch_to_arrow(&stream.download_batch(batch)?)
+}
+
+fn indices(stream: &Stream, indices: Vec<Option<i32>>) -> Array {
+    stream.upload(&from_arrow(&Int32Array::from(indices)).unwrap()).unwrap()
+}
+
+/// What must not be: nulls in the field of this name.
+fn refused(result: Result<()>, name: &str) {
+    match result {
+        Err(Error::Invalid { operation: "cast", problem }) => {
+            assert_eq!(problem, format!("1 nulls in {name:?}, which is not nullable"));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The outcome of a cast, whenever it comes: at once or to whoever waits.
+fn outcome(casted: Result<Batch>) -> Result<()> {
+    casted?.columns().iter().try_for_each(Array::wait)
+}
+
+#[test]
+fn rows_that_are_taken_may_be_null() {
+    for target in devices() {
+        let stream = &target.stream;
+        let batch = there(stream, &rows());
+        let take = |at: &Array, options: &TakeOptions| take_batch(&batch, at, options, stream).unwrap();
+        // Indices that are known to be there leave the schema alone, be there a bitmap or not.
+        let all = indices(stream, vec![Some(2), Some(0)]);
+        assert_eq!(take(&all, &TakeOptions::default()).schema(), batch.schema(), "{target:?}");
+        for (at, options) in [(indices(stream, vec![Some(2), None]), TakeOptions::default()), (all, NULL)] {
+            let taken = take(&at, &options);
+            assert_eq!(*taken.schema(), schema(DataType::Int64, true), "{target:?}");
+            let arrow = here(stream, &taken).unwrap();
+            assert_eq!(arrow.column(0).null_count(), at.known_null_count().unwrap(), "{target:?}");
+        }
+        // A count that nobody knows is not waited for.
+        let safe = CastOptions::default();
+        let uncounted = cast(&indices(stream, vec![Some(2), None]), &DataType::Int8, &safe, stream).unwrap();
+        let taken = take(&uncounted, &TakeOptions::default());
+        assert!(taken.schema().field(0).is_nullable(), "{target:?}");
+        assert_eq!(here(stream, &taken).unwrap().column(0).null_count(), 1, "{target:?}");
+    }
+}
+
+#[test]
+fn a_cast_makes_no_nulls_where_there_may_be_none() {
+    let never = schema(DataType::Int8, false);
+    for target in devices() {
+        let (stream, safe) = (&target.stream, CastOptions::default());
+        let batch = there(stream, &rows());
+        let before = stream.device().host_synchronisations();
+        let casted = cast_batch(&batch, &never, &safe, stream);
+        assert_eq!(stream.device().host_synchronisations(), before, "{target:?}");
+        refused(outcome(casted), "number");
+        // Whoever works on with it is told as well.
+        if let Ok(casted) = cast_batch(&batch, &never, &safe, stream) {
+            let mask = arrow_array::BooleanArray::from(vec![true, false, true]);
+            let mask = stream.upload(&from_arrow(&mask).unwrap()).unwrap();
+            refused(filter_batch(&casted, &mask, stream).map(drop), "number");
+        }
+        // Nulls that were there before; the same bits, and others.
+        let nulls = there(stream, &rows_with_a_null());
+        for to in [DataType::Int64, DataType::Int8, DataType::Timestamp(arrow_schema::TimeUnit::Second, None)]
+        {
+            for safe in [true, false] {
+                let options = CastOptions { safe, ..CastOptions::default() };
+                refused(outcome(cast_batch(&nulls, &schema(to.clone(), false), &options, stream)), "number");
+            }
+        }
+        // What fits is held to nothing.
+        let first =
+            take_batch(&batch, &indices(stream, vec![Some(2), Some(0)]), &TakeOptions::default(), stream);
+        let casted = cast_batch(&first.unwrap(), &never, &safe, stream).unwrap();
+        assert_eq!(*casted.schema(), never);
+        let got = here(stream, &casted).unwrap();
+        let expected = arrow_array::Int8Array::from(vec![3, 1]);
+        assert_eq!(got.column(0).as_ref(), &expected, "{target:?}");
+        let none = take_batch(&batch, &indices(stream, vec![]), &TakeOptions::default(), stream).unwrap();
+        assert_eq!(here(stream, &cast_batch(&none, &never, &safe, stream).unwrap()).unwrap().num_rows(), 0);
+        let allowed = cast_batch(&batch, &schema(DataType::Int8, true), &safe, stream).unwrap();
+        assert_eq!(here(stream, &allowed).unwrap().column(0).null_count(), 1, "{target:?}");
+    }
+}
+
+#[test]
+fn streams_keep_to_the_schema_that_they_announce() {
+    for target in devices() {
+        let (stream, device) = (&target.stream, target.stream.device());
+        let [full, gaps] = [vec![Some(0), Some(2)], vec![None, Some(1)]].map(|at| indices(stream, at));
+        let batches = vec![Ok(there(stream, &rows())); 2];
+        let at = [full, gaps].into_iter().map(Ok);
+        let schema_of_taken = nullable(&rows().schema());
+        assert_eq!(schema_of_taken, schema(DataType::Int64, true));
+        assert!(Arc::ptr_eq(&nullable(&schema_of_taken), &schema_of_taken));
+        let taken = take_batches(batches.into_iter(), in_step(at), &TakeOptions::default(), stream);
+        let mut exported = export_batches(schema_of_taken, device.place().device_type, taken);
+        let got = read_batches(&mut exported, device).unwrap();
+        let nulls = got.map(|batch| here(stream, &batch.unwrap()).unwrap().column(0).null_count());
+        assert_eq!(nulls.collect::<Vec<_>>(), [0, 1], "{target:?}");
+
+        let batches = vec![Ok(there(stream, &rows())), Ok(there(stream, &rows_with_a_null()))];
+        let never = schema(DataType::Int64, false);
+        let mut casted = cast_batches(batches.into_iter(), never.clone(), &CastOptions::default(), stream);
+        assert_eq!(*casted.next().unwrap().unwrap().schema(), never);
+        refused(outcome(casted.next().unwrap()), "number");
+    }
+}

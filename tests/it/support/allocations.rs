@@ -1,0 +1,58 @@
+//! What a thread has allocated: the test binary's allocator counts.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+thread_local! {
+    static NOW: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
+}
+
+fn count(bytes: isize) {
+    let _ = NOW.try_with(|now| {
+        now.set(now.get().saturating_add(bytes));
+        let _ = PEAK.try_with(|peak| peak.set(peak.get().max(now.get())));
+    });
+}
+
+// SAFETY: everything is the system's allocator's; what is counted does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: as the caller promised.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: as the caller promised.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        // SAFETY: as the caller promised.
+        unsafe { System.dealloc(start, layout) }
+    }
+
+    /// Both are there for a moment, as far as anybody can tell.
+    unsafe fn realloc(&self, start: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        count(bytes as isize);
+        count(-(layout.size() as isize));
+        // SAFETY: as the caller promised.
+        unsafe { System.realloc(start, layout, bytes) }
+    }
+}
+
+/// The most that this thread has had allocated at one time in `work`, beyond what it had before.
+pub fn peak(work: impl FnOnce()) -> usize {
+    let before = NOW.with(Cell::get);
+    PEAK.with(|peak| peak.set(before));
+    work();
+    usize::try_from(PEAK.with(Cell::get) - before).unwrap_or(0)
+}

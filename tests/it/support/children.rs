@@ -1,0 +1,58 @@
+//! Tests that run in a process of their own: with little memory, with a memory limit of its own, or because it may not
+//! survive. The one idea: the child is this test binary, told to run one test, which finds its case in the environment.
+
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const CASE: &str = "BOWSTRING_CHILD";
+
+/// The case that this process is to run, where it is a child.
+pub fn case() -> Option<String> {
+    std::env::var(CASE).ok()
+}
+
+/// Runs `test` again in a child, for `case`: with so many MiB of address space, where they are limited, and with these
+/// variables set. It must end by itself, within `seconds`, and its test must pass.
+pub fn run(test: &str, case: &str, mebibytes: Option<usize>, seconds: u64, variables: &[(&str, &str)]) {
+    let limit = mebibytes.map_or(String::new(), |mebibytes| format!("ulimit -v {} && ", mebibytes * 1024));
+    let mut child = Command::new("sh")
+        .args(["-c", &format!("{limit}exec \"$0\" \"$@\" 2>&1")])
+        .arg(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .env(CASE, case)
+        // An arena reserves 64 MiB of address space for each thread.
+        .env("MALLOC_ARENA_MAX", "1")
+        .envs(variables.iter().copied())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = child.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut bytes = vec![];
+        let _ = output.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    });
+    let begun = Instant::now();
+    let status = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break Some(status),
+            None if begun.elapsed() > Duration::from_secs(seconds) => {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                break None;
+            }
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    let output = reader.join().unwrap();
+    let last: Vec<&str> = output.lines().rev().take(30).collect();
+    let last: Vec<&str> = last.into_iter().rev().collect();
+    match status {
+        None => panic!("{test} for {case} did not end; it said:\n{}", last.join("\n")),
+        Some(status) if !status.success() => {
+            panic!("{test} for {case} ended with {status}; it said:\n{}", last.join("\n"))
+        }
+        Some(_) => assert!(output.contains("1 passed"), "{test} is no test: {output}"),
+    }
+}

@@ -1,0 +1,134 @@
+//! What the interpreters of PTX and of AMD's code objects share: memory as the caller describes it, who touched which byte
+//! in a launch, and orders that are drawn from a seed.
+//!
+//! Nothing orders the lanes of these kernels but the end of the launch. So a byte that one lane wrote and another touches
+//! in the same launch is an error, unless both updated it atomically.
+
+use std::collections::HashMap;
+
+/// Device memory as the caller sees it. Addresses are the kernel's.
+pub trait Memory {
+    /// Reads `into.len()` bytes at `address`; an error says why it may not.
+    fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), String>;
+    /// Writes `from` to `address`.
+    fn write(&mut self, address: u64, from: &[u8]) -> Result<(), String>;
+    /// What is read and written from here to the next call is one instruction's, by lanes that run together.
+    fn next(&mut self) {}
+}
+
+/// What has been done to a byte, and by which thread: its block in the high 32 bits, its number there in the low ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    /// Read by one thread.
+    Read(u64),
+    /// Read by several.
+    ReadByMany,
+    /// Written, and perhaps read, by one thread.
+    Written(u64),
+    /// Updated atomically, by any.
+    Updated,
+}
+
+const PAGE: u64 = 256;
+
+/// What has been done to every byte in a launch.
+#[derive(Default)]
+pub struct Touched {
+    pages: HashMap<u64, Box<[Option<Touch>; PAGE as usize]>>,
+}
+
+impl Touched {
+    /// Notes an access, and refuses one that another thread's makes unordered.
+    pub fn touch(&mut self, address: u64, bytes: usize, now: Touch) -> Result<(), String> {
+        let end = address.saturating_add(bytes as u64);
+        let mut at = address;
+        while at < end {
+            let page = self.pages.entry(at / PAGE).or_insert_with(|| Box::new([None; PAGE as usize]));
+            let stop = end.min((at | (PAGE - 1)).saturating_add(1));
+            for byte in at..stop {
+                let known = &mut page[(byte % PAGE) as usize];
+                let both = match known {
+                    None => Some(now),
+                    Some(then) => both(*then, now),
+                };
+                let Some(both) = both else {
+                    let then = known.map_or_else(String::new, say);
+                    return Err(format!("a race at {byte:#x}: {then}, then {}", say(now)));
+                };
+                *known = Some(both);
+            }
+            at = stop;
+        }
+        Ok(())
+    }
+}
+
+/// What two accesses come to; none where nothing orders them.
+fn both(then: Touch, now: Touch) -> Option<Touch> {
+    use Touch::*;
+    match (then, now) {
+        (Read(a), Read(b)) => Some(if a == b { now } else { ReadByMany }),
+        (ReadByMany, Read(_) | ReadByMany) | (Read(_), ReadByMany) => Some(ReadByMany),
+        (Read(a) | Written(a), Written(b)) if a == b => Some(now),
+        (Written(a), Read(b)) if a == b => Some(then),
+        (Updated, Updated) => Some(now),
+        _ => None,
+    }
+}
+
+fn say(touch: Touch) -> String {
+    match touch {
+        Touch::Read(thread) => format!("read by thread {} of block {}", thread as u32, thread >> 32),
+        Touch::ReadByMany => "read by several threads".into(),
+        Touch::Written(thread) => format!("written by thread {} of block {}", thread as u32, thread >> 32),
+        Touch::Updated => "updated atomically".into(),
+    }
+}
+
+/// Numbers drawn from a seed.
+#[derive(Clone, Debug)]
+pub struct Drawn(u64);
+
+impl Drawn {
+    /// Another sequence for each pair of numbers.
+    pub fn new(seed: u64, of: u64) -> Drawn {
+        Drawn((seed ^ of.wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1)
+    }
+
+    /// The next number.
+    pub fn draw(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// One below `bound`, which is not 0.
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.draw() as usize % bound
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_accesses_that_nothing_orders_are_races() {
+        let mut touched = Touched::default();
+        for byte in [250, 254] {
+            touched.touch(byte, 8, Touch::Read(1)).unwrap();
+        }
+        assert!(touched.touch(255, 1, Touch::Written(2)).is_err());
+        touched.touch(255, 4, Touch::Written(1)).unwrap();
+        let race = touched.touch(256, 1, Touch::Read(2)).unwrap_err();
+        assert_eq!(race, "a race at 0x100: written by thread 1 of block 0, then read by thread 2 of block 0");
+        touched.touch(512, 8, Touch::Updated).unwrap();
+        touched.touch(512, 8, Touch::Updated).unwrap();
+        assert!(touched.touch(519, 1, Touch::Read(1)).is_err());
+        touched.touch(520, 1, Touch::Read(1)).unwrap();
+        touched.touch(520, 1, Touch::Read(2)).unwrap();
+        touched.touch(520, 1, Touch::ReadByMany).unwrap();
+        assert!(touched.touch(520, 1, Touch::Written(1)).is_err());
+    }
+}
