@@ -1,6 +1,6 @@
 //! Which operation looks at what stands in a stranger's buffers, and which only passes it on: the table in DESIGN.md, in the
 //! documentation of import, in the C header and in Python's README is what the devices answer here.
-//! `BOWSTRING_UPDATE=1 cargo test --test it checked` writes it.
+//! `BOWSTRING_BLESS=1 cargo test --test it checked` writes it.
 //!
 //! The one idea: arrays of which one thing is wrong, in a row that every operation moves. Its outcome is an error; or a result
 //! that is as wrong, which validation finds; or one that is right.
@@ -337,13 +337,13 @@ fn the_tables_say_what_the_devices_do() {
             continue;
         }
         let fresh = [&lines[..first], &own, &lines[first + rows..]].concat();
-        match std::env::var_os("BOWSTRING_UPDATE") {
+        match std::env::var_os("BOWSTRING_BLESS") {
             Some(_) => fs::write(&path, fresh.join("\n") + "\n").unwrap(),
             None => stale.push(file),
         }
     }
     assert!(
         stale.is_empty(),
-        "BOWSTRING_UPDATE=1 cargo test --test it checked: {stale:?} should have\n{table}"
+        "BOWSTRING_BLESS=1 cargo test --test it checked: {stale:?} should have\n{table}"
     );
 }
