@@ -204,7 +204,7 @@ fn sums_of_long_ranges_do_not_wrap() {
                 sums: sums.output(),
                 fault: fault.output(),
             };
-            run(COMPOSE, &[4, 8], args, width, tiles);
+            run(COMPOSE, &[4, 8], args, width);
             check_sums(&sums, &vec![1 << 62; rows]);
         }
     }

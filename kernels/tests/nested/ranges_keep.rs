@@ -135,7 +135,7 @@ fn sums_of_long_ranges_do_not_wrap() {
                     sums: sums.output(),
                     fault: fault.output(),
                 };
-                run(KEEP, &[8], args, width, sizes(rows as u64).tiles);
+                run(KEEP, &[8], args, width);
                 assert_eq!(fault.read::<u64>(1), [u64::MAX]);
                 for (group, sum) in sums.read::<u64>(groups).into_iter().enumerate() {
                     let places = (rows as u64 / 2 - group as u64 * TILE).min(TILE);
