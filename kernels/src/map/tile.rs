@@ -1,6 +1,6 @@
 //! The rows that a wave works on at a time, and how they get in and out of registers.
 
-use super::{HALF, MapTask, Shape};
+use super::task::{HALF, MapTask, Shape};
 use crate::function::{Native, U256};
 use crate::memory::{Bits, In};
 use crate::target::{Lanes, Wave, funnel};
