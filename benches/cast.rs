@@ -91,7 +91,7 @@ fn array(criterion: &mut Criterion, place: &Where, from: &DataType, to: &DataTyp
     let Some(ours) = place.import(&theirs) else { return };
     let options = CastOptions { safe: kind.safe, ..CastOptions::default() };
     let mut group = place.group(criterion, id, model::cast(&theirs, to));
-    group.ours(|| cast(black_box(&ours), to, &options, &place.stream).expect("cast"));
+    group.ours(|| cast(black_box(&ours), to, &options, &place.stream).wait().expect("cast"));
     group.theirs("arrow-rs", || {
         arrow_cast::cast_with_options(black_box(&theirs), to, &options).expect("cast")
     });

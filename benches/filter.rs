@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{Field, Schema};
 use bowstring::Batch;
-use bowstring::compute::{filter, filter_batch};
+use bowstring::compute::filter;
 use criterion::{Criterion, criterion_group, criterion_main};
 
 use support::data::{Spread, bits, validity_name, values, without_nulls};
@@ -122,7 +122,7 @@ fn arrays<'a>(
         let Some(our_keep) = place.import_mask(&keep) else { continue };
         let keep = BooleanArray::new(keep, None);
         let mut group = place.group(criterion, id, moved);
-        group.ours(|| filter(black_box(&ours), black_box(&our_keep), &place.stream).expect("filter"));
+        group.ours(|| filter(black_box(&ours), black_box(&our_keep), &place.stream).wait().expect("filter"));
         group.theirs("arrow-rs", || {
             arrow_select::filter::filter(black_box(values), black_box(&keep)).expect("filter")
         });
@@ -152,7 +152,7 @@ fn batches(criterion: &mut Criterion, place: &Where, rows: usize, columns: usize
     let copied = (0..columns).map(|_| values("int32", rows, false)).collect();
     let theirs = RecordBatch::try_new(schema, copied).expect("a batch");
     let mut group = place.group(criterion, id, moved);
-    group.ours(|| filter_batch(black_box(&ours), black_box(&our_keep), &place.stream).expect("filter"));
+    group.ours(|| filter(black_box(&ours), black_box(&our_keep), &place.stream).wait().expect("filter"));
     group.theirs("arrow-rs", || {
         arrow_select::filter::filter_record_batch(black_box(&theirs), black_box(&keep)).expect("filter")
     });

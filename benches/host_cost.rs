@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use bowstring::compute::{CastOptions, TakeOptions, cast_batch, filter_batch, null_count_batch, take_batch};
+use bowstring::compute::{CastOptions, TakeOptions, cast, filter, null_count, take};
 use bowstring::device::testing::open_from;
 use bowstring::exchange::{batch_from_arrow, from_arrow};
 use bowstring::ffi::DeviceType;
@@ -98,17 +98,17 @@ struct Inputs {
 }
 
 const WORKS: [(&str, Work); 4] = [
-    ("filter", |on| Ok(filter_batch(&on.batch, &on.mask, &on.stream)?.columns().to_vec())),
+    ("filter", |on| Ok(filter(&on.batch, &on.mask, &on.stream).wait()?.columns().to_vec())),
     ("take", |on| {
-        let taken = take_batch(&on.batch, &on.indices, &TakeOptions::default(), &on.stream)?;
+        let taken = take(&on.batch, &on.indices, &TakeOptions::default(), &on.stream).wait()?;
         Ok(taken.columns().to_vec())
     }),
     ("cast", |on| {
-        let casted = cast_batch(&on.batch, &on.narrow, &CastOptions::default(), &on.stream)?;
+        let casted = cast(&on.batch, &on.narrow, &CastOptions::default(), &on.stream).wait()?;
         Ok(casted.columns().to_vec())
     }),
     ("null_count", |on| {
-        null_count_batch(&on.uncounted, &on.stream)?;
+        null_count(&on.uncounted, &on.stream).wait()?;
         Ok(vec![])
     }),
 ];

@@ -54,14 +54,14 @@ fn one(criterion: &mut Criterion, place: &Where, rows: usize, offset: usize, als
     let ours = Array::try_new(parts).expect("the same array");
     let mut group = place.group(criterion, count_id, Moved::bytes(rows as u64 / 8));
     let nulls = theirs.null_count();
-    group.ours(|| assert_eq!(null_count(black_box(&ours), &place.stream), Ok(nulls)));
+    group.ours(|| assert_eq!(null_count(black_box(&ours), &place.stream).wait(), Ok(nulls)));
     group.theirs("arrow-rs", || rows - black_box(&bits).count_set_bits());
     drop(group);
     if !also_show {
         return;
     }
     let mut group = place.group(criterion, show_id, Moved::bytes(rows as u64 / 4));
-    group.ours(|| is_null(black_box(&ours), &place.stream).expect("bits"));
+    group.ours(|| is_null(black_box(&ours), &place.stream).wait().expect("bits"));
     group.theirs("arrow-rs", || {
         let nulls = black_box(&theirs).logical_nulls().expect("there are some");
         BooleanArray::new(!nulls.inner(), None)

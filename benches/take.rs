@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::{Array as _, ArrayRef, Int32Array};
 use arrow_schema::{Field, Schema};
 use bowstring::Batch;
-use bowstring::compute::{TakeOptions, take, take_batch};
+use bowstring::compute::{TakeOptions, take};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 use support::data::{indices, validity_name, values};
@@ -84,8 +84,9 @@ fn arrays(criterion: &mut Criterion, place: &Where, name: &str, rows: usize, nul
         let moved = model::take(&values, &indices, sector);
         let mut group = place.group(criterion, id(order), moved);
         let options = TakeOptions::default();
-        group
-            .ours(|| take(black_box(&ours), black_box(&our_indices), &options, &place.stream).expect("take"));
+        group.ours(|| {
+            take(black_box(&ours), black_box(&our_indices), &options, &place.stream).wait().expect("take")
+        });
         group.theirs("arrow-rs", || {
             arrow_select::take::take(black_box(&values), black_box(&indices), None).expect("take")
         });
@@ -115,7 +116,7 @@ fn batches(criterion: &mut Criterion, place: &Where, rows: usize, columns: usize
     let mut group = place.group(criterion, id, moved);
     let options = TakeOptions::default();
     group.ours(|| {
-        take_batch(black_box(&ours), black_box(&our_indices), &options, &place.stream).expect("take")
+        take(black_box(&ours), black_box(&our_indices), &options, &place.stream).wait().expect("take")
     });
     group.theirs("arrow-rs", || {
         arrow_select::take::take_record_batch(black_box(&theirs), black_box(&indices)).expect("take")

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringViewArray};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::DataType;
-use bowstring::compute::{CastOptions, Selection, TakeOptions, cast, null_count, take_batch};
+use bowstring::compute::{CastOptions, TakeOptions, cast, filter, null_count, take};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, from_arrow, to_arrow};
 use bowstring::{Batch, Device, Stream};
 
@@ -39,23 +39,23 @@ fn run(stream: &Stream, before: &RecordBatch) -> Result<(), Box<dyn Error>> {
     // A null in the mask drops its row, as false does. The mask is read once for all columns.
     let mask = BooleanArray::from(vec![Some(true), Some(false), None, Some(true), Some(true)]);
     let mask = stream.upload(&from_arrow(&mask)?)?;
-    let filtered = Selection::new(&mask, stream)?.filter_batch(&batch)?;
+    let filtered = filter(&batch, &mask, stream).wait()?;
     show("filtered by true, false, null, true, true", &after(&filtered)?)?;
 
     // A null index gives a null row; one that is out of bounds would be an error.
     let indices = Int64Array::from(vec![Some(4), Some(4), None, Some(1)]);
     let indices = stream.upload(&from_arrow(&indices)?)?;
-    let taken = take_batch(&batch, &indices, &TakeOptions::default(), stream)?;
+    let taken = take(&batch, &indices, &TakeOptions::default(), stream).wait()?;
     show("taken at 4, 4, null, 1", &after(&taken)?)?;
 
     // Safe, as arrow-rs calls it: what the type cannot hold becomes null.
     let degrees = &batch.columns()[1];
-    println!("\nnulls among the degrees: {}", null_count(degrees, stream)?);
-    match cast(degrees, &DataType::Int32, &CastOptions::default(), stream) {
+    println!("\nnulls among the degrees: {}", null_count(degrees, stream).wait()?);
+    match cast(degrees, &DataType::Int32, &CastOptions::default(), stream).wait() {
         Ok(whole) => {
             let casted = to_arrow(&stream.download(&whole)?)?;
             show("cast", &RecordBatch::try_from_iter([("degrees as Int32", casted)])?)?;
-            println!("nulls after the cast: {}", null_count(&whole, stream)?);
+            println!("nulls after the cast: {}", null_count(&whole, stream).wait()?);
         }
         // What a device cannot do yet it says; the README has the table.
         Err(error @ bowstring::Error::Unsupported { .. }) => println!("{error}"),

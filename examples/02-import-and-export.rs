@@ -26,7 +26,7 @@ fn main() -> bowstring::Result<()> {
     assert!(array.is_released());
     println!("imported: {} as \"{}\"", imported.data_type(), field.name());
 
-    let cast = to_arrow(&cast(&imported, &DataType::Int32, &CastOptions::default(), &stream)?)?;
+    let cast = to_arrow(&cast(&imported, &DataType::Int32, &CastOptions::default(), &stream).wait()?)?;
     println!("cast:     {} nulls of {} rows, because \"three\" is no number", cast.null_count(), cast.len());
     Ok(())
 }

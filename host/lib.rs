@@ -1,7 +1,61 @@
-//! Compute kernels for Apache Arrow device arrays.
+//! Compute kernels for Apache Arrow arrays where they are: in host memory, on NVIDIA's GPUs, on AMD's.
 //!
-//! In: arrays over the Arrow C device interface, arrow-rs arrays, on CPU, CUDA or ROCm memory. Out: new device arrays.
-//! See `DESIGN.md` for the layers.
+//! An [`Array`] is Arrow data on a device: an import of a C struct, a view of an arrow-rs array, or the result of an operation.
+//! A [`Batch`] is arrays under a schema. Each operation takes either, and a [`Stream`], which says where it runs and in which order,
+//! and gives a [`Pending`] result, which is waited for or awaited.
+//!
+//! | here | in arrow-rs | in CUDA's world |
+//! | --- | --- | --- |
+//! | [`Array`], [`Batch`] | `ArrayRef`, `RecordBatch` | a `cudf::column`, a `cudf::table` |
+//! | [`Device`] | | the primary context of a device |
+//! | [`Stream`] | | a `cudaStream_t`; the CPU's runs what it is given at once |
+//! | an array's [event](Array::wait) | | the `cudaEvent_t` behind its last write |
+//! | [`Pending`] | | the copy of a few numbers to the host, and what depends on them |
+//! | [`compute::filter`] | `arrow_select::filter::filter` | `cudf::apply_boolean_mask` |
+//! | [`compute::take`] | `arrow_select::take::take` | `cudf::gather` |
+//! | [`compute::cast`] | `arrow_cast::cast` | `cudf::cast` |
+//! | [`exchange::import_array`], [`exchange::export_array`] | `arrow_array::ffi::{from_ffi, to_ffi}` | `cudf::from_arrow_device`, `cudf::to_arrow_device` |
+//! | [`array::Batches`] | `RecordBatchReader` | |
+//!
+//! On the CPU:
+//!
+//! ```
+//! use arrow_array::{ArrayRef, BooleanArray, Int32Array};
+//! use bowstring::{Array, Stream, compute::filter};
+//! # use std::sync::Arc;
+//! # fn main() -> bowstring::Result<()> {
+//! let values: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(300)]));
+//! let mask: ArrayRef = Arc::new(BooleanArray::from(vec![true, false, true]));
+//!
+//! let (values, mask) = (Array::try_from(&values)?, Array::try_from(&mask)?); // shares their memory
+//! let kept = filter(&values, &mask, &Stream::cpu()).wait()?;
+//! assert_eq!(ArrayRef::try_from(&kept)?.as_ref(), &Int32Array::from(vec![1, 300]));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! On a GPU, if there is one (`DeviceType::Cuda` or `DeviceType::Rocm` and a number), here on the emulated one:
+//!
+//! ```
+//! use arrow_array::{ArrayRef, BooleanArray, Int32Array};
+//! use bowstring::{Array, Device, compute::filter};
+//! # use std::sync::Arc;
+//! # fn main() -> bowstring::Result<()> {
+//! # let values: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(300)]));
+//! # let mask: ArrayRef = Arc::new(BooleanArray::from(vec![true, false, true]));
+//! let stream = Device::emulated().stream()?; // Device::open(DeviceType::Cuda, 0)?.stream()?
+//! let values = stream.upload(&Array::try_from(&values)?)?; // or exchange::import_array: no copy
+//! let mask = stream.upload(&Array::try_from(&mask)?)?;
+//!
+//! let pending = filter(&values, &mask, &stream); // nothing has waited yet
+//! let kept = stream.download(&pending.wait()?)?;
+//! assert_eq!(ArrayRef::try_from(&kept)?.as_ref(), &Int32Array::from(vec![1, 300]));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Where to look: [`compute`] has the operations, and says of each whether it synchronises and what it copies; [`exchange`] has the
+//! ways in and out; [`ffi`] the C structs. `DESIGN.md` says how it is built, and why.
 
 #![deny(unsafe_code)]
 

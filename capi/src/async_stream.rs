@@ -64,11 +64,7 @@ pub unsafe extern "C" fn bowstring_async_batches_wait(
     guard(|| unsafe {
         let batches = borrow(batches, "batches")?;
         borrow(out, "out")?;
-        let mut reader = batches.take()?;
-        reader.wait_for_schema()?;
-        let device_type = reader.device_type().unwrap_or(DeviceType::Cpu);
-        let (schema, items) = reader.wait()?;
-        give(BowstringBatches::new(schema, device_type, items), out)
+        give(BowstringBatches::new(batches.take()?.wait()?), out)
     })
 }
 
@@ -150,8 +146,7 @@ pub unsafe extern "C" fn bowstring_batches_export_async(
         let metadata = pairs(metadata)?;
         let source = batches.take()?;
         let handler = AsyncHandler::from_raw(handler);
-        let export = exchange::export_async_iterator(source.shape, source.device_type, source.items, handler);
-        let export = export.with_metadata(&metadata);
+        let export = exchange::export_async_iterator(source, handler).with_metadata(&metadata);
         // Its outcome is the consumer's to hear.
         let spawned = Builder::new().name("bowstring-async".into()).spawn(|| drop(export.run()));
         spawned.map(drop).map_err(|error| Error::NoDevice {

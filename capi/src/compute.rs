@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bowstring::compute::{self, CastOptions, OutOfBounds, Selection, TakeOptions};
 use bowstring::ffi::FFI_ArrowSchema;
-use bowstring::{Array, Result, Stream, exchange};
+use bowstring::{Array, Pending, Result, Stream, exchange};
 
 use crate::array::{BowstringArray, BowstringBatch};
 use crate::device::BowstringStream;
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn bowstring_filter(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let (values, mask) = (borrow(values, "values")?, borrow(mask, "mask")?);
-        let kept = compute::filter(&values.array, &mask.array, &borrow(stream, "stream")?.0)?;
+        let kept = compute::filter(&values.array, &mask.array, &borrow(stream, "stream")?.0).wait()?;
         give(values.with(kept), out)
     })
 }
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn bowstring_filter_batch(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let (batch, mask) = (borrow(batch, "batch")?, borrow(mask, "mask")?);
-        let kept = compute::filter_batch(&batch.0, &mask.array, &borrow(stream, "stream")?.0)?;
+        let kept = compute::filter(&batch.0, &mask.array, &borrow(stream, "stream")?.0).wait()?;
         give(BowstringBatch::new(kept), out)
     })
 }
@@ -149,7 +149,8 @@ pub unsafe extern "C" fn bowstring_selection_filter(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let values = borrow(values, "values")?;
-        give(values.with(borrow(selection, "selection")?.0.filter(&values.array)?), out)
+        let kept = borrow(selection, "selection")?.0.filter(&values.array).wait()?;
+        give(values.with(kept), out)
     })
 }
 
@@ -166,7 +167,7 @@ pub unsafe extern "C" fn bowstring_selection_filter_batch(
 ) -> BowstringStatus {
     // SAFETY: the caller's promise.
     guard(|| unsafe {
-        let kept = borrow(selection, "selection")?.0.filter_batch(&borrow(batch, "batch")?.0)?;
+        let kept = borrow(selection, "selection")?.0.filter(&borrow(batch, "batch")?.0).wait()?;
         give(BowstringBatch::new(kept), out)
     })
 }
@@ -210,7 +211,7 @@ pub unsafe extern "C" fn bowstring_take(
     guard(|| unsafe {
         let (values, indices) = (borrow(values, "values")?, borrow(indices, "indices")?);
         let stream = &borrow(stream, "stream")?.0;
-        let taken = compute::take(&values.array, &indices.array, &take_options(options)?, stream)?;
+        let taken = compute::take(&values.array, &indices.array, &take_options(options)?, stream).wait()?;
         give(values.with(taken), out)
     })
 }
@@ -233,7 +234,7 @@ pub unsafe extern "C" fn bowstring_take_batch(
     guard(|| unsafe {
         let (batch, indices) = (borrow(batch, "batch")?, borrow(indices, "indices")?);
         let stream = &borrow(stream, "stream")?.0;
-        let taken = compute::take_batch(&batch.0, &indices.array, &take_options(options)?, stream)?;
+        let taken = compute::take(&batch.0, &indices.array, &take_options(options)?, stream).wait()?;
         give(BowstringBatch::new(taken), out)
     })
 }
@@ -267,7 +268,7 @@ pub unsafe extern "C" fn bowstring_cast(
         let (values, stream) = (borrow(values, "values")?, borrow(stream, "stream")?);
         let to = exchange::import_field(borrow(to, "to")?)?;
         let options = cast_options(options)?;
-        give(values.cast(compute::cast(&values.array, to.data_type(), &options, &stream.0)?, &to), out)
+        give(values.cast(compute::cast(&values.array, to.data_type(), &options, &stream.0).wait()?, &to), out)
     })
 }
 
@@ -290,7 +291,7 @@ pub unsafe extern "C" fn bowstring_cast_batch(
     guard(|| unsafe {
         let (batch, stream) = (borrow(batch, "batch")?, borrow(stream, "stream")?);
         let to = Arc::new(exchange::import_schema(borrow(to, "to")?)?);
-        let casted = compute::cast_batch(&batch.0, &to, &cast_options(options)?, &stream.0)?;
+        let casted = compute::cast(&batch.0, &to, &cast_options(options)?, &stream.0).wait()?;
         give(BowstringBatch::new(casted), out)
     })
 }
@@ -318,7 +319,7 @@ pub unsafe extern "C" fn bowstring_null_count_batch(
                 batch.0.columns().len()
             )));
         }
-        let nulls = compute::null_count_batch(&batch.0, &stream.0)?;
+        let nulls = compute::null_count(&batch.0, &stream.0).wait()?;
         nulls.into_iter().enumerate().try_for_each(|(i, nulls)| put(nulls as u64, out.add(i)))
     })
 }
@@ -336,7 +337,8 @@ pub unsafe extern "C" fn bowstring_null_count(
 ) -> BowstringStatus {
     // SAFETY: the caller's promise.
     guard(|| unsafe {
-        let nulls = compute::null_count(&borrow(values, "values")?.array, &borrow(stream, "stream")?.0)?;
+        let nulls =
+            compute::null_count(&borrow(values, "values")?.array, &borrow(stream, "stream")?.0).wait()?;
         put(nulls as u64, out)
     })
 }
@@ -356,14 +358,15 @@ pub unsafe extern "C" fn bowstring_logical_null_count(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let nulls =
-            compute::logical_null_count(&borrow(values, "values")?.array, &borrow(stream, "stream")?.0)?;
+            compute::logical_null_count(&borrow(values, "values")?.array, &borrow(stream, "stream")?.0)
+                .wait()?;
         put(nulls as u64, out)
     })
 }
 
 /// An operation from one array to another, whose field `under` finds.
 unsafe fn each_row(
-    operation: fn(&Array, &Stream) -> Result<Array>,
+    operation: fn(&Array, &Stream) -> Pending<Array>,
     under: fn(&BowstringArray, Array) -> BowstringArray,
     values: *const BowstringArray,
     stream: *const BowstringStream,
@@ -372,7 +375,7 @@ unsafe fn each_row(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let values = borrow(values, "values")?;
-        give(under(values, operation(&values.array, &borrow(stream, "stream")?.0)?), out)
+        give(under(values, operation(&values.array, &borrow(stream, "stream")?.0).wait()?), out)
     })
 }
 

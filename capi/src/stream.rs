@@ -5,66 +5,63 @@
 
 use std::ptr::null_mut;
 
-use arrow_schema::{Field, SchemaRef};
+use arrow_schema::Field;
+use bowstring::array::Batches;
 use bowstring::exchange::{self, Turns};
 use bowstring::ffi::{ArrowArrayStream, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema};
-use bowstring::{Array, Batch, Error, Result};
+use bowstring::{Array, Error, Result};
 
 use crate::array::{BowstringArray, BowstringBatch};
 use crate::device::BowstringDevice;
 use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing, put, write_out};
 
-/// What a handle holds: an iterator, what all its items have in common, and the memory that they are in.
-pub(crate) struct Source<S, T> {
-    pub shape: S,
+/// Arrays that come one after another, what they have in common, and the kind of memory they are in.
+pub(crate) struct Source {
+    pub field: Field,
     pub device_type: DeviceType,
-    pub items: Box<dyn Iterator<Item = Result<T>> + Send>,
+    pub items: Box<dyn Iterator<Item = Result<Array>> + Send>,
 }
 
 /// Batches of one schema that come one after another; nothing is read before it is asked for.
-pub struct BowstringBatches(Turns<Option<Source<SchemaRef, Batch>>>);
+pub struct BowstringBatches(Turns<Option<Batches>>);
 
 /// Arrays of one type that come one after another, such as the masks of a stream of batches.
-pub struct BowstringArrays(Turns<Option<Source<Field, Array>>>);
+pub struct BowstringArrays(Turns<Option<Source>>);
 
 fn given_away() -> Error {
     invalid("the stream was given away already")
 }
 
 impl BowstringBatches {
-    pub(crate) fn new(
-        shape: SchemaRef,
-        device_type: DeviceType,
-        items: impl Iterator<Item = Result<Batch>> + Send + 'static,
-    ) -> BowstringBatches {
-        BowstringBatches(Turns::new(Some(Source { shape, device_type, items: Box::new(items) })))
+    pub(crate) fn new(batches: Batches) -> BowstringBatches {
+        BowstringBatches(Turns::new(Some(batches)))
     }
 
     /// Uses what the handle holds, if nothing has taken it yet.
-    pub(crate) fn with<R>(&self, body: impl FnOnce(&mut Source<SchemaRef, Batch>) -> Result<R>) -> Result<R> {
+    pub(crate) fn with<R>(&self, body: impl FnOnce(&mut Batches) -> Result<R>) -> Result<R> {
         self.0.with(|held| body(held.as_mut().ok_or_else(given_away)?))
     }
 
-    pub(crate) fn take(&self) -> Result<Source<SchemaRef, Batch>> {
+    pub(crate) fn take(&self) -> Result<Batches> {
         self.0.with(|held| held.take().ok_or_else(given_away))
     }
 }
 
 impl BowstringArrays {
     pub(crate) fn new(
-        shape: Field,
+        field: Field,
         device_type: DeviceType,
         items: impl Iterator<Item = Result<Array>> + Send + 'static,
     ) -> BowstringArrays {
-        BowstringArrays(Turns::new(Some(Source { shape, device_type, items: Box::new(items) })))
+        BowstringArrays(Turns::new(Some(Source { field, device_type, items: Box::new(items) })))
     }
 
     /// Uses what the handle holds, if nothing has taken it yet.
-    pub(crate) fn with<R>(&self, body: impl FnOnce(&mut Source<Field, Array>) -> Result<R>) -> Result<R> {
+    pub(crate) fn with<R>(&self, body: impl FnOnce(&mut Source) -> Result<R>) -> Result<R> {
         self.0.with(|held| body(held.as_mut().ok_or_else(given_away)?))
     }
 
-    pub(crate) fn take(&self) -> Result<Source<Field, Array>> {
+    pub(crate) fn take(&self) -> Result<Source> {
         self.0.with(|held| held.take().ok_or_else(given_away))
     }
 }
@@ -95,9 +92,8 @@ pub unsafe extern "C" fn bowstring_batches_import(
         let device = borrow(device, "device")?;
         let stream = stream.as_mut().ok_or_else(|| missing("stream"))?;
         borrow(out, "out")?;
-        let kind = device_type(stream)?;
-        let reader = exchange::import_batches(stream, &device.0)?;
-        give(BowstringBatches::new(reader.schema().clone(), kind, reader), out)
+        device_type(stream)?;
+        give(BowstringBatches::new(exchange::import_batches(stream, &device.0)?), out)
     })
 }
 
@@ -115,8 +111,7 @@ pub unsafe extern "C" fn bowstring_batches_import_host(
     guard(|| unsafe {
         let stream = stream.as_mut().ok_or_else(|| missing("stream"))?;
         borrow(out, "out")?;
-        let reader = exchange::import_host_batches(stream.take())?;
-        give(BowstringBatches::new(reader.schema().clone(), DeviceType::Cpu, reader), out)
+        give(BowstringBatches::new(exchange::import_host_batches(stream.take())?), out)
     })
 }
 
@@ -132,7 +127,7 @@ pub unsafe extern "C" fn bowstring_batches_schema(
 ) -> BowstringStatus {
     // SAFETY: the caller's promise.
     guard(|| unsafe {
-        let schema = borrow(batches, "batches")?.with(|source| Ok(source.shape.clone()))?;
+        let schema = borrow(batches, "batches")?.with(|batches| Ok(batches.schema().clone()))?;
         let schema = FFI_ArrowSchema::try_from(schema.as_ref());
         borrow(out, "out")?;
         write_out(schema.map_err(|error| invalid(error.to_string()))?, out);
@@ -156,7 +151,7 @@ pub unsafe extern "C" fn bowstring_batches_next(
     guard(|| unsafe {
         let batches = borrow(batches, "batches")?;
         borrow(out, "out")?;
-        match batches.with(|source| source.items.next().transpose())? {
+        match batches.with(|batches| batches.next().transpose())? {
             Some(batch) => give(BowstringBatch::new(batch), out),
             None => put(null_mut(), out),
         }
@@ -179,8 +174,7 @@ pub unsafe extern "C" fn bowstring_batches_export(
     guard(|| unsafe {
         let batches = borrow(batches, "batches")?;
         borrow(out, "out")?;
-        let source = batches.take()?;
-        write_out(exchange::export_batches(source.shape, source.device_type, source.items), out);
+        write_out(exchange::export_batches(batches.take()?), out);
         Ok(())
     })
 }
@@ -199,8 +193,7 @@ pub unsafe extern "C" fn bowstring_batches_export_host(
     guard(|| unsafe {
         let batches = borrow(batches, "batches")?;
         borrow(out, "out")?;
-        let source = batches.take()?;
-        write_out(exchange::export_host_batches(source.shape, source.items), out);
+        write_out(exchange::export_host_batches(batches.take()?), out);
         Ok(())
     })
 }
@@ -271,7 +264,7 @@ pub unsafe extern "C" fn bowstring_arrays_next(
     guard(|| unsafe {
         let arrays = borrow(arrays, "arrays")?;
         borrow(out, "out")?;
-        match arrays.with(|source| Ok((source.items.next().transpose()?, source.shape.clone())))? {
+        match arrays.with(|source| Ok((source.items.next().transpose()?, source.field.clone())))? {
             (Some(array), field) => give(BowstringArray { array, field }, out),
             (None, _) => put(null_mut(), out),
         }
@@ -293,7 +286,7 @@ pub unsafe extern "C" fn bowstring_arrays_export(
         let arrays = borrow(arrays, "arrays")?;
         borrow(out, "out")?;
         let source = arrays.take()?;
-        write_out(exchange::export_stream(source.shape, source.device_type, source.items), out);
+        write_out(exchange::export_stream(source.field, source.device_type, source.items), out);
         Ok(())
     })
 }

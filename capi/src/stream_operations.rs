@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use arrow_schema::DataType;
-use bowstring::compute::{batches, nullable};
+use bowstring::array::{Batches, Place};
+use bowstring::compute::batches;
 use bowstring::exchange;
-use bowstring::ffi::{DeviceType, FFI_ArrowSchema};
+use bowstring::ffi::FFI_ArrowSchema;
 
 use crate::compute::{BowstringCastOptions, BowstringTakeOptions, cast_options, take_options};
 use crate::device::BowstringStream;
@@ -31,15 +32,14 @@ pub unsafe extern "C" fn bowstring_batches_filter(
         let (batches, masks) = (borrow(batches, "batches")?, borrow(masks, "masks")?);
         let stream = &borrow(stream, "stream")?.0;
         borrow(out, "out")?;
-        let kind = stream.device().place().device_type;
         batches.with(|_| Ok(()))?;
-        masks.with(|masks| match masks.shape.data_type() {
+        masks.with(|masks| match masks.field.data_type() {
             DataType::Boolean => Ok(()),
             _ => Err(invalid("the masks are not Boolean")),
         })?;
         let (masks, source) = (masks.take()?, batches.take()?);
-        let kept = batches::filter_batches(source.items, batches::in_step(masks.items), stream);
-        give(BowstringBatches::new(source.shape, kind, kept), out)
+        let kept = batches::filter_batches(source, batches::in_step(masks.items), stream);
+        give(BowstringBatches::new(kept), out)
     })
 }
 
@@ -60,14 +60,12 @@ pub unsafe extern "C" fn bowstring_batches_filter_by(
         let batches = borrow(batches, "batches")?;
         let stream = &borrow(stream, "stream")?.0;
         borrow(out, "out")?;
-        let kind = stream.device().place().device_type;
-        let fields = batches.with(|source| Ok(source.shape.fields().len()))?;
+        let fields = batches.with(|source| Ok(source.schema().fields().len()))?;
         if mask >= fields as u64 {
             return Err(invalid(format!("column {mask} of {fields}")));
         }
-        let source = batches.take()?;
-        let kept = batches::filter_batches(source.items, batches::column(mask as usize), stream);
-        give(BowstringBatches::new(source.shape, kind, kept), out)
+        let kept = batches::filter_batches(batches.take()?, batches::column(mask as usize), stream);
+        give(BowstringBatches::new(kept), out)
     })
 }
 
@@ -90,11 +88,10 @@ pub unsafe extern "C" fn bowstring_batches_take(
         let (batches, indices) = (borrow(batches, "batches")?, borrow(indices, "indices")?);
         let (stream, options) = (&borrow(stream, "stream")?.0, take_options(options)?);
         borrow(out, "out")?;
-        let kind = stream.device().place().device_type;
         batches.with(|_| Ok(()))?;
         let (indices, source) = (indices.take()?, batches.take()?);
-        let taken = batches::take_batches(source.items, batches::in_step(indices.items), &options, stream);
-        give(BowstringBatches::new(nullable(&source.shape), kind, taken), out)
+        let taken = batches::take_batches(source, batches::in_step(indices.items), &options, stream);
+        give(BowstringBatches::new(taken), out)
     })
 }
 
@@ -118,10 +115,8 @@ pub unsafe extern "C" fn bowstring_batches_cast(
         let (stream, options) = (&borrow(stream, "stream")?.0, cast_options(options)?);
         let to = exchange::import_schema(borrow(to, "to")?)?;
         borrow(out, "out")?;
-        let kind = stream.device().place().device_type;
-        let (source, to) = (batches.take()?, Arc::new(to));
-        let casted = batches::cast_batches(source.items, to.clone(), &options, stream);
-        give(BowstringBatches::new(to, kind, casted), out)
+        let casted = batches::cast_batches(batches.take()?, Arc::new(to), &options, stream);
+        give(BowstringBatches::new(casted), out)
     })
 }
 
@@ -141,10 +136,10 @@ pub unsafe extern "C" fn bowstring_batches_to_device(
     guard(|| unsafe {
         let (batches, stream) = (borrow(batches, "batches")?, borrow(stream, "stream")?.0.clone());
         borrow(out, "out")?;
-        let kind = stream.device().place().device_type;
         let source = batches.take()?;
-        let moved = source.items.map(move |batch| stream.upload_batch(&batch?));
-        give(BowstringBatches::new(source.shape, kind, moved), out)
+        let (schema, place) = (source.schema().clone(), stream.device().place());
+        let moved = source.map(move |batch| stream.upload_batch(&batch?));
+        give(BowstringBatches::new(Batches::new(schema, place, moved)), out)
     })
 }
 
@@ -164,7 +159,8 @@ pub unsafe extern "C" fn bowstring_batches_to_host(
         let (batches, stream) = (borrow(batches, "batches")?, borrow(stream, "stream")?.0.clone());
         borrow(out, "out")?;
         let source = batches.take()?;
-        let moved = source.items.map(move |batch| stream.download_batch(&batch?));
-        give(BowstringBatches::new(source.shape, DeviceType::Cpu, moved), out)
+        let schema = source.schema().clone();
+        let moved = source.map(move |batch| stream.download_batch(&batch?));
+        give(BowstringBatches::new(Batches::new(schema, Place::CPU, moved)), out)
     })
 }

@@ -131,9 +131,7 @@ pub unsafe extern "C" fn bowstring_batches_validate(
     guard(|| unsafe {
         let (batches, stream) = (borrow(batches, "batches")?, &borrow(stream, "stream")?.0);
         borrow(out, "out")?;
-        let source = batches.take()?;
-        let valid = batches::validate_batches(source.items, stream);
-        give(BowstringBatches::new(source.shape, source.device_type, valid), out)
+        give(BowstringBatches::new(batches::validate_batches(batches.take()?, stream)), out)
     })
 }
 
@@ -154,6 +152,6 @@ pub unsafe extern "C" fn bowstring_arrays_validate(
         borrow(out, "out")?;
         let source = arrays.take()?;
         let valid = batches::validate_arrays(source.items, stream);
-        give(BowstringArrays::new(source.shape, source.device_type, valid), out)
+        give(BowstringArrays::new(source.field, source.device_type, valid), out)
     })
 }

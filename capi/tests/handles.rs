@@ -11,6 +11,7 @@ use std::time::Duration;
 use BowstringStatus::{Invalid, Ok};
 use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, TimestampSecondArray};
 use arrow_schema::{DataType, Field, Schema};
+use bowstring::array::{Batches, Place};
 use bowstring::exchange;
 use bowstring::ffi::{ArrowDeviceArray, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema};
 use bowstring_c::*;
@@ -53,7 +54,8 @@ fn batches(
     of: impl Iterator<Item = RecordBatch> + Send + 'static,
 ) -> *mut BowstringBatches {
     let items = of.map(|batch| exchange::batch_from_arrow(&batch));
-    let mut stream = exchange::export_batches(numbers(vec![], true).schema(), DeviceType::Cpu, items);
+    let mut stream =
+        exchange::export_batches(Batches::new(numbers(vec![], true).schema(), Place::CPU, items));
     let mut handle = null_mut();
     // SAFETY: a stream that was just exported, and live handles.
     assert_eq!(unsafe { bowstring_batches_import(device, &mut stream, &mut handle) }, Ok);
@@ -190,7 +192,7 @@ fn nulls_are_not_under_fields_that_have_none() {
         // Rows that are taken may be null, and a stream says so before it knows.
         let once = numbers(vec![Some(1)], false);
         let items = [exchange::batch_from_arrow(&once)].into_iter();
-        let mut source = exchange::export_batches(once.schema(), DeviceType::Cpu, items);
+        let mut source = exchange::export_batches(Batches::new(once.schema(), Place::CPU, items));
         let at = exchange::from_arrow(&Int64Array::from(vec![None, Some(0)])).unwrap();
         let field = Field::new("at", DataType::Int64, true);
         let mut indices = exchange::export_stream(field, DeviceType::Cpu, [Result::Ok(at)].into_iter());

@@ -1,6 +1,7 @@
 //! L2: what the data is. An [`Array`] is a data type, a length and an offset, buffers with their owners, children
 //! and a dictionary, on one device; it knows nothing of drivers, and following its addresses is up to the device.
 
+mod batches;
 mod buffer;
 mod extents;
 mod layout;
@@ -16,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_schema::{DataType, SchemaRef};
 
+pub use batches::Batches;
 pub use buffer::{Bitmap, Buffer, Owner};
 pub(crate) use extents::{fits, number};
 pub use layout::{Layout, Slot, children, layout};

@@ -1,7 +1,7 @@
 //! The operations over streams of batches: iterators in, iterators out, and nothing done before it is asked for.
 //!
-//! What a foreign stream gives is such an iterator ([`exchange::import_batches`]), and
-//! [`exchange::export_batches`] makes a stream of the result. Who pulls decides the pace:
+//! What a foreign stream gives are such batches ([`exchange::import_batches`]), and
+//! [`exchange::export_batches`] makes a stream of the result. The pace is the consumer's:
 //! one batch is read for each that is asked for, and where a GPU filters, [`AHEAD`] more, so that the device counts the
 //! rows of the next batches while the host waits for those of the first. The first error is the last item.
 
@@ -9,88 +9,79 @@ use std::collections::VecDeque;
 
 use arrow_schema::SchemaRef;
 
-use super::{CastOptions, TakeOptions, cast_batch, filter_batch_later, nullable, take_batch};
-use crate::pass::Pending;
-use crate::{Array, Batch, Error, Result, Stream, exchange};
+use super::{CastOptions, TakeOptions, cast, filter, nullable, take};
+use crate::array::Batches;
+use crate::{Array, Batch, Error, Pending, Result, Stream, exchange};
 
 /// How many batches a GPU's filter has begun beyond the one that is asked for.
 pub const AHEAD: usize = 2;
 
-/// The rows of each batch where the mask that `mask` finds for it is true: one of its columns, or the next of another
-/// stream (see [`in_step`]). Each batch is filtered as by [`filter_batch`](super::filter_batch).
-pub fn filter_batches<B, M>(
-    batches: B,
-    mut mask: M,
+/// The rows of each batch where the mask that `mask` finds for it is true: one of its columns ([`column`]), or the next of
+/// another stream ([`in_step`]). Each batch is filtered as by [`filter`].
+pub fn filter_batches(
+    mut batches: Batches,
+    mut mask: impl FnMut(&Batch) -> Result<Array> + Send + 'static,
     stream: &Stream,
-) -> impl Iterator<Item = Result<Batch>> + use<B, M>
-where
-    B: Iterator<Item = Result<Batch>>,
-    M: FnMut(&Batch) -> Result<Array>,
-{
-    let on = stream.clone();
-    let mut begun = batches.map(move |batch| {
-        let batch = batch?;
-        filter_batch_later(&batch, &mask(&batch)?, &on)
-    });
+) -> Batches {
+    let (schema, place, on) = (batches.schema().clone(), stream.device().place(), stream.clone());
     let ahead = if stream.as_gpu().is_some() { AHEAD } else { 0 };
+    let mut begin = move || Some(batches.next()?.and_then(|batch| Ok(filter(&batch, &mask(&batch)?, &on))));
     let mut under_way: VecDeque<Result<Pending<Batch>>> = VecDeque::new();
     let mut open = true;
     let filtered = std::iter::from_fn(move || {
         while open && under_way.len() <= ahead {
-            let next = begun.next();
+            let next = begin();
             open = matches!(next, Some(Ok(_)));
             under_way.extend(next);
         }
         Some(under_way.pop_front()?.and_then(Pending::wait))
     });
-    until_error(filtered)
+    Batches::new(schema, place, filtered)
 }
 
-/// The rows of each batch at the indices that `indices` finds for it; each as by [`take_batch`]. Which of them will have nulls
+/// The rows of each batch at the indices that `indices` finds for it; each as by [`take`]. Which of them will have nulls
 /// only the indices know, so the fields of every batch are [`nullable`].
-pub fn take_batches<B, I>(
-    batches: B,
-    mut indices: I,
+pub fn take_batches(
+    batches: Batches,
+    mut indices: impl FnMut(&Batch) -> Result<Array> + Send + 'static,
     options: &TakeOptions,
     stream: &Stream,
-) -> impl Iterator<Item = Result<Batch>> + use<B, I>
-where
-    B: Iterator<Item = Result<Batch>>,
-    I: FnMut(&Batch) -> Result<Array>,
-{
-    let (options, stream) = (*options, stream.clone());
-    until_error(batches.map(move |batch| {
-        let batch = batch?;
-        let taken = take_batch(&batch, &indices(&batch)?, &options, &stream)?;
-        let (schema, metadata) = (nullable(taken.schema()), taken.metadata().clone());
-        let rows = taken.len();
-        Ok(Batch::try_new(schema, taken.columns().to_vec(), rows)?.with_metadata(metadata))
-    }))
+) -> Batches {
+    let (options, on, schema) = (*options, stream.clone(), nullable(batches.schema()));
+    let to = schema.clone();
+    Batches::new(
+        schema,
+        stream.device().place(),
+        batches.map(move |batch| {
+            let batch = batch?;
+            let taken = take(&batch, &indices(&batch)?, &options, &on).wait()?;
+            let (columns, metadata, rows) = (taken.columns().to_vec(), taken.metadata().clone(), taken.len());
+            Ok(Batch::try_new(to.clone(), columns, rows)?.with_metadata(metadata))
+        }),
+    )
 }
 
-/// Each batch with its columns cast to the types of `to`, by position, under the names of `to`; as by
-/// [`cast_batch`].
-pub fn cast_batches<B: Iterator<Item = Result<Batch>>>(
-    batches: B,
+/// Each batch with its columns cast to the types of `to`, by position, under the names of `to`; as by [`cast`].
+pub fn cast_batches(
+    batches: Batches,
     to: SchemaRef,
     options: &CastOptions<'static>,
     stream: &Stream,
-) -> impl Iterator<Item = Result<Batch>> + use<B> {
-    let (options, stream) = (options.clone(), stream.clone());
-    until_error(batches.map(move |batch| cast_batch(&batch?, &to, &options, &stream)))
+) -> Batches {
+    let (options, on, schema) = (options.clone(), stream.clone(), to.clone());
+    let casted = move |batch: Result<Batch>| cast(&batch?, &to, &options, &on).wait();
+    Batches::new(schema, stream.device().place(), batches.map(casted))
 }
 
 /// Each batch as it is, once it was found valid, as by [`validate_batch`](crate::exchange::validate_batch): an import that
 /// trusts no contents. On a GPU each is downloaded for it.
-pub fn validate_batches<B: Iterator<Item = Result<Batch>>>(
-    batches: B,
-    stream: &Stream,
-) -> impl Iterator<Item = Result<Batch>> + use<B> {
-    let stream = stream.clone();
-    until_error(batches.map(move |batch| {
+pub fn validate_batches(batches: Batches, stream: &Stream) -> Batches {
+    let (schema, place, stream) = (batches.schema().clone(), batches.place(), stream.clone());
+    let validated = move |batch: Result<Batch>| {
         let batch = batch?;
         exchange::validate_batch(&batch, &stream).map(|()| batch)
-    }))
+    };
+    Batches::new(schema, place, batches.map(validated))
 }
 
 /// Each array as it is, once it was found valid, as by [`validate_on`](crate::exchange::validate_on).

@@ -2,24 +2,23 @@
 //!
 //! There are three ways. Where the bits do not change the result shares the input's buffers. Where every value is
 //! converted by itself, [`cast_rule`] says by which function and the device maps it. The rest, text and nested types for the
-//! most part,
-//! goes through arrow-cast on the CPU; GPUs know how to change offsets, views and keys, but not how to write or read text.
+//! most part, goes through arrow-cast on the CPU; GPUs know how to change offsets, views and keys, but not how to write or read text.
+
+mod rules;
 
 use arrow_array::ArrayRef;
 use arrow_cast::can_cast_types;
-mod rules;
-
-use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_schema::{ArrowError, DataType};
 
 pub use arrow_cast::CastOptions;
 pub use arrow_cast::display::{DurationFormat, FormatOptions};
 
-use super::{admit_all, nullability};
+use super::{Columns, admit};
 use crate::array::children;
 use crate::device::HostPool;
 use crate::ffi::DeviceType;
 use crate::gpu::map::Column;
-use crate::{Array, Batch, Error, Result, Stream, cpu, exchange, gpu};
+use crate::{Array, Error, Pending, Result, Stream, cpu, exchange, gpu};
 use rules::{CastRule, cast_rule};
 
 /// Whether [`cast`] knows how to turn the one type into the other; single values may still not fit.
@@ -27,40 +26,41 @@ pub fn can_cast(from: &DataType, to: &DataType) -> bool {
     can_cast_types(from, to)
 }
 
-/// The values as another type, with arrow-cast's meaning.
+/// The values as another type, or each column as the type of the field of a schema in its place, with arrow-cast's meaning. A
+/// batch takes the schema's names.
 ///
 /// A value that the type cannot hold becomes null where the options say `safe` (the default), else it is
-/// [`Error::Cast`] with the first such row: at once on the CPU, on a GPU when somebody first waits for the result.
-/// Buffers are shared where the bits do not change. Synchronises only where a device has to find out what is data: the bytes
-/// behind views, bytes that are to be text, the items of lists in a strict cast.
-pub fn cast(values: &Array, to: &DataType, options: &CastOptions<'_>, stream: &Stream) -> Result<Array> {
-    let mut casted = cast_columns(&[(values, to)], options, stream)?;
-    casted.pop().ok_or_else(|| Error::invalid("cast", "no array"))
-}
-
-/// Each column as the type of the field of `to` in its place, under the names of `to`; as [`cast`]. On a GPU all numbers are
-/// cast together: a launch for each column that changes, and one event for all of them, so that a value that does not fit
-/// is [`Error::Cast`] of whoever waits for any.
+/// [`Error::Cast`] with the first such row: at once on the CPU, on a GPU for the first caller that waits for the array.
+/// Buffers are shared where the bits do not change.
 ///
-/// Nulls under a field of `to` that is not nullable are [`Error::Invalid`], be they in the batch already or values that a safe
-/// cast makes null: at once where their number is known or in host memory, else when somebody first waits for that column. So
-/// this never synchronises for them. Inside of nested types only the CPU looks.
-pub fn cast_batch(
-    batch: &Batch,
-    to: &SchemaRef,
+/// Nulls under a field of a schema that is not nullable are [`Error::Invalid`], whether they were in the batch already or a safe
+/// cast made them: at once where their number is known or in host memory, else for the first caller that waits for that column.
+/// Inside of nested types only the CPU looks.
+///
+/// Synchronises only where a device has to find out what is data: the bytes
+/// behind views, bytes that are to be text, the items of lists in a strict cast. On a GPU all numbers are
+/// cast together: a launch for each column that changes, and one event for all of them, so that a value that does not fit
+/// is an error for whoever waits for any of them.
+pub fn cast<C: Columns>(
+    values: &C,
+    to: &C::Target,
     options: &CastOptions<'_>,
     stream: &Stream,
-) -> Result<Batch> {
-    if batch.columns().len() != to.fields().len() {
-        let problem = format!("{} columns to {} fields", batch.columns().len(), to.fields().len());
-        return Err(Error::invalid("cast", problem));
-    }
+) -> Pending<C> {
+    Pending::known(cast_now(values, to, options, stream))
+}
+
+pub(super) fn cast_now<C: Columns>(
+    values: &C,
+    to: &C::Target,
+    options: &CastOptions<'_>,
+    stream: &Stream,
+) -> Result<C> {
     let _current = stream.enter()?;
-    let types = to.fields().iter().map(|field| field.data_type());
-    let columns: Vec<(&Array, &DataType)> = batch.columns().iter().zip(types).collect();
-    let casted = nullability::held_to(to, cast_columns(&columns, options, stream)?, stream)?;
-    let casted = Batch::try_new(to.clone(), casted, batch.len())?;
-    Ok(casted.with_metadata(batch.metadata().clone()))
+    let (frame, types) = values.target(to)?;
+    let columns: Vec<(&Array, &DataType)> = values.arrays().iter().zip(types).collect();
+    let casted = C::held_to(&frame, cast_columns(&columns, options, stream)?, stream)?;
+    C::framed(frame, casted, values.rows())
 }
 
 fn cast_columns(
@@ -68,9 +68,8 @@ fn cast_columns(
     options: &CastOptions<'_>,
     stream: &Stream,
 ) -> Result<Vec<Array>> {
-    let _current = stream.enter()?;
-    let arrays: Vec<&Array> = columns.iter().map(|(values, _)| *values).collect();
-    let arrays = admit_all("cast", &arrays, stream)?;
+    let arrays = columns.iter().map(|(values, _)| admit("cast", values, stream));
+    let arrays: Vec<_> = arrays.collect::<Result<_>>()?;
     let device = stream.device().place().device_type;
     // Before anything is done.
     for (values, (_, to)) in arrays.iter().zip(columns) {
@@ -133,7 +132,7 @@ fn cast_one(
         _ => {
             let on = stream.clone();
             let inside = move |values: &Array, to: &DataType, options: &CastOptions<'_>| {
-                cast(values, to, options, &on)
+                cast_now(values, to, options, &on)
             };
             let casted = gpu::cast::cast(values, to, options, stream, &inside)?;
             casted.ok_or_else(|| unsupported(values, to, device))

@@ -1,66 +1,58 @@
 //! The rows that a mask keeps.
 
 use super::selection::{check_mask, check_rows};
-use super::{admit, admit_all};
-use crate::cpu::selection::PARALLEL;
+use super::{Columns, admit, admit_all, await_all};
+use crate::cpu::selection::{PARALLEL, Selection};
 use crate::cpu::threads::among_threads;
-use crate::pass::Pending;
-use crate::{Array, Batch, Error, Result, Stream, cpu, gpu};
+use crate::{Array, Pending, Result, Stream, cpu, gpu};
 
-/// The rows of `values` where `mask` is true; null is not. The mask is as long as the values; arrow-rs takes a shorter one,
-/// and leaves out the rows beyond it. Who filters several arrays by one mask prepares a
-/// [`Selection`](super::Selection). Synchronises, once.
-pub fn filter(values: &Array, mask: &Array, stream: &Stream) -> Result<Array> {
-    if stream.as_gpu().is_some() {
-        let _current = stream.enter()?;
-        return filter_later(values, mask, stream)?.wait();
-    }
-    let (mask, values) = (&*admit("filter", mask, stream)?, &*admit("filter", values, stream)?);
-    check(&[values], mask)?;
-    among_threads(mask.len() >= PARALLEL, |_| {
-        let pool = stream.device().host_pool();
-        cpu::filter::filter(values, &cpu::selection::Selection::of_mask(mask, pool)?, pool)
-    })
+/// The rows where `mask` is true; null is not. The mask is as long as the values; arrow-rs takes a shorter one,
+/// and leaves out the rows beyond it. To filter several arrays by one mask, prepare a
+/// [`Selection`](super::Selection).
+///
+/// On a GPU the first [`wait`](Pending::wait) synchronises, once for all columns: how many rows are kept is data. Copies what is
+/// kept, but for buffers that rows only point into; where all rows are, nothing.
+///
+/// ```
+/// use bowstring::{Array, Batch, Stream, compute::filter};
+/// use arrow_array::{ArrayRef, BooleanArray, Int32Array, RecordBatch};
+/// # use std::sync::Arc;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let stream = Stream::cpu();
+/// let mask: ArrayRef = Arc::new(BooleanArray::from(vec![Some(true), None, Some(true)]));
+/// let values: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
+/// let rows = Batch::try_from(&RecordBatch::try_from_iter([("n", values.clone())])?)?;
+/// let (mask, values) = (Array::try_from(&mask)?, Array::try_from(&values)?);
+///
+/// let kept = ArrayRef::try_from(&filter(&values, &mask, &stream).wait()?)?;
+/// assert_eq!(kept.as_ref(), &Int32Array::from(vec![1, 3]));
+/// assert_eq!(filter(&rows, &mask, &stream).wait()?.len(), 2);
+/// # Ok(())
+/// # }
+/// ```
+pub fn filter<C: Columns>(values: &C, mask: &Array, stream: &Stream) -> Pending<C> {
+    Pending::begun(|| begin(values, mask, stream))
 }
 
-/// As [`filter`], without waiting for the device to know how many rows there are.
-pub fn filter_later(values: &Array, mask: &Array, stream: &Stream) -> Result<Pending<Array>> {
-    let columns = filter_columns(&[values], mask, stream)?;
-    Ok(columns.map(|(mut columns, _)| columns.pop().ok_or_else(|| Error::invalid("filter", "no array"))))
-}
-
-/// The rows of every column where `mask` is true, the mask read once. Synchronises, once.
-pub fn filter_batch(batch: &Batch, mask: &Array, stream: &Stream) -> Result<Batch> {
+fn begin<C: Columns>(values: &C, mask: &Array, stream: &Stream) -> Result<Pending<C>> {
     let _current = stream.enter()?;
-    filter_batch_later(batch, mask, stream)?.wait()
-}
-
-/// As [`filter_batch`], without waiting for the device to know how many rows there are.
-pub fn filter_batch_later(batch: &Batch, mask: &Array, stream: &Stream) -> Result<Pending<Batch>> {
-    check_rows(batch.len(), mask.len())?;
-    let columns: Vec<&Array> = batch.columns().iter().collect();
-    let like = batch.like();
-    Ok(filter_columns(&columns, mask, stream)?.map(|(columns, rows)| like(columns, rows)))
-}
-
-/// The kept rows of each column, and how many they are.
-fn filter_columns(columns: &[&Array], mask: &Array, stream: &Stream) -> Result<Pending<(Vec<Array>, usize)>> {
-    let _current = stream.enter()?;
-    let (mask, columns) = (&*admit("filter", mask, stream)?, admit_all("filter", columns, stream)?);
-    let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
-    check(&columns, mask)?;
-    if stream.as_gpu().is_some() {
-        return Ok(gpu::filter(&columns, mask, stream)?.map(|filtered| Ok((filtered.columns, filtered.rows))));
-    }
-    Ok(Pending::known(among_threads(mask.len() >= PARALLEL, |_| {
-        let pool = stream.device().host_pool();
-        let selection = cpu::selection::Selection::of_mask(mask, pool)?;
-        let kept = columns.iter().map(|column| cpu::filter::filter(column, &selection, pool));
-        Ok((kept.collect::<Result<_>>()?, selection.len()))
-    })))
-}
-
-fn check(columns: &[&Array], mask: &Array) -> Result<()> {
+    let mask = &*admit("filter", mask, stream)?;
     check_mask(mask)?;
-    columns.iter().try_for_each(|column| check_rows(column.len(), mask.len()))
+    check_rows(values, mask.len())?;
+    if stream.as_gpu().is_some() {
+        let columns = admit_all("filter", values.arrays(), stream)?;
+        let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
+        let frame = values.frame();
+        let filtered = gpu::filter(&columns, mask, stream)?;
+        return Ok(filtered.map(|filtered| C::framed(frame, filtered.columns, filtered.rows)));
+    }
+    let large = mask.len() >= PARALLEL;
+    await_all("filter", values.arrays(), stream)?;
+    Ok(Pending::known(among_threads(large, |_| {
+        let pool = stream.device().host_pool();
+        let selection = Selection::of_mask(mask, pool)?;
+        values.each(values.frame(), selection.len(), |column| {
+            cpu::filter::filter(&*admit("filter", column, stream)?, &selection, pool)
+        })
+    })))
 }

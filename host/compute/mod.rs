@@ -1,11 +1,21 @@
 //! L7: the operations: check the arguments, choose the device's way, launch.
 //!
-//! Every operation takes its arrays and, last, the [`crate::Stream`] it runs on. Arrays that the stream's device
-//! cannot reach are [`crate::Error::Invalid`].
+//! Every operation takes an array or a batch ([`Columns`]) and, last, the [`crate::Stream`] it runs on, and gives a
+//! [`crate::Pending`] result. Nothing blocks before [`wait`](crate::Pending::wait); what is wrong with the arguments is known at
+//! once, and said by `wait`. Arrays that the stream's device cannot reach are [`crate::Error::Invalid`].
+//!
+//! | operation | waits for a device | copies |
+//! | --- | --- | --- |
+//! | [`filter`] | once a batch, for the number of rows | the kept rows |
+//! | [`take`] | once a batch, where there are strings or lists | the rows at the indices |
+//! | [`cast`] | where lengths or text are data | what changes its bits |
+//! | [`null_count`], [`logical_null_count`] | once a batch, where it is not known | nothing |
+//! | [`is_null`], [`is_not_null`] | never | bits; `is_not_null` shares them where it can |
+//! | [`drop_nulls`] | as [`filter`], where there may be nulls | the rows that are valid |
 
 pub mod batches;
 mod cast;
-
+mod columns;
 mod filter;
 mod nullability;
 mod nulls;
@@ -13,15 +23,13 @@ mod selection;
 mod take;
 pub mod tensors;
 
-pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast, cast_batch};
-pub use filter::{filter, filter_batch, filter_batch_later, filter_later};
+pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast};
+pub use columns::Columns;
+pub use filter::filter;
 pub use nullability::nullable;
-pub use nulls::{
-    drop_nulls, is_not_null, is_null, logical_null_count, null_count, null_count_batch,
-    null_count_batch_later,
-};
+pub use nulls::{drop_nulls, is_not_null, is_null, logical_null_count, null_count};
 pub use selection::Selection;
-pub use take::{OutOfBounds, TakeOptions, take, take_batch, take_batch_later, take_later};
+pub use take::{OutOfBounds, TakeOptions, take};
 
 use std::borrow::Cow;
 
@@ -45,8 +53,13 @@ fn admit<'a>(operation: &'static str, array: &'a Array, stream: &Stream) -> Resu
 /// All of these.
 fn admit_all<'a>(
     operation: &'static str,
-    arrays: &[&'a Array],
+    arrays: &'a [Array],
     stream: &Stream,
 ) -> Result<Vec<Cow<'a, Array>>> {
     arrays.iter().map(|array| admit(operation, array, stream)).collect()
+}
+
+/// Waits for arrays that the host is about to read, so that none of the threads that they are shared out to has to.
+fn await_all(operation: &'static str, arrays: &[Array], stream: &Stream) -> Result<()> {
+    arrays.iter().try_for_each(|array| admit(operation, array, stream).map(drop))
 }

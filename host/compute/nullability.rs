@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use arrow_schema::{Field, Schema, SchemaRef};
 
-use super::{OutOfBounds, TakeOptions};
 use crate::{Array, Error, Result, Stream, cpu, gpu};
 
 /// The schema with every field nullable: that of batches whose rows are taken by indices that may be null.
@@ -18,16 +17,6 @@ pub fn nullable(schema: &SchemaRef) -> SchemaRef {
     }
     let fields = schema.fields().iter().map(|field| Field::clone(field).with_nullable(true));
     Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
-}
-
-/// The schema of a batch whose rows are taken at these indices. Indices with a bitmap of nulls that nobody has counted may be
-/// null: counting them would wait for a device.
-pub(super) fn of_taken(schema: &SchemaRef, indices: &Array, options: &TakeOptions) -> SchemaRef {
-    let may_be_null = indices.validity().is_some() && indices.known_null_count() != Some(0);
-    match may_be_null || options.out_of_bounds == OutOfBounds::Null {
-        true => nullable(schema),
-        false => schema.clone(),
-    }
 }
 
 /// The columns, none of which has nulls where the schema says that there are none. Nulls are an error at once where their

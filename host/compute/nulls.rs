@@ -6,32 +6,19 @@
 use arrow_array::BooleanArray;
 use arrow_schema::DataType;
 
-use super::{admit, admit_all, filter};
+use super::{Columns, admit, admit_all, filter};
 use crate::array::{Bitmap, Parts};
 use crate::ffi::DeviceType;
-use crate::pass::Pending;
-use crate::{Array, Batch, Error, Result, Stream, cpu, exchange, gpu};
+use crate::{Array, Error, Pending, Result, Stream, cpu, exchange, gpu};
 
-/// How many rows are null by the array's own validity bitmap. Synchronises where the array does not know.
-pub fn null_count(values: &Array, stream: &Stream) -> Result<usize> {
-    let _current = stream.enter()?;
-    counts(&[values], stream)?.wait().map(|counts| counts[0])
-}
-
-/// How many rows of each column are null by its own validity bitmap: counted together, in one launch. Synchronises once
-/// where a column does not know.
-pub fn null_count_batch(batch: &Batch, stream: &Stream) -> Result<Vec<usize>> {
-    let _current = stream.enter()?;
-    null_count_batch_later(batch, stream)?.wait()
-}
-
-/// As [`null_count_batch`], without waiting for the device.
-pub fn null_count_batch_later(batch: &Batch, stream: &Stream) -> Result<Pending<Vec<usize>>> {
-    counts(&batch.columns().iter().collect::<Vec<_>>(), stream)
+/// How many rows are null by the array's own validity bitmap; of a batch, in each column: counted together, in one launch.
+/// The first [`wait`](Pending::wait) synchronises, once, where an array on a device does not know.
+pub fn null_count<C: Columns>(values: &C, stream: &Stream) -> Pending<C::Counts> {
+    Pending::begun(|| Ok(counts(values.arrays(), stream)?.map(C::counts)))
 }
 
 /// How many rows of each array are null; those that do not know are counted.
-fn counts(arrays: &[&Array], stream: &Stream) -> Result<Pending<Vec<usize>>> {
+fn counts(arrays: &[Array], stream: &Stream) -> Result<Pending<Vec<usize>>> {
     let _current = stream.enter()?;
     let arrays = admit_all("null_count", arrays, stream)?;
     let known =
@@ -58,19 +45,37 @@ fn counts(arrays: &[&Array], stream: &Stream) -> Result<Pending<Vec<usize>>> {
     }))
 }
 
-/// How many rows are null, wherever the type keeps its nulls. Synchronises where that is not known.
-pub fn logical_null_count(values: &Array, stream: &Stream) -> Result<usize> {
-    let values = &*admit("logical_null_count", values, stream)?;
-    match valid_rows("logical_null_count", values, stream)? {
-        Valid::All => Ok(0),
-        Valid::None => Ok(values.len()),
-        Valid::Own => null_count(values, stream),
-        Valid::These(bits) => Ok(values.len() - cpu::nulls::count_valid(&bits, values.len())),
-    }
+/// How many rows are null, wherever the type keeps its nulls; of a batch, in each column. The first
+/// [`wait`](Pending::wait) synchronises where that is not known.
+pub fn logical_null_count<C: Columns>(values: &C, stream: &Stream) -> Pending<C::Counts> {
+    Pending::begun(|| {
+        let (mut own, mut counted) = (vec![], vec![]);
+        for values in values.arrays() {
+            let admitted = &*admit("logical_null_count", values, stream)?;
+            counted.push(match valid_rows("logical_null_count", admitted, stream)? {
+                Valid::All => Some(0),
+                Valid::None => Some(values.len()),
+                Valid::These(bits) => Some(values.len() - cpu::nulls::count_valid(&bits, values.len())),
+                Valid::Own => {
+                    own.push(values.clone());
+                    None
+                }
+            });
+        }
+        Ok(counts(&own, stream)?.map(|own| {
+            let mut own = own.into_iter();
+            let all = counted.into_iter().map(|known| known.or_else(|| own.next()).unwrap_or(0));
+            C::counts(all.collect())
+        }))
+    })
 }
 
 /// Which rows are null, wherever the type keeps its nulls: booleans without nulls. Does not synchronise.
-pub fn is_null(values: &Array, stream: &Stream) -> Result<Array> {
+pub fn is_null(values: &Array, stream: &Stream) -> Pending<Array> {
+    Pending::known(is_null_now(values, stream))
+}
+
+fn is_null_now(values: &Array, stream: &Stream) -> Result<Array> {
     let _current = stream.enter()?;
     let values = &*admit("is_null", values, stream)?;
     let valid = valid_rows("is_null", values, stream)?;
@@ -92,7 +97,11 @@ pub fn is_null(values: &Array, stream: &Stream) -> Result<Array> {
 
 /// Which rows are not null, wherever the type keeps its nulls: booleans without nulls. Where a bitmap says so already it
 /// is shared, not copied. Does not synchronise.
-pub fn is_not_null(values: &Array, stream: &Stream) -> Result<Array> {
+pub fn is_not_null(values: &Array, stream: &Stream) -> Pending<Array> {
+    Pending::known(is_not_null_now(values, stream))
+}
+
+fn is_not_null_now(values: &Array, stream: &Stream) -> Result<Array> {
     let _current = stream.enter()?;
     let values = &*admit("is_not_null", values, stream)?;
     let valid = valid_rows("is_not_null", values, stream)?;
@@ -114,18 +123,20 @@ pub fn is_not_null(values: &Array, stream: &Stream) -> Result<Array> {
     booleans(Bitmap { buffer, offset: 0 }, values.len())
 }
 
-/// The rows that are not null, wherever the type keeps its nulls. Synchronises, like every filter.
-pub fn drop_nulls(values: &Array, stream: &Stream) -> Result<Array> {
-    let _current = stream.enter()?;
-    let values = &*admit("drop_nulls", values, stream)?;
-    let valid = valid_rows("drop_nulls", values, stream)?;
-    if matches!(valid, Valid::All) || matches!(valid, Valid::Own) && values.known_null_count() == Some(0) {
-        return Ok(values.clone());
-    }
-    if matches!(valid, Valid::None) {
-        return values.slice(0, 0);
-    }
-    filter(values, &is_not_null(values, stream)?, stream)
+/// The rows that are not null, wherever the type keeps its nulls. Synchronises as [`filter`] does, where there may be nulls.
+pub fn drop_nulls(values: &Array, stream: &Stream) -> Pending<Array> {
+    Pending::begun(|| {
+        let _current = stream.enter()?;
+        let values = &*admit("drop_nulls", values, stream)?;
+        let valid = valid_rows("drop_nulls", values, stream)?;
+        let none = matches!(valid, Valid::Own) && values.known_null_count() == Some(0);
+        Ok(match valid {
+            Valid::All => Pending::known(Ok(values.clone())),
+            Valid::None => Pending::known(values.slice(0, 0)),
+            _ if none => Pending::known(Ok(values.clone())),
+            _ => filter(values, &is_not_null_now(values, stream)?, stream),
+        })
+    })
 }
 
 /// What tells which rows are valid.

@@ -2,8 +2,8 @@
 
 use arrow_schema::DataType;
 
-use super::{admit, admit_all};
-use crate::{Array, Batch, Error, Result, Stream, cpu, gpu};
+use super::{Columns, admit, admit_all, await_all};
+use crate::{Array, Error, Pending, Result, Stream, cpu, gpu};
 
 /// Which rows a filter keeps: the mask read and counted once, then applied to as many arrays as there are.
 ///
@@ -15,7 +15,7 @@ use crate::{Array, Batch, Error, Result, Stream, cpu, gpu};
 /// let values = from_arrow(&arrow_array::Int32Array::from(vec![1, 2, 3]))?;
 /// let selection = Selection::new(&mask, &stream)?;
 /// assert_eq!(selection.len(), 2);
-/// let kept = to_arrow(&selection.filter(&values)?)?;
+/// let kept = to_arrow(&selection.filter(&values).wait()?)?;
 /// assert_eq!(kept.as_ref(), &arrow_array::Int32Array::from(vec![1, 3]));
 /// # Ok(())
 /// # }
@@ -61,33 +61,30 @@ impl Selection {
         self.len() == 0
     }
 
-    /// The kept rows of an array that is as long as the mask. Where all are, that is the array itself; buffers that
+    /// The kept rows of an array or a batch that is as long as the mask. Where all are, that is the array itself; buffers that
     /// rows only point into (dictionaries, the data of views) are shared.
-    pub fn filter(&self, values: &Array) -> Result<Array> {
-        let mut kept = self.filter_columns(&[values])?;
-        kept.pop().ok_or_else(|| Error::invalid("filter", "no array"))
+    pub fn filter<C: Columns>(&self, values: &C) -> Pending<C> {
+        Pending::known(self.filter_now(values))
     }
 
-    /// The kept rows of every column.
-    pub fn filter_batch(&self, batch: &Batch) -> Result<Batch> {
-        check_rows(batch.len(), self.rows)?;
-        let columns: Vec<&Array> = batch.columns().iter().collect();
-        batch.like()(self.filter_columns(&columns)?, self.len())
-    }
-
-    fn filter_columns(&self, columns: &[&Array]) -> Result<Vec<Array>> {
+    fn filter_now<C: Columns>(&self, values: &C) -> Result<C> {
         let _current = self.stream.enter()?;
-        let columns = admit_all("filter", columns, &self.stream)?;
-        let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
-        columns.iter().try_for_each(|column| check_rows(column.len(), self.rows))?;
+        check_rows(values, self.rows)?;
         match &self.way {
             Way::Cpu(selection) => {
-                let pool = self.stream.device().host_pool();
+                await_all("filter", values.arrays(), &self.stream)?;
                 cpu::threads::among_threads(self.rows >= cpu::selection::PARALLEL, |_| {
-                    columns.iter().map(|column| cpu::filter::filter(column, selection, pool)).collect()
+                    let pool = self.stream.device().host_pool();
+                    values.each(values.frame(), self.len(), |column| {
+                        cpu::filter::filter(&*admit("filter", column, &self.stream)?, selection, pool)
+                    })
                 })
             }
-            Way::Gpu(selection) => selection.filter(&columns, &self.stream),
+            Way::Gpu(selection) => {
+                let columns = admit_all("filter", values.arrays(), &self.stream)?;
+                let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
+                C::framed(values.frame(), selection.filter(&columns, &self.stream)?, self.len())
+            }
         }
     }
 }
@@ -99,9 +96,11 @@ pub(super) fn check_mask(mask: &Array) -> Result<()> {
     Err(Error::invalid("filter", format!("the mask is {}, not Boolean", mask.data_type())))
 }
 
-pub(super) fn check_rows(rows: usize, mask: usize) -> Result<()> {
-    if rows == mask {
-        return Ok(());
+/// Every array is as long as the mask.
+pub(super) fn check_rows<C: Columns>(values: &C, mask: usize) -> Result<()> {
+    let other = values.arrays().iter().map(Array::len).chain([values.rows()]).find(|rows| *rows != mask);
+    match other {
+        None => Ok(()),
+        Some(rows) => Err(Error::invalid("filter", format!("{rows} rows and a mask of {mask}"))),
     }
-    Err(Error::invalid("filter", format!("{rows} rows and a mask of {mask}")))
 }

@@ -30,7 +30,7 @@ pub fn export_tensor<T: ManagedTensor>(
         return exchange::export_dlpack(&whole, consumer);
     }
     let bytes = of_innermost(whole.data_type(), DataType::UInt8);
-    let bytes = cast(&whole, &bytes, &CastOptions::default(), stream)?;
+    let bytes = cast(&whole, &bytes, &CastOptions::default(), stream).wait()?;
     Ok(exchange::export_dlpack::<T>(&bytes, consumer)?.booleans(true).copied())
 }
 
@@ -47,14 +47,14 @@ pub fn import_tensor<T: ManagedTensor>(tensor: Owned<T>, stream: &Stream) -> Res
     }
     let bytes = exchange::import_dlpack(tensor.booleans(false), stream)?;
     let bits = of_innermost(bytes.data_type(), DataType::Boolean);
-    cast(&bytes, &bits, &CastOptions::default(), stream)
+    cast(&bytes, &bits, &CastOptions::default(), stream).wait()
 }
 
 /// The array, known to have no nulls in any level of lists.
 fn counted(array: &Array, stream: &Stream) -> Result<Array> {
     let mut parts = array.clone().into_parts();
     if parts.validity.is_some() {
-        match null_count(array, stream)? {
+        match null_count(array, stream).wait()? {
             0 => (parts.validity, parts.null_count) = (None, Some(0)),
             nulls => {
                 return Err(Error::invalid(

@@ -112,6 +112,42 @@ pub fn batch_to_arrow(batch: &Batch) -> Result<RecordBatch> {
     RecordBatch::try_new_with_options(batch.schema().clone(), columns, &options).map_err(refused)
 }
 
+/// As [`from_arrow`].
+impl TryFrom<&ArrayRef> for Array {
+    type Error = Error;
+
+    fn try_from(array: &ArrayRef) -> Result<Array> {
+        from_arrow(array)
+    }
+}
+
+/// As [`to_arrow`].
+impl TryFrom<&Array> for ArrayRef {
+    type Error = Error;
+
+    fn try_from(array: &Array) -> Result<ArrayRef> {
+        to_arrow(array)
+    }
+}
+
+/// As [`batch_from_arrow`].
+impl TryFrom<&RecordBatch> for Batch {
+    type Error = Error;
+
+    fn try_from(batch: &RecordBatch) -> Result<Batch> {
+        batch_from_arrow(batch)
+    }
+}
+
+/// As [`batch_to_arrow`].
+impl TryFrom<&Batch> for RecordBatch {
+    type Error = Error;
+
+    fn try_from(batch: &Batch) -> Result<RecordBatch> {
+        batch_to_arrow(batch)
+    }
+}
+
 fn refused(error: ArrowError) -> Error {
     Error::Arrow { operation: "to_arrow", problem: error.to_string() }
 }

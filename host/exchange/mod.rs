@@ -26,7 +26,7 @@ pub use import::{
     import_array, import_batch, import_field, import_host_array, import_host_batch, import_schema,
 };
 pub use streams::{
-    ArrayReader, BatchReader, Turns, export_batches, export_host_batches, export_host_stream, export_stream,
+    ArrayReader, Turns, export_batches, export_host_batches, export_host_stream, export_stream,
     import_batches, import_host_batches, import_host_stream, import_stream,
 };
 pub use validate::{validate, validate_batch, validate_on};

@@ -60,6 +60,11 @@ impl<T> Pending<T> {
         Pending(State::Known(result))
     }
 
+    /// What an operation began, or could not begin: then the error is the result.
+    pub(crate) fn begun(begin: impl FnOnce() -> Result<Pending<T>>) -> Pending<T> {
+        begin().unwrap_or_else(|error| Pending::known(Err(error)))
+    }
+
     pub(super) fn waiting(pass: Pass, staged: Staged, seen: Event, then: Then<T>) -> Pending<T> {
         let parents = pass.parents.clone();
         let rest = Some((pass, staged, then));

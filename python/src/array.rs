@@ -67,7 +67,7 @@ impl Array {
         }
         let options = CastOptions { safe: false, ..CastOptions::default() };
         let stream = default_stream(self.array.place())?;
-        let casted = ours(|| compute::cast(&self.array, field.data_type(), &options, &stream))?;
+        let casted = ours(|| compute::cast(&self.array, field.data_type(), &options, &stream).wait())?;
         Ok(Array::new(casted, field))
     }
 
@@ -148,7 +148,7 @@ impl Array {
     #[getter]
     fn null_count(&self, py: Python<'_>) -> PyResult<usize> {
         let stream = default_stream(self.array.place())?;
-        detached(py, || compute::null_count(&self.array, &stream))
+        detached(py, || compute::null_count(&self.array, &stream).wait())
     }
 
     /// Rows `offset` up to `offset + length`, or to the end, copying nothing. Neither may be negative, nor reach beyond the end.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{Field, Schema};
 use bowstring::array::Place;
-use bowstring::compute::{CastOptions, cast_batch};
+use bowstring::compute::{CastOptions, cast};
 use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{Batch, exchange};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError};
@@ -41,7 +41,7 @@ impl RecordBatch {
         options: &CastOptions<'static>,
         stream: &bowstring::Stream,
     ) -> PyResult<RecordBatch> {
-        ours(|| cast_batch(&self.0, &Arc::new(schema), options, stream)).map(RecordBatch)
+        ours(|| cast(&self.0, &Arc::new(schema), options, stream).wait()).map(RecordBatch)
     }
 
     fn requested(&self, py: Python<'_>, schema: Option<&Bound<'_, PyAny>>) -> PyResult<RecordBatch> {

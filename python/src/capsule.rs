@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::ptr::NonNull;
 
 use arrow_schema::{Field, Schema, SchemaRef};
-use bowstring::array::Place;
+use bowstring::array::{Batches, Place};
 use bowstring::ffi::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema,
 };
@@ -166,15 +166,15 @@ pub fn refuse_unknown(kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
 
 /// Batches as a capsule of a device stream.
 pub fn device_capsule(source: Source<SchemaRef, Batch>, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
-    exchange::export_batches(source.shape, source.place.device_type, source.items).capsule(py)
+    exchange::export_batches(source.take_apart().0).capsule(py)
 }
 
 /// Batches as a capsule of a plain stream; batches elsewhere are copied to the host as they come.
 pub fn host_capsule(source: Source<SchemaRef, Batch>, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
     if source.place.device_type.host_accessible() {
-        return exchange::export_host_batches(source.shape, source.items).capsule(py);
+        return exchange::export_host_batches(source.take_apart().0).capsule(py);
     }
     let stream = source.stream()?;
     let here = source.items.map(move |batch| stream.download_batch(&batch?));
-    exchange::export_host_batches(source.shape, here).capsule(py)
+    exchange::export_host_batches(Batches::new(source.shape, Place::CPU, here)).capsule(py)
 }

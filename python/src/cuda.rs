@@ -59,7 +59,7 @@ pub fn interface<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyD
             return Err(PyBufferError::new_err("a mask is of elements: lists that are null have none"));
         }
         let stream = default_stream(values.place())?;
-        let valid = detached(py, || compute::is_not_null(values, &stream))?;
+        let valid = detached(py, || compute::is_not_null(values, &stream).wait())?;
         let mask = bytes(py, &valid)?;
         dict.set_item("mask", Bound::new(py, Mask(mask))?)?;
     }
@@ -68,13 +68,13 @@ pub fn interface<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyD
 
 fn array_nulls(py: Python<'_>, values: &Inner) -> PyResult<usize> {
     let stream = default_stream(values.place())?;
-    detached(py, || compute::null_count(values, &stream))
+    detached(py, || compute::null_count(values, &stream).wait())
 }
 
 /// Booleans as bytes.
 fn bytes(py: Python<'_>, bits: &Inner) -> PyResult<Inner> {
     let stream = default_stream(bits.place())?;
-    detached(py, || compute::cast(bits, &DataType::UInt8, &CastOptions::default(), &stream))
+    detached(py, || compute::cast(bits, &DataType::UInt8, &CastOptions::default(), &stream).wait())
 }
 
 fn interface_of<'py>(py: Python<'py>, array: &Inner, typestr: &str) -> PyResult<Bound<'py, PyDict>> {
@@ -263,7 +263,7 @@ impl Foreign {
 
     fn bits(&self, numbers: &Inner) -> PyResult<Inner> {
         let stream = default_stream(numbers.place())?;
-        let cast = || compute::cast(numbers, &DataType::Boolean, &CastOptions::default(), &stream);
+        let cast = || compute::cast(numbers, &DataType::Boolean, &CastOptions::default(), &stream).wait();
         Python::attach(|py| detached(py, cast))
     }
 

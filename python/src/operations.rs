@@ -3,7 +3,7 @@
 
 use arrow_schema::Field;
 use bowstring::compute::{self, CastOptions};
-use bowstring::{Array as Inner, Result, Stream as InnerStream};
+use bowstring::{Array as Inner, Pending, Stream as InnerStream};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -34,12 +34,12 @@ pub fn filter<'py>(
     match values {
         Either::Array(values) => {
             let on = stream_for(values.array.place(), stream)?;
-            let kept = detached(py, || compute::filter(&values.array, &mask.array, &on))?;
+            let kept = detached(py, || compute::filter(&values.array, &mask.array, &on).wait())?;
             object(py, values.result(kept))
         }
         Either::Batch(batch) => {
             let on = stream_for(batch.place(), stream)?;
-            let kept = detached(py, || compute::filter_batch(&batch.0, &mask.array, &on))?;
+            let kept = detached(py, || compute::filter(&batch.0, &mask.array, &on).wait())?;
             object(py, crate::batch::RecordBatch(kept))
         }
     }
@@ -62,12 +62,12 @@ pub fn take<'py>(
     match values {
         Either::Array(values) => {
             let on = stream_for(values.array.place(), stream)?;
-            let taken = detached(py, || compute::take(&values.array, &indices.array, &options, &on))?;
+            let taken = detached(py, || compute::take(&values.array, &indices.array, &options, &on).wait())?;
             object(py, values.result(taken))
         }
         Either::Batch(batch) => {
             let on = stream_for(batch.place(), stream)?;
-            let taken = detached(py, || compute::take_batch(&batch.0, &indices.array, &options, &on))?;
+            let taken = detached(py, || compute::take(&batch.0, &indices.array, &options, &on).wait())?;
             object(py, crate::batch::RecordBatch(taken))
         }
     }
@@ -82,7 +82,7 @@ pub fn cast_array(
 ) -> PyResult<Array> {
     let on = stream_for(values.array.place(), stream)?;
     let options = CastOptions { safe, ..CastOptions::default() };
-    let casted = detached(py, || compute::cast(&values.array, to.data_type(), &options, &on))?;
+    let casted = detached(py, || compute::cast(&values.array, to.data_type(), &options, &on).wait())?;
     Ok(values.cast(casted, to))
 }
 
@@ -120,7 +120,7 @@ fn one(values: &Bound<'_, PyAny>) -> PyResult<Array> {
     }
 }
 
-type Operation<T> = fn(&Inner, &InnerStream) -> Result<T>;
+type Operation<T> = fn(&Inner, &InnerStream) -> Pending<T>;
 
 fn of_one<T: Send>(
     values: &Bound<'_, PyAny>,
@@ -129,7 +129,7 @@ fn of_one<T: Send>(
 ) -> PyResult<(Array, T)> {
     let (py, values) = (values.py(), one(values)?);
     let on = stream_for(values.array.place(), stream)?;
-    let result = detached(py, || operation(&values.array, &on))?;
+    let result = detached(py, || operation(&values.array, &on).wait())?;
     Ok((values, result))
 }
 
@@ -145,12 +145,12 @@ pub fn null_count<'py>(
     match either(values, "values")? {
         Either::Array(values) => {
             let on = stream_for(values.array.place(), stream)?;
-            let nulls = detached(py, || compute::null_count(&values.array, &on))?;
+            let nulls = detached(py, || compute::null_count(&values.array, &on).wait())?;
             Ok(nulls.into_pyobject(py)?.into_any())
         }
         Either::Batch(batch) => {
             let on = stream_for(batch.place(), stream)?;
-            let nulls = detached(py, || compute::null_count_batch(&batch.0, &on))?;
+            let nulls = detached(py, || compute::null_count(&batch.0, &on).wait())?;
             nulls.into_pyobject(py)
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_schema::{Schema, SchemaRef};
 use bowstring::array::Place;
 use bowstring::compute::batches::{cast_batches, column, filter_batches, in_step, take_batches};
-use bowstring::compute::{CastOptions, OutOfBounds, TakeOptions, nullable};
+use bowstring::compute::{CastOptions, OutOfBounds, TakeOptions};
 use bowstring::exchange::Turns;
 use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{Array as Inner, Batch, Error, Stream as InnerStream};
@@ -41,9 +41,9 @@ fn cast_source(
     safe: bool,
     stream: &InnerStream,
 ) -> Source<SchemaRef, Batch> {
-    let (shape, options) = (Arc::new(schema), CastOptions { safe, ..CastOptions::default() });
-    let items = Box::new(cast_batches(source.items, shape.clone(), &options, stream));
-    Source { shape, place: stream.device().place(), items, raised: source.raised }
+    let options = CastOptions { safe, ..CastOptions::default() };
+    let (batches, raised) = source.take_apart();
+    Source::of(cast_batches(batches, Arc::new(schema), &options, stream), raised)
 }
 
 impl BatchReader {
@@ -170,15 +170,13 @@ impl BatchReader {
             if named { Err(place_in(&self.schema, mask, "mask")?) } else { Ok(arrays(mask, "mask")?) };
         let source = self.give(mask.py())?;
         let stream = self.stream(stream, &source)?;
-        let (shape, place) = (source.shape, stream.device().place());
-        let (items, raised): (Items<Batch>, Raised) = match which {
-            Ok((masks, raised)) => {
-                let kept = filter_batches(source.items, in_step(masks), &stream);
-                (Box::new(kept), source.raised.and(raised))
+        let (batches, raised) = source.take_apart();
+        Ok(BatchReader::over(match which {
+            Ok((masks, theirs)) => {
+                Source::of(filter_batches(batches, in_step(masks), &stream), raised.and(theirs))
             }
-            Err(which) => (Box::new(filter_batches(source.items, column(which), &stream)), source.raised),
-        };
-        Ok(BatchReader::over(Source { shape, place, items, raised }))
+            Err(which) => Source::of(filter_batches(batches, column(which), &stream), raised),
+        }))
     }
 
     /// Each batch's rows at the next of `indices`, a stream or a Python iterable, in columns all of which may have nulls. This
@@ -193,9 +191,9 @@ impl BatchReader {
         let (options, (arrays, raised)) = (take_options(out_of_bounds)?, arrays(indices, "indices")?);
         let source = self.give(indices.py())?;
         let stream = self.stream(stream, &source)?;
-        let (shape, place) = (nullable(&source.shape), stream.device().place());
-        let items = Box::new(take_batches(source.items, in_step(arrays), &options, &stream));
-        Ok(BatchReader::over(Source { shape, place, items, raised: source.raised.and(raised) }))
+        let (batches, theirs) = source.take_apart();
+        let taken = take_batches(batches, in_step(arrays), &options, &stream);
+        Ok(BatchReader::over(Source::of(taken, theirs.and(raised))))
     }
 
     /// Each batch with its columns cast to the types of `schema`, any object with `__arrow_c_schema__`. This reader is

@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use bowstring::array::Place;
+use bowstring::array::{Batches, Place};
 use bowstring::{Array, Batch, Error, Result, compute};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -106,7 +106,7 @@ pub fn schema_of(field: &Field) -> Result<SchemaRef> {
 /// known.
 pub fn batch_of(schema: &SchemaRef, rows: &Array) -> Result<Batch> {
     let nulls = match rows.place().device_type.host_accessible() {
-        true => Some(compute::null_count(rows, &bowstring::Stream::cpu())?),
+        true => Some(compute::null_count(rows, &bowstring::Stream::cpu()).wait()?),
         false => rows.known_null_count(),
     };
     if nulls != Some(0) {
@@ -118,6 +118,19 @@ pub fn batch_of(schema: &SchemaRef, rows: &Array) -> Result<Batch> {
     }
     let columns = (0..rows.children().len()).map(|i| rows.child_rows(i)).collect::<Result<_>>()?;
     Batch::try_new(schema.clone(), columns, rows.len())
+}
+
+impl Source<SchemaRef, Batch> {
+    /// The batches, and what Python raises meanwhile.
+    pub fn take_apart(self) -> (Batches, Raised) {
+        (Batches::new(self.shape, self.place, self.items), self.raised)
+    }
+
+    /// What the library has made of batches.
+    pub fn of(batches: Batches, raised: Raised) -> Source<SchemaRef, Batch> {
+        let (shape, place) = (batches.schema().clone(), batches.place());
+        Source { shape, place, items: Box::new(batches), raised }
+    }
 }
 
 impl Source<Field, Array> {

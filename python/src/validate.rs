@@ -58,5 +58,6 @@ pub fn checked(
     source: Source<arrow_schema::SchemaRef, Batch>,
     stream: &bowstring::Stream,
 ) -> Source<arrow_schema::SchemaRef, Batch> {
-    Source { items: Box::new(validate_batches(source.items, stream)), ..source }
+    let (batches, raised) = source.take_apart();
+    Source::of(validate_batches(batches, stream), raised)
 }

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::{Array as _, ArrayRef, BooleanArray, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
+use bowstring::array::Batches;
 use bowstring::compute::batches::{AHEAD, cast_batches, column, filter_batches, in_step, take_batches};
 use bowstring::compute::{CastOptions, OutOfBounds, TakeOptions};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, export_batches, from_arrow};
-use bowstring::{Batch, Error, Result, Stream};
+use bowstring::{Array, Batch, Error, Result, Stream};
 
 use crate::exchange::foreign_stream::read_batches;
 use crate::support::devices;
@@ -30,11 +31,23 @@ fn batches() -> Vec<RecordBatch> {
     [0..0, 0..70, 70..71, 71..71, 71..1200, 1200..1233].map(rows).into()
 }
 
-fn there<'a>(
-    stream: &'a Stream,
-    batches: &'a [RecordBatch],
-) -> impl Iterator<Item = Result<Batch>> + use<'a> {
-    batches.iter().map(|batch| stream.upload_batch(&batch_from_arrow(batch)?))
+fn there(stream: &Stream, batches: &[RecordBatch]) -> Batches {
+    over(stream, uploaded(stream, batches))
+}
+
+fn uploaded(stream: &Stream, batches: &[RecordBatch]) -> impl Iterator<Item = Result<Batch>> + Send + use<> {
+    let (stream, batches) = (stream.clone(), batches.to_vec());
+    batches.into_iter().map(move |batch| stream.upload_batch(&batch_from_arrow(&batch)?))
+}
+
+fn over(stream: &Stream, batches: impl Iterator<Item = Result<Batch>> + Send + 'static) -> Batches {
+    Batches::new(rows(0..0).schema(), stream.device().place(), batches)
+}
+
+/// The masks in the batches' last column, on the stream's device.
+fn masks(stream: &Stream, batches: &[RecordBatch]) -> impl FnMut(&Batch) -> Result<Array> + Send + use<> {
+    let (stream, batches) = (stream.clone(), batches.to_vec());
+    in_step(batches.into_iter().map(move |batch| stream.upload(&from_arrow(batch.column(2))?)))
 }
 
 fn here(stream: &Stream, batch: Result<Batch>) -> RecordBatch {
@@ -57,8 +70,7 @@ fn each_batch_is_filtered_as_by_itself() {
             .collect();
         assert_eq!(got, expected, "{target:?}");
 
-        let masks = batches.iter().map(|batch| stream.upload(&from_arrow(batch.column(2))?));
-        let got: Vec<_> = filter_batches(there(stream, &batches), in_step(masks), stream)
+        let got: Vec<_> = filter_batches(there(stream, &batches), masks(stream, &batches), stream)
             .map(|batch| here(stream, batch))
             .collect();
         assert_eq!(got, expected, "{target:?}");
@@ -71,7 +83,8 @@ fn each_batch_is_taken_from_as_by_itself() {
         let (stream, batches) = (&target.stream, batches());
         let indices = Int32Array::from(vec![Some(0), None, Some(69), Some(0)]);
         let options = TakeOptions { out_of_bounds: OutOfBounds::Null };
-        let all = std::iter::repeat_with(|| stream.upload(&from_arrow(&indices)?));
+        let (on, at) = (stream.clone(), indices.clone());
+        let all = std::iter::repeat_with(move || on.upload(&from_arrow(&at)?));
         let taken = take_batches(there(stream, &batches), in_step(all), &options, stream);
         for (got, batch) in taken.zip(&batches) {
             let known = |i: &i32| (*i as usize) < batch.num_rows();
@@ -118,11 +131,9 @@ fn nothing_is_read_before_it_is_asked_for() {
             count.fetch_add(1, Ordering::SeqCst);
             on.upload_batch(&batch_from_arrow(&rows(0..100))?)
         });
-        let place = stream.device().place().device_type;
-        let schema = rows(0..0).schema();
         // Through the C interface and back, as a neighbour would.
-        let filtered = filter_batches(endless, column(2), &stream);
-        let mut exported = export_batches(schema, place, filtered);
+        let filtered = filter_batches(over(&stream, endless), column(2), &stream);
+        let mut exported = export_batches(filtered);
         let mut reader = read_batches(&mut exported, stream.device()).unwrap();
         assert_eq!(asked.load(Ordering::SeqCst), 0);
         let ahead = if stream.native_handle().is_some() { AHEAD } else { 0 };
@@ -138,16 +149,16 @@ fn the_first_error_comes_in_its_turn_and_is_the_last_item() {
     for target in devices() {
         let (stream, batches) = (&target.stream, batches());
         let failure = || Error::Invalid { operation: "source", problem: "no more".into() };
-        let broken = there(stream, &batches).take(3).chain([Err(failure())]).chain(there(stream, &batches));
-        let mut filtered = filter_batches(broken, column(2), stream);
+        let broken =
+            uploaded(stream, &batches).take(3).chain([Err(failure())]).chain(uploaded(stream, &batches));
+        let mut filtered = filter_batches(over(stream, broken), column(2), stream);
         for _ in 0..3 {
             here(stream, filtered.next().unwrap());
         }
         assert_eq!(filtered.next().unwrap().err(), Some(failure()), "{target:?}");
         assert!(filtered.next().is_none());
 
-        let masks = batches[..2].iter().map(|batch| stream.upload(&from_arrow(batch.column(2))?));
-        let mut filtered = filter_batches(there(stream, &batches), in_step(masks), stream);
+        let mut filtered = filter_batches(there(stream, &batches), masks(stream, &batches[..2]), stream);
         for _ in 0..2 {
             here(stream, filtered.next().unwrap());
         }

@@ -26,6 +26,7 @@ fn check(array: &ArrayRef, offset: usize, len: usize, form: Form, to: &DataType,
         let values = target.import_as(form, array, offset, len);
         // A GPU tells of a row that does not fit when somebody waits for the result.
         let ours = cast(&values, to, &options(safe), &target.stream)
+            .wait()
             .and_then(|ours| to_arrow(&target.stream.download(&ours)?).map(|_| ours));
         match (ours, &theirs) {
             (Err(Error::Unsupported { device, .. }), _) if device != DeviceType::Cpu => {
@@ -82,7 +83,7 @@ fn every_pair_that_arrow_casts() {
             assert_eq!(can_cast(from, to), can_cast_types(from, to), "{from} to {to}");
             if !can_cast_types(from, to) {
                 let values = devices()[0].import(&arrays[0]);
-                let error = cast(&values, to, &options(true), &Stream::cpu()).unwrap_err();
+                let error = cast(&values, to, &options(true), &Stream::cpu()).wait().unwrap_err();
                 assert!(
                     matches!(error, Error::Unsupported { operation: "cast", .. }),
                     "{from} to {to}: {error}"
@@ -180,7 +181,7 @@ fn many_rows_on_many_threads() {
     check(&many, 7, 2_700_001, Form::SlicedAfter, &DataType::Int32, true);
 
     let values = devices()[0].import(&does_not);
-    let error = cast(&values, &DataType::Int32, &options(false), &Stream::cpu()).unwrap_err();
+    let error = cast(&values, &DataType::Int32, &options(false), &Stream::cpu()).wait().unwrap_err();
     let Error::Cast { row, problem, .. } = error else { panic!("{error}") };
     assert_eq!((row, problem.as_str()), (599_999, "9223372036854175808 does not fit"));
 }
@@ -215,7 +216,7 @@ fn numbers_by_their_plain_definition() {
     }
     let casted = |to| {
         let values = devices()[0].import(&array);
-        devices()[0].export(&cast(&values, &to, &options(true), &Stream::cpu()).unwrap())
+        devices()[0].export(&cast(&values, &to, &options(true), &Stream::cpu()).wait().unwrap())
     };
     macro_rules! integers {
         ($($native:ty, $variant:ident, $array:ty;)*) => {$(
@@ -256,7 +257,7 @@ fn bits_that_do_not_change_are_shared() {
     ] {
         let array = array(&from, 100, Nulls::Some, &mut Random::new(3));
         let values = devices()[0].import(&array).slice(9, 80).unwrap();
-        let casted = cast(&values, &to, &options(true), &Stream::cpu()).unwrap();
+        let casted = cast(&values, &to, &options(true), &Stream::cpu()).wait().unwrap();
         let places = |array: &bowstring::Array| {
             let of = |buffer: &bowstring::array::Buffer| (buffer.address(), buffer.bytes());
             let validity = array.validity().map(|bits| (of(&bits.buffer), bits.offset));
@@ -275,7 +276,7 @@ fn validity_is_shared_where_nothing_fails() {
     let before = values.validity().unwrap();
     for to in [DataType::Float64, DataType::Int8, DataType::Int32, DataType::Decimal128(18, 2)] {
         let values = if to == DataType::Int8 { values.slice(0, 100).unwrap() } else { values.clone() };
-        let casted = cast(&values, &to, &options(true), &Stream::cpu()).unwrap();
+        let casted = cast(&values, &to, &options(true), &Stream::cpu()).wait().unwrap();
         let after = casted.validity().unwrap();
         assert_eq!((after.buffer.address(), after.offset), (before.buffer.address(), before.offset), "{to}");
     }
@@ -287,7 +288,7 @@ fn format_options_are_passed_on() {
     let format = bowstring::compute::FormatOptions::new().with_timestamp_format(Some("%Y/%m/%d"));
     let options = CastOptions { safe: true, format_options: format };
     let values = devices()[0].import(&array);
-    let ours = devices()[0].export(&cast(&values, &DataType::Utf8, &options, &Stream::cpu()).unwrap());
+    let ours = devices()[0].export(&cast(&values, &DataType::Utf8, &options, &Stream::cpu()).wait().unwrap());
     let expected = StringArray::from(vec![Some("1970/01/01"), None, Some("1970/01/02")]);
     assert_eq!(ours.as_ref(), &expected as &dyn Array);
 }
@@ -296,9 +297,10 @@ fn format_options_are_passed_on() {
 fn strict_text_names_its_row() {
     let array: ArrayRef = Arc::new(StringArray::from(vec![Some("1"), None, Some("x"), Some("y")]));
     let values = devices()[0].import(&array);
-    let error = cast(&values, &DataType::Int32, &options(false), &Stream::cpu()).unwrap_err();
+    let error = cast(&values, &DataType::Int32, &options(false), &Stream::cpu()).wait().unwrap_err();
     assert!(matches!(error, Error::Cast { row: 2, .. }), "{error}");
-    let error = cast(&values, &DataType::Decimal128(50, 2), &options(true), &Stream::cpu()).unwrap_err();
+    let error =
+        cast(&values, &DataType::Decimal128(50, 2), &options(true), &Stream::cpu()).wait().unwrap_err();
     assert!(matches!(error, Error::Arrow { operation: "cast", .. }), "{error}");
 }
 
@@ -315,7 +317,7 @@ fn types_of_a_negative_size_are_refused() {
         let values = target.import(&lists);
         for to in [&negative, &nested, &DataType::FixedSizeBinary(-1)] {
             for safe in [true, false] {
-                let casted = cast(&values, to, &options(safe), &target.stream);
+                let casted = cast(&values, to, &options(safe), &target.stream).wait();
                 assert!(matches!(casted, Err(Error::Invalid { .. })), "{to} on {target:?}: {casted:?}");
             }
         }

@@ -96,6 +96,7 @@ fn these_are_cast_on_every_device() {
                 for target in gpus() {
                     let context = format!("{from} to {to}, safe {safe}, {offset}+{len}");
                     let ours = cast(&target.import(&values), &to, &options(safe), &target.stream)
+                        .wait()
                         .and_then(|ours| to_arrow(&target.stream.download(&ours)?).map(|_| ours));
                     match (ours, &theirs) {
                         (Ok(ours), Ok(theirs)) => target.assert_same(&ours, theirs, &context),
@@ -113,7 +114,7 @@ fn waits(target: &Target, values: &ArrayRef, to: &DataType, safe: bool) -> u64 {
     let ours = target.import(values);
     target.stream.synchronise().unwrap();
     let before = target.stream.device().host_synchronisations();
-    let casted = cast(&ours, to, &options(safe), &target.stream).unwrap();
+    let casted = cast(&ours, to, &options(safe), &target.stream).wait().unwrap();
     let after = target.stream.device().host_synchronisations();
     target.assert_same(&casted, &cast_with_options(values, to, &options(safe)).unwrap(), to);
     after - before
@@ -165,7 +166,8 @@ fn utc_is_no_way_from_itself() {
     let values: ArrayRef = Arc::new(TimestampSecondArray::from(vec![Some(-1), None, Some(86_400 * 365)]));
     for target in devices() {
         let naive = target.import(&values);
-        let cast = |values: &Array, to: &DataType| cast(values, to, &options(false), &target.stream).unwrap();
+        let cast =
+            |values: &Array, to: &DataType| cast(values, to, &options(false), &target.stream).wait().unwrap();
         for zone in ["UTC", "Etc/UTC"] {
             let there = cast(&naive, &zoned(zone));
             target.assert_same(
@@ -183,7 +185,7 @@ fn utc_is_no_way_from_itself() {
 
 /// The first error that somebody who waits for a cast gets.
 fn problem(target: &Target, values: &Array, to: &DataType, safe: bool) -> Option<Error> {
-    let casted = cast(values, to, &options(safe), &target.stream);
+    let casted = cast(values, to, &options(safe), &target.stream).wait();
     casted.and_then(|casted| to_arrow(&target.stream.download(&casted)?)).err()
 }
 
@@ -260,7 +262,7 @@ fn bytes_of_unknown_extent_are_views_too() {
         parts.buffers[1] = unknown;
         let ours = Array::try_new(parts).unwrap().slice(3, 400).unwrap();
         for to in [DataType::Utf8View, DataType::BinaryView, DataType::LargeUtf8] {
-            let casted = cast(&ours, &to, &options(false), &target.stream).unwrap();
+            let casted = cast(&ours, &to, &options(false), &target.stream).wait().unwrap();
             target.assert_same(
                 &casted,
                 &cast_with_options(&sliced(&strings, 3, 400), &to, &options(false)).unwrap(),
@@ -283,7 +285,8 @@ fn what_rows_do_not_see_cannot_fail() {
     for target in gpus() {
         for values in [of(None), of(Some(nulls.clone()))] {
             for to in [list(DataType::Int8), large_list(DataType::Int8)] {
-                let casted = cast(&target.import(&values), &to, &options(false), &target.stream).unwrap();
+                let casted =
+                    cast(&target.import(&values), &to, &options(false), &target.stream).wait().unwrap();
                 target.assert_same(&casted, &cast_with_options(&values, &to, &options(false)).unwrap(), &to);
             }
         }

@@ -28,8 +28,6 @@ const KNOWN: &[&str] = &[
     "host/array/extents.rs",
     "host/array/mod.rs",
     "host/array/validate.rs",
-    "host/compute/nullability.rs",
-    "host/compute/take.rs",
     "host/cpu/ranges.rs",
     "host/cpu/run_ends.rs",
     "host/cpu/take.rs",

@@ -9,10 +9,7 @@ use std::sync::Arc;
 use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch, StringArray, UInt32Array, make_array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use bowstring::compute::{
-    CastOptions, TakeOptions, cast, cast_batch, filter, filter_batch, is_null, null_count, null_count_batch,
-    take, take_batch,
-};
+use bowstring::compute::{CastOptions, TakeOptions, cast, filter, is_null, null_count, take};
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{batch_from_arrow, from_arrow};
 use bowstring::{Array, Batch, Stream};
@@ -170,7 +167,7 @@ impl Bench {
             let how = if run == 1 { "uniform".into() } else { format!("in runs of {run}") };
             let nullable = if nulls { ", nulls" } else { "" };
             let name = format!("filter {data_type}, {percent} % {how}{nullable}");
-            self.row(&name, ROWS / 8 + 2 * bytes_of(&kept), |stream| filter(&ours, &on, stream));
+            self.row(&name, ROWS / 8 + 2 * bytes_of(&kept), |stream| filter(&ours, &on, stream).wait());
         }
     }
 
@@ -193,7 +190,7 @@ impl Bench {
             let nullable = if nulls { ", nulls" } else { "" };
             let name = format!("take {data_type}, {order}{nullable}");
             self.row(&name, 4 * ROWS + 2 * bytes_of(&taken), |stream| {
-                take(&ours, &on, &TakeOptions::default(), stream)
+                take(&ours, &on, &TakeOptions::default(), stream).wait()
             });
         }
     }
@@ -219,7 +216,7 @@ impl Bench {
             let ours = self.on(&values);
             let must = bytes_of(&values) + bytes_of(&right);
             self.row(&format!("cast {from} to {to}, nulls"), must, |stream| {
-                cast(&ours, &to, &CastOptions::default(), stream)
+                cast(&ours, &to, &CastOptions::default(), stream).wait()
             });
         }
     }
@@ -228,8 +225,8 @@ impl Bench {
         let mut parts = self.on(&values(&DataType::Int32, true, rng)).into_parts();
         parts.null_count = None;
         let values = Array::try_new(parts).unwrap();
-        self.row("null_count", ROWS / 8, |stream| null_count(&values, stream));
-        self.row("is_null", ROWS / 4, |stream| is_null(&values, stream));
+        self.row("null_count", ROWS / 8, |stream| null_count(&values, stream).wait());
+        self.row("is_null", ROWS / 4, |stream| is_null(&values, stream).wait());
     }
 }
 
@@ -268,14 +265,14 @@ struct OnBatch {
 
 type Work = fn(&OnBatch) -> bowstring::Result<()>;
 
-const FILTER: Work = |on| filter_batch(&on.batch, &on.keep, &on.stream).map(drop);
+const FILTER: Work = |on| filter(&on.batch, &on.keep, &on.stream).wait().map(drop);
 
 const OTHERS: [(&str, Work); 4] = [
-    ("take", |on| take_batch(&on.batch, &on.indices, &TakeOptions::default(), &on.stream).map(drop)),
-    ("cast to Int32", |on| cast_batch(&on.batch, &on.narrow, &CastOptions::default(), &on.stream).map(drop)),
+    ("take", |on| take(&on.batch, &on.indices, &TakeOptions::default(), &on.stream).wait().map(drop)),
+    ("cast to Int32", |on| cast(&on.batch, &on.narrow, &CastOptions::default(), &on.stream).wait().map(drop)),
     ("strict cast to Int32", |on| {
         let options = CastOptions { safe: false, ..Default::default() };
-        cast_batch(&on.batch, &on.narrow, &options, &on.stream).map(drop)
+        cast(&on.batch, &on.narrow, &options, &on.stream).wait().map(drop)
     }),
     ("null_count", |on| {
         let unknown = |column: &Array| {
@@ -285,7 +282,7 @@ const OTHERS: [(&str, Work); 4] = [
         };
         let columns = on.batch.columns().iter().map(unknown).collect::<Result<_, _>>()?;
         let batch = Batch::try_new(on.batch.schema().clone(), columns, on.batch.len())?;
-        null_count_batch(&batch, &on.stream).map(drop)
+        null_count(&batch, &on.stream).wait().map(drop)
     }),
 ];
 

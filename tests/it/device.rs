@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema};
-use bowstring::compute::{CastOptions, cast, filter_batch};
+use bowstring::compute::{CastOptions, cast, filter};
 use bowstring::device::Allocator;
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, from_arrow, to_arrow};
@@ -255,9 +255,13 @@ fn small_batches_ask_the_runtime_for_no_memory_once_they_have_run() {
         let keep: ArrayRef = Arc::new(mask(kind, 8192, &mut Random::new(1)));
         let keep = stream.upload(&from_arrow(&keep).unwrap()).unwrap();
         let work = || {
-            drop(filter_batch(&there, &keep, &stream).unwrap());
+            drop(filter(&there, &keep, &stream).wait().unwrap());
             let column = &there.columns()[0];
-            drop(cast(column, &arrow_schema::DataType::Int32, &CastOptions::default(), &stream).unwrap());
+            drop(
+                cast(column, &arrow_schema::DataType::Int32, &CastOptions::default(), &stream)
+                    .wait()
+                    .unwrap(),
+            );
             stream.synchronise().unwrap();
         };
         // Staging memory is still in flight when the second round wants some.

@@ -69,12 +69,12 @@ fn agrees(sample: &Sample, to: &DataType) {
             for form in Form::ALL {
                 let context = format!("to {to}, safe: {safe}, {form:?}, {sample:?}");
                 let ours = target.import_as(form, &sample.longer(), sample.offset, sample.len);
-                let ours = cast(&ours, to, &options(safe), &target.stream);
+                let ours = cast(&ours, to, &options(safe), &target.stream).wait();
                 assert_same_answer(target, ours, &theirs, (&values, to, &options(safe)), &context);
             }
             if let Some(good) = &good {
                 let theirs = cast_with_options(good, to, &options(safe));
-                let ours = cast(&target.import(good), to, &options(safe), &target.stream);
+                let ours = cast(&target.import(good), to, &options(safe), &target.stream).wait();
                 let context = format!("to {to}, safe: {safe}, the rows that can be cast, {sample:?}");
                 assert_same_answer(target, ours, &theirs, (good, to, &options(safe)), &context);
             }
@@ -99,7 +99,7 @@ fn every_pair_of_types() {
             } else {
                 for target in &devices() {
                     let ours = target.import(&sample(9, Nulls::None, 0).array());
-                    let refused = cast(&ours, to, &options(true), &target.stream);
+                    let refused = cast(&ours, to, &options(true), &target.stream).wait();
                     assert!(
                         matches!(refused, Err(Error::Unsupported { .. } | Error::Arrow { .. })),
                         "{from} to {to}, on {target:?}: {refused:?}"
@@ -181,9 +181,9 @@ proptest! {
         for target in &devices() {
             let context = format!("by {to}, {sample:?}");
             let values = target.import_as(Form::SlicedAfter, &sample.longer(), sample.offset, sample.len);
-            let there = target.answer(cast(&values, &to, &options(false), &target.stream), &context);
+            let there = target.answer(cast(&values, &to, &options(false), &target.stream).wait(), &context);
             let Some(there) = there else { continue };
-            let Some(back) = target.answer(cast(&there, &from, &options(false), &target.stream), &context) else {
+            let Some(back) = target.answer(cast(&there, &from, &options(false), &target.stream).wait(), &context) else {
                 continue;
             };
             target.assert_same(&back, &sample.array(), &context);
@@ -200,8 +200,8 @@ proptest! {
         for target in &devices() {
             let context = format!("to {to}, {sample:?}");
             let values = target.import_as(Form::SlicedAfter, &sample.longer(), sample.offset, sample.len);
-            let whole = cast(&values, &to, &options(true), &target.stream);
-            let part = cast(&values.slice(start, len).unwrap(), &to, &options(true), &target.stream);
+            let whole = cast(&values, &to, &options(true), &target.stream).wait();
+            let part = cast(&values.slice(start, len).unwrap(), &to, &options(true), &target.stream).wait();
             // Where some row fails even a safe cast (a time that no text can say), the whole has nothing to compare.
             if let (Ok(whole), Ok(part)) = (whole, part) {
                 target.assert_same(&part, &target.export(&whole.slice(start, len).unwrap()), &context);

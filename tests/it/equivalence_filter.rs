@@ -47,7 +47,7 @@ fn agrees(case: &Case) {
         for form in Form::ALL {
             let context = format!("{form:?}, {case:?}");
             let (values, mask) = case.import(target, form);
-            let Some(ours) = target.answer(filter(&values, &mask, &target.stream), &context) else {
+            let Some(ours) = target.answer(filter(&values, &mask, &target.stream).wait(), &context) else {
                 continue;
             };
             target.assert_same(&ours, &theirs, &context);
@@ -104,7 +104,7 @@ fn few_of_many_rows() {
             for target in &devices() {
                 let (values, mask) = case.import(target, Form::ALL[0]);
                 let context = format!("{case:?}");
-                if let Some(ours) = target.answer(filter(&values, &mask, &target.stream), &context) {
+                if let Some(ours) = target.answer(filter(&values, &mask, &target.stream).wait(), &context) {
                     target.assert_same(&ours, &theirs, &context);
                 }
             }
@@ -117,7 +117,7 @@ fn unequal_lengths_are_refused() {
     for target in &devices() {
         let values = array(&types()[4], 65, Nulls::Some, &mut Random::new(0));
         let mask: ArrayRef = std::sync::Arc::new(mask(MASKS[3], 64, &mut Random::new(0)));
-        match filter(&target.import(&values), &target.import(&mask), &target.stream) {
+        match filter(&target.import(&values), &target.import(&mask), &target.stream).wait() {
             Err(Error::Invalid { .. }) => {}
             other => {
                 assert!(target.answer(other, &"unequal lengths").is_none(), "unequal lengths on {target:?}")
@@ -140,7 +140,7 @@ proptest! {
         let case = Case { sample, mask: all, mask_offset: 3 };
         for target in &devices() {
             let (values, mask) = case.import(target, Form::SlicedAfter);
-            let Some(ours) = target.answer(filter(&values, &mask, &target.stream), &format_args!("{case:?}")) else { continue };
+            let Some(ours) = target.answer(filter(&values, &mask, &target.stream).wait(), &format_args!("{case:?}")) else { continue };
             target.assert_same(&ours, &case.sample.array(), &format_args!("{case:?}"));
         }
     }
@@ -153,7 +153,7 @@ proptest! {
             let (values, mask) = case.import(target, Form::SlicedAfter);
             let part = |start, len| {
                 let (values, mask) = (values.slice(start, len).unwrap(), mask.slice(start, len).unwrap());
-                target.answer(filter(&values, &mask, &target.stream), &format_args!("{case:?}"))
+                target.answer(filter(&values, &mask, &target.stream).wait(), &format_args!("{case:?}"))
             };
             let (Some(whole), Some(front), Some(back)) = (part(0, len), part(0, cut), part(cut, len - cut)) else {
                 continue;
@@ -170,13 +170,13 @@ proptest! {
             let Some(selection) = target.answer(Selection::new(&mask, &target.stream), &format_args!("{case:?}")) else { continue };
             let plain = case.mask();
             assert_eq!(selection.len(), plain.iter().filter(|keep| *keep == Some(true)).count());
-            let Some(first) = target.answer(selection.filter(&values), &format_args!("{case:?}")) else { continue };
+            let Some(first) = target.answer(selection.filter(&values).wait(), &format_args!("{case:?}")) else { continue };
             let expected = filtered(&rows(&case.sample.array()), &plain);
             assert_same_rows(&rows(&target.export(&first)), &expected, &format_args!("{case:?}"));
             for other in &others {
                 let other = Sample { data_type: other.clone(), ..case.sample.clone() };
                 let values = target.import(&other.array());
-                let Some(ours) = target.answer(selection.filter(&values), &format_args!("{other:?}")) else { continue };
+                let Some(ours) = target.answer(selection.filter(&values).wait(), &format_args!("{other:?}")) else { continue };
                 let expected = filtered(&rows(&other.array()), &plain);
                 assert_same_rows(&rows(&target.export(&ours)), &expected, &format_args!("{other:?} by {case:?}"));
             }

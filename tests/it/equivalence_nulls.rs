@@ -33,16 +33,16 @@ fn agrees(sample: &Sample) {
             parts.null_count = None;
             let ours = bowstring::Array::try_new(parts).unwrap();
 
-            if let Some(count) = target.answer(null_count(&ours, &target.stream), &context) {
+            if let Some(count) = target.answer(null_count(&ours, &target.stream).wait(), &context) {
                 assert_eq!(count, values.null_count(), "null_count, {context}");
             }
-            if let Some(count) = target.answer(logical_null_count(&ours, &target.stream), &context) {
+            if let Some(count) = target.answer(logical_null_count(&ours, &target.stream).wait(), &context) {
                 assert_eq!(count, values.logical_null_count(), "logical_null_count, {context}");
             }
             let bits = |bits: Vec<bool>| -> Vec<Value> {
                 bits.into_iter().map(|bit| Value::Bytes(vec![u8::from(bit)])).collect()
             };
-            if let Some(nulls) = target.answer(is_null(&ours, &target.stream), &context) {
+            if let Some(nulls) = target.answer(is_null(&ours, &target.stream).wait(), &context) {
                 let exported = target.export(&nulls);
                 assert_eq!(
                     (exported.data_type(), exported.null_count()),
@@ -55,7 +55,7 @@ fn agrees(sample: &Sample) {
                     &format_args!("is_null, {context}"),
                 );
             }
-            if let Some(valid) = target.answer(is_not_null(&ours, &target.stream), &context) {
+            if let Some(valid) = target.answer(is_not_null(&ours, &target.stream).wait(), &context) {
                 let exported = target.export(&valid);
                 assert_eq!(
                     (exported.data_type(), exported.null_count()),
@@ -65,7 +65,7 @@ fn agrees(sample: &Sample) {
                 let valid = bits(nothing.iter().map(|null| !null).collect());
                 assert_same_rows(&rows(&exported), &valid, &format_args!("is_not_null, {context}"));
             }
-            if let Some(left) = target.answer(drop_nulls(&ours, &target.stream), &context) {
+            if let Some(left) = target.answer(drop_nulls(&ours, &target.stream).wait(), &context) {
                 let left = rows(&target.export(&left));
                 let plain: Vec<Value> =
                     rows(&values).into_iter().filter(|value| !is_nothing(value)).collect();

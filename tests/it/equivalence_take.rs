@@ -62,7 +62,7 @@ fn agrees(case: &Case) {
             let context = format!("{form:?}, {case:?}");
             let values = target.import_as(form, &case.sample.longer(), case.sample.offset, case.sample.len);
             let indices = target.import_as(form, &longer, case.offset, case.len);
-            let result = take(&values, &indices, &TakeOptions::default(), &target.stream);
+            let result = take(&values, &indices, &TakeOptions::default(), &target.stream).wait();
             let Some(ours) = target.answer(result, &context) else { continue };
             let exported = target.export(&ours);
             assert_eq!(exported.data_type(), &case.sample.data_type, "{context}");
@@ -137,7 +137,7 @@ fn an_index_out_of_bounds_is_an_error_or_a_null_and_never_wraps() {
                 let (ours, by) = (target.import(&values), target.import(&indices));
                 // A device that need not wait says so when somebody looks at the result.
                 let seen = |taken: Array| target.stream.download(&taken).and_then(|host| to_arrow(&host));
-                match take(&ours, &by, &TakeOptions::default(), &target.stream).and_then(seen) {
+                match take(&ours, &by, &TakeOptions::default(), &target.stream).wait().and_then(seen) {
                     Err(Error::IndexOutOfBounds { row: 2, len: 65, index }) => {
                         assert_eq!(Some(index), numbers(&indices)[2], "{context}")
                     }
@@ -150,7 +150,7 @@ fn an_index_out_of_bounds_is_an_error_or_a_null_and_never_wraps() {
                     continue;
                 }
                 let nulls = TakeOptions { out_of_bounds: OutOfBounds::Null };
-                let result = take(&ours, &by, &nulls, &target.stream);
+                let result = take(&ours, &by, &nulls, &target.stream).wait();
                 let Some(ours) = target.answer(result, &context) else { continue };
                 let plain = taken(&rows(&values), &numbers(&indices));
                 assert_same_rows(&rows(&target.export(&ours)), &plain, &context);
@@ -172,7 +172,7 @@ proptest! {
         let all: ArrayRef = Arc::new(UInt32Array::from_iter_values(0..sample.len as u32));
         for target in &devices() {
             let values = target.import_as(Form::SlicedAfter, &sample.longer(), sample.offset, sample.len);
-            let result = take(&values, &target.import(&all), &TakeOptions::default(), &target.stream);
+            let result = take(&values, &target.import(&all), &TakeOptions::default(), &target.stream).wait();
             let Some(ours) = target.answer(result, &format_args!("{sample:?}")) else { continue };
             target.assert_same(&ours, &sample.array(), &format_args!("{sample:?}"));
         }
@@ -187,9 +187,9 @@ proptest! {
         for target in &devices() {
             let context = format!("{kind:?}, {sample:?}");
             let values = target.import_as(Form::SlicedAfter, &sample.longer(), sample.offset, sample.len);
-            let filtered = target.answer(filter(&values, &target.import(&mask), &target.stream), &context);
+            let filtered = target.answer(filter(&values, &target.import(&mask), &target.stream).wait(), &context);
             let by = target.import(&kept);
-            let taken = target.answer(take(&values, &by, &TakeOptions::default(), &target.stream), &context);
+            let taken = target.answer(take(&values, &by, &TakeOptions::default(), &target.stream).wait(), &context);
             if let (Some(filtered), Some(taken)) = (filtered, taken) {
                 target.assert_same(&taken, &target.export(&filtered), &context);
             }
@@ -205,7 +205,7 @@ proptest! {
             let context = format!("rows {start}+{len}, {case:?}");
             let values = target.import(&case.sample.array());
             let by = target.import_as(Form::SlicedAfter, &longer, case.offset, case.len);
-            let take = |by| target.answer(take(&values, by, &TakeOptions::default(), &target.stream), &context);
+            let take = |by| target.answer(take(&values, by, &TakeOptions::default(), &target.stream).wait(), &context);
             if let (Some(whole), Some(part)) = (take(&by), take(&by.slice(start, len).unwrap())) {
                 target.assert_same(&part, &target.export(&whole.slice(start, len).unwrap()), &context);
             }

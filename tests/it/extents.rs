@@ -134,12 +134,12 @@ fn asked<'a>(len: usize, first: usize, stream: &'a Stream, other: &'a Stream) ->
         asks.push((
             "take",
             picked.clone(),
-            Box::new(move |a| take(a, &indices()?, &TakeOptions::default(), stream)),
+            Box::new(move |a| take(a, &indices()?, &TakeOptions::default(), stream).wait()),
         ));
         let mask = on(Arc::new(BooleanArray::from_iter((0..len).map(|row| Some(picked.contains(&row))))));
         let mut kept = picked;
         kept.dedup();
-        asks.push(("filter", kept, Box::new(move |a| filter(a, &mask()?, stream))));
+        asks.push(("filter", kept, Box::new(move |a| filter(a, &mask()?, stream).wait())));
     }
     asks.push(("download", all.clone(), Box::new(|a| Ok(a.clone()))));
     asks.push((
@@ -210,9 +210,9 @@ fn ask(context: &str, honest: &ArrayRef, ours: &Array, first: usize, streams: [&
         check(what, &picked, got, Some(right));
     }
     // What these say of which row is not this test's business, but where they read is.
-    check("drop_nulls", &all, drop_nulls(ours, stream).and_then(down), None);
+    check("drop_nulls", &all, drop_nulls(ours, stream).wait().and_then(down), None);
     for to in targets(ours.data_type()) {
-        let casted = cast(ours, &to, &CastOptions::default(), stream).and_then(|casted| {
+        let casted = cast(ours, &to, &CastOptions::default(), stream).wait().and_then(|casted| {
             // The result shares bytes, whose end is said by the offsets that it no longer has.
             down(casted.slice(0, casted.len() / 2)?)?;
             down(casted)

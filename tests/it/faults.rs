@@ -76,27 +76,27 @@ fn down_batch(batch: &Batch, stream: &Stream) -> Result<Vec<Value>> {
 const WORKS: &[(&str, Work)] = &[
     ("download", |given, stream| down(&given.import()?, stream)),
     ("upload", |given, stream| down(&given.on(given.values.clone(), stream)?, stream)),
-    ("filter", |given, stream| down(&filter(&given.import()?, &given.mask(stream)?, stream)?, stream)),
+    ("filter", |given, stream| down(&filter(&given.import()?, &given.mask(stream)?, stream).wait()?, stream)),
     ("filter_later", |given, stream| {
-        let pending = filter_later(&given.import()?, &given.mask(stream)?, stream)?;
+        let pending = filter(&given.import()?, &given.mask(stream)?, stream);
         down(&pending.wait()?, stream)
     }),
     ("filter_batch", |given, stream| {
-        down_batch(&filter_batch(&given.batch()?, &given.mask(stream)?, stream)?, stream)
+        down_batch(&filter(&given.batch()?, &given.mask(stream)?, stream).wait()?, stream)
     }),
     ("filter_batch_later, dropped", |given, stream| {
-        drop(filter_batch_later(&given.batch()?, &given.mask(stream)?, stream)?);
+        drop(filter(&given.batch()?, &given.mask(stream)?, stream));
         Ok(vec![])
     }),
     ("Selection", |given, stream| {
         let selection = Selection::new(&given.mask(stream)?, stream)?;
-        let first = down(&selection.filter(&given.import()?)?, stream)?;
-        assert_eq!(first, down(&selection.filter(&given.import()?)?, stream)?);
+        let first = down(&selection.filter(&given.import()?).wait()?, stream)?;
+        assert_eq!(first, down(&selection.filter(&given.import()?).wait()?, stream)?);
         Ok(first)
     }),
     ("take", |given, stream| {
         let options = TakeOptions::default();
-        down(&take(&given.import()?, &given.indices(stream)?, &options, stream)?, stream)
+        down(&take(&given.import()?, &given.indices(stream)?, &options, stream).wait()?, stream)
     }),
     ("cast", |given, stream| {
         let to = match given.values.data_type() {
@@ -104,15 +104,15 @@ const WORKS: &[(&str, Work)] = &[
             DataType::Int64 => DataType::Decimal128(20, 1),
             other => other.clone(),
         };
-        down(&cast(&given.import()?, &to, &CastOptions::default(), stream)?, stream)
+        down(&cast(&given.import()?, &to, &CastOptions::default(), stream).wait()?, stream)
     }),
     ("null_count", |given, stream| {
         let mut parts = given.import()?.into_parts();
         parts.null_count = None;
-        Ok(vec![Value::Bytes(null_count(&Array::try_new(parts)?, stream)?.to_le_bytes().to_vec())])
+        Ok(vec![Value::Bytes(null_count(&Array::try_new(parts)?, stream).wait()?.to_le_bytes().to_vec())])
     }),
-    ("is_null", |given, stream| down(&is_null(&given.import()?, stream)?, stream)),
-    ("drop_nulls", |given, stream| down(&drop_nulls(&given.import()?, stream)?, stream)),
+    ("is_null", |given, stream| down(&is_null(&given.import()?, stream).wait()?, stream)),
+    ("drop_nulls", |given, stream| down(&drop_nulls(&given.import()?, stream).wait()?, stream)),
     ("export", |given, stream| {
         let field = Field::new("f", given.values.data_type().clone(), true);
         let (mut exported, schema) = export_array(&given.on(given.values.clone(), stream)?, &field)?;

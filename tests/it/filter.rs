@@ -7,7 +7,7 @@ use arrow_array::{Array as _, ArrayRef, BooleanArray, Int32Array, StringArray};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, Field, Schema};
 use bowstring::array::Parts;
-use bowstring::compute::{Selection, filter, filter_batch};
+use bowstring::compute::{Selection, filter};
 use bowstring::exchange::{batch_from_arrow, from_arrow, to_arrow};
 use bowstring::{Array, Error, Stream};
 
@@ -47,7 +47,8 @@ fn long_arrays_agree_with_arrow_rs() {
             let kind = Mask { percent, run, nulls: Nulls::None };
             let keep = mask(kind, LONG + 9, &mut random).slice(9, LONG);
             let theirs = arrow_select::filter::filter(&values, &keep).unwrap();
-            let ours = filter(&from_arrow(&values).unwrap(), &from_arrow(&keep).unwrap(), &stream).unwrap();
+            let ours =
+                filter(&from_arrow(&values).unwrap(), &from_arrow(&keep).unwrap(), &stream).wait().unwrap();
             let ours = to_arrow(&ours).unwrap();
             assert_eq!(ours.null_count(), theirs.null_count());
             assert!(ours == theirs, "{data_type}, {percent} % in runs of {run}");
@@ -63,7 +64,8 @@ fn a_row_at_every_edge_of_a_chunk() {
     for rows in [vec![0], vec![16_383, 16_384], vec![63, 64, 131_071, 131_072], vec![LONG - 1]] {
         let keep = BooleanArray::from(BooleanBuffer::collect_bool(LONG, |i| rows.contains(&i)));
         let theirs = arrow_select::filter::filter(&values, &keep).unwrap();
-        let ours = filter(&from_arrow(&values).unwrap(), &from_arrow(&keep).unwrap(), &stream).unwrap();
+        let ours =
+            filter(&from_arrow(&values).unwrap(), &from_arrow(&keep).unwrap(), &stream).wait().unwrap();
         assert_eq!(to_arrow(&ours).unwrap().as_ref(), theirs.as_ref());
     }
 }
@@ -76,13 +78,13 @@ fn one_selection_serves_many_arrays() {
     let text: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c", "d"]));
     let selection = Selection::new(&keep, &stream).unwrap();
     assert_eq!((selection.len(), selection.is_empty()), (2, false));
-    let kept = to_arrow(&selection.filter(&from_arrow(&numbers).unwrap()).unwrap()).unwrap();
+    let kept = to_arrow(&selection.filter(&from_arrow(&numbers).unwrap()).wait().unwrap()).unwrap();
     assert_eq!(kept.as_ref(), &Int32Array::from(vec![Some(1), None]));
 
     let fields = vec![Field::new("n", DataType::Int32, true), Field::new("t", DataType::Utf8, false)];
     let batch =
         arrow_array::RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![numbers, text]).unwrap();
-    let kept = filter_batch(&batch_from_arrow(&batch).unwrap(), &keep, &stream).unwrap();
+    let kept = filter(&batch_from_arrow(&batch).unwrap(), &keep, &stream).wait().unwrap();
     assert_eq!(kept.len(), 2);
     let text = to_arrow(&kept.columns()[1]).unwrap();
     assert_eq!(text.as_ref(), &StringArray::from(vec!["a", "d"]));
@@ -93,13 +95,13 @@ fn all_rows_are_the_array_itself_and_views_share_their_data() {
     let stream = Stream::cpu();
     let values = from_arrow(&Int32Array::from_iter_values(0..100)).unwrap();
     let all = from_arrow(&BooleanArray::from(vec![true; 100])).unwrap();
-    let same = filter(&values, &all, &stream).unwrap();
+    let same = filter(&values, &all, &stream).wait().unwrap();
     assert_eq!(same.buffers()[0].address(), values.buffers()[0].address());
 
     let long = "longer than what a view holds inline";
     let views = from_arrow(&arrow_array::StringViewArray::from(vec![long, "short", long])).unwrap();
     let keep = from_arrow(&BooleanArray::from(vec![true, false, true])).unwrap();
-    let kept = filter(&views, &keep, &stream).unwrap();
+    let kept = filter(&views, &keep, &stream).wait().unwrap();
     assert_eq!(kept.buffers()[1].address(), views.buffers()[1].address());
 }
 
@@ -108,7 +110,7 @@ fn arguments_that_do_not_fit_are_errors() {
     let stream = Stream::cpu();
     let values = from_arrow(&Int32Array::from(vec![1, 2, 3])).unwrap();
     let keep = from_arrow(&BooleanArray::from(vec![true, false])).unwrap();
-    let wrong = [filter(&values, &keep, &stream), filter(&values, &values, &stream)];
+    let wrong = [filter(&values, &keep, &stream).wait(), filter(&values, &values, &stream).wait()];
     for result in wrong {
         assert!(matches!(result, Err(Error::Invalid { operation: "filter", .. })), "{result:?}");
     }
@@ -134,7 +136,7 @@ fn offsets_that_lie_are_errors_and_nothing_is_read_through_them() {
         [[0, 2, 4, 7], [0, 2, 4, i32::MAX], [-1, 2, 4, 6], [0, 2, 6, 4], [4, 6, 0, 2], [i32::MIN, 0, 0, 0]]
     {
         for array in [with_offsets(&text, &offsets), with_offsets(&list, &offsets)] {
-            let result = filter(&array, &keep, &stream);
+            let result = filter(&array, &keep, &stream).wait();
             assert!(matches!(result, Err(Error::OutOfSpec { .. })), "{offsets:?}: {result:?}");
         }
     }
@@ -151,6 +153,6 @@ fn runs_that_end_too_early_are_an_error() {
     parts.children = vec![ends, values];
     let array = Array::try_new(parts).unwrap();
     let keep = from_arrow(&BooleanArray::from(vec![true, false, true, true, true])).unwrap();
-    let result = filter(&array, &keep, &stream);
+    let result = filter(&array, &keep, &stream).wait();
     assert!(matches!(result, Err(Error::OutOfSpec { .. })), "{result:?}");
 }

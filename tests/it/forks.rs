@@ -50,17 +50,19 @@ fn operations(rows: usize) {
     let values: Array = from_arrow(&Int64Array::from_iter_values(0..rows as i64)).unwrap();
     let mask = from_arrow(&(0..rows).map(|row| Some(row % 2 == 0)).collect::<BooleanArray>()).unwrap();
     let stream = Stream::cpu();
-    let kept = filter(&values, &mask, &stream).unwrap();
+    let kept = filter(&values, &mask, &stream).wait().unwrap();
     assert_eq!(kept.len(), rows.div_ceil(2));
     let taken = take(
         &kept,
         &from_arrow(&Int64Array::from_iter_values(0..kept.len() as i64)).unwrap(),
         &TakeOptions::default(),
         &stream,
-    );
-    let narrow =
-        cast(&taken.unwrap(), &arrow_schema::DataType::Int32, &CastOptions::default(), &stream).unwrap();
-    assert_eq!(null_count(&narrow, &stream).unwrap(), 0);
+    )
+    .wait();
+    let narrow = cast(&taken.unwrap(), &arrow_schema::DataType::Int32, &CastOptions::default(), &stream)
+        .wait()
+        .unwrap();
+    assert_eq!(null_count(&narrow, &stream).wait().unwrap(), 0);
     let expected = Int32Array::from_iter_values((0..rows as i32).step_by(2));
     assert_eq!(to_arrow(&narrow).unwrap().as_ref(), &expected);
 }

@@ -73,7 +73,7 @@ fn no_cast_takes_more_than_was_reserved() {
                     }
                     pairs += 1;
                     pool.set_limit(pool.usage().in_use + peak - 4096);
-                    let refused = cast(&ours, to, &options, &Stream::cpu());
+                    let refused = cast(&ours, to, &options, &Stream::cpu()).wait();
                     if !matches!(refused, Err(Error::OutOfMemory { .. })) {
                         // Text that is shared, and validated in passing, is no allocation of ours.
                         wrong.push(format!("{from} to {to}, safe {safe}, {nulls:?}: {peak} bytes"));
@@ -106,10 +106,10 @@ fn results_of_arrow_count_until_they_are_dropped() {
     let (pool, stream, options) = (device.host_pool(), Stream::cpu(), CastOptions::default());
     let numbers = from_arrow(&Int32Array::from_iter_values(100_000..200_000)).unwrap();
     assert_eq!(pool.usage().in_use, 0);
-    let text = cast(&numbers, &DataType::Utf8, &options, &stream).unwrap();
+    let text = cast(&numbers, &DataType::Utf8, &options, &stream).wait().unwrap();
     let in_use = pool.usage().in_use;
     assert!((1_000_000..3_000_000).contains(&in_use), "{in_use}");
-    let views = cast(&text, &DataType::Utf8View, &options, &stream).unwrap();
+    let views = cast(&text, &DataType::Utf8View, &options, &stream).wait().unwrap();
     let more = pool.usage().in_use - in_use;
     assert!((1_600_000..2_200_000).contains(&more), "views and not what they point at: {more}");
     // The bytes that both point at are kept by either.
@@ -117,8 +117,8 @@ fn results_of_arrow_count_until_they_are_dropped() {
     drop(views);
     assert_eq!(pool.usage().in_use, 0);
     let long = from_arrow(&StringArray::from(vec!["longer than a view holds in itself"; 1000])).unwrap();
-    let view = cast(&long, &DataType::Utf8View, &options, &stream).unwrap();
-    let back = cast(&view, &DataType::LargeUtf8, &options, &stream).unwrap();
+    let view = cast(&long, &DataType::Utf8View, &options, &stream).wait().unwrap();
+    let back = cast(&view, &DataType::LargeUtf8, &options, &stream).wait().unwrap();
     drop((long, view));
     assert!((34_000..200_000).contains(&pool.usage().in_use), "{:?}", pool.usage());
     drop(back);
@@ -157,7 +157,7 @@ fn what_is_put_together_on_the_way_counts() {
         [(&pairs, 16 * rows), (&lists, 16 * rows), (&runs, 16 * rows), (&union, 8 * rows)];
     for (values, at_least) in taken {
         let values = from_arrow(values).unwrap();
-        let attempt = || take(&values, &indices, &TakeOptions::default(), &stream).map(drop);
+        let attempt = || take(&values, &indices, &TakeOptions::default(), &stream).wait().map(drop);
         pool.set_limit(pool.usage().in_use + at_least);
         assert!(matches!(attempt(), Err(Error::OutOfMemory { .. })), "{}", values.data_type());
         pool.set_limit(usize::MAX);
@@ -169,10 +169,10 @@ fn what_is_put_together_on_the_way_counts() {
     for (values, at_least) in filtered {
         let values = from_arrow(values).unwrap();
         pool.set_limit(pool.usage().in_use + at_least);
-        let refused = selection.filter(&values);
+        let refused = selection.filter(&values).wait();
         assert!(matches!(refused, Err(Error::OutOfMemory { .. })), "{}", values.data_type());
         pool.set_limit(usize::MAX);
-        filter(&values, &mask, &stream).unwrap();
+        filter(&values, &mask, &stream).wait().unwrap();
     }
     drop(selection);
     assert_eq!(pool.usage().in_use, 0);

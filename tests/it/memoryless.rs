@@ -226,32 +226,34 @@ fn all_operations(array: &Array) {
     let (stream, options) = (Stream::cpu(), TakeOptions::default());
     attempt("validate".into(), || validate(array));
     attempt("to_arrow".into(), || to_arrow(array));
-    attempt("null_count".into(), || null_count(array, &stream));
-    attempt("logical_null_count".into(), || logical_null_count(array, &stream));
-    attempt("is_null".into(), || is_null(array, &stream));
-    attempt("is_not_null".into(), || is_not_null(array, &stream));
-    attempt("drop_nulls".into(), || drop_nulls(array, &stream));
+    attempt("null_count".into(), || null_count(array, &stream).wait());
+    attempt("logical_null_count".into(), || logical_null_count(array, &stream).wait());
+    attempt("is_null".into(), || is_null(array, &stream).wait());
+    attempt("is_not_null".into(), || is_not_null(array, &stream).wait());
+    attempt("drop_nulls".into(), || drop_nulls(array, &stream).wait());
     let len = array.len();
     // Rows of it, all of them where a mask can have as many.
     let some = array.slice(0, len.min(3000)).unwrap();
     let last = array.slice(len - len.min(3), len.min(3)).unwrap();
     for (name, rows) in [("first", &some), ("last", &last)] {
         let mask = ours(&BooleanArray::from_iter((0..rows.len()).map(|row| Some(row % 3 != 1))));
-        let kept = attempt(format!("filter the {name}"), || filter(rows, &mask, &stream));
+        let kept = attempt(format!("filter the {name}"), || filter(rows, &mask, &stream).wait());
         assert!(kept.is_none_or(|kept| kept.len() == rows.len().div_ceil(3) + rows.len() / 3));
-        attempt(format!("select the {name}"), || Selection::new(&mask, &stream)?.filter(rows));
-        attempt(format!("is_null of the {name}"), || is_null(rows, &stream));
-        attempt(format!("drop_nulls of the {name}"), || drop_nulls(rows, &stream));
+        attempt(format!("select the {name}"), || Selection::new(&mask, &stream)?.filter(rows).wait());
+        attempt(format!("is_null of the {name}"), || is_null(rows, &stream).wait());
+        attempt(format!("drop_nulls of the {name}"), || drop_nulls(rows, &stream).wait());
     }
     let indices = Int64Array::from(vec![Some(0), None, Some(len as i64 - 1), Some(len as i64 / 2), Some(0)]);
-    let taken = attempt("take".into(), || take(array, &ours(&indices), &options, &stream));
+    let taken = attempt("take".into(), || take(array, &ours(&indices), &options, &stream).wait());
     if let Some(taken) = &taken {
         assert_eq!(taken.len(), 5);
         attempt("validate what was taken".into(), || validate(taken));
-        attempt("take again".into(), || take(taken, &ours(&indices.slice(0, 2)), &options, &stream));
+        attempt("take again".into(), || take(taken, &ours(&indices.slice(0, 2)), &options, &stream).wait());
     }
     let none = Int64Array::new_null(3);
-    attempt("take nulls of none".into(), || take(&array.slice(0, 0)?, &ours(&none), &options, &stream));
+    attempt("take nulls of none".into(), || {
+        take(&array.slice(0, 0)?, &ours(&none), &options, &stream).wait()
+    });
     let from = array.data_type();
     // To parse gigabytes of text takes as long as it takes.
     let parsed = |to: &DataType| *from == DataType::Utf8View && !to.is_string() && !to.is_binary();
@@ -260,7 +262,7 @@ fn all_operations(array: &Array) {
             let options = CastOptions { safe, ..CastOptions::default() };
             for (name, rows) in [("all", array), ("the last", &last)] {
                 let casted = attempt(format!("cast {name} to {to}, safe {safe}"), || {
-                    cast(rows, to, &options, &stream)
+                    cast(rows, to, &options, &stream).wait()
                 });
                 assert!(casted.is_none_or(|casted| casted.len() == rows.len()), "length");
             }
@@ -291,7 +293,7 @@ fn rows_without_memory_are_filtered_and_taken() {
     let stream = Stream::cpu();
     let mask = ours(&BooleanArray::from(vec![false, true, true]));
     let indices = ours(&Int32Array::from(vec![Some(2), None, Some(2)]));
-    let take = |array: &Array| take(array, &indices, &TakeOptions::default(), &stream).unwrap();
+    let take = |array: &Array| take(array, &indices, &TakeOptions::default(), &stream).wait().unwrap();
     let offsets = [0, HALF as i64, HALF as i64, MANY as i64];
     let kinds: [(&str, ArrayRef); 3] = [
         ("nulls", nulls(MANY)),
@@ -300,7 +302,7 @@ fn rows_without_memory_are_filtered_and_taken() {
     ];
     for (name, items) in kinds {
         let lists = ours(&large_list(offsets, items.clone()));
-        let kept = filter(&lists, &mask, &stream).unwrap();
+        let kept = filter(&lists, &mask, &stream).wait().unwrap();
         assert_eq!(
             to_arrow(&kept).unwrap().as_ref(),
             large_list(offsets, items.clone()).slice(1, 2).as_ref(),
@@ -311,7 +313,7 @@ fn rows_without_memory_are_filtered_and_taken() {
         validate(&taken).unwrap();
 
         let fixed = ours(&fixed_lists(1 << 30, None, true, items.slice(0, 3 << 30)));
-        let kept = filter(&fixed, &mask, &stream).unwrap();
+        let kept = filter(&fixed, &mask, &stream).wait().unwrap();
         assert_eq!((kept.len(), kept.children()[0].len()), (2, 2 << 30), "{name}");
         validate(&kept).unwrap();
         let taken = take(&fixed);
@@ -333,7 +335,7 @@ fn rows_without_memory_are_filtered_and_taken() {
         Some(NullBuffer::from(vec![true, false, true])),
     );
     assert_eq!(to_arrow(&taken).unwrap().as_ref(), &expected);
-    let kept = to_arrow(&filter(&lists, &mask, &stream).unwrap()).unwrap();
+    let kept = to_arrow(&filter(&lists, &mask, &stream).wait().unwrap()).unwrap();
     let ends = Int64Array::from(vec![5, 10]);
     let part = RunArray::try_new(&ends, &StringArray::from(vec![None, Some("c")])).unwrap();
     assert_eq!(
@@ -345,7 +347,7 @@ fn rows_without_memory_are_filtered_and_taken() {
             None,
         )
     );
-    assert_eq!(drop_nulls(&ours(&nulls(MANY)), &stream).unwrap().len(), 0);
+    assert_eq!(drop_nulls(&ours(&nulls(MANY)), &stream).wait().unwrap().len(), 0);
 }
 
 /// Ordinary arrays in little memory: an allocation that fails is an error there too.
@@ -358,7 +360,7 @@ fn memory_that_runs_out_is_an_error() {
     let (stream, options) = (Stream::cpu(), CastOptions::default());
     let rows = 50_000_000;
     let numbers = Int32Array::from_iter_values(0..rows);
-    let refused = cast(&ours(&numbers), &DataType::Utf8, &options, &stream);
+    let refused = cast(&ours(&numbers), &DataType::Utf8, &options, &stream).wait();
     assert!(matches!(refused, Err(Error::OutOfMemory { .. })), "{refused:?}");
     let pairs = fixed_lists(2, None, true, Arc::new(numbers));
     let indices = ours(&UInt32Array::from_iter_values(0..rows as u32));
@@ -367,9 +369,13 @@ fn memory_that_runs_out_is_an_error() {
         &ours(&UInt32Array::from_iter_values((0..rows as u32).map(|i| i / 2))),
         &TakeOptions::default(),
         &stream,
-    );
+    )
+    .wait();
     assert!(matches!(twice, Err(Error::OutOfMemory { .. })), "{:?}", twice.map(|a| a.len()));
     drop(indices);
     // And then it goes on.
-    assert_eq!(cast(&ours(&Int32Array::from(vec![1])), &DataType::Utf8, &options, &stream).unwrap().len(), 1);
+    assert_eq!(
+        cast(&ours(&Int32Array::from(vec![1])), &DataType::Utf8, &options, &stream).wait().unwrap().len(),
+        1
+    );
 }

@@ -74,7 +74,9 @@ fn lists(to: &DataType, of: &DataType, items: usize, stream: &Stream) -> Option<
     let offsets = stream.upload(&from_arrow(&offsets).unwrap()).unwrap();
     let offsets = match to {
         DataType::List(_) if items > i32::MAX as usize => return None,
-        DataType::List(_) => cast(&offsets, &DataType::Int32, &CastOptions::default(), stream).unwrap(),
+        DataType::List(_) => {
+            cast(&offsets, &DataType::Int32, &CastOptions::default(), stream).wait().unwrap()
+        }
         _ => offsets,
     };
     let mut parts = Parts::new(to.clone(), ends.len() - 1);
@@ -127,29 +129,29 @@ fn rows_of_no_bytes_are_answered_or_refused() {
             let half = array.slice(len / 3, len / 2).unwrap();
             for few in [vec![0, len - 1, 0], vec![len / 2; 40]] {
                 let by = on(Arc::new(Int64Array::from_iter_values(few.iter().map(|row| *row as i64))));
-                let taken = take(&array, &by, &TakeOptions::default(), &stream).and_then(waited);
+                let taken = take(&array, &by, &TakeOptions::default(), &stream).wait().and_then(waited);
                 if let Some(taken) = settled("take", &array, taken) {
                     assert_eq!(taken.len(), few.len(), "{context}");
                 }
                 let options = TakeOptions { out_of_bounds: OutOfBounds::Null };
-                settled("take", &half, take(&half, &by, &options, &stream).and_then(waited));
+                settled("take", &half, take(&half, &by, &options, &stream).wait().and_then(waited));
             }
             let (first, some) = (len / 2, (len - len / 2).min(100));
             let mask = on(Arc::new(BooleanArray::from_iter((0..some).map(|row| Some(row % 3 == 0)))));
-            let kept = filter(&array.slice(first, some).unwrap(), &mask, &stream).and_then(waited);
+            let kept = filter(&array.slice(first, some).unwrap(), &mask, &stream).wait().and_then(waited);
             if let Some(kept) = settled("filter", &array, kept) {
                 assert_eq!(kept.len(), some.div_ceil(3), "{context}");
             }
-            assert_eq!(null_count(&half, &stream).unwrap(), 0, "{context}");
-            settled("logical_null_count", &half, logical_null_count(&half, &stream));
-            settled("is_null", &half, is_null(&half, &stream).and_then(waited));
-            settled("is_not_null", &half, is_not_null(&half, &stream).and_then(waited));
-            settled("drop_nulls", &half, drop_nulls(&half, &stream).and_then(waited));
+            assert_eq!(null_count(&half, &stream).wait().unwrap(), 0, "{context}");
+            settled("logical_null_count", &half, logical_null_count(&half, &stream).wait());
+            settled("is_null", &half, is_null(&half, &stream).wait().and_then(waited));
+            settled("is_not_null", &half, is_not_null(&half, &stream).wait().and_then(waited));
+            settled("drop_nulls", &half, drop_nulls(&half, &stream).wait().and_then(waited));
             for to in casts() {
                 settled(
                     &format!("cast to {to}"),
                     &half,
-                    cast(&half, &to, &CastOptions::default(), &stream).and_then(waited),
+                    cast(&half, &to, &CastOptions::default(), &stream).wait().and_then(waited),
                 );
             }
             let back = stream.download(&half).and_then(waited).unwrap();
@@ -205,7 +207,7 @@ fn few_of_many_rows_are_right() {
     let stream = emulated.device().stream().unwrap();
     let by: ArrayRef = Arc::new(Int64Array::from(vec![1 << 39, 0, (1 << 40) - 1]));
     let by = stream.upload(&from_arrow(&by).unwrap()).unwrap();
-    let few = |array: &Array| take(array, &by, &TakeOptions::default(), &stream);
+    let few = |array: &Array| take(array, &by, &TakeOptions::default(), &stream).wait();
     let pairs = few(&rows_of(&fixed(DataType::Null, 1 << 20), 1 << 40, &stream).unwrap()).unwrap();
     assert_eq!((pairs.len(), pairs.children()[0].len()), (3, 3 << 20));
     let structs = few(&rows_of(&fields(&[DataType::FixedSizeBinary(0)]), 1 << 40, &stream).unwrap()).unwrap();
@@ -215,7 +217,7 @@ fn few_of_many_rows_are_right() {
     let one = rows_of(&vast, 1, &stream).unwrap();
     let times = |rows: usize| {
         let by: ArrayRef = Arc::new(Int64Array::from(vec![0; rows]));
-        take(&one, &stream.upload(&from_arrow(&by)?)?, &TakeOptions::default(), &stream)
+        take(&one, &stream.upload(&from_arrow(&by)?)?, &TakeOptions::default(), &stream).wait()
     };
     let items = (i32::MAX as usize).pow(2);
     assert_eq!(times(2).unwrap().children()[0].children()[0].len(), 2 * items);

@@ -89,16 +89,16 @@ impl Step {
         let on = |array: &ArrayRef| from(array, 3);
         let values = from(&self.values, self.offset)?;
         let result = match &self.with {
-            With::Mask(mask) => filter(&values, &on(mask)?, stream),
+            With::Mask(mask) => filter(&values, &on(mask)?, stream).wait(),
             With::Indices(indices, out_of_bounds) => {
                 let options = TakeOptions { out_of_bounds: *out_of_bounds };
-                take(&values, &on(indices)?, &options, stream)
+                take(&values, &on(indices)?, &options, stream).wait()
             }
             With::Type(to, safe) => {
                 let options = CastOptions { safe: *safe, ..Default::default() };
-                cast(&values, to, &options, stream)
+                cast(&values, to, &options, stream).wait()
             }
-            With::Nothing => is_null(&values, stream),
+            With::Nothing => is_null(&values, stream).wait(),
         }?;
         Ok(rows(&to_arrow(&stream.download(&result)?)?))
     }

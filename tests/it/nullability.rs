@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use arrow_array::{Array as _, ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use bowstring::array::Batches;
 use bowstring::compute::batches::{cast_batches, in_step, take_batches};
-use bowstring::compute::{
-    CastOptions, OutOfBounds, TakeOptions, cast, cast_batch, filter_batch, nullable, take_batch,
-};
+use bowstring::compute::{CastOptions, OutOfBounds, TakeOptions, cast, filter, nullable, take};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, export_batches, from_arrow};
 use bowstring::{Array, Batch, Error, Result, Stream};
 
@@ -71,7 +70,7 @@ fn rows_that_are_taken_may_be_null() {
     for target in devices() {
         let stream = &target.stream;
         let batch = there(stream, &rows());
-        let take = |at: &Array, options: &TakeOptions| take_batch(&batch, at, options, stream).unwrap();
+        let take = |at: &Array, options: &TakeOptions| take(&batch, at, options, stream).wait().unwrap();
         // Indices that are known to be there leave the schema alone, be there a bitmap or not.
         let all = indices(stream, vec![Some(2), Some(0)]);
         assert_eq!(take(&all, &TakeOptions::default()).schema(), batch.schema(), "{target:?}");
@@ -83,7 +82,8 @@ fn rows_that_are_taken_may_be_null() {
         }
         // A count that nobody knows is not waited for.
         let safe = CastOptions::default();
-        let uncounted = cast(&indices(stream, vec![Some(2), None]), &DataType::Int8, &safe, stream).unwrap();
+        let uncounted =
+            cast(&indices(stream, vec![Some(2), None]), &DataType::Int8, &safe, stream).wait().unwrap();
         let taken = take(&uncounted, &TakeOptions::default());
         assert!(taken.schema().field(0).is_nullable(), "{target:?}");
         assert_eq!(here(stream, &taken).unwrap().column(0).null_count(), 1, "{target:?}");
@@ -97,14 +97,14 @@ fn a_cast_makes_no_nulls_where_there_may_be_none() {
         let (stream, safe) = (&target.stream, CastOptions::default());
         let batch = there(stream, &rows());
         let before = stream.device().host_synchronisations();
-        let casted = cast_batch(&batch, &never, &safe, stream);
+        let casted = cast(&batch, &never, &safe, stream).wait();
         assert_eq!(stream.device().host_synchronisations(), before, "{target:?}");
         refused(outcome(casted), "number");
         // Whoever works on with it is told as well.
-        if let Ok(casted) = cast_batch(&batch, &never, &safe, stream) {
+        if let Ok(casted) = cast(&batch, &never, &safe, stream).wait() {
             let mask = arrow_array::BooleanArray::from(vec![true, false, true]);
             let mask = stream.upload(&from_arrow(&mask).unwrap()).unwrap();
-            refused(filter_batch(&casted, &mask, stream).map(drop), "number");
+            refused(filter(&casted, &mask, stream).wait().map(drop), "number");
         }
         // Nulls that were there before; the same bits, and others.
         let nulls = there(stream, &rows_with_a_null());
@@ -112,20 +112,20 @@ fn a_cast_makes_no_nulls_where_there_may_be_none() {
         {
             for safe in [true, false] {
                 let options = CastOptions { safe, ..CastOptions::default() };
-                refused(outcome(cast_batch(&nulls, &schema(to.clone(), false), &options, stream)), "number");
+                refused(outcome(cast(&nulls, &schema(to.clone(), false), &options, stream).wait()), "number");
             }
         }
         // What fits is held to nothing.
         let first =
-            take_batch(&batch, &indices(stream, vec![Some(2), Some(0)]), &TakeOptions::default(), stream);
-        let casted = cast_batch(&first.unwrap(), &never, &safe, stream).unwrap();
+            take(&batch, &indices(stream, vec![Some(2), Some(0)]), &TakeOptions::default(), stream).wait();
+        let casted = cast(&first.unwrap(), &never, &safe, stream).wait().unwrap();
         assert_eq!(*casted.schema(), never);
         let got = here(stream, &casted).unwrap();
         let expected = arrow_array::Int8Array::from(vec![3, 1]);
         assert_eq!(got.column(0).as_ref(), &expected, "{target:?}");
-        let none = take_batch(&batch, &indices(stream, vec![]), &TakeOptions::default(), stream).unwrap();
-        assert_eq!(here(stream, &cast_batch(&none, &never, &safe, stream).unwrap()).unwrap().num_rows(), 0);
-        let allowed = cast_batch(&batch, &schema(DataType::Int8, true), &safe, stream).unwrap();
+        let none = take(&batch, &indices(stream, vec![]), &TakeOptions::default(), stream).wait().unwrap();
+        assert_eq!(here(stream, &cast(&none, &never, &safe, stream).wait().unwrap()).unwrap().num_rows(), 0);
+        let allowed = cast(&batch, &schema(DataType::Int8, true), &safe, stream).wait().unwrap();
         assert_eq!(here(stream, &allowed).unwrap().column(0).null_count(), 1, "{target:?}");
     }
 }
@@ -137,18 +137,20 @@ fn streams_keep_to_the_schema_that_they_announce() {
         let [full, gaps] = [vec![Some(0), Some(2)], vec![None, Some(1)]].map(|at| indices(stream, at));
         let batches = vec![Ok(there(stream, &rows())); 2];
         let at = [full, gaps].into_iter().map(Ok);
+        let over =
+            |batches: Vec<Result<Batch>>| Batches::new(rows().schema(), device.place(), batches.into_iter());
         let schema_of_taken = nullable(&rows().schema());
         assert_eq!(schema_of_taken, schema(DataType::Int64, true));
         assert!(Arc::ptr_eq(&nullable(&schema_of_taken), &schema_of_taken));
-        let taken = take_batches(batches.into_iter(), in_step(at), &TakeOptions::default(), stream);
-        let mut exported = export_batches(schema_of_taken, device.place().device_type, taken);
+        let taken = take_batches(over(batches), in_step(at), &TakeOptions::default(), stream);
+        let mut exported = export_batches(taken);
         let got = read_batches(&mut exported, device).unwrap();
         let nulls = got.map(|batch| here(stream, &batch.unwrap()).unwrap().column(0).null_count());
         assert_eq!(nulls.collect::<Vec<_>>(), [0, 1], "{target:?}");
 
         let batches = vec![Ok(there(stream, &rows())), Ok(there(stream, &rows_with_a_null()))];
         let never = schema(DataType::Int64, false);
-        let mut casted = cast_batches(batches.into_iter(), never.clone(), &CastOptions::default(), stream);
+        let mut casted = cast_batches(over(batches), never.clone(), &CastOptions::default(), stream);
         assert_eq!(*casted.next().unwrap().unwrap().schema(), never);
         refused(outcome(casted.next().unwrap()), "number");
     }

@@ -29,16 +29,16 @@ fn check(array: &ArrayRef, offset: usize, len: usize, form: Form) {
             }
             let values = bowstring::Array::try_new(parts.clone()).unwrap();
             let stream = &target.stream;
-            if let Some(count) = target.answer(null_count(&values, stream), &context) {
+            if let Some(count) = target.answer(null_count(&values, stream).wait(), &context) {
                 assert_eq!(count, sliced.null_count(), "{context}");
             }
-            if let Some(count) = target.answer(logical_null_count(&values, stream), &context) {
+            if let Some(count) = target.answer(logical_null_count(&values, stream).wait(), &context) {
                 assert_eq!(count, expected, "{context}");
             }
             for (ours, theirs) in [
-                (is_null(&values, stream), &null),
-                (is_not_null(&values, stream), &valid),
-                (drop_nulls(&values, stream), &kept),
+                (is_null(&values, stream).wait(), &null),
+                (is_not_null(&values, stream).wait(), &valid),
+                (drop_nulls(&values, stream).wait(), &kept),
             ] {
                 if let Some(ours) = target.answer(ours, &context) {
                     target.assert_same(&ours, theirs, &context);
@@ -94,7 +94,7 @@ fn many_rows_on_many_threads() {
         parts.null_count = None;
         let values = bowstring::Array::try_new(parts).unwrap();
         let set = (offset..offset + len).filter(|i| bytes[i / 8] >> (i % 8) & 1 == 1).count();
-        assert_eq!(null_count(&values, &Stream::cpu()), Ok(len - set), "{offset}");
+        assert_eq!(null_count(&values, &Stream::cpu()).wait(), Ok(len - set), "{offset}");
     }
 }
 
@@ -102,7 +102,7 @@ fn many_rows_on_many_threads() {
 fn not_null_is_the_bitmap_itself() {
     let array = array(&arrow_schema::DataType::Utf8, 100, Nulls::Some, &mut Random::new(4));
     let values = devices()[0].import(&array).slice(5, 90).unwrap();
-    let shown = is_not_null(&values, &Stream::cpu()).unwrap();
+    let shown = is_not_null(&values, &Stream::cpu()).wait().unwrap();
     assert_eq!(shown.buffers()[0].address(), values.validity().unwrap().buffer.address());
     assert_eq!(shown.known_null_count(), Some(0));
 }

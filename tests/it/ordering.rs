@@ -141,7 +141,7 @@ fn what_an_operation_reports_is_not_looked_at_by_one_that_could_not_wait_for_it(
     let values = import(theirs, &arrow_schema::DataType::Int64, device.device());
     let (one, two) = (device.device().stream().unwrap(), device.device().stream().unwrap());
     let strict = CastOptions { safe: false, ..Default::default() };
-    let narrow = cast(&values, &arrow_schema::DataType::Int8, &strict, &one).unwrap();
+    let narrow = cast(&values, &arrow_schema::DataType::Int8, &strict, &one).wait().unwrap();
     device.fail(Some("wait"), 1, 1);
     let failed = two.download(&narrow);
     assert_eq!((failed.is_err(), device.stop_failing()), (true, 1));

@@ -7,7 +7,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Fields, Schema};
 use bowstring::array::{Array, Buffer, Parts, Place};
-use bowstring::compute::{CastOptions, TakeOptions, cast, filter, filter_batch, take, take_batch};
+use bowstring::compute::{CastOptions, TakeOptions, cast, filter, take};
 use bowstring::{Batch, Error};
 
 use crate::support::*;
@@ -74,12 +74,12 @@ fn agrees(
     for percent in percents {
         let mask = BooleanArray::from(bitmap(values.len(), *percent, 1, random));
         let by = target.import(&(Arc::new(mask.clone()) as ArrayRef));
-        let kept = filter(&ours, &by, &target.stream).unwrap();
+        let kept = filter(&ours, &by, &target.stream).wait().unwrap();
         let theirs = arrow_select::filter::filter(values, &mask).unwrap();
         target.assert_same(&kept, &theirs, &format!("filter, {what}"));
     }
     let by = indices(&DataType::Int32, taken, values.len(), Nulls::Some, random);
-    let taken = take(&ours, &target.import(&by), &TakeOptions::default(), &target.stream).unwrap();
+    let taken = take(&ours, &target.import(&by), &TakeOptions::default(), &target.stream).wait().unwrap();
     let theirs = arrow_select::take::take(values, &by, None).unwrap();
     target.assert_same(&taken, &theirs, &format!("take, {what}"));
 }
@@ -147,10 +147,10 @@ fn the_host_waits_once_for_a_batch_however_deep() {
             (target.import(&mask), target.import(&indices(&DataType::UInt16, 700, 500, Nulls::Some, random)));
         let waits = || target.stream.device().host_synchronisations();
         let before = waits();
-        filter_batch(&batch, &mask, &target.stream).unwrap();
+        filter(&batch, &mask, &target.stream).wait().unwrap();
         assert_eq!(waits() - before, 1, "filter on {target:?}");
         let before = waits();
-        take_batch(&batch, &by, &TakeOptions::default(), &target.stream).unwrap();
+        take(&batch, &by, &TakeOptions::default(), &target.stream).wait().unwrap();
         assert_eq!(waits() - before, 1, "take on {target:?}");
     }
 }
@@ -171,9 +171,9 @@ fn offsets_that_lie_are_errors() {
                 let mut parts: Parts = target.import(&array).into_parts();
                 parts.buffers[0] = lying.buffers()[0].clone();
                 let array = Array::try_new(parts).unwrap();
-                let taken = take(&array, &by, &TakeOptions::default(), &target.stream);
+                let taken = take(&array, &by, &TakeOptions::default(), &target.stream).wait();
                 assert!(matches!(taken, Err(Error::OutOfSpec { .. })), "{offsets:?}: {taken:?}");
-                let kept = filter(&array, &mask, &target.stream);
+                let kept = filter(&array, &mask, &target.stream).wait();
                 assert!(matches!(kept, Err(Error::OutOfSpec { .. })), "{offsets:?}: {kept:?}");
             }
         }
@@ -196,9 +196,10 @@ fn text_behind_offsets_that_lie_is_an_error() {
             let array = Array::try_new(parts).unwrap();
             for safe in [true, false] {
                 let options = CastOptions { safe, ..CastOptions::default() };
-                let text = cast(&array, &DataType::LargeUtf8, &options, &target.stream).and_then(|text| {
-                    target.stream.download(&text).and_then(|text| text.wait().map(|()| text))
-                });
+                let text =
+                    cast(&array, &DataType::LargeUtf8, &options, &target.stream).wait().and_then(|text| {
+                        target.stream.download(&text).and_then(|text| text.wait().map(|()| text))
+                    });
                 assert!(text.is_err(), "offset {at} is {lie}: {text:?}");
             }
         }
@@ -211,7 +212,8 @@ fn a_result_that_is_too_long_for_its_offsets_is_an_error() {
         let values: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(1 << 20)]));
         let by: ArrayRef = Arc::new(Int32Array::from(vec![0; 2048]));
         let result =
-            take(&target.import(&values), &target.import(&by), &TakeOptions::default(), &target.stream);
+            take(&target.import(&values), &target.import(&by), &TakeOptions::default(), &target.stream)
+                .wait();
         assert!(matches!(result, Err(Error::Invalid { operation: "take", .. })), "{result:?}");
     }
 }
@@ -271,7 +273,7 @@ fn sums_of_lengths_do_not_wrap() {
         for (what, array, filtered) in arrays {
             for times in [4, 5, 8, 1500] {
                 let by: ArrayRef = Arc::new(Int32Array::from(vec![0; times]));
-                let taken = take(&array, &target.import(&by), &TakeOptions::default(), &target.stream);
+                let taken = take(&array, &target.import(&by), &TakeOptions::default(), &target.stream).wait();
                 // A sum that no offset says is the caller's; a product of lengths is more than there can be.
                 let refused = match what {
                     // Few ranges are a product that is too much, many already a sum.
@@ -285,14 +287,15 @@ fn sums_of_lengths_do_not_wrap() {
                     BooleanArray::from_iter((0..array.len()).map(|i| Some(i % 2 == 0 && i < 2 * times)));
                 if filtered {
                     let mask = target.import(&(Arc::new(mask) as ArrayRef));
-                    let kept = filter(&array, &mask, &target.stream);
+                    let kept = filter(&array, &mask, &target.stream).wait();
                     assert!(matches!(kept, Err(Error::Invalid { .. })), "{times} rows of {what}: {kept:?}");
                 }
             }
         }
         let by = target.import(&(Arc::new(Int32Array::from(vec![0])) as ArrayRef));
-        let one =
-            take(&large(&[0, HUGE], nulls(HUGE)), &by, &TakeOptions::default(), &target.stream).unwrap();
+        let one = take(&large(&[0, HUGE], nulls(HUGE)), &by, &TakeOptions::default(), &target.stream)
+            .wait()
+            .unwrap();
         assert_eq!(one.children()[0].len(), HUGE as usize, "as many as there are");
     }
 }
@@ -307,7 +310,7 @@ fn bytes_of_unknown_extent_end_with_the_last_offset() {
         parts.buffers[1] = unsafe { Buffer::new(bytes.address(), None, bytes.owner().clone()) };
         let ours = Array::try_new(parts).unwrap();
         let by = indices(&DataType::UInt8, 900, 256, Nulls::Some, &mut Random::new(6));
-        let taken = take(&ours, &target.import(&by), &TakeOptions::default(), &target.stream).unwrap();
+        let taken = take(&ours, &target.import(&by), &TakeOptions::default(), &target.stream).wait().unwrap();
         target.assert_same(&taken, &arrow_select::take::take(&values, &by, None).unwrap(), &"unknown extent");
     }
 }

@@ -6,10 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use bowstring::compute::{
-    CastOptions, TakeOptions, can_cast, cast, cast_batch, null_count, null_count_batch,
-    null_count_batch_later, take_batch, take_batch_later,
-};
+use bowstring::compute::{CastOptions, TakeOptions, can_cast, cast, null_count, take};
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, from_arrow, to_arrow};
 use bowstring::{Array, Batch, Error, Stream};
@@ -71,7 +68,7 @@ fn a_batch_is_cast_in_one_pass() {
         let (host, there) = columns(n, &stream);
         let to = narrow(n);
         let (calls, waited) =
-            asked(&device, &stream, || cast_batch(&there, &to, &CastOptions::default(), &stream).unwrap());
+            asked(&device, &stream, || cast(&there, &to, &CastOptions::default(), &stream).wait().unwrap());
         assert_eq!((calls, waited), ([("launch", n as u64), ("record", 1)].into(), 0), "{n} columns, safe");
         // What may fail has to be looked at: words that go there and come back, once for all columns.
         let strict = CastOptions { safe: false, ..Default::default() };
@@ -85,10 +82,10 @@ fn a_batch_is_cast_in_one_pass() {
             .unwrap(),
         );
         let small = stream.upload_batch(&small.unwrap()).unwrap();
-        let (calls, waited) = asked(&device, &stream, || cast_batch(&small, &to, &strict, &stream).unwrap());
+        let (calls, waited) = asked(&device, &stream, || cast(&small, &to, &strict, &stream).wait().unwrap());
         let expected = [("copy_in", 1), ("launch", n as u64), ("copy_out", 1), ("record", 1)];
         assert_eq!((calls, waited), (expected.into(), 0), "{n} columns, strict");
-        let casted = cast_batch(&there, &to, &CastOptions::default(), &stream).unwrap();
+        let casted = cast(&there, &to, &CastOptions::default(), &stream).wait().unwrap();
         let back = batch_to_arrow(&stream.download_batch(&casted).unwrap()).unwrap();
         for (ours, theirs) in back.columns().iter().zip(host.columns()) {
             let theirs = arrow_cast::cast(theirs, &DataType::Int32).unwrap();
@@ -105,21 +102,21 @@ fn nulls_of_a_batch_are_counted_together() {
     for n in [1, 10, 100] {
         let (host, there) = columns(n, &stream);
         let expected: Vec<usize> = host.columns().iter().map(|column| column.null_count()).collect();
-        assert_eq!(null_count_batch(&there, &stream).unwrap(), expected);
-        let (calls, waited) = asked(&device, &stream, || null_count_batch(&there, &stream).unwrap());
+        assert_eq!(null_count(&there, &stream).wait().unwrap(), expected);
+        let (calls, waited) = asked(&device, &stream, || null_count(&there, &stream).wait().unwrap());
         let once = [("copy_in", 1), ("launch", 1), ("copy_out", 1), ("record", 2), ("synchronise_event", 1)];
         assert_eq!((calls, waited), (once.into(), 1), "{n} columns");
         // Nobody waits where nobody asks, and what is known is not counted again.
         let waited = device.device().host_synchronisations();
-        let later = null_count_batch_later(&there, &stream).unwrap();
+        let later = null_count(&there, &stream);
         assert_eq!(device.device().host_synchronisations(), waited);
         assert_eq!(later.wait().unwrap(), expected);
         let known = stream.upload_batch(&batch_from_arrow(&host).unwrap()).unwrap();
-        let (calls, waited) = asked(&device, &stream, || null_count_batch(&known, &stream).unwrap());
+        let (calls, waited) = asked(&device, &stream, || null_count(&known, &stream).wait().unwrap());
         assert_eq!((calls, waited), (BTreeMap::new(), 0));
     }
     let none = Batch::try_new(Arc::new(Schema::empty()), vec![], 7).unwrap();
-    assert_eq!(null_count_batch(&none, &stream).unwrap(), [0usize; 0]);
+    assert_eq!(null_count(&none, &stream).wait().unwrap(), [0usize; 0]);
     assert_eq!(device.faults(), []);
 }
 
@@ -131,7 +128,7 @@ fn rows_of_a_batch_are_taken_in_one_launch_for_each_width() {
     let indices = stream.upload(&from_arrow(&indices).unwrap()).unwrap();
     for n in [1, 10, 100] {
         let (_, there) = columns(n, &stream);
-        let take = || take_batch(&there, &indices, &TakeOptions::default(), &stream).unwrap();
+        let take = || take(&there, &indices, &TakeOptions::default(), &stream).wait().unwrap();
         let (calls, waited) = asked(&device, &stream, take);
         let mut expected: BTreeMap<_, _> =
             [("copy_in", 1), ("launch", 1), ("copy_out", 1), ("record", 1)].into();
@@ -152,7 +149,7 @@ fn strings_may_be_taken_without_waiting() {
         let by = target.import(&indices);
         let device = target.stream.device();
         let waited = device.host_synchronisations();
-        let later = take_batch_later(&there, &by, &TakeOptions::default(), &target.stream).unwrap();
+        let later = take(&there, &by, &TakeOptions::default(), &target.stream);
         drop((there, by));
         assert_eq!(device.host_synchronisations(), waited, "{target:?}");
         let taken = later.wait().unwrap();
@@ -160,10 +157,10 @@ fn strings_may_be_taken_without_waiting() {
         target.assert_same(&taken.columns()[0], &theirs, &"strings, later");
         let bad: ArrayRef = Arc::new(Int32Array::from(vec![Some(499), Some(-500)]));
         let there = target.stream.upload_batch(&batch_from_arrow(&batch).unwrap()).unwrap();
-        let later = take_batch_later(&there, &target.import(&bad), &TakeOptions::default(), &target.stream);
+        let later = take(&there, &target.import(&bad), &TakeOptions::default(), &target.stream);
         drop(there);
         let expected = Error::IndexOutOfBounds { row: 1, index: -500, len: 500 };
-        assert_eq!(later.and_then(|later| later.wait()).unwrap_err(), expected, "{target:?}");
+        assert_eq!(later.wait().unwrap_err(), expected, "{target:?}");
     }
 }
 
@@ -174,7 +171,7 @@ fn a_bad_index_is_told_also_where_the_indices_are_gone() {
         let indices: ArrayRef =
             Arc::new(Int32Array::from_iter_values((0..300).map(|i| if i == 77 { -3 } else { i })));
         let by = target.import(&indices).slice(5, 200).unwrap();
-        let taken = bowstring::compute::take(&values, &by, &TakeOptions::default(), &target.stream);
+        let taken = bowstring::compute::take(&values, &by, &TakeOptions::default(), &target.stream).wait();
         drop(by);
         // Memory of theirs is used again meanwhile, if it is not kept.
         for i in 0..20 {
@@ -197,14 +194,14 @@ fn small_results_share_memory_and_large_ones_do_not() {
     let (_, there) = columns(10, &stream);
     let small = indices(1000);
     let before = usage();
-    let taken = take_batch(&there, &small, &TakeOptions::default(), &stream).unwrap();
+    let taken = take(&there, &small, &TakeOptions::default(), &stream).wait().unwrap();
     stream.synchronise().unwrap();
     let blocks = usage().hits + usage().misses - before.hits - before.misses;
     assert!(blocks <= 3, "{blocks} blocks for ten columns of 8 kB");
     drop(taken);
     // 800 kB a column: what is dropped is free, whoever keeps the others.
     let large = indices(100_000);
-    let taken = take_batch(&there, &large, &TakeOptions::default(), &stream).unwrap();
+    let taken = take(&there, &large, &TakeOptions::default(), &stream).wait().unwrap();
     stream.synchronise().unwrap();
     let all = usage().in_use;
     let first = taken.columns()[0].clone();
@@ -227,7 +224,7 @@ fn what_nobody_asks_for_is_not_written_over_earlier_results() {
     let targets = [DataType::Float64, DataType::Int8];
     let fields = targets.iter().enumerate().map(|(i, to)| Field::new(i.to_string(), to.clone(), true));
     let to: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let cast = || cast_batch(&there, &to, &CastOptions::default(), &stream).unwrap();
+    let cast = || cast(&there, &to, &CastOptions::default(), &stream).wait().unwrap();
     let first = cast();
     drop((cast(), cast()));
     let back = batch_to_arrow(&stream.download_batch(&first).unwrap()).unwrap();
@@ -248,7 +245,7 @@ fn a_batch_is_cast_as_its_columns_are() {
                 let host = array(from, 90, Nulls::Some, rng);
                 let ours = target.import_as(Form::SlicedAfter, &host, 7, 70);
                 // Some pairs are none, some are not for every device, some arrow-rs refuses whatever the values.
-                let by_itself = cast(&ours, to, &CastOptions::default(), &target.stream);
+                let by_itself = cast(&ours, to, &CastOptions::default(), &target.stream).wait();
                 if !can_cast(from, to) || by_itself.is_err() {
                     continue;
                 }
@@ -259,18 +256,19 @@ fn a_batch_is_cast_as_its_columns_are() {
             let (from, to): (Vec<Field>, Vec<Field>) = fields.into_iter().unzip();
             let batch = Batch::try_new(Arc::new(Schema::new(from)), values, 70).unwrap();
             let to = Arc::new(Schema::new(to));
-            let casted = cast_batch(&batch, &to, &CastOptions::default(), &target.stream).unwrap();
+            let casted = cast(&batch, &to, &CastOptions::default(), &target.stream).wait().unwrap();
             assert_eq!(casted.schema(), &to);
             for (ours, theirs) in casted.columns().iter().zip(&theirs) {
                 target.assert_same(ours, theirs, &format_args!("round {round}, to {}", theirs.data_type()));
             }
         }
-        let wrong = cast_batch(
+        let wrong = cast(
             &Batch::try_new(Arc::new(Schema::empty()), vec![], 3).unwrap(),
             &narrow(1),
             &CastOptions::default(),
             &target.stream,
-        );
+        )
+        .wait();
         assert!(matches!(wrong, Err(Error::Invalid { operation: "cast", .. })), "{wrong:?}");
     }
 }
@@ -283,14 +281,14 @@ fn a_value_that_does_not_fit_fails_its_batch() {
         let large: ArrayRef = Arc::new(Int64Array::from_iter_values((0..200).map(|i| i << 26)));
         let host = RecordBatch::try_from_iter([("0", small.clone()), ("1", large), ("2", small)]).unwrap();
         let there = target.stream.upload_batch(&batch_from_arrow(&host).unwrap()).unwrap();
-        let casted = cast_batch(&there, &narrow(3), &strict, &target.stream);
+        let casted = cast(&there, &narrow(3), &strict, &target.stream).wait();
         let first_wait = |batch: Batch, i: usize| batch.columns()[i].wait();
         for i in 0..3 {
             let error = casted.clone().and_then(|batch| first_wait(batch, i)).unwrap_err();
             assert!(matches!(error, Error::Cast { row: 32, .. }), "{error} on {target:?}");
         }
         // The values by themselves are as good as they were.
-        assert_eq!(null_count(&there.columns()[1], &target.stream).unwrap(), 0);
+        assert_eq!(null_count(&there.columns()[1], &target.stream).wait().unwrap(), 0);
         let back = to_arrow(&target.stream.download(&there.columns()[1]).unwrap()).unwrap();
         assert_eq!(&back, host.column(1));
     }

@@ -58,25 +58,26 @@ impl Worker<'_> {
             0 => {
                 let keep = mask(Mask { percent: 60.0, run: 4, nulls: Nulls::Some }, len, rng);
                 let right = arrow_select::filter::filter(&plain, &keep).expect("arrow-rs filters all");
-                (filter(&values, &on(&(std::sync::Arc::new(keep) as ArrayRef))?, &stream)?, right)
+                (filter(&values, &on(&(std::sync::Arc::new(keep) as ArrayRef))?, &stream).wait()?, right)
             }
             1 => {
                 let rows = indices(&DataType::Int64, 1 + len / 2, len, Nulls::None, rng);
                 let right = arrow_select::take::take(&plain, &rows, None).expect("arrow-rs takes all");
-                (take(&values, &on(&rows)?, &TakeOptions::default(), &stream)?, right)
+                (take(&values, &on(&rows)?, &TakeOptions::default(), &stream).wait()?, right)
             }
             2 => {
                 let to = &types[rng.below(types.len())];
                 let Ok(right) = arrow_cast::cast(&plain, to) else { return Ok(()) };
-                (cast(&values, to, &CastOptions::default(), &stream)?, right)
+                (cast(&values, to, &CastOptions::default(), &stream).wait()?, right)
             }
             _ => {
                 let nulls = plain.logical_nulls();
                 let right = (0..len).map(|row| Some(nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))));
                 match plain.nulls().is_some() || nulls.is_none() {
-                    true => {
-                        (is_null(&values, &stream)?, std::sync::Arc::new(BooleanArray::from_iter(right)) as _)
-                    }
+                    true => (
+                        is_null(&values, &stream).wait()?,
+                        std::sync::Arc::new(BooleanArray::from_iter(right)) as _,
+                    ),
                     false => return Ok(()),
                 }
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{Array as _, Int8Array, Int32Array, Int64Array, ListArray, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Fields, Schema};
 use bowstring::array::Parts;
-use bowstring::compute::{OutOfBounds, TakeOptions, take, take_batch};
+use bowstring::compute::{OutOfBounds, TakeOptions, take};
 use bowstring::exchange::{batch_from_arrow, from_arrow, to_arrow};
 use bowstring::{Array, Error, Result, Stream};
 
@@ -16,7 +16,7 @@ use crate::support::*;
 const LONG: usize = 300_007;
 
 fn plain_take(values: &Array, indices: &dyn arrow_array::Array) -> Result<Array> {
-    take(values, &from_arrow(indices).unwrap(), &TakeOptions::default(), &Stream::cpu())
+    take(values, &from_arrow(indices).unwrap(), &TakeOptions::default(), &Stream::cpu()).wait()
 }
 
 #[test]
@@ -92,17 +92,17 @@ fn out_of_bounds_may_be_null() {
     let indices = Int32Array::from(vec![Some(1), Some(-1), None, Some(2), Some(3)]);
     let indices = from_arrow(&indices).unwrap();
     let values = from_arrow(&StringArray::from(vec!["a", "b", "c"])).unwrap();
-    let taken = to_arrow(&take(&values, &indices, &options, &Stream::cpu()).unwrap()).unwrap();
+    let taken = to_arrow(&take(&values, &indices, &options, &Stream::cpu()).wait().unwrap()).unwrap();
     assert_eq!(taken.as_ref(), &StringArray::from(vec![Some("b"), None, None, Some("c"), None]));
 
     let fields = vec![Field::new("n", DataType::Int32, true)];
     let column = Arc::new(Int32Array::from(vec![10, 20, 30]));
     let batch = arrow_array::RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![column]).unwrap();
     let batch = batch_from_arrow(&batch).unwrap();
-    let taken = take_batch(&batch, &indices, &options, &Stream::cpu()).unwrap();
+    let taken = take(&batch, &indices, &options, &Stream::cpu()).wait().unwrap();
     let column = to_arrow(&taken.columns()[0]).unwrap();
     assert_eq!(column.as_ref(), &Int32Array::from(vec![Some(20), None, None, Some(30), None]));
-    let strict = take_batch(&batch, &indices, &TakeOptions::default(), &Stream::cpu());
+    let strict = take(&batch, &indices, &TakeOptions::default(), &Stream::cpu()).wait();
     assert_eq!(strict.unwrap_err(), Error::IndexOutOfBounds { row: 1, index: -1, len: 3 });
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use BowstringStatus::{IndexOutOfBounds, Invalid, NoDevice, Ok};
 use arrow_array::{ArrayRef, BooleanArray, Int32Array, RecordBatch};
+use bowstring::array::{Batches, Place};
 use bowstring::exchange;
 use bowstring::ffi::{ArrowDeviceArray, ArrowDeviceArrayStream, AsyncHandler, DeviceType, FFI_ArrowSchema};
 use bowstring_c::*;
@@ -249,7 +250,8 @@ fn streams_go_to_the_device_and_back_and_handles_are_given_away_once() {
     };
     let batches = [numbers(0..5), numbers(5..6), numbers(6..6), numbers(6..40), numbers(40..41)];
     let ours: Vec<_> = batches.iter().map(exchange::batch_from_arrow).collect();
-    let mut source = exchange::export_batches(batches[0].schema(), DeviceType::Cpu, ours.into_iter());
+    let mut source =
+        exchange::export_batches(Batches::new(batches[0].schema(), Place::CPU, ours.into_iter()));
     let (mut host, mut there, mut kept, mut back) = (null_mut(), null_mut(), null_mut(), null_mut());
     let mut result = ArrowDeviceArrayStream::empty();
     // SAFETY: live handles, places for more.
@@ -288,7 +290,8 @@ fn asynchronous_streams_go_from_one_handle_to_another() {
         RecordBatch::try_from_iter([("n", Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef)]).unwrap();
     let ours = vec![exchange::batch_from_arrow(&batch); 5];
     let said = std::collections::BTreeMap::from([("rows".to_string(), "10".to_string())]);
-    let source = || exchange::export_batches(batch.schema(), DeviceType::Cpu, ours.clone().into_iter());
+    let source =
+        || exchange::export_batches(Batches::new(batch.schema(), Place::CPU, ours.clone().into_iter()));
     // SAFETY: live handles, places for more.
     unsafe {
         for taken in [0, 2, 5] {

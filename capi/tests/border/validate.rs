@@ -6,6 +6,7 @@ use std::sync::Arc;
 use BowstringStatus::{Ok, OutOfSpec};
 use arrow_array::BinaryArray;
 use arrow_schema::{DataType, Field, Schema};
+use bowstring::array::{Batches, Place};
 use bowstring::ffi::{ArrowDeviceArray, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema};
 use bowstring::{Array, Batch, exchange};
 use bowstring_c::*;
@@ -103,7 +104,8 @@ fn a_stream_is_looked_at_as_it_comes_and_ends_with_what_is_wrong() {
     let kinds = [true, true, false, true];
     let batches: Vec<_> = kinds.iter().map(|good| bowstring::Result::Ok(batch(*good))).collect();
     let arrays: Vec<_> = kinds.iter().map(|good| bowstring::Result::Ok(text(*good))).collect();
-    let mut source = exchange::export_batches(Arc::new(schema()), DeviceType::Cpu, batches.into_iter());
+    let mut source =
+        exchange::export_batches(Batches::new(Arc::new(schema()), Place::CPU, batches.into_iter()));
     let mut masks: ArrowDeviceArrayStream =
         exchange::export_stream(schema().field(0).clone(), DeviceType::Cpu, arrays.into_iter());
     let [mut given, mut there, mut valid] = [null_mut(); 3];

@@ -19,13 +19,13 @@ use std::thread::{self, ThreadId};
 use arrow_schema::{DataType, Schema, SchemaRef};
 
 use super::ECANCELED;
-use crate::array::{Batch, Metadata};
+use crate::array::{Batch, Metadata, Place};
 use crate::device::{Device, lock};
 use crate::exchange::import::{batch, import_typed, served, unparsable};
 use crate::exchange::streams::{EINVAL, EIO};
 use crate::ffi::{
-    ArrowAsyncDeviceStreamHandler, ArrowAsyncProducer, ArrowAsyncTask, AsyncHandler, FFI_ArrowSchema,
-    check_schema, metadata,
+    ArrowAsyncDeviceStreamHandler, ArrowAsyncProducer, ArrowAsyncTask, AsyncHandler, DeviceType,
+    FFI_ArrowSchema, check_schema, metadata,
 };
 use crate::{Error, Result};
 
@@ -109,6 +109,13 @@ impl Consumer {
         // SAFETY: it is what the interface says, and there until `release`, since it is part of the consumer.
         let handler = unsafe { AsyncHandler::from_raw(NonNull::new_unchecked(handler)) };
         (consumer, handler)
+    }
+
+    /// Where the batches are, once there is a schema.
+    pub fn place(&self) -> Place {
+        let here = self.device.place();
+        let device_type = DeviceType::from_abi(lock(&self.state).device_type);
+        Place { device_type: device_type.unwrap_or(here.device_type), ..here }
     }
 
     /// Changes the state, and wakes the reader.

@@ -13,7 +13,7 @@ use futures_core::Stream;
 
 use super::link::{Demanded, Link, Sent};
 use super::{ECANCELED, block_on};
-use crate::array::Batch;
+use crate::array::{Batch, Batches};
 use crate::exchange::export::{device_array_keeping, unwritable};
 use crate::exchange::streams::{EIO, code, placed, rows_of, words};
 use crate::ffi::{ArrowDeviceArray, AsyncHandler, DeviceType, FFI_ArrowSchema, metadata};
@@ -31,10 +31,10 @@ pub struct AsyncExport {
     begun: bool,
     schema: SchemaRef,
     device_type: DeviceType,
-    batches: Batches,
+    batches: Sending,
 }
 
-type Batches = Pin<Box<dyn Stream<Item = Result<Batch>> + Send>>;
+type Sending = Pin<Box<dyn Stream<Item = Result<Batch>> + Send>>;
 
 /// Sends batches, all of one schema and in one kind of memory, to a consumer. The source is polled only for what the
 /// consumer has asked for. Its first error is the last that the consumer hears. The consumer is told each batch's
@@ -44,15 +44,15 @@ type Batches = Pin<Box<dyn Stream<Item = Result<Batch>> + Send>>;
 /// # use std::sync::Arc;
 /// # use arrow_array::{Int32Array, RecordBatch};
 /// # use bowstring::exchange::{batch_from_arrow, export_async_iterator, import_async_batches};
-/// # use bowstring::{Device, ffi::DeviceType};
+/// # use bowstring::{Device, array::{Batches, Place}};
 /// let batch = RecordBatch::try_from_iter([("n", Arc::new(Int32Array::from(vec![1, 2])) as _)])?;
 /// let schema = batch.schema();
 /// let (reader, handler) = import_async_batches(&Device::cpu(), 2);
 /// // The handler may be a foreign consumer's: `AsyncHandler::from_raw`.
-/// let ours = vec![batch_from_arrow(&batch); 3].into_iter();
-/// let export = export_async_iterator(schema, DeviceType::Cpu, ours, handler);
+/// let ours = Batches::new(schema, Place::CPU, vec![batch_from_arrow(&batch); 3].into_iter());
+/// let export = export_async_iterator(ours, handler);
 /// let sender = std::thread::spawn(|| export.run());
-/// let (_, batches) = reader.wait()?;
+/// let batches = reader.wait()?;
 /// assert_eq!(batches.map(|batch| batch.unwrap().len()).sum::<usize>(), 6);
 /// sender.join().unwrap()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -76,12 +76,8 @@ pub fn export_async_batches(
 
 /// Sends what an iterator gives, such as those of [`compute::batches`](crate::compute::batches), which runs on the thread
 /// that polls; otherwise as [`export_async_batches`].
-pub fn export_async_iterator(
-    schema: SchemaRef,
-    device_type: DeviceType,
-    batches: impl Iterator<Item = Result<Batch>> + Send + 'static,
-    handler: AsyncHandler,
-) -> AsyncExport {
+pub fn export_async_iterator(batches: Batches, handler: AsyncHandler) -> AsyncExport {
+    let (schema, device_type) = (batches.schema().clone(), batches.place().device_type);
     export_async_batches(schema, device_type, Always(batches), handler)
 }
 
@@ -213,7 +209,7 @@ impl AsyncExport {
     }
 }
 
-fn export_nothing() -> Batches {
+fn export_nothing() -> Sending {
     Box::pin(Always(std::iter::empty()))
 }
 

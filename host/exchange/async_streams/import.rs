@@ -11,7 +11,7 @@ use futures_core::Stream;
 use super::block_on;
 use super::consumer::Consumer;
 use crate::Result;
-use crate::array::Batch;
+use crate::array::{Batch, Batches};
 use crate::device::{Device, lock};
 use crate::ffi::{AsyncHandler, DeviceType};
 
@@ -80,10 +80,11 @@ impl AsyncBatchReader {
     }
 
     /// For who is not asynchronous: waits for the schema; the batches are then waited for by who asks for the next.
-    pub fn wait(mut self) -> Result<(SchemaRef, impl Iterator<Item = Result<Batch>> + Send + use<>)> {
+    pub fn wait(mut self) -> Result<Batches> {
         let schema = self.wait_for_schema()?;
+        let place = self.consumer.place();
         let next = move || block_on(std::future::poll_fn(|context| Pin::new(&mut self).poll_next(context)));
-        Ok((schema, std::iter::from_fn(next)))
+        Ok(Batches::new(schema, place, std::iter::from_fn(next)))
     }
 }
 

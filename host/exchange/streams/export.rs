@@ -9,9 +9,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use arrow_schema::{Field, Fields, SchemaRef};
+use arrow_schema::{Field, Fields};
 
-use crate::array::{Array, Batch};
+use crate::array::{Array, Batch, Batches};
 use crate::exchange::export::{device_array, host_array, rows, unwritable};
 use crate::ffi::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema,
@@ -57,13 +57,11 @@ pub fn export_stream(
     device_stream(Source::of_arrays(field, device_type, arrays))
 }
 
-/// Exports batches, all of one schema and in one kind of memory, as a device stream; otherwise as [`export_stream`].
-pub fn export_batches(
-    schema: SchemaRef,
-    device_type: DeviceType,
-    batches: impl Iterator<Item = Result<Batch>> + Send + 'static,
-) -> ArrowDeviceArrayStream {
-    device_stream(Source::of_batches(schema, device_type, batches))
+/// Exports batches as a device stream; otherwise as [`export_stream`]. A batch of another schema, or in other memory, is an
+/// error.
+pub fn export_batches(batches: Batches) -> ArrowDeviceArrayStream {
+    let device_type = batches.place().device_type;
+    device_stream(Source::of_batches(batches, device_type))
 }
 
 /// Exports arrays in host memory as a plain stream; otherwise as [`export_stream`].
@@ -74,12 +72,9 @@ pub fn export_host_stream(
     host_stream(Source::of_arrays(field, DeviceType::Cpu, arrays))
 }
 
-/// Exports batches in host memory as a plain stream; otherwise as [`export_stream`].
-pub fn export_host_batches(
-    schema: SchemaRef,
-    batches: impl Iterator<Item = Result<Batch>> + Send + 'static,
-) -> ArrowArrayStream {
-    host_stream(Source::of_batches(schema, DeviceType::Cpu, batches))
+/// Exports batches in host memory as a plain stream; otherwise as [`export_batches`].
+pub fn export_host_batches(batches: Batches) -> ArrowArrayStream {
+    host_stream(Source::of_batches(batches, DeviceType::Cpu))
 }
 
 impl Source {
@@ -99,11 +94,8 @@ impl Source {
         Source::new(Box::new(schema), Box::new(next), device_type)
     }
 
-    fn of_batches(
-        schema: SchemaRef,
-        device_type: DeviceType,
-        mut batches: impl Iterator<Item = Result<Batch>> + Send + 'static,
-    ) -> Source {
+    fn of_batches(mut batches: Batches, device_type: DeviceType) -> Source {
+        let schema = batches.schema().clone();
         let fields = schema.fields().clone();
         let next = move || match batches.next().transpose()? {
             Some(batch) => rows_of(&batch, &fields).map(Some),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use crate::array::{Array, Batch};
+use crate::array::{Array, Batches, Place};
 use crate::device::Device;
 use crate::exchange::import::{batch, import_typed, on_the_host, served, unparsable};
 use crate::ffi::{
@@ -20,13 +20,6 @@ pub struct ArrayReader {
     device: Device,
     /// `None` once it has ended.
     source: Option<Source>,
-}
-
-/// The batches of a foreign stream. After an error or the end there is nothing more.
-#[derive(Debug)]
-pub struct BatchReader {
-    schema: SchemaRef,
-    rows: ArrayReader,
 }
 
 /// Takes over a device stream as arrays; the stream is left alone only where it is of memory that `device` does not
@@ -48,10 +41,10 @@ pub unsafe fn import_stream(stream: &mut ArrowDeviceArrayStream, device: &Device
 /// # Safety
 ///
 /// See [`import_stream`].
-pub unsafe fn import_batches(stream: &mut ArrowDeviceArrayStream, device: &Device) -> Result<BatchReader> {
+pub unsafe fn import_batches(stream: &mut ArrowDeviceArrayStream, device: &Device) -> Result<Batches> {
     // SAFETY: the caller's promise.
     let (source, schema) = unsafe { open(stream, device) }?;
-    BatchReader::new(source, &schema, device)
+    batches(source, &schema, device)
 }
 
 /// Takes over a stream in host memory as arrays; otherwise as [`import_stream`].
@@ -72,11 +65,11 @@ pub unsafe fn import_host_stream(stream: ArrowArrayStream) -> Result<ArrayReader
 /// # Safety
 ///
 /// See [`import_stream`].
-pub unsafe fn import_host_batches(stream: ArrowArrayStream) -> Result<BatchReader> {
+pub unsafe fn import_host_batches(stream: ArrowArrayStream) -> Result<Batches> {
     let mut source = Source::Host(stream);
     // SAFETY: the caller's promise.
     let schema = unsafe { source.schema() }?;
-    BatchReader::new(source, &schema, &Device::cpu())
+    batches(source, &schema, &Device::cpu())
 }
 
 unsafe fn open(stream: &mut ArrowDeviceArrayStream, device: &Device) -> Result<(Source, FFI_ArrowSchema)> {
@@ -127,31 +120,13 @@ impl Iterator for ArrayReader {
     }
 }
 
-impl BatchReader {
-    fn new(source: Source, schema: &FFI_ArrowSchema, device: &Device) -> Result<BatchReader> {
-        let schema = Schema::try_from(schema).map_err(unparsable)?;
-        let rows = Field::new("", DataType::Struct(schema.fields().clone()), false);
-        let rows = ArrayReader { field: rows, device: device.clone(), source: Some(source) };
-        Ok(BatchReader { schema: Arc::new(schema), rows })
-    }
-
-    /// The names, types, nullability and metadata of all batches.
-    pub fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-}
-
-impl Iterator for BatchReader {
-    type Item = Result<Batch>;
-
-    fn next(&mut self) -> Option<Result<Batch>> {
-        let rows = self.rows.next()?;
-        let batch = rows.and_then(|rows| batch(self.schema.clone(), &rows));
-        if batch.is_err() {
-            self.rows.source = None;
-        }
-        Some(batch)
-    }
+fn batches(source: Source, schema: &FFI_ArrowSchema, device: &Device) -> Result<Batches> {
+    let schema: SchemaRef = Arc::new(Schema::try_from(schema).map_err(unparsable)?);
+    let rows = Field::new("", DataType::Struct(schema.fields().clone()), false);
+    let place = source.place(device)?;
+    let rows = ArrayReader { field: rows, device: device.clone(), source: Some(source) };
+    let of = schema.clone();
+    Ok(Batches::new(schema, place, rows.map(move |rows| batch(of.clone(), &rows?))))
 }
 
 /// Either kind of stream.
@@ -232,6 +207,14 @@ impl Source {
             false => unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned(),
         };
         Err(Error::Producer { code, message, metadata: Default::default() })
+    }
+
+    /// Where its arrays are.
+    fn place(&self, device: &Device) -> Result<Place> {
+        match self {
+            Source::Device(stream) => served(stream.device_type, device.place().device_id, device),
+            Source::Host(_) => Ok(Place::CPU),
+        }
     }
 
     fn is_released(&self) -> bool {

@@ -24,7 +24,8 @@ fn filter_agrees() {
                 let there: ArrayRef = Arc::new(mask.clone());
                 let there = target.import(&there);
                 let context = format!("filter of {len} {data_type} from {offset}");
-                let Some(ours) = target.answer(filter(&values, &there, &target.stream), &context) else {
+                let Some(ours) = target.answer(filter(&values, &there, &target.stream).wait(), &context)
+                else {
                     continue;
                 };
                 let theirs = arrow_select::filter::filter(&longer.slice(offset, len), &mask).unwrap();
@@ -45,11 +46,12 @@ fn take_and_null_count_agree() {
                 let values = target.import_as(Form::SlicedAfter, &longer, offset, len);
                 let context = format!("take from {len} {data_type} from {offset}");
                 let plain = longer.slice(offset, len);
-                let nulls = null_count(&values, &target.stream);
+                let nulls = null_count(&values, &target.stream).wait();
                 if let Some(nulls) = target.answer(nulls, &context) {
                     assert_eq!(nulls, plain.null_count(), "{context} on {target:?}");
                 }
-                let ours = take(&values, &target.import(&indices), &TakeOptions::default(), &target.stream);
+                let ours =
+                    take(&values, &target.import(&indices), &TakeOptions::default(), &target.stream).wait();
                 let Some(ours) = target.answer(ours, &context) else { continue };
                 let theirs = arrow_select::take::take(&plain, &indices, None).unwrap();
                 target.assert_same(&ours, &theirs, &context);
@@ -69,7 +71,7 @@ fn casts_of_numbers_agree() {
             }
             let host = array(from, 100, Nulls::Some, &mut Random::new(7));
             let context = format!("cast of {from} to {to}");
-            let ours = cast(&target.import(&host), to, &CastOptions::default(), &target.stream);
+            let ours = cast(&target.import(&host), to, &CastOptions::default(), &target.stream).wait();
             let Some(ours) = target.answer(ours, &context) else { continue };
             target.assert_same(&ours, &arrow_cast::cast(&host, to).unwrap(), &context);
         }

@@ -27,7 +27,7 @@ fn memory_that_runs_out_is_out_of_memory_and_comes_back() {
         drop((first, second));
         device.set_memory_limit(usize::MAX);
         let there = stream.upload(&numbers()).unwrap();
-        assert_eq!(null_count(&there, &stream).unwrap(), sample(&DataType::Int64, 1000).null_count());
+        assert_eq!(null_count(&there, &stream).wait().unwrap(), sample(&DataType::Int64, 1000).null_count());
     });
     for native in Native::standins() {
         let (standin, stream) = (native.standin.unwrap(), native.device.stream().unwrap());
@@ -56,7 +56,7 @@ fn every_call_may_fail_and_the_next_one_works() {
             let go = || -> bowstring::Result<()> {
                 let stream = native.device.stream()?;
                 let there = stream.upload(&numbers())?;
-                let nulls = null_count(&there, &stream)?;
+                let nulls = null_count(&there, &stream).wait()?;
                 let back = to_arrow(&stream.download(&there)?)?;
                 assert_eq!(nulls, back.null_count());
                 assert_same_rows(&rows(&back), &rows(&sample(&DataType::Int64, 1000)), &nth);
@@ -126,9 +126,11 @@ fn arrays_and_streams_of_different_devices_do_not_mix() {
         let (one, other) = (Native::standin(of, 0), Native::standin(of, 0));
         let (here, there) = (one.device.stream().unwrap(), other.device.stream().unwrap());
         let array = here.upload(&numbers()).unwrap();
-        for wrong in
-            [null_count(&array, &there).err(), there.download(&array).err(), there.upload(&array).err()]
-        {
+        for wrong in [
+            null_count(&array, &there).wait().err(),
+            there.download(&array).err(),
+            there.upload(&array).err(),
+        ] {
             assert!(matches!(wrong, Some(Error::Invalid { .. })), "{wrong:?}");
         }
         assert!(matches!(Stream::cpu().download(&array), Err(Error::Invalid { .. })));
@@ -160,7 +162,7 @@ fn a_device_whose_work_has_strayed_is_lost_and_no_other() {
     let before = stream.upload(&numbers()).unwrap();
     before.wait().unwrap();
     let (array, mask) = stray(&stream);
-    let kept = bowstring::compute::filter(&array, &mask, &stream);
+    let kept = bowstring::compute::filter(&array, &mask, &stream).wait();
     let ready = kept.and_then(|kept| kept.ready().unwrap().wait());
     let is_lost = |error: &Error| matches!(error, Error::Driver { call, code: 700, device } if *device == of && call.starts_with("cu"));
     assert!(ready.as_ref().is_err_and(is_lost), "{ready:?}");
@@ -168,7 +170,7 @@ fn a_device_whose_work_has_strayed_is_lost_and_no_other() {
     let every: Vec<(&str, bowstring::Result<()>)> = vec![
         ("upload", stream.upload(&numbers()).map(drop)),
         ("download", stream.download(&before).and_then(|back| back.wait())),
-        ("filter", bowstring::compute::filter(&before, &mask, &stream).map(drop)),
+        ("filter", bowstring::compute::filter(&before, &mask, &stream).wait().map(drop)),
         ("stream", lost.device.stream().map(drop)),
         ("synchronise", stream.synchronise()),
     ];

@@ -194,7 +194,7 @@ fn operations_take_memory_of_every_kind() {
             let there = stream.upload(&from_arrow(&there).unwrap()).unwrap();
             let expected = arrow_select::filter::filter(&theirs, &mask).unwrap();
             if on_gpus(&data_type) {
-                let kept = filter(&ours, &there, &stream).unwrap();
+                let kept = filter(&ours, &there, &stream).wait().unwrap();
                 let back = to_arrow(&stream.download(&kept).unwrap()).unwrap();
                 assert_same_rows(&rows(&back), &rows(&expected), &context);
             }
@@ -202,12 +202,16 @@ fn operations_take_memory_of_every_kind() {
             // import before that event could not see.
             if kind.host_accessible() {
                 let cpu = bowstring::Stream::cpu();
-                assert_eq!(null_count(&ours, &cpu).unwrap(), theirs.null_count(), "{context} on the CPU");
-                let kept = filter(&ours, &from_arrow(&mask).unwrap(), &cpu).unwrap();
+                assert_eq!(
+                    null_count(&ours, &cpu).wait().unwrap(),
+                    theirs.null_count(),
+                    "{context} on the CPU"
+                );
+                let kept = filter(&ours, &from_arrow(&mask).unwrap(), &cpu).wait().unwrap();
                 assert_same_rows(&rows(&to_arrow(&kept).unwrap()), &rows(&expected), &context);
                 assert_same_rows(&rows(&to_arrow(&ours).unwrap()), &rows(&theirs), &context);
                 let sliced = ours.slice(3, 150).unwrap();
-                let kept = cast(&sliced, &data_type, &CastOptions::default(), &cpu).unwrap();
+                let kept = cast(&sliced, &data_type, &CastOptions::default(), &cpu).wait().unwrap();
                 assert_same_rows(&rows(&to_arrow(&kept).unwrap()), &rows(&theirs.slice(3, 150)), &context);
             }
             drop((ours, there, stream));
@@ -237,7 +241,8 @@ fn a_host_that_waits_for_memory_it_shares_counts_that_once() {
     stranger.gate.open();
     let waited = native.device.host_synchronisations();
     for _ in 0..3 {
-        let same = cast(&ours, &DataType::LargeUtf8, &CastOptions::default(), &bowstring::Stream::cpu());
+        let same =
+            cast(&ours, &DataType::LargeUtf8, &CastOptions::default(), &bowstring::Stream::cpu()).wait();
         assert_same_rows(&rows(&to_arrow(&same.unwrap()).unwrap()), &rows(&theirs), &"cast");
     }
     assert_eq!(native.device.host_synchronisations() - waited, 1);
@@ -264,7 +269,7 @@ fn ends_that_are_wrong_are_seen_when_the_host_may_look() {
         stranger.write(&native, end, &last);
         let ours = stranger.import(&native, data_type);
         stranger.gate.open();
-        let error = null_count(&ours, &bowstring::Stream::cpu()).unwrap_err();
+        let error = null_count(&ours, &bowstring::Stream::cpu()).wait().unwrap_err();
         assert!(matches!(&error, bowstring::Error::OutOfSpec { at: found, .. } if found == at), "{error:?}");
         assert!(to_arrow(&ours).is_err());
         drop(ours);
@@ -292,7 +297,7 @@ fn views_whose_sizes_are_on_the_device_are_cast_and_passed_on() {
         let stream = native.device.stream().unwrap();
         let down = |array: &bowstring::Array| rows(&to_arrow(&stream.download(array).unwrap()).unwrap());
         assert_same_rows(&down(&again), &rows(&theirs.slice(5, 80)), &native.name);
-        let text = cast(&ours, &DataType::Utf8, &CastOptions::default(), &stream).unwrap();
+        let text = cast(&ours, &DataType::Utf8, &CastOptions::default(), &stream).wait().unwrap();
         assert_same_rows(&down(&text), &rows(&theirs), &native.name);
         drop((ours, again, text, stream));
         native.device.drain();

@@ -114,7 +114,7 @@ fn default_streams_are_streams_also_from_many_threads() {
                     scope.spawn(|| {
                         for _ in 0..5 {
                             let there = stream.upload(&from_arrow(&host).unwrap()).unwrap();
-                            assert_eq!(null_count(&there, &stream).unwrap(), host.null_count());
+                            assert_eq!(null_count(&there, &stream).wait().unwrap(), host.null_count());
                             let back = to_arrow(&stream.download(&there).unwrap()).unwrap();
                             assert_same_rows(
                                 &rows(&back),
@@ -227,7 +227,7 @@ fn two_streams_work_at_the_same_time() {
         for (i, stream) in streams.iter().enumerate() {
             let (meeting, tell) = (meeting.clone(), tell.clone());
             native.call(strangers[i], move || tell.send(meet(&meeting.0, &meeting.1)).unwrap());
-            parts[i] = bowstring::compute::is_null(&parts[i], stream).unwrap();
+            parts[i] = bowstring::compute::is_null(&parts[i], stream).wait().unwrap();
         }
         assert_eq!((told.recv(), told.recv()), (Ok(true), Ok(true)), "{native:?}");
         for (part, stream) in parts.iter().zip(&streams) {

@@ -35,7 +35,7 @@ fn is_stale<T: std::fmt::Debug>(result: Result<T, Error>, native: &Native) {
 fn works(native: &Native) {
     let stream = native.device.stream().unwrap();
     let there = stream.upload(&from_arrow(&numbers()).unwrap()).unwrap();
-    assert_eq!(null_count(&there, &stream).unwrap(), numbers().null_count());
+    assert_eq!(null_count(&there, &stream).wait().unwrap(), numbers().null_count());
     let back = to_arrow(&stream.download(&there).unwrap()).unwrap();
     assert_same_rows(&rows(&back), &rows(&numbers()), &native.name);
 }
@@ -52,7 +52,7 @@ fn an_event_that_its_producer_has_destroyed_is_an_error() {
         let stream = native.device.stream().unwrap();
         is_stale(ours.ready().unwrap().is_ready(), &native);
         is_stale(ours.wait(), &native);
-        is_stale(null_count(&unknown(&ours), &stream), &native);
+        is_stale(null_count(&unknown(&ours), &stream).wait(), &native);
         is_stale(stream.download(&ours).map(|_| ()), &native);
         assert_eq!(releases.count(), 0);
         drop((ours, stream));
@@ -76,8 +76,11 @@ fn a_stream_that_its_owner_has_destroyed_is_an_error() {
         // SAFETY: the stranger's own.
         assert_eq!(native.raw(|raw| unsafe { (raw.destroy_stream)(handle) }), 0);
         is_stale(stream.upload(&from_arrow(&numbers()).unwrap()).map(|_| ()), &native);
-        is_stale(cast(&there, &DataType::Int32, &CastOptions::default(), &stream).map(|_| ()), &native);
-        is_stale(null_count(&unknown(&there), &stream).map(|_| ()), &native);
+        is_stale(
+            cast(&there, &DataType::Int32, &CastOptions::default(), &stream).wait().map(|_| ()),
+            &native,
+        );
+        is_stale(null_count(&unknown(&there), &stream).wait().map(|_| ()), &native);
         is_stale(stream.synchronise(), &native);
         // What it has made is as good as it was, on other streams.
         let other = native.device.stream().unwrap();
@@ -138,9 +141,9 @@ fn memory_comes_from_an_engines_allocator() {
         assert!(arena.alive.lock().unwrap().contains_key(&there.buffers()[0].address()), "{name}");
         let mask = arrow_array::BooleanArray::from_iter((0..500).map(|i| Some(i % 3 == 0)));
         let indices: ArrayRef = Arc::new(arrow_array::Int32Array::from_iter_values((0..500).rev()));
-        let kept = filter(&there, &up(&(Arc::new(mask.clone()) as ArrayRef)), &stream).unwrap();
-        let taken = take(&there, &up(&indices), &TakeOptions::default(), &stream).unwrap();
-        let casted = cast(&there, &DataType::Utf8, &CastOptions::default(), &stream);
+        let kept = filter(&there, &up(&(Arc::new(mask.clone()) as ArrayRef)), &stream).wait().unwrap();
+        let taken = take(&there, &up(&indices), &TakeOptions::default(), &stream).wait().unwrap();
+        let casted = cast(&there, &DataType::Utf8, &CastOptions::default(), &stream).wait();
         assert!(casted.is_err() || casted.is_ok_and(|casted| casted.len() == 500));
         let down = |array: &Array| rows(&to_arrow(&stream.download(array).unwrap()).unwrap());
         assert_same_rows(&down(&kept), &rows(&arrow_select::filter::filter(&host, &mask).unwrap()), &name);

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use arrow_array::{Array as _, ArrayRef, BooleanArray, Int32Array, RecordBatch};
 use arrow_schema::DataType;
-use bowstring::compute::{CastOptions, TakeOptions, cast, filter, filter_later, null_count, take};
+use bowstring::compute::{CastOptions, TakeOptions, cast, filter, null_count, take};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, from_arrow, to_arrow};
 
 use super::*;
@@ -54,22 +54,22 @@ fn operations_give_what_the_cpu_gives_and_wait_once_at_most() {
                 assert!(waited <= most, "{name}: {what} of {data_type} waited {waited} times");
             };
             let before = device.host_synchronisations();
-            let ours = filter(&there, &mask_there, &stream).unwrap();
+            let ours = filter(&there, &mask_there, &stream).wait().unwrap();
             waited(1, "filter", before);
             same(ours, arrow_select::filter::filter(&host, &mask).unwrap(), "filter");
 
             let before = device.host_synchronisations();
-            let ours = take(&there, &indices_there, &TakeOptions::default(), &stream).unwrap();
+            let ours = take(&there, &indices_there, &TakeOptions::default(), &stream).wait().unwrap();
             waited(1, "take", before);
             same(ours, arrow_select::take::take(&host, &indices, None).unwrap(), "take");
 
             let before = device.host_synchronisations();
-            assert_eq!(null_count(&there, &stream).unwrap(), host.null_count(), "{name}: {data_type}");
+            assert_eq!(null_count(&there, &stream).wait().unwrap(), host.null_count(), "{name}: {data_type}");
             waited(1, "null_count", before);
 
             if matches!(data_type, DataType::Int8 | DataType::Int32 | DataType::Int64) {
                 let before = device.host_synchronisations();
-                let ours = cast(&there, &DataType::Int16, &CastOptions::default(), &stream).unwrap();
+                let ours = cast(&there, &DataType::Int16, &CastOptions::default(), &stream).wait().unwrap();
                 waited(0, "cast", before);
                 same(ours, arrow_cast::cast(&host, &DataType::Int16).unwrap(), "cast");
             }
@@ -119,7 +119,7 @@ fn a_result_to_come_wakes_its_task() {
         let waited = native.device.host_synchronisations();
         let mask: ArrayRef = Arc::new(BooleanArray::from(vec![true; 100]));
         let mask = stream.upload(&from_arrow(&mask).unwrap()).unwrap();
-        let later = filter_later(&there.columns()[0], &mask, &stream).unwrap();
+        let later = filter(&there.columns()[0], &mask, &stream);
         let woken = Arc::new(Count(AtomicUsize::new(0)));
         let waker = Waker::from(woken.clone());
         let mut context = Context::from_waker(&waker);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
+use bowstring::array::Batches;
 use bowstring::compute::{CastOptions, TakeOptions, batches};
 use bowstring::exchange::{
     batch_from_arrow, batch_to_arrow, export_async_iterator, from_arrow, import_async_batches,
@@ -27,10 +28,10 @@ fn every_type_goes_to_our_own_reader_on_every_device() {
             let there: Vec<Batch> = samples::SLICES.iter().map(|slice| batch(slice).unwrap()).collect();
             let (shape, given) = (there[0].schema().clone(), there.into_iter().map(Ok));
             let (reader, handler) = import_async_batches(&device, 2);
-            let export = export_async_iterator(shape.clone(), device.place().device_type, given, handler);
+            let export = export_async_iterator(Batches::new(shape.clone(), device.place(), given), handler);
             let sender = std::thread::spawn(move || export.run());
-            let (schema, got) = reader.wait().unwrap();
-            assert_eq!(schema, shape);
+            let got = reader.wait().unwrap();
+            assert_eq!((got.schema(), got.place()), (&shape, device.place()));
             let mut count = 0;
             for (batch, &(start, len)) in got.zip(samples::SLICES) {
                 count += 1;
@@ -68,22 +69,20 @@ fn operations_stand_between_two_asynchronous_streams() {
         ]));
         let (first, to_first) = import_async_batches(&device, 3);
         let (second, to_second) = import_async_batches(&device, 1);
-        let kind = device.place().device_type;
-        let sent = export_async_iterator(shape, kind, given.into_iter(), to_first);
+        let sent = export_async_iterator(Batches::new(shape, device.place(), given.into_iter()), to_first);
         let stream: Stream = target.stream.clone();
         let senders = [
             std::thread::spawn(move || sent.run()),
             std::thread::spawn(move || {
-                let (_, batches) = first.wait()?;
-                let kept = batches::filter_batches(batches, batches::column(1), &stream);
+                let kept = batches::filter_batches(first.wait()?, batches::column(1), &stream);
                 let backwards = stream.upload(&from_arrow(&Int32Array::from_iter_values((0..5).rev()))?);
                 let taken =
                     batches::take_batches(kept, move |_| backwards.clone(), &TakeOptions::default(), &stream);
-                let wide = batches::cast_batches(taken, to.clone(), &CastOptions::default(), &stream);
-                export_async_iterator(to, kind, wide, to_second).run()
+                let wide = batches::cast_batches(taken, to, &CastOptions::default(), &stream);
+                export_async_iterator(wide, to_second).run()
             }),
         ];
-        let (_, batches) = second.wait().unwrap();
+        let batches = second.wait().unwrap();
         let mut count = 0;
         for (i, batch) in (0..).zip(batches) {
             let batch = target.stream.download_batch(&batch.unwrap()).unwrap();

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use arrow_array::{ArrayRef, Int32Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use bowstring::array::{Batches, Place};
 use bowstring::exchange::{
     AsyncExport, batch_from_arrow, batch_to_arrow, export_async_batches, export_async_iterator,
     import_async_batches,
@@ -46,11 +47,16 @@ fn counted(releases: &Releases) -> Batch {
     import_host_rows(foreign.into_ours(), &schema(data.data_type())).unwrap()
 }
 
+/// Batches of the one shape.
+fn sent(device_type: DeviceType, batches: impl Iterator<Item = Result<Batch>> + Send + 'static) -> Batches {
+    Batches::new(shape(), Place { device_type, ..Place::CPU }, batches)
+}
+
 /// Sends `n` counted batches, then what `last` is.
 fn send(n: usize, last: Option<Result<Batch>>, releases: &Releases, handler: AsyncHandler) -> AsyncExport {
     let releases = releases.clone();
     let given = (0..n).map(move |_| Ok(counted(&releases)));
-    export_async_iterator(shape(), DeviceType::Cpu, given.chain(last), handler)
+    export_async_iterator(sent(DeviceType::Cpu, given.chain(last)), handler)
 }
 
 /// Takes a task and looks at what is in it.
@@ -70,7 +76,7 @@ fn only_what_was_asked_for_is_made_and_sent() {
         counting.fetch_add(1, Ordering::SeqCst);
         Ok(counted(&given))
     });
-    let mut export = export_async_iterator(shape(), DeviceType::Cpu, source.take(5), handler);
+    let mut export = export_async_iterator(sent(DeviceType::Cpu, source.take(5)), handler);
     assert_eq!(consumer.told(), []);
     assert!(settle(&mut export).is_pending());
     assert_eq!(consumer.told(), [told_schema()]);
@@ -159,7 +165,7 @@ fn batches_that_do_not_fit_the_stream_are_errors() {
     ];
     for (device_type, batch) in cases {
         let (consumer, handler) = RawConsumer::new(Manner { asks: Some(9), ..Manner::default() });
-        let mut export = export_async_iterator(shape(), device_type, [batch].into_iter(), handler);
+        let mut export = export_async_iterator(sent(device_type, [batch].into_iter()), handler);
         assert!(matches!(settle(&mut export), Poll::Ready(Err(Error::Invalid { .. }))));
         assert!(matches!(&consumer.told()[1..], [Told::Error(22, ..), Told::Release]));
     }
@@ -169,7 +175,7 @@ fn batches_that_do_not_fit_the_stream_are_errors() {
 fn a_panic_of_the_source_is_an_error() {
     let (consumer, handler) = RawConsumer::new(Manner { asks: Some(9), ..Manner::default() });
     let source = std::iter::from_fn(|| panic!("of {}", "some kind"));
-    let mut export = export_async_iterator(shape(), DeviceType::Cpu, source, handler);
+    let mut export = export_async_iterator(sent(DeviceType::Cpu, source), handler);
     assert!(matches!(settle(&mut export), Poll::Ready(Err(Error::Producer { code: 5, .. }))));
     let panicked = Told::Error(5, "panicked: of some kind".into(), BTreeMap::new());
     assert_eq!(consumer.told(), [told_schema(), panicked, Told::Release]);
@@ -365,7 +371,7 @@ fn metadata_goes_along_with_each_batch() {
     };
     let (consumer, handler) = RawConsumer::new(Manner { asks: Some(9), ..Manner::default() });
     let batches: Vec<_> = (0..3).map(|i| Ok(given(i))).collect();
-    let mut export = export_async_iterator(shape(), DeviceType::Cpu, batches.into_iter(), handler);
+    let mut export = export_async_iterator(sent(DeviceType::Cpu, batches.into_iter()), handler);
     assert_eq!(settle(&mut export), Poll::Ready(Ok(())));
     assert_eq!(consumer.notes.lock().unwrap().said, [metadata(0), BTreeMap::new(), metadata(2)]);
     (0..3).for_each(|_| look(&consumer));

@@ -30,7 +30,7 @@ fn callbacks_from_many_threads_lose_nothing() {
             })
             .collect();
         let reading = scope.spawn(move || {
-            let (_, batches) = reader.wait().unwrap();
+            let batches = reader.wait().unwrap();
             batches.inspect(|batch| assert_eq!(batch.as_ref().unwrap().len(), 3)).count()
         });
         threads.into_iter().for_each(|thread| thread.join().unwrap());

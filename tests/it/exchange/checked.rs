@@ -250,20 +250,24 @@ fn outcomes(values: &Array, to: Option<&DataType>, target: &Target) -> [Vec<Opti
     let indices = on(Arc::new(Int32Array::from(vec![0, 5, 6, 3, 11, 5, 4])));
     let judge = |result| outcome(result, target, of);
     let filtered = masks.iter().flat_map(|mask| {
-        [filter(values, mask, stream), Selection::new(mask, stream).and_then(|kept| kept.filter(values))]
+        [
+            filter(values, mask, stream).wait(),
+            Selection::new(mask, stream).and_then(|kept| kept.filter(values).wait()),
+        ]
     });
-    let taken = take(values, &indices, &TakeOptions::default(), stream);
+    let taken = take(values, &indices, &TakeOptions::default(), stream).wait();
     let casted = to.map(|to| {
-        [true, false].map(|safe| cast(values, to, &CastOptions { safe, ..CastOptions::default() }, stream))
+        [true, false]
+            .map(|safe| cast(values, to, &CastOptions { safe, ..CastOptions::default() }, stream).wait())
     });
-    let counted = match logical_null_count(values, stream) {
+    let counted = match logical_null_count(values, stream).wait() {
         Ok(_) => Some(Outcome::PassedOn),
         Err(error) => judge(Err(error)),
     };
     [
         filtered.map(judge).collect(),
         vec![judge(taken)],
-        vec![judge(drop_nulls(values, stream))],
+        vec![judge(drop_nulls(values, stream).wait())],
         casted.into_iter().flatten().map(judge).collect(),
         vec![counted],
     ]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{Int32Array, RecordBatch};
 use arrow_schema::{DataType, Field, Fields, Schema};
-use bowstring::array::{Array, Batch, Bitmap, Buffer, Parts};
+use bowstring::array::{Array, Batch, Batches, Bitmap, Buffer, Parts, Place};
 use bowstring::compute::batches::{validate_arrays, validate_batches};
 use bowstring::exchange::{
     batch_from_arrow, from_arrow, from_arrow_data, to_arrow, validate, validate_batch, validate_on,
@@ -105,7 +105,10 @@ fn batches_and_streams_end_with_what_is_wrong() {
     let may = Batch::try_new(field(true), vec![numbers.clone()], 2).unwrap();
     validate_batch(&may, &stream).unwrap();
 
-    let mut batches = validate_batches([may.clone(), may_not, may].map(Ok).into_iter(), &stream);
+    let mut batches = validate_batches(
+        Batches::new(field(true), Place::CPU, [may.clone(), may_not, may].map(Ok).into_iter()),
+        &stream,
+    );
     assert!(batches.next().unwrap().is_ok() && batches.next().unwrap().is_err() && batches.next().is_none());
     let lying = Parts { null_count: Some(0), ..numbers.clone().into_parts() };
     let arrays = [numbers.clone(), Array::try_new(lying).unwrap(), numbers];

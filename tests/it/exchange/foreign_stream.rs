@@ -7,8 +7,9 @@ use std::ptr::{null, null_mut};
 use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_schema::DataType;
+use bowstring::array::Batches;
 use bowstring::exchange::{
-    ArrayReader, BatchReader, import_batches, import_host_batches, import_host_stream, import_stream,
+    ArrayReader, import_batches, import_host_batches, import_host_stream, import_stream,
 };
 use bowstring::ffi::{ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, FFI_ArrowSchema};
 use bowstring::{Device, Result};
@@ -146,7 +147,7 @@ pub fn read(stream: &mut ArrowDeviceArrayStream, device: &Device) -> Result<Arra
 }
 
 /// [`bowstring::exchange::import_batches`].
-pub fn read_batches(stream: &mut ArrowDeviceArrayStream, device: &Device) -> Result<BatchReader> {
+pub fn read_batches(stream: &mut ArrowDeviceArrayStream, device: &Device) -> Result<Batches> {
     // SAFETY: as above.
     unsafe { import_batches(stream, device) }
 }
@@ -158,7 +159,7 @@ pub fn read_host(stream: ArrowArrayStream) -> Result<ArrayReader> {
 }
 
 /// [`bowstring::exchange::import_host_batches`].
-pub fn read_host_batches(stream: ArrowArrayStream) -> Result<BatchReader> {
+pub fn read_host_batches(stream: ArrowArrayStream) -> Result<Batches> {
     // SAFETY: as above.
     unsafe { import_host_batches(stream) }
 }

@@ -140,16 +140,16 @@ fn exercise(array: &Array, stream: &Stream) {
         let indices = on(Arc::new(Int32Array::from_iter((0..len as i32).rev())));
         let down =
             |result: bowstring::Result<Array>| result.and_then(|array| to_arrow(&stream.download(&array)?));
-        let _ = down(filter(array, &mask, stream)).map(|array| rows(&array));
-        let _ = down(take(array, &indices, &TakeOptions::default(), stream)).map(|array| rows(&array));
+        let _ = down(filter(array, &mask, stream).wait()).map(|array| rows(&array));
+        let _ = down(take(array, &indices, &TakeOptions::default(), stream).wait()).map(|array| rows(&array));
         for to in [DataType::Utf8, DataType::Int64, array.data_type().clone()] {
-            let _ = down(cast(array, &to, &CastOptions::default(), stream));
+            let _ = down(cast(array, &to, &CastOptions::default(), stream).wait());
         }
-        let _ = down(is_null(array, stream));
-        let _ = down(drop_nulls(array, stream));
+        let _ = down(is_null(array, stream).wait());
+        let _ = down(drop_nulls(array, stream).wait());
     }
-    let _ = null_count(array, stream);
-    let _ = logical_null_count(array, stream);
+    let _ = null_count(array, stream).wait();
+    let _ = logical_null_count(array, stream).wait();
     let _ = validate_on(array, stream);
     let field = arrow_schema::Field::new("f", array.data_type().clone(), true);
     drop(export_array(array, &field));

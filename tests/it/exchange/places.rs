@@ -133,14 +133,14 @@ fn unknown_extents_are_looked_at_on_the_host() {
         let right = |result: Result<Array, Error>, rows: usize| {
             assert_eq!(to_arrow(&result.unwrap()).unwrap().len(), rows);
         };
-        right(filter(array, &mask, &stream), 2);
-        right(Selection::new(&mask, &stream).and_then(|selection| selection.filter(array)), 2);
-        right(take(array, &rows, &TakeOptions::default(), &stream), 2);
-        right(cast(array, array.data_type(), &CastOptions::default(), &stream), 3);
-        right(is_null(array, &stream), 3);
-        right(is_not_null(array, &stream), 3);
+        right(filter(array, &mask, &stream).wait(), 2);
+        right(Selection::new(&mask, &stream).and_then(|selection| selection.filter(array).wait()), 2);
+        right(take(array, &rows, &TakeOptions::default(), &stream).wait(), 2);
+        right(cast(array, array.data_type(), &CastOptions::default(), &stream).wait(), 3);
+        right(is_null(array, &stream).wait(), 3);
+        right(is_not_null(array, &stream).wait(), 3);
         right(
-            drop_nulls(&array.slice(0, 2).unwrap(), &stream),
+            drop_nulls(&array.slice(0, 2).unwrap(), &stream).wait(),
             if array.children().is_empty() { 1 } else { 2 },
         );
         validate(array).unwrap();

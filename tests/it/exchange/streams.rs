@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::{ArrayRef, Int32Array, RecordBatch, RecordBatchIterator, StringArray};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use bowstring::array::{Batches, Place};
 use bowstring::exchange::{
     batch_from_arrow, batch_to_arrow, export_batches, export_host_batches, export_host_stream, export_stream,
     from_arrow, to_arrow,
@@ -44,7 +45,7 @@ fn number_field() -> Field {
 fn batches_of_every_type_come_through_in_order() {
     let expected = slices();
     let schema = whole().schema();
-    let mut stream = export_batches(schema.clone(), DeviceType::Cpu, ours(&expected));
+    let mut stream = export_batches(Batches::new(schema.clone(), Place::CPU, ours(&expected)));
     assert_eq!(stream.device_type(), 1);
     let reader = read_batches(&mut stream, &Device::cpu()).unwrap();
     assert!(stream.is_released());
@@ -52,7 +53,8 @@ fn batches_of_every_type_come_through_in_order() {
     let got: Vec<_> = reader.map(|batch| batch_to_arrow(&batch.unwrap()).unwrap()).collect();
     assert_eq!(got, expected);
 
-    let reader = read_host_batches(export_host_batches(schema, ours(&expected))).unwrap();
+    let reader =
+        read_host_batches(export_host_batches(Batches::new(schema, Place::CPU, ours(&expected)))).unwrap();
     let got: Vec<_> = reader.map(|batch| batch_to_arrow(&batch.unwrap()).unwrap()).collect();
     assert_eq!(got, expected);
 }
@@ -61,7 +63,8 @@ fn batches_of_every_type_come_through_in_order() {
 fn arrow_rs_reads_our_streams_and_we_read_its() {
     let expected = slices();
     let schema = whole().schema();
-    let reader = read_by_arrow_rs(export_host_batches(schema.clone(), ours(&expected)));
+    let reader =
+        read_by_arrow_rs(export_host_batches(Batches::new(schema.clone(), Place::CPU, ours(&expected))));
     assert_eq!(reader.map(|batch| batch.unwrap()).collect::<Vec<_>>(), expected);
 
     let failing = expected.iter().cloned().map(Ok).chain([Err(ArrowError::ComputeError("no more".into()))]);
@@ -180,7 +183,7 @@ fn a_panic_is_an_error_and_the_end() {
 fn all_batches_have_the_streams_schema_and_memory() {
     let schema: SchemaRef = Arc::new(Schema::new(vec![number_field()]));
     let other = RecordBatch::try_from_iter([("other", numbers(0..3))]).unwrap();
-    let mut stream = export_batches(schema, DeviceType::Cpu, ours(&[other]));
+    let mut stream = export_batches(Batches::new(schema, Place::CPU, ours(&[other])));
     let mut reader = read_batches(&mut stream, &Device::cpu()).unwrap();
     assert!(matches!(reader.next(), Some(Err(Error::Producer { code: 22, .. }))));
 

@@ -52,14 +52,16 @@ fn bytes_under_another_type_are_looked_at_again() {
     for array in samples() {
         refused(&array);
         refused(&array.slice(1, 2).unwrap());
-        refused(&filter(&array, &mask([true, true, false, true]), &stream).unwrap());
-        refused(&take(&array, &rows(&[3, 1, 0]), &TakeOptions::default(), &stream).unwrap());
-        refused(&cast(&array, array.data_type(), &CastOptions::default(), &stream).unwrap());
-        refused(&drop_nulls(&array, &stream).unwrap());
-        let good = filter(&array, &mask([true, false, true, true]), &stream).unwrap();
+        refused(&filter(&array, &mask([true, true, false, true]), &stream).wait().unwrap());
+        refused(&take(&array, &rows(&[3, 1, 0]), &TakeOptions::default(), &stream).wait().unwrap());
+        refused(&cast(&array, array.data_type(), &CastOptions::default(), &stream).wait().unwrap());
+        refused(&drop_nulls(&array, &stream).wait().unwrap());
+        let good = filter(&array, &mask([true, false, true, true]), &stream).wait().unwrap();
         assert_eq!(to_arrow(&good).unwrap().len(), 3);
         // What is under the new array's type was found valid, and what it was made of was not.
-        assert!(to_arrow(&take(&good, &rows(&[2, 0]), &TakeOptions::default(), &stream).unwrap()).is_ok());
+        assert!(
+            to_arrow(&take(&good, &rows(&[2, 0]), &TakeOptions::default(), &stream).wait().unwrap()).is_ok()
+        );
         refused(&array);
     }
 }

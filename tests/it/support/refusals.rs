@@ -22,19 +22,19 @@ type Operation = (&'static str, fn(&Array, &Stream) -> Result<(), Error>);
 pub const OPERATIONS: &[Operation] = &[
     ("filter", |values, stream| {
         let mask: ArrayRef = Arc::new(BooleanArray::from_iter((0..ROWS).map(|i| Some(i % 3 == 0))));
-        filter(values, &on(stream, mask)?, stream).map(drop)
+        filter(values, &on(stream, mask)?, stream).wait().map(drop)
     }),
     ("take", |values, stream| {
         // A null among the indices, on devices: where a type has no nulls there may be no answer to it.
         let null = (stream.device().place() == Place::CPU).then_some(1);
         let indices: ArrayRef = Arc::new(Int32Array::from(vec![Some(2), Some(0), null, Some(39)]));
-        take(values, &on(stream, indices)?, &TakeOptions::default(), stream).map(drop)
+        take(values, &on(stream, indices)?, &TakeOptions::default(), stream).wait().map(drop)
     }),
-    ("null_count", |values, stream| null_count(values, stream).map(drop)),
-    ("logical_null_count", |values, stream| logical_null_count(values, stream).map(drop)),
-    ("is_null", |values, stream| is_null(values, stream).map(drop)),
-    ("is_not_null", |values, stream| is_not_null(values, stream).map(drop)),
-    ("drop_nulls", |values, stream| drop_nulls(values, stream).map(drop)),
+    ("null_count", |values, stream| null_count(values, stream).wait().map(drop)),
+    ("logical_null_count", |values, stream| logical_null_count(values, stream).wait().map(drop)),
+    ("is_null", |values, stream| is_null(values, stream).wait().map(drop)),
+    ("is_not_null", |values, stream| is_not_null(values, stream).wait().map(drop)),
+    ("drop_nulls", |values, stream| drop_nulls(values, stream).wait().map(drop)),
 ];
 
 fn on(stream: &Stream, array: ArrayRef) -> Result<Array, Error> {
@@ -76,7 +76,7 @@ pub fn refused_casts(target: &Target) -> Vec<(DataType, DataType)> {
     for from in types() {
         let values = values(target, &from);
         for to in types().into_iter().filter(|to| can_cast_types(&from, to)) {
-            let refuses = |values| match cast(values, &to, &CastOptions::default(), &target.stream) {
+            let refuses = |values| match cast(values, &to, &CastOptions::default(), &target.stream).wait() {
                 // Whether some value fails is not the question here.
                 Err(Error::Cast { .. } | Error::Arrow { .. }) => false,
                 answer => refused(target, answer.map(drop), &format!("cast of {from} to {to}")),
