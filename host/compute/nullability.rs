@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use arrow_schema::{Field, Schema, SchemaRef};
 
-use super::{OutOfBounds, TakeOptions};
 use crate::{Array, Error, Result, Stream, cpu, gpu};
 
 /// The schema with every field nullable: that of batches whose rows are taken by indices that may be null.
@@ -21,10 +20,10 @@ pub fn nullable(schema: &SchemaRef) -> SchemaRef {
 }
 
 /// The schema of a batch whose rows are taken at these indices. Indices with a bitmap of nulls that nobody has counted may be
-/// null: counting them would wait for a device.
-pub(super) fn of_taken(schema: &SchemaRef, indices: &Array, options: &TakeOptions) -> SchemaRef {
+/// null: counting them would wait for a device. `null_out_of_bounds` where an index that is not a row gives a null one.
+pub(super) fn of_taken(schema: &SchemaRef, indices: &Array, null_out_of_bounds: bool) -> SchemaRef {
     let may_be_null = indices.validity().is_some() && indices.known_null_count() != Some(0);
-    match may_be_null || options.out_of_bounds == OutOfBounds::Null {
+    match may_be_null || null_out_of_bounds {
         true => nullable(schema),
         false => schema.clone(),
     }

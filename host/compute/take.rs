@@ -68,7 +68,7 @@ pub fn take_batch_later(
 ) -> Result<Pending<Batch>> {
     let columns: Vec<&Array> = batch.columns().iter().collect();
     let taken = take_columns(&columns, batch.len(), indices, options, stream)?;
-    let schema = nullability::of_taken(batch.schema(), indices, options);
+    let schema = nullability::of_taken(batch.schema(), indices, options.out_of_bounds == OutOfBounds::Null);
     let (metadata, rows) = (batch.metadata().clone(), indices.len());
     Ok(taken.map(move |columns| Ok(Batch::try_new(schema, columns, rows)?.with_metadata(metadata))))
 }
