@@ -4,7 +4,7 @@
 //! others; scalar loads arrive in any order, so that only a wait for all helps. On gfx9 stores count with the loads; later
 //! they have a counter that no register waits for. gfx12 has a counter for each kind, where `lgkmcnt` was for two.
 
-use crate::decode::Instruction;
+use crate::instruction::Instruction;
 use crate::table::{Action, Generation, Waits};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bowstring_watch::{Drawn, Memory, Touched};
 
 use crate::counters::Counters;
-use crate::decode::{EXEC, Instruction, Operand};
+use crate::instruction::{EXEC, Instruction, Operand};
 use crate::table::{Action, Generation, WIDE};
 use crate::wave::{ARGUMENTS, Next, Reach, Scratch, State, Wave};
 use crate::{Error, Kernel, Target};

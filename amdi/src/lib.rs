@@ -12,6 +12,7 @@
 
 mod counters;
 mod decode;
+mod instruction;
 mod launch;
 mod object;
 mod table;
@@ -22,7 +23,7 @@ mod wave;
 use std::fmt;
 
 pub use bowstring_watch::Memory;
-pub use decode::Instruction;
+pub use instruction::Instruction;
 pub use launch::{Launch, Program, Ran};
 pub use object::{Argument, CodeObject, Kernel};
 pub use table::Generation;

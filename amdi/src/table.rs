@@ -4,150 +4,18 @@
 mod compares;
 mod lanes;
 mod memory;
+mod row;
 mod scalar;
 mod vector;
-
-pub(crate) use lanes::{Kind, Output, Packed, Sources, Vector, WIDE, Wide};
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Encodings change with these; what an operation does hardly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Generation {
-    /// GCN and CDNA.
-    Gfx9,
-    /// RDNA 1 and 2.
-    Gfx10,
-    /// RDNA 3.
-    Gfx11,
-    /// RDNA 4.
-    Gfx12,
-}
-
-/// Which fields an instruction has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Format {
-    Sop1,
-    Sop2,
-    Sopk,
-    Sopc,
-    Sopp,
-    Smem,
-    Vop1,
-    Vop2,
-    Vop3,
-    Vop3p,
-    Vopc,
-    /// The first and the second half of a pair that runs at once.
-    VopdX,
-    VopdY,
-    Ds,
-    Global,
-}
-
-/// What a scalar operation needs besides two operands, and what it leaves.
-#[derive(Clone, Copy)]
-pub(crate) struct Scalar {
-    /// Bits of the result and of the operands; 0 where there is none.
-    pub to: u32,
-    pub from: [u32; 2],
-    /// From operands and the condition code, the result and what becomes of the condition code.
-    pub run: fn(u64, u64, bool) -> (u64, Option<bool>),
-    /// Whether the result's register is an operand too, the first.
-    pub onto: bool,
-}
-
-/// When a branch is taken.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum When {
-    Always,
-    Condition(bool),
-    /// Whether any bit of `vcc`, or of `exec`, is set.
-    Vcc(bool),
-    Exec(bool),
-}
-
-/// How the immediate of a waiting instruction says up to how many may be left.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Waits {
-    /// All counters in one number, packed as the generation does.
-    Packed,
-    Loads,
-    Scalars,
-    Shared,
-    LoadsAndShared,
-}
-
-pub(crate) enum Action {
-    Scalar(Scalar),
-    /// The old `exec` to the destination, and a new one from it and the operand.
-    SaveExec(u32, fn(u64, u64) -> u64),
-    Branch(When),
-    End,
-    Nothing,
-    Wait(Waits),
-    Vector(Vector),
-    /// One lane's value to a scalar register: the first active one's, or that which the second operand names.
-    FirstLane,
-    OneLane,
-    /// Each lane's value from the lane that its address names.
-    Permute,
-    ScalarLoad {
-        words: u8,
-    },
-    Load {
-        bytes: u8,
-        signed: bool,
-        into: Part,
-    },
-    Store {
-        bytes: u8,
-        high: bool,
-    },
-    /// An update: from the old value and the operands the new one.
-    Atomic {
-        bytes: u8,
-        operands: u8,
-        run: fn(u64, [u64; 2]) -> u64,
-    },
-}
-
-/// Which part of its register a load writes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Part {
-    Whole,
-    Low,
-    High,
-}
-
-/// An opcode that a generation does not have.
-pub(crate) const N: u16 = u16::MAX;
-
-/// One instruction of every generation that has it.
-pub(crate) struct Row {
-    pub format: Format,
-    pub codes: [u16; 4],
-    /// The first generation's name, then, each with the generation's number before it, those that came later:
-    /// `s_andn2_b32 11:s_and_not1_b32`.
-    pub names: &'static str,
-    pub action: Action,
-}
-
-impl Row {
-    pub(crate) fn name(&self, generation: Generation) -> &'static str {
-        let known = |name: &&'static str| match name.split_once(':') {
-            Some((from, _)) => from.parse::<u32>().is_ok_and(|from| from <= generation as u32 + 9),
-            None => true,
-        };
-        let last = self.names.split(' ').rfind(known).unwrap_or_default();
-        last.split_once(':').map_or(last, |(_, name)| name)
-    }
-}
-
-fn row(format: Format, codes: [u16; 4], names: &'static str, action: Action) -> Row {
-    Row { format, codes, names, action }
-}
+pub use row::Generation;
+use row::N;
+pub(crate) use row::{
+    Action, Format, Kind, Output, Packed, Part, Row, Scalar, Sources, Vector, WIDE, Waits, When, Wide,
+};
 
 type Codes = HashMap<(Format, u16), &'static Row>;
 
@@ -167,11 +35,4 @@ static CODES: LazyLock<[Codes; 4]> = LazyLock::new(|| {
 /// The instruction with an opcode.
 pub(crate) fn find(generation: Generation, format: Format, code: u32) -> Option<&'static Row> {
     CODES[generation as usize].get(&(format, code as u16)).copied()
-}
-
-impl Action {
-    /// Whether it hands a lane's value to a scalar register: such an instruction has one form only.
-    pub(crate) fn is_plain_lane_read(&self) -> bool {
-        matches!(self, Action::FirstLane | Action::OneLane)
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use crate::decode::{Encoding, Instruction, Operand, Sdwa};
+use crate::instruction::{Encoding, Instruction, Operand, Sdwa};
 use crate::table::{Action, Format, Generation, Kind, Output, Waits};
 
 /// Register names that are no numbers: of one register, and of a pair.

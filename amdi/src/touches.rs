@@ -1,6 +1,6 @@
 //! Which registers an instruction reads and writes: what may not be on its way from memory when it runs.
 
-use crate::decode::{EXEC, Instruction, Operand, VCC};
+use crate::instruction::{EXEC, Instruction, Operand, VCC};
 use crate::table::{Action, Kind, Output, When};
 
 type Touches = Vec<(bool, u16, u16, bool)>;

@@ -6,7 +6,7 @@ mod vectors;
 pub(crate) use reach::{ARGUMENTS, Reach};
 
 use crate::counters::Counters;
-use crate::decode::{EXEC, Instruction, Operand, VCC};
+use crate::instruction::{EXEC, Instruction, Operand, VCC};
 use crate::table::{Action, Kind, Scalar, Sources, WIDE, When, Wide};
 use crate::{Memory, Target};
 

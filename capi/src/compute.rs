@@ -6,7 +6,8 @@ use bowstring::compute::{self, CastOptions, OutOfBounds, Selection, TakeOptions}
 use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{Array, Pending, Result, Stream, exchange};
 
-use crate::array::{BowstringArray, BowstringBatch};
+use crate::array::BowstringArray;
+use crate::batch::BowstringBatch;
 use crate::device::BowstringStream;
 use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, put};
 

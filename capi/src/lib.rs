@@ -12,6 +12,7 @@
 
 mod array;
 mod async_stream;
+mod batch;
 mod compute;
 mod device;
 mod metadata;
@@ -23,9 +24,9 @@ mod validate;
 
 pub use array::*;
 pub use async_stream::*;
+pub use batch::*;
 pub use compute::*;
 pub use device::*;
-pub use metadata::*;
 pub use status::*;
 pub use stream::*;
 pub use stream_operations::*;

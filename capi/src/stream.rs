@@ -11,7 +11,8 @@ use bowstring::exchange::{self, Turns};
 use bowstring::ffi::{ArrowArrayStream, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema};
 use bowstring::{Array, Error, Result};
 
-use crate::array::{BowstringArray, BowstringBatch};
+use crate::array::BowstringArray;
+use crate::batch::BowstringBatch;
 use crate::device::BowstringDevice;
 use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing, put, write_out};
 

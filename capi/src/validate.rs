@@ -4,7 +4,8 @@ use bowstring::compute::batches;
 use bowstring::exchange;
 use bowstring::ffi::{ArrowDeviceArray, FFI_ArrowSchema};
 
-use crate::array::{BowstringArray, BowstringBatch};
+use crate::array::BowstringArray;
+use crate::batch::BowstringBatch;
 use crate::device::{BowstringDevice, BowstringStream};
 use crate::status::{BowstringStatus, borrow, give, guard, missing};
 use crate::stream::{BowstringArrays, BowstringBatches};

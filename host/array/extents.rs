@@ -89,7 +89,7 @@ impl Array {
     /// The array with all extents known, where some were not; `read` reads the numbers that say so.
     pub(crate) fn with_extents(&self, read: &mut dyn FnMut(&Buffer) -> Result<i64>) -> Result<Option<Array>> {
         let mut parts: Option<Parts> = None;
-        let mut changed = || self.0.parts.clone();
+        let mut changed = || self.parts().clone();
         for (i, buffer) in self.buffers().iter().enumerate() {
             let Some(number) = buffer.extent_at() else { continue };
             // No row sees any of an empty array's.

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 use super::bitmap::Bits;
 use super::ranges::Ranges;
 use super::selection::Selection;
-use super::{filter_bytes, intrinsics, memory, ranges, rows, run_ends};
+use super::{filter_bytes, intrinsics, memory, ranges, rows, run_ends, take};
 
 /// The rows of `array` that `selection` keeps. The array is on the host, readable, and has as many rows.
 pub(crate) fn filter(array: &Array, selection: &Selection, pool: &HostPool) -> Result<Array> {
@@ -42,10 +42,12 @@ pub(crate) fn filter(array: &Array, selection: &Selection, pool: &HostPool) -> R
             let child = array.child_rows(0)?;
             parts.children = vec![match ranges::dense(&child) {
                 true => filter(&child, &repeat(selection, size, pool)?, pool)?,
-                false => ranges::gather(&child, &items(selection, size, pool)?, pool)?,
+                false => take::take_ranges(&child, &items(selection, size, pool)?, pool)?,
             }];
         }
-        DataType::RunEndEncoded(..) => run_ends::filter(array, selection, pool, &mut parts)?,
+        DataType::RunEndEncoded(..) => {
+            parts.children = take::take_runs(array, run_ends::kept(array, selection, pool)?, pool)?;
+        }
         data_type => {
             filter_slots(array, selection, pool, &mut parts)?;
             let by_row = matches!(data_type, DataType::Struct(_) | DataType::Union(_, UnionMode::Sparse));
@@ -228,7 +230,7 @@ fn filter_lists<const O: usize>(
     parts.buffers.push(memory.freeze((selection.len() + 1) * O));
     parts.children = vec![match kept {
         Kept::Bits(bits) => filter(child, &Selection::of_own(child.len(), bits), pool)?,
-        Kept::Ranges(ranges) => ranges::gather(child, &ranges, pool)?,
+        Kept::Ranges(ranges) => take::take_ranges(child, &ranges, pool)?,
     }];
     Ok(())
 }

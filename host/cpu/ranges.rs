@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use arrow_schema::DataType;
 
-use super::{memory, run_ends};
-use crate::array::{Array, Buffer, Parts};
+use super::memory;
+use crate::array::Array;
 use crate::device::{HostMemory, HostPool};
 use crate::{Error, Result};
 
@@ -64,33 +64,9 @@ impl Ranges {
     }
 
     /// The same with `size` rows for each.
-    fn of_items(&self, size: usize, pool: &HostPool) -> Result<Ranges> {
+    pub(crate) fn of_items(&self, size: usize, pool: &HostPool) -> Result<Ranges> {
         let mut items = Ranges::with_room(self.len, pool)?;
         self.iter().try_for_each(|range| items.push(range.start * size..range.end * size))?;
         Ok(items)
     }
-}
-
-/// The rows of an array, which is not [`dense`], in ranges that are inside of it.
-pub(crate) fn gather(array: &Array, ranges: &Ranges, pool: &HostPool) -> Result<Array> {
-    if ranges.rows() == 0 {
-        return array.slice(0, 0);
-    }
-    let mut parts = Parts::new(array.data_type().clone(), ranges.rows());
-    match array.data_type() {
-        DataType::FixedSizeBinary(_) => parts.buffers = vec![Buffer::empty()],
-        DataType::FixedSizeList(_, 0) => parts.children = vec![array.children()[0].slice(0, 0)?],
-        DataType::FixedSizeList(_, size) => {
-            let items = ranges.of_items(*size as usize, pool)?;
-            parts.children = vec![gather(&array.child_rows(0)?, &items, pool)?];
-        }
-        DataType::Struct(_) => {
-            parts.children = (0..array.children().len())
-                .map(|i| gather(&array.child_rows(i)?, ranges, pool))
-                .collect::<Result<_>>()?;
-        }
-        DataType::RunEndEncoded(..) => run_ends::gather(array, ranges, pool, &mut parts)?,
-        _ => debug_assert_eq!(*array.data_type(), DataType::Null, "an array that is not dense"),
-    }
-    Array::made(parts, array.known_valid())
 }

@@ -11,6 +11,9 @@ use crate::{Error, Result};
 use super::bitmap::Bits;
 use super::memory;
 
+/// The rows that one thread takes at a time.
+pub(crate) const CHUNK: usize = 16 * 1024;
+
 /// `len` values of `W` bytes from row `offset` of a buffer.
 pub(crate) fn values<const W: usize>(buffer: &Buffer, offset: usize, len: usize) -> &[[u8; W]] {
     if len == 0 {
@@ -135,4 +138,9 @@ mod tests {
         assert_eq!(offset::<4>(offset_bytes(77)), 77);
         assert_eq!(offset::<8>(offset_bytes(1 << 40)), 1 << 40);
     }
+}
+
+/// The result would need wider offsets than its type has.
+pub(crate) fn too_long(array: &Array) -> Error {
+    Error::invalid("take", format!("the result is too long for {}", array.data_type()))
 }

@@ -1,4 +1,7 @@
 //! Run-end encoded arrays, filtered and taken from without being expanded.
+//!
+//! The one idea: what is found here is which runs stay, and where each then ends. Their values are taken as those of any
+//! array, by the caller: they may be run-end encoded themselves.
 
 use arrow_schema::DataType;
 
@@ -9,7 +12,7 @@ use crate::{Error, Result};
 use super::indices::{Indices, Rows};
 use super::ranges::Ranges;
 use super::selection::Selection;
-use super::{memory, rows, spans, take::take as take_array};
+use super::{memory, rows, spans};
 
 /// Run ends as they are stored: of any of three widths, before the array's offset.
 struct Ends<'a> {
@@ -100,15 +103,15 @@ impl Runs {
         Ok(())
     }
 
-    /// The run ends, of the type that `like` has, and the values at the runs.
-    fn finish(mut self, like: &Array, values: &Array, pool: &HostPool) -> Result<Vec<Array>> {
+    /// The run ends, of the type that `like` has, and the runs.
+    fn finish(mut self, like: &Array, pool: &HostPool) -> Result<(Array, Indices)> {
         if let Some((last, end)) = self.last {
             memory::values_mut::<u64>(&mut self.ends)[self.runs.len()] = end as u64;
             self.runs.push(last)?;
         }
         let ends = &memory::values_mut::<u64>(&mut self.ends)[..self.runs.len()];
         let ends = ends_array(ends, like, pool)?;
-        Ok(vec![ends, take_array(values, &self.runs.finish(), pool)?])
+        Ok((ends, self.runs.finish()))
     }
 }
 
@@ -132,8 +135,8 @@ fn ends_array(ends: &[u64], like: &Array, pool: &HostPool) -> Result<Array> {
     Array::made(parts, false)
 }
 
-/// The kept rows; a run of which none is kept goes.
-pub(crate) fn filter(array: &Array, selection: &Selection, pool: &HostPool, parts: &mut Parts) -> Result<()> {
+/// The runs of the kept rows; a run of which none is kept goes.
+pub(crate) fn kept(array: &Array, selection: &Selection, pool: &HostPool) -> Result<(Array, Indices)> {
     let ends = Ends::of(array);
     let words = selection.words();
     let mut runs = Runs::with_room(ends.runs.min(selection.len()), pool)?;
@@ -153,12 +156,11 @@ pub(crate) fn filter(array: &Array, selection: &Selection, pool: &HostPool, part
     if row < array.len() {
         return Err(uncovered(row));
     }
-    parts.children = runs.finish(&array.children()[0], &array.children()[1], pool)?;
-    Ok(())
+    runs.finish(&array.children()[0], pool)
 }
 
-/// The rows in ranges; neighbours of one run stay one.
-pub(crate) fn gather(array: &Array, ranges: &Ranges, pool: &HostPool, parts: &mut Parts) -> Result<()> {
+/// The runs of the rows in ranges; neighbours of one run stay one.
+pub(crate) fn in_ranges(array: &Array, ranges: &Ranges, pool: &HostPool) -> Result<(Array, Indices)> {
     let ends = Ends::of(array);
     let mut room = 0usize;
     for range in ranges.iter() {
@@ -180,12 +182,11 @@ pub(crate) fn gather(array: &Array, ranges: &Ranges, pool: &HostPool, parts: &mu
     if end != ranges.rows() {
         return Err(Error::out_of_spec("array.children[0]", "run ends that go back"));
     }
-    parts.children = runs.finish(&array.children()[0], &array.children()[1], pool)?;
-    Ok(())
+    runs.finish(&array.children()[0], pool)
 }
 
-/// The rows at `indices`; neighbours of one run stay one.
-pub(crate) fn take(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Parts) -> Result<()> {
+/// The runs of the rows at `indices`; neighbours of one run stay one.
+pub(crate) fn at(array: &Array, indices: &Indices, pool: &HostPool) -> Result<(Array, Indices)> {
     if let DataType::RunEndEncoded(_, values) = array.data_type()
         && !values.is_nullable()
         && indices.null_count() > 0
@@ -197,6 +198,5 @@ pub(crate) fn take(array: &Array, indices: &Indices, pool: &HostPool, parts: &mu
     indices.visit(array.len(), |row, index| {
         runs.push(index.map(|index| ends.find(index)).transpose()?, row + 1)
     })?;
-    parts.children = runs.finish(&array.children()[0], &array.children()[1], pool)?;
-    Ok(())
+    runs.finish(&array.children()[0], pool)
 }

@@ -17,9 +17,6 @@ use super::selection::PARALLEL;
 use super::threads::among_threads;
 use super::{intrinsics, memory, ranges, rows, run_ends, take_bytes};
 
-/// The rows that one thread takes at a time.
-pub(crate) const CHUNK: usize = 16 * 1024;
-
 /// The rows of `array` at `indices`; null where those are. Both are on the host and readable.
 pub(crate) fn take(array: &Array, indices: &Indices, pool: &HostPool) -> Result<Array> {
     if indices.len() == 0 {
@@ -51,7 +48,9 @@ pub(crate) fn take(array: &Array, indices: &Indices, pool: &HostPool) -> Result<
                 .collect::<Result<_>>()?;
         }
         DataType::Union(..) => take_union(array, indices, pool, &mut parts)?,
-        DataType::RunEndEncoded(..) => run_ends::take(array, indices, pool, &mut parts)?,
+        DataType::RunEndEncoded(..) => {
+            parts.children = take_runs(array, run_ends::at(array, indices, pool)?, pool)?;
+        }
         _ => {
             take_slots(array, indices, pool, &mut parts)?;
             parts.children = array.children().to_vec();
@@ -122,11 +121,11 @@ fn take_values<const W: usize>(
     let mut memory = pool.alloc(indices.len() * W)?;
     let out = &mut memory::values_mut::<[u8; W]>(&mut memory)[..indices.len()];
     let good = match indices.values() {
-        Width::Narrow(indices) => each_chunk(out, CHUNK, indices.len(), |first, out| {
+        Width::Narrow(indices) => each_chunk(out, rows::CHUNK, indices.len(), |first, out| {
             let valid = valid.map(|valid| valid.slice(first, out.len()));
             intrinsics::gather(values, &indices[first..first + out.len()], limit, valid, out)
         }),
-        Width::Wide(indices) => each_chunk(out, CHUNK, indices.len(), |first, out| {
+        Width::Wide(indices) => each_chunk(out, rows::CHUNK, indices.len(), |first, out| {
             let valid = valid.map(|valid| valid.slice(first, out.len()));
             intrinsics::gather(values, &indices[first..first + out.len()], limit, valid, out)
         }),
@@ -162,7 +161,7 @@ fn take_any_width(
 ) -> Result<Buffer> {
     let start = array.offset() * width;
     let values = &memory::bytes(buffer)[start..start + array.len() * width];
-    let bytes = indices.len().checked_mul(width).ok_or_else(|| too_long(array))?;
+    let bytes = indices.len().checked_mul(width).ok_or_else(|| rows::too_long(array))?;
     let mut memory = pool.alloc(bytes)?;
     let mut out = memory.bytes_mut()[..bytes].chunks_exact_mut(width);
     indices.visit(array.len(), |_, index| {
@@ -184,12 +183,12 @@ pub(crate) fn take_bits(bits: Bits, indices: &Indices, pool: &HostPool) -> Resul
     let mut memory = pool.alloc(words * 8)?;
     let out = &mut memory::values_mut::<u64>(&mut memory)[..words];
     let good = match indices.values() {
-        Width::Narrow(values) => each_chunk(out, CHUNK / 64, indices.len(), |first, out| {
+        Width::Narrow(values) => each_chunk(out, rows::CHUNK / 64, indices.len(), |first, out| {
             let values = &values[first * 64..(first * 64 + out.len() * 64).min(values.len())];
             let valid = valid.map(|valid| valid.slice(first * 64, values.len()));
             intrinsics::gather_bits(bits, values, limit, valid, out)
         }),
-        Width::Wide(values) => each_chunk(out, CHUNK / 64, indices.len(), |first, out| {
+        Width::Wide(values) => each_chunk(out, rows::CHUNK / 64, indices.len(), |first, out| {
             let values = &values[first * 64..(first * 64 + out.len() * 64).min(values.len())];
             let valid = valid.map(|valid| valid.slice(first * 64, values.len()));
             intrinsics::gather_bits(bits, values, limit, valid, out)
@@ -211,9 +210,9 @@ fn take_fixed_lists(array: &Array, size: usize, indices: &Indices, pool: &HostPo
             let first = index.unwrap_or(0) * size;
             items.push(first..first + size)
         })?;
-        return ranges::gather(&child, &items, pool);
+        return take_ranges(&child, &items, pool);
     }
-    let room = indices.len().checked_mul(size).ok_or_else(|| too_long(array))?;
+    let room = indices.len().checked_mul(size).ok_or_else(|| rows::too_long(array))?;
     let mut items = Rows::with_room(room, pool)?;
     indices.visit(array.len(), |_, index| {
         (0..size).try_for_each(|i| items.push(index.map(|index| index * size + i)))
@@ -241,13 +240,13 @@ fn take_lists<const O: usize>(
     };
     indices.visit(array.len(), |row, index| {
         if let Some(index) = index {
-            total = total.checked_add(range(index)?.len()).ok_or_else(|| too_long(array))?;
+            total = total.checked_add(range(index)?.len()).ok_or_else(|| rows::too_long(array))?;
         }
         ends[row + 1] = rows::offset_bytes(total);
         Ok(())
     })?;
     if total > rows::largest_offset::<O>() {
-        return Err(too_long(array));
+        return Err(rows::too_long(array));
     }
     parts.buffers.push(memory.freeze((indices.len() + 1) * O));
 
@@ -257,10 +256,10 @@ fn take_lists<const O: usize>(
             Some(index) => items.push(range(index)?),
             None => Ok(()),
         })?;
-        parts.children = vec![ranges::gather(child, &items, pool)?];
+        parts.children = vec![take_ranges(child, &items, pool)?];
         return Ok(());
     }
-    let mut items = pool.alloc(total.checked_mul(8).ok_or_else(|| too_long(array))?)?;
+    let mut items = pool.alloc(total.checked_mul(8).ok_or_else(|| rows::too_long(array))?)?;
     let mut out = memory::values_mut::<u64>(&mut items).iter_mut();
     indices.visit(array.len(), |_, index| {
         if let Some(index) = index {
@@ -322,7 +321,7 @@ fn take_union(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Par
         if let Some(outside) = offset.filter(|offset| *offset >= len) {
             return Err(Error::out_of_spec("array.buffers[1]", format!("{outside} of {len} rows")));
         }
-        positions[row] = i32::try_from(rows.len()).map_err(|_| too_long(array))?;
+        positions[row] = i32::try_from(rows.len()).map_err(|_| rows::too_long(array))?;
         rows.push(offset)
     })?;
     parts.buffers = vec![memory.freeze(indices.len()), new_offsets.freeze(indices.len() * 4)];
@@ -332,7 +331,37 @@ fn take_union(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Par
     Ok(())
 }
 
-/// The result would need wider offsets than its type has.
-pub(crate) fn too_long(array: &Array) -> Error {
-    Error::invalid("take", format!("the result is too long for {}", array.data_type()))
+/// The rows of an array, which is not [`dense`](ranges::dense), in ranges that are inside of it.
+pub(crate) fn take_ranges(array: &Array, ranges: &Ranges, pool: &HostPool) -> Result<Array> {
+    if ranges.rows() == 0 {
+        return array.slice(0, 0);
+    }
+    let mut parts = Parts::new(array.data_type().clone(), ranges.rows());
+    match array.data_type() {
+        DataType::FixedSizeBinary(_) => parts.buffers = vec![Buffer::empty()],
+        DataType::FixedSizeList(_, 0) => parts.children = vec![array.children()[0].slice(0, 0)?],
+        DataType::FixedSizeList(_, size) => {
+            let items = ranges.of_items(*size as usize, pool)?;
+            parts.children = vec![take_ranges(&array.child_rows(0)?, &items, pool)?];
+        }
+        DataType::Struct(_) => {
+            parts.children = (0..array.children().len())
+                .map(|i| take_ranges(&array.child_rows(i)?, ranges, pool))
+                .collect::<Result<_>>()?;
+        }
+        DataType::RunEndEncoded(..) => {
+            parts.children = take_runs(array, run_ends::in_ranges(array, ranges, pool)?, pool)?
+        }
+        _ => debug_assert_eq!(*array.data_type(), DataType::Null, "an array that is not dense"),
+    }
+    Array::made(parts, array.known_valid())
+}
+
+/// The children of an array of the runs that were found: their ends, and the values of each.
+pub(crate) fn take_runs(
+    array: &Array,
+    (ends, runs): (Array, Indices),
+    pool: &HostPool,
+) -> Result<Vec<Array>> {
+    Ok(vec![ends, take(&array.children()[1], &runs, pool)?])
 }

@@ -9,7 +9,6 @@ use crate::device::HostPool;
 use super::bitmap::Bits;
 use super::indices::{Indices, Width, index};
 use super::selection::PARALLEL;
-use super::take::{CHUNK, too_long};
 use super::threads::among_threads;
 use super::{intrinsics, memory, rows};
 
@@ -61,13 +60,18 @@ fn take_width<const O: usize, const I: usize>(
     let mut starts = pool.alloc(rows * O)?;
     let starts = &mut memory::values_mut::<[u8; O]>(&mut starts)[..rows];
 
-    let measure = |(chunk, rows): (usize, Rows<O>)| source.measure(chunk * CHUNK, rows);
+    let measure = |(chunk, rows): (usize, Rows<O>)| source.measure(chunk * rows::CHUNK, rows);
     let sizes: Vec<Option<Result<usize>>> = among_threads(large, |parallel| match parallel {
         true => {
-            let chunks = starts.par_chunks_mut(CHUNK).zip(ends.par_chunks_mut(CHUNK));
+            let chunks = starts.par_chunks_mut(rows::CHUNK).zip(ends.par_chunks_mut(rows::CHUNK));
             chunks.enumerate().map(measure).collect()
         }
-        false => starts.chunks_mut(CHUNK).zip(ends.chunks_mut(CHUNK)).enumerate().map(measure).collect(),
+        false => starts
+            .chunks_mut(rows::CHUNK)
+            .zip(ends.chunks_mut(rows::CHUNK))
+            .enumerate()
+            .map(measure)
+            .collect(),
     });
     let mut total = 0usize;
     let mut pieces = Vec::with_capacity(sizes.len());
@@ -75,16 +79,16 @@ fn take_width<const O: usize, const I: usize>(
         let Some(size) = size else { return all.check(array.len()) };
         let size = size?;
         pieces.push((total, size));
-        total = total.checked_add(size).ok_or_else(|| too_long(array))?;
+        total = total.checked_add(size).ok_or_else(|| rows::too_long(array))?;
     }
     if total > rows::largest_offset::<O>() {
-        return Err(too_long(array));
+        return Err(rows::too_long(array));
     }
 
     let mut out_bytes = pool.alloc(total)?;
     let mut bytes = &mut out_bytes.bytes_mut()[..total];
     let mut work = Vec::with_capacity(pieces.len());
-    for (rows, (before, size)) in starts.chunks(CHUNK).zip(ends.chunks_mut(CHUNK)).zip(pieces) {
+    for (rows, (before, size)) in starts.chunks(rows::CHUNK).zip(ends.chunks_mut(rows::CHUNK)).zip(pieces) {
         let (own, rest) = bytes.split_at_mut(size);
         bytes = rest;
         work.push((rows, before, own));

@@ -2,7 +2,7 @@
 
 use half::f16;
 
-use crate::{Function, Value};
+use crate::module::{Function, Value};
 
 /// A PTX type, as the suffix of a mnemonic says it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,7 +6,7 @@ mod tokens;
 use std::collections::HashMap;
 
 use crate::alu::Type;
-use crate::{CONSTANTS, Entry, Error, Instruction, Module, Op, Operand, Place, Register, Special};
+use crate::module::{CONSTANTS, Entry, Error, Instruction, Module, Op, Operand, Place, Register, Special};
 use tokens::{Token, tokens};
 
 type Result<T> = std::result::Result<T, Error>;
@@ -63,28 +63,31 @@ struct Scope<'a> {
     code: Vec<Instruction>,
 }
 
-pub(crate) fn module(text: &str) -> Result<Module> {
-    let mut p = Parser { tokens: tokens(text), at: 0, constants: vec![], symbols: HashMap::new() };
-    let mut entries = HashMap::new();
-    while p.at < p.tokens.len() {
-        match p.next() {
-            ".version" | ".address_size" => p.at += 1,
-            ".target" => {
-                p.at += 1;
-                while p.accept(",") {
+impl Module {
+    /// Parses a whole image. An instruction outside the subset is an error here.
+    pub fn parse(text: &str) -> Result<Module> {
+        let mut p = Parser { tokens: tokens(text), at: 0, constants: vec![], symbols: HashMap::new() };
+        let mut entries = HashMap::new();
+        while p.at < p.tokens.len() {
+            match p.next() {
+                ".version" | ".address_size" => p.at += 1,
+                ".target" => {
                     p.at += 1;
+                    while p.accept(",") {
+                        p.at += 1;
+                    }
                 }
+                ".visible" | ".weak" => {}
+                ".global" | ".const" => p.constant()?,
+                ".entry" => {
+                    let name = p.next().to_owned();
+                    entries.insert(name, p.entry()?);
+                }
+                other => return p.fail(format!("{other} is not in the subset")),
             }
-            ".visible" | ".weak" => {}
-            ".global" | ".const" => p.constant()?,
-            ".entry" => {
-                let name = p.next().to_owned();
-                entries.insert(name, p.entry()?);
-            }
-            other => return p.fail(format!("{other} is not in the subset")),
         }
+        Ok(Module { entries, constants: p.constants })
     }
-    Ok(Module { entries, constants: p.constants })
 }
 
 impl<'a> Parser<'a> {

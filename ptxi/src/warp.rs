@@ -4,8 +4,9 @@ mod collective;
 
 use bowstring_watch::{Drawn, Touch, Touched};
 
+use crate::Memory;
 use crate::alu::{low, signed};
-use crate::{CONSTANTS, Entry, Error, Instruction, Memory, Module, Op, Operand, Place, Special};
+use crate::module::{CONSTANTS, Entry, Error, Instruction, Module, Op, Operand, Place, Special};
 
 const LANES: usize = 32;
 /// Instructions that one warp may run: far more than a kernel's tile needs.

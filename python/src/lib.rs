@@ -5,10 +5,12 @@
 mod array;
 mod batch;
 mod capsule;
+mod construct;
 mod cuda;
 mod device;
 mod error;
 mod foreign;
+mod methods;
 mod operations;
 mod reader;
 mod source;
@@ -24,6 +26,8 @@ mod _bowstring {
     #[pymodule_export]
     use super::batch::RecordBatch;
     #[pymodule_export]
+    use super::construct::{array, record_batch};
+    #[pymodule_export]
     use super::cuda::{cuda_interface, from_cuda_array_interface};
     #[pymodule_export]
     use super::device::{Device, Stream};
@@ -35,8 +39,6 @@ mod _bowstring {
     use super::reader::BatchReader;
     #[pymodule_export]
     use super::tensor::from_dlpack;
-    #[pymodule_export]
-    use super::validate::{array, record_batch};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)]

@@ -1,98 +1,13 @@
-//! What a test can ask of the stand-in: to fail calls, to be slow, and what it has seen. Failures and counts are of the
-//! calling thread, so that tests that run side by side do not meet.
+//! What a test can ask of the stand-in: to fail calls, to be slow, and what it has seen.
 
-use std::cell::{Cell, RefCell};
-use std::ffi::{CStr, c_char};
-use std::time::{Duration, Instant};
+use std::ffi::c_char;
+use std::time::Duration;
 
 use bowstring_sim::Injector;
 
+use crate::calls::{CALLS, DELAY, INSIDE, text};
 use crate::machine::Machine;
-use crate::{Code, Outcome, cuda, hip};
-
-thread_local! {
-    static CALLS: RefCell<Injector<Code>> = RefCell::default();
-    static DELAY: Cell<Duration> = const { Cell::new(Duration::ZERO) };
-    static INSIDE: Cell<Duration> = const { Cell::new(Duration::ZERO) };
-}
-
-/// What says which device a thread is at: it fails only where it is named, for what is to be freed then cannot be.
-const CURRENT: [&str; 4] = ["cuCtxGetCurrent", "cuCtxSetCurrent", "hipGetDevice", "hipSetDevice"];
-
-/// How slow a stream is that this thread makes.
-pub fn delay() -> Duration {
-    DELAY.get()
-}
-
-/// Whether a call is one that a device that is lost still answers: those that ask nothing of it.
-fn asks_nothing(call: &str) -> bool {
-    let about = [
-        "cuInit",
-        "cuDriverGet",
-        "cuDeviceGet",
-        "cuDevicePrimary",
-        "hipInit",
-        "hipDriverGet",
-        "hipDeviceGet",
-    ];
-    let also = ["hipGetDeviceCount", "hipGetDevicePropertiesR0600"];
-    CURRENT.contains(&call) || also.contains(&call) || about.iter().any(|about| call.starts_with(about))
-}
-
-/// Counts the time that this thread spends in here.
-fn timed(run: impl FnOnce() -> Outcome) -> Code {
-    let start = Instant::now();
-    let outcome = run();
-    INSIDE.set(INSIDE.get() + start.elapsed());
-    outcome.err().unwrap_or(0)
-}
-
-/// An exported function's body. `lost` says whether the device that is current is.
-pub fn call(name: &'static str, lost: impl FnOnce() -> Outcome, run: impl FnOnce() -> Outcome) -> Code {
-    timed(|| {
-        CALLS.with_borrow_mut(|calls| calls.enter(name, &CURRENT))?;
-        if !asks_nothing(name) {
-            lost()?;
-        }
-        run()
-    })
-}
-
-/// The same, of one that does what it does also where it fails: what is freed is gone.
-pub fn call_anyway(
-    name: &'static str,
-    lost: impl FnOnce() -> Outcome,
-    run: impl FnOnce() -> Outcome,
-) -> Code {
-    timed(|| {
-        let injected = CALLS.with_borrow_mut(|calls| calls.enter(name, &CURRENT));
-        run().and(injected).and_then(|()| lost())
-    })
-}
-
-/// Writes a result where the caller wants it.
-///
-/// # Safety
-///
-/// `to` must be null or writable.
-pub unsafe fn give<T>(to: *mut T, value: T) -> Outcome {
-    if to.is_null() {
-        return Err(crate::code::INVALID_VALUE);
-    }
-    // SAFETY: the caller's promise.
-    unsafe { to.write(value) };
-    Ok(())
-}
-
-/// Text that a caller passed.
-///
-/// # Safety
-///
-/// `text` must be null or end with a zero.
-pub unsafe fn text(text: *const c_char) -> Option<String> {
-    // SAFETY: the caller's promise.
-    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
-}
+use crate::{Code, cuda, hip};
 
 fn machine(runtime: u32) -> &'static Machine {
     if runtime == 0 { cuda::machine() } else { hip::machine() }

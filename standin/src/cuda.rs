@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use bowstring_ptxi::Launch;
 
-use crate::control::{call, call_anyway, give, text};
+use crate::calls::{call, call_anyway, give, text};
 use crate::machine::{DEVICES, Image, Machine};
 use crate::memory::{Kind, Memory};
 use crate::streams::{Callback, HostFunction};

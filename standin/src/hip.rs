@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use bowstring_amdi::{CodeObject, Launch, Program, Target};
 
-use crate::control::{call, call_anyway, give, text};
+use crate::calls::{call, call_anyway, give, text};
 use crate::cuda::exports;
 use crate::machine::{DEVICES, Image, Machine};
 use crate::memory::{Kind, Memory};

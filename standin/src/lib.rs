@@ -13,6 +13,7 @@
 //! `machine::DEVICES` devices, so that every test can have one to itself. What a test wants to fail, or to know,
 //! it says with the functions in `control`; they act on the calling thread, or name a device.
 
+mod calls;
 mod control;
 mod cuda;
 mod hip;

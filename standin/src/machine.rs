@@ -8,7 +8,7 @@ use std::thread::ThreadId;
 
 use crate::memory::{Kind, Memory, Owner, copy, fill};
 use crate::streams::{Event, Kind as Order, Recording, Stream};
-use crate::{Outcome, code, control, lock};
+use crate::{Outcome, calls, code, lock};
 
 /// How many devices each runtime has: one for every test that wants one.
 pub const DEVICES: i32 = 100_000;
@@ -161,7 +161,7 @@ impl Machine {
     pub fn new_stream(&self, device: i32, flags: u32, priority: i32) -> Outcome<usize> {
         let number = handle();
         let order = if flags & NON_BLOCKING == 0 { Order::Blocking } else { Order::Free };
-        let stream = Stream::start(device, order, priority, control::delay(), number as u64)?;
+        let stream = Stream::start(device, order, priority, calls::delay(), number as u64)?;
         lock(&self.streams).insert(number, stream);
         Ok(number)
     }
@@ -182,7 +182,7 @@ impl Machine {
             return Ok(stream.clone());
         }
         let order = if thread.is_some() { Order::Blocking } else { Order::Legacy };
-        let stream = Stream::start(current, order, 0, control::delay(), handle() as u64)?;
+        let stream = Stream::start(current, order, 0, calls::delay(), handle() as u64)?;
         defaults.insert((current, thread), stream.clone());
         Ok(stream)
     }

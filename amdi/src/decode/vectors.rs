@@ -1,7 +1,8 @@
 //! Instructions of vectors, in each of their forms.
 
-use super::{Dpp, EXEC, Encoding, Instruction, Operand, Sdwa, VCC, Words, bits, operand};
+use super::words::{Words, bits, operand};
 use crate::Target;
+use crate::instruction::{Dpp, EXEC, Encoding, Instruction, Operand, Sdwa, VCC};
 use crate::table::{Action, Format, Generation, Kind, Output, find};
 
 /// What the first operand's field says where more follows in the next word.

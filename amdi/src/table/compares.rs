@@ -1,8 +1,7 @@
 //! Comparisons of vectors. Those called `cmpx` say which lanes go on.
 
-use super::Format::Vopc;
 use super::lanes::{compare, compare_exec};
-use super::{N, Row, row};
+use super::row::{Format::Vopc, N, Row, row};
 
 pub(super) fn rows() -> Vec<Row> {
     vec![

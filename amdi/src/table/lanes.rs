@@ -1,78 +1,7 @@
 //! Operations of vectors, made from plain functions on one lane's values: a loop over all lanes around each, which the
 //! compiler sees through. Values of every type travel as 64 bits a lane.
 
-use super::Action;
-
-/// The lanes of the widest wave.
-pub(crate) const WIDE: usize = 64;
-/// A value for each lane.
-pub(crate) type Wide = [u64; WIDE];
-/// An operation's operands.
-pub(crate) type Sources = [Wide; 3];
-
-/// What an operand is, which says how many registers it takes and how constants are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    B16,
-    B32,
-    B64,
-    F32,
-    F64,
-    /// A bit for each lane, in scalar registers.
-    Mask,
-    /// The register that the result goes to.
-    Result,
-    /// No operand, but the lane's number.
-    Lane,
-}
-
-impl Kind {
-    pub(crate) fn bits(self) -> u32 {
-        match self {
-            Kind::B16 => 16,
-            Kind::B64 | Kind::F64 => 64,
-            _ => 32,
-        }
-    }
-
-    pub(crate) fn is_float(self) -> bool {
-        matches!(self, Kind::F32 | Kind::F64)
-    }
-}
-
-/// What becomes of the result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Output {
-    Lanes(Kind),
-    /// A bit for each lane, to scalar registers.
-    Mask,
-    /// To `exec`.
-    Exec,
-    /// A value, and a bit for each lane.
-    Both(Kind),
-}
-
-/// Gives lanes and bits, for so many lanes.
-pub(crate) type Body = Box<dyn Fn(&Sources, usize, &mut Wide) -> u64 + Send + Sync>;
-
-pub(crate) struct Vector {
-    pub to: Output,
-    pub from: Vec<Kind>,
-    pub run: Body,
-    /// What it does where the instruction asks for the nearest value that fits instead of the low bits.
-    pub clamped: Option<Body>,
-    pub packed: Option<Packed>,
-}
-
-/// Two results at once, in the halves of a value, from halves of the operands that bits of the instruction choose.
-#[derive(Clone, Copy)]
-pub(crate) struct Packed {
-    pub run: fn(u64, u64) -> u64,
-    /// Bits of a half.
-    pub half: u32,
-    /// The result's halves are halves of one operand each, not results of both.
-    pub moves: bool,
-}
+use super::row::{Action, Body, Kind, Output, Packed, Sources, Vector, WIDE};
 
 /// A type of a lane's values.
 pub(crate) trait Lane: Copy {

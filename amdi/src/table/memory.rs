@@ -1,7 +1,7 @@
 //! Instructions that reach memory or other lanes.
 
-use super::Format::{Ds, Global, Smem, Vop1, Vop3};
-use super::{Action, N, Part, Row, row};
+use super::row::Format::{Ds, Global, Smem, Vop1, Vop3};
+use super::row::{Action, N, Part, Row, row};
 
 fn load(bytes: u8) -> Action {
     Action::Load { bytes, signed: false, into: Part::Whole }

@@ -1,7 +1,7 @@
 //! Scalar instructions: one value for the whole wave, and where it goes on.
 
-use super::Format::*;
-use super::{Action, N, Row, Scalar, Waits, When, row};
+use super::row::Format::*;
+use super::row::{Action, N, Row, Scalar, Waits, When, row};
 
 type Run = fn(u64, u64, bool) -> (u64, Option<bool>);
 

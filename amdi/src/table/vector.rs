@@ -1,8 +1,8 @@
 //! Vector instructions that compute: in each lane on its own.
 
-use super::Format::*;
-use super::lanes::{Kind::*, carries, clampable, mixed, onto, packed, plain};
-use super::{Action, N, Row, row};
+use super::lanes::{carries, clampable, mixed, onto, packed, plain};
+use super::row::Format::*;
+use super::row::{Action, Kind::*, N, Row, row};
 
 type Words<const K: usize> = [u32; K];
 type Halves<const K: usize> = [u16; K];

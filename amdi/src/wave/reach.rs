@@ -4,7 +4,7 @@ use bowstring_watch::{Drawn, Touch, Touched};
 
 use super::Wave;
 use crate::Memory;
-use crate::decode::{Instruction, Operand};
+use crate::instruction::{Instruction, Operand};
 use crate::table::{Action, Part};
 
 /// Where the block of arguments appears in the address space: nowhere that a host allocation is.

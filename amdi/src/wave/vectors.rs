@@ -2,7 +2,7 @@
 
 use super::{State, Wave};
 use crate::Target;
-use crate::decode::{Dpp, EXEC, Instruction, Operand, Sdwa};
+use crate::instruction::{Dpp, EXEC, Instruction, Operand, Sdwa};
 use crate::table::{Action, Generation, Kind, Output, Packed, Sources, Vector, Wide};
 
 /// The half, byte or all of a word that a part's number means: where it begins, and its bits.

@@ -6,6 +6,7 @@
 
 #![allow(unsafe_code)]
 
+mod codes;
 mod modules;
 mod open;
 mod runtime;
@@ -13,29 +14,20 @@ pub(super) mod table;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::{CString, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::ptr::null_mut;
 
 use bowstring_kernels::target::BLOCK;
 
-use super::driver::{Driver, Failure, Launch, LoadFailure, Outcome, RawEntry, RawEvent, RawStream};
+use super::driver::{Driver, Launch, LoadFailure, Outcome, RawEntry, RawEvent, RawStream};
 use super::loaded::LoadedImage;
 use crate::array::Place;
+pub(super) use codes::{INVALID_CONTEXT, outcome, refused};
+use codes::{INVALID_VALUE, NO_IMAGE, NOT_READY, failure};
 use modules::Modules;
-pub(super) use open::{Found, Library, Opened, refused};
-pub(super) use runtime::Runtime;
+pub(super) use open::{Library, Opened};
+pub(super) use runtime::{Found, Runtime};
 use table::{Code, Common, Function, Word};
-
-/// What every call returns where nothing is wrong.
-const SUCCESS: Code = 0;
-/// A pointer or number that the runtime does not know.
-const INVALID_VALUE: Code = 1;
-/// Memory ran out.
-const OUT_OF_MEMORY: Code = 2;
-/// A stream or event of another device.
-pub(super) const INVALID_CONTEXT: Code = 201;
-/// The work before an event has not passed.
-const NOT_READY: Code = 600;
 
 /// Pinned memory of all devices: `CU_MEMHOSTALLOC_PORTABLE`, `hipHostMallocPortable`.
 const PORTABLE: u32 = 1;
@@ -49,6 +41,10 @@ const NO_TIMING: u32 = 2;
 const MEMORY_TYPE: i32 = 2;
 const IS_MANAGED: i32 = 8;
 const DEVICE_ORDINAL: i32 = 9;
+/// Options of loading: where the compiler writes what is wrong with an image, and how much it may write.
+const ERROR_LOG: i32 = 5;
+const ERROR_LOG_BYTES: i32 = 6;
+
 /// A device of a runtime.
 pub(super) struct Native<R: Runtime> {
     found: &'static Found<R>,
@@ -57,16 +53,6 @@ pub(super) struct Native<R: Runtime> {
     name: String,
     ordered_memory: bool,
     modules: Modules,
-}
-
-/// A call that failed.
-fn failure(call: &'static str, code: Code) -> Failure {
-    Failure { call, code: code.into(), out_of_memory: code == OUT_OF_MEMORY }
-}
-
-/// What a call's code says.
-pub(super) fn outcome(call: &'static str, code: Code) -> Outcome {
-    if code == SUCCESS { Ok(()) } else { Err(failure(call, code)) }
 }
 
 impl<R: Runtime> Native<R> {
@@ -116,6 +102,41 @@ impl<R: Runtime> Native<R> {
             INVALID_VALUE => Ok(None),
             code => outcome(function.name, code).map(|()| Some(value)),
         }
+    }
+
+    /// The image that has an entry, loaded at its first use.
+    ///
+    /// # Safety
+    ///
+    /// The images that are built in must be whole.
+    unsafe fn module(&self, family: &'static str, entry: &'static str) -> Result<Word, LoadFailure> {
+        self.modules.get(family, self.runtime.image_name(family, entry), || {
+            let image = self.runtime.image(family, entry);
+            let image = image.ok_or_else(|| failure(self.functions().load.name, NO_IMAGE))?;
+            // SAFETY: the caller's promise.
+            unsafe { self.load(&image) }
+        })
+    }
+
+    /// Loads an image. It is the runtime that says what is wrong with one, and it does so in words.
+    ///
+    /// # Safety
+    ///
+    /// It must be whole: the library reads as far as the image itself says.
+    unsafe fn load(&self, image: &[u8]) -> Result<Word, LoadFailure> {
+        let (mut module, mut log) = (0, vec![0u8; 4096]);
+        let mut options = [ERROR_LOG, ERROR_LOG_BYTES];
+        let mut values = [log.as_mut_ptr().cast(), std::ptr::without_provenance_mut(log.len())];
+        // SAFETY: the log has the bytes that the second option says; the rest is the caller's promise.
+        let made = unsafe {
+            self.make(&self.functions().load, |f| {
+                f(&mut module, image.as_ptr().cast(), 2, options.as_mut_ptr(), values.as_mut_ptr())
+            })
+        };
+        made.map(|()| module).map_err(|failure| {
+            let said = CStr::from_bytes_until_nul(&log).unwrap_or_default();
+            LoadFailure { failure, log: said.to_string_lossy().trim().to_owned() }
+        })
     }
 }
 

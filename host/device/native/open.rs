@@ -6,10 +6,10 @@ use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, Weak};
 
+use super::codes::{SUCCESS, outcome, refused};
 use super::modules::Modules;
 use super::table::{Common, Table};
-use super::{Native, Runtime, SUCCESS, outcome};
-use crate::device::driver::Failure;
+use super::{Found, Native, Runtime};
 use crate::device::handles::Source;
 use crate::device::{Device, Inner, lock};
 use crate::{Error, Result};
@@ -21,14 +21,6 @@ pub(in super::super) enum Library<'a> {
     Installed,
     /// This file.
     At(&'a Path),
-}
-
-/// A library that was loaded, and is never unloaded.
-pub(in super::super) struct Found<R: Runtime> {
-    pub common: Common,
-    pub own: R::Own,
-    /// Keeps the functions where they are.
-    _library: libloading::Library,
 }
 
 /// What has been opened of a runtime in this process. Opening a device again gives the same one.
@@ -98,11 +90,6 @@ impl Library<'_> {
 
 fn none<R: Runtime>(reason: &str) -> Error {
     Error::NoDevice { device: R::DEVICE, reason: reason.into() }
-}
-
-/// Why a device that a call failed for cannot be used.
-pub(in super::super) fn refused(failure: Failure) -> String {
-    format!("{} failed with code {}", failure.call, failure.code)
 }
 
 impl<R: Runtime> Found<R> {

@@ -1,9 +1,8 @@
-//! What tells one GPU runtime from another.
+//! What tells one GPU runtime from another, and its library.
 
 use std::borrow::Cow;
 
-use super::Found;
-use super::table::{Table, Word};
+use super::table::{Common, Table, Word};
 use crate::device::driver::Outcome;
 use crate::ffi::DeviceType;
 
@@ -60,4 +59,14 @@ pub(in super::super) trait Runtime: Sized + Send + Sync + 'static {
 
     /// Which memory it is, where the runtime knows it.
     fn memory(memory_type: u32, managed: bool) -> Option<DeviceType>;
+}
+
+/// A library that was loaded, and is never unloaded.
+pub(in super::super) struct Found<R: Runtime> {
+    /// The functions that all runtimes have.
+    pub common: Common,
+    /// Those that only this one has.
+    pub own: R::Own,
+    /// Keeps the functions where they are.
+    pub(super) _library: libloading::Library,
 }

@@ -2,7 +2,7 @@
 
 use super::{Parser, Result, Scope};
 use crate::alu::{self, Type};
-use crate::{Instruction, Op, Operand, Shuffle, Vote};
+use crate::module::{Instruction, Op, Operand, Shuffle, Vote};
 
 impl<'a> Parser<'a> {
     pub fn instruction(&mut self, scope: &mut Scope<'a>) -> Result<()> {

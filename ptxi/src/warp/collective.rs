@@ -1,8 +1,9 @@
 //! What lanes do together: votes, shuffles, barriers.
 
 use super::{LANES, Warp};
+use crate::Memory;
 use crate::alu::low;
-use crate::{Error, Instruction, Memory, Op, Shuffle, Vote};
+use crate::module::{Error, Instruction, Op, Shuffle, Vote};
 
 impl<M: Memory> Warp<'_, M> {
     /// The lanes that have to run this instruction together; `None` where each can run it alone.

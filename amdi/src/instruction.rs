@@ -1,0 +1,164 @@
+//! A decoded instruction: what decoders make, waves run, and text says.
+
+use crate::Target;
+use crate::table::{Action, Format, Kind, Output, Row, find};
+
+/// Scalar registers that have names.
+pub(crate) const VCC: u8 = 106;
+pub(crate) const EXEC: u8 = 126;
+
+/// A source or a destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Operand {
+    #[default]
+    None,
+    Vector(u16),
+    Scalar(u8),
+    /// Reads 0, keeps nothing.
+    Null,
+    /// A value that the instruction's field itself stands for.
+    Constant(u8),
+    Literal(u32),
+    /// Whether `vcc` or `exec` is 0, and the condition code.
+    NoVcc,
+    NoExec,
+    Condition,
+}
+
+/// How an instruction of vectors was written, which is part of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// There is one form only.
+    Only,
+    Short,
+    Long,
+}
+
+/// Where lanes get their first operand from, instead of from themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dpp {
+    /// So many lanes below, in the same row of 16.
+    pub shift: u8,
+    pub rows: u8,
+    pub banks: u8,
+    /// Lanes without a source read 0; without this they keep what they have.
+    pub zero: bool,
+}
+
+/// Bytes or halves of operands and of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sdwa {
+    pub to: u8,
+    /// What becomes of the rest of the result's register: 0 is zeroes, 1 the sign, 2 what is there.
+    pub rest: u8,
+    pub from: [u8; 2],
+    pub signed: [bool; 2],
+}
+
+/// A decoded instruction.
+pub struct Instruction {
+    pub(crate) row: &'static Row,
+    pub(crate) target: Target,
+    pub(crate) size: u8,
+    pub(crate) encoding: Encoding,
+    pub(crate) to: Operand,
+    /// Where bits go, one for each lane.
+    pub(crate) bits_to: Operand,
+    pub(crate) from: [Operand; 3],
+    /// A bit for each operand.
+    pub(crate) absolute: u8,
+    pub(crate) negated: u8,
+    /// Operands of 16 bits that are the high half of their register; bit 3 is the result's. Of packed operations: which
+    /// half goes into the low result, and `high_halves` into the high one.
+    pub(crate) halves: u8,
+    pub(crate) high_halves: u8,
+    pub(crate) clamp: bool,
+    pub(crate) dpp: Option<Dpp>,
+    pub(crate) sdwa: Option<Sdwa>,
+    /// The signed offset of an address or of a branch, or what a wait says.
+    pub(crate) immediate: i32,
+    /// Whether an atomic update gives back the old value.
+    pub(crate) returns: bool,
+    /// Whether a load is the first look of an update: see `Program`.
+    pub(crate) first_look: bool,
+    /// Bits for caches, which change nothing here: as the encoding has them.
+    pub(crate) cache: u8,
+    /// The second of a pair, which runs at once with this.
+    pub(crate) pair: Option<Box<Instruction>>,
+    /// The registers that are read or written: whether they are vectors, the first, how many, and whether written.
+    pub(crate) touches: Vec<(bool, u16, u16, bool)>,
+}
+
+impl Operand {
+    /// The value of what is no register, for an operand of this kind.
+    pub(crate) fn constant(self, kind: Kind) -> Option<u64> {
+        let fraction = |code: u8| [0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0][usize::from(code - 240)];
+        let value = match self {
+            Operand::Null => 0,
+            Operand::Constant(code @ 128..=192) => u64::from(code) - 128,
+            Operand::Constant(code @ 193..=208) => (192 - i64::from(code)) as u64,
+            Operand::Constant(248) if kind.bits() == 64 => 0x3fc4_5f30_6dc9_c882,
+            Operand::Constant(248) => 0x3e22_f983,
+            Operand::Constant(code) if kind.bits() == 64 => f64::to_bits(fraction(code)),
+            Operand::Constant(code) => (fraction(code) as f32).to_bits().into(),
+            Operand::Literal(word) if kind == Kind::F64 => u64::from(word) << 32,
+            Operand::Literal(word) => word.into(),
+            _ => return None,
+        };
+        Some(if kind.bits() == 64 { value } else { value & 0xffff_ffff })
+    }
+
+    pub(crate) fn is_literal(self) -> bool {
+        matches!(self, Operand::Literal(_))
+    }
+}
+
+impl Instruction {
+    /// Its length in bytes.
+    pub fn size(&self) -> usize {
+        self.size.into()
+    }
+
+    /// Whether it is one for the whole wave.
+    pub(crate) fn is_scalar(&self) -> bool {
+        use Format::*;
+        matches!(self.row.format, Sop1 | Sop2 | Sopk | Sopc | Sopp | Smem)
+    }
+
+    /// One with nothing but its row.
+    pub(crate) fn new(target: Target, format: Format, code: u32) -> Result<Instruction, String> {
+        let row = find(target.generation, format, code).ok_or_else(|| format!("{format:?} opcode {code}"))?;
+        Ok(Instruction {
+            row,
+            target,
+            size: 4,
+            encoding: Encoding::Only,
+            to: Operand::None,
+            bits_to: Operand::None,
+            from: [Operand::None; 3],
+            absolute: 0,
+            negated: 0,
+            halves: 0,
+            high_halves: 0,
+            clamp: false,
+            dpp: None,
+            sdwa: None,
+            immediate: 0,
+            returns: false,
+            first_look: false,
+            cache: 0,
+            pair: None,
+            touches: vec![],
+        })
+    }
+
+    /// The kinds of an operation's operands, and of its result.
+    pub(crate) fn kinds(&self) -> (&[Kind], Option<Output>) {
+        match &self.row.action {
+            Action::Vector(vector) => (&vector.from, Some(vector.to)),
+            Action::FirstLane => (&[Kind::B32], None),
+            Action::OneLane => (&[Kind::B32, Kind::B32], None),
+            _ => (&[], None),
+        }
+    }
+}

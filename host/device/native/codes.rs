@@ -1,0 +1,32 @@
+//! The codes that calls return, the same in both runtimes, and what they say.
+
+use super::table::Code;
+use crate::device::driver::{Failure, Outcome};
+
+/// What every call returns where nothing is wrong.
+pub(super) const SUCCESS: Code = 0;
+/// A pointer or number that the runtime does not know.
+pub(super) const INVALID_VALUE: Code = 1;
+/// Memory ran out.
+pub(super) const OUT_OF_MEMORY: Code = 2;
+/// A stream or event of another device.
+pub(in super::super) const INVALID_CONTEXT: Code = 201;
+/// The work before an event has not passed.
+pub(super) const NOT_READY: Code = 600;
+/// There is no image for the device.
+pub(super) const NO_IMAGE: Code = 209;
+
+/// A call that failed.
+pub(super) fn failure(call: &'static str, code: Code) -> Failure {
+    Failure { call, code: code.into(), out_of_memory: code == OUT_OF_MEMORY }
+}
+
+/// What a call's code says.
+pub(in super::super) fn outcome(call: &'static str, code: Code) -> Outcome {
+    if code == SUCCESS { Ok(()) } else { Err(failure(call, code)) }
+}
+
+/// Why a device that a call failed for cannot be used.
+pub(in super::super) fn refused(failure: Failure) -> String {
+    format!("{} failed with code {}", failure.call, failure.code)
+}
