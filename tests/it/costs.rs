@@ -15,6 +15,7 @@ use bowstring::exchange::{batch_from_arrow, from_arrow};
 use bowstring::{Array, Batch, Stream};
 
 use crate::support::counted::{Cost, SECTOR};
+use crate::support::operations::{Answer, OPERATIONS, uncounted};
 use crate::support::ptx::Images;
 use crate::support::*;
 
@@ -94,6 +95,7 @@ impl Bench {
         self.takes(rng);
         self.casts(rng);
         self.nulls(rng);
+        self.others(rng);
     }
 
     fn on(&self, array: &ArrayRef) -> Array {
@@ -222,11 +224,28 @@ impl Bench {
     }
 
     fn nulls(&mut self, rng: &mut Random) {
-        let mut parts = self.on(&values(&DataType::Int32, true, rng)).into_parts();
-        parts.null_count = None;
-        let values = Array::try_new(parts).unwrap();
+        let values = uncounted(self.on(&values(&DataType::Int32, true, rng)));
         self.row("null_count", ROWS / 8, |stream| null_count(&values, stream).wait());
         self.row("is_null", ROWS / 4, |stream| is_null(&values, stream).wait());
+    }
+
+    /// What the table of operations has besides.
+    fn others(&mut self, rng: &mut Random) {
+        let here = ["filter", "take", "cast", "null_count", "is_null"];
+        for operation in OPERATIONS.iter().filter(|operation| !here.contains(&operation.name)) {
+            let host = values(&DataType::Int32, true, rng);
+            let argument = (operation.argument)(&DataType::Int32, ROWS, rng).unwrap();
+            let written = match (operation.arrow)(&host, &argument).unwrap() {
+                Answer::Array(array) => bytes_of(&array),
+                Answer::Count(_) => 0,
+            };
+            // Which rows are null says the bitmap alone; what else gives values reads them.
+            let read = if written > ROWS { bytes_of(&host) } else { ROWS / 8 };
+            let there = uncounted(self.on(&host));
+            self.row(&format!("{} Int32, nulls", operation.name), read + written, |stream| {
+                operation.run(&there, &argument, stream)
+            });
+        }
     }
 }
 
@@ -275,12 +294,7 @@ const OTHERS: [(&str, Work); 4] = [
         cast(&on.batch, &on.narrow, &options, &on.stream).wait().map(drop)
     }),
     ("null_count", |on| {
-        let unknown = |column: &Array| {
-            let mut parts = column.clone().into_parts();
-            parts.null_count = None;
-            Array::try_new(parts)
-        };
-        let columns = on.batch.columns().iter().map(unknown).collect::<Result<_, _>>()?;
+        let columns = on.batch.columns().iter().cloned().map(uncounted).collect();
         let batch = Batch::try_new(on.batch.schema().clone(), columns, on.batch.len())?;
         null_count(&batch, &on.stream).wait().map(drop)
     }),

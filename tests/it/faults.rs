@@ -13,6 +13,7 @@ use bowstring::exchange::{export_array, export_stream, from_arrow, import_array,
 use bowstring::{Array, Batch, Error, Result, Stream};
 
 use crate::exchange::foreign::{RawDeviceArray, Releases, produce, schema, structs};
+use crate::support::operations::{Argument, OPERATIONS, Operation, uncounted};
 use crate::support::*;
 
 const ROWS: usize = 100;
@@ -47,10 +48,6 @@ impl Given<'_> {
         self.on(Arc::new(mask(kind, ROWS, &mut Random::new(5))), stream)
     }
 
-    fn indices(&self, stream: &Stream) -> Result<Array> {
-        self.on(indices(&DataType::Int32, 150, ROWS, Nulls::None, &mut Random::new(6)), stream)
-    }
-
     fn batch(&self) -> Result<Batch> {
         let field = |name: &str| Field::new(name, self.values.data_type().clone(), true);
         let schema = Arc::new(arrow_schema::Schema::new(vec![field("a"), field("b")]));
@@ -58,8 +55,8 @@ impl Given<'_> {
     }
 }
 
-/// What is done, ending in rows on the host, and how many arrays it imports.
-type Work = fn(&Given<'_>, &Stream) -> Result<Vec<Value>>;
+/// What is done, ending in rows on the host.
+type Work<'a> = &'a dyn Fn(&Given<'_>, &Stream) -> Result<Vec<Value>>;
 
 fn down(array: &Array, stream: &Stream) -> Result<Vec<Value>> {
     Ok(rows(&to_arrow(&stream.download(array)?)?))
@@ -73,18 +70,14 @@ fn down_batch(batch: &Batch, stream: &Stream) -> Result<Vec<Value>> {
     Ok(all)
 }
 
-const WORKS: &[(&str, Work)] = &[
+/// What is no operation of the table, or is more than one call of it.
+const WORKS: &[(&str, fn(&Given<'_>, &Stream) -> Result<Vec<Value>>)] = &[
     ("download", |given, stream| down(&given.import()?, stream)),
     ("upload", |given, stream| down(&given.on(given.values.clone(), stream)?, stream)),
-    ("filter", |given, stream| down(&filter(&given.import()?, &given.mask(stream)?, stream).wait()?, stream)),
-    ("filter_later", |given, stream| {
-        let pending = filter(&given.import()?, &given.mask(stream)?, stream);
-        down(&pending.wait()?, stream)
-    }),
-    ("filter_batch", |given, stream| {
+    ("filter of a batch", |given, stream| {
         down_batch(&filter(&given.batch()?, &given.mask(stream)?, stream).wait()?, stream)
     }),
-    ("filter_batch_later, dropped", |given, stream| {
+    ("filter of a batch, dropped", |given, stream| {
         drop(filter(&given.batch()?, &given.mask(stream)?, stream));
         Ok(vec![])
     }),
@@ -94,25 +87,6 @@ const WORKS: &[(&str, Work)] = &[
         assert_eq!(first, down(&selection.filter(&given.import()?).wait()?, stream)?);
         Ok(first)
     }),
-    ("take", |given, stream| {
-        let options = TakeOptions::default();
-        down(&take(&given.import()?, &given.indices(stream)?, &options, stream).wait()?, stream)
-    }),
-    ("cast", |given, stream| {
-        let to = match given.values.data_type() {
-            DataType::Int32 => DataType::Int16,
-            DataType::Int64 => DataType::Decimal128(20, 1),
-            other => other.clone(),
-        };
-        down(&cast(&given.import()?, &to, &CastOptions::default(), stream).wait()?, stream)
-    }),
-    ("null_count", |given, stream| {
-        let mut parts = given.import()?.into_parts();
-        parts.null_count = None;
-        Ok(vec![Value::Bytes(null_count(&Array::try_new(parts)?, stream).wait()?.to_le_bytes().to_vec())])
-    }),
-    ("is_null", |given, stream| down(&is_null(&given.import()?, stream).wait()?, stream)),
-    ("drop_nulls", |given, stream| down(&drop_nulls(&given.import()?, stream).wait()?, stream)),
     ("export", |given, stream| {
         let field = Field::new("f", given.values.data_type().clone(), true);
         let (mut exported, schema) = export_array(&given.on(given.values.clone(), stream)?, &field)?;
@@ -150,6 +124,19 @@ fn some_types() -> Vec<DataType> {
     ]
 }
 
+/// An argument of the operation that a device does not refuse, if any of some is.
+fn an_argument(operation: &Operation, values: &ArrayRef, seed: u64) -> Option<Argument> {
+    let device = EmulatedDevice::new(EmulatorOptions::default()).unwrap();
+    let stream = device.device().stream().unwrap();
+    let there = stream.upload(&from_arrow(values).unwrap()).unwrap();
+    let mut rng = Random::new(seed);
+    let drawn = (0..20).filter_map(|_| (operation.argument)(values.data_type(), ROWS, &mut rng));
+    drawn.into_iter().find(|argument| {
+        let answer = operation.run(&there, argument, &stream);
+        !matches!(answer, Err(Error::Unsupported { .. }))
+    })
+}
+
 /// A way to break a device, the nth time, and to mend it, which says how many of the runtime's calls failed.
 struct Harm {
     break_it: fn(&EmulatedDevice, u64),
@@ -157,7 +144,13 @@ struct Harm {
 }
 
 /// Does the work on a device of its own that is broken. Returns what came of it and how many calls failed.
-fn attempt(work: Work, values: &ArrayRef, harm: &Harm, n: u64, context: &str) -> (Option<Vec<Value>>, u64) {
+fn attempt(
+    work: Work<'_>,
+    values: &ArrayRef,
+    harm: &Harm,
+    n: u64,
+    context: &str,
+) -> (Option<Vec<Value>>, u64) {
     let options = EmulatorOptions { keep: Some(0), ..Default::default() };
     let device = EmulatedDevice::new(options).unwrap();
     let (lost, again) = (Releases::default(), Releases::default());
@@ -189,16 +182,25 @@ fn all(harm: &Harm, least: u64) {
     let (mut injected, mut recovered) = (0, 0);
     for (seed, data_type) in (0..).zip(some_types()) {
         let values = array(&data_type, ROWS, Nulls::Some, &mut Random::new(seed));
-        for (name, work) in WORKS {
+        let mut all = |name: &str, work: Work<'_>| {
             for n in 1.. {
                 let context = format!("{name} of {data_type}, call {n}");
-                let (answer, failed) = attempt(*work, &values, harm, n, &context);
+                let (answer, failed) = attempt(work, &values, harm, n, &context);
                 if failed == 0 && answer.is_some() {
                     break;
                 }
                 injected += 1;
                 recovered += u64::from(answer.is_some());
             }
+        };
+        for (name, work) in WORKS {
+            all(name, work);
+        }
+        for operation in OPERATIONS {
+            let Some(argument) = an_argument(operation, &values, seed) else { continue };
+            all(operation.name, &|given, stream| {
+                operation.run(&uncounted(given.import()?), &argument, stream)?.read(stream)
+            });
         }
     }
     println!("faults: {injected} injected, {recovered} of them without consequence");

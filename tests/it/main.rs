@@ -12,6 +12,7 @@ mod equivalence_cast;
 mod equivalence_exchange;
 mod equivalence_filter;
 mod equivalence_nulls;
+mod equivalence_operations;
 mod equivalence_take;
 mod exchange;
 mod extents;

@@ -12,11 +12,12 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_schema::{DataType, Field, TimeUnit};
-use bowstring::compute::{CastOptions, OutOfBounds, TakeOptions, cast, filter, is_null, take};
+use bowstring::compute::OutOfBounds;
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
-use bowstring::exchange::{from_arrow, to_arrow};
-use bowstring::{Array, Error, Stream};
+use bowstring::exchange::from_arrow;
+use bowstring::{Error, Stream};
 
+use crate::support::operations::{Argument, Operation, operation};
 use crate::support::ptx::{Images, image};
 use crate::support::*;
 
@@ -52,24 +53,18 @@ struct Step {
     /// With rows before those that are meant: a slice of an array that is on the device keeps its odd bits.
     values: ArrayRef,
     offset: usize,
-    with: With,
+    operation: &'static Operation,
+    argument: Argument,
     right: Answer,
     entries: BTreeSet<(String, String)>,
 }
 
-#[derive(Clone, Debug)]
-enum With {
-    Mask(ArrayRef),
-    Indices(ArrayRef, OutOfBounds),
-    Type(DataType, bool),
-    Nothing,
-}
-
 impl Step {
     /// What the CPU says, which the other suites hold against arrow-rs, is right.
-    fn new(values: &ArrayRef, offset: usize, with: With) -> Step {
-        let (values, entries) = (values.clone(), BTreeSet::new());
-        let mut step = Step { values, offset, with, right: Ok(vec![]), entries };
+    fn new(values: &ArrayRef, offset: usize, operation: &'static str, argument: Argument) -> Step {
+        let (values, operation) = (values.clone(), self::operation(operation));
+        let mut step =
+            Step { values, offset, operation, argument, right: Ok(vec![]), entries: BTreeSet::new() };
         step.right = step.run(&Stream::cpu());
         step
     }
@@ -83,24 +78,9 @@ impl Step {
     }
 
     fn answer(&self, stream: &Stream) -> Answer {
-        let from = |array: &ArrayRef, row| -> Result<Array, Error> {
-            stream.upload(&from_arrow(array)?)?.slice(row, array.len() - row)
-        };
-        let on = |array: &ArrayRef| from(array, 3);
-        let values = from(&self.values, self.offset)?;
-        let result = match &self.with {
-            With::Mask(mask) => filter(&values, &on(mask)?, stream).wait(),
-            With::Indices(indices, out_of_bounds) => {
-                let options = TakeOptions { out_of_bounds: *out_of_bounds };
-                take(&values, &on(indices)?, &options, stream).wait()
-            }
-            With::Type(to, safe) => {
-                let options = CastOptions { safe: *safe, ..Default::default() };
-                cast(&values, to, &options, stream).wait()
-            }
-            With::Nothing => is_null(&values, stream).wait(),
-        }?;
-        Ok(rows(&to_arrow(&stream.download(&result)?)?))
+        let longer = stream.upload(&from_arrow(&self.values)?)?;
+        let values = longer.slice(self.offset, self.values.len() - self.offset)?;
+        self.operation.run(&values, &self.argument, stream)?.read(stream)
     }
 }
 
@@ -124,15 +104,20 @@ fn steps() -> Vec<Step> {
             for (percent, run) in [(2.0, 1), (60.0, 3), (80.0, 3000)] {
                 let nulls = if run < 1000 { Nulls::Some } else { Nulls::None };
                 let keep = Mask { percent, run, nulls };
-                let keep = mask(keep, len + 3, rng);
-                steps.push(Step::new(&values, offset, With::Mask(Arc::new(keep))));
+                let keep = Argument::Mask(Arc::new(mask(keep, len, rng)));
+                steps.push(Step::new(&values, offset, "filter", keep));
             }
             let within = indices(&DataType::UInt32, len / 3, len, Nulls::Some, rng);
             let beyond = indices(&DataType::UInt32, len / 3, len + len / 50 + 2, Nulls::Some, rng);
-            steps.push(Step::new(&values, offset, With::Indices(within, OutOfBounds::Error)));
-            steps.push(Step::new(&values, offset, With::Indices(beyond.clone(), OutOfBounds::Error)));
-            steps.push(Step::new(&values, offset, With::Indices(beyond, OutOfBounds::Null)));
-            steps.push(Step::new(&values, offset, With::Nothing));
+            steps.push(Step::new(&values, offset, "take", Argument::Indices(within, OutOfBounds::Error)));
+            steps.push(Step::new(
+                &values,
+                offset,
+                "take",
+                Argument::Indices(beyond.clone(), OutOfBounds::Error),
+            ));
+            steps.push(Step::new(&values, offset, "take", Argument::Indices(beyond, OutOfBounds::Null)));
+            steps.push(Step::new(&values, offset, "is_null", Argument::Nothing));
         }
     }
     let casts = [
@@ -150,9 +135,9 @@ fn steps() -> Vec<Step> {
         for &(len, offset) in SHAPES {
             let values = array(&from, len + offset, Nulls::Some, rng);
             let no_nulls = array(&from, len + offset, Nulls::None, rng);
-            steps.push(Step::new(&values, offset, With::Type(to.clone(), true)));
-            steps.push(Step::new(&no_nulls, offset, With::Type(to.clone(), true)));
-            steps.push(Step::new(&values, offset, With::Type(to.clone(), false)));
+            steps.push(Step::new(&values, offset, "cast", Argument::Type(to.clone(), true)));
+            steps.push(Step::new(&no_nulls, offset, "cast", Argument::Type(to.clone(), true)));
+            steps.push(Step::new(&values, offset, "cast", Argument::Type(to.clone(), false)));
         }
     }
     steps
@@ -198,7 +183,13 @@ fn a_changed_instruction_is_noticed() {
         let images = Arc::new(Images::default());
         let device = device(images.clone());
         let answer = step.run(&device.device().stream().unwrap());
-        assert!(answer == step.right, "{} with {:?}: {:?}", step.values.data_type(), step.with, answer.err());
+        assert!(
+            answer == step.right,
+            "{} with {:?}: {:?}",
+            step.values.data_type(),
+            step.argument,
+            answer.err()
+        );
         assert_eq!(device.faults(), []);
         step.entries = images.ran().into_keys().collect();
     }

@@ -5,7 +5,7 @@ use std::fs;
 
 use arrow_cast::can_cast_types;
 
-use crate::support::refusals::{OPERATIONS, kind, kinds_of_devices, refused_casts, refused_types};
+use crate::support::refusals::{kind, kinds_of_devices, of_one_type, refused_casts, refused_types};
 use crate::support::types;
 
 const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
@@ -17,13 +17,17 @@ fn table() -> String {
     let mut cells: BTreeMap<String, Vec<Vec<&str>>> = BTreeMap::new();
     let kinds: Vec<String> = types().iter().map(kind).collect();
     for kind in &kinds {
-        cells.insert(kind.clone(), vec![vec![]; OPERATIONS.len()]);
+        cells.insert(kind.clone(), vec![vec![]; of_one_type().count()]);
     }
     let mut casts = vec![];
     for (device, targets) in kinds_of_devices() {
-        for (i, operation) in OPERATIONS.iter().enumerate() {
+        for (i, operation) in of_one_type().enumerate() {
             let refused: Vec<_> = targets.iter().map(|target| refused_types(target, operation)).collect();
-            assert!(refused.windows(2).all(|pair| pair[0] == pair[1]), "{device}s differ in {}", operation.0);
+            assert!(
+                refused.windows(2).all(|pair| pair[0] == pair[1]),
+                "{device}s differ in {}",
+                operation.name
+            );
             let refused: Vec<String> = refused[0].iter().map(kind).collect();
             for (_, cells) in cells.iter_mut().filter(|(kind, _)| !refused.contains(kind)) {
                 cells[i].push(device);
@@ -44,7 +48,7 @@ fn table() -> String {
             None => rows.push((answers.clone(), vec![kind])),
         }
     }
-    let names: Vec<String> = OPERATIONS.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let names: Vec<String> = of_one_type().map(|operation| format!("`{}`", operation.name)).collect();
     let mut table = format!("| type | {} |\n|{}\n", names.join(" | "), " --- |".repeat(1 + names.len()));
     for (answers, kinds) in rows {
         let answers =

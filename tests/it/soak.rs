@@ -6,14 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use arrow_array::{ArrayRef, BooleanArray};
-use arrow_schema::{DataType, Field};
-use bowstring::compute::*;
+use arrow_schema::Field;
 use bowstring::device::testing::{Alive, EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{export_array, from_arrow, import_array, to_arrow};
 use bowstring::ffi::{ArrowDeviceArray, FFI_ArrowSchema};
 use bowstring::{Array, Device, Error, Result};
 
+use crate::support::operations::{Answer, OPERATIONS};
 use crate::support::*;
 
 const THREADS: u64 = 4;
@@ -52,37 +51,20 @@ impl Worker<'_> {
         let data_type = &types[rng.below(types.len())];
         let len = [rng.below(4), rng.below(300), rng.below(9000)][rng.below(3)];
         let longer = array(data_type, len + 5, Nulls::ALL[rng.below(5)], rng);
-        let on = |array: &ArrayRef| stream.upload(&from_arrow(array)?);
-        let (values, plain) = (on(&longer)?.slice(5, len)?, longer.slice(5, len));
-        let (ours, right) = match rng.below(4) {
-            0 => {
-                let keep = mask(Mask { percent: 60.0, run: 4, nulls: Nulls::Some }, len, rng);
-                let right = arrow_select::filter::filter(&plain, &keep).expect("arrow-rs filters all");
-                (filter(&values, &on(&(std::sync::Arc::new(keep) as ArrayRef))?, &stream).wait()?, right)
-            }
-            1 => {
-                let rows = indices(&DataType::Int64, 1 + len / 2, len, Nulls::None, rng);
-                let right = arrow_select::take::take(&plain, &rows, None).expect("arrow-rs takes all");
-                (take(&values, &on(&rows)?, &TakeOptions::default(), &stream).wait()?, right)
-            }
-            2 => {
-                let to = &types[rng.below(types.len())];
-                let Ok(right) = arrow_cast::cast(&plain, to) else { return Ok(()) };
-                (cast(&values, to, &CastOptions::default(), &stream).wait()?, right)
-            }
-            _ => {
-                let nulls = plain.logical_nulls();
-                let right = (0..len).map(|row| Some(nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))));
-                match plain.nulls().is_some() || nulls.is_none() {
-                    true => (
-                        is_null(&values, &stream).wait()?,
-                        std::sync::Arc::new(BooleanArray::from_iter(right)) as _,
-                    ),
-                    false => return Ok(()),
-                }
+        let values = stream.upload(&from_arrow(&longer)?)?.slice(5, len)?;
+        let plain = longer.slice(5, len);
+        let operation = &OPERATIONS[rng.below(OPERATIONS.len())];
+        let Some(argument) = (operation.argument)(data_type, len, rng) else { return Ok(()) };
+        let Ok(right) = (operation.arrow)(&plain, &argument) else { return Ok(()) };
+        let right = right.rows();
+        let ours = match operation.run(&values, &argument, &stream)? {
+            Answer::Array(ours) => ours,
+            count => {
+                assert_same_rows(&count.read(&stream)?, &right, &operation.name);
+                self.tally.right.fetch_add(1, Ordering::Relaxed);
+                return Ok(());
             }
         };
-        let right = rows(&right);
         match rng.below(3) {
             0 => drop(ours),
             1 => self.check(&ours, &right)?,

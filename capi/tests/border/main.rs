@@ -1,4 +1,4 @@
-//! The border as a careless C program finds it: NULL everywhere, options of odd sizes, devices that are not there,
+//! The border as a careless C program finds it (NULL is in `../null.rs`): options of odd sizes, devices that are not there,
 //! handles that are empty; and, through the same functions, arrays on the emulated device and back.
 
 mod threads;
@@ -57,97 +57,6 @@ fn export(handle: *const BowstringArray) -> arrow_array::ArrayRef {
         exchange::import_array(&mut array, &schema, &bowstring::Device::cpu()).unwrap()
     };
     exchange::to_arrow(&array).unwrap()
-}
-
-#[test]
-fn null_is_an_error_wherever_a_pointer_is_needed() {
-    let mut tried = 0;
-    let mut refused = |status: BowstringStatus| {
-        assert_eq!(status, Invalid);
-        assert!(last_error().ends_with("is NULL"), "{}", last_error());
-        tried += 1;
-    };
-    // SAFETY: NULL is what each function says it survives.
-    unsafe {
-        refused(bowstring_device_open(1, 0, null_mut()));
-        refused(bowstring_stream_new(null(), null_mut()));
-        refused(bowstring_stream_wrap(null(), null_mut(), null_mut()));
-        refused(bowstring_stream_synchronise(null()));
-        refused(bowstring_array_import(null(), null_mut(), null(), null_mut()));
-        refused(bowstring_array_export(null(), null_mut(), null_mut()));
-        refused(bowstring_array_length(null(), null_mut()));
-        refused(bowstring_array_device(null(), null_mut(), null_mut()));
-        refused(bowstring_array_slice(null(), 0, 0, null_mut()));
-        refused(bowstring_array_import_dlpack(null_mut(), null(), null_mut()));
-        refused(bowstring_array_import_dlpack_versioned(null_mut(), null(), null_mut()));
-        refused(bowstring_array_export_dlpack(null(), null(), null_mut()));
-        refused(bowstring_array_export_dlpack_versioned(null(), null(), null_mut()));
-        refused(bowstring_array_wait(null()));
-        refused(bowstring_array_validate(null(), null()));
-        refused(bowstring_array_import_validated(null(), null_mut(), null(), null(), null_mut()));
-        refused(bowstring_array_to_device(null(), null(), null_mut()));
-        refused(bowstring_array_to_host(null(), null(), null_mut()));
-        refused(bowstring_batch_import(null(), null_mut(), null(), null_mut()));
-        refused(bowstring_batch_export(null(), null_mut(), null_mut()));
-        refused(bowstring_batch_length(null(), null_mut()));
-        refused(bowstring_batch_column(null(), 0, null_mut()));
-        refused(bowstring_batch_wait(null()));
-        refused(bowstring_batch_validate(null(), null()));
-        refused(bowstring_batch_import_validated(null(), null_mut(), null(), null(), null_mut()));
-        refused(bowstring_batch_to_device(null(), null(), null_mut()));
-        refused(bowstring_batch_to_host(null(), null(), null_mut()));
-        refused(bowstring_filter(null(), null(), null(), null_mut()));
-        refused(bowstring_filter_batch(null(), null(), null(), null_mut()));
-        refused(bowstring_selection_new(null(), null(), null_mut()));
-        refused(bowstring_selection_length(null(), null_mut()));
-        refused(bowstring_selection_filter(null(), null(), null_mut()));
-        refused(bowstring_selection_filter_batch(null(), null(), null_mut()));
-        refused(bowstring_take(null(), null(), null(), null(), null_mut()));
-        refused(bowstring_take_batch(null(), null(), null(), null(), null_mut()));
-        refused(bowstring_cast_batch(null(), null(), null(), null(), null_mut()));
-        refused(bowstring_null_count_batch(null(), null(), 0, null_mut()));
-        refused(bowstring_cast(null(), null(), null(), null(), null_mut()));
-        refused(bowstring_null_count(null(), null(), null_mut()));
-        refused(bowstring_logical_null_count(null(), null(), null_mut()));
-        refused(bowstring_is_null(null(), null(), null_mut()));
-        refused(bowstring_is_not_null(null(), null(), null_mut()));
-        refused(bowstring_drop_nulls(null(), null(), null_mut()));
-        refused(bowstring_batches_import(null(), null_mut(), null_mut()));
-        refused(bowstring_batches_import_host(null_mut(), null_mut()));
-        refused(bowstring_batches_schema(null(), null_mut()));
-        refused(bowstring_batches_next(null(), null_mut()));
-        refused(bowstring_batches_export(null(), null_mut()));
-        refused(bowstring_batches_export_host(null(), null_mut()));
-        refused(bowstring_batches_filter(null(), null(), null(), null_mut()));
-        refused(bowstring_batches_filter_by(null(), 0, null(), null_mut()));
-        refused(bowstring_batches_take(null(), null(), null(), null(), null_mut()));
-        refused(bowstring_batches_cast(null(), null(), null(), null(), null_mut()));
-        refused(bowstring_batches_to_device(null(), null(), null_mut()));
-        refused(bowstring_batches_to_host(null(), null(), null_mut()));
-        refused(bowstring_arrays_import(null(), null_mut(), null_mut()));
-        refused(bowstring_batches_validate(null(), null(), null_mut()));
-        refused(bowstring_arrays_validate(null(), null(), null_mut()));
-        refused(bowstring_arrays_import_host(null_mut(), null_mut()));
-        refused(bowstring_arrays_next(null(), null_mut()));
-        refused(bowstring_arrays_export(null(), null_mut()));
-        refused(bowstring_async_batches_new(null(), 0, null_mut(), null_mut()));
-        refused(bowstring_async_batches_wait(null(), null_mut()));
-        refused(bowstring_batches_export_async(null(), null(), null_mut()));
-        refused(bowstring_async_batches_metadata(null(), null_mut()));
-        refused(bowstring_batch_metadata(null(), null_mut()));
-        refused(bowstring_batch_with_metadata(null(), null(), null_mut()));
-        bowstring_device_free(null_mut());
-        bowstring_stream_free(null_mut());
-        bowstring_array_free(null_mut());
-        bowstring_batch_free(null_mut());
-        bowstring_selection_free(null_mut());
-        bowstring_batches_free(null_mut());
-        bowstring_arrays_free(null_mut());
-        bowstring_async_batches_free(null_mut());
-    }
-    // What the header declares, the two functions that take nothing and the frees left out.
-    let header = include_str!("../../include/bowstring.h");
-    assert_eq!(tried, header.lines().filter(|line| line.starts_with("BowstringStatus bowstring_")).count());
 }
 
 #[test]

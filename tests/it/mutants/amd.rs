@@ -68,7 +68,7 @@ fn steps_on(target: Target) -> Vec<Step> {
     for step in &mut steps {
         let device = objects.clone().device();
         let answer = step.run(&device.device().stream().unwrap());
-        let what = format!("{} with {:?} on {}", step.values.data_type(), step.with, target.name);
+        let what = format!("{} with {:?} on {}", step.values.data_type(), step.argument, target.name);
         assert!(answer == step.right, "{what}: {:?}, {:?}", answer.err(), device.faults());
         assert_eq!(device.faults(), [], "{what}");
         step.entries = objects.ran().into_keys().collect();

@@ -9,7 +9,6 @@ use std::io::Write;
 use std::sync::{Arc, LazyLock, Once};
 
 use arrow_array::{Array as _, ArrayRef};
-use bowstring::array::Place;
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, adopt};
 use bowstring::exchange::{from_arrow, to_arrow, validate};
 use bowstring::{Array, Device, Error, Stream};
@@ -107,8 +106,8 @@ impl Target {
         }
     }
 
-    /// What an operation gave, where this device has the operation: the CPU has all of them. What another refuses must be
-    /// in the README's table: see [`Refusals`].
+    /// What an operation gave, where this device has the operation. What it refuses must be in the README's table: see
+    /// [`Refusals`].
     pub fn answer<T>(&self, result: Result<T, Error>, context: &dyn fmt::Display) -> Option<T> {
         match result {
             Ok(answer) => Some(answer),
@@ -162,8 +161,7 @@ impl Target {
         // Drivers differ in nothing that an operation could refuse.
         let known = |name: &str| REFUSALS.iter().find(|(known, _)| known == name);
         let of_this = known(&self.name).or_else(|| known("emulator:32"));
-        self.stream.device().place() != Place::CPU
-            && of_this.is_some_and(|(_, refusals)| refusals.expected(operation, data_type))
+        of_this.is_some_and(|(_, refusals)| refusals.expected(operation, data_type))
     }
 }
 

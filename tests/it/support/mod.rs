@@ -18,6 +18,7 @@ mod exact;
 #[cfg(target_os = "linux")]
 mod guarded;
 pub mod native;
+pub mod operations;
 pub mod ptx;
 mod random;
 pub mod refusals;

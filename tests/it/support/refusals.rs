@@ -2,43 +2,20 @@
 //! the answers and checked in, so that a device can neither lose an operation unnoticed nor skip a test by refusing.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Int32Array};
 use arrow_cast::can_cast_types;
 use arrow_schema::DataType;
-use bowstring::array::Place;
-use bowstring::compute::*;
-use bowstring::{Array, Error, Stream};
+use bowstring::compute::{CastOptions, cast};
+use bowstring::{Array, Error};
 
+use super::operations::{OPERATIONS, Operation, uncounted};
 use super::{Nulls, Random, Target, array, devices, types};
 
 const ROWS: usize = 40;
 
-/// A named call of an operation on an array of `ROWS` rows.
-type Operation = (&'static str, fn(&Array, &Stream) -> Result<(), Error>);
-
-/// Every operation that is asked of a type.
-pub const OPERATIONS: &[Operation] = &[
-    ("filter", |values, stream| {
-        let mask: ArrayRef = Arc::new(BooleanArray::from_iter((0..ROWS).map(|i| Some(i % 3 == 0))));
-        filter(values, &on(stream, mask)?, stream).wait().map(drop)
-    }),
-    ("take", |values, stream| {
-        // A null among the indices, on devices: where a type has no nulls there may be no answer to it.
-        let null = (stream.device().place() == Place::CPU).then_some(1);
-        let indices: ArrayRef = Arc::new(Int32Array::from(vec![Some(2), Some(0), null, Some(39)]));
-        take(values, &on(stream, indices)?, &TakeOptions::default(), stream).wait().map(drop)
-    }),
-    ("null_count", |values, stream| null_count(values, stream).wait().map(drop)),
-    ("logical_null_count", |values, stream| logical_null_count(values, stream).wait().map(drop)),
-    ("is_null", |values, stream| is_null(values, stream).wait().map(drop)),
-    ("is_not_null", |values, stream| is_not_null(values, stream).wait().map(drop)),
-    ("drop_nulls", |values, stream| drop_nulls(values, stream).wait().map(drop)),
-];
-
-fn on(stream: &Stream, array: ArrayRef) -> Result<Array, Error> {
-    stream.upload(&bowstring::exchange::from_arrow(&array)?)
+/// The operations that are asked of a type alone: not casts, which are of two.
+pub fn of_one_type() -> impl Iterator<Item = &'static Operation> {
+    OPERATIONS.iter().filter(|operation| operation.name != "cast")
 }
 
 /// Arrays of the type on the device, with and without a bitmap: what needs the one may not need the other. How many
@@ -46,9 +23,7 @@ fn on(stream: &Stream, array: ArrayRef) -> Result<Array, Error> {
 fn values(target: &Target, data_type: &DataType) -> [Array; 2] {
     [Nulls::None, Nulls::Some].map(|nulls| {
         let array = array(data_type, ROWS + 3, nulls, &mut Random::new(0));
-        let mut parts = target.import(&array).slice(3, ROWS).expect("rows of the array").into_parts();
-        parts.null_count = None;
-        Array::try_new(parts).expect("the same parts")
+        uncounted(target.import(&array).slice(3, ROWS).expect("rows of the array"))
     })
 }
 
@@ -60,11 +35,14 @@ fn refused(target: &Target, result: Result<(), Error>, what: &str) -> bool {
     }
 }
 
-/// The types that the device refuses to an operation.
-pub fn refused_types(target: &Target, (name, call): &Operation) -> Vec<DataType> {
+/// The types that the device refuses to an operation, with no nulls in its argument where a device has no answer to them.
+pub fn refused_types(target: &Target, operation: &Operation) -> Vec<DataType> {
     let refuses = |data_type: &DataType| {
-        let refuses =
-            |values| refused(target, call(values, &target.stream), &format!("{name} of {data_type}"));
+        let argument = (operation.argument)(data_type, ROWS, &mut Random::new(1)).expect("there are rows");
+        let refuses = |values| {
+            let answer = operation.run(values, &argument, &target.stream);
+            refused(target, answer.map(drop), &format!("{} of {data_type}", operation.name))
+        };
         values(target, data_type).iter().any(refuses)
     };
     types().into_iter().filter(refuses).collect()
@@ -104,8 +82,9 @@ pub struct Refusals {
 impl Refusals {
     /// Asks the device.
     pub fn of(target: &Target) -> Refusals {
-        let of_types = OPERATIONS.iter().flat_map(|operation| {
-            refused_types(target, operation).into_iter().map(move |data_type| (operation.0, kind(&data_type)))
+        let of_types = of_one_type().flat_map(|operation| {
+            let refused = refused_types(target, operation).into_iter();
+            refused.map(move |data_type| (operation.name, kind(&data_type)))
         });
         let of_casts = refused_casts(target).into_iter().map(|(from, to)| (from.to_string(), to.to_string()));
         Refusals { of_types: of_types.collect(), of_casts: of_casts.collect() }

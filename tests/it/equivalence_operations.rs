@@ -1,0 +1,51 @@
+//! Each operation of the table, of each type: the plain definition, arrow-rs, and every device agree. What is particular to an
+//! operation, its laws and corners, is in the file of its name.
+
+use crate::support::operations::{Answer, OPERATIONS, uncounted};
+use crate::support::*;
+
+/// Each type meets so many of the lengths and offsets; together they meet all.
+const TURNS: usize = 3;
+
+#[test]
+fn every_operation_of_every_type() {
+    let targets = devices();
+    for (i, operation) in OPERATIONS.iter().enumerate() {
+        for (j, data_type) in types().into_iter().enumerate() {
+            for turn in 0..TURNS {
+                let n = i + j + turn * 5;
+                let (len, offset) = (LENGTHS[n % LENGTHS.len()], OFFSETS[n % OFFSETS.len()]);
+                let nulls = Nulls::ALL[n % Nulls::ALL.len()];
+                let sample = Sample { data_type: data_type.clone(), len, nulls, offset, seed: n as u64 };
+                let mut rng = Random::new(!sample.seed);
+                let Some(argument) = (operation.argument)(&data_type, len, &mut rng) else { continue };
+                let values = sample.array();
+                let context = format!("{} of {sample:?} with {argument:?}", operation.name);
+                let Ok(theirs) = (operation.arrow)(&values, &argument) else {
+                    // Times beyond a day as text, say.
+                    let ours = targets[0].import(&values);
+                    assert!(operation.run(&ours, &argument, &targets[0].stream).is_err(), "{context}");
+                    continue;
+                };
+                if let Some(plain) = (operation.definition)(&rows(&values), &argument) {
+                    assert_same_rows(&theirs.rows(), &plain, &format_args!("arrow-rs, {context}"));
+                }
+                for target in &targets {
+                    let form = Form::ALL[n % Form::ALL.len()];
+                    let ours = uncounted(target.import_as(form, &sample.longer(), offset, len));
+                    let answer = operation.run(&ours, &argument, &target.stream);
+                    match (target.answer(answer, &context), &theirs) {
+                        (None, _) => {}
+                        (Some(Answer::Array(ours)), Answer::Array(theirs)) => {
+                            target.assert_same(&ours, theirs, &context);
+                        }
+                        (Some(Answer::Count(ours)), Answer::Count(theirs)) => {
+                            assert_eq!(ours, *theirs, "{context}, on {target:?}");
+                        }
+                        (Some(ours), theirs) => panic!("{context}: {ours:?}, {theirs:?}"),
+                    }
+                }
+            }
+        }
+    }
+}

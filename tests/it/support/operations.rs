@@ -1,0 +1,250 @@
+//! The one table of operations: what each is called, what it is given, how it is called, and what is right.
+//!
+//! The one idea: whatever is asked of every operation reads this table: equivalence on every device, what devices refuse (and
+//! with that the README's table), failures of the runtime, the soak, changed kernels, costs. An operation that has a row has
+//! all of those.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array as _, ArrayRef, BooleanArray};
+use arrow_cast::can_cast_types;
+use arrow_schema::{ArrowError, DataType};
+use bowstring::compute::*;
+use bowstring::exchange::{from_arrow, to_arrow};
+use bowstring::{Array, Error, Pending, Stream};
+
+use super::{Mask, Nulls, Random, Value, has_nulls, indices, mask, rows, types};
+
+/// What an operation is given besides the values.
+#[derive(Clone, Debug)]
+pub enum Argument {
+    Nothing,
+    Mask(ArrayRef),
+    Indices(ArrayRef, OutOfBounds),
+    /// A type to cast to, and whether the cast is safe.
+    Type(DataType, bool),
+}
+
+/// An argument on a device.
+pub struct There<'a> {
+    argument: &'a Argument,
+    array: Option<Array>,
+}
+
+/// What an operation gives: ours an [`Array`], arrow-rs' an [`ArrayRef`].
+#[derive(Clone, Debug)]
+pub enum Answer<A> {
+    Array(A),
+    Count(usize),
+}
+
+/// A row of the table.
+pub struct Operation {
+    pub name: &'static str,
+    /// An argument for so many rows of a type; `None` where there is none that would do.
+    pub argument: fn(&DataType, usize, &mut Random) -> Option<Argument>,
+    pub call: fn(&Array, &There<'_>, &Stream) -> Pending<Answer<Array>>,
+    /// What is right, by the meaning of rows; `None` where only arrow-rs can say.
+    pub definition: fn(&[Value], &Argument) -> Option<Vec<Value>>,
+    pub arrow: fn(&ArrayRef, &Argument) -> Result<Answer<ArrayRef>, ArrowError>,
+}
+
+pub const OPERATIONS: &[Operation] = &[
+    Operation {
+        name: "filter",
+        argument: |_, len, rng| {
+            Some(Argument::Mask(Arc::new(mask(Mask { percent: 50.0, run: 2, nulls: Nulls::Some }, len, rng))))
+        },
+        call: |values, there, stream| array_of(filter(values, there.array(), stream)),
+        definition: |values, argument| {
+            let Argument::Mask(mask) = argument else { unreachable!("filter is given a mask") };
+            let kept = values.iter().zip(mask.as_boolean()).filter(|(_, keep)| *keep == Some(true));
+            Some(kept.map(|(value, _)| value.clone()).collect())
+        },
+        arrow: |values, argument| {
+            let Argument::Mask(mask) = argument else { unreachable!("filter is given a mask") };
+            arrow_select::filter::filter(values, mask.as_boolean()).map(Answer::Array)
+        },
+    },
+    Operation {
+        name: "take",
+        argument: |data_type, len, rng| {
+            // A union has no null for a null index to name.
+            let nulls = if has_nulls(data_type) { Nulls::Some } else { Nulls::None };
+            let there_are = len > 0 || has_nulls(data_type);
+            let drawn = |rng| indices(&DataType::Int32, 1 + len * 3 / 2, len, nulls, rng);
+            there_are.then(|| Argument::Indices(drawn(rng), OutOfBounds::Error))
+        },
+        call: |values, there, stream| {
+            let Argument::Indices(_, out_of_bounds) = there.argument else {
+                unreachable!("take is given indices")
+            };
+            array_of(take(values, there.array(), &TakeOptions { out_of_bounds: *out_of_bounds }, stream))
+        },
+        definition: |values, argument| {
+            let Argument::Indices(indices, OutOfBounds::Error) = argument else { return None };
+            let indices = indices.as_primitive_opt::<Int32Type>()?;
+            let row = |index: i32| values[usize::try_from(index).expect("a row")].clone();
+            Some(indices.iter().map(|index| index.map_or(Value::Null, row)).collect())
+        },
+        arrow: |values, argument| {
+            let Argument::Indices(indices, _) = argument else { unreachable!("take is given indices") };
+            arrow_select::take::take(values, indices, None).map(Answer::Array)
+        },
+    },
+    Operation {
+        name: "cast",
+        argument: |from, _, rng| {
+            let types: Vec<DataType> = types().into_iter().filter(|to| can_cast_types(from, to)).collect();
+            (!types.is_empty()).then(|| Argument::Type(types[rng.below(types.len())].clone(), true))
+        },
+        call: |values, there, stream| {
+            let Argument::Type(to, safe) = there.argument else { unreachable!("cast is given a type") };
+            array_of(cast(values, to, &CastOptions { safe: *safe, ..Default::default() }, stream))
+        },
+        definition: |_, _| None,
+        arrow: |values, argument| {
+            let Argument::Type(to, safe) = argument else { unreachable!("cast is given a type") };
+            let options = CastOptions { safe: *safe, ..Default::default() };
+            arrow_cast::cast_with_options(values, to, &options).map(Answer::Array)
+        },
+    },
+    Operation {
+        name: "null_count",
+        argument: nothing,
+        call: |values, _, stream| count_of(null_count(values, stream)),
+        definition: |_, _| None,
+        arrow: |values, _| Ok(Answer::Count(values.null_count())),
+    },
+    Operation {
+        name: "logical_null_count",
+        argument: nothing,
+        call: |values, _, stream| count_of(logical_null_count(values, stream)),
+        definition: |values, _| {
+            Some(Answer::<ArrayRef>::Count(values.iter().filter(|value| is_nothing(value)).count()).rows())
+        },
+        arrow: |values, _| Ok(Answer::Count(values.logical_null_count())),
+    },
+    Operation {
+        name: "is_null",
+        argument: nothing,
+        call: |values, _, stream| array_of(is_null(values, stream)),
+        definition: |values, _| Some(values.iter().map(|value| bit(is_nothing(value))).collect()),
+        arrow: |values, _| Ok(Answer::Array(Arc::new(nothing_in(values, true)))),
+    },
+    Operation {
+        name: "is_not_null",
+        argument: nothing,
+        call: |values, _, stream| array_of(is_not_null(values, stream)),
+        definition: |values, _| Some(values.iter().map(|value| bit(!is_nothing(value))).collect()),
+        arrow: |values, _| Ok(Answer::Array(Arc::new(nothing_in(values, false)))),
+    },
+    Operation {
+        name: "drop_nulls",
+        argument: nothing,
+        call: |values, _, stream| array_of(drop_nulls(values, stream)),
+        definition: |values, _| Some(values.iter().filter(|value| !is_nothing(value)).cloned().collect()),
+        arrow: |values, _| {
+            arrow_select::filter::filter(values, &nothing_in(values, false)).map(Answer::Array)
+        },
+    },
+];
+
+/// The row of a name.
+pub fn operation(name: &str) -> &'static Operation {
+    OPERATIONS.iter().find(|operation| operation.name == name).expect("an operation of the table")
+}
+
+fn nothing(_: &DataType, _: usize, _: &mut Random) -> Option<Argument> {
+    Some(Argument::Nothing)
+}
+
+fn array_of(pending: Pending<Array>) -> Pending<Answer<Array>> {
+    pending.map(|array| Ok(Answer::Array(array)))
+}
+
+fn count_of(pending: Pending<usize>) -> Pending<Answer<Array>> {
+    pending.map(|count| Ok(Answer::Count(count)))
+}
+
+/// Whether a row says nothing, whatever encodes it; a union's row where its member does.
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Member(_, member) => is_nothing(member),
+        _ => false,
+    }
+}
+
+fn bit(set: bool) -> Value {
+    Value::Bytes(vec![u8::from(set)])
+}
+
+/// Which rows say nothing (or something), as arrow-rs has it.
+fn nothing_in(values: &ArrayRef, null: bool) -> BooleanArray {
+    let nulls = values.logical_nulls();
+    let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+    (0..values.len()).map(|row| Some(is_null(row) == null)).collect()
+}
+
+impl Argument {
+    /// The argument on a stream's device. Of arrays some rows before those that are meant are cut off there, so that their bits are
+    /// at odd places.
+    pub fn on(&self, stream: &Stream) -> Result<There<'_>, Error> {
+        let array = match self {
+            Argument::Mask(array) | Argument::Indices(array, _) => {
+                let before = array.len().min(3);
+                let longer = arrow_select::concat::concat(&[&array.slice(0, before), array]);
+                let longer = stream.upload(&from_arrow(&longer.expect("of one type"))?)?;
+                Some(longer.slice(before, array.len())?)
+            }
+            Argument::Nothing | Argument::Type(..) => None,
+        };
+        Ok(There { argument: self, array })
+    }
+}
+
+impl There<'_> {
+    fn array(&self) -> &Array {
+        self.array.as_ref().expect("an argument that is an array")
+    }
+}
+
+impl Operation {
+    /// The operation on values that are on the stream's device.
+    pub fn run(&self, values: &Array, argument: &Argument, stream: &Stream) -> Result<Answer<Array>, Error> {
+        (self.call)(values, &argument.on(stream)?, stream).wait()
+    }
+}
+
+impl Answer<Array> {
+    /// The answer's rows, read on the host.
+    pub fn read(&self, stream: &Stream) -> Result<Vec<Value>, Error> {
+        Ok(match self {
+            Answer::Array(array) => rows(&to_arrow(&stream.download(array)?)?),
+            Answer::Count(count) => vec![count_value(*count)],
+        })
+    }
+}
+
+impl Answer<ArrayRef> {
+    pub fn rows(&self) -> Vec<Value> {
+        match self {
+            Answer::Array(array) => rows(array),
+            Answer::Count(count) => vec![count_value(*count)],
+        }
+    }
+}
+
+fn count_value(count: usize) -> Value {
+    Value::Bytes(count.to_le_bytes().to_vec())
+}
+
+/// The array with its null count unknown: so that counting takes a look.
+pub fn uncounted(array: Array) -> Array {
+    let mut parts = array.into_parts();
+    parts.null_count = None;
+    Array::try_new(parts).expect("the same parts")
+}
