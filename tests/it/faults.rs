@@ -57,6 +57,7 @@ impl Given<'_> {
 
 /// What is done, ending in rows on the host.
 type Work<'a> = &'a dyn Fn(&Given<'_>, &Stream) -> Result<Vec<Value>>;
+type PlainWork = fn(&Given<'_>, &Stream) -> Result<Vec<Value>>;
 
 fn down(array: &Array, stream: &Stream) -> Result<Vec<Value>> {
     Ok(rows(&to_arrow(&stream.download(array)?)?))
@@ -71,7 +72,7 @@ fn down_batch(batch: &Batch, stream: &Stream) -> Result<Vec<Value>> {
 }
 
 /// What is no operation of the table, or is more than one call of it.
-const WORKS: &[(&str, fn(&Given<'_>, &Stream) -> Result<Vec<Value>>)] = &[
+const WORKS: &[(&str, PlainWork)] = &[
     ("download", |given, stream| down(&given.import()?, stream)),
     ("upload", |given, stream| down(&given.on(given.values.clone(), stream)?, stream)),
     ("filter of a batch", |given, stream| {
