@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bowstring::compute::{self, CastOptions, OutOfBounds, Selection, TakeOptions};
+use bowstring::compute::{self, CastOptions, OutOfBounds, Scalar, Selection, TakeOptions};
 use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{Array, Pending, Result, Stream, exchange};
 
@@ -408,6 +408,29 @@ pub unsafe extern "C" fn bowstring_is_not_null(
 ) -> BowstringStatus {
     // SAFETY: the caller's promise.
     unsafe { each_row(compute::is_not_null, BowstringArray::others, values, stream, out) }
+}
+
+/// The values, and the only row of `scalar` where they are null; a null there leaves all as it is. `scalar` is in memory that the
+/// host reads, and of the values' type: Boolean, or of a fixed width of 1, 2, 4, 8, 16 or 32 bytes, else
+/// `BOWSTRING_STATUS_UNSUPPORTED`. Does not synchronise.
+///
+/// # Safety
+///
+/// Handles must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_fill_null(
+    values: *const BowstringArray,
+    scalar: *const BowstringArray,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringArray,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let (values, scalar) = (borrow(values, "values")?, borrow(scalar, "scalar")?);
+        let scalar = Scalar::try_new(&scalar.array)?;
+        let filled = compute::fill_null(&values.array, &scalar, &borrow(stream, "stream")?.0).wait()?;
+        give(values.with(filled), out)
+    })
 }
 
 /// The rows that are not null. On a GPU this synchronises once, as every filter.

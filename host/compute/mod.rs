@@ -11,23 +11,28 @@
 //! | [`cast`] | where lengths or text are data | what changes its bits |
 //! | [`null_count`], [`logical_null_count`] | once a batch, where it is not known | nothing |
 //! | [`is_null`], [`is_not_null`] | never | bits; `is_not_null` shares them where it can |
+//! | [`fill_null`] | never | the values, where there may be nulls |
 //! | [`drop_nulls`] | as [`filter`], where there may be nulls | the rows that are valid |
 
 pub mod batches;
 mod cast;
 mod columns;
+mod fill_null;
 mod filter;
 mod nullability;
 mod nulls;
+mod scalar;
 mod selection;
 mod take;
 pub mod tensors;
 
 pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast};
 pub use columns::Columns;
+pub use fill_null::fill_null;
 pub use filter::filter;
 pub use nullability::nullable;
 pub use nulls::{drop_nulls, is_not_null, is_null, logical_null_count, null_count};
+pub use scalar::Scalar;
 pub use selection::Selection;
 pub use take::{OutOfBounds, TakeOptions, take};
 

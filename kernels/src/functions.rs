@@ -12,12 +12,13 @@
 
 use crate::function::convert::{Direct, FromBool, ToBool};
 use crate::function::float::{Product, Quotient, Round};
+use crate::function::null::FillNull;
 use crate::function::scale::{Down, Up};
 use crate::function::temporal::{
     DayTimeToInterval, Days, DurationToInterval, IntervalToDuration, MonthsToInterval, TimeOfDay,
 };
 use crate::function::words::{Parameter, WORDS, Words};
-use crate::function::{F16, I256, Native, Number, ValueFunction};
+use crate::function::{Bit, F16, I256, Native, Number, ValueFunction};
 use crate::map::{MapTask, Shape};
 
 /// Reads the list. `pairs` are functions that are generic over the native types they read and write, with an entry
@@ -273,6 +274,26 @@ functions! {
             MonthsToInterval { cast_months_to_interval<i32, i128> MonthsToInterval; }
             /// [`DayTimeToInterval`]
             DayTimeToInterval { cast_day_time_to_interval<i64, i128> DayTimeToInterval; }
+        }
+    }
+
+    family "nulls", blocks 3;
+    /// Nulls that become values.
+    OfNulls (w0 w1 w2 w3)
+    /// By function and native type.
+    OF_NULLS {
+        pairs {}
+        single {
+            /// [`FillNull`]
+            FillNull {
+                fill_null<Bit, Bit> FillNull<Bit>;
+                fill_null<i8, i8> FillNull<i8>;
+                fill_null<i16, i16> FillNull<i16>;
+                fill_null<i32, i32> FillNull<i32>;
+                fill_null<i64, i64> FillNull<i64>;
+                fill_null<i128, i128> FillNull<i128>;
+                fill_null<I256, I256> FillNull<I256>;
+            }
         }
     }
 }

@@ -33,7 +33,7 @@ mod _bowstring {
     use super::device::{Device, Stream};
     #[pymodule_export]
     use super::operations::{
-        cast, drop_null, filter, is_null, is_valid, logical_null_count, null_count, take,
+        cast, drop_null, fill_null, filter, is_null, is_valid, logical_null_count, null_count, take,
     };
     #[pymodule_export]
     use super::reader::BatchReader;

@@ -1,15 +1,20 @@
 //! The operations. Each takes any array or batch that speaks a protocol, works where the data is, on the default stream
 //! unless told another, and lets other Python threads run meanwhile.
 
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, Decimal128Array, Float64Array, StringArray};
 use arrow_schema::Field;
-use bowstring::compute::{self, CastOptions};
+use bowstring::compute::{self, CastOptions, Scalar};
+use bowstring::exchange::from_arrow;
 use bowstring::{Array as Inner, Pending, Stream as InnerStream};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 
 use crate::array::Array;
 use crate::device::{Stream, stream_for};
-use crate::error::detached;
+use crate::error::{detached, ours};
 use crate::foreign::{self, Either, either};
 use crate::reader::take_options;
 
@@ -177,6 +182,46 @@ pub fn is_null(values: &Bound<'_, PyAny>, stream: Option<&Bound<'_, Stream>>) ->
 pub fn is_valid(values: &Bound<'_, PyAny>, stream: Option<&Bound<'_, Stream>>) -> PyResult<Array> {
     let (values, valid) = of_one(values, stream, compute::is_not_null)?;
     Ok(values.others(valid))
+}
+
+/// The values, and `value` where they are null: a Python value that fits their type, or any array of one row of it. `None` leaves
+/// all as it is. For booleans and types of fixed width.
+#[pyfunction]
+#[pyo3(signature = (values, value, *, stream = None))]
+pub fn fill_null(
+    values: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+    stream: Option<&Bound<'_, Stream>>,
+) -> PyResult<Array> {
+    let (py, values) = (values.py(), one(values)?);
+    let on = stream_for(values.array.place(), stream)?;
+    let plain: Option<ArrayRef> = if value.is_none() {
+        return Ok(values);
+    } else if value.is_instance_of::<PyBool>() {
+        Some(Arc::new(BooleanArray::from(vec![value.extract::<bool>()?])))
+    } else if value.is_instance_of::<PyInt>() {
+        Some(Arc::new(
+            Decimal128Array::from(vec![value.extract::<i128>()?])
+                .with_precision_and_scale(38, 0)
+                .map_err(|error| PyOverflowError::new_err(error.to_string()))?,
+        ))
+    } else if value.is_instance_of::<PyFloat>() {
+        Some(Arc::new(Float64Array::from(vec![value.extract::<f64>()?])))
+    } else if value.is_instance_of::<PyString>() {
+        Some(Arc::new(StringArray::from(vec![value.extract::<String>()?])))
+    } else {
+        None
+    };
+    let given = match plain {
+        None => foreign::as_array(value, "value")?.array,
+        Some(plain) => {
+            let strict = CastOptions { safe: false, ..CastOptions::default() };
+            let cpu = InnerStream::cpu();
+            ours(|| compute::cast(&from_arrow(&plain)?, values.array.data_type(), &strict, &cpu).wait())?
+        }
+    };
+    let filled = detached(py, || compute::fill_null(&values.array, &Scalar::try_new(&given)?, &on).wait())?;
+    Ok(values.result(filled))
 }
 
 /// The rows that are not null. Waits once for a device.

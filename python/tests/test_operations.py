@@ -418,3 +418,35 @@ def test_against_pyarrow_at_random() -> None:
         assert pa.array(bs.filter(values, mask)).equals(pc.filter(values, mask))
         assert pa.array(bs.take(values, indices)).equals(pc.take(values, indices))
         assert pa.array(bs.cast(values, "Float64")).equals(pc.cast(values, pa.float64()))
+
+
+@pytest.mark.parametrize(
+    ("values", "value"),
+    [
+        (pa.array([1, None, 3], pa.int8()), 7),
+        (pa.array([1, None, 3], pa.uint64()), 2**64 - 1),
+        (pa.array([None, 0.5], pa.float32()), 0.25),
+        (pa.array([True, None, False]), True),
+        (pa.array([None, 1], pa.date32()), "2020-02-29"),
+        (pa.array([None, 1], pa.decimal128(20, 2)), pa.array([5], pa.decimal128(20, 2))),
+    ],
+)
+def test_fill_null_is_pyarrows(place: str, values: pa.Array, value: Any) -> None:
+    if isinstance(value, pa.Array):
+        scalar = value[0]
+    else:
+        scalar = pa.scalar(value, values.type) if isinstance(value, int) else pa.scalar(value).cast(values.type)
+    for rows in [values, values.slice(1)]:
+        assert here(bs.fill_null(PLACES[place](rows), value)).equals(pc.fill_null(rows, scalar))
+    assert here(bs.fill_null(PLACES[place](values), None)).equals(values)
+
+
+def test_fill_null_refuses_what_is_no_value_of_the_type() -> None:
+    with pytest.raises(ValueError):
+        bs.fill_null(pa.array([1, None], pa.int8()), 128)
+    with pytest.raises(ValueError, match="rows, not one"):
+        bs.fill_null(pa.array([1, None], pa.int8()), pa.array([1, 2], pa.int8()))
+    with pytest.raises(ValueError, match="Int16 for nulls among Int8"):
+        bs.fill_null(pa.array([1, None], pa.int8()), pa.array([1], pa.int16()))
+    with pytest.raises(NotImplementedError):
+        bs.fill_null(pa.array(["a", None]), "b")

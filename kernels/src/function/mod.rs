@@ -13,6 +13,7 @@ pub mod divide;
 pub mod float;
 pub mod half;
 pub mod integer;
+pub mod null;
 pub mod scale;
 pub mod temporal;
 pub mod wide;

@@ -129,12 +129,22 @@ where
         let rows = const { Shape::of::<F>().rows };
         (0..rows).fold((U256::ZERO, 0), |(to, fits), j| {
             let (value, good) = function.call(part::<F::From>(block, j));
-            let value = if F::FILLS_NULLS && valid >> j & 1 == 0 { function.of_null() } else { value };
+            let value =
+                if F::FILLS_NULLS { either(valid >> j & 1 != 0, value, function.of_null()) } else { value };
             (place(to, value, j), fits | u32::from(good) << j)
         })
     };
     let kind = Kind { always: F::ALWAYS, fills_nulls: F::FILLS_NULLS };
     numbers(task, shape, kind, one_type_on_host!(ConvertBlock, block), wave)
+}
+
+/// The one value or the other: by their words, for a choice between values of 32 bytes compilers make in memory.
+#[inline(always)]
+fn either<T: Native>(first: bool, one: T, other: T) -> T {
+    let (one, other) = (one.to_bits(), other.to_bits());
+    let low = if first { one.low } else { other.low };
+    let high = if first { one.high } else { other.high };
+    T::from_bits(U256 { low, high })
 }
 
 #[inline(always)]

@@ -3,6 +3,7 @@
 //! The parameters are made here: what rules would make of pairs of Arrow types is the host library's to test.
 
 use bowstring_kernels::function::divide::Divisor;
+use bowstring_kernels::function::null::FillNull;
 use bowstring_kernels::function::words::{Parameter, WORDS, Words};
 use bowstring_kernels::function::{Bit, I256, Native, Number, U256, ValueFunction};
 use bowstring_kernels::functions::{EVERY, Function, FunctionCall, Launcher, Visitor};
@@ -14,13 +15,16 @@ use crate::support::*;
 
 const OFFSETS: [u64; 8] = [0, 1, 7, 8, 31, 33, 64, 127];
 
-/// What a row should become: its bits if it fits. Booleans are a byte.
-struct Row(U256);
+/// What a row should become, which is valid or not: its bits if it fits. Booleans are a byte.
+struct Row(U256, bool);
 
 impl Visitor for Row {
     type Output = Option<Vec<u8>>;
     fn visit<F: ValueFunction<From: Native, To: Native> + Parameter>(self, function: F) -> Self::Output {
-        let (value, fits) = function.call(F::From::from_bits(self.0));
+        let (value, fits) = match self.1 || !F::FILLS_NULLS {
+            true => function.call(F::From::from_bits(self.0)),
+            false => (function.of_null(), true),
+        };
         assert!(fits || !F::ALWAYS, "a function whose values always fit has one that does not");
         fits.then(|| bytes(value.to_bits(), size_of::<F::To>()))
     }
@@ -122,6 +126,7 @@ fn parameters(function: Function, from: Number, to: Number) -> [u64; WORDS] {
         }
         Function::DurationToInterval => written.put(-limit as i64).put(limit as i64).put(1_000_000i64),
         Function::IntervalToDuration => written.put(Divisor::new(1000u64)),
+        Function::FillNull => written.put(U256::from_low(7)),
     }
     .0
     .into_array()
@@ -191,14 +196,14 @@ fn check(call: &FunctionCall, case: &Case, wave: u32, random: &mut Random) {
     let (from_bits, to_bits) = (call.from == Number::Bit, call.to == Number::Bit);
     let (from, to) = (call.from.width(), call.to.width());
     let rows: Vec<U256> = (0..len).map(|_| random_row(random)).collect();
-    let wanted: Vec<_> = rows.iter().map(|row| call.visit(Row(*row)).unwrap()).collect();
-
     let flat: Vec<u8> = rows.iter().flat_map(|row| bytes(*row, from)).collect();
     let values = Bytes::new(&flat, offset as usize * from.min(8) % 16 + offset as usize / 100);
     let map = Bitmap::new(&rows.iter().map(|row| row.low & 1 == 1).collect::<Vec<_>>(), offset);
     let nulls = random.bits(len, 80);
     let validity = Bitmap::new(&nulls, offset + 5);
     let is_valid = |i: usize| !valid || nulls[i];
+    let wanted: Vec<_> =
+        rows.iter().enumerate().map(|(i, row)| call.visit(Row(*row, is_valid(i))).unwrap()).collect();
 
     let out_bytes = if to_bits { len.div_ceil(32) * 4 } else { len * to as u64 };
     let mut out = vec![0x55u128 << 64; out_bytes.div_ceil(16) as usize];
@@ -268,35 +273,9 @@ fn every_entry_at_every_edge() {
     }
 }
 
-/// A function that makes something of nulls: itself of values, and a word of nulls.
-#[derive(Clone, Copy)]
-struct Fill<A>(A);
-
-impl<A: Native> ValueFunction for Fill<A> {
-    type From = A;
-    type To = A;
-    const ALWAYS: bool = true;
-    const FILLS_NULLS: bool = true;
-    fn call(&self, x: A) -> (A, bool) {
-        (x, true)
-    }
-    fn of_null(&self) -> A {
-        self.0
-    }
-}
-
-impl<A: Native> Parameter for Fill<A> {
-    fn write(&self, to: &mut Words) {
-        (self.0.to_bits().low as u64).write(to);
-    }
-    fn read(from: &mut Words) -> Self {
-        Fill(A::from_bits(U256::from_low(u64::read(from).into())))
-    }
-}
-
 fn fills<A: Native>(random: &mut Random) {
     for (k, wave) in WIDTHS.into_iter().cycle().take(12).enumerate() {
-        let tile = u64::from(Shape::of::<Fill<A>>().tile(wave));
+        let tile = u64::from(Shape::of::<FillNull<A>>().tile(wave));
         let len = [1, 31, tile, 3 * tile + 65, 2 * tile - 1, 64][k / 2];
         let (offset, tiles) = (OFFSETS[k % OFFSETS.len()], 1 + k as u64 % 3);
         let is_bit = A::NUMBER == Number::Bit;
@@ -311,7 +290,7 @@ fn fills<A: Native>(random: &mut Random) {
         let (valid, valid_offset) = if k == 5 { (In::absent(), 0) } else { validity.input() };
         let fill = A::from_bits(U256::from_low(0x65));
         let mut words = Words::new([0; WORDS]);
-        Fill(fill).write(&mut words);
+        FillNull(fill).write(&mut words);
         let out_bytes = if is_bit { len.div_ceil(32) * 4 } else { len * width as u64 };
         let mut out = vec![!0u128; out_bytes.div_ceil(16) as usize];
         let task = MapTask {
@@ -326,8 +305,8 @@ fn fills<A: Native>(random: &mut Random) {
             status: Out::absent(),
             words: words.into_array(),
         };
-        for index in 0..waves::<Fill<A>>(len, tiles, wave) {
-            map::<Fill<A>>(&task, &mut Wave::new(wave, index));
+        for index in 0..waves::<FillNull<A>>(len, tiles, wave) {
+            map::<FillNull<A>>(&task, &mut Wave::new(wave, index));
         }
         let out: Vec<u8> = out.iter().flat_map(|block| block.to_le_bytes()).collect();
         for (i, row) in rows.iter().enumerate() {

@@ -15,7 +15,7 @@ use bowstring::compute::*;
 use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::{Array, Error, Pending, Stream};
 
-use super::{Mask, Nulls, Random, Value, has_nulls, indices, mask, rows, types};
+use super::{Mask, Nulls, Random, Value, array, has_nulls, indices, mask, rows, types};
 
 /// What an operation is given besides the values.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub enum Argument {
     Indices(ArrayRef, OutOfBounds),
     /// A type to cast to, and whether the cast is safe.
     Type(DataType, bool),
+    /// An array of one row.
+    Scalar(ArrayRef),
 }
 
 /// An argument on a device.
@@ -150,6 +152,30 @@ pub const OPERATIONS: &[Operation] = &[
             arrow_select::filter::filter(values, &nothing_in(values, false)).map(Answer::Array)
         },
     },
+    Operation {
+        name: "fill_null",
+        argument: |data_type, _, rng| {
+            let nulls = if rng.below(8) == 0 { Nulls::All } else { Nulls::None };
+            Some(Argument::Scalar(array(data_type, 4, nulls, rng).slice(3, 1)))
+        },
+        call: |values, there, stream| {
+            let Argument::Scalar(scalar) = there.argument else {
+                unreachable!("fill_null is given a scalar")
+            };
+            let scalar = Scalar::from_arrow(scalar).expect("an array of one row");
+            array_of(fill_null(values, &scalar, stream))
+        },
+        definition: |values, argument| {
+            let Argument::Scalar(scalar) = argument else { unreachable!("fill_null is given a scalar") };
+            let scalar = rows(scalar).remove(0);
+            Some(values.iter().map(|value| if is_nothing(value) { &scalar } else { value }.clone()).collect())
+        },
+        arrow: |values, argument| {
+            let Argument::Scalar(scalar) = argument else { unreachable!("fill_null is given a scalar") };
+            let scalar = arrow_array::Scalar::new(scalar.clone());
+            arrow_select::zip::zip(&nothing_in(values, false), values, &scalar).map(Answer::Array)
+        },
+    },
 ];
 
 /// The row of a name.
@@ -200,7 +226,7 @@ impl Argument {
                 let longer = stream.upload(&from_arrow(&longer.expect("of one type"))?)?;
                 Some(longer.slice(before, array.len())?)
             }
-            Argument::Nothing | Argument::Type(..) => None,
+            Argument::Nothing | Argument::Type(..) | Argument::Scalar(_) => None,
         };
         Ok(There { argument: self, array })
     }

@@ -1,0 +1,74 @@
+//! One value, for operations that take the same for all rows.
+
+use arrow_array::Datum;
+use arrow_schema::DataType;
+
+use crate::array::Slot;
+use crate::{Array, Error, Result, Stream, cpu, exchange};
+
+use super::admit;
+
+/// A value of any type, null included, as arrow-rs' `Scalar` is: an array of one row in host memory, which goes to a device
+/// with the launch that needs it.
+///
+/// ```
+/// use arrow_array::{Int32Array, Scalar as ArrowScalar, StringArray};
+/// use bowstring::{compute::Scalar, exchange::from_arrow};
+/// # fn main() -> bowstring::Result<()> {
+/// let five = Scalar::from_arrow(&Int32Array::new_scalar(5))?;
+/// assert!(!five.is_null());
+/// let two = from_arrow(&StringArray::from(vec!["not", "one"]))?;
+/// assert!(Scalar::try_new(&two).is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Scalar(Array);
+
+impl Scalar {
+    /// The value of an array of one row in memory that the host reads. Waits for the array's event.
+    pub fn try_new(array: &Array) -> Result<Scalar> {
+        let array = admit("scalar", array, &Stream::cpu())?;
+        match array.len() {
+            1 => Ok(Scalar(array.into_owned())),
+            rows => Err(Error::invalid("scalar", format!("an array of {rows} rows, not one"))),
+        }
+    }
+
+    /// An arrow-rs scalar, or an array of one row.
+    pub fn from_arrow(scalar: &dyn Datum) -> Result<Scalar> {
+        Scalar::try_new(&exchange::from_arrow(scalar.get().0)?)
+    }
+
+    /// Its type.
+    pub fn data_type(&self) -> &DataType {
+        self.0.data_type()
+    }
+
+    /// Whether it is null by its own validity.
+    pub fn is_null(&self) -> bool {
+        let is_null = |bits| cpu::nulls::count_valid(bits, 1) == 0;
+        self.0.validity().map_or(*self.data_type() == DataType::Null, is_null)
+    }
+
+    /// The bits of a value of fixed width, 32 bytes at most, from the lowest word on; `None` of other types.
+    pub(super) fn words(&self) -> Option<[u64; 4]> {
+        let (values, row) = (self.0.buffers(), self.0.offset());
+        let mut words = [0; 4];
+        match self.0.layout().slots {
+            [Some(Slot::Bits), None] => {
+                words[0] = u64::from(cpu::memory::bytes(&values[0])[row / 8] >> (row % 8) & 1);
+            }
+            [Some(Slot::Fixed(width)), None] if self.0.children().is_empty() && width <= 32 => {
+                let bytes = &cpu::memory::bytes(&values[0])[row * width..][..width];
+                for (word, bytes) in words.iter_mut().zip(bytes.chunks(8)) {
+                    let mut whole = [0; 8];
+                    whole[..bytes.len()].copy_from_slice(bytes);
+                    *word = u64::from_le_bytes(whole);
+                }
+            }
+            _ => return None,
+        }
+        Some(words)
+    }
+}
