@@ -5,7 +5,7 @@
 
 pub mod batches;
 mod cast;
-
+mod concat;
 mod filter;
 mod nullability;
 mod nulls;
@@ -14,6 +14,7 @@ mod take;
 pub mod tensors;
 
 pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast, cast_batch};
+pub use concat::concat;
 pub use filter::{filter, filter_batch, filter_batch_later, filter_later};
 pub use nullability::nullable;
 pub use nulls::{
