@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Predicts what the GPU benches will show on an H200, from ptx/COSTS.md and ptx/STATIC.md. Nothing here is measured.
 
-    python3 benches/predict.py           writes benches/results/2026-11-21-h200-predictions.md
+    python3 benches/predict.py           writes benches/results/h200-predictions.md
     python3 benches/predict.py --check   fails where that is not what the tables give now
 
 The model, a launch at a time: its time is a soft maximum of four limits, and launches follow each other.
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-OUT = ROOT / "benches/results/2026-11-21-h200-predictions.md"
+OUT = ROOT / "benches/results/h200-predictions.md"
 COUNTED = 98_304  # rows in COSTS.md
 PROCESSORS, SCHEDULERS, CLOCK = 132, 4, 1.755e9
 

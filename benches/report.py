@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Turns what the benches left into tables and plots: benches/results/<date>-<machine>.md and SVGs beside it.
+"""Turns what the benches left into tables and plots: benches/results/<machine>.md and SVGs beside it:
+another run on the same machine replaces them.
 
     cargo bench && python3 benches/report.py
 
@@ -302,10 +303,12 @@ def write(benches, devices, absent, out, date, name, notes):
         if any(bench.device == device for bench in measured):
             page += [f"## Targets on {DEVICES[device]}", ""]
             page += [*reached(measured, copies, device), ""]
-    stem = f"{date}-{name}"
+    for kind in ["kept", "rows"]:
+        for old in out.glob(f"{name}-{kind}-*.svg"):
+            old.unlink()
     plots = []
     for plot, svg in [*kept_plots(measured, copies), *row_plots(measured, copies)]:
-        file = re.sub("-+", "-", re.sub(r"[^A-Za-z0-9_.-]", "", f"{stem}-{plot}")) + ".svg"
+        file = re.sub("-+", "-", re.sub(r"[^A-Za-z0-9_.-]", "", f"{name}-{plot}")) + ".svg"
         (out / file).write_text(svg)
         plots.append((plot, file))
     for device in DEVICES:
@@ -317,7 +320,7 @@ def write(benches, devices, absent, out, date, name, notes):
                     if plot.split("-")[1:3] == [operation, device]:
                         page += [f"![{plot}]({file})", ""]
                 page += [*table(group, copies), ""]
-    path = out / f"{stem}.md"
+    path = out / f"{name}.md"
     path.write_text("\n".join(page))
     return path
 

@@ -49,7 +49,7 @@ class Report(unittest.TestCase):
         arguments = ["--criterion", str(self.folder), "--out", str(self.out), "--date", "2000-01-01"]
         with contextlib.redirect_stdout(io.StringIO()):
             report.main([*arguments, "--machine", "A test", *more])
-        return (self.out / "2000-01-01-a-test.md").read_text()
+        return (self.out / "a-test.md").read_text()
 
     def row(self, page, start):
         found = [line for line in page.splitlines() if line.startswith(f"| {start}")]
@@ -66,6 +66,14 @@ class Report(unittest.TestCase):
         self.assertIn("Faster than every peer measured: 2 of 3 benches.", page)
         self.assertIn("- not run: CUDA (no library)", page)
         self.assertIn("- nothing else ran", page)
+
+    def test_a_report_replaces_the_one_before(self):
+        self.out.mkdir(parents=True, exist_ok=True)
+        for name in ["a-test-kept-old.svg", "a-test-rows-old.svg", "another-rows-old.svg", "a-test.md"]:
+            (self.out / name).write_text("old")
+        page = self.report()
+        self.assertIn("# Benches, 2000-01-01, a-test", page)
+        self.assertEqual([path.name for path in self.out.iterdir() if path.read_text() == "old"], ["another-rows-old.svg"])
 
     def test_a_gpu_has_time_on_the_wall_and_sectors(self):
         gpu = "filter/cuda/int32/1048576/1%-uniform/no-nulls/1"

@@ -12,6 +12,7 @@ fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     println!("cargo::rerun-if-changed=images");
+    println!("cargo::rerun-if-changed=architectures");
     for input in ["BOWSTRING_BUILD_KERNELS", "CI"] {
         println!("cargo::rerun-if-env-changed={input}");
     }
@@ -38,7 +39,9 @@ fn main() {
             println!("cargo::warning={problem}");
         }
     }
-    fs::write(out.join("images.rs"), table(&images)).expect("OUT_DIR is writable");
+    let architectures = fs::read_to_string(root.join("architectures")).expect("it is in the package");
+    let tables = format!("{}{}", architectures_of(&architectures), table(&images));
+    fs::write(out.join("images.rs"), tables).expect("OUT_DIR is writable");
 }
 
 /// The files of a folder whose names end so, sorted.
@@ -53,6 +56,28 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
 /// What a file is called without its ending: a family.
 fn family(path: &Path) -> &str {
     path.file_stem().and_then(|stem| stem.to_str()).expect("a family's name is ASCII")
+}
+
+/// The table of architectures, from the file of that name.
+fn architectures_of(file: &str) -> String {
+    let rows: Vec<String> = file
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| {
+            let [name, lanes, gpus, machines] = line.split('|').map(str::trim).collect::<Vec<_>>()[..] else {
+                panic!("a row of architectures has four columns: {line}");
+            };
+            let gpus: Vec<&str> = gpus.split_whitespace().collect();
+            format!(
+                "    Architecture {{ name: {name:?}, lanes: {lanes}, gpus: &{gpus:?}, machines: {machines:?} }},\n"
+            )
+        })
+        .collect();
+    format!(
+        "/// All of them.\npub static ARCHITECTURES: [Architecture; {}] = [\n{}];\n",
+        rows.len(),
+        rows.concat()
+    )
 }
 
 /// The table of images, and the archives that it points into.

@@ -18,7 +18,7 @@ mkdir -p "$raw"
 tool() { python3 "$here/ptx/images.py" "$@"; }
 
 # PTX 7.4 for sm_75 runs on everything since (SASS made from it for sm_90 equals that from sm_90 PTX).
-arches=${ARCHES:-sm_75 gfx90a gfx9-4-generic gfx10-3-generic gfx11-generic gfx12-generic}
+arches=${ARCHES:-$(awk -F ' *[|] *' '!/^#/ { print $1 }' "$here/ptx/architectures")}
 families=${FAMILIES:-$(if [ -n "${STALE:-}" ]; then tool stale; else tool families; fi)}
 [ -n "$families" ] || exit 0
 

@@ -12,11 +12,13 @@
 //! | [`null_count`], [`logical_null_count`] | once a batch, where it is not known | nothing |
 //! | [`is_null`], [`is_not_null`] | never | bits; `is_not_null` shares them where it can |
 //! | [`fill_null`] | never | the values, where there may be nulls |
+//! | [`concat`] | never; host memory only | all of several arrays |
 //! | [`drop_nulls`] | as [`filter`], where there may be nulls | the rows that are valid |
 
 pub mod batches;
 mod cast;
 mod columns;
+mod concat;
 mod fill_null;
 mod filter;
 mod nullability;
@@ -28,6 +30,7 @@ pub mod tensors;
 
 pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast};
 pub use columns::Columns;
+pub use concat::concat;
 pub use fill_null::fill_null;
 pub use filter::filter;
 pub use nullability::nullable;

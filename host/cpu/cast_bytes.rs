@@ -39,7 +39,7 @@ pub(crate) fn of_nulls(array: &Array) -> usize {
 }
 
 /// Rows of an array.
-struct Rows {
+pub(super) struct Rows {
     array: Array,
     /// How many, where it is not each once.
     any: Option<usize>,
@@ -53,7 +53,7 @@ impl Rows {
     }
 
     /// `rows` of them, whichever.
-    fn any(array: &Array, rows: usize, text: Option<usize>) -> Rows {
+    pub(super) fn any(array: &Array, rows: usize, text: Option<usize>) -> Rows {
         Rows { array: array.clone(), any: Some(rows), text }
     }
 
@@ -94,7 +94,7 @@ fn add<const N: usize>(parts: [usize; N]) -> usize {
 }
 
 /// Bytes that rows have in the buffers of a type, what they point into left out.
-fn width(data_type: &DataType) -> usize {
+pub(super) fn width(data_type: &DataType) -> usize {
     let width = |slot: Slot| match slot {
         Slot::Bits => 1,
         Slot::Fixed(width) | Slot::Offsets(width) => width,
@@ -135,7 +135,7 @@ fn nulls(data_type: &DataType, rows: usize) -> usize {
 }
 
 /// A copy of rows, as taking them makes one.
-fn copy(rows: &Rows) -> usize {
+pub(super) fn copy(rows: &Rows) -> usize {
     use DataType::*;
     let (n, array) = (rows.len(), &rows.array);
     let own = add([n.saturating_mul(width(array.data_type())), n / 8, 128]);

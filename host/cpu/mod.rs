@@ -2,6 +2,7 @@
 
 pub(crate) mod bitmap;
 pub(crate) mod cast_bytes;
+pub(crate) mod concat_bytes;
 pub(crate) mod filter;
 mod filter_bytes;
 pub(crate) mod indices;

@@ -73,6 +73,16 @@ pub(crate) fn spanned(array: &Array) -> usize {
     total
 }
 
+/// The values of the runs that rows of an array have.
+pub(crate) fn values(array: &Array) -> Array {
+    let (ends, values) = (Ends::of(array), &array.children()[1]);
+    let seen = match array.len() {
+        0 => values.slice(0, 0),
+        len => ends.find(0).and_then(|first| values.slice(first, ends.find(len - 1)? + 1 - first)),
+    };
+    seen.unwrap_or_else(|_| values.clone())
+}
+
 fn uncovered(row: usize) -> Error {
     Error::out_of_spec("array.children[0]", format!("no run for row {row}"))
 }

@@ -17,15 +17,12 @@
 //! `starts` and `to` are our own ([`ranges`](crate::ranges) checked them), so nothing is clamped here but the ends of the
 //! buffers.
 
-use crate::gather::{Plain, Views, gather};
+use crate::gather::{BYTES_PER_LANE, Plain, Views, gather};
 use crate::memory::{Bits, In, Out};
 use crate::places::Places;
 use crate::ranges::Edges;
 use crate::scan::Summand;
 use crate::target::{Lanes, Wave};
-
-/// Bytes of output that one wave writes, for each of its lanes.
-pub(crate) const BYTES_PER_LANE: u64 = 128;
 
 /// Words of bits that one wave writes, for each of its lanes.
 const WORDS_PER_LANE: u64 = 8;

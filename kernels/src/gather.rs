@@ -5,13 +5,15 @@
 //! are stored together. Where they are short, lanes that each look for their ranges, and copy one or five pieces, wait for
 //! each other: there a lane has a range instead of a slot, see `short.rs`.
 
-use crate::copy::BYTES_PER_LANE;
 use crate::memory::{In, Out};
 use crate::places::{Places, Source, overlay, piece};
 use crate::scan::Summand;
 use crate::short::{Range, join};
 use crate::target::{Lane, Lanes, Wave};
 use crate::views::BUFFER;
+
+/// Bytes of output that one wave writes, for each of its lanes.
+pub(crate) const BYTES_PER_LANE: u64 = 128;
 
 /// 16-byte slots that a lane fills at once.
 const SLOTS: usize = 2;

@@ -8,6 +8,24 @@ use std::sync::OnceLock;
 
 include!(concat!(env!("OUT_DIR"), "/images.rs"));
 
+/// What images are built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Architecture {
+    /// Its name, as compilers know it.
+    pub name: &'static str,
+    /// Lanes of a wave.
+    pub lanes: u32,
+    /// How the names begin that the GPUs which run its images give themselves; none for NVIDIA's, all of which do.
+    pub gpus: &'static [&'static str],
+    /// Which these are, for people.
+    pub machines: &'static str,
+}
+
+/// The architecture whose images an AMD GPU runs, by the name that it gives itself: its own, or the generic one of its family.
+pub fn architecture_of(gpu: &str) -> Option<&'static Architecture> {
+    ARCHITECTURES.iter().find(|architecture| architecture.gpus.iter().any(|start| gpu.starts_with(start)))
+}
+
 /// One image, as it is built in and as a GPU's runtime wants it.
 struct Image {
     family: &'static str,
@@ -67,6 +85,14 @@ mod tests {
             assert!(std::ptr::eq(image, find(family, architecture).unwrap()));
         }
         assert_eq!((find("no such family", "sm_75"), find("take", "sm_1")), (None, None));
+    }
+
+    #[test]
+    fn every_image_is_for_an_architecture_of_the_list() {
+        let of = |name: &str| names().filter(|(_, architecture)| *architecture == name).count();
+        let listed = ARCHITECTURES.iter().map(|architecture| of(architecture.name));
+        assert!(listed.clone().all(|images| images > 0), "one without images: {ARCHITECTURES:?}");
+        assert_eq!(listed.sum::<usize>(), names().count());
     }
 
     #[test]

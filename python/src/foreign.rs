@@ -1,9 +1,10 @@
 //! Objects of other libraries as arrays and batches, by whatever protocol they speak. What does not fit is an error that names
 //! the argument.
 
-use arrow_array::{RecordBatch as ArrowBatch, new_empty_array};
+use arrow_array::new_empty_array;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use bowstring::{Array as Inner, Batch, Error, exchange};
+use bowstring::array::Place;
+use bowstring::{Array as Inner, Batch, compute, exchange};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -88,22 +89,23 @@ fn rows(array: &Array) -> PyResult<RecordBatch> {
 /// All chunks of a stream as one array: copied only where there are several.
 fn joined(source: Source<Field, Inner>) -> PyResult<Array> {
     let (field, mut chunks) = source.all()?;
-    let array = ours(|| match chunks.len() {
+    let array = match chunks.len() {
         1 => Ok(chunks.remove(0)),
-        0 => exchange::from_arrow(&new_empty_array(field.data_type())),
-        _ => concatenated(&chunks),
-    });
+        0 => empty(field.data_type()),
+        _ => concatenated(&chunks.iter().collect::<Vec<_>>()),
+    };
     Ok(Array::new(array?, &field))
 }
 
-fn concatenated(chunks: &[Inner]) -> bowstring::Result<Inner> {
-    let chunks: Vec<_> = chunks.iter().map(exchange::to_arrow).collect::<Result<_, _>>()?;
-    let chunks: Vec<&dyn arrow_array::Array> = chunks.iter().map(|chunk| chunk.as_ref()).collect();
-    exchange::from_arrow(&arrow_select::concat::concat(&chunks).map_err(refused)?)
+/// No rows of a type.
+fn empty(data_type: &DataType) -> PyResult<Inner> {
+    ours(|| exchange::from_arrow(&new_empty_array(data_type)))
 }
 
-fn refused(error: arrow_schema::ArrowError) -> Error {
-    Error::Arrow { operation: "concat", problem: error.to_string() }
+/// Several arrays as one.
+fn concatenated(chunks: &[&Inner]) -> PyResult<Inner> {
+    let stream = default_stream(chunks.first().map_or(Place::CPU, |chunk| chunk.place()))?;
+    ours(|| compute::concat(chunks, &stream).wait())
 }
 
 /// All batches of a stream as one: copied only where there are several.
@@ -113,12 +115,13 @@ fn one_batch(source: Source<Field, Inner>) -> PyResult<RecordBatch> {
     if batches.len() == 1 {
         return Ok(RecordBatch(batches.remove(0)));
     }
-    ours(|| {
-        let theirs: Vec<ArrowBatch> =
-            batches.iter().map(exchange::batch_to_arrow).collect::<Result<_, _>>()?;
-        let all = arrow_select::concat::concat_batches(&schema, &theirs).map_err(refused)?;
-        exchange::batch_from_arrow(&all).map(RecordBatch)
-    })
+    let column = |i: usize| match &batches[..] {
+        [] => empty(schema.field(i).data_type()),
+        _ => concatenated(&batches.iter().map(|batch| &batch.columns()[i]).collect::<Vec<_>>()),
+    };
+    let columns = (0..schema.fields().len()).map(column).collect::<PyResult<_>>()?;
+    let rows = batches.iter().map(Batch::len).sum();
+    ours(|| Batch::try_new(schema, columns, rows)).map(RecordBatch)
 }
 
 /// An array or a batch.

@@ -51,8 +51,42 @@ impl BatchReader {
         BatchReader { schema: source.shape.clone(), source: Turns::new(Some(source)) }
     }
 
+    /// The batches of any object with an Arrow stream interface.
+    fn of(obj: &Bound<'_, PyAny>, device: Option<&Bound<'_, Device>>) -> PyResult<BatchReader> {
+        if let Ok(reader) = obj.cast::<BatchReader>() {
+            return reader.get().give(obj.py()).map(BatchReader::over);
+        }
+        let arrays = if obj.hasattr("__arrow_c_device_stream__")? {
+            let capsule = obj.call_method0("__arrow_c_device_stream__")?;
+            capsule::import_device_arrays(&capsule, device.map(|device| &device.get().0))?
+        } else if obj.hasattr("__arrow_c_stream__")? {
+            capsule::import_arrays(&obj.call_method0("__arrow_c_stream__")?)?
+        } else {
+            let problem = format!("obj: {} has no Arrow stream interface", obj.get_type());
+            return Err(PyTypeError::new_err(problem));
+        };
+        ours(|| arrays.batches()).map(BatchReader::over)
+    }
+
+    /// Uses the source once no other thread does; Ctrl-C ends the waiting.
+    fn in_turn<R: Send>(
+        &self,
+        py: Python<'_>,
+        body: impl FnOnce(&mut Option<Source<SchemaRef, Batch>>) -> Result<R, Error> + Send,
+    ) -> PyResult<R> {
+        let mut signal = None;
+        let used = detached(py, || {
+            let interrupted = || {
+                signal = Python::attach(|py| py.check_signals()).err();
+                signal.is_some()
+            };
+            self.source.with_interrupts(interrupted, body)
+        });
+        signal.map_or(used, Err)
+    }
+
     fn give(&self, py: Python<'_>) -> PyResult<Source<SchemaRef, Batch>> {
-        detached(py, || self.source.with(|source| source.take().ok_or_else(given_away)))
+        self.in_turn(py, |source| source.take().ok_or_else(given_away))
     }
 
     /// The source cast to what a consumer asks for.
@@ -103,23 +137,17 @@ fn under(batch: RecordBatch, shape: &SchemaRef) -> PyResult<Batch> {
 #[pymethods]
 impl BatchReader {
     /// Any object with an Arrow stream interface. A device stream says which kind of device it is of, not which one: the
-    /// first, unless `device` says another.
+    /// first, unless `device` says another. With `validate`, each batch is looked at when it comes, as by
+    /// `BatchReader.validate`.
     #[new]
-    #[pyo3(signature = (obj, *, device = None))]
-    fn of(obj: &Bound<'_, PyAny>, device: Option<&Bound<'_, Device>>) -> PyResult<BatchReader> {
-        if let Ok(reader) = obj.cast::<BatchReader>() {
-            return reader.get().give(obj.py()).map(BatchReader::over);
-        }
-        let arrays = if obj.hasattr("__arrow_c_device_stream__")? {
-            let capsule = obj.call_method0("__arrow_c_device_stream__")?;
-            capsule::import_device_arrays(&capsule, device.map(|device| &device.get().0))?
-        } else if obj.hasattr("__arrow_c_stream__")? {
-            capsule::import_arrays(&obj.call_method0("__arrow_c_stream__")?)?
-        } else {
-            let problem = format!("obj: {} has no Arrow stream interface", obj.get_type());
-            return Err(PyTypeError::new_err(problem));
-        };
-        ours(|| arrays.batches()).map(BatchReader::over)
+    #[pyo3(signature = (obj, *, device = None, validate = false))]
+    fn new(
+        obj: &Bound<'_, PyAny>,
+        device: Option<&Bound<'_, Device>>,
+        validate: bool,
+    ) -> PyResult<BatchReader> {
+        let reader = BatchReader::of(obj, device)?;
+        if validate { reader.validate(obj.py(), None) } else { Ok(reader) }
     }
 
     /// The batches of a Python iterable, which is asked when somebody asks for a batch. An exception of the iterable breaks
@@ -146,13 +174,11 @@ impl BatchReader {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
-        detached(py, || {
-            let next = self.source.with(|source| {
-                let source = source.as_mut().ok_or_else(given_away)?;
-                Ok(source.items.next().transpose().map_err(|error| source.raised.exception(error)))
-            });
-            Ok::<_, PyErr>(ours(|| next)??.map(RecordBatch))
-        })
+        let next = self.in_turn(py, |source| {
+            let source = source.as_mut().ok_or_else(given_away)?;
+            Ok(source.items.next().transpose().map_err(|error| source.raised.exception(error)))
+        });
+        Ok(next??.map(RecordBatch))
     }
 
     /// The columns' names.

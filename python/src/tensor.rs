@@ -6,10 +6,10 @@ use std::ptr::NonNull;
 
 use arrow_schema::DataType;
 use bowstring::array::Place;
-use bowstring::compute::tensors;
+use bowstring::compute::{self, tensors};
 use bowstring::ffi::DeviceType;
 use bowstring::ffi::dlpack::{DLDataType, DLManagedTensor, DLManagedTensorVersioned, ManagedTensor, Owned};
-use bowstring::{Array as Inner, Stream as InnerStream, exchange};
+use bowstring::{Array as Inner, Stream as InnerStream};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -132,12 +132,9 @@ fn fresh_copy(array: &Inner) -> PyResult<Inner> {
         let stream = default_stream(array.place())?;
         return ours(|| stream.copy(array));
     }
-    let theirs = exchange::to_arrow(array).map_err(for_buffers)?;
     // Several parts are copied into one.
-    let parts: [&dyn arrow_array::Array; 2] = [&theirs, &theirs.slice(0, 0)];
-    let joined = arrow_select::concat::concat(&parts);
-    let joined = joined.map_err(|error| PyBufferError::new_err(error.to_string()))?;
-    ours(|| exchange::from_arrow(&joined))
+    let none = ours(|| array.slice(0, 0))?;
+    ours(|| compute::concat(&[array, &none], &InnerStream::cpu()).wait().map_err(for_buffers))
 }
 
 /// The stream that the consumer is going to read on, by the numbers of the array API; `None` where the host waits (for -1,

@@ -153,6 +153,20 @@ def test_tables_are_batches() -> None:
     assert pa.array(bs.filter(table["n"], np.array([True, False, True]))).to_pylist() == [1, 3]
 
 
+def test_chunks_that_become_one_count_against_the_limit():
+    chunk = pa.array(range(1_000_000))
+    bs.Device.cpu().set_memory_limit(10 << 20)
+    try:
+        with pytest.raises(MemoryError):
+            bs.array(pa.chunked_array([chunk, chunk]))
+        with pytest.raises(MemoryError):
+            bs.record_batch(pa.table({"n": pa.chunked_array([chunk, chunk])}))
+        assert len(bs.array(pa.chunked_array([chunk]))) == 1_000_000
+    finally:
+        bs.Device.cpu().set_memory_limit(2**63 - 1)
+    assert len(bs.array(pa.chunked_array([chunk, chunk]))) == 2_000_000
+
+
 STRUCTS = [{"x": 1, "y": "a"}, None, {"x": 3, "y": None}]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -217,6 +218,27 @@ def test_two_threads_use_a_reader_of_a_generator(use: str) -> None:
         go_on.set()
         assert first.result(60) == 1
         assert second.result(60) in [1, 2]
+
+
+def test_a_thread_that_waits_for_its_turn_is_interrupted() -> None:
+    started, go_on = threading.Event(), threading.Event()
+    reader = bs.BatchReader.from_batches(SCHEMA, slowly(started, go_on))
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(lambda: len(next(reader)))
+        assert started.wait(60)
+        # Where it goes unheard, the first gives the reader back in the end, and no exception comes.
+        timers = [threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]), threading.Timer(30, go_on.set)]
+        for timer in timers:
+            timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            try:
+                next(reader)
+            finally:
+                unheard = go_on.is_set()
+        assert not unheard
+        timers[1].cancel()
+        go_on.set()
+        assert first.result(60) == 1
 
 
 @pytest.mark.parametrize("use", USES)

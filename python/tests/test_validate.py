@@ -61,12 +61,16 @@ def test_batches_and_streams(sample):
             there.validate()
         with pytest.raises(ValueError, match=r"array.children\[1\]"):
             bs.record_batch(bad, validate=True)
-        reader = bs.BatchReader(pa.RecordBatchReader.from_batches(good.schema, [good, bad, good]))
-        reader = reader.to(device).validate()
-        assert len(next(reader)) == 2
-        with pytest.raises(ValueError, match=r"array.children\[1\]"):
-            next(reader)
-        assert list(reader) == []
+        def batches() -> pa.RecordBatchReader:
+            return pa.RecordBatchReader.from_batches(good.schema, [good, bad, good])
+
+        unseen = bs.BatchReader(batches(), validate=False)
+        assert len(list(unseen)) == 3
+        for reader in (bs.BatchReader(batches()).to(device).validate(), bs.BatchReader(batches(), validate=True)):
+            assert len(next(reader)) == 2
+            with pytest.raises(ValueError, match=r"array.children\[1\]"):
+                next(reader)
+            assert list(reader) == []
 
 
 def test_nulls_where_a_field_says_there_are_none():

@@ -10,6 +10,7 @@ use std::ffi::c_char;
 use std::sync::{Arc, LazyLock, Mutex};
 
 use bowstring_amdi::{CodeObject, Launch, Program, Target};
+use bowstring_images::architecture_of;
 
 use crate::calls::{call, call_anyway, give, text};
 use crate::cuda::exports;
@@ -21,16 +22,16 @@ use crate::{Code, Outcome, code, lock};
 static MACHINE: LazyLock<Machine> = LazyLock::new(Machine::default);
 /// Threads of a block.
 const BLOCK: u32 = 256;
-/// What devices call themselves, and their waves' lanes: one after another, again and again.
-const ARCHITECTURES: [(&str, u32); 8] = [
-    ("gfx90a:sramecc+:xnack-", 64),
-    ("gfx1100", 32),
-    ("gfx942:sramecc+:xnack-", 64),
-    ("gfx906", 64),
-    ("gfx1030", 32),
-    ("gfx1201", 32),
-    ("gfx90a:sramecc+:xnack-", 64),
-    ("gfx1100", 32),
+/// What devices call themselves: one after another, again and again. There are no kernels for the fourth.
+const NAMES: [&str; 8] = [
+    "gfx90a:sramecc+:xnack-",
+    "gfx1100",
+    "gfx942:sramecc+:xnack-",
+    "gfx906",
+    "gfx1030",
+    "gfx1201",
+    "gfx90a:sramecc+:xnack-",
+    "gfx1100",
 ];
 /// The size of a device's properties, and where its architecture's name is in them.
 const PROPERTIES: usize = 1472;
@@ -57,8 +58,14 @@ fn known(device: i32) -> Outcome<i32> {
     if (0..DEVICES).contains(&device) { Ok(device) } else { Err(code::INVALID_DEVICE) }
 }
 
-fn architecture(device: i32) -> (&'static str, u32) {
-    ARCHITECTURES[device as usize % ARCHITECTURES.len()]
+/// What a device calls itself.
+fn name(device: i32) -> &'static str {
+    NAMES[device as usize % NAMES.len()]
+}
+
+/// Lanes of its waves, which are wide where there are no kernels for it.
+fn lanes(device: i32) -> u32 {
+    architecture_of(name(device)).map_or(64, |architecture| architecture.lanes)
 }
 
 /// What waves and lanes run by: see the file's head.
@@ -72,17 +79,6 @@ struct Loaded {
     object: CodeObject,
     target: Target,
     programs: Mutex<HashMap<String, Arc<Program>>>,
-}
-
-/// The architecture that stands for a family in a code object.
-fn generic(name: &str) -> &str {
-    match name {
-        "gfx942" => "gfx9-4-generic",
-        "gfx1030" => "gfx10-3-generic",
-        "gfx1100" => "gfx11-generic",
-        "gfx1201" => "gfx12-generic",
-        other => other,
-    }
 }
 
 impl Loaded {
@@ -177,13 +173,13 @@ exports! {
     hipDeviceGetAttribute(value: *mut i32, attribute: i32, device: i32) call {
         let known = known(device)?;
         unsafe { give(value, match attribute {
-            87 => architecture(known).1 as i32,
+            87 => lanes(known) as i32,
             88 => 1,
             _ => return Err(code::INVALID_VALUE),
         }) }
     }
     hipGetDevicePropertiesR0600(properties: *mut u8, device: i32) call {
-        let (name, _) = architecture(known(device)?);
+        let name = name(known(device)?);
         unsafe {
             properties.write_bytes(0, PROPERTIES);
             properties.add(NAME_AT).copy_from_nonoverlapping(name.as_ptr(), name.len());
@@ -299,10 +295,8 @@ exports! {
         module: *mut usize, image: *const u8, _count: u32, _options: usize, _values: usize
     ) call {
         let loaded = read(&unsafe { whole(image) })?;
-        let (name, width) = architecture(current());
-        let name = name.split(':').next().unwrap_or_default();
-        let fits = loaded.target.name == name || loaded.target.name == generic(name);
-        if !fits || loaded.object.kernels.values().any(|kernel| kernel.width != width) {
+        let fits = architecture_of(name(current())).is_some_and(|fits| fits.name == loaded.target.name);
+        if !fits || loaded.object.kernels.values().any(|kernel| kernel.width != lanes(current())) {
             return Err(code::NO_BINARY);
         }
         unsafe { give(module, MACHINE.load(current(), loaded)) }

@@ -1,12 +1,10 @@
 //! The device images that are checked in: that each has every kernel that the host can ask for on that machine, by the
 //! arguments that the host passes, and nothing else. What the images do is other suites' business.
 
-use bowstring_kernels::every_entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every architecture that there must be an image for: those that ptx/README.md names.
-const ARCHITECTURES: &[&str] =
-    &["sm_75", "gfx90a", "gfx9-4-generic", "gfx10-3-generic", "gfx11-generic", "gfx12-generic"];
+use bowstring_images::ARCHITECTURES;
+use bowstring_kernels::every_entry;
 
 /// By name, the bytes of an entry's arguments.
 type Entries = BTreeMap<String, usize>;
@@ -89,7 +87,7 @@ fn read(family: &str, architecture: &str) -> (&'static [u8], Reader) {
 
 #[test]
 fn every_image_has_what_the_host_can_ask_for() {
-    for architecture in ARCHITECTURES {
+    for architecture in ARCHITECTURES.iter().map(|architecture| architecture.name) {
         for (family, wanted) in wanted(architecture) {
             let (file, entries) = read(family, architecture);
             let there = entries(file);
@@ -106,9 +104,21 @@ fn every_image_has_what_the_host_can_ask_for() {
 #[test]
 fn there_are_no_other_images() {
     for (family, architecture) in bowstring_images::names() {
-        assert!(ARCHITECTURES.contains(&architecture), "{family}.{architecture}: for which machine?");
         assert!(wanted(architecture).contains_key(family), "{family}.{architecture}: which kernels?");
     }
+}
+
+/// The one list is what ptx/README.md says, and what the interpreter of code objects knows.
+#[test]
+fn architectures_are_the_same_everywhere() {
+    let readme = include_str!("../../ptx/README.md");
+    let said: Vec<&str> = readme.lines().filter(|line| line.starts_with("| `")).collect();
+    let row =
+        |of: &bowstring_images::Architecture| format!("| `{}` | {} | {} |", of.name, of.machines, of.lanes);
+    assert_eq!(said, ARCHITECTURES.iter().map(row).collect::<Vec<_>>());
+    let run = bowstring_amdi::Target::ALL.map(|target| (target.name, target.lanes));
+    let built = ARCHITECTURES.iter().filter(|of| !of.gpus.is_empty());
+    assert_eq!(run.to_vec(), built.map(|of| (of.name, of.lanes)).collect::<Vec<_>>());
 }
 
 /// The readers above would notice.

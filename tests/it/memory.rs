@@ -6,8 +6,8 @@ use arrow_array::*;
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_cast::can_cast_types;
 use arrow_schema::{DataType, Field};
-use bowstring::compute::{CastOptions, Selection, TakeOptions, cast, filter, take};
-use bowstring::exchange::from_arrow;
+use bowstring::compute::{CastOptions, Selection, TakeOptions, cast, concat, filter, take};
+use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::{Device, Error, Stream};
 
 use crate::support::{Nulls, Random, allocations, array, children, types};
@@ -93,6 +93,56 @@ fn no_cast_takes_more_than_was_reserved() {
     println!("{pairs} casts; the loosest bound is {:.1} times what {} took", loosest.0, loosest.1);
     assert!(pairs > 500, "{pairs}");
     assert!(wrong.is_empty(), "{} of {pairs}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// The bound that stands before a call of arrow-select's `concat` holds, as that before casts does: for chunks that are slices
+/// of one array, and for chunks that have nothing in common.
+#[test]
+fn no_concat_takes_more_than_was_reserved() {
+    const NAME: &str = "memory::no_concat_takes_more_than_was_reserved";
+    if children::case().is_none() {
+        return children::run(NAME, "bounds", None, 500, &[]);
+    }
+    let (mut wrong, mut bounded, mut loosest) = (vec![], 0, (0.0, String::new()));
+    let (device, stream) = (Device::cpu(), Stream::cpu());
+    let pool = device.host_pool();
+    for data_type in types().into_iter().chain(more_types()) {
+        for (nulls, seed) in [(Nulls::Some, 1), (Nulls::None, 2)] {
+            let whole = array(&data_type, 3000, nulls, &mut Random::new(seed));
+            let slices = vec![whole.slice(100, 1300), whole.slice(1400, 0), whole.slice(1400, 1500)];
+            let others =
+                (0..9).map(|i| array(&data_type, 300 + i, nulls, &mut Random::new(seed + 10 * i as u64)));
+            for (kind, chunks) in [("slices", slices), ("others", others.collect())] {
+                let theirs: Vec<&dyn Array> = chunks.iter().map(|chunk| &**chunk).collect();
+                let mut expected = None;
+                let peak = allocations::peak(|| expected = Some(arrow_select::concat::concat(&theirs)));
+                let ours: Vec<_> = chunks.iter().map(|chunk| from_arrow(chunk).unwrap()).collect();
+                let ours: Vec<&bowstring::Array> = ours.iter().collect();
+                let joined = concat(&ours, &stream).wait().map(|joined| to_arrow(&joined).unwrap());
+                assert_eq!(joined.ok(), expected.unwrap().ok(), "{kind} of {data_type}");
+                // What is small is not bounded.
+                if peak < 8192 {
+                    continue;
+                }
+                bounded += 1;
+                pool.set_limit(pool.usage().in_use + peak - 4096);
+                match concat(&ours, &stream).wait() {
+                    Err(Error::OutOfMemory { bytes, .. }) => {
+                        let loose = bytes as f64 / peak as f64;
+                        if loose > loosest.0 {
+                            loosest = (loose, format!("{kind} of {data_type}"));
+                        }
+                    }
+                    _ => wrong.push(format!("{kind} of {data_type}, {nulls:?}: {peak} bytes")),
+                }
+                pool.set_limit(usize::MAX);
+            }
+        }
+    }
+    println!("{bounded} joined; the loosest bound is {:.1} times what {} took", loosest.0, loosest.1);
+    assert!(bounded > 100, "{bounded}");
+    assert!(wrong.is_empty(), "{} of {bounded}:\n{}", wrong.len(), wrong.join("\n"));
+    assert_eq!(pool.usage().in_use, 0);
 }
 
 /// A result of arrow-rs counts as in use until it is dropped, what it shares with its input does not.

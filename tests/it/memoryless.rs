@@ -13,7 +13,7 @@ use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field, Fields, UnionFields, UnionMode};
 use bowstring::array::{Buffer as Bytes, Parts};
 use bowstring::compute::{
-    CastOptions, Selection, TakeOptions, can_cast, cast, drop_nulls, filter, is_not_null, is_null,
+    CastOptions, Selection, TakeOptions, can_cast, cast, concat, drop_nulls, filter, is_not_null, is_null,
     logical_null_count, null_count, take,
 };
 use bowstring::exchange::{from_arrow, to_arrow, validate};
@@ -250,6 +250,8 @@ fn all_operations(array: &Array) {
         attempt("validate what was taken".into(), || validate(taken));
         attempt("take again".into(), || take(taken, &ours(&indices.slice(0, 2)), &options, &stream).wait());
     }
+    let joined = attempt("concat".into(), || concat(&[&last, array, &last], &stream).wait());
+    assert!(joined.is_none_or(|joined| joined.len() == len + 2 * last.len()));
     let none = Int64Array::new_null(3);
     attempt("take nulls of none".into(), || {
         take(&array.slice(0, 0)?, &ours(&none), &options, &stream).wait()

@@ -28,17 +28,6 @@ pub(super) const PROPERTIES_BYTES: usize = 1472;
 pub(super) const ARCHITECTURE_AT: usize = 1160;
 pub(super) const ARCHITECTURE_BYTES: usize = 256;
 
-/// Which generic architecture stands for which: by the beginning of the name, the longer first.
-const GENERIC: &[(&str, &str)] = &[
-    ("gfx940", "gfx9-4-generic"),
-    ("gfx941", "gfx9-4-generic"),
-    ("gfx942", "gfx9-4-generic"),
-    ("gfx950", "gfx9-4-generic"),
-    ("gfx103", "gfx10-3-generic"),
-    ("gfx11", "gfx11-generic"),
-    ("gfx12", "gfx12-generic"),
-];
-
 functions! {
     /// What only HIP has: devices that are current by number.
     Devices {
@@ -87,15 +76,6 @@ pub(super) fn rocm(library: Library<'_>, number: i64) -> Result<Device> {
     OPENED.device(library, number)
 }
 
-/// The architecture whose images a device runs: its own, or the generic one of its family.
-pub(super) fn images_for(architecture: &str) -> Option<&'static str> {
-    let ours = |shipped: &&'static str| shipped.starts_with("gfx");
-    let architectures = || images::names().map(|(_, architecture)| architecture).filter(ours);
-    let shipped = |name: &str| architectures().find(|shipped| *shipped == name);
-    let generic = || GENERIC.iter().find(|(of, _)| architecture.starts_with(of)).map(|(_, generic)| *generic);
-    shipped(architecture).or_else(|| shipped(generic()?))
-}
-
 // SAFETY of every block: as the trait's functions ask; results are written to locals of the type that the table says.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Runtime for Hip {
@@ -121,7 +101,9 @@ impl Runtime for Hip {
         let name = name.unwrap_or_default().to_string_lossy();
         // Behind a colon are features, which our images do not depend on.
         let architecture = name.split(':').next().unwrap_or_default().to_owned();
-        let images = images_for(&architecture).ok_or_else(|| format!("there are no kernels for {name:?}"))?;
+        let images = images::architecture_of(&architecture)
+            .map(|images| images.name)
+            .ok_or_else(|| format!("there are no kernels for {name:?}"))?;
         Ok(Hip { functions, device, width, architecture, images })
     }
 

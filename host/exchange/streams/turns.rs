@@ -5,8 +5,12 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 use crate::{Error, Result};
+
+/// How often a thread that waits asks whether it is still to.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A value that one thread at a time has in hand.
 #[derive(Debug)]
@@ -31,6 +35,16 @@ impl<T> Turns<T> {
     /// Uses the value; where another thread does, after that one. [`Error::Invalid`] where this thread does already: it is
     /// inside of a call of this function.
     pub fn with<R>(&self, body: impl FnOnce(&mut T) -> Result<R>) -> Result<R> {
+        self.with_interrupts(|| false, body)
+    }
+
+    /// As [`with`](Self::with); [`Error::Invalid`] where `interrupted`, which is asked again and again while another thread has
+    /// the value, says so: a user may not want to wait any longer.
+    pub fn with_interrupts<R>(
+        &self,
+        mut interrupted: impl FnMut() -> bool,
+        body: impl FnOnce(&mut T) -> Result<R>,
+    ) -> Result<R> {
         let mut state = self.state();
         let value = loop {
             if let Some(value) = state.value.take() {
@@ -39,7 +53,17 @@ impl<T> Turns<T> {
             if state.in_hand_of == Some(thread::current().id()) {
                 return Err(Error::invalid("stream", "it is being read: its producer may not ask for it"));
             }
-            state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let waited = self.returned.wait_timeout(state, PATIENCE);
+            let (woken, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = woken;
+            if timeout.timed_out() && state.value.is_none() {
+                // Asked with nothing in hand: the answer may take another lock.
+                drop(state);
+                if interrupted() {
+                    return Err(Error::invalid("stream", "interrupted while another thread reads it"));
+                }
+                state = self.state();
+            }
         };
         state.in_hand_of = Some(thread::current().id());
         drop(state);
@@ -106,6 +130,36 @@ mod tests {
         let inner = turns.with(|_| Ok(turns.with(|value| Ok(*value)))).unwrap();
         assert!(matches!(inner, Err(Error::Invalid { operation: "stream", .. })));
         assert_eq!(turns.with(|value| Ok(*value)), Ok(1));
+    }
+
+    #[test]
+    fn a_thread_that_is_interrupted_waits_no_longer() {
+        let turns = Turns::new(1);
+        let (done, end) = channel::<()>();
+        let (inside, seen) = channel();
+        thread::scope(|scope| {
+            let turns = &turns;
+            scope.spawn(move || {
+                turns.with(|_| {
+                    inside.send(()).unwrap();
+                    end.recv().unwrap();
+                    Ok(())
+                })
+            });
+            seen.recv().unwrap();
+            let mut asked = 0;
+            let refused = turns.with_interrupts(
+                || {
+                    asked += 1;
+                    asked == 3
+                },
+                |value| Ok(*value),
+            );
+            assert!(matches!(refused, Err(Error::Invalid { operation: "stream", .. })), "{refused:?}");
+            assert_eq!(asked, 3);
+            done.send(()).unwrap();
+        });
+        assert_eq!(turns.with_interrupts(|| true, |value| Ok(*value)), Ok(1), "nobody has it");
     }
 
     #[test]

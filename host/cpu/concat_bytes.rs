@@ -1,0 +1,76 @@
+//! How much memory arrow-select asks for at most to join arrays, before it does: as `cast_bytes.rs` does for casts.
+//!
+//! The one idea: rows are copied once, into buffers that may have grown by doubling on the way: three times their bytes are
+//! never exceeded. What rows point into is shared (views), or joined as it is (dictionaries, the items of list views).
+
+use arrow_schema::{DataType, UnionMode};
+
+use super::cast_bytes::{Rows, copy, width};
+use super::{run_ends, spans};
+use crate::Array;
+
+/// What an array is in the hands of arrow-select, without its rows.
+const ARRAY: usize = 512;
+/// What a dictionary's value takes while equal ones are looked for: its place in a hash table that is at most half full, its
+/// address, its new key, and where it is from.
+const VALUE: usize = 192;
+
+/// The most that joining these arrays takes, which are of one type and valid Arrow data.
+pub(crate) fn of_concat(arrays: &[Array]) -> usize {
+    use DataType::*;
+    let Some(first) = arrays.first() else { return 0 };
+    let sum = |of: &dyn Fn(&Array) -> usize| {
+        arrays.iter().fold(0, |sum: usize, array| sum.saturating_add(of(array)))
+    };
+    let rows = sum(&Array::len);
+    let bytes = |bytes: usize| bytes.saturating_mul(3);
+    let own = bytes(rows.saturating_mul(width(first.data_type())))
+        .saturating_add(rows / 2)
+        .saturating_add(arrays.len().saturating_mul(ARRAY) + 1024);
+    let below = |part: &dyn Fn(&Array) -> Array| of_concat(&arrays.iter().map(part).collect::<Vec<_>>());
+    let children = |part: &dyn Fn(&Array, usize) -> usize| {
+        (0..first.children().len()).fold(0, |sum: usize, i| sum.saturating_add(part(first, i)))
+    };
+    let nested = match first.data_type() {
+        Utf8 | LargeUtf8 | Binary | LargeBinary => bytes(sum(&|array| spans::of(array).total)),
+        Utf8View | BinaryView => sum(&|array| array.buffers().len().saturating_mul(64)),
+        List(_) | LargeList(_) | Map(..) => below(&items),
+        ListView(_) | LargeListView(_) => below(&|array| array.children()[0].clone()),
+        FixedSizeList(..) | Struct(_) | Union(_, UnionMode::Sparse) => {
+            children(&|_, i| below(&|array| array.child_rows(i).unwrap_or(array.children()[i].clone())))
+        }
+        Union(_, UnionMode::Dense) => {
+            children(&|_, i| bytes(sum(&|array| copy(&Rows::any(&array.children()[i], array.len(), None)))))
+        }
+        RunEndEncoded(..) => {
+            let runs: Vec<Array> = arrays.iter().map(run_ends::values).collect();
+            let ends = runs.iter().fold(0, |sum: usize, runs| sum.saturating_add(runs.len()));
+            bytes(ends.saturating_mul(8)).saturating_add(of_concat(&runs))
+        }
+        Dictionary(..) => {
+            let values: Vec<Array> = arrays.iter().filter_map(Array::dictionary).cloned().collect();
+            // Where all have the same, as slices of one array do, it is shared.
+            let one = values.iter().all(|of| same_memory(of, &values[0]));
+            let values = &values[..if one { 1 } else { values.len() }];
+            let each = values.iter().fold(128, |sum: usize, of| sum.saturating_add(of.len()));
+            of_concat(values).saturating_add(each.saturating_mul(VALUE))
+        }
+        _ => 0,
+    };
+    own.saturating_add(nested)
+}
+
+/// The items that the rows of a list or of a map have.
+fn items(array: &Array) -> Array {
+    let items = &array.children()[0];
+    let of_rows = spans::first(array).map(|first| items.slice(first, spans::of(array).total));
+    of_rows.and_then(Result::ok).unwrap_or_else(|| items.clone())
+}
+
+fn same_memory(one: &Array, other: &Array) -> bool {
+    let places = |array: &Array| {
+        let buffers = array.buffers().iter().map(|buffer| buffer.address());
+        (array.len(), array.offset(), buffers.collect::<Vec<_>>())
+    };
+    one.children().is_empty() && places(one) == places(other)
+}
