@@ -297,6 +297,60 @@ BowstringStatus bowstring_array_to_host(const struct BowstringArray *array,
 // `array` must be NULL or a handle from this library that is not used again.
 void bowstring_array_free(struct BowstringArray *array);
 
+// Makes a handler, for a producer of struct arrays on `device`, and what takes what it sends. As soon as the producer has
+// given the schema, `queue` batches (at least one) are asked for, and one more for each that is taken; a producer that
+// sends more is stopped, and that is BOWSTRING_STATUS_OUT_OF_SPEC behind the batches that were asked for. The handler, which
+// this library frees, is for one producer, which calls its `release` at the end; where none gets it, the caller must.
+// `handler` is untouched on failure. Does not synchronise.
+//
+// `device` must be NULL or a live handle, `handler` and `out` NULL or writable. The producer must follow the interface;
+// the arrays that it sends may be used and released on any thread.
+BowstringStatus bowstring_async_batches_new(const struct BowstringDevice *device,
+                                            uint64_t queue,
+                                            struct ArrowAsyncDeviceStreamHandler **handler,
+                                            struct BowstringAsyncBatches **out);
+
+// Waits for the producer's schema, and makes batches of what it sends: asked for the next one, they wait until it has
+// come. The handle is left empty, and still to be freed. A producer that fails before its schema, or releases the handler,
+// is BOWSTRING_STATUS_PRODUCER or BOWSTRING_STATUS_OUT_OF_SPEC. So a producer on this very thread must have given the
+// schema before.
+//
+// `batches` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_async_batches_wait(const struct BowstringAsyncBatches *batches,
+                                             struct BowstringBatches **out);
+
+// Waits for the producer's schema, and gives what the producer said of the stream besides, its `additional_metadata`:
+// a copy in the same encoding, or NULL. It is the handle's, and valid until that is freed. To be asked before
+// `bowstring_async_batches_wait`.
+//
+// `batches` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_async_batches_metadata(const struct BowstringAsyncBatches *batches,
+                                                 const char **out);
+
+// Frees a handle. A producer that sends to it is told to stop, by its `cancel`; what it sends all the same is let go of.
+//
+// `batches` must be NULL or a handle from this library that is not used again.
+void bowstring_async_batches_free(struct BowstringAsyncBatches *batches);
+
+// Sends the batches to a consumer's handler, from a thread of this library's own, which reads one whenever the consumer
+// wants one, and calls the handler's `release` at the end. What goes wrong its `on_error` is told. The batches are this
+// library's no more: the handle is left empty, and still to be freed. On failure the handler is left alone, but for
+// BOWSTRING_STATUS_NO_DEVICE, where no thread could be made: it has been told and released.
+//
+// A consumer that neither takes all nor cancels keeps that thread, asleep, and what it would send, for good.
+//
+// What was said of each batch (bowstring_batch_metadata) is said of it again; `metadata` is said of the stream: NULL or
+// pairs in the encoding of ArrowSchema.metadata, which are copied.
+//
+// The producer that the handler is given stays valid until `release` has been called, all tasks are extracted, and the
+// arrays that these gave are released.
+//
+// `batches` must be NULL or a live handle, `metadata` NULL or metadata. The handler must be NULL, or follow the interface
+// and be there until it is released; calling it on any thread must be fine.
+BowstringStatus bowstring_batches_export_async(const struct BowstringBatches *batches,
+                                               const char *metadata,
+                                               struct ArrowAsyncDeviceStreamHandler *handler);
+
 // Imports a struct array as a batch; otherwise as `bowstring_array_import`.
 //
 // See `bowstring_array_import`.
@@ -351,59 +405,21 @@ BowstringStatus bowstring_batch_to_host(const struct BowstringBatch *batch,
 // `batch` must be NULL or a handle from this library that is not used again.
 void bowstring_batch_free(struct BowstringBatch *batch);
 
-// Makes a handler, for a producer of struct arrays on `device`, and what takes what it sends. As soon as the producer has
-// given the schema, `queue` batches (at least one) are asked for, and one more for each that is taken; a producer that
-// sends more is stopped, and that is BOWSTRING_STATUS_OUT_OF_SPEC behind the batches that were asked for. The handler, which
-// this library frees, is for one producer, which calls its `release` at the end; where none gets it, the caller must.
-// `handler` is untouched on failure. Does not synchronise.
+// What was said of a batch besides its schema, by the producer of an asynchronous stream or by
+// `bowstring_batch_with_metadata`: pairs in the encoding of ArrowSchema.metadata, or NULL where nothing was. It is the
+// handle's, and valid until that is freed. Operations on batches give it on with their results.
 //
-// `device` must be NULL or a live handle, `handler` and `out` NULL or writable. The producer must follow the interface;
-// the arrays that it sends may be used and released on any thread.
-BowstringStatus bowstring_async_batches_new(const struct BowstringDevice *device,
-                                            uint64_t queue,
-                                            struct ArrowAsyncDeviceStreamHandler **handler,
-                                            struct BowstringAsyncBatches **out);
+// `batch` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_batch_metadata(const struct BowstringBatch *batch,
+                                         const char **out);
 
-// Waits for the producer's schema, and makes batches of what it sends: asked for the next one, they wait until it has
-// come. The handle is left empty, and still to be freed. A producer that fails before its schema, or releases the handler,
-// is BOWSTRING_STATUS_PRODUCER or BOWSTRING_STATUS_OUT_OF_SPEC. So a producer on this very thread must have given the
-// schema before.
+// The batch, copying nothing, with `metadata` said of it, which is copied: pairs in the encoding of ArrowSchema.metadata, or
+// NULL for none. Who consumes it in an asynchronous stream is told.
 //
-// `batches` must be NULL or a live handle, `out` NULL or writable.
-BowstringStatus bowstring_async_batches_wait(const struct BowstringAsyncBatches *batches,
-                                             struct BowstringBatches **out);
-
-// Waits for the producer's schema, and gives what the producer said of the stream besides, its `additional_metadata`:
-// a copy in the same encoding, or NULL. It is the handle's, and valid until that is freed. To be asked before
-// `bowstring_async_batches_wait`.
-//
-// `batches` must be NULL or a live handle, `out` NULL or writable.
-BowstringStatus bowstring_async_batches_metadata(const struct BowstringAsyncBatches *batches,
-                                                 const char **out);
-
-// Frees a handle. A producer that sends to it is told to stop, by its `cancel`; what it sends all the same is let go of.
-//
-// `batches` must be NULL or a handle from this library that is not used again.
-void bowstring_async_batches_free(struct BowstringAsyncBatches *batches);
-
-// Sends the batches to a consumer's handler, from a thread of this library's own, which reads one whenever the consumer
-// wants one, and calls the handler's `release` at the end. What goes wrong its `on_error` is told. The batches are this
-// library's no more: the handle is left empty, and still to be freed. On failure the handler is left alone, but for
-// BOWSTRING_STATUS_NO_DEVICE, where no thread could be made: it has been told and released.
-//
-// A consumer that neither takes all nor cancels keeps that thread, asleep, and what it would send, for good.
-//
-// What was said of each batch (bowstring_batch_metadata) is said of it again; `metadata` is said of the stream: NULL or
-// pairs in the encoding of ArrowSchema.metadata, which are copied.
-//
-// The producer that the handler is given stays valid until `release` has been called, all tasks are extracted, and the
-// arrays that these gave are released.
-//
-// `batches` must be NULL or a live handle, `metadata` NULL or metadata. The handler must be NULL, or follow the interface
-// and be there until it is released; calling it on any thread must be fine.
-BowstringStatus bowstring_batches_export_async(const struct BowstringBatches *batches,
-                                               const char *metadata,
-                                               struct ArrowAsyncDeviceStreamHandler *handler);
+// `batch` must be NULL or a live handle, `metadata` NULL or metadata, `out` NULL or writable.
+BowstringStatus bowstring_batch_with_metadata(const struct BowstringBatch *batch,
+                                              const char *metadata,
+                                              struct BowstringBatch **out);
 
 // The rows of `values` where `mask`, an array of booleans of equal length, is true; null is not. A mask that is shorter is
 // `BOWSTRING_STATUS_INVALID`, where arrow-rs would leave out the rows beyond it. On a GPU this synchronises once: how many
@@ -584,22 +600,6 @@ BowstringStatus bowstring_stream_synchronise(const struct BowstringStream *strea
 //
 // `stream` must be NULL or a handle from this library that is not used again.
 void bowstring_stream_free(struct BowstringStream *stream);
-
-// What was said of a batch besides its schema, by the producer of an asynchronous stream or by
-// `bowstring_batch_with_metadata`: pairs in the encoding of ArrowSchema.metadata, or NULL where nothing was. It is the
-// handle's, and valid until that is freed. Operations on batches give it on with their results.
-//
-// `batch` must be NULL or a live handle, `out` NULL or writable.
-BowstringStatus bowstring_batch_metadata(const struct BowstringBatch *batch,
-                                         const char **out);
-
-// The batch, copying nothing, with `metadata` said of it, which is copied: pairs in the encoding of ArrowSchema.metadata, or
-// NULL for none. Who consumes it in an asynchronous stream is told.
-//
-// `batch` must be NULL or a live handle, `metadata` NULL or metadata, `out` NULL or writable.
-BowstringStatus bowstring_batch_with_metadata(const struct BowstringBatch *batch,
-                                              const char *metadata,
-                                              struct BowstringBatch **out);
 
 // Why this thread's last failed call failed; an empty string before the first one. Valid until the thread's next
 // failing call. Never NULL.

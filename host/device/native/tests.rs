@@ -6,7 +6,7 @@ use bowstring_images as images;
 use cubecl_hip_sys as hip_headers;
 use cudarc::driver::sys as cuda_headers;
 
-use super::codes::{OUT_OF_MEMORY, SUCCESS};
+use super::codes::OUT_OF_MEMORY;
 use super::*;
 use crate::device::driver_tests::conforms;
 use crate::device::{Device, LoadedImage, cuda, hip};
