@@ -115,6 +115,11 @@ pub(crate) fn set(words: &mut [u64], start: usize, end: usize) {
     }
 }
 
+/// The result would need wider offsets than its type has.
+pub(crate) fn too_long(array: &Array) -> Error {
+    Error::invalid("take", format!("the result is too long for {}", array.data_type()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,9 +143,4 @@ mod tests {
         assert_eq!(offset::<4>(offset_bytes(77)), 77);
         assert_eq!(offset::<8>(offset_bytes(1 << 40)), 1 << 40);
     }
-}
-
-/// The result would need wider offsets than its type has.
-pub(crate) fn too_long(array: &Array) -> Error {
-    Error::invalid("take", format!("the result is too long for {}", array.data_type()))
 }
