@@ -11,12 +11,12 @@ use bowstring::ffi::{ArrowAsyncDeviceStreamHandler, AsyncHandler, DeviceType};
 use bowstring::{Error, Result};
 
 use crate::device::BowstringDevice;
-use crate::metadata::{Said, pairs};
+use crate::metadata::{EncodedMetadata, pairs};
 use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing, put};
 use crate::stream::BowstringBatches;
 
 /// What a producer sends, until it is waited for.
-pub struct BowstringAsyncBatches(Mutex<Option<AsyncBatchReader>>, Said);
+pub struct BowstringAsyncBatches(Mutex<Option<AsyncBatchReader>>, EncodedMetadata);
 
 /// Makes a handler, for a producer of struct arrays on `device`, and what takes what it sends. As soon as the producer has
 /// given the schema, `queue` batches (at least one) are asked for, and one more for each that is taken; a producer that
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn bowstring_async_batches_new(
         borrow(out, "out")?;
         let queue = usize::try_from(queue).unwrap_or(usize::MAX);
         let (reader, theirs) = exchange::import_async_batches(&device.0, queue);
-        give(BowstringAsyncBatches(Mutex::new(Some(reader)), Said::default()), out)?;
+        give(BowstringAsyncBatches(Mutex::new(Some(reader)), EncodedMetadata::default()), out)?;
         put(theirs.into_raw().as_ptr(), handler)
     })
 }

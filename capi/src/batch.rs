@@ -7,15 +7,15 @@ use bowstring::{Array, Batch, exchange};
 
 use crate::array::BowstringArray;
 use crate::device::{BowstringDevice, BowstringStream};
-use crate::metadata::{Said, pairs};
+use crate::metadata::{EncodedMetadata, pairs};
 use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing, put, write_out};
 
 /// Arrays of equal length with names: a record batch.
-pub struct BowstringBatch(pub(crate) Batch, pub(crate) Said);
+pub struct BowstringBatch(pub(crate) Batch, pub(crate) EncodedMetadata);
 
 impl BowstringBatch {
     pub(crate) fn new(batch: Batch) -> BowstringBatch {
-        BowstringBatch(batch, Said::default())
+        BowstringBatch(batch, EncodedMetadata::default())
     }
 }
 

@@ -13,9 +13,9 @@ use crate::status::invalid;
 
 /// Encoded metadata, made when somebody asks, and kept with the handle.
 #[derive(Default)]
-pub(crate) struct Said(OnceLock<Option<Vec<u8>>>);
+pub(crate) struct EncodedMetadata(OnceLock<Option<Vec<u8>>>);
 
-impl Said {
+impl EncodedMetadata {
     /// Null where nothing was said.
     pub fn of(&self, metadata: &BTreeMap<String, String>) -> *const c_char {
         let bytes = self.0.get_or_init(|| encode(metadata));

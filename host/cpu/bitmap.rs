@@ -149,7 +149,7 @@ impl Loop for CountOnes<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::vectorise::Level;
+    use crate::cpu::vectorise::VectorLevel;
 
     /// Bytes without a pattern that a mistake could hide in.
     fn noise(len: usize) -> Vec<u8> {
@@ -194,7 +194,7 @@ mod tests {
         let bytes = noise(2 * PART + 4321);
         for len in [0, 1, 7, 8, 9, 255, 256, 257, 1000, bytes.len()] {
             let expected: usize = bytes[..len].iter().map(|byte| byte.count_ones() as usize).sum();
-            for level in Level::available() {
+            for level in VectorLevel::available() {
                 assert_eq!(level.run(CountOnes(&bytes[..len])), expected, "{level:?} {len}");
             }
             assert_eq!(count_ones(&bytes[..len]), expected);

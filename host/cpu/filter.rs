@@ -176,7 +176,7 @@ fn items(selection: &Selection, size: usize, pool: &HostPool) -> Result<Ranges> 
 }
 
 /// The items that a filter of lists keeps, for the filter of the items.
-enum Kept {
+enum KeptItems {
     /// A bit an item.
     Bits(HostMemory),
     /// Of items that are not dense.
@@ -193,8 +193,8 @@ fn filter_lists<const O: usize>(
     let offsets = rows::offsets::<O>(array);
     let child = &array.children()[0];
     let mut kept = match ranges::dense(child) {
-        true => Kept::Bits(pool.alloc_zeroed(child.len().div_ceil(64) * 8)?),
-        false => Kept::Ranges(Ranges::with_room(selection.len(), pool)?),
+        true => KeptItems::Bits(pool.alloc_zeroed(child.len().div_ceil(64) * 8)?),
+        false => KeptItems::Ranges(Ranges::with_room(selection.len(), pool)?),
     };
     let mut memory = pool.alloc((selection.len() + 1) * O)?;
     let mut out = memory::values_mut::<[u8; O]>(&mut memory)[..selection.len() + 1].iter_mut();
@@ -221,16 +221,16 @@ fn filter_lists<const O: usize>(
             at += range.len();
             push(at);
             match &mut kept {
-                Kept::Bits(bits) => rows::set(memory::values_mut(bits), range.start, range.end),
-                Kept::Ranges(ranges) => ranges.push(range)?,
+                KeptItems::Bits(bits) => rows::set(memory::values_mut(bits), range.start, range.end),
+                KeptItems::Ranges(ranges) => ranges.push(range)?,
             }
             word &= word - 1;
         }
     }
     parts.buffers.push(memory.freeze((selection.len() + 1) * O));
     parts.children = vec![match kept {
-        Kept::Bits(bits) => filter(child, &Selection::of_own(child.len(), bits), pool)?,
-        Kept::Ranges(ranges) => take::take_ranges(child, &ranges, pool)?,
+        KeptItems::Bits(bits) => filter(child, &Selection::of_own(child.len(), bits), pool)?,
+        KeptItems::Ranges(ranges) => take::take_ranges(child, &ranges, pool)?,
     }];
     Ok(())
 }

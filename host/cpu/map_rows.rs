@@ -10,7 +10,7 @@ use bowstring_kernels::functions::Visitor;
 
 use super::bitmap::Bits;
 use super::memory::{numbers, numbers_mut};
-use super::vectorise::{Level, Loop, vectorised};
+use super::vectorise::{Loop, VectorLevel, vectorised};
 
 /// What became of some rows.
 #[derive(Clone, Copy, Default)]
@@ -88,7 +88,7 @@ impl Visitor for Part<'_> {
         }
         let to: &mut [F::To] = &mut numbers_mut(to).expect("parts start at whole words")[..rows];
         let rows = Convert { function, from, to, valid, good };
-        if const { pays::<F>() } { vectorised(rows) } else { Level::Plain.run(rows) }
+        if const { pays::<F>() } { vectorised(rows) } else { VectorLevel::Plain.run(rows) }
     }
 }
 

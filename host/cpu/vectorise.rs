@@ -21,7 +21,7 @@ pub(crate) trait Loop {
 
 /// The vector extensions that loops are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Level {
+pub(crate) enum VectorLevel {
     /// What every machine of the architecture has.
     Plain,
     /// AVX2 with the bit instructions of its time (Haswell, 2013, and Zen).
@@ -32,11 +32,11 @@ pub(crate) enum Level {
     Avx512,
 }
 
-impl Level {
+impl VectorLevel {
     /// The levels that this machine has, widest last.
-    pub(crate) fn available() -> &'static [Level] {
-        static AVAILABLE: LazyLock<Vec<Level>> = LazyLock::new(|| {
-            let mut levels = vec![Level::Plain];
+    pub(crate) fn available() -> &'static [VectorLevel] {
+        static AVAILABLE: LazyLock<Vec<VectorLevel>> = LazyLock::new(|| {
+            let mut levels = vec![VectorLevel::Plain];
             #[cfg(target_arch = "x86_64")]
             {
                 let has = |all: &[bool]| all.iter().all(|one| *one);
@@ -47,7 +47,7 @@ impl Level {
                     is_x86_feature_detected!("lzcnt"),
                     is_x86_feature_detected!("popcnt"),
                 ]) {
-                    levels.push(Level::Avx2);
+                    levels.push(VectorLevel::Avx2);
                     if has(&[
                         is_x86_feature_detected!("avx512f"),
                         is_x86_feature_detected!("avx512bw"),
@@ -58,7 +58,7 @@ impl Level {
                         is_x86_feature_detected!("avx512vbmi2"),
                         is_x86_feature_detected!("avx512vpopcntdq"),
                     ]) {
-                        levels.push(Level::Avx512);
+                        levels.push(VectorLevel::Avx512);
                     }
                 }
             }
@@ -69,30 +69,30 @@ impl Level {
 
     /// The widest level that this machine has.
     #[inline]
-    pub(crate) fn widest() -> Level {
-        static WIDEST: LazyLock<Level> =
-            LazyLock::new(|| *Level::available().last().expect("there is always the plain level"));
+    pub(crate) fn widest() -> VectorLevel {
+        static WIDEST: LazyLock<VectorLevel> =
+            LazyLock::new(|| *VectorLevel::available().last().expect("there is always the plain level"));
         *WIDEST
     }
 
-    /// Runs `work` as compiled for this level, which must be one of [`Level::available`].
+    /// Runs `work` as compiled for this level, which must be one of [`VectorLevel::available`].
     pub(crate) fn run<L: Loop>(self, work: L) -> L::Output {
-        assert!(self <= Level::widest(), "this machine has no {self:?}");
+        assert!(self <= VectorLevel::widest(), "this machine has no {self:?}");
         match self {
-            Level::Plain => work.run(),
+            VectorLevel::Plain => work.run(),
             // SAFETY: the machine has the level's features, asserted above.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => unsafe { avx2(work) },
+            VectorLevel::Avx2 => unsafe { avx2(work) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => unsafe { avx512(work) },
+            VectorLevel::Avx512 => unsafe { avx512(work) },
         }
     }
 }
 
 /// Runs `work` as compiled for the widest vectors of this machine.
 pub(crate) fn vectorised<L: Loop>(work: L) -> L::Output {
-    Level::widest().run(work)
+    VectorLevel::widest().run(work)
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -82,7 +82,7 @@ pub(super) fn device_array_keeping(array: &Array, also: Option<Owner>) -> Result
     let host_reads = array.place().device_type.host_accessible() && event.is_none();
     let array = if host_reads { extents::read(array)? } else { Cow::Borrowed(array) };
     Ok(ArrowDeviceArray {
-        array: node(&array, host_reads, Kept { _event: event, _also: also })?,
+        array: node(&array, host_reads, KeepAlive { _event: event, _also: also })?,
         device_id: array.place().device_id,
         device_type: array.place().device_type as i32,
         sync_event: sync_event.map_or(null_mut(), |event| event.as_ptr()),
@@ -101,7 +101,7 @@ pub(super) fn host_array(array: &Array) -> Result<ArrowArray> {
     if let Some(event) = pending(array)? {
         event.wait()?;
     }
-    node(&*extents::read(array)?, true, Kept::default())
+    node(&*extents::read(array)?, true, KeepAlive::default())
 }
 
 /// The one event that is still to come, if any, of all that the array and those below it wait for.
@@ -176,12 +176,12 @@ struct Exported {
     _sizes: Box<[i64]>,
     _validity: Option<Buffer>,
     _array: Array,
-    _kept: Kept,
+    _kept: KeepAlive,
 }
 
 /// What is kept with the top struct of a tree.
 #[derive(Default)]
-struct Kept {
+struct KeepAlive {
     _event: Option<Arc<dyn Ready>>,
     _also: Option<Owner>,
 }
@@ -227,7 +227,7 @@ fn sizes_on_the_device(buffers: &[Buffer]) -> Option<usize> {
 }
 
 /// One struct of the tree.
-fn node(array: &Array, host_reads: bool, kept: Kept) -> Result<ArrowArray> {
+fn node(array: &Array, host_reads: bool, kept: KeepAlive) -> Result<ArrowArray> {
     if host_reads && !array.known_valid() {
         extents::check(array)?;
     }
@@ -282,12 +282,14 @@ fn node(array: &Array, host_reads: bool, kept: Kept) -> Result<ArrowArray> {
         };
         let end = shift.offset + array.len();
         children.push(match rows_of_child.filter(|_| shift.skipped > 0) {
-            Some(each) => node(&child.slice(shift.skipped * each, end * each)?, host_reads, Kept::default())?,
-            None => node(child, host_reads, Kept::default())?,
+            Some(each) => {
+                node(&child.slice(shift.skipped * each, end * each)?, host_reads, KeepAlive::default())?
+            }
+            None => node(child, host_reads, KeepAlive::default())?,
         });
     }
     let dictionary =
-        array.dictionary().map(|values| node(values, host_reads, Kept::default())).transpose()?;
+        array.dictionary().map(|values| node(values, host_reads, KeepAlive::default())).transpose()?;
     let null_count = match (array.data_type(), array.known_null_count(), array.validity()) {
         (DataType::Null, ..) => array.len() as i64,
         (_, Some(known), _) => known as i64,

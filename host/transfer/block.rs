@@ -21,7 +21,7 @@ const ALIGNMENT: usize = 64;
 
 /// The buffers that go over, and where in the block each goes.
 #[derive(Default)]
-pub(super) struct Plan {
+pub(super) struct BlockLayout {
     pub pieces: Vec<Piece>,
     /// For host arrays: bitmaps begin with a byte, so that no consumer on the device finds validity out of step.
     pub align_bits: Option<HostPool>,
@@ -35,22 +35,22 @@ pub(super) struct Piece {
     pub at: usize,
 }
 
-pub(super) struct LaidOut {
+pub(super) struct BlockSize {
     /// What is before this is small pieces only.
     pub small: usize,
     pub total: usize,
 }
 
 /// An array whose buffers are pieces.
-pub(super) struct Planned {
+pub(super) struct LaidOut {
     parts: Parts,
     validity: Option<(usize, usize)>,
     buffers: Vec<usize>,
-    children: Vec<Planned>,
-    dictionary: Option<Box<Planned>>,
+    children: Vec<LaidOut>,
+    dictionary: Option<Box<LaidOut>>,
 }
 
-impl Plan {
+impl BlockLayout {
     /// Another buffer's bytes, or zeros; its number.
     pub fn piece(&mut self, from: Option<Buffer>, bytes: usize) -> usize {
         let from = from.filter(|_| bytes > 0).map(|buffer| buffer.slice(0, Some(bytes)));
@@ -59,7 +59,7 @@ impl Plan {
     }
 
     /// Gives each piece its place: those smaller than `large` first.
-    pub fn lay_out(&mut self, large: usize) -> Result<LaidOut> {
+    pub fn lay_out(&mut self, large: usize) -> Result<BlockSize> {
         let overflow = || Error::invalid("copy", "the buffers together exceed any memory");
         let mut place = |at: usize, is_small: bool| {
             let pieces = self.pieces.iter_mut().filter(|piece| (piece.bytes < large) == is_small);
@@ -69,12 +69,12 @@ impl Plan {
             })
         };
         let small = place(0, true).ok_or_else(overflow)?;
-        Ok(LaidOut { small, total: place(small, false).ok_or_else(overflow)? })
+        Ok(BlockSize { small, total: place(small, false).ok_or_else(overflow)? })
     }
 
     /// Plans the rows of an array whose extents are known, nothing before or behind them where that can be told without
     /// reading them.
-    pub fn array(&mut self, array: &Array) -> Result<Planned> {
+    pub fn array(&mut self, array: &Array) -> Result<LaidOut> {
         let aligned = self.align_bits.as_ref().map(|pool| with_aligned_bits(array, pool)).transpose()?;
         let array = aligned.as_ref().unwrap_or(array);
         let (offset, len, data_type) = (array.offset(), array.len(), array.data_type());
@@ -124,7 +124,7 @@ impl Plan {
         let children = children.collect::<Result<Vec<_>>>()?;
         let dictionary = array.dictionary().map(|values| self.array(values)).transpose()?.map(Box::new);
         parts.null_count = array.known_null_count();
-        Ok(Planned { parts, validity, buffers, children, dictionary })
+        Ok(LaidOut { parts, validity, buffers, children, dictionary })
     }
 }
 
@@ -152,14 +152,20 @@ fn with_aligned_bits(array: &Array, pool: &HostPool) -> Result<Array> {
     Array::try_new(parts)
 }
 
-impl Planned {
-    /// The array over a block that the plan's pieces are in.
-    pub fn build(self, plan: &Plan, block: &Buffer, place: Place, ready: &Arc<dyn Ready>) -> Result<Array> {
+impl LaidOut {
+    /// The array over a block that the layout's pieces are in.
+    pub fn build(
+        self,
+        block_layout: &BlockLayout,
+        block: &Buffer,
+        place: Place,
+        ready: &Arc<dyn Ready>,
+    ) -> Result<Array> {
         let part = |piece: usize| {
-            let piece = &plan.pieces[piece];
+            let piece = &block_layout.pieces[piece];
             block.slice(piece.at, Some(piece.bytes))
         };
-        let below = |planned: Planned| planned.build(plan, block, place, ready);
+        let below = |laid_out: LaidOut| laid_out.build(block_layout, block, place, ready);
         let (children, dictionary) = (self.children, self.dictionary);
         Array::try_new(Parts {
             validity: self.validity.map(|(piece, offset)| Bitmap { buffer: part(piece), offset }),
@@ -175,7 +181,7 @@ impl Planned {
 
 /// The pieces before byte `total` of the layout, gathered in device memory: each is a row of views that point to buffers,
 /// what is between them are rows of zeros.
-pub(super) fn gather(pass: &mut Pass, plan: &Plan, total: usize) -> Result<Region> {
+pub(super) fn gather(pass: &mut Pass, block_layout: &BlockLayout, total: usize) -> Result<Region> {
     let (mut views, mut places, mut buffers) = (vec![], vec![], Table::default());
     let mut at = 0;
     let zeros = |views: &mut Vec<u64>, places: &mut Vec<u64>, at: &mut usize, upto: usize| {
@@ -188,7 +194,7 @@ pub(super) fn gather(pass: &mut Pass, plan: &Plan, total: usize) -> Result<Regio
         }
     };
     let mut pieces: Vec<&Piece> =
-        plan.pieces.iter().filter(|piece| piece.at < total && piece.bytes > 0).collect();
+        block_layout.pieces.iter().filter(|piece| piece.at < total && piece.bytes > 0).collect();
     pieces.sort_by_key(|piece| piece.at);
     for piece in pieces {
         zeros(&mut views, &mut places, &mut at, piece.at);

@@ -4,7 +4,7 @@
 //! The one idea: which numbers say so is the arrays' business (`array/extents.rs`). Here they are put one behind the other,
 //! and read.
 
-use super::block::{Plan, gather};
+use super::block::{BlockLayout, gather};
 use crate::array::{Array, Buffer, number};
 use crate::pass::{Pass, Pending, Region};
 use crate::{Error, Result};
@@ -49,13 +49,16 @@ struct Gathered {
 
 impl Gathered {
     fn of(pass: &mut Pass, numbers: &[Buffer]) -> Result<Gathered> {
-        let mut plan = Plan::default();
+        let mut block_layout = BlockLayout::default();
         for number in numbers {
-            plan.piece(Some(number.clone()), number.bytes().unwrap_or(0));
+            block_layout.piece(Some(number.clone()), number.bytes().unwrap_or(0));
         }
-        let total = plan.lay_out(usize::MAX)?.total;
-        let region = gather(pass, &plan, total)?;
-        Ok(Gathered { region, places: plan.pieces.iter().map(|piece| (piece.at, piece.bytes)).collect() })
+        let total = block_layout.lay_out(usize::MAX)?.total;
+        let region = gather(pass, &block_layout, total)?;
+        Ok(Gathered {
+            region,
+            places: block_layout.pieces.iter().map(|piece| (piece.at, piece.bytes)).collect(),
+        })
     }
 
     fn values(&self, words: &[u64]) -> Vec<i64> {

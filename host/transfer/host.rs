@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::block::{Plan, gather};
+use super::block::{BlockLayout, gather};
 use super::extents::{sized, with_extents};
 use super::{host_bytes, pinned_buffer};
 use crate::array::{Array, Batch, Place, number};
@@ -63,26 +63,27 @@ fn upload(stream: &Stream, arrays: &[Array]) -> Result<Vec<Array>> {
         }
         host_wait(array)?;
     }
-    let mut plan = Plan { align_bits: Some(stream.device().host_pool().clone()), ..Plan::default() };
+    let mut block_layout =
+        BlockLayout { align_bits: Some(stream.device().host_pool().clone()), ..BlockLayout::default() };
     let arrays = with_extents(arrays.to_vec(), &mut |buffer| {
         let unread = || Error::invalid("upload", "a number that is not there");
         number(buffer.bytes().unwrap_or(0), host_bytes(buffer)).ok_or_else(unread)
     })?;
-    let planned = arrays.iter().map(|array| plan.array(array)).collect::<Result<Vec<_>>>()?;
-    let total = plan.lay_out(usize::MAX)?.total;
+    let laid_out = arrays.iter().map(|array| block_layout.array(array)).collect::<Result<Vec<_>>>()?;
+    let total = block_layout.lay_out(usize::MAX)?.total;
 
     let mut pass = Pass::begin("upload", stream)?;
     let mut staged = pass.stage(total)?;
     let block = &mut staged.pinned_mut().bytes_mut()[..total];
     block.fill(0);
-    for piece in &plan.pieces {
+    for piece in &block_layout.pieces {
         if let Some(from) = &piece.from {
             block[piece.at..][..piece.bytes].copy_from_slice(host_bytes(from));
         }
     }
     let block = pass.upload_staged(staged, total)?.buffer();
     let (place, ready) = (pass.place(), pass.ready());
-    let uploaded = planned.into_iter().map(|array| array.build(&plan, &block, place, &ready));
+    let uploaded = laid_out.into_iter().map(|array| array.build(&block_layout, &block, place, &ready));
     let uploaded = uploaded.collect::<Result<Vec<_>>>()?;
     pass.finish()?;
     Ok(uploaded)
@@ -101,27 +102,27 @@ fn download(stream: &Stream, arrays: Vec<Array>) -> Result<Pending<Vec<Array>>> 
 }
 
 fn download_sized(mut pass: Pass, arrays: &[Array]) -> Result<Vec<Array>> {
-    let mut plan = Plan::default();
-    let planned = arrays.iter().map(|array| plan.array(array)).collect::<Result<Vec<_>>>()?;
-    let few = plan.pieces.iter().filter(|piece| piece.from.is_some()).count() <= 2;
-    let laid_out = plan.lay_out(if few { 0 } else { LARGE })?;
-    let mut staged = pass.stage(laid_out.total)?;
-    staged.pinned_mut().bytes_mut()[..laid_out.total].fill(0);
+    let mut block_layout = BlockLayout::default();
+    let laid_out = arrays.iter().map(|array| block_layout.array(array)).collect::<Result<Vec<_>>>()?;
+    let few = block_layout.pieces.iter().filter(|piece| piece.from.is_some()).count() <= 2;
+    let size = block_layout.lay_out(if few { 0 } else { LARGE })?;
+    let mut staged = pass.stage(size.total)?;
+    staged.pinned_mut().bytes_mut()[..size.total].fill(0);
     let staged = Arc::new(staged);
-    let block = pinned_buffer(&staged, laid_out.total);
+    let block = pinned_buffer(&staged, size.total);
     // From here on the block may be written by the device, whatever goes wrong.
     pass.keep(Kept::Buffer(block.clone()));
-    if laid_out.small > 0 {
-        let gathered = gather(&mut pass, &plan, laid_out.small)?;
-        pass.copy_out(gathered.address(), laid_out.small, &staged, 0)?;
+    if size.small > 0 {
+        let gathered = gather(&mut pass, &block_layout, size.small)?;
+        pass.copy_out(gathered.address(), size.small, &staged, 0)?;
     }
-    for piece in plan.pieces.iter().filter(|piece| piece.at >= laid_out.small) {
+    for piece in block_layout.pieces.iter().filter(|piece| piece.at >= size.small) {
         if let Some(from) = &piece.from {
             pass.copy_out(from.address(), piece.bytes, &staged, piece.at)?;
         }
     }
     let ready = pass.ready();
-    let arrays = planned.into_iter().map(|array| array.build(&plan, &block, Place::CPU, &ready));
+    let arrays = laid_out.into_iter().map(|array| array.build(&block_layout, &block, Place::CPU, &ready));
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
     pass.finish()?;
     Ok(arrays)

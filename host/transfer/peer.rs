@@ -1,7 +1,7 @@
 //! Arrays from one device to another of the same runtime, without going through host memory: the buffers are gathered
 //! there, and moved with one copy.
 
-use super::block::{Plan, gather};
+use super::block::{BlockLayout, gather};
 use super::extents::sized;
 use crate::array::{Array, Batch};
 use crate::device::Stream;
@@ -53,10 +53,10 @@ fn transfer(to: &Stream, arrays: Vec<Array>, from: &Stream) -> Result<Pending<Ve
 }
 
 fn transfer_sized(mut pass: Pass, arrays: &[Array], to: &Stream) -> Result<Vec<Array>> {
-    let mut plan = Plan::default();
-    let planned = arrays.iter().map(|array| plan.array(array)).collect::<Result<Vec<_>>>()?;
-    let total = plan.lay_out(usize::MAX)?.total;
-    let gathered = gather(&mut pass, &plan, total)?;
+    let mut block_layout = BlockLayout::default();
+    let laid_out = arrays.iter().map(|array| block_layout.array(array)).collect::<Result<Vec<_>>>()?;
+    let total = block_layout.lay_out(usize::MAX)?.total;
+    let gathered = gather(&mut pass, &block_layout, total)?;
     let (gathered_at, ready) = (pass.place(), pass.ready());
     pass.finish()?;
 
@@ -65,19 +65,19 @@ fn transfer_sized(mut pass: Pass, arrays: &[Array], to: &Stream) -> Result<Vec<A
     let region = pass.output(total)?;
     pass.copy_from(&gathered, gathered_at, &region)?;
     let (place, ready, block) = (pass.place(), pass.ready(), region.buffer());
-    let arrays = planned.into_iter().map(|array| array.build(&plan, &block, place, &ready));
+    let arrays = laid_out.into_iter().map(|array| array.build(&block_layout, &block, place, &ready));
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
     pass.finish()?;
     Ok(arrays)
 }
 
 fn copied(mut pass: Pass, arrays: &[Array]) -> Result<Vec<Array>> {
-    let mut plan = Plan::default();
-    let planned = arrays.iter().map(|array| plan.array(array)).collect::<Result<Vec<_>>>()?;
-    let total = plan.lay_out(usize::MAX)?.total;
-    let gathered = gather(&mut pass, &plan, total)?;
+    let mut block_layout = BlockLayout::default();
+    let laid_out = arrays.iter().map(|array| block_layout.array(array)).collect::<Result<Vec<_>>>()?;
+    let total = block_layout.lay_out(usize::MAX)?.total;
+    let gathered = gather(&mut pass, &block_layout, total)?;
     let (place, ready, block) = (pass.place(), pass.ready(), gathered.buffer());
-    let arrays = planned.into_iter().map(|array| array.build(&plan, &block, place, &ready));
+    let arrays = laid_out.into_iter().map(|array| array.build(&block_layout, &block, place, &ready));
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
     pass.finish()?;
     Ok(arrays)

@@ -157,7 +157,7 @@ struct Foreign {
 }
 
 /// What a tensor of ours over foreign memory keeps.
-struct Kept {
+struct KeepAlive {
     _owner: Py<PyAny>,
     _shape: Box<[i64]>,
 }
@@ -296,7 +296,7 @@ impl Foreign {
             strides: std::ptr::null_mut(),
             byte_offset: 0,
         };
-        let kept = Box::new(Kept { _owner: owner, _shape: shape });
+        let kept = Box::new(KeepAlive { _owner: owner, _shape: shape });
         let tensor = DLManagedTensorVersioned::boxed(tensor, DLManagedTensorVersioned::READ_ONLY, kept);
         // SAFETY: just made. That the memory is as the dictionary says is what the interface promises.
         let tensor = unsafe { Owned::from_raw(tensor) };

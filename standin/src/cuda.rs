@@ -9,7 +9,7 @@ use bowstring_ptxi::Launch;
 
 use crate::calls::{call, call_anyway, give, text};
 use crate::machine::{DEVICES, Image, Machine};
-use crate::memory::{Kind, Memory};
+use crate::memory::{Memory, MemoryKind};
 use crate::streams::{Callback, HostFunction};
 use crate::{Code, Outcome, code, lock};
 
@@ -148,27 +148,27 @@ exports! {
         if device % 8 == 7 {
             return Err(code::INVALID_VALUE);
         }
-        unsafe { give(address, MACHINE.alloc(bytes, Kind::Device, device)?) }
+        unsafe { give(address, MACHINE.alloc(bytes, MemoryKind::Device, device)?) }
     }
     cuMemFreeAsync(address: usize, stream: usize) call_anyway {
         MACHINE.free_on(&MACHINE.stream(stream, current()?)?, address)
     }
     cuMemAlloc_v2(address: *mut usize, bytes: usize) call {
-        unsafe { give(address, MACHINE.alloc(bytes, Kind::Device, current()?)?) }
+        unsafe { give(address, MACHINE.alloc(bytes, MemoryKind::Device, current()?)?) }
     }
     cuMemAllocManaged(address: *mut usize, bytes: usize, _flags: u32) call {
-        unsafe { give(address, MACHINE.alloc(bytes, Kind::Managed, current()?)?) }
+        unsafe { give(address, MACHINE.alloc(bytes, MemoryKind::Managed, current()?)?) }
     }
     cuMemFree_v2(address: usize) call_anyway {
         current()?;
-        MACHINE.free(address, &[Kind::Device, Kind::Managed])
+        MACHINE.free(address, &[MemoryKind::Device, MemoryKind::Managed])
     }
     cuMemHostAlloc(pointer: *mut usize, bytes: usize, _flags: u32) call {
-        unsafe { give(pointer, MACHINE.alloc(bytes, Kind::Pinned, current()?)?) }
+        unsafe { give(pointer, MACHINE.alloc(bytes, MemoryKind::Pinned, current()?)?) }
     }
     cuMemFreeHost(pointer: usize) call_anyway {
         current()?;
-        MACHINE.free(pointer, &[Kind::Pinned])
+        MACHINE.free(pointer, &[MemoryKind::Pinned])
     }
     cuMemcpyHtoDAsync_v2(to: usize, from: usize, bytes: usize, stream: usize) call {
         MACHINE.copy_on(&MACHINE.stream(stream, current()?)?, "cuMemcpyHtoDAsync", to, from, bytes);
@@ -287,9 +287,9 @@ exports! {
         let memory = lock(&MACHINE.memory);
         let block = memory.block(address).ok_or(code::INVALID_VALUE)?;
         unsafe { match attribute {
-            2 => give(value, if block.owner.kind == Kind::Pinned { 1 } else { 2 }),
+            2 => give(value, if block.owner.kind == MemoryKind::Pinned { 1 } else { 2 }),
             // One byte, as CUDA writes it.
-            8 => give(value.cast::<bool>(), block.owner.kind == Kind::Managed),
+            8 => give(value.cast::<bool>(), block.owner.kind == MemoryKind::Managed),
             9 => give(value, block.owner.device),
             _ => Err(code::INVALID_VALUE),
         } }

@@ -15,7 +15,7 @@ use bowstring_images::architecture_of;
 use crate::calls::{call, call_anyway, give, text};
 use crate::cuda::exports;
 use crate::machine::{DEVICES, Image, Machine};
-use crate::memory::{Kind, Memory};
+use crate::memory::{Memory, MemoryKind};
 use crate::streams::{Callback, HostFunction};
 use crate::{Code, Outcome, code, lock};
 
@@ -198,25 +198,25 @@ exports! {
     }
     hipMallocAsync(address: *mut usize, bytes: usize, stream: usize) call {
         MACHINE.stream(stream, current())?;
-        unsafe { give(address, MACHINE.alloc(bytes, Kind::Device, current())?) }
+        unsafe { give(address, MACHINE.alloc(bytes, MemoryKind::Device, current())?) }
     }
     hipFreeAsync(address: usize, stream: usize) call_anyway {
         MACHINE.free_on(&MACHINE.stream(stream, current())?, address)
     }
     hipMalloc(address: *mut usize, bytes: usize) call {
-        unsafe { give(address, MACHINE.alloc(bytes, Kind::Device, current())?) }
+        unsafe { give(address, MACHINE.alloc(bytes, MemoryKind::Device, current())?) }
     }
     hipMallocManaged(address: *mut usize, bytes: usize, _flags: u32) call {
-        unsafe { give(address, MACHINE.alloc(bytes, Kind::Managed, current())?) }
+        unsafe { give(address, MACHINE.alloc(bytes, MemoryKind::Managed, current())?) }
     }
     hipFree(address: usize) call_anyway {
-        MACHINE.free(address, &[Kind::Device, Kind::Managed])
+        MACHINE.free(address, &[MemoryKind::Device, MemoryKind::Managed])
     }
     hipHostMalloc(pointer: *mut usize, bytes: usize, _flags: u32) call {
-        unsafe { give(pointer, MACHINE.alloc(bytes, Kind::Pinned, current())?) }
+        unsafe { give(pointer, MACHINE.alloc(bytes, MemoryKind::Pinned, current())?) }
     }
     hipHostFree(pointer: usize) call_anyway {
-        MACHINE.free(pointer, &[Kind::Pinned])
+        MACHINE.free(pointer, &[MemoryKind::Pinned])
     }
     hipMemcpyHtoDAsync(to: usize, from: usize, bytes: usize, stream: usize) call {
         MACHINE.copy_on(&MACHINE.stream(stream, current())?, "hipMemcpyHtoDAsync", to, from, bytes);
@@ -320,11 +320,11 @@ exports! {
         let block = memory.block(address).ok_or(code::INVALID_VALUE)?;
         unsafe { match attribute {
             2 => give(value, match block.owner.kind {
-                Kind::Pinned => 1,
-                Kind::Device => 2,
-                Kind::Managed => 3,
+                MemoryKind::Pinned => 1,
+                MemoryKind::Device => 2,
+                MemoryKind::Managed => 3,
             }),
-            8 => give(value, i32::from(block.owner.kind == Kind::Managed)),
+            8 => give(value, i32::from(block.owner.kind == MemoryKind::Managed)),
             9 => give(value, block.owner.device),
             _ => Err(code::INVALID_VALUE),
         } }

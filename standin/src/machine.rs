@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 
-use crate::memory::{Kind, Memory, Owner, copy, fill};
-use crate::streams::{Event, Kind as Order, Recording, Stream};
+use crate::memory::{Memory, MemoryKind, Owner, copy, fill};
+use crate::streams::{Event, Order, Recording, Stream};
 use crate::{Outcome, calls, code, lock};
 
 /// How many devices each runtime has: one for every test that wants one.
@@ -89,7 +89,7 @@ impl Machine {
         ]
     }
 
-    pub fn alloc(&self, bytes: usize, kind: Kind, device: i32) -> Outcome<usize> {
+    pub fn alloc(&self, bytes: usize, kind: MemoryKind, device: i32) -> Outcome<usize> {
         if bytes == 0 {
             return Err(code::INVALID_VALUE);
         }
@@ -101,7 +101,7 @@ impl Machine {
     }
 
     /// Frees now what is of this kind.
-    pub fn free(&'static self, address: usize, kinds: &[Kind]) -> Outcome {
+    pub fn free(&'static self, address: usize, kinds: &[MemoryKind]) -> Outcome {
         let mut memory = lock(&self.memory);
         let block = memory.block(address).copied().filter(|block| kinds.contains(&block.owner.kind));
         let block = block.ok_or(code::INVALID_VALUE)?;
@@ -114,7 +114,7 @@ impl Machine {
     pub fn free_on(&'static self, stream: &Stream, address: usize) -> Outcome {
         let block = lock(&self.memory).block(address).copied();
         let device = stream.device;
-        if !block.is_some_and(|block| block.owner.kind == Kind::Device && block.address == address) {
+        if !block.is_some_and(|block| block.owner.kind == MemoryKind::Device && block.address == address) {
             return Err(code::INVALID_VALUE);
         }
         stream.push(move || {

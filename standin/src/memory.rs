@@ -6,7 +6,7 @@ use bowstring_sim::at;
 
 /// What kind of memory it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MemoryKind {
     Device,
     Pinned,
     Managed,
@@ -15,7 +15,7 @@ pub enum Kind {
 /// Whose an allocation is.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner {
-    pub kind: Kind,
+    pub kind: MemoryKind,
     pub device: i32,
 }
 

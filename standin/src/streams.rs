@@ -16,7 +16,7 @@ pub type Callback = unsafe extern "C" fn(usize, Code, *mut c_void);
 
 /// What a stream has to do with the legacy default stream of its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Order {
     /// It is that one.
     Legacy,
     /// They wait for each other.
@@ -29,7 +29,7 @@ pub enum Kind {
 #[derive(Clone)]
 pub struct Stream {
     pub device: i32,
-    pub order: Kind,
+    pub order: Order,
     pub priority: i32,
     queue: Queue<Code>,
 }
@@ -47,7 +47,7 @@ impl Deref for Stream {
 
 impl Stream {
     /// Starts its thread, which sleeps for a random time below `delay` before each job.
-    pub fn start(device: i32, order: Kind, priority: i32, delay: Duration, seed: u64) -> Outcome<Stream> {
+    pub fn start(device: i32, order: Order, priority: i32, delay: Duration, seed: u64) -> Outcome<Stream> {
         let name = format!("stream of device {device}");
         let queue = Queue::start(name, delay, seed, code::UNKNOWN, || ()).ok_or(code::OUT_OF_MEMORY)?;
         Ok(Stream { device, order, priority, queue })

@@ -1,12 +1,12 @@
 //! What the CPU path does with vector units: the one place that asks which instructions there are.
 //!
 //! The one idea: every function here is safe and total, with a plain-Rust twin in `plain.rs` that defines it; which
-//! twin runs is decided by [`Level`]. Loops that the compiler vectorises by itself are `vectorise.rs`'s.
+//! twin runs is decided by [`VectorLevel`]. Loops that the compiler vectorises by itself are `vectorise.rs`'s.
 
 #![allow(unsafe_code)]
 
 use super::bitmap::Bits;
-use super::vectorise::{Level, Loop, vectorised};
+use super::vectorise::{Loop, VectorLevel, vectorised};
 
 #[cfg(target_arch = "x86_64")]
 mod bytes;
@@ -60,11 +60,11 @@ pub(crate) fn read_words(bits: Bits, first: usize, words: &mut [u64], combine: i
 /// Writes the values whose bits are 1, in order, and returns how many; `words` has a bit a value, none past the last.
 /// Stops where `out` is full.
 pub(crate) fn compress<const W: usize>(values: &[[u8; W]], words: &[u64], out: &mut [[u8; W]]) -> usize {
-    compress_at(Level::widest(), values, words, out)
+    compress_at(VectorLevel::widest(), values, words, out)
 }
 
 fn compress_at<const W: usize>(
-    level: Level,
+    level: VectorLevel,
     values: &[[u8; W]],
     words: &[u64],
     out: &mut [[u8; W]],
@@ -73,10 +73,10 @@ fn compress_at<const W: usize>(
     #[cfg(target_arch = "x86_64")]
     match level {
         // SAFETY: the level says that the instructions are there.
-        Level::Avx512 => return unsafe { compress::compress_avx512(values, words, out) },
+        VectorLevel::Avx512 => return unsafe { compress::compress_avx512(values, words, out) },
         // SAFETY: as above.
-        Level::Avx2 => return unsafe { compress::compress_avx2(values, words, out) },
-        Level::Plain => {}
+        VectorLevel::Avx2 => return unsafe { compress::compress_avx2(values, words, out) },
+        VectorLevel::Plain => {}
     }
     let _ = level;
     plain::compress(values, words, 0, out)
@@ -93,7 +93,7 @@ pub(crate) fn compact(
     out: &mut [u64],
 ) -> (u64, usize) {
     #[cfg(target_arch = "x86_64")]
-    if Level::widest() >= Level::Avx2 {
+    if VectorLevel::widest() >= VectorLevel::Avx2 {
         // SAFETY: the level says that the instructions are there.
         return unsafe { compress::compact_bmi2(words, value, fill, out) };
     }
@@ -109,11 +109,11 @@ pub(crate) fn gather<const W: usize, const I: usize>(
     valid: Option<Bits>,
     out: &mut [[u8; W]],
 ) -> bool {
-    gather_at(Level::widest(), values, indices, limit, valid, out)
+    gather_at(VectorLevel::widest(), values, indices, limit, valid, out)
 }
 
 fn gather_at<const W: usize, const I: usize>(
-    level: Level,
+    level: VectorLevel,
     values: &[[u8; W]],
     indices: &[[u8; I]],
     limit: u64,
@@ -122,7 +122,7 @@ fn gather_at<const W: usize, const I: usize>(
 ) -> bool {
     assert!(limit <= values.len() as u64 && indices.len() == out.len());
     #[cfg(target_arch = "x86_64")]
-    if level == Level::Avx512 {
+    if level == VectorLevel::Avx512 {
         // SAFETY: the level says that the instructions are there.
         return unsafe { gather::gather(values, indices, limit, valid, out) };
     }
@@ -138,11 +138,11 @@ pub(crate) fn gather_bits<const I: usize>(
     valid: Option<Bits>,
     out: &mut [u64],
 ) -> bool {
-    gather_bits_at(Level::widest(), bits, indices, limit, valid, out)
+    gather_bits_at(VectorLevel::widest(), bits, indices, limit, valid, out)
 }
 
 fn gather_bits_at<const I: usize>(
-    level: Level,
+    level: VectorLevel,
     bits: Bits,
     indices: &[[u8; I]],
     limit: u64,
@@ -151,7 +151,7 @@ fn gather_bits_at<const I: usize>(
 ) -> bool {
     assert!(limit <= bits.len() as u64 && out.len() == indices.len().div_ceil(64));
     #[cfg(target_arch = "x86_64")]
-    if level == Level::Avx512 {
+    if level == VectorLevel::Avx512 {
         // SAFETY: the level says that the instructions are there.
         return unsafe { gather::gather_bits(bits, indices, limit, valid, out) };
     }
@@ -163,7 +163,7 @@ fn gather_bits_at<const I: usize>(
 pub(crate) fn positions(words: &[u64], out: &mut [u16; POSITIONS]) -> usize {
     assert!(words.len() <= 64);
     #[cfg(target_arch = "x86_64")]
-    if Level::widest() == Level::Avx512 {
+    if VectorLevel::widest() == VectorLevel::Avx512 {
         // SAFETY: the level says that the instructions are there.
         return unsafe { compress::positions_avx512(words, out) };
     }
@@ -180,7 +180,7 @@ pub(crate) fn copy_ranges(
     out: &mut [u8],
 ) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
-    if Level::widest() == Level::Avx512 {
+    if VectorLevel::widest() == VectorLevel::Avx512 {
         // SAFETY: the level says that the instructions are there.
         return unsafe { bytes::copy_ranges(data, starts, lens, next, out) };
     }
@@ -197,7 +197,7 @@ pub(crate) fn copy_kept<const O: usize>(
     out: &mut [u8],
 ) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
-    if Level::widest() == Level::Avx512 {
+    if VectorLevel::widest() == VectorLevel::Avx512 {
         // SAFETY: the level says that the instructions are there.
         return unsafe { bytes::copy_kept(offsets, data, words, out) };
     }
@@ -208,7 +208,7 @@ pub(crate) fn copy_kept<const O: usize>(
 pub(crate) fn kept_bytes<const O: usize>(offsets: &[[u8; O]], words: &[u64]) -> usize {
     assert_eq!((offsets.len() - 1).div_ceil(64), words.len());
     #[cfg(target_arch = "x86_64")]
-    if let (4, Level::Avx512) = (O, Level::widest()) {
+    if let (4, VectorLevel::Avx512) = (O, VectorLevel::widest()) {
         // SAFETY: the level says that the instructions are there.
         return unsafe { bytes::kept_bytes(offsets.as_flattened().as_chunks::<4>().0, words) };
     }
@@ -225,7 +225,7 @@ pub(crate) fn kept_ends<const O: usize>(
 ) -> bool {
     assert_eq!((offsets.len() - 1).div_ceil(64), words.len());
     #[cfg(target_arch = "x86_64")]
-    if let (4, Level::Avx512) = (O, Level::widest()) {
+    if let (4, VectorLevel::Avx512) = (O, VectorLevel::widest()) {
         let (offsets, ends) = (offsets.as_flattened(), ends.as_flattened_mut());
         let (offsets, ends) = (offsets.as_chunks::<4>().0, ends.as_chunks_mut::<4>().0);
         // SAFETY: the level says that the instructions are there.
@@ -247,7 +247,7 @@ pub(crate) fn locate<const O: usize, const I: usize>(
 ) -> Option<usize> {
     assert!(limit < offsets.len() as u64 && starts.len() == indices.len() && ends.len() == indices.len());
     #[cfg(target_arch = "x86_64")]
-    if let (4, Level::Avx512) = (O, Level::widest()) {
+    if let (4, VectorLevel::Avx512) = (O, VectorLevel::widest()) {
         let offsets = offsets.as_flattened().as_chunks::<4>().0;
         let starts = starts.as_flattened_mut().as_chunks_mut::<4>().0;
         let ends = ends.as_flattened_mut().as_chunks_mut::<4>().0;

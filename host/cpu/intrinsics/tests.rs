@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn levels() -> impl Iterator<Item = Level> {
-    Level::available().iter().copied()
+fn levels() -> impl Iterator<Item = VectorLevel> {
+    VectorLevel::available().iter().copied()
 }
 
 fn noise(seed: u64) -> impl Iterator<Item = u64> {
