@@ -4,8 +4,10 @@ use super::admit;
 use crate::{Array, Error, Pending, Result, Stream, cpu, exchange};
 
 /// The rows of all arrays, which are of one type, in their order: what is made of the chunks of a foreign stream. In host
-/// memory only: on a GPU it is [`Unsupported`](crate::Error::Unsupported). One array is given back as it is; of several, all
-/// contents are copied, but for what views point at. They are read through first, where they are not known to be valid.
+/// memory only: on a GPU it is [`Unsupported`](crate::Error::Unsupported). They are read through first, where they are not
+/// known to be valid.
+///
+/// Copies all contents, but for what views point at, and nothing where there is one array.
 pub fn concat(arrays: &[&Array], stream: &Stream) -> Pending<Array> {
     Pending::known(concat_now(arrays, stream))
 }
