@@ -26,9 +26,10 @@ pub struct Parts {
     pub validity: Option<Bitmap>,
     /// How many rows are null by `validity`, where that is known.
     pub null_count: Option<usize>,
-    /// The buffers as [`layout`] lists them, variadic ones behind.
+    /// The buffers in the order of the Arrow format, without the validity bitmap; those that views point into come last, and the
+    /// buffer of their lengths, which C structs have, is none of them.
     pub buffers: Vec<Buffer>,
-    /// The children as [`children`] lists them.
+    /// The children in the order of the type; a dictionary is none of them.
     pub children: Vec<Array>,
     /// The values of a dictionary array.
     pub dictionary: Option<Array>,
@@ -161,7 +162,7 @@ impl Array {
     }
 
     /// What it is made of.
-    pub fn layout(&self) -> Layout {
+    pub(crate) fn layout(&self) -> Layout {
         layout(self.data_type())
     }
 

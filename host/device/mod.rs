@@ -128,20 +128,6 @@ impl Device {
         self.0.gpu.as_ref().map_or_else(Vec::new, |gpu| gpu.driver().loaded())
     }
 
-    /// Lets go of inputs whose work has passed, without blocking. Every operation does so too.
-    pub fn retire(&self) {
-        if let Some(gpu) = &self.0.gpu {
-            gpu.retire();
-        }
-    }
-
-    /// Blocks until all work that inputs are kept for has passed, and lets go of them.
-    pub fn drain(&self) {
-        if let Some(gpu) = &self.0.gpu {
-            gpu.drain();
-        }
-    }
-
     /// The GPU behind it; `None` for the CPU.
     pub(crate) fn as_gpu(&self) -> Option<&Arc<Gpu>> {
         self.0.gpu.as_ref()

@@ -2,14 +2,15 @@
 //! look at the numbers, then the values.
 
 use bowstring_kernels::filter_bits::{FILTER_BITS, FilterBits, FilterBitsRow, filter_bits_spans};
-use bowstring_kernels::memory::Out;
 
-use super::filter_values::Moves;
-use super::ranges::{Node, Planner, has_ranges};
-use super::selection::{Kept, Words};
-use super::{Children, Status, children_of, empty_like, fixed_width, nodes, row_bytes, rows_of};
-use crate::array::{Array, Bitmap, Slot};
-use crate::pass::{Pass, Pending, Region, Table, bits};
+use super::filter_values::Values;
+use super::mask::{Mask, Unread};
+use super::parts::empty_like;
+use super::ranges::{Node, Planner, Rows};
+use super::ranges_copy::Found;
+use super::rows::{Children, children_of, fixed_width, has_ranges, rows_of};
+use crate::array::{Array, Bitmap, Buffer, Slot};
+use crate::pass::{Counter, Granted, Pass, Pending, Region, Request, Requests, Table, bits};
 use crate::{Result, Stream};
 
 /// The kept rows of some columns.
@@ -28,239 +29,232 @@ pub(crate) fn filter(columns: &[&Array], mask: &Array, stream: &Stream) -> Resul
     }
     let mut pass = Pass::begin("filter", stream)?;
     pass.input(mask)?;
-    // All that starts at zero, and the table of the bitmaps, travel together.
-    let (bitmaps, bytes) = (columns.iter().map(|column| bitmaps(column)).sum(), mask.len().div_ceil(8));
-    let small = [8 * sums(columns), Kept::zeros(mask.len()), bitmaps * Table::<FilterBitsRow>::ROW_BYTES];
-    pass.expect(&small, (bitmaps, bytes));
-    let mut status = status(&mut pass, columns)?;
-    let (_, total) = status.take(1);
-    let kept = Kept::of(&mut pass, mask)?;
-    of(pass, kept, status, None, columns, |pass, kept| kept.find(pass, mask, total))
+    let mut plan = Plan::new(&mut pass, mask.len(), columns)?;
+    let (total, unread) = (plan.requests.sum(), Unread::new(&mut plan.requests, mask));
+    let mut started = plan.start(&mut pass)?;
+    let mask = unread.read(&mut pass, &started.granted, started.granted.counter(total))?;
+    started.launch(&mut pass, &mask)?;
+    let counters = started.granted.counters().clone();
+    pass.read_later(&counters, move |pass, words| started.build(pass, &mask, total.of(words) as usize, words))
 }
 
-/// How many numbers the host must know about these columns at most.
-fn sums(columns: &[&Array]) -> usize {
-    1 + 4 * columns.iter().map(|column| nodes(column)).sum::<usize>()
-}
-
-/// Room for what the host must know about these columns: of each array two null counts, a total and where it went wrong;
-/// before them, how many rows.
-pub(crate) fn status(pass: &mut Pass, columns: &[&Array]) -> Result<Status> {
-    let sums = sums(columns);
-    let ranges = columns.iter().any(|column| needs_ranges(column));
-    Status::new(pass, sums, if ranges { sums / 4 } else { 0 })
-}
-
-/// The rows of `columns` that are kept. How many these are is `known`, or the first word of `status`. `find` launches what
-/// finds them, late, so that as much as possible is sent to the device before.
-pub(crate) fn of(
+/// The rows of `columns` that a mask keeps, of which there are `rows`. Synchronises once, when the result is waited for, where
+/// there are bitmaps or ranges.
+pub(crate) fn filter_by(
     mut pass: Pass,
-    kept: Kept,
-    mut status: Status,
-    known: Option<usize>,
+    mask: &Mask,
+    rows: usize,
     columns: &[&Array],
-    find: impl FnOnce(&mut Pass, &Kept) -> Result<()>,
 ) -> Result<Pending<Filtered>> {
-    for column in columns {
-        pass.input(column)?;
+    let mut started = Plan::new(&mut pass, mask.rows, columns)?.start(&mut pass)?;
+    started.launch(&mut pass, mask)?;
+    if !started.granted.has_counters() {
+        return Ok(Pending::known(started.build(pass, mask, rows, &[])));
     }
-    let mut find = Some(find);
-    // Ranges are looked for while they are planned.
-    if columns.iter().any(|column| needs_ranges(column)) {
-        find.take().map_or(Ok(()), |find| find(&mut pass, &kept))?;
-    }
-    let nothing_to_read = status.used;
-    let mut level = Level::new(&mut status, columns);
-    let planned: Vec<Planned> = columns
-        .iter()
-        .map(|column| level.plan(&mut pass, &kept, &mut status, column))
-        .collect::<Result<_>>()?;
-    let table = level.upload(&mut pass)?;
-    find.map_or(Ok(()), |find| find(&mut pass, &kept))?;
-    level.launch(&mut pass, &kept, table)?;
-    let columns: Vec<Array> = columns.iter().copied().cloned().collect();
-    let build = move |mut pass: Pass, words: &[u64]| {
-        let rows = known.unwrap_or_else(|| words[0] as usize);
-        let mut moves = Moves::default();
-        let mut done = vec![];
-        if rows > 0 {
-            pass.expect_outputs(columns.iter().flat_map(|column| row_bytes(column, rows)));
-        }
-        for (planned, column) in planned.into_iter().zip(columns) {
-            done.push(match rows {
-                0 => empty_like(&column, &pass)?,
-                all if all == column.len() => column,
-                _ => planned.build(&mut pass, &column, rows, words, &mut moves)?,
-            });
-        }
-        moves.launch(&mut pass, &kept, rows)?;
-        pass.finish()?;
-        Ok(Filtered { columns: done, rows })
-    };
-    match known {
-        Some(_) if status.used == nothing_to_read => Ok(Pending::known(build(pass, &[]))),
-        _ => pass.read_later(&status.region, build),
-    }
+    let (mask, counters) = (mask.clone(), started.granted.counters().clone());
+    pass.read_later(&counters, move |pass, words| started.build(pass, &mask, rows, words))
 }
 
-/// The bitmaps of all arrays under one selection, filtered in one launch.
-struct Level {
-    table: Table<FilterBitsRow>,
-    first: usize,
-    nulls: Out<u64>,
+/// What is filtered by one mask. Bitmaps are in one launch.
+struct Plan {
+    /// The most rows there can be.
+    rows: usize,
+    requests: Requests,
+    columns: Vec<Column>,
+    bitmaps: Vec<(Bitmap, Request)>,
+    values: Values,
 }
 
 /// An array's rows as far as they are filtered before their number is known.
-struct Planned {
-    validity: Option<Kind>,
-    kind: Kind,
-    children: Vec<Planned>,
+struct Column {
+    array: Array,
+    /// Its place among the bitmaps.
+    validity: Option<usize>,
+    contents: Contents,
+    /// Those that move along.
+    children: Vec<Column>,
 }
 
-/// What a bitmap or an array's buffers become.
-enum Kind {
-    /// Bits: there already. The number of unset ones is a word of the status.
-    Bits(Region, usize),
-    /// Fixed widths: moved once there is room.
-    Moved,
+/// What an array's buffers become.
+enum Contents {
+    /// Bits, whose place among the bitmaps this is.
+    Bits(usize),
+    /// Values of fixed width, by the place of the first: moved once there is room.
+    Values(usize),
     /// Ranges: found, copied once there is room.
     Ranges(Box<Node>),
 }
 
-impl Level {
-    fn new(status: &mut Status, columns: &[&Array]) -> Level {
-        let bitmaps = columns.iter().map(|column| bitmaps(column)).sum();
-        let (first, nulls) = status.take(bitmaps);
-        Level { table: Table::default(), first, nulls }
+impl Plan {
+    fn new(pass: &mut Pass, rows: usize, columns: &[&Array]) -> Result<Plan> {
+        columns.iter().try_for_each(|column| pass.input(column))?;
+        let mut plan = Plan {
+            rows,
+            requests: Requests::default(),
+            columns: vec![],
+            bitmaps: vec![],
+            values: Values::default(),
+        };
+        let planned = columns.iter().map(|column| plan.column(pass, column));
+        plan.columns = planned.collect::<Result<_>>()?;
+        Ok(plan)
     }
 
-    fn plan(&mut self, pass: &mut Pass, kept: &Kept, status: &mut Status, array: &Array) -> Result<Planned> {
+    fn column(&mut self, pass: &Pass, array: &Array) -> Result<Column> {
         let children = match children_of(array.data_type()) {
             Some(Children::Along) => (0..array.children().len())
-                .map(|i| self.plan(pass, kept, status, &array.child_rows(i)?))
+                .map(|i| self.column(pass, &array.child_rows(i)?))
                 .collect::<Result<_>>()?,
             Some(Children::Shared | Children::Ranges) => vec![],
             None => return Err(pass.unsupported(array.data_type())),
         };
         let validity = array.validity().filter(|_| array.known_null_count() != Some(0));
-        let validity = validity.map(|validity| self.bits(pass, kept, bits(validity))).transpose()?;
-        let mut kind = Kind::Moved;
-        if has_ranges(array) {
-            let count = kept.offsets.part(8 * kept.sizes.counts as usize, 8 * kept.sizes.offsets as usize);
-            let mut planner = Planner { pass, status, rows: kept.rows, count };
-            let node = Node::kept(&mut planner, kept, array)?;
-            return Ok(Planned { validity, kind: Kind::Ranges(Box::new(node)), children });
-        }
+        let validity = validity.map(|validity| self.bits(validity.clone()));
+        let contents = match has_ranges(array) {
+            true => {
+                let mut planner = Planner { pass, requests: &mut self.requests, rows: self.rows };
+                Contents::Ranges(Box::new(planner.kept(array)?))
+            }
+            false => self.buffers(pass, array)?,
+        };
+        Ok(Column { array: array.clone(), validity, contents, children })
+    }
+
+    fn buffers(&mut self, pass: &Pass, array: &Array) -> Result<Contents> {
+        let first = self.values.len();
         for (slot, buffer) in array.layout().slots().zip(array.buffers()) {
-            match slot {
-                Slot::Bits => {
+            match (slot, fixed_width(slot)) {
+                (Slot::Bits, _) => {
                     let values = Bitmap { buffer: buffer.clone(), offset: array.offset() };
-                    kind = self.bits(pass, kept, bits(&values))?;
+                    return Ok(Contents::Bits(self.bits(values)));
                 }
-                slot if fixed_width(slot).is_some() => {}
+                (_, Some(width)) => self.values.push(rows_of(array, buffer, width), width),
                 _ => return Err(pass.unsupported(array.data_type())),
             }
         }
-        Ok(Planned { validity, kind, children })
+        Ok(Contents::Values(first))
     }
 
-    fn bits(&mut self, pass: &mut Pass, kept: &Kept, (source, offset): Words) -> Result<Kind> {
-        let target = pass.zeroed(kept.rows.div_ceil(8))?;
-        let row = self.table.push(&FilterBitsRow { source, offset, target: target.out() });
-        Ok(Kind::Bits(target, self.first + row))
+    fn bits(&mut self, source: Bitmap) -> usize {
+        self.bitmaps.push((source, self.requests.zeros(self.rows.div_ceil(8))));
+        self.bitmaps.len() - 1
     }
 
-    fn upload(&self, pass: &mut Pass) -> Result<Option<Region>> {
-        (!self.table.is_empty()).then(|| pass.upload(self.table.words())).transpose()
-    }
-
-    fn launch(self, pass: &mut Pass, kept: &Kept, table: Option<Region>) -> Result<()> {
-        let Some(table) = table else { return Ok(()) };
-        let columns = self.table.len() as u64;
-        let spans = filter_bits_spans(kept.rows as u64, pass.width());
-        pass.launch(
-            &FILTER_BITS[0],
-            &FilterBits {
-                table: table.input(),
-                columns,
-                spans,
-                len: kept.rows as u64,
-                words: kept.words().0,
-                words_offset: kept.words().1,
-                offsets: kept.offsets.input(),
-                nulls: self.nulls,
-            },
-        )
+    /// Gets what it asked for, and uploads the table of the bitmaps with it.
+    fn start(mut self, pass: &mut Pass) -> Result<Started> {
+        let nulls = self.requests.sums(self.bitmaps.len());
+        let granted = self.requests.grant(pass, self.bitmaps.len() * Table::<FilterBitsRow>::ROW_BYTES)?;
+        let row = |(source, target): &(Bitmap, Request)| {
+            let (source, offset) = bits(source);
+            FilterBitsRow { source, offset, target: granted[*target].out() }
+        };
+        let table: Table<FilterBitsRow> = self.bitmaps.iter().map(row).collect();
+        let table = (!table.is_empty()).then(|| pass.upload(table.words())).transpose()?;
+        let bitmaps = self.bitmaps.into_iter().map(|(_, target)| target).collect();
+        Ok(Started { granted, columns: self.columns, table, bitmaps, nulls, values: self.values })
     }
 }
 
-/// Whether rows of the array, or of what moves along with it, are ranges.
-fn needs_ranges(array: &Array) -> bool {
-    has_ranges(array) || array.children().iter().any(needs_ranges)
+/// A plan that has what it asked for.
+struct Started {
+    granted: Granted,
+    columns: Vec<Column>,
+    table: Option<Region>,
+    /// What the bitmaps become, and the first of the counters of their unset bits.
+    bitmaps: Vec<Request>,
+    nulls: Counter,
+    values: Values,
 }
 
-/// How many bitmaps are filtered with an array's rows: its own and those of children that move along.
-fn bitmaps(array: &Array) -> usize {
-    let own = array.validity().is_some() && array.known_null_count() != Some(0);
-    let below = match children_of(array.data_type()) {
-        Some(Children::Along) => array.children().iter().map(bitmaps).sum(),
-        _ => 0,
-    };
-    usize::from(own) + array.layout().slots().filter(|slot| *slot == Slot::Bits).count() + below
-}
+impl Started {
+    /// Launches all that needs no number of rows.
+    fn launch(&mut self, pass: &mut Pass, mask: &Mask) -> Result<()> {
+        self.columns.iter_mut().try_for_each(|column| column.find(pass, &self.granted, mask))?;
+        let Some(table) = &self.table else { return Ok(()) };
+        let (len, (words, words_offset)) = (mask.rows as u64, mask.words());
+        let args = FilterBits {
+            table: table.input(),
+            columns: self.bitmaps.len() as u64,
+            spans: filter_bits_spans(len, pass.width()),
+            len,
+            words,
+            words_offset,
+            offsets: mask.offsets.input(),
+            nulls: self.granted.counter(self.nulls),
+        };
+        pass.launch(&FILTER_BITS[0], &args)
+    }
 
-impl Planned {
-    /// The array of `rows` rows, at least one, its moves noted.
-    fn build(
-        self,
+    /// The columns of `rows` rows.
+    fn build(mut self, mut pass: Pass, mask: &Mask, rows: usize, words: &[u64]) -> Result<Filtered> {
+        let columns = std::mem::take(&mut self.columns);
+        let columns: Vec<Array> = match rows {
+            0 => columns.iter().map(|column| empty_like(&pass, &column.array)).collect::<Result<_>>()?,
+            all if all == mask.rows => columns.into_iter().map(|column| column.array).collect(),
+            _ => {
+                let values = self.values.launch(&mut pass, mask, rows)?;
+                let found = Found { granted: &self.granted, words };
+                let built =
+                    columns.into_iter().map(|column| self.column(&mut pass, found, rows, &values, column));
+                built.collect::<Result<_>>()?
+            }
+        };
+        pass.finish()?;
+        Ok(Filtered { columns, rows })
+    }
+
+    fn column(
+        &self,
         pass: &mut Pass,
-        array: &Array,
+        found: Found,
         rows: usize,
-        words: &[u64],
-        moves: &mut Moves,
+        values: &[Region],
+        column: Column,
     ) -> Result<Array> {
+        let array = &column.array;
         let mut parts = pass.parts(array.data_type().clone(), rows);
-        if let Some(Kind::Bits(region, slot)) = self.validity {
-            parts.null_count = Some(words[slot] as usize);
+        if let Some(place) = column.validity {
+            let nulls = self.nulls.plus(place).of(found.words) as usize;
+            parts.null_count = Some(nulls);
             // Without nulls there is nothing to say.
-            parts.validity = (words[slot] > 0).then(|| bitmap(&region, rows));
+            parts.validity = (nulls > 0).then(|| Bitmap { buffer: self.bitmap(place, rows), offset: 0 });
         }
-        match self.kind {
-            Kind::Bits(region, _) => parts.buffers.push(bitmap(&region, rows).buffer),
-            Kind::Ranges(node) => {
-                node.build(pass, rows, words, &mut parts)?;
+        let slots = array.layout().slots().count();
+        match column.contents {
+            Contents::Ranges(node) => {
+                node.build(pass, found, rows, &mut parts)?;
                 return Array::try_new(parts);
             }
-            Kind::Moved => {
-                let slots = array.layout().slots().count();
-                for (slot, buffer) in array.layout().slots().zip(array.buffers()) {
-                    let Some(width) = fixed_width(slot) else {
-                        return Err(pass.unsupported(array.data_type()));
-                    };
-                    let target = pass.rows(rows, width)?;
-                    moves.add(&rows_of(array, buffer, width), width, &target);
-                    parts.buffers.push(target.buffer());
-                }
-                // The data that views point into stays where it is.
-                parts.buffers.extend(array.buffers()[slots..].iter().cloned());
+            Contents::Bits(place) => parts.buffers.push(self.bitmap(place, rows)),
+            Contents::Values(first) => {
+                parts.buffers.extend(values[first..][..slots].iter().map(Region::buffer))
             }
         }
+        // The data that views point into stays where it is.
+        parts.buffers.extend(array.buffers()[slots..].iter().cloned());
         parts.dictionary = array.dictionary().cloned();
-        parts.children = match children_of(array.data_type()) {
-            Some(Children::Along) => {
-                let children = self.children.into_iter().enumerate();
-                let one = |(i, planned): (usize, Planned)| {
-                    planned.build(pass, &array.child_rows(i)?, rows, words, moves)
-                };
-                children.map(one).collect::<Result<_>>()?
+        parts.children = match column.children.is_empty() {
+            true => array.children().to_vec(),
+            false => {
+                let children = column.children.into_iter();
+                children.map(|child| self.column(pass, found, rows, values, child)).collect::<Result<_>>()?
             }
-            _ => array.children().to_vec(),
         };
         Array::try_new(parts)
     }
+
+    /// The first `rows` bits of a bitmap, the rest of which nobody sees.
+    fn bitmap(&self, place: usize, rows: usize) -> Buffer {
+        self.granted[self.bitmaps[place]].buffer().slice(0, Some(rows.div_ceil(8)))
+    }
 }
 
-/// The first `rows` bits of a region, the rest of which nobody sees.
-fn bitmap(region: &Region, rows: usize) -> Bitmap {
-    Bitmap { buffer: region.buffer().slice(0, Some(rows.div_ceil(8))), offset: 0 }
+impl Column {
+    /// Finds the ranges in it.
+    fn find(&mut self, pass: &mut Pass, granted: &Granted, mask: &Mask) -> Result<()> {
+        if let Contents::Ranges(node) = &mut self.contents {
+            node.find(pass, granted, Rows::Kept(mask))?;
+        }
+        self.children.iter_mut().try_for_each(|child| child.find(pass, granted, mask))
+    }
 }

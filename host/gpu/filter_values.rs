@@ -1,4 +1,4 @@
-//! Moves of fixed-width values that wait to be launched, those of equal width together.
+//! Filter of values of fixed width, once it is known how many rows are kept: those of equal width in one launch.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use bowstring_kernels::filter::{FILTER, Filter, FilterRow};
 use bowstring_kernels::filter_few::{FILTER_FEW, FilterFew};
 use bowstring_kernels::target::find;
 
-use super::selection::Kept;
-use super::unit;
+use super::mask::Mask;
+use super::rows::unit;
 use crate::Result;
 use crate::array::Buffer;
-use crate::pass::{Pass, Region, Table, input};
+use crate::pass::{Pass, Region, Requests, Table, input};
 
 /// Up to one kept row in so many, waves have several tiles each.
 const FEW: usize = 32;
@@ -18,37 +18,51 @@ const FEW: usize = 32;
 /// Tiles, of all columns of a launch, from which on that leaves waves enough.
 const ENOUGH: u64 = 32;
 
-/// Moves under one selection, by what is loaded at once and how often that makes a value.
+/// Values of fixed width that one mask filters.
 #[derive(Default)]
-pub(crate) struct Moves(BTreeMap<(usize, usize), Table<FilterRow<u8>>>);
+pub(crate) struct Values(Vec<(Buffer, usize)>);
 
-impl Moves {
-    /// Moves the kept ones of some values of `width` bytes to `target`.
-    pub fn add(&mut self, source: &Buffer, width: usize, target: &Region) {
-        if width == 0 {
-            return;
-        }
-        let unit = unit(width, &[source.address()]);
-        let row = FilterRow { source: input(source), target: target.out() };
-        self.0.entry((unit, width / unit)).or_default().push(&row);
+/// Which launch moves values: by what is loaded at once, and how often that makes a value.
+type TableKey = (usize, usize);
+
+impl Values {
+    /// How many buffers there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
     }
 
-    /// Launches them, `rows` of each: one launch for each width, one upload for all.
-    pub fn launch(self, pass: &mut Pass, kept: &Kept, rows: usize) -> Result<()> {
-        let all: Vec<u64> = self.0.values().flat_map(Table::words).copied().collect();
-        if all.is_empty() {
-            return Ok(());
+    /// Adds a buffer of rows of `width` bytes.
+    pub fn push(&mut self, rows: Buffer, width: usize) {
+        self.0.push((rows, width));
+    }
+
+    /// The `rows` kept rows of each: one launch for each table, one upload for all.
+    pub fn launch(&self, pass: &mut Pass, mask: &Mask, rows: usize) -> Result<Vec<Region>> {
+        let mut requests = Requests::default();
+        let request = |(_, width): &(Buffer, usize)| Ok(requests.output(pass.times(rows, *width)?));
+        let targets = self.0.iter().map(request).collect::<Result<Vec<_>>>()?;
+        let granted = requests.grant(pass, self.0.len() * Table::<FilterRow<u8>>::ROW_BYTES)?;
+        let targets: Vec<Region> = targets.into_iter().map(|target| granted[target].clone()).collect();
+        let mut tables: BTreeMap<TableKey, Table<FilterRow<u8>>> = BTreeMap::new();
+        for ((source, width), target) in self.0.iter().zip(&targets).filter(|((_, width), _)| *width > 0) {
+            let unit = unit(*width, source.address());
+            let row = FilterRow { source: input(source), target: target.out() };
+            tables.entry((unit, width / unit)).or_default().push(&row);
         }
-        let tables = pass.upload(&all)?;
+        let words: Vec<u64> = tables.values().flat_map(Table::words).copied().collect();
+        if words.is_empty() {
+            return Ok(targets);
+        }
+        let uploaded = pass.upload(&words)?;
         let mut start = 0;
-        for ((unit, pieces), table) in self.0 {
+        for ((unit, pieces), table) in tables {
             let end = start + table.bytes();
             let columns = table.len() as u64;
-            let (tiles, len) = (kept.sizes.tiles, kept.rows as u64);
-            let (words, words_offset) = kept.words();
-            let (table, offsets) = (tables.part(start, end), kept.offsets.input());
+            let (tiles, len) = (mask.sizes.tiles, mask.rows as u64);
+            let (words, words_offset) = mask.words();
+            let (table, offsets) = (uploaded.part(start, end), mask.offsets.input());
             start = end;
-            if pieces == 1 && rows <= kept.rows / FEW && columns * tiles >= ENOUGH {
+            if pieces == 1 && rows <= mask.rows / FEW && columns * tiles >= ENOUGH {
                 let entry = find(FILTER_FEW, &[unit as u32]).ok_or_else(|| pass.unsupported(unit))?;
                 let args = FilterFew { table, columns, tiles, len, words, words_offset, offsets };
                 pass.launch(entry, &args)?;
@@ -60,6 +74,6 @@ impl Moves {
             let args = Filter { table, columns, tiles, len, words, words_offset, offsets, pieces };
             pass.launch(entry, &args)?;
         }
-        Ok(())
+        Ok(targets)
     }
 }

@@ -8,9 +8,9 @@ use bowstring_kernels::map::MapTask;
 use bowstring_kernels::memory::Out;
 use bowstring_kernels::target::{Args, Entry};
 
-use super::nulls_of;
+use super::bitmap::nulls_of;
 use crate::array::{Array, Bitmap, Parts, layout};
-use crate::pass::{Pass, Region, bits, validity};
+use crate::pass::{Counter, Granted, Pass, Region, Request, Requests, bits, validity};
 use crate::{Error, Result, Stream};
 
 /// An array, the type it gets, and the function of each value.
@@ -21,24 +21,34 @@ pub(crate) struct Column<'a> {
     pub call: Option<FunctionCall>,
 }
 
-impl Column<'_> {
-    fn is_fallible(&self) -> bool {
-        self.call.as_ref().is_some_and(|call| call.fallible)
-    }
-
-    /// What is written of it: values, and a bitmap.
-    fn bytes(&self, safe: bool) -> [usize; 2] {
-        let (len, bits) = (self.values.len(), self.values.len().div_ceil(32) * 4);
-        let values = self.call.as_ref().map_or(0, |call| match call.to {
-            Number::Bit => bits,
-            number => len.saturating_mul(number.width()),
-        });
-        [values, if safe && self.is_fallible() { bits } else { 0 }]
-    }
+/// A column, and what was asked for it.
+struct Planned<'a> {
+    column: &'a Column<'a>,
+    /// Its new values, and their validity where that is new.
+    out: Option<Request>,
+    out_valid: Option<Request>,
+    /// The number of its nulls and, right behind it, its first bad row, where somebody asks.
+    status: Option<(Counter, Counter)>,
 }
 
-/// Words of a column that may fail: the number of its nulls, and its first bad row.
-const STATUS: usize = 2;
+impl<'a> Planned<'a> {
+    fn new(pass: &Pass, requests: &mut Requests, column: &'a Column<'a>, safe: bool) -> Result<Planned<'a>> {
+        let mut planned = Planned { column, out: None, out_valid: None, status: None };
+        let len = column.values.len();
+        let Some(call) = &column.call else { return Ok(planned) };
+        let bits = len.div_ceil(32) * 4;
+        planned.out = Some(requests.output(match call.to {
+            Number::Bit => bits,
+            number => pass.times(len, number.width())?,
+        }));
+        match (call.fallible, safe) {
+            (false, _) => {}
+            (true, true) => planned.out_valid = Some(requests.output(bits)),
+            (true, false) => planned.status = Some((requests.sum(), requests.first_row())),
+        }
+        Ok(planned)
+    }
+}
 
 /// Applies a function to every row of arrays on the stream's device, in one pass. What does not fit becomes null where that is
 /// `safe`, else it is an error of the first wait for any of the results.
@@ -53,65 +63,44 @@ pub(crate) fn map(
     }
     let mut pass = Pass::begin(operation, stream)?;
     columns.iter().try_for_each(|column| pass.input(column.values))?;
-    let strict: Vec<&Column> = columns.iter().filter(|column| !safe && column.is_fallible()).collect();
-    let words = [0, u64::MAX].repeat(strict.len());
-    pass.expect(&[size_of_val(&words[..])], (0, 0));
-    let status = if strict.is_empty() { None } else { Some(pass.upload(&words)?) };
-    pass.expect_outputs(columns.iter().flat_map(|column| column.bytes(safe)));
-    let (mut mapped, mut used) = (vec![], 0);
-    for column in columns {
-        let status = match (&status, column.is_fallible()) {
-            (_, false) => Out::absent(),
-            (Some(status), true) => {
-                used += STATUS as u64;
-                status.out().skip(used - STATUS as u64)
-            }
-            // Nobody asks: who wants to know how many nulls there are looks at the bitmap.
-            (None, true) => pass.sink()?.out(),
-        };
-        mapped.push(match &column.call {
-            Some(call) => map_one(&mut pass, call, column, safe, status)?,
-            None => zeros(&mut pass, column)?,
+    let mut requests = Requests::default();
+    let planned = columns.iter().map(|column| Planned::new(&pass, &mut requests, column, safe));
+    let planned = planned.collect::<Result<Vec<_>>>()?;
+    let granted = requests.grant(&mut pass, 0)?;
+    let mapped = planned.iter().map(|planned| map_one(&mut pass, &granted, planned));
+    let mapped = mapped.collect::<Result<Vec<_>>>()?;
+    if granted.has_counters() {
+        let strict = planned.iter().filter_map(|Planned { column, status, .. }| {
+            Some((status.as_ref()?.1, column.values.data_type().clone(), column.to.clone()))
         });
-    }
-    if let Some(status) = &status {
-        let types = strict.iter().map(|column| (column.values.data_type().clone(), column.to.clone()));
-        let types: Vec<(DataType, DataType)> = types.collect();
-        pass.report(status, move |words| {
-            let rows = words.chunks_exact(STATUS).map(|words| words[1]);
-            match rows.zip(types).find(|(row, _)| *row != u64::MAX) {
-                None => Ok(()),
-                Some((row, (from, to))) => {
-                    let problem = "the value does not fit".to_owned();
-                    Err(Error::Cast { row: row as usize, from, to, problem })
-                }
-            }
+        let strict: Vec<(Counter, DataType, DataType)> = strict.collect();
+        pass.report(granted.counters(), move |words| {
+            let bad = strict.into_iter().find(|(first, ..)| first.of(words) != u64::MAX);
+            let Some((first, from, to)) = bad else { return Ok(()) };
+            let problem = "the value does not fit".to_owned();
+            Err(Error::Cast { row: first.of(words) as usize, from, to, problem })
         })?;
     }
     pass.finish()?;
     Ok(mapped)
 }
 
-fn map_one(
-    pass: &mut Pass,
-    call: &FunctionCall,
-    &Column { values, to, .. }: &Column<'_>,
-    safe: bool,
-    status: Out<u64>,
-) -> Result<Array> {
+fn map_one(pass: &mut Pass, granted: &Granted, planned: &Planned<'_>) -> Result<Array> {
+    let Column { values, to, call } = planned.column;
+    let (Some(call), Some(out)) = (call, planned.out) else { return zeros(pass, planned.column) };
     let len = values.len();
-    let bytes = match call.to {
-        Number::Bit => len.div_ceil(32) * 4,
-        number => pass.times(len, number.width())?,
+    let status = match &planned.status {
+        Some((nulls, _)) => granted.counter(*nulls),
+        None if !call.fallible => Out::absent(),
+        // Nobody asks: who wants to know how many nulls there are looks at the bitmap.
+        None => pass.discard_counters()?.out(),
     };
     let offset = values.offset().checked_mul(call.from.bits());
     let offset =
         offset.ok_or_else(|| Error::invalid(pass.operation(), "the offset is beyond any address"))?;
     let (rows, rows_offset) = bits(&Bitmap { buffer: values.buffers()[0].clone(), offset });
     let (valid, valid_offset) = validity(values);
-    let out = pass.output(bytes)?;
-    let out_valid = (call.fallible && safe).then(|| pass.output(len.div_ceil(32) * 4)).transpose()?;
-
+    let (out, out_valid) = (&granted[out], planned.out_valid.map(|valid| &granted[valid]));
     let unsupported = || format!("{:?} from {:?} to {:?}", call.function, call.from, call.to);
     let task = MapTask {
         values: rows,
@@ -121,7 +110,7 @@ fn map_one(
         len: len as u64,
         tiles: call.tiles(len as u64, pass.width()).ok_or_else(|| pass.unsupported(unsupported()))?,
         out: out.out(),
-        out_valid: out_valid.as_ref().map_or(Out::absent(), Region::out),
+        out_valid: out_valid.map_or(Out::absent(), Region::out),
         status,
         words: call.words,
     };
@@ -130,8 +119,8 @@ fn map_one(
         None => return Err(pass.unsupported(unsupported())),
     }
 
-    let parts = pass.parts(to.clone(), len);
-    let mut parts = match &out_valid {
+    let parts = pass.parts(DataType::clone(to), len);
+    let mut parts = match out_valid {
         Some(valid) => {
             Parts { validity: Some(Bitmap { buffer: valid.buffer(), offset: 0 }), null_count: None, ..parts }
         }

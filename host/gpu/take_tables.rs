@@ -1,188 +1,168 @@
-//! What a take moves: tables of columns and bitmaps for launches that take many of them by the same indices.
+//! What a take moves: tables of columns and bitmaps, for launches that take many of them by the same indices.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use arrow_schema::{DataType, UnionMode};
-use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::memory::{In, Out, TableRow};
 use bowstring_kernels::take::{TAKE, TAKE_BITS, Take, TakeBits, TakeBitsRow, TakeRow};
 use bowstring_kernels::target::find;
 
-use super::ranges::{Indices, Node, Planner, has_ranges};
-use super::take::{Planned, index_at, index_width};
-use super::{
-    Children, Status, aligned, along, children_of, fixed_width, nodes, row_bytes, rows_of, unit,
-    validity_from_start,
-};
+use super::bitmap::validity_from_start;
+use super::indices::{IndexArguments, Indices};
+use super::ranges::{Node, Planner, Rows};
+use super::ranges_copy::Found;
+use super::rows::{Children, children_of, fixed_width, has_ranges, rows_of, unit};
+use crate::Result;
 use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
 use crate::device::Gpu;
-use crate::pass::{Pass, Region, Table, bits, input, validity};
-use crate::{Error, Result};
+use crate::pass::{Counter, Granted, Pass, Region, Request, Requests, Table, bits, input, validity};
 
-/// What is taken by the same indices, until it is launched.
-pub(crate) struct Taking {
-    gpu: Arc<Gpu>,
-    indices: Array,
-    by: Indices,
-    /// How many rows the columns have.
-    rows: usize,
-    /// The first row whose index is out of range is the first fault; behind it are those of ranges, and their totals.
-    pub status: Status,
-    pub first_fault: usize,
-    pub has_ranges: bool,
-    pub null_out_of_bounds: bool,
-    values: BTreeMap<Kind, Values>,
-    bitmaps: Bitmaps,
-    /// Once launched: the places of the null counts of each table, and of the bitmaps.
-    counts: BTreeMap<Option<Kind>, usize>,
+/// What is taken by the same indices.
+pub(crate) struct Plan {
+    requests: Requests,
+    indices: Indices,
+    null_out_of_bounds: bool,
+    columns: Vec<Column>,
+    values: BTreeMap<TableKey, Vec<PlannedRow>>,
+    bitmaps: Vec<Bits>,
+    /// Whether a validity is that of the indices, and whether one is of rows that are all valid.
+    shares_validity: bool,
+    needs_ones: bool,
+    has_ranges: bool,
 }
 
-/// Which table a column is in: by unit, pieces, and whether the values have nulls.
-type Kind = (usize, usize, bool);
+/// Which launch takes a column: by unit, pieces, and whether the values have nulls.
+type TableKey = (usize, usize, bool);
 
-/// Where a column's nulls are counted: its table, or none for the bitmaps, and its row.
+/// A row of a launch's table, without the memory that is written, and that memory: values, and validity.
+type PlannedRow = (TakeRow<u8>, Request, Option<Request>);
+
+/// A bitmap, or one of all ones, and what it becomes.
+type Bits = (Option<Bitmap>, Request);
+
+/// Where a column's nulls are counted: its launch, or none for that of the bitmaps, and its row.
 #[derive(Clone, Copy)]
-pub(crate) struct Count(Option<Kind>, usize);
+struct Count(Option<TableKey>, usize);
 
-/// A table of columns of values, whatever their width.
-type Values = Table<TakeRow<u8>>;
-/// A table of bitmaps.
-type Bitmaps = Table<TakeBitsRow>;
+/// An array as far as it is taken before the totals are known.
+struct Column {
+    array: Array,
+    validity: Validity,
+    /// Where its nulls are counted.
+    nulls: Option<Count>,
+    buffers: Vec<Request>,
+    ranges: Option<Node>,
+    /// Children that move along.
+    children: Option<Vec<Column>>,
+}
 
-impl Taking {
-    pub fn new(
-        pass: &mut Pass,
-        rows: usize,
-        indices: &Array,
-        null_out_of_bounds: bool,
-        columns: &[&Array],
-    ) -> Result<Taking> {
-        let (width, greatest) = index_width(indices)?;
-        let nodes: usize = columns.iter().map(|column| nodes(column)).sum();
-        let along = columns.iter().map(|column| along(column)).sum::<usize>();
-        let small = [8 * (1 + 5 * nodes), (Values::ROW_BYTES + Bitmaps::ROW_BYTES) * along];
-        pass.expect(&small, (along, indices.len().div_ceil(8)));
-        pass.expect_outputs(columns.iter().flat_map(|column| row_bytes(column, indices.len())));
-        // Of each array a total, and a count for each of two buffers and validity.
-        let mut status = Status::new(pass, 4 * nodes, 1 + nodes)?;
-        let (first_fault, fault) = status.fault();
-        let values = rows_of(indices, &indices.buffers()[0], width);
-        let by = Indices {
-            indices: aligned(pass, &values, width)?,
-            width: width as u32,
-            valid: validity(indices),
-            len: indices.len(),
-            // Kernels read negative indices as huge ones: beyond the greatest.
-            limit: (rows as u64).min(greatest.saturating_add(1)),
-            fault,
-        };
-        Ok(Taking {
-            gpu: pass.gpu().clone(),
-            indices: indices.clone(),
-            by,
-            rows,
-            first_fault,
-            has_ranges: false,
+/// Which rows of a result are valid.
+#[derive(Clone, Copy)]
+enum Validity {
+    All,
+    /// Those whose index is.
+    OfIndices,
+    /// What is taken there: the rows' own validity.
+    OfRows(Request),
+    /// What is taken there: rows are all valid, but not every index is one.
+    InBounds(Request),
+}
+
+impl Plan {
+    pub fn new(indices: &Array, rows: usize, null_out_of_bounds: bool) -> Result<Plan> {
+        let mut requests = Requests::default();
+        Ok(Plan {
+            indices: Indices::new(&mut requests, indices, rows)?,
+            requests,
             null_out_of_bounds,
-            status,
+            columns: vec![],
             values: BTreeMap::new(),
-            bitmaps: Bitmaps::default(),
-            counts: BTreeMap::new(),
+            bitmaps: vec![],
+            shares_validity: false,
+            needs_ones: false,
+            has_ranges: false,
         })
     }
 
-    pub fn column(&mut self, pass: &mut Pass, array: &Array) -> Result<Planned> {
-        let mut parts = pass.parts(array.data_type().clone(), self.by.len);
-        let mut validity = self.validity(pass, array, &mut parts)?;
-        parts.dictionary = array.dictionary().cloned();
-        let (mut ranges, mut children, mut nulls) = (None, None, None);
-        match children_of(array.data_type()) {
-            Some(Children::Along) => {
+    /// Adds a column that is taken.
+    pub fn add(&mut self, pass: &Pass, array: &Array) -> Result<()> {
+        let column = self.column(pass, array)?;
+        self.columns.push(column);
+        Ok(())
+    }
+
+    fn column(&mut self, pass: &Pass, array: &Array) -> Result<Column> {
+        let validity = self.validity(pass, array)?;
+        let mut column = Column {
+            array: array.clone(),
+            validity,
+            nulls: None,
+            buffers: vec![],
+            ranges: None,
+            children: None,
+        };
+        match (array.data_type(), children_of(array.data_type())) {
+            // Its offsets must not go back, as taken ones would.
+            (DataType::Union(_, UnionMode::Dense), _) | (_, None) => {
+                return Err(pass.unsupported(array.data_type()));
+            }
+            (_, Some(Children::Along)) => {
                 let along = (0..array.children().len()).map(|i| self.column(pass, &array.child_rows(i)?));
-                children = Some(along.collect::<Result<_>>()?);
+                column.children = Some(along.collect::<Result<_>>()?);
             }
-            Some(Children::Shared) => parts.children = array.children().to_vec(),
-            Some(Children::Ranges) => {}
-            None => return Err(pass.unsupported(array.data_type())),
+            (_, Some(Children::Shared | Children::Ranges)) => {}
         }
-        // Its offsets must not go back, as taken ones would.
-        if let DataType::Union(_, UnionMode::Dense) = array.data_type() {
-            return Err(pass.unsupported(array.data_type()));
-        }
+        // Where one access makes a value, it takes the validity along.
+        let mut is_left = true;
         if has_ranges(array) {
-            let status = &mut self.status;
-            let mut planner = Planner { pass, status, rows: self.by.len, count: In::absent() };
-            ranges = Some(Node::taken(&mut planner, &self.by, array)?);
             self.has_ranges = true;
+            let mut planner = Planner { pass, requests: &mut self.requests, rows: self.indices.len() };
+            column.ranges = Some(planner.taken(array)?);
+        } else {
+            for (slot, buffer) in array.layout().slots().zip(array.buffers()) {
+                column.buffers.push(match (slot, fixed_width(slot)) {
+                    (Slot::Bits, _) => self.bits(Bitmap { buffer: buffer.clone(), offset: array.offset() }),
+                    (_, Some(width)) => {
+                        let target = self.requests.output(pass.times(self.indices.len(), width)?);
+                        if width > 0 {
+                            let left = if is_left { validity } else { Validity::All };
+                            column.nulls = self.values(array, buffer, width, target, left).or(column.nulls);
+                            is_left &= column.nulls.is_none();
+                        }
+                        target
+                    }
+                    _ => return Err(pass.unsupported(array.data_type())),
+                });
+            }
         }
-        let slots: Vec<Slot> = array.layout().slots().collect();
-        for (slot, buffer) in slots.iter().zip(array.buffers()).filter(|_| ranges.is_none()) {
-            let taken = match (slot, fixed_width(*slot)) {
-                (Slot::Bits, _) => {
-                    let values = Bitmap { buffer: buffer.clone(), offset: array.offset() };
-                    let taken = pass.zeroed(parts.len.div_ceil(8))?;
-                    self.bits(bits(&values), &taken);
-                    taken
-                }
-                (_, Some(width)) => {
-                    let taken = pass.rows(parts.len, width)?;
-                    let source = rows_of(array, buffer, width);
-                    nulls = self.values(array, &source, width, &taken, &mut validity);
-                    taken
-                }
-                _ => return Err(pass.unsupported(array.data_type())),
-            };
-            parts.buffers.push(taken.buffer());
+        if let Some(target) = validity.target().filter(|_| is_left) {
+            column.nulls = Some(Count(None, self.bitmaps.len()));
+            let own = array.validity().filter(|_| matches!(validity, Validity::OfRows(_)));
+            self.needs_ones |= own.is_none();
+            self.bitmaps.push((own.cloned(), target));
         }
-        // The data that views point into stays where it is.
-        parts.buffers.extend(array.buffers()[slots.len()..].iter().cloned());
-        let nulls = self.rest_of_validity(pass, array, validity)?.or(nulls);
-        Ok(Planned { parts, nulls, ranges, children })
+        Ok(column)
     }
 
-    /// Takes a validity that nothing else has taken along, and says where its nulls are counted.
-    fn rest_of_validity(
-        &mut self,
-        pass: &mut Pass,
-        array: &Array,
-        left: Option<Validity>,
-    ) -> Result<Option<Count>> {
-        let count = Count(None, self.bitmaps.len());
-        match left {
-            Some(Validity::OfRows(target)) => {
-                let own = array.validity().map_or((In::absent(), 0), bits);
-                self.bits(own, &target);
-            }
-            Some(Validity::OfIndices(target)) => {
-                // Of rows that are all valid: what is unset then is what has no row.
-                let valid = pass.output(array.len().div_ceil(8).max(1))?;
-                pass.fill(&valid, 0xff)?;
-                self.bits((valid.input(), 0), &target);
-            }
-            None => return Ok(None),
-        }
-        Ok(Some(count))
-    }
-
-    /// Decides where an array's validity comes from, and notes it in `parts`: what is left to do is returned.
-    fn validity(&self, pass: &mut Pass, array: &Array, parts: &mut Parts) -> Result<Option<Validity>> {
+    /// Decides where an array's validity comes from.
+    fn validity(&mut self, pass: &Pass, array: &Array) -> Result<Validity> {
         let nullable = |array: &Array| array.validity().is_some() && array.known_null_count() != Some(0);
-        let (values, indices) = (nullable(array), nullable(&self.indices));
+        let (values, indices) = (nullable(array), nullable(&self.indices.array));
         if !array.layout().validity {
             // A union or a run cannot say that a row is null; a Null array need not.
             let silent = *array.data_type() == DataType::Null || !indices && !self.null_out_of_bounds;
-            return if silent { Ok(None) } else { Err(pass.unsupported(array.data_type())) };
+            return if silent { Ok(Validity::All) } else { Err(pass.unsupported(array.data_type())) };
         }
-        if !values && !self.null_out_of_bounds {
-            // The rows that are null are those whose index is: it is the same bitmap.
-            parts.validity = if indices { validity_from_start(pass, &self.indices)? } else { None };
-            parts.null_count = if indices { self.indices.known_null_count() } else { Some(0) };
-            return Ok(None);
-        }
-        let target = pass.zeroed(parts.len.div_ceil(8))?;
-        parts.validity = Some(Bitmap { buffer: target.buffer(), offset: 0 });
-        parts.null_count = None;
-        Ok(Some(if values { Validity::OfRows(target) } else { Validity::OfIndices(target) }))
+        let bytes = self.indices.len().div_ceil(8);
+        Ok(match (values, self.null_out_of_bounds) {
+            (true, _) => Validity::OfRows(self.requests.zeros(bytes)),
+            (false, true) => Validity::InBounds(self.requests.zeros(bytes)),
+            (false, false) if indices => {
+                self.shares_validity = true;
+                Validity::OfIndices
+            }
+            (false, false) => Validity::All,
+        })
     }
 
     /// Takes values of `width` bytes, and where one access makes a value the validity along: then it says where the nulls
@@ -190,142 +170,201 @@ impl Taking {
     fn values(
         &mut self,
         array: &Array,
-        source: &Buffer,
+        buffer: &Buffer,
         width: usize,
-        target: &Region,
-        left: &mut Option<Validity>,
+        target: Request,
+        left: Validity,
     ) -> Option<Count> {
-        if width == 0 {
-            return None;
-        }
-        let unit = match unit(width, &[source.address()]) {
+        let source = rows_of(array, buffer, width);
+        let unit = match unit(width, source.address()) {
             unit if unit == width => unit,
             // Several accesses a value come in these sizes only.
             unit => [16, 4, 1].into_iter().find(|size| *size <= unit).unwrap_or(1),
         };
-        let mut row = TakeRow::<u8> {
-            source: input(source),
-            target: target.out(),
-            valid: In::absent(),
-            valid_offset: 0,
-            target_valid: Out::absent(),
+        let left = if unit == width { left } else { Validity::All };
+        let (valid, valid_offset) = match left {
+            Validity::OfRows(_) => validity(array),
+            _ => (In::absent(), 0),
         };
-        if unit == width {
-            match left.take() {
-                Some(Validity::OfRows(bitmap)) => {
-                    (row.valid, row.valid_offset) = validity(array);
-                    row.target_valid = bitmap.out();
-                }
-                Some(Validity::OfIndices(bitmap)) => row.target_valid = bitmap.out(),
-                None => {}
-            }
-        }
-        let kind = (unit, width / unit, !row.valid.is_absent());
-        let place = self.values.entry(kind).or_default().push(&row);
-        (!row.target_valid.is_absent()).then_some(Count(Some(kind), place))
-    }
-
-    /// The word of the status that has a count, after the launch.
-    pub fn place_of(&self, Count(kind, row): Count) -> usize {
-        self.counts[&kind] + row
+        let (target_out, target_valid) = (Out::absent(), Out::absent());
+        let row = TakeRow { source: input(&source), target: target_out, valid, valid_offset, target_valid };
+        let key = (unit, width / unit, !valid.is_absent());
+        let rows = self.values.entry(key).or_default();
+        rows.push((row, target, left.target()));
+        left.target().map(|_| Count(Some(key), rows.len() - 1))
     }
 
     /// Takes bits.
-    fn bits(&mut self, (source, offset): (In<u32>, u64), target: &Region) {
-        self.bitmaps.push(&TakeBitsRow { source, offset, target: target.out() });
+    fn bits(&mut self, source: Bitmap) -> Request {
+        let target = self.requests.zeros(self.indices.len().div_ceil(8));
+        self.bitmaps.push((Some(source), target));
+        target
     }
 
-    /// Launches what was noted, and has the status looked at later unless it must be looked at now.
-    pub fn launch(&mut self, pass: &mut Pass) -> Result<()> {
-        let nothing = self.values.is_empty() && self.bitmaps.is_empty();
-        if nothing {
+    /// Launches it all.
+    pub fn launch(mut self, pass: &mut Pass) -> Result<Taken> {
+        if self.values.is_empty() && self.bitmaps.is_empty() {
             // Nothing to move, but the indices are looked at all the same.
-            self.values.insert((1, 1, false), Values::default());
+            self.values.insert((1, 1, false), vec![]);
         }
-        let Indices { indices, width, valid: (valid, valid_offset), fault, limit, len } = self.by;
-        let len = len as u64;
-        let mut words: Vec<u64> =
-            self.values.values().flat_map(Table::words).chain(self.bitmaps.words()).copied().collect();
-        if nothing {
-            // The kernel reads a row of the table before it asks whether there is one.
-            words.resize(Values::ROW_BYTES / size_of::<u64>(), 0);
+        let requests = &mut self.requests;
+        let mut counts: BTreeMap<Option<TableKey>, Counter> =
+            self.values.iter().map(|(key, rows)| (Some(*key), requests.sums(rows.len()))).collect();
+        counts.insert(None, requests.sums(self.bitmaps.len()));
+        let rows: usize = self.values.values().map(Vec::len).sum();
+        // The kernel reads a row of the table before it asks whether there is one.
+        let values_bytes = rows.max(1) * Table::<TakeRow<u8>>::ROW_BYTES;
+        let bytes = values_bytes + self.bitmaps.len() * Table::<TakeBitsRow>::ROW_BYTES;
+        let granted = self.requests.grant(pass, bytes)?;
+        let ones = self.needs_ones.then(|| pass.output(self.indices.rows.div_ceil(8).max(1))).transpose()?;
+        let mut words = Vec::with_capacity(bytes / size_of::<u64>());
+        for (row, target, target_valid) in self.values.values().flatten() {
+            let target_valid = target_valid.map_or(Out::absent(), |target| granted[target].out());
+            words.extend(TakeRow { target: granted[*target].out(), target_valid, ..*row }.words());
+        }
+        words.resize(values_bytes / size_of::<u64>(), 0);
+        for (source, target) in &self.bitmaps {
+            let ones = || ones.as_ref().map_or(In::absent(), Region::input);
+            let (source, offset) = source.as_ref().map_or_else(|| (ones(), 0), bits);
+            words.extend(TakeBitsRow { source, offset, target: granted[*target].out() }.words());
         }
         let tables = pass.upload(&words)?;
+        // From here on launches send what was uploaded.
+        ones.map_or(Ok(()), |ones| pass.fill(&ones, 0xff))?;
+        let by = self.indices.arguments(pass, &granted)?;
+        let of_indices =
+            if self.shares_validity { validity_from_start(pass, &self.indices.array)? } else { None };
+        self.columns.iter_mut().try_for_each(|column| column.find(pass, &granted, &by))?;
         let mut start = 0;
-        for ((unit, pieces, has_nulls), table) in &self.values {
-            let end = start + table.bytes();
-            let kind = if *pieces > 1 { 2 } else { u32::from(*has_nulls) };
-            let entry = find(TAKE, &[*unit as u32, width, kind]).ok_or_else(|| pass.unsupported(unit))?;
-            let (place, nulls) = self.status.take(table.len());
-            self.counts.insert(Some((*unit, *pieces, *has_nulls)), place);
-            let args = Take {
-                indices,
-                valid,
-                valid_offset,
-                len,
-                limit,
-                table: tables.part(start, end.max(Values::ROW_BYTES)),
-                columns: table.len() as u64,
-                nulls,
-                error: fault,
-                pieces: *pieces as u64,
-            };
-            pass.launch(entry, &args)?;
+        for (key, rows) in &self.values {
+            let end = start + rows.len() * Table::<TakeRow<u8>>::ROW_BYTES;
+            let table = tables.part(start, end.max(Table::<TakeRow<u8>>::ROW_BYTES));
+            take_values(pass, &by, *key, (table, rows.len()), granted.counter(counts[&Some(*key)]))?;
             start = end;
         }
         if !self.bitmaps.is_empty() {
-            let entry = find(TAKE_BITS, &[width]).ok_or_else(|| pass.unsupported("bits"))?;
-            let (place, nulls) = self.status.take(self.bitmaps.len());
-            self.counts.insert(None, place);
-            let args = TakeBits {
-                indices,
-                valid,
-                valid_offset,
-                len,
-                limit,
-                table: tables.part(start, start + self.bitmaps.bytes()),
-                columns: (self.bitmaps.len()) as u64,
-                nulls,
-                error: fault,
-            };
-            pass.launch(entry, &args)?;
+            let table = tables.part(values_bytes, bytes);
+            take_bits(pass, &by, (table, self.bitmaps.len()), granted.counter(counts[&None]))?;
         }
-        if self.null_out_of_bounds {
-            return Ok(());
-        }
-        if !self.has_ranges {
-            let check = self.check();
-            pass.keep_for_checks(&self.indices);
-            // Where nothing was moved there is nothing of a result to wait for later.
-            match nothing {
-                true => check(&pass.read(&self.status.region)?)?,
-                false => pass.report(&self.status.region, check)?,
-            }
-        }
-        Ok(())
+        let Plan { indices, columns, null_out_of_bounds, has_ranges, .. } = self;
+        Ok(Taken { granted, indices, columns, null_out_of_bounds, has_ranges, counts, of_indices })
     }
+}
 
-    /// What tells from the status whether an index was out of range. It keeps the indices, for the one that was.
-    pub fn check(&self) -> impl FnOnce(&[u64]) -> Result<()> + Send + use<> {
-        let (indices, rows) = (self.indices.clone(), self.rows);
-        let (first, null) = (self.first_fault, self.null_out_of_bounds);
-        let gpu = self.gpu.clone();
-        move |words| match words[first] {
-            _ if null => Ok(()),
-            u64::MAX => Ok(()),
-            row => Err(Error::IndexOutOfBounds {
-                row: row as usize,
-                index: index_at(&gpu, &indices, row as usize)?,
-                len: rows,
-            }),
+fn take_values(
+    pass: &mut Pass,
+    by: &IndexArguments,
+    (unit, pieces, has_nulls): TableKey,
+    (table, columns): (In<u64>, usize),
+    nulls: Out<u64>,
+) -> Result<()> {
+    let kind = if pieces > 1 { 2 } else { u32::from(has_nulls) };
+    let entry = find(TAKE, &[unit as u32, by.width, kind]).ok_or_else(|| pass.unsupported(unit))?;
+    let args = Take {
+        indices: by.indices,
+        valid: by.valid.0,
+        valid_offset: by.valid.1,
+        len: by.len,
+        limit: by.limit,
+        table,
+        columns: columns as u64,
+        nulls,
+        error: by.fault,
+        pieces: pieces as u64,
+    };
+    pass.launch(entry, &args)
+}
+
+fn take_bits(
+    pass: &mut Pass,
+    by: &IndexArguments,
+    (table, columns): (In<u64>, usize),
+    nulls: Out<u64>,
+) -> Result<()> {
+    let entry = find(TAKE_BITS, &[by.width]).ok_or_else(|| pass.unsupported("bits"))?;
+    let args = TakeBits {
+        indices: by.indices,
+        valid: by.valid.0,
+        valid_offset: by.valid.1,
+        len: by.len,
+        limit: by.limit,
+        table,
+        columns: columns as u64,
+        nulls,
+        error: by.fault,
+    };
+    pass.launch(entry, &args)
+}
+
+impl Validity {
+    /// The bitmap that is taken.
+    fn target(self) -> Option<Request> {
+        match self {
+            Validity::All | Validity::OfIndices => None,
+            Validity::OfRows(target) | Validity::InBounds(target) => Some(target),
         }
     }
 }
 
-/// Where an array's validity is still to be taken to.
-enum Validity {
-    /// From the rows' own.
-    OfRows(Region),
-    /// All rows are valid, but not every index is one.
-    OfIndices(Region),
+impl Column {
+    /// Finds the ranges in it.
+    fn find(&mut self, pass: &mut Pass, granted: &Granted, by: &IndexArguments) -> Result<()> {
+        self.ranges.iter_mut().try_for_each(|node| node.find(pass, granted, Rows::At(by)))?;
+        self.children.iter_mut().flatten().try_for_each(|child| child.find(pass, granted, by))
+    }
+}
+
+/// What was launched.
+pub(crate) struct Taken {
+    pub granted: Granted,
+    pub indices: Indices,
+    pub has_ranges: bool,
+    columns: Vec<Column>,
+    null_out_of_bounds: bool,
+    /// The first of the counts of nulls of each launch.
+    counts: BTreeMap<Option<TableKey>, Counter>,
+    /// The indices' validity, where a column shares it.
+    of_indices: Option<Bitmap>,
+}
+
+impl Taken {
+    /// Whether all indices are in range, from the counters.
+    pub fn check(&self, gpu: &Gpu, words: &[u64]) -> Result<()> {
+        if self.null_out_of_bounds { Ok(()) } else { self.indices.check(gpu, words) }
+    }
+
+    /// The columns. `words` are the counters, or none where they have not been read.
+    pub fn build(mut self, pass: &mut Pass, words: &[u64]) -> Result<Vec<Array>> {
+        let columns = std::mem::take(&mut self.columns);
+        columns.into_iter().map(|column| self.column(pass, column, words)).collect()
+    }
+
+    fn column(&self, pass: &mut Pass, column: Column, words: &[u64]) -> Result<Array> {
+        let (array, granted, rows) = (&column.array, &self.granted, self.indices.len());
+        let mut parts: Parts = pass.parts(array.data_type().clone(), rows);
+        (parts.validity, parts.null_count) = match column.validity {
+            Validity::All => (None, Some(0)),
+            Validity::OfIndices => (self.of_indices.clone(), self.indices.array.known_null_count()),
+            Validity::OfRows(target) | Validity::InBounds(target) => {
+                let counted = column.nulls.filter(|_| !words.is_empty());
+                let nulls = counted.map(|Count(key, row)| self.counts[&key].plus(row).of(words) as usize);
+                (Some(Bitmap { buffer: granted[target].buffer(), offset: 0 }), nulls)
+            }
+        };
+        parts.dictionary = array.dictionary().cloned();
+        if let Some(node) = &column.ranges {
+            node.build(pass, Found { granted, words }, rows, &mut parts)?;
+            return Array::try_new(parts);
+        }
+        // The data that views point into stays where it is, and so do children that rows only point into.
+        let shared = array.buffers()[column.buffers.len()..].iter().cloned();
+        parts.buffers = column.buffers.iter().map(|taken| granted[*taken].buffer()).chain(shared).collect();
+        parts.children = match column.children {
+            None => array.children().to_vec(),
+            Some(along) => {
+                along.into_iter().map(|child| self.column(pass, child, words)).collect::<Result<_>>()?
+            }
+        };
+        Array::try_new(parts)
+    }
 }

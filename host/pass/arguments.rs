@@ -8,6 +8,11 @@ use crate::array::{Array, Bitmap, Buffer};
 /// What a buffer is taken to hold where its extent is data: more than any address space has.
 const UNKNOWN_EXTENT: u64 = 1 << 47;
 
+/// The bytes of a buffer, as kernels take them that read bitmaps of eight bits a byte: they may start anywhere.
+pub(crate) fn bytes(buffer: &Buffer) -> BitPointer {
+    bits(&Bitmap { buffer: buffer.clone(), offset: 0 })
+}
+
 /// A buffer, to be read by a kernel: a typed one must be aligned, see [`is_aligned`].
 pub(crate) fn input<T: Value>(buffer: &Buffer) -> In<T> {
     match buffer.address() {
@@ -16,8 +21,11 @@ pub(crate) fn input<T: Value>(buffer: &Buffer) -> In<T> {
     }
 }
 
-/// A bitmap, to be read by a kernel: an aligned pointer and the offset in bits from there.
-pub(crate) fn bits(bitmap: &Bitmap) -> (In<u32>, u64) {
+/// A bitmap as kernels take it: an aligned pointer and the offset in bits from there.
+pub(crate) type BitPointer = (In<u32>, u64);
+
+/// A bitmap, to be read by a kernel.
+pub(crate) fn bits(bitmap: &Bitmap) -> BitPointer {
     let (buffer, offset) = (&bitmap.buffer, bitmap.offset as u64);
     let bytes = buffer.bytes().map_or(UNKNOWN_EXTENT, |bytes| bytes as u64);
     match buffer.address() {
@@ -45,13 +53,13 @@ impl Reach {
     /// As many as the buffer has bytes: what whoever made the array has vouched for, whatever offsets say.
     pub fn bytes(buffer: &Buffer) -> Reach {
         let Some(number) = buffer.extent_at() else { return Reach::elements(buffer.bytes().unwrap_or(0)) };
-        let (end, end_offset) = bits(&Bitmap { buffer: number.clone(), offset: 0 });
+        let (end, end_offset) = bytes(number);
         Reach { limit: number.bytes().map_or(0, |bytes| 8 * bytes as u64), end, end_offset }
     }
 }
 
 /// An array's validity as kernels take it: absent where all rows are valid.
-pub(crate) fn validity(array: &Array) -> (In<u32>, u64) {
+pub(crate) fn validity(array: &Array) -> BitPointer {
     array.validity().map_or((In::absent(), 0), bits)
 }
 

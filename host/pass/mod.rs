@@ -4,21 +4,24 @@
 //! ```text
 //! let mut pass = Pass::begin("double", stream)?;
 //! pass.input(&values)?;                                  // right device? waits on the stream, keeps it alive
-//! let out = pass.output(values.len() * 4)?;              // device memory, contents unspecified
-//! let status = pass.zeroed(2 * 8)?;                      // two words: a total, and the first bad row
+//! let mut requests = Requests::default();                // what it needs, noted while it is planned, ...
+//! let (out, total) = (requests.output(values.len() * 4), requests.sum());
+//! let first_bad = requests.first_row();
+//! let granted = requests.grant(&mut pass, 0)?;           // ... and there all at once
 //! let entry = find(DOUBLE, &[4]).ok_or_else(|| pass.unsupported(values.data_type()))?;
 //! pass.launch(entry, &Double {                           // as many waves as the kernel says for these arguments
 //!     values: input(&values.buffers()[0]),               // an `In` with the buffer's extent
-//!     out: out.out(),                                    // only a pass's own memory can be written
-//!     status: status.out(),
+//!     out: granted[out].out(),                           // only a pass's own memory can be written
+//!     total: granted.counter(total),
+//!     first_bad: granted.counter(first_bad),
 //!     len: values.len() as u64,
 //! })?;
 //! // Either: one look at the numbers, now (the host waits) ...
-//! let words = pass.read(&status)?;
-//! // ... or later: `pass.read_later(&status, |pass, words| ...)` gives a `Pending`;
-//! // ... or only when somebody waits for the result: `pass.report(&status, |words| ...)`.
+//! let total = total.of(&pass.read(granted.counters())?);
+//! // ... or later: `pass.read_later(granted.counters(), |pass, words| ...)` gives a `Pending`;
+//! // ... or only when somebody waits for the result: `pass.report(granted.counters(), |words| ...)`.
 //! let mut parts = pass.parts(values.data_type().clone(), values.len());   // place and event filled in
-//! parts.buffers = vec![out.buffer()];
+//! parts.buffers = vec![granted[out].buffer()];
 //! let result = Array::try_new(parts)?;
 //! pass.finish()?;                                        // records the event; scratch goes back to the pool
 //! ```
@@ -28,34 +31,38 @@
 #![allow(unsafe_code)]
 
 mod arguments;
+mod copies;
 mod finish;
 #[cfg(test)]
 mod ordering_tests;
 mod pending;
 mod reads;
-mod small_outputs;
+mod region;
+mod requests;
 mod small_uploads;
 mod tables;
 #[cfg(test)]
 mod tests;
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::DataType;
-use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::target::{Args, Entry, MAX_WAVES, Value};
 
-pub(crate) use arguments::{Reach, bits, input, is_aligned, validity};
+pub(crate) use arguments::{BitPointer, Reach, bits, bytes, input, is_aligned, validity};
 pub use pending::Pending;
-use small_outputs::SmallOutputs;
+pub(crate) use region::Region;
+pub(crate) use requests::{Counter, Granted, Request, Requests};
 use small_uploads::SmallUploads;
 pub(crate) use tables::Table;
 
 use crate::array::{Array, Buffer, Parts, Place, Ready, Slot};
 use crate::device::driver::{Driver, Failure, Launch, RawStream};
-use crate::device::{Check, Event, Gpu, GpuStream, Kept, Memory, Staged, Stream};
+use crate::device::{Check, Event, Gpu, GpuStream, Kept, Memory, Stream};
 use crate::{Error, Result};
+
+/// Bytes that a stream keeps for what nobody asks for.
+const DISCARDED: usize = 64;
 
 /// One operation's work on one stream.
 pub(crate) struct Pass {
@@ -73,51 +80,7 @@ pub(crate) struct Pass {
     checks: Vec<Check>,
     looked_at: Vec<Array>,
     small_uploads: SmallUploads,
-    small_outputs: SmallOutputs,
     ended: bool,
-}
-
-/// Device memory that a pass has allocated, or part of it. Clones are the same memory.
-#[derive(Clone)]
-pub(crate) struct Region {
-    memory: Arc<Memory>,
-    /// Where in the memory it starts, and how long it is.
-    at: usize,
-    bytes: usize,
-}
-
-impl Region {
-    /// Where it starts.
-    pub fn address(&self) -> usize {
-        self.memory.address() + self.at
-    }
-
-    /// To be written by a kernel of this pass, up to the next 16-byte boundary.
-    pub fn out<T: Value>(&self) -> Out<T> {
-        Out::new(self.address() as u64, self.bytes.next_multiple_of(16) as u64)
-    }
-
-    /// To be read by a later kernel of this pass.
-    pub fn input<T: Value>(&self) -> In<T> {
-        In::new(self.address() as u64, self.bytes.next_multiple_of(16) as u64)
-    }
-
-    /// Bytes `from .. to`, to be read by a later kernel of this pass.
-    pub fn part<T: Value>(&self, from: usize, to: usize) -> In<T> {
-        assert!(from <= to && to <= self.bytes, "the part is inside the region");
-        In::new((self.address() + from) as u64, (to - from) as u64)
-    }
-
-    /// Part of an array, to be read once the pass has passed.
-    pub fn buffer(&self) -> Buffer {
-        // SAFETY: the memory has the bytes and lives as long as its owner; after the pass nobody writes it.
-        unsafe { Buffer::new(self.address(), Some(self.bytes), self.memory.clone()) }
-    }
-
-    /// How many bytes it has.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
 }
 
 impl Pass {
@@ -142,7 +105,6 @@ impl Pass {
             checks: vec![],
             looked_at: vec![],
             small_uploads: SmallUploads::default(),
-            small_outputs: SmallOutputs::default(),
             ended: false,
         })
     }
@@ -240,22 +202,15 @@ impl Pass {
     }
 
     /// Makes a region of an earlier pass on the same stream readable here.
-    pub fn again(&mut self, region: &Region) {
-        self.use_memory(region.memory.clone());
+    pub fn reuse(&mut self, region: &Region) {
+        self.use_memory(region.memory().clone());
     }
 
     /// Device memory of unspecified contents.
     pub fn output(&mut self, bytes: usize) -> Result<Region> {
-        match self.share_output(bytes)? {
-            Some(region) => Ok(region),
-            None => self.own_output(bytes),
-        }
-    }
-
-    fn own_output(&mut self, bytes: usize) -> Result<Region> {
         let memory = self.gpu.pool().alloc(bytes, self.queue.number(), self.queue.owned())?;
         self.used.push(memory.clone());
-        Ok(Region { memory, at: 0, bytes })
+        Ok(Region::of(memory, bytes))
     }
 
     /// How much is so many times that: what is more than a number can say is more than any memory. Lengths are a stranger's,
@@ -288,11 +243,30 @@ impl Pass {
 
     /// Device memory of zero bytes; so is the rest of the last 64, for consumers that read whole words of bitmaps.
     pub fn zeroed(&mut self, bytes: usize) -> Result<Region> {
-        if let Some(region) = self.gather_zeros(bytes)? {
-            return Ok(region);
+        match self.pack(bytes, &[])? {
+            Some(region) => Ok(region),
+            None => self.cleared(bytes),
         }
+    }
+
+    /// The same, however small it is, made by a call.
+    fn cleared(&mut self, bytes: usize) -> Result<Region> {
         let region = self.output(bytes)?;
         self.set(&region, 0)?;
+        Ok(region)
+    }
+
+    /// Words for kernels that count what this operation does not ask for. They belong to the stream and are written once:
+    /// cheaper than words of its own for each pass.
+    pub fn discard_counters(&mut self) -> Result<Region> {
+        let queue = self.queue.clone();
+        let mut discarded = queue.sink();
+        if let Some(memory) = &*discarded {
+            self.use_memory(memory.clone());
+            return Ok(Region::of(memory.clone(), DISCARDED));
+        }
+        let region = self.cleared(DISCARDED)?;
+        *discarded = Some(region.memory().clone());
         Ok(region)
     }
 
@@ -304,7 +278,7 @@ impl Pass {
 
     /// The same of a region that nothing is to be sent to.
     fn set(&mut self, region: &Region, byte: u8) -> Result<()> {
-        let bytes = region.bytes.next_multiple_of(64);
+        let bytes = region.bytes().next_multiple_of(64);
         if bytes == 0 {
             return Ok(());
         }
@@ -333,76 +307,6 @@ impl Pass {
         // SAFETY: `args` is what the entry was declared with; its pointers were made from buffers that are inputs or
         // regions of this pass, which keeps them alive, and outputs are regions, which nobody else writes.
         self.queued(|driver, stream| unsafe { driver.launch(&launch, stream) })
-    }
-
-    /// Device memory with these words, which travel through pinned memory: what is small travels together.
-    pub fn upload(&mut self, words: &[u64]) -> Result<Region> {
-        if let Some(region) = self.gather(size_of_val(words), words)? {
-            return Ok(region);
-        }
-        let mut staged = self.stage(size_of_val(words))?;
-        for (to, word) in staged.pinned_mut().bytes_mut().chunks_exact_mut(8).zip(words) {
-            to.copy_from_slice(&word.to_ne_bytes());
-        }
-        self.upload_staged(staged, size_of_val(words))
-    }
-
-    /// Pinned memory to fill for [`Pass::upload_staged`].
-    pub fn stage(&self, bytes: usize) -> Result<Staged> {
-        self.gpu.staging().alloc(bytes)
-    }
-
-    /// Device memory with the first bytes of a staged block, in one copy.
-    pub fn upload_staged(&mut self, staged: Staged, bytes: usize) -> Result<Region> {
-        let region = self.output(bytes)?;
-        let copied = self.copy_in(&region, &staged, 0..bytes);
-        self.kept.push(Kept::Staged(staged));
-        copied.map(|()| region)
-    }
-
-    /// Queues a copy of part of a block to the same part of a region, which `used` keeps. The block must be kept until the
-    /// copy has passed, and the part not be written, also where this fails.
-    fn copy_in(&self, region: &Region, from: &Staged, part: Range<usize>) -> Result<()> {
-        assert!(part.end <= region.bytes && part.end <= from.pinned().len(), "the part is inside of both");
-        if part.is_empty() {
-            return Ok(());
-        }
-        // SAFETY: both are at least that long, and kept until the pass has passed.
-        self.queued(|driver, stream| unsafe {
-            let start = from.pinned().start().cast_const().add(part.start);
-            driver.copy_in(region.address() + part.start, start, part.len(), stream)
-        })
-    }
-
-    /// Queues a copy of device memory that is an input or a region of this pass. The block must be kept until the copy
-    /// has passed, also where the pass fails later: see [`Copied`].
-    pub fn copy_out(&mut self, from: usize, bytes: usize, to: &Staged, at: usize) -> Result<()> {
-        assert!(at <= to.pinned().len() && bytes <= to.pinned().len() - at, "the copy fits the block");
-        if bytes == 0 {
-            return Ok(());
-        }
-        self.send()?;
-        // SAFETY: the pass keeps the source, the caller the block, until this has passed.
-        self.queued(|driver, stream| unsafe {
-            driver.copy_out(to.pinned().start().add(at), from, bytes, stream)
-        })
-    }
-
-    /// Queues a copy of the first bytes of a region, which this pass keeps, from another device of the runtime.
-    pub fn copy_from(&mut self, from: &Region, place: Place, to: &Region) -> Result<()> {
-        assert_eq!(
-            (from.bytes, place.device_type),
-            (to.bytes, self.place().device_type),
-            "as long, and reachable"
-        );
-        self.kept.push(Kept::Buffer(from.buffer()));
-        if to.bytes == 0 {
-            return Ok(());
-        }
-        self.send()?;
-        let (to, from, bytes) = (to.address(), from.address(), to.bytes);
-        // SAFETY: both have the bytes, and are kept until this has passed.
-        self.queued(|driver, stream| unsafe { driver.copy(to, from, place.device_id, bytes, stream) })
     }
 
     /// Parts of an array that this pass makes: on its device, readable once it has passed.

@@ -10,9 +10,9 @@ use crate::device::{Event, Staged};
 impl Pass {
     /// A copy of a region on its way to the host, and the event behind it.
     fn copied(&mut self, region: &Region) -> Result<(Staged, Event)> {
-        let staged = self.stage(region.bytes)?;
+        let staged = self.stage(region.bytes())?;
         let seen = Event::new(self.gpu.core(), self.queue.number())?;
-        self.copy_out(region.address(), region.bytes, &staged, 0)?;
+        self.copy_out(region.address(), region.bytes(), &staged, 0)?;
         // Where this fails the stream has been drained, so the block may go.
         seen.record(self.queue.owned())?;
         Ok((staged, seen))
@@ -24,7 +24,7 @@ impl Pass {
         let (staged, seen) = self.copied(region)?;
         seen.wait()?;
         self.parents.iter().try_for_each(Event::outcome)?;
-        Ok(words(staged.pinned().bytes(), region.bytes))
+        Ok(words(staged.pinned().bytes(), region.bytes()))
     }
 
     /// As [`Pass::read`], without waiting: `then` goes on with the pass when somebody asks for the result and the words
@@ -35,7 +35,7 @@ impl Pass {
         then: impl FnOnce(Pass, &[u64]) -> Result<T> + Send + 'static,
     ) -> Result<Pending<T>> {
         let (staged, seen) = self.copied(region)?;
-        let bytes = region.bytes;
+        let bytes = region.bytes();
         Ok(Pending::waiting(
             self,
             staged,
@@ -54,9 +54,9 @@ impl Pass {
         region: &Region,
         check: impl FnOnce(&[u64]) -> Result<()> + Send + 'static,
     ) -> Result<()> {
-        let staged = Arc::new(self.stage(region.bytes)?);
-        let queued = self.copy_out(region.address(), region.bytes, &staged, 0);
-        let (failed, bytes) = (queued.clone().err(), region.bytes);
+        let staged = Arc::new(self.stage(region.bytes())?);
+        let queued = self.copy_out(region.address(), region.bytes(), &staged, 0);
+        let (failed, bytes) = (queued.clone().err(), region.bytes());
         // Also where nothing came, the block is kept until the pass has passed.
         self.checks.push(Box::new(move || match failed {
             None => check(&words(staged.pinned().bytes(), bytes)),

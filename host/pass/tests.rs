@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arrow_array::{ArrayRef, BooleanArray, Int64Array};
 use bowstring_kernels::bitmap::{NULL_COUNT, NullCount, NullCountRow, null_count_parts};
-use bowstring_kernels::memory::TableRow;
+use bowstring_kernels::memory::{In, TableRow};
 use bowstring_kernels::target::find;
 
 use super::*;
@@ -230,4 +230,41 @@ fn each_event_is_waited_for_once() {
     for column in back.columns() {
         assert_eq!(&crate::exchange::to_arrow(column).unwrap(), &flags);
     }
+}
+
+#[test]
+fn what_was_asked_for_comes_with_one_copy_and_lies_apart() {
+    const SHARED: usize = 128 << 10;
+    let device = device(0);
+    let stream = device.device().stream().unwrap();
+    let calls = |name| device.calls().get(name).copied().unwrap_or(0);
+    // Ten bitmaps are sent with the rest, or one call makes them there, or one call each.
+    for (bitmap, fills_expected) in [(800, 0), (80_000, 1), (800_000, 10)] {
+        let mut pass = Pass::begin("test", &stream).unwrap();
+        let mut requests = Requests::default();
+        let (sum, first, sums) = (requests.sum(), requests.first_row(), requests.sums(2));
+        let zeros: Vec<Request> = (0..10).map(|_| requests.zeros(bitmap)).collect();
+        let outputs = [0, 1, SHARED + 1, 1000, SHARED].map(|bytes| requests.output(bytes));
+        let scratch = [requests.scratch(100), requests.scratch(1 << 20)];
+        let (copies, fills) = (calls("copy_in"), calls("fill"));
+        let granted = requests.grant(&mut pass, 64).unwrap();
+        let table = pass.upload(&[7; 8]).unwrap();
+        let words = pass.read(granted.counters()).unwrap();
+        assert_eq!(words, [0, u64::MAX, 0, 0]);
+        assert_eq!((sum.of(&words), first.of(&words), sums.plus(1).of(&words)), (0, u64::MAX, 0));
+        assert_eq!(pass.read(&table).unwrap(), [7; 8]);
+        for zeros in &zeros {
+            assert_eq!(pass.read(&granted[*zeros]).unwrap(), vec![0; bitmap / 8]);
+        }
+        assert_eq!((calls("copy_in") - copies, calls("fill") - fills), (1, fills_expected), "{bitmap}");
+        let place = |region: &Region| (region.address(), region.address() + region.bytes());
+        assert_eq!(granted[outputs[3]].address() - granted[outputs[1]].address(), 256, "they share a block");
+        let requests = zeros.into_iter().chain(outputs).chain(scratch);
+        let all = requests.map(|request| place(&granted[request])).chain([place(&table)]);
+        let mut all: Vec<_> = all.chain([place(granted.counters())]).filter(|(from, to)| from < to).collect();
+        all.sort_unstable();
+        assert!(all.windows(2).all(|two| two[0].1 <= two[1].0), "{all:?}");
+        pass.finish().unwrap();
+    }
+    assert_eq!(device.faults(), []);
 }

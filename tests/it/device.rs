@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema};
 use bowstring::compute::{CastOptions, cast, filter};
 use bowstring::device::Allocator;
-use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
+use bowstring::device::testing::{self, EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, from_arrow, to_arrow};
 use bowstring::{Batch, Device, Error, Result, Stream};
 
@@ -164,8 +164,8 @@ fn an_allocator_of_the_users_is_used() {
     let more = [stream.upload(&host).unwrap(), stream.upload(&host).unwrap()];
     assert!(matches!(stream.upload(&host), Err(Error::OutOfMemory { .. })));
     drop((there, more, back));
-    device.device().drain();
-    with_arena.drain();
+    testing::drain(device.device());
+    testing::drain(&with_arena);
     assert_eq!(arena.freed.load(Ordering::SeqCst), 3);
     assert!(Device::cpu().with_allocator(arena).is_err());
 }

@@ -15,7 +15,7 @@ use arrow_array::*;
 use arrow_schema::{DataType, Field};
 use bowstring::array::Place;
 use bowstring::compute::{CastOptions, TakeOptions, cast, drop_nulls, filter, take};
-use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
+use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, children};
 use bowstring::exchange::{
     export_array, export_host_array, from_arrow, import_array, import_batch, import_host_array, to_arrow,
 };
@@ -96,7 +96,7 @@ fn stranger(case: &Case, lie: i64, releases: &Releases, device: &Device, len: us
     let mut data_type = array.data_type().clone();
     for i in *path {
         node = node.child(*i);
-        data_type = bowstring::array::children(&data_type)[*i].clone();
+        data_type = children(&data_type)[*i].clone();
     }
     let (at, offsets) = (LIE * scale, *node.buffer(1));
     let wide = matches!(data_type, DataType::LargeUtf8 | DataType::LargeBinary | DataType::LargeList(_));
@@ -305,5 +305,5 @@ fn no_lying_offset_moves_an_end() {
 }
 
 fn child_that_lies((_, array, path, _): &Case) -> DataType {
-    bowstring::array::children(array.data_type())[path[0]].clone()
+    children(array.data_type())[path[0]].clone()
 }

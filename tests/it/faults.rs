@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_schema::{DataType, Field};
 use bowstring::compute::*;
-use bowstring::device::testing::{Alive, EmulatedDevice, EmulatorOptions};
+use bowstring::device::testing::{self, Alive, EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{export_array, export_stream, from_arrow, import_array, import_stream, to_arrow};
 use bowstring::{Array, Batch, Error, Result, Stream};
 
@@ -169,7 +169,7 @@ fn attempt(
     // What is left works, and gives the same.
     let after = go(&given(&again)).unwrap_or_else(|error| panic!("{context}: afterwards {error}"));
     assert!(answer.as_ref().is_none_or(|answer| *answer == after), "{context}");
-    device.device().drain();
+    testing::drain(device.device());
     // Whatever was produced has come back, whole trees of structs.
     for releases in [&lost, &again] {
         assert_eq!(releases.count() % structs(&values.to_data()), 0, "{context}");
@@ -210,21 +210,21 @@ fn all(harm: &Harm, least: u64) {
 
 #[test]
 fn every_call_may_fail_once() {
-    all(&Harm { break_it: |device, n| device.fail(None, n, 1), mend: EmulatedDevice::stop_failing }, 4500);
+    all(&Harm { break_it: |device, n| device.fail(None, n, 1), mend: EmulatedDevice::stop_failing }, 4300);
 }
 
 #[test]
 fn a_device_may_be_lost_at_every_call() {
     all(
         &Harm { break_it: |device, n| device.fail(None, n, u64::MAX), mend: EmulatedDevice::stop_failing },
-        4500,
+        4300,
     );
 }
 
 #[test]
 fn memory_may_run_out_at_every_allocation() {
     let break_it = |device: &EmulatedDevice, n| device.fail(Some("alloc"), n, u64::MAX);
-    all(&Harm { break_it, mend: EmulatedDevice::stop_failing }, 600);
+    all(&Harm { break_it, mend: EmulatedDevice::stop_failing }, 500);
 }
 
 #[test]

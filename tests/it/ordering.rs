@@ -6,7 +6,7 @@ use std::time::Duration;
 use arrow_array::ArrayRef;
 use arrow_schema::Field;
 use bowstring::compute::{CastOptions, cast};
-use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, ManualEvent};
+use bowstring::device::testing::{self, EmulatedDevice, EmulatorOptions, ManualEvent};
 use bowstring::exchange::{export_array, export_batch, from_arrow, import_array, import_batch, to_arrow};
 use bowstring::ffi::ArrowDeviceArray;
 use bowstring::{Array, Batch, Device, Error};
@@ -62,7 +62,7 @@ fn an_import_waits_for_nothing_and_its_use_waits_on_the_stream() {
         event.fire();
         let back = back.wait().unwrap();
         assert_same_rows(&rows(&to_arrow(&back.columns()[0]).unwrap()), &rows(&theirs), &data_type);
-        device.device().drain();
+        testing::drain(device.device());
         assert_eq!(releases.count(), structs(&theirs.to_data()), "{data_type}");
         assert_eq!(device.faults(), []);
     }
@@ -147,7 +147,7 @@ fn what_an_operation_reports_is_not_looked_at_by_one_that_could_not_wait_for_it(
     assert_eq!((failed.is_err(), device.stop_failing()), (true, 1));
     // It was to wait for the cast, and has passed before it.
     two.synchronise().unwrap();
-    device.device().retire();
+    testing::retire(device.device());
     event.fire();
     narrow.wait().unwrap();
     let right: ArrayRef = std::sync::Arc::new(arrow_array::Int8Array::from_iter_values(0..100));
@@ -193,7 +193,7 @@ fn every_call_may_fail_and_release_comes_once() {
             "{n}: {result:?}"
         );
         go().unwrap();
-        device.device().drain();
+        testing::drain(device.device());
         assert_eq!(releases.count(), 2, "call {n}");
         assert_eq!(device.close().alive(), Default::default(), "call {n}");
         if failed == 0 {

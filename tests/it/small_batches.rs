@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use bowstring::compute::{CastOptions, TakeOptions, can_cast, cast, null_count, take};
+use bowstring::compute::{CastOptions, TakeOptions, can_cast, cast, filter, null_count, take};
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, from_arrow, to_arrow};
 use bowstring::{Array, Batch, Error, Stream};
@@ -135,6 +135,31 @@ fn rows_of_a_batch_are_taken_in_one_launch_for_each_width() {
         // So many zeros are made there.
         expected.extend((n == 100).then_some(("fill", 1)));
         assert_eq!((calls, waited), (expected, 0), "{n} columns");
+    }
+    assert_eq!(device.faults(), []);
+}
+
+#[test]
+fn what_a_plan_needs_is_sent_with_one_copy() {
+    let device = emulated();
+    let stream = device.device().stream().unwrap();
+    let up = |array: ArrayRef| stream.upload(&from_arrow(&array).unwrap()).unwrap();
+    let indices = up(Arc::new(Int32Array::from_iter_values((0..ROWS as i32).rev())));
+    let mask = up(Arc::new(BooleanArray::from_iter((0..ROWS).map(|row| Some(row % 3 == 0)))));
+    for n in [1, 10, 100] {
+        // Numbers and strings: bitmaps, counters and tables of both.
+        let (numbers, _) = columns(n, &stream);
+        let strings = array(&DataType::Utf8, ROWS, Nulls::Some, &mut Random::new(1));
+        let named = numbers.columns().iter().chain([&strings]).cloned().enumerate();
+        let host = RecordBatch::try_from_iter(named.map(|(i, column)| (i.to_string(), column))).unwrap();
+        let there = stream.upload_batch(&batch_from_arrow(&host).unwrap()).unwrap();
+        let (calls, waited) = asked(&device, &stream, || {
+            take(&there, &indices, &TakeOptions::default(), &stream).wait().unwrap()
+        });
+        assert_eq!((calls["copy_in"], calls["copy_out"], waited), (1, 1, 1), "take of {n} columns");
+        // And one for where the kept values go, once it is known how many they are.
+        let (calls, waited) = asked(&device, &stream, || filter(&there, &mask, &stream).wait().unwrap());
+        assert_eq!((calls["copy_in"], calls["copy_out"], waited), (2, 1, 1), "filter of {n} columns");
     }
     assert_eq!(device.faults(), []);
 }

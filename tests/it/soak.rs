@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use arrow_schema::Field;
-use bowstring::device::testing::{Alive, EmulatedDevice, EmulatorOptions};
+use bowstring::device::testing::{self, Alive, EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{export_array, from_arrow, import_array, to_arrow};
 use bowstring::ffi::{ArrowDeviceArray, FFI_ArrowSchema};
 use bowstring::{Array, Device, Error, Result};
@@ -151,7 +151,7 @@ fn a_mixed_load_leaves_nothing_behind() {
         }
         emulated.stop_failing();
     });
-    emulated.device().drain();
+    testing::drain(emulated.device());
     let (right, refused, failed) = (count(&tally.right), count(&tally.refused), count(&tally.failed));
     println!(
         "soak: {right} answers right, {refused} refused, {failed} failed as they were made to; {early} MiB, then {} MiB",

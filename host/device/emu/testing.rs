@@ -15,6 +15,7 @@ use super::super::lock;
 pub use super::super::open::{open_from, separate};
 use super::queue::{end_point, new_point, point};
 use super::{Emulator, Shared};
+pub use crate::array::layout::{Slot, children, layout};
 use crate::array::{Array, Place};
 use crate::ffi::DeviceType;
 use crate::{Error, Result};
@@ -39,6 +40,18 @@ pub fn adopt(array: &Array, device: &Device) -> Result<Array> {
     parts.children = parts.children.iter().map(|child| adopt(child, device)).collect::<Result<_>>()?;
     parts.dictionary = parts.dictionary.map(|values| adopt(&values, device)).transpose()?;
     Array::try_new(parts)
+}
+
+/// Lets go of inputs whose work on the device has passed, without blocking. Every operation does so too.
+pub fn retire(device: &Device) {
+    device.as_gpu().into_iter().for_each(|gpu| gpu.retire());
+}
+
+/// Blocks until all work on the device that inputs are kept for has passed, and lets go of them.
+pub fn drain(device: &Device) {
+    device.as_gpu().into_iter().for_each(|gpu| {
+        gpu.drain();
+    });
 }
 
 /// The ids of emulated devices; 0 is [`Device::emulated`].

@@ -4,9 +4,10 @@
 use arrow_cast::CastOptions;
 use arrow_schema::DataType;
 
-use super::Cast;
+use super::inside::Cast;
 use crate::array::{Array, Parts};
-use crate::gpu::{part_of, take};
+use crate::gpu::parts::part_of;
+use crate::gpu::take;
 use crate::{Error, Result};
 
 /// A dictionary array as a plain one, or as one with other keys or values. Synchronises once where rows are ranges (see

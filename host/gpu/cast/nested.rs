@@ -6,12 +6,13 @@
 
 use arrow_schema::{DataType, FieldRef, Fields};
 
-use super::{
-    Cast, Offsets, convert_offsets, do_not_fit, most, none_of, nulls_of, read_offsets, regular_offsets,
-};
-use crate::array::{Array, Bitmap, Buffer, Slot, children, layout};
-use crate::gpu::{aligned, part_of};
-use crate::pass::{Pass, Reach};
+use super::inside::Cast;
+use super::offsets::{Offsets, convert_offsets, do_not_fit, most, read_offsets, regular_offsets};
+use crate::array::{Array, Slot, layout};
+use crate::gpu::bitmap::{aligned, nulls_of};
+use crate::gpu::parts::{self, empty, part_of};
+use crate::gpu::rows::offsets_of;
+use crate::pass::Reach;
 use crate::{Error, Result};
 
 /// Casts from or to a nested type; `None` where devices do not know how.
@@ -80,7 +81,7 @@ fn ranges(
     };
     let mut pass = cast.begin(&[values])?;
     if values.is_empty() {
-        let none = none_of(&pass, to)?;
+        let none = empty(&pass, to)?;
         pass.finish()?;
         return Ok(none);
     }
@@ -94,7 +95,7 @@ fn ranges(
         (parts.validity, parts.null_count) = (values.validity().cloned(), values.known_null_count());
     } else {
         parts = nulls_of(&mut pass, values, parts)?;
-        let offsets = aligned(&mut pass, &rows_of_offsets(values, from_width), from_width)?;
+        let offsets = aligned(&mut pass, &offsets_of(values, from_width), from_width)?;
         let mut base = 0;
         if look {
             let ends = read_offsets(&mut pass, offsets, from_width, &[0, values.len() as u64])?;
@@ -117,11 +118,6 @@ fn ranges(
     parts.children = vec![part_of(&pass, seen)?];
     pass.finish()?;
     Array::try_new(parts)
-}
-
-/// The offsets of an array's rows, of which there is one at least.
-pub(super) fn rows_of_offsets(values: &Array, width: usize) -> Buffer {
-    values.buffers()[0].slice(values.offset() * width, Some((values.len() + 1) * width))
 }
 
 /// Lists of `size` items each; the values' nulls are theirs where `nulls` says so.
@@ -197,37 +193,7 @@ fn of_fields<'a>(
 /// As many nulls as there are values; `None` for types that cannot say that a row is null.
 pub(super) fn nulls(cast: Cast, values: &Array, to: &DataType) -> Result<Option<Array>> {
     let mut pass = cast.begin(&[values])?;
-    let nulls = nulls_like(&mut pass, to, values.len())?;
+    let nulls = parts::nulls(&mut pass, to, None, values.len())?;
     pass.finish()?;
     Ok(nulls)
-}
-
-fn nulls_like(pass: &mut Pass, to: &DataType, len: usize) -> Result<Option<Array>> {
-    if len == 0 {
-        return none_of(pass, to).map(Some);
-    }
-    let (mut parts, layout) = (pass.parts(to.clone(), len), layout(to));
-    if layout.validity {
-        let bits = pass.zeroed(len.div_ceil(8))?;
-        parts.validity = Some(Bitmap { buffer: bits.buffer(), offset: 0 });
-        parts.null_count = Some(len);
-    } else if *to != DataType::Null {
-        return Ok(None);
-    }
-    for slot in layout.slots() {
-        parts.buffers.push(pass.zeroed_rows(slot, len)?.buffer());
-    }
-    for child in children(to) {
-        let rows = match to {
-            DataType::Struct(_) => len,
-            DataType::FixedSizeList(_, size) => pass.times(len, *size as usize)?,
-            _ => 0,
-        };
-        let Some(nulls) = nulls_like(pass, child, rows)? else { return Ok(None) };
-        parts.children.push(nulls);
-    }
-    if let DataType::Dictionary(_, of) = to {
-        parts.dictionary = Some(none_of(pass, of)?);
-    }
-    Array::try_new(parts).map(Some)
 }

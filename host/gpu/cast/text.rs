@@ -8,30 +8,31 @@
 use arrow_schema::DataType;
 use bowstring_kernels::copy::{COPY_VIEWS, CopyViews};
 use bowstring_kernels::memory::{In, Out};
-use bowstring_kernels::scan::{SCAN, Scan, TILE};
+use bowstring_kernels::scan::{SCAN, Scan};
 use bowstring_kernels::target::find;
 use bowstring_kernels::utf8::{VALIDATE, Validate, validate_waves};
 use bowstring_kernels::views::{BUILD, BufferRow, Build, MEASURE, Measure};
 
-use super::nested::rows_of_offsets;
-use super::{Cast, Offsets, convert_offsets, do_not_fit, most, none_of, nulls_of, regular_offsets};
+use super::inside::Cast;
+use super::offsets::{Offsets, convert_offsets, do_not_fit, most, regular_offsets};
 use crate::array::{Array, Bitmap, Buffer, Parts, Slot, layout};
-use crate::gpu::ranges::scan_sums;
-use crate::gpu::selection::Words;
-use crate::gpu::{Status, aligned, fixed_width, nulls, rows_of};
-use crate::pass::{Pass, Reach, Region, Table, bits, validity};
+use crate::gpu::bitmap::{aligned, and, not, nulls_of};
+use crate::gpu::parts::empty;
+use crate::gpu::rows::{fixed_width, offsets_of, rows_of};
+use crate::gpu::scan::{scan_sums, tiles};
+use crate::pass::{BitPointer, Pass, Reach, Region, Requests, Table, bytes, validity};
 use crate::transfer::sized_buffers;
 use crate::{Error, Result};
 
 /// How a type holds bytes.
 #[derive(Clone, Copy, PartialEq)]
-struct Kind {
+struct ByteLayout {
     /// Bytes of an offset; 0 for views.
     width: usize,
     text: bool,
 }
 
-fn kind(data_type: &DataType) -> Option<Kind> {
+fn byte_layout(data_type: &DataType) -> Option<ByteLayout> {
     use DataType::*;
     let (width, text) = match data_type {
         Utf8 => (4, true),
@@ -42,20 +43,20 @@ fn kind(data_type: &DataType) -> Option<Kind> {
         BinaryView => (0, false),
         _ => return None,
     };
-    Some(Kind { width, text })
+    Some(ByteLayout { width, text })
 }
 
 /// Casts between types of text and bytes, and rows of fixed width to bytes; `None` for others.
 pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Option<Array>> {
-    let Some(into) = kind(to) else { return Ok(None) };
-    let from = match kind(values.data_type()) {
+    let Some(into) = byte_layout(to) else { return Ok(None) };
+    let from = match byte_layout(values.data_type()) {
         Some(from) => from,
         None if into.text => return Ok(None),
         None => return of_fixed_width(cast, values, to, into),
     };
     if values.is_empty() {
         let pass = cast.begin(&[values])?;
-        let none = none_of(&pass, to)?;
+        let none = empty(&pass, to)?;
         pass.finish()?;
         return Ok(Some(none));
     }
@@ -75,7 +76,7 @@ fn by_views(cast: Cast, values: &Array, to: &DataType) -> Result<Array> {
 }
 
 /// Numbers and binaries of fixed width: their rows are bytes already.
-fn of_fixed_width(cast: Cast, values: &Array, to: &DataType, into: Kind) -> Result<Option<Array>> {
+fn of_fixed_width(cast: Cast, values: &Array, to: &DataType, into: ByteLayout) -> Result<Option<Array>> {
     let from = values.data_type();
     let width = values.layout().slots().next().and_then(fixed_width);
     let (known, Some(size)) = (from.is_integer() || matches!(from, DataType::FixedSizeBinary(_)), width)
@@ -116,12 +117,12 @@ fn of_offsets(
     cast: Cast,
     values: &Array,
     target: &DataType,
-    (from, mut into): (Kind, Kind),
+    (from, mut into): (ByteLayout, ByteLayout),
     safe: bool,
 ) -> Result<Array> {
     let mut to = target;
     let mut pass = cast.begin(&[values])?;
-    let offsets = aligned(&mut pass, &rows_of_offsets(values, from.width), from.width)?;
+    let offsets = aligned(&mut pass, &offsets_of(values, from.width), from.width)?;
     let mut edges = Edges { offsets, width: from.width, bytes: values.buffers()[1].clone() };
     let mut good = None;
     if safe {
@@ -131,7 +132,7 @@ fn of_offsets(
         let looked_at = if into.width == 0 { validity(values) } else { (In::absent(), 0) };
         validate(&mut pass, &edges, values.len(), looked_at, bad.out(), &fault)?;
         if into.width > 0 && pass.read(&fault)?[0] != u64::MAX {
-            (to, into) = (&DataType::Utf8View, Kind { width: 0, text: true });
+            (to, into) = (&DataType::Utf8View, ByteLayout { width: 0, text: true });
         }
         if into.width == 0 {
             good = Some(without(&mut pass, values, &bad)?);
@@ -172,7 +173,7 @@ fn of_offsets(
 }
 
 /// Views' bytes end to end. Synchronises, for how many they are.
-fn of_views(cast: Cast, values: &Array, to: &DataType, into: Kind, unsure: bool) -> Result<Array> {
+fn of_views(cast: Cast, values: &Array, to: &DataType, into: ByteLayout, unsure: bool) -> Result<Array> {
     let mut pass = cast.begin(&[values])?;
     let rows = values.len();
     let views: In<u8> = aligned(&mut pass, &rows_of(values, &values.buffers()[0], 16), 16)?;
@@ -181,19 +182,21 @@ fn of_views(cast: Cast, values: &Array, to: &DataType, into: Kind, unsure: bool)
     let table: Table<BufferRow> = buffers
         .iter()
         .map(|buffer| {
-            let (bytes, offset) = bits(&Bitmap { buffer: buffer.clone(), offset: 0 });
+            let (bytes, offset) = bytes(buffer);
             let limit = buffer.bytes().map_or(u64::MAX, |bytes| bytes as u64);
             BufferRow { bytes, offset, limit }
         })
         .collect();
-    let table = pass.upload(table.words())?;
     // arrow-cast looks at what null views point to where text views come of it, and leaves it alone otherwise.
     let strict = unsure && !cast.options.safe;
     let (valid, valid_offset) = if strict && into.width == 0 { (In::absent(), 0) } else { validity(values) };
-    let tiles = rows.div_ceil(TILE as usize);
-    let (lens, sums) = (pass.scratch::<u32>(rows)?, pass.scratch::<u64>(tiles)?);
-    let mut status = Status::new(&mut pass, 1, 1)?;
-    let ((total, total_out), (fault, fault_out)) = (status.take(1), status.fault());
+    let tiles = tiles(rows);
+    let mut requests = Requests::default();
+    let (total, fault) = (requests.sum(), requests.first_row());
+    let (lens, sums) = (requests.scratch(pass.times(rows, 4)?), requests.scratch(8 * tiles));
+    let granted = requests.grant(&mut pass, table.bytes())?;
+    let table = pass.upload(table.words())?;
+    let (lens, sums) = (&granted[lens], &granted[sums]);
     let args = Measure {
         views: views.cast(),
         valid,
@@ -203,16 +206,16 @@ fn of_views(cast: Cast, values: &Array, to: &DataType, into: Kind, unsure: bool)
         count: buffers.len() as u64,
         lens: lens.out(),
         sums: sums.out(),
-        fault: fault_out,
+        fault: granted.counter(fault),
     };
     pass.launch(&MEASURE[0], &args)?;
-    let bases = scan_sums(&mut pass, &sums, tiles, total_out)?;
-    let words = pass.read(&status.region)?;
-    if words[fault] != u64::MAX {
-        let problem = format!("row {} points beyond what there is", words[fault]);
+    let bases = scan_sums(&mut pass, sums, tiles, granted.counter(total))?;
+    let words = pass.read(granted.counters())?;
+    let (total, fault) = (total.of(&words), fault.of(&words));
+    if fault != u64::MAX {
+        let problem = format!("row {fault} points beyond what there is");
         return Err(Error::out_of_spec(format!("views of {}", values.data_type()), problem));
     }
-    let total = words[total];
     let width = if into.width == 0 { 8 } else { into.width };
     if total > most(width) {
         return Err(do_not_fit(total, to));
@@ -276,11 +279,11 @@ fn validate(
     pass: &mut Pass,
     edges: &Edges,
     rows: usize,
-    (valid, valid_offset): Words,
+    (valid, valid_offset): BitPointer,
     bad: Out<u32>,
     fault: &Region,
 ) -> Result<()> {
-    let (bytes, offset) = bits(&Bitmap { buffer: edges.bytes.clone(), offset: 0 });
+    let (bytes, offset) = bytes(&edges.bytes);
     let waves = validate_waves(edges.bytes.bytes().map(|bytes| bytes as u64), pass.width());
     let entry = find(VALIDATE, &[edges.width as u32]).ok_or_else(|| pass.unsupported("text"))?;
     let reach = Reach::bytes(&edges.bytes);
@@ -319,11 +322,11 @@ fn report_bad_text(pass: &mut Pass, edges: &Edges, values: &Array, to: &DataType
 fn without(pass: &mut Pass, values: &Array, bad: &Region) -> Result<Region> {
     let bytes = values.len().div_ceil(32) * 4;
     let (good, both) = (pass.zeroed(bytes)?, pass.zeroed(bytes)?);
-    nulls::combine(pass, "bitmap_not", (bad.input(), 0), (In::absent(), 0), values.len(), &good)?;
+    not(pass, (bad.input(), 0), values.len(), &good)?;
     if values.validity().is_none() {
         return Ok(good);
     }
-    nulls::combine(pass, "bitmap_and", (good.input(), 0), validity(values), values.len(), &both)?;
+    and(pass, (good.input(), 0), validity(values), values.len(), &both)?;
     Ok(both)
 }
 
@@ -332,13 +335,13 @@ fn build_views(
     pass: &mut Pass,
     values: &Array,
     edges: &Edges,
-    (valid, valid_offset): Words,
+    (valid, valid_offset): BitPointer,
 ) -> Result<Vec<Buffer>> {
     let (rows, len) = (values.len(), edges.bytes.bytes().unwrap_or(0));
     let shift = if len <= i32::MAX as usize { 31 } else { 30 };
     let views = pass.rows(rows, 16)?;
     let faults = pass.upload(&[u64::MAX; 2])?;
-    let (bytes, offset) = bits(&Bitmap { buffer: edges.bytes.clone(), offset: 0 });
+    let (bytes, offset) = bytes(&edges.bytes);
     let reach = Reach::bytes(&edges.bytes);
     let args = Build {
         offsets: edges.offsets,

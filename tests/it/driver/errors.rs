@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ptr::without_provenance_mut;
 
 use bowstring::compute::null_count;
+use bowstring::device::testing;
 use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::ffi::DeviceType;
 use bowstring::{Error, Stream};
@@ -75,7 +76,7 @@ fn every_call_may_fail_and_the_next_one_works() {
                 other => panic!("{native:?}, call {nth}: {other:?}"),
             }
             go().unwrap();
-            native.device.drain();
+            testing::drain(&native.device);
             native.close();
             if !failed {
                 assert!(nth > 10, "the way has more calls than {nth}");
@@ -188,7 +189,7 @@ fn a_device_whose_work_has_strayed_is_lost_and_no_other() {
     drop((before, array, mask, stream));
     let Native { device, standin, .. } = lost;
     let (place, standin) = (device.place(), standin.unwrap());
-    device.drain();
+    testing::drain(&device);
     drop(device);
     let patience = std::time::Instant::now();
     while standin.alive(place) != [0; 3] && patience.elapsed().as_secs() < 5 {

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use arrow_schema::Field;
 use bowstring::compute::{CastOptions, cast, filter, null_count};
+use bowstring::device::testing;
 use bowstring::exchange::{export_array, from_arrow, import_array, to_arrow};
 use bowstring::ffi::{ArrowDeviceArray, DeviceType};
 
@@ -167,7 +168,7 @@ fn an_import_waits_for_nothing_and_its_use_waits_on_the_stream() {
                 assert_eq!(looks, u64::from(unknown), "{context}");
                 assert_same_rows(&rows(&to_arrow(&back.columns()[0]).unwrap()), &rows(&theirs), &context);
                 drop((back, stream));
-                native.device.drain();
+                testing::drain(&native.device);
                 assert_eq!(releases.count(), structs(&theirs.to_data()), "{context}");
                 stranger.end(&native);
             }
@@ -215,7 +216,7 @@ fn operations_take_memory_of_every_kind() {
                 assert_same_rows(&rows(&to_arrow(&kept).unwrap()), &rows(&theirs.slice(3, 150)), &context);
             }
             drop((ours, there, stream));
-            native.device.drain();
+            testing::drain(&native.device);
             assert_eq!(releases.count(), structs(&theirs.to_data()), "{context}");
             stranger.end(&native);
         }
@@ -300,7 +301,7 @@ fn views_whose_sizes_are_on_the_device_are_cast_and_passed_on() {
         let text = cast(&ours, &DataType::Utf8, &CastOptions::default(), &stream).wait().unwrap();
         assert_same_rows(&down(&text), &rows(&theirs), &native.name);
         drop((ours, again, text, stream));
-        native.device.drain();
+        testing::drain(&native.device);
         assert_eq!(releases.count(), 1, "{native:?}");
         stranger.end(&native);
         close(native);
@@ -360,7 +361,7 @@ fn exports_are_read_behind_their_event_and_released_in_any_order_on_any_thread()
             scope.spawn(|| drop(f));
             drop((e, b, c));
         });
-        native.device.drain();
+        testing::drain(&native.device);
         // SAFETY: the stranger's own, and nothing is on it any more.
         native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
         native.close();

@@ -3,6 +3,7 @@
 use std::ptr::without_provenance_mut;
 
 use bowstring::compute::null_count;
+use bowstring::device::testing;
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, export_batch, from_arrow, to_arrow};
 use bowstring::ffi::DeviceType;
 use bowstring::{Batch, Error};
@@ -48,8 +49,8 @@ fn a_batch_moves_across_devices_with_one_copy() {
         let cpu = bowstring::Stream::cpu();
         assert!(matches!(cpu.transfer(&again, &here), Err(Error::Invalid { .. })));
         drop((moved, back, again, there, here));
-        from.drain();
-        to.drain();
+        testing::drain(from);
+        testing::drain(to);
     }
     drop(pairs);
     for device in emulated {
@@ -92,7 +93,7 @@ fn an_export_joins_several_events_without_the_host() {
             assert_same_rows(&rows(&to_arrow(column).unwrap()), &rows(&host), &native.name);
         }
         drop((again, back, reader, streams));
-        native.device.drain();
+        testing::drain(&native.device);
         for stranger in strangers {
             // SAFETY: the stranger's own, and nothing is on it any more.
             native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
@@ -127,7 +128,7 @@ fn default_streams_are_streams_also_from_many_threads() {
             });
             stream.synchronise().unwrap();
         }
-        native.device.drain();
+        testing::drain(&native.device);
         native.close();
     }
 }
@@ -158,7 +159,7 @@ fn the_calling_threads_default_stream_is_waited_for_and_waits() {
         let values = arrow_array::cast::AsArray::as_primitive::<arrow_array::types::Int64Type>(&host);
         assert_eq!(i64::from_ne_bytes(first), values.value(0), "{native:?}");
         drop((there, stream));
-        native.device.drain();
+        testing::drain(&native.device);
         native.close();
     }
 }
@@ -191,7 +192,7 @@ fn only_streams_that_say_so_wait_for_the_legacy_default_stream() {
         gate.open();
         held.wait().unwrap();
         drop((free, held, ours, theirs, legacy));
-        native.device.drain();
+        testing::drain(&native.device);
         // SAFETY: the stranger's own, and nothing is on it any more.
         native.raw(|raw| unsafe { (raw.destroy_stream)(blocking) });
         native.close();
@@ -236,7 +237,7 @@ fn two_streams_work_at_the_same_time() {
             assert_eq!(nulls, host.null_count(), "{native:?}");
         }
         drop((parts, streams));
-        native.device.drain();
+        testing::drain(&native.device);
         for stranger in strangers {
             // SAFETY: the stranger's own, and nothing is on it any more.
             native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
@@ -278,7 +279,7 @@ fn a_thread_keeps_what_was_current_on_it() {
         assert_eq!(theirs, after);
         assert_ne!(theirs, nothing);
         drop(stream);
-        one.device.drain();
+        testing::drain(&one.device);
         one.close();
         other.close();
     }
@@ -302,6 +303,6 @@ fn a_batch_round_trips_through_many_streams_at_once() {
                 });
             }
         });
-        device.drain();
+        testing::drain(device);
     });
 }

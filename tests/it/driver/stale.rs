@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use bowstring::compute::{CastOptions, TakeOptions, cast, filter, null_count, take};
 use bowstring::device::Allocator;
+use bowstring::device::testing;
 use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::ffi::DeviceType;
 use bowstring::{Array, Error};
@@ -56,7 +57,7 @@ fn an_event_that_its_producer_has_destroyed_is_an_error() {
         is_stale(stream.download(&ours).map(|_| ()), &native);
         assert_eq!(releases.count(), 0);
         drop((ours, stream));
-        native.device.drain();
+        testing::drain(&native.device);
         assert_eq!(releases.count(), structs(&theirs.to_data()), "{native:?}");
         works(&native);
         stranger.gate.open();
@@ -88,7 +89,7 @@ fn a_stream_that_its_owner_has_destroyed_is_an_error() {
         assert_same_rows(&rows(&back), &rows(&numbers()), &native.name);
         works(&native);
         drop((there, back, other, stream));
-        native.device.drain();
+        testing::drain(&native.device);
         native.close();
     }
 }
@@ -150,7 +151,7 @@ fn memory_comes_from_an_engines_allocator() {
         let theirs = arrow_select::take::take(&host, &indices, None).unwrap();
         assert_same_rows(&down(&taken), &rows(&theirs), &name);
         drop((there, kept, taken, stream));
-        device.drain();
+        testing::drain(&device);
         drop(device);
         assert_eq!(*arena.alive.lock().unwrap(), HashMap::new(), "{name}");
         Arc::into_inner(arena).expect("nobody else has it").native.close();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, Int64Array};
 use bowstring::compute::tensors::{export_tensor, import_tensor};
+use bowstring::device::testing;
 use bowstring::exchange::to_arrow;
 use bowstring::ffi::dlpack::{DLManagedTensor, DLManagedTensorVersioned, ManagedTensor};
 
@@ -53,7 +54,7 @@ fn tensors_of_every_kind_of_memory_say_so_and_come_back() {
                     assert_same_rows(&rows(&back), &rows(theirs), &context);
                 }
                 drop(ours);
-                native.device.drain();
+                testing::drain(&native.device);
                 assert_eq!(releases.count(), structs(&theirs.to_data()), "{context}");
                 stranger.end(&native);
             }

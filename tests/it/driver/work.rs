@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use arrow_array::{Array as _, ArrayRef, BooleanArray, Int32Array, RecordBatch};
 use arrow_schema::DataType;
 use bowstring::compute::{CastOptions, TakeOptions, cast, filter, null_count, take};
+use bowstring::device::testing;
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, from_arrow, to_arrow};
 
 use super::*;
@@ -93,7 +94,7 @@ fn streams_wait_for_each_other_and_not_for_the_host() {
             assert_eq!(batch_to_arrow(&back.wait().unwrap()).unwrap(), batch, "{name}");
         }
         drop(streams);
-        device.drain();
+        testing::drain(device);
     });
 }
 
@@ -134,7 +135,7 @@ fn a_result_to_come_wakes_its_task() {
         assert_eq!(kept.unwrap().len(), 100);
         assert_eq!(native.device.host_synchronisations(), waited, "{native:?}");
         drop((there, mask, later, stream));
-        native.device.drain();
+        testing::drain(&native.device);
         // SAFETY: the stranger's own, and nothing is on it any more.
         native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
         native.close();

@@ -16,7 +16,7 @@ use arrow_array::{ArrayRef, BooleanArray, Int32Array};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use bowstring::compute::*;
-use bowstring::device::testing::{Alive, EmulatedDevice, EmulatorOptions};
+use bowstring::device::testing::{self, Alive, EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{export_array, from_arrow, to_arrow, validate, validate_on};
 use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{Array, Stream};
@@ -219,7 +219,7 @@ fn one(case: u64, emulator: &EmulatedDevice) -> bool {
         let _ = array.slice(1, array.len().saturating_sub(1)).map(|array| exercise(&array, &stream));
     }
     drop(foreign);
-    device.drain();
+    testing::drain(&device);
     assert_eq!(releases.count(), structs(&data), "released");
     passed
 }

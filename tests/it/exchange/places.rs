@@ -32,7 +32,7 @@ fn hide(array: &mut RawArray) {
 
 /// Whether a view array, whose sizes may be in host memory, is in there.
 fn has_views(data_type: &DataType) -> bool {
-    let below = bowstring::array::children(data_type).into_iter().any(has_views);
+    let below = bowstring::device::testing::children(data_type).into_iter().any(has_views);
     below
         || match data_type {
             DataType::Dictionary(_, values) => has_views(values),

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::sync::{Arc, LazyLock, Once};
 
 use arrow_array::{Array as _, ArrayRef};
-use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, adopt};
+use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, adopt, layout};
 use bowstring::exchange::{from_arrow, to_arrow, validate};
 use bowstring::{Array, Device, Error, Stream};
 
@@ -101,7 +101,7 @@ impl Target {
 
     /// Fails where the null count that `ours` claims to know is not what its bitmap says.
     pub fn assert_null_count(&self, ours: &Array, exported: &ArrayRef, context: &dyn fmt::Display) {
-        if let (Some(known), true) = (ours.known_null_count(), ours.layout().validity) {
+        if let (Some(known), true) = (ours.known_null_count(), layout(ours.data_type()).validity) {
             assert_eq!(known, exported.null_count(), "known null count: {context}");
         }
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bowstring::Array;
-use bowstring::array::{Bitmap, Buffer, Slot};
+use bowstring::array::{Bitmap, Buffer};
+use bowstring::device::testing::{Slot, layout};
 
 use super::Exact;
 
@@ -11,7 +12,7 @@ use super::Exact;
 /// 64 divides, and whose validity bitmaps start `bits` later than they did. Nothing else changes.
 pub fn displaced(array: &Array, bytes: usize, bits: usize) -> Array {
     let mut parts = array.clone().into_parts();
-    let slots: Vec<Slot> = array.layout().slots().collect();
+    let slots: Vec<Slot> = layout(array.data_type()).slots().collect();
     for (i, buffer) in parts.buffers.iter_mut().enumerate() {
         // Only whole values move: what lies behind the last row is not the array's.
         let needed = slots.get(i).and_then(|slot| slot.bytes_for(parts.offset + parts.len));

@@ -93,7 +93,7 @@ fn numbered(i: usize, of: DataType) -> Field {
 /// Whether there is no union at any depth.
 fn no_union(data_type: &DataType) -> bool {
     !matches!(data_type, DataType::Union(..))
-        && bowstring::array::children(data_type).into_iter().all(no_union)
+        && bowstring::device::testing::children(data_type).into_iter().all(no_union)
 }
 
 /// Samples of any type.

@@ -1,0 +1,102 @@
+//! Offsets that casts write: in another width, or of rows that all have as many elements.
+
+use arrow_schema::DataType;
+use bowstring_kernels::memory::In;
+use bowstring_kernels::offsets::{CONVERT, Convert, OFFENDER, Offender, REGULAR, Regular};
+use bowstring_kernels::target::find;
+
+use crate::array::Array;
+use crate::pass::{Pass, Reach, Region};
+use crate::{Error, Result};
+
+/// The greatest offset of so many bytes.
+pub(super) fn most(width: usize) -> u64 {
+    if width == 4 { i32::MAX as u64 } else { i64::MAX as u64 }
+}
+
+pub(super) fn do_not_fit(elements: u64, to: &DataType) -> Error {
+    Error::invalid("cast", format!("{elements} elements do not fit the offsets of {to}"))
+}
+
+/// Offsets that are to be written in another width.
+pub(super) struct Offsets {
+    pub offsets: In<u8>,
+    /// Bytes of one.
+    pub width: usize,
+    /// How many rows they belong to.
+    pub rows: usize,
+    /// How far they may point.
+    pub reach: Reach,
+    /// What is subtracted.
+    pub base: u64,
+}
+
+/// Writes offsets in the width that `to` has. Bad ones, and those that do not fit, are errors when somebody waits for the
+/// result.
+pub(super) fn convert_offsets(
+    pass: &mut Pass,
+    from: &Offsets,
+    width: usize,
+    values: &Array,
+    to: &DataType,
+) -> Result<Region> {
+    let out = pass.rows(from.rows + 1, width)?;
+    let faults = pass.upload(&[u64::MAX; 2])?;
+    let entry = find(CONVERT, &[from.width as u32, width as u32]).ok_or_else(|| pass.unsupported(to))?;
+    let rows = from.rows as u64;
+    let args = Convert {
+        offsets: from.offsets,
+        rows,
+        limit: from.reach.limit,
+        end: from.reach.end,
+        end_offset: from.reach.end_offset,
+        base: from.base,
+        most: most(width),
+        out: out.out(),
+        faults: faults.out(),
+    };
+    pass.launch(entry, &args)?;
+    let (at, to) = (format!("offsets of {}", values.data_type()), to.clone());
+    pass.report(&faults, move |words| match (words[0], words[1]) {
+        (u64::MAX, u64::MAX) => Ok(()),
+        (u64::MAX, row) => {
+            let problem = format!("the elements of rows up to {row} do not fit the offsets of {to}");
+            Err(Error::Invalid { operation: "cast", problem })
+        }
+        (row, _) => {
+            let problem = format!("row {row} ends before it begins, or beyond what there is");
+            Err(Error::OutOfSpec { at, problem })
+        }
+    })?;
+    Ok(out)
+}
+
+/// The offsets of `rows` rows of `size` elements each, as `to` has them.
+pub(super) fn regular_offsets(
+    pass: &mut Pass,
+    rows: usize,
+    size: usize,
+    width: usize,
+    to: &DataType,
+) -> Result<Region> {
+    let elements = (rows as u64).saturating_mul(size as u64);
+    if elements > most(width) {
+        return Err(do_not_fit(elements, to));
+    }
+    let out = pass.rows(rows + 1, width)?;
+    let entry = find(REGULAR, &[width as u32]).ok_or_else(|| pass.unsupported(to))?;
+    let args = Regular { rows: rows as u64, size: size as u64, out: out.out() };
+    pass.launch(entry, &args)?;
+    Ok(out)
+}
+
+/// Reads some of the offsets. Synchronises.
+pub(super) fn read_offsets(pass: &mut Pass, offsets: In<u8>, width: usize, rows: &[u64]) -> Result<Vec<u64>> {
+    let (places, out) = (pass.upload(rows)?, pass.zeroed(8 * rows.len())?);
+    let entry = find(OFFENDER, &[width as u32]).ok_or_else(|| pass.unsupported("offsets"))?;
+    for i in 0..rows.len() {
+        let (row, index) = (places.part(8 * i, 8 * i + 8), out.out().skip(i as u64));
+        pass.launch(entry, &Offender { indices: offsets, row, index })?;
+    }
+    pass.read(&out)
+}

@@ -1,0 +1,78 @@
+//! Arrays that a pass puts together without launching anything: of no rows, of nothing but nulls, of what other passes made.
+
+use arrow_schema::DataType;
+
+use crate::Result;
+use crate::array::{Array, Bitmap, Buffer, children, layout};
+use crate::pass::Pass;
+
+/// An array that other passes made, as a part of what this pass makes, which has read it: one event for the whole.
+pub(crate) fn part_of(pass: &Pass, array: Array) -> Result<Array> {
+    let mut parts = array.into_parts();
+    parts.ready = Some(pass.ready());
+    parts.children = parts.children.into_iter().map(|child| part_of(pass, child)).collect::<Result<_>>()?;
+    parts.dictionary = parts.dictionary.map(|values| part_of(pass, values)).transpose()?;
+    Array::try_new(parts)
+}
+
+/// No rows, like those of `array`; what rows point into is shared.
+pub(crate) fn empty_like(pass: &Pass, array: &Array) -> Result<Array> {
+    let mut parts = pass.parts(array.data_type().clone(), 0);
+    parts.buffers = array.buffers().iter().map(|_| Buffer::empty()).collect();
+    parts.children = array.children().iter().map(|child| empty_like(pass, child)).collect::<Result<_>>()?;
+    parts.dictionary = array.dictionary().map(|values| empty_like(pass, values)).transpose()?;
+    Array::try_new(parts)
+}
+
+/// No rows of a type: nothing is on the device.
+pub(crate) fn empty(pass: &Pass, data_type: &DataType) -> Result<Array> {
+    let mut parts = pass.parts(data_type.clone(), 0);
+    parts.buffers = layout(data_type).slots().map(|_| Buffer::empty()).collect();
+    let below = children(data_type).into_iter().map(|child| empty(pass, child));
+    parts.children = below.collect::<Result<_>>()?;
+    if let DataType::Dictionary(_, values) = data_type {
+        parts.dictionary = Some(empty(pass, values)?);
+    }
+    Array::try_new(parts)
+}
+
+/// `len` null rows of a type, at least one; `None` for types that cannot say that a row is null. Where they are to be `like` the
+/// rows of an array, what those point into is shared.
+pub(crate) fn nulls(
+    pass: &mut Pass,
+    data_type: &DataType,
+    like: Option<&Array>,
+    len: usize,
+) -> Result<Option<Array>> {
+    if len == 0 {
+        return like.map_or_else(|| empty(pass, data_type), |like| empty_like(pass, like)).map(Some);
+    }
+    let (mut parts, layout) = (pass.parts(data_type.clone(), len), layout(data_type));
+    if layout.validity {
+        let bits = pass.zeroed(len.div_ceil(8))?;
+        parts.validity = Some(Bitmap { buffer: bits.buffer(), offset: 0 });
+        parts.null_count = Some(len);
+    } else if *data_type != DataType::Null {
+        return Ok(None);
+    }
+    for slot in layout.slots() {
+        parts.buffers.push(pass.zeroed_rows(slot, len)?.buffer());
+    }
+    for (i, child) in children(data_type).into_iter().enumerate() {
+        let rows = match data_type {
+            DataType::Struct(_) => len,
+            DataType::FixedSizeList(_, size) => pass.times(len, *size as usize)?,
+            _ => 0,
+        };
+        let Some(child) = nulls(pass, child, like.map(|like| &like.children()[i]), rows)? else {
+            return Ok(None);
+        };
+        parts.children.push(child);
+    }
+    parts.dictionary = match (data_type, like) {
+        (_, Some(like)) => like.dictionary().cloned(),
+        (DataType::Dictionary(_, values), None) => Some(empty(pass, values)?),
+        _ => None,
+    };
+    Array::try_new(parts).map(Some)
+}

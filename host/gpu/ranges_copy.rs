@@ -1,0 +1,217 @@
+//! Copies what ranges cover, end to end, once the host knows how much that is: bytes, or arrays and what lies below them.
+
+use bowstring_kernels::copy::{COPY_BITS, COPY_BYTES, COPY_OFFSETS, CopyBits, CopyBytes, CopyOffsets};
+use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::scan::{SCAN, Scan};
+use bowstring_kernels::target::find;
+
+use super::bitmap::aligned;
+use super::parts::empty_like;
+use super::ranges::{Child, Node, RangeSet};
+use super::rows::{fixed_width, offsets_of, rows_of};
+use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
+use crate::pass::{Granted, Pass, Region, bits, bytes};
+use crate::{Error, Result};
+
+/// Where the ranges of some rows are, and where they go.
+struct Placed<'a> {
+    /// Bytes of a start and of a place.
+    width: u32,
+    starts: &'a Region,
+    /// One place for each range, and where the last one ends.
+    to: Region,
+    /// How many ranges; not 0.
+    rows: usize,
+    /// How many elements they have.
+    total: usize,
+}
+
+/// What was planned, found and read.
+#[derive(Clone, Copy)]
+pub(crate) struct Found<'a> {
+    pub granted: &'a Granted,
+    /// The counters.
+    pub words: &'a [u64],
+}
+
+impl Node {
+    /// Finishes the parts of the array's `rows` rows: buffers and children.
+    pub fn build(&self, pass: &mut Pass, found: Found, rows: usize, parts: &mut Parts) -> Result<()> {
+        let placed = self.ranges.place(pass, found, rows, &self.array)?;
+        if let Some(Slot::Offsets(_)) = self.array.layout().slots().next() {
+            parts.buffers.push(placed.to.buffer());
+        }
+        self.build_below(pass, found, &placed, parts)
+    }
+
+    /// The bytes, or the child.
+    fn build_below(&self, pass: &mut Pass, found: Found, above: &Placed, parts: &mut Parts) -> Result<()> {
+        match &self.child {
+            Some(child) => parts.children = vec![child.build(pass, found, above)?],
+            None => parts.buffers.push(above.copy_bytes(pass, 1, &self.array.buffers()[1])?.buffer()),
+        }
+        Ok(())
+    }
+}
+
+impl Child {
+    /// The array of what the ranges cover.
+    fn build(&self, pass: &mut Pass, found: Found, above: &Placed) -> Result<Array> {
+        let array = &self.array;
+        let len = pass.times(above.total, self.scale as usize)?;
+        if len == 0 {
+            return empty_like(pass, array);
+        }
+        let mut parts = pass.parts(array.data_type().clone(), len);
+        if let Some(validity) = array.validity().filter(|_| array.known_null_count() != Some(0)) {
+            let buffer = above.copy_bits(pass, self.scale, validity)?.buffer();
+            (parts.validity, parts.null_count) = (Some(Bitmap { buffer, offset: 0 }), None);
+        }
+        if let Some(node) = &self.node {
+            // Its rows are as many as the ranges above cover, but its ranges are as many as those.
+            let below = node.ranges.place(pass, found, above.rows, array)?;
+            parts.buffers.push(above.copy_offsets(pass, self.scale, &below, array)?.buffer());
+            node.build_below(pass, found, &below, &mut parts)?;
+            return Array::try_new(parts);
+        }
+        let slots: Vec<Slot> = array.layout().slots().collect();
+        for (slot, buffer) in slots.iter().zip(array.buffers()) {
+            let copied = match (slot, fixed_width(*slot)) {
+                (Slot::Bits, _) => {
+                    let values = Bitmap { buffer: buffer.clone(), offset: array.offset() };
+                    above.copy_bits(pass, self.scale, &values)?
+                }
+                (_, Some(width)) => {
+                    let scale = pass.times(self.scale as usize, width)?;
+                    above.copy_bytes(pass, scale as u64, &rows_of(array, buffer, width))?
+                }
+                _ => return Err(pass.unsupported(array.data_type())),
+            };
+            parts.buffers.push(copied.buffer());
+        }
+        // The data that views point into stays where it is, and so do children that rows only point into.
+        parts.buffers.extend(array.buffers()[slots.len()..].iter().cloned());
+        parts.dictionary = array.dictionary().cloned();
+        parts.children = match self.children.is_empty() {
+            true => array.children().to_vec(),
+            false => {
+                self.children.iter().map(|child| child.build(pass, found, above)).collect::<Result<_>>()?
+            }
+        };
+        Array::try_new(parts)
+    }
+}
+
+impl RangeSet {
+    /// Where the ranges of `rows` rows go, now that all is known.
+    fn place<'a>(
+        &self,
+        pass: &mut Pass,
+        Found { granted, words }: Found<'a>,
+        rows: usize,
+        array: &Array,
+    ) -> Result<Placed<'a>> {
+        let (total, fault) = (self.total.of(words), self.fault.of(words));
+        if fault != u64::MAX {
+            let problem = format!("row {fault} ends before it begins, or beyond what there is");
+            return Err(Error::OutOfSpec { at: format!("offsets of {}", array.data_type()), problem });
+        }
+        // Kernels let no sum wrap: one that 64 bits do not hold comes as more than any offset can be.
+        let most = if self.width == 4 { i32::MAX as u64 } else { i64::MAX as u64 };
+        if total > most {
+            // Beyond what any offset says, it is not exact.
+            let how_many = if total > i64::MAX as u64 { "2^63 or more".into() } else { total.to_string() };
+            return Err(do_not_fit(pass, how_many, array));
+        }
+        let (to, width) = (pass.rows(rows + 1, self.width)?, self.width as u32);
+        let entry = find(SCAN, &[width, width]).ok_or_else(|| pass.unsupported(array.data_type()))?;
+        let args = Scan {
+            values: granted[self.lens].input(),
+            count: In::absent(),
+            len: rows as u64,
+            bases: self.bases.as_ref().map_or_else(In::absent, Region::input),
+            out: to.out(),
+            total: Out::absent(),
+        };
+        pass.launch(entry, &args)?;
+        Ok(Placed { width, starts: &granted[self.starts], to, rows, total: total as usize })
+    }
+}
+
+impl Placed<'_> {
+    /// Copies elements of `scale` bytes.
+    fn copy_bytes(&self, pass: &mut Pass, scale: u64, source: &Buffer) -> Result<Region> {
+        let len = pass.times(self.total, scale as usize)? as u64;
+        let target = pass.output(len as usize)?;
+        if len == 0 {
+            return Ok(target);
+        }
+        let entry = find(COPY_BYTES, &[self.width]).ok_or_else(|| pass.unsupported("ranges"))?;
+        let (bytes, offset) = bytes(source);
+        let args = CopyBytes {
+            to: self.to.input(),
+            starts: self.starts.input(),
+            rows: self.rows as u64,
+            scale,
+            bytes,
+            offset,
+            out: target.out(),
+            len,
+        };
+        pass.launch(entry, &args)?;
+        Ok(target)
+    }
+
+    /// Copies elements of `scale` bits.
+    fn copy_bits(&self, pass: &mut Pass, scale: u64, source: &Bitmap) -> Result<Region> {
+        let len = pass.times(self.total, scale as usize)? as u64;
+        let target = pass.zeroed(len.div_ceil(8) as usize)?;
+        let entry = find(COPY_BITS, &[self.width]).ok_or_else(|| pass.unsupported("ranges"))?;
+        let (words, offset) = bits(source);
+        let args = CopyBits {
+            to: self.to.input(),
+            starts: self.starts.input(),
+            rows: self.rows as u64,
+            scale,
+            words,
+            offset,
+            out: target.out(),
+            len,
+            unset: Out::absent(),
+        };
+        pass.launch(entry, &args)?;
+        Ok(target)
+    }
+
+    /// Copies the offsets of an array, moved to where what they point to goes.
+    fn copy_offsets(&self, pass: &mut Pass, scale: u64, below: &Placed, array: &Array) -> Result<Region> {
+        let Some(Slot::Offsets(width)) = array.layout().slots().next() else {
+            return Err(pass.unsupported(array.data_type()));
+        };
+        if width == 4 && below.total > i32::MAX as usize {
+            return Err(do_not_fit(pass, below.total, array));
+        }
+        let len = pass.times(self.total, scale as usize)? as u64;
+        let target = pass.rows((len as usize).saturating_add(1), width)?;
+        let entry = find(COPY_OFFSETS, &[self.width, width as u32]);
+        let entry = entry.ok_or_else(|| pass.unsupported(array.data_type()))?;
+        let args = CopyOffsets {
+            to: self.to.input(),
+            starts: self.starts.input(),
+            rows: self.rows as u64,
+            scale,
+            offsets: aligned(pass, &offsets_of(array, width), width)?,
+            next_starts: below.starts.input(),
+            next_to: below.to.input(),
+            out: target.out(),
+            len,
+        };
+        pass.launch(entry, &args)?;
+        Ok(target)
+    }
+}
+
+fn do_not_fit(pass: &Pass, elements: impl std::fmt::Display, array: &Array) -> Error {
+    let problem = format!("{elements} elements do not fit the offsets of {}", array.data_type());
+    Error::Invalid { operation: pass.operation(), problem }
+}

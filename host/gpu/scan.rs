@@ -1,0 +1,33 @@
+//! Sums of lengths, of which each tile of rows has one, added up over all tiles.
+
+use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::scan::{SCAN, SUMS, Scan, Sums, TILE};
+use bowstring_kernels::target::find;
+
+use crate::Result;
+use crate::pass::{Pass, Region};
+
+/// How many sums some rows have.
+pub(crate) fn tiles(rows: usize) -> usize {
+    rows.div_ceil(TILE as usize)
+}
+
+/// What comes before each of some tiles, from their sums, and what all of them have.
+pub(crate) fn scan_sums(pass: &mut Pass, sums: &Region, tiles: usize, total: Out<u64>) -> Result<Region> {
+    let out = pass.scratch::<u64>(tiles + 1)?;
+    let groups = tiles.div_ceil(TILE as usize);
+    let (values, len, count) = (sums.input(), tiles as u64, In::absent());
+    let scan = find(SCAN, &[8, 8]).ok_or_else(|| pass.unsupported("sums"))?;
+    if groups <= 1 {
+        let args = Scan { values, count, len, bases: In::absent(), out: out.out(), total };
+        pass.launch(scan, &args)?;
+        return Ok(out);
+    }
+    let group_sums = pass.scratch::<u64>(groups)?;
+    let entry = find(SUMS, &[8]).ok_or_else(|| pass.unsupported("sums"))?;
+    pass.launch(entry, &Sums { values, count, len, sums: group_sums.out() })?;
+    let bases = scan_sums(pass, &group_sums, groups, total)?;
+    let args = Scan { values, count, len, bases: bases.input(), out: out.out(), total: Out::absent() };
+    pass.launch(scan, &args)?;
+    Ok(out)
+}

@@ -1,0 +1,109 @@
+//! Copies of a pass between the host, its device and another one. What is small is packed, see `small_uploads.rs`, and sent
+//! before whatever else the pass puts on its stream.
+
+use std::ops::Range;
+
+use super::Pass;
+use super::region::Region;
+use super::small_uploads::is_small;
+use crate::Result;
+use crate::array::Place;
+use crate::device::{Kept, Staged};
+
+impl Pass {
+    /// Says how long the small things are that are uploaded next, so that one copy sends all of them.
+    pub(super) fn reserve(&mut self, lengths: impl IntoIterator<Item = usize>) {
+        self.small_uploads.reserve(lengths);
+    }
+
+    /// Memory of `bytes` that begins with these words and goes on with zeros, where that is small.
+    pub(super) fn pack(&mut self, bytes: usize, words: &[u64]) -> Result<Option<Region>> {
+        if !is_small(bytes) {
+            return Ok(None);
+        }
+        if let Some(len) = self.small_uploads.needs_block(bytes) {
+            self.send()?;
+            let (staged, region) = (self.stage(len)?, self.output(len)?);
+            self.small_uploads.open(staged, region);
+        }
+        Ok(self.small_uploads.pack(bytes, words))
+    }
+
+    /// Queues the copy of what was packed since the last one. All work that could read it comes after.
+    pub(super) fn send(&mut self) -> Result<()> {
+        let Some((region, staged, part)) = self.small_uploads.unsent() else { return Ok(()) };
+        let copied = self.copy_in(region, staged, part);
+        self.small_uploads.sent();
+        copied
+    }
+
+    /// Device memory with these words, which travel through pinned memory: what is small travels together.
+    pub fn upload(&mut self, words: &[u64]) -> Result<Region> {
+        if let Some(region) = self.pack(size_of_val(words), words)? {
+            return Ok(region);
+        }
+        let mut staged = self.stage(size_of_val(words))?;
+        for (to, word) in staged.pinned_mut().bytes_mut().chunks_exact_mut(8).zip(words) {
+            to.copy_from_slice(&word.to_ne_bytes());
+        }
+        self.upload_staged(staged, size_of_val(words))
+    }
+
+    /// Pinned memory to fill for [`Pass::upload_staged`].
+    pub fn stage(&self, bytes: usize) -> Result<Staged> {
+        self.gpu.staging().alloc(bytes)
+    }
+
+    /// Device memory with the first bytes of a staged block, in one copy.
+    pub fn upload_staged(&mut self, staged: Staged, bytes: usize) -> Result<Region> {
+        let region = self.output(bytes)?;
+        let copied = self.copy_in(&region, &staged, 0..bytes);
+        self.kept.push(Kept::Staged(staged));
+        copied.map(|()| region)
+    }
+
+    /// Queues a copy of part of a block to the same part of a region, which `used` keeps. The block must be kept until the
+    /// copy has passed, and the part not be written, also where this fails.
+    fn copy_in(&self, region: &Region, from: &Staged, part: Range<usize>) -> Result<()> {
+        assert!(part.end <= region.bytes() && part.end <= from.pinned().len(), "the part is inside of both");
+        if part.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: both are at least that long, and kept until the pass has passed.
+        self.queued(|driver, stream| unsafe {
+            let start = from.pinned().start().cast_const().add(part.start);
+            driver.copy_in(region.address() + part.start, start, part.len(), stream)
+        })
+    }
+
+    /// Queues a copy of device memory that is an input or a region of this pass. The block must be kept until the copy
+    /// has passed, also where the pass fails later.
+    pub fn copy_out(&mut self, from: usize, bytes: usize, to: &Staged, at: usize) -> Result<()> {
+        assert!(at <= to.pinned().len() && bytes <= to.pinned().len() - at, "the copy fits the block");
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.send()?;
+        // SAFETY: the pass keeps the source, the caller the block, until this has passed.
+        self.queued(|driver, stream| unsafe {
+            driver.copy_out(to.pinned().start().add(at), from, bytes, stream)
+        })
+    }
+
+    /// Queues a copy of the first bytes of a region, which this pass keeps, from another device of the runtime.
+    pub fn copy_from(&mut self, from: &Region, place: Place, to: &Region) -> Result<()> {
+        assert_eq!(
+            (from.bytes(), place.device_type),
+            (to.bytes(), self.place().device_type),
+            "as long, and reachable"
+        );
+        self.kept.push(Kept::Buffer(from.buffer()));
+        if to.bytes() == 0 {
+            return Ok(());
+        }
+        self.send()?;
+        let (to, from, bytes) = (to.address(), from.address(), to.bytes());
+        // SAFETY: both have the bytes, and are kept until this has passed.
+        self.queued(|driver, stream| unsafe { driver.copy(to, from, place.device_id, bytes, stream) })
+    }
+}
