@@ -210,21 +210,21 @@ fn all(harm: &Harm, least: u64) {
 
 #[test]
 fn every_call_may_fail_once() {
-    all(&Harm { break_it: |device, n| device.fail(None, n, 1), mend: EmulatedDevice::stop_failing }, 4300);
+    all(&Harm { break_it: |device, n| device.fail(None, n, 1), mend: EmulatedDevice::stop_failing }, 4000);
 }
 
 #[test]
 fn a_device_may_be_lost_at_every_call() {
     all(
         &Harm { break_it: |device, n| device.fail(None, n, u64::MAX), mend: EmulatedDevice::stop_failing },
-        4300,
+        4000,
     );
 }
 
 #[test]
 fn memory_may_run_out_at_every_allocation() {
     let break_it = |device: &EmulatedDevice, n| device.fail(Some("alloc"), n, u64::MAX);
-    all(&Harm { break_it, mend: EmulatedDevice::stop_failing }, 500);
+    all(&Harm { break_it, mend: EmulatedDevice::stop_failing }, 450);
 }
 
 #[test]
