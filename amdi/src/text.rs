@@ -252,11 +252,13 @@ impl Instruction {
             }
             Action::ScalarLoad { words } => {
                 let older = matches!(self.target.generation, Generation::Gfx10 | Generation::Gfx11);
+                let sign = if self.immediate < 0 { "-" } else { "" };
+                let offset = format!("{sign}{:#x}", self.immediate.unsigned_abs());
                 let offset = match (self.from[1], self.immediate) {
                     (Operand::None, 0) if older => "null".into(),
-                    (Operand::None, offset) => format!("{offset:#x}"),
+                    (Operand::None, _) => offset,
                     (register, 0) if older => at(register, 1),
-                    (register, offset) => format!("{} offset:{offset:#x}", at(register, 1)),
+                    (register, _) => format!("{} offset:{offset}", at(register, 1)),
                 };
                 format!("{}, {}, {offset}", at(self.to, *words), at(self.from[0], 2))
             }

@@ -30,6 +30,12 @@ const GFX11: &[(&str, &[u32])] = &[
     ("v_readfirstlane_b32 s6, v2", &[0x7e0c0502]),
     ("global_store_b8 v0, v2, s[2:3]", &[0xdc620000, 0x00020200]),
     ("global_load_b32 v2, v1, s[2:3] offset:2", &[0xdc520002, 0x02020001]),
+    ("s_mov_b32 s6, 16", &[0xbe860090]),
+    ("s_mov_b32 s6, -8", &[0xbe8600c8]),
+    ("s_load_b32 s6, s[2:3], 0x10", &[0xf4000181, 0xf8000010]),
+    ("s_load_b32 s4, s[2:3], s6 offset:0x8", &[0xf4000101, 0x0c000008]),
+    ("s_load_b32 s4, s[2:3], s6 offset:-0x8", &[0xf4000101, 0x0c1ffff8]),
+    ("v_mov_b32_e32 v2, s4", &[0x7e040204]),
 ];
 
 const GFX12: &[(&str, &[u32])] = &[
@@ -44,6 +50,10 @@ const GFX12: &[(&str, &[u32])] = &[
     ("s_wait_dscnt 0x0", &[0xbfc60000]),
     ("s_endpgm", &[0xbfb00000]),
     ("v_mov_b32_e32 v2, v3", &[0x7e040303]),
+    ("s_mov_b32 s6, 16", &[0xbe860090]),
+    ("s_load_b32 s4, s[2:3], s6 offset:0x8", &[0xf4000101, 0x0c000008]),
+    ("s_load_b32 s4, s[2:3], s6 offset:-0x8", &[0xf4000101, 0x0cfffff8]),
+    ("v_mov_b32_e32 v2, s4", &[0x7e040204]),
 ];
 
 const GFX9: &[(&str, &[u32])] = &[
@@ -61,6 +71,10 @@ const GFX9: &[(&str, &[u32])] = &[
     ("s_waitcnt lgkmcnt(1)", &[0xbf8cc17f]),
     ("v_mov_b32_e32 v4, v3", &[0x7e080303]),
     ("s_cbranch_execz 1", &[0xbf880001]),
+    ("s_mov_b32 s6, 16", &[0xbe860090]),
+    ("s_load_dword s7, s[2:3], s6 offset:0x8", &[0xc00241c1, 0x0c000008]),
+    ("v_mov_b32_e32 v2, s7", &[0x7e040207]),
+    ("global_store_dword v1, v2, s[2:3]", &[0xdc708000, 0x00020201]),
 ];
 
 /// One piece of memory.
@@ -217,6 +231,67 @@ fn what_was_not_waited_for_may_not() {
     let mut some = LOADS.to_vec();
     some.splice(2..3, ["s_load_b64 s[4:5], s[0:1], 0x8", "s_waitcnt lgkmcnt(1)"]);
     fails("gfx11-generic", &some, &format!("s2 {EARLY}"));
+}
+
+/// A scalar load adds a register to its address, and the immediate offset too.
+#[test]
+fn scalar_loads_add_a_register_to_their_address() {
+    let gfx11 = [
+        "s_load_b64 s[2:3], s[0:1], null",
+        "v_lshlrev_b32_e32 v1, 2, v0",
+        "s_mov_b32 s6, 16",
+        "s_waitcnt lgkmcnt(0)",
+        "s_load_b32 s4, s[2:3], s6 offset:0x8",
+        "s_waitcnt lgkmcnt(0)",
+        "v_mov_b32_e32 v2, s4",
+        "global_store_b32 v1, v2, s[2:3]",
+        "s_endpgm",
+    ];
+    let gfx12 = [
+        "s_load_b64 s[2:3], s[0:1], 0x0",
+        "v_lshlrev_b32_e32 v1, 2, v0",
+        "s_mov_b32 s6, 16",
+        "s_wait_kmcnt 0x0",
+        "s_load_b32 s4, s[2:3], s6 offset:0x8",
+        "s_wait_kmcnt 0x0",
+        "v_mov_b32_e32 v2, s4",
+        "global_store_b32 v1, v2, s[2:3]",
+        "s_endpgm",
+    ];
+    let gfx9 = [
+        "s_load_dwordx2 s[2:3], s[4:5], 0x0",
+        "v_lshlrev_b32_e32 v1, 2, v0",
+        "s_mov_b32 s6, 16",
+        "s_waitcnt lgkmcnt(0)",
+        "s_load_dword s7, s[2:3], s6 offset:0x8",
+        "s_waitcnt lgkmcnt(0)",
+        "v_mov_b32_e32 v2, s7",
+        "global_store_dword v1, v2, s[2:3]",
+        "s_endpgm",
+    ];
+    let with = |lines: &[&'static str], at: usize, line| {
+        let mut lines = lines.to_vec();
+        lines[at] = line;
+        lines
+    };
+    let back = "s_load_b32 s4, s[2:3], s6 offset:-0x8";
+    for (target, lines, word) in [
+        ("gfx11-generic", gfx11.to_vec(), 6),
+        ("gfx12-generic", gfx12.to_vec(), 6),
+        ("gfx90a", gfx9.to_vec(), 6),
+        // The immediate one has a sign.
+        ("gfx11-generic", with(&gfx11, 4, back), 2),
+        ("gfx12-generic", with(&gfx12, 4, back), 2),
+    ] {
+        let mut memory = run(target, &lines).unwrap();
+        assert_eq!([0, 1, 31].map(|i| memory.word(i)), [word; 3], "{target}: {}", lines[4]);
+        fails(target, &without(&lines, 5), EARLY);
+    }
+    // The register has none, and is waited for like any other that is read.
+    fails("gfx11-generic", &with(&gfx11, 2, "s_mov_b32 s6, -8"), "no memory at 0x100010000");
+    let mut loaded = gfx11.to_vec();
+    loaded.splice(2..4, ["s_waitcnt lgkmcnt(0)", "s_load_b32 s6, s[2:3], 0x10"]);
+    fails("gfx11-generic", &loaded, &format!("s6 {EARLY}"));
 }
 
 fn without<'a>(lines: &[&'a str], at: usize) -> Vec<&'a str> {
