@@ -20,12 +20,13 @@ WORDS = [0, 1, 2, 3, 15, 16, 31, 32, 33, 63, 64, 127, 128, 255, 256, 0x7FFF, 0x8
 # Zeros, denormals, the least and the greatest, ones, halves, bounds of integers, infinities, no numbers.
 FLOATS = [0, 0x80000000, 1, 0x80000001, 0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF7FFFFF, 0x3F800000, 0xBF800000, 0x3F000000,
           0xBF000000, 0x3EFFFFFF, 0x4F000000, 0xCF000000, 0x4F7FFFFF, 0x4F800000, 0x7F800000, 0xFF800000, 0x7FC00000,
-          0x7F800001, 0xFFC00001, 0x4B800000, 0x4B000001, 0x3F7FFFFF, 0x40200000]
+          0x7F800001, 0xFFC00001, 0x4B800000, 0x4B000001, 0x3F7FFFFF, 0x40200000, 0xC0600000, 0xC77FFF80]
 DOUBLES = [0, 1 << 63, 1, 0x000FFFFFFFFFFFFF, 0x0010000000000000, 0x7FEFFFFFFFFFFFFF, 0x3FF0000000000000, 0xBFF0000000000000,
            0x3FE0000000000000, 0xBFE0000000000000, 0x41DFFFFFFFC00000, 0x41E0000000000000, 0xC1E0000000000000,
            0xC1E0000000200000, 0x41EFFFFFFFE00000, 0x41F0000000000000, 0x7FF0000000000000, 0xFFF0000000000000,
            0x7FF8000000000000, 0x7FF0000000000001, 0x36A0000000000000, 0x3690000000000001, 0x380FFFFFE0000000,
-           0x47EFFFFFEFFFFFFF, 0x47EFFFFFF0000000, 0x4340000000000001, 0xC3E0000000000000]
+           0x47EFFFFFEFFFFFFF, 0x47EFFFFFF0000000, 0x4340000000000001, 0xC3E0000000000000,
+           0x4004000000000000, 0xC00C000000000000, 0xBFD0000000000000, 0xC0EFFFF000000000]
 
 # Where the memory of a case lies, and how much of it each lane has to itself.
 MEMORY, OWN = 0x7F0012340000, 64
@@ -111,6 +112,7 @@ def case(entry, made, wave, number, draw):
             # Operands that are equal are not met by chance.
             first, second = draw.sample(sorted(used), 2)
             vectors[first][lane] = vectors[second][lane]
+    equal_pairs(made, wave, scalars, vectors, draw)
     if hasattr(made, "ssrc1") and draw.random() < 0.3 and max(made.ssrc0.offset, made.ssrc1.offset) < 105:
         for i in (0, 1):
             scalars[made.ssrc0.offset + i] = scalars[made.ssrc1.offset + i]
@@ -133,6 +135,24 @@ def case(entry, made, wave, number, draw):
            "vcc": f"{vcc:x}", "scc": draw.randrange(2), "s": {str(i): scalars[i] for i in range(106)},
            "v": {str(i): lanes for i, lanes in vectors.items()}, "memory": [[MEMORY, held.hex()]] if held else []}
     return run
+
+
+def equal_pairs(made, wave, scalars, vectors, draw):
+    """Makes the operands of a comparison of 64 bits equal, in some lanes: two registers each are not by chance."""
+    if not re.match(r"V_CMPX?_\w+64", made.op.name if hasattr(made, "op") else ""):
+        return
+    first = made.src0.offset
+    second = (made.src1 if hasattr(made, "src1") else made.vsrc1).offset
+    if not all(offset < 105 or offset >= 256 for offset in (first, second)):
+        return
+    lanes = [lane for lane in range(wave) if draw.random() < 0.2] if second >= 256 else [0] * (draw.random() < 0.3)
+    for lane in lanes:
+        for i in (0, 1):
+            value = vectors[first - 256 + i][lane] if first >= 256 else scalars[first + i]
+            if second >= 256:
+                vectors[second - 256 + i][lane] = value
+            else:
+                scalars[second + i] = value
 
 
 def place(scalars, first, address):
@@ -254,10 +274,12 @@ def check(pairs, cases, draw):
     """For pairs of a shipped instruction and the code, family and lanes to evaluate it with: how many cases and lanes were
     compared, of which operations, and what differed."""
     runs, wrong, uncovered, operations = [], [], collections.Counter(), set()
+    shapes = collections.Counter(entry["name"] for entry, *_ in pairs)
     for entry, code, family, wave in pairs:
         made = decode_inst(bytes.fromhex(code) + bytes(16), family)
         first = draw.randrange(4)
-        for number in range(first, first + cases):
+        # Of few shapes each gets more, or rare operands would not be met: a zero, a negative fraction.
+        for number in range(first, first + max(cases, 2 * cases // shapes[entry["name"]])):
             run = case(entry, made, wave, number, draw)
             try:
                 machine = expected(run, made, family)

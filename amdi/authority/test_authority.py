@@ -12,8 +12,10 @@ import os
 import random
 import unittest
 
+import changes
 import decode
 import exceptions
+import machine
 import rdna2
 import semantics
 import shipped
@@ -80,6 +82,33 @@ class Authority(unittest.TestCase):
         used = set(exceptions.USED) | {"16-bit literals have an upper half"}
         self.assertEqual(entries, used, "AUTHORITY.md's table and what was used")
         print(f"exceptions: {len(used)}, each in AUTHORITY.md")
+
+    def test_changed_pseudo_code_is_noticed(self):
+        total = 0
+        for target, family in (("gfx11-generic", "rdna3"), ("gfx90a", "cdna")):
+            draw = random.Random(SEED)
+            texts, changed, pairs, shapes = machine.texts(family), {}, [], collections.defaultdict(list)
+            for pair in self.pairs(target, draw):
+                shapes[decode.plain(pair[0]["name"])].append(pair)
+            for name, written, other in changes.CHANGES[family]:
+                held = shapes[decode.plain(name)]
+                keys = [key for key in texts if texts[key] and decode.plain(key) == decode.plain(name)]
+                for key in keys:
+                    self.assertIn(written, texts[key], f"{family} {key}")
+                    changed[key] = texts[key].replace(written, other)
+                self.assertTrue(keys and held, f"{name} is not shipped for {target}")
+                pairs += draw.sample(held, min(6, len(held)))
+            machine.CACHE[family] = texts | changed
+            try:
+                _, _, _, wrong, outside = semantics.check(pairs, CASES, draw)
+            finally:
+                machine.CACHE[family] = texts
+            differ = {decode.plain(text.split()[0]) for _, _, text, _ in wrong}
+            unseen = {decode.plain(name) for name, _, _ in changes.CHANGES[family]} - differ
+            self.assertFalse(unseen, f"{target}: nothing differs")
+            self.assertFalse(outside)
+            total += len(changes.CHANGES[family])
+        print(f"changed pseudo-code: all of {total} changes are noticed")
 
 
 def table():
