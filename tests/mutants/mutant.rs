@@ -1,0 +1,31 @@
+//! Whether this run has the change of that number: put into the copy of `host/` that `tests/mutants/host.py` makes.
+//!
+//! One build has all changes; a process has the one in `BOWSTRING_MUTANT`, or none. Which ones it came to pass is appended
+//! to the file in `BOWSTRING_MUTANTS_REACHED`, a number a line.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+const UNREAD: u32 = u32::MAX;
+static CHOSEN: AtomicU32 = AtomicU32::new(UNREAD);
+static REACHED: [AtomicBool; 10_000] = [const { AtomicBool::new(false) }; 10_000];
+
+pub(crate) fn mutant(number: u32) -> bool {
+    if !REACHED[number as usize].load(Relaxed) && !REACHED[number as usize].swap(true, Relaxed) {
+        note(number);
+    }
+    let mut chosen = CHOSEN.load(Relaxed);
+    if chosen == UNREAD {
+        chosen = std::env::var("BOWSTRING_MUTANT").ok().and_then(|text| text.parse().ok()).unwrap_or(UNREAD - 1);
+        CHOSEN.store(chosen, Relaxed);
+    }
+    chosen == number
+}
+
+fn note(number: u32) {
+    if let Some(path) = std::env::var_os("BOWSTRING_MUTANTS_REACHED") {
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        // Where a test takes files or memory away, that is what it tests.
+        let _ = file.and_then(|mut file| file.write_all(format!("{number}\n").as_bytes()));
+    }
+}
