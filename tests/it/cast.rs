@@ -232,6 +232,18 @@ fn numbers_by_their_plain_definition() {
     assert_eq!(casted(DataType::Boolean).as_ref(), &truth as &dyn Array);
 }
 
+/// Of all numbers only zero fits where every digit is behind the point.
+#[test]
+fn zero_fits_where_no_other_number_does() {
+    let values = Decimal128Array::from(vec![Some(0), None, Some(1)]).with_precision_and_scale(10, 0);
+    let (values, to): (ArrayRef, _) = (Arc::new(values.unwrap()), DataType::Decimal128(38, 38));
+    let theirs = cast_with_options(&values, &to, &options(true)).unwrap();
+    for target in devices() {
+        let ours = cast(&target.import(&values), &to, &options(true), &target.stream).wait().unwrap();
+        target.assert_same(&ours, &theirs, &to);
+    }
+}
+
 #[test]
 fn bits_that_do_not_change_are_shared() {
     use DataType::*;

@@ -16,7 +16,8 @@ pub(crate) fn mutant(number: u32) -> bool {
     }
     let mut chosen = CHOSEN.load(Relaxed);
     if chosen == UNREAD {
-        chosen = std::env::var("BOWSTRING_MUTANT").ok().and_then(|text| text.parse().ok()).unwrap_or(UNREAD - 1);
+        chosen =
+            std::env::var("BOWSTRING_MUTANT").ok().and_then(|text| text.parse().ok()).unwrap_or(UNREAD - 1);
         CHOSEN.store(chosen, Relaxed);
     }
     chosen == number
