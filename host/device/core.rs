@@ -4,13 +4,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::driver::RawEntry;
 use super::fork;
 use super::handles::{OwnedEvent, OwnedStream, SharedDriver, entry, error};
 use super::lock::lock;
+use super::sync::Mutex;
+use super::sync::atomic::{AtomicU64, Ordering};
 use crate::array::Place;
 use crate::{Error, Result};
 

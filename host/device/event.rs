@@ -7,12 +7,13 @@
 use std::ffi::c_void;
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::core::Core;
 use super::handles::{OwnedEvent, OwnedStream};
 use super::lock::lock;
+use super::sync::Mutex;
+use super::sync::atomic::{AtomicBool, Ordering};
 use crate::array::{Array, Ready};
 use crate::{Error, Result};
 

@@ -6,13 +6,13 @@ use std::ffi::c_void;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Device;
 use super::core::Core;
 use super::driver::RawEvent;
 use super::event::{Event, SERVICE};
 use super::handles::{OwnedStream, error};
+use super::sync::atomic::{AtomicBool, Ordering};
 use crate::Result;
 use crate::array::{Owner, Place, Ready};
 

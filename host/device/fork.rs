@@ -7,8 +7,9 @@
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, UnsafeCell};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard};
+
+use super::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use super::sync::{Mutex, MutexGuard, thread_local};
 
 static LOCK: Mutex<()> = Mutex::new(());
 static GENERATION: AtomicU32 = AtomicU32::new(0);
@@ -73,11 +74,11 @@ fn register() {
 fn register() {}
 
 /// A thread whose locals are gone already holds nothing: it forks at its very end, and that is left to chance.
-extern "C" fn before() {
+pub(super) extern "C" fn before() {
     let _ = HELD.try_with(|place| place.set(Some(place.take().unwrap_or_else(lock))));
 }
 
-extern "C" fn after() {
+pub(super) extern "C" fn after() {
     let _ = HELD.try_with(Cell::take);
 }
 

@@ -19,6 +19,8 @@ mod hip;
 mod host_pool;
 mod loaded;
 mod lock;
+#[cfg(all(test, shuttle))]
+pub(crate) mod model_tests;
 mod native;
 mod open;
 mod pool;
@@ -39,7 +41,7 @@ pub use handles::Allocator;
 pub(crate) use host_pool::Reserved;
 pub use host_pool::{HostMemory, HostPool, PoolUsage};
 pub use loaded::LoadedImage;
-pub(crate) use lock::lock;
+pub(crate) use lock::{lock, sync};
 pub(crate) use pool::Memory;
 pub(crate) use staging::Staged;
 pub(crate) use stream::GpuStream;

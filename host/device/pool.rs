@@ -5,13 +5,14 @@
 //! stream when memory is dropped. Where an engine supplies an [`Allocator`](super::Allocator), nothing is kept here.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::core::Core;
 use super::event::Event;
 use super::handles::{Allocation, OwnedStream, Source};
 use super::host_pool::{PoolUsage, size_class};
 use super::lock::lock;
+use super::sync::Mutex;
 use crate::{Error, Result};
 
 /// Unused bytes kept by default.

@@ -1,12 +1,13 @@
 //! Pinned host memory, which copies run from and to without blocking anyone, in blocks that are used again.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::core::Core;
 use super::handles::Pinned;
 use super::host_pool::size_class;
 use super::lock::lock;
+use super::sync::Mutex;
 use crate::{Error, Result};
 
 /// Unused bytes kept.

@@ -4,8 +4,7 @@
 
 use std::ffi::c_void;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use super::Device;
 use super::core::{Core, Entered};
@@ -16,6 +15,8 @@ use super::gpu::Gpu;
 use super::handles::OwnedStream;
 use super::lock::lock;
 use super::pool::Memory;
+use super::sync::atomic::{AtomicU64, Ordering};
+use super::sync::{Mutex, MutexGuard};
 use crate::Result;
 use crate::array::Ready;
 

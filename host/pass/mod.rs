@@ -33,6 +33,8 @@
 mod arguments;
 mod copies;
 mod finish;
+#[cfg(all(test, shuttle))]
+mod model_tests;
 #[cfg(test)]
 mod ordering_tests;
 mod pending;

@@ -12,12 +12,12 @@ use crate::exchange::to_arrow;
 
 /// One array's way over three streams, nothing waited for on the host in between and everything dropped at once: uploaded
 /// on the first, its nulls counted on the second, the count's bits counted on the third.
-fn three_streams(device: &EmulatedDevice, len: i64) -> Result<bool> {
+pub(super) fn three_streams(device: &EmulatedDevice, len: i64) -> Result<bool> {
     three_streams_and(device, len, || ())
 }
 
 /// The same, with something done whenever an input has been dropped.
-fn three_streams_and(device: &EmulatedDevice, len: i64, dropped: impl Fn()) -> Result<bool> {
+pub(super) fn three_streams_and(device: &EmulatedDevice, len: i64, dropped: impl Fn()) -> Result<bool> {
     let streams = [(); 3].map(|()| device.device().stream());
     let [first, second, third] = streams.each_ref().map(|stream| stream.as_ref().map_err(Error::clone));
     let (array, nulls) = sample(len);

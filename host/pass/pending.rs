@@ -3,11 +3,12 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use super::Pass;
 use crate::array::Ready;
+use crate::device::sync::Mutex;
 use crate::device::{Event, Kept, Staged, lock};
 use crate::{Error, Result};
 

@@ -8,8 +8,9 @@
 mod injector;
 mod memory;
 mod queue;
+pub mod sync;
 
-use std::sync::{Mutex, MutexGuard};
+use sync::{Mutex, MutexGuard};
 
 pub use injector::Injector;
 pub use memory::{Block, FRESH_BYTE, Memory, MemoryFault, ZONE, at};

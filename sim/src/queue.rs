@@ -2,11 +2,12 @@
 //! of that moment, as in CUDA, whatever the event is recorded for later.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::lock;
+use crate::sync::mpsc::{Sender, channel};
+use crate::sync::{Condvar, Mutex, thread};
 
 /// One piece of a stream's work. What it returns is the error that the stream is left with.
 pub type Job<E> = Box<dyn FnOnce() -> Result<(), E> + Send>;
@@ -41,7 +42,7 @@ impl<E: Copy + Send + 'static> Queue<E> {
             for job in queue {
                 if !delay.is_zero() {
                     random = splitmix(random);
-                    std::thread::sleep(delay.mul_f64((random >> 40) as f64 / (1u64 << 24) as f64));
+                    thread::sleep(delay.mul_f64((random >> 40) as f64 / (1u64 << 24) as f64));
                 }
                 // A job that panics has shown a bug of ours; whoever waits for the stream must hear of it.
                 let outcome = catch_unwind(AssertUnwindSafe(job)).unwrap_or(Err(panicked));
@@ -50,7 +51,7 @@ impl<E: Copy + Send + 'static> Queue<E> {
             }
             ended();
         };
-        std::thread::Builder::new().name(name).spawn(run).ok()?;
+        thread::Builder::new().name(name).spawn(run).ok()?;
         Some(Queue { jobs, failed })
     }
 

@@ -3,12 +3,13 @@
 #![allow(unsafe_code)]
 
 use std::any::Any;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bowstring_kernels::target::AnyEntry;
 
 use super::super::driver::{Arguments, Driver, Launch, LoadFailure, Outcome, RawEntry, RawEvent, RawStream};
 use super::super::lock;
+use super::super::sync::Mutex;
 use crate::array::Place;
 
 /// The promise that is broken.

@@ -19,12 +19,13 @@ mod watch;
 
 use std::any::Any;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bowstring_kernels::target::Faults;
 
 use super::driver::{Driver, Failure, Launch, LoadFailure, Outcome, RawEntry, RawEvent, RawStream};
 use super::lock;
+use super::sync::Mutex;
 use crate::array::Place;
 use crate::ffi::DeviceType;
 use bowstring_sim::{FRESH_BYTE, Job, MemoryFault, at};

@@ -1,11 +1,12 @@
 //! The emulator's streams and events: those of `bowstring-sim`, and the numbers that events go by.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{LazyLock, Mutex};
+use std::sync::LazyLock;
 
 use super::super::driver::{Failure, Outcome};
 use super::super::lock;
+use super::super::sync::Mutex;
+use super::super::sync::atomic::{AtomicUsize, Ordering};
 
 /// A handle that is none of ours.
 pub(super) const INVALID_HANDLE: i64 = 400;

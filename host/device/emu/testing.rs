@@ -3,7 +3,6 @@
 //! in any release.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 pub use bowstring_kernels::target::Fault as Access;
@@ -13,6 +12,8 @@ use super::super::Device;
 use super::super::handles::Source;
 use super::super::lock;
 pub use super::super::open::{open_from, separate};
+use super::super::sync::atomic::{AtomicI64, Ordering};
+use super::super::sync::thread;
 use super::queue::{end_point, new_point, point};
 use super::{Emulator, Shared};
 pub use crate::array::layout::{Slot, children, layout};
@@ -141,7 +142,7 @@ impl Closed {
     /// What is alive still, once the streams' threads have ended.
     pub fn alive(self) -> Alive {
         while Arc::strong_count(&self.0.injector.threads) > 1 && lock(&self.0.streams).is_empty() {
-            std::thread::yield_now();
+            thread::yield_now();
         }
         self.0.alive()
     }

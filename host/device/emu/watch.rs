@@ -2,14 +2,15 @@
 //! were put down, what is alive.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bowstring_kernels::target::Fault as Access;
 use bowstring_sim::{MemoryFault, lock};
 
 use super::super::driver::{Failure, Outcome};
+use super::super::sync::Mutex;
+use super::super::sync::atomic::{AtomicUsize, Ordering};
 use super::memory::DeviceMemory;
 
 /// How an emulated device behaves.

@@ -2,13 +2,13 @@
 //! compiles it.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
 use std::time::Instant;
 
 use super::table::Word;
 use crate::device::driver::LoadFailure;
 use crate::device::loaded::LoadedImage;
 use crate::device::lock;
+use crate::device::sync::Mutex;
 
 /// Loaded images by name, and how long each took.
 #[derive(Default)]

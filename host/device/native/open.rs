@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::error::Error as _;
 use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 
 use super::codes::{SUCCESS, outcome, refused};
 use super::modules::Modules;
 use super::table::{Common, Table};
 use super::{Found, Native, Runtime};
 use crate::device::handles::Source;
+use crate::device::sync::Mutex;
 use crate::device::{Device, Inner, lock};
 use crate::{Error, Result};
 

@@ -12,14 +12,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null_mut};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::task::Waker;
-use std::thread::{self, ThreadId};
 
 use arrow_schema::{DataType, Schema, SchemaRef};
 
 use super::ECANCELED;
 use crate::array::{Batch, Metadata, Place};
+use crate::device::sync::thread::{self, ThreadId};
+use crate::device::sync::{Condvar, Mutex};
 use crate::device::{Device, lock};
 use crate::exchange::import::{batch, import_typed, served, unparsable};
 use crate::exchange::streams::{EINVAL, EIO};

@@ -11,10 +11,11 @@
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
 
 use crate::device::lock;
+use crate::device::sync::Mutex;
 use crate::exchange::streams::EINVAL;
 use crate::ffi::{ArrowAsyncProducer, ArrowAsyncTask, ArrowDeviceArray, DeviceType};
 

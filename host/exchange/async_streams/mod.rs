@@ -15,7 +15,8 @@ use std::ffi::c_int;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
+
+use crate::device::sync::thread::{self, Thread};
 
 /// The consumer wants no more, or the producer gives up.
 const ECANCELED: c_int = 125;
@@ -31,11 +32,11 @@ impl Wake for Sleeper {
 /// Runs a future on this thread, which sleeps where there is nothing to do.
 fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
-    let waker = Waker::from(Arc::new(Sleeper(std::thread::current())));
+    let waker = Waker::from(Arc::new(Sleeper(thread::current())));
     loop {
         if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
             return output;
         }
-        std::thread::park();
+        thread::park();
     }
 }

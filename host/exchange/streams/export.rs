@@ -7,11 +7,11 @@ use std::cell::UnsafeCell;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null, null_mut};
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use arrow_schema::{Field, Fields};
 
 use crate::array::{Array, Batch, Batches};
+use crate::device::sync::atomic::{AtomicU8, Ordering};
 use crate::exchange::export::{device_array, host_array, rows, unwritable};
 use crate::ffi::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema,

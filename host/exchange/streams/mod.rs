@@ -2,6 +2,8 @@
 
 mod export;
 mod import;
+#[cfg(all(test, shuttle))]
+mod model_tests;
 mod turns;
 
 pub(super) use export::{EINVAL, EIO, code, placed, rows_of, words};

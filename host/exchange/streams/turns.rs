@@ -3,10 +3,11 @@
 //! The one idea: it is taken out of the lock while it is used. So whoever comes meanwhile waits with nothing in hand, and a
 //! producer that asks the very handle that is asking it, which would wait for itself, is told so instead.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
+use std::sync::PoisonError;
 use std::time::Duration;
 
+use crate::device::sync::thread::{self, ThreadId};
+use crate::device::sync::{Condvar, Mutex, MutexGuard};
 use crate::{Error, Result};
 
 /// How often a thread that waits asks whether it is still to.

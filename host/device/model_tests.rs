@@ -1,0 +1,129 @@
+//! Models of what every thread of a process shares: the pool of host memory, and the lock that forks take. And how models are
+//! run: see [`explore`].
+//!
+//! A model is a small program of several threads. `tests/models` builds this library with shuttle's locks, atomics and
+//! threads (`bowstring_sim::sync`), which run one thread at a time and change it wherever one meets another, so that each
+//! run of a model is another order, and a thread that nobody wakes is found out.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::{Config, FailurePersistence, Runner};
+
+use super::HostPool;
+use super::fork::{Guarded, after, before};
+use super::sync::thread;
+use crate::Error;
+
+/// A thread that runs kernels has that much.
+const STACK: usize = 2 << 20;
+
+/// How many orders of a model are tried by each of the two ways to draw them, where nobody says (`BOWSTRING_ORDERS`).
+const ORDERS: usize = 300;
+
+/// Runs a model in many orders: half of them drawn at each step, half with three changes of a fixed order of threads, which
+/// finds what needs one thread to be held up for long.
+pub(crate) fn explore(model: impl Fn() + Send + Sync + 'static) {
+    let asked = std::env::var("BOWSTRING_ORDERS").ok().map(|orders| orders.parse().expect("a number"));
+    let orders = asked.unwrap_or(ORDERS);
+    let config = || {
+        let mut config = Config::new();
+        (config.stack_size, config.failure_persistence) = (STACK, FailurePersistence::None);
+        config
+    };
+    let (drawn, few) = (Arc::new(model), 3);
+    let model = drawn.clone();
+    Runner::new(RandomScheduler::new_from_seed(1, orders), config()).run(move || drawn());
+    Runner::new(PctScheduler::new_from_seed(1, few, orders), config()).run(move || model());
+}
+
+/// Whether a model that lacks a protection goes wrong in some order.
+pub(crate) fn goes_wrong(model: impl Fn() + Send + Sync + 'static) -> bool {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| explore(model))).is_err()
+}
+
+#[test]
+fn what_no_lock_guards_is_found() {
+    assert!(goes_wrong(|| {
+        let count = Arc::new(super::sync::atomic::AtomicUsize::new(0));
+        let counts = count.clone();
+        let other = thread::spawn(move || counts.store(counts.load(Ordering::SeqCst) + 1, Ordering::SeqCst));
+        count.store(count.load(Ordering::SeqCst) + 1, Ordering::SeqCst);
+        other.join().unwrap();
+        assert_eq!(count.load(Ordering::SeqCst), 2);
+    }));
+}
+
+#[test]
+fn a_block_of_host_memory_is_one_owners_and_the_limit_holds() {
+    explore(|| {
+        let pool = HostPool::new();
+        pool.set_limit(512);
+        pool.set_keep(256);
+        let work = |mark: u8| {
+            let pool = pool.clone();
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    let mut block = match pool.alloc(100) {
+                        Ok(block) => block,
+                        Err(error) => {
+                            assert!(matches!(error, Error::OutOfMemory { .. }), "{error:?}");
+                            continue;
+                        }
+                    };
+                    block.bytes_mut().fill(mark);
+                    thread::yield_now();
+                    assert!(block.bytes().iter().all(|byte| *byte == mark));
+                    let frozen = block.freeze(100);
+                    assert!(pool.usage().in_use <= 512);
+                    drop(frozen);
+                }
+            })
+        };
+        let threads = [1, 2, 3].map(work);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        let usage = pool.usage();
+        assert_eq!(usage.in_use, 0);
+        assert!(usage.kept <= 256 && usage.peak <= 512, "{usage:?}");
+    });
+}
+
+#[test]
+fn a_thread_that_forks_finds_nobody_inside() {
+    explore(|| {
+        let value = Arc::new(Guarded::new(0));
+        // Of the standard library's: a look at it is no step of the model.
+        let inside = Arc::new(AtomicUsize::new(0));
+        let works = || {
+            let (value, inside) = (value.clone(), inside.clone());
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    value.with(|value| {
+                        inside.fetch_add(1, Ordering::SeqCst);
+                        thread::yield_now();
+                        *value += 1;
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                    });
+                }
+            })
+        };
+        let forks = || {
+            let inside = inside.clone();
+            thread::spawn(move || {
+                before();
+                for _ in 0..3 {
+                    assert_eq!(inside.load(Ordering::SeqCst), 0);
+                    thread::yield_now();
+                }
+                after();
+            })
+        };
+        for thread in [works(), forks(), works(), forks()] {
+            thread.join().unwrap();
+        }
+        assert_eq!(value.with(|value| *value), 4);
+    });
+}

@@ -1,0 +1,6 @@
+//! Turns the one switch on: see `sim/src/sync.rs`.
+
+fn main() {
+    println!("cargo::rustc-check-cfg=cfg(shuttle)");
+    println!("cargo::rustc-cfg=shuttle");
+}
