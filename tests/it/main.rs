@@ -19,6 +19,7 @@ mod extents;
 mod faults;
 mod filter;
 mod forks;
+mod fuzz;
 mod generators;
 mod images;
 mod layers;

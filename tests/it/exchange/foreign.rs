@@ -46,6 +46,24 @@ pub struct RawDeviceArray {
 }
 
 impl RawArray {
+    /// A struct of so many rows over parts that end with it: it says what is true of them, and tests change that.
+    pub fn over(length: usize, inside: Inside, releases: &Releases) -> RawArray {
+        let mut private = Box::new(Private { inside, releases: releases.clone() });
+        let Inside { pointers, children, dictionary, .. } = &mut private.inside;
+        RawArray {
+            length: length as i64,
+            null_count: 0,
+            offset: 0,
+            n_buffers: pointers.len() as i64,
+            n_children: children.len() as i64,
+            buffers: pointers.as_mut_ptr(),
+            children: children.as_mut_ptr(),
+            dictionary: dictionary.unwrap_or(null_mut()),
+            release: Some(release),
+            private_data: Box::into_raw(private).cast(),
+        }
+    }
+
     pub fn child(&mut self, i: usize) -> &mut RawArray {
         // SAFETY: tests ask for children that `produce`, or the library, has put there.
         unsafe { &mut **self.children.add(i) }
@@ -136,12 +154,20 @@ pub struct Elsewhere {
 /// Puts bytes, which stay where they are until release, somewhere else.
 pub type Put<'a> = dyn FnMut(&[u8]) -> Elsewhere + 'a;
 
+/// What a struct points to, and what ends with it.
+#[derive(Default)]
+pub struct Inside {
+    pub memory: Vec<Exact>,
+    pub spoil: Vec<Box<dyn FnOnce()>>,
+    pub pointers: Vec<*const c_void>,
+    /// Null, or made by [`RawArray::over`].
+    pub children: Vec<*mut RawArray>,
+    /// As a child.
+    pub dictionary: Option<*mut RawArray>,
+}
+
 struct Private {
-    memory: Vec<Exact>,
-    spoil: Vec<Box<dyn FnOnce()>>,
-    _pointers: Box<[*const c_void]>,
-    children: Box<[*mut RawArray]>,
-    dictionary: *mut RawArray,
+    inside: Inside,
     releases: Releases,
 }
 
@@ -149,18 +175,19 @@ unsafe extern "C" fn release(array: *mut RawArray) {
     // SAFETY: the interface asks for a valid struct.
     let array = unsafe { &mut *array };
     assert!(array.release.take().is_some(), "released twice");
-    // SAFETY: boxed in `produce`, unboxed here, once.
+    // SAFETY: boxed in `over`, unboxed here, once.
     let mut private = unsafe { Box::from_raw(array.private_data.cast::<Private>()) };
-    for child in private.children.iter().copied().chain([private.dictionary]).filter(|c| !c.is_null()) {
-        // SAFETY: boxed in `produce`, unboxed here, once.
+    let inside = &mut private.inside;
+    for child in inside.children.iter().copied().chain(inside.dictionary).filter(|c| !c.is_null()) {
+        // SAFETY: boxed by who made it, unboxed here, once.
         let mut child = unsafe { Box::from_raw(child) };
         if let Some(release) = child.release {
             // SAFETY: not released yet.
             unsafe { release(&mut *child) };
         }
     }
-    private.spoil.drain(..).for_each(|spoil| spoil());
-    private.memory.drain(..).for_each(Exact::bury);
+    inside.spoil.drain(..).for_each(|spoil| spoil());
+    inside.memory.drain(..).for_each(Exact::bury);
     private.releases.add();
 }
 
@@ -229,31 +256,13 @@ pub fn produce_with(
         Box::into_raw(Box::new(produce_with(data, (misalignment, spare), releases, put)))
     };
     let (children, dictionary) = match data.data_type() {
-        DataType::Dictionary(..) => (vec![], boxed(&data.child_data()[0])),
-        _ => (data.child_data().iter().map(boxed).collect(), null_mut()),
+        DataType::Dictionary(..) => (vec![], Some(boxed(&data.child_data()[0]))),
+        _ => (data.child_data().iter().map(boxed).collect(), None),
     };
-    let mut pointers = pointers.into_boxed_slice();
-    let mut children = children.into_boxed_slice();
-    RawArray {
-        length: data.len() as i64,
-        null_count: if *data.data_type() == DataType::Null { data.len() } else { data.null_count() } as i64,
-        offset: offset as i64,
-        n_buffers: pointers.len() as i64,
-        n_children: children.len() as i64,
-        buffers: pointers.as_mut_ptr(),
-        children: children.as_mut_ptr(),
-        dictionary,
-        release: Some(release),
-        private_data: Box::into_raw(Box::new(Private {
-            memory,
-            spoil,
-            _pointers: pointers,
-            children,
-            dictionary,
-            releases: releases.clone(),
-        }))
-        .cast(),
-    }
+    let inside = Inside { memory, spoil, pointers, children, dictionary };
+    let null_count = if *data.data_type() == DataType::Null { data.len() } else { data.null_count() };
+    let made = RawArray::over(data.len(), inside, releases);
+    RawArray { null_count: null_count as i64, offset: offset as i64, ..made }
 }
 
 /// How many structs the tree of an array has.

@@ -15,6 +15,17 @@ pub fn case() -> Option<String> {
 /// Runs `test` again in a child, for `case`: with so many MiB of address space, where they are limited, and with these
 /// variables set. It must end by itself, within `seconds`, and its test must pass.
 pub fn run(test: &str, case: &str, mebibytes: Option<usize>, seconds: u64, variables: &[(&str, &str)]) {
+    output(test, case, mebibytes, seconds, variables);
+}
+
+/// The same, and what it printed.
+pub fn output(
+    test: &str,
+    case: &str,
+    mebibytes: Option<usize>,
+    seconds: u64,
+    variables: &[(&str, &str)],
+) -> String {
     let limit = mebibytes.map_or(String::new(), |mebibytes| format!("ulimit -v {} && ", mebibytes * 1024));
     let mut child = Command::new("sh")
         .args(["-c", &format!("{limit}exec \"$0\" \"$@\" 2>&1")])
@@ -55,4 +66,5 @@ pub fn run(test: &str, case: &str, mebibytes: Option<usize>, seconds: u64, varia
         }
         Some(_) => assert!(output.contains("1 passed"), "{test} is no test: {output}"),
     }
+    output
 }

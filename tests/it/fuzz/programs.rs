@@ -1,0 +1,179 @@
+//! Programs over arrays: what an input says is done with them, one thing after another, on any device.
+//!
+//! The one idea: an array is sound once it was validated. Of a sound array nothing comes but a sound one, the same as the CPU
+//! makes of it, or an error of the caller's, never one that blames a producer. Of any other array anything may come, but no
+//! panic, no hang and no byte that nobody described.
+
+use arrow_data::ArrayData;
+use arrow_schema::DataType;
+use bowstring::array::Place;
+use bowstring::exchange::{from_arrow, validate_on};
+use bowstring::{Array, Error, Result, Stream};
+
+use super::input::Input;
+use super::operations::{Given, Operation, down, is_small};
+use super::types::{kind, modest};
+use super::world::{World, outcome, reached};
+use crate::support::{self, Nulls, assert_same_rows, rows};
+
+/// Longer programs show nothing more.
+const STEPS: usize = 24;
+
+/// As many arrays as a program has at once.
+const KEPT: usize = 6;
+
+struct Kept {
+    array: Array,
+    sound: bool,
+    /// Which of the world's streams is its device's.
+    at: usize,
+}
+
+/// Runs a program that begins with these arrays, each on the device of one of the world's streams.
+pub fn run(input: &mut Input<'_>, world: &World, begin: Vec<(Array, usize)>) {
+    let sound = |array: &Array, at: usize| {
+        let valid = outcome(("import", kind(array.data_type())), validate_on(array, &world.streams[at]));
+        valid.is_some() && is_small(array)
+    };
+    let mut all: Vec<Kept> =
+        begin.into_iter().map(|(array, at)| Kept { sound: sound(&array, at), array, at }).collect();
+    for _ in 0..STEPS {
+        if input.is_over() || all.is_empty() {
+            return;
+        }
+        let which = input.below(all.len());
+        if input.one_in(16) {
+            all.swap_remove(which);
+            continue;
+        }
+        let from = &all[which];
+        let operation = Operation::of(input, &from.array);
+        if let Some(made) = step(&operation, from, world) {
+            all.push(made);
+        }
+        if all.len() > KEPT {
+            all.remove(0);
+        }
+    }
+}
+
+/// Does one thing, and looks at what comes of it.
+fn step(operation: &Operation, from: &Kept, world: &World) -> Option<Kept> {
+    let stream = &world.streams[from.at];
+    let (name, of) = (operation.name(), kind(from.array.data_type()));
+    let context = || format!("{operation:?} of {} on {stream:?}", from.array.data_type());
+    let given = operation.run(&from.array, stream, &world.streams).and_then(settled);
+    if super::setting("_INPUT").is_some() {
+        let came = given.as_ref().map_or_else(|error| error.to_string(), |_| "right".into());
+        println!("{}, sound {}: {came}", context(), from.sound);
+    }
+    if let (true, Err(error)) = (from.sound, &given) {
+        let fair = matches!(
+            error,
+            Error::Invalid { .. }
+                | Error::Unsupported { .. }
+                | Error::OutOfMemory { .. }
+                | Error::IndexOutOfBounds { .. }
+                | Error::Cast { .. }
+                | Error::Arrow { .. }
+        );
+        assert!(fair, "{}, a sound array: {error:?}", context());
+    }
+    if from.sound {
+        agrees(operation, from, world, &given, &context);
+    }
+    let given = outcome((&name, &of, from.at.min(1), from.sound), given)?;
+    let Given::Array(array) = given else { return None };
+    let place = array.place();
+    let at =
+        world.streams.iter().position(|stream| stream.device().place() == place).expect("a place of ours");
+    let valid = validate_on(&array, &world.streams[at]);
+    if let (true, Err(error)) = (from.sound, &valid) {
+        panic!("{}, a sound array, gave an unsound one: {error:?}", context());
+    }
+    reached((name, of, kind(array.data_type()), valid.is_ok()));
+    let sound = valid.is_ok() && is_small(&array);
+    Some(Kept { array, sound, at })
+}
+
+/// What comes when the device is done.
+fn settled(given: Given) -> Result<Given> {
+    match &given {
+        Given::Array(array) => array.wait().map(|()| given),
+        _ => Ok(given),
+    }
+}
+
+/// Fails where the CPU answers the same question about the same rows differently.
+fn agrees(
+    operation: &Operation,
+    from: &Kept,
+    world: &World,
+    given: &Result<Given>,
+    context: &dyn Fn() -> String,
+) {
+    let here = &world.streams[from.at];
+    let cpu = Stream::cpu();
+    let from = down(&from.array, here).and_then(|array| Ok((from_arrow(&array)?, array)));
+    let (there, plain) = from.unwrap_or_else(|error| panic!("{}: its rows: {error:?}", context()));
+    let expected = match operation {
+        moves if moves.only_moves() => Ok(Given::Array(there)),
+        _ => operation.run(&there, &cpu, &world.streams),
+    };
+    match (given, expected) {
+        (Ok(Given::Array(given)), Ok(Given::Array(expected))) if is_small(given) && is_small(&expected) => {
+            let stream = world.streams.iter().find(|stream| stream.device().place() == given.place());
+            let rows_of = |array: &Array, stream: &Stream| {
+                let array = down(array, stream).unwrap_or_else(|error| panic!("{}: {error:?}", context()));
+                rows(&array)
+            };
+            let given = rows_of(given, stream.expect("a place of ours"));
+            assert_same_rows(&given, &rows_of(&expected, &cpu), &context());
+        }
+        (Ok(Given::Count(given)), Ok(Given::Count(expected))) => {
+            assert_eq!(*given, expected, "{}, of {plain:?}", context());
+        }
+        (Ok(_), Ok(_)) => {}
+        // What a device, or memory, cannot do is no difference.
+        (Err(Error::Unsupported { .. } | Error::OutOfMemory { .. }), _) => {}
+        (_, Err(Error::Unsupported { .. } | Error::OutOfMemory { .. })) => {}
+        (Err(given), Err(expected)) if std::mem::discriminant(given) == std::mem::discriminant(&expected) => {
+        }
+        (Err(Error::Invalid { .. }), Ok(_)) if operation.only_moves() => {}
+        // arrow-cast's words, where it is what casts, or those of the device.
+        (Err(Error::Cast { .. } | Error::Arrow { .. }), Err(Error::Cast { .. } | Error::Arrow { .. })) => {}
+        (Err(given), Err(expected)) => panic!("{}: {given:?}, on the CPU {expected:?}", context()),
+        (Err(given), Ok(_)) => panic!("{}: {given:?}, none on the CPU", context()),
+        (Ok(_), Err(expected)) => panic!("{}: no error, on the CPU {expected:?}", context()),
+    }
+}
+
+/// An array of arrow-rs's, which is valid.
+fn valid(input: &mut Input<'_>) -> (DataType, ArrayData) {
+    let of = modest(input);
+    let nulls = *input.pick(&Nulls::ALL);
+    let len = input.below(120);
+    let rng = &mut input.chance();
+    let before = rng.below(3) * rng.below(20);
+    let array = support::array(&of, before + len, nulls, rng).slice(before, len);
+    (of, array.to_data())
+}
+
+/// The target: valid arrays, a program.
+pub fn target(bytes: &[u8]) {
+    let [mut said, mut program] = Input::new(bytes).halves();
+    World::with(|world| {
+        let arrays = (0..1 + said.below(2)).filter_map(|_| {
+            let at = said.below(world.streams.len());
+            let (of, data) = valid(&mut said);
+            let ours = from_arrow(&arrow_array::make_array(data)).expect("arrow-rs arrays are valid");
+            let there = match world.streams[at].device().place() {
+                Place::CPU => Ok(ours),
+                _ => world.streams[at].upload(&ours),
+            };
+            outcome(("upload", kind(&of)), there).map(|array| (array, at))
+        });
+        let arrays = arrays.collect();
+        run(&mut program, world, arrays);
+    });
+}
