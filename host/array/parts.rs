@@ -86,6 +86,19 @@ impl Array {
         self.0.valid.store(true, Ordering::Relaxed);
     }
 
+    /// The same array as one of plain host memory, where it is in memory that the host shares with a device: for a caller that
+    /// has waited for it, so that what the host makes of its parts is in one place.
+    pub(crate) fn on_host(&self) -> Array {
+        if self.place() == Place::CPU {
+            return self.clone();
+        }
+        let mut parts = self.0.parts.clone();
+        (parts.place, parts.ready) = (Place::CPU, None);
+        parts.children = self.children().iter().map(Array::on_host).collect();
+        parts.dictionary = self.dictionary().map(Array::on_host);
+        Array::of(parts, self.known_valid())
+    }
+
     /// The parts, as they are.
     pub(super) fn parts(&self) -> &Parts {
         &self.0.parts

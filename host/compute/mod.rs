@@ -45,7 +45,8 @@ use crate::array::Place;
 use crate::{Array, Error, Result, Stream, exchange};
 
 /// The array as a stream may work on it: its device, or the host, must reach it. The host itself is about to read, so it
-/// waits until that may be, and looks at the ends that could not be read when the array was imported.
+/// waits until that may be, and looks at the ends that could not be read when the array was imported. From there on it is in plain
+/// host memory, shared with a device or not.
 fn admit<'a>(operation: &'static str, array: &'a Array, stream: &Stream) -> Result<Cow<'a, Array>> {
     let (here, there) = (stream.device().place(), array.place());
     if !here.reaches(there) {
@@ -55,7 +56,8 @@ fn admit<'a>(operation: &'static str, array: &'a Array, stream: &Stream) -> Resu
         return Ok(Cow::Borrowed(array));
     }
     array.wait()?;
-    exchange::read_ends(array)
+    let array = exchange::read_ends(array)?;
+    Ok(if array.place() == Place::CPU { array } else { Cow::Owned(array.on_host()) })
 }
 
 /// All of these.

@@ -7,6 +7,8 @@
 
 #![cfg(target_os = "linux")]
 
+mod rows;
+
 use std::sync::Arc;
 
 use arrow_array::builder::{BinaryBuilder, ListBuilder, MapBuilder, StringBuilder};
@@ -118,6 +120,7 @@ fn shared(array: &Array) -> Array {
     let mut parts = array.clone().into_parts();
     parts.place = Place { device_type: DeviceType::CudaHost, device_id: 0 };
     parts.children = parts.children.iter().map(shared).collect();
+    parts.dictionary = parts.dictionary.as_ref().map(shared);
     Array::try_new(parts).unwrap()
 }
 
