@@ -20,7 +20,7 @@ use crate::Error;
 const STACK: usize = 2 << 20;
 
 /// How many orders of a model are tried by each of the two ways to draw them, where nobody says (`BOWSTRING_ORDERS`).
-const ORDERS: usize = 300;
+const ORDERS: usize = 4000;
 
 /// Runs a model in many orders: half of them drawn at each step, half with three changes of a fixed order of threads, which
 /// finds what needs one thread to be held up for long.
