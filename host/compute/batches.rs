@@ -16,7 +16,7 @@ use crate::{Array, Batch, Error, Pending, Result, Stream, exchange};
 /// How many batches a GPU's filter has begun beyond the one that is asked for.
 pub const AHEAD: usize = 2;
 
-/// The rows of each batch where the mask that `mask` finds for it is true: one of its columns ([`column`]), or the next of
+/// The rows of each batch where the mask that `mask` finds for it is true: one of its columns ([`column()`]), or the next of
 /// another stream ([`in_step`]). Each batch is filtered as by [`filter`].
 pub fn filter_batches(
     mut batches: Batches,

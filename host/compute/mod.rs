@@ -12,7 +12,7 @@
 //! | [`null_count`], [`logical_null_count`] | once a batch, where it is not known | nothing |
 //! | [`is_null`], [`is_not_null`] | never | bits; `is_not_null` shares them where it can |
 //! | [`fill_null`] | never | the values, where there may be nulls |
-//! | [`concat`] | never; host memory only | all of several arrays |
+//! | [`concat()`] | never; host memory only | all of several arrays |
 //! | [`drop_nulls`] | as [`filter`], where there may be nulls | the rows that are valid |
 
 pub mod batches;

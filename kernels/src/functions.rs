@@ -1,6 +1,6 @@
 //! The one list of the functions that are mapped over rows: which there are, for which types, and in which image.
 //!
-//! The one idea: whatever must agree with the list is made from its rows by [`functions!`]. That is the enum [`Function`],
+//! The one idea: whatever must agree with the list is made from its rows by the macro below. That is the enum [`Function`],
 //! the kernels' arguments and entries, [`FunctionCall::visit`] (which turns a description back into types), the choice of an
 //! entry for a call, and what the tests enumerate. A new function is a row here and an `impl` in
 //! [`function`](crate::function).

@@ -191,8 +191,7 @@ fn indices(input: &mut Input<'_>, rows: usize) -> ArrayRef {
 
 /// Whether there is so little in an array that all its rows can be written down.
 pub fn is_small(array: &Array) -> bool {
-    let below = array.children().iter().chain(array.dictionary());
-    array.len() <= ROWS && below.map(is_small).fold(true, |all, one| all && one)
+    array.len() <= ROWS && array.children().iter().chain(array.dictionary()).all(is_small)
 }
 
 /// Rows of arrow-rs's, of an array anywhere.
