@@ -77,6 +77,9 @@ impl<T> Pending<T> {
         match std::mem::replace(&mut self.0, State::Taken) {
             State::Known(result) => result,
             State::Waiting(waiting) => {
+                // Once for all that follows: each way to a device costs calls of its driver.
+                let stream = waiting.rest.as_ref().ok_or_else(taken)?.0.stream.clone();
+                let _current = stream.enter()?;
                 waiting.seen.wait()?;
                 waiting.go_on()
             }
