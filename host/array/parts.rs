@@ -142,6 +142,11 @@ impl Array {
         self.0.parts.null_count
     }
 
+    /// Which rows are valid, unless it is known that all are.
+    pub(crate) fn possible_nulls(&self) -> Option<&Bitmap> {
+        self.validity().filter(|_| self.known_null_count() != Some(0))
+    }
+
     /// The buffers, validity left out.
     pub fn buffers(&self) -> &[Buffer] {
         &self.0.parts.buffers

@@ -13,7 +13,7 @@ use arrow_schema::{ArrowError, DataType};
 pub use arrow_cast::CastOptions;
 pub use arrow_cast::display::{DurationFormat, FormatOptions};
 
-use super::{Columns, admit};
+use super::{Columns, admit_all};
 use crate::array::children;
 use crate::device::HostPool;
 use crate::ffi::DeviceType;
@@ -68,8 +68,7 @@ fn cast_columns(
     options: &CastOptions<'_>,
     stream: &Stream,
 ) -> Result<Vec<Array>> {
-    let arrays = columns.iter().map(|(values, _)| admit("cast", values, stream));
-    let arrays: Vec<_> = arrays.collect::<Result<_>>()?;
+    let arrays = admit_all("cast", columns.iter().map(|(values, _)| *values), stream)?;
     let device = stream.device().place().device_type;
     // Before anything is done.
     for (values, (_, to)) in arrays.iter().zip(columns) {

@@ -1,6 +1,6 @@
 //! Arrays one after another.
 
-use super::admit;
+use super::admit_all;
 use crate::{Array, Error, Pending, Result, Stream, cpu, exchange};
 
 /// The rows of all arrays, which are of one type, in their order: what is made of the chunks of a foreign stream. In host
@@ -23,7 +23,7 @@ fn concat_now(arrays: &[&Array], stream: &Stream) -> Result<Array> {
     if let Some(other) = others.iter().find(|other| other.data_type() != first.data_type()) {
         return invalid(format!("{} after {}", other.data_type(), first.data_type()));
     }
-    let admitted = arrays.iter().map(|array| admit("concat", array, stream)).collect::<Result<Vec<_>>>()?;
+    let admitted = admit_all("concat", arrays.iter().copied(), stream)?;
     if others.is_empty() {
         return Ok((*first).clone());
     }

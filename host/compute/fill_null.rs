@@ -41,7 +41,7 @@ fn fill_null_now(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<Arr
         let data_type = to.to_string();
         Error::Unsupported { operation: "fill_null", data_type, device }
     })?;
-    if scalar.is_null() || values.validity().is_none() || values.known_null_count() == Some(0) {
+    if scalar.is_null() || values.possible_nulls().is_none() {
         return Ok(values.clone());
     }
     match stream.as_gpu() {

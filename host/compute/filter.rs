@@ -1,10 +1,10 @@
 //! The rows that a mask keeps.
 
-use super::selection::{check_mask, check_rows};
-use super::{Columns, admit, admit_all, await_all};
+use super::selection::{check_mask, check_rows, kept};
+use super::{Columns, admit, reach_all};
 use crate::cpu::selection::{PARALLEL, Selection};
 use crate::cpu::threads::among_threads;
-use crate::{Array, Pending, Result, Stream, cpu, gpu};
+use crate::{Array, Pending, Result, Stream, gpu};
 
 /// The rows where `mask` is true; null is not. The mask is as long as the values; arrow-rs takes a shorter one,
 /// and leaves out the rows beyond it. To filter several arrays by one mask, prepare a
@@ -39,20 +39,13 @@ fn begin<C: Columns>(values: &C, mask: &Array, stream: &Stream) -> Result<Pendin
     let mask = &*admit("filter", mask, stream)?;
     check_mask(mask)?;
     check_rows(values, mask.len())?;
+    reach_all("filter", values.arrays(), stream)?;
     if stream.as_gpu().is_some() {
-        let columns = admit_all("filter", values.arrays(), stream)?;
-        let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
-        let frame = values.frame();
+        let (columns, frame): (Vec<&Array>, _) = (values.arrays().iter().collect(), values.frame());
         let filtered = gpu::filter(&columns, mask, stream)?;
         return Ok(filtered.map(|filtered| C::framed(frame, filtered.columns, filtered.rows)));
     }
-    let large = mask.len() >= PARALLEL;
-    await_all("filter", values.arrays(), stream)?;
-    Ok(Pending::known(among_threads(large, |_| {
-        let pool = stream.device().host_pool();
-        let selection = Selection::of_mask(mask, pool)?;
-        values.each(values.frame(), selection.len(), |column| {
-            cpu::filter::filter(&*admit("filter", column, stream)?, &selection, pool)
-        })
+    Ok(Pending::known(among_threads(mask.len() >= PARALLEL, |_| {
+        kept(values, &Selection::of_mask(mask, stream.device().host_pool())?, stream)
     })))
 }

@@ -44,18 +44,27 @@ use std::borrow::Cow;
 use crate::array::Place;
 use crate::{Array, Error, Result, Stream, exchange};
 
-/// The array as a stream may work on it: its device, or the host, must reach it. The host itself is about to read, so it
-/// waits until that may be, and looks at the ends that could not be read when the array was imported. From there on it is in plain
-/// host memory, shared with a device or not.
-fn admit<'a>(operation: &'static str, array: &'a Array, stream: &Stream) -> Result<Cow<'a, Array>> {
+/// A stream's device, or the host, must reach an array to work on it. The host is about to read, so it waits until that may be.
+fn reach(operation: &'static str, array: &Array, stream: &Stream) -> Result<()> {
     let (here, there) = (stream.device().place(), array.place());
     if !here.reaches(there) {
         return Err(Error::invalid(operation, format!("an array on {there} and a stream on {here}")));
     }
-    if here != Place::CPU {
+    if here == Place::CPU { array.wait() } else { Ok(()) }
+}
+
+/// All of these: so that none of the threads that they are shared out to has to wait.
+fn reach_all(operation: &'static str, arrays: &[Array], stream: &Stream) -> Result<()> {
+    arrays.iter().try_for_each(|array| reach(operation, array, stream))
+}
+
+/// The array as a stream may work on it. On the host that is with ends that could not be read when it was imported, and in plain
+/// host memory, shared with a device or not.
+fn admit<'a>(operation: &'static str, array: &'a Array, stream: &Stream) -> Result<Cow<'a, Array>> {
+    reach(operation, array, stream)?;
+    if stream.device().place() != Place::CPU {
         return Ok(Cow::Borrowed(array));
     }
-    array.wait()?;
     let array = exchange::read_ends(array)?;
     Ok(if array.place() == Place::CPU { array } else { Cow::Owned(array.on_host()) })
 }
@@ -63,13 +72,8 @@ fn admit<'a>(operation: &'static str, array: &'a Array, stream: &Stream) -> Resu
 /// All of these.
 fn admit_all<'a>(
     operation: &'static str,
-    arrays: &'a [Array],
+    arrays: impl IntoIterator<Item = &'a Array>,
     stream: &Stream,
 ) -> Result<Vec<Cow<'a, Array>>> {
-    arrays.iter().map(|array| admit(operation, array, stream)).collect()
-}
-
-/// Waits for arrays that the host is about to read, so that none of the threads that they are shared out to has to.
-fn await_all(operation: &'static str, arrays: &[Array], stream: &Stream) -> Result<()> {
-    arrays.iter().try_for_each(|array| admit(operation, array, stream).map(drop))
+    arrays.into_iter().map(|array| admit(operation, array, stream)).collect()
 }

@@ -2,7 +2,7 @@
 
 use arrow_schema::DataType;
 
-use super::{Columns, admit, admit_all, await_all};
+use super::{Columns, admit, reach_all};
 use crate::{Array, Error, Pending, Result, Stream, cpu, gpu};
 
 /// Which rows a filter keeps: the mask read and counted once, then applied to as many arrays as there are.
@@ -70,23 +70,30 @@ impl Selection {
     fn filter_now<C: Columns>(&self, values: &C) -> Result<C> {
         let _current = self.stream.enter()?;
         check_rows(values, self.rows)?;
+        reach_all("filter", values.arrays(), &self.stream)?;
         match &self.way {
             Way::Cpu(selection) => {
-                await_all("filter", values.arrays(), &self.stream)?;
-                cpu::threads::among_threads(self.rows >= cpu::selection::PARALLEL, |_| {
-                    let pool = self.stream.device().host_pool();
-                    values.each(values.frame(), self.len(), |column| {
-                        cpu::filter::filter(&*admit("filter", column, &self.stream)?, selection, pool)
-                    })
-                })
+                let large = self.rows >= cpu::selection::PARALLEL;
+                cpu::threads::among_threads(large, |_| kept(values, selection, &self.stream))
             }
             Way::Gpu(selection) => {
-                let columns = admit_all("filter", values.arrays(), &self.stream)?;
-                let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
+                let columns: Vec<&Array> = values.arrays().iter().collect();
                 C::framed(values.frame(), selection.filter(&columns, &self.stream)?, self.len())
             }
         }
     }
+}
+
+/// The rows that a selection keeps on the host.
+pub(super) fn kept<C: Columns>(
+    values: &C,
+    selection: &cpu::selection::Selection,
+    stream: &Stream,
+) -> Result<C> {
+    let pool = stream.device().host_pool();
+    values.each(values.frame(), selection.len(), |column| {
+        cpu::filter::filter(&*admit("filter", column, stream)?, selection, pool)
+    })
 }
 
 pub(super) fn check_mask(mask: &Array) -> Result<()> {

@@ -1,6 +1,6 @@
 //! The rows at given indices.
 
-use super::{Columns, admit, admit_all, await_all};
+use super::{Columns, admit, reach_all};
 use crate::cpu::indices::Indices;
 use crate::cpu::selection::PARALLEL;
 use crate::cpu::threads::among_threads;
@@ -55,16 +55,15 @@ fn begin<C: Columns>(
     let _current = stream.enter()?;
     let null_out_of_bounds = options.out_of_bounds == OutOfBounds::Null;
     // Those of a bitmap that nobody has counted may be null: counting them would wait for a device.
-    let may_be_null = indices.validity().is_some() && indices.known_null_count() != Some(0);
+    let may_be_null = indices.possible_nulls().is_some();
     let frame = if may_be_null || null_out_of_bounds { values.nullable_frame() } else { values.frame() };
     let (indices, rows) = (&*admit("take", indices, stream)?, values.rows());
+    reach_all("take", values.arrays(), stream)?;
     if stream.as_gpu().is_some() {
-        let columns = admit_all("take", values.arrays(), stream)?;
-        let columns: Vec<&Array> = columns.iter().map(|column| &**column).collect();
+        let columns: Vec<&Array> = values.arrays().iter().collect();
         let (taken, len) = (gpu::take(&columns, rows, indices, null_out_of_bounds, stream)?, indices.len());
         return Ok(taken.map(move |taken| C::framed(frame, taken, len)));
     }
-    await_all("take", values.arrays(), stream)?;
     Ok(Pending::known(among_threads(indices.len() >= PARALLEL, |_| {
         let pool = stream.device().host_pool();
         let mut prepared = Indices::new(indices, pool)?;

@@ -50,7 +50,7 @@ impl Indices {
             offset: array.offset(),
             wide: matches!(array.data_type(), Int64 | UInt64),
             signed: matches!(array.data_type(), Int8 | Int16 | Int32 | Int64),
-            validity: array.validity().filter(|_| array.known_null_count() != Some(0)).cloned(),
+            validity: array.possible_nulls().cloned(),
             len: array.len(),
         };
         match array.data_type() {

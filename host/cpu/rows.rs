@@ -33,7 +33,7 @@ pub(crate) fn offsets<const O: usize>(array: &Array) -> &[[u8; O]] {
 
 /// Which rows are valid; `None` where all are known to be.
 pub(crate) fn validity(array: &Array) -> Option<Bits<'_>> {
-    let bitmap = array.validity().filter(|_| array.known_null_count() != Some(0))?;
+    let bitmap = array.possible_nulls()?;
     Some(Bits::of(bitmap, array.len()))
 }
 

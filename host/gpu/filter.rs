@@ -108,8 +108,7 @@ impl Plan {
             Some(Children::Shared | Children::Ranges) => vec![],
             None => return Err(pass.unsupported(array.data_type())),
         };
-        let validity = array.validity().filter(|_| array.known_null_count() != Some(0));
-        let validity = validity.map(|validity| self.bits(validity.clone()));
+        let validity = array.possible_nulls().map(|validity| self.bits(validity.clone()));
         let contents = match has_ranges(array) {
             true => {
                 let mut planner = Planner { pass, requests: &mut self.requests, rows: self.rows };

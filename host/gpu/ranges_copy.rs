@@ -63,7 +63,7 @@ impl Child {
             return empty_like(pass, array);
         }
         let mut parts = pass.parts(array.data_type().clone(), len);
-        if let Some(validity) = array.validity().filter(|_| array.known_null_count() != Some(0)) {
+        if let Some(validity) = array.possible_nulls() {
             let buffer = above.copy_bits(pass, self.scale, validity)?.buffer();
             (parts.validity, parts.null_count) = (Some(Bitmap { buffer, offset: 0 }), None);
         }

@@ -146,8 +146,8 @@ impl Plan {
 
     /// Decides where an array's validity comes from.
     fn validity(&mut self, pass: &Pass, array: &Array) -> Result<Validity> {
-        let nullable = |array: &Array| array.validity().is_some() && array.known_null_count() != Some(0);
-        let (values, indices) = (nullable(array), nullable(&self.indices.array));
+        let values = array.possible_nulls().is_some();
+        let indices = self.indices.array.possible_nulls().is_some();
         if !array.layout().validity {
             // A union or a run cannot say that a row is null; a Null array need not.
             let silent = *array.data_type() == DataType::Null || !indices && !self.null_out_of_bounds;

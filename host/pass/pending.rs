@@ -10,7 +10,7 @@ use super::Pass;
 use crate::array::Ready;
 use crate::device::sync::Mutex;
 use crate::device::{Event, Kept, Staged, lock};
-use crate::{Error, Result};
+use crate::{Error, Result, Stream};
 
 /// The result of an operation that needs to know something from the device before it can go on, such as how many rows a
 /// filter keeps. Ask for it with [`wait`](Pending::wait), look with [`is_ready`](Pending::is_ready), or await it: no thread
@@ -78,7 +78,7 @@ impl<T> Pending<T> {
             State::Known(result) => result,
             State::Waiting(waiting) => {
                 // Once for all that follows: each way to a device costs calls of its driver.
-                let stream = waiting.rest.as_ref().ok_or_else(taken)?.0.stream.clone();
+                let stream = waiting.stream()?;
                 let _current = stream.enter()?;
                 waiting.seen.wait()?;
                 waiting.go_on()
@@ -116,10 +116,15 @@ impl<T> Pending<T> {
 }
 
 impl<T> Waiting<T> {
+    /// Where it runs.
+    fn stream(&self) -> Result<Stream> {
+        self.rest.as_ref().map(|(pass, ..)| pass.stream.clone()).ok_or_else(taken)
+    }
+
     /// Goes on where the words have arrived.
     fn go_on(mut self) -> Result<T> {
         self.parents.iter().try_for_each(Event::outcome)?;
-        let stream = self.rest.as_ref().ok_or_else(taken)?.0.stream.clone();
+        let stream = self.stream()?;
         let _current = stream.enter()?;
         let (pass, staged, then) = self.rest.take().ok_or_else(taken)?;
         then(pass, &staged)
