@@ -15,7 +15,7 @@ use bowstring::exchange::{batch_from_arrow, from_arrow};
 use bowstring::{Array, Batch, Stream};
 
 use crate::support::counted::{Cost, SECTOR};
-use crate::support::operations::{Answer, OPERATIONS, uncounted};
+use crate::support::operations::{Answer, OPERATIONS};
 use crate::support::ptx::Images;
 use crate::support::*;
 

@@ -7,11 +7,6 @@ use proptest::prelude::*;
 
 use crate::support::*;
 
-/// The definition: a row stays where the mask is true; a null is not true.
-fn filtered(values: &[Value], mask: &BooleanArray) -> Vec<Value> {
-    values.iter().zip(mask).filter(|(_, keep)| *keep == Some(true)).map(|(value, _)| value.clone()).collect()
-}
-
 /// A case: an array, and a mask that is a slice of a longer one too.
 #[derive(Clone, Debug)]
 struct Case {

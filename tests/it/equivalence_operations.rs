@@ -1,7 +1,7 @@
 //! Each operation of the table, of each type: the plain definition, arrow-rs, and every device agree. What is particular to an
 //! operation, its laws and corners, is in the file of its name.
 
-use crate::support::operations::{Answer, OPERATIONS, uncounted};
+use crate::support::operations::{Answer, OPERATIONS};
 use crate::support::*;
 
 /// Each type meets so many of the lengths and offsets; together they meet all.

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
 use arrow_array::{Array as _, ArrayRef, BooleanArray, Int64Array, UInt32Array};
 use arrow_schema::DataType;
 use bowstring::compute::{OutOfBounds, TakeOptions, filter, take};
@@ -12,23 +10,6 @@ use bowstring::{Array, Error};
 use proptest::prelude::*;
 
 use crate::support::*;
-
-/// The indices as numbers, whatever their type.
-fn numbers(indices: &ArrayRef) -> Vec<Option<i128>> {
-    // Half of the u64s are no i64; those that matter here, the ones in bounds, are.
-    let wide = arrow_cast::cast(indices, &DataType::Int64).expect("integers");
-    let wide = wide.as_primitive::<Int64Type>();
-    wide.iter()
-        .zip(0..)
-        .map(|(index, i)| (!indices.is_null(i)).then(|| index.map_or(i128::MAX, i128::from)))
-        .collect()
-}
-
-/// The definition: the row that the index names; null where the index is null or names none.
-fn taken(values: &[Value], indices: &[Option<i128>]) -> Vec<Value> {
-    let row = |index: i128| usize::try_from(index).ok().and_then(|index| values.get(index));
-    indices.iter().map(|index| index.and_then(row).cloned().unwrap_or(Value::Null)).collect()
-}
 
 #[derive(Clone, Debug)]
 struct Case {

@@ -13,7 +13,7 @@ use bowstring::exchange::{export_array, export_stream, from_arrow, import_array,
 use bowstring::{Array, Batch, Error, Result, Stream};
 
 use crate::exchange::foreign::{RawDeviceArray, Releases, produce, schema, structs};
-use crate::support::operations::{Argument, OPERATIONS, Operation, uncounted};
+use crate::support::operations::{Argument, OPERATIONS, Operation};
 use crate::support::*;
 
 const ROWS: usize = 100;

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bowstring::compute::{CastOptions, TakeOptions, can_cast, cast, filter, null_count, take};
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, from_arrow, to_arrow};
-use bowstring::{Array, Batch, Error, Stream};
+use bowstring::{Batch, Error, Stream};
 
 use crate::support::*;
 
@@ -24,11 +24,7 @@ fn columns(n: usize, stream: &Stream) -> (RecordBatch, Batch) {
     let column = |i: usize| array(&DataType::Int64, ROWS, Nulls::Some, &mut Random::new(i as u64));
     let host = RecordBatch::try_from_iter((0..n).map(|i| (i.to_string(), column(i)))).unwrap();
     let there = stream.upload_batch(&batch_from_arrow(&host).unwrap()).unwrap();
-    let unknown = there.columns().iter().map(|column| {
-        let mut parts = column.clone().into_parts();
-        parts.null_count = None;
-        Array::try_new(parts).unwrap()
-    });
+    let unknown = there.columns().iter().cloned().map(uncounted);
     let batch = Batch::try_new(there.schema().clone(), unknown.collect(), ROWS).unwrap();
     (host, batch)
 }

@@ -218,11 +218,8 @@ fn two_streams_work_at_the_same_time() {
         let wrap = |handle| unsafe { native.device.wrap_stream(without_provenance_mut(handle)) }.unwrap();
         let streams = strangers.map(wrap);
         let host = sample(&DataType::Int64, 1000);
-        let mut parts = streams.each_ref().map(|stream| {
-            let mut parts = stream.upload(&from_arrow(&host).unwrap()).unwrap().into_parts();
-            parts.null_count = None;
-            bowstring::Array::try_new(parts).unwrap()
-        });
+        let mut parts =
+            streams.each_ref().map(|stream| uncounted(stream.upload(&from_arrow(&host).unwrap()).unwrap()));
         // Each stream's operation is between work that goes on only when both are in the middle of it: were anything of
         // ours to wait for the other stream, or the host for the first of them, nobody would ever come.
         for (i, stream) in streams.iter().enumerate() {

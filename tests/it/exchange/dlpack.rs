@@ -16,7 +16,7 @@ use bowstring::{Array, Error, Stream};
 use super::foreign::Releases;
 use super::foreign_tensor::{Tensor, look};
 use super::samples;
-use crate::support::devices;
+use crate::support::{devices, uncounted};
 
 const INT: (u8, u8) = (0, 32);
 
@@ -274,18 +274,16 @@ fn nulls_that_are_not_counted_are_where_a_device_can() {
         let item = Arc::new(Field::new("item", DataType::Int32, true));
         let lists: ArrayRef = Arc::new(FixedSizeListArray::new(item, 2, array.clone(), None));
         for (whole, clean, dirty) in [(array, 8..50, 0..8), (lists, 4..25, 3..5)] {
-            let uncounted = |rows: std::ops::Range<usize>| {
-                let mut parts = target.import(&whole).slice(rows.start, rows.len()).unwrap().into_parts();
-                parts.null_count = None;
-                Array::try_new(parts).unwrap()
+            let part = |rows: std::ops::Range<usize>| {
+                uncounted(target.import(&whole).slice(rows.start, rows.len()).unwrap())
             };
             let export =
                 |array: &Array| export_tensor::<DLManagedTensorVersioned>(array, &target.stream, None);
-            match export(&uncounted(dirty)) {
+            match export(&part(dirty)) {
                 Err(Error::Invalid { problem, .. }) => assert!(problem.contains("nulls"), "{problem}"),
                 other => panic!("{other:?}"),
             }
-            let there = uncounted(clean.clone());
+            let there = part(clean.clone());
             let tensor = export(&there).unwrap();
             assert_eq!(tensor.managed().tensor().ndim, if clean.start == 8 { 1 } else { 2 });
             // Nothing is copied for it.

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int32Type;
 use arrow_array::{Array as _, ArrayRef, BooleanArray};
 use arrow_cast::can_cast_types;
 use arrow_schema::{ArrowError, DataType};
@@ -15,7 +14,10 @@ use bowstring::compute::*;
 use bowstring::exchange::{from_arrow, to_arrow};
 use bowstring::{Array, Error, Pending, Stream};
 
-use super::{Mask, Nulls, Random, Value, array, has_nulls, indices, mask, rows, types};
+use super::{
+    Mask, Nulls, Random, Value, array, filtered, has_nulls, indices, is_nothing, mask, numbers, rows, taken,
+    types,
+};
 
 /// What an operation is given besides the values.
 #[derive(Clone, Debug)]
@@ -62,8 +64,7 @@ pub const OPERATIONS: &[Operation] = &[
         call: |values, there, stream| array_of(filter(values, there.array(), stream)),
         definition: |values, argument| {
             let Argument::Mask(mask) = argument else { unreachable!("filter is given a mask") };
-            let kept = values.iter().zip(mask.as_boolean()).filter(|(_, keep)| *keep == Some(true));
-            Some(kept.map(|(value, _)| value.clone()).collect())
+            Some(filtered(values, mask.as_boolean()))
         },
         arrow: |values, argument| {
             let Argument::Mask(mask) = argument else { unreachable!("filter is given a mask") };
@@ -87,9 +88,7 @@ pub const OPERATIONS: &[Operation] = &[
         },
         definition: |values, argument| {
             let Argument::Indices(indices, OutOfBounds::Error) = argument else { return None };
-            let indices = indices.as_primitive_opt::<Int32Type>()?;
-            let row = |index: i32| values[usize::try_from(index).expect("a row")].clone();
-            Some(indices.iter().map(|index| index.map_or(Value::Null, row)).collect())
+            Some(taken(values, &numbers(indices)))
         },
         arrow: |values, argument| {
             let Argument::Indices(indices, _) = argument else { unreachable!("take is given indices") };
@@ -195,15 +194,6 @@ fn count_of(pending: Pending<usize>) -> Pending<Answer<Array>> {
     pending.map(|count| Ok(Answer::Count(count)))
 }
 
-/// Whether a row says nothing, whatever encodes it; a union's row where its member does.
-fn is_nothing(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Member(_, member) => is_nothing(member),
-        _ => false,
-    }
-}
-
 fn bit(set: bool) -> Value {
     Value::Bytes(vec![u8::from(set)])
 }
@@ -266,11 +256,4 @@ impl Answer<ArrayRef> {
 
 fn count_value(count: usize) -> Value {
     Value::Bytes(count.to_le_bytes().to_vec())
-}
-
-/// The array with its null count unknown: so that counting takes a look.
-pub fn uncounted(array: Array) -> Array {
-    let mut parts = array.into_parts();
-    parts.null_count = None;
-    Array::try_new(parts).expect("the same parts")
 }

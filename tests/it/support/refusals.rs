@@ -8,8 +8,8 @@ use arrow_schema::DataType;
 use bowstring::compute::{CastOptions, cast};
 use bowstring::{Array, Error};
 
-use super::operations::{OPERATIONS, Operation, uncounted};
-use super::{Nulls, Random, Target, array, devices, types};
+use super::operations::{OPERATIONS, Operation};
+use super::{Nulls, Random, Target, array, devices, types, uncounted};
 
 const ROWS: usize = 40;
 
