@@ -61,7 +61,8 @@ fn begin<C: Columns>(
     reach_all("take", values.arrays(), stream)?;
     if stream.as_gpu().is_some() {
         let columns: Vec<&Array> = values.arrays().iter().collect();
-        let (taken, len) = (gpu::take(&columns, rows, indices, null_out_of_bounds, stream)?, indices.len());
+        let outside = if null_out_of_bounds { gpu::Outside::Null } else { gpu::Outside::Refused };
+        let (taken, len) = (gpu::take(&columns, rows, indices, outside, stream)?, indices.len());
         return Ok(taken.map(move |taken| C::framed(frame, taken, len)));
     }
     Ok(Pending::known(among_threads(indices.len() >= PARALLEL, |_| {

@@ -280,6 +280,10 @@ fn take_union(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Par
         0 => None,
         _ => {
             let nullable = fields.iter().find(|(_, field)| field.is_nullable());
+            if nullable.is_none() {
+                // What is wrong with an index is said first, on every device.
+                indices.check(array.len())?;
+            }
             let missing = || Error::invalid("take", "null indices into a union without a nullable member");
             Some(nullable.ok_or_else(missing)?.0)
         }

@@ -13,6 +13,17 @@ use crate::device::{Gpu, fetch};
 use crate::pass::{BitPointer, Counter, Granted, Pass, Requests, validity};
 use crate::{Error, Result};
 
+/// What becomes of an index that is not a row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outside {
+    /// The caller's mistake, who gave the indices.
+    Refused,
+    /// A null row.
+    Null,
+    /// A producer's bad data: the indices are a dictionary's keys.
+    BadKey,
+}
+
 /// Indices into so many rows.
 #[derive(Clone)]
 pub(crate) struct Indices {
@@ -21,6 +32,7 @@ pub(crate) struct Indices {
     width: usize,
     /// How many rows there are to take.
     pub rows: usize,
+    pub outside: Outside,
     /// The first index that is not a row, or not one that the type can say.
     limit: u64,
     /// The first index that is none.
@@ -41,10 +53,10 @@ pub(crate) struct IndexArguments {
 
 impl Indices {
     /// Asks for a place for the first index that is none of `rows` rows.
-    pub fn new(requests: &mut Requests, array: &Array, rows: usize) -> Result<Indices> {
+    pub fn new(requests: &mut Requests, array: &Array, rows: usize, outside: Outside) -> Result<Indices> {
         let (width, greatest) = index_width(array.data_type())?;
         let limit = (rows as u64).min(greatest.saturating_add(1));
-        Ok(Indices { array: array.clone(), width, rows, limit, fault: requests.first_row() })
+        Ok(Indices { array: array.clone(), width, rows, outside, limit, fault: requests.first_row() })
     }
 
     /// How many there are.
@@ -65,15 +77,20 @@ impl Indices {
         })
     }
 
-    /// What tells from the counters whether an index was out of range.
+    /// What tells from the counters whether an index was out of range, where that is an error.
     pub fn check(&self, gpu: &Gpu, words: &[u64]) -> Result<()> {
-        match self.fault.of(words) {
-            u64::MAX => Ok(()),
-            row => {
-                let (row, len) = (row as usize, self.rows);
-                Err(Error::IndexOutOfBounds { row, index: self.index_at(gpu, row)?, len })
+        let row = match self.fault.of(words) {
+            u64::MAX => return Ok(()),
+            _ if self.outside == Outside::Null => return Ok(()),
+            row => row as usize,
+        };
+        let (index, len) = (self.index_at(gpu, row)?, self.rows);
+        Err(match self.outside {
+            Outside::BadKey => {
+                Error::out_of_spec("array.buffers[0]", format!("key {index} in row {row}, of {len} values"))
             }
-        }
+            _ => Error::IndexOutOfBounds { row, index, len },
+        })
     }
 
     /// An index: the device is asked for it when it is to be told, which is seldom.

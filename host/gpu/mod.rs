@@ -25,6 +25,7 @@ mod take;
 mod take_tables;
 
 pub(crate) use filter::filter;
+pub(crate) use indices::Outside;
 pub(crate) use nulls::{filled, is_null, null_counts, with_null_counts_checked};
 pub(crate) use selection::Selection;
 pub(crate) use take::take;

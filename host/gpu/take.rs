@@ -2,7 +2,7 @@
 //! nothing is waited for: an index out of range surfaces when somebody waits for the result. Only how much strings and
 //! lists have is data: where there are some, the host looks at the totals of all of them, once, and at the null counts.
 
-use super::indices::index_width;
+use super::indices::{Outside, index_width};
 use super::parts::{empty_like, nulls};
 use super::take_tables::Plan;
 use crate::array::Array;
@@ -15,7 +15,7 @@ pub(crate) fn take(
     columns: &[&Array],
     rows: usize,
     indices: &Array,
-    null_out_of_bounds: bool,
+    outside: Outside,
     stream: &Stream,
 ) -> Result<Pending<Vec<Array>>> {
     let mut pass = Pass::begin("take", stream)?;
@@ -31,7 +31,7 @@ pub(crate) fn take(
     }
     // Where there is no row to take, all are null, if the indices have nothing else to say.
     let planned = if rows == 0 { &[] } else { columns };
-    let mut plan = Plan::new(indices, rows, null_out_of_bounds)?;
+    let mut plan = Plan::new(indices, rows, outside)?;
     for column in planned {
         plan.add(&pass, column)?;
     }
@@ -40,7 +40,7 @@ pub(crate) fn take(
     let counters = taken.granted.counters().clone();
     if taken.has_ranges {
         return pass.read_later(&counters, move |mut pass, words| {
-            taken.check(&gpu, words)?;
+            taken.indices.check(&gpu, words)?;
             let built = taken.build(&mut pass, words)?;
             pass.finish()?;
             Ok(built)
@@ -49,8 +49,8 @@ pub(crate) fn take(
     let built = match rows {
         0 => {
             // Nothing of a result is there to wait for later. Synchronises, to be sure.
-            if !null_out_of_bounds {
-                taken.check(&gpu, &pass.read(&counters)?)?;
+            if outside != Outside::Null {
+                taken.indices.check(&gpu, &pass.read(&counters)?)?;
             }
             let of_nulls = |column: &&Array| {
                 let data_type = column.data_type();
@@ -60,7 +60,7 @@ pub(crate) fn take(
             columns.iter().map(of_nulls).collect::<Result<_>>()?
         }
         _ => {
-            if !null_out_of_bounds {
+            if outside != Outside::Null {
                 let indices = taken.indices.clone();
                 pass.keep_for_checks(&indices.array);
                 pass.report(&counters, move |words| indices.check(&gpu, words))?;

@@ -8,20 +8,18 @@ use bowstring_kernels::take::{TAKE, TAKE_BITS, Take, TakeBits, TakeBitsRow, Take
 use bowstring_kernels::target::find;
 
 use super::bitmap::validity_from_start;
-use super::indices::{IndexArguments, Indices};
+use super::indices::{IndexArguments, Indices, Outside};
 use super::ranges::{Node, Planner, Rows};
 use super::ranges_copy::Found;
 use super::rows::{Children, children_of, fixed_width, has_ranges, rows_of, unit};
 use crate::Result;
 use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
-use crate::device::Gpu;
 use crate::pass::{Counter, Granted, Pass, Region, Request, Requests, Table, bits, input, validity};
 
 /// What is taken by the same indices.
 pub(crate) struct Plan {
     requests: Requests,
     indices: Indices,
-    null_out_of_bounds: bool,
     columns: Vec<Column>,
     values: BTreeMap<TableKey, Vec<PlannedRow>>,
     bitmaps: Vec<Bits>,
@@ -69,12 +67,11 @@ enum Validity {
 }
 
 impl Plan {
-    pub fn new(indices: &Array, rows: usize, null_out_of_bounds: bool) -> Result<Plan> {
+    pub fn new(indices: &Array, rows: usize, outside: Outside) -> Result<Plan> {
         let mut requests = Requests::default();
         Ok(Plan {
-            indices: Indices::new(&mut requests, indices, rows)?,
+            indices: Indices::new(&mut requests, indices, rows, outside)?,
             requests,
-            null_out_of_bounds,
             columns: vec![],
             values: BTreeMap::new(),
             bitmaps: vec![],
@@ -148,13 +145,14 @@ impl Plan {
     fn validity(&mut self, pass: &Pass, array: &Array) -> Result<Validity> {
         let values = array.possible_nulls().is_some();
         let indices = self.indices.array.possible_nulls().is_some();
+        let outside_is_null = self.indices.outside == Outside::Null;
         if !array.layout().validity {
             // A union or a run cannot say that a row is null; a Null array need not.
-            let silent = *array.data_type() == DataType::Null || !indices && !self.null_out_of_bounds;
+            let silent = *array.data_type() == DataType::Null || !indices && !outside_is_null;
             return if silent { Ok(Validity::All) } else { Err(pass.unsupported(array.data_type())) };
         }
         let bytes = self.indices.len().div_ceil(8);
-        Ok(match (values, self.null_out_of_bounds) {
+        Ok(match (values, outside_is_null) {
             (true, _) => Validity::OfRows(self.requests.zeros(bytes)),
             (false, true) => Validity::InBounds(self.requests.zeros(bytes)),
             (false, false) if indices => {
@@ -246,8 +244,8 @@ impl Plan {
             let table = tables.part(values_bytes, bytes);
             take_bits(pass, &by, (table, self.bitmaps.len()), granted.counter(counts[&None]))?;
         }
-        let Plan { indices, columns, null_out_of_bounds, has_ranges, .. } = self;
-        Ok(Taken { granted, indices, columns, null_out_of_bounds, has_ranges, counts, of_indices })
+        let Plan { indices, columns, has_ranges, .. } = self;
+        Ok(Taken { granted, indices, columns, has_ranges, counts, of_indices })
     }
 }
 
@@ -320,7 +318,6 @@ pub(crate) struct Taken {
     pub indices: Indices,
     pub has_ranges: bool,
     columns: Vec<Column>,
-    null_out_of_bounds: bool,
     /// The first of the counts of nulls of each launch.
     counts: BTreeMap<Option<TableKey>, Counter>,
     /// The indices' validity, where a column shares it.
@@ -328,11 +325,6 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// Whether all indices are in range, from the counters.
-    pub fn check(&self, gpu: &Gpu, words: &[u64]) -> Result<()> {
-        if self.null_out_of_bounds { Ok(()) } else { self.indices.check(gpu, words) }
-    }
-
     /// The columns. `words` are the counters, or none where they have not been read.
     pub fn build(mut self, pass: &mut Pass, words: &[u64]) -> Result<Vec<Array>> {
         let columns = std::mem::take(&mut self.columns);

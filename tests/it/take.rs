@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array as _, Int8Array, Int32Array, Int64Array, ListArray, StringArray, UInt64Array};
-use arrow_schema::{DataType, Field, Fields, Schema};
+use arrow_array::{
+    Array as _, ArrayRef, Int8Array, Int32Array, Int64Array, ListArray, StringArray, UInt64Array,
+};
+use arrow_schema::{DataType, Field, Fields, Schema, UnionFields, UnionMode};
 use bowstring::array::Parts;
 use bowstring::compute::{OutOfBounds, TakeOptions, take};
 use bowstring::exchange::{batch_from_arrow, from_arrow, to_arrow};
@@ -136,4 +138,26 @@ fn a_result_that_is_too_long_for_its_offsets_is_an_error() {
     let values = from_arrow(&StringArray::from(vec!["x".repeat(1 << 20)])).unwrap();
     let result = plain_take(&values, &Int32Array::from(vec![0; 2048]));
     assert!(matches!(result, Err(Error::Invalid { operation: "take", .. })), "{result:?}");
+}
+
+/// A null index may be none of a union's either, but where an index is no row that is what is said.
+#[test]
+fn an_index_that_is_no_row_is_said_before_a_null_that_cannot_be() {
+    let member = |name| Field::new(name, DataType::Int32, false);
+    for mode in [UnionMode::Sparse, UnionMode::Dense] {
+        let of = DataType::Union(UnionFields::try_new([0, 1], [member("a"), member("b")]).unwrap(), mode);
+        for rows in [0, 5] {
+            let values = array(&of, rows, Nulls::None, &mut Random::new(3));
+            let indices: ArrayRef = Arc::new(Int32Array::from(vec![None, Some(7)]));
+            for target in devices() {
+                let (values, indices) = (target.import(&values), target.import(&indices));
+                let taken = take(&values, &indices, &TakeOptions::default(), &target.stream).wait();
+                let expected = Error::IndexOutOfBounds { row: 1, index: 7, len: rows };
+                match taken {
+                    Err(Error::Unsupported { .. }) if rows > 0 && target.name != "cpu" => {}
+                    taken => assert_eq!(taken.unwrap_err(), expected, "{mode:?} on {target:?}"),
+                }
+            }
+        }
+    }
 }

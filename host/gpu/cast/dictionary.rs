@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 use super::inside::Cast;
 use crate::array::{Array, Parts};
 use crate::gpu::parts::part_of;
-use crate::gpu::take;
+use crate::gpu::{Outside, take};
 use crate::{Error, Result};
 
 /// A dictionary array as a plain one, or as one with other keys or values. Synchronises once where rows are ranges (see
@@ -37,7 +37,7 @@ pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Array> {
 
 /// The rows of `from` by the keys of `values`.
 fn take_one(cast: Cast, from: &Array, values: &Array) -> Result<Array> {
-    let taken = take(&[from], from.len(), &keys(values)?, false, cast.stream)?;
+    let taken = take(&[from], from.len(), &keys(values)?, Outside::BadKey, cast.stream)?;
     let taken = taken.wait()?;
     taken.into_iter().next().ok_or_else(|| Error::invalid("cast", "no array"))
 }
