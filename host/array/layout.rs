@@ -1,7 +1,7 @@
 //! What each data type is made of: the one table that import, export, copy, validation and every operation that
 //! only moves data read. Adding a type adds a row.
 
-use arrow_schema::{DataType, IntervalUnit, UnionMode};
+use arrow_schema::{DataType, Field, IntervalUnit, UnionMode};
 
 /// What one buffer of an array holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,5 +103,18 @@ pub fn children(data_type: &DataType) -> Vec<&DataType> {
         Union(fields, _) => fields.iter().map(|(_, f)| f.data_type()).collect(),
         RunEndEncoded(ends, values) => vec![ends.data_type(), values.data_type()],
         _ => vec![],
+    }
+}
+
+/// Whether some part of the type, at whatever depth, has a field that says of it that it has no nulls.
+pub fn forbids_nulls(data_type: &DataType) -> bool {
+    use DataType::*;
+    let of = |field: &Field| !field.is_nullable() || forbids_nulls(field.data_type());
+    match data_type {
+        List(f) | LargeList(f) | ListView(f) | LargeListView(f) | FixedSizeList(f, _) | Map(f, _) => of(f),
+        Struct(fields) => fields.iter().any(|f| of(f)),
+        Dictionary(_, values) => forbids_nulls(values),
+        RunEndEncoded(_, values) => forbids_nulls(values.data_type()),
+        _ => false,
     }
 }

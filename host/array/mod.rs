@@ -16,7 +16,7 @@ pub use batch::{Batch, Metadata};
 pub use batches::Batches;
 pub use buffer::{Bitmap, Buffer, Owner};
 pub(crate) use extents::{fits, number};
-pub(crate) use layout::{Layout, Slot, children, layout};
+pub(crate) use layout::{Layout, Slot, children, forbids_nulls, layout};
 pub use parts::{Array, Parts};
 pub use place::{Place, Ready};
 pub(crate) use validate::well_formed;

@@ -14,7 +14,7 @@ pub use arrow_cast::CastOptions;
 pub use arrow_cast::display::{DurationFormat, FormatOptions};
 
 use super::{Columns, admit_all};
-use crate::array::children;
+use crate::array::{children, forbids_nulls};
 use crate::device::HostPool;
 use crate::ffi::DeviceType;
 use crate::gpu::map::Column;
@@ -35,10 +35,11 @@ pub fn can_cast(from: &DataType, to: &DataType) -> bool {
 ///
 /// Nulls under a field of a schema that is not nullable are [`Error::Invalid`], whether they were in the batch already or a safe
 /// cast made them: at once where their number is known or in host memory, else for the first caller that waits for that column.
-/// Inside of nested types only the CPU looks.
+/// Nulls that show under such a field inside of a nested type are an error in the same way, [`Error::Arrow`].
 ///
 /// Synchronises only where a device has to find out what is data: the bytes
-/// behind views, bytes that are to be text, the items of lists in a strict cast. On a GPU all numbers are
+/// behind views, bytes that are to be text, the items of lists in a strict cast or to a type with a field inside that is not
+/// nullable (then also lists of fixed size that may be null). On a GPU all numbers are
 /// cast together: a launch for each column that changes, and one event for all of them, so that a value that does not fit
 /// is an error for whoever waits for any of them.
 pub fn cast<C: Columns>(
@@ -166,7 +167,13 @@ fn by_arrow(values: &Array, to: &DataType, options: &CastOptions<'_>, pool: &Hos
     let theirs = exchange::to_arrow(values)?;
     let reserved = pool.reserve(cpu::cast_bytes::of_cast(values, to, options)?)?;
     let refusal = match arrows(&theirs, to, options) {
-        Ok(casted) => return exchange::counted(exchange::from_arrow(&casted)?, &[values], reserved),
+        Ok(casted) => {
+            let casted = exchange::from_arrow(&casted)?;
+            if forbids_nulls(to) {
+                held_inside(&casted)?;
+            }
+            return exchange::counted(casted, &[values], reserved);
+        }
         Err(refusal) => refusal,
     };
     // Which row it was arrow-cast does not say. Where it is a row's fault, the rows before it can be cast; it need not be:
@@ -187,6 +194,15 @@ fn by_arrow(values: &Array, to: &DataType, options: &CastOptions<'_>, pool: &Hos
         return Err(Error::Cast { row: good, from, to, problem });
     }
     Err(refusal)
+}
+
+/// Sees to it that arrow-cast's answer has no nulls where fields inside of its type say so. It does not look where it makes
+/// lists of lists of fixed size, whose null rows may have hidden some.
+fn held_inside(casted: &Array) -> Result<()> {
+    exchange::lacks_nulls(casted).map_err(|error| match error {
+        Error::OutOfSpec { problem, .. } => Error::Arrow { operation: "cast", problem },
+        other => other,
+    })
 }
 
 /// One call of arrow-cast.

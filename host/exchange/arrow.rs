@@ -74,6 +74,13 @@ pub(super) fn read_through(operation: &'static str, array: &Array) -> Result<()>
     counts
 }
 
+/// Whether no part of an array in host memory has nulls where its field says so.
+pub(crate) fn lacks_nulls(array: &Array) -> Result<()> {
+    let data = share(array)?;
+    let _reserved = Device::cpu().host_pool().reserve(contents::spread(array))?;
+    guarded("cast", || contents::each_part(array, &data, &contents::no_nulls_where_forbidden))
+}
+
 /// Has arrow-rs read an array through, with room for what it allocates meanwhile.
 fn look_through(array: &Array, data: &ArrayData) -> Result<()> {
     let _reserved = Device::cpu().host_pool().reserve(contents::spread(array))?;

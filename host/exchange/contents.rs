@@ -14,12 +14,18 @@ use crate::{Error, Result};
 pub(super) fn check(array: &Array, data: &ArrayData) -> Result<()> {
     // Of the whole tree: that buffers are as long as the types ask, which what follows relies on.
     data.validate().map_err(|error| Error::out_of_spec("array", error.to_string()))?;
-    each_part(array, data, &|_, data| {
-        if !cannot_lack_items(data) {
-            data.validate_nulls().map_err(|error| Error::out_of_spec("array", error.to_string()))?;
-        }
+    each_part(array, data, &|array, data| {
+        no_nulls_where_forbidden(array, data)?;
         data.validate_values().map_err(|error| Error::out_of_spec("array", error.to_string()))
     })
+}
+
+/// Whether the children of an array have no nulls where their fields say so.
+pub(super) fn no_nulls_where_forbidden(_: &Array, data: &ArrayData) -> Result<()> {
+    match cannot_lack_items(data) {
+        true => Ok(()),
+        false => data.validate_nulls().map_err(|error| Error::out_of_spec("array", error.to_string())),
+    }
 }
 
 /// Whether the null counts that the array claims to know, in all its parts, are those of `data`.
@@ -55,7 +61,7 @@ pub(super) fn spread(array: &Array) -> usize {
 }
 
 /// Calls `look` with an array and all below it, and names the part that it refuses.
-fn each_part(
+pub(super) fn each_part(
     array: &Array,
     data: &ArrayData,
     look: &impl Fn(&Array, &ArrayData) -> Result<()>,

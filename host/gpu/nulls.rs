@@ -6,7 +6,7 @@ use bowstring_kernels::bitmap::{NULL_COUNT, NullCount, NullCountRow, null_count_
 use super::bitmap::not;
 use super::parts::part_of;
 use crate::array::{Array, Bitmap, Buffer};
-use crate::pass::{Granted, Pass, Pending, Requests, Table, bits};
+use crate::pass::{BitPointer, Granted, Pass, Pending, Requests, Table, bits};
 use crate::{Result, Stream};
 
 /// How many of the rows of each array are null by a bitmap, in one launch. Synchronises once, when the numbers are waited
@@ -16,27 +16,35 @@ pub(crate) fn null_counts(arrays: &[(&Array, &Bitmap)], stream: &Stream) -> Resu
         return Ok(Pending::known(Ok(vec![0; arrays.len()])));
     }
     let mut pass = Pass::begin("null_count", stream)?;
-    let counted = counted(&mut pass, arrays)?;
+    let bitmaps = entered(&mut pass, arrays)?;
+    let counted = unset(&mut pass, &bitmaps)?;
     pass.read_later(counted.counters(), |pass, words| {
         pass.finish()?;
         Ok(words.iter().map(|nulls| *nulls as usize).collect())
     })
 }
 
-/// How many of the rows of each array are null by a bitmap: a counter each, for which a pass needs one launch.
-fn counted(pass: &mut Pass, arrays: &[(&Array, &Bitmap)]) -> Result<Granted> {
+/// The bitmaps of inputs, as kernels take them, and how long they are.
+fn entered(pass: &mut Pass, arrays: &[(&Array, &Bitmap)]) -> Result<Vec<(BitPointer, usize)>> {
+    arrays
+        .iter()
+        .map(|(values, validity)| pass.input(values).map(|()| (bits(validity), values.len())))
+        .collect()
+}
+
+/// How many bits of each bitmap are not set: a counter each, for which a pass needs one launch.
+fn unset(pass: &mut Pass, bitmaps: &[(BitPointer, usize)]) -> Result<Granted> {
     let (mut table, mut longest) = (Table::default(), 0);
-    for (values, validity) in arrays {
-        pass.input(values)?;
-        let ((words, offset), len) = (bits(validity), values.len() as u64);
+    for ((words, offset), len) in bitmaps {
+        let (words, offset, len) = (*words, *offset, *len as u64);
         table.push(&NullCountRow { words, offset, len });
         longest = longest.max(len);
     }
     let mut requests = Requests::default();
-    let nulls = requests.sums(arrays.len());
+    let nulls = requests.sums(bitmaps.len());
     let granted = requests.grant(pass, table.bytes())?;
     let maps = pass.upload(table.words())?;
-    let (count, parts) = (arrays.len() as u64, null_count_parts(longest, pass.width()));
+    let (count, parts) = (bitmaps.len() as u64, null_count_parts(longest, pass.width()));
     let args = NullCount { maps: maps.input(), count, parts, nulls: granted.counter(nulls) };
     pass.launch(&NULL_COUNT[0], &args)?;
     Ok(granted)
@@ -51,11 +59,23 @@ pub(crate) fn with_null_counts_checked(
 ) -> Result<Vec<Array>> {
     let bitmaps = arrays.iter().filter_map(|array| Some((*array, array.validity()?)));
     let mut pass = Pass::begin("cast", stream)?;
-    let counted = counted(&mut pass, &bitmaps.collect::<Vec<_>>())?;
+    let bitmaps = entered(&mut pass, &bitmaps.collect::<Vec<_>>())?;
+    let counted = unset(&mut pass, &bitmaps)?;
     pass.report(counted.counters(), check)?;
     let checked = arrays.iter().map(|array| part_of(&pass, (*array).clone())).collect::<Result<_>>()?;
     pass.finish()?;
     Ok(checked)
+}
+
+/// Has `check` look at how many bits of a bitmap are not set, for whoever first waits for what the pass makes.
+pub(super) fn report_unset(
+    pass: &mut Pass,
+    bitmap: BitPointer,
+    len: usize,
+    check: impl FnOnce(usize) -> Result<()> + Send + 'static,
+) -> Result<()> {
+    let counted = unset(pass, &[(bitmap, len)])?;
+    pass.report(counted.counters(), move |words| check(words[0] as usize))
 }
 
 /// Which rows are null by a bitmap, as the values of a Boolean array; what that array waits for comes with it.

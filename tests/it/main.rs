@@ -28,6 +28,7 @@ mod memoryless;
 mod memoryless_devices;
 mod mutants;
 mod nullability;
+mod nullability_inside;
 mod nulls;
 mod ordering;
 mod ranges;

@@ -6,6 +6,7 @@
 //! twice, and a pair that nobody here knows is `None`.
 
 mod dictionary;
+mod held;
 mod inside;
 mod nested;
 mod offsets;

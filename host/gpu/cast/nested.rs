@@ -1,14 +1,15 @@
 //! Lists, structs, and arrays of nothing but nulls: the parts are cast, and put together again.
 //!
-//! What rows of a list do not see of its items is cast along where that cannot show. A strict cast must not fail for it,
-//! though, and neither must offsets be too great for it: then the host looks where the rows begin and end, and only what
+//! What rows of a list do not see of its items is cast along where that cannot show. A cast that is strict, or to items that may
+//! not be null, must not fail for it, though, and neither must offsets be too great for it: then the host looks where the rows begin and end, and only what
 //! lies between is cast.
 
 use arrow_schema::{DataType, FieldRef, Fields};
 
+use super::held::{Above, hold};
 use super::inside::Cast;
 use super::offsets::{Offsets, convert_offsets, do_not_fit, most, read_offsets, regular_offsets};
-use crate::array::{Array, Slot, layout};
+use crate::array::{Array, Slot, forbids_nulls, layout};
 use crate::gpu::bitmap::{aligned, nulls_of};
 use crate::gpu::parts::{self, empty, part_of};
 use crate::gpu::rows::offsets_of;
@@ -53,9 +54,8 @@ fn is_list(data_type: &DataType) -> bool {
 
 /// Lists of one kind of offsets as lists of the same or the other kind.
 fn list(cast: Cast, values: &Array, to: &DataType, item: &FieldRef) -> Result<Array> {
-    ranges(cast, values, to, values.children()[0].data_type() == item.data_type(), |items| {
-        cast.cast(items, item.data_type())
-    })
+    let same_items = values.children()[0].data_type() == item.data_type();
+    ranges(cast, values, to, (item, same_items), |items| cast.cast(items, item.data_type()))
 }
 
 /// Maps: their entries are cast by position.
@@ -63,7 +63,7 @@ fn map(cast: Cast, values: &Array, to: &DataType, entries: &FieldRef) -> Result<
     let DataType::Struct(into) = entries.data_type() else {
         return Err(Error::invalid("cast", "a map whose entries are no struct"));
     };
-    ranges(cast, values, to, false, |rows| by_position(cast, rows, entries.data_type(), into))
+    ranges(cast, values, to, (entries, false), |rows| by_position(cast, rows, entries.data_type(), into))
 }
 
 /// Rows that offsets describe, with other items. Synchronises where what rows do not see must not be cast.
@@ -71,7 +71,7 @@ fn ranges(
     cast: Cast,
     values: &Array,
     to: &DataType,
-    same_items: bool,
+    (item, same_items): (&FieldRef, bool),
     cast_items: impl Fn(&Array) -> Result<Array>,
 ) -> Result<Array> {
     let (Some(Slot::Offsets(from_width)), Some(Slot::Offsets(to_width))) =
@@ -87,7 +87,11 @@ fn ranges(
     }
     let items = &values.children()[0];
     let narrow = to_width < from_width && items.len() as u64 > most(to_width);
-    let look = narrow || !same_items && !cast.options.safe;
+    let must_fit = match same_items {
+        true => !item.is_nullable(),
+        false => !cast.options.safe || !item.is_nullable() || forbids_nulls(item.data_type()),
+    };
+    let look = narrow || must_fit && !(same_items && cannot_be_null(items));
     let mut parts = pass.parts(to.clone(), values.len());
     let mut seen = items.clone();
     if !look && from_width == to_width {
@@ -115,9 +119,15 @@ fn ranges(
     }
     let seen = cast_items(&seen)?;
     pass.input(&seen)?;
+    hold(cast, &mut pass, &seen, item, None)?;
     parts.children = vec![part_of(&pass, seen)?];
     pass.finish()?;
     Array::try_new(parts)
+}
+
+/// Whether it is known without a look that no row of an array is null.
+fn cannot_be_null(array: &Array) -> bool {
+    array.possible_nulls().is_none() && array.layout().validity && array.dictionary().is_none()
 }
 
 /// Lists of `size` items each; the values' nulls are theirs where `nulls` says so.
@@ -129,10 +139,13 @@ fn regular_list(
     size: usize,
     nulls: bool,
 ) -> Result<Array> {
-    let Some(Slot::Offsets(width)) = layout(to).slots().next() else {
+    let (Some(Slot::Offsets(width)), DataType::List(item) | DataType::LargeList(item)) =
+        (layout(to).slots().next(), to)
+    else {
         return Err(Error::invalid("cast", "lists without offsets"));
     };
     let mut pass = cast.begin(&[values, &items])?;
+    hold(cast, &mut pass, &items, item, None)?;
     let offsets = regular_offsets(&mut pass, values.len(), size, width, to)?;
     let parts = pass.parts(to.clone(), values.len());
     let mut parts = if nulls { nulls_of(&mut pass, values, parts)? } else { parts };
@@ -153,6 +166,15 @@ fn of_children(
 ) -> Result<Array> {
     let mut pass = cast.begin(&[values])?;
     children.iter().try_for_each(|child| pass.input(child))?;
+    let (fields, each) = match to {
+        DataType::Struct(fields) => (&fields[..], 1),
+        DataType::FixedSizeList(item, size) => (std::slice::from_ref(item), *size as usize),
+        _ => (&[][..], 0),
+    };
+    let above = nulls.then_some(Above { rows: values, each });
+    for (child, field) in children.iter().zip(fields) {
+        hold(cast, &mut pass, child, field, above)?;
+    }
     let parts = pass.parts(to.clone(), values.len());
     let mut parts = if nulls { nulls_of(&mut pass, values, parts)? } else { parts };
     parts.children = children.into_iter().map(|child| part_of(&pass, child)).collect::<Result<_>>()?;

@@ -1,0 +1,108 @@
+//! Parts whose fields say that they have no nulls. A cast that leaves some there is the error that it is on the CPU, for whoever
+//! first waits for the result where their number is data.
+//!
+//! The one idea: what counts is the nulls that show. A struct, or a list of fixed size, has rows of its parts for its null
+//! rows too, and hides what is null there; nothing hides an item of another list.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field};
+
+use super::inside::Cast;
+use crate::array::{Array, Bitmap, Parts};
+use crate::gpu::bitmap::{and, not};
+use crate::gpu::filter;
+use crate::gpu::nulls::report_unset;
+use crate::pass::{Pass, bits};
+use crate::{Error, Result};
+
+/// Rows, each of which has so many rows of a part.
+#[derive(Clone, Copy)]
+pub(super) struct Above<'a> {
+    pub rows: &'a Array,
+    pub each: usize,
+}
+
+/// Sees to it that a part of what the pass makes has no nulls where its field says so, but for those that null rows `above` it
+/// hide. Synchronises only where lists of fixed size may be null, and items of theirs.
+pub(super) fn hold(
+    cast: Cast,
+    pass: &mut Pass,
+    part: &Array,
+    field: &Field,
+    above: Option<Above>,
+) -> Result<()> {
+    if field.is_nullable() || part.is_empty() {
+        return Ok(());
+    }
+    if has_nulls_inside(part) {
+        return Err(pass.unsupported(format!("{} without nulls", part.data_type())));
+    }
+    let (len, name) = (part.len(), field.name().clone());
+    let hidden = above.and_then(|above| Some((above, above.rows.possible_nulls()?)));
+    if *part.data_type() == DataType::Null {
+        let Some((Above { rows, each }, valid)) = hidden else { return refuse(len, &name) };
+        let shown = move |nulls| refuse(len.saturating_sub(each.saturating_mul(nulls)), &name);
+        return report_unset(pass, bits(valid), rows.len(), shown);
+    }
+    let Some(own) = part.possible_nulls() else { return Ok(()) };
+    match (hidden, part.known_null_count()) {
+        (None, Some(nulls)) => refuse(nulls, &name),
+        (None, None) => report_unset(pass, bits(own), len, move |nulls| refuse(nulls, &name)),
+        (Some((Above { each: 1, .. }, valid)), _) => {
+            let (nulls, shown) = (pass.zeroed(len.div_ceil(8))?, pass.zeroed(len.div_ceil(8))?);
+            not(pass, bits(own), len, &nulls)?;
+            and(pass, bits(valid), (nulls.input(), 0), len, &shown)?;
+            report_unset(pass, (shown.input(), 0), len, move |others| refuse(len - others, &name))
+        }
+        (Some((above, valid)), _) => {
+            let seen = of_valid_rows(cast, part, own, above, valid)?;
+            pass.input(&seen)?;
+            let valid = Bitmap { buffer: seen.buffers()[0].clone(), offset: seen.offset() };
+            report_unset(pass, bits(&valid), seen.len(), move |nulls| refuse(nulls, &name))
+        }
+    }
+}
+
+/// Which rows of a part are valid, as booleans; of the rows above that are valid themselves. Synchronises.
+fn of_valid_rows(cast: Cast, part: &Array, own: &Bitmap, above: Above, valid: &Bitmap) -> Result<Array> {
+    let booleans = |bits: &Bitmap, of: &Array| {
+        let parts = Parts::new(DataType::Boolean, of.len());
+        let (place, ready) = (of.place(), of.ready().cloned());
+        Array::try_new(Parts {
+            place,
+            ready,
+            offset: bits.offset,
+            buffers: vec![bits.buffer.clone()],
+            ..parts
+        })
+    };
+    let item = Arc::new(Field::new_list_field(DataType::Boolean, false));
+    let parts = Parts::new(DataType::FixedSizeList(item, above.each as i32), above.rows.len());
+    let (place, ready) = (part.place(), part.ready().cloned());
+    let lists = Array::try_new(Parts { place, ready, children: vec![booleans(own, part)?], ..parts })?;
+    let seen = filter(&[&lists], &booleans(valid, above.rows)?, cast.stream)?.wait()?;
+    seen.columns[0].child_rows(0)
+}
+
+/// Whether rows of an array may be null without a bitmap of their own that says so: devices do not look into its parts.
+fn has_nulls_inside(array: &Array) -> bool {
+    let mut parts = array.children().iter().chain(array.dictionary());
+    match array.data_type() {
+        DataType::Dictionary(..) | DataType::Union(..) | DataType::RunEndEncoded(..) => parts.any(|part| {
+            part.possible_nulls().is_some() || *part.data_type() == DataType::Null || has_nulls_inside(part)
+        }),
+        _ => false,
+    }
+}
+
+/// In the way of arrow-rs, which refuses the same on the CPU.
+fn refuse(nulls: usize, name: &str) -> Result<()> {
+    match nulls {
+        0 => Ok(()),
+        _ => {
+            let problem = format!("{nulls} nulls in {name:?}, which is not nullable");
+            Err(Error::Arrow { operation: "cast", problem })
+        }
+    }
+}

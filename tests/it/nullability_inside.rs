@@ -1,0 +1,176 @@
+//! Fields inside of nested types that are not nullable: on every device a cast leaves no nulls there but those that null rows
+//! hide, or it is an error.
+
+use std::sync::Arc;
+
+use arrow_array::{Array as _, ArrayRef, FixedSizeListArray, Int8Array, StructArray, UInt32Array};
+use arrow_buffer::NullBuffer;
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType, Field, FieldRef, Fields};
+use bowstring::Error;
+use bowstring::compute::cast;
+use bowstring::exchange::{to_arrow, validate};
+
+use crate::support::*;
+
+fn options(safe: bool) -> CastOptions<'static> {
+    CastOptions { safe, ..CastOptions::default() }
+}
+
+fn item(of: DataType, nullable: bool) -> FieldRef {
+    Arc::new(Field::new_list_field(of, nullable))
+}
+
+fn list(of: DataType, nullable: bool) -> DataType {
+    DataType::List(item(of, nullable))
+}
+
+fn large_list(of: DataType, nullable: bool) -> DataType {
+    DataType::LargeList(item(of, nullable))
+}
+
+fn fixed(of: DataType, size: i32, nullable: bool) -> DataType {
+    DataType::FixedSizeList(item(of, nullable), size)
+}
+
+fn fields(of: [DataType; 2], nullable: bool) -> DataType {
+    let names = ["a", "b"].into_iter().zip(of);
+    DataType::Struct(names.map(|(name, of)| Field::new(name, of, nullable)).collect())
+}
+
+fn map(of: DataType, nullable: bool) -> DataType {
+    let entries = [Field::new("keys", DataType::Utf8, false), Field::new("values", of, nullable)];
+    let entries = Field::new("entries", DataType::Struct(Fields::from(entries.to_vec())), false);
+    DataType::Map(Arc::new(entries), false)
+}
+
+/// Pairs whose second type has fields that are not nullable, where the first has nullable ones.
+fn pairs() -> Vec<(DataType, DataType)> {
+    use DataType::*;
+    vec![
+        (list(Int8, true), list(Int8, false)),
+        (list(Int8, true), large_list(Int8, false)),
+        (large_list(Int8, true), list(Int64, false)),
+        (list(Int32, true), list(Int8, false)),
+        (list(Utf8, true), list(LargeUtf8, false)),
+        (list(Null, true), large_list(Null, false)),
+        (list(fields([Int8, Utf8], true), true), list(fields([Int16, LargeUtf8], false), true)),
+        (list(list(Int8, true), true), large_list(list(Int8, false), false)),
+        (fixed(Int8, 1, true), fixed(Int8, 1, false)),
+        (fixed(Int8, 3, true), fixed(Int64, 3, false)),
+        (fixed(Int8, 3, true), fixed(Int8, 3, false)),
+        (fixed(Null, 2, true), fixed(Null, 2, false)),
+        (fixed(Int8, 2, true), list(Int8, false)),
+        (fixed(fixed(Int8, 2, true), 2, true), large_list(fixed(Int8, 2, false), false)),
+        (fixed(fields([Int8, Int8], true), 2, true), fixed(fields([Int8, Int16], false), 2, false)),
+        (fields([Int8, Utf8], true), fields([Int64, LargeUtf8], false)),
+        (fields([Int8, Null], true), fields([Int64, Null], false)),
+        (fields([Int32, fixed(Int8, 2, true)], true), fields([Int8, fixed(Int8, 2, false)], false)),
+        (map(Int8, true), map(Int8, false)),
+        (map(Int8, true), map(Int64, false)),
+        (Int8, list(Int8, false)),
+        (Int8, large_list(Int64, false)),
+        (Int8, fixed(Int64, 1, false)),
+    ]
+}
+
+/// Rows of a type, with nulls of several kinds; of the last kind are arrays whose nulls are those of their rows, and hide others
+/// where a type has something to hide.
+fn rows_of(of: &DataType, kind: usize, offset: usize, len: usize, rng: &mut Random) -> ArrayRef {
+    let all = |nulls, rng: &mut Random| array(of, offset + len, nulls, rng);
+    let whole = match Nulls::ALL.get(kind) {
+        Some(nulls) => all(*nulls, rng),
+        None => {
+            let plain = all(Nulls::None, rng);
+            let at = (0..plain.len() as u32).map(|i| (rng.below(3) > 0).then_some(i));
+            arrow_select::take::take(&plain, &UInt32Array::from_iter(at), None).unwrap()
+        }
+    };
+    sliced(&whole, offset, len)
+}
+
+#[test]
+fn nulls_that_show_are_errors_on_every_device() {
+    for (i, (from, to)) in pairs().into_iter().enumerate() {
+        let mut right = 0;
+        for case in 0..24 {
+            let (kind, (offset, len)) = (case % 6, [(0, 70), (5, 3), (37, 200), (1, 1)][case / 6]);
+            let values = rows_of(&from, kind, offset, len, &mut Random::new((100 * i + case) as u64));
+            for safe in [true, false] {
+                // arrow-rs does not look where it makes lists of lists of fixed size.
+                let theirs = cast_with_options(&values, &to, &options(safe)).and_then(|theirs| {
+                    theirs.to_data().validate_full()?;
+                    Ok(theirs)
+                });
+                right += usize::from(theirs.is_ok() && len > 3);
+                for target in devices() {
+                    let context = format!("{from} to {to}, safe {safe}, kind {kind}, {offset}+{len}");
+                    let ours = cast(&target.import(&values), &to, &options(safe), &target.stream)
+                        .wait()
+                        .and_then(|ours| to_arrow(&target.stream.download(&ours)?).map(|_| ours));
+                    match (ours, &theirs) {
+                        (Ok(ours), Ok(theirs)) => target.assert_same(&ours, theirs, &context),
+                        (Err(Error::Cast { .. } | Error::Arrow { .. }), Err(_)) => {}
+                        (ours, theirs) => panic!("{context}, on {target:?}: {ours:?}, arrow-rs {theirs:?}"),
+                    }
+                }
+            }
+        }
+        // Where values fit, and not all items are null with nothing to hide them, there must be arrays of both kinds.
+        let fits = !from.to_string().contains("Int32") && from != list(DataType::Null, true);
+        assert!((usize::from(fits)..36).contains(&right), "{from} to {to}: {right} of 36 are right");
+    }
+}
+
+/// What the fuzzer found: nulls that a null list hid are seen in what it becomes.
+#[test]
+fn no_unsound_lists_come_of_lists_of_fixed_size() {
+    let empty = |rows| -> ArrayRef {
+        let none = Arc::new(Int8Array::from(Vec::<i8>::new()));
+        let hidden = NullBuffer::from_iter((0..rows).map(|i| i >= rows / 2));
+        Arc::new(FixedSizeListArray::new(item(DataType::Int8, true), 0, none, Some(hidden)))
+    };
+    let numbers: ArrayRef = Arc::new(Int8Array::from(vec![None, None, Some(3), Some(4)]));
+    for items in [empty(4), numbers] {
+        let of = items.data_type().clone();
+        let nulls = Some(NullBuffer::from(vec![false, true]));
+        let values: ArrayRef =
+            Arc::new(FixedSizeListArray::new(item(of.clone(), false), 2, items, nulls.clone()));
+        let inside: ArrayRef = Arc::new(StructArray::new(
+            vec![Field::new("a", values.data_type().clone(), true)].into(),
+            vec![values.clone()],
+            None,
+        ));
+        for target in devices() {
+            for to in [list(of.clone(), false), large_list(of.clone(), false)] {
+                let into = DataType::Struct(vec![Field::new("a", to.clone(), true)].into());
+                for (values, to) in [(&values, &to), (&inside, &into)] {
+                    let casted = cast(&target.import(values), to, &options(true), &target.stream).wait();
+                    let there = casted.and_then(|casted| target.stream.download(&casted));
+                    assert!(matches!(there, Err(Error::Arrow { .. })), "{to} on {target:?}: {there:?}");
+                }
+            }
+            // Items that may be null are no matter.
+            let to = large_list(of.clone(), true);
+            let casted = cast(&target.import(&values), &to, &options(true), &target.stream).wait().unwrap();
+            validate(&target.stream.download(&casted).unwrap()).unwrap();
+        }
+    }
+}
+
+/// Items that no row sees are not looked at.
+#[test]
+fn nulls_outside_of_all_rows_are_nobodys() {
+    let lists = array(&list(DataType::Int8, true), 60, Nulls::None, &mut Random::new(1));
+    let nulls = array(&list(DataType::Int8, true), 60, Nulls::Some, &mut Random::new(2));
+    let parts: [&dyn arrow_array::Array; 3] = [&nulls, &lists, &nulls];
+    let both = arrow_select::concat::concat(&parts).unwrap();
+    let seen = sliced(&both, 60, 60);
+    for target in devices() {
+        for to in [DataType::Int8, DataType::Int64] {
+            let to = large_list(to, false);
+            let ours = cast(&target.import(&seen), &to, &options(true), &target.stream).wait().unwrap();
+            target.assert_same(&ours, &cast_with_options(&seen, &to, &options(true)).unwrap(), &to);
+        }
+    }
+}
