@@ -129,7 +129,7 @@ fn inputs(device: &Device, columns: usize, nulls: bool) -> Inputs {
     let up = |array: &ArrayRef| stream.upload(&from_arrow(array).expect("an array")).expect("room");
     let narrow = |i: usize| Field::new(format!("{i}"), DataType::Int32, true);
     let narrow = Arc::new(Schema::new((0..columns).map(narrow).collect::<Vec<_>>()));
-    let batch = stream.upload_batch(&batch_from_arrow(&batch).expect("a batch")).expect("room");
+    let batch = stream.upload(&batch_from_arrow(&batch).expect("a batch")).expect("room");
     let uncounted = |column: &Array| {
         let mut parts = column.clone().into_parts();
         parts.null_count = None;

@@ -33,8 +33,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn run(stream: &Stream, before: &RecordBatch) -> Result<(), Box<dyn Error>> {
     println!("\n=== on {} ({}) ===", stream.device().name(), stream.device().place());
     // Shares the memory of the arrow-rs batch where that is the device's, else copies it there.
-    let batch = stream.upload_batch(&batch_from_arrow(before)?)?;
-    let after = |batch: &Batch| batch_to_arrow(&stream.download_batch(batch)?);
+    let batch = stream.upload(&batch_from_arrow(before)?)?;
+    let after = |batch: &Batch| batch_to_arrow(&stream.download(batch)?);
 
     // A null in the mask drops its row, as false does. The mask is read once for all columns.
     let mask = BooleanArray::from(vec![Some(true), Some(false), None, Some(true), Some(true)]);

@@ -123,7 +123,7 @@ pub unsafe extern "C" fn bowstring_batch_to_device(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let (batch, stream) = (borrow(batch, "batch")?, &borrow(stream, "stream")?.0);
-        give(BowstringBatch::new(stream.upload_batch(&batch.0)?), out)
+        give(BowstringBatch::new(stream.upload(&batch.0)?), out)
     })
 }
 
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn bowstring_batch_to_host(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let (batch, stream) = (borrow(batch, "batch")?, &borrow(stream, "stream")?.0);
-        give(BowstringBatch::new(stream.download_batch(&batch.0)?), out)
+        give(BowstringBatch::new(stream.download(&batch.0)?), out)
     })
 }
 

@@ -138,7 +138,7 @@ pub unsafe extern "C" fn bowstring_batches_to_device(
         borrow(out, "out")?;
         let source = batches.take()?;
         let (schema, place) = (source.schema().clone(), stream.device().place());
-        let moved = source.map(move |batch| stream.upload_batch(&batch?));
+        let moved = source.map(move |batch| stream.upload(&batch?));
         give(BowstringBatches::new(Batches::new(schema, place, moved)), out)
     })
 }
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn bowstring_batches_to_host(
         borrow(out, "out")?;
         let source = batches.take()?;
         let schema = source.schema().clone();
-        let moved = source.map(move |batch| stream.download_batch(&batch?));
+        let moved = source.map(move |batch| stream.download(&batch?));
         give(BowstringBatches::new(Batches::new(schema, Place::CPU, moved)), out)
     })
 }

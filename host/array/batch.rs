@@ -60,12 +60,6 @@ impl Batch {
         self
     }
 
-    /// What makes a batch of other columns under the same schema, with the same metadata.
-    pub(crate) fn like(&self) -> impl FnOnce(Vec<Array>, usize) -> Result<Batch> + Send + use<> {
-        let (schema, metadata) = (self.schema.clone(), self.metadata.clone());
-        move |columns, len| Ok(Batch::try_new(schema, columns, len)?.with_metadata(metadata))
-    }
-
     /// The columns.
     pub fn columns(&self) -> &[Array] {
         &self.columns

@@ -6,6 +6,7 @@
 mod batch;
 mod batches;
 mod buffer;
+mod columns;
 mod extents;
 pub(crate) mod layout;
 mod parts;
@@ -15,6 +16,7 @@ mod validate;
 pub use batch::{Batch, Metadata};
 pub use batches::Batches;
 pub use buffer::{Bitmap, Buffer, Owner};
+pub use columns::{Columns, nullable};
 pub(crate) use extents::{fits, number};
 pub(crate) use layout::{Layout, Slot, children, forbids_nulls, layout};
 pub use parts::{Array, Parts};

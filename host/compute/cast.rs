@@ -13,7 +13,7 @@ use arrow_schema::{ArrowError, DataType};
 pub use arrow_cast::CastOptions;
 pub use arrow_cast::display::{DurationFormat, FormatOptions};
 
-use super::{Columns, admit_all};
+use super::{Columns, admit_all, nullability};
 use crate::array::{children, forbids_nulls};
 use crate::device::HostPool;
 use crate::ffi::DeviceType;
@@ -60,7 +60,10 @@ pub(super) fn cast_now<C: Columns>(
     let _current = stream.enter()?;
     let (frame, types) = values.target(to)?;
     let columns: Vec<(&Array, &DataType)> = values.arrays().iter().zip(types).collect();
-    let casted = C::held_to(&frame, cast_columns(&columns, options, stream)?, stream)?;
+    let mut casted = cast_columns(&columns, options, stream)?;
+    if let Some(schema) = C::schema(&frame) {
+        casted = nullability::held_to(schema, casted, stream)?;
+    }
     C::framed(frame, casted, values.rows())
 }
 

@@ -17,7 +17,6 @@
 
 pub mod batches;
 mod cast;
-mod columns;
 mod concat;
 mod fill_null;
 mod filter;
@@ -28,12 +27,11 @@ mod selection;
 mod take;
 pub mod tensors;
 
+pub use crate::array::{Columns, nullable};
 pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast};
-pub use columns::Columns;
 pub use concat::concat;
 pub use fill_null::fill_null;
 pub use filter::filter;
-pub use nullability::nullable;
 pub use nulls::{drop_nulls, is_not_null, is_null, logical_null_count, null_count};
 pub use scalar::Scalar;
 pub use selection::Selection;

@@ -4,20 +4,9 @@
 //! what is said of a field. A take whose indices may be null makes every field nullable. A cast goes to the schema that the
 //! caller asks for, so there a null under such a field is an error, as it is where arrow-rs makes a `RecordBatch`.
 
-use std::sync::Arc;
-
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::Schema;
 
 use crate::{Array, Error, Result, Stream, cpu, gpu};
-
-/// The schema with every field nullable: that of batches whose rows are taken by indices that may be null.
-pub fn nullable(schema: &SchemaRef) -> SchemaRef {
-    if schema.fields().iter().all(|field| field.is_nullable()) {
-        return schema.clone();
-    }
-    let fields = schema.fields().iter().map(|field| Field::clone(field).with_nullable(true));
-    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
-}
 
 /// The columns, none of which has nulls where the schema says that there are none. Nulls are an error at once where their
 /// number is known or the host can count them; on a GPU else of whoever first waits for one of those columns.

@@ -36,7 +36,7 @@ pub fn validate_batch(batch: &Batch, stream: &Stream) -> Result<()> {
     let readable = |column: &Array| column.place().device_type.host_accessible();
     let copy = match batch.columns().iter().all(readable) {
         true => None,
-        false => Some(stream.download_batch(batch)?),
+        false => Some(stream.download(batch)?),
     };
     let batch = copy.as_ref().unwrap_or(batch);
     for (i, (field, column)) in batch.schema().fields().iter().zip(batch.columns()).enumerate() {

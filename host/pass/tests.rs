@@ -210,7 +210,7 @@ fn each_event_is_waited_for_once() {
     let columns = vec![from_arrow(&flags).unwrap(); 50];
     let calls = |name| device.calls().get(name).copied().unwrap_or(0);
     let (allocs, copies) = (calls("alloc"), calls("copy_in"));
-    let batch = stream.upload_batch(&crate::Batch::try_new(schema, columns, 3).unwrap()).unwrap();
+    let batch = stream.upload(&crate::Batch::try_new(schema, columns, 3).unwrap()).unwrap();
     assert_eq!((calls("alloc") - allocs, calls("copy_in") - copies), (1, 1), "one block, one copy");
     let event = ManualEvent::pending();
     // SAFETY: the event lives to the end of the test.
@@ -225,7 +225,7 @@ fn each_event_is_waited_for_once() {
     assert_eq!(calls("wait") - waits, 1);
     event.fire();
     let copies = calls("copy_out");
-    let back = other.download_batch(&batch).unwrap();
+    let back = other.download(&batch).unwrap();
     assert_eq!(calls("copy_out") - copies, 1);
     for column in back.columns() {
         assert_eq!(&crate::exchange::to_arrow(column).unwrap(), &flags);

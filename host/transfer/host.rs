@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::block::{BlockLayout, gather};
 use super::extents::{sized, with_extents};
 use super::{host_bytes, pinned_buffer};
-use crate::array::{Array, Batch, Place, number};
+use crate::array::{Array, Columns, Place, number};
 use crate::device::{Kept, Stream};
 use crate::pass::{Pass, Pending};
 use crate::{Error, Result};
@@ -18,35 +18,24 @@ use crate::{Error, Result};
 const LARGE: usize = 1 << 20;
 
 impl Stream {
-    /// A host array on this stream's device. Does not block, but for the memory it reads; does not synchronise. On the
-    /// CPU it is the array itself, as is an array that is on the device already.
-    pub fn upload(&self, array: &Array) -> Result<Array> {
-        let mut arrays = upload(self, std::slice::from_ref(array))?;
-        arrays.pop().ok_or_else(|| Error::invalid("upload", "no array"))
+    /// A host array or batch on this stream's device, by one copy. Does not block, but for the memory it reads; does not
+    /// synchronise. On the CPU it is itself, as is what is on the device already.
+    pub fn upload<C: Columns>(&self, values: &C) -> Result<C> {
+        C::framed(values.frame(), upload(self, values.arrays())?, values.rows())
     }
 
-    /// As [`Stream::upload`]: one copy for all columns.
-    pub fn upload_batch(&self, batch: &Batch) -> Result<Batch> {
-        batch.like()(upload(self, batch.columns())?, batch.len())
+    /// An array or a batch of this stream's device in host memory, by one copy where it is small; it says when it may be read.
+    /// Synchronises once where only the device knows an extent, of a foreign string's bytes or a view's data; else never. What
+    /// is in host memory is itself.
+    pub fn download<C: Columns>(&self, values: &C) -> Result<C> {
+        self.download_later(values)?.wait()
     }
 
-    /// An array of this stream's device in host memory; it says when it may be read. Synchronises once where only the
-    /// device knows an extent, of a foreign string's bytes or a view's data; else never. A host array is itself.
-    pub fn download(&self, array: &Array) -> Result<Array> {
-        let mut arrays = download(self, vec![array.clone()])?.wait()?;
-        arrays.pop().ok_or_else(|| Error::invalid("download", "no array"))
-    }
-
-    /// As [`Stream::download`], for all columns at once.
-    pub fn download_batch(&self, batch: &Batch) -> Result<Batch> {
-        self.download_batch_later(batch)?.wait()
-    }
-
-    /// As [`Stream::download_batch`], without ever blocking.
-    pub fn download_batch_later(&self, batch: &Batch) -> Result<Pending<Batch>> {
-        let (like, len) = (batch.like(), batch.len());
-        let columns = download(self, batch.columns().to_vec())?;
-        Ok(columns.map(move |columns| like(columns, len)))
+    /// As [`Stream::download`], without ever blocking.
+    pub fn download_later<C: Columns>(&self, values: &C) -> Result<Pending<C>> {
+        let (frame, rows) = (values.frame(), values.rows());
+        let arrays = download(self, values.arrays().to_vec())?;
+        Ok(arrays.map(move |arrays| C::framed(frame, arrays, rows)))
     }
 }
 

@@ -3,33 +3,27 @@
 
 use super::block::{BlockLayout, gather};
 use super::extents::sized;
-use crate::array::{Array, Batch};
+use crate::array::{Array, Columns};
 use crate::device::Stream;
 use crate::pass::{Pass, Pending};
 use crate::{Error, Result};
 
 impl Stream {
-    /// An array of another device of the same runtime, as one of this stream's device; `from` is a stream of that other
-    /// device, on which it is gathered. Synchronises once where only that device knows an extent, of a foreign
+    /// An array or a batch of another device of the same runtime, as one of this stream's device, by one copy; `from` is a stream
+    /// of that other device, on which it is gathered. Synchronises once where only that device knows an extent, of a foreign
     /// string's bytes or a view's data; else never. What is here already is itself.
-    pub fn transfer(&self, array: &Array, from: &Stream) -> Result<Array> {
-        let mut arrays = transfer(self, vec![array.clone()], from)?.wait()?;
-        arrays.pop().ok_or_else(|| Error::invalid("transfer", "no array"))
+    pub fn transfer<C: Columns>(&self, values: &C, from: &Stream) -> Result<C> {
+        let arrays = transfer(self, values.arrays().to_vec(), from)?.wait()?;
+        C::framed(values.frame(), arrays, values.rows())
     }
 
-    /// A copy on the stream's own device, where the array is, which shares memory with nothing. Synchronises as
+    /// A copy on the stream's own device, where the array or batch is, which shares memory with nothing. Synchronises as
     /// [`Stream::transfer`] does.
-    pub fn copy(&self, array: &Array) -> Result<Array> {
+    pub fn copy<C: Columns>(&self, values: &C) -> Result<C> {
         let mut pass = Pass::begin("copy", self)?;
-        pass.input(array)?;
-        let mut arrays = sized(pass, vec![array.clone()], copied)?.wait()?;
-        arrays.pop().ok_or_else(|| Error::invalid("copy", "no array"))
-    }
-
-    /// As [`Stream::transfer`]: one copy for all columns.
-    pub fn transfer_batch(&self, batch: &Batch, from: &Stream) -> Result<Batch> {
-        let columns = transfer(self, batch.columns().to_vec(), from)?.wait()?;
-        batch.like()(columns, batch.len())
+        values.arrays().iter().try_for_each(|array| pass.input(array))?;
+        let arrays = sized(pass, values.arrays().to_vec(), copied)?.wait()?;
+        C::framed(values.frame(), arrays, values.rows())
     }
 }
 

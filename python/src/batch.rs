@@ -55,7 +55,7 @@ impl RecordBatch {
             return Ok(self.clone());
         }
         let stream = default_stream(self.place())?;
-        ours(|| stream.download_batch(&self.0)).map(RecordBatch)
+        ours(|| stream.download(&self.0)).map(RecordBatch)
     }
 
     /// As a stream of one batch.

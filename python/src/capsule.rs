@@ -175,6 +175,6 @@ pub fn host_capsule(source: Source<SchemaRef, Batch>, py: Python<'_>) -> PyResul
         return exchange::export_host_batches(source.take_apart().0).capsule(py);
     }
     let stream = source.stream()?;
-    let here = source.items.map(move |batch| stream.download_batch(&batch?));
+    let here = source.items.map(move |batch| stream.download(&batch?));
     exchange::export_host_batches(Batches::new(source.shape, Place::CPU, here)).capsule(py)
 }

@@ -252,7 +252,7 @@ impl BatchReader {
         let source = self.give(target.py())?;
         let from = source.stream()?;
         let place = on.device().place();
-        let items = source.items.map(move |batch| on.upload_batch(&from.download_batch(&batch?)?));
+        let items = source.items.map(move |batch| on.upload(&from.download(&batch?)?));
         Ok(BatchReader::over(Source { place, items: Box::new(items), ..source }))
     }
 

@@ -37,7 +37,7 @@ fn there(stream: &Stream, batches: &[RecordBatch]) -> Batches {
 
 fn uploaded(stream: &Stream, batches: &[RecordBatch]) -> impl Iterator<Item = Result<Batch>> + Send + use<> {
     let (stream, batches) = (stream.clone(), batches.to_vec());
-    batches.into_iter().map(move |batch| stream.upload_batch(&batch_from_arrow(&batch)?))
+    batches.into_iter().map(move |batch| stream.upload(&batch_from_arrow(&batch)?))
 }
 
 fn over(stream: &Stream, batches: impl Iterator<Item = Result<Batch>> + Send + 'static) -> Batches {
@@ -51,7 +51,7 @@ fn masks(stream: &Stream, batches: &[RecordBatch]) -> impl FnMut(&Batch) -> Resu
 }
 
 fn here(stream: &Stream, batch: Result<Batch>) -> RecordBatch {
-    batch_to_arrow(&stream.download_batch(&batch.unwrap()).unwrap()).unwrap()
+    batch_to_arrow(&stream.download(&batch.unwrap()).unwrap()).unwrap()
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn nothing_is_read_before_it_is_asked_for() {
         let (count, on) = (asked.clone(), stream.clone());
         let endless = std::iter::repeat_with(move || {
             count.fetch_add(1, Ordering::SeqCst);
-            on.upload_batch(&batch_from_arrow(&rows(0..100))?)
+            on.upload(&batch_from_arrow(&rows(0..100))?)
         });
         // Through the C interface and back, as a neighbour would.
         let filtered = filter_batches(over(&stream, endless), column(2), &stream);

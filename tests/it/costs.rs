@@ -311,7 +311,7 @@ fn batch(work: Work, name: &str, rows: usize, of_each: usize, types: &[DataType]
     let up = |array: ArrayRef| stream.upload(&from_arrow(&array).unwrap()).unwrap();
     let field = |i: usize| Field::new(i.to_string(), DataType::Int32, true);
     let on = OnBatch {
-        batch: stream.upload_batch(&ours).unwrap(),
+        batch: stream.upload(&ours).unwrap(),
         keep: up(Arc::new(mask(Mask { percent: 50.0, run: 1, nulls: Nulls::None }, rows, rng))),
         indices: up(Arc::new(UInt32Array::from_iter_values((0..rows as u32).rev()))),
         narrow: Arc::new(Schema::new((0..of_each * types.len()).map(field).collect::<Vec<_>>())),

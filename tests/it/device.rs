@@ -36,11 +36,11 @@ fn a_hundred_columns_move_in_one_copy_each_way() {
     let stream = device.device().stream().unwrap();
     let host = wide(50);
     let calls = |name| device.calls().get(name).copied().unwrap_or(0);
-    let there = stream.upload_batch(&batch_from_arrow(&host).unwrap()).unwrap();
+    let there = stream.upload(&batch_from_arrow(&host).unwrap()).unwrap();
     assert_eq!((calls("alloc"), calls("copy_in"), calls("copy_out")), (1, 1, 0));
     assert!(there.columns().iter().all(|column| column.place() == device.device().place()));
     let synchronised = device.device().host_synchronisations();
-    let back = stream.download_batch(&there).unwrap();
+    let back = stream.download(&there).unwrap();
     assert_eq!(device.device().host_synchronisations(), synchronised, "downloads are asynchronous");
     assert_eq!(calls("copy_out"), 1);
     assert_eq!(calls("launch"), 1);
@@ -58,8 +58,8 @@ fn large_columns_go_by_themselves_and_come_back_whole() {
         Arc::new((0..400_000i64).map(|i| (i % 3 != 0).then_some(i)).collect::<arrow_array::Int64Array>());
     let batch =
         RecordBatch::try_from_iter((0..5).map(|i| (format!("{i}"), column.slice(i, 399_000)))).unwrap();
-    let there = stream.upload_batch(&batch_from_arrow(&batch).unwrap()).unwrap();
-    let back = stream.download_batch(&there).unwrap();
+    let there = stream.upload(&batch_from_arrow(&batch).unwrap()).unwrap();
+    let back = stream.download(&there).unwrap();
     assert_eq!(batch_to_arrow(&back).unwrap(), batch);
     assert_eq!(device.calls()["copy_out"], 6, "five of values, one of all the bitmaps");
 }
@@ -221,9 +221,9 @@ fn many_threads_and_streams_at_once() {
                 let stream = device.device().stream().unwrap();
                 let ours: Batch = batch_from_arrow(&batch).unwrap();
                 for _ in 0..10 {
-                    let there = stream.upload_batch(&ours).unwrap();
+                    let there = stream.upload(&ours).unwrap();
                     let other = device.device().stream().unwrap();
-                    let back = other.download_batch_later(&there).unwrap();
+                    let back = other.download_later(&there).unwrap();
                     drop((there, other));
                     let back = back.wait().unwrap();
                     assert_same_rows(
@@ -250,7 +250,7 @@ fn small_batches_ask_the_runtime_for_no_memory_once_they_have_run() {
     let calls = |name| device.calls().get(name).copied().unwrap_or(0);
     let mut launches = vec![];
     for n in [1, 10] {
-        let there = stream.upload_batch(&batch_from_arrow(&columns(n)).unwrap()).unwrap();
+        let there = stream.upload(&batch_from_arrow(&columns(n)).unwrap()).unwrap();
         let kind = Mask { percent: 50.0, run: 1, nulls: Nulls::Some };
         let keep: ArrayRef = Arc::new(mask(kind, 8192, &mut Random::new(1)));
         let keep = stream.upload(&from_arrow(&keep).unwrap()).unwrap();

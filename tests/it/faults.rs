@@ -65,7 +65,7 @@ fn down(array: &Array, stream: &Stream) -> Result<Vec<Value>> {
 
 fn down_batch(batch: &Batch, stream: &Stream) -> Result<Vec<Value>> {
     let mut all = vec![];
-    for column in stream.download_batch(batch)?.columns() {
+    for column in stream.download(batch)?.columns() {
         all.extend(rows(&to_arrow(column)?));
     }
     Ok(all)

@@ -38,12 +38,12 @@ fn rows_with_a_null() -> RecordBatch {
 }
 
 fn there(stream: &Stream, batch: &RecordBatch) -> Batch {
-    stream.upload_batch(&batch_from_arrow(batch).unwrap()).unwrap()
+    stream.upload(&batch_from_arrow(batch).unwrap()).unwrap()
 }
 
 /// As arrow-rs has it, which looks at every field.
 fn here(stream: &Stream, batch: &Batch) -> Result<RecordBatch> {
-    batch_to_arrow(&stream.download_batch(batch)?)
+    batch_to_arrow(&stream.download(batch)?)
 }
 
 fn indices(stream: &Stream, indices: Vec<Option<i32>>) -> Array {

@@ -54,7 +54,7 @@ fn an_import_waits_for_nothing_and_its_use_waits_on_the_stream() {
             Batch::try_new(std::sync::Arc::new(arrow_schema::Schema::new(vec![column])), vec![ours], 100)
                 .unwrap();
         let stream = device.device().stream().unwrap();
-        let back = stream.download_batch_later(&batch).unwrap();
+        let back = stream.download_later(&batch).unwrap();
         // Dropped by another thread, before the event: nobody has read it yet.
         std::thread::spawn(move || drop(batch)).join().unwrap();
         // A null array has no memory to keep.
@@ -120,12 +120,12 @@ fn batches_round_trip() {
     let named = columns.iter().enumerate().map(|(i, column)| (format!("{i}"), column.clone(), true));
     let batch = arrow_array::RecordBatch::try_from_iter_with_nullable(named).unwrap();
     let stream = device.device().stream().unwrap();
-    let there = stream.upload_batch(&bowstring::exchange::batch_from_arrow(&batch).unwrap()).unwrap();
+    let there = stream.upload(&bowstring::exchange::batch_from_arrow(&batch).unwrap()).unwrap();
     let (mut exported, schema) = export_batch(&there).unwrap();
     drop((there, stream));
     // SAFETY: the library's own structs.
     let again = unsafe { import_batch(&mut exported, &schema, device.device()) }.unwrap();
-    let back = device.device().stream().unwrap().download_batch(&again).unwrap();
+    let back = device.device().stream().unwrap().download(&again).unwrap();
     drop(again);
     for (ours, theirs) in back.columns().iter().zip(&columns) {
         assert_same_rows(&rows(&to_arrow(ours).unwrap()), &rows(theirs), &theirs.data_type());

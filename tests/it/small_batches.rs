@@ -23,7 +23,7 @@ fn emulated() -> EmulatedDevice {
 fn columns(n: usize, stream: &Stream) -> (RecordBatch, Batch) {
     let column = |i: usize| array(&DataType::Int64, ROWS, Nulls::Some, &mut Random::new(i as u64));
     let host = RecordBatch::try_from_iter((0..n).map(|i| (i.to_string(), column(i)))).unwrap();
-    let there = stream.upload_batch(&batch_from_arrow(&host).unwrap()).unwrap();
+    let there = stream.upload(&batch_from_arrow(&host).unwrap()).unwrap();
     let unknown = there.columns().iter().cloned().map(uncounted);
     let batch = Batch::try_new(there.schema().clone(), unknown.collect(), ROWS).unwrap();
     (host, batch)
@@ -77,12 +77,12 @@ fn a_batch_is_cast_in_one_pass() {
             )
             .unwrap(),
         );
-        let small = stream.upload_batch(&small.unwrap()).unwrap();
+        let small = stream.upload(&small.unwrap()).unwrap();
         let (calls, waited) = asked(&device, &stream, || cast(&small, &to, &strict, &stream).wait().unwrap());
         let expected = [("copy_in", 1), ("launch", n as u64), ("copy_out", 1), ("record", 1)];
         assert_eq!((calls, waited), (expected.into(), 0), "{n} columns, strict");
         let casted = cast(&there, &to, &CastOptions::default(), &stream).wait().unwrap();
-        let back = batch_to_arrow(&stream.download_batch(&casted).unwrap()).unwrap();
+        let back = batch_to_arrow(&stream.download(&casted).unwrap()).unwrap();
         for (ours, theirs) in back.columns().iter().zip(host.columns()) {
             let theirs = arrow_cast::cast(theirs, &DataType::Int32).unwrap();
             assert_same_rows(&rows(ours), &rows(&theirs), &format_args!("{n} columns"));
@@ -107,7 +107,7 @@ fn nulls_of_a_batch_are_counted_together() {
         let later = null_count(&there, &stream);
         assert_eq!(device.device().host_synchronisations(), waited);
         assert_eq!(later.wait().unwrap(), expected);
-        let known = stream.upload_batch(&batch_from_arrow(&host).unwrap()).unwrap();
+        let known = stream.upload(&batch_from_arrow(&host).unwrap()).unwrap();
         let (calls, waited) = asked(&device, &stream, || null_count(&known, &stream).wait().unwrap());
         assert_eq!((calls, waited), (BTreeMap::new(), 0));
     }
@@ -148,7 +148,7 @@ fn what_a_plan_needs_is_sent_with_one_copy() {
         let strings = array(&DataType::Utf8, ROWS, Nulls::Some, &mut Random::new(1));
         let named = numbers.columns().iter().chain([&strings]).cloned().enumerate();
         let host = RecordBatch::try_from_iter(named.map(|(i, column)| (i.to_string(), column))).unwrap();
-        let there = stream.upload_batch(&batch_from_arrow(&host).unwrap()).unwrap();
+        let there = stream.upload(&batch_from_arrow(&host).unwrap()).unwrap();
         let (calls, waited) = asked(&device, &stream, || {
             take(&there, &indices, &TakeOptions::default(), &stream).wait().unwrap()
         });
@@ -165,7 +165,7 @@ fn strings_may_be_taken_without_waiting() {
     for target in &devices() {
         let host = array(&DataType::Utf8, 500, Nulls::Some, &mut Random::new(3));
         let batch = RecordBatch::try_from_iter_with_nullable([("s", host.clone(), true)]).unwrap();
-        let there = target.stream.upload_batch(&batch_from_arrow(&batch).unwrap()).unwrap();
+        let there = target.stream.upload(&batch_from_arrow(&batch).unwrap()).unwrap();
         let indices: ArrayRef = Arc::new(Int32Array::from(vec![Some(499), None, Some(0), Some(0)]));
         let by = target.import(&indices);
         let device = target.stream.device();
@@ -177,7 +177,7 @@ fn strings_may_be_taken_without_waiting() {
         let theirs = arrow_select::take::take(&host, &indices, None).unwrap();
         target.assert_same(&taken.columns()[0], &theirs, &"strings, later");
         let bad: ArrayRef = Arc::new(Int32Array::from(vec![Some(499), Some(-500)]));
-        let there = target.stream.upload_batch(&batch_from_arrow(&batch).unwrap()).unwrap();
+        let there = target.stream.upload(&batch_from_arrow(&batch).unwrap()).unwrap();
         let later = take(&there, &target.import(&bad), &TakeOptions::default(), &target.stream);
         drop(there);
         let expected = Error::IndexOutOfBounds { row: 1, index: -500, len: 500 };
@@ -248,7 +248,7 @@ fn what_nobody_asks_for_is_not_written_over_earlier_results() {
     let cast = || cast(&there, &to, &CastOptions::default(), &stream).wait().unwrap();
     let first = cast();
     drop((cast(), cast()));
-    let back = batch_to_arrow(&stream.download_batch(&first).unwrap()).unwrap();
+    let back = batch_to_arrow(&stream.download(&first).unwrap()).unwrap();
     for ((ours, theirs), to) in back.columns().iter().zip(host.columns()).zip(&targets) {
         assert_eq!(ours, &arrow_cast::cast(theirs, to).unwrap());
     }
@@ -301,7 +301,7 @@ fn a_value_that_does_not_fit_fails_its_batch() {
         let small: ArrayRef = Arc::new(Int64Array::from_iter_values(0..200));
         let large: ArrayRef = Arc::new(Int64Array::from_iter_values((0..200).map(|i| i << 26)));
         let host = RecordBatch::try_from_iter([("0", small.clone()), ("1", large), ("2", small)]).unwrap();
-        let there = target.stream.upload_batch(&batch_from_arrow(&host).unwrap()).unwrap();
+        let there = target.stream.upload(&batch_from_arrow(&host).unwrap()).unwrap();
         let casted = cast(&there, &narrow(3), &strict, &target.stream).wait();
         let first_wait = |batch: Batch, i: usize| batch.columns()[i].wait();
         for i in 0..3 {

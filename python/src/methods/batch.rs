@@ -86,7 +86,7 @@ impl RecordBatch {
                 return Ok(self.clone());
             }
             let here = self.on_the_host()?.0;
-            ours(|| target.upload_batch(&here)).map(RecordBatch)
+            ours(|| target.upload(&here)).map(RecordBatch)
         })
     }
 

@@ -148,7 +148,7 @@ fn an_import_waits_for_nothing_and_its_use_waits_on_the_stream() {
                 let schema = std::sync::Arc::new(arrow_schema::Schema::new(vec![field]));
                 let batch = bowstring::Batch::try_new(schema, vec![ours], 90).unwrap();
                 let stream = native.device.stream().unwrap();
-                let back = stream.download_batch_later(&batch).unwrap();
+                let back = stream.download_later(&batch).unwrap();
                 assert_eq!(native.device.host_synchronisations(), waited, "{context}");
                 // Dropped before anybody has read it: what it came from stays until the work has passed.
                 drop(batch);

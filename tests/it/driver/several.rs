@@ -29,9 +29,9 @@ fn a_batch_moves_across_devices_with_one_copy() {
     for (name, [from, to]) in &pairs {
         let (there, here) = (from.stream().unwrap(), to.stream().unwrap());
         let host = batch(100);
-        let source = there.upload_batch(&batch_from_arrow(&host).unwrap()).unwrap();
+        let source = there.upload(&batch_from_arrow(&host).unwrap()).unwrap();
         let waited = (from.host_synchronisations(), to.host_synchronisations());
-        let moved = here.transfer_batch(&source, &there).unwrap();
+        let moved = here.transfer(&source, &there).unwrap();
         drop(source);
         if name == "emulator" {
             let copies = |device: &EmulatedDevice| device.calls().get("copy").copied().unwrap_or(0);
@@ -39,7 +39,7 @@ fn a_batch_moves_across_devices_with_one_copy() {
         }
         assert_eq!((from.host_synchronisations(), to.host_synchronisations()), waited, "{name}");
         assert!(moved.columns().iter().all(|column| column.place() == to.place()));
-        let back = here.download_batch(&moved).unwrap();
+        let back = here.download(&moved).unwrap();
         for (ours, theirs) in back.columns().iter().zip(host.columns()) {
             assert_same_rows(&rows(&to_arrow(ours).unwrap()), &rows(theirs), &format_args!("{name}"));
         }
@@ -82,7 +82,7 @@ fn an_export_joins_several_events_without_the_host() {
         let again =
             unsafe { bowstring::exchange::import_batch(&mut exported, &schema, &native.device) }.unwrap();
         let reader = native.device.stream().unwrap();
-        let back = reader.download_batch_later(&again).unwrap();
+        let back = reader.download_later(&again).unwrap();
         let [first, second] = gates;
         first.open();
         std::thread::sleep(std::time::Duration::from_millis(5));
@@ -291,9 +291,9 @@ fn a_batch_round_trips_through_many_streams_at_once() {
                 scope.spawn(|| {
                     let stream = device.stream().unwrap();
                     for _ in 0..4 {
-                        let there = stream.upload_batch(&batch_from_arrow(&host).unwrap()).unwrap();
+                        let there = stream.upload(&batch_from_arrow(&host).unwrap()).unwrap();
                         let reader = device.stream().unwrap();
-                        let back = reader.download_batch_later(&there).unwrap();
+                        let back = reader.download_later(&there).unwrap();
                         drop((there, reader));
                         assert_eq!(batch_to_arrow(&back.wait().unwrap()).unwrap(), host, "{name}");
                     }

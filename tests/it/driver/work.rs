@@ -85,10 +85,10 @@ fn streams_wait_for_each_other_and_not_for_the_host() {
         let batch = RecordBatch::try_from_iter([("a", column.clone()), ("b", column)]).unwrap();
         let streams: Vec<_> = (0..3).map(|i| device.stream_with_priority(i - 1).unwrap()).collect();
         for round in 0..10 {
-            let there = streams[0].upload_batch(&batch_from_arrow(&batch).unwrap()).unwrap();
+            let there = streams[0].upload(&batch_from_arrow(&batch).unwrap()).unwrap();
             // Nothing is waited for in between, and every input is dropped as soon as it was used.
             let waited = device.host_synchronisations();
-            let back = streams[(round + 1) % 3].download_batch_later(&there).unwrap();
+            let back = streams[(round + 1) % 3].download_later(&there).unwrap();
             drop(there);
             assert_eq!(device.host_synchronisations(), waited);
             assert_eq!(batch_to_arrow(&back.wait().unwrap()).unwrap(), batch, "{name}");
@@ -115,7 +115,7 @@ fn a_result_to_come_wakes_its_task() {
             unsafe { native.device.wrap_stream(std::ptr::without_provenance_mut(stranger)) }.unwrap();
         let host: ArrayRef = Arc::new(Int32Array::from_iter((0..100).map(|i| (i % 4 != 0).then_some(i))));
         let batch = RecordBatch::try_from_iter([("a", host)]).unwrap();
-        let there = stream.upload_batch(&batch_from_arrow(&batch).unwrap()).unwrap();
+        let there = stream.upload(&batch_from_arrow(&batch).unwrap()).unwrap();
         let gate = native.gate(stranger);
         let waited = native.device.host_synchronisations();
         let mask: ArrayRef = Arc::new(BooleanArray::from(vec![true; 100]));

@@ -59,7 +59,7 @@ fn operations_stand_between_two_asynchronous_streams() {
         let said = |i: i32| BTreeMap::from([("batch".to_string(), i.to_string())]);
         let there = |i: i32| {
             let here = batch_from_arrow(&numbers(i * 10..i * 10 + 10))?.with_metadata(said(i).into());
-            target.stream.upload_batch(&here)
+            target.stream.upload(&here)
         };
         let given: Vec<Result<Batch>> = (0..6).map(there).collect();
         let shape = numbers(0..1).schema();
@@ -85,7 +85,7 @@ fn operations_stand_between_two_asynchronous_streams() {
         let batches = second.wait().unwrap();
         let mut count = 0;
         for (i, batch) in (0..).zip(batches) {
-            let batch = target.stream.download_batch(&batch.unwrap()).unwrap();
+            let batch = target.stream.download(&batch.unwrap()).unwrap();
             assert_eq!(**batch.metadata(), said(i), "{target:?}");
             let numbers =
                 Int64Array::from_iter_values((0..5).rev().map(|odd| i64::from(i * 10 + 2 * odd + 1)));

@@ -1,13 +1,15 @@
-//! What an operation takes: one array, or all columns of a batch. Each operation is written once, over the arrays, and gives
-//! back what it was given.
+//! What operations and copies take: one array, or all columns of a batch. Each is written once, over the arrays, and gives back
+//! what it was given.
 
-use arrow_schema::{DataType, SchemaRef};
+use std::sync::Arc;
 
-use super::nullability;
-use crate::array::Metadata;
-use crate::{Array, Batch, Error, Result, Stream};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-/// An [`Array`] or a [`Batch`], which every operation takes alike: the columns of a batch go together, in one pass.
+use super::batch::{Batch, Metadata};
+use super::parts::Array;
+use crate::{Error, Result};
+
+/// An [`Array`] or a [`Batch`], which every operation and copy takes alike: the columns of a batch go together, in one pass.
 ///
 /// | | `Array` | `Batch` |
 /// | --- | --- | --- |
@@ -40,8 +42,8 @@ pub(crate) mod sealed {
         fn nullable_frame(&self) -> Self::Frame;
         /// Its frame as something else, and the type of each array in that.
         fn target<'a>(&self, to: &'a Self::Target) -> Result<(Self::Frame, Vec<&'a DataType>)>;
-        /// The arrays, which have no nulls where the frame says so.
-        fn held_to(frame: &Self::Frame, arrays: Vec<Array>, stream: &Stream) -> Result<Vec<Array>>;
+        /// What the frame says of its arrays, if anything.
+        fn schema(frame: &Self::Frame) -> Option<&Schema>;
         /// The frame with these arrays, as many as it had, of `rows` rows.
         fn framed(frame: Self::Frame, arrays: Vec<Array>, rows: usize) -> Result<Self>;
         /// The frame with what becomes of each array.
@@ -76,8 +78,8 @@ impl sealed::Columns for Array {
         Ok(((), vec![to]))
     }
 
-    fn held_to(_: &(), arrays: Vec<Array>, _: &Stream) -> Result<Vec<Array>> {
-        Ok(arrays)
+    fn schema(_: &()) -> Option<&Schema> {
+        None
     }
 
     fn framed(_: (), arrays: Vec<Array>, _: usize) -> Result<Array> {
@@ -112,7 +114,7 @@ impl sealed::Columns for Batch {
     }
 
     fn nullable_frame(&self) -> Self::Frame {
-        (nullability::nullable(self.schema()), self.metadata().clone())
+        (nullable(self.schema()), self.metadata().clone())
     }
 
     fn target<'a>(&self, to: &'a SchemaRef) -> Result<(Self::Frame, Vec<&'a DataType>)> {
@@ -124,8 +126,8 @@ impl sealed::Columns for Batch {
         Ok(((to.clone(), self.metadata().clone()), types))
     }
 
-    fn held_to(frame: &Self::Frame, arrays: Vec<Array>, stream: &Stream) -> Result<Vec<Array>> {
-        nullability::held_to(&frame.0, arrays, stream)
+    fn schema(frame: &Self::Frame) -> Option<&Schema> {
+        Some(&frame.0)
     }
 
     fn framed((schema, metadata): Self::Frame, arrays: Vec<Array>, rows: usize) -> Result<Batch> {
@@ -146,6 +148,15 @@ impl sealed::Columns for Batch {
     }
 }
 
+/// The schema with every field nullable: that of batches whose rows are taken by indices that may be null.
+pub fn nullable(schema: &SchemaRef) -> SchemaRef {
+    if schema.fields().iter().all(|field| field.is_nullable()) {
+        return schema.clone();
+    }
+    let fields = schema.fields().iter().map(|field| Field::clone(field).with_nullable(true));
+    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
+}
+
 fn one<T>(mut of_one: Vec<T>) -> Result<T> {
-    of_one.pop().ok_or_else(|| Error::invalid("compute", "no array"))
+    of_one.pop().ok_or_else(|| Error::invalid("columns", "no array"))
 }
