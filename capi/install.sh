@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Installs the C library: header, shared and static library, pkg-config file.
 #
-#   cargo build --release -p bowstring-capi
+#   cargo rustc --profile dist -p bowstring-capi --lib --crate-type cdylib,staticlib
 #   capi/install.sh [PREFIX [BUILT]]
 #
-# PREFIX is /usr/local unless said otherwise, BUILT the folder that cargo built into (target/release). DESTDIR, if set,
+# `cargo build` would make Rust's own kind of library too, and that cannot be optimised as a whole.
+# PREFIX is /usr/local unless said otherwise, BUILT the folder that cargo built into (target/dist). DESTDIR, if set,
 # goes before every path that is written to, but not into the pkg-config file.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=${1:-/usr/local}
-built=${2:-$here/../target/release}
+built=${2:-$here/../target/dist}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/../Cargo.toml" | head -n 1)
 lib=${DESTDIR:-}$prefix/lib
 include=${DESTDIR:-}$prefix/include
