@@ -2,5 +2,6 @@
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(shuttle)");
+    println!("cargo::rustc-check-cfg=cfg(sanitized)");
     println!("cargo::rustc-cfg=shuttle");
 }

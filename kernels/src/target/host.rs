@@ -210,6 +210,19 @@ pub(crate) struct Address {
 // itself is handed over by whoever calls `AnyEntry::emulate`, which says so.
 unsafe impl Send for Address {}
 
+/// Of so many bytes those before the first that AddressSanitizer knows to be nobody's, if there are any. Where only the device
+/// knows how long a buffer is, the bytes behind it in a wanted block are read, as they are on a GPU, and that is no mistake;
+/// a block without a wanted byte is one, and is left to be found.
+#[cfg(sanitized)]
+fn addressable(memory: *mut u8, count: usize) -> usize {
+    unsafe extern "C" {
+        fn __asan_region_is_poisoned(start: *mut u8, bytes: usize) -> *mut u8;
+    }
+    // SAFETY: looks at the sanitizer's own notes of any memory.
+    let first = unsafe { __asan_region_is_poisoned(memory, count) };
+    if first.is_null() || first == memory { count } else { first.addr() - memory.addr() }
+}
+
 impl Address {
     pub const KNOWS_EXTENT: bool = true;
     pub const ABSENT: Address = Address::new(0, 0, 0, false);
@@ -287,6 +300,8 @@ impl Address {
     pub fn read<T: Value>(self, i: u64) -> T {
         let mut value = T::ZERO;
         if let Some((memory, skip, count)) = self.locate::<T>(i, Access::Read) {
+            #[cfg(sanitized)]
+            let count = if self.ragged { addressable(memory, count) } else { count };
             // SAFETY: inside the extent the caller of `emulate` vouches for; `skip + count` is at most the size of a
             // `T`, and every bit pattern is a `T`.
             unsafe { core::ptr::copy_nonoverlapping(memory, (&raw mut value).cast::<u8>().add(skip), count) }

@@ -57,8 +57,13 @@ pub fn output(
         }
     };
     let output = reader.join().unwrap();
-    let last: Vec<&str> = output.lines().rev().take(30).collect();
-    let last: Vec<&str> = last.into_iter().rev().collect();
+    let lines: Vec<&str> = output.lines().collect();
+    // A sanitizer says what it found first, and then much else.
+    let found = lines.iter().position(|line| line.contains("Sanitizer: "));
+    let last = match found {
+        Some(found) => &lines[found..lines.len().min(found + 60)],
+        None => &lines[lines.len().saturating_sub(30)..],
+    };
     match status {
         None => panic!("{test} for {case} did not end; it said:\n{}", last.join("\n")),
         Some(status) if !status.success() => {
