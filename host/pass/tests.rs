@@ -268,3 +268,23 @@ fn what_was_asked_for_comes_with_one_copy_and_lies_apart() {
     }
     assert_eq!(device.faults(), []);
 }
+
+#[test]
+fn full_blocks_of_small_uploads_are_kept_until_they_are_copied() {
+    let device = device(0);
+    let stream = device.device().stream().unwrap();
+    let event = ManualEvent::pending();
+    let mut parts = adopt(&sample(5).0, device.device()).unwrap().into_parts();
+    // SAFETY: the event lives to the end of the test.
+    parts.ready = Some(unsafe { event_of(&device, &event) });
+    let mut pass = Pass::begin("test", &stream).unwrap();
+    pass.input(&Array::try_new(parts).unwrap()).unwrap();
+    // A KiB each, so several blocks; a block that was spare before its copy has run would be filled anew.
+    let tables = [0, 1, 2, 3, 4, 5, 6, 7].map(|i| pass.upload(&[i; 128]).unwrap());
+    event.fire();
+    for (i, table) in (0..).zip(&tables) {
+        assert_eq!(pass.read(table).unwrap(), [i; 128]);
+    }
+    pass.finish().unwrap();
+    assert_eq!(device.faults(), []);
+}

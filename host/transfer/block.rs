@@ -179,8 +179,8 @@ impl LaidOut {
     }
 }
 
-/// The pieces before byte `total` of the layout, gathered in device memory: each is a row of views that point to buffers,
-/// what is between them are rows of zeros.
+/// The small pieces of the layout, which are those before byte `total`, gathered in device memory: each is a row of views
+/// that point to buffers, what is between them are rows of zeros.
 pub(super) fn gather(pass: &mut Pass, block_layout: &BlockLayout, total: usize) -> Result<Region> {
     let (mut views, mut places, mut buffers) = (vec![], vec![], Table::default());
     let mut at = 0;
@@ -193,10 +193,8 @@ pub(super) fn gather(pass: &mut Pass, block_layout: &BlockLayout, total: usize) 
             *at += bytes;
         }
     };
-    let mut pieces: Vec<&Piece> =
-        block_layout.pieces.iter().filter(|piece| piece.at < total && piece.bytes > 0).collect();
-    pieces.sort_by_key(|piece| piece.at);
-    for piece in pieces {
+    // What is small was placed in the order in which it stands here.
+    for piece in block_layout.pieces.iter().filter(|piece| piece.at < total && piece.bytes > 0) {
         zeros(&mut views, &mut places, &mut at, piece.at);
         let Some(from) = &piece.from else { continue };
         // Any length over 12 says that the bytes are in a buffer; how many is the distance to the next row.

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array as _, ArrayRef, Int8Array, Int32Array, Int64Array, ListArray, StringArray, UInt64Array,
+    Array as _, ArrayRef, Int8Array, Int16Array, Int32Array, Int64Array, ListArray, RunArray, StringArray,
+    UInt64Array,
 };
 use arrow_schema::{DataType, Field, Fields, Schema, UnionFields, UnionMode};
 use bowstring::array::Parts;
@@ -159,5 +160,20 @@ fn an_index_that_is_no_row_is_said_before_a_null_that_cannot_be() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn a_row_is_in_its_run_whatever_the_width_of_the_ends() {
+    let values = StringArray::from(vec!["a", "b"]);
+    let arrays: [ArrayRef; 3] = [
+        Arc::new(RunArray::try_new(&Int16Array::from(vec![3, 300]), &values).unwrap()),
+        Arc::new(RunArray::try_new(&Int32Array::from(vec![3, 300]), &values).unwrap()),
+        Arc::new(RunArray::try_new(&Int64Array::from(vec![3, 300]), &values).unwrap()),
+    ];
+    let expected: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "b"]));
+    for array in arrays {
+        let taken = plain_take(&from_arrow(&array).unwrap(), &Int32Array::from(vec![2, 3, 299])).unwrap();
+        assert_same_rows(&rows(&to_arrow(&taken).unwrap()), &rows(&expected), array.data_type());
     }
 }
