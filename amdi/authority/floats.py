@@ -115,6 +115,35 @@ def fma(a, b, c, width):
     return nearest(value(a, width) * value(b, width) + value(c, width), width, sign & sign_of(c, width))
 
 
+def exponent(a, width):
+    """The field, which has a bias."""
+    return fields(a, width)[1]
+
+
+def is_denormal(a, width):
+    _, exponent, significand = fields(a, width)
+    return exponent == 0 and significand != 0
+
+
+def scaled_fma(a, b, c, width):
+    """`a * b + c`, the quotient of two numbers of which one was scaled by `2 ** by`, without that: rounded once. A large one
+    is of a scaled denominator, a small one of a scaled numerator."""
+    by = 2 * width if exponent(c, width) > FORMATS[width][1] else -2 * width
+    if not all(finite(x, width) for x in (a, b, c)):
+        return fma(a, b, c, width)
+    sign = (sign_of(a, width) ^ sign_of(b, width)) & sign_of(c, width)
+    return nearest((value(a, width) * value(b, width) + value(c, width)) * Fraction(2) ** by, width, sign)
+
+
+def finite(a, width):
+    return not is_nan(a, width) and not is_infinite(a, width)
+
+
+def flush(a, width):
+    """Without what is too small for a whole significand."""
+    return sign_of(a, width) << (width - 1) if is_denormal(a, width) else a
+
+
 def scale(a, power, width):
     """`a` times a power of two, rounded once."""
     if is_nan(a, width):

@@ -26,7 +26,7 @@ def texts(family):
 class Machine(Reaching):
     def __init__(self, family, wave, scalars, vectors, condition, memory):
         self.family, self.wave, self.scalars, self.vectors = family, wave, scalars, vectors
-        self.condition, self.memory, self.taken = condition, memory, None
+        self.condition, self.memory, self.taken, self.instead = condition, memory, None, None
         self.texts = texts(family) if family not in CACHE else CACHE[family]
         CACHE[family] = self.texts
 
@@ -57,6 +57,8 @@ class Machine(Reaching):
         return [lane for lane in range(self.wave) if exec_mask >> lane & 1]
 
     def text(self, name):
+        if self.instead:
+            return self.instead
         plain = name.removeprefix("V_DUAL_") if name.startswith("V_DUAL_") else None
         stem = "V_" + plain if plain else name.removesuffix("_E64").removesuffix("_E32")
         for candidate in (name, stem, stem + "_E32", stem + "_E64"):
@@ -180,6 +182,8 @@ class Machine(Reaching):
     def run_vop(self, made):
         if made.op.name.startswith(("V_READFIRSTLANE", "V_READLANE")):
             return self.run_lane_read(made)
+        if made.op.name.startswith("V_WRITELANE"):
+            return self.run_lane_write(made)
         text = self.text(made.op.name)
         results = [(lane, self.lane(made, text, lane)) for lane in self.active(made)]
         self.finish(made, text, results)

@@ -99,6 +99,14 @@ FUNCTIONS = {
     "trunc": lambda a: Value("f", a.width, floats.truncate(a.number, a.width)),
     "fma": lambda a, b, c: Value("f", a.width, floats.fma(a.number, b.number, c.number, a.width)),
     "isNAN": lambda a: Value("u", 1, floats.is_nan(a.number, a.width)),
+    "isDENORM": lambda a: Value("u", 1, floats.is_denormal(a.number, a.width)),
+    "exponent": lambda a: Value("i", 32, floats.exponent(a.number, a.width)),
+    "sign": lambda a: Value("u", 1, floats.sign_of(a.number, a.width)),
+    "abs": lambda a: Value("f", a.width, a.number & ~(1 << (a.width - 1))),
+    "ldexp": lambda a, by: Value("f", a.width, floats.scale(a.number, by.number, a.width)),
+    "cvtToQuietNAN": lambda a: a,
+    "scaled_fma": lambda a, b, c: Value("f", a.width, floats.scaled_fma(a.number, b.number, c.number, a.width)),
+    "flush": lambda a: Value("f", a.width, floats.flush(a.number, a.width)),
     "f64_to_f32": lambda a: Value("f", 32, floats.convert(a.number, 64, 32)),
     "f32_to_f64": lambda a: Value("f", 64, floats.convert(a.number, 32, 64)),
     "nop": lambda: None,
@@ -111,6 +119,13 @@ for _type in ("u16", "i16", "u32", "i32"):
     FUNCTIONS[f"v_max_{_type}"] = extreme(lambda a, b: a >= b)
     FUNCTIONS[f"v_min_{_type}"] = extreme(lambda a, b: a < b)
     FUNCTIONS[f"v_max3_{_type}"] = lambda a, b, c: FUNCTIONS["v_max_i32"](FUNCTIONS["v_max_i32"](a, b), c)
+
+
+# Numbers by name, of the width that the text asks for.
+NAMED = {"NAN": floats.nan, "INF": lambda width: floats.infinity(0, width)}
+for _width in (32, 64):
+    NAMED[f"OVERFLOW_F{_width}"] = lambda _, width=_width: floats.infinity(0, width)
+    NAMED[f"UNDERFLOW_F{_width}"] = lambda _: 0
 
 
 class Program:
@@ -240,6 +255,9 @@ class Program:
         return value
 
     def of_name(self, name):
+        if name in NAMED and name not in self.names:
+            width = 32 if name.endswith("32") else 64
+            return Value("f", width, NAMED[name](width))
         if name not in self.names:
             raise NameError(name)
         return self.names[name].whole()
@@ -247,6 +265,8 @@ class Program:
     def of_type(self, kind, width, inner):
         if self.is_memory(inner):
             return Value(kind, width, self.memory.read(self.value(inner[2]).bits(), width // 8))
+        if inner[0] == "name" and inner[1] in NAMED:
+            return Value(kind, width, NAMED[inner[1]](width))
         return self.value(inner).as_type(kind, width)
 
     def of_slice(self, inner, high, low):

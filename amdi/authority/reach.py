@@ -26,6 +26,13 @@ class Reaching:
         # The field is one of vectors in the decoder for some of these; the register is a scalar one.
         self.put_scalar(made.vdst.offset % 256, 32, names["D0"].number)
 
+    def run_lane_write(self, made):
+        names = self.scalar_names()
+        for i, source in enumerate((made.src0, made.src1)):
+            names[f"S{i}"] = Bits(self.operand(made, source.offset, 32, 0, "B32"), 32)
+        names["VDST"] = Bits(made.vdst.offset - 256, 32)
+        Program(names, arrays=self.arrays()).run(self.text(made.op.name))
+
     def run_ds(self, made):
         if made.op.name != "DS_BPERMUTE_B32":
             raise Unsupported(made.op.name)

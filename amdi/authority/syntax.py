@@ -141,6 +141,8 @@ class Parser:
         return left
 
     def unary(self):
+        if self.accept("+"):
+            return self.unary()
         if self.peek() in ("-", "~", "!"):
             return ("unary", self.take(), self.unary())
         return self.postfix(self.primary())

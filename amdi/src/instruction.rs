@@ -157,7 +157,7 @@ impl Instruction {
         match &self.row.action {
             Action::Vector(vector) => (&vector.from, Some(vector.to)),
             Action::FirstLane => (&[Kind::B32], None),
-            Action::OneLane => (&[Kind::B32, Kind::B32], None),
+            Action::OneLane | Action::IntoLane => (&[Kind::B32, Kind::B32], None),
             _ => (&[], None),
         }
     }

@@ -7,8 +7,8 @@
 //! write, because no `s_waitcnt` came between, is told.
 //!
 //! Not modelled: how many cycles must lie between two instructions (hazards that the instruction set leaves to the
-//! compiler: `s_nop`, `s_delay_alu`, `s_wait_alu`), caches, local memory, barriers, scratch. `v_rcp_iflag_f32`, which
-//! hardware gives to within one unit in the last place, is the nearest here.
+//! compiler: `s_nop`, `s_delay_alu`, `s_wait_alu`), caches, local memory, barriers, scratch. Reciprocals, which hardware
+//! gives to within one unit in the last place, are the nearest here: what divides by them corrects them.
 
 mod counters;
 mod decode;

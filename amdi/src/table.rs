@@ -2,6 +2,8 @@
 //! what it does. What is not here cannot be decoded, so nothing is ever guessed.
 
 mod compares;
+mod division;
+mod floats;
 mod lanes;
 mod memory;
 mod row;
@@ -20,7 +22,9 @@ pub(crate) use row::{
 type Codes = HashMap<(Format, u16), &'static Row>;
 
 static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
-    [scalar::rows(), vector::rows(), compares::rows(), memory::rows()].into_iter().flatten().collect()
+    let all =
+        [scalar::rows(), vector::rows(), floats::rows(), division::rows(), compares::rows(), memory::rows()];
+    all.into_iter().flatten().collect()
 });
 
 static CODES: LazyLock<[Codes; 4]> = LazyLock::new(|| {

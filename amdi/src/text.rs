@@ -113,7 +113,7 @@ impl Instruction {
         }
         for (i, kind) in from.iter().enumerate() {
             match kind {
-                Kind::Result | Kind::Lane => {}
+                Kind::Result | Kind::Lane | Kind::Vcc => {}
                 // What pairs choose by goes without saying.
                 Kind::Mask if self.row.format == Format::VopdX || self.row.format == Format::VopdY => {}
                 kind => all.push(self.lanes_operand(i, *kind)),
@@ -246,7 +246,7 @@ impl Instruction {
                 }
             }
             Action::FirstLane => format!("{}, {}", at(self.to, 1), at(self.from[0], 1)),
-            Action::OneLane | Action::Permute => {
+            Action::OneLane | Action::IntoLane | Action::Permute => {
                 let reach = self.reach();
                 format!("{}, {}, {}{reach}", at(self.to, 1), at(self.from[0], 1), at(self.from[1], 1))
             }

@@ -44,13 +44,16 @@ pub(crate) fn of(made: &Instruction) -> Touches {
                 let kind = if *kind == Kind::Result { result_kind(vector.to) } else { *kind };
                 add(*operand, registers(kind, lanes), false);
             }
+            if vector.from.contains(&Kind::Vcc) {
+                add(Operand::Scalar(VCC), registers(Kind::Mask, lanes), false);
+            }
             match vector.to {
                 Output::Lanes(kind) | Output::Both(kind) => add(made.to, registers(kind, lanes), true),
                 Output::Mask | Output::Exec => {}
             }
             add(made.bits_to, registers(Kind::Mask, lanes), true);
         }
-        Action::FirstLane | Action::OneLane => {
+        Action::FirstLane | Action::OneLane | Action::IntoLane => {
             add(made.from[0], 1, false);
             add(made.from[1], 1, false);
             add(made.to, 1, true);

@@ -32,7 +32,7 @@ pub(crate) struct Scratch {
 
 impl Default for Scratch {
     fn default() -> Scratch {
-        Scratch { from: [[0; WIDE]; 3], to: [[0; WIDE]; 2] }
+        Scratch { from: [[0; WIDE]; 4], to: [[0; WIDE]; 2] }
     }
 }
 
@@ -132,6 +132,13 @@ impl Wave<'_> {
             Action::OneLane => {
                 let lane = self.state.scalar(made.from[1], 32, self.lanes()) as u32 % self.lanes();
                 self.one_lane(made, lane as usize);
+            }
+            Action::IntoLane => {
+                let [value, lane] = [0, 1].map(|i| self.state.scalar(made.from[i], 32, self.lanes()) as u32);
+                let lane = (lane % self.lanes()) as usize;
+                if let Operand::Vector(to) = made.to {
+                    self.state.vectors[usize::from(to)][lane] = value;
+                }
             }
             Action::Permute => self.permute(made),
             Action::ScalarLoad { .. }

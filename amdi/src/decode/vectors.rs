@@ -187,6 +187,7 @@ pub(super) fn long(target: Target, words: Words<'_>, first: u32) -> Result<Instr
                 Some(Output::Mask) => (made.to, made.bits_to) = (Operand::None, scalar(bits(first, 0, 8))?),
                 Some(Output::Exec) => (made.to, made.bits_to) = (Operand::None, Operand::Scalar(EXEC)),
                 Some(_) => {}
+                None if matches!(made.row.action, Action::IntoLane) => {}
                 None => made.to = scalar(bits(first, 0, 8))?,
             }
         }

@@ -3,27 +3,25 @@
 use super::lanes::{compare, compare_exec};
 use super::row::{Format::Vopc, N, Row, row};
 
+fn any_is_nan<T: Into<f64>>(a: T, b: T) -> bool {
+    a.into().is_nan() || b.into().is_nan()
+}
+
 pub(super) fn rows() -> Vec<Row> {
     vec![
         row(Vopc, [65, 1, 17, 17], "v_cmp_lt_f32", compare(|a: f32, b| a < b)),
         row(Vopc, [67, 3, 19, 19], "v_cmp_le_f32", compare(|a: f32, b| a <= b)),
         row(Vopc, [68, 4, 20, 20], "v_cmp_gt_f32", compare(|a: f32, b| a > b)),
-        row(Vopc, [72, 8, 24, 24], "v_cmp_u_f32", compare(|a: f32, b: f32| a.is_nan() || b.is_nan())),
+        row(Vopc, [71, 7, 23, 23], "v_cmp_o_f32", compare(|a: f32, b| !any_is_nan(a, b))),
+        row(Vopc, [72, 8, 24, 24], "v_cmp_u_f32", compare(|a: f32, b| any_is_nan(a, b))),
+        row(Vopc, [77, 13, 29, 29], "v_cmp_neq_f32", compare(|a: f32, b| a != b)),
         row(Vopc, [97, 33, 33, 33], "v_cmp_lt_f64", compare(|a: f64, b| a < b)),
         row(Vopc, [99, 35, 35, 35], "v_cmp_le_f64", compare(|a: f64, b| a <= b)),
         row(Vopc, [100, 36, 36, 36], "v_cmp_gt_f64", compare(|a: f64, b| a > b)),
-        row(
-            Vopc,
-            [105, 41, 41, 41],
-            "v_cmp_nge_f64",
-            compare(|a: f64, b: f64| a < b || a.is_nan() || b.is_nan()),
-        ),
-        row(
-            Vopc,
-            [108, 44, 44, 44],
-            "v_cmp_nle_f64",
-            compare(|a: f64, b: f64| a > b || a.is_nan() || b.is_nan()),
-        ),
+        row(Vopc, [103, 39, 39, 39], "v_cmp_o_f64", compare(|a: f64, b| !any_is_nan(a, b))),
+        row(Vopc, [105, 41, 41, 41], "v_cmp_nge_f64", compare(|a: f64, b| a < b || any_is_nan(a, b))),
+        row(Vopc, [108, 44, 44, 44], "v_cmp_nle_f64", compare(|a: f64, b| a > b || any_is_nan(a, b))),
+        row(Vopc, [109, 45, 45, 45], "v_cmp_neq_f64", compare(|a: f64, b| a != b)),
         row(Vopc, [161, 137, 49, 49], "v_cmp_lt_i16", compare(|a: i16, b| a < b)),
         row(Vopc, [163, 139, 51, 51], "v_cmp_le_i16", compare(|a: i16, b| a <= b)),
         row(Vopc, [164, 140, 52, 52], "v_cmp_gt_i16", compare(|a: i16, b| a > b)),
@@ -54,8 +52,11 @@ pub(super) fn rows() -> Vec<Row> {
         row(Vopc, [236, 228, 92, 92], "v_cmp_gt_u64", compare(|a: u64, b| a > b)),
         row(Vopc, [237, 229, 93, 93], "v_cmp_ne_u64", compare(|a: u64, b| a != b)),
         row(Vopc, [238, 230, 94, 94], "v_cmp_ge_u64", compare(|a: u64, b| a >= b)),
-        row(Vopc, [N, 24, 152, 152], "v_cmpx_u_f32", compare_exec(|a: f32, b: f32| a.is_nan() || b.is_nan())),
+        row(Vopc, [N, 23, 151, 151], "v_cmpx_o_f32", compare_exec(|a: f32, b| !any_is_nan(a, b))),
+        row(Vopc, [N, 24, 152, 152], "v_cmpx_u_f32", compare_exec(|a: f32, b| any_is_nan(a, b))),
+        row(Vopc, [N, 55, 167, 167], "v_cmpx_o_f64", compare_exec(|a: f64, b| !any_is_nan(a, b))),
         row(Vopc, [N, 145, 193, 193], "v_cmpx_lt_i32", compare_exec(|a: i32, b| a < b)),
+        row(Vopc, [N, 148, 196, 196], "v_cmpx_gt_i32", compare_exec(|a: i32, b| a > b)),
         row(Vopc, [N, 180, 212, 212], "v_cmpx_gt_i64", compare_exec(|a: i64, b| a > b)),
         row(Vopc, [N, 209, 201, 201], "v_cmpx_lt_u32", compare_exec(|a: u32, b| a < b)),
         row(Vopc, [N, 210, 202, 202], "v_cmpx_eq_u32", compare_exec(|a: u32, b| a == b)),

@@ -39,7 +39,7 @@ pub(crate) const WIDE: usize = 64;
 /// A value for each lane.
 pub(crate) type Wide = [u64; WIDE];
 /// An operation's operands.
-pub(crate) type Sources = [Wide; 3];
+pub(crate) type Sources = [Wide; 4];
 
 /// What an operand is, which says how many registers it takes and how constants are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,8 @@ pub(crate) enum Kind {
     Result,
     /// No operand, but the lane's number.
     Lane,
+    /// No operand, but the lane's bit in `vcc`. It comes last.
+    Vcc,
 }
 
 impl Kind {
@@ -150,6 +152,8 @@ pub(crate) enum Action {
     /// One lane's value to a scalar register: the first active one's, or that which the second operand names.
     FirstLane,
     OneLane,
+    /// A scalar value to that lane.
+    IntoLane,
     /// Each lane's value from the lane that its address names.
     Permute,
     ScalarLoad {

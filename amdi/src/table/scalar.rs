@@ -70,6 +70,12 @@ fn signed_field(a: u64, field: u64) -> u64 {
     if len == 0 { 0 } else { u64::from((((value << (32 - len)) as i64) >> (64 - len)) as u32) }
 }
 
+/// The same without a sign.
+fn field(a: u64, field: u64) -> u64 {
+    let (from, len) = (field & 31, (field >> 16 & 127).min(32));
+    a >> from & ((1 << len) - 1)
+}
+
 fn arithmetic() -> Vec<Row> {
     vec![
         row(Sop2, [0, 0, 0, 0], "s_add_u32 12:s_add_co_u32", two(32, |a, b, _| add(a, b, false))),
@@ -139,6 +145,7 @@ fn bits() -> Vec<Row> {
             "s_ashr_i32",
             shift(32, |a, by, _| nonzero(((a as i32 >> (by & 31)) as u32).into())),
         ),
+        row(Sop2, [37, 39, 38, 38], "s_bfe_u32", two(32, |a, of, _| nonzero(field(a, of)))),
         row(Sop2, [38, 40, 39, 39], "s_bfe_i32", two(32, |a, field, _| nonzero(signed_field(a, field)))),
         row(Sop2, [10, 10, 48, 48], "s_cselect_b32", two(32, |a, b, set| (if set { a } else { b }, None))),
         row(Sop2, [11, 11, 49, 49], "s_cselect_b64", two(64, |a, b, set| (if set { a } else { b }, None))),
@@ -162,6 +169,8 @@ fn bits() -> Vec<Row> {
 
 fn compares() -> Vec<Row> {
     vec![
+        row(Sopc, [2, 2, 2, 2], "s_cmp_gt_i32", compare(32, |a, b, _| (0, Some(a as i32 > b as i32)))),
+        row(Sopc, [4, 4, 4, 4], "s_cmp_lt_i32", compare(32, |a, b, _| (0, Some((a as i32) < b as i32)))),
         row(Sopc, [6, 6, 6, 6], "s_cmp_eq_u32", compare(32, |a, b, _| (0, Some(a == b)))),
         row(Sopc, [7, 7, 7, 7], "s_cmp_lg_u32", compare(32, |a, b, _| (0, Some(a != b)))),
         row(Sopc, [8, 8, 8, 8], "s_cmp_gt_u32", compare(32, |a, b, _| (0, Some(a > b)))),

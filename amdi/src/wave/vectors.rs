@@ -2,7 +2,7 @@
 
 use super::{State, Wave};
 use crate::Target;
-use crate::instruction::{Dpp, EXEC, Instruction, Operand, Sdwa};
+use crate::instruction::{Dpp, EXEC, Instruction, Operand, Sdwa, VCC};
 use crate::table::{Action, Generation, Kind, Output, Packed, Sources, Vector, Wide};
 
 /// The half, byte or all of a word that a part's number means: where it begins, and its bits.
@@ -121,6 +121,10 @@ impl Wave<'_> {
             let kind = match (kind, vector.to) {
                 (Kind::Lane, _) => {
                     (0..lanes).for_each(|lane| values[lane] = lane as u64);
+                    continue;
+                }
+                (Kind::Vcc, _) => {
+                    read(self.state, Operand::Scalar(VCC), Kind::Mask, 0, self.target, values);
                     continue;
                 }
                 (Kind::Result, Output::Lanes(kind)) => kind,
