@@ -79,6 +79,14 @@ pub enum Error {
         /// Why.
         problem: String,
     },
+    /// Arithmetic that overflows or divides by zero.
+    #[error("row {row}: {expression} overflows or divides by zero")]
+    Evaluation {
+        /// The first row that failed.
+        row: usize,
+        /// What was computed there.
+        expression: String,
+    },
     /// A call into a device runtime failed.
     #[error("{call} failed with code {code} on {device}")]
     Driver {

@@ -65,6 +65,7 @@ mod cpu;
 pub mod device;
 mod error;
 pub mod exchange;
+pub mod expr;
 pub mod ffi;
 mod gpu;
 mod pass;

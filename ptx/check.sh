@@ -2,11 +2,11 @@
 # Refuses images that hold what a kernel must not, and keeps the table of what each entry costs. Needs no GPU.
 #   ptx/check.sh [--write] [ARCHIVES]   compares with (or writes) STATIC.md in this directory (static.py makes it); the
 #                                       folder of archives defaults to images/
-# Refused: calls, panics, local memory, spills, scratch, LDS, undefined symbols, generic loads and stores; more than one
-# ballot in selftest_bait (then jump threading was on); on AMD, anything but the wave's index made scalar in copy_views, whose
-# lanes have buffers of their own; more than 128 registers (in a 256-bit cast; elsewhere the blocks that a family asks for
-# leave 64 or 80); images of a family, for one maker, that do not have the same entries, and code objects
-# that have an entry without its descriptor, or a descriptor without its entry.
+# Refused: calls, panics, local memory, spills (on AMD also those of scalars to lanes of vectors), scratch, LDS, undefined
+# symbols, generic loads and stores; more than one ballot in selftest_bait (then jump threading was on); on AMD, anything but
+# the wave's index made scalar in copy_views, whose lanes have buffers of their own; more than 128 registers (in a 256-bit
+# cast; elsewhere the blocks that a family asks for leave 64 or 80); images of a family, for one maker, that do not have the
+# same entries, and code objects that have an entry without its descriptor, or a descriptor without its entry.
 # Compared: what amdi/ makes of every instruction of AMD's, with LLVM's disassembler.
 # Needs Rust, LLVM 22 (llvm-readelf, llvm-nm, llvm-objdump) and, from PyPI on first use, ptxas and nvdisasm, kept in $TOOLS.
 set -euo pipefail
@@ -55,7 +55,8 @@ for f in "$dir"/*.hsaco; do
   name=$(basename "$f" .hsaco); arch=${name#*.}
   llvm readelf --notes "$f" | awk -v arch="$arch" '
     /^ +\.name: / { entry = $2 }
-    /\.(private_segment_fixed_size|group_segment_fixed_size|sgpr_spill_count|vgpr_spill_count): / && $2 + 0 { print "spill", arch, entry, $0 }
+    /\.(private_segment_fixed_size|group_segment_fixed_size|vgpr_spill_count): / && $2 + 0 { print "spill", arch, entry, $0 }
+    /\.sgpr_spill_count: / && $2 + 0 { print "lanes", arch, entry, $0 }
     /uses_dynamic_stack: +true/ { print "spill", arch, entry, $0 }
     /\.sgpr_count: / { print "scalars", arch, entry, $2 }
     /\.vgpr_count: / { print "registers", arch, entry, $2 }' >> "$work/facts"
@@ -79,8 +80,10 @@ cmp -s "$work/ours" "$work/theirs" || bad "instructions that are not what LLVM s
 # What must not be there, but is known to be: "KIND ARCH ENTRY" and why, one a line. Nothing else passes, and what is mended
 # must go from here too.
 cat > "$work/known" <<'KNOWN'
+lanes gfx90a program_b8 three scalars that only code between tiles wants: lanes of a vector register keep them, memory none
+lanes gfx9-4-generic program_b8 the same
 KNOWN
-{ grep -E '^(spill|access|scalar) ' "$work/facts" || true; } | sort | uniq -c | while read -r count kind arch entry rest; do
+{ grep -E '^(spill|lanes|access|scalar) ' "$work/facts" || true; } | sort | uniq -c | while read -r count kind arch entry rest; do
   grep -qE "^$kind $arch $entry( |\$)" "$work/known" || bad "$kind $arch $entry $rest ($count)"
 done
 while read -r kind arch entry rest; do

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use arrow_schema::SchemaRef;
 
-use super::{CastOptions, TakeOptions, cast, filter, nullable, take};
+use super::{CastOptions, Predicate, Projection, TakeOptions, cast, filter, nullable, take};
 use crate::array::Batches;
 use crate::{Array, Batch, Error, Pending, Result, Stream, exchange};
 
@@ -19,13 +19,30 @@ pub const AHEAD: usize = 2;
 /// The rows of each batch where the mask that `mask` finds for it is true: one of its columns ([`column()`]), or the next of
 /// another stream ([`in_step`]). Each batch is filtered as by [`filter`].
 pub fn filter_batches(
-    mut batches: Batches,
+    batches: Batches,
     mut mask: impl FnMut(&Batch) -> Result<Array> + Send + 'static,
     stream: &Stream,
 ) -> Batches {
-    let (schema, place, on) = (batches.schema().clone(), stream.device().place(), stream.clone());
+    let on = stream.clone();
+    ahead(batches, move |batch| Ok(filter(batch, &mask(batch)?, &on)), stream)
+}
+
+/// The rows of each batch where a predicate is true that is bound to their schema; each as by
+/// [`filter_where`](super::filter_where).
+pub fn filter_batches_where(batches: Batches, predicate: Predicate, stream: &Stream) -> Batches {
+    let on = stream.clone();
+    ahead(batches, move |batch| Ok(predicate.filter(batch, &on)), stream)
+}
+
+/// The batches as `filtered` begins to make them, on a GPU some of them before they are asked for.
+fn ahead(
+    mut batches: Batches,
+    mut filtered: impl FnMut(&Batch) -> Result<Pending<Batch>> + Send + 'static,
+    stream: &Stream,
+) -> Batches {
+    let (schema, place) = (batches.schema().clone(), stream.device().place());
     let ahead = if stream.as_gpu().is_some() { AHEAD } else { 0 };
-    let mut begin = move || Some(batches.next()?.and_then(|batch| Ok(filter(&batch, &mask(&batch)?, &on))));
+    let mut begin = move || Some(batches.next()?.and_then(|batch| filtered(&batch)));
     let mut under_way: VecDeque<Result<Pending<Batch>>> = VecDeque::new();
     let mut open = true;
     let filtered = std::iter::from_fn(move || {
@@ -71,6 +88,19 @@ pub fn cast_batches(
     let (options, on, schema) = (options.clone(), stream.clone(), to.clone());
     let casted = move |batch: Result<Batch>| cast(&batch?, &to, &options, &on).wait();
     Batches::new(schema, stream.device().place(), batches.map(casted))
+}
+
+/// What expressions that are bound to the schema come to for each batch, as by [`evaluate`](super::evaluate). Every batch is of the
+/// projection's schema.
+pub fn evaluate_batches(batches: Batches, projection: Projection, stream: &Stream) -> Batches {
+    let (on, schema) = (stream.clone(), projection.schema());
+    let to = schema.clone();
+    let evaluated = move |batch: Result<Batch>| {
+        let made = projection.evaluate(&batch?, &on).wait()?;
+        let (columns, metadata, rows) = (made.columns().to_vec(), made.metadata().clone(), made.len());
+        Ok(Batch::try_new(to.clone(), columns, rows)?.with_metadata(metadata))
+    };
+    Batches::new(schema, stream.device().place(), batches.map(evaluated))
 }
 
 /// Each batch as it is, once it was found valid, as by [`validate_batch`](crate::exchange::validate_batch): an import that

@@ -42,7 +42,7 @@ fn begin<C: Columns>(values: &C, mask: &Array, stream: &Stream) -> Result<Pendin
     reach_all("filter", values.arrays(), stream)?;
     if stream.as_gpu().is_some() {
         let (columns, frame): (Vec<&Array>, _) = (values.arrays().iter().collect(), values.frame());
-        let filtered = gpu::filter(&columns, mask, stream)?;
+        let filtered = gpu::filter(&columns, gpu::Source::Array(mask), stream)?;
         return Ok(filtered.map(|filtered| C::framed(frame, filtered.columns, filtered.rows)));
     }
     Ok(Pending::known(among_threads(mask.len() >= PARALLEL, |_| {

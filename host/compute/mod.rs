@@ -14,10 +14,15 @@
 //! | [`fill_null`] | never | the values, where there may be nulls |
 //! | [`concat()`] | never; host memory only | all of several arrays |
 //! | [`drop_nulls`] | as [`filter`], where there may be nulls | the rows that are valid |
+//! | [`filter_where`] | as [`filter`] | the rows where an [expression](crate::expr) is true |
+//! | [`evaluate`] | never, unless a cast in it does | what expressions come to |
+//! | [`aggregate`] | once a batch | one row |
 
+mod aggregates;
 pub mod batches;
 mod cast;
 mod concat;
+mod expressions;
 mod fill_null;
 mod filter;
 mod nullability;
@@ -30,6 +35,7 @@ pub mod tensors;
 pub use crate::array::{Columns, nullable};
 pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast};
 pub use concat::concat;
+pub use expressions::{Aggregates, Predicate, Projection, aggregate, evaluate, filter_where};
 pub use fill_null::fill_null;
 pub use filter::filter;
 pub use nulls::{drop_nulls, is_not_null, is_null, logical_null_count, null_count};

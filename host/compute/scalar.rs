@@ -7,6 +7,7 @@ use crate::array::Slot;
 use crate::{Array, Error, Result, Stream, cpu, exchange};
 
 use super::admit;
+use crate::expr::Literal;
 
 /// A value of any type, null included, as arrow-rs' `Scalar` is: an array of one row in host memory, which goes to a device
 /// with the launch that needs it.
@@ -70,5 +71,21 @@ impl Scalar {
             _ => return None,
         }
         Some(words)
+    }
+}
+
+impl TryFrom<&Scalar> for Literal {
+    type Error = Error;
+
+    /// The value with its type, or [`Error::Invalid`] where expressions do not compute with that.
+    fn try_from(scalar: &Scalar) -> Result<Literal> {
+        let data_type = scalar.data_type();
+        if scalar.is_null() {
+            return Ok(Literal::null(data_type.clone()));
+        }
+        let bits = scalar.words().map(|words| u128::from(words[1]) << 64 | u128::from(words[0]));
+        let literal = bits.and_then(|bits| Literal::of_bits(data_type, bits));
+        literal
+            .ok_or_else(|| Error::invalid("literal", format!("expressions do not compute with {data_type}")))
     }
 }

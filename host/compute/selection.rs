@@ -27,7 +27,7 @@ pub struct Selection {
 }
 
 /// A selection as each kind of device keeps it.
-enum Way {
+pub(super) enum Way {
     Cpu(cpu::selection::Selection),
     Gpu(gpu::Selection),
 }
@@ -43,9 +43,14 @@ impl Selection {
         check_mask(mask)?;
         let way = match stream.as_gpu() {
             None => Way::Cpu(cpu::selection::Selection::of_mask(mask, stream.device().host_pool())?),
-            Some(_) => Way::Gpu(gpu::Selection::new(mask, stream)?),
+            Some(_) => Way::Gpu(gpu::Selection::new(gpu::Source::Array(mask), stream)?),
         };
         Ok(Selection { way, rows: mask.len(), stream: stream.clone() })
+    }
+
+    /// Rows that somebody has found.
+    pub(super) fn of(way: Way, rows: usize, stream: &Stream) -> Selection {
+        Selection { way, rows, stream: stream.clone() }
     }
 
     /// How many rows are kept.

@@ -87,6 +87,18 @@ pub(crate) fn plain<T: Plain>(bytes: &[u8]) -> Option<&[T]> {
     Some(unsafe { std::slice::from_raw_parts(start, bytes.len() / size_of::<T>()) })
 }
 
+/// Wide numbers as the bytes that they are: room for values of any width.
+pub(crate) fn bytes_of(numbers: &[u128]) -> &[u8] {
+    // SAFETY: the same memory; every byte is a value.
+    unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }
+}
+
+/// As [`bytes_of`], to be written.
+pub(crate) fn bytes_of_mut(numbers: &mut [u128]) -> &mut [u8] {
+    // SAFETY: the same memory, borrowed with it; every byte is a value, and any bytes are numbers.
+    unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), size_of_val(numbers)) }
+}
+
 /// The buffer itself where it is aligned for values of `alignment` bytes, else an aligned copy.
 /// Foreign memory may start anywhere.
 pub(crate) fn aligned(buffer: &Buffer, alignment: usize, pool: &HostPool) -> Result<Buffer> {

@@ -12,6 +12,7 @@ mod map_narrow;
 mod map_rows;
 pub(crate) mod memory;
 pub(crate) mod nulls;
+pub(crate) mod program;
 mod ranges;
 mod rows;
 mod run_ends;

@@ -4,7 +4,7 @@
 use bowstring_kernels::filter_bits::{FILTER_BITS, FilterBits, FilterBitsRow, filter_bits_spans};
 
 use super::filter_values::Values;
-use super::mask::{Mask, Unread};
+use super::mask::{Mask, Source, Unread};
 use super::parts::empty_like;
 use super::ranges::{Node, Planner, Rows};
 use super::ranges_copy::Found;
@@ -21,21 +21,25 @@ pub(crate) struct Filtered {
     pub rows: usize,
 }
 
-/// The rows of arrays as long as `mask` where it is true. Synchronises once, when the result is waited for.
-pub(crate) fn filter(columns: &[&Array], mask: &Array, stream: &Stream) -> Result<Pending<Filtered>> {
-    if mask.is_empty() {
+/// The rows of arrays as long as the mask where it is true. Synchronises once, when the result is waited for.
+pub(crate) fn filter(columns: &[&Array], mask: Source<'_>, stream: &Stream) -> Result<Pending<Filtered>> {
+    if mask.rows() == 0 {
         let columns = columns.iter().copied().cloned().collect();
         return Ok(Pending::known(Ok(Filtered { columns, rows: 0 })));
     }
     let mut pass = Pass::begin("filter", stream)?;
-    pass.input(mask)?;
-    let mut plan = Plan::new(&mut pass, mask.len(), columns)?;
+    mask.enter(&mut pass)?;
+    let mut plan = Plan::new(&mut pass, mask.rows(), columns)?;
     let (total, unread) = (plan.requests.sum(), Unread::new(&mut plan.requests, mask));
     let mut started = plan.start(&mut pass)?;
+    let outcome = unread.outcome();
     let mask = unread.read(&mut pass, &started.granted, started.granted.counter(total))?;
     started.launch(&mut pass, &mask)?;
     let counters = started.granted.counters().clone();
-    pass.read_later(&counters, move |pass, words| started.build(pass, &mask, total.of(words) as usize, words))
+    pass.read_later(&[&counters], move |pass, words| {
+        outcome(words)?;
+        started.build(pass, &mask, total.of(words) as usize, words)
+    })
 }
 
 /// The rows of `columns` that a mask keeps, of which there are `rows`. Synchronises once, when the result is waited for, where
@@ -52,7 +56,7 @@ pub(crate) fn filter_by(
         return Ok(Pending::known(started.build(pass, mask, rows, &[])));
     }
     let (mask, counters) = (mask.clone(), started.granted.counters().clone());
-    pass.read_later(&counters, move |pass, words| started.build(pass, &mask, rows, words))
+    pass.read_later(&[&counters], move |pass, words| started.build(pass, &mask, rows, words))
 }
 
 /// What is filtered by one mask. Bitmaps are in one launch.

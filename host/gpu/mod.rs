@@ -16,6 +16,7 @@ pub(crate) mod map;
 mod mask;
 mod nulls;
 mod parts;
+pub(crate) mod program;
 mod ranges;
 mod ranges_copy;
 mod rows;
@@ -26,6 +27,7 @@ mod take_tables;
 
 pub(crate) use filter::filter;
 pub(crate) use indices::Outside;
+pub(crate) use mask::Source;
 pub(crate) use nulls::{filled, is_null, null_counts, with_null_counts_checked};
 pub(crate) use selection::Selection;
 pub(crate) use take::take;

@@ -18,7 +18,7 @@ pub(crate) fn null_counts(arrays: &[(&Array, &Bitmap)], stream: &Stream) -> Resu
     let mut pass = Pass::begin("null_count", stream)?;
     let bitmaps = entered(&mut pass, arrays)?;
     let counted = unset(&mut pass, &bitmaps)?;
-    pass.read_later(counted.counters(), |pass, words| {
+    pass.read_later(&[counted.counters()], |pass, words| {
         pass.finish()?;
         Ok(words.iter().map(|nulls| *nulls as usize).collect())
     })

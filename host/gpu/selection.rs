@@ -1,33 +1,38 @@
 //! A mask that is read once and filters any number of arrays; see [`crate::compute::Selection`].
 
 use super::filter::filter_by;
-use super::mask::{Mask, Unread};
+use super::mask::{Mask, Source, Unread};
 use crate::array::Array;
 use crate::pass::{Pass, Requests};
 use crate::{Result, Stream};
 
 /// A mask, read.
 pub(crate) struct Selection {
-    /// With the array, which may still be read.
-    mask: Option<(Mask, Array)>,
+    /// With the array, which may still be read, where there is one.
+    mask: Option<(Mask, Option<Array>)>,
     total: usize,
 }
 
 impl Selection {
     /// Synchronises once, for the number of rows.
-    pub fn new(mask: &Array, stream: &Stream) -> Result<Selection> {
-        if mask.is_empty() {
+    pub fn new(source: Source<'_>, stream: &Stream) -> Result<Selection> {
+        if source.rows() == 0 {
             return Ok(Selection { mask: None, total: 0 });
         }
         let mut pass = Pass::begin("filter", stream)?;
-        pass.input(mask)?;
+        source.enter(&mut pass)?;
         let mut requests = Requests::default();
-        let (total, unread) = (requests.sum(), Unread::new(&mut requests, mask));
+        let (total, unread) = (requests.sum(), Unread::new(&mut requests, source));
         let granted = requests.grant(&mut pass, 0)?;
         let read = unread.read(&mut pass, &granted, granted.counter(total))?;
-        let total = total.of(&pass.read(granted.counters())?) as usize;
+        let words = pass.read(granted.counters())?;
+        unread.outcome()(&words)?;
         pass.finish()?;
-        Ok(Selection { mask: Some((read, mask.clone())), total })
+        let array = match source {
+            Source::Array(mask) => Some(mask.clone()),
+            Source::Program(_) => None,
+        };
+        Ok(Selection { mask: Some((read, array)), total: total.of(&words) as usize })
     }
 
     /// How many rows it keeps.
@@ -41,7 +46,7 @@ impl Selection {
             return Ok(columns.iter().copied().cloned().collect());
         };
         let mut pass = Pass::begin("filter", stream)?;
-        pass.input(mask)?;
+        mask.iter().try_for_each(|mask| pass.input(mask))?;
         read.reuse(&mut pass);
         Ok(filter_by(pass, read, self.total, columns)?.wait()?.columns)
     }

@@ -39,7 +39,7 @@ pub(crate) fn take(
     let gpu = pass.gpu().clone();
     let counters = taken.granted.counters().clone();
     if taken.has_ranges {
-        return pass.read_later(&counters, move |mut pass, words| {
+        return pass.read_later(&[&counters], move |mut pass, words| {
             taken.indices.check(&gpu, words)?;
             let built = taken.build(&mut pass, words)?;
             pass.finish()?;

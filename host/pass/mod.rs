@@ -18,7 +18,7 @@
 //! })?;
 //! // Either: one look at the numbers, now (the host waits) ...
 //! let total = total.of(&pass.read(granted.counters())?);
-//! // ... or later: `pass.read_later(granted.counters(), |pass, words| ...)` gives a `Pending`;
+//! // ... or later: `pass.read_later(&[granted.counters()], |pass, words| ...)` gives a `Pending`;
 //! // ... or only when somebody waits for the result: `pass.report(granted.counters(), |words| ...)`.
 //! let mut parts = pass.parts(values.data_type().clone(), values.len());   // place and event filled in
 //! parts.buffers = vec![granted[out].buffer()];

@@ -134,7 +134,7 @@ fn an_event_has_one_outcome_whoever_asks_first() {
 fn later(array: &Array, stream: &Stream) -> Pending<u64> {
     let mut pass = Pass::begin("null_count", stream).unwrap();
     let region = count(&mut pass, array, None).unwrap();
-    pass.read_later(&region, |pass, words| pass.finish().map(|()| words[0])).unwrap()
+    pass.read_later(&[&region], |pass, words| pass.finish().map(|()| words[0])).unwrap()
 }
 
 fn poll<T>(pending: &mut Pending<T>) -> Poll<Result<T>> {

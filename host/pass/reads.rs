@@ -8,11 +8,15 @@ use crate::array::{Array, Ready};
 use crate::device::{Event, Staged};
 
 impl Pass {
-    /// A copy of a region on its way to the host, and the event behind it.
-    fn copied(&mut self, region: &Region) -> Result<(Staged, Event)> {
-        let staged = self.stage(region.bytes())?;
+    /// Copies of regions on their way to the host, one behind the other, and the event behind them.
+    fn copied(&mut self, regions: &[&Region]) -> Result<(Staged, Event)> {
+        let staged = self.stage(regions.iter().map(|region| region.bytes()).sum())?;
         let seen = Event::new(self.gpu.core(), self.queue.number())?;
-        self.copy_out(region.address(), region.bytes(), &staged, 0)?;
+        let mut at = 0;
+        for region in regions {
+            self.copy_out(region.address(), region.bytes(), &staged, at)?;
+            at += region.bytes();
+        }
         // Where this fails the stream has been drained, so the block may go.
         seen.record(self.queue.owned())?;
         Ok((staged, seen))
@@ -21,21 +25,21 @@ impl Pass {
     /// The words of a region: the host waits until the pass has come here. Errors in what the inputs were made from
     /// surface here too. An operation does this once at most.
     pub fn read(&mut self, region: &Region) -> Result<Vec<u64>> {
-        let (staged, seen) = self.copied(region)?;
+        let (staged, seen) = self.copied(&[region])?;
         seen.wait()?;
         self.parents.iter().try_for_each(Event::outcome)?;
         Ok(words(staged.pinned().bytes(), region.bytes()))
     }
 
-    /// As [`Pass::read`], without waiting: `then` goes on with the pass when somebody asks for the result and the words
+    /// As [`Pass::read`], of several regions and without waiting: `then` goes on with the pass when somebody asks for the result and the words
     /// have arrived.
     pub fn read_later<T>(
         mut self,
-        region: &Region,
+        regions: &[&Region],
         then: impl FnOnce(Pass, &[u64]) -> Result<T> + Send + 'static,
     ) -> Result<Pending<T>> {
-        let (staged, seen) = self.copied(region)?;
-        let bytes = region.bytes();
+        let (staged, seen) = self.copied(regions)?;
+        let bytes = regions.iter().map(|region| region.bytes()).sum();
         Ok(Pending::waiting(
             self,
             staged,

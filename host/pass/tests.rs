@@ -178,7 +178,7 @@ fn a_pending_result_is_a_future_that_blocks_nobody() {
     let later = |then: u64| {
         let mut pass = Pass::begin("null_count", &stream).unwrap();
         let region = count(&mut pass, &array, None).unwrap();
-        pass.read_later(&region, move |pass, words| pass.finish().map(|()| words[0] + then)).unwrap()
+        pass.read_later(&[&region], move |pass, words| pass.finish().map(|()| words[0] + then)).unwrap()
     };
     let (mut first, second, dropped) = (later(0), later(1), later(2));
     let before = device.device().host_synchronisations();

@@ -22,7 +22,7 @@ pub(super) fn sized(
     }
     let gathered = Gathered::of(&mut pass, &numbers)?;
     let region = gathered.region.clone();
-    pass.read_later(&region, move |pass, words| {
+    pass.read_later(&[&region], move |pass, words| {
         let mut values = gathered.values(words).into_iter();
         then(pass, &with_extents(arrays, &mut |_| values.next().ok_or_else(unread))?)
     })

@@ -66,6 +66,7 @@ mod indices;
 pub mod memory;
 pub mod offsets;
 mod places;
+pub mod program;
 pub mod ranges;
 pub mod ranges_keep;
 pub mod scan;
@@ -89,7 +90,7 @@ host_only! {
             copy::COPY_BITS copy::COPY_BYTES copy::COPY_OFFSETS copy::COPY_VIEWS
             filter::FILTER filter_bits::FILTER_BITS filter_few::FILTER_FEW
             offsets::CONVERT offsets::KEYS offsets::OFFENDER offsets::REGULAR
-            ranges::COMPOSE ranges::TAKE ranges_keep::KEEP
+            program::PROGRAM ranges::COMPOSE ranges::TAKE ranges_keep::KEEP
             scan::SCAN scan::SUMS selection::OFFSETS selection::SELECT
             selftest::BAIT selftest::VOCABULARY
             take::TAKE take::TAKE_BITS utf8::VALIDATE views::BUILD views::MEASURE

@@ -251,6 +251,15 @@ impl Window {
     }
 }
 
+impl Window {
+    /// Bit `i` of the window; anything past the end.
+    #[inline(always)]
+    pub fn get(self, i: u32) -> bool {
+        let bit = self.shift + i;
+        self.words.get(u64::from((bit / 32).min(self.last))) >> (bit % 32) & 1 != 0
+    }
+}
+
 /// The next 2^30 bits of a bitmap from some bit on, as [`Window`], sixteen bytes at a time.
 ///
 /// Memory is read in aligned chunks of sixteen bytes, each of which holds a wanted bit.

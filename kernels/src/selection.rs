@@ -20,7 +20,7 @@ const RUN: u64 = 16;
 /// Blocks that a lane of `Select` has in flight.
 const LOADS: usize = 4;
 /// Tiles of a group.
-const GROUP: u64 = 1024;
+pub(crate) const GROUP: u64 = 1024;
 
 /// What a selection over `len` rows needs.
 #[derive(Clone, Copy, Debug)]

@@ -228,8 +228,10 @@ impl<'a> Parser<'a> {
                 self.at += 1;
                 return self.registers(scope);
             }
+            // To the end of its line, or to the semicolon on it.
             ".loc" | ".pragma" => {
-                while !matches!(self.peek(), ";" | "") && self.tokens[self.at].line == self.line() {
+                let line = self.tokens[self.at].line;
+                while self.tokens.get(self.at).is_some_and(|token| token.line == line && token.text != ";") {
                     self.at += 1;
                 }
                 return Ok(());

@@ -6,9 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrow_array::{Array as _, ArrayRef, BooleanArray, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use bowstring::array::Batches;
-use bowstring::compute::batches::{AHEAD, cast_batches, column, filter_batches, in_step, take_batches};
-use bowstring::compute::{CastOptions, OutOfBounds, TakeOptions};
+use bowstring::compute::batches::{
+    AHEAD, cast_batches, column, evaluate_batches, filter_batches, filter_batches_where, in_step,
+    take_batches,
+};
+use bowstring::compute::{CastOptions, OutOfBounds, Predicate, Projection, TakeOptions};
 use bowstring::exchange::{batch_from_arrow, batch_to_arrow, export_batches, from_arrow};
+use bowstring::expr::{Options, col};
 use bowstring::{Array, Batch, Error, Result, Stream};
 
 use crate::exchange::foreign_stream::read_batches;
@@ -74,6 +78,33 @@ fn each_batch_is_filtered_as_by_itself() {
             .map(|batch| here(stream, batch))
             .collect();
         assert_eq!(got, expected, "{target:?}");
+    }
+}
+
+#[test]
+fn expressions_are_bound_once_for_all_batches() {
+    for target in devices() {
+        let (stream, batches) = (&target.stream, batches());
+        let schema = rows(0..0).schema();
+        let (few, twice) = (col("number").gt(70) & col("keep"), (col("number") * 2).alias("twice"));
+        let few = Predicate::bind(&few, &schema, &Options::default()).unwrap();
+        let twice = Projection::bind(&[twice, col("text")], &schema, &Options::default()).unwrap();
+        let to = twice.schema();
+        let kept = filter_batches_where(there(stream, &batches), few, stream);
+        let made = evaluate_batches(kept, twice, stream);
+        assert_eq!(made.schema(), &to);
+        let made: Vec<_> = made.map(|batch| here(stream, batch)).collect();
+        assert_eq!(made.len(), batches.len());
+        for (made, batch) in made.iter().zip(&batches) {
+            let numbers = batch.column(0).as_any().downcast_ref::<Int32Array>().unwrap().values();
+            let numbers = numbers.iter().filter(|n| **n > 70 && **n % 3 == 1);
+            let text = numbers.clone().map(|n| (n % 5 != 0).then(|| n.to_string()));
+            let expected: [ArrayRef; 2] = [
+                Arc::new(Int32Array::from_iter_values(numbers.map(|n| n * 2))),
+                Arc::new(text.collect::<StringArray>()),
+            ];
+            assert_eq!((made.schema(), made.columns()), (to.clone(), &expected[..]), "{target:?}");
+        }
     }
 }
 

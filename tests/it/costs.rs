@@ -2,6 +2,7 @@
 //! be explained by, and a regression shows without a GPU. `./bless costs` writes the table.
 
 mod amd;
+mod expressions;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -96,6 +97,7 @@ impl Bench {
         self.casts(rng);
         self.nulls(rng);
         self.others(rng);
+        self.expressions(rng);
     }
 
     fn on(&self, array: &ArrayRef) -> Array {

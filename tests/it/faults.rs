@@ -10,6 +10,7 @@ use arrow_schema::{DataType, Field};
 use bowstring::compute::*;
 use bowstring::device::testing::{self, Alive, EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{export_array, export_stream, from_arrow, import_array, import_stream, to_arrow};
+use bowstring::expr::{Expr, bool_or, col, count, if_else, sum};
 use bowstring::{Array, Batch, Error, Result, Stream};
 
 use crate::exchange::foreign::{RawDeviceArray, Releases, produce, schema, structs};
@@ -46,6 +47,14 @@ impl Given<'_> {
     fn mask(&self, stream: &Stream) -> Result<Array> {
         let kind = Mask { percent: 50.0, run: 2, nulls: Nulls::Some };
         self.on(Arc::new(mask(kind, ROWS, &mut Random::new(5))), stream)
+    }
+
+    /// True for some rows, whatever the type.
+    fn predicate(&self) -> Expr {
+        match self.values.data_type().is_numeric() {
+            true => col("a").lt_eq(col("b")) & col("a").is_not_null(),
+            false => col("a").is_not_null(),
+        }
     }
 
     fn batch(&self) -> Result<Batch> {
@@ -87,6 +96,18 @@ const WORKS: &[(&str, PlainWork)] = &[
         let first = down(&selection.filter(&given.import()?).wait()?, stream)?;
         assert_eq!(first, down(&selection.filter(&given.import()?).wait()?, stream)?);
         Ok(first)
+    }),
+    ("filter_where", |given, stream| {
+        down_batch(&filter_where(&given.batch()?, &given.predicate(), stream).wait()?, stream)
+    }),
+    ("evaluate", |given, stream| {
+        let both = [given.predicate(), if_else(given.predicate(), 1, -1).cast(DataType::Int16)];
+        down_batch(&evaluate(&given.batch()?, &both, stream).wait()?, stream)
+    }),
+    ("aggregate", |given, stream| {
+        let all = [count(col("a")), bool_or(given.predicate()), sum(if_else(given.predicate(), 1, 0) + 1)];
+        let row = aggregate(&given.batch()?, &all, Some(&given.predicate()), stream).wait()?;
+        down_batch(&row, &Stream::cpu())
     }),
     ("export", |given, stream| {
         let field = Field::new("f", given.values.data_type().clone(), true);

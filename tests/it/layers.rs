@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 /// Each module's level; a file may use modules below its own. Modules of one level do not use each other.
 const LEVELS: &[(&str, u32)] = &[
     ("ffi", 1),
+    ("expr", 1),
     ("array", 2),
     ("device", 3),
     ("pass", 4),

@@ -81,7 +81,8 @@ fn of_valid_rows(cast: Cast, part: &Array, own: &Bitmap, above: Above, valid: &B
     let parts = Parts::new(DataType::FixedSizeList(item, above.each as i32), above.rows.len());
     let (place, ready) = (part.place(), part.ready().cloned());
     let lists = Array::try_new(Parts { place, ready, children: vec![booleans(own, part)?], ..parts })?;
-    let seen = filter(&[&lists], &booleans(valid, above.rows)?, cast.stream)?.wait()?;
+    let seen =
+        filter(&[&lists], super::super::Source::Array(&booleans(valid, above.rows)?), cast.stream)?.wait()?;
     seen.columns[0].child_rows(0)
 }
 

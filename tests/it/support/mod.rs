@@ -26,6 +26,7 @@ pub mod refusals;
 mod rows;
 mod scalars;
 mod strategies;
+pub mod trees;
 mod types;
 mod uncounted;
 

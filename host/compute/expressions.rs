@@ -1,0 +1,390 @@
+//! Expressions over the rows of batches: bound to a schema once, then run on any batch of it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow_schema::{Field, Schema, SchemaRef};
+
+use super::aggregates::{self, Folded};
+use super::cast::cast_now;
+use super::{CastOptions, Selection, admit, nulls, selection};
+use crate::expr::bind::{bind, name};
+use crate::expr::plan::{Bound, Op, Plan, number_of};
+use crate::expr::{Aggregation, Expr, Options};
+use crate::{Array, Batch, Error, Pending, Result, Stream, cpu, gpu};
+
+/// Columns computed of the rows of a batch. See [`evaluate`].
+///
+/// ```
+/// use arrow_schema::{DataType, Field, Schema};
+/// use bowstring::{compute::Projection, expr::{Options, col}};
+/// # fn main() -> bowstring::Result<()> {
+/// let schema = Schema::new(vec![Field::new("a", DataType::Int32, true)]);
+/// let twice = Projection::bind(&[col("a") + col("a")], &schema, &Options::default())?;
+/// assert_eq!(twice.explain(), "%0 = Column(0)(): Int32\n%1 = Arithmetic(Add, Fails)(%0, %0): Int32\nreturn %1");
+/// let no_number = Projection::bind(&[col("a") + "?".len() as f64 * 0.3], &schema, &Options::default());
+/// assert!(no_number.is_err()); // known before there are any rows
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Projection {
+    plan: Plan,
+    schema: SchemaRef,
+    fields: Vec<Field>,
+}
+
+/// A condition on the rows of a batch. See [`filter_where`].
+#[derive(Clone, Debug)]
+pub struct Predicate {
+    plan: Plan,
+    schema: SchemaRef,
+}
+
+/// Aggregates of the rows of a batch. See [`aggregate`].
+#[derive(Clone, Debug)]
+pub struct Aggregates {
+    /// The condition, where there is one, is the first root.
+    plan: Plan,
+    conditional: bool,
+    schema: SchemaRef,
+    aggregations: Vec<Aggregation>,
+    options: Options,
+}
+
+/// The rows of a batch where `predicate` is true; null is not.
+///
+/// The predicate is computed and counted in one launch, and never becomes an array. On a GPU the first
+/// [`wait`](Pending::wait) synchronises, once for all columns, as [`filter`](super::filter) does. Binds the predicate to the
+/// batch's schema: to do that once for many batches, keep a [`Predicate`].
+///
+/// ```
+/// use arrow_array::{ArrayRef, Int32Array, RecordBatch};
+/// use bowstring::{Batch, Stream, compute::filter_where, expr::col};
+/// # use std::sync::Arc;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let values: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(30)]));
+/// let rows = Batch::try_from(&RecordBatch::try_from_iter([("n", values)])?)?;
+/// let few = filter_where(&rows, &col("n").lt(24), &Stream::cpu()).wait()?;
+/// assert_eq!(few.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
+pub fn filter_where(batch: &Batch, predicate: &Expr, stream: &Stream) -> Pending<Batch> {
+    Pending::begun(|| {
+        Ok(Predicate::bind(predicate, batch.schema(), &Options::default())?.filter(batch, stream))
+    })
+}
+
+/// A batch of what the expressions come to, in one launch. Never synchronises, unless a cast inside does. Columns that are not
+/// computed are shared.
+///
+/// ```
+/// use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+/// use bowstring::{Batch, Stream, compute::evaluate, expr::{col, lit}};
+/// # use std::sync::Arc;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let values: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+/// let rows = Batch::try_from(&RecordBatch::try_from_iter([("n", values)])?)?;
+/// let made = evaluate(&rows, &[(col("n") * 10 + 1).alias("m"), col("n").gt(1)], &Stream::cpu()).wait()?;
+/// assert_eq!(made.schema().field(0).name(), "m");
+/// assert_eq!(made.schema().field(1).name(), "n > 1");
+/// # Ok(())
+/// # }
+/// ```
+pub fn evaluate(batch: &Batch, exprs: &[Expr], stream: &Stream) -> Pending<Batch> {
+    Pending::begun(|| {
+        Ok(Projection::bind(exprs, batch.schema(), &Options::default())?.evaluate(batch, stream))
+    })
+}
+
+/// One row of what the rows of a batch come to, those where the predicate is true, or all. The rows are read once, and nothing
+/// but the sums of their parts is written; the host looks at those when somebody waits. The row is in host memory.
+///
+/// ```
+/// use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+/// use bowstring::{Batch, Stream, compute::aggregate, expr::{col, count_all, sum}};
+/// # use std::sync::Arc;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let values: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+/// let rows = Batch::try_from(&RecordBatch::try_from_iter([("n", values)])?)?;
+/// let of_large = aggregate(&rows, &[sum(col("n")), count_all()], Some(&col("n").gt(1)), &Stream::cpu()).wait()?;
+/// let of_large = RecordBatch::try_from(&of_large)?;
+/// assert_eq!(of_large.column(0).as_ref(), &Int64Array::from(vec![5]));
+/// # Ok(())
+/// # }
+/// ```
+pub fn aggregate(
+    batch: &Batch,
+    aggregations: &[Aggregation],
+    predicate: Option<&Expr>,
+    stream: &Stream,
+) -> Pending<Batch> {
+    Pending::begun(|| {
+        let bound = Aggregates::bind(aggregations, predicate, batch.schema(), &Options::default())?;
+        Ok(bound.aggregate(batch, stream))
+    })
+}
+
+impl Projection {
+    /// Expressions bound to a schema: what is wrong with them is known now.
+    pub fn bind(exprs: &[Expr], schema: &Schema, options: &Options) -> Result<Projection> {
+        let plan = bind(exprs, schema, options)?;
+        let may_be_null = |root| plan.may_be_null(root, &|index| schema.field(index).is_nullable());
+        let field = |(expr, root): (&Expr, &usize)| {
+            let node = &plan.nodes[*root];
+            match node.op {
+                Op::Column(index) => schema.field(index).clone().with_name(name(expr, schema)),
+                _ => Field::new(name(expr, schema), node.data_type.clone(), may_be_null(*root)),
+            }
+        };
+        let fields = exprs.iter().zip(&plan.roots).map(field).collect();
+        Ok(Projection { plan, schema: Arc::new(schema.clone()), fields })
+    }
+
+    /// The schema of the results.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::new(Schema::new(self.fields.clone()))
+    }
+
+    /// What will run.
+    pub fn explain(&self) -> String {
+        self.plan.to_string()
+    }
+
+    /// The expressions of each row.
+    pub fn evaluate(&self, batch: &Batch, stream: &Stream) -> Pending<Batch> {
+        Pending::known(self.evaluate_now(batch, stream))
+    }
+
+    fn evaluate_now(&self, batch: &Batch, stream: &Stream) -> Result<Batch> {
+        let _current = stream.enter()?;
+        let (plan, columns) = settled("evaluate", &self.plan, &self.schema, batch, stream)?;
+        let is_column = |root: &usize| matches!(plan.nodes[*root].op, Op::Column(_));
+        let computed: Vec<usize> = plan.roots.iter().copied().filter(|root| !is_column(root)).collect();
+        let mut arrays = computed_roots(&plan.only(&computed), &columns, batch.len(), stream)?.into_iter();
+        let mut fields = self.fields.clone();
+        let mut results = vec![];
+        for (root, field) in plan.roots.iter().zip(&mut fields) {
+            let array = match plan.nodes[*root].op {
+                Op::Column(index) => columns[index].clone(),
+                _ => arrays.next().expect("one for each that is computed"),
+            };
+            // Data may have nulls where a schema says that there are none.
+            if !field.is_nullable() && array.possible_nulls().is_some() {
+                *field = field.clone().with_nullable(true);
+            }
+            results.push(array);
+        }
+        let made = Batch::try_new(Arc::new(Schema::new(fields)), results, batch.len())?;
+        Ok(made.with_metadata(batch.metadata().clone()))
+    }
+}
+
+impl Predicate {
+    /// A condition bound to a schema: what is wrong with it is known now.
+    pub fn bind(expr: &Expr, schema: &Schema, options: &Options) -> Result<Predicate> {
+        let plan = bind(std::slice::from_ref(expr), schema, options)?;
+        boolean(expr, &plan, 0)?;
+        Ok(Predicate { plan, schema: Arc::new(schema.clone()) })
+    }
+
+    /// What will run.
+    pub fn explain(&self) -> String {
+        self.plan.to_string()
+    }
+
+    /// The rows where it is true.
+    pub fn filter(&self, batch: &Batch, stream: &Stream) -> Pending<Batch> {
+        Pending::begun(|| self.begin(batch, stream))
+    }
+
+    /// Which rows it is true for, for any number of arrays of that many rows. Synchronises, once: how many they are is data.
+    pub fn select(&self, batch: &Batch, stream: &Stream) -> Result<Selection> {
+        let _current = stream.enter()?;
+        let (plan, columns) = settled("filter_where", &self.plan, &self.schema, batch, stream)?;
+        let rows = batch.len();
+        let way = match stream.as_gpu() {
+            None => {
+                let selected = cpu::program::select(&plan, &columns, rows, stream.device().host_pool())?;
+                selection::Way::Cpu(selected)
+            }
+            Some(_) if rows == 0 => {
+                let none = cpu::program::select(&plan, &columns, 0, stream.device().host_pool());
+                return none.map(|none| Selection::of(selection::Way::Cpu(none), 0, stream));
+            }
+            Some(_) => {
+                let program = gpu::program::Loaded::selection(&plan, &columns, rows, stream)?;
+                selection::Way::Gpu(gpu::Selection::new(gpu::Source::Program(&program), stream)?)
+            }
+        };
+        Ok(Selection::of(way, rows, stream))
+    }
+
+    fn begin(&self, batch: &Batch, stream: &Stream) -> Result<Pending<Batch>> {
+        let _current = stream.enter()?;
+        let rows = batch.len();
+        if stream.as_gpu().is_none() || rows == 0 {
+            return Ok(Pending::known(match rows {
+                0 => Ok(batch.clone()),
+                _ => self.select(batch, stream).and_then(|selected| selected.filter(batch).wait()),
+            }));
+        }
+        super::reach_all("filter_where", batch.columns(), stream)?;
+        let (plan, columns) = settled("filter_where", &self.plan, &self.schema, batch, stream)?;
+        let program = gpu::program::Loaded::selection(&plan, &columns, rows, stream)?;
+        let all: Vec<&Array> = batch.columns().iter().collect();
+        let filtered = gpu::filter(&all, gpu::Source::Program(&program), stream)?;
+        let (schema, metadata) = (batch.schema().clone(), batch.metadata().clone());
+        Ok(filtered.map(move |filtered| {
+            Ok(Batch::try_new(schema, filtered.columns, filtered.rows)?.with_metadata(metadata))
+        }))
+    }
+}
+
+impl Aggregates {
+    /// Aggregates bound to a schema: what is wrong with them is known now.
+    pub fn bind(
+        aggregations: &[Aggregation],
+        predicate: Option<&Expr>,
+        schema: &Schema,
+        options: &Options,
+    ) -> Result<Aggregates> {
+        let exprs: Vec<Expr> =
+            predicate.into_iter().chain(aggregations.iter().map(|one| &one.of)).cloned().collect();
+        let mut plan = bind(&exprs, schema, options)?;
+        let conditional = predicate.is_some();
+        if let Some(predicate) = predicate {
+            boolean(predicate, &plan, 0)?;
+        }
+        for (i, one) in aggregations.iter().enumerate() {
+            let root = usize::from(conditional) + i;
+            plan.roots[root] = aggregates::prepared(one, &mut plan, root)?;
+        }
+        let schema = Arc::new(schema.clone());
+        Ok(Aggregates { plan, conditional, schema, aggregations: aggregations.to_vec(), options: *options })
+    }
+
+    /// What will run.
+    pub fn explain(&self) -> String {
+        self.plan.to_string()
+    }
+
+    /// The one row.
+    pub fn aggregate(&self, batch: &Batch, stream: &Stream) -> Pending<Batch> {
+        Pending::begun(|| self.begin(batch, stream))
+    }
+
+    fn begin(&self, batch: &Batch, stream: &Stream) -> Result<Pending<Batch>> {
+        let _current = stream.enter()?;
+        let rows = batch.len();
+        let (plan, columns) = settled("aggregate", &self.plan, &self.schema, batch, stream)?;
+        let kinds: Vec<_> = self.aggregations.iter().map(|one| one.fold).collect();
+        let types = plan.roots[usize::from(self.conditional)..].iter();
+        let types = types.map(|root| plan.nodes[*root].data_type.clone()).collect();
+        let folded = Folded { aggregations: self.aggregations.clone(), types, options: self.options };
+        if stream.as_gpu().is_none() || rows == 0 || kinds.is_empty() {
+            let pool = stream.device().host_pool();
+            let words = cpu::program::aggregate(&plan, self.conditional, &kinds, &columns, rows, pool)?;
+            return Ok(Pending::known(folded.row(&[words])));
+        }
+        // As many as lanes have room for, each time.
+        let (condition, values) = plan.roots.split_at(usize::from(self.conditional));
+        let mut launched: Option<Pending<Vec<Vec<u64>>>> = None;
+        let most = bowstring_kernels::program::code::AGGREGATES;
+        for (kinds, values) in kinds.chunks(most).zip(values.chunks(most)) {
+            let part = plan.only(&[condition, values].concat());
+            let words = gpu::program::aggregate(&part, self.conditional, kinds, &columns, rows, stream)?;
+            launched = Some(match launched {
+                None => words.map(|words| Ok(vec![words])),
+                Some(before) => before.map(move |mut all| {
+                    all.push(words.wait()?);
+                    Ok(all)
+                }),
+            });
+        }
+        let launched = launched.expect("there are aggregates");
+        Ok(launched.map(move |words| folded.row(&words)))
+    }
+}
+
+/// Whether a root is a condition.
+fn boolean(expr: &Expr, plan: &Plan, root: usize) -> Result<()> {
+    match &plan.nodes[plan.roots[root]].data_type {
+        arrow_schema::DataType::Boolean => Ok(()),
+        other => Err(Error::invalid("expression", format!("{expr}: {other}, not Boolean"))),
+    }
+}
+
+/// The roots as arrays.
+fn computed_roots(plan: &Plan, columns: &[Array], rows: usize, stream: &Stream) -> Result<Vec<Array>> {
+    if plan.roots.is_empty() {
+        return Ok(vec![]);
+    }
+    match stream.as_gpu() {
+        None => cpu::program::evaluate(plan, columns, rows, stream.device().host_pool()),
+        Some(_) => gpu::program::evaluate(plan, columns, rows, stream),
+    }
+}
+
+/// The plan for a batch, and its columns: what a machine does not do itself is done, by the operations that do it, and is a column
+/// more.
+fn settled(
+    operation: &'static str,
+    plan: &Plan,
+    schema: &Schema,
+    batch: &Batch,
+    stream: &Stream,
+) -> Result<(Plan, Vec<Array>)> {
+    check(operation, schema, batch)?;
+    let mut columns = vec![];
+    for column in batch.columns() {
+        columns.push(admit(operation, column, stream)?.into_owned());
+    }
+    let mut plan = Cow::Borrowed(plan);
+    for id in 0..plan.nodes.len() {
+        let node = &plan.nodes[id];
+        let input = |columns: &[Array]| match plan.nodes[node.inputs[0]].op {
+            Op::Column(index) => Ok(columns[index].clone()),
+            _ => {
+                let of = plan.only(&[node.inputs[0]]);
+                let made = computed_roots(&of, columns, batch.len(), stream)?.pop();
+                made.ok_or_else(|| Error::invalid(operation, "no array"))
+            }
+        };
+        let made = match &node.op {
+            Op::Cast(safe) => {
+                let options = CastOptions { safe: *safe, ..CastOptions::default() };
+                cast_now(&input(&columns)?, &node.data_type, &options, stream)?
+            }
+            Op::Valid(null) if number_of(&plan.nodes[node.inputs[0]].data_type).is_none() => {
+                let array = input(&columns)?;
+                let is = if *null { nulls::is_null } else { nulls::is_not_null };
+                is(&array, stream).wait()?
+            }
+            _ => continue,
+        };
+        columns.push(made);
+        let (op, data_type, text) =
+            (Op::Column(columns.len() - 1), node.data_type.clone(), node.text.clone());
+        plan.to_mut().nodes[id] = Bound { op, data_type, inputs: vec![], text };
+    }
+    let plan = plan.only(&plan.roots);
+    Ok((plan, columns))
+}
+
+/// Whether the batch is of the schema that was bound to, as far as types go.
+fn check(operation: &'static str, schema: &Schema, batch: &Batch) -> Result<()> {
+    let (bound, there) = (schema.fields().len(), batch.columns().len());
+    if bound != there {
+        return Err(Error::invalid(operation, format!("{there} columns, bound to {bound}")));
+    }
+    for (field, column) in schema.fields().iter().zip(batch.columns()) {
+        if field.data_type() != column.data_type() {
+            let problem =
+                format!("{} is {}, bound as {}", field.name(), column.data_type(), field.data_type());
+            return Err(Error::invalid(operation, problem));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,210 @@
+//! Bound expressions on host memory: a plan step by step, on chunks of rows that stay in a core's cache.
+//!
+//! The one idea: a step reads and writes values of their own type, as wide as they are, and truths as words; what is null is words
+//! too. Which step it is, of which types, is asked once a chunk, and what it does to the rows is a loop in [`blocks`].
+
+mod blocks;
+mod numbers;
+mod slots;
+mod steps;
+mod sums;
+
+use bowstring_kernels::function::Number;
+use bowstring_kernels::program::code::PART_WORDS;
+use bowstring_kernels::program::{parts, tiles};
+use bowstring_kernels::selection::TILE;
+use rayon::prelude::*;
+
+use super::memory;
+use super::selection::{PARALLEL, Selection};
+use super::threads::among_threads;
+use crate::array::{Array, Bitmap, Parts};
+use crate::device::{HostMemory, HostPool};
+use crate::expr::Fold;
+use crate::expr::plan::Plan;
+use crate::{Error, Result};
+use blocks::{CHUNK, inside};
+use slots::{Scratch, Values};
+use steps::Machine;
+use sums::Sum;
+
+/// Rows that one thread takes at a time, of what is written.
+const PART: usize = 64 * 1024;
+
+/// Rows of a part, by chunks; the first row that fails is the error.
+fn in_chunks(
+    machine: &Machine<'_>,
+    first: usize,
+    rows: usize,
+    mut each: impl FnMut(&Scratch<'_>, usize, usize),
+) -> Result<()> {
+    let mut scratch = machine.scratch();
+    let mut at = 0;
+    while at < rows {
+        let count = CHUNK.min(rows - at);
+        machine.run(&mut scratch, first + at, count)?;
+        each(&scratch, at, count);
+        at += count;
+    }
+    Ok(())
+}
+
+/// Parts on several threads, where it pays; of errors that of the first part.
+fn in_parts<P: Send>(rows: usize, parts: Vec<P>, run: impl Fn(usize, P) -> Result<()> + Sync) -> Result<()> {
+    among_threads(rows >= PARALLEL, |parallel| {
+        let run = |(i, part)| run(i, part);
+        if !parallel {
+            return parts.into_iter().enumerate().try_for_each(run);
+        }
+        let results: Vec<Result<()>> = parts.into_par_iter().enumerate().map(run).collect();
+        results.into_iter().collect()
+    })
+}
+
+/// The rows where the root of a plan is true.
+pub(crate) fn select(plan: &Plan, columns: &[Array], rows: usize, pool: &HostPool) -> Result<Selection> {
+    let machine = Machine::new(plan, columns, pool)?;
+    let root = plan.roots[0];
+    let mut words = pool.alloc(rows.div_ceil(64) * 8)?;
+    let all = &mut memory::values_mut::<u64>(&mut words)[..rows.div_ceil(64)];
+    in_parts(rows, all.chunks_mut(PART / 64).collect(), |i, words: &mut [u64]| {
+        let first = i * PART;
+        in_chunks(&machine, first, PART.min(rows - first), |scratch, at, count| {
+            let (truth, known) = scratch.truth(root);
+            let out = &mut words[at / 64..][..count.div_ceil(64)];
+            for (k, out) in out.iter_mut().enumerate() {
+                *out = truth[k] & known.map_or(!0, |known| known[k]) & inside(count, k);
+            }
+        })
+    })?;
+    Ok(Selection::of_own(rows, words))
+}
+
+/// An output on its way.
+struct Output {
+    values: HostMemory,
+    valid: HostMemory,
+    width: usize,
+    is_truth: bool,
+}
+
+/// Its part of an output: values, or words of truths, and which are valid.
+type OutputPart<'a> = (&'a mut [u8], &'a mut [u64]);
+
+/// The roots of a plan, as arrays.
+pub(crate) fn evaluate(plan: &Plan, columns: &[Array], rows: usize, pool: &HostPool) -> Result<Vec<Array>> {
+    let machine = Machine::new(plan, columns, pool)?;
+    let words = rows.div_ceil(64);
+    let mut outputs = vec![];
+    for root in &plan.roots {
+        let number = plan.number(*root);
+        let is_truth = number == Number::Bit;
+        let width = if is_truth { 1 } else { number.width() };
+        let bytes = if is_truth { Some(words * 8) } else { rows.checked_mul(width) };
+        let bytes = bytes.ok_or_else(|| Error::invalid("expression", "more rows than there are bytes"))?;
+        let (values, valid) = (pool.alloc(bytes)?, pool.alloc(words * 8)?);
+        outputs.push(Output { values, valid, width, is_truth });
+    }
+    let mut by_part: Vec<Vec<OutputPart<'_>>> = vec![];
+    by_part.resize_with(rows.div_ceil(PART), Vec::new);
+    for output in &mut outputs {
+        let bytes = if output.is_truth { words * 8 } else { rows * output.width };
+        let each = if output.is_truth { PART / 8 } else { PART * output.width };
+        let values = output.values.bytes_mut()[..bytes].chunks_mut(each);
+        let valid = memory::values_mut::<u64>(&mut output.valid)[..words].chunks_mut(PART / 64);
+        by_part.iter_mut().zip(values.zip(valid)).for_each(|(part, both)| part.push(both));
+    }
+    in_parts(rows, by_part, |i, mut outs| {
+        let first = i * PART;
+        in_chunks(&machine, first, PART.min(rows - first), |scratch, at, count| {
+            for (root, (values, valid)) in plan.roots.iter().zip(&mut outs) {
+                store(scratch, *root, at, count, values, &mut valid[at / 64..][..count.div_ceil(64)]);
+            }
+        })
+    })?;
+    let finished = plan.roots.iter().zip(outputs).map(|(root, output)| {
+        let mut parts = Parts::new(plan.nodes[*root].data_type.clone(), rows);
+        let bytes = if output.is_truth { rows.div_ceil(8) } else { rows * output.width };
+        parts.buffers = vec![output.values.freeze(bytes)];
+        let valid = memory::plain::<u64>(output.valid.bytes()).expect("blocks are aligned");
+        let nulls = rows - super::intrinsics::count_ones(&valid[..words]);
+        parts.null_count = Some(nulls);
+        if nulls > 0 {
+            let buffer = output.valid.freeze(rows.div_ceil(8));
+            parts.validity = Some(Bitmap { buffer, offset: 0 });
+        }
+        Array::made(parts, true)
+    });
+    finished.collect()
+}
+
+/// A root's rows of a chunk, into its output.
+fn store(scratch: &Scratch<'_>, root: usize, at: usize, count: usize, values: &mut [u8], valid: &mut [u64]) {
+    let there = |word: Option<&[u64]>, k: usize| word.map_or(!0, |words| words[k]) & inside(count, k);
+    match scratch.values(root) {
+        Values::Truth(truth, known) => {
+            let out = &mut values[at / 8..][..count.div_ceil(64) * 8];
+            for (k, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                *out = (truth[k] & there(known, k)).to_le_bytes();
+                valid[k] = there(known, k);
+            }
+        }
+        Values::Numbers(view, width, known) => {
+            let out = &mut values[at * width..][..count * width];
+            if view.constant {
+                out.chunks_mut(width).for_each(|out| out.copy_from_slice(&view.bytes[..width]));
+            } else {
+                out.copy_from_slice(&view.bytes[..count * width]);
+            }
+            valid.iter_mut().enumerate().for_each(|(k, valid)| *valid = there(known, k));
+        }
+    }
+}
+
+/// As a device's `aggregate`: the words that each part of the rows leaves, of the same parts.
+pub(crate) fn aggregate(
+    plan: &Plan,
+    conditional: bool,
+    kinds: &[Fold],
+    columns: &[Array],
+    rows: usize,
+    pool: &HostPool,
+) -> Result<Vec<u64>> {
+    let len = rows as u64;
+    let (each, count) = ((tiles(len) * TILE) as usize, parts(len, tiles(len)) as usize);
+    let mut words = vec![0; count * kinds.len() * PART_WORDS as usize];
+    if kinds.is_empty() {
+        return Ok(words);
+    }
+    let mut machine = Machine::new(plan, columns, pool)?;
+    let (condition, values) = plan.roots.split_at(usize::from(conditional));
+    machine.condition(condition.first().copied());
+    // So many at once that a thread has something to do.
+    let together = PART.div_ceil(each);
+    let taken = words.chunks_mut(kinds.len() * PART_WORDS as usize * together).collect();
+    in_parts(rows, taken, |i, words: &mut [u64]| {
+        let mut scratch = machine.scratch();
+        for (k, words) in words.chunks_mut(kinds.len() * PART_WORDS as usize).enumerate() {
+            let first = (i * together + k) * each;
+            let end = rows.min(first + each);
+            let mut sums: Vec<Sum> = kinds.iter().map(|_| Sum::default()).collect();
+            let mut at = first;
+            while at < end {
+                let count = CHUNK.min(end - at);
+                machine.run(&mut scratch, at, count)?;
+                for ((sum, kind), root) in sums.iter_mut().zip(kinds).zip(values) {
+                    let mut there = [0; CHUNK / 64];
+                    let values = scratch.counted(*root, condition.first().copied(), count, &mut there);
+                    sum.add(*kind, plan.number(*root), values);
+                }
+                at += count;
+            }
+            let each = sums.iter().zip(kinds.iter().zip(values));
+            for ((sum, (kind, root)), words) in each.zip(words.chunks_mut(PART_WORDS as usize)) {
+                words.copy_from_slice(&sum.words(*kind, plan.number(*root)));
+            }
+        }
+        Ok(())
+    })?;
+    Ok(words)
+}

@@ -1,0 +1,410 @@
+//! The steps of a plan on a chunk of rows, and where their results are meanwhile.
+
+use bowstring_kernels::function::{F16, Number};
+use bowstring_kernels::functions::{Function, FunctionCall};
+use bowstring_kernels::program::code::Bad;
+use bowstring_kernels::program::word::{civil, plain_nan_f32, plain_nan_f64};
+
+use super::blocks::{self, BLOCK, CHUNK, View, inside};
+use super::numbers::{by_any, by_integer, by_number, from_raw};
+use super::slots::{Scratch, Slot, WORDS};
+use crate::array::{Array, Buffer};
+use crate::cpu::bitmap::Bits;
+use crate::cpu::map_rows::{Part, Source};
+use crate::cpu::vectorise::VectorLevel;
+use crate::cpu::{intrinsics, memory, rows};
+use crate::device::HostPool;
+use crate::expr::plan::{Id, Op, Plan};
+use crate::expr::{Arithmetic, DatePart};
+use crate::{Error, Result};
+
+/// A column as steps read it.
+enum Column<'a> {
+    Unread,
+    Truths(Bits<'a>, Option<Bits<'a>>),
+    Numbers(Buffer, usize, Option<Bits<'a>>),
+}
+
+/// A plan over columns.
+pub(super) struct Machine<'a> {
+    plan: &'a Plan,
+    columns: Vec<Column<'a>>,
+    /// Rows where it is not true are no errors.
+    condition: Option<Id>,
+}
+
+impl<'a> Machine<'a> {
+    pub fn new(plan: &'a Plan, columns: &'a [Array], pool: &HostPool) -> Result<Machine<'a>> {
+        let mut read: Vec<Column<'a>> = columns.iter().map(|_| Column::Unread).collect();
+        for (id, node) in plan.nodes.iter().enumerate() {
+            let Op::Column(index) = node.op else { continue };
+            let column = &columns[index];
+            let valid = rows::validity(column);
+            read[index] = match plan.number(id) {
+                Number::Bit => Column::Truths(rows::booleans(column), valid),
+                number => {
+                    let width = number.width();
+                    let values =
+                        column.buffers()[0].slice(column.offset() * width, Some(column.len() * width));
+                    Column::Numbers(memory::aligned(&values, width, pool)?, width, valid)
+                }
+            };
+        }
+        Ok(Machine { plan, columns: read, condition: None })
+    }
+
+    /// Only rows where it is true count.
+    pub fn condition(&mut self, condition: Option<Id>) {
+        self.condition = condition;
+    }
+
+    /// Room for the results of a chunk; constants are there.
+    pub fn scratch(&self) -> Scratch<'_> {
+        let slot = |(id, node): (Id, &crate::expr::plan::Bound)| {
+            let number = self.plan.number(id);
+            let mut slot = Slot { all_valid: true, valid: vec![0; WORDS], ..Slot::default() };
+            let rows = match node.op {
+                Op::Literal(_) => BLOCK,
+                Op::Column(_) => 0,
+                _ => CHUNK,
+            };
+            if number == Number::Bit {
+                slot.truth = vec![0; WORDS];
+            } else {
+                slot.width = number.width();
+                slot.own = vec![0; (rows * slot.width).div_ceil(16)];
+            }
+            if let Op::Literal(value) = node.op {
+                slot.constant = true;
+                slot.all_valid = value.is_some();
+                let raw = value.unwrap_or(0);
+                match number {
+                    Number::Bit => slot.truth.fill(if raw != 0 { !0 } else { 0 }),
+                    number => {
+                        by_any!(number, T => blocks::fill::<T>(raw, memory::bytes_of_mut(&mut slot.own)))
+                    }
+                }
+            }
+            slot
+        };
+        Scratch { slots: self.plan.nodes.iter().enumerate().map(slot).collect() }
+    }
+
+    /// Computes all nodes for `count` rows from `first` on. The first row that fails is an error.
+    pub fn run<'s>(&'s self, scratch: &mut Scratch<'s>, first: usize, count: usize) -> Result<()> {
+        let words = count.div_ceil(64);
+        let mut failed: Option<(usize, Id)> = None;
+        let mut bad = [0u64; WORDS];
+        for id in 0..self.plan.nodes.len() {
+            let (before, rest) = scratch.slots.split_at_mut(id);
+            let slot = &mut rest[0];
+            let then = self.step(id, before, slot, first, count, &mut bad[..words]);
+            if then == Bad::Wraps {
+                continue;
+            }
+            for (k, word) in bad[..words].iter_mut().enumerate() {
+                *word &= slot.known(k) & inside(count, k);
+            }
+            if then == Bad::Null {
+                if bad[..words].iter().any(|word| *word != 0) {
+                    let known: [u64; WORDS] = std::array::from_fn(|k| slot.known(k));
+                    slot.set_valid(|k| known[k] & !bad.get(k).filter(|_| k < words).unwrap_or(&0));
+                }
+                continue;
+            }
+            if bad[..words].iter().all(|word| *word == 0) {
+                continue;
+            }
+            let counts = |k: usize| {
+                // Of all rows in what the condition is made of, which is bound first; then of those that it leaves.
+                self.condition.filter(|condition| *condition < id).map_or(!0, |condition| {
+                    let slot = &scratch.slots[condition];
+                    slot.truth[k] & slot.known(k)
+                })
+            };
+            let row = (0..words).find_map(|k| {
+                let word = bad[k] & counts(k);
+                (word != 0).then(|| k * 64 + word.trailing_zeros() as usize)
+            });
+            if let Some(row) = row
+                && failed.is_none_or(|(earlier, _)| row < earlier)
+            {
+                failed = Some((row, id));
+            }
+        }
+        match failed {
+            None => Ok(()),
+            Some((row, id)) => {
+                Err(Error::Evaluation { row: first + row, expression: self.plan.nodes[id].text.clone() })
+            }
+        }
+    }
+
+    /// Computes a node. Where rows can be bad it says what becomes of them, and sets their bits.
+    fn step<'s>(
+        &'s self,
+        id: Id,
+        before: &[Slot<'s>],
+        slot: &mut Slot<'s>,
+        first: usize,
+        count: usize,
+        bad: &mut [u64],
+    ) -> Bad {
+        let node = &self.plan.nodes[id];
+        let number = self.plan.number(id);
+        let inputs: Vec<&Slot<'s>> = node.inputs.iter().map(|input| &before[*input]).collect();
+        let words = count.div_ceil(64);
+        match (&node.op, &inputs[..]) {
+            (Op::Literal(_), _) => {}
+            (Op::Column(index), _) => self.column(*index, slot, first, count),
+            (Op::Compare(how), &[a, b]) => {
+                self.compare(*how, node.inputs[0], a, b, &mut slot.truth[..words]);
+                slot.valid_as(&[a, b]);
+                slot.masked();
+            }
+            (Op::Distinct(how), &[a, b]) => {
+                self.compare(*how, node.inputs[0], a, b, &mut slot.truth[..words]);
+                slot.all_valid = true;
+                let (same, other) = (mask(how >> 1 & 1), mask(how & 1));
+                for (k, word) in slot.truth[..words].iter_mut().enumerate() {
+                    let (a, b) = (a.known(k), b.known(k));
+                    *word = *word & a & b | !a & !b & same | (a ^ b) & other;
+                }
+            }
+            (Op::In(values), &[a]) => {
+                let of = self.plan.number(node.inputs[0]);
+                by_any!(of, T => {
+                    let values: Vec<T> = values.iter().map(|raw| from_raw::<T>(*raw)).collect();
+                    blocks::among(a.view(), &values, &mut slot.truth[..words]);
+                });
+                slot.valid_as(&[a]);
+                slot.masked();
+            }
+            (Op::Valid(null), &[a]) => {
+                let flip = mask(u8::from(*null));
+                slot.truth.iter_mut().enumerate().for_each(|(k, word)| *word = a.known(k) ^ flip);
+            }
+            (Op::And, &[a, b]) => {
+                slot.logic(&[a, b], |[at, ak], [bt, bk]| {
+                    let no = ak & !at | bk & !bt;
+                    [at & bt, ak & bk | no]
+                });
+            }
+            (Op::Or, &[a, b]) => slot.logic(&[a, b], |[at, ak], [bt, bk]| [at | bt, ak & bk | at | bt]),
+            (Op::Not, &[a]) => slot.logic(&[a, a], |[t, k], _| [!t & k, k]),
+            (Op::Test(bits), &[a]) => {
+                let [no, yes, null] = [0, 1, 2].map(|bit| mask(bits >> bit & 1));
+                slot.logic(&[a, a], |[t, k], _| [t & yes | k & !t & no | !k & null, !0]);
+            }
+            (Op::Select, &[c, a, b]) if number == Number::Bit => {
+                let blend = |c: u64, a: u64, b: u64| c & a | !c & b;
+                for k in 0..words {
+                    slot.truth[k] = blend(c.truth[k], a.truth[k], b.truth[k]);
+                }
+                slot.set_valid(|k| blend(c.truth[k], a.known(k), b.known(k)));
+            }
+            (Op::Coalesce, &[a, b]) if number == Number::Bit => {
+                slot.logic(&[a, b], |[at, ak], [bt, bk]| [at | !ak & bt, ak | bk]);
+            }
+            (Op::NullIf, &[a, c]) if number == Number::Bit => {
+                slot.logic(&[a, c], |[t, k], [ct, _]| [t & !ct, k & !ct]);
+            }
+            (Op::Select, &[c, a, b]) => {
+                choose(number, &c.truth[..words], a, b, slot);
+                slot.all_valid = a.all_valid && b.all_valid;
+                if !slot.all_valid {
+                    slot.set_valid(|k| c.truth[k] & a.known(k) | !c.truth[k] & b.known(k));
+                }
+            }
+            (Op::Coalesce, &[a, b]) => {
+                let own: [u64; WORDS] = std::array::from_fn(|k| a.known(k));
+                choose(number, &own[..words], a, b, slot);
+                slot.all_valid = a.all_valid || b.all_valid;
+                if !slot.all_valid {
+                    slot.set_valid(|k| a.known(k) | b.known(k));
+                }
+            }
+            (Op::NullIf, &[a, c]) => {
+                let all = [!0; WORDS];
+                choose(number, &all[..words], a, a, slot);
+                slot.set_valid(|k| a.known(k) & !c.truth[k]);
+            }
+            (Op::Arithmetic(op, then), &[a, b]) => {
+                slot.valid_as(&[a, b]);
+                // What a condition leaves out nobody asks for, of what comes after it.
+                let condition = self.condition.filter(|condition| *condition < id).map(|id| &before[id]);
+                let asked = |k: usize| condition.map_or(!0, |slot| slot.truth[k] & slot.known(k));
+                let out = memory::bytes_of_mut(&mut slot.own);
+                match (number, op) {
+                    (Number::I128, Arithmetic::Mul) => {
+                        blocks::multiply_wide(a.view(), b.view(), asked, out, bad);
+                    }
+                    _ => arithmetic(*op, number, a.view(), b.view(), out, bad),
+                }
+                return *then;
+            }
+            (Op::Negate(then), &[a]) => {
+                slot.valid_as(&[a]);
+                let out = memory::bytes_of_mut(&mut slot.own);
+                match number {
+                    Number::F16 => blocks::each(a.view(), out, |x: F16| F16(x.0 ^ 1 << 15)),
+                    Number::F32 => blocks::each(a.view(), out, |x: f32| -x),
+                    Number::F64 => blocks::each(a.view(), out, |x: f64| -x),
+                    number => by_integer!(number, T => {
+                        let f = |a: T, _: T| (0 as T).overflowing_sub(a);
+                        blocks::zip(VectorLevel::widest(), a.view(), a.view(), out, bad, f);
+                    }),
+                }
+                if matches!(number, Number::F16 | Number::F32 | Number::F64) {
+                    return Bad::Wraps;
+                }
+                return *then;
+            }
+            (Op::Plain, &[a]) => {
+                slot.valid_as(&[a]);
+                let out = memory::bytes_of_mut(&mut slot.own);
+                match number {
+                    Number::F32 => {
+                        blocks::each(a.view(), out, |x: f32| if x == 0.0 { 0.0 } else { plain_nan_f32(x) })
+                    }
+                    _ => blocks::each(a.view(), out, |x: f64| if x == 0.0 { 0.0 } else { plain_nan_f64(x) }),
+                }
+            }
+            (Op::Widen, &[a]) => {
+                slot.valid_as(&[a]);
+                widen(self.plan.number(node.inputs[0]), number, a.view(), count, slot);
+            }
+            (Op::FloorDiv(by), &[a]) => {
+                slot.valid_as(&[a]);
+                let by = *by;
+                each_to(number, a.view(), slot, |x| x.div_euclid(by));
+            }
+            (Op::FloorRem(by), &[a]) => {
+                slot.valid_as(&[a]);
+                let by = *by;
+                each_to(number, a.view(), slot, |x| x.rem_euclid(by));
+            }
+            (Op::Date(part), &[a]) => {
+                slot.valid_as(&[a]);
+                let part = *part;
+                each_to(number, a.view(), slot, |x| {
+                    let (year, month, day) = civil(x);
+                    match part {
+                        DatePart::Year => year,
+                        DatePart::Month => month,
+                        _ => day,
+                    }
+                });
+            }
+            (op, _) => unreachable!("{op:?} is no step"),
+        }
+        Bad::Wraps
+    }
+
+    fn column<'s>(&'s self, index: usize, slot: &mut Slot<'s>, first: usize, count: usize) {
+        let read = |bits: &Bits<'_>, out: &mut [u64]| {
+            let (skip, bits) = (first % 64, bits);
+            debug_assert_eq!(skip, 0, "chunks start at whole words");
+            intrinsics::read_words(*bits, first / 64, &mut out[..count.div_ceil(64)], |_, word| word);
+        };
+        let valid = match &self.columns[index] {
+            Column::Truths(bits, valid) => {
+                read(bits, &mut slot.truth);
+                valid
+            }
+            Column::Numbers(buffer, width, valid) => {
+                slot.shared = Some(&memory::bytes(buffer)[first * width..][..count * width]);
+                valid
+            }
+            Column::Unread => unreachable!("a plan's columns are read"),
+        };
+        if let Some(valid) = valid {
+            slot.all_valid = false;
+            read(valid, &mut slot.valid);
+        }
+        if slot.width == 0 {
+            slot.masked();
+        }
+    }
+
+    fn compare(&self, how: u8, of: Id, a: &Slot<'_>, b: &Slot<'_>, out: &mut [u64]) {
+        match self.plan.number(of) {
+            Number::Bit => {
+                for (k, word) in out.iter_mut().enumerate() {
+                    let (a, b) = (a.truth[k], b.truth[k]);
+                    *word = !a & b & mask(how & 1) | !(a ^ b) & mask(how >> 1 & 1) | a & !b & mask(how >> 2);
+                }
+            }
+            Number::I128 => blocks::compare_wide(how, a.view(), b.view(), out),
+            number => by_any!(number, T => blocks::compare::<T>(how, a.view(), b.view(), out)),
+        }
+    }
+}
+
+/// All ones or none.
+fn mask(bit: u8) -> u64 {
+    u64::from(bit & 1).wrapping_neg()
+}
+
+fn choose(number: Number, words: &[u64], a: &Slot<'_>, b: &Slot<'_>, slot: &mut Slot<'_>) {
+    let out = memory::bytes_of_mut(&mut slot.own);
+    match number.width() {
+        1 => blocks::choose::<u8>(words, a.view(), b.view(), out),
+        2 => blocks::choose::<u16>(words, a.view(), b.view(), out),
+        4 => blocks::choose::<u32>(words, a.view(), b.view(), out),
+        8 => blocks::choose::<u64>(words, a.view(), b.view(), out),
+        _ => blocks::choose::<i128>(words, a.view(), b.view(), out),
+    }
+}
+
+/// Integers of eight bytes to these or to dates' parts.
+fn each_to(number: Number, a: View<'_>, slot: &mut Slot<'_>, f: impl Fn(i64) -> i64) {
+    let out = memory::bytes_of_mut(&mut slot.own);
+    match number {
+        Number::I32 => blocks::each(a, out, |x: i64| f(x) as i32),
+        _ => blocks::each(a, out, f),
+    }
+}
+
+fn widen(from: Number, to: Number, a: View<'_>, count: usize, slot: &mut Slot<'_>) {
+    let call = FunctionCall::plain(Function::Direct, from, to.signed());
+    let call = call.expect("integers are cast to each other");
+    let rows = if a.constant { BLOCK } else { count };
+    let out = memory::bytes_of_mut(&mut slot.own);
+    let from = Source::Bytes(&a.bytes[..rows * from.width()], from.width());
+    let part = Part { from, rows, to: out, valid: None, good: None };
+    call.visit(part).expect("a call of a function in the list");
+    slot.constant = a.constant;
+}
+
+fn arithmetic(op: Arithmetic, number: Number, a: View<'_>, b: View<'_>, out: &mut [u8], bad: &mut [u64]) {
+    let (widest, plain) = (VectorLevel::widest(), VectorLevel::Plain);
+    macro_rules! floats {
+        ($t:ty, $nan:path) => {
+            match op {
+                Arithmetic::Add => blocks::zip(widest, a, b, out, bad, |a: $t, b: $t| ($nan(a + b), false)),
+                Arithmetic::Sub => blocks::zip(widest, a, b, out, bad, |a: $t, b: $t| ($nan(a - b), false)),
+                Arithmetic::Mul => blocks::zip(widest, a, b, out, bad, |a: $t, b: $t| ($nan(a * b), false)),
+                Arithmetic::Div => blocks::zip(widest, a, b, out, bad, |a: $t, b: $t| ($nan(a / b), false)),
+                Arithmetic::Rem => blocks::zip(plain, a, b, out, bad, |a: $t, b: $t| ($nan(a % b), false)),
+            }
+        };
+    }
+    match number {
+        Number::F32 => floats!(f32, plain_nan_f32),
+        Number::F64 => floats!(f64, plain_nan_f64),
+        number => by_integer!(number, T => match op {
+            Arithmetic::Add => blocks::zip(widest, a, b, out, bad, T::overflowing_add),
+            Arithmetic::Sub => blocks::zip(widest, a, b, out, bad, T::overflowing_sub),
+            Arithmetic::Mul => blocks::zip(widest, a, b, out, bad, T::overflowing_mul),
+            Arithmetic::Div => blocks::zip(plain, a, b, out, bad, |a: T, b: T| match b {
+                0 => (0, true),
+                b => a.overflowing_div(b),
+            }),
+            Arithmetic::Rem => blocks::zip(plain, a, b, out, bad, |a: T, b: T| match b {
+                0 => (0, true),
+                b => (a.wrapping_rem(b), false),
+            }),
+        }),
+    }
+}

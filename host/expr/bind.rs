@@ -1,0 +1,439 @@
+//! Expressions bound to a schema: names become columns, literals take types, and what does not fit together is found.
+
+use arrow_schema::{DataType, Schema, TimeUnit};
+use bowstring_kernels::function::Number;
+
+use super::binder::{Binder, Typed};
+use super::plan::{Bad, Op, Plan, number_of};
+use super::{
+    Arithmetic, Comparison, DatePart, Expr, FloatOrder, Literal, Node, Options, Overflow, Test, decimal,
+};
+use crate::{Error, Result};
+
+/// Constants that one node looks among.
+const IN_AT_ONCE: usize = 4096;
+
+/// What expressions come to for batches of a schema.
+pub(crate) fn bind(exprs: &[Expr], schema: &Schema, options: &Options) -> Result<Plan> {
+    let mut binder = Binder { schema, options, plan: Plan::default(), path: vec![] };
+    for expr in exprs {
+        expr.check()?;
+        let root = binder.any(expr)?;
+        binder.plan.roots.push(root.id);
+    }
+    Ok(binder.plan)
+}
+
+/// The name of a result.
+pub(crate) fn name(expr: &Expr, schema: &Schema) -> String {
+    match &*expr.0 {
+        Node::Alias(_, name) => name.clone(),
+        Node::Indexed(index) if *index < schema.fields().len() => schema.field(*index).name().clone(),
+        _ => expr.to_string(),
+    }
+}
+
+impl Binder<'_> {
+    fn wrong(&self, expr: &Expr, problem: impl std::fmt::Display) -> Error {
+        let at = if self.path.is_empty() { String::new() } else { format!(" (at {})", self.path.join(".")) };
+        Error::invalid("expression", format!("{expr}{at}: {problem}"))
+    }
+
+    /// What is inside of an expression, under a name.
+    fn inside<T>(&mut self, step: &str, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.path.push(step.to_owned());
+        let bound = bind(self);
+        // An error keeps the path that it was found at in its words.
+        self.path.pop();
+        bound
+    }
+
+    fn child(&mut self, step: &str, expr: &Expr) -> Result<Typed> {
+        self.inside(step, |binder| binder.any(expr))
+    }
+
+    fn truth(&mut self, step: &str, expr: &Expr) -> Result<Typed> {
+        self.inside(step, |binder| {
+            let bound = binder.any(expr)?;
+            match &bound.data_type {
+                DataType::Boolean => Ok(bound),
+                other => Err(binder.wrong(expr, format!("{other}, not Boolean"))),
+            }
+        })
+    }
+
+    /// Two of one type: literals take that of the other.
+    fn pair(&mut self, whole: &Expr, a: (&str, &Expr), b: (&str, &Expr)) -> Result<(Typed, Typed)> {
+        let (left, right) = match (literal(a.1), literal(b.1)) {
+            (Some(literal), None) => {
+                let right = self.child(b.0, b.1)?;
+                (self.literal_like(whole, literal, &right.data_type)?, right)
+            }
+            (None, Some(literal)) => {
+                let left = self.child(a.0, a.1)?;
+                let right = self.literal_like(whole, literal, &left.data_type)?;
+                (left, right)
+            }
+            _ => (self.child(a.0, a.1)?, self.child(b.0, b.1)?),
+        };
+        Ok((left, right))
+    }
+
+    fn same(&mut self, whole: &Expr, a: (&str, &Expr), b: (&str, &Expr)) -> Result<(Typed, Typed)> {
+        let (left, right) = self.pair(whole, a, b)?;
+        if left.data_type != right.data_type {
+            let types = format!("{} and {}; cast one", left.data_type, right.data_type);
+            return Err(self.wrong(whole, types));
+        }
+        Ok((left, right))
+    }
+
+    fn literal_like(&mut self, whole: &Expr, literal: &Literal, to: &DataType) -> Result<Typed> {
+        match literal.as_type(to) {
+            Some(value) => Ok(self.literal(value, to.clone(), &literal.to_string())),
+            // Of a type of its own, which whoever asks compares with the other's.
+            None if literal.has_a_type() => self.literal_alone(whole, literal),
+            None => Err(self.wrong(whole, format!("{literal} is no value of {to}"))),
+        }
+    }
+
+    fn literal_alone(&mut self, whole: &Expr, literal: &Literal) -> Result<Typed> {
+        let to = literal.own_type();
+        if to == DataType::Null {
+            return Err(self.wrong(whole, "a null without a type"));
+        }
+        match literal.as_type(&to) {
+            Some(value) => Ok(self.literal(value, to, &literal.to_string())),
+            None => Err(self.wrong(whole, format!("{literal} is no value of {to}"))),
+        }
+    }
+
+    fn any(&mut self, expr: &Expr) -> Result<Typed> {
+        let text = expr.to_string();
+        match &*expr.0 {
+            Node::Named(name) => match self.schema.index_of(name) {
+                Ok(index) => self.column(expr, index),
+                Err(_) => {
+                    let names: Vec<&str> = self.schema.fields().iter().map(|f| f.name().as_str()).collect();
+                    Err(self.wrong(expr, format!("no column of that name among {}", names.join(", "))))
+                }
+            },
+            Node::Indexed(index) if *index < self.schema.fields().len() => self.column(expr, *index),
+            Node::Indexed(_) => {
+                Err(self.wrong(expr, format!("there are {} columns", self.schema.fields().len())))
+            }
+            Node::Literal(literal) => self.literal_alone(expr, literal),
+            Node::Alias(inner, _) => self.any(inner),
+            Node::Compare(how, a, b) => {
+                let (a, b) = self.same(expr, ("left", a), ("right", b))?;
+                self.compare(*how, a, b, &text)
+            }
+            Node::Between(x, low, high) => {
+                let (a, low) = self.same(expr, ("value", x), ("low", low))?;
+                let (b, high) = self.same(expr, ("value", x), ("high", high))?;
+                let above = self.compare(Comparison::GtEq, a, low, &text)?;
+                let below = self.compare(Comparison::LtEq, b, high, &text)?;
+                Ok(self.node(Op::And, DataType::Boolean, &[&above, &below], &text))
+            }
+            Node::InList(x, list) => self.in_list(expr, x, list),
+            Node::And(a, b) => {
+                let (a, b) = (self.truth("left", a)?, self.truth("right", b)?);
+                Ok(self.node(Op::And, DataType::Boolean, &[&a, &b], &text))
+            }
+            Node::Or(a, b) => {
+                let (a, b) = (self.truth("left", a)?, self.truth("right", b)?);
+                Ok(self.node(Op::Or, DataType::Boolean, &[&a, &b], &text))
+            }
+            Node::Not(x) => {
+                let x = self.truth("operand", x)?;
+                Ok(self.node(Op::Not, DataType::Boolean, &[&x], &text))
+            }
+            Node::Test(test, x) => self.test(*test, x, &text),
+            Node::Arithmetic(op, a, b) => {
+                let (a, b) = self.pair(expr, ("left", a), ("right", b))?;
+                self.arithmetic(expr, *op, a, b)
+            }
+            Node::Negate(x) => {
+                let x = self.child("operand", x)?;
+                self.negate(expr, x)
+            }
+            Node::Cast(x, to, safe) => {
+                let x = self.child("cast", x)?;
+                if x.data_type == *to {
+                    return Ok(x);
+                }
+                self.computed(expr, to)?;
+                let op = if widens(&x.data_type, to) { Op::Widen } else { Op::Cast(*safe) };
+                Ok(self.node(op, to.clone(), &[&x], &text))
+            }
+            Node::IfElse(condition, then, otherwise) => {
+                let condition = self.truth("condition", condition)?;
+                let (then, otherwise) = self.same(expr, ("then", then), ("else", otherwise))?;
+                let to = then.data_type.clone();
+                Ok(self.node(Op::Select, to, &[&condition, &then, &otherwise], &text))
+            }
+            Node::Coalesce(a, b) => {
+                let (a, b) = self.same(expr, ("left", a), ("right", b))?;
+                Ok(self.node(Op::Coalesce, a.data_type.clone(), &[&a, &b], &text))
+            }
+            Node::NullIf(a, b) => {
+                let (a, b) = self.same(expr, ("left", a), ("right", b))?;
+                let equal = self.compare(Comparison::Eq, a.clone(), b, &text)?;
+                Ok(self.node(Op::NullIf, a.data_type.clone(), &[&a, &equal], &text))
+            }
+            Node::DatePart(part, x) => {
+                let x = self.child("operand", x)?;
+                self.date_part(expr, *part, x)
+            }
+        }
+    }
+
+    fn column(&mut self, expr: &Expr, index: usize) -> Result<Typed> {
+        let data_type = self.schema.field(index).data_type().clone();
+        // What can be cast is for the cast to say; whether there is a value can be said of all, and a column is its own result.
+        let as_it_is = self.path.last().is_none_or(|step| step == "cast" || step == "null test");
+        if !as_it_is {
+            self.computed(expr, &data_type)?;
+        }
+        Ok(self.node(Op::Column(index), data_type, &[], &expr.to_string()))
+    }
+
+    fn computed(&self, expr: &Expr, data_type: &DataType) -> Result<()> {
+        match number_of(data_type) {
+            Some(_) => Ok(()),
+            None => Err(self.wrong(expr, format!("expressions do not compute with {data_type}"))),
+        }
+    }
+
+    fn number(&self, expr: &Expr, value: &Typed) -> Result<Number> {
+        self.computed(expr, &value.data_type)?;
+        Ok(number_of(&value.data_type).expect("just looked"))
+    }
+
+    fn compare(&mut self, how: Comparison, a: Typed, b: Typed, text: &str) -> Result<Typed> {
+        let (a, b) = (self.ordered(a, text), self.ordered(b, text));
+        let bits = match how {
+            Comparison::Lt => 1,
+            Comparison::Eq | Comparison::NotDistinct => 2,
+            Comparison::LtEq => 3,
+            Comparison::Gt => 4,
+            Comparison::NotEq | Comparison::Distinct => 5,
+            Comparison::GtEq => 6,
+        };
+        let op = match how {
+            Comparison::Distinct | Comparison::NotDistinct => Op::Distinct(bits),
+            _ => Op::Compare(bits),
+        };
+        Ok(self.node(op, DataType::Boolean, &[&a, &b], text))
+    }
+
+    /// A value as it is compared.
+    fn ordered(&mut self, value: Typed, text: &str) -> Typed {
+        if self.options.floats == FloatOrder::Total {
+            return value;
+        }
+        let value = match value.data_type {
+            DataType::Float16 => self.node(Op::Cast(true), DataType::Float32, &[&value], text),
+            DataType::Float32 | DataType::Float64 => value,
+            _ => return value,
+        };
+        let data_type = value.data_type.clone();
+        self.node(Op::Plain, data_type, &[&value], text)
+    }
+
+    fn in_list(&mut self, expr: &Expr, x: &Expr, list: &[Literal]) -> Result<Typed> {
+        let text = expr.to_string();
+        let x = self.child("value", x)?;
+        let number = self.number(expr, &x)?;
+        let (mut values, mut has_null) = (vec![], false);
+        for literal in list {
+            match literal.as_type(&x.data_type) {
+                Some(Some(value)) => values.push(value),
+                Some(None) => has_null = true,
+                None => return Err(self.wrong(expr, format!("{literal} is no value of {}", x.data_type))),
+            }
+        }
+        let plain = self.options.floats == FloatOrder::Sql
+            && matches!(number, Number::F16 | Number::F32 | Number::F64);
+        let found = if number == Number::Bit || plain {
+            // Few, or equal to others than themselves: one comparison each.
+            let mut found = self.node(Op::Valid(true), DataType::Boolean, &[&x], &text);
+            let none = self.literal(None, DataType::Boolean, "null");
+            // Of a null, whether it is in the list is not known; else it starts with no.
+            found = self.node(Op::And, DataType::Boolean, &[&found, &none], &text);
+            for value in values {
+                let value = self.literal(Some(value), x.data_type.clone(), &text);
+                let equal = self.compare(Comparison::Eq, x.clone(), value, &text)?;
+                found = self.node(Op::Or, DataType::Boolean, &[&found, &equal], &text);
+            }
+            found
+        } else {
+            // As many at a time as an instruction can say.
+            let mut found = None;
+            for values in
+                values.chunks(IN_AT_ONCE).map(<[i128]>::to_vec).chain(values.is_empty().then(Vec::new))
+            {
+                let next = self.node(Op::In(values), DataType::Boolean, &[&x], &text);
+                found = Some(match found {
+                    None => next,
+                    Some(found) => self.node(Op::Or, DataType::Boolean, &[&found, &next], &text),
+                });
+            }
+            found.expect("at least one")
+        };
+        if !has_null {
+            return Ok(found);
+        }
+        let null = self.literal(None, DataType::Boolean, "null");
+        Ok(self.node(Op::Or, DataType::Boolean, &[&found, &null], &text))
+    }
+
+    fn test(&mut self, test: Test, x: &Expr, text: &str) -> Result<Typed> {
+        if matches!(test, Test::Null | Test::NotNull) {
+            let x = self.child("null test", x)?;
+            if x.data_type != DataType::Boolean {
+                return Ok(self.node(Op::Valid(test == Test::Null), DataType::Boolean, &[&x], text));
+            }
+            let bits = if test == Test::Null { 4 } else { 3 };
+            return Ok(self.node(Op::Test(bits), DataType::Boolean, &[&x], text));
+        }
+        let x = self.truth("operand", x)?;
+        let bits = match test {
+            Test::Null => 4,
+            Test::NotNull => 3,
+            Test::True => 2,
+            Test::NotTrue => 5,
+            Test::False => 1,
+            Test::NotFalse => 6,
+        };
+        Ok(self.node(Op::Test(bits), DataType::Boolean, &[&x], text))
+    }
+
+    fn arithmetic(&mut self, expr: &Expr, op: Arithmetic, a: Typed, b: Typed) -> Result<Typed> {
+        let text = expr.to_string();
+        if decimal::is_decimal(&a.data_type) && decimal::is_decimal(&b.data_type) {
+            let options = *self.options;
+            return decimal::bind(self, op, a, b, &options, &text);
+        }
+        if a.data_type != b.data_type {
+            return Err(self.wrong(expr, format!("{} and {}; cast one", a.data_type, b.data_type)));
+        }
+        let to = a.data_type.clone();
+        if to == DataType::Float16 {
+            // As the crate half does: in 32 bits, rounded each time.
+            let single =
+                |binder: &mut Self, x: &Typed| binder.node(Op::Cast(true), DataType::Float32, &[x], &text);
+            let (a, b) = (single(self, &a), single(self, &b));
+            let made = self.node(Op::Arithmetic(op, Bad::Wraps), DataType::Float32, &[&a, &b], &text);
+            return Ok(self.node(Op::Cast(true), to, &[&made], &text));
+        }
+        if !to.is_integer() && !to.is_floating() {
+            return Err(self.wrong(expr, format!("no arithmetic of {to}")));
+        }
+        let bad = match op {
+            _ if to.is_floating() => Bad::Wraps,
+            Arithmetic::Div | Arithmetic::Rem if self.options.division_by_zero_is_null => Bad::Null,
+            Arithmetic::Div | Arithmetic::Rem => Bad::Fails,
+            _ => self.overflow(),
+        };
+        Ok(self.node(Op::Arithmetic(op, bad), to, &[&a, &b], &text))
+    }
+
+    fn overflow(&self) -> Bad {
+        match self.options.overflow {
+            Overflow::Error => Bad::Fails,
+            Overflow::Wrap => Bad::Wraps,
+            Overflow::Null => Bad::Null,
+        }
+    }
+
+    fn negate(&mut self, expr: &Expr, x: Typed) -> Result<Typed> {
+        let number = self.number(expr, &x)?;
+        let text = expr.to_string();
+        let unsigned = matches!(number, Number::U8 | Number::U16 | Number::U32 | Number::U64);
+        if number == Number::Bit || unsigned {
+            return Err(self.wrong(expr, format!("{} has no negative values", x.data_type)));
+        }
+        let bad = if x.data_type.is_floating() { Bad::Wraps } else { self.overflow() };
+        Ok(self.node(Op::Negate(bad), x.data_type.clone(), &[&x], &text))
+    }
+
+    fn date_part(&mut self, expr: &Expr, part: DatePart, x: Typed) -> Result<Typed> {
+        let text = expr.to_string();
+        let day = 86_400;
+        // How many there are in a second, and whether it is a date, a time or both.
+        let (each, has_date, has_time) = match &x.data_type {
+            DataType::Date32 => (0, true, false),
+            DataType::Date64 => (1000, true, true),
+            DataType::Timestamp(unit, None) => (a_second(*unit), true, true),
+            DataType::Time32(unit) | DataType::Time64(unit) => (a_second(*unit), false, true),
+            other => return Err(self.wrong(expr, format!("no parts of {other}"))),
+        };
+        let is_date = matches!(part, DatePart::Year | DatePart::Month | DatePart::Day);
+        if is_date && !has_date {
+            return Err(self.wrong(expr, format!("{} has no {part}", x.data_type)));
+        }
+        let to = DataType::Int32;
+        if is_date {
+            let days = if has_time {
+                self.node(Op::FloorDiv(each * day), DataType::Int64, &[&x], &text)
+            } else {
+                self.node(Op::Widen, DataType::Int64, &[&x], &text)
+            };
+            return Ok(self.node(Op::Date(part), to, &[&days], &text));
+        }
+        if !has_time {
+            return Ok(self.zero_where_valid(x, &text));
+        }
+        let x = if matches!(x.data_type, DataType::Time32(_)) {
+            self.node(Op::Widen, DataType::Int64, &[&x], &text)
+        } else {
+            x
+        };
+        let (unit, of) = match part {
+            DatePart::Hour => (3600, 24),
+            DatePart::Minute => (60, 60),
+            _ => (1, 60),
+        };
+        let whole = self.node(Op::FloorDiv(each * unit), DataType::Int64, &[&x], &text);
+        Ok(self.node(Op::FloorRem(of), to, &[&whole], &text))
+    }
+
+    /// Midnight.
+    fn zero_where_valid(&mut self, x: Typed, text: &str) -> Typed {
+        let wide = self.node(Op::Widen, DataType::Int64, &[&x], text);
+        self.node(Op::FloorRem(1), DataType::Int32, &[&wide], text)
+    }
+}
+
+/// What is written where a literal is.
+fn literal(expr: &Expr) -> Option<&Literal> {
+    match &*expr.0 {
+        Node::Literal(literal) => Some(literal),
+        Node::Alias(inner, _) => literal(inner),
+        _ => None,
+    }
+}
+
+fn a_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
+/// Whether integers of one type are integers of the other, whatever they are.
+fn widens(from: &DataType, to: &DataType) -> bool {
+    if !from.is_integer() || !to.is_integer() {
+        return false;
+    }
+    let (from, to) = (number_of(from), number_of(to));
+    let (Some(from), Some(to)) = (from, to) else { return false };
+    let unsigned = |number: Number| number.signed() != number;
+    match (unsigned(from), unsigned(to)) {
+        (true, false) | (false, false) | (true, true) => from.bits() < to.bits(),
+        (false, true) => false,
+    }
+}

@@ -1,0 +1,36 @@
+//! How large an expression is: known without walking it, for whoever walks it takes stack, and shared parts again each time.
+
+use crate::{Error, Result};
+
+/// How deep an expression may be nested: binding and dropping that took between 250 and 500 kB of stack, optimised, and threads have
+/// 2 MiB.
+const MOST_DEEP: u32 = 200;
+
+/// How many parts it may have, each counted as often as it is bound.
+const MOST_PARTS: u32 = 20_000;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    depth: u32,
+    parts: u32,
+}
+
+impl Extent {
+    /// Of an expression by those that it is made of.
+    pub fn around(parts: &[Extent]) -> Extent {
+        Extent {
+            depth: parts.iter().map(|part| part.depth).max().unwrap_or(0).saturating_add(1),
+            parts: parts.iter().fold(1, |sum, part| part.parts.saturating_add(sum)),
+        }
+    }
+
+    /// [`Error::Invalid`] where it is too large.
+    pub fn check(self) -> Result<()> {
+        let problem = match () {
+            () if self.depth > MOST_DEEP => format!("nested more than {MOST_DEEP} deep"),
+            () if self.parts > MOST_PARTS => format!("more than {MOST_PARTS} parts"),
+            () => return Ok(()),
+        };
+        Err(Error::invalid("expression", problem))
+    }
+}

@@ -1,0 +1,287 @@
+//! Values in expressions.
+
+use std::fmt;
+
+use arrow_schema::DataType;
+use bowstring_kernels::function::{F16, Native, Number};
+
+/// A value of a type of fixed width, or a null.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Literal {
+    pub(super) value: Value,
+    /// The type; none where the literal takes that of what it meets.
+    pub(super) data_type: Option<DataType>,
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Value {
+    Null,
+    Bit(bool),
+    /// An integer; of a type, as the type has it: unscaled, or since its epoch.
+    Integer(i128),
+    Float(f64),
+    /// A decimal without a type: unscaled, and its scale.
+    Decimal(i128, i8),
+    /// The bits of a float of the type.
+    Bits(u64),
+}
+
+impl Literal {
+    /// A null of a type; of [`DataType::Null`], one that takes the type of what it meets.
+    pub fn null(data_type: DataType) -> Literal {
+        Literal { value: Value::Null, data_type: Some(data_type) }
+    }
+
+    /// A value of a type as arrays of it have it: integers as they are, decimals unscaled, dates and times since their epoch,
+    /// floats by their bits, booleans as 0 or 1. [`crate::Error::Invalid`], when bound, where the type has no such value.
+    pub fn of(data_type: DataType, raw: i128) -> Literal {
+        let value = match data_type {
+            DataType::Boolean => Value::Bit(raw != 0),
+            DataType::Float16 | DataType::Float32 | DataType::Float64 => Value::Bits(raw as u64),
+            _ => Value::Integer(raw),
+        };
+        Literal { value, data_type: Some(data_type) }
+    }
+
+    /// A decimal of 128 bits: `decimal(12345, 15, 2)` is 123.45.
+    pub fn decimal(unscaled: i128, precision: u8, scale: i8) -> Literal {
+        Literal::of(DataType::Decimal128(precision, scale), unscaled)
+    }
+
+    /// A decimal that takes the type of what it meets, if it has this very value there; else it is one of 128 bits with as many
+    /// digits as it has. `exact(5, 2)` is 0.05.
+    pub fn exact(unscaled: i128, scale: i8) -> Literal {
+        Literal { value: Value::Decimal(unscaled, scale), data_type: None }
+    }
+
+    /// A day, counted from 1970-01-01.
+    pub fn date(days: i32) -> Literal {
+        Literal::of(DataType::Date32, days.into())
+    }
+
+    /// Of the lowest bits of an array's value.
+    pub(crate) fn of_bits(data_type: &DataType, bits: u128) -> Option<Literal> {
+        let number = super::plan::number_of(data_type)?;
+        let above = 128 - number.bits();
+        let raw = match number {
+            Number::Bit => (bits & 1) as i128,
+            _ if number.signed() != number => bits as i128,
+            _ => (bits as i128) << above >> above,
+        };
+        Some(Literal::of(data_type.clone(), raw))
+    }
+
+    /// Whether it may stand for itself beside another type.
+    pub(super) fn has_a_type(&self) -> bool {
+        self.data_type.is_some() || matches!(self.value, Value::Decimal(..))
+    }
+
+    /// The type where it has one of its own, or the one that its Rust type stands for.
+    pub(super) fn own_type(&self) -> DataType {
+        match (&self.data_type, self.value) {
+            (Some(data_type), _) => data_type.clone(),
+            (None, Value::Null) => DataType::Null,
+            (None, Value::Bit(_)) => DataType::Boolean,
+            (None, Value::Integer(_)) => DataType::Int64,
+            (None, Value::Decimal(unscaled, scale)) => {
+                let digits = unscaled.unsigned_abs().checked_ilog10().map_or(1, |log| log as u8 + 1);
+                DataType::Decimal128(digits.max(scale.max(1) as u8).min(38), scale)
+            }
+            (None, Value::Float(_) | Value::Bits(_)) => DataType::Float64,
+        }
+    }
+
+    /// Its bits as a value of a type, sign-extended (`None` in it is null); nothing where the type does not have that value.
+    pub(super) fn as_type(&self, to: &DataType) -> Option<Option<i128>> {
+        if self.data_type.as_ref().is_some_and(|own| own != to) && self.value != Value::Null {
+            return None;
+        }
+        let number = super::plan::number_of(to)?;
+        let raw = match (self.value, number) {
+            (Value::Null, _) => return Some(None),
+            (Value::Bit(bit), Number::Bit) => i128::from(bit),
+            (Value::Bits(bits), Number::F16) => i128::from(bits as u16 as i16),
+            (Value::Bits(bits), Number::F32) => i128::from(bits as u32 as i32),
+            (Value::Bits(bits), Number::F64) => i128::from(bits as i64),
+            (Value::Decimal(_, scale), _) if scale > 38 => return None,
+            (
+                Value::Integer(_) | Value::Float(_) | Value::Decimal(..),
+                Number::F16 | Number::F32 | Number::F64,
+            ) => {
+                let value = match self.value {
+                    Value::Integer(x) if (x as f64) as i128 == x => x as f64,
+                    Value::Float(x) => x,
+                    Value::Decimal(x, scale) => decimal_text(x, scale).parse().ok()?,
+                    _ => return None,
+                };
+                float_bits(value, number)?
+            }
+            (Value::Decimal(x, from), _) => rescaled(x, from, to)?,
+            (Value::Integer(x), _) if self.data_type.is_some() => x,
+            (Value::Integer(x), _) => scaled(x, to)?,
+            (Value::Float(x), _) if x.fract() == 0.0 && x.abs() < 1e18 => scaled(x as i128, to)?,
+            (Value::Float(x), Number::I32 | Number::I64 | Number::I128) => decimal_of(x, to)?,
+            _ => return None,
+        };
+        fits(raw, number, to).then_some(Some(raw))
+    }
+}
+
+/// The bits of a float as one of a type; nothing where it is another value there. A decimal fraction is written as `0.05`, which is
+/// another number in each float type: it is rounded to all of them.
+fn float_bits(value: f64, number: Number) -> Option<i128> {
+    Some(match number {
+        Number::F64 => i128::from(value.to_bits() as i64),
+        Number::F32 => {
+            let single = value as f32;
+            if single.is_infinite() && value.is_finite() {
+                return None;
+            }
+            i128::from(single.to_bits() as i32)
+        }
+        _ => {
+            let half = half::f16::from_f64(value);
+            if half.is_infinite() && value.is_finite() {
+                return None;
+            }
+            i128::from(F16(half.to_bits()).0 as i16)
+        }
+    })
+}
+
+/// An integer as the type has it.
+fn scaled(x: i128, to: &DataType) -> Option<i128> {
+    match to {
+        DataType::Decimal32(_, scale) | DataType::Decimal64(_, scale) | DataType::Decimal128(_, scale) => {
+            match u32::try_from(*scale) {
+                Ok(scale) => x.checked_mul(10i128.checked_pow(scale)?),
+                Err(_) => {
+                    let by = 10i128.checked_pow(scale.unsigned_abs().into())?;
+                    (x % by == 0).then(|| x / by)
+                }
+            }
+        }
+        // What a bare number means as a date or a time is nobody's guess.
+        to if to.is_integer() => Some(x),
+        _ => None,
+    }
+}
+
+/// A decimal fraction as a decimal: what is written, as far as it has a value there.
+fn decimal_of(x: f64, to: &DataType) -> Option<i128> {
+    let (DataType::Decimal32(_, scale) | DataType::Decimal64(_, scale) | DataType::Decimal128(_, scale)) = to
+    else {
+        return None;
+    };
+    // The shortest decimal that is this float, which is what was written.
+    let text = format!("{x}");
+    let (whole, fraction) = text.split_once('.')?;
+    let missing = u32::try_from(i64::from(*scale) - fraction.len() as i64).ok()?;
+    format!("{whole}{fraction}").parse::<i128>().ok()?.checked_mul(10i128.checked_pow(missing)?)
+}
+
+/// A decimal as the type has it.
+fn rescaled(x: i128, from: i8, to: &DataType) -> Option<i128> {
+    let scale = match to {
+        DataType::Decimal32(_, scale) | DataType::Decimal64(_, scale) | DataType::Decimal128(_, scale) => {
+            *scale
+        }
+        to if to.is_integer() => 0,
+        _ => return None,
+    };
+    let by = i32::from(scale) - i32::from(from);
+    let factor = 10i128.checked_pow(by.unsigned_abs());
+    match (by >= 0, factor) {
+        _ if x == 0 => Some(0),
+        (true, factor) => x.checked_mul(factor?),
+        (false, factor) => factor.filter(|factor| x % factor == 0).map(|factor| x / factor),
+    }
+}
+
+/// A decimal as people write it.
+fn decimal_text(x: i128, scale: i8) -> String {
+    let (behind, zeros) =
+        (usize::from(scale.max(0).unsigned_abs()), usize::from(scale.min(0).unsigned_abs()));
+    let digits = format!("{:0>width$}{}", x.unsigned_abs(), "0".repeat(zeros), width = behind + 1);
+    let (whole, fraction) = digits.split_at(digits.len() - behind);
+    let sign = if x < 0 { "-" } else { "" };
+    format!("{sign}{whole}{}{fraction}", if behind > 0 { "." } else { "" })
+}
+
+/// Whether a type has this value.
+fn fits(raw: i128, number: Number, to: &DataType) -> bool {
+    let precision = match to {
+        DataType::Decimal32(precision, _)
+        | DataType::Decimal64(precision, _)
+        | DataType::Decimal128(precision, _) => Some(*precision),
+        _ => None,
+    };
+    if let Some(limit) = precision.and_then(|digits| 10u128.checked_pow(digits.into())) {
+        return raw.unsigned_abs() < limit;
+    }
+    match number {
+        Number::I8 => i8::try_from(raw).is_ok(),
+        Number::I16 => i16::try_from(raw).is_ok(),
+        Number::I32 => i32::try_from(raw).is_ok(),
+        Number::I64 => i64::try_from(raw).is_ok(),
+        Number::U8 => u8::try_from(raw).is_ok(),
+        Number::U16 => u16::try_from(raw).is_ok(),
+        Number::U32 => u32::try_from(raw).is_ok(),
+        Number::U64 => u64::try_from(raw).is_ok(),
+        _ => true,
+    }
+}
+
+/// Its bits, sign-extended where it has a sign.
+pub(crate) fn raw_of<T: Native>(value: T) -> i128 {
+    let bits = value.to_bits().low as i128;
+    let low = 128 - 8 * size_of::<T>() as u32;
+    match T::NUMBER {
+        Number::U8 | Number::U16 | Number::U32 | Number::U64 | Number::Bit => {
+            ((bits << low) as u128 >> low) as i128
+        }
+        _ => bits << low >> low,
+    }
+}
+
+macro_rules! literals {
+    ($($t:ty => |$x:ident| $value:expr;)*) => {
+        $(impl From<$t> for Literal {
+            fn from($x: $t) -> Literal {
+                Literal { value: $value, data_type: None }
+            }
+        })*
+    };
+}
+
+literals! {
+    bool => |x| Value::Bit(x);
+    i8 => |x| Value::Integer(x.into());
+    i16 => |x| Value::Integer(x.into());
+    i32 => |x| Value::Integer(x.into());
+    i64 => |x| Value::Integer(x.into());
+    u8 => |x| Value::Integer(x.into());
+    u16 => |x| Value::Integer(x.into());
+    u32 => |x| Value::Integer(x.into());
+    u64 => |x| Value::Integer(x.into());
+    i128 => |x| Value::Integer(x);
+    f32 => |x| Value::Float(x.into());
+    f64 => |x| Value::Float(x);
+}
+
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.value, &self.data_type) {
+            (Value::Null, None | Some(DataType::Null)) => write!(f, "null"),
+            (Value::Null, Some(data_type)) => write!(f, "null::{data_type}"),
+            (Value::Bit(bit), _) => write!(f, "{bit}"),
+            (Value::Float(x), _) => write!(f, "{x}"),
+            (Value::Decimal(x, scale), _) => f.write_str(&decimal_text(x, scale)),
+            (Value::Integer(x), None) => write!(f, "{x}"),
+            (Value::Integer(x), Some(data_type)) => write!(f, "{x}::{data_type}"),
+            (Value::Bits(bits), Some(data_type)) => write!(f, "{bits:#x}::{data_type}"),
+            (Value::Bits(bits), None) => write!(f, "{bits:#x}"),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What expressions are bound to: nodes of which each has its type and names what it is made of. Equal parts are one node.
+
+use std::fmt;
+
+use arrow_schema::{DataType, IntervalUnit};
+use bowstring_kernels::function::Number;
+
+/// The number of a node.
+pub(crate) type Id = usize;
+
+/// What several expressions of the same columns come to. What a node is made of comes before it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan {
+    pub nodes: Vec<Bound>,
+    /// The expressions.
+    pub roots: Vec<Id>,
+}
+
+/// A node: what it does, and with what.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bound {
+    pub op: Op,
+    pub data_type: DataType,
+    pub inputs: Vec<Id>,
+    /// As it was written, for errors of the data.
+    pub text: String,
+}
+
+/// What a node does. What is made of a null is null unless it says otherwise.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Op {
+    /// A column of the batch.
+    Column(usize),
+    /// The same value in every row, by its bits, sign-extended; `None` is null.
+    Literal(Option<i128>),
+    /// Whether the two are as the bits say: 1 less, 2 equal, 4 greater.
+    Compare(u8),
+    /// The same, where nulls are equal to each other and to nothing else.
+    Distinct(u8),
+    And,
+    Or,
+    Not,
+    /// What the bits say: of false 1, of true 2, of null 4. Never null.
+    Test(u8),
+    /// Whether it is valid, or whether it is null. Never null.
+    Valid(bool),
+    /// Integers, decimals as integers, floats.
+    Arithmetic(super::Arithmetic, Bad),
+    Negate(Bad),
+    /// A float with one zero and one NaN.
+    Plain,
+    /// Any cast; `true` makes nulls of what does not fit.
+    Cast(bool),
+    /// By a condition: where it is true, else.
+    Select,
+    Coalesce,
+    /// The first, but null where the second is true.
+    NullIf,
+    /// Whether it is one of these.
+    In(Vec<i128>),
+    /// Of days.
+    Date(super::DatePart),
+    /// Divided by this, rounded down; and what that leaves.
+    FloorDiv(i64),
+    FloorRem(i64),
+    /// An integer as one of another type that has all of its values.
+    Widen,
+}
+
+/// What becomes of results that do not fit.
+pub(crate) use bowstring_kernels::program::code::Bad;
+
+impl Plan {
+    /// A node that is like this one, new or not.
+    pub fn add(&mut self, node: Bound) -> Id {
+        let same =
+            |old: &Bound| old.op == node.op && old.data_type == node.data_type && old.inputs == node.inputs;
+        if let Some(old) = self.nodes.iter().position(same) {
+            return old;
+        }
+        self.nodes.push(node);
+        self.nodes.len() - 1
+    }
+
+    /// The plan of nothing but what these are made of.
+    pub fn only(&self, roots: &[Id]) -> Plan {
+        let mut plan = Plan::default();
+        let mut place = vec![None; self.nodes.len()];
+        let mut needed = vec![false; self.nodes.len()];
+        roots.iter().for_each(|root| needed[*root] = true);
+        for (id, node) in self.nodes.iter().enumerate().rev() {
+            if needed[id] {
+                node.inputs.iter().for_each(|input| needed[*input] = true);
+            }
+        }
+        for id in (0..self.nodes.len()).filter(|id| needed[*id]) {
+            let mut node = self.nodes[id].clone();
+            node.inputs = node.inputs.iter().map(|input| place[*input].expect("inputs come first")).collect();
+            plan.nodes.push(node);
+            place[id] = Some(plan.nodes.len() - 1);
+        }
+        plan.roots = roots.iter().map(|root| place[*root].expect("roots are needed")).collect();
+        plan
+    }
+
+    /// How a node's values are computed.
+    pub fn number(&self, id: Id) -> Number {
+        number_of(&self.nodes[id].data_type).expect("bound nodes have types that are computed")
+    }
+
+    /// Whether a result may be null, if these columns may.
+    pub fn may_be_null(&self, id: Id, column: &dyn Fn(usize) -> bool) -> bool {
+        let node = &self.nodes[id];
+        let any = || node.inputs.iter().any(|input| self.may_be_null(*input, column));
+        match &node.op {
+            Op::Column(index) => column(*index),
+            Op::Literal(value) => value.is_none(),
+            Op::Distinct(_) | Op::Test(_) | Op::Valid(_) => false,
+            Op::Arithmetic(_, Bad::Null) | Op::Negate(Bad::Null) | Op::Cast(true) | Op::NullIf => true,
+            Op::Select => node.inputs[1..].iter().any(|input| self.may_be_null(*input, column)),
+            Op::Coalesce => node.inputs.iter().all(|input| self.may_be_null(*input, column)),
+            _ => any(),
+        }
+    }
+}
+
+/// How values of a type are computed: `None` where they are not.
+pub(crate) fn number_of(data_type: &DataType) -> Option<Number> {
+    use DataType::*;
+    Some(match data_type {
+        Boolean => Number::Bit,
+        Int8 => Number::I8,
+        Int16 => Number::I16,
+        Int32 | Date32 | Time32(_) | Decimal32(..) | Interval(IntervalUnit::YearMonth) => Number::I32,
+        Int64 | Date64 | Time64(_) | Timestamp(..) | Duration(_) | Decimal64(..) => Number::I64,
+        UInt8 => Number::U8,
+        UInt16 => Number::U16,
+        UInt32 => Number::U32,
+        UInt64 => Number::U64,
+        Float16 => Number::F16,
+        Float32 => Number::F32,
+        Float64 => Number::F64,
+        Decimal128(..) => Number::I128,
+        _ => return None,
+    })
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (id, node) in self.nodes.iter().enumerate() {
+            let inputs: Vec<String> = node.inputs.iter().map(|input| format!("%{input}")).collect();
+            writeln!(f, "%{id} = {:?}({}): {}", node.op, inputs.join(", "), node.data_type)?;
+        }
+        let roots: Vec<String> = self.roots.iter().map(|root| format!("%{root}")).collect();
+        write!(f, "return {}", roots.join(", "))
+    }
+}

@@ -1,0 +1,79 @@
+//! Expressions as they are written.
+
+use std::fmt;
+
+use super::{Arithmetic, Comparison, DatePart, Expr, Node, Test};
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            Node::Named(name) => write!(f, "{name}"),
+            Node::Indexed(index) => write!(f, "#{index}"),
+            Node::Literal(literal) => write!(f, "{literal}"),
+            Node::Compare(how, a, b) => write!(f, "{} {how} {}", part(a), part(b)),
+            Node::Between(x, low, high) => {
+                write!(f, "{} between {} and {}", part(x), part(low), part(high))
+            }
+            Node::InList(x, list) => {
+                write!(f, "{} in (", part(x))?;
+                for (i, literal) in list.iter().enumerate() {
+                    write!(f, "{}{literal}", if i == 0 { "" } else { ", " })?;
+                }
+                write!(f, ")")
+            }
+            Node::And(a, b) => write!(f, "{} and {}", part(a), part(b)),
+            Node::Or(a, b) => write!(f, "{} or {}", part(a), part(b)),
+            Node::Not(x) => write!(f, "not {}", part(x)),
+            Node::Test(test, x) => write!(f, "{} {test}", part(x)),
+            Node::Arithmetic(op, a, b) => write!(f, "{} {op} {}", part(a), part(b)),
+            Node::Negate(x) => write!(f, "-{}", part(x)),
+            Node::Cast(x, to, safe) => {
+                write!(f, "{}({x} as {to})", if *safe { "cast" } else { "cast_strict" })
+            }
+            Node::IfElse(condition, then, otherwise) => {
+                write!(f, "if {} then {} else {}", part(condition), part(then), part(otherwise))
+            }
+            Node::Coalesce(a, b) => write!(f, "coalesce({a}, {b})"),
+            Node::NullIf(a, b) => write!(f, "nullif({a}, {b})"),
+            Node::DatePart(which, x) => write!(f, "{which}({x})"),
+            Node::Alias(x, name) => write!(f, "{x} as {name}"),
+        }
+    }
+}
+
+/// An expression inside of another: in parentheses, if it has several words.
+fn part(expr: &Expr) -> String {
+    match &*expr.0 {
+        Node::Named(_)
+        | Node::Indexed(_)
+        | Node::Literal(_)
+        | Node::Coalesce(..)
+        | Node::NullIf(..)
+        | Node::Cast(..)
+        | Node::DatePart(..) => expr.to_string(),
+        _ => format!("({expr})"),
+    }
+}
+
+macro_rules! words {
+    ($($name:ident { $($variant:ident $word:literal)+ })+) => {
+        $(impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $($name::$variant => $word,)+ })
+            }
+        })+
+    };
+}
+
+words! {
+    Comparison {
+        Eq "=" NotEq "!=" Lt "<" LtEq "<=" Gt ">" GtEq ">=" Distinct "is distinct from"
+        NotDistinct "is not distinct from"
+    }
+    Test {
+        Null "is null" NotNull "is not null" True "is true" NotTrue "is not true" False "is false"
+        NotFalse "is not false"
+    }
+    Arithmetic { Add "+" Sub "-" Mul "*" Div "/" Rem "%" }
+    DatePart { Year "year" Month "month" Day "day" Hour "hour" Minute "minute" Second "second" }
+}

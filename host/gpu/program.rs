@@ -1,0 +1,313 @@
+//! Bound expressions on a GPU: a launch for as many outputs or aggregates as fit in one program.
+//!
+//! What does not fit in the machine's few values at hand is computed before, by a program of its own, and read as a column.
+
+mod lower;
+mod needs;
+
+use arrow_schema::DataType;
+use bowstring_kernels::function::Number;
+use bowstring_kernels::functions::{Function, FunctionCall};
+use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::program::code::{AGGREGATES, PART_WORDS};
+use bowstring_kernels::program::word::key;
+use bowstring_kernels::program::{ColumnRow, OutputRow, PROGRAM, Program, parts, tiles};
+use bowstring_kernels::target::find;
+
+use super::map::{self, map};
+use crate::array::{Array, Bitmap};
+use crate::expr::Fold;
+use crate::expr::plan::{Bound, Id, Op, Plan};
+use crate::pass::{
+    Counter, Granted, Pass, Pending, Region, Request, Requests, Table, bits, is_aligned, validity,
+};
+use crate::{Error, Result, Stream};
+use lower::{Code, End, lower};
+
+/// A program over columns of so many rows, one at least.
+pub(crate) struct Loaded {
+    plan: Plan,
+    columns: Vec<Array>,
+    code: Code,
+    pub rows: usize,
+}
+
+impl Loaded {
+    /// A plan's program; the plan's columns are these. What is too large for one launch is computed by others, here.
+    fn new(
+        plan: &Plan,
+        columns: &[Array],
+        rows: usize,
+        ends: impl Fn(&Plan) -> Vec<End>,
+        stream: &Stream,
+    ) -> Result<Loaded> {
+        let mut plan = plan.only(&plan.roots);
+        let mut used: Vec<Array> = vec![];
+        for node in &mut plan.nodes {
+            if let Op::Column(index) = &mut node.op {
+                used.push(aligned(&columns[*index], stream)?);
+                *index = used.len() - 1;
+            }
+        }
+        loop {
+            // Instructions say which by sixteen bits.
+            if used.len().max(plan.roots.len()) > usize::from(u16::MAX) {
+                return Err(Error::invalid("expression", format!("{} columns at once", used.len())));
+            }
+            match lower(&plan, &ends(&plan)) {
+                Ok(code) => return Ok(Loaded { plan, columns: used, code, rows }),
+                Err(part) => {
+                    let of_part = plan.only(&[part]);
+                    used.extend(evaluate(&of_part, &used, rows, stream)?);
+                    let Bound { data_type, text, .. } = &plan.nodes[part];
+                    let op = Op::Column(used.len() - 1);
+                    let column =
+                        Bound { op, data_type: data_type.clone(), inputs: vec![], text: text.clone() };
+                    plan.nodes[part] = column;
+                    // What only that needed goes; the columns keep their numbers.
+                    plan = plan.only(&plan.roots);
+                }
+            }
+        }
+    }
+
+    /// Whether a row can fail.
+    fn can_fail(&self) -> bool {
+        use crate::expr::plan::Bad;
+        let fails = |node: &Bound| matches!(node.op, Op::Arithmetic(_, Bad::Fails) | Op::Negate(Bad::Fails));
+        self.plan.nodes.iter().any(fails)
+    }
+
+    /// A selection of it: the single root, a truth.
+    pub fn selection(plan: &Plan, columns: &[Array], rows: usize, stream: &Stream) -> Result<Loaded> {
+        Loaded::new(plan, columns, rows, |plan| vec![End::Keep(plan.roots[0])], stream)
+    }
+
+    /// Makes the columns readable in a pass.
+    pub fn enter(&self, pass: &mut Pass) -> Result<()> {
+        self.columns.iter().try_for_each(|column| pass.input(column))
+    }
+
+    /// Asks for where the first row that fails is left.
+    pub fn failure(&self, requests: &mut Requests) -> Option<Counter> {
+        self.can_fail().then(|| requests.first_row())
+    }
+
+    /// The error of a row that failed, if one did.
+    pub fn outcome(&self) -> impl Fn(u64) -> Result<()> + Send + use<> {
+        let texts: Vec<String> = self.plan.nodes.iter().map(|node| node.text.clone()).collect();
+        move |failed| match failed {
+            u64::MAX => Ok(()),
+            failed => Err(Error::Evaluation {
+                row: (failed >> 16) as usize,
+                expression: texts.get((failed & 0xffff) as usize).cloned().unwrap_or_default(),
+            }),
+        }
+    }
+
+    /// The arguments but for what the program leaves.
+    fn arguments(&self, pass: &mut Pass, granted: &Granted, failed: Option<Counter>) -> Result<Program> {
+        let code = pass.upload(&self.code.words)?;
+        let row = |column: &Array| {
+            let (valid, valid_offset) = match column.possible_nulls() {
+                Some(_) => validity(column),
+                None => (In::absent(), 0),
+            };
+            let (values, offset) = match column.data_type() {
+                DataType::Boolean => {
+                    bits(&Bitmap { buffer: column.buffers()[0].clone(), offset: column.offset() })
+                }
+                _ => (values_of(column), 0),
+            };
+            ColumnRow { values: values.described(), offset, valid: valid.described(), valid_offset }
+        };
+        let table: Table<ColumnRow> = self.columns.iter().map(row).collect();
+        let columns = (!table.is_empty()).then(|| pass.upload(table.words())).transpose()?;
+        Ok(Program {
+            code: code.input(),
+            steps: self.code.steps,
+            columns: columns.map_or(In::absent(), |table| table.input()),
+            outputs: In::absent(),
+            len: self.rows as u64,
+            tiles: tiles(self.rows as u64),
+            words: Out::absent(),
+            counts: Out::absent(),
+            sums: Out::absent(),
+            aggregates: 0,
+            parts: Out::absent(),
+            failed: failed.map_or(Out::absent(), |failed| granted.counter(failed)),
+        })
+    }
+
+    fn launch(&self, pass: &mut Pass, program: &Program) -> Result<()> {
+        let width = if self.code.wide { 16 } else { 8 };
+        let entry = find(PROGRAM, &[width]).ok_or_else(|| pass.unsupported("expressions"))?;
+        pass.launch(entry, program)
+    }
+
+    /// Launches it as a selection.
+    pub fn select(
+        &self,
+        pass: &mut Pass,
+        granted: &Granted,
+        failed: Option<Counter>,
+        (words, counts, sums): (&Region, &Region, &Region),
+    ) -> Result<()> {
+        let mut program = self.arguments(pass, granted, failed)?;
+        (program.words, program.counts, program.sums) = (words.out(), counts.out(), sums.out());
+        // A wave a tile: so small a part that waves are many.
+        program.tiles = 1;
+        self.launch(pass, &program)
+    }
+}
+
+/// The values of a column of numbers, from its first row on.
+fn values_of(column: &Array) -> In<u32> {
+    let width = column.layout().slots().next().and_then(|slot| slot.bytes_for(1)).unwrap_or(1);
+    crate::pass::input(&column.buffers()[0].slice(column.offset() * width, Some(column.len() * width)))
+}
+
+/// The array with its values where they may be read at once: foreign memory may start anywhere.
+fn aligned(array: &Array, stream: &Stream) -> Result<Array> {
+    let number = crate::expr::plan::number_of(array.data_type());
+    let Some(number) = number.filter(|number| *number != Number::Bit) else { return Ok(array.clone()) };
+    if is_aligned(&array.buffers()[0], number.width()) || array.is_empty() {
+        return Ok(array.clone());
+    }
+    let same = match number.width() {
+        1 => Number::I8,
+        2 => Number::I16,
+        4 => Number::I32,
+        8 => Number::I64,
+        _ => Number::I128,
+    };
+    // Puts zeros where nulls are, which makes no difference; its values are moved.
+    let call = FunctionCall::plain(Function::FillNull, same, same);
+    let column = map::Column { values: array, to: array.data_type(), call };
+    let moved = map("expression", &[column], true, stream)?.pop();
+    let moved = moved.ok_or_else(|| Error::invalid("expression", "no array"))?;
+    let (mut parts, from) = (moved.into_parts(), array.clone().into_parts());
+    (parts.validity, parts.null_count) = (from.validity, from.null_count);
+    Array::try_new(parts)
+}
+
+/// The roots of a plan, as arrays.
+pub(crate) fn evaluate(plan: &Plan, columns: &[Array], rows: usize, stream: &Stream) -> Result<Vec<Array>> {
+    if rows == 0 {
+        let mut pass = Pass::begin("expression", stream)?;
+        let none = plan.roots.iter().map(|root| {
+            let mut parts = pass.parts(plan.nodes[*root].data_type.clone(), 0);
+            parts.buffers = vec![pass.rows(0, 1)?.buffer()];
+            Array::try_new(parts)
+        });
+        let none = none.collect::<Result<Vec<_>>>()?;
+        pass.finish()?;
+        return Ok(none);
+    }
+    let store = |plan: &Plan| {
+        plan.roots.iter().enumerate().map(|(slot, root)| End::Store(*root, slot as u16)).collect()
+    };
+    let loaded = Loaded::new(plan, columns, rows, store, stream)?;
+    let plan = &loaded.plan;
+    let mut pass = Pass::begin("expression", stream)?;
+    loaded.enter(&mut pass)?;
+    let mut requests = Requests::default();
+    let bitmap = rows.div_ceil(32) * 4;
+    let may_be_null = |id: Id| plan.may_be_null(id, &|slot| loaded.columns[slot].possible_nulls().is_some());
+    let mut asked: Vec<(Request, Option<Request>)> = vec![];
+    for root in &plan.roots {
+        let values = match plan.number(*root) {
+            Number::Bit => bitmap,
+            number => pass.times(rows, number.width())?,
+        };
+        let valid = may_be_null(*root).then(|| requests.output(bitmap));
+        asked.push((requests.output(values), valid));
+    }
+    let failed = loaded.failure(&mut requests);
+    let granted = requests.grant(&mut pass, 0)?;
+    let output = |(values, valid): &(Request, Option<Request>)| OutputRow {
+        values: granted[*values].out::<u8>().described(),
+        valid: valid.map_or(Out::<u8>::absent(), |valid| granted[valid].out()).described(),
+    };
+    let table: Table<OutputRow> = asked.iter().map(output).collect();
+    let mut program = loaded.arguments(&mut pass, &granted, failed)?;
+    let outputs = pass.upload(table.words())?;
+    program.outputs = outputs.input();
+    loaded.launch(&mut pass, &program)?;
+    if let Some(failed) = failed {
+        let outcome = loaded.outcome();
+        pass.report(granted.counters(), move |words| outcome(failed.of(words)))?;
+    }
+    let built = plan.roots.iter().zip(&asked).map(|(root, (values, valid))| {
+        let mut parts = pass.parts(plan.nodes[*root].data_type.clone(), rows);
+        parts.buffers = vec![granted[*values].buffer()];
+        if let Some(valid) = valid {
+            parts.validity = Some(Bitmap { buffer: granted[*valid].buffer(), offset: 0 });
+            parts.null_count = None;
+        }
+        Array::try_new(parts)
+    });
+    let built = built.collect::<Result<Vec<_>>>()?;
+    pass.finish()?;
+    Ok(built)
+}
+
+/// The value whose key an extreme is: the machine compares signed integers only.
+fn plain_extreme(words: &mut [u64], kind: Fold, number: Number, wide: bool) {
+    if !matches!(kind, Fold::Min | Fold::Max) {
+        return;
+    }
+    match number {
+        Number::F16 | Number::F32 | Number::F64 => words[0] = key(words[0] as i64) as u64,
+        Number::U64 if !wide => words[0] ^= 1 << 63,
+        _ => {}
+    }
+}
+
+/// What aggregates of a plan's roots leave for each part of the rows: words of [`PART_WORDS`] for each aggregate, part by part.
+/// With a condition only of rows where it is true: it is the first root then.
+pub(crate) fn aggregate(
+    plan: &Plan,
+    conditional: bool,
+    kinds: &[Fold],
+    columns: &[Array],
+    rows: usize,
+    stream: &Stream,
+) -> Result<Pending<Vec<u64>>> {
+    assert!(kinds.len() <= AGGREGATES && plan.roots.len() == kinds.len() + usize::from(conditional));
+    let ends = |plan: &Plan| {
+        let (condition, values) = plan.roots.split_at(usize::from(conditional));
+        let condition = condition.iter().map(|root| End::Where(*root));
+        let values = values.iter().zip(kinds).enumerate();
+        condition.chain(values.map(|(i, (root, kind))| End::Aggregate(*kind, *root, i as u16))).collect()
+    };
+    let loaded = Loaded::new(plan, columns, rows, ends, stream)?;
+    let mut pass = Pass::begin("aggregate", stream)?;
+    loaded.enter(&mut pass)?;
+    let mut requests = Requests::default();
+    let (len, failed) = (rows as u64, loaded.failure(&mut requests));
+    let words = parts(len, tiles(len)) as usize * kinds.len() * PART_WORDS as usize;
+    let granted = requests.grant(&mut pass, 0)?;
+    let left = pass.output(words * 8)?;
+    let mut program = loaded.arguments(&mut pass, &granted, failed)?;
+    (program.aggregates, program.parts) = (kinds.len() as u64, left.out());
+    loaded.launch(&mut pass, &program)?;
+    let numbers: Vec<Number> =
+        loaded.plan.roots[usize::from(conditional)..].iter().map(|root| loaded.plan.number(*root)).collect();
+    let (kinds, wide) = (kinds.to_vec(), loaded.code.wide);
+    let outcome = loaded.outcome();
+    // What each part left, and behind it the row that failed.
+    let read: Vec<&Region> = [&left].into_iter().chain(failed.map(|_| granted.counters())).collect();
+    let count = words;
+    pass.read_later(&read, move |pass, words| {
+        pass.finish()?;
+        let (words, counters) = words.split_at(count);
+        failed.map_or(Ok(()), |failed| outcome(failed.of(counters)))?;
+        let mut words = words.to_vec();
+        for part in words.chunks_mut(kinds.len() * PART_WORDS as usize) {
+            let each = part.chunks_mut(PART_WORDS as usize).zip(kinds.iter().zip(&numbers));
+            each.for_each(|(words, (kind, number))| plain_extreme(words, *kind, *number, wide));
+        }
+        Ok(words)
+    })
+}

@@ -1,0 +1,91 @@
+//! The rows of a group, in and out of memory.
+
+use super::task::{ColumnRow, Group, Task, Values};
+use super::word::Word;
+use crate::memory::{Bits, Out, TableRow};
+use crate::target::{Lanes, Value, Wave};
+
+/// The rows of a column, each as `widen` makes it.
+#[inline(always)]
+pub(super) fn load<T: Value, V: Word, const K: usize>(
+    args: &Task,
+    rows: Group,
+    slot: u64,
+    widen: impl Fn(T) -> V,
+    wave: &mut Wave,
+) -> Values<V, K> {
+    let values = args.columns.input::<T>(wave, slot * ColumnRow::ROW).skip(rows.first);
+    let (last, width) = (rows.left - 1, wave.width());
+    wave.each(move |l| {
+        let mut out = [V::default(); K];
+        for k in 0..K {
+            let row = l.index() + k as u32 * width;
+            out[k] = widen(values.stream(u64::from(if row < last { row } else { last })));
+        }
+        out
+    })
+}
+
+/// A bit of a bitmap for each row of a lane; anything where there is none.
+#[inline(always)]
+pub(super) fn gather(bits: Bits, rows: Group, each: usize, wave: &Wave) -> Lanes<u32> {
+    let (window, width) = (bits.window(rows.first), wave.width());
+    wave.each(move |l| {
+        let mut out = 0;
+        for k in 0..each {
+            let row = l.index() + k as u32 * width;
+            out |= u32::from(window.get(row)) << k;
+        }
+        out
+    })
+}
+
+/// Stores the rows of a group.
+#[inline(always)]
+pub(super) fn store<T: Value, V: Word, const K: usize>(
+    out: Out<T>,
+    rows: Group,
+    values: Values<V, K>,
+    narrow: impl Fn(V) -> T,
+    wave: &Wave,
+) {
+    let (out, width) = (out.skip(rows.first), wave.width());
+    wave.each(move |l| {
+        for k in 0..K {
+            let row = l.index() + k as u32 * width;
+            if row < rows.left {
+                out.set(l, u64::from(row), narrow(values.at(l)[k]));
+            }
+        }
+    });
+}
+
+/// Stores a bit for each row, zeros past the last, in whole words; and says how many are set.
+#[inline(always)]
+pub(super) fn store_bits<const K: usize>(
+    out: Out<u32>,
+    rows: Group,
+    bits: Lanes<u32>,
+    wave: &mut Wave,
+) -> u32 {
+    let (width, halves) = (wave.width(), wave.width() / 32);
+    let mut word = wave.each(|_| 0u32);
+    let mut set = 0;
+    for k in 0..K {
+        let there = wave.each(move |l| bits.at(l) >> k & 1 != 0 && l.index() + k as u32 * width < rows.left);
+        let mask = wave.ballot(there);
+        set += mask.count();
+        word = wave.each(move |l| match l.index().wrapping_sub(k as u32 * halves) {
+            0 => mask.half(0),
+            1 if halves == 2 => mask.half(1),
+            _ => word.at(l),
+        });
+    }
+    let out = out.skip(rows.first / 32);
+    wave.each(move |l| {
+        if l.index() < K as u32 * halves && l.index() * 32 < rows.left {
+            out.set(l, u64::from(l.index()), word.at(l));
+        }
+    });
+    set
+}

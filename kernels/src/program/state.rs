@@ -1,0 +1,303 @@
+//! What a wave has at hand: values and truths, and where operands come from.
+
+use super::code::{Operand, UNSIGNED};
+use super::rows::{gather, load};
+use super::task::{ColumnRow, Group, Task, Values};
+use super::word::{Word, plain_nan_f32, plain_nan_f64};
+use crate::memory::{Bits, TableRow};
+use crate::target::{Lanes, Wave};
+
+/// What a wave has at hand.
+pub(super) struct State<V: Copy, const K: usize> {
+    /// The newest value and those before it.
+    pub(super) a: Values<V, K>,
+    pub(super) s1: Values<V, K>,
+    pub(super) s2: Values<V, K>,
+    pub(super) s3: Values<V, K>,
+    /// Which are valid, `K` bits a value, the newest lowest.
+    pub(super) valid: Lanes<u32>,
+    /// Truths likewise: whether true, and whether known. What is not known is not true.
+    pub(super) truth: Lanes<u32>,
+    pub(super) known: Lanes<u32>,
+    /// The rows that count.
+    pub(super) active: Lanes<u32>,
+}
+
+impl<V: Word, const K: usize> State<V, K> {
+    /// A bit for each row of a lane.
+    pub(super) const ALL: u32 = (1 << K) - 1;
+
+    #[inline(always)]
+    pub(super) fn new(rows: Group, wave: &Wave) -> State<V, K> {
+        let zero = wave.each(|_| [V::default(); K]);
+        let none = wave.each(|_| 0);
+        let width = wave.width();
+        let active = wave.each(move |l| {
+            let mut active = 0;
+            for k in 0..K {
+                active |= u32::from(l.index() + k as u32 * width < rows.left) << k;
+            }
+            active
+        });
+        State { a: zero, s1: zero, s2: zero, s3: zero, valid: none, truth: none, known: none, active }
+    }
+
+    /// The operand of an instruction, and which rows of it are valid.
+    #[inline(always)]
+    pub(super) fn operand(
+        &mut self,
+        args: &Task,
+        rows: Group,
+        operand: u32,
+        slot: u64,
+        constant: V,
+        wave: &mut Wave,
+    ) -> (Values<V, K>, Lanes<u32>) {
+        const I8: u32 = Operand::I8 as u32;
+        const I16: u32 = Operand::I16 as u32;
+        const I32: u32 = Operand::I32 as u32;
+        const I64: u32 = Operand::I64 as u32;
+        const I128: u32 = Operand::I128 as u32;
+        const U8: u32 = Operand::U8 as u32;
+        const U16: u32 = Operand::U16 as u32;
+        const U32: u32 = Operand::U32 as u32;
+        const NEWEST: u32 = Operand::Newest as u32;
+        const BEFORE: u32 = Operand::Before as u32;
+        if operand >= I8 {
+            let values = match operand {
+                I8 => load(args, rows, slot, |x: i8| V::of_i64(i64::from(x)), wave),
+                I16 => load(args, rows, slot, |x: i16| V::of_i64(i64::from(x)), wave),
+                I32 => load(args, rows, slot, |x: i32| V::of_i64(i64::from(x)), wave),
+                I64 => load(args, rows, slot, V::of_i64, wave),
+                U8 => load(args, rows, slot, |x: u8| V::of_i64(i64::from(x)), wave),
+                U16 => load(args, rows, slot, |x: u16| V::of_i64(i64::from(x)), wave),
+                U32 => load(args, rows, slot, |x: u32| V::of_i64(i64::from(x)), wave),
+                I128 if V::WIDE => load(args, rows, slot, |x: u128| V::of(x as i128), wave),
+                _ => load(args, rows, slot, |x: u64| V::of(i128::from(x)), wave),
+            };
+            return (values, self.validity(args, rows, slot, wave));
+        }
+        match operand {
+            NEWEST => {
+                let (b, valid) = (self.a, self.newest(wave));
+                self.pop(wave);
+                (b, valid)
+            }
+            BEFORE => {
+                let b = self.s1;
+                let valid = {
+                    let valid_ = self.valid;
+                    wave.each(move |l| valid_.at(l) >> K & Self::ALL)
+                };
+                self.valid = {
+                    let valid_ = self.valid;
+                    wave.each(move |l| {
+                        let all = valid_.at(l);
+                        all >> (2 * K) << K | all & Self::ALL
+                    })
+                };
+                self.s1 = self.s2;
+                self.s2 = self.s3;
+                (b, valid)
+            }
+            _ => {
+                let some = operand != Operand::Null as u32;
+                (wave.each(|_| [constant; K]), wave.each(|_| if some { Self::ALL } else { 0 }))
+            }
+        }
+    }
+
+    /// Which rows of a column are valid.
+    #[inline(always)]
+    pub(super) fn validity(&self, args: &Task, rows: Group, slot: u64, wave: &mut Wave) -> Lanes<u32> {
+        let row = slot * ColumnRow::ROW;
+        let valid = args.columns.input::<u32>(wave, row + 3);
+        if valid.is_absent() {
+            return wave.each(|_| Self::ALL);
+        }
+        gather(Bits::new(valid, args.columns.get(row + 5), args.len), rows, K, wave)
+    }
+
+    /// Which rows of the newest value are valid.
+    #[inline(always)]
+    pub(super) fn newest(&self, wave: &Wave) -> Lanes<u32> {
+        {
+            let valid_ = self.valid;
+            wave.each(move |l| valid_.at(l) & Self::ALL)
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn set_newest(&mut self, valid: Lanes<u32>, wave: &Wave) {
+        self.valid = {
+            let valid_ = self.valid;
+            wave.each(move |l| valid_.at(l) & !Self::ALL | valid.at(l) & Self::ALL)
+        };
+    }
+
+    #[inline(always)]
+    pub(super) fn push(&mut self, value: Values<V, K>, valid: Lanes<u32>, wave: &Wave) {
+        self.s3 = self.s2;
+        self.s2 = self.s1;
+        self.s1 = self.a;
+        self.a = value;
+        self.valid = {
+            let valid_ = self.valid;
+            wave.each(move |l| valid_.at(l) << K | valid.at(l))
+        };
+    }
+
+    #[inline(always)]
+    pub(super) fn pop(&mut self, wave: &Wave) {
+        self.a = self.s1;
+        self.s1 = self.s2;
+        self.s2 = self.s3;
+        self.valid = {
+            let valid_ = self.valid;
+            wave.each(move |l| valid_.at(l) >> K)
+        };
+    }
+
+    #[inline(always)]
+    pub(super) fn push_truth(&mut self, truth: Lanes<u32>, known: Lanes<u32>, wave: &Wave) {
+        self.truth = {
+            let truth_ = self.truth;
+            wave.each(move |l| truth_.at(l) << K | truth.at(l) & known.at(l) & Self::ALL)
+        };
+        self.known = {
+            let known_ = self.known;
+            wave.each(move |l| known_.at(l) << K | known.at(l) & Self::ALL)
+        };
+    }
+
+    /// Takes the newest truth: whether true, whether known.
+    #[inline(always)]
+    pub(super) fn pop_truth(&mut self, wave: &Wave) -> (Lanes<u32>, Lanes<u32>) {
+        let newest = (
+            {
+                let truth_ = self.truth;
+                wave.each(move |l| truth_.at(l) & Self::ALL)
+            },
+            {
+                let known_ = self.known;
+                wave.each(move |l| known_.at(l) & Self::ALL)
+            },
+        );
+        self.truth = {
+            let truth_ = self.truth;
+            wave.each(move |l| truth_.at(l) >> K)
+        };
+        self.known = {
+            let known_ = self.known;
+            wave.each(move |l| known_.at(l) >> K)
+        };
+        newest
+    }
+
+    /// `a` becomes what `f` makes of it and `b`, row by row; and which rows are bad.
+    ///
+    /// Rows move up, so that each is the first in its turn: where `f` is too large for copies, a loop over rows would find them
+    /// by number, in memory.
+    #[inline(always)]
+    pub(super) fn each_checked(
+        &mut self,
+        b: Values<V, K>,
+        f: impl Fn(V, V) -> (V, bool),
+        wave: &Wave,
+    ) -> Lanes<u32> {
+        let a = self.a;
+        let both = wave.each(move |l| {
+            let (mut a, mut b, mut bad) = (a.at(l), b.at(l), 0);
+            for _ in 0..K {
+                let (value, is_bad) = f(a[0], b[0]);
+                a = moved_up(a, value);
+                b = moved_up(b, b[0]);
+                bad = bad >> 1 | u32::from(is_bad) << (K - 1);
+            }
+            (a, bad)
+        });
+        self.a = wave.each(move |l| both.at(l).0);
+        wave.each(move |l| both.at(l).1)
+    }
+
+    /// The same, where none is bad.
+    #[inline(always)]
+    pub(super) fn each(&mut self, b: Values<V, K>, f: impl Fn(V, V) -> V, wave: &Wave) {
+        self.each_checked(b, |a, b| (f(a, b), false), wave);
+    }
+
+    #[inline(always)]
+    pub(super) fn doubles(&mut self, b: Values<V, K>, f: impl Fn(f64, f64) -> f64, wave: &Wave) {
+        let call = |a: V, b: V| {
+            let made = plain_nan_f64(f(f64::from_bits(a.low()), f64::from_bits(b.low())));
+            V::of_i64(made.to_bits() as i64)
+        };
+        self.each(b, call, wave);
+    }
+
+    #[inline(always)]
+    pub(super) fn singles(&mut self, b: Values<V, K>, f: impl Fn(f32, f32) -> f32, wave: &Wave) {
+        let call = |a: V, b: V| {
+            let made = plain_nan_f32(f(f32::from_bits(a.low() as u32), f32::from_bits(b.low() as u32)));
+            V::of_i64(i64::from(made.to_bits() as i32))
+        };
+        self.each(b, call, wave);
+    }
+
+    /// A bit for each row where `a` and `b` are as the lowest three bits of `detail` say.
+    #[inline(always)]
+    pub(super) fn compared(&self, b: Values<V, K>, detail: u32, wave: &Wave) -> Lanes<u32> {
+        let flip = if !V::WIDE && detail & u32::from(UNSIGNED) != 0 { V::MIN } else { V::default() };
+        let a = self.a;
+        wave.each(move |l| {
+            let mut bits = 0;
+            for k in 0..K {
+                let (x, y) = (a.at(l)[k].xor(flip), b.at(l)[k].xor(flip));
+                // Which bit it is, not one of three: of those compilers would choose the place, in memory.
+                let bit = u32::from(x >= y) + u32::from(x > y);
+                bits |= (detail >> bit & 1) << k;
+            }
+            bits
+        })
+    }
+
+    /// The rows of the newest value that an aggregate is of.
+    #[inline(always)]
+    pub(super) fn there(&self, wave: &Wave) -> Lanes<u32> {
+        {
+            let active_ = self.active;
+            let valid_ = self.valid;
+            wave.each(move |l| valid_.at(l) & active_.at(l) & Self::ALL)
+        }
+    }
+
+    /// `a` where the bits are set, else `b`.
+    #[inline(always)]
+    pub(super) fn choose(&mut self, b: Values<V, K>, b_valid: Lanes<u32>, bits: Lanes<u32>, wave: &Wave) {
+        let a = self.a;
+        self.a = wave.each(move |l| {
+            let mut out = [V::default(); K];
+            for k in 0..K {
+                out[k] = if bits.at(l) >> k & 1 != 0 { a.at(l)[k] } else { b.at(l)[k] };
+            }
+            out
+        });
+        let valid = {
+            let valid_ = self.valid;
+            wave.each(move |l| valid_.at(l) & bits.at(l) | b_valid.at(l) & !bits.at(l))
+        };
+        self.set_newest(valid, wave);
+    }
+}
+
+/// The rows without the first, and `last` behind them.
+#[allow(clippy::manual_memcpy, reason = "a copy of memory is a call on devices")]
+#[inline(always)]
+fn moved_up<V: Copy, const K: usize>(rows: [V; K], last: V) -> [V; K] {
+    let mut moved = rows;
+    for k in 1..K {
+        moved[k - 1] = rows[k];
+    }
+    moved[K - 1] = last;
+    moved
+}

@@ -1,0 +1,78 @@
+//! What expressions execute: single comparisons, a predicate of three terms, TPC-H's sixth query.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Date32Array, Decimal128Array};
+use arrow_schema::{DataType, Field, Schema};
+use bowstring::Batch;
+use bowstring::compute::{Aggregates, Projection, filter_where};
+use bowstring::expr::{Expr, Literal, Options, col, sum};
+
+use super::{Bench, ROWS, values};
+use crate::support::Random;
+
+impl Bench {
+    fn batch(&self, columns: &[(&str, ArrayRef)]) -> Batch {
+        let field = |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), true);
+        let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
+        let arrays = columns.iter().map(|(_, array)| self.on(array)).collect();
+        Batch::try_new(Arc::new(schema), arrays, ROWS).unwrap()
+    }
+
+    fn computed(&mut self, name: &str, must: usize, rows: &Batch, expr: Expr) {
+        let bound = Projection::bind(&[expr], rows.schema(), &Options::default()).unwrap();
+        self.row(name, must, |stream| bound.evaluate(rows, stream).wait());
+    }
+
+    pub(super) fn expressions(&mut self, rng: &mut Random) {
+        for data_type in [DataType::Int32, DataType::Int64, DataType::Float64, DataType::Decimal128(15, 2)] {
+            let rows = self.batch(&[("a", values(&data_type, false, rng))]);
+            let must = ROWS * data_type.primitive_width().unwrap() + ROWS / 8;
+            let zero = Literal::of(data_type.clone(), 0);
+            self.computed(&format!("a < k, {data_type}"), must, &rows, col("a").lt(zero));
+        }
+        let of = [DataType::Int32, DataType::Int64, DataType::Float64].map(|of| values(&of, true, rng));
+        let [a, b, c] = of;
+        let rows = self.batch(&[("a", a), ("b", b), ("c", c)]);
+        let three = col("a").gt(0) & (col("b").lt(7) | col("c").gt_eq(0.5));
+        self.computed("a > 0 and (b < 7 or c >= 0.5), nulls", ROWS * 20 + ROWS * 5 / 8, &rows, three);
+        let sum_of = col("b") + col("b");
+        let wrapping = Options::default().overflow(bowstring::expr::Overflow::Wrap);
+        let bound = Projection::bind(&[sum_of], rows.schema(), &wrapping).unwrap();
+        self.row("b + b, Int64, wrapping, nulls", ROWS * 16 + ROWS / 4, |stream| {
+            bound.evaluate(&rows, stream).wait()
+        });
+        self.sixth_query(rng);
+    }
+
+    fn sixth_query(&mut self, rng: &mut Random) {
+        let mut decimals = |count: usize, times: i128| -> ArrayRef {
+            let values = (0..ROWS).map(|_| times * rng.below(count) as i128);
+            let values = Decimal128Array::from_iter_values(values);
+            Arc::new(values.with_precision_and_scale(15, 2).unwrap())
+        };
+        let (quantity, price, discount) = (decimals(50, 100), decimals(10_000_000, 1), decimals(11, 1));
+        let days = Date32Array::from_iter_values((0..ROWS).map(|_| 8036 + rng.below(2526) as i32));
+        let rows = self.batch(&[
+            ("quantity", quantity),
+            ("price", price),
+            ("discount", discount),
+            ("shipped", Arc::new(days)),
+        ]);
+        let year = col("shipped").gt_eq(Literal::date(8766)) & col("shipped").lt(Literal::date(9131));
+        let condition = year & col("discount").between(0.05, 0.07) & col("quantity").lt(24);
+        let revenue = [sum(col("price") * col("discount"))];
+        let bound = Aggregates::bind(&revenue, Some(&condition), rows.schema(), &Options::default()).unwrap();
+        self.row("TPC-H Q6, Decimal128(15, 2), Date32", ROWS * 52, |stream| {
+            bound.aggregate(&rows, stream).wait()
+        });
+        let days = rows.columns()[3].clone();
+        let schema = Arc::new(Schema::new(vec![rows.schema().field(3).clone()]));
+        let rows = Batch::try_new(schema, vec![days], ROWS).unwrap();
+        // A year of seven.
+        let year = col("shipped").gt_eq(Literal::date(8766)) & col("shipped").lt(Literal::date(9131));
+        self.row("filter_where Date32, a year of seven", ROWS * 4 + ROWS * 8 / 7, |stream| {
+            filter_where(&rows, &year, stream).wait()
+        });
+    }
+}

@@ -1,0 +1,419 @@
+//! Expressions: what binding refuses, what fails and where, aggregates, programs that do not fit one launch, TPC-H's sixth query.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::*;
+use arrow_array::*;
+use arrow_schema::{DataType, Field, Schema};
+use bowstring::compute::{Aggregates, Predicate, Projection, aggregate, evaluate, filter_where};
+use bowstring::expr::*;
+use bowstring::{Batch, Error};
+
+use crate::support::trees::{column_types, small_column};
+use crate::support::*;
+
+pub fn batch(target: &Target, columns: &[(&str, ArrayRef)]) -> Batch {
+    let fields: Vec<Field> =
+        columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
+    let rows = columns[0].1.len();
+    let columns: Vec<_> = columns.iter().map(|(_, array)| target.import(array)).collect();
+    Batch::try_new(Arc::new(Schema::new(fields)), columns, rows).unwrap()
+}
+
+pub fn ints(values: impl IntoIterator<Item = i32>) -> ArrayRef {
+    Arc::new(Int32Array::from_iter_values(values))
+}
+
+/// What an expression comes to on a device, or its error, whoever says so.
+pub fn of(target: &Target, rows: &Batch, expr: Expr, options: &Options) -> Result<ArrayRef, Error> {
+    let made = Projection::bind(&[expr], rows.schema(), options)?.evaluate(rows, &target.stream).wait()?;
+    let made = target.stream.download(&made.columns()[0])?;
+    made.wait()?;
+    Ok(target.export(&made))
+}
+
+#[test]
+fn the_first_row_that_fails_is_named_with_what_fails() {
+    for target in devices() {
+        let a = (0..5000).map(|i| if i == 4100 || i == 4990 { i32::MAX } else { i });
+        let b = (0..5000).map(|i| if i == 4200 { 0 } else { 1 });
+        let rows = batch(&target, &[("a", ints(a)), ("b", ints(b))]);
+        let failed = |expr: Expr| match of(&target, &rows, expr, &Options::default()) {
+            Err(Error::Evaluation { row, expression }) => (row, expression),
+            other => panic!("{other:?} on {target:?}"),
+        };
+        assert_eq!(failed(col("a") + 1), (4100, "a + 1".to_owned()));
+        assert_eq!(failed(col("a") / col("b")), (4200, "a / b".to_owned()));
+        assert_eq!(failed(-(-col("a") - 2)), (4100, "(-a) - 2".to_owned()));
+        assert_eq!(failed((col("a") % col("b")).lt(col("a") * 2)), (4100, "a * 2".to_owned()));
+        // Of rows that a condition leaves out nothing is said.
+        let small = col("a").lt(5000) & col("b").neq(0);
+        let total =
+            aggregate(&rows, &[sum(col("a") + 1), sum(col("a") / col("b"))], Some(&small), &target.stream);
+        assert_eq!(total.wait().unwrap().len(), 1, "{target:?}");
+        let failed = aggregate(&rows, &[sum(col("a") + 1)], None, &target.stream).wait();
+        assert!(matches!(failed, Err(Error::Evaluation { row: 4100, .. })), "{failed:?} on {target:?}");
+        let failed = aggregate(&rows, &[count_all()], Some(&(col("a") + 1).gt(0)), &target.stream).wait();
+        assert!(matches!(failed, Err(Error::Evaluation { row: 4100, .. })), "{failed:?} on {target:?}");
+        let failed = filter_where(&rows, &(col("a") + 1).gt(0), &target.stream).wait().map(|_| ());
+        assert!(matches!(failed, Err(Error::Evaluation { row: 4100, .. })), "{failed:?} on {target:?}");
+    }
+}
+
+#[test]
+fn options_say_what_becomes_of_what_does_not_fit() {
+    for target in devices() {
+        let rows = batch(&target, &[("a", ints([i32::MAX, 7, i32::MIN])), ("b", ints([1, 0, -1]))]);
+        let wrap = Options::default().overflow(Overflow::Wrap);
+        let null = Options::default().overflow(Overflow::Null).division_by_zero_is_null(true);
+        let ints = |expr: Expr, options: &Options| {
+            of(&target, &rows, expr, options).unwrap().as_primitive::<Int32Type>().iter().collect::<Vec<_>>()
+        };
+        assert_eq!(ints(col("a") + col("b"), &wrap), [Some(i32::MIN), Some(7), Some(i32::MAX)], "{target:?}");
+        assert_eq!(ints(-col("a"), &wrap), [Some(-i32::MAX), Some(-7), Some(i32::MIN)], "{target:?}");
+        assert_eq!(ints(col("a") + col("b"), &null), [None, Some(7), None], "{target:?}");
+        assert_eq!(ints(col("a") / col("b"), &null), [Some(i32::MAX), None, None], "{target:?}");
+        assert_eq!(ints(col("a") % col("b"), &null), [Some(0), None, Some(0)], "{target:?}");
+        let floats: ArrayRef = Arc::new(Float64Array::from(vec![-0.0, f64::NAN, -f64::NAN, 1.0]));
+        let zeros: ArrayRef = Arc::new(Float64Array::from(vec![0.0, -f64::NAN, f64::INFINITY, 1.0]));
+        let rows = batch(&target, &[("x", floats), ("y", zeros)]);
+        let truths = |expr: Expr, floats: FloatOrder| {
+            let made = of(&target, &rows, expr, &Options::default().floats(floats)).unwrap();
+            made.as_boolean().values().iter().collect::<Vec<_>>()
+        };
+        let eq = || col("x").eq(col("y"));
+        assert_eq!(truths(eq(), FloatOrder::Total), [false, false, false, true], "{target:?}");
+        assert_eq!(truths(eq(), FloatOrder::Sql), [true, true, false, true], "{target:?}");
+        assert_eq!(truths(col("x").gt(col("y")), FloatOrder::Sql), [false, false, true, false], "{target:?}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_together_is_known_when_it_is_bound() {
+    let schema = Schema::new(vec![
+        Field::new("a", DataType::Int32, true),
+        Field::new("u", DataType::UInt8, true),
+        Field::new("s", DataType::Utf8, true),
+        Field::new("d", DataType::Decimal128(15, 2), true),
+        Field::new("e", DataType::Decimal128(20, 30), true),
+    ]);
+    let problem = |expr: Expr| match Projection::bind(&[expr], &schema, &Options::default()) {
+        Err(Error::Invalid { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(problem(col("b") + 1), "b (at left): no column of that name among a, u, s, d, e");
+    assert_eq!(problem(nth(7)), "#7: there are 5 columns");
+    assert_eq!(problem(col("a").lt(col("u"))), "a < u: Int32 and UInt8; cast one");
+    assert_eq!(problem(!(col("a") & col("a").lt(1))), "a (at operand.left): Int32, not Boolean");
+    assert_eq!(problem(col("a").eq(0.5)), "a = 0.5: 0.5 is no value of Int32");
+    assert_eq!(problem(col("u").eq(-1)), "u = -1: -1 is no value of UInt8");
+    assert_eq!(problem(-col("u")), "-u: UInt8 has no negative values");
+    assert_eq!(problem(col("s").eq("x".len() as i32)), "s (at left): expressions do not compute with Utf8");
+    assert_eq!(problem(col("d").eq(0.125)), "d = 0.125: 0.125 is no value of Decimal128(15, 2)");
+    assert_eq!(
+        problem(col("e") * col("e")),
+        "e * e: Decimal128(20, 30) and Decimal128(20, 30): the scale would be more than 38"
+    );
+    assert_eq!(problem(col("a").date_part(DatePart::Year)), "year(a): no parts of Int32");
+    let refused = Predicate::bind(&col("a"), &schema, &Options::default());
+    assert_eq!(refused.unwrap_err().to_string(), "expression: a: Int32, not Boolean");
+    // What is not computed with may be asked for, as it is or as something else.
+    let fine = [col("s"), col("s").is_null(), col("s").cast(DataType::Int32) + 1, col("d").lt(0.05)];
+    assert_eq!(Projection::bind(&fine, &schema, &Options::default()).unwrap().schema().fields().len(), 4);
+}
+
+/// Kahan's sums would differ: ours is 64 rows by halves, these one after another in each part of the rows, then the parts.
+fn sum_in_order(values: &[Option<f64>]) -> f64 {
+    let tiles = values.len().div_ceil(2048).div_ceil(4096);
+    let part = |part: &[Option<f64>]| {
+        part.chunks(64).fold(0.0, |sum, rows| {
+            let mut rows: Vec<f64> = (0..64).map(|i| rows.get(i).copied().flatten().unwrap_or(0.0)).collect();
+            while rows.len() > 1 {
+                let half = rows.len() / 2;
+                rows = (0..half).map(|i| rows[i] + rows[i + half]).collect();
+            }
+            sum + rows[0]
+        })
+    };
+    values.chunks(tiles.max(1) * 2048).map(part).fold(0.0, |sum, part| sum + part)
+}
+
+#[test]
+fn sums_of_floats_have_one_order_on_every_device() {
+    for target in devices() {
+        for rows in [1, 63, 64, 65, 2048, 2049, 10_000] {
+            let mut rng = Random::new(rows as u64);
+            let values: Vec<Option<f64>> = (0..rows)
+                .map(|_| {
+                    rng.percent(90.0)
+                        .then(|| (rng.bits() as f64 / 1e19 - 0.9) * 10f64.powi(rng.below(30) as i32))
+                })
+                .collect();
+            let array: ArrayRef = Arc::new(Float64Array::from(values.clone()));
+            let rows = batch(&target, &[("x", array)]);
+            let made =
+                aggregate(&rows, &[sum(col("x")), mean(col("x"))], None, &target.stream).wait().unwrap();
+            let made = RecordBatch::try_from(&made).unwrap();
+            let there = values.iter().flatten().count();
+            let expected = (there > 0).then(|| sum_in_order(&values));
+            let ours = |i: usize| made.column(i).as_primitive::<Float64Type>().iter().next().unwrap();
+            assert_eq!(
+                ours(0).map(f64::to_bits),
+                expected.map(f64::to_bits),
+                "{} rows on {target:?}",
+                values.len()
+            );
+            assert_eq!(ours(1), expected.map(|sum| sum / there as f64), "{target:?}");
+        }
+    }
+}
+
+#[test]
+fn aggregates_of_every_type_are_arrows() {
+    use arrow_arith::aggregate as theirs;
+    let targets = devices();
+    for (i, data_type) in column_types().into_iter().enumerate() {
+        for rows in [0, 1, 100, 5000] {
+            let mut rng = Random::new((i + rows) as u64);
+            let any = array(&data_type, rows, Nulls::ALL[rng.below(5)], &mut rng);
+            let small = small_column(&data_type, rows, &mut rng);
+            let keep = array(&DataType::Boolean, rows, Nulls::Some, &mut rng);
+            let kept = |values: &ArrayRef| arrow_select::filter::filter(values, keep.as_boolean()).unwrap();
+            let mut asked = vec![count(col("any")), count_all(), min(col("any")), max(col("any"))];
+            let is_bool = data_type == DataType::Boolean;
+            if is_bool {
+                asked = vec![count(col("any")), count_all(), bool_and(col("any")), bool_or(col("any"))];
+            }
+            let summed = data_type.is_integer() || data_type.is_floating() || data_type.is_decimal();
+            if summed {
+                asked.extend([sum(col("small")), mean(col("small"))]);
+            }
+            for target in &targets {
+                let rows =
+                    batch(target, &[("any", any.clone()), ("small", small.clone()), ("keep", keep.clone())]);
+                for condition in [None, Some(col("keep"))] {
+                    let context =
+                        format!("{data_type}, {} rows where {condition:?} on {target:?}", rows.len());
+                    let of =
+                        |values: &ArrayRef| if condition.is_some() { kept(values) } else { values.clone() };
+                    let made = aggregate(&rows, &asked, condition.as_ref(), &target.stream).wait();
+                    let made =
+                        RecordBatch::try_from(&made.unwrap_or_else(|e| panic!("{context}: {e}"))).unwrap();
+                    let int = |i: usize| made.column(i).as_primitive::<Int64Type>().value(0);
+                    let any = of(&any);
+                    assert_eq!(int(0), (any.len() - any.null_count()) as i64, "{context}");
+                    assert_eq!(int(1), any.len() as i64, "{context}");
+                    if is_bool {
+                        let truth = |i: usize| made.column(i).as_boolean().iter().next().unwrap();
+                        assert_eq!(truth(2), theirs::bool_and(any.as_boolean()), "{context}");
+                        assert_eq!(truth(3), theirs::bool_or(any.as_boolean()), "{context}");
+                        continue;
+                    }
+                    let sorted = arrow_ord::sort::sort(&any, None).unwrap();
+                    let valid = sorted.slice(sorted.null_count(), sorted.len() - sorted.null_count());
+                    let one = |i: usize| {
+                        if valid.is_empty() { new_null_array(&data_type, 1) } else { valid.slice(i, 1) }
+                    };
+                    assert_same_rows(&support_rows(made.column(2)), &support_rows(&one(0)), &context);
+                    let last = valid.len().saturating_sub(1);
+                    assert_same_rows(&support_rows(made.column(3)), &support_rows(&one(last)), &context);
+                    if summed && !data_type.is_floating() {
+                        let wide = arrow_cast::cast(&of(&small), &DataType::Decimal128(38, 0));
+                        let scale = match data_type {
+                            DataType::Decimal32(_, s)
+                            | DataType::Decimal64(_, s)
+                            | DataType::Decimal128(_, s) => s,
+                            _ => 0,
+                        };
+                        let wide = wide
+                            .and_then(|_| arrow_cast::cast(&of(&small), &DataType::Decimal128(38, scale)));
+                        let total = theirs::sum(wide.unwrap().as_primitive::<Decimal128Type>());
+                        let ours =
+                            arrow_cast::cast(made.column(4), &DataType::Decimal128(38, scale)).unwrap();
+                        assert_eq!(
+                            ours.as_primitive::<Decimal128Type>().iter().next().unwrap(),
+                            total,
+                            "{context}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn support_rows(array: &ArrayRef) -> Vec<Value> {
+    rows(array)
+}
+
+#[test]
+fn sums_that_do_not_fit_are_errors_wrap_or_are_null() {
+    let large: ArrayRef = Arc::new(Int64Array::from(vec![i64::MAX, 1, i64::MAX]));
+    let fits: ArrayRef = Arc::new(Int64Array::from(vec![i64::MAX, 1, -1]));
+    let decimals = vec![99_999_999_999_999_999_999_999_999_999_999_999_999i128; 3];
+    let decimals: ArrayRef =
+        Arc::new(Decimal128Array::from(decimals).with_precision_and_scale(38, 0).unwrap());
+    for target in devices() {
+        let rows =
+            batch(&target, &[("large", large.clone()), ("fits", fits.clone()), ("d", decimals.clone())]);
+        let run = |of: &str, overflow: Overflow| {
+            let options = Options::default().overflow(overflow);
+            let bound = Aggregates::bind(&[sum(col(of))], None, rows.schema(), &options).unwrap();
+            bound.aggregate(&rows, &target.stream).wait().map(|row| RecordBatch::try_from(&row).unwrap())
+        };
+        let int = |made: RecordBatch| made.column(0).as_primitive::<Int64Type>().iter().next().unwrap();
+        // However it comes to it: what counts is the sum.
+        assert_eq!(int(run("fits", Overflow::Error).unwrap()), Some(i64::MAX), "{target:?}");
+        assert!(run("large", Overflow::Error).is_err(), "{target:?}");
+        assert_eq!(
+            int(run("large", Overflow::Wrap).unwrap()),
+            Some(i64::MAX.wrapping_add(1).wrapping_add(i64::MAX))
+        );
+        assert_eq!(int(run("large", Overflow::Null).unwrap()), None);
+        assert!(run("d", Overflow::Wrap).is_err(), "decimals are checked: {target:?}");
+    }
+}
+
+#[test]
+fn what_is_too_much_for_one_program_is_several() {
+    // A balanced tree needs a value more for each level, and a truth.
+    fn deep(level: usize, leaf: &mut i64) -> Expr {
+        if level == 0 {
+            *leaf += 1;
+            return col("a") * lit(*leaf);
+        }
+        deep(level - 1, leaf) + deep(level - 1, leaf)
+    }
+    fn wide(level: usize, leaf: &mut i64) -> Expr {
+        if level == 0 {
+            *leaf += 1;
+            return col("a").gt(*leaf);
+        }
+        let (a, b) = (wide(level - 1, leaf), wide(level - 1, leaf));
+        if level.is_multiple_of(2) { a & b } else { a | b }
+    }
+    let a: ArrayRef = Arc::new(Int64Array::from_iter_values((0..3000).map(|i| i % 97)));
+    for target in devices() {
+        let rows = batch(&target, &[("a", a.clone())]);
+        let made = evaluate(&rows, &[deep(7, &mut 0), wide(9, &mut 0)], &target.stream).wait().unwrap();
+        let sums = target.export(&made.columns()[0]);
+        let factor: i64 = (1..=128).sum();
+        let expected = Int64Array::from_iter_values((0..3000).map(|i| i % 97 * factor));
+        assert_eq!(sums.as_primitive::<Int64Type>(), &expected, "{target:?}");
+        let aggregates: Vec<Aggregation> =
+            (0..70).map(|i| sum(col("a") + lit(i)).alias(format!("s{i}"))).collect();
+        let made = aggregate(&rows, &aggregates, None, &target.stream).wait().unwrap();
+        let made = RecordBatch::try_from(&made).unwrap();
+        let total: i64 = (0..3000).map(|i| i % 97).sum();
+        for i in 0..70 {
+            let ours = made.column(i).as_primitive::<Int64Type>().value(0);
+            assert_eq!(ours, total + 3000 * i as i64, "{i} on {target:?}");
+        }
+    }
+}
+
+#[test]
+fn long_lists_are_searched_whole() {
+    let a: ArrayRef =
+        Arc::new(Int32Array::from(vec![Some(0), Some(1), None, Some(99_998), Some(99_999), Some(-2)]));
+    for target in devices() {
+        let rows = batch(&target, &[("a", a.clone())]);
+        let even = col("a").in_list((0..50_000).map(|i| 2 * i));
+        let found = of(&target, &rows, even, &Options::default()).unwrap();
+        let expected = [Some(true), Some(false), None, Some(true), Some(false), Some(false)];
+        assert_eq!(found.as_boolean(), &BooleanArray::from(expected.to_vec()), "{target:?}");
+        let none = of(&target, &rows, col("a").in_list(Vec::<i32>::new()), &Options::default()).unwrap();
+        assert_eq!((none.as_boolean().true_count(), none.null_count()), (0, 1), "{target:?}");
+    }
+}
+
+#[test]
+fn parts_of_dates_and_times_are_arrows() {
+    use arrow_arith::temporal::{DatePart as Part, date_part};
+    let parts = [
+        (DatePart::Year, Part::Year),
+        (DatePart::Month, Part::Month),
+        (DatePart::Day, Part::Day),
+        (DatePart::Hour, Part::Hour),
+        (DatePart::Minute, Part::Minute),
+        (DatePart::Second, Part::Second),
+    ];
+    let days: ArrayRef = Arc::new(Date32Array::from_iter_values((-800_000..800_000).step_by(397)));
+    let rows = days.len();
+    let seconds = |i: i64| (i - 2000) * 9_876_543 - 1;
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(TimestampSecondArray::from_iter_values((0..rows as i64).map(seconds))),
+        Arc::new(TimestampMillisecondArray::from_iter_values(
+            (0..rows as i64).map(|i| seconds(i) * 1000 + 7),
+        )),
+        Arc::new(TimestampNanosecondArray::from_iter_values(
+            (0..rows as i64).map(|i| (seconds(i) % 9_000_000_000) * 1_000_000_000 - 1),
+        )),
+        Arc::new(Time32SecondArray::from_iter_values((0..rows as i32).map(|i| i % 86_400 / 3 * 3))),
+        Arc::new(Time64NanosecondArray::from_iter_values(
+            (0..rows as i64).map(|i| i * 21_000_000_123 % 86_400_000_000_000),
+        )),
+        days,
+    ];
+    for target in devices() {
+        for column in &columns {
+            let rows = batch(&target, &[("t", column.clone())]);
+            for (ours, theirs) in parts {
+                let expr = col("t").date_part(ours);
+                let Ok(theirs) = date_part(column, theirs) else {
+                    assert!(of(&target, &rows, expr, &Options::default()).is_err());
+                    continue;
+                };
+                let ours = match of(&target, &rows, expr, &Options::default()) {
+                    Ok(ours) => ours,
+                    // What a time has no year for arrow-rs says by nulls.
+                    Err(_) if theirs.null_count() == theirs.len() => continue,
+                    Err(error) => panic!("{error}"),
+                };
+                assert_eq!(&ours, &theirs, "{ours:?} of {} on {target:?}", column.data_type());
+            }
+        }
+    }
+}
+
+/// TPC-H's sixth query, in one launch: exact decimals.
+#[test]
+fn the_sixth_query_of_tpch() {
+    let rows = 20_000;
+    let mut rng = Random::new(6);
+    let mut decimals = |limit: usize| -> (Vec<i128>, ArrayRef) {
+        let values: Vec<i128> = (0..rows).map(|_| rng.below(limit) as i128).collect();
+        let array = Decimal128Array::from(values.clone()).with_precision_and_scale(15, 2).unwrap();
+        (values, Arc::new(array))
+    };
+    let ((quantity, q), (price, p), (discount, d)) = (decimals(5000), decimals(10_000_000), decimals(11));
+    let days: Vec<i32> = (0..rows).map(|i| 8000 + (i as i32 * 7919) % 2500).collect();
+    let shipped: ArrayRef = Arc::new(Date32Array::from(days.clone()));
+    // 1994, discounts of 5 to 7 hundredths, less than 24 pieces.
+    let decimal = |unscaled| Literal::decimal(unscaled, 15, 2);
+    let year = col("l_shipdate").gt_eq(Literal::date(8766)) & col("l_shipdate").lt(Literal::date(9131));
+    let condition = year & col("l_discount").between(decimal(5), 0.07) & col("l_quantity").lt(24);
+    let revenue = sum(col("l_extendedprice") * col("l_discount")).alias("revenue");
+    let expected: i128 = (0..rows)
+        .filter(|i| {
+            (8766..9131).contains(&days[*i]) && (5..=7).contains(&discount[*i]) && quantity[*i] < 2400
+        })
+        .map(|i| price[i] * discount[i])
+        .sum();
+    for target in devices() {
+        let columns = [
+            ("l_quantity", q.clone()),
+            ("l_extendedprice", p.clone()),
+            ("l_discount", d.clone()),
+            ("l_shipdate", shipped.clone()),
+        ];
+        let rows = batch(&target, &columns);
+        let made = aggregate(&rows, std::slice::from_ref(&revenue), Some(&condition), &target.stream)
+            .wait()
+            .unwrap();
+        let made = RecordBatch::try_from(&made).unwrap();
+        assert_eq!(made.schema().field(0).data_type(), &DataType::Decimal128(38, 4));
+        assert_eq!(made.column(0).as_primitive::<Decimal128Type>().value(0), expected, "{target:?}");
+    }
+}

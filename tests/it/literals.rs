@@ -1,0 +1,87 @@
+//! Values in expressions, and how large expressions may be.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::*;
+use arrow_array::*;
+use arrow_schema::{DataType, Field, Schema};
+use bowstring::compute::{Projection, Scalar};
+use bowstring::expr::*;
+
+use crate::expressions::{batch, ints, of};
+use crate::support::trees::{column_types, small_column};
+use crate::support::*;
+
+#[test]
+fn decimals_without_a_type_take_that_of_what_they_meet() {
+    let target = &devices()[0];
+    let prices: ArrayRef =
+        Arc::new(Decimal128Array::from(vec![105, -250]).with_precision_and_scale(15, 2).unwrap());
+    let halves: ArrayRef = Arc::new(Float32Array::from(vec![0.5, 0.05]));
+    let rows = batch(target, &[("p", prices), ("i", ints([1, 250])), ("f", halves)]);
+    let exactly = |expr: Expr, literal: Literal| {
+        let made = of(target, &rows, expr.eq(literal), &Options::default());
+        made.map(|made| made.as_boolean().iter().map(Option::unwrap).collect::<Vec<_>>())
+    };
+    assert_eq!(exactly(col("p"), Literal::exact(-25, 1)), Ok(vec![false, true]));
+    assert_eq!(exactly(col("p"), Literal::exact(105_000, 5)), Ok(vec![true, false]));
+    assert_eq!(exactly(col("i"), Literal::exact(25, -1)), Ok(vec![false, true]));
+    assert_eq!(exactly(col("f"), Literal::exact(5, 2)), Ok(vec![false, true]));
+    // Else they have a type of their own, which arithmetic takes and comparisons do not.
+    let refused = exactly(col("p"), Literal::exact(1055, 3)).unwrap_err().to_string();
+    assert!(refused.contains("Decimal128(15, 2) and Decimal128(4, 3)"), "{refused}");
+    let sum = of(target, &rows, col("p") + Literal::exact(5, 3), &Options::default()).unwrap();
+    assert_eq!(sum.as_primitive::<Decimal128Type>().values(), &[1055, -2495]);
+    for (unscaled, scale) in
+        [(i128::MAX, 0), (i128::MIN, 0), (1, 39), (10i128.pow(38), 0), (1, 127), (1, -128)]
+    {
+        assert!(exactly(col("p"), Literal::exact(unscaled, scale)).is_err(), "{unscaled} {scale}");
+        assert!(exactly(lit(Literal::exact(unscaled, scale)), 1.into()).is_err(), "{unscaled} {scale}");
+    }
+    for (literal, text) in [((-5, 2), "-0.05"), ((12345, 2), "123.45"), ((7, 0), "7"), ((-7, -3), "-7000")] {
+        assert_eq!(Literal::exact(literal.0, literal.1).to_string(), text);
+    }
+}
+
+type Grow = fn(Expr) -> Expr;
+
+#[test]
+fn what_grows_without_end_is_refused() {
+    let schema =
+        Schema::new(vec![Field::new("a", DataType::Int32, true), Field::new("t", DataType::Boolean, true)]);
+    let grown: [(&str, Grow); 4] = [
+        ("a", |x| x + 1),
+        ("a", |x| x.clone() * x),
+        ("t", |x| x.clone().between(x.clone(), x)),
+        ("t", |x| !x),
+    ];
+    for (column, grow) in grown {
+        let mut expr = col(column);
+        while expr.check().is_ok() {
+            Projection::bind(&[expr.clone()], &schema, &Options::default()).unwrap();
+            expr = grow(expr);
+        }
+        let refused = Projection::bind(&[expr], &schema, &Options::default()).unwrap_err();
+        assert!(refused.to_string().contains("more than"), "{refused}");
+    }
+}
+
+#[test]
+fn literals_are_values_of_arrays() {
+    let target = &devices()[0];
+    let mut rng = Random::new(7);
+    let mut columns: Vec<ArrayRef> = column_types().iter().map(|t| small_column(t, 40, &mut rng)).collect();
+    columns.push(Arc::new(Int8Array::from(vec![i8::MIN; 40])));
+    columns.push(Arc::new(UInt64Array::from(vec![u64::MAX; 40])));
+    for column in columns {
+        let rows = batch(target, &[("x", column.clone())]);
+        for row in [0, 9, 33] {
+            let literal = Literal::try_from(&Scalar::from_arrow(&column.slice(row, 1)).unwrap()).unwrap();
+            let same = of(target, &rows, col("x").not_distinct(literal), &Options::default()).unwrap();
+            assert!(same.as_boolean().value(row), "{} of row {row}", column.data_type());
+        }
+    }
+    let text = Scalar::from_arrow(&StringArray::from(vec!["x"])).unwrap();
+    assert!(Literal::try_from(&text).is_err());
+}
