@@ -174,12 +174,137 @@ enum BowstringStatus
   BOWSTRING_STATUS_OTHER = 10,
   // A bug in this library. What the call worked on may be incomplete; the library goes on working.
   BOWSTRING_STATUS_PANIC = 11,
+  // A row of an expression overflows or divides by zero: the last error says which, and where.
+  BOWSTRING_STATUS_EVALUATION = 12,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
 typedef enum BowstringStatus BowstringStatus;
 #else
 typedef int32_t BowstringStatus;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// What is made of one expression.
+enum BowstringUnary
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // The opposite of a truth.
+  BOWSTRING_UNARY_NOT = 0,
+  // The value with the other sign.
+  BOWSTRING_UNARY_NEGATE = 1,
+  // Whether there is no value.
+  BOWSTRING_UNARY_IS_NULL = 2,
+  // Whether there is a value.
+  BOWSTRING_UNARY_IS_NOT_NULL = 3,
+  // Whether it is true; null is not.
+  BOWSTRING_UNARY_IS_TRUE = 4,
+  // Whether it is false or null.
+  BOWSTRING_UNARY_IS_NOT_TRUE = 5,
+  // Whether it is false; null is not.
+  BOWSTRING_UNARY_IS_FALSE = 6,
+  // Whether it is true or null.
+  BOWSTRING_UNARY_IS_NOT_FALSE = 7,
+  // The year of a date or a timestamp without a zone: an Int32, as the parts below.
+  BOWSTRING_UNARY_YEAR = 8,
+  // The month, from 1 on.
+  BOWSTRING_UNARY_MONTH = 9,
+  // The day of the month, from 1 on.
+  BOWSTRING_UNARY_DAY = 10,
+  // The hour of a date, a timestamp without a zone or a time.
+  BOWSTRING_UNARY_HOUR = 11,
+  // The minute.
+  BOWSTRING_UNARY_MINUTE = 12,
+  // The second.
+  BOWSTRING_UNARY_SECOND = 13,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum BowstringUnary BowstringUnary;
+#else
+typedef int32_t BowstringUnary;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// What is made of two expressions.
+enum BowstringBinary
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // Whether both are equal; null where either is, as in all comparisons but the last two.
+  BOWSTRING_BINARY_EQ = 0,
+  // Whether they differ.
+  BOWSTRING_BINARY_NOT_EQ = 1,
+  // Whether the first is less.
+  BOWSTRING_BINARY_LT = 2,
+  // Whether the first is less or equal.
+  BOWSTRING_BINARY_LT_EQ = 3,
+  // Whether the first is greater.
+  BOWSTRING_BINARY_GT = 4,
+  // Whether the first is greater or equal.
+  BOWSTRING_BINARY_GT_EQ = 5,
+  // Whether they differ, where nulls are equal to each other and to nothing else.
+  BOWSTRING_BINARY_DISTINCT = 6,
+  // The opposite.
+  BOWSTRING_BINARY_NOT_DISTINCT = 7,
+  // Kleene's and: false where either is false.
+  BOWSTRING_BINARY_AND = 8,
+  // Kleene's or: true where either is true.
+  BOWSTRING_BINARY_OR = 9,
+  // The sum.
+  BOWSTRING_BINARY_ADD = 10,
+  // The difference.
+  BOWSTRING_BINARY_SUBTRACT = 11,
+  // The product.
+  BOWSTRING_BINARY_MULTIPLY = 12,
+  // The quotient, of integers cut towards zero.
+  BOWSTRING_BINARY_DIVIDE = 13,
+  // The remainder, with the sign of the first.
+  BOWSTRING_BINARY_REMAINDER = 14,
+  // The first, or the second where the first is null.
+  BOWSTRING_BINARY_COALESCE = 15,
+  // The first, but null where both are equal.
+  BOWSTRING_BINARY_NULL_IF = 16,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum BowstringBinary BowstringBinary;
+#else
+typedef int32_t BowstringBinary;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// How rows become one.
+enum BowstringFunction
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // How many rows there are: of no expression.
+  BOWSTRING_FUNCTION_COUNT_ALL = 0,
+  // How many are not null.
+  BOWSTRING_FUNCTION_COUNT = 1,
+  // The sum of what is not null; null of nothing, as all below.
+  BOWSTRING_FUNCTION_SUM = 2,
+  // The least.
+  BOWSTRING_FUNCTION_MIN = 3,
+  // The greatest.
+  BOWSTRING_FUNCTION_MAX = 4,
+  // The mean.
+  BOWSTRING_FUNCTION_MEAN = 5,
+  // Whether all are true.
+  BOWSTRING_FUNCTION_BOOL_AND = 6,
+  // Whether any is true.
+  BOWSTRING_FUNCTION_BOOL_OR = 7,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum BowstringFunction BowstringFunction;
+#else
+typedef int32_t BowstringFunction;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -200,6 +325,10 @@ struct BowstringBatches;
 
 // Where arrays live and operations run.
 struct BowstringDevice;
+
+// What is computed of each row of a batch. Made of others, which it shares: they may be freed. One that is nested more than 200 deep, or
+// has more than 20000 parts, is `BOWSTRING_STATUS_INVALID`.
+struct BowstringExpr;
 
 // A mask prepared once, for any number of arrays and batches, and for any number of threads at once: what they filter with
 // it goes to its stream in the order in which their calls come.
@@ -222,6 +351,29 @@ struct BowstringCastOptions {
   size_t size;
   // 0: a value that does not fit becomes null (the default); 1: it is `BOWSTRING_STATUS_CAST`.
   int32_t strict;
+};
+
+// How to compute. Zero-initialise it, set `size` to `sizeof`, then what differs from the default.
+struct BowstringExprOptions {
+  // `sizeof(struct BowstringExprOptions)`.
+  size_t size;
+  // Of an integer that does not fit its type: 0: `BOWSTRING_STATUS_EVALUATION` (the default); 1: what remains of it in the type's
+  // bits; 2: a null. Decimals are an error, but for 2.
+  int32_t overflow;
+  // 0: a division by zero is `BOWSTRING_STATUS_EVALUATION` (the default); 1: it is a null. Floats always have a result.
+  int32_t division_by_zero_is_null;
+  // 0: floats are compared by their total order (the default); 1: as in SQL: zeros are equal, and so are NaNs, which are greatest.
+  int32_t floats_as_sql;
+};
+
+// An aggregate.
+struct BowstringAggregate {
+  // A `BowstringFunction`.
+  int32_t function;
+  // What it is of; NULL, and not looked at, for `BOWSTRING_FUNCTION_COUNT_ALL`.
+  const struct BowstringExpr *of;
+  // The name of the result's column; NULL for the function and expression as they are written.
+  const char *name;
 };
 
 #ifdef __cplusplus
@@ -610,6 +762,136 @@ BowstringStatus bowstring_stream_synchronise(const struct BowstringStream *strea
 //
 // `stream` must be NULL or a handle from this library that is not used again.
 void bowstring_stream_free(struct BowstringStream *stream);
+
+// The column of a name, which is UTF-8 and ends with a 0.
+//
+// `name` must be NULL or a C string, `out` NULL or writable.
+BowstringStatus bowstring_expr_column(const char *name, struct BowstringExpr **out);
+
+// The column of a number, from 0 on.
+//
+// `out` must be NULL or writable.
+BowstringStatus bowstring_expr_nth(uint64_t index, struct BowstringExpr **out);
+
+// The only row of `value`, an array in memory that the host reads, of its type: Boolean, or a number, date or time of 16 bytes at most.
+// An array of type Null is a null that takes the type of what it meets.
+//
+// `value` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_expr_literal(const struct BowstringArray *value,
+                                       struct BowstringExpr **out);
+
+// An integer, which takes the type of what it meets.
+//
+// `out` must be NULL or writable.
+BowstringStatus bowstring_expr_int(int64_t value, struct BowstringExpr **out);
+
+// A floating-point number, which takes the type of what it meets: beside a decimal it is what its shortest digits say.
+//
+// `out` must be NULL or writable.
+BowstringStatus bowstring_expr_double(double value,
+                                      struct BowstringExpr **out);
+
+// A truth: 0 is false.
+//
+// `out` must be NULL or writable.
+BowstringStatus bowstring_expr_bool(int32_t value, struct BowstringExpr **out);
+
+// What an operation, a `BowstringUnary`, makes of an expression.
+//
+// `x` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_expr_unary(int32_t op,
+                                     const struct BowstringExpr *x,
+                                     struct BowstringExpr **out);
+
+// What an operation, a `BowstringBinary`, makes of two expressions.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_expr_binary(int32_t op,
+                                      const struct BowstringExpr *a,
+                                      const struct BowstringExpr *b,
+                                      struct BowstringExpr **out);
+
+// `then` where `condition` is true, `otherwise` where it is false or null.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_expr_if_else(const struct BowstringExpr *condition,
+                                       const struct BowstringExpr *then,
+                                       const struct BowstringExpr *otherwise,
+                                       struct BowstringExpr **out);
+
+// Whether it is one of the rows of `values`, an array as `bowstring_expr_literal` takes it, but of any length; null where `x` is null,
+// or where it is none of them and one of them is null.
+//
+// Handles must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_expr_in_list(const struct BowstringExpr *x,
+                                       const struct BowstringArray *values,
+                                       struct BowstringExpr **out);
+
+// As the type that `to` describes, which is only read. What does not fit is null, or with `strict` other than 0
+// `BOWSTRING_STATUS_CAST`.
+//
+// Handle and schema must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_expr_cast(const struct BowstringExpr *x,
+                                    const struct ArrowSchema *to,
+                                    int32_t strict,
+                                    struct BowstringExpr **out);
+
+// The same under a name, which the result's column has.
+//
+// `x` must be NULL or a live handle, `name` NULL or a C string, `out` NULL or writable.
+BowstringStatus bowstring_expr_alias(const struct BowstringExpr *x,
+                                     const char *name,
+                                     struct BowstringExpr **out);
+
+// Another handle of the same expression.
+//
+// `x` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_expr_clone(const struct BowstringExpr *x, struct BowstringExpr **out);
+
+// The expression as people write it. The text is the handle's and lives as long.
+//
+// `x` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_expr_to_string(const struct BowstringExpr *x, const char **out);
+
+// Frees an expression.
+//
+// `x` must be NULL or a handle from this library that is not used again.
+void bowstring_expr_free(struct BowstringExpr *x);
+
+// The rows of a batch where `predicate` is true; null is not. `options` may be NULL. On a GPU this synchronises once, as every
+// filter. A row that overflows or divides by zero is `BOWSTRING_STATUS_EVALUATION`.
+//
+// Handles and options must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_filter_where(const struct BowstringBatch *batch,
+                                       const struct BowstringExpr *predicate,
+                                       const struct BowstringExprOptions *options,
+                                       const struct BowstringStream *stream,
+                                       struct BowstringBatch **out);
+
+// A batch of what `count` expressions come to for each row: a column each, named by `bowstring_expr_alias` or as written. `options`
+// may be NULL. Synchronises only where a cast in them does. On a GPU a row that overflows or divides by zero is the failure of
+// whoever first waits for a column.
+//
+// Handles and options must be NULL or live, `exprs` NULL or point to `count` of them, `out` NULL or writable.
+BowstringStatus bowstring_evaluate(const struct BowstringBatch *batch,
+                                   const struct BowstringExpr *const *exprs,
+                                   uint64_t count,
+                                   const struct BowstringExprOptions *options,
+                                   const struct BowstringStream *stream,
+                                   struct BowstringBatch **out);
+
+// One row, in host memory, of what the rows of a batch come to: a column for each of `count` aggregates, of the rows where `condition`
+// is true, or of all where it is NULL. `options` may be NULL. On a GPU this synchronises once.
+//
+// Handles and options must be NULL or live, `aggregates` NULL or point to `count` of them, whose handles and names are, `out` NULL or
+// writable.
+BowstringStatus bowstring_aggregate(const struct BowstringBatch *batch,
+                                    const struct BowstringAggregate *aggregates,
+                                    uint64_t count,
+                                    const struct BowstringExpr *condition,
+                                    const struct BowstringExprOptions *options,
+                                    const struct BowstringStream *stream,
+                                    struct BowstringBatch **out);
 
 // Why this thread's last failed call failed; an empty string before the first one. Valid until the thread's next
 // failing call. Never NULL.

@@ -44,7 +44,7 @@ const MOST: usize = 4096;
 /// # Safety
 ///
 /// `pointer` is NULL or points to options that are as large as they say.
-unsafe fn options<T: Copy>(pointer: *const T) -> Result<Option<T>> {
+pub(crate) unsafe fn options<T: Copy>(pointer: *const T) -> Result<Option<T>> {
     if pointer.is_null() {
         return Ok(None);
     }

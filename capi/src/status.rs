@@ -34,6 +34,8 @@ pub enum BowstringStatus {
     Other = 10,
     /// A bug in this library. What the call worked on may be incomplete; the library goes on working.
     Panic = 11,
+    /// A row of an expression overflows or divides by zero: the last error says which, and where.
+    Evaluation = 12,
 }
 
 thread_local! {
@@ -66,6 +68,7 @@ fn status(error: &Error) -> BowstringStatus {
         Error::OutOfMemory { .. } => BowstringStatus::OutOfMemory,
         Error::IndexOutOfBounds { .. } => BowstringStatus::IndexOutOfBounds,
         Error::Cast { .. } => BowstringStatus::Cast,
+        Error::Evaluation { .. } => BowstringStatus::Evaluation,
         Error::Driver { .. } | Error::Image { .. } => BowstringStatus::Driver,
         Error::NoDevice { .. } => BowstringStatus::NoDevice,
         Error::Producer { .. } => BowstringStatus::Producer,
@@ -184,6 +187,7 @@ mod tests {
             (Error::OutOfMemory { bytes: 7, device }, BowstringStatus::OutOfMemory),
             (Error::IndexOutOfBounds { row: 1, index: 9, len: 2 }, BowstringStatus::IndexOutOfBounds),
             (Error::Cast { row: 1, from, to, problem: text() }, BowstringStatus::Cast),
+            (Error::Evaluation { row: 3, expression: text() }, BowstringStatus::Evaluation),
             (Error::Driver { call: "c", code: 700, device }, BowstringStatus::Driver),
             (
                 Error::Image { family: "f", call: "c", code: 218, device, log: text() },

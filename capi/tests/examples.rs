@@ -105,6 +105,21 @@ released: 3 of 3
 }
 
 #[test]
+fn the_example_of_expressions_does_what_it_says() {
+    let printed = example("examples/expressions.c", C, false);
+    let expected = "\
+where price < 10
+rows: 3
+count(*): 3
+sum(pieces): 110
+status 12: row 3: pieces + pieces overflows or divides by zero
+nulls: 1
+";
+    assert_eq!(printed, expected);
+    assert_eq!(example("examples/expressions.c", C, true), expected);
+}
+
+#[test]
 fn the_cpp_example_does_what_it_says() {
     let printed = example("examples/streams.cpp", CPP, false);
     let expected = "\

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bowstring::Error;
 use pyo3::exceptions::{
-    PyBufferError, PyIndexError, PyMemoryError, PyNotImplementedError, PyOSError, PyRuntimeError,
-    PyValueError,
+    PyArithmeticError, PyBufferError, PyIndexError, PyMemoryError, PyNotImplementedError, PyOSError,
+    PyRuntimeError, PyValueError,
 };
 use pyo3::{PyErr, PyResult, Python};
 
@@ -29,6 +29,8 @@ impl Exception for Error {
         match self {
             Error::Unsupported { .. } => PyNotImplementedError::new_err(words),
             Error::OutOfMemory { .. } => PyMemoryError::new_err(words),
+            // Overflow, or division by zero: Python's class of both.
+            Error::Evaluation { .. } => PyArithmeticError::new_err(words),
             Error::IndexOutOfBounds { .. } => PyIndexError::new_err(words),
             Error::Producer { .. } => PyOSError::new_err(words),
             Error::Driver { .. } | Error::NoDevice { .. } => PyRuntimeError::new_err(words),

@@ -9,6 +9,8 @@ mod construct;
 mod cuda;
 mod device;
 mod error;
+mod expr;
+mod expressions;
 mod foreign;
 mod methods;
 mod operations;
@@ -16,6 +18,7 @@ mod reader;
 mod source;
 mod tensor;
 mod validate;
+mod values;
 
 use pyo3::prelude::*;
 
@@ -31,6 +34,10 @@ mod _bowstring {
     use super::cuda::{cuda_interface, from_cuda_array_interface};
     #[pymodule_export]
     use super::device::{Device, Stream};
+    #[pymodule_export]
+    use super::expr::{Aggregation, Expr, col, count_all, if_else, lit, nth};
+    #[pymodule_export]
+    use super::expressions::{aggregate, evaluate};
     #[pymodule_export]
     use super::operations::{
         cast, drop_null, fill_null, filter, is_null, is_valid, logical_null_count, null_count, take,

@@ -1,22 +1,20 @@
 //! The operations. Each takes any array or batch that speaks a protocol, works where the data is, on the default stream
 //! unless told another, and lets other Python threads run meanwhile.
 
-use std::sync::Arc;
-
-use arrow_array::{ArrayRef, BooleanArray, Decimal128Array, Float64Array, StringArray};
 use arrow_schema::Field;
 use bowstring::compute::{self, CastOptions, Scalar};
-use bowstring::exchange::from_arrow;
 use bowstring::{Array as Inner, Pending, Stream as InnerStream};
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 
 use crate::array::Array;
 use crate::device::{Stream, stream_for};
-use crate::error::{detached, ours};
+use crate::error::detached;
+use crate::expr::Expr;
+use crate::expressions::{filter_where, options};
 use crate::foreign::{self, Either, either};
 use crate::reader::take_options;
+use crate::values::row_of;
 
 fn object<'py, T: pyo3::PyClass>(
     py: Python<'py>,
@@ -25,16 +23,26 @@ fn object<'py, T: pyo3::PyClass>(
     Ok(Bound::new(py, value)?.into_any())
 }
 
-/// The rows where `mask` is true; null is not. The mask is as long as the values: arrow-rs takes a shorter one. Waits once for
-/// a device.
+/// The rows where `mask` is true; null is not. The mask is as long as the values: arrow-rs takes a shorter one. For a batch it may be an
+/// expression of its columns, which the other keywords are for: as with `evaluate`. Waits once for a device.
 #[pyfunction]
-#[pyo3(signature = (values, mask, *, stream = None))]
+#[pyo3(signature = (
+    values, mask, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None
+))]
 pub fn filter<'py>(
     values: &Bound<'py, PyAny>,
     mask: &Bound<'py, PyAny>,
+    overflow: &str,
+    division_by_zero: &str,
+    floats: &str,
     stream: Option<&Bound<'py, Stream>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = values.py();
+    let options = options(overflow, division_by_zero, floats)?;
+    if let Ok(predicate) = mask.cast::<Expr>() {
+        let batch = foreign::as_batch(values, "values")?;
+        return object(py, filter_where(&batch, predicate, &options, stream)?);
+    }
     let (values, mask) = (either(values, "values")?, foreign::as_array(mask, "mask")?);
     match values {
         Either::Array(values) => {
@@ -195,31 +203,10 @@ pub fn fill_null(
 ) -> PyResult<Array> {
     let (py, values) = (values.py(), one(values)?);
     let on = stream_for(values.array.place(), stream)?;
-    let plain: Option<ArrayRef> = if value.is_none() {
+    if value.is_none() {
         return Ok(values);
-    } else if value.is_instance_of::<PyBool>() {
-        Some(Arc::new(BooleanArray::from(vec![value.extract::<bool>()?])))
-    } else if value.is_instance_of::<PyInt>() {
-        Some(Arc::new(
-            Decimal128Array::from(vec![value.extract::<i128>()?])
-                .with_precision_and_scale(38, 0)
-                .map_err(|error| PyOverflowError::new_err(error.to_string()))?,
-        ))
-    } else if value.is_instance_of::<PyFloat>() {
-        Some(Arc::new(Float64Array::from(vec![value.extract::<f64>()?])))
-    } else if value.is_instance_of::<PyString>() {
-        Some(Arc::new(StringArray::from(vec![value.extract::<String>()?])))
-    } else {
-        None
-    };
-    let given = match plain {
-        None => foreign::as_array(value, "value")?.array,
-        Some(plain) => {
-            let strict = CastOptions { safe: false, ..CastOptions::default() };
-            let cpu = InnerStream::cpu();
-            ours(|| compute::cast(&from_arrow(&plain)?, values.array.data_type(), &strict, &cpu).wait())?
-        }
-    };
+    }
+    let given = row_of(value, values.array.data_type(), "value")?;
     let filled = detached(py, || compute::fill_null(&values.array, &Scalar::try_new(&given)?, &on).wait())?;
     Ok(values.result(filled))
 }

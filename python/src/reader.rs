@@ -6,9 +6,11 @@
 use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
-use bowstring::array::Place;
-use bowstring::compute::batches::{cast_batches, column, filter_batches, in_step, take_batches};
-use bowstring::compute::{CastOptions, OutOfBounds, TakeOptions};
+use bowstring::array::{Batches, Place};
+use bowstring::compute::batches::{
+    cast_batches, column, evaluate_batches, filter_batches, filter_batches_where, in_step, take_batches,
+};
+use bowstring::compute::{CastOptions, OutOfBounds, Predicate, TakeOptions};
 use bowstring::exchange::Turns;
 use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{Array as Inner, Batch, Error, Stream as InnerStream};
@@ -20,6 +22,8 @@ use crate::batch::{RecordBatch, described, place_in};
 use crate::capsule::{self, device_capsule, export_schema, host_capsule, import_schema, refuse_unknown};
 use crate::device::{Device, Stream};
 use crate::error::{detached, ours};
+use crate::expr::Expr;
+use crate::expressions::{options, projection};
 use crate::foreign;
 use crate::source::{Items, Raised, Source, of_python};
 
@@ -106,6 +110,19 @@ impl BatchReader {
         }
     }
 
+    /// The batches as the library makes others of them.
+    fn mapped(
+        &self,
+        py: Python<'_>,
+        stream: Option<&Bound<'_, Stream>>,
+        map: impl FnOnce(Batches, &InnerStream) -> Batches,
+    ) -> PyResult<BatchReader> {
+        let source = self.give(py)?;
+        let stream = self.stream(stream, &source)?;
+        let (batches, raised) = source.take_apart();
+        Ok(BatchReader::over(Source::of(map(batches, &stream), raised)))
+    }
+
     fn stream(
         &self,
         stream: Option<&Bound<'_, Stream>>,
@@ -187,10 +204,24 @@ impl BatchReader {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// Each batch with the rows where `mask` is true: the name or number of one of its columns, a stream of masks, or a
-    /// Python iterable of them. This reader is given away.
-    #[pyo3(signature = (mask, *, stream = None))]
-    fn filter(&self, mask: &Bound<'_, PyAny>, stream: Option<&Bound<'_, Stream>>) -> PyResult<BatchReader> {
+    /// Each batch with the rows where `mask` is true: the name or number of one of its columns, an expression of them with its
+    /// keywords, a stream of masks, or a Python iterable of them. This reader is given away.
+    #[pyo3(signature = (
+        mask, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None
+    ))]
+    fn filter(
+        &self,
+        mask: &Bound<'_, PyAny>,
+        overflow: &str,
+        division_by_zero: &str,
+        floats: &str,
+        stream: Option<&Bound<'_, Stream>>,
+    ) -> PyResult<BatchReader> {
+        let options = options(overflow, division_by_zero, floats)?;
+        if let Ok(predicate) = mask.cast::<Expr>() {
+            let bound = ours(|| Predicate::bind(&predicate.get().0, &self.schema, &options))?;
+            return self.mapped(mask.py(), stream, |batches, on| filter_batches_where(batches, bound, on));
+        }
         let named = mask.cast::<PyString>().is_ok() || mask.cast::<PyInt>().is_ok();
         let which =
             if named { Err(place_in(&self.schema, mask, "mask")?) } else { Ok(arrays(mask, "mask")?) };
@@ -203,6 +234,22 @@ impl BatchReader {
             }
             Err(which) => Source::of(filter_batches(batches, column(which), &stream), raised),
         }))
+    }
+
+    /// Each batch as what the expressions come to for its rows; as `bowstring.evaluate`. This reader is given away.
+    #[pyo3(signature = (
+        exprs, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None
+    ))]
+    fn evaluate(
+        &self,
+        exprs: &Bound<'_, PyAny>,
+        overflow: &str,
+        division_by_zero: &str,
+        floats: &str,
+        stream: Option<&Bound<'_, Stream>>,
+    ) -> PyResult<BatchReader> {
+        let bound = projection(exprs, &self.schema, &options(overflow, division_by_zero, floats)?)?;
+        self.mapped(exprs.py(), stream, |batches, on| evaluate_batches(batches, bound, on))
     }
 
     /// Each batch's rows at the next of `indices`, a stream or a Python iterable, in columns all of which may have nulls. This

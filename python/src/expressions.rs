@@ -1,0 +1,128 @@
+//! What expressions come to: the operations that take some.
+
+use arrow_schema::Schema;
+use bowstring::compute::{Aggregates, Predicate, Projection};
+use bowstring::expr::{Aggregation as InnerAggregation, Expr as Inner, FloatOrder, Options, Overflow};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::batch::RecordBatch;
+use crate::device::{Stream, stream_for};
+use crate::error::{detached, ours};
+use crate::expr::{Aggregation, Expr};
+use crate::foreign;
+
+/// What the operations' keywords say.
+pub fn options(overflow: &str, division_by_zero: &str, floats: &str) -> PyResult<Options> {
+    let no = |what: &str, said: &str, known: &str| {
+        Err(PyValueError::new_err(format!("{what} is {known}, not {said:?}")))
+    };
+    let overflow = match overflow {
+        "error" => Overflow::Error,
+        "wrap" => Overflow::Wrap,
+        "null" => Overflow::Null,
+        other => return no("overflow", other, "\"error\", \"wrap\" or \"null\""),
+    };
+    let is_null = match division_by_zero {
+        "error" => false,
+        "null" => true,
+        other => return no("division_by_zero", other, "\"error\" or \"null\""),
+    };
+    let floats = match floats {
+        "total" => FloatOrder::Total,
+        "sql" => FloatOrder::Sql,
+        other => return no("floats", other, "\"total\" or \"sql\""),
+    };
+    Ok(Options::new().overflow(overflow).division_by_zero_is_null(is_null).floats(floats))
+}
+
+/// The items of an iterable, all of which must be of a class.
+fn all_of<'py, C: pyo3::PyClass, T>(
+    items: &Bound<'py, PyAny>,
+    argument: &str,
+    class: &str,
+    item: impl Fn(&Bound<'py, C>) -> T,
+) -> PyResult<Vec<T>> {
+    let each = items.try_iter()?.map(|one| {
+        let one = one?;
+        one.cast::<C>().map(&item).map_err(|_| {
+            PyTypeError::new_err(format!("{argument}: a bowstring.{class} is needed, not {}", one.get_type()))
+        })
+    });
+    each.collect()
+}
+
+/// Expressions bound to a schema.
+pub fn projection(exprs: &Bound<'_, PyAny>, schema: &Schema, options: &Options) -> PyResult<Projection> {
+    let exprs: Vec<Inner> = all_of(exprs, "exprs", "Expr", |expr: &Bound<'_, Expr>| expr.get().0.clone())?;
+    ours(|| Projection::bind(&exprs, schema, options))
+}
+
+/// The rows of a batch where an expression is true.
+pub fn filter_where(
+    batch: &RecordBatch,
+    predicate: &Bound<'_, Expr>,
+    options: &Options,
+    stream: Option<&Bound<'_, Stream>>,
+) -> PyResult<RecordBatch> {
+    let on = stream_for(batch.place(), stream)?;
+    let (py, predicate) = (predicate.py(), &predicate.get().0);
+    let kept = detached(py, || {
+        let bound = Predicate::bind(predicate, batch.0.schema(), options)?;
+        bound.filter(&batch.0, &on).wait()
+    });
+    kept.map(RecordBatch)
+}
+
+/// A batch of what the expressions come to for each row: a column each, named by `alias` or as written. An integer or a decimal that
+/// overflows is an `ArithmeticError` that names the first row, or with `overflow` a null or what remains of it (`"wrap"`, integers alone);
+/// likewise a division by zero, or a null. Floats are compared by their total order, or as SQL does, where all zeros are equal, and all
+/// NaNs. On a GPU the errors of rows come when the result is waited for.
+#[pyfunction]
+#[pyo3(signature = (
+    batch, exprs, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None
+))]
+pub fn evaluate(
+    batch: &Bound<'_, PyAny>,
+    exprs: &Bound<'_, PyAny>,
+    overflow: &str,
+    division_by_zero: &str,
+    floats: &str,
+    stream: Option<&Bound<'_, Stream>>,
+) -> PyResult<RecordBatch> {
+    let py = batch.py();
+    let options = options(overflow, division_by_zero, floats)?;
+    let batch = foreign::as_batch(batch, "batch")?;
+    let on = stream_for(batch.place(), stream)?;
+    let bound = projection(exprs, batch.0.schema(), &options)?;
+    detached(py, || bound.evaluate(&batch.0, &on).wait()).map(RecordBatch)
+}
+
+/// One row of what the rows of a batch come to, those where the expression `where` is true, or all. Errors and options as with
+/// `evaluate`, but for a sum that does not fit its type, which is of no row: a `ValueError`. Waits once for a device; the result is in host memory.
+#[pyfunction]
+#[pyo3(signature = (
+    batch, aggregations, r#where = None, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None
+))]
+pub fn aggregate(
+    batch: &Bound<'_, PyAny>,
+    aggregations: &Bound<'_, PyAny>,
+    r#where: Option<&Bound<'_, Expr>>,
+    overflow: &str,
+    division_by_zero: &str,
+    floats: &str,
+    stream: Option<&Bound<'_, Stream>>,
+) -> PyResult<RecordBatch> {
+    let py = batch.py();
+    let options = options(overflow, division_by_zero, floats)?;
+    let batch = foreign::as_batch(batch, "batch")?;
+    let on = stream_for(batch.place(), stream)?;
+    let inner = |one: &Bound<'_, Aggregation>| one.get().0.clone();
+    let aggregations: Vec<InnerAggregation> = all_of(aggregations, "aggregations", "Aggregation", inner)?;
+    let predicate = r#where.map(|predicate| &predicate.get().0);
+    let row = detached(py, || {
+        let bound = Aggregates::bind(&aggregations, predicate, batch.0.schema(), &options)?;
+        bound.aggregate(&batch.0, &on).wait()
+    });
+    row.map(RecordBatch)
+}
