@@ -241,6 +241,18 @@ def same_but_for_nans(made, ours, theirs):
                     ours[register + 1][lane] = theirs[register + 1][lane]
 
 
+def same_scalar_but_for_nans(made, ours, theirs):
+    """The same of a scalar result, which is of 32 bits."""
+    name = made.op.name if hasattr(made, "op") else ""
+    if not name.startswith("S_") or not name.endswith("_F32") or not hasattr(made, "sdst"):
+        return
+    register = made.sdst.offset
+    if register < 128 and ours[register] != theirs[register]:
+        if floats.is_nan(ours[register], 32) and floats.is_nan(theirs[register], 32):
+            exceptions.use("which bits say that a result is no number")
+            ours[register] = theirs[register]
+
+
 def operations_of(entry):
     """The names of what an instruction does: two for a pair."""
     return [part.split()[0] for part in entry["text"].split(" :: ")]
@@ -252,6 +264,7 @@ def compare(run, made, machine, answer):
         return f"the interpreter's error: {answer['error']}"
     scalars, vectors, condition, memory = answered(run, answer)
     same_but_for_nans(made, vectors, machine.vectors)
+    same_scalar_but_for_nans(made, scalars, machine.scalars)
     for i in range(128):
         if scalars[i] != machine.scalars[i]:
             return f"scalar {i}: interpreter {scalars[i]:#x}, pseudo-code {machine.scalars[i]:#x}"
