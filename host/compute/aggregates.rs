@@ -10,7 +10,7 @@ use bowstring_kernels::program::word::{key, plain_nan_f32, plain_nan_f64};
 
 use crate::array::{Bitmap, Parts};
 use crate::expr::plan::{Bound, Op, Plan, number_of};
-use crate::expr::{Aggregation, Finish, Fold, Options, Overflow};
+use crate::expr::{Aggregation, Finish, Fold, Options, Overflow, extended};
 use crate::{Array, Batch, Device, Error, Result};
 
 /// The root that is aggregated: what is computed of an aggregate's expression before.
@@ -118,7 +118,8 @@ impl Folded {
             }
             (Fold::Sum, _) => return self.sum(one, of, to, rows, some),
             (fold, _) => {
-                let values = some.map(|words| raw(words, number));
+                let values =
+                    some.map(|words| extended(u128::from(words[1]) << 64 | u128::from(words[0]), number));
                 let order = |value: &i128| match number {
                     Number::F16 | Number::F32 | Number::F64 => key(*value),
                     _ => *value,
@@ -173,17 +174,6 @@ impl Folded {
             }
             _ => Err(Error::invalid("aggregate", format!("{one} does not fit {to}"))),
         }
-    }
-}
-
-/// A value by its words: with a sign where it has one.
-fn raw(words: &[u64], number: Number) -> i128 {
-    match number {
-        Number::I128 => (u128::from(words[1]) << 64 | u128::from(words[0])) as i128,
-        Number::U8 | Number::U16 | Number::U32 | Number::U64 => words[0].into(),
-        Number::F16 => (words[0] as i16).into(),
-        Number::F32 => (words[0] as i32).into(),
-        _ => (words[0] as i64).into(),
     }
 }
 

@@ -8,8 +8,10 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use super::aggregates::{self, Folded};
 use super::cast::cast_now;
 use super::{CastOptions, Selection, admit, nulls, selection};
+use crate::cpu::selection::PARALLEL;
+use crate::cpu::threads::among_threads;
 use crate::expr::bind::{bind, name};
-use crate::expr::plan::{Bound, Op, Plan, number_of};
+use crate::expr::plan::{Op, Plan, number_of};
 use crate::expr::{Aggregation, Expr, Options};
 use crate::{Array, Batch, Error, Pending, Result, Stream, cpu, gpu};
 
@@ -209,10 +211,6 @@ impl Predicate {
                 let selected = cpu::program::select(&plan, &columns, rows, stream.device().host_pool())?;
                 selection::Way::Cpu(selected)
             }
-            Some(_) if rows == 0 => {
-                let none = cpu::program::select(&plan, &columns, 0, stream.device().host_pool());
-                return none.map(|none| Selection::of(selection::Way::Cpu(none), 0, stream));
-            }
             Some(_) => {
                 let program = gpu::program::Loaded::selection(&plan, &columns, rows, stream)?;
                 selection::Way::Gpu(gpu::Selection::new(gpu::Source::Program(&program), stream)?)
@@ -224,11 +222,14 @@ impl Predicate {
     fn begin(&self, batch: &Batch, stream: &Stream) -> Result<Pending<Batch>> {
         let _current = stream.enter()?;
         let rows = batch.len();
-        if stream.as_gpu().is_none() || rows == 0 {
-            return Ok(Pending::known(match rows {
-                0 => Ok(batch.clone()),
-                _ => self.select(batch, stream).and_then(|selected| selected.filter(batch).wait()),
-            }));
+        if rows == 0 {
+            return Ok(Pending::known(Ok(batch.clone())));
+        }
+        if stream.as_gpu().is_none() {
+            // Both on the same threads, as one operation.
+            return Ok(Pending::known(among_threads(rows >= PARALLEL, |_| {
+                self.select(batch, stream)?.filter(batch).wait()
+            })));
         }
         super::reach_all("filter_where", batch.columns(), stream)?;
         let (plan, columns) = settled("filter_where", &self.plan, &self.schema, batch, stream)?;
@@ -329,13 +330,13 @@ fn computed_roots(plan: &Plan, columns: &[Array], rows: usize, stream: &Stream) 
 
 /// The plan for a batch, and its columns: what a machine does not do itself is done, by the operations that do it, and is a column
 /// more.
-fn settled(
+fn settled<'a>(
     operation: &'static str,
-    plan: &Plan,
+    plan: &'a Plan,
     schema: &Schema,
     batch: &Batch,
     stream: &Stream,
-) -> Result<(Plan, Vec<Array>)> {
+) -> Result<(Cow<'a, Plan>, Vec<Array>)> {
     check(operation, schema, batch)?;
     let mut columns = vec![];
     for column in batch.columns() {
@@ -365,11 +366,13 @@ fn settled(
             _ => continue,
         };
         columns.push(made);
-        let (op, data_type, text) =
-            (Op::Column(columns.len() - 1), node.data_type.clone(), node.text.clone());
-        plan.to_mut().nodes[id] = Bound { op, data_type, inputs: vec![], text };
+        plan.to_mut().becomes_column(id, columns.len() - 1);
     }
-    let plan = plan.only(&plan.roots);
+    // What only that was made of is not computed again.
+    let plan = match plan {
+        Cow::Borrowed(plan) => Cow::Borrowed(plan),
+        Cow::Owned(plan) => Cow::Owned(plan.only(&plan.roots)),
+    };
     Ok((plan, columns))
 }
 

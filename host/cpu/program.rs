@@ -32,18 +32,18 @@ use sums::Sum;
 const PART: usize = 64 * 1024;
 
 /// Rows of a part, by chunks; the first row that fails is the error.
-fn in_chunks(
-    machine: &Machine<'_>,
+fn in_chunks<'m>(
+    machine: &'m Machine<'_>,
+    scratch: &mut Scratch<'m>,
     first: usize,
     rows: usize,
     mut each: impl FnMut(&Scratch<'_>, usize, usize),
 ) -> Result<()> {
-    let mut scratch = machine.scratch();
     let mut at = 0;
     while at < rows {
         let count = CHUNK.min(rows - at);
-        machine.run(&mut scratch, first + at, count)?;
-        each(&scratch, at, count);
+        machine.run(scratch, first + at, count)?;
+        each(scratch, at, count);
         at += count;
     }
     Ok(())
@@ -69,7 +69,7 @@ pub(crate) fn select(plan: &Plan, columns: &[Array], rows: usize, pool: &HostPoo
     let all = &mut memory::values_mut::<u64>(&mut words)[..rows.div_ceil(64)];
     in_parts(rows, all.chunks_mut(PART / 64).collect(), |i, words: &mut [u64]| {
         let first = i * PART;
-        in_chunks(&machine, first, PART.min(rows - first), |scratch, at, count| {
+        in_chunks(&machine, &mut machine.scratch(), first, PART.min(rows - first), |scratch, at, count| {
             let (truth, known) = scratch.truth(root);
             let out = &mut words[at / 64..][..count.div_ceil(64)];
             for (k, out) in out.iter_mut().enumerate() {
@@ -116,7 +116,7 @@ pub(crate) fn evaluate(plan: &Plan, columns: &[Array], rows: usize, pool: &HostP
     }
     in_parts(rows, by_part, |i, mut outs| {
         let first = i * PART;
-        in_chunks(&machine, first, PART.min(rows - first), |scratch, at, count| {
+        in_chunks(&machine, &mut machine.scratch(), first, PART.min(rows - first), |scratch, at, count| {
             for (root, (values, valid)) in plan.roots.iter().zip(&mut outs) {
                 store(scratch, *root, at, count, values, &mut valid[at / 64..][..count.div_ceil(64)]);
             }
@@ -188,17 +188,13 @@ pub(crate) fn aggregate(
             let first = (i * together + k) * each;
             let end = rows.min(first + each);
             let mut sums: Vec<Sum> = kinds.iter().map(|_| Sum::default()).collect();
-            let mut at = first;
-            while at < end {
-                let count = CHUNK.min(end - at);
-                machine.run(&mut scratch, at, count)?;
+            in_chunks(&machine, &mut scratch, first, end - first, |scratch, _, count| {
                 for ((sum, kind), root) in sums.iter_mut().zip(kinds).zip(values) {
                     let mut there = [0; CHUNK / 64];
                     let values = scratch.counted(*root, condition.first().copied(), count, &mut there);
                     sum.add(*kind, plan.number(*root), values);
                 }
-                at += count;
-            }
+            })?;
             let each = sums.iter().zip(kinds.iter().zip(values));
             for ((sum, (kind, root)), words) in each.zip(words.chunks_mut(PART_WORDS as usize)) {
                 words.copy_from_slice(&sum.words(*kind, plan.number(*root)));

@@ -289,15 +289,13 @@ impl Binder<'_> {
     }
 
     fn test(&mut self, test: Test, x: &Expr, text: &str) -> Result<Typed> {
-        if matches!(test, Test::Null | Test::NotNull) {
-            let x = self.child("null test", x)?;
-            if x.data_type != DataType::Boolean {
-                return Ok(self.node(Op::Valid(test == Test::Null), DataType::Boolean, &[&x], text));
-            }
-            let bits = if test == Test::Null { 4 } else { 3 };
-            return Ok(self.node(Op::Test(bits), DataType::Boolean, &[&x], text));
+        let x = match test {
+            Test::Null | Test::NotNull => self.child("null test", x)?,
+            _ => self.truth("operand", x)?,
+        };
+        if x.data_type != DataType::Boolean {
+            return Ok(self.node(Op::Valid(test == Test::Null), DataType::Boolean, &[&x], text));
         }
-        let x = self.truth("operand", x)?;
         let bits = match test {
             Test::Null => 4,
             Test::NotNull => 3,

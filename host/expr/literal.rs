@@ -3,7 +3,7 @@
 use std::fmt;
 
 use arrow_schema::DataType;
-use bowstring_kernels::function::{F16, Native, Number};
+use bowstring_kernels::function::{F16, Number};
 
 /// A value of a type of fixed width, or a null.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,14 +62,7 @@ impl Literal {
 
     /// Of the lowest bits of an array's value.
     pub(crate) fn of_bits(data_type: &DataType, bits: u128) -> Option<Literal> {
-        let number = super::plan::number_of(data_type)?;
-        let above = 128 - number.bits();
-        let raw = match number {
-            Number::Bit => (bits & 1) as i128,
-            _ if number.signed() != number => bits as i128,
-            _ => (bits as i128) << above >> above,
-        };
-        Some(Literal::of(data_type.clone(), raw))
+        Some(Literal::of(data_type.clone(), extended(bits, super::plan::number_of(data_type)?)))
     }
 
     /// Whether it may stand for itself beside another type.
@@ -119,8 +112,8 @@ impl Literal {
             }
             (Value::Decimal(x, from), _) => rescaled(x, from, to)?,
             (Value::Integer(x), _) if self.data_type.is_some() => x,
-            (Value::Integer(x), _) => scaled(x, to)?,
-            (Value::Float(x), _) if x.fract() == 0.0 && x.abs() < 1e18 => scaled(x as i128, to)?,
+            (Value::Integer(x), _) => rescaled(x, 0, to)?,
+            (Value::Float(x), _) if x.fract() == 0.0 && x.abs() < 1e18 => rescaled(x as i128, 0, to)?,
             (Value::Float(x), Number::I32 | Number::I64 | Number::I128) => decimal_of(x, to)?,
             _ => return None,
         };
@@ -150,38 +143,16 @@ fn float_bits(value: f64, number: Number) -> Option<i128> {
     })
 }
 
-/// An integer as the type has it.
-fn scaled(x: i128, to: &DataType) -> Option<i128> {
-    match to {
-        DataType::Decimal32(_, scale) | DataType::Decimal64(_, scale) | DataType::Decimal128(_, scale) => {
-            match u32::try_from(*scale) {
-                Ok(scale) => x.checked_mul(10i128.checked_pow(scale)?),
-                Err(_) => {
-                    let by = 10i128.checked_pow(scale.unsigned_abs().into())?;
-                    (x % by == 0).then(|| x / by)
-                }
-            }
-        }
-        // What a bare number means as a date or a time is nobody's guess.
-        to if to.is_integer() => Some(x),
-        _ => None,
-    }
-}
-
 /// A decimal fraction as a decimal: what is written, as far as it has a value there.
 fn decimal_of(x: f64, to: &DataType) -> Option<i128> {
-    let (DataType::Decimal32(_, scale) | DataType::Decimal64(_, scale) | DataType::Decimal128(_, scale)) = to
-    else {
-        return None;
-    };
     // The shortest decimal that is this float, which is what was written.
     let text = format!("{x}");
     let (whole, fraction) = text.split_once('.')?;
-    let missing = u32::try_from(i64::from(*scale) - fraction.len() as i64).ok()?;
-    format!("{whole}{fraction}").parse::<i128>().ok()?.checked_mul(10i128.checked_pow(missing)?)
+    rescaled(format!("{whole}{fraction}").parse().ok()?, i8::try_from(fraction.len()).ok()?, to)
 }
 
-/// A decimal as the type has it.
+/// A decimal, or an integer as one without a scale, as the type has it. What a bare number means as a date or a time is nobody's
+/// guess.
 fn rescaled(x: i128, from: i8, to: &DataType) -> Option<i128> {
     let scale = match to {
         DataType::Decimal32(_, scale) | DataType::Decimal64(_, scale) | DataType::Decimal128(_, scale) => {
@@ -233,15 +204,13 @@ fn fits(raw: i128, number: Number, to: &DataType) -> bool {
     }
 }
 
-/// Its bits, sign-extended where it has a sign.
-pub(crate) fn raw_of<T: Native>(value: T) -> i128 {
-    let bits = value.to_bits().low as i128;
-    let low = 128 - 8 * size_of::<T>() as u32;
-    match T::NUMBER {
-        Number::U8 | Number::U16 | Number::U32 | Number::U64 | Number::Bit => {
-            ((bits << low) as u128 >> low) as i128
-        }
-        _ => bits << low >> low,
+/// The lowest bits, those of a value, extended by its sign where it has one.
+pub(crate) fn extended(bits: u128, number: Number) -> i128 {
+    let above = 128 - number.bits();
+    match number {
+        Number::Bit => (bits & 1) as i128,
+        _ if number.signed() != number => (bits << above >> above) as i128,
+        _ => (bits as i128) << above >> above,
     }
 }
 

@@ -36,7 +36,7 @@ pub use aggregate::{Aggregation, bool_and, bool_or, count, count_all, max, mean,
 pub(crate) use aggregate::{Finish, Fold};
 use extent::Extent;
 pub use literal::Literal;
-pub(crate) use literal::raw_of;
+pub(crate) use literal::extended;
 
 /// What is computed of each row. See the [module](self).
 #[derive(Clone, Debug)]

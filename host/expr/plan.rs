@@ -103,6 +103,12 @@ impl Plan {
         plan
     }
 
+    /// Has a node read from a column what it would compute. What it was made of stays.
+    pub fn becomes_column(&mut self, id: Id, column: usize) {
+        self.nodes[id].op = Op::Column(column);
+        self.nodes[id].inputs.clear();
+    }
+
     /// How a node's values are computed.
     pub fn number(&self, id: Id) -> Number {
         number_of(&self.nodes[id].data_type).expect("bound nodes have types that are computed")

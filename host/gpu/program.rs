@@ -59,11 +59,7 @@ impl Loaded {
                 Err(part) => {
                     let of_part = plan.only(&[part]);
                     used.extend(evaluate(&of_part, &used, rows, stream)?);
-                    let Bound { data_type, text, .. } = &plan.nodes[part];
-                    let op = Op::Column(used.len() - 1);
-                    let column =
-                        Bound { op, data_type: data_type.clone(), inputs: vec![], text: text.clone() };
-                    plan.nodes[part] = column;
+                    plan.becomes_column(part, used.len() - 1);
                     // What only that needed goes; the columns keep their numbers.
                     plan = plan.only(&plan.roots);
                 }

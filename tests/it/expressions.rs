@@ -10,6 +10,7 @@ use bowstring::compute::{Aggregates, Predicate, Projection, aggregate, evaluate,
 use bowstring::expr::*;
 use bowstring::{Batch, Error};
 
+use crate::support::rows as values_of;
 use crate::support::trees::{column_types, small_column};
 use crate::support::*;
 
@@ -215,9 +216,9 @@ fn aggregates_of_every_type_are_arrows() {
                     let one = |i: usize| {
                         if valid.is_empty() { new_null_array(&data_type, 1) } else { valid.slice(i, 1) }
                     };
-                    assert_same_rows(&support_rows(made.column(2)), &support_rows(&one(0)), &context);
+                    assert_same_rows(&values_of(made.column(2)), &values_of(&one(0)), &context);
                     let last = valid.len().saturating_sub(1);
-                    assert_same_rows(&support_rows(made.column(3)), &support_rows(&one(last)), &context);
+                    assert_same_rows(&values_of(made.column(3)), &values_of(&one(last)), &context);
                     if summed && !data_type.is_floating() {
                         let wide = arrow_cast::cast(&of(&small), &DataType::Decimal128(38, 0));
                         let scale = match data_type {
@@ -241,10 +242,6 @@ fn aggregates_of_every_type_are_arrows() {
             }
         }
     }
-}
-
-fn support_rows(array: &ArrayRef) -> Vec<Value> {
-    rows(array)
 }
 
 #[test]

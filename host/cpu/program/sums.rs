@@ -1,11 +1,11 @@
 //! Aggregates of a part of the rows.
 
-use bowstring_kernels::function::{F16, Number};
+use bowstring_kernels::function::{F16, Native, Number};
 use bowstring_kernels::program::word::{plain_nan_f32, plain_nan_f64};
 
 use super::blocks::{self, View};
 use super::numbers::{by_any, by_number, from_raw};
-use crate::expr::Fold;
+use crate::expr::{Fold, extended};
 
 /// What an aggregate has come to, of a part of the rows.
 #[derive(Default)]
@@ -50,7 +50,7 @@ impl Sum {
             Fold::Min | Fold::Max => by_any!(number, T => {
                 let best = (self.rows > 0).then(|| from_raw::<T>(self.low as i128));
                 if let Some(best) = blocks::extreme(view, there, best, kind == Fold::Max) {
-                    self.low = crate::expr::raw_of(best) as u128;
+                    self.low = extended(Native::to_bits(best).low, number) as u128;
                 }
             }),
         }

@@ -329,14 +329,10 @@ pub fn one_row(of: &DataType, value: Option<i128>) -> ArrayRef {
         return truth(BooleanArray::from(vec![raw != 0]));
     }
     let width = of.primitive_width().expect("numbers");
-    let buffer = arrow_buffer_of(&raw.to_le_bytes()[..width]);
+    let buffer = arrow_buffer::Buffer::from(&raw.to_le_bytes()[..width]);
     arrow_array::make_array(
         arrow_data::ArrayData::builder(of.clone()).len(1).add_buffer(buffer).build().expect("a row"),
     )
-}
-
-fn arrow_buffer_of(bytes: &[u8]) -> arrow_buffer::Buffer {
-    arrow_buffer::Buffer::from(bytes)
 }
 
 /// Small values of a type, some of them null.
