@@ -268,6 +268,16 @@ enum BowstringBinary
   BOWSTRING_BINARY_COALESCE = 15,
   // The first, but null where both are equal.
   BOWSTRING_BINARY_NULL_IF = 16,
+  // Whether the first, text or bytes, starts with the second.
+  BOWSTRING_BINARY_STARTS_WITH = 17,
+  // Whether it ends with it.
+  BOWSTRING_BINARY_ENDS_WITH = 18,
+  // Whether the second is somewhere in the first.
+  BOWSTRING_BINARY_CONTAINS = 19,
+  // Whether text is of a pattern: `%` is any text, `_` any character, a backslash takes the next one as it is.
+  BOWSTRING_BINARY_LIKE = 20,
+  // The same, where case does not count.
+  BOWSTRING_BINARY_I_LIKE = 21,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -795,6 +805,11 @@ BowstringStatus bowstring_expr_double(double value,
 //
 // `out` must be NULL or writable.
 BowstringStatus bowstring_expr_bool(int32_t value, struct BowstringExpr **out);
+
+// Text, which takes the type of what it meets: any of text or of bytes.
+//
+// `value` must be NULL or a string that ends with 0, `out` NULL or writable.
+BowstringStatus bowstring_expr_text(const char *value, struct BowstringExpr **out);
 
 // What an operation, a `BowstringUnary`, makes of an expression.
 //

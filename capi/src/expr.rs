@@ -91,6 +91,16 @@ pub enum BowstringBinary {
     Coalesce = 15,
     /// The first, but null where both are equal.
     NullIf = 16,
+    /// Whether the first, text or bytes, starts with the second.
+    StartsWith = 17,
+    /// Whether it ends with it.
+    EndsWith = 18,
+    /// Whether the second is somewhere in the first.
+    Contains = 19,
+    /// Whether text is of a pattern: `%` is any text, `_` any character, a backslash takes the next one as it is.
+    Like = 20,
+    /// The same, where case does not count.
+    ILike = 21,
 }
 
 impl BowstringExpr {
@@ -146,6 +156,11 @@ fn binary(op: i32, a: Expr, b: Expr) -> Result<Expr> {
         (Remainder, |a, b| a % b),
         (Coalesce, Expr::coalesce),
         (NullIf, Expr::nullif),
+        (StartsWith, Expr::starts_with),
+        (EndsWith, Expr::ends_with),
+        (Contains, Expr::contains),
+        (Like, Expr::like),
+        (ILike, Expr::ilike),
     ];
     let found = made.iter().find(|(known, _)| *known as i32 == op);
     found.map(|(_, make)| make(a, b)).ok_or_else(|| invalid(format!("no binary operation {op}")))
@@ -249,6 +264,20 @@ pub unsafe extern "C" fn bowstring_expr_double(value: f64, out: *mut *mut Bowstr
 pub unsafe extern "C" fn bowstring_expr_bool(value: i32, out: *mut *mut BowstringExpr) -> BowstringStatus {
     // SAFETY: the caller's promise.
     unsafe { made(|| Ok(lit(value != 0)), out) }
+}
+
+/// Text, which takes the type of what it meets: any of text or of bytes.
+///
+/// # Safety
+///
+/// `value` must be NULL or a string that ends with 0, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_expr_text(
+    value: *const c_char,
+    out: *mut *mut BowstringExpr,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    unsafe { made(|| Ok(lit(text(value, "value")?)), out) }
 }
 
 /// What an operation, a `BowstringUnary`, makes of an expression.

@@ -187,6 +187,11 @@ fn each_operation_is_the_one_of_its_name() {
         (Remainder, "x % 3"),
         (Coalesce, "coalesce(x, 3)"),
         (NullIf, "nullif(x, 3)"),
+        (StartsWith, "x starts with 3"),
+        (EndsWith, "x ends with 3"),
+        (Contains, "x contains 3"),
+        (Like, "x like 3"),
+        (ILike, "x ilike 3"),
     ];
     for (i, (op, words)) in twos.into_iter().enumerate() {
         assert_eq!((op as usize, text(binary(op, col("x"), int(3))).as_str()), (i, words));
@@ -201,6 +206,7 @@ fn each_operation_is_the_one_of_its_name() {
         assert_eq!(made(&|out| bowstring_expr_nth(2, out)), "#2");
         assert_eq!(made(&|out| bowstring_expr_double(0.05, out)), "0.05");
         assert_eq!(made(&|out| bowstring_expr_bool(2, out)), "true");
+        assert_eq!(made(&|out| bowstring_expr_text(name.as_ptr(), out)), "'y'");
         let in_list = made(&|out| bowstring_expr_in_list(x, list, out));
         assert_eq!(in_list, "x in (1::Int32, null::Int32, -2::Int32)");
         assert_eq!(made(&|out| bowstring_expr_if_else(x, x, x, out)), "if x then x else x");
@@ -289,7 +295,9 @@ fn what_does_not_fit_says_so() {
     let n = col("n");
     // SAFETY: live handles, and places for results.
     let n_strict = got(|out| unsafe { bowstring_expr_cast(n, &small, 1, out) });
-    let text = place.array(Arc::new(arrow_array::StringArray::from(vec!["x"])));
+    let list =
+        arrow_array::ListArray::from_iter_primitive::<arrow_array::types::Int32Type, _, _>([Some([Some(1)])]);
+    let lists = place.array(Arc::new(list));
     let mut made: *mut BowstringBatch = null_mut();
     let mut expr: Handle = null_mut();
     // SAFETY: live handles, structs and arrays of as many; what has not is NULL.
@@ -330,10 +338,12 @@ fn what_does_not_fit_says_so() {
         for op in [-1, 14, i32::MAX] {
             assert_eq!(bowstring_expr_unary(op, n, &mut expr), Invalid);
         }
-        for op in [-1, 17, i32::MIN] {
+        for op in [-1, 22, i32::MIN] {
             assert_eq!(bowstring_expr_binary(op, n, n, &mut expr), Invalid);
         }
-        assert_eq!(bowstring_expr_literal(text, &mut expr), Invalid);
+        assert_eq!(bowstring_expr_literal(lists, &mut expr), Invalid);
+        assert_eq!(bowstring_expr_text(c"\xff".as_ptr(), &mut expr), Invalid);
+        assert_eq!(bowstring_expr_text(null(), &mut expr), Invalid);
         assert_eq!(bowstring_expr_column(c"\xff".as_ptr(), &mut expr), Invalid);
         assert!(made.is_null() && expr.is_null());
         // Nested until it is refused.
@@ -350,7 +360,7 @@ fn what_does_not_fit_says_so() {
         for one in [deep, n, n_strict, strict, nobody, positive, most] {
             bowstring_expr_free(one);
         }
-        bowstring_array_free(text);
+        bowstring_array_free(lists);
         bowstring_batch_free(batch);
     }
 }

@@ -11,6 +11,7 @@ mod extents;
 pub(crate) mod layout;
 mod parts;
 mod place;
+mod side;
 mod validate;
 
 pub use batch::{Batch, Metadata};
@@ -21,6 +22,7 @@ pub(crate) use extents::{fits, number};
 pub(crate) use layout::{Layout, Slot, children, forbids_nulls, layout};
 pub use parts::{Array, Parts};
 pub use place::{Place, Ready};
+pub(crate) use side::Side;
 pub(crate) use validate::well_formed;
 
 use crate::Result;

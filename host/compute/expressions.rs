@@ -4,14 +4,17 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema, SchemaRef};
+use bowstring_kernels::text::Test as TextTest;
 
 use super::aggregates::{self, Folded};
 use super::cast::cast_now;
+use super::text::test_now;
 use super::{CastOptions, Selection, admit, nulls, selection};
+use crate::array::Side;
 use crate::cpu::selection::PARALLEL;
 use crate::cpu::threads::among_threads;
 use crate::expr::bind::{bind, name};
-use crate::expr::plan::{Op, Plan, number_of};
+use crate::expr::plan::{Bytes, Op, Plan, number_of};
 use crate::expr::{Aggregation, Expr, Options};
 use crate::{Array, Batch, Error, Pending, Result, Stream, cpu, gpu};
 
@@ -362,6 +365,20 @@ fn settled<'a>(
                 let array = input(&columns)?;
                 let is = if *null { nulls::is_null } else { nulls::is_not_null };
                 is(&array, stream).wait()?
+            }
+            // What texts are made of is a column by now.
+            Op::Text(test) => {
+                let side = |input: usize| match &plan.nodes[node.inputs[input]].op {
+                    Op::Column(index) => Ok(Side::Column(&columns[*index])),
+                    Op::Bytes(Bytes(text)) => Ok(Side::Same(text)),
+                    _ => Err(Error::invalid(operation, "no text")),
+                };
+                test_now(*test, side(0)?, side(1)?, batch.len(), stream)?
+            }
+            Op::TextIn(list) => {
+                let list: Vec<&[u8]> = list.iter().map(|Bytes(text)| &**text).collect();
+                let column = input(&columns)?;
+                test_now(TextTest::In, Side::Column(&column), Side::List(&list), batch.len(), stream)?
             }
             _ => continue,
         };

@@ -31,6 +31,7 @@ mod scalar;
 mod selection;
 mod take;
 pub mod tensors;
+mod text;
 
 pub use crate::array::{Columns, nullable};
 pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast};

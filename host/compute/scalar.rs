@@ -8,6 +8,7 @@ use crate::{Array, Error, Result, Stream, cpu, exchange};
 
 use super::admit;
 use crate::expr::Literal;
+use crate::expr::plan::is_text;
 
 /// A value of any type, null included, as arrow-rs' `Scalar` is: an array of one row in host memory, which goes to a device
 /// with the launch that needs it.
@@ -82,6 +83,9 @@ impl TryFrom<&Scalar> for Literal {
         let data_type = scalar.data_type();
         if scalar.is_null() {
             return Ok(Literal::null(data_type.clone()));
+        }
+        if is_text(data_type) {
+            return cpu::text::single(&scalar.0).map(|bytes| Literal::text(data_type.clone(), bytes));
         }
         let bits = scalar.words().map(|words| u128::from(words[1]) << 64 | u128::from(words[0]));
         let literal = bits.and_then(|bits| Literal::of_bits(data_type, bits));

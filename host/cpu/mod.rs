@@ -20,5 +20,6 @@ pub(crate) mod selection;
 mod spans;
 pub(crate) mod take;
 mod take_bytes;
+pub(crate) mod text;
 pub(crate) mod threads;
 mod vectorise;

@@ -1,14 +1,13 @@
 //! Expressions bound to a schema: names become columns, literals take types, and what does not fit together is found.
 
-use arrow_schema::{DataType, Schema, TimeUnit};
+use arrow_schema::{DataType, Schema};
 use bowstring_kernels::function::Number;
 
 use super::binder::{Binder, Typed};
-use super::plan::{Bad, Op, Plan, number_of};
-use super::{
-    Arithmetic, Comparison, DatePart, Expr, FloatOrder, Literal, Node, Options, Overflow, Test, decimal,
-};
-use crate::{Error, Result};
+use super::plan::{Bad, Op, Plan, is_text, number_of, value_type};
+use super::text::tested_as;
+use super::{Arithmetic, Comparison, Expr, FloatOrder, Literal, Node, Options, Overflow, Test, decimal};
+use crate::Result;
 
 /// Constants that one node looks among.
 const IN_AT_ONCE: usize = 4096;
@@ -34,11 +33,6 @@ pub(crate) fn name(expr: &Expr, schema: &Schema) -> String {
 }
 
 impl Binder<'_> {
-    fn wrong(&self, expr: &Expr, problem: impl std::fmt::Display) -> Error {
-        let at = if self.path.is_empty() { String::new() } else { format!(" (at {})", self.path.join(".")) };
-        Error::invalid("expression", format!("{expr}{at}: {problem}"))
-    }
-
     /// What is inside of an expression, under a name.
     fn inside<T>(&mut self, step: &str, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.path.push(step.to_owned());
@@ -67,21 +61,40 @@ impl Binder<'_> {
         let (left, right) = match (literal(a.1), literal(b.1)) {
             (Some(literal), None) => {
                 let right = self.child(b.0, b.1)?;
-                (self.literal_like(whole, literal, &right.data_type)?, right)
+                let right = self.computable(right, !literal.is_null());
+                (self.literal_like(whole, literal, value_type(&right.data_type))?, right)
             }
             (None, Some(literal)) => {
                 let left = self.child(a.0, a.1)?;
-                let right = self.literal_like(whole, literal, &left.data_type)?;
+                let left = self.computable(left, !literal.is_null());
+                let right = self.literal_like(whole, literal, value_type(&left.data_type))?;
                 (left, right)
             }
-            _ => (self.child(a.0, a.1)?, self.child(b.0, b.1)?),
+            _ => {
+                let (left, right) = (self.child(a.0, a.1)?, self.child(b.0, b.1)?);
+                (self.computable(left, false), self.computable(right, false))
+            }
         };
         Ok((left, right))
     }
 
+    /// What is compared by its values: those of dictionaries, but for text that is tested against the same for all rows, where the
+    /// dictionary is; and binaries of fixed width as others.
+    fn computable(&mut self, value: Typed, with_literal: bool) -> Typed {
+        let to = match &value.data_type {
+            DataType::Dictionary(_, values) if with_literal && is_text(values) => return value,
+            DataType::Dictionary(_, values) => (**values).clone(),
+            DataType::FixedSizeBinary(_) => DataType::Binary,
+            _ => return value,
+        };
+        let text = self.plan.nodes[value.id].text.clone();
+        let plain = self.node(Op::Cast(false), to, &[&value], &text);
+        self.computable(plain, with_literal)
+    }
+
     fn same(&mut self, whole: &Expr, a: (&str, &Expr), b: (&str, &Expr)) -> Result<(Typed, Typed)> {
         let (left, right) = self.pair(whole, a, b)?;
-        if left.data_type != right.data_type {
+        if value_type(&left.data_type) != value_type(&right.data_type) {
             let types = format!("{} and {}; cast one", left.data_type, right.data_type);
             return Err(self.wrong(whole, types));
         }
@@ -89,8 +102,8 @@ impl Binder<'_> {
     }
 
     fn literal_like(&mut self, whole: &Expr, literal: &Literal, to: &DataType) -> Result<Typed> {
-        match literal.as_type(to) {
-            Some(value) => Ok(self.literal(value, to.clone(), &literal.to_string())),
+        match self.literal_as(literal, to) {
+            Some(value) => Ok(value),
             // Of a type of its own, which whoever asks compares with the other's.
             None if literal.has_a_type() => self.literal_alone(whole, literal),
             None => Err(self.wrong(whole, format!("{literal} is no value of {to}"))),
@@ -102,10 +115,22 @@ impl Binder<'_> {
         if to == DataType::Null {
             return Err(self.wrong(whole, "a null without a type"));
         }
-        match literal.as_type(&to) {
-            Some(value) => Ok(self.literal(value, to, &literal.to_string())),
+        match self.literal_as(literal, &to) {
+            Some(value) => Ok(value),
             None => Err(self.wrong(whole, format!("{literal} is no value of {to}"))),
         }
+    }
+
+    /// A literal as a value of a type, where it is one.
+    fn literal_as(&mut self, literal: &Literal, to: &DataType) -> Option<Typed> {
+        let text = literal.to_string();
+        if !is_text(to) {
+            return Some(self.literal(literal.as_type(to)?, to.clone(), &text));
+        }
+        Some(match literal.as_text(to)? {
+            Some(bytes) => self.node(Op::Bytes(bytes), to.clone(), &[], &text),
+            None => self.literal(None, to.clone(), &text),
+        })
     }
 
     fn any(&mut self, expr: &Expr) -> Result<Typed> {
@@ -136,6 +161,12 @@ impl Binder<'_> {
                 Ok(self.node(Op::And, DataType::Boolean, &[&above, &below], &text))
             }
             Node::InList(x, list) => self.in_list(expr, x, list),
+            Node::Matches(how, a, b) => {
+                let (a, b) = self.same(expr, ("left", a), ("right", b))?;
+                let test = tested_as(*how, value_type(&a.data_type));
+                let test = test.ok_or_else(|| self.wrong(expr, format!("{how} of {}", a.data_type)))?;
+                Ok(self.text_test(test, a, b, &text))
+            }
             Node::And(a, b) => {
                 let (a, b) = (self.truth("left", a)?, self.truth("right", b)?);
                 Ok(self.node(Op::And, DataType::Boolean, &[&a, &b], &text))
@@ -162,7 +193,9 @@ impl Binder<'_> {
                 if x.data_type == *to {
                     return Ok(x);
                 }
-                self.computed(expr, to)?;
+                if !is_text(to) {
+                    self.computed(expr, to)?;
+                }
                 let op = if widens(&x.data_type, to) { Op::Widen } else { Op::Cast(*safe) };
                 Ok(self.node(op, to.clone(), &[&x], &text))
             }
@@ -170,14 +203,17 @@ impl Binder<'_> {
                 let condition = self.truth("condition", condition)?;
                 let (then, otherwise) = self.same(expr, ("then", then), ("else", otherwise))?;
                 let to = then.data_type.clone();
+                self.computed(expr, &to)?;
                 Ok(self.node(Op::Select, to, &[&condition, &then, &otherwise], &text))
             }
             Node::Coalesce(a, b) => {
                 let (a, b) = self.same(expr, ("left", a), ("right", b))?;
+                self.computed(expr, &a.data_type)?;
                 Ok(self.node(Op::Coalesce, a.data_type.clone(), &[&a, &b], &text))
             }
             Node::NullIf(a, b) => {
                 let (a, b) = self.same(expr, ("left", a), ("right", b))?;
+                self.computed(expr, &a.data_type)?;
                 let equal = self.compare(Comparison::Eq, a.clone(), b, &text)?;
                 Ok(self.node(Op::NullIf, a.data_type.clone(), &[&a, &equal], &text))
             }
@@ -192,7 +228,8 @@ impl Binder<'_> {
         let data_type = self.schema.field(index).data_type().clone();
         // What can be cast is for the cast to say; whether there is a value can be said of all, and a column is its own result.
         let as_it_is = self.path.last().is_none_or(|step| step == "cast" || step == "null test");
-        if !as_it_is {
+        let of_values = matches!(data_type, DataType::FixedSizeBinary(_)) || is_text(value_type(&data_type));
+        if !as_it_is && !of_values && !matches!(data_type, DataType::Dictionary(..)) {
             self.computed(expr, &data_type)?;
         }
         Ok(self.node(Op::Column(index), data_type, &[], &expr.to_string()))
@@ -212,6 +249,7 @@ impl Binder<'_> {
 
     fn compare(&mut self, how: Comparison, a: Typed, b: Typed, text: &str) -> Result<Typed> {
         let (a, b) = (self.ordered(a, text), self.ordered(b, text));
+        let is_text = is_text(value_type(&a.data_type));
         let bits = match how {
             Comparison::Lt => 1,
             Comparison::Eq | Comparison::NotDistinct => 2,
@@ -220,6 +258,9 @@ impl Binder<'_> {
             Comparison::NotEq | Comparison::Distinct => 5,
             Comparison::GtEq => 6,
         };
+        if is_text {
+            return Ok(self.compare_text(how, bits, a, b, text));
+        }
         let op = match how {
             Comparison::Distinct | Comparison::NotDistinct => Op::Distinct(bits),
             _ => Op::Compare(bits),
@@ -244,6 +285,10 @@ impl Binder<'_> {
     fn in_list(&mut self, expr: &Expr, x: &Expr, list: &[Literal]) -> Result<Typed> {
         let text = expr.to_string();
         let x = self.child("value", x)?;
+        let x = self.computable(x, true);
+        if is_text(value_type(&x.data_type)) {
+            return self.text_in_list(expr, x, list);
+        }
         let number = self.number(expr, &x)?;
         let (mut values, mut has_null) = (vec![], false);
         for literal in list {
@@ -355,53 +400,6 @@ impl Binder<'_> {
         let bad = if x.data_type.is_floating() { Bad::Wraps } else { self.overflow() };
         Ok(self.node(Op::Negate(bad), x.data_type.clone(), &[&x], &text))
     }
-
-    fn date_part(&mut self, expr: &Expr, part: DatePart, x: Typed) -> Result<Typed> {
-        let text = expr.to_string();
-        let day = 86_400;
-        // How many there are in a second, and whether it is a date, a time or both.
-        let (each, has_date, has_time) = match &x.data_type {
-            DataType::Date32 => (0, true, false),
-            DataType::Date64 => (1000, true, true),
-            DataType::Timestamp(unit, None) => (a_second(*unit), true, true),
-            DataType::Time32(unit) | DataType::Time64(unit) => (a_second(*unit), false, true),
-            other => return Err(self.wrong(expr, format!("no parts of {other}"))),
-        };
-        let is_date = matches!(part, DatePart::Year | DatePart::Month | DatePart::Day);
-        if is_date && !has_date {
-            return Err(self.wrong(expr, format!("{} has no {part}", x.data_type)));
-        }
-        let to = DataType::Int32;
-        if is_date {
-            let days = if has_time {
-                self.node(Op::FloorDiv(each * day), DataType::Int64, &[&x], &text)
-            } else {
-                self.node(Op::Widen, DataType::Int64, &[&x], &text)
-            };
-            return Ok(self.node(Op::Date(part), to, &[&days], &text));
-        }
-        if !has_time {
-            return Ok(self.zero_where_valid(x, &text));
-        }
-        let x = if matches!(x.data_type, DataType::Time32(_)) {
-            self.node(Op::Widen, DataType::Int64, &[&x], &text)
-        } else {
-            x
-        };
-        let (unit, of) = match part {
-            DatePart::Hour => (3600, 24),
-            DatePart::Minute => (60, 60),
-            _ => (1, 60),
-        };
-        let whole = self.node(Op::FloorDiv(each * unit), DataType::Int64, &[&x], &text);
-        Ok(self.node(Op::FloorRem(of), to, &[&whole], &text))
-    }
-
-    /// Midnight.
-    fn zero_where_valid(&mut self, x: Typed, text: &str) -> Typed {
-        let wide = self.node(Op::Widen, DataType::Int64, &[&x], text);
-        self.node(Op::FloorRem(1), DataType::Int32, &[&wide], text)
-    }
 }
 
 /// What is written where a literal is.
@@ -410,15 +408,6 @@ fn literal(expr: &Expr) -> Option<&Literal> {
         Node::Literal(literal) => Some(literal),
         Node::Alias(inner, _) => literal(inner),
         _ => None,
-    }
-}
-
-fn a_second(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
     }
 }
 

@@ -2,8 +2,9 @@
 
 use arrow_schema::{DataType, Schema};
 
-use super::Options;
 use super::plan::{Bound, Id, Op, Plan};
+use super::{Expr, Options};
+use crate::Error;
 
 /// A node with its type.
 #[derive(Clone)]
@@ -22,6 +23,12 @@ pub(super) struct Binder<'a> {
 }
 
 impl Binder<'_> {
+    /// What is wrong with an expression, and where it is.
+    pub fn wrong(&self, expr: &Expr, problem: impl std::fmt::Display) -> Error {
+        let at = if self.path.is_empty() { String::new() } else { format!(" (at {})", self.path.join(".")) };
+        Error::invalid("expression", format!("{expr}{at}: {problem}"))
+    }
+
     pub fn node(&mut self, op: Op, data_type: DataType, inputs: &[&Typed], text: &str) -> Typed {
         let inputs = inputs.iter().map(|input| input.id).collect();
         let id = self.plan.add(Bound { op, data_type: data_type.clone(), inputs, text: text.to_owned() });

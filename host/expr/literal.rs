@@ -1,11 +1,14 @@
 //! Values in expressions.
 
 use std::fmt;
+use std::sync::Arc;
 
 use arrow_schema::DataType;
 use bowstring_kernels::function::{F16, Number};
 
-/// A value of a type of fixed width, or a null.
+use super::plan::{Bytes, is_text};
+
+/// A value of a type of fixed width, text, or a null.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Literal {
     pub(super) value: Value,
@@ -14,7 +17,7 @@ pub struct Literal {
 }
 
 /// What is written.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Null,
     Bit(bool),
@@ -25,6 +28,8 @@ pub(super) enum Value {
     Decimal(i128, i8),
     /// The bits of a float of the type.
     Bits(u64),
+    Text(Arc<str>),
+    Bytes(Arc<[u8]>),
 }
 
 impl Literal {
@@ -55,6 +60,16 @@ impl Literal {
         Literal { value: Value::Decimal(unscaled, scale), data_type: None }
     }
 
+    /// Text or bytes of a type of these. [`crate::Error::Invalid`], when bound, where the type has no such value.
+    pub fn text(data_type: DataType, bytes: impl AsRef<[u8]>) -> Literal {
+        let is_string = matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+        let value = match std::str::from_utf8(bytes.as_ref()) {
+            Ok(text) if is_string => Value::Text(text.into()),
+            _ => Value::Bytes(bytes.as_ref().into()),
+        };
+        Literal { value, data_type: Some(data_type) }
+    }
+
     /// A day, counted from 1970-01-01.
     pub fn date(days: i32) -> Literal {
         Literal::of(DataType::Date32, days.into())
@@ -65,6 +80,11 @@ impl Literal {
         Some(Literal::of(data_type.clone(), extended(bits, super::plan::number_of(data_type)?)))
     }
 
+    /// Whether it is null.
+    pub(super) fn is_null(&self) -> bool {
+        self.value == Value::Null
+    }
+
     /// Whether it may stand for itself beside another type.
     pub(super) fn has_a_type(&self) -> bool {
         self.data_type.is_some() || matches!(self.value, Value::Decimal(..))
@@ -72,16 +92,18 @@ impl Literal {
 
     /// The type where it has one of its own, or the one that its Rust type stands for.
     pub(super) fn own_type(&self) -> DataType {
-        match (&self.data_type, self.value) {
+        match (&self.data_type, &self.value) {
             (Some(data_type), _) => data_type.clone(),
             (None, Value::Null) => DataType::Null,
             (None, Value::Bit(_)) => DataType::Boolean,
             (None, Value::Integer(_)) => DataType::Int64,
             (None, Value::Decimal(unscaled, scale)) => {
                 let digits = unscaled.unsigned_abs().checked_ilog10().map_or(1, |log| log as u8 + 1);
-                DataType::Decimal128(digits.max(scale.max(1) as u8).min(38), scale)
+                DataType::Decimal128(digits.max((*scale).max(1) as u8).min(38), *scale)
             }
             (None, Value::Float(_) | Value::Bits(_)) => DataType::Float64,
+            (None, Value::Text(_)) => DataType::Utf8,
+            (None, Value::Bytes(_)) => DataType::Binary,
         }
     }
 
@@ -91,7 +113,7 @@ impl Literal {
             return None;
         }
         let number = super::plan::number_of(to)?;
-        let raw = match (self.value, number) {
+        let raw = match (self.value.clone(), number) {
             (Value::Null, _) => return Some(None),
             (Value::Bit(bit), Number::Bit) => i128::from(bit),
             (Value::Bits(bits), Number::F16) => i128::from(bits as u16 as i16),
@@ -102,7 +124,7 @@ impl Literal {
                 Value::Integer(_) | Value::Float(_) | Value::Decimal(..),
                 Number::F16 | Number::F32 | Number::F64,
             ) => {
-                let value = match self.value {
+                let value = match self.value.clone() {
                     Value::Integer(x) if (x as f64) as i128 == x => x as f64,
                     Value::Float(x) => x,
                     Value::Decimal(x, scale) => decimal_text(x, scale).parse().ok()?,
@@ -118,6 +140,20 @@ impl Literal {
             _ => return None,
         };
         fits(raw, number, to).then_some(Some(raw))
+    }
+
+    /// Its bytes as a value of a type of text or bytes, as [`Literal::as_type`].
+    pub(super) fn as_text(&self, to: &DataType) -> Option<Option<Bytes>> {
+        let bytes: Arc<[u8]> = match &self.value {
+            Value::Null => return Some(None),
+            Value::Text(text) => text.as_bytes().into(),
+            Value::Bytes(bytes) => bytes.clone(),
+            _ => return None,
+        };
+        let own_or_none = self.data_type.as_ref().is_none_or(|own| own == to);
+        let is_string = matches!(to, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+        let has_value = own_or_none && is_text(to) && (!is_string || std::str::from_utf8(&bytes).is_ok());
+        has_value.then_some(Some(Bytes(bytes)))
     }
 }
 
@@ -237,16 +273,27 @@ literals! {
     i128 => |x| Value::Integer(x);
     f32 => |x| Value::Float(x.into());
     f64 => |x| Value::Float(x);
+    &str => |x| Value::Text(x.into());
+    &String => |x| Value::Text(x.as_str().into());
+    String => |x| Value::Text(x.into());
+    &[u8] => |x| Value::Bytes(x.into());
+    Vec<u8> => |x| Value::Bytes(x.into());
 }
 
 impl fmt::Display for Literal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.value, &self.data_type) {
+        match (&self.value, &self.data_type) {
             (Value::Null, None | Some(DataType::Null)) => write!(f, "null"),
             (Value::Null, Some(data_type)) => write!(f, "null::{data_type}"),
             (Value::Bit(bit), _) => write!(f, "{bit}"),
             (Value::Float(x), _) => write!(f, "{x}"),
-            (Value::Decimal(x, scale), _) => f.write_str(&decimal_text(x, scale)),
+            (Value::Decimal(x, scale), _) => f.write_str(&decimal_text(*x, *scale)),
+            (Value::Text(text), _) => write!(f, "'{}'", text.replace('\'', "''")),
+            (Value::Bytes(bytes), _) => {
+                f.write_str("x'")?;
+                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+                f.write_str("'")
+            }
             (Value::Integer(x), None) => write!(f, "{x}"),
             (Value::Integer(x), Some(data_type)) => write!(f, "{x}::{data_type}"),
             (Value::Bits(bits), Some(data_type)) => write!(f, "{bits:#x}::{data_type}"),

@@ -22,11 +22,13 @@
 mod aggregate;
 pub(crate) mod bind;
 mod binder;
+mod dates;
 mod decimal;
 mod extent;
 mod literal;
 pub(crate) mod plan;
 mod print;
+mod text;
 
 use std::sync::Arc;
 
@@ -53,6 +55,8 @@ pub(crate) enum Node {
     Compare(Comparison, Expr, Expr),
     Between(Expr, Expr, Expr),
     InList(Expr, Vec<Literal>),
+    /// A test of text.
+    Matches(Matches, Expr, Expr),
     And(Expr, Expr),
     Or(Expr, Expr),
     Not(Expr),
@@ -74,6 +78,7 @@ impl Node {
         match self {
             Node::Named(_) | Node::Indexed(_) | Node::Literal(_) => around(&[]),
             Node::Compare(_, a, b)
+            | Node::Matches(_, a, b)
             | Node::And(a, b)
             | Node::Or(a, b)
             | Node::Arithmetic(_, a, b)
@@ -104,6 +109,16 @@ pub(crate) enum Comparison {
     GtEq,
     Distinct,
     NotDistinct,
+}
+
+/// How text is tried against other text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Matches {
+    StartsWith,
+    EndsWith,
+    Contains,
+    Like,
+    ILike,
 }
 
 /// What is asked of a truth value, or of whether there is a value.
@@ -268,6 +283,17 @@ methods! {
     not_distinct(other) = |x| Node::Compare(Comparison::NotDistinct, x, other);
     /// Whether it is `low` at least and `high` at most.
     between(low, high) = |x| Node::Between(x, low, high);
+    /// Whether this text, or these bytes, start with the other.
+    starts_with(prefix) = |x| Node::Matches(Matches::StartsWith, x, prefix);
+    /// Whether this text, or these bytes, end with the other.
+    ends_with(suffix) = |x| Node::Matches(Matches::EndsWith, x, suffix);
+    /// Whether the other is somewhere in this text, or in these bytes.
+    contains(part) = |x| Node::Matches(Matches::Contains, x, part);
+    /// Whether the text is of a pattern: `%` stands for any text, `_` for any character, and a backslash takes the next one as it
+    /// is.
+    like(pattern) = |x| Node::Matches(Matches::Like, x, pattern);
+    /// The same, where case does not count: characters are compared by Unicode's simple case folding, as arrow-rs does.
+    ilike(pattern) = |x| Node::Matches(Matches::ILike, x, pattern);
     /// Whether there is no value.
     is_null() = |x| Node::Test(Test::Null, x);
     /// Whether there is a value.

@@ -1,9 +1,11 @@
 //! What expressions are bound to: nodes of which each has its type and names what it is made of. Equal parts are one node.
 
 use std::fmt;
+use std::sync::Arc;
 
 use arrow_schema::{DataType, IntervalUnit};
 use bowstring_kernels::function::Number;
+use bowstring_kernels::text::Test as TextTest;
 
 /// The number of a node.
 pub(crate) type Id = usize;
@@ -65,6 +67,22 @@ pub(crate) enum Op {
     FloorRem(i64),
     /// An integer as one of another type that has all of its values.
     Widen,
+    /// The same text in every row.
+    Bytes(Bytes),
+    /// A test of a column of text, or of a dictionary's, against another column or the same text for all rows.
+    Text(TextTest),
+    /// Whether it is one of these texts, which ascend.
+    TextIn(Arc<[Bytes]>),
+}
+
+/// Text, or any bytes, that is a value.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Bytes(pub Arc<[u8]>);
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", String::from_utf8_lossy(&self.0))
+    }
 }
 
 /// What becomes of results that do not fit.
@@ -121,7 +139,7 @@ impl Plan {
         match &node.op {
             Op::Column(index) => column(*index),
             Op::Literal(value) => value.is_none(),
-            Op::Distinct(_) | Op::Test(_) | Op::Valid(_) => false,
+            Op::Distinct(_) | Op::Test(_) | Op::Valid(_) | Op::Bytes(_) => false,
             Op::Arithmetic(_, Bad::Null) | Op::Negate(Bad::Null) | Op::Cast(true) | Op::NullIf => true,
             Op::Select => node.inputs[1..].iter().any(|input| self.may_be_null(*input, column)),
             Op::Coalesce => node.inputs.iter().all(|input| self.may_be_null(*input, column)),
@@ -149,6 +167,20 @@ pub(crate) fn number_of(data_type: &DataType) -> Option<Number> {
         Decimal128(..) => Number::I128,
         _ => return None,
     })
+}
+
+/// Types of text and of bytes of any length.
+pub(crate) fn is_text(data_type: &DataType) -> bool {
+    use DataType::*;
+    matches!(data_type, Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView)
+}
+
+/// What a value is compared as: one of a dictionary as those that it has.
+pub(crate) fn value_type(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, values) => values,
+        other => other,
+    }
 }
 
 impl fmt::Display for Plan {

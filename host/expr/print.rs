@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Arithmetic, Comparison, DatePart, Expr, Node, Test};
+use super::{Arithmetic, Comparison, DatePart, Expr, Matches, Node, Test};
 
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -21,6 +21,7 @@ impl fmt::Display for Expr {
                 }
                 write!(f, ")")
             }
+            Node::Matches(how, a, b) => write!(f, "{} {how} {}", part(a), part(b)),
             Node::And(a, b) => write!(f, "{} and {}", part(a), part(b)),
             Node::Or(a, b) => write!(f, "{} or {}", part(a), part(b)),
             Node::Not(x) => write!(f, "not {}", part(x)),
@@ -69,6 +70,9 @@ words! {
     Comparison {
         Eq "=" NotEq "!=" Lt "<" LtEq "<=" Gt ">" GtEq ">=" Distinct "is distinct from"
         NotDistinct "is not distinct from"
+    }
+    Matches {
+        StartsWith "starts with" EndsWith "ends with" Contains "contains" Like "like" ILike "ilike"
     }
     Test {
         Null "is null" NotNull "is not null" True "is true" NotTrue "is not true" False "is false"

@@ -24,6 +24,7 @@ mod scan;
 mod selection;
 mod take;
 mod take_tables;
+pub(crate) mod text;
 
 pub(crate) use filter::filter;
 pub(crate) use indices::Outside;

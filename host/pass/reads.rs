@@ -3,30 +3,44 @@
 use std::sync::Arc;
 
 use super::{Pass, Pending, Region};
-use crate::Result;
 use crate::array::{Array, Ready};
-use crate::device::{Event, Staged};
+use crate::device::{Event, Kept, Staged};
+use crate::{Error, Result};
 
 impl Pass {
     /// Copies of regions on their way to the host, one behind the other, and the event behind them.
     fn copied(&mut self, regions: &[&Region]) -> Result<(Staged, Event)> {
         let staged = self.stage(regions.iter().map(|region| region.bytes()).sum())?;
+        match self.copy_all(regions, &staged) {
+            Ok(seen) => Ok((staged, seen)),
+            Err(error) => Err(self.abandon(staged, error)),
+        }
+    }
+
+    fn copy_all(&mut self, regions: &[&Region], staged: &Staged) -> Result<Event> {
         let seen = Event::new(self.gpu.core(), self.queue.number())?;
         let mut at = 0;
         for region in regions {
-            self.copy_out(region.address(), region.bytes(), &staged, at)?;
+            self.copy_out(region.address(), region.bytes(), staged, at)?;
             at += region.bytes();
         }
-        // Where this fails the stream has been drained, so the block may go.
         seen.record(self.queue.owned())?;
-        Ok((staged, seen))
+        Ok(seen)
+    }
+
+    /// Keeps a block that a copy may be on its way to until the pass has passed.
+    fn abandon(&mut self, staged: Staged, error: Error) -> Error {
+        self.kept.push(Kept::Staged(staged));
+        error
     }
 
     /// The words of a region: the host waits until the pass has come here. Errors in what the inputs were made from
     /// surface here too. An operation does this once at most.
     pub fn read(&mut self, region: &Region) -> Result<Vec<u64>> {
         let (staged, seen) = self.copied(&[region])?;
-        seen.wait()?;
+        if let Err(error) = seen.wait() {
+            return Err(self.abandon(staged, error));
+        }
         self.parents.iter().try_for_each(Event::outcome)?;
         Ok(words(staged.pinned().bytes(), region.bytes()))
     }

@@ -74,6 +74,7 @@ pub mod selection;
 pub mod selftest;
 mod short;
 pub mod take;
+pub mod text;
 pub mod utf8;
 pub mod views;
 
@@ -93,7 +94,7 @@ host_only! {
             program::PROGRAM ranges::COMPOSE ranges::TAKE ranges_keep::KEEP
             scan::SCAN scan::SUMS selection::OFFSETS selection::SELECT
             selftest::BAIT selftest::VOCABULARY
-            take::TAKE take::TAKE_BITS utf8::VALIDATE views::BUILD views::MEASURE
+            take::TAKE take::TAKE_BITS text::TEXT utf8::VALIDATE views::BUILD views::MEASURE
         }
     }
 }

@@ -45,9 +45,9 @@ pub fn nth(index: usize) -> Expr {
     Expr(expr::nth(index))
 }
 
-/// A value: `bool`, `int`, `float`, `Decimal`, `date`, `datetime`, `None`, or any array of one row. Numbers and `None` take the type of
-/// what they meet, where it has that value; a `date` is a Date32, a `datetime` a Timestamp of microseconds. With `type`, as `cast` takes
-/// it, the value is of that.
+/// A value: `bool`, `int`, `float`, `Decimal`, `str`, `bytes`, `date`, `datetime`, `None`, or any array of one row. All but dates and
+/// arrays take the type of what they meet, where it has that value; a `date` is a Date32, a `datetime` a Timestamp of microseconds. With
+/// `type`, as `cast` takes it, the value is of that.
 #[pyfunction]
 #[pyo3(signature = (value, r#type = None))]
 pub fn lit(value: &Bound<'_, PyAny>, r#type: Option<&Bound<'_, PyAny>>) -> PyResult<Expr> {
@@ -234,6 +234,31 @@ impl Expr {
         let values = values.try_iter()?.map(|value| values::literal(&value?));
         let values = values.collect::<PyResult<Vec<Literal>>>()?;
         self.of(|x| x.in_list(values))
+    }
+
+    /// Whether this text, or these bytes, start with `prefix`.
+    fn starts_with(&self, prefix: &Bound<'_, PyAny>) -> PyResult<Expr> {
+        self.with(prefix, Inner::starts_with)
+    }
+
+    /// Whether this text, or these bytes, end with `suffix`.
+    fn ends_with(&self, suffix: &Bound<'_, PyAny>) -> PyResult<Expr> {
+        self.with(suffix, Inner::ends_with)
+    }
+
+    /// Whether `part` is somewhere in this text, or in these bytes.
+    fn contains(&self, part: &Bound<'_, PyAny>) -> PyResult<Expr> {
+        self.with(part, Inner::contains)
+    }
+
+    /// Whether the text is of a pattern: `%` stands for any text, `_` for any character, and a backslash takes the next one as it is.
+    fn like(&self, pattern: &Bound<'_, PyAny>) -> PyResult<Expr> {
+        self.with(pattern, Inner::like)
+    }
+
+    /// The same, where case does not count.
+    fn ilike(&self, pattern: &Bound<'_, PyAny>) -> PyResult<Expr> {
+        self.with(pattern, Inner::ilike)
     }
 
     /// As another type, which is said as `bowstring.cast` takes it. What does not fit is null, or a `ValueError` with

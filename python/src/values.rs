@@ -13,7 +13,7 @@ use bowstring::expr::Literal;
 use bowstring::{Array as Inner, Stream};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
 
 use crate::error::ours;
 use crate::foreign;
@@ -151,11 +151,15 @@ pub fn literal(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     if value.is_none() {
         return Ok(Literal::null(DataType::Null));
     }
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Ok(bytes.as_bytes().into());
+    }
     let row = match plain(value)? {
         Some(Plain::Bool(value)) => return Ok(value.into()),
         Some(Plain::Int(value)) => return Ok(value.into()),
         Some(Plain::Float(value)) => return Ok(value.into()),
         Some(Plain::Decimal(unscaled, scale)) => return Ok(Literal::exact(unscaled, scale)),
+        Some(Plain::Text(text)) => return Ok(text.into()),
         Some(plain) => from_plain(plain)?,
         None => {
             let row = foreign::as_array(value, "value");

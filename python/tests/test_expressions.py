@@ -54,6 +54,9 @@ def samples() -> pa.RecordBatch:
             "d": pa.array([Decimal(int(x)) / 100 for x in rng.integers(-500, 500, ROWS)], pa.decimal128(15, 2)),
             "day": pa.array(rng.integers(-9000, 30000, ROWS).astype("int32"), pa.int32()).cast(pa.date32()),
             "when": pa.array(rng.integers(-(2**50), 2**50, ROWS), pa.int64()).cast(pa.timestamp("us")),
+            "s": pa.array(rng.choice(["", "ship", "Shipped", "a ship's mail", "100 %"], ROWS), mask=some),
+            "v": pa.array(rng.choice([b"", b"\xff\x00", b"more than twelve bytes"], ROWS).tolist(), pa.binary()),
+            "w": pa.array(rng.choice(["AIR", "RAIL", "TRUCK"], ROWS), mask=some).dictionary_encode(),
         }
     )
 
@@ -93,6 +96,17 @@ CASES: dict[str, tuple[bs.Expr, Any]] = {
     "is_not_false": (col("t").is_not_false(), C["t"].fill_null(True)),
     "between": (col("a").between(-3, col("b")), pc.and_(pc.greater_equal(C["a"], -3), pc.less_equal(C["a"], C["b"]))),
     "is_in": (col("b").is_in([1, 5, 7]), pc.is_in(C["b"], pa.array([1, 5, 7], pa.int32()))),
+    "text ==": (col("s") == "ship", pc.equal(C["s"], "ship")),
+    "text <": ("b" > col("s"), pc.less(C["s"], "b")),
+    "starts_with": (col("s").starts_with("a s"), pc.starts_with(C["s"], "a s")),
+    "ends_with": (col("s").ends_with("ship"), pc.ends_with(C["s"], "ship")),
+    "contains": (col("s").contains("ship"), pc.match_substring(C["s"], "ship")),
+    "like": (col("s").like("_h%p%"), pc.match_like(C["s"], "_h%p%")),
+    "ilike": (col("s").ilike("SHIP%"), pc.starts_with(C["s"], "SHIP", ignore_case=True)),
+    "an escape": (col("s").like("%\\%"), pc.ends_with(C["s"], "%")),
+    "is_in texts": (col("s").is_in(["", "ship"]), pc.or_(pc.equal(C["s"], ""), pc.equal(C["s"], "ship"))),
+    "bytes": (col("v") == b"\xff\x00", pc.equal(C["v"], b"\xff\x00")),
+    "a dictionary": (col("w") == "RAIL", pc.equal(C["w"].cast(pa.string()), "RAIL")),
     "distinct": (col("a").distinct(None), C["a"].is_valid()),
     "not_distinct": (col("a").not_distinct(None), C["a"].is_null()),
     "cast": (col("l").cast("Int8"), bs.cast(C["l"], "Int8", strict=False)),
@@ -289,7 +303,10 @@ def test_streams_of_other_libraries_and_their_errors() -> None:
     ("expr", "words"),
     [
         (col("nobody") > 1, r"nobody \(at left\): no column of that name among a, b"),
-        (bs.nth(99) > 1, r"#99 \(at left\): there are 10 columns"),
+        (bs.nth(99) > 1, r"#99 \(at left\): there are 13 columns"),
+        (col("a") == "text", "'text' is no value of Int32"),
+        (col("v").like(b"%"), "like of Binary"),
+        (col("s") == b"\xff", "x'ff' is no value of Utf8"),
         (col("a") > 0.5, "0.5 is no value of Int32"),
         (col("u") == 256, "256 is no value of UInt8"),
         (col("a") + col("l") > 0, "Int32 and Int64; cast one"),
@@ -311,7 +328,7 @@ def test_mistakes_of_type() -> None:
         col("a") > 1 and col("b") > 1
     with pytest.raises(TypeError, match=r"use & \| ~"):
         1 < col("a") < 3
-    for wrong in ["text", object(), [1], pa.array([1, 2]).to_pylist]:
+    for wrong in [object(), [1], pa.array([1, 2]).to_pylist]:
         with pytest.raises((TypeError, ValueError), match="expression"):
             col("a") == wrong
     with pytest.raises(ValueError, match="not one"):
@@ -340,8 +357,9 @@ def test_values_beyond_what_there_is() -> None:
             lit(value)
     with pytest.raises(ValueError):
         lit(300, "Int8")
-    with pytest.raises(ValueError, match="do not compute with Utf8"):
-        lit("text", "Utf8")
+    with pytest.raises(ValueError, match="do not compute with List"):
+        lit(pa.array([[1]]))
+    assert repr(lit("it's", "Utf8")) == "'it''s'"
     assert repr(lit(-(10**37))) == str(-(10**37))
 
 

@@ -14,15 +14,16 @@ use std::sync::Arc;
 use arrow_array::builder::{BinaryBuilder, ListBuilder, MapBuilder, StringBuilder};
 use arrow_array::types::Int32Type;
 use arrow_array::*;
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, Schema};
 use bowstring::array::Place;
-use bowstring::compute::{CastOptions, TakeOptions, cast, drop_nulls, filter, take};
+use bowstring::compute::{CastOptions, TakeOptions, cast, drop_nulls, evaluate, filter, take};
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, children};
 use bowstring::exchange::{
     export_array, export_host_array, from_arrow, import_array, import_batch, import_host_array, to_arrow,
 };
+use bowstring::expr::{Expr, col};
 use bowstring::ffi::DeviceType;
-use bowstring::{Array, Device, Error, Result, Stream};
+use bowstring::{Array, Batch, Device, Error, Result, Stream};
 
 use crate::exchange::foreign::{RawArray, RawDeviceArray, Releases, produce_in, schema};
 use crate::support::{assert_same_rows, guarded, rows};
@@ -214,6 +215,12 @@ fn ask(context: &str, honest: &ArrayRef, ours: &Array, first: usize, streams: [&
     }
     // What these say of which row is not this test's business, but where they read is.
     check("drop_nulls", &all, drop_nulls(ours, stream).wait().and_then(down), None);
+    for test in tests(ours.data_type()) {
+        let fields = vec![Field::new("a", ours.data_type().clone(), true)];
+        let rows = Batch::try_new(Arc::new(Schema::new(fields)), vec![ours.clone()], ours.len()).unwrap();
+        let tested = evaluate(&rows, std::slice::from_ref(&test), stream).wait();
+        check(&test.to_string(), &all, tested.and_then(|tested| down(tested.columns()[0].clone())), None);
+    }
     for to in targets(ours.data_type()) {
         let casted = cast(ours, &to, &CastOptions::default(), stream).wait().and_then(|casted| {
             // The result shares bytes, whose end is said by the offsets that it no longer has.
@@ -224,6 +231,22 @@ fn ask(context: &str, honest: &ArrayRef, ours: &Array, first: usize, streams: [&
             Err(Error::Unsupported { .. } | Error::Arrow { .. }) => {}
             casted => check(&format!("cast to {to}"), &all, casted, None),
         }
+    }
+}
+
+/// What is asked of text.
+fn tests(of: &DataType) -> Vec<Expr> {
+    match of {
+        DataType::Utf8 | DataType::LargeUtf8 => {
+            vec![
+                col("a").gt("row number 5"),
+                col("a").contains("ber 00"),
+                col("a").like("%_m%r"),
+                col("a").eq(col("a")),
+            ]
+        }
+        DataType::Binary | DataType::LargeBinary => vec![col("a").ends_with(&[7u8; 3][..])],
+        _ => vec![],
     }
 }
 

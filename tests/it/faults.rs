@@ -51,9 +51,12 @@ impl Given<'_> {
 
     /// True for some rows, whatever the type.
     fn predicate(&self) -> Expr {
-        match self.values.data_type().is_numeric() {
-            true => col("a").lt_eq(col("b")) & col("a").is_not_null(),
-            false => col("a").is_not_null(),
+        match self.values.data_type() {
+            DataType::Utf8 | DataType::Utf8View => {
+                col("a").lt_eq(col("b")) & (col("a").ilike("%A_%") | col("b").in_list(["", "a"]))
+            }
+            of if of.is_numeric() => col("a").lt_eq(col("b")) & col("a").is_not_null(),
+            _ => col("a").is_not_null(),
         }
     }
 

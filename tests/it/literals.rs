@@ -82,6 +82,11 @@ fn literals_are_values_of_arrays() {
             assert!(same.as_boolean().value(row), "{} of row {row}", column.data_type());
         }
     }
-    let text = Scalar::from_arrow(&StringArray::from(vec!["x"])).unwrap();
-    assert!(Literal::try_from(&text).is_err());
+    let text = Scalar::from_arrow(&StringArray::from(vec!["it's"])).unwrap();
+    assert_eq!(Literal::try_from(&text).unwrap().to_string(), "'it''s'");
+    let bytes = Scalar::from_arrow(&BinaryViewArray::from(vec![&b"more than twelve bytes\xff"[..]])).unwrap();
+    let literal = Literal::try_from(&bytes).unwrap();
+    assert_eq!(literal, Literal::text(DataType::BinaryView, b"more than twelve bytes\xff"));
+    let list = ListArray::from_iter_primitive::<types::Int32Type, _, _>([Some([Some(1)])]);
+    assert!(Literal::try_from(&Scalar::from_arrow(&list).unwrap()).is_err());
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use arrow_array::ArrayRef;
 use arrow_schema::Field;
-use bowstring::compute::{CastOptions, cast};
+use bowstring::compute::{CastOptions, aggregate, cast};
 use bowstring::device::testing::{self, EmulatedDevice, EmulatorOptions, ManualEvent};
 use bowstring::exchange::{export_array, export_batch, from_arrow, import_array, import_batch, to_arrow};
+use bowstring::expr::{col, sum};
 use bowstring::ffi::ArrowDeviceArray;
 use bowstring::{Array, Batch, Device, Error};
 
@@ -152,6 +153,36 @@ fn what_an_operation_reports_is_not_looked_at_by_one_that_could_not_wait_for_it(
     narrow.wait().unwrap();
     let right: ArrayRef = std::sync::Arc::new(arrow_array::Int8Array::from_iter_values(0..100));
     assert_eq!(&to_arrow(&two.download(&narrow).unwrap()).unwrap(), &right);
+}
+
+#[test]
+fn a_block_that_a_copy_is_on_its_way_to_is_not_given_away_where_the_next_copy_fails() {
+    let device = delayed(3);
+    let ints = |from: i64| -> ArrayRef {
+        std::sync::Arc::new(arrow_array::Int64Array::from_iter_values(from..from + 100))
+    };
+    let (event, releases) = (ManualEvent::pending(), Releases::default());
+    let theirs = foreign(&ints(0), device.device(), Some(&event), &releases);
+    let late = import(theirs, &arrow_schema::DataType::Int64, device.device());
+    let (one, two) = (device.device().stream().unwrap(), device.device().stream().unwrap());
+    let soon = two.upload(&from_arrow(&ints(1000)).unwrap()).unwrap();
+    // Its sum, and which row failed, are copied one after the other.
+    let total = |values: &bowstring::Array, stream| {
+        let fields = vec![Field::new("a", arrow_schema::DataType::Int64, true)];
+        let schema = std::sync::Arc::new(arrow_schema::Schema::new(fields));
+        let rows = bowstring::Batch::try_new(schema, vec![values.clone()], 100).unwrap();
+        aggregate(&rows, &[sum(col("a") + 1)], None, stream)
+    };
+    device.fail(Some("copy_out"), 2, 1);
+    assert!(total(&late, &one).wait().is_err());
+    assert_eq!(device.stop_failing(), 1);
+    let pending = total(&soon, &two);
+    two.synchronise().unwrap();
+    event.fire();
+    one.synchronise().unwrap();
+    let row = pending.wait().unwrap();
+    let right: ArrayRef = std::sync::Arc::new(arrow_array::Int64Array::from(vec![(1001..1101).sum::<i64>()]));
+    assert_eq!(&to_arrow(&row.columns()[0]).unwrap(), &right);
 }
 
 #[test]

@@ -43,6 +43,24 @@ impl Bench {
             bound.evaluate(&rows, stream).wait()
         });
         self.sixth_query(rng);
+        self.texts(rng);
+    }
+
+    /// Texts of 12 bytes on average, all of them read.
+    fn texts(&mut self, rng: &mut Random) {
+        for of in [DataType::Utf8, DataType::Utf8View] {
+            let column = arrow_cast::cast(&values(&DataType::Utf8, false, rng), &of).unwrap();
+            let bytes = if of == DataType::Utf8 { 4 + 12 } else { 16 + 12 };
+            let rows = self.batch(&[("s", column)]);
+            for (test, name) in [
+                (col("s").eq("abcdefgh"), "s = 8 bytes"),
+                (col("s").starts_with("abc"), "s starts with 3 bytes"),
+                (col("s").contains("xyz"), "s contains 3 bytes"),
+                (col("s").like("%ab%_c"), "s like '%ab%_c'"),
+            ] {
+                self.computed(&format!("{name}, {of}"), ROWS * bytes + ROWS / 8, &rows, test);
+            }
+        }
     }
 
     fn sixth_query(&mut self, rng: &mut Random) {

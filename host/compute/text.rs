@@ -1,0 +1,45 @@
+//! Tests of text in expressions, on the machine that the stream is of.
+
+use arrow_schema::DataType;
+use bowstring_kernels::text::Test;
+
+use super::CastOptions;
+use super::cast::cast_now;
+use crate::array::{Parts, Side};
+use crate::{Array, Result, Stream, cpu, gpu};
+
+/// The test of each row. Where one side is a dictionary and the other the same for all rows, its values are tested, and rows have
+/// what their key's has.
+pub(super) fn test_now(
+    test: Test,
+    left: Side<'_>,
+    right: Side<'_>,
+    rows: usize,
+    stream: &Stream,
+) -> Result<Array> {
+    if let Some((column, values)) = dictionary(left) {
+        let tested = test_now(test, Side::Column(values), right, values.len(), stream)?;
+        return by_key(column, tested, stream);
+    }
+    if let Some((column, values)) = dictionary(right) {
+        let tested = test_now(test, left, Side::Column(values), values.len(), stream)?;
+        return by_key(column, tested, stream);
+    }
+    match stream.as_gpu() {
+        None => cpu::text::test(test, left, right, rows, stream.device().host_pool()),
+        Some(_) => gpu::text::test(test, left, right, rows, stream),
+    }
+}
+
+fn dictionary(side: Side<'_>) -> Option<(&Array, &Array)> {
+    let Side::Column(column) = side else { return None };
+    Some((column, column.dictionary()?))
+}
+
+/// For each row what there is for its key.
+fn by_key(column: &Array, tested: Array, stream: &Stream) -> Result<Array> {
+    let DataType::Dictionary(keys, _) = column.data_type() else { return Ok(tested) };
+    let data_type = DataType::Dictionary(keys.clone(), Box::new(DataType::Boolean));
+    let parts = Parts { data_type, dictionary: Some(tested), ..column.clone().into_parts() };
+    cast_now(&Array::try_new(parts)?, &DataType::Boolean, &CastOptions::default(), stream)
+}

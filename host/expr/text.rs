@@ -1,0 +1,102 @@
+//! Tests of text, bound: what is known of literals is computed now, the rest is a node that a launch of its own computes.
+
+use arrow_schema::DataType;
+use bowstring_kernels::text::{Test as TextTest, passes};
+
+use super::binder::{Binder, Typed};
+use super::plan::{Op, value_type};
+use super::{Comparison, Expr, Literal, Matches};
+use crate::Result;
+
+/// The test of a type of text; `None` where it has none: patterns are made of characters.
+pub(super) fn tested_as(how: Matches, data_type: &DataType) -> Option<TextTest> {
+    use DataType::*;
+    let is_string = matches!(data_type, Utf8 | LargeUtf8 | Utf8View);
+    if !is_string && !matches!(data_type, Binary | LargeBinary | BinaryView) {
+        return None;
+    }
+    match how {
+        Matches::StartsWith => Some(TextTest::StartsWith),
+        Matches::EndsWith => Some(TextTest::EndsWith),
+        Matches::Contains => Some(TextTest::Contains),
+        Matches::Like => is_string.then_some(TextTest::Like),
+        Matches::ILike => is_string.then_some(TextTest::ILike),
+    }
+}
+
+impl Binder<'_> {
+    /// A test of two of one type.
+    pub fn text_test(&mut self, test: TextTest, a: Typed, b: Typed, text: &str) -> Typed {
+        let known = match (&self.plan.nodes[a.id].op, &self.plan.nodes[b.id].op) {
+            (Op::Literal(_), _) | (_, Op::Literal(_)) => Some(None),
+            (Op::Bytes(a), Op::Bytes(b)) => Some(Some(i128::from(passes(test, &a.0, &b.0)))),
+            _ => None,
+        };
+        match known {
+            Some(truth) => self.literal(truth, DataType::Boolean, text),
+            None => self.node(Op::Text(test), DataType::Boolean, &[&a, &b], text),
+        }
+    }
+
+    /// A comparison that is true as the bits say.
+    pub fn compare_text(&mut self, how: Comparison, bits: u8, a: Typed, b: Typed, text: &str) -> Typed {
+        let is_distinct = match how {
+            Comparison::Distinct => true,
+            Comparison::NotDistinct => false,
+            _ => return self.text_test(TextTest::Compare(bits), a, b, text),
+        };
+        let truth = DataType::Boolean;
+        if matches!(self.plan.nodes[b.id].op, Op::Bytes(_)) {
+            let equal = self.text_test(TextTest::Compare(2), a, b, text);
+            return self.node(Op::Test(if is_distinct { 5 } else { 2 }), truth, &[&equal], text);
+        }
+        let (no_a, no_b) = (self.no_text(&a, text), self.no_text(&b, text));
+        let equal = self.text_test(TextTest::Compare(2), a, b, text);
+        let equal = self.node(Op::Test(2), truth.clone(), &[&equal], text);
+        let neither = self.node(Op::And, truth.clone(), &[&no_a, &no_b], text);
+        let same = self.node(Op::Or, truth.clone(), &[&equal, &neither], text);
+        if is_distinct { self.node(Op::Not, truth, &[&same], text) } else { same }
+    }
+
+    /// Whether there is none.
+    fn no_text(&mut self, value: &Typed, text: &str) -> Typed {
+        let known = match &self.plan.nodes[value.id].op {
+            Op::Literal(value) => Some(value.is_none()),
+            Op::Bytes(_) => Some(false),
+            _ => None,
+        };
+        match known {
+            Some(none) => self.literal(Some(i128::from(none)), DataType::Boolean, text),
+            None => self.node(Op::Valid(true), DataType::Boolean, &[value], text),
+        }
+    }
+
+    /// Whether text is one of these literals.
+    pub fn text_in_list(&mut self, expr: &Expr, x: Typed, list: &[Literal]) -> Result<Typed> {
+        let text = expr.to_string();
+        let of = value_type(&x.data_type).clone();
+        let (mut values, mut has_null) = (vec![], false);
+        for literal in list {
+            match literal.as_text(&of) {
+                Some(Some(value)) => values.push(value),
+                Some(None) => has_null = true,
+                None => return Err(self.wrong(expr, format!("{literal} is no value of {of}"))),
+            }
+        }
+        values.sort();
+        values.dedup();
+        let found = match &self.plan.nodes[x.id].op {
+            Op::Literal(_) => self.literal(None, DataType::Boolean, &text),
+            Op::Bytes(value) => {
+                let found = values.binary_search(value).is_ok();
+                self.literal(Some(i128::from(found)), DataType::Boolean, &text)
+            }
+            _ => self.node(Op::TextIn(values.into()), DataType::Boolean, &[&x], &text),
+        };
+        if !has_null {
+            return Ok(found);
+        }
+        let null = self.literal(None, DataType::Boolean, "null");
+        Ok(self.node(Op::Or, DataType::Boolean, &[&found, &null], &text))
+    }
+}

@@ -1,0 +1,167 @@
+//! Tests of text on a GPU, in one launch: the columns as they are, what all rows are tested against uploaded with it.
+
+use arrow_schema::DataType;
+use bowstring_kernels::memory::In;
+use bowstring_kernels::target::find;
+use bowstring_kernels::text::{FOLDS, Head, TEXT, Test, Text, TextColumn, VIEWS};
+use bowstring_kernels::views::BufferRow;
+
+use crate::array::{Array, Bitmap, Buffer, Parts, Side, Slot};
+use crate::gpu::bitmap::{aligned, and, nulls_of};
+use crate::gpu::parts::empty;
+use crate::gpu::rows::{offsets_of, rows_of};
+use crate::pass::{Pass, Reach, Table, bytes, validity};
+use crate::transfer::sized_buffers;
+use crate::{Error, Result, Stream};
+
+/// The test of each row, as an array of booleans; null where either side is.
+pub(crate) fn test(
+    test: Test,
+    left: Side<'_>,
+    right: Side<'_>,
+    rows: usize,
+    stream: &Stream,
+) -> Result<Array> {
+    let mut pass = Pass::begin("text", stream)?;
+    if rows == 0 {
+        let none = empty(&pass, &DataType::Boolean)?;
+        pass.finish()?;
+        return Ok(none);
+    }
+    let mut columns: Table<TextColumn> = Table::default();
+    for side in [left, right] {
+        columns.push(&described(&mut pass, side)?);
+    }
+    let columns = pass.upload(columns.words())?;
+    let folds = match test {
+        Test::ILike => Some(pass.upload(&FOLDS.iter().map(|fold| fold.word()).collect::<Vec<_>>())?),
+        _ => None,
+    };
+    let head = match (left, right) {
+        (Side::Column(column), Side::Same(needle)) if column.layout().slots().next() == Some(Slot::Views) => {
+            Head::of(test, needle)
+        }
+        _ => Head::NONE,
+    };
+    let [head_want, head_mask, head_rest] = head.words();
+    let fault = pass.upload(&[u64::MAX])?;
+    let bits = rows.div_ceil(32) * 4;
+    let out = pass.output(bits)?;
+    let args = Text {
+        columns: columns.input(),
+        len: rows as u64,
+        test: test.code(),
+        head_want,
+        head_mask,
+        head_rest,
+        folds: folds.map_or(In::absent(), |folds| folds.input()),
+        out: out.out(),
+        fault: fault.out(),
+    };
+    let entry = find(TEXT, &[test.kind()]).ok_or_else(|| pass.unsupported("text"))?;
+    pass.launch(entry, &args)?;
+    pass.report(&fault, |words| match words[0] {
+        u64::MAX => Ok(()),
+        row => Err(Error::out_of_spec("text", format!("row {row} is not inside of its buffer"))),
+    })?;
+    let parts = pass.parts(DataType::Boolean, rows);
+    let mut parts = match (left, right) {
+        (Side::Column(left), Side::Column(right))
+            if left.validity().is_some() && right.validity().is_some() =>
+        {
+            let both = pass.zeroed(bits)?;
+            and(&mut pass, validity(left), validity(right), rows, &both)?;
+            let validity = Some(Bitmap { buffer: both.buffer(), offset: 0 });
+            Parts { validity, null_count: None, ..parts }
+        }
+        (Side::Column(one), Side::Column(other)) => {
+            nulls_of(&mut pass, if one.validity().is_some() { one } else { other }, parts)?
+        }
+        (Side::Column(one), _) | (_, Side::Column(one)) => nulls_of(&mut pass, one, parts)?,
+        _ => parts,
+    };
+    parts.buffers = vec![out.buffer()];
+    let tested = Array::try_new(parts)?;
+    pass.finish()?;
+    Ok(tested)
+}
+
+/// A side as the kernel reads it.
+fn described(pass: &mut Pass, side: Side<'_>) -> Result<TextColumn> {
+    let column = match side {
+        Side::Column(column) => column,
+        Side::Same(text) => return uploaded(pass, &[text], 0),
+        Side::List(list) => return uploaded(pass, list, u64::MAX),
+    };
+    pass.input(column)?;
+    let (valid, valid_offset) = validity(column);
+    let (width, rows, buffers) = match column.layout().slots().next() {
+        Some(Slot::Offsets(width)) => {
+            (width as u64, aligned(pass, &offsets_of(column, width), width)?, &column.buffers()[1..2])
+        }
+        _ => {
+            let views = rows_of(column, &column.buffers()[0], 16);
+            (VIEWS, aligned(pass, &views, 16)?, &column.buffers()[1..])
+        }
+    };
+    let mut reach = Reach { limit: 0, end: In::absent(), end_offset: 0 };
+    let table: Table<BufferRow> = if width == VIEWS {
+        // Views are data: what they say they point to must be inside of what there is.
+        let sized = sized_buffers(pass, buffers)?;
+        sized
+            .iter()
+            .map(|buffer| row(buffer, buffer.bytes().map_or(u64::MAX, |bytes| bytes as u64)))
+            .collect()
+    } else {
+        reach = Reach::bytes(&buffers[0]);
+        [row(&buffers[0], reach.limit)].into_iter().collect()
+    };
+    let count = table.len() as u64;
+    let table = (count > 0).then(|| pass.upload(table.words())).transpose()?;
+    Ok(TextColumn {
+        rows: rows.described(),
+        width,
+        which: u64::MAX,
+        len: column.len() as u64,
+        buffers: table.map_or(In::<u64>::absent(), |table| table.input()).described(),
+        count,
+        end: reach.end.described(),
+        end_offset: reach.end_offset,
+        valid: valid.described(),
+        valid_offset,
+    })
+}
+
+fn row(buffer: &Buffer, limit: u64) -> BufferRow {
+    let (bytes, offset) = bytes(buffer);
+    BufferRow { bytes, offset, limit }
+}
+
+/// Texts of the host: offsets of eight bytes, and the bytes behind them.
+fn uploaded(pass: &mut Pass, texts: &[&[u8]], which: u64) -> Result<TextColumn> {
+    let mut words = vec![0];
+    let mut all: Vec<u8> = vec![];
+    for text in texts {
+        all.extend_from_slice(text);
+        words.push(all.len() as u64);
+    }
+    let (offsets, len) = (words.len() * 8, all.len());
+    all.resize(len.next_multiple_of(8), 0);
+    words.extend(all.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes"))));
+    let region = pass.upload(&words)?;
+    let table: Table<BufferRow> =
+        [row(&region.buffer().slice(offsets, Some(len)), len as u64)].into_iter().collect();
+    let table = pass.upload(table.words())?;
+    Ok(TextColumn {
+        rows: region.input::<u8>().described(),
+        width: 8,
+        which,
+        len: texts.len() as u64,
+        buffers: table.input::<u64>().described(),
+        count: 1,
+        end: In::<u32>::absent().described(),
+        end_offset: 0,
+        valid: In::<u32>::absent().described(),
+        valid_offset: 0,
+    })
+}
