@@ -194,6 +194,7 @@ fn compares() -> Vec<Row> {
         row(Sopk, [2, 3, 3, N], "s_cmpk_eq_i32", onto(0, |a, imm, _| (0, Some(a == imm)))),
         row(Sopk, [3, 4, 4, N], "s_cmpk_lg_i32", onto(0, |a, imm, _| (0, Some(a != imm)))),
         // An unsigned comparison has an unsigned immediate.
+        row(Sopk, [10, 11, 11, N], "s_cmpk_gt_u32", onto(0, |a, imm, _| (0, Some(a > (imm & 0xffff))))),
         row(Sopk, [12, 13, 13, N], "s_cmpk_lt_u32", onto(0, |a, imm, _| (0, Some(a < (imm & 0xffff))))),
     ]
 }
