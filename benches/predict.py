@@ -186,6 +186,10 @@ TARGETS = [
     ("cast, any fixed width, checks and nulls", r"cast (?!Utf8|Binary|Decimal)", 1 << 28, 0.90),
     ("cast, division of 128 bits", r"cast Decimal128", 1 << 28, 0.50),
     ("null_count, 2^33 bits", r"null_count", 1 << 33, 0.90),
+    ("a comparison with a constant", r"a < k", 1 << 28, 0.90),
+    ("three comparisons, Kleene logic, nulls", r"a > 0 and", 1 << 28, 0.85),
+    ("TPC-H's sixth query", r"TPC-H Q6", 1 << 28, 0.85),
+    ("arithmetic of two columns, nulls", r"b \+ b", 1 << 28, 0.85),
 ]
 
 

@@ -88,6 +88,13 @@ impl fmt::Debug for Bytes {
 /// What becomes of results that do not fit.
 pub(crate) use bowstring_kernels::program::code::Bad;
 
+impl Bound {
+    /// Whether a row can fail here.
+    pub fn can_fail(&self) -> bool {
+        matches!(self.op, Op::Arithmetic(_, Bad::Fails) | Op::Negate(Bad::Fails))
+    }
+}
+
 impl Plan {
     /// A node that is like this one, new or not.
     pub fn add(&mut self, node: Bound) -> Id {

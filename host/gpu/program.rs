@@ -4,14 +4,17 @@
 
 mod lower;
 mod needs;
+mod terms;
 
 use arrow_schema::DataType;
 use bowstring_kernels::function::Number;
 use bowstring_kernels::functions::{Function, FunctionCall};
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::program::code::{AGGREGATES, PART_WORDS};
+use bowstring_kernels::program::predicate::{PREDICATE, Predicate};
+use bowstring_kernels::program::terms::Term;
 use bowstring_kernels::program::word::key;
-use bowstring_kernels::program::{ColumnRow, OutputRow, PROGRAM, Program, parts, tiles};
+use bowstring_kernels::program::{ColumnRow, FEW, OutputRow, PROGRAM, Program, parts, tiles};
 use bowstring_kernels::target::find;
 
 use super::map::{self, map};
@@ -23,6 +26,7 @@ use crate::pass::{
 };
 use crate::{Error, Result, Stream};
 use lower::{Code, End, lower};
+use terms::taken;
 
 /// A program over columns of so many rows, one at least.
 pub(crate) struct Loaded {
@@ -54,8 +58,13 @@ impl Loaded {
             if used.len().max(plan.roots.len()) > usize::from(u16::MAX) {
                 return Err(Error::invalid("expression", format!("{} columns at once", used.len())));
             }
-            match lower(&plan, &ends(&plan)) {
-                Ok(code) => return Ok(Loaded { plan, columns: used, code, rows }),
+            let mut ends = ends(&plan);
+            let terms = taken(&plan, &mut ends);
+            match lower(&plan, &ends) {
+                Ok(code) => {
+                    let code = Code { terms, ..code };
+                    return Ok(Loaded { plan, columns: used, code, rows });
+                }
                 Err(part) => {
                     let of_part = plan.only(&[part]);
                     used.extend(evaluate(&of_part, &used, rows, stream)?);
@@ -69,9 +78,7 @@ impl Loaded {
 
     /// Whether a row can fail.
     fn can_fail(&self) -> bool {
-        use crate::expr::plan::Bad;
-        let fails = |node: &Bound| matches!(node.op, Op::Arithmetic(_, Bad::Fails) | Op::Negate(Bad::Fails));
-        self.plan.nodes.iter().any(fails)
+        self.plan.nodes.iter().any(Bound::can_fail)
     }
 
     /// A selection of it: the single root, a truth.
@@ -101,9 +108,8 @@ impl Loaded {
         }
     }
 
-    /// The arguments but for what the program leaves.
-    fn arguments(&self, pass: &mut Pass, granted: &Granted, failed: Option<Counter>) -> Result<Program> {
-        let code = pass.upload(&self.code.words)?;
+    /// Its columns' table.
+    fn table(&self, pass: &mut Pass) -> Result<In<u64>> {
         let row = |column: &Array| {
             let (valid, valid_offset) = match column.possible_nulls() {
                 Some(_) => validity(column),
@@ -119,18 +125,23 @@ impl Loaded {
         };
         let table: Table<ColumnRow> = self.columns.iter().map(row).collect();
         let columns = (!table.is_empty()).then(|| pass.upload(table.words())).transpose()?;
+        Ok(columns.map_or(In::absent(), |table| table.input()))
+    }
+
+    /// The arguments but for what the program leaves.
+    fn arguments(&self, pass: &mut Pass, granted: &Granted, failed: Option<Counter>) -> Result<Program> {
+        let code = pass.upload(&self.code.words)?;
         Ok(Program {
             code: code.input(),
             steps: self.code.steps,
-            columns: columns.map_or(In::absent(), |table| table.input()),
+            columns: self.table(pass)?,
             outputs: In::absent(),
             len: self.rows as u64,
             tiles: tiles(self.rows as u64),
-            words: Out::absent(),
-            counts: Out::absent(),
-            sums: Out::absent(),
+            selects: 0,
             aggregates: 0,
-            parts: Out::absent(),
+            chosen: In::absent(),
+            few: 0,
             failed: failed.map_or(Out::absent(), |failed| granted.counter(failed)),
         })
     }
@@ -141,6 +152,30 @@ impl Loaded {
         pass.launch(entry, program)
     }
 
+    /// Launches it where it is terms and nothing else: for a selection, or for truths and which of them are known.
+    fn test(
+        &self,
+        pass: &mut Pass,
+        words: Out<u32>,
+        known: Out<u32>,
+        of_selection: (Out<u32>, Out<u64>),
+    ) -> Result<()> {
+        let terms: Vec<u64> = self.code.terms.iter().flat_map(Term::words).collect();
+        let terms = pass.upload(&terms)?;
+        let (count, len) = (self.code.terms.len() as u64, self.rows as u64);
+        let (counts, sums) = of_selection;
+        let columns = self.table(pass)?;
+        pass.launch(
+            &PREDICATE[0],
+            &Predicate { terms: terms.input(), count, columns, len, words, known, counts, sums },
+        )
+    }
+
+    /// Whether it is terms and nothing else.
+    fn is_terms(&self) -> bool {
+        self.code.steps == 0
+    }
+
     /// Launches it as a selection.
     pub fn select(
         &self,
@@ -149,8 +184,14 @@ impl Loaded {
         failed: Option<Counter>,
         (words, counts, sums): (&Region, &Region, &Region),
     ) -> Result<()> {
+        if self.is_terms() {
+            return self.test(pass, words.out(), Out::absent(), (counts.out(), sums.out()));
+        }
         let mut program = self.arguments(pass, granted, failed)?;
-        (program.words, program.counts, program.sums) = (words.out(), counts.out(), sums.out());
+        let table: Table<OutputRow> =
+            OutputRow::selection(words.out(), counts.out(), sums.out()).into_iter().collect();
+        program.outputs = pass.upload(table.words())?.input();
+        program.selects = 1;
         // A wave a tile: so small a part that waves are many.
         program.tiles = 1;
         self.launch(pass, &program)
@@ -221,15 +262,21 @@ pub(crate) fn evaluate(plan: &Plan, columns: &[Array], rows: usize, stream: &Str
     }
     let failed = loaded.failure(&mut requests);
     let granted = requests.grant(&mut pass, 0)?;
-    let output = |(values, valid): &(Request, Option<Request>)| OutputRow {
-        values: granted[*values].out::<u8>().described(),
-        valid: valid.map_or(Out::<u8>::absent(), |valid| granted[valid].out()).described(),
-    };
-    let table: Table<OutputRow> = asked.iter().map(output).collect();
-    let mut program = loaded.arguments(&mut pass, &granted, failed)?;
-    let outputs = pass.upload(table.words())?;
-    program.outputs = outputs.input();
-    loaded.launch(&mut pass, &program)?;
+    if loaded.is_terms() {
+        let (words, known) = asked[0];
+        let known = known.map_or(Out::absent(), |known| granted[known].out());
+        loaded.test(&mut pass, granted[words].out(), known, (Out::absent(), Out::absent()))?;
+    } else {
+        let output = |(values, valid): &(Request, Option<Request>)| OutputRow {
+            values: granted[*values].out::<u8>().described(),
+            valid: valid.map_or(Out::<u8>::absent(), |valid| granted[valid].out()).described(),
+        };
+        let table: Table<OutputRow> = asked.iter().map(output).collect();
+        let mut program = loaded.arguments(&mut pass, &granted, failed)?;
+        let outputs = pass.upload(table.words())?;
+        program.outputs = outputs.input();
+        loaded.launch(&mut pass, &program)?;
+    }
     if let Some(failed) = failed {
         let outcome = loaded.outcome();
         pass.report(granted.counters(), move |words| outcome(failed.of(words)))?;
@@ -283,13 +330,26 @@ pub(crate) fn aggregate(
     let mut requests = Requests::default();
     let (len, failed) = (rows as u64, loaded.failure(&mut requests));
     let words = parts(len, tiles(len)) as usize * kinds.len() * PART_WORDS as usize;
+    let chosen = (!loaded.code.terms.is_empty()).then(|| requests.scratch(rows.div_ceil(32) * 4));
     let granted = requests.grant(&mut pass, 0)?;
     let left = pass.output(words * 8)?;
-    let mut program = loaded.arguments(&mut pass, &granted, failed)?;
-    (program.aggregates, program.parts) = (kinds.len() as u64, left.out());
-    loaded.launch(&mut pass, &program)?;
     let numbers: Vec<Number> =
         loaded.plan.roots[usize::from(conditional)..].iter().map(|root| loaded.plan.number(*root)).collect();
+    let mut program = loaded.arguments(&mut pass, &granted, failed)?;
+    let table: Table<OutputRow> =
+        [OutputRow { values: left.out::<u64>().described(), valid: [0; 2] }].into_iter().collect();
+    program.outputs = pass.upload(table.words())?.input();
+    program.aggregates = kinds.len() as u64;
+    if let Some(chosen) = chosen {
+        let (chosen, none) = (&granted[chosen], (Out::absent(), Out::absent()));
+        loaded.test(&mut pass, chosen.out(), Out::absent(), none)?;
+        program.chosen = chosen.input();
+        let is_ordered = |(kind, number): (&Fold, &Number)| {
+            *kind == Fold::Sum && matches!(number, Number::F32 | Number::F64)
+        };
+        program.few = if kinds.iter().zip(&numbers).any(is_ordered) { 0 } else { FEW };
+    }
+    loaded.launch(&mut pass, &program)?;
     let (kinds, wide) = (kinds.to_vec(), loaded.code.wide);
     let outcome = loaded.outcome();
     // What each part left, and behind it the row that failed.

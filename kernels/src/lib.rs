@@ -91,7 +91,7 @@ host_only! {
             copy::COPY_BITS copy::COPY_BYTES copy::COPY_OFFSETS copy::COPY_VIEWS
             filter::FILTER filter_bits::FILTER_BITS filter_few::FILTER_FEW
             offsets::CONVERT offsets::KEYS offsets::OFFENDER offsets::REGULAR
-            program::PROGRAM ranges::COMPOSE ranges::TAKE ranges_keep::KEEP
+            program::PROGRAM program::predicate::PREDICATE ranges::COMPOSE ranges::TAKE ranges_keep::KEEP
             scan::SCAN scan::SUMS selection::OFFSETS selection::SELECT
             selftest::BAIT selftest::VOCABULARY
             take::TAKE take::TAKE_BITS text::TEXT utf8::VALIDATE views::BUILD views::MEASURE

@@ -374,7 +374,7 @@ fn parts_of_dates_and_times_are_arrows() {
     }
 }
 
-/// TPC-H's sixth query, in one launch: exact decimals.
+/// TPC-H's sixth query: exact decimals.
 #[test]
 fn the_sixth_query_of_tpch() {
     let rows = 20_000;

@@ -41,4 +41,5 @@ mod small_batches;
 mod soak;
 mod support;
 mod take;
+mod terms;
 mod texts;

@@ -5,6 +5,7 @@
 
 use bowstring_kernels::function::Number;
 use bowstring_kernels::program::code::{Bad, Instruction, Op as Does, Operand, UNSIGNED, VALUES, WORDS};
+use bowstring_kernels::program::terms::Term;
 use bowstring_kernels::program::word::key;
 
 use super::needs::{Need, Needs};
@@ -24,6 +25,15 @@ pub(super) enum End {
     Aggregate(Fold, Id, u16),
 }
 
+impl End {
+    /// The node.
+    fn of(self) -> Id {
+        match self {
+            End::Where(id) | End::Store(id, _) | End::Keep(id) | End::Aggregate(_, id, _) => id,
+        }
+    }
+}
+
 /// A program.
 #[derive(Debug, Default)]
 pub(super) struct Code {
@@ -31,17 +41,26 @@ pub(super) struct Code {
     pub steps: u64,
     /// Whether values have sixteen bytes.
     pub wide: bool,
+    /// What tells beforehand which rows it is for, or is all there is to do.
+    pub terms: Vec<Term>,
 }
 
 /// The code of what is to be done at the end of a plan, or a node that must be computed before by itself.
 pub(super) fn lower(plan: &Plan, ends: &[End]) -> Result<Code, Id> {
-    let wide = (0..plan.nodes.len()).any(|id| plan.number(id) == Number::I128);
+    let mut used = vec![false; plan.nodes.len()];
+    ends.iter().for_each(|end| used[end.of()] = true);
+    for (id, node) in plan.nodes.iter().enumerate().rev() {
+        if used[id] {
+            node.inputs.iter().for_each(|input| used[*input] = true);
+        }
+    }
+    let wide = (0..plan.nodes.len()).any(|id| used[id] && plan.number(id) == Number::I128);
     let limit = Need { values: VALUES, truths: if wide { 16 } else { 8 } };
     let mut lowering =
         Lowering { plan, wide, needs: Needs { plan, of: vec![] }, code: vec![], constants: vec![] };
-    for id in 0..plan.nodes.len() {
+    for (id, used) in used.into_iter().enumerate() {
         let need = lowering.needs.need(id);
-        if need.values > limit.values || need.truths > limit.truths {
+        if used && (need.values > limit.values || need.truths > limit.truths) {
             let heaviest = plan.nodes[id].inputs.iter().copied().max_by_key(|input| {
                 let need = lowering.needs.of[*input];
                 (need.truths >= limit.truths / 2, need.values, need.truths)
@@ -74,7 +93,7 @@ impl Lowering<'_> {
         }
         let mut words: Vec<u64> = self.code.iter().flat_map(Instruction::words).collect();
         words.extend(self.constants.iter().flat_map(|value| [*value as u64, (*value >> 64) as u64]));
-        Code { words, steps, wide: self.wide }
+        Code { words, steps, wide: self.wide, terms: vec![] }
     }
 
     fn put(&mut self, op: Does, node: Id) -> &mut Instruction {

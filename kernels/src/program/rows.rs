@@ -9,32 +9,34 @@ use crate::target::{Lanes, Value, Wave};
 #[inline(always)]
 pub(super) fn load<T: Value, V: Word, const K: usize>(
     args: &Task,
-    rows: Group,
+    (group, rows): (Group, Values<u32, K>),
     slot: u64,
     widen: impl Fn(T) -> V,
     wave: &mut Wave,
 ) -> Values<V, K> {
-    let values = args.columns.input::<T>(wave, slot * ColumnRow::ROW).skip(rows.first);
-    let (last, width) = (rows.left - 1, wave.width());
+    let values = args.columns.input::<T>(wave, slot * ColumnRow::ROW).skip(group.first);
     wave.each(move |l| {
         let mut out = [V::default(); K];
         for k in 0..K {
-            let row = l.index() + k as u32 * width;
-            out[k] = widen(values.stream(u64::from(if row < last { row } else { last })));
+            out[k] = widen(values.stream(u64::from(rows.at(l)[k])));
         }
         out
     })
 }
 
-/// A bit of a bitmap for each row of a lane; anything where there is none.
+/// A bit of a bitmap for each row of a lane.
 #[inline(always)]
-pub(super) fn gather(bits: Bits, rows: Group, each: usize, wave: &Wave) -> Lanes<u32> {
-    let (window, width) = (bits.window(rows.first), wave.width());
+pub(super) fn gather<const K: usize>(
+    bits: Bits,
+    group: Group,
+    rows: Values<u32, K>,
+    wave: &Wave,
+) -> Lanes<u32> {
+    let window = bits.window(group.first);
     wave.each(move |l| {
         let mut out = 0;
-        for k in 0..each {
-            let row = l.index() + k as u32 * width;
-            out |= u32::from(window.get(row)) << k;
+        for k in 0..K {
+            out |= u32::from(window.get(rows.at(l)[k])) << k;
         }
         out
     })

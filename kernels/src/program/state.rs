@@ -2,13 +2,16 @@
 
 use super::code::{Operand, UNSIGNED};
 use super::rows::{gather, load};
-use super::task::{ColumnRow, Group, Task, Values};
+use super::task::{ColumnRow, Group, Task, Values, moved_up};
 use super::word::{Word, plain_nan_f32, plain_nan_f64};
 use crate::memory::{Bits, TableRow};
 use crate::target::{Lanes, Wave};
 
 /// What a wave has at hand.
 pub(super) struct State<V: Copy, const K: usize> {
+    /// Where its rows are, and which of them a lane has.
+    pub(super) group: Group,
+    pub(super) rows: Values<u32, K>,
     /// The newest value and those before it.
     pub(super) a: Values<V, K>,
     pub(super) s1: Values<V, K>,
@@ -28,18 +31,21 @@ impl<V: Word, const K: usize> State<V, K> {
     pub(super) const ALL: u32 = (1 << K) - 1;
 
     #[inline(always)]
-    pub(super) fn new(rows: Group, wave: &Wave) -> State<V, K> {
+    pub(super) fn new(group: Group, rows: Values<u32, K>, active: Lanes<u32>, wave: &Wave) -> State<V, K> {
         let zero = wave.each(|_| [V::default(); K]);
         let none = wave.each(|_| 0);
-        let width = wave.width();
-        let active = wave.each(move |l| {
-            let mut active = 0;
-            for k in 0..K {
-                active |= u32::from(l.index() + k as u32 * width < rows.left) << k;
-            }
-            active
-        });
-        State { a: zero, s1: zero, s2: zero, s3: zero, valid: none, truth: none, known: none, active }
+        State {
+            group,
+            rows,
+            a: zero,
+            s1: zero,
+            s2: zero,
+            s3: zero,
+            valid: none,
+            truth: none,
+            known: none,
+            active,
+        }
     }
 
     /// The operand of an instruction, and which rows of it are valid.
@@ -47,7 +53,6 @@ impl<V: Word, const K: usize> State<V, K> {
     pub(super) fn operand(
         &mut self,
         args: &Task,
-        rows: Group,
         operand: u32,
         slot: u64,
         constant: V,
@@ -65,17 +70,19 @@ impl<V: Word, const K: usize> State<V, K> {
         const BEFORE: u32 = Operand::Before as u32;
         if operand >= I8 {
             let values = match operand {
-                I8 => load(args, rows, slot, |x: i8| V::of_i64(i64::from(x)), wave),
-                I16 => load(args, rows, slot, |x: i16| V::of_i64(i64::from(x)), wave),
-                I32 => load(args, rows, slot, |x: i32| V::of_i64(i64::from(x)), wave),
-                I64 => load(args, rows, slot, V::of_i64, wave),
-                U8 => load(args, rows, slot, |x: u8| V::of_i64(i64::from(x)), wave),
-                U16 => load(args, rows, slot, |x: u16| V::of_i64(i64::from(x)), wave),
-                U32 => load(args, rows, slot, |x: u32| V::of_i64(i64::from(x)), wave),
-                I128 if V::WIDE => load(args, rows, slot, |x: u128| V::of(x as i128), wave),
-                _ => load(args, rows, slot, |x: u64| V::of(i128::from(x)), wave),
+                I8 => load(args, (self.group, self.rows), slot, |x: i8| V::of_i64(i64::from(x)), wave),
+                I16 => load(args, (self.group, self.rows), slot, |x: i16| V::of_i64(i64::from(x)), wave),
+                I32 => load(args, (self.group, self.rows), slot, |x: i32| V::of_i64(i64::from(x)), wave),
+                I64 => load(args, (self.group, self.rows), slot, V::of_i64, wave),
+                U8 => load(args, (self.group, self.rows), slot, |x: u8| V::of_i64(i64::from(x)), wave),
+                U16 => load(args, (self.group, self.rows), slot, |x: u16| V::of_i64(i64::from(x)), wave),
+                U32 => load(args, (self.group, self.rows), slot, |x: u32| V::of_i64(i64::from(x)), wave),
+                I128 if V::WIDE => {
+                    load(args, (self.group, self.rows), slot, |x: u128| V::of(x as i128), wave)
+                }
+                _ => load(args, (self.group, self.rows), slot, |x: u64| V::of(i128::from(x)), wave),
             };
-            return (values, self.validity(args, rows, slot, wave));
+            return (values, self.validity(args, slot, wave));
         }
         match operand {
             NEWEST => {
@@ -109,13 +116,13 @@ impl<V: Word, const K: usize> State<V, K> {
 
     /// Which rows of a column are valid.
     #[inline(always)]
-    pub(super) fn validity(&self, args: &Task, rows: Group, slot: u64, wave: &mut Wave) -> Lanes<u32> {
+    pub(super) fn validity(&self, args: &Task, slot: u64, wave: &mut Wave) -> Lanes<u32> {
         let row = slot * ColumnRow::ROW;
         let valid = args.columns.input::<u32>(wave, row + 3);
         if valid.is_absent() {
             return wave.each(|_| Self::ALL);
         }
-        gather(Bits::new(valid, args.columns.get(row + 5), args.len), rows, K, wave)
+        gather(Bits::new(valid, args.columns.get(row + 5), args.len), self.group, self.rows, wave)
     }
 
     /// Which rows of the newest value are valid.
@@ -288,16 +295,4 @@ impl<V: Word, const K: usize> State<V, K> {
         };
         self.set_newest(valid, wave);
     }
-}
-
-/// The rows without the first, and `last` behind them.
-#[allow(clippy::manual_memcpy, reason = "a copy of memory is a call on devices")]
-#[inline(always)]
-fn moved_up<V: Copy, const K: usize>(rows: [V; K], last: V) -> [V; K] {
-    let mut moved = rows;
-    for k in 1..K {
-        moved[k - 1] = rows[k];
-    }
-    moved[K - 1] = last;
-    moved
 }

@@ -4,7 +4,7 @@ use super::code::{Bad, Op, Operand, UNSIGNED};
 use super::reduce::Sums;
 use super::rows::{gather, store, store_bits};
 use super::state::State;
-use super::task::{ColumnRow, Group, OutputRow, Task};
+use super::task::{ColumnRow, OutputRow, Task};
 use super::word::{Word, civil, fit, floor, key, remainder};
 use crate::memory::{Bits, TableRow};
 use crate::target::Wave;
@@ -25,22 +25,15 @@ impl<V: Word, const K: usize> State<V, K> {
     /// Does an instruction, and says how many rows are kept by it.
     #[inline(always)]
     #[allow(non_upper_case_globals, reason = "the constants are an enum's values, called as they are")]
-    pub fn step(
-        &mut self,
-        args: &Task,
-        rows: Group,
-        first: u64,
-        constant: V,
-        sums: &mut Sums,
-        wave: &mut Wave,
-    ) -> u32 {
+    pub fn step(&mut self, args: &Task, first: u64, constant: V, sums: &mut Sums, wave: &mut Wave) -> u32 {
+        let rows = self.group;
         let (op, operand) = (first as u32 & 0xff, first as u32 >> 8 & 0xff);
         let (slot, detail) = (u64::from(first as u32 >> 16), (first >> 32) as u32 & 0xff);
         let unsigned = !V::WIDE && detail & u32::from(UNSIGNED) != 0;
         let (b, b_valid) = if operand == Operand::None as u32 {
             (self.a, wave.each(|_| Self::ALL))
         } else {
-            self.operand(args, rows, operand, slot, constant, wave)
+            self.operand(args, operand, slot, constant, wave)
         };
         let mut bad = wave.each(|_| 0u32);
 
@@ -141,8 +134,8 @@ impl<V: Word, const K: usize> State<V, K> {
             Bits => {
                 let row = slot * ColumnRow::ROW;
                 let bits = Bits::new(args.columns.input(wave, row), args.columns.get(row + 2), args.len);
-                let truth = gather(bits, rows, K, wave);
-                let known = self.validity(args, rows, slot, wave);
+                let truth = gather(bits, rows, self.rows, wave);
+                let known = self.validity(args, slot, wave);
                 self.push_truth(truth, known, wave);
             },
             Truth => self.push_truth(
@@ -260,7 +253,8 @@ impl<V: Word, const K: usize> State<V, K> {
             Keep => {
                 let (truth, _) = self.pop_truth(wave);
                 let keep = { let active_ = self.active; wave.each(move |l| truth.at(l) & active_.at(l)) };
-                kept = store_bits::<K>(args.words, rows, keep, wave);
+                let words = args.outputs.output(wave, 0);
+                kept = store_bits::<K>(words, rows, keep, wave);
             },
             Sum => {
                 let there = self.there(wave);
@@ -314,12 +308,17 @@ impl<V: Word, const K: usize> State<V, K> {
             } else {
                 let node = first >> 48;
                 {
-                    let (active_, width) = (self.active, wave.width());
+                    let (active_, of_lanes) = (self.active, self.rows);
                     wave.each(move |l| {
-                        let bad = bad.at(l) & active_.at(l);
+                        let (bad, of_lanes) = (bad.at(l) & active_.at(l), of_lanes.at(l));
                         if bad != 0 {
-                            let k = bad.trailing_zeros();
-                            let row = rows.first + u64::from(l.index() + k * width);
+                            // The first.
+                            let mut row = 0;
+                            for k in 0..K {
+                                let k = K - 1 - k;
+                                row = if bad >> k & 1 != 0 { of_lanes[k] } else { row };
+                            }
+                            let row = rows.first + u64::from(row);
                             args.failed.min(l, 0, row << 16 | node);
                         }
                     })

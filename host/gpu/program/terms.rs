@@ -1,0 +1,355 @@
+//! Predicates as terms (`bowstring_kernels::program::terms`), where they are nothing but tests of single columns.
+//!
+//! The one idea: a comparison with a constant is a range of the column's values in their order, and so is its opposite, or all
+//! but a range. Negations go down to the comparisons, ranges of the same column become one where both must hold, and only then
+//! are they told in bits.
+
+use bowstring_kernels::function::Number;
+use bowstring_kernels::program::terms::{Asks, TRUTHS, Term, Then};
+
+use super::lower::End;
+use crate::expr::plan::{Bound, Id, Op, Plan};
+
+/// Ranges of a list that are worth tests of their own.
+const LISTED: usize = 4;
+
+/// Values of a column from `low` to `high` in their order, of floats by their keys; or, `inverted`, all others. There are none
+/// where `low` is above `high`.
+#[derive(Clone, Copy)]
+struct Range {
+    slot: u16,
+    number: Number,
+    low: i128,
+    high: i128,
+    inverted: bool,
+}
+
+#[derive(Clone)]
+enum Tree {
+    Range(Range),
+    /// A column of booleans, or which of its rows are valid; or the opposite.
+    Column(Asks, u16, bool),
+    All(Vec<Tree>),
+    Any(Vec<Tree>),
+}
+
+/// Takes from what is to be done what terms can tell: all of it, or of a condition those of its parts that they are.
+pub(super) fn taken(plan: &Plan, ends: &mut Vec<End>) -> Vec<Term> {
+    match ends[..] {
+        [End::Keep(root) | End::Store(root, _)] if plan.number(root) == Number::Bit => {
+            let terms = terms(plan, &[root]);
+            if !terms.is_empty() {
+                ends.clear();
+            }
+            terms
+        }
+        [End::Where(root), ..] => {
+            let (mut told, mut rest, mut waiting) = (vec![], vec![], vec![root]);
+            while let Some(id) = waiting.pop() {
+                match plan.nodes[id].op {
+                    _ if tree(plan, id, false).is_some() => told.push(id),
+                    Op::And => waiting.extend(plan.nodes[id].inputs.iter().rev()),
+                    _ => rest.push(id),
+                }
+            }
+            // A row that terms leave out would not fail any more.
+            if plan.only(&rest).nodes.iter().any(Bound::can_fail) {
+                return vec![];
+            }
+            let terms = terms(plan, &told);
+            if !terms.is_empty() {
+                ends.splice(0..1, rest.into_iter().map(End::Where));
+            }
+            terms
+        }
+        _ => vec![],
+    }
+}
+
+/// The terms of all of these truths; none where they are more than that.
+fn terms(plan: &Plan, ids: &[Id]) -> Vec<Term> {
+    let trees: Option<Vec<Tree>> = ids.iter().map(|id| tree(plan, *id, false)).collect();
+    let mut terms = vec![];
+    if let Some(trees) = trees.filter(|trees| !trees.is_empty()) {
+        let tree = Tree::All(trees).merged();
+        if tree.depth() <= TRUTHS {
+            tree.put(Then::Push, &mut terms);
+        }
+    }
+    terms
+}
+
+/// A truth, or its opposite.
+fn tree(plan: &Plan, id: Id, negated: bool) -> Option<Tree> {
+    let node = &plan.nodes[id];
+    let slot = |id: Id| match plan.nodes[id].op {
+        Op::Column(slot) => u16::try_from(slot).ok(),
+        _ => None,
+    };
+    let joined = |and: bool, parts: Vec<Tree>| if and { Tree::All(parts) } else { Tree::Any(parts) };
+    match (&node.op, &node.inputs[..]) {
+        (Op::Column(_), _) => Some(Tree::Column(Asks::Bits, slot(id)?, negated)),
+        (Op::Not, &[a]) => tree(plan, a, !negated),
+        (Op::And | Op::Or, inputs) => {
+            let parts = inputs.iter().map(|input| tree(plan, *input, negated)).collect::<Option<_>>()?;
+            Some(joined((node.op == Op::And) != negated, parts))
+        }
+        (Op::Valid(null), &[a]) => Some(Tree::Column(Asks::Valid, slot(a)?, *null != negated)),
+        (Op::Compare(how), &[a, b]) => compared(plan, *how, a, b, negated).map(Tree::Range),
+        (Op::Distinct(how), &[a, b]) if matches!(how, 2 | 5) => {
+            // Never null: of a null it is known, too, that it is another.
+            let distinct = (*how == 5) != negated;
+            let range = compared(plan, *how, a, b, negated)?;
+            Some(joined(!distinct, vec![Tree::Column(Asks::Valid, range.slot, distinct), Tree::Range(range)]))
+        }
+        (Op::In(values), &[a]) => {
+            let (slot, number) = column(plan, a)?;
+            let (least, most) = limits(number);
+            let values = values.iter().map(|value| in_order(number, *value));
+            let mut values: Vec<i128> = values.filter(|value| (least..=most).contains(value)).collect();
+            values.sort_unstable();
+            let mut ranges: Vec<Range> = vec![];
+            for value in values {
+                match ranges.last_mut() {
+                    Some(last) if value == last.high || value - 1 == last.high => last.high = value,
+                    _ => ranges.push(Range { slot, number, low: value, high: value, inverted: negated }),
+                }
+            }
+            let some = 1..=LISTED;
+            some.contains(&ranges.len())
+                .then(|| joined(negated, ranges.into_iter().map(Tree::Range).collect()))
+        }
+        _ => None,
+    }
+}
+
+/// A column, widened or not, and the numbers that it has where it lies.
+fn column(plan: &Plan, id: Id) -> Option<(u16, Number)> {
+    match (&plan.nodes[id].op, &plan.nodes[id].inputs[..]) {
+        (Op::Column(slot), _) if plan.number(id) != Number::Bit => {
+            Some((u16::try_from(*slot).ok()?, plan.number(id)))
+        }
+        (Op::Widen, &[a]) => column(plan, a),
+        _ => None,
+    }
+}
+
+/// A comparison of a column with a constant.
+fn compared(plan: &Plan, how: u8, a: Id, b: Id, negated: bool) -> Option<Range> {
+    let constant = |id: Id| match plan.nodes[id].op {
+        Op::Literal(value) => value,
+        _ => None,
+    };
+    let (of, value, how) = match (constant(a), constant(b)) {
+        (None, Some(value)) => (a, value, how),
+        (Some(value), None) => (b, value, how & 2 | how << 2 & 4 | how >> 2 & 1),
+        _ => return None,
+    };
+    let (slot, number) = column(plan, of)?;
+    let how = if negated { how ^ 7 } else { how };
+    let value = in_order(number, value);
+    let (least, most) = limits(number);
+    // Unequal is all but equal; the others are from somewhere to somewhere.
+    let inverted = how == 5;
+    let how = if inverted { 2 } else { how };
+    let low = if how & 1 != 0 {
+        Some(least)
+    } else if how & 2 != 0 {
+        Some(value)
+    } else {
+        value.checked_add(1)
+    };
+    let high = if how & 4 != 0 {
+        Some(most)
+    } else if how & 2 != 0 {
+        Some(value)
+    } else {
+        value.checked_sub(1)
+    };
+    let (low, high) = match (how, low, high) {
+        (1.., Some(low), Some(high)) => (low.max(least), high.min(most)),
+        _ => (most, least),
+    };
+    Some(Range { slot, number, low, high, inverted })
+}
+
+fn is_float(number: Number) -> bool {
+    matches!(number, Number::F16 | Number::F32 | Number::F64)
+}
+
+/// The least and the greatest, of floats of their keys.
+fn limits(number: Number) -> (i128, i128) {
+    let bits = number.bits() as u32;
+    if number.signed() != number {
+        (0, (1 << bits) - 1)
+    } else {
+        (i128::MIN >> (128 - bits), i128::MAX >> (128 - bits))
+    }
+}
+
+/// Where a value stands in its order: of a float's bits its key, which is its own inverse.
+fn in_order(number: Number, value: i128) -> i128 {
+    if is_float(number) && value < 0 { value ^ limits(number).1 } else { value }
+}
+
+impl Range {
+    fn is_empty(self) -> bool {
+        self.low > self.high
+    }
+
+    /// The same rows told by the others, if these are a range too.
+    fn opposite(self) -> Option<Range> {
+        let (least, most) = limits(self.number);
+        let (low, high) = if self.is_empty() {
+            (least, most)
+        } else if self.low == least {
+            // Above the greatest there is nothing.
+            if self.high == most { (most, least) } else { (self.high + 1, most) }
+        } else if self.high == most {
+            (least, self.low - 1)
+        } else {
+            return None;
+        };
+        Some(Range { low, high, inverted: !self.inverted, ..self })
+    }
+
+    /// The range of bits, its first and how far the last is from it, and whether it is of the other values; nothing where it
+    /// would be two.
+    fn bits(self) -> Option<(u128, u128, bool)> {
+        let all = u128::MAX >> (128 - self.number.bits());
+        let bits = |value: i128| in_order(self.number, value) as u128 & all;
+        let (least, most) = limits(self.number);
+        if self.is_empty() || (self.low, self.high) == (least, most) {
+            return Some((0, all, self.inverted != self.is_empty()));
+        }
+        if is_float(self.number) && self.low < 0 && self.high >= 0 {
+            return self.opposite()?.bits();
+        }
+        // Negative floats come the other way round.
+        let turned = is_float(self.number) && self.low < 0;
+        let (first, last) = if turned { (self.high, self.low) } else { (self.low, self.high) };
+        let (first, last) = (bits(first), bits(last));
+        if first > last && self.number.bits() < 32 {
+            // Narrow values are compared in wider ones, which do not wrap with them.
+            return Some((last + 1, first - last - 2, !self.inverted));
+        }
+        Some((first, last.wrapping_sub(first) & all, self.inverted))
+    }
+
+    /// What both must hold for, if that is a range.
+    fn and(self, other: Range) -> Option<Range> {
+        let same = (self.slot, self.inverted) == (other.slot, other.inverted);
+        let (low, high) = (self.low.max(other.low), self.high.min(other.high));
+        same.then_some(Range { low, high, ..self })
+    }
+}
+
+impl Tree {
+    /// With ranges of a column as one where all must hold, or where any must, of their opposites; and joins in joins of their
+    /// kind as one.
+    fn merged(self) -> Tree {
+        let (parts, all) = match self {
+            Tree::All(parts) => (parts, true),
+            Tree::Any(parts) => (parts, false),
+            leaf => return leaf.in_bits(),
+        };
+        let mut merged: Vec<Tree> = vec![];
+        let mut waiting: Vec<Tree> = parts.into_iter().rev().collect();
+        while let Some(part) = waiting.pop() {
+            match part {
+                Tree::All(parts) if all => waiting.extend(parts.into_iter().rev()),
+                Tree::Any(parts) if !all => waiting.extend(parts.into_iter().rev()),
+                Tree::Range(range) => {
+                    // Of any the opposites must all hold, or none does.
+                    let wanted =
+                        if range.inverted == all { range.opposite().unwrap_or(range) } else { range };
+                    let mergeable = wanted.inverted != all;
+                    let with = merged.iter_mut().find_map(|old| match old {
+                        Tree::Range(old) if mergeable => old.and(wanted).map(|both| (old, both)),
+                        _ => None,
+                    });
+                    match with {
+                        Some((old, both)) => *old = both,
+                        None => merged.push(Tree::Range(wanted)),
+                    }
+                }
+                other => merged.push(other),
+            }
+        }
+        let mut parts = vec![];
+        for part in merged.into_iter().map(Tree::merged) {
+            match part {
+                Tree::All(inner) if all => parts.extend(inner),
+                Tree::Any(inner) if !all => parts.extend(inner),
+                other => parts.push(other),
+            }
+        }
+        match (parts.len(), all) {
+            (1, _) => parts.remove(0),
+            // What needs most, first: nothing waits for it yet.
+            (_, true) => Tree::All(heaviest_first(parts)),
+            (_, false) => Tree::Any(heaviest_first(parts)),
+        }
+    }
+
+    /// A leaf as leaves that are ranges of bits.
+    fn in_bits(self) -> Tree {
+        match self {
+            Tree::Range(range) if range.bits().is_none() => {
+                // Floats on both sides of zero: from the least on, and up to the greatest.
+                let (least, most) = limits(range.number);
+                let parts = vec![
+                    Tree::Range(Range { high: most, ..range }),
+                    Tree::Range(Range { low: least, ..range }),
+                ];
+                if range.inverted { Tree::Any(parts) } else { Tree::All(parts) }
+            }
+            leaf => leaf,
+        }
+    }
+
+    /// How many truths it takes at hand: one for what is joined to a leaf at once.
+    fn depth(&self) -> usize {
+        match self {
+            Tree::All(parts) | Tree::Any(parts) => {
+                let waits = |(i, part): (usize, &Tree)| part.depth() + usize::from(i > 0 && part.depth() > 0);
+                parts.iter().enumerate().map(waits).max().unwrap_or(0).max(1)
+            }
+            _ => 0,
+        }
+    }
+
+    fn put(&self, then: Then, terms: &mut Vec<Term>) {
+        let nothing = Term { asks: Asks::Join, then, slot: 0, inverted: false, low: 0, span: 0 };
+        match self {
+            Tree::All(parts) | Tree::Any(parts) => {
+                let join = if matches!(self, Tree::All(_)) { Then::And } else { Then::Or };
+                for (i, part) in parts.iter().enumerate() {
+                    part.put(if i == 0 { Then::Push } else { join }, terms);
+                }
+                if then != Then::Push {
+                    terms.push(nothing);
+                }
+            }
+            Tree::Column(asks, slot, inverted) => {
+                terms.push(Term { asks: *asks, slot: *slot, inverted: *inverted, ..nothing });
+            }
+            Tree::Range(range) => {
+                let (low, span, inverted) = range.bits().expect("one range of bits");
+                let asks = match range.number.width() {
+                    1 => Asks::Range1,
+                    2 => Asks::Range2,
+                    4 => Asks::Range4,
+                    8 => Asks::Range8,
+                    _ => Asks::Range16,
+                };
+                terms.push(Term { asks, slot: range.slot, inverted, low, span, ..nothing });
+            }
+        }
+    }
+}
+
+fn heaviest_first(mut parts: Vec<Tree>) -> Vec<Tree> {
+    parts.sort_by_key(|part| std::cmp::Reverse(part.depth()));
+    parts
+}

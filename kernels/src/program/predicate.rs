@@ -1,0 +1,75 @@
+//! Predicates of terms alone: a tile a wave, and nothing of the machine but bits.
+
+use super::task::Group;
+use super::terms::{Terms, TileWords};
+use crate::memory::{In, Out};
+use crate::selection::{GROUP, TILE, WORDS, sizes};
+use crate::target::Wave;
+
+kernel! {
+    family "program";
+    /// Terms over the rows of columns.
+    Predicate {
+        /// [`Term`](super::terms::Term)s.
+        terms: In<u64>,
+        /// How many.
+        count: u64,
+        /// A [`ColumnRow`](super::ColumnRow) for each column.
+        columns: In<u64>,
+        /// How many rows; not 0.
+        len: u64,
+        /// Rows that are true, a bit each, zeros past the last, in whole words.
+        words: Out<u32>,
+        /// Rows of which it is known, likewise. May be absent.
+        known: Out<u32>,
+        /// How many each tile has, as a selection's. May be absent.
+        counts: Out<u32>,
+        /// Their sums, as a selection's, zeroed before.
+        sums: Out<u64>,
+    }
+    // A selection has a count for tiles that are not there, too: all of a run.
+    waves |args, _| if args.counts.is_absent() { args.len.div_ceil(TILE) } else { sizes(args.len).counts };
+    /// One entry.
+    PREDICATE {
+        program_terms = predicate,
+    }
+}
+
+fn predicate(args: &Predicate, wave: &mut Wave) {
+    let tile = wave.index();
+    let (first, mut kept) = (tile * TILE, 0);
+    if first < args.len {
+        let left = (args.len - first).min(TILE) as u32;
+        let rows = Group { first, left };
+        let terms = Terms { terms: args.terms, count: args.count, columns: args.columns, len: args.len };
+        let found = terms.of_tile(rows, wave);
+        let truth = found.truth.inside(rows, wave);
+        let width = wave.width();
+        let store = |out: Out<u32>, words: TileWords| {
+            let out = out.skip(tile * WORDS);
+            wave.each(move |l| {
+                if l.index() * 32 < left {
+                    out.set(l, u64::from(l.index()), words.first.at(l));
+                }
+                if width == 32 && (l.index() + width) * 32 < left {
+                    out.set(l, u64::from(l.index() + width), words.second.at(l));
+                }
+            });
+        };
+        store(args.words, truth);
+        if !args.known.is_absent() {
+            store(args.known, found.known.inside(rows, wave));
+        }
+        let ones = wave.each(move |l| truth.first.at(l).count_ones() + truth.second.at(l).count_ones());
+        kept = wave.sum(ones);
+    }
+    // A block has more waves than there may be tiles.
+    if !args.counts.is_absent() && tile < sizes(args.len).counts {
+        wave.once(|l| {
+            args.counts.set(l, tile, kept);
+            if kept != 0 {
+                args.sums.add(l, tile / GROUP, u64::from(kept));
+            }
+        });
+    }
+}
