@@ -4,7 +4,9 @@
 //! too. Which step it is, of which types, is asked once a chunk, and what it does to the rows is a loop in [`blocks`].
 
 mod blocks;
+mod compare;
 mod numbers;
+mod ranges;
 mod slots;
 mod steps;
 mod sums;

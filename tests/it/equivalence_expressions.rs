@@ -8,7 +8,7 @@ use bowstring::compute::{Predicate, Projection};
 use bowstring::expr::Options;
 use bowstring::{Array, Batch};
 
-use crate::support::trees::{Tree, column_types, small_column};
+use crate::support::trees::{Tree, column_types, one_row, small_column};
 use crate::support::*;
 
 /// Two columns of each type: of anything, and of small values.
@@ -148,6 +148,68 @@ fn random_predicates_keep_the_rows_that_they_are_true_for() {
             for (ours, theirs) in ours.columns().iter().zip(case.theirs()) {
                 let theirs = arrow_select::filter::filter(&theirs, mask).unwrap();
                 target.assert_same(ours, &theirs, &context);
+            }
+        }
+    }
+}
+
+/// Where the values of a type end, and where those of a narrower one would; by their bits.
+fn ends(of: &DataType) -> Vec<i128> {
+    let bits = 8 * of.primitive_width().expect("numbers") as u32;
+    let half = 1u128 << (bits - 1);
+    let mut ends = vec![0, 1, half - 1, half, half.wrapping_add(1), half.wrapping_mul(2).wrapping_sub(1)];
+    if let DataType::Decimal128(..) = of {
+        let (short, longest) = (1u128 << 63, 10u128.pow(38) - 1);
+        ends.extend([short - 1, short, short + 1, longest]);
+    }
+    ends.extend(ends.clone().iter().map(|end| end.wrapping_neg()));
+    let signed = !of.is_unsigned_integer() && !of.is_floating();
+    let above = 128 - bits;
+    let end =
+        |end: u128| if signed { (end << above) as i128 >> above } else { (end << above >> above) as i128 };
+    ends.into_iter().map(end).collect()
+}
+
+#[test]
+fn constants_at_the_ends_of_types() {
+    let targets = devices();
+    let types = column_types().into_iter().filter(|of| of.is_numeric() || *of == DataType::Date32);
+    for of in types {
+        let ends = ends(&of);
+        let mut rows: Vec<ArrayRef> = ends.iter().map(|end| one_row(&of, Some(*end))).collect();
+        rows.push(one_row(&of, None));
+        let rows: Vec<&dyn arrow_array::Array> = rows.iter().map(|row| row.as_ref()).collect();
+        let column = arrow_select::concat::concat(&rows).unwrap();
+        let most = match of {
+            DataType::Decimal32(p, _) | DataType::Decimal64(p, _) | DataType::Decimal128(p, _) => {
+                10i128.pow(p.into()) - 1
+            }
+            _ => i128::MAX,
+        };
+        let constants = ends.iter().filter(|end| end.unsigned_abs() <= most.unsigned_abs());
+        let constants: Vec<Tree> = constants.map(|end| Tree::Literal(of.clone(), Some(*end))).collect();
+        let (mut trees, x) = (vec![], Box::new(Tree::Column(0)));
+        for a in &constants {
+            let compared = |how| Tree::Compare(how, x.clone(), Box::new(a.clone()));
+            trees.extend((0..6).map(compared));
+            trees.extend((0..6).map(|how| Tree::Compare(how, Box::new(a.clone()), x.clone())));
+            for b in &constants {
+                let b = Box::new(b.clone());
+                for how in 1..5 {
+                    let below = Tree::Compare(2, x.clone(), b.clone());
+                    trees.push(Tree::And(Box::new(below), Box::new(compared(how))));
+                }
+                trees.push(Tree::Between(x.clone(), Box::new(a.clone()), b));
+            }
+        }
+        let schema = Arc::new(Schema::new(vec![Field::new("x", of.clone(), true)]));
+        let exprs: Vec<_> = trees.iter().map(Tree::expr).collect();
+        let bound = Projection::bind(&exprs, &schema, &Options::default()).unwrap();
+        for target in &targets {
+            let batch = Batch::try_new(schema.clone(), vec![target.import(&column)], column.len()).unwrap();
+            let made = bound.evaluate(&batch, &target.stream).wait().unwrap();
+            for (tree, made) in trees.iter().zip(made.columns()) {
+                target.assert_same(made, &tree.arrow(std::slice::from_ref(&column)).unwrap(), &tree.expr());
             }
         }
     }

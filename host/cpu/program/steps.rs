@@ -6,7 +6,9 @@ use bowstring_kernels::program::code::Bad;
 use bowstring_kernels::program::word::{civil, plain_nan_f32, plain_nan_f64};
 
 use super::blocks::{self, BLOCK, CHUNK, View, inside};
+use super::compare;
 use super::numbers::{by_any, by_integer, by_number, from_raw};
+use super::ranges::{Range, Ways};
 use super::slots::{Scratch, Slot, WORDS};
 use crate::array::{Array, Buffer};
 use crate::cpu::bitmap::Bits;
@@ -29,6 +31,7 @@ enum Column<'a> {
 pub(super) struct Machine<'a> {
     plan: &'a Plan,
     columns: Vec<Column<'a>>,
+    ways: Ways,
     /// Rows where it is not true are no errors.
     condition: Option<Id>,
 }
@@ -50,7 +53,7 @@ impl<'a> Machine<'a> {
                 }
             };
         }
-        Ok(Machine { plan, columns: read, condition: None })
+        Ok(Machine { plan, columns: read, ways: Ways::of(plan), condition: None })
     }
 
     /// Only rows where it is true count.
@@ -61,6 +64,9 @@ impl<'a> Machine<'a> {
     /// Room for the results of a chunk; constants are there.
     pub fn scratch(&self) -> Scratch<'_> {
         let slot = |(id, node): (Id, &crate::expr::plan::Bound)| {
+            if !self.ways.needed[id] {
+                return Slot::default();
+            }
             let number = self.plan.number(id);
             let mut slot = Slot { all_valid: true, valid: vec![0; WORDS], ..Slot::default() };
             let rows = match node.op {
@@ -90,12 +96,12 @@ impl<'a> Machine<'a> {
         Scratch { slots: self.plan.nodes.iter().enumerate().map(slot).collect() }
     }
 
-    /// Computes all nodes for `count` rows from `first` on. The first row that fails is an error.
+    /// Computes all nodes that are needed for `count` rows from `first` on. The first row that fails is an error.
     pub fn run<'s>(&'s self, scratch: &mut Scratch<'s>, first: usize, count: usize) -> Result<()> {
         let words = count.div_ceil(64);
         let mut failed: Option<(usize, Id)> = None;
         let mut bad = [0u64; WORDS];
-        for id in 0..self.plan.nodes.len() {
+        for id in (0..self.plan.nodes.len()).filter(|id| self.ways.needed[*id]) {
             let (before, rest) = scratch.slots.split_at_mut(id);
             let slot = &mut rest[0];
             let then = self.step(id, before, slot, first, count, &mut bad[..words]);
@@ -154,6 +160,13 @@ impl<'a> Machine<'a> {
         let number = self.plan.number(id);
         let inputs: Vec<&Slot<'s>> = node.inputs.iter().map(|input| &before[*input]).collect();
         let words = count.div_ceil(64);
+        if let Some(range) = &self.ways.ranges[id] {
+            let of = &before[range.of];
+            self.within(range, of, &mut slot.truth[..words]);
+            slot.valid_as(&[of]);
+            slot.masked();
+            return Bad::Wraps;
+        }
         match (&node.op, &inputs[..]) {
             (Op::Literal(_), _) => {}
             (Op::Column(index), _) => self.column(*index, slot, first, count),
@@ -175,7 +188,7 @@ impl<'a> Machine<'a> {
                 let of = self.plan.number(node.inputs[0]);
                 by_any!(of, T => {
                     let values: Vec<T> = values.iter().map(|raw| from_raw::<T>(*raw)).collect();
-                    blocks::among(a.view(), &values, &mut slot.truth[..words]);
+                    compare::among(a.view(), &values, &mut slot.truth[..words]);
                 });
                 slot.valid_as(&[a]);
                 slot.masked();
@@ -335,8 +348,21 @@ impl<'a> Machine<'a> {
                     *word = !a & b & mask(how & 1) | !(a ^ b) & mask(how >> 1 & 1) | a & !b & mask(how >> 2);
                 }
             }
-            Number::I128 => blocks::compare_wide(how, a.view(), b.view(), out),
-            number => by_any!(number, T => blocks::compare::<T>(how, a.view(), b.view(), out)),
+            Number::I128 => compare::compare_wide(how, a.view(), b.view(), out),
+            number => by_any!(number, T => compare::compare::<T>(how, a.view(), b.view(), out)),
+        }
+    }
+
+    fn within(&self, range: &Range, of: &Slot<'_>, out: &mut [u64]) {
+        let (values, not) = (of.view(), mask(u8::from(range.not)));
+        // A key within a range is one as an unsigned integer, too.
+        match self.plan.number(range.of).signed() {
+            Number::I128 => compare::within_wide(values, range.ends, not, out),
+            number => by_number!(
+                number,
+                [I8 i8, I16 i16, I32 i32, I64 i64, F16 F16, F32 f32, F64 f64],
+                T => compare::within::<T>(values, range.ends, not, out)
+            ),
         }
     }
 }

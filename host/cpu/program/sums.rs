@@ -3,8 +3,10 @@
 use bowstring_kernels::function::{F16, Native, Number};
 use bowstring_kernels::program::word::{plain_nan_f32, plain_nan_f64};
 
-use super::blocks::{self, View};
+use super::blocks::{BLOCK, Blocks, View};
+use super::compare::Ordered;
 use super::numbers::{by_any, by_number, from_raw};
+use crate::cpu::vectorise::{Loop, vectorised};
 use crate::expr::{Fold, extended};
 
 /// What an aggregate has come to, of a part of the rows.
@@ -26,15 +28,15 @@ impl Sum {
             Fold::Count => {}
             Fold::Sum => match number {
                 Number::F32 => {
-                    let sum = blocks::sum_floats(view, there, f32::from_bits(self.low as u32));
+                    let sum = sum_floats(view, there, f32::from_bits(self.low as u32));
                     self.low = plain_nan_f32(sum).to_bits().into();
                 }
                 Number::F64 => {
-                    let sum = blocks::sum_floats(view, there, f64::from_bits(self.low as u64));
+                    let sum = sum_floats(view, there, f64::from_bits(self.low as u64));
                     self.low = plain_nan_f64(sum).to_bits().into();
                 }
                 Number::I128 => {
-                    let (low, high) = blocks::sum_wide(view, there);
+                    let (low, high) = sum_wide(view, there);
                     (self.low, self.high) = (self.low + low, self.high + high);
                 }
                 number => {
@@ -42,14 +44,14 @@ impl Sum {
                     let sum = by_number!(
                         number,
                         [I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64],
-                        T => blocks::sum::<T>(view, there, unsigned)
+                        T => sum::<T>(view, there, unsigned)
                     );
                     self.high += sum;
                 }
             },
             Fold::Min | Fold::Max => by_any!(number, T => {
                 let best = (self.rows > 0).then(|| from_raw::<T>(self.low as i128));
-                if let Some(best) = blocks::extreme(view, there, best, kind == Fold::Max) {
+                if let Some(best) = extreme(view, there, best, kind == Fold::Max) {
                     self.low = extended(Native::to_bits(best).low, number) as u128;
                 }
             }),
@@ -75,4 +77,120 @@ impl Sum {
             (Fold::Count, _) => [0, 0, 0, 0, self.rows],
         }
     }
+}
+
+/// The values of a block's rows that are there, and zeros.
+#[inline(always)]
+fn there<T: Native>(block: &[T; BLOCK], word: u64) -> [T; BLOCK] {
+    let mut out = *block;
+    for (k, out) in out.iter_mut().enumerate() {
+        *out = if word >> k & 1 != 0 { *out } else { T::default() };
+    }
+    out
+}
+
+/// An integer that sums are made of.
+trait Summed: Native {
+    fn wide(self) -> i64;
+}
+macro_rules! summed {
+    ($($t:ty)*) => { $(impl Summed for $t {
+        #[inline(always)]
+        fn wide(self) -> i64 {
+            self as i64
+        }
+    })* };
+}
+summed! { i8 i16 i32 i64 u8 u16 u32 u64 }
+
+/// The exact sum of the rows that are there.
+fn sum<T: Summed>(a: View<'_>, words: &[u64], unsigned: bool) -> i128 {
+    struct Sum<'a, T>(Blocks<'a, T>, &'a [u64], bool);
+    impl<T: Summed> Loop for Sum<'_, T> {
+        type Output = i128;
+        #[inline(always)]
+        fn run(self) -> i128 {
+            let mut sum = 0i128;
+            let mut last = None;
+            for (i, word) in self.1.iter().enumerate().filter(|(_, word)| **word != 0) {
+                // By halves: 64 of either are a number of eight bytes.
+                let (mut low, mut high) = (0i64, 0i64);
+                for x in there(self.0.at(i, &mut last), *word) {
+                    let x = x.wide();
+                    low += x & 0xffff_ffff;
+                    high += if self.2 { (x as u64 >> 32) as i64 } else { x >> 32 };
+                }
+                sum += i128::from(low) + (i128::from(high) << 32);
+            }
+            sum
+        }
+    }
+    vectorised(Sum(a.values::<T>(), words, unsigned))
+}
+
+/// The exact sum of decimals that are there, as the sums of their lower and their upper halves.
+fn sum_wide(a: View<'_>, words: &[u64]) -> (u128, i128) {
+    let a = a.values::<i128>();
+    let (mut low, mut high) = (0u128, 0i128);
+    let mut last = None;
+    for (i, word) in words.iter().enumerate() {
+        let (block, mut left) = (a.at(i, &mut last), *word);
+        while left != 0 {
+            let x = block[left.trailing_zeros() as usize];
+            low += x as u128 & u128::from(u64::MAX);
+            high += x >> 64;
+            left &= left - 1;
+        }
+    }
+    (low, high)
+}
+
+/// Adds the floats that are there to `before`: 64 rows by halves, then these one after another.
+fn sum_floats<T: Native + std::ops::Add<Output = T>>(a: View<'_>, words: &[u64], before: T) -> T {
+    struct Sum<'a, T>(Blocks<'a, T>, &'a [u64], T);
+    impl<T: Native + std::ops::Add<Output = T>> Loop for Sum<'_, T> {
+        type Output = T;
+        #[inline(always)]
+        fn run(self) -> T {
+            let mut sum = self.2;
+            let mut last = None;
+            for (i, word) in self.1.iter().enumerate() {
+                let mut rows = there(self.0.at(i, &mut last), *word);
+                let mut by = BLOCK / 2;
+                while by > 0 {
+                    for k in 0..by {
+                        rows[k] = rows[k] + rows[k + by];
+                    }
+                    by /= 2;
+                }
+                sum = sum + rows[0];
+            }
+            sum
+        }
+    }
+    vectorised(Sum(a.values::<T>(), words, before))
+}
+
+/// The least of those that are there and `best`, or the greatest.
+fn extreme<T: Ordered>(a: View<'_>, words: &[u64], best: Option<T>, greatest: bool) -> Option<T> {
+    struct Extreme<'a, T>(Blocks<'a, T>, &'a [u64], Option<T>, bool);
+    impl<T: Ordered> Loop for Extreme<'_, T> {
+        type Output = Option<T>;
+        #[inline(always)]
+        fn run(self) -> Option<T> {
+            let Extreme(blocks, words, mut best, greatest) = self;
+            let mut last = None;
+            for (i, word) in words.iter().enumerate().filter(|(_, word)| **word != 0) {
+                let block = blocks.at(i, &mut last);
+                let mut found = best.unwrap_or(block[word.trailing_zeros() as usize]);
+                for (k, x) in block.iter().enumerate() {
+                    let better = if greatest { found.key() < x.key() } else { x.key() < found.key() };
+                    found = if better & (word >> k & 1 != 0) { *x } else { found };
+                }
+                best = Some(found);
+            }
+            best
+        }
+    }
+    vectorised(Extreme(a.values::<T>(), words, best, greatest))
 }

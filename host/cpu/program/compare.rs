@@ -1,0 +1,198 @@
+//! Comparisons of the rows of a chunk, 64 at a time. The one idea: numbers are compared by keys, which are integers; so all that a
+//! constant leaves of a column is what lies between two keys.
+
+use bowstring_kernels::function::{F16, Native};
+
+use super::blocks::{Blocks, Halves, View, bits, nearest, short};
+use crate::cpu::vectorise::{Loop, VectorLevel, vectorised};
+
+/// How values are compared: as integers are, or by the total order of floats.
+pub(super) trait Ordered: Native {
+    /// An integer that is less where the value is.
+    type Key: Key;
+    fn key(self) -> Self::Key;
+}
+
+/// An integer that values are compared by.
+pub(super) trait Key: Copy + Ord {
+    /// The lowest bits of a number, as many as it has.
+    fn lowest(of: i128) -> Self;
+    /// Whether it is `low`, `high` or between. `low` is not above `high`.
+    fn is_within(self, low: Self, high: Self) -> bool;
+}
+
+macro_rules! keys {
+    ($($t:ty, $unsigned:ty;)*) => {
+        $(impl Key for $t {
+            #[inline(always)]
+            fn lowest(of: i128) -> $t {
+                of as $t
+            }
+            // One comparison: what is below `low` is far above it then. Signs are of no account.
+            #[inline(always)]
+            fn is_within(self, low: $t, high: $t) -> bool {
+                self.wrapping_sub(low) as $unsigned <= high.wrapping_sub(low) as $unsigned
+            }
+        })*
+    };
+}
+keys! { i8, u8; i16, u16; i32, u32; i64, u64; u8, u8; u16, u16; u32, u32; u64, u64; i128, u128; }
+
+macro_rules! ordered {
+    ($($t:ty, $key_type:ty, |$x:ident| $key:expr;)*) => {
+        $(impl Ordered for $t {
+            type Key = $key_type;
+            #[inline(always)]
+            fn key(self) -> $key_type {
+                let $x = self;
+                $key
+            }
+        })*
+    };
+}
+ordered! {
+    i8, i8, |x| x; i16, i16, |x| x; i32, i32, |x| x; i64, i64, |x| x; i128, i128, |x| x;
+    u8, u8, |x| x; u16, u16, |x| x; u32, u32, |x| x; u64, u64, |x| x;
+    F16, i16, |x| { let x = x.0 as i16; x ^ ((x >> 15) as u16 >> 1) as i16 };
+    f32, i32, |x| { let x = x.to_bits() as i32; x ^ ((x >> 31) as u32 >> 1) as i32 };
+    f64, i64, |x| { let x = x.to_bits() as i64; x ^ ((x >> 63) as u64 >> 1) as i64 };
+}
+
+/// Rows whose keys are between two, or those that are not.
+struct Within<'a, T, K> {
+    values: Blocks<'a, T>,
+    ends: [K; 2],
+    not: u64,
+    out: &'a mut [u64],
+}
+
+impl<T: Ordered> Loop for Within<'_, T, T::Key> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let [low, high] = self.ends;
+        let mut last = None;
+        for (i, word) in self.out.iter_mut().enumerate() {
+            let block = self.values.at(i, &mut last);
+            *word = self.not ^ bits(|k| block[k].key().is_within(low, high));
+        }
+    }
+}
+
+impl Loop for Within<'_, Halves, i64> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let [low, high] = self.ends;
+        let mut last = None;
+        for (i, word) in self.out.iter_mut().enumerate() {
+            let block = nearest(self.values.at(i, &mut last));
+            *word = self.not ^ bits(|k| block[k].is_within(low, high));
+        }
+    }
+}
+
+/// Sets the bits of rows whose keys are one of the two or between; where all bits of `not` are set, of the others.
+pub(super) fn within<T: Ordered>(a: View<'_>, ends: [i128; 2], not: u64, out: &mut [u64]) {
+    vectorised(Within { values: a.values::<T>(), ends: ends.map(Key::lowest), not, out });
+}
+
+/// The same of decimals.
+pub(super) fn within_wide(a: View<'_>, ends: [i128; 2], not: u64, out: &mut [u64]) {
+    let (least, most) = (i128::from(i64::MIN), i128::from(i64::MAX));
+    let [low, high] = ends;
+    // On which side of such an end a decimal is, the nearest number of eight bytes is too.
+    let low_is_short = low == i128::MIN || low > least && low <= most;
+    let high_is_short = high == i128::MAX || high < most && high >= least;
+    if low_is_short && high_is_short {
+        let ends = ends.map(|end| end.clamp(least, most) as i64);
+        vectorised(Within { values: a.halves(), ends, not, out });
+    } else {
+        VectorLevel::Plain.run(Within { values: a.values::<i128>(), ends, not, out });
+    }
+}
+
+/// Sets the bits of rows where `a` and `b` are as `how` says: 1 less, 2 equal, 4 greater.
+pub(super) fn compare<T: Ordered>(how: u8, a: View<'_>, b: View<'_>, out: &mut [u64]) {
+    struct Compare<'a, T> {
+        a: Blocks<'a, T>,
+        b: Blocks<'a, T>,
+        equal: bool,
+        not: u64,
+        out: &'a mut [u64],
+    }
+    impl<T: Ordered> Loop for Compare<'_, T> {
+        type Output = ();
+        #[inline(always)]
+        fn run(self) {
+            let (mut a_last, mut b_last) = (None, None);
+            for (i, word) in self.out.iter_mut().enumerate() {
+                let (a, b) = (self.a.at(i, &mut a_last), self.b.at(i, &mut b_last));
+                *word = self.not
+                    ^ match self.equal {
+                        true => bits(|k| a[k].key() == b[k].key()),
+                        false => bits(|k| a[k].key() < b[k].key()),
+                    };
+            }
+        }
+    }
+    let (a, b, equal, not) = two_ways(how, a, b);
+    vectorised(Compare::<T> { a: a.values(), b: b.values(), equal, not, out });
+}
+
+/// The same of decimals.
+pub(super) fn compare_wide(how: u8, a: View<'_>, b: View<'_>, out: &mut [u64]) {
+    struct Compare<'a> {
+        a: Blocks<'a, Halves>,
+        b: Blocks<'a, Halves>,
+        equal: bool,
+        not: u64,
+        out: &'a mut [u64],
+    }
+    impl Loop for Compare<'_> {
+        type Output = ();
+        #[inline(always)]
+        fn run(self) {
+            let (mut a_last, mut b_last) = (None, None);
+            for (i, word) in self.out.iter_mut().enumerate() {
+                let (a, b) = (self.a.at(i, &mut a_last), self.b.at(i, &mut b_last));
+                *word = self.not
+                    ^ match (short(a), short(b), self.equal) {
+                        (_, _, true) => bits(|k| a[k] == b[k]),
+                        (Some(a), Some(b), false) => bits(|k| a[k] < b[k]),
+                        (_, _, false) => bits(|k| (a[k][1], a[k][0] as u64) < (b[k][1], b[k][0] as u64)),
+                    };
+            }
+        }
+    }
+    let (a, b, equal, not) = two_ways(how, a, b);
+    vectorised(Compare { a: a.halves(), b: b.halves(), equal, not, out });
+}
+
+/// Comparisons as two: what is less and what is equal, of either order, or not.
+fn two_ways<'a>(how: u8, a: View<'a>, b: View<'a>) -> (View<'a>, View<'a>, bool, u64) {
+    let (swapped, not) = match how {
+        3 | 4 => (true, how == 3),
+        _ => (false, how > 4),
+    };
+    let (a, b) = if swapped { (b, a) } else { (a, b) };
+    (a, b, how == 2 || how == 5, if not { !0 } else { 0 })
+}
+
+/// Sets the bits of rows that are one of the values.
+pub(super) fn among<T: Ordered>(a: View<'_>, values: &[T], out: &mut [u64]) {
+    struct Among<'a, T>(Blocks<'a, T>, &'a [T], &'a mut [u64]);
+    impl<T: Ordered> Loop for Among<'_, T> {
+        type Output = ();
+        #[inline(always)]
+        fn run(self) {
+            let mut last = None;
+            for (i, word) in self.2.iter_mut().enumerate() {
+                let block = self.0.at(i, &mut last);
+                let is = |value: &T| bits(|k| block[k].key() == value.key());
+                *word = self.1.iter().fold(0, |word, value| word | is(value));
+            }
+        }
+    }
+    vectorised(Among(a.values(), values, out));
+}
