@@ -1,18 +1,20 @@
-"""The same shapes as benches/{filter,take,cast,null_count}.rs, in polars and pyarrow, which have threads of their own.
+"""The same shapes as benches/{filter,take,cast,null_count,expressions}.rs, in polars and pyarrow, which have threads of their own.
 
-Needs polars, pyarrow and numpy. Prints one JSON object a line: the id of the Rust bench, who ran, the median in
+Needs polars, pyarrow and numpy; DuckDB and DataFusion run TPC-H's sixth query as well, where they are installed. Prints one JSON object a line: the id of the Rust bench, who ran, the median in
 seconds. In a `.jsonl` file in criterion's folder, `benches/report.py` finds them. Arguments are parts of ids: only benches
 whose id contains one of them run.
 
     python benches/peers/cpu.py filter/cpu/int32 > target/criterion/peers-cpu.jsonl
 """
 
+import datetime
 import gc
 import json
 import os
 import statistics
 import sys
 import time
+from decimal import Decimal
 
 import numpy as np
 import polars as pl
@@ -180,6 +182,109 @@ def null_counts(rows):
     measure(bench, "pyarrow", count)
 
 
+def decimals(unscaled):
+    """Decimals of two digits behind the point."""
+    halves = np.stack([unscaled, unscaled >> 63], axis=1)
+    return pa.Array.from_buffers(pa.decimal128(15, 2), len(unscaled), [None, pa.py_buffer(halves.tobytes())])
+
+
+def compared(name, rows, nulls):
+    """Numbers of which half are less than zero."""
+    random = np.random.default_rng(3)
+    null = ~bits(rows, 90, "uniform", 2) if nulls else None
+    whole = random.integers(-(2**31), 2**31, rows, dtype=np.int64)
+    if name == "decimal128":
+        made = decimals(whole)
+        return made if null is None else pc.if_else(pa.array(null), pa.scalar(None, made.type), made)
+    kinds = {"int32": np.int32, "int64": np.int64, "float64": np.float64}
+    return pa.array(whole.astype(kinds[name]), mask=null)
+
+
+def comparisons(rows, nulls):
+    validity = "10%-null" if nulls else "no-nulls"
+    for name in ["int32", "int64", "float64", "decimal128"]:
+        bench = f"less_than/cpu/{name}/{rows}/50%/{validity}/1"
+        if not wanted(bench):
+            continue
+        arrow = compared(name, rows, nulls)
+        zero, polars = pa.scalar(Decimal(0) if name == "decimal128" else 0, arrow.type), pl.Series(arrow).rechunk()
+        polars_zero = Decimal(0) if name == "decimal128" else 0
+        measure(bench, "polars", lambda: polars < polars_zero)
+        measure(bench, "pyarrow", lambda: pc.less(arrow, zero))
+        gc.collect()
+
+
+def three_terms(rows):
+    bench = f"three_terms/cpu/int32-int64-float64/{rows}/-/10%-null/3"
+    if not wanted(bench):
+        return
+    a, b, c = (compared(name, rows, True) for name in ["int32", "int64", "float64"])
+    frame = pl.DataFrame({"a": pl.Series(a), "b": pl.Series(b), "c": pl.Series(c)}).rechunk()
+    expr = (pl.col("a") > 0) & ((pl.col("b") < 1_000_000) | (pl.col("c") >= 0.5))
+    measure(bench, "polars", lambda: frame.select(expr))
+    million = pa.scalar(1_000_000, pa.int64())
+    either = lambda: pc.or_kleene(pc.less(b, million), pc.greater_equal(c, 0.5))
+    measure(bench, "pyarrow", lambda: pc.and_kleene(pc.greater(a, 0), either()))
+    gc.collect()
+
+
+def sixth_query(rows):
+    """TPC-H's, of a table that each has in its own format, with as many threads as there are processors."""
+    bench = f"tpch_q6/cpu/decimal128-date32/{rows}/2%/no-nulls/4"
+    if not wanted(bench):
+        return
+    random = np.random.default_rng(6)
+    quantity = decimals(100 * random.integers(1, 51, rows))
+    price, discount = decimals(random.integers(90_000, 10_495_000, rows)), decimals(random.integers(0, 11, rows))
+    shipped = pa.array(random.integers(8036, 10562, rows).astype(np.int32)).cast(pa.date32())
+    table = pa.table({"quantity": quantity, "price": price, "discount": discount, "shipped": shipped})
+    first, after = datetime.date(1994, 1, 1), datetime.date(1995, 1, 1)
+    five, seven, pieces = Decimal("0.05"), Decimal("0.07"), Decimal(24)
+
+    # Its products have the scale of their factors: the sum is not the exact one.
+    frame, column = pl.from_arrow(table).rechunk(), pl.col
+    kept = column("shipped").is_between(first, after, closed="left") & column("discount").is_between(five, seven)
+    kept &= column("quantity") < pieces
+    revenue = (column("price") * column("discount")).sum()
+    measure(bench, "polars", lambda: frame.lazy().filter(kept).select(revenue).collect())
+
+    def arrow():
+        of = [(pc.greater_equal, shipped, first), (pc.less, shipped, after), (pc.greater_equal, discount, five)]
+        of += [(pc.less_equal, discount, seven), (pc.less, quantity, pieces)]
+        terms = [compare(values, pa.scalar(end, values.type)) for compare, values, end in of]
+        mask = terms[0]
+        for term in terms[1:]:
+            mask = pc.and_kleene(mask, term)
+        return pc.sum(pc.multiply(pc.filter(price, mask), pc.filter(discount, mask)))
+
+    measure(bench, "pyarrow", arrow)
+    query = (
+        "select sum(price * discount) from lines where shipped >= date '1994-01-01' and shipped < date '1995-01-01' "
+        "and discount between 0.05 and 0.07 and quantity < 24"
+    )
+    try:
+        import duckdb
+
+        engine = duckdb.connect()
+        engine.register("given", table)
+        engine.execute("create table lines as select * from given")
+        measure(bench, "duckdb", lambda: engine.execute(query).fetchall())
+    except ImportError:
+        pass
+    try:
+        import datafusion
+
+        context = datafusion.SessionContext(
+            datafusion.SessionConfig().with_target_partitions(os.cpu_count() or 1)
+        )
+        each = -(-rows // (os.cpu_count() or 1))
+        batches = [table.slice(at, each).combine_chunks().to_batches(8192) for at in range(0, rows, each)]
+        context.register_record_batches("lines", batches)
+        measure(bench, "datafusion", lambda: context.sql(query).collect())
+    except ImportError:
+        pass
+
+
 def main():
     percents, spreads = [1, 10, 50, 90, 99], ["uniform", "clustered"]
     for name in ["int32", "int64"]:
@@ -209,6 +314,12 @@ def main():
         casts(rows, True)
     for rows in [HUGE, LARGE, BATCH]:
         null_counts(rows)
+    for rows in [LARGE, BATCH]:
+        comparisons(rows, False)
+        comparisons(rows, True)
+        three_terms(rows)
+    for rows in [20_000 if TINY else 6_001_215, BATCH]:
+        sixth_query(rows)
 
 
 if __name__ == "__main__":
