@@ -11,6 +11,8 @@ mod slots;
 mod steps;
 mod sums;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use bowstring_kernels::function::Number;
 use bowstring_kernels::program::code::PART_WORDS;
 use bowstring_kernels::program::{parts, tiles};
@@ -51,15 +53,21 @@ fn in_chunks<'m>(
     Ok(())
 }
 
-/// Parts on several threads, where it pays; of errors that of the first part.
-fn in_parts<P: Send>(rows: usize, parts: Vec<P>, run: impl Fn(usize, P) -> Result<()> + Sync) -> Result<()> {
+/// Parts on several threads, where it pays, each with room of its own; of errors that of the first part.
+fn in_parts<'m, P: Send>(
+    machine: &'m Machine<'_>,
+    rows: usize,
+    parts: Vec<P>,
+    run: impl Fn(&mut Scratch<'m>, usize, P) -> Result<()> + Sync,
+) -> Result<()> {
     among_threads(rows >= PARALLEL, |parallel| {
-        let run = |(i, part)| run(i, part);
         if !parallel {
-            return parts.into_iter().enumerate().try_for_each(run);
+            let mut scratch = machine.scratch();
+            return parts.into_iter().enumerate().try_for_each(|(i, part)| run(&mut scratch, i, part));
         }
-        let results: Vec<Result<()>> = parts.into_par_iter().enumerate().map(run).collect();
-        results.into_iter().collect()
+        let parts = parts.into_par_iter().enumerate();
+        let results = parts.map_init(|| machine.scratch(), |scratch, (i, part)| run(scratch, i, part));
+        results.collect::<Vec<_>>().into_iter().collect()
     })
 }
 
@@ -69,9 +77,9 @@ pub(crate) fn select(plan: &Plan, columns: &[Array], rows: usize, pool: &HostPoo
     let root = plan.roots[0];
     let mut words = pool.alloc(rows.div_ceil(64) * 8)?;
     let all = &mut memory::values_mut::<u64>(&mut words)[..rows.div_ceil(64)];
-    in_parts(rows, all.chunks_mut(PART / 64).collect(), |i, words: &mut [u64]| {
+    in_parts(&machine, rows, all.chunks_mut(PART / 64).collect(), |scratch, i, words: &mut [u64]| {
         let first = i * PART;
-        in_chunks(&machine, &mut machine.scratch(), first, PART.min(rows - first), |scratch, at, count| {
+        in_chunks(&machine, scratch, first, PART.min(rows - first), |scratch, at, count| {
             let (truth, known) = scratch.truth(root);
             let out = &mut words[at / 64..][..count.div_ceil(64)];
             for (k, out) in out.iter_mut().enumerate() {
@@ -116,20 +124,22 @@ pub(crate) fn evaluate(plan: &Plan, columns: &[Array], rows: usize, pool: &HostP
         let valid = memory::values_mut::<u64>(&mut output.valid)[..words].chunks_mut(PART / 64);
         by_part.iter_mut().zip(values.zip(valid)).for_each(|(part, both)| part.push(both));
     }
-    in_parts(rows, by_part, |i, mut outs| {
+    let nulls: Vec<AtomicUsize> = plan.roots.iter().map(|_| AtomicUsize::new(0)).collect();
+    in_parts(&machine, rows, by_part, |scratch, i, mut outs| {
         let first = i * PART;
-        in_chunks(&machine, &mut machine.scratch(), first, PART.min(rows - first), |scratch, at, count| {
-            for (root, (values, valid)) in plan.roots.iter().zip(&mut outs) {
-                store(scratch, *root, at, count, values, &mut valid[at / 64..][..count.div_ceil(64)]);
+        in_chunks(&machine, scratch, first, PART.min(rows - first), |scratch, at, count| {
+            for ((root, nulls), (values, valid)) in plan.roots.iter().zip(&nulls).zip(&mut outs) {
+                let valid = &mut valid[at / 64..][..count.div_ceil(64)];
+                store(scratch, *root, at, count, values, valid);
+                nulls.fetch_add(count - super::intrinsics::count_ones(valid), Ordering::Relaxed);
             }
         })
     })?;
-    let finished = plan.roots.iter().zip(outputs).map(|(root, output)| {
+    let finished = plan.roots.iter().zip(outputs).zip(nulls).map(|((root, output), nulls)| {
         let mut parts = Parts::new(plan.nodes[*root].data_type.clone(), rows);
         let bytes = if output.is_truth { rows.div_ceil(8) } else { rows * output.width };
         parts.buffers = vec![output.values.freeze(bytes)];
-        let valid = memory::plain::<u64>(output.valid.bytes()).expect("blocks are aligned");
-        let nulls = rows - super::intrinsics::count_ones(&valid[..words]);
+        let nulls = nulls.into_inner();
         parts.null_count = Some(nulls);
         if nulls > 0 {
             let buffer = output.valid.freeze(rows.div_ceil(8));
@@ -184,13 +194,12 @@ pub(crate) fn aggregate(
     // So many at once that a thread has something to do.
     let together = PART.div_ceil(each);
     let taken = words.chunks_mut(kinds.len() * PART_WORDS as usize * together).collect();
-    in_parts(rows, taken, |i, words: &mut [u64]| {
-        let mut scratch = machine.scratch();
+    in_parts(&machine, rows, taken, |scratch, i, words: &mut [u64]| {
         for (k, words) in words.chunks_mut(kinds.len() * PART_WORDS as usize).enumerate() {
             let first = (i * together + k) * each;
             let end = rows.min(first + each);
             let mut sums: Vec<Sum> = kinds.iter().map(|_| Sum::default()).collect();
-            in_chunks(&machine, &mut scratch, first, end - first, |scratch, _, count| {
+            in_chunks(&machine, scratch, first, end - first, |scratch, _, count| {
                 for ((sum, kind), root) in sums.iter_mut().zip(kinds).zip(values) {
                     let mut there = [0; CHUNK / 64];
                     let values = scratch.counted(*root, condition.first().copied(), count, &mut there);

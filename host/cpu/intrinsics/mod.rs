@@ -31,6 +31,19 @@ pub(crate) fn count_ones(words: &[u64]) -> usize {
     vectorised(Count(words))
 }
 
+/// Says that the memory `ahead` bytes behind a value will be read soon, as much as the value has. There need not be any.
+#[inline(always)]
+pub(crate) fn prefetch<T>(value: &T, ahead: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for line in (ahead..ahead + size_of::<T>()).step_by(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint: it takes any address, and reads nothing that anybody sees.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast::<i8>().wrapping_add(line)) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (value, ahead);
+}
+
 /// Sets each of `words` to what `combine` makes of it and the word of `bits`, of which the first is number `first`.
 pub(crate) fn read_words(bits: Bits, first: usize, words: &mut [u64], combine: impl Fn(u64, u64) -> u64) {
     struct Read<'a, F>(Bits<'a>, usize, &'a mut [u64], F);

@@ -3,6 +3,7 @@
 
 use bowstring_kernels::function::{Native, U256};
 
+use crate::cpu::intrinsics::prefetch;
 use crate::cpu::memory::{numbers, numbers_mut, plain};
 use crate::cpu::vectorise::{Loop, VectorLevel, vectorised};
 
@@ -140,6 +141,14 @@ pub(super) fn zip<T: Native, F: Fn(T, T) -> (T, bool)>(
     level.run(Zip { a: a.values(), b: b.values(), out, bad, f });
 }
 
+/// The bits that are set in a word, by their numbers.
+#[inline(always)]
+pub(super) fn set(word: u64) -> impl Iterator<Item = usize> {
+    let some = |word: u64| (word != 0).then_some(word);
+    std::iter::successors(some(word), move |word| some(word & (word - 1)))
+        .map(|word| word.trailing_zeros() as usize)
+}
+
 /// The products of decimals in the rows that are `asked` for. Mostly both are short, and then nothing overflows.
 pub(super) fn multiply_wide(
     a: View<'_>,
@@ -150,31 +159,37 @@ pub(super) fn multiply_wide(
 ) {
     /// So few rows of a block are multiplied by themselves.
     const FEW: u32 = 16;
+    let few = |i: usize| Some(asked(i)).filter(|word| word.count_ones() <= FEW);
     let (x, y) = (a.halves(), b.halves());
     let (mut x_last, mut y_last) = (None, None);
+    // What nobody else has read is waited for together, not row by row.
+    for i in 0..bad.len() {
+        let (x, y) = (x.at(i, &mut x_last), y.at(i, &mut y_last));
+        for k in few(i).into_iter().flat_map(set) {
+            prefetch(&x[k], 0);
+            prefetch(&y[k], 0);
+        }
+    }
     let out = numbers_mut::<i128>(out).expect("chunks are aligned").as_chunks_mut::<BLOCK>().0;
     for (i, (bad, out)) in bad.iter_mut().zip(out).enumerate() {
         let (x, y) = (x.at(i, &mut x_last), y.at(i, &mut y_last));
         *bad = 0;
-        let mut left = asked(i);
-        if left.count_ones() > FEW {
-            if let (Some(x), Some(y)) = (short(x), short(y)) {
-                for k in 0..BLOCK {
-                    out[k] = i128::from(x[k]) * i128::from(y[k]);
-                }
-                continue;
+        let few = few(i);
+        if few.is_none()
+            && let (Some(x), Some(y)) = (short(x), short(y))
+        {
+            for k in 0..BLOCK {
+                out[k] = i128::from(x[k]) * i128::from(y[k]);
             }
-            left = !0;
+            continue;
         }
-        while left != 0 {
-            let k = left.trailing_zeros() as usize;
+        for k in set(few.unwrap_or(!0)) {
             let (value, is_bad) = match (whole(x[k]), whole(y[k])) {
                 (x, y) if x == i128::from(x as i64) && y == i128::from(y as i64) => (x * y, false),
                 (x, y) => x.overflowing_mul(y),
             };
             out[k] = value;
             *bad |= u64::from(is_bad) << k;
-            left &= left - 1;
         }
     }
 }

@@ -4,7 +4,11 @@
 use bowstring_kernels::function::{F16, Native};
 
 use super::blocks::{Blocks, Halves, View, bits, nearest, short};
+use crate::cpu::intrinsics::prefetch;
 use crate::cpu::vectorise::{Loop, VectorLevel, vectorised};
+
+/// How many bytes ahead a column is asked for: by itself, a processor does so only within a page of 4 KiB.
+const AHEAD: usize = 4096;
 
 /// How values are compared: as integers are, or by the total order of floats.
 pub(super) trait Ordered: Native {
@@ -74,6 +78,7 @@ impl<T: Ordered> Loop for Within<'_, T, T::Key> {
         let mut last = None;
         for (i, word) in self.out.iter_mut().enumerate() {
             let block = self.values.at(i, &mut last);
+            prefetch(block, AHEAD);
             *word = self.not ^ bits(|k| block[k].key().is_within(low, high));
         }
     }
@@ -86,7 +91,9 @@ impl Loop for Within<'_, Halves, i64> {
         let [low, high] = self.ends;
         let mut last = None;
         for (i, word) in self.out.iter_mut().enumerate() {
-            let block = nearest(self.values.at(i, &mut last));
+            let block = self.values.at(i, &mut last);
+            prefetch(block, AHEAD);
+            let block = nearest(block);
             *word = self.not ^ bits(|k| block[k].is_within(low, high));
         }
     }

@@ -3,7 +3,7 @@
 use bowstring_kernels::function::{F16, Native, Number};
 use bowstring_kernels::program::word::{plain_nan_f32, plain_nan_f64};
 
-use super::blocks::{BLOCK, Blocks, View};
+use super::blocks::{BLOCK, Blocks, View, set};
 use super::compare::Ordered;
 use super::numbers::{by_any, by_number, from_raw};
 use crate::cpu::vectorise::{Loop, vectorised};
@@ -134,12 +134,10 @@ fn sum_wide(a: View<'_>, words: &[u64]) -> (u128, i128) {
     let (mut low, mut high) = (0u128, 0i128);
     let mut last = None;
     for (i, word) in words.iter().enumerate() {
-        let (block, mut left) = (a.at(i, &mut last), *word);
-        while left != 0 {
-            let x = block[left.trailing_zeros() as usize];
+        let block = a.at(i, &mut last);
+        for x in set(*word).map(|k| block[k]) {
             low += x as u128 & u128::from(u64::MAX);
             high += x >> 64;
-            left &= left - 1;
         }
     }
     (low, high)
