@@ -3,6 +3,7 @@
 //! The one idea: a step reads and writes values of their own type, as wide as they are, and truths as words; what is null is words
 //! too. Which step it is, of which types, is asked once a chunk, and what it does to the rows is a loop in [`blocks`].
 
+mod asked;
 mod blocks;
 mod compare;
 mod numbers;
@@ -10,6 +11,7 @@ mod ranges;
 mod slots;
 mod steps;
 mod sums;
+mod values;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -73,7 +75,7 @@ fn in_parts<'m, P: Send>(
 
 /// The rows where the root of a plan is true.
 pub(crate) fn select(plan: &Plan, columns: &[Array], rows: usize, pool: &HostPool) -> Result<Selection> {
-    let machine = Machine::new(plan, columns, pool)?;
+    let machine = Machine::new(plan, None, columns, pool)?;
     let root = plan.roots[0];
     let mut words = pool.alloc(rows.div_ceil(64) * 8)?;
     let all = &mut memory::values_mut::<u64>(&mut words)[..rows.div_ceil(64)];
@@ -103,7 +105,7 @@ type OutputPart<'a> = (&'a mut [u8], &'a mut [u64]);
 
 /// The roots of a plan, as arrays.
 pub(crate) fn evaluate(plan: &Plan, columns: &[Array], rows: usize, pool: &HostPool) -> Result<Vec<Array>> {
-    let machine = Machine::new(plan, columns, pool)?;
+    let machine = Machine::new(plan, None, columns, pool)?;
     let words = rows.div_ceil(64);
     let mut outputs = vec![];
     for root in &plan.roots {
@@ -188,9 +190,8 @@ pub(crate) fn aggregate(
     if kinds.is_empty() {
         return Ok(words);
     }
-    let mut machine = Machine::new(plan, columns, pool)?;
     let (condition, values) = plan.roots.split_at(usize::from(conditional));
-    machine.condition(condition.first().copied());
+    let machine = Machine::new(plan, condition.first().copied(), columns, pool)?;
     // So many at once that a thread has something to do.
     let together = PART.div_ceil(each);
     let taken = words.chunks_mut(kinds.len() * PART_WORDS as usize * together).collect();

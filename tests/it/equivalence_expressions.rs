@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Int64Type};
+use arrow_array::{Array as _, ArrayRef, Decimal128Array, Int32Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
-use bowstring::compute::{Predicate, Projection};
-use bowstring::expr::Options;
+use bowstring::compute::{Predicate, Projection, aggregate};
+use bowstring::expr::{Options, count_all, nth, sum};
 use bowstring::{Array, Batch};
 
 use crate::support::trees::{Tree, column_types, one_row, small_column};
@@ -211,6 +213,65 @@ fn constants_at_the_ends_of_types() {
             for (tree, made) in trees.iter().zip(made.columns()) {
                 target.assert_same(made, &tree.arrow(std::slice::from_ref(&column)).unwrap(), &tree.expr());
             }
+        }
+    }
+}
+
+#[test]
+fn what_nobody_asks_for_changes_nothing() {
+    let (mut rng, rows) = (Random::new(7), 3 * 4096 + 100);
+    // Rows in order, one in a hundred null; any decimals; small ones; some that fail where the row is null.
+    let of = DataType::Decimal128(15, 2);
+    let order: ArrayRef =
+        Arc::new(Int32Array::from_iter((0..rows as i32).map(|row| (row % 100 != 99).then_some(row))));
+    let any = array(&of, rows, Nulls::Some, &mut rng);
+    let small = small_column(&of, rows, &mut rng);
+    let failing = (0..rows).map(|row| if row % 100 == 99 { i128::MAX } else { row as i128 });
+    let failing = Decimal128Array::from_iter_values(failing).with_data_type(of.clone());
+    let columns = [order, any, small, Arc::new(failing)];
+    let literal = |of: &DataType, raw: i128| Box::new(Tree::Literal(of.clone(), Some(raw)));
+    let column = |index: usize| Box::new(Tree::Column(index));
+    let mut trees = vec![];
+    for (first, last) in [(0, 0), (-5, 5), (100, 300), (4000, 4200), (4096, 8191), (5000, 12_000), (8, -8)] {
+        let ends = [first, last].map(|end| literal(&DataType::Int32, end));
+        let [low, high] = ends;
+        let part = Box::new(Tree::Between(column(0), low, high));
+        for how in 0..6 {
+            let few = Box::new(Tree::Compare(how, column(1), literal(&of, 3)));
+            let half = Box::new(Tree::Compare(how, literal(&of, 1), column(2)));
+            let both = Box::new(Tree::And(part.clone(), few.clone()));
+            trees.push(Tree::And(both.clone(), half.clone()));
+            trees.push(Tree::And(few.clone(), Box::new(Tree::And(part.clone(), half.clone()))));
+            trees.push(Tree::Or(both.clone(), few.clone()));
+            trees.push(Tree::And(part.clone(), Box::new(Tree::IsNull(true, both))));
+            trees.push(Tree::And(part.clone(), Box::new(Tree::IfElse(half, few, part.clone()))));
+        }
+    }
+    let fields = columns.iter().map(|column| Field::new("x", column.data_type().clone(), true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    for target in &devices() {
+        let imported = columns.iter().map(|column| target.import(column)).collect();
+        let batch = Batch::try_new(schema.clone(), imported, rows).unwrap();
+        for tree in &trees {
+            let (expr, theirs) = (tree.expr(), tree.arrow(&columns).unwrap());
+            let made = Projection::bind(std::slice::from_ref(&expr), &schema, &Options::default()).unwrap();
+            let made = made.evaluate(&batch, &target.stream).wait().unwrap();
+            target.assert_same(&made.columns()[0], &theirs, &expr);
+            // Of their products one in a hundred fails, where the first column is null.
+            let known = expr.clone() & nth(0).is_not_null();
+            let total = aggregate(&batch, &[sum(nth(3) * nth(2)), count_all()], Some(&known), &target.stream);
+            let total = RecordBatch::try_from(&total.wait().unwrap()).unwrap();
+            let kept = |array: &ArrayRef| {
+                let known = arrow_arith::boolean::is_not_null(&columns[0]).unwrap();
+                let mask = arrow_arith::boolean::and_kleene(theirs.as_boolean(), &known).unwrap();
+                arrow_select::filter::filter(array, &mask).unwrap()
+            };
+            let products = arrow_arith::numeric::mul(&kept(&columns[3]), &kept(&columns[2])).unwrap();
+            let expected = arrow_arith::aggregate::sum(products.as_primitive::<Decimal128Type>());
+            let sums = total.column(0).as_primitive::<Decimal128Type>();
+            assert_eq!(sums.iter().next().unwrap(), expected, "{expr} on {target:?}");
+            let counted = total.column(1).as_primitive::<Int64Type>().value(0);
+            assert_eq!(counted as usize, products.len(), "{expr} on {target:?}");
         }
     }
 }

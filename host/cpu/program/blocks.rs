@@ -3,7 +3,7 @@
 
 use bowstring_kernels::function::{Native, U256};
 
-use crate::cpu::intrinsics::prefetch;
+use crate::cpu::intrinsics::{count_ones, prefetch};
 use crate::cpu::memory::{numbers, numbers_mut, plain};
 use crate::cpu::vectorise::{Loop, VectorLevel, vectorised};
 
@@ -75,7 +75,7 @@ pub(super) type Halves = [i64; 2];
 
 /// The decimal of these.
 #[inline(always)]
-fn whole([low, high]: Halves) -> i128 {
+pub(super) fn whole([low, high]: Halves) -> i128 {
     i128::from(high) << 64 | i128::from(low as u64)
 }
 
@@ -149,41 +149,40 @@ pub(super) fn set(word: u64) -> impl Iterator<Item = usize> {
         .map(|word| word.trailing_zeros() as usize)
 }
 
-/// The products of decimals in the rows that are `asked` for. Mostly both are short, and then nothing overflows.
-pub(super) fn multiply_wide(
-    a: View<'_>,
-    b: View<'_>,
-    asked: impl Fn(usize) -> u64,
-    out: &mut [u8],
-    bad: &mut [u64],
-) {
-    /// So few rows of a block are multiplied by themselves.
-    const FEW: u32 = 16;
-    let few = |i: usize| Some(asked(i)).filter(|word| word.count_ones() <= FEW);
-    let (x, y) = (a.halves(), b.halves());
-    let (mut x_last, mut y_last) = (None, None);
-    // What nobody else has read is waited for together, not row by row.
-    for i in 0..bad.len() {
-        let (x, y) = (x.at(i, &mut x_last), y.at(i, &mut y_last));
-        for k in few(i).into_iter().flat_map(set) {
-            prefetch(&x[k], 0);
-            prefetch(&y[k], 0);
-        }
+/// Whether rows are fewer than one in so many: then they are looked at one by one, and what is between them is not read.
+pub(super) fn sparse(words: &[u64], one_in: usize) -> bool {
+    count_ones(words) * one_in < words.len() * BLOCK
+}
+
+/// Has decimals in some rows read, so that they are waited for together.
+pub(super) fn expect(values: Blocks<'_, Halves>, words: &[u64]) {
+    let mut last = None;
+    for (i, word) in words.iter().enumerate() {
+        let block = values.at(i, &mut last);
+        set(*word).for_each(|k| prefetch(&block[k], 0));
     }
+}
+
+/// The products of decimals in the rows that are `asked` for. Mostly both are short, and then nothing overflows.
+pub(super) fn multiply_wide(a: View<'_>, b: View<'_>, asked: &[u64], out: &mut [u8], bad: &mut [u64]) {
+    let (x, y) = (a.halves(), b.halves());
+    let sparse = sparse(asked, 4);
+    if sparse {
+        expect(x, asked);
+        expect(y, asked);
+    }
+    let (mut x_last, mut y_last) = (None, None);
     let out = numbers_mut::<i128>(out).expect("chunks are aligned").as_chunks_mut::<BLOCK>().0;
     for (i, (bad, out)) in bad.iter_mut().zip(out).enumerate() {
         let (x, y) = (x.at(i, &mut x_last), y.at(i, &mut y_last));
         *bad = 0;
-        let few = few(i);
-        if few.is_none()
-            && let (Some(x), Some(y)) = (short(x), short(y))
-        {
+        if !sparse && let (Some(x), Some(y)) = (short(x), short(y)) {
             for k in 0..BLOCK {
                 out[k] = i128::from(x[k]) * i128::from(y[k]);
             }
             continue;
         }
-        for k in set(few.unwrap_or(!0)) {
+        for k in set(asked[i]) {
             let (value, is_bad) = match (whole(x[k]), whole(y[k])) {
                 (x, y) if x == i128::from(x as i64) && y == i128::from(y as i64) => (x * y, false),
                 (x, y) => x.overflowing_mul(y),

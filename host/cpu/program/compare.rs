@@ -3,7 +3,7 @@
 
 use bowstring_kernels::function::{F16, Native};
 
-use super::blocks::{Blocks, Halves, View, bits, nearest, short};
+use super::blocks::{Blocks, Halves, View, bits, expect, nearest, set, short, sparse, whole};
 use crate::cpu::intrinsics::prefetch;
 use crate::cpu::vectorise::{Loop, VectorLevel, vectorised};
 
@@ -104,8 +104,18 @@ pub(super) fn within<T: Ordered>(a: View<'_>, ends: [i128; 2], not: u64, out: &m
     vectorised(Within { values: a.values::<T>(), ends: ends.map(Key::lowest), not, out });
 }
 
-/// The same of decimals.
-pub(super) fn within_wide(a: View<'_>, ends: [i128; 2], not: u64, out: &mut [u64]) {
+/// The same of decimals, in the rows that are `asked` for.
+pub(super) fn within_wide(a: View<'_>, ends: [i128; 2], not: u64, asked: &[u64], out: &mut [u64]) {
+    if sparse(asked, 16) {
+        let (values, mut last) = (a.halves(), None);
+        expect(values, asked);
+        for (i, (word, asked)) in out.iter_mut().zip(asked).enumerate() {
+            let block = values.at(i, &mut last);
+            let is_within = |k: usize| whole(block[k]).is_within(ends[0], ends[1]);
+            *word = not ^ set(*asked).fold(0, |word, k| word | u64::from(is_within(k)) << k);
+        }
+        return;
+    }
     let (least, most) = (i128::from(i64::MIN), i128::from(i64::MAX));
     let [low, high] = ends;
     // On which side of such an end a decimal is, the nearest number of eight bytes is too.

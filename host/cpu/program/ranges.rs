@@ -13,36 +13,18 @@ pub(super) struct Range {
     pub not: bool,
 }
 
-/// How the nodes of a plan are computed.
-pub(super) struct Ways {
-    /// Those that are ranges.
-    pub ranges: Vec<Option<Range>>,
-    /// Those that anything is made of.
-    pub needed: Vec<bool>,
-}
-
-impl Ways {
-    pub fn of(plan: &Plan) -> Ways {
-        let mut ranges: Vec<Option<Range>> = vec![];
-        for (id, node) in plan.nodes.iter().enumerate() {
-            let range = match (&node.op, &node.inputs[..]) {
-                (Op::Compare(how), _) => comparison(plan, id, *how),
-                (Op::And, &[a, b]) => both(ranges[a], ranges[b]),
-                _ => None,
-            };
-            ranges.push(range);
-        }
-        let mut needed = vec![false; ranges.len()];
-        plan.roots.iter().for_each(|root| needed[*root] = true);
-        for id in (0..ranges.len()).rev() {
-            match ranges[id] {
-                _ if !needed[id] => {}
-                Some(range) => needed[range.of] = true,
-                None => plan.nodes[id].inputs.iter().for_each(|input| needed[*input] = true),
-            }
-        }
-        Ways { ranges, needed }
+/// Which nodes are ranges.
+pub(super) fn ranges(plan: &Plan) -> Vec<Option<Range>> {
+    let mut ranges: Vec<Option<Range>> = vec![];
+    for (id, node) in plan.nodes.iter().enumerate() {
+        let range = match (&node.op, &node.inputs[..]) {
+            (Op::Compare(how), _) => comparison(plan, id, *how),
+            (Op::And, &[a, b]) => both(ranges[a], ranges[b]),
+            _ => None,
+        };
+        ranges.push(range);
     }
+    ranges
 }
 
 /// A comparison of a value with a constant.

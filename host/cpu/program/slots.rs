@@ -58,6 +58,12 @@ impl Slot<'_> {
         }
     }
 
+    /// Nobody looks at it, but for truths, which are false then.
+    pub(super) fn skipped(&mut self) {
+        self.truth.fill(0);
+        self.all_valid = true;
+    }
+
     pub(super) fn known(&self, k: usize) -> u64 {
         if self.all_valid { !0 } else { self.valid[k] }
     }

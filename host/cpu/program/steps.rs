@@ -1,19 +1,18 @@
 //! The steps of a plan on a chunk of rows, and where their results are meanwhile.
 
 use bowstring_kernels::function::{F16, Number};
-use bowstring_kernels::functions::{Function, FunctionCall};
 use bowstring_kernels::program::code::Bad;
 use bowstring_kernels::program::word::{civil, plain_nan_f32, plain_nan_f64};
 
-use super::blocks::{self, BLOCK, CHUNK, View, inside};
+use super::asked::{Asked, Rows, asked};
+use super::blocks::{self, BLOCK, CHUNK, inside};
 use super::compare;
-use super::numbers::{by_any, by_integer, by_number, from_raw};
-use super::ranges::{Range, Ways};
+use super::numbers::{by_any, by_number, from_raw};
+use super::ranges::{Range, ranges};
 use super::slots::{Scratch, Slot, WORDS};
+use super::values::{arithmetic, choose, each_to, negate, widen};
 use crate::array::{Array, Buffer};
 use crate::cpu::bitmap::Bits;
-use crate::cpu::map_rows::{Part, Source};
-use crate::cpu::vectorise::VectorLevel;
 use crate::cpu::{intrinsics, memory, rows};
 use crate::device::HostPool;
 use crate::expr::plan::{Id, Op, Plan};
@@ -31,13 +30,19 @@ enum Column<'a> {
 pub(super) struct Machine<'a> {
     plan: &'a Plan,
     columns: Vec<Column<'a>>,
-    ways: Ways,
-    /// Rows where it is not true are no errors.
+    ranges: Vec<Option<Range>>,
+    asked: Vec<Asked>,
+    /// Rows where it is not true do not count, and are no errors.
     condition: Option<Id>,
 }
 
 impl<'a> Machine<'a> {
-    pub fn new(plan: &'a Plan, columns: &'a [Array], pool: &HostPool) -> Result<Machine<'a>> {
+    pub fn new(
+        plan: &'a Plan,
+        condition: Option<Id>,
+        columns: &'a [Array],
+        pool: &HostPool,
+    ) -> Result<Machine<'a>> {
         let mut read: Vec<Column<'a>> = columns.iter().map(|_| Column::Unread).collect();
         for (id, node) in plan.nodes.iter().enumerate() {
             let Op::Column(index) = node.op else { continue };
@@ -53,18 +58,15 @@ impl<'a> Machine<'a> {
                 }
             };
         }
-        Ok(Machine { plan, columns: read, ways: Ways::of(plan), condition: None })
-    }
-
-    /// Only rows where it is true count.
-    pub fn condition(&mut self, condition: Option<Id>) {
-        self.condition = condition;
+        let ranges = ranges(plan);
+        let asked = asked(plan, &ranges, condition);
+        Ok(Machine { plan, columns: read, ranges, asked, condition })
     }
 
     /// Room for the results of a chunk; constants are there.
     pub fn scratch(&self) -> Scratch<'_> {
         let slot = |(id, node): (Id, &crate::expr::plan::Bound)| {
-            if !self.ways.needed[id] {
+            if self.asked[id] == Asked::Nothing {
                 return Slot::default();
             }
             let number = self.plan.number(id);
@@ -96,15 +98,34 @@ impl<'a> Machine<'a> {
         Scratch { slots: self.plan.nodes.iter().enumerate().map(slot).collect() }
     }
 
-    /// Computes all nodes that are needed for `count` rows from `first` on. The first row that fails is an error.
+    /// Computes all nodes that anybody asks for, of `count` rows from `first` on. The first row that fails is an error.
     pub fn run<'s>(&'s self, scratch: &mut Scratch<'s>, first: usize, count: usize) -> Result<()> {
         let words = count.div_ceil(64);
         let mut failed: Option<(usize, Id)> = None;
         let mut bad = [0u64; WORDS];
-        for id in (0..self.plan.nodes.len()).filter(|id| self.ways.needed[*id]) {
+        let all = Rows::of(count, |_| !0);
+        let mut some = None;
+        for (id, asked) in self.asked.iter().enumerate() {
             let (before, rest) = scratch.slots.split_at_mut(id);
             let slot = &mut rest[0];
-            let then = self.step(id, before, slot, first, count, &mut bad[..words]);
+            let rows = match asked {
+                Asked::Nothing => continue,
+                Asked::All => &all,
+                Asked::Where(guard) => {
+                    // Mostly those of the node before.
+                    if some.as_ref().is_none_or(|(of, _)| of != guard) {
+                        let (of, unknown) = (&before[guard.of], mask(u8::from(guard.unknown)));
+                        let rows = Rows::of(count, |k| of.truth[k] | !of.known(k) & unknown);
+                        some = Some((*guard, rows));
+                    }
+                    &some.as_ref().expect("there now").1
+                }
+            };
+            if rows.asked == 0 {
+                slot.skipped();
+                continue;
+            }
+            let then = self.step(id, before, slot, first, rows, &mut bad[..words]);
             if then == Bad::Wraps {
                 continue;
             }
@@ -153,16 +174,17 @@ impl<'a> Machine<'a> {
         before: &[Slot<'s>],
         slot: &mut Slot<'s>,
         first: usize,
-        count: usize,
+        rows: &Rows,
         bad: &mut [u64],
     ) -> Bad {
         let node = &self.plan.nodes[id];
         let number = self.plan.number(id);
         let inputs: Vec<&Slot<'s>> = node.inputs.iter().map(|input| &before[*input]).collect();
-        let words = count.div_ceil(64);
-        if let Some(range) = &self.ways.ranges[id] {
+        let (count, words) = (rows.all, rows.all.div_ceil(64));
+        let asked = &rows.words[..words];
+        if let Some(range) = &self.ranges[id] {
             let of = &before[range.of];
-            self.within(range, of, &mut slot.truth[..words]);
+            self.within(range, of, asked, &mut slot.truth[..words]);
             slot.valid_as(&[of]);
             slot.masked();
             return Bad::Wraps;
@@ -244,9 +266,6 @@ impl<'a> Machine<'a> {
             }
             (Op::Arithmetic(op, then), &[a, b]) => {
                 slot.valid_as(&[a, b]);
-                // What a condition leaves out nobody asks for, of what comes after it.
-                let condition = self.condition.filter(|condition| *condition < id).map(|id| &before[id]);
-                let asked = |k: usize| condition.map_or(!0, |slot| slot.truth[k] & slot.known(k));
                 let out = memory::bytes_of_mut(&mut slot.own);
                 match (number, op) {
                     (Number::I128, Arithmetic::Mul) => {
@@ -259,15 +278,7 @@ impl<'a> Machine<'a> {
             (Op::Negate(then), &[a]) => {
                 slot.valid_as(&[a]);
                 let out = memory::bytes_of_mut(&mut slot.own);
-                match number {
-                    Number::F16 => blocks::each(a.view(), out, |x: F16| F16(x.0 ^ 1 << 15)),
-                    Number::F32 => blocks::each(a.view(), out, |x: f32| -x),
-                    Number::F64 => blocks::each(a.view(), out, |x: f64| -x),
-                    number => by_integer!(number, T => {
-                        let f = |a: T, _: T| (0 as T).overflowing_sub(a);
-                        blocks::zip(VectorLevel::widest(), a.view(), a.view(), out, bad, f);
-                    }),
-                }
+                negate(number, a.view(), out, bad);
                 if matches!(number, Number::F16 | Number::F32 | Number::F64) {
                     return Bad::Wraps;
                 }
@@ -353,11 +364,11 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn within(&self, range: &Range, of: &Slot<'_>, out: &mut [u64]) {
+    fn within(&self, range: &Range, of: &Slot<'_>, asked: &[u64], out: &mut [u64]) {
         let (values, not) = (of.view(), mask(u8::from(range.not)));
         // A key within a range is one as an unsigned integer, too.
         match self.plan.number(range.of).signed() {
-            Number::I128 => compare::within_wide(values, range.ends, not, out),
+            Number::I128 => compare::within_wide(values, range.ends, not, asked, out),
             number => by_number!(
                 number,
                 [I8 i8, I16 i16, I32 i32, I64 i64, F16 F16, F32 f32, F64 f64],
@@ -370,67 +381,4 @@ impl<'a> Machine<'a> {
 /// All ones or none.
 fn mask(bit: u8) -> u64 {
     u64::from(bit & 1).wrapping_neg()
-}
-
-fn choose(number: Number, words: &[u64], a: &Slot<'_>, b: &Slot<'_>, slot: &mut Slot<'_>) {
-    let out = memory::bytes_of_mut(&mut slot.own);
-    match number.width() {
-        1 => blocks::choose::<u8>(words, a.view(), b.view(), out),
-        2 => blocks::choose::<u16>(words, a.view(), b.view(), out),
-        4 => blocks::choose::<u32>(words, a.view(), b.view(), out),
-        8 => blocks::choose::<u64>(words, a.view(), b.view(), out),
-        _ => blocks::choose::<i128>(words, a.view(), b.view(), out),
-    }
-}
-
-/// Integers of eight bytes to these or to dates' parts.
-fn each_to(number: Number, a: View<'_>, slot: &mut Slot<'_>, f: impl Fn(i64) -> i64) {
-    let out = memory::bytes_of_mut(&mut slot.own);
-    match number {
-        Number::I32 => blocks::each(a, out, |x: i64| f(x) as i32),
-        _ => blocks::each(a, out, f),
-    }
-}
-
-fn widen(from: Number, to: Number, a: View<'_>, count: usize, slot: &mut Slot<'_>) {
-    let call = FunctionCall::plain(Function::Direct, from, to.signed());
-    let call = call.expect("integers are cast to each other");
-    let rows = if a.constant { BLOCK } else { count };
-    let out = memory::bytes_of_mut(&mut slot.own);
-    let from = Source::Bytes(&a.bytes[..rows * from.width()], from.width());
-    let part = Part { from, rows, to: out, valid: None, good: None };
-    call.visit(part).expect("a call of a function in the list");
-    slot.constant = a.constant;
-}
-
-fn arithmetic(op: Arithmetic, number: Number, a: View<'_>, b: View<'_>, out: &mut [u8], bad: &mut [u64]) {
-    let (widest, plain) = (VectorLevel::widest(), VectorLevel::Plain);
-    macro_rules! floats {
-        ($t:ty, $nan:path) => {
-            match op {
-                Arithmetic::Add => blocks::zip(widest, a, b, out, bad, |a: $t, b: $t| ($nan(a + b), false)),
-                Arithmetic::Sub => blocks::zip(widest, a, b, out, bad, |a: $t, b: $t| ($nan(a - b), false)),
-                Arithmetic::Mul => blocks::zip(widest, a, b, out, bad, |a: $t, b: $t| ($nan(a * b), false)),
-                Arithmetic::Div => blocks::zip(widest, a, b, out, bad, |a: $t, b: $t| ($nan(a / b), false)),
-                Arithmetic::Rem => blocks::zip(plain, a, b, out, bad, |a: $t, b: $t| ($nan(a % b), false)),
-            }
-        };
-    }
-    match number {
-        Number::F32 => floats!(f32, plain_nan_f32),
-        Number::F64 => floats!(f64, plain_nan_f64),
-        number => by_integer!(number, T => match op {
-            Arithmetic::Add => blocks::zip(widest, a, b, out, bad, T::overflowing_add),
-            Arithmetic::Sub => blocks::zip(widest, a, b, out, bad, T::overflowing_sub),
-            Arithmetic::Mul => blocks::zip(widest, a, b, out, bad, T::overflowing_mul),
-            Arithmetic::Div => blocks::zip(plain, a, b, out, bad, |a: T, b: T| match b {
-                0 => (0, true),
-                b => a.overflowing_div(b),
-            }),
-            Arithmetic::Rem => blocks::zip(plain, a, b, out, bad, |a: T, b: T| match b {
-                0 => (0, true),
-                b => (a.wrapping_rem(b), false),
-            }),
-        }),
-    }
 }
