@@ -1,8 +1,9 @@
-"""The same shapes as benches/{filter,take,cast,null_count,expressions}.rs, in polars and pyarrow, which have threads of their own.
+"""The same shapes as benches/{filter,take,cast,null_count,expressions}.rs, in polars and pyarrow, which have threads of
+their own.
 
-Needs polars, pyarrow and numpy; DuckDB and DataFusion run TPC-H's sixth query as well, where they are installed. Prints one JSON object a line: the id of the Rust bench, who ran, the median in
-seconds. In a `.jsonl` file in criterion's folder, `benches/report.py` finds them. Arguments are parts of ids: only benches
-whose id contains one of them run.
+Needs polars, pyarrow and numpy; DuckDB and DataFusion run TPC-H's sixth query as well, where they are installed. Prints
+one JSON object a line: the id of the Rust bench, who ran, the median in seconds. In a `.jsonl` file in criterion's folder,
+`benches/report.py` finds them. Arguments are parts of ids: only benches whose id contains one of them run.
 
     python benches/peers/cpu.py filter/cpu/int32 > target/criterion/peers-cpu.jsonl
 """
