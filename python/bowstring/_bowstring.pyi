@@ -12,12 +12,12 @@ __all__ = [
     "RecordBatch",
     "Stream",
     "__version__",
+    "_cuda_interface",
     "aggregate",
     "array",
     "cast",
     "col",
     "count_all",
-    "cuda_interface",
     "drop_null",
     "evaluate",
     "fill_null",
@@ -270,7 +270,7 @@ def array(obj: _AnyArray, /, type: _Type | None = None, *, validate: bool = Fals
 def record_batch(obj: _AnyBatch, /, *, validate: bool = False) -> RecordBatch: ...
 def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = None) -> Array: ...
 def from_cuda_array_interface(obj: _CudaArray, /, *, device: Device | None = None) -> Array: ...
-def cuda_interface(array: Array) -> dict[str, Any]: ...
+def _cuda_interface(array: Array) -> dict[str, Any]: ...
 @overload
 def filter(
     values: Array,

@@ -21,8 +21,9 @@ use crate::error::{detached, for_buffers, ours};
 
 const ATTRIBUTE: &str = "__cuda_array_interface__";
 
-/// The interface of an array, wherever it is: what its attribute is where CUDA reaches the memory.
+/// The interface of an array, wherever it is: what its attribute is where CUDA reaches the memory. For tests.
 #[pyfunction]
+#[pyo3(name = "_cuda_interface")]
 pub fn cuda_interface<'py>(py: Python<'py>, array: &Bound<'py, Array>) -> PyResult<Bound<'py, PyDict>> {
     interface(py, array.get())
 }

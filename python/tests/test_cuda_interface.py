@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import bowstring as bs
-from bowstring._bowstring import cuda_interface
+from bowstring._bowstring import _cuda_interface as cuda_interface
 
 GPU = bs.Device.emulated()
 

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 import bowstring as bs
-from bowstring._bowstring import cuda_interface
+from bowstring._bowstring import _cuda_interface as cuda_interface
 
 GPU = bs.Device.emulated()
 

@@ -25,6 +25,7 @@ mod forks;
 mod fuzz;
 mod generators;
 mod images;
+mod languages;
 mod layers;
 mod literals;
 mod memory;
