@@ -29,8 +29,6 @@ IMAGES = ROOT / "ptx" / "images"
 # What is embedded in each library that uses ours; what the checked-in folder may weigh; what one family may add to git's
 # history when it is built anew, which is its archive: compressed bytes share nothing with what they were.
 EMBEDDED, FOLDER, FAMILY = 2_500_000, 4_000_000, 300_000
-# Families that are larger than that, and what they may be until their entries are folded.
-LARGE = {"cast": 432_000, "cast_float": 313_000, "cast_scale": 553_000}
 
 # No image is larger than this, and who inflates one holds as much.
 WINDOW = 4 << 20
@@ -220,13 +218,10 @@ def wrong():
     folder = sum(path.stat().st_size for path in (ROOT / "ptx").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     print(f"images: {sum(sizes.values())} bytes embedded of {EMBEDDED} allowed; ptx/: {folder} of {FOLDER}")
     checks = [("all archives", sum(sizes.values()), EMBEDDED), ("ptx/", folder, FOLDER)]
-    checks += [(family, size, LARGE.get(family, FAMILY)) for family, size in sizes.items()]
+    checks += [(family, size, FAMILY) for family, size in sizes.items()]
     for what, size, limit in checks:
         if size > limit:
             yield f"{what}: {size} bytes, {limit} allowed"
-    for family in LARGE:
-        if sizes.get(family, 0) <= FAMILY:
-            yield f"{family} is an exception in images.py and need not be"
     for family in sizes:
         said = (IMAGES / f"{family}.manifest").read_text().splitlines()
         if [line for line in said if line.startswith("image ")] != list(image_lines(read_archive(IMAGES / f"{family}.a"))):

@@ -7,8 +7,8 @@
 //!
 //! All 740 pairs of fixed-width Arrow types that can be cast come down to these; the host's rules say which, with what
 //! parameters. Where a function makes the same bits of two pairs of types, one of them is here: an unsigned result whose
-//! bits are those of a signed one is computed as that (see [`Number::signed`]). There are several families, so that a cast between numbers does not make a driver compile the arithmetic of
-//! decimals.
+//! bits are those of a signed one is computed as that (see [`Number::signed`]). A function's rows may be in several families, so
+//! that a cast between integers does not make a driver compile the arithmetic of decimals, and no archive is too large.
 
 use crate::function::convert::{Direct, FromBool, ToBool};
 use crate::function::float::{Product, Quotient, Round};
@@ -21,22 +21,20 @@ use crate::function::words::{Parameter, WORDS, Words};
 use crate::function::{Bit, F16, I256, Native, Number, ValueFunction};
 use crate::map::{MapTask, Shape};
 
-/// Reads the list. `pairs` are functions that are generic over the native types they read and write, with an entry
-/// `name_FROM_TO` for each; `single` are the others, each with its entry's name.
+/// Reads the list: the functions, then families with the rows that each has. `pairs` are of functions that are generic over the
+/// native types they read and write, with an entry `name_FROM_TO` for each; `single` are of the others, each with its entry's name.
 macro_rules! functions {
-    ($(
+    ($($function:ident)+; $(
         family $family:literal $(, $tuning:ident $value:literal $(for $($tuned:ident)+)?)*;
         $(#[$doc:meta])*
         $args:ident ($($word:ident)*)
         $(#[$table_doc:meta])*
         $table:ident {
             pairs {$(
-                $(#[$pair_doc:meta])*
                 $name:ident $pair:ident { $($from:ident => $($to:ident)+;)+ }
             )*}
             single {$(
-                $(#[$single_doc:meta])*
-                $single:ident { $($single_name:ident <$($part:ident),+> $function:ty;)+ }
+                $single:ident { $($single_name:ident <$($part:ident),+> $of:ty;)+ }
             )*}
         }
     )+) => {
@@ -44,15 +42,15 @@ macro_rules! functions {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Function {
             $(
-                $($(#[$pair_doc])* $pair,)*
-                $($(#[$single_doc])* $single,)*
+                #[doc = concat!("[`", stringify!($function), "`]")]
+                $function,
             )+
         }
 
         /// The rows of the list: each function with each pair of types that it has an entry for.
         pub const EVERY: &[(Function, Number, Number)] = &[$(
             $($($((Function::$pair, <$from as Native>::NUMBER, <$to as Native>::NUMBER),)+)+)*
-            $($((Function::$single, from::<$function>(), to::<$function>()),)+)*
+            $($((Function::$single, from::<$of>(), to::<$of>()),)+)*
         )+];
 
         $(map_kernel! {
@@ -71,9 +69,9 @@ macro_rules! functions {
                 $($(
                     $single_name<$($part),+> [
                         Function::$single as u32,
-                        from::<$function>() as u32,
-                        to::<$function>() as u32
-                    ] = $function,
+                        from::<$of>() as u32,
+                        to::<$of>() as u32
+                    ] = $of,
                 )+)*
             }
         })+
@@ -91,9 +89,9 @@ macro_rules! functions {
                         $($(
                             (
                                 Function::$single,
-                                <<$function as ValueFunction>::From as Native>::NUMBER,
-                                <<$function as ValueFunction>::To as Native>::NUMBER,
-                            ) => Some(visitor.visit(self.read::<$function>())),
+                                <<$of as ValueFunction>::From as Native>::NUMBER,
+                                <<$of as ValueFunction>::To as Native>::NUMBER,
+                            ) => Some(visitor.visit(self.read::<$of>())),
                         )+)*
                     )+
                     _ => None,
@@ -107,13 +105,14 @@ macro_rules! functions {
                 /// list.
                 pub fn launch<L: Launcher>(&self, task: &MapTask, launcher: L) -> Option<L::Output> {
                     let key = [self.function as u32, self.from as u32, self.to as u32];
-                    match self.function {
-                        $(
-                            $(Function::$pair)|* $(| Function::$single)* => {
-                                Some(launcher.launch(find($table, &key)?, &$args::of(task)))
-                            }
-                        )+
-                    }
+                    $(
+                        if matches!(self.function, $(Function::$pair)|* $(| Function::$single)*)
+                            && let Some(entry) = find($table, &key)
+                        {
+                            return Some(launcher.launch(entry, &$args::of(task)));
+                        }
+                    )+
+                    None
                 }
             }
 
@@ -134,30 +133,28 @@ const fn to<F: ValueFunction<To: Native>>() -> Number {
 }
 
 functions! {
-    // Two of eight bytes to eight would miss four bytes of registers on older GPUs.
-    family "cast", blocks 3 for cast_f64_i64 cast_f64_u64;
-    /// Between integers, floats and booleans.
-    CastNumbers ()
+    Direct FromBool ToBool Up Down Round Quotient Product
+    Days TimeOfDay DurationToInterval IntervalToDuration MonthsToInterval DayTimeToInterval
+    FillNull;
+
+    family "cast";
+    /// Between integers, and Booleans to and from numbers.
+    CastIntegers ()
     /// By function and native types.
-    CAST_NUMBERS {
+    CAST_INTEGERS {
         pairs {
-            /// [`Direct`]: integers and floats.
             cast Direct {
-                i8 => i16 i32 i64 u8 u16 u32 u64 F16 f32 f64;
-                i16 => i8 i32 i64 u8 u16 u32 u64 F16 f32 f64;
-                i32 => i8 i16 i64 u8 u16 u32 u64 F16 f32 f64;
-                i64 => i8 i16 i32 u8 u16 u32 u64 F16 f32 f64;
-                u8 => i8 i16 i32 i64 F16 f32 f64;
-                u16 => i8 i16 i32 i64 u8 F16 f32 f64;
-                u32 => i8 i16 i32 i64 u8 u16 F16 f32 f64;
-                u64 => i8 i16 i32 i64 u8 u16 u32 F16 f32 f64;
-                F16 => i8 i16 i32 i64 u8 u16 u32 u64 f32 f64;
-                f32 => i8 i16 i32 i64 u8 u16 u32 u64 F16 f64;
-                f64 => i8 i16 i32 i64 u8 u16 u32 u64 F16 f32;
+                i8 => i16 i32 i64 u8 u16 u32 u64;
+                i16 => i8 i32 i64 u8 u16 u32 u64;
+                i32 => i8 i16 i64 u8 u16 u32 u64;
+                i64 => i8 i16 i32 u8 u16 u32 u64;
+                u8 => i8 i16 i32 i64;
+                u16 => i8 i16 i32 i64 u8;
+                u32 => i8 i16 i32 i64 u8 u16;
+                u64 => i8 i16 i32 i64 u8 u16 u32;
             }
         }
         single {
-            /// [`FromBool`]
             FromBool {
                 cast_bits_to<i8, i8> FromBool<i8>;
                 cast_bits_to<i16, i16> FromBool<i16>;
@@ -167,7 +164,6 @@ functions! {
                 cast_bits_to<f32, f32> FromBool<f32>;
                 cast_bits_to<f64, f64> FromBool<f64>;
             }
-            /// [`ToBool`]
             ToBool {
                 cast_bits_from<i8, i8> ToBool<i8>;
                 cast_bits_from<i16, i16> ToBool<i16>;
@@ -180,38 +176,75 @@ functions! {
         }
     }
 
-    // The largest, of 256 bits, would spill if AMD's compiler planned for blocks of 1024 threads.
-    family "cast_scale", blocks 2, threads 256 for
-        cast_down_I256_i8 cast_down_I256_i16 cast_down_I256_i32 cast_down_I256_i64 cast_down_I256_i128
-        cast_down_I256_I256;
-    /// Multiply or divide by a constant: decimals, and units of time.
+    // Two of eight bytes to eight would miss four bytes of registers on older GPUs.
+    family "cast_float", blocks 3 for cast_f64_i64 cast_f64_u64;
+    /// Between floats, and floats to and from integers.
+    CastFloats ()
+    /// By function and native types.
+    CAST_FLOATS {
+        pairs {
+            cast Direct {
+                i8 => F16 f32 f64;
+                i16 => F16 f32 f64;
+                i32 => F16 f32 f64;
+                i64 => F16 f32 f64;
+                u8 => F16 f32 f64;
+                u16 => F16 f32 f64;
+                u32 => F16 f32 f64;
+                u64 => F16 f32 f64;
+                F16 => i8 i16 i32 i64 u8 u16 u32 u64 f32 f64;
+                f32 => i8 i16 i32 i64 u8 u16 u32 u64 F16 f64;
+                f64 => i8 i16 i32 i64 u8 u16 u32 u64 F16 f32;
+            }
+        }
+        single {}
+    }
+
+    family "cast_scale", blocks 2;
+    /// Multiply or divide by a constant, in eight bytes: units of time, and small decimals.
     CastScale (w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19 w20 w21)
     /// By function and native types.
     CAST_SCALE {
         pairs {
-            /// [`Up`]
             cast_up Up {
-                i8 => i32 i64 i128 I256;
-                i16 => i32 i64 i128 I256;
-                i32 => i8 i16 i32 i64 i128 I256;
-                i64 => i8 i16 i32 i64 i128 I256;
-                u8 => i32 i64 i128 I256;
-                u16 => i32 i64 i128 I256;
-                u32 => i32 i64 i128 I256;
-                u64 => i32 i64 i128 I256;
-                i128 => i8 i16 i32 i64 i128 I256;
-                I256 => i8 i16 i32 i64 i128 I256;
+                i8 => i32 i64;
+                i16 => i32 i64;
+                i32 => i8 i16 i32 i64;
+                i64 => i8 i16 i32 i64;
+                u8 => i32 i64;
+                u16 => i32 i64;
+                u32 => i32 i64;
+                u64 => i32 i64;
             }
-            /// [`Down`]
             cast_down Down {
-                i8 => i32 i64 i128 I256;
-                i16 => i32 i64 i128 I256;
-                i32 => i8 i16 i32 i64 i128 I256;
-                i64 => i8 i16 i32 i64 i128 I256;
-                u8 => i32 i64 i128 I256;
-                u16 => i32 i64 i128 I256;
-                u32 => i32 i64 i128 I256;
-                u64 => i32 i64 i128 I256;
+                i8 => i32 i64;
+                i16 => i32 i64;
+                i32 => i8 i16 i32 i64;
+                i64 => i8 i16 i32 i64;
+                u8 => i32 i64;
+                u16 => i32 i64;
+                u32 => i32 i64;
+                u64 => i32 i64;
+            }
+        }
+        single {}
+    }
+
+    family "cast_up", blocks 2;
+    /// Multiply by a constant: large decimals.
+    CastUp (w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19 w20 w21)
+    /// By native types.
+    CAST_UP {
+        pairs {
+            cast_up Up {
+                i8 => i128 I256;
+                i16 => i128 I256;
+                i32 => i128 I256;
+                i64 => i128 I256;
+                u8 => i128 I256;
+                u16 => i128 I256;
+                u32 => i128 I256;
+                u64 => i128 I256;
                 i128 => i8 i16 i32 i64 i128 I256;
                 I256 => i8 i16 i32 i64 i128 I256;
             }
@@ -219,26 +252,59 @@ functions! {
         single {}
     }
 
-    family "cast_float", blocks 2, threads 256 for cast_product_I256_F16 cast_product_I256_f32 cast_product_I256_f64;
-    /// Decimals to and from floats.
-    CastFloat (w0 w1 w2 w3 w4 w5 w6)
-    /// By function and native types.
-    CAST_FLOAT {
+    // The largest, of 256 bits, would spill if AMD's compiler planned for blocks of 1024 threads.
+    family "cast_down", blocks 2, threads 256 for
+        cast_down_I256_i8 cast_down_I256_i16 cast_down_I256_i32 cast_down_I256_i64 cast_down_I256_i128
+        cast_down_I256_I256;
+    /// Divide by a constant: large decimals.
+    CastDown (w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19 w20 w21)
+    /// By native types.
+    CAST_DOWN {
         pairs {
-            /// [`Round`]
+            cast_down Down {
+                i8 => i128 I256;
+                i16 => i128 I256;
+                i32 => i128 I256;
+                i64 => i128 I256;
+                u8 => i128 I256;
+                u16 => i128 I256;
+                u32 => i128 I256;
+                u64 => i128 I256;
+                i128 => i8 i16 i32 i64 i128 I256;
+                I256 => i8 i16 i32 i64 i128 I256;
+            }
+        }
+        single {}
+    }
+
+    family "cast_to_decimal", blocks 2;
+    /// Floats to decimals.
+    CastToDecimal (w0 w1 w2 w3 w4 w5 w6)
+    /// By native types.
+    CAST_TO_DECIMAL {
+        pairs {
             cast_round Round {
                 F16 => i32 i64 i128 I256;
                 f32 => i32 i64 i128 I256;
                 f64 => i32 i64 i128 I256;
             }
-            /// [`Quotient`]
+        }
+        single {}
+    }
+
+    family "cast_of_decimal", blocks 2,
+        threads 256 for cast_product_I256_F16 cast_product_I256_f32 cast_product_I256_f64;
+    /// Decimals to floats.
+    CastOfDecimal (w0 w1 w2 w3 w4 w5 w6)
+    /// By function and native types.
+    CAST_OF_DECIMAL {
+        pairs {
             cast_quotient Quotient {
                 i32 => F16 f32 f64;
                 i64 => F16 f32 f64;
                 i128 => F16 f32 f64;
                 I256 => F16 f32 f64;
             }
-            /// [`Product`]
             cast_product Product {
                 i32 => F16 f32 f64;
                 i64 => F16 f32 f64;
@@ -256,23 +322,17 @@ functions! {
     CAST_TIME {
         pairs {}
         single {
-            /// [`Days`]
             Days {
                 cast_days<i64, i32> Days<i32>;
                 cast_days<i64, i64> Days<i64>;
             }
-            /// [`TimeOfDay`]
             TimeOfDay {
                 cast_time_of_day<i64, i32> TimeOfDay<i32>;
                 cast_time_of_day<i64, i64> TimeOfDay<i64>;
             }
-            /// [`DurationToInterval`]
             DurationToInterval { cast_duration_to_interval<i64, i128> DurationToInterval; }
-            /// [`IntervalToDuration`]
             IntervalToDuration { cast_interval_to_duration<i128, i64> IntervalToDuration; }
-            /// [`MonthsToInterval`]
             MonthsToInterval { cast_months_to_interval<i32, i128> MonthsToInterval; }
-            /// [`DayTimeToInterval`]
             DayTimeToInterval { cast_day_time_to_interval<i64, i128> DayTimeToInterval; }
         }
     }
@@ -284,7 +344,6 @@ functions! {
     OF_NULLS {
         pairs {}
         single {
-            /// [`FillNull`]
             FillNull {
                 fill_null<Bit, Bit> FillNull<Bit>;
                 fill_null<i8, i8> FillNull<i8>;
