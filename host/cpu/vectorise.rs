@@ -67,20 +67,31 @@ impl VectorLevel {
         &AVAILABLE
     }
 
-    /// The widest level that this machine has.
-    #[inline]
+    /// The widest level that this machine has. Asked at two hundred places, each of which would find it out for itself.
+    #[inline(never)]
     pub(crate) fn widest() -> VectorLevel {
         static WIDEST: LazyLock<VectorLevel> =
             LazyLock::new(|| *VectorLevel::available().last().expect("there is always the plain level"));
         *WIDEST
     }
 
-    /// Runs `work` as compiled for this level, which must be one of [`VectorLevel::available`].
+    /// Runs `work` as compiled for this level, which must be one of [`VectorLevel::available`]. Where the level is a constant, `work`
+    /// is not compiled for the others: as long as nothing borrows the level here.
     pub(crate) fn run<L: Loop>(self, work: L) -> L::Output {
-        assert!(self <= VectorLevel::widest(), "this machine has no {self:?}");
+        if self > VectorLevel::Plain && self > VectorLevel::widest() {
+            lacking(self);
+        }
+        // SAFETY: it is one of this machine's.
+        unsafe { self.run_here(work) }
+    }
+
+    /// # Safety
+    ///
+    /// The machine has the level.
+    unsafe fn run_here<L: Loop>(self, work: L) -> L::Output {
         match self {
             VectorLevel::Plain => work.run(),
-            // SAFETY: the machine has the level's features, asserted above.
+            // SAFETY: the machine has the level's features.
             #[cfg(target_arch = "x86_64")]
             VectorLevel::Avx2 => unsafe { avx2(work) },
             // SAFETY: as above.
@@ -90,9 +101,15 @@ impl VectorLevel {
     }
 }
 
+#[cold]
+fn lacking(level: VectorLevel) -> ! {
+    panic!("this machine has no {level:?}")
+}
+
 /// Runs `work` as compiled for the widest vectors of this machine.
 pub(crate) fn vectorised<L: Loop>(work: L) -> L::Output {
-    VectorLevel::widest().run(work)
+    // SAFETY: it is this machine's.
+    unsafe { VectorLevel::widest().run_here(work) }
 }
 
 #[cfg(target_arch = "x86_64")]
