@@ -1,9 +1,7 @@
 //! One bit a row, starting at any bit of any byte, read 64 rows at a time.
 
-use rayon::prelude::*;
-
 use super::memory;
-use super::threads::among_threads;
+use super::threads::{among_threads, each_part};
 use super::vectorise::{Loop, vectorised};
 use crate::array::Bitmap;
 
@@ -118,7 +116,7 @@ fn count_ones(bytes: &[u8]) -> usize {
         return vectorised(CountOnes(bytes));
     }
     among_threads(true, |parallel| match parallel {
-        true => bytes.par_chunks(PART).map(|part| vectorised(CountOnes(part))).sum(),
+        true => each_part(bytes.chunks(PART), |part| vectorised(CountOnes(part))).into_iter().sum(),
         false => vectorised(CountOnes(bytes)),
     })
 }

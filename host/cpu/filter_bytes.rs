@@ -3,15 +3,13 @@
 //! A filter that keeps few rows looks at those only, one that keeps many at all offsets, which vectors do faster than
 //! following bits.
 
-use rayon::prelude::*;
-
 use crate::Result;
 use crate::array::{Array, Parts};
 use crate::device::HostPool;
 
 use super::intrinsics::{self, POSITIONS};
 use super::selection::{Chunk, PARALLEL, Selection};
-use super::threads::among_threads;
+use super::threads::{among_threads, each_part};
 use super::{memory, rows, take_bytes};
 
 /// One row in so many, and a filter keeps few.
@@ -56,7 +54,7 @@ pub(crate) fn filter<const O: usize>(
 
     let measure = |piece: &mut Piece<O>| piece.measure(offsets, data.len());
     among_threads(large, |parallel| match parallel {
-        true => pieces.par_iter_mut().try_for_each(measure),
+        true => each_part(&mut pieces, measure).into_iter().collect::<Result<()>>(),
         false => pieces.iter_mut().try_for_each(measure),
     })?;
     // Rows of a chunk do not overlap; those of chunks might, if offsets go back between them.
@@ -79,7 +77,7 @@ pub(crate) fn filter<const O: usize>(
         |(before, piece, bytes): (usize, Piece<O>, &mut [u8])| piece.copy(offsets, data, before, bytes);
     let work: Vec<_> = work.collect();
     among_threads(large, |parallel| match parallel {
-        true => work.into_par_iter().try_for_each(copy),
+        true => each_part(work, copy).into_iter().collect::<Result<()>>(),
         false => work.into_iter().try_for_each(copy),
     })?;
     parts.buffers = vec![out_offsets.freeze((selection.len() + 1) * O), out_bytes.freeze(total)];

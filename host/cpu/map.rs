@@ -8,13 +8,12 @@
 use arrow_schema::DataType;
 use bowstring_kernels::function::Number;
 use bowstring_kernels::functions::FunctionCall;
-use rayon::prelude::*;
 
 use super::bitmap::Bits;
 use super::map_narrow::Narrow;
 use super::map_rows::{Outcome, Part, Source};
 use super::memory;
-use super::threads::among_threads;
+use super::threads::{among_threads, each_part};
 use crate::array::{Bitmap, Buffer, Parts, layout};
 use crate::device::HostPool;
 use crate::{Array, Result};
@@ -130,15 +129,10 @@ fn in_parts(
         // Whole words of bits, and of values of any width.
         let part = (PART * 8 / moved).next_multiple_of(512);
         let there = |i: usize| part.min(rows - i * part);
-        let parts = to.par_chunks_mut(part * written / 8).enumerate();
-        match good {
-            Some(good) => parts
-                .zip(good.par_chunks_mut(part / 64))
-                .map(|((i, to), good)| work(i * part, there(i), to, Some(good)))
-                .reduce(Outcome::default, Outcome::and),
-            None => {
-                parts.map(|(i, to)| work(i * part, there(i), to, None)).reduce(Outcome::default, Outcome::and)
-            }
-        }
+        let mut good = good.map(|good| good.chunks_mut(part / 64));
+        let parts = to.chunks_mut(part * written / 8).enumerate();
+        let parts = parts.map(|(i, to)| (i, to, good.as_mut().and_then(Iterator::next)));
+        let outcomes = each_part(parts, |(i, to, good)| work(i * part, there(i), to, good));
+        outcomes.into_iter().fold(Outcome::default(), Outcome::and)
     })
 }

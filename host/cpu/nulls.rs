@@ -1,11 +1,9 @@
 //! Validity bitmaps on the host: counted, inverted, filled.
 
-use rayon::prelude::*;
-
 use super::bitmap::Bits;
 use super::intrinsics;
 use super::memory::values_mut;
-use super::threads::among_threads;
+use super::threads::{among_threads, each_part};
 use crate::Result;
 use crate::array::{Bitmap, Buffer};
 use crate::device::HostPool;
@@ -25,8 +23,8 @@ pub(crate) fn inverted(bits: &Bitmap, len: usize, pool: &HostPool) -> Result<Buf
     let to = &mut values_mut::<u64>(&mut memory)[..from.words()];
     among_threads(to.len() >= 2 * PART, |parallel| match parallel {
         true => {
-            let parts = to.par_chunks_mut(PART).enumerate();
-            parts.for_each(|(i, to)| intrinsics::read_words(from, i * PART, to, |_, word| !word));
+            let parts = to.chunks_mut(PART).enumerate();
+            each_part(parts, |(i, to)| intrinsics::read_words(from, i * PART, to, |_, word| !word));
         }
         false => intrinsics::read_words(from, 0, to, |_, word| !word),
     });

@@ -4,7 +4,6 @@
 //! of bounds; which one is found out afterwards, when it no longer matters how long that takes.
 
 use arrow_schema::{DataType, UnionMode};
-use rayon::prelude::*;
 
 use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
 use crate::device::HostPool;
@@ -14,7 +13,7 @@ use super::bitmap::Bits;
 use super::indices::{Indices, Rows, Width};
 use super::ranges::Ranges;
 use super::selection::PARALLEL;
-use super::threads::among_threads;
+use super::threads::{among_threads, each_part};
 use super::{intrinsics, memory, ranges, rows, run_ends, take_bytes};
 
 /// The rows of `array` at `indices`; null where those are. Both are on the host and readable.
@@ -145,8 +144,8 @@ fn each_chunk<T: Send>(
 ) -> bool {
     among_threads(rows >= PARALLEL, |parallel| match parallel {
         true => {
-            let parts = out.par_chunks_mut(chunk).enumerate();
-            parts.map(|(i, out)| write(i * chunk, out)).reduce(|| true, |a, b| a & b)
+            let parts = out.chunks_mut(chunk).enumerate();
+            each_part(parts, |(i, out)| write(i * chunk, out)).into_iter().all(|good| good)
         }
         false => out.chunks_mut(chunk).enumerate().fold(true, |all, (i, out)| all & write(i * chunk, out)),
     })

@@ -1,7 +1,5 @@
 //! Take of strings and bytes behind offsets: the lengths, where each chunk's bytes then begin, and the bytes.
 
-use rayon::prelude::*;
-
 use crate::Result;
 use crate::array::{Array, Parts};
 use crate::device::HostPool;
@@ -9,7 +7,7 @@ use crate::device::HostPool;
 use super::bitmap::Bits;
 use super::indices::{Indices, Width, index};
 use super::selection::PARALLEL;
-use super::threads::among_threads;
+use super::threads::{among_threads, each_part};
 use super::{intrinsics, memory, rows};
 
 /// Adds the buffers of the taken rows to `parts`; offsets have `O` bytes.
@@ -63,8 +61,8 @@ fn take_width<const O: usize, const I: usize>(
     let measure = |(chunk, rows): (usize, Rows<O>)| source.measure(chunk * rows::CHUNK, rows);
     let sizes: Vec<Option<Result<usize>>> = among_threads(large, |parallel| match parallel {
         true => {
-            let chunks = starts.par_chunks_mut(rows::CHUNK).zip(ends.par_chunks_mut(rows::CHUNK));
-            chunks.enumerate().map(measure).collect()
+            let chunks = starts.chunks_mut(rows::CHUNK).zip(ends.chunks_mut(rows::CHUNK));
+            each_part(chunks.enumerate(), measure)
         }
         false => starts
             .chunks_mut(rows::CHUNK)
@@ -95,7 +93,7 @@ fn take_width<const O: usize, const I: usize>(
     }
     let copy = |((starts, ends), before, bytes)| copy(source.data, starts, ends, before, bytes);
     among_threads(large, |parallel| match parallel {
-        true => work.into_par_iter().for_each(copy),
+        true => drop(each_part(work, copy)),
         false => work.into_iter().for_each(copy),
     });
     parts.buffers = vec![offsets.freeze((rows + 1) * O), out_bytes.freeze(total)];

@@ -6,11 +6,15 @@
 //! Rayon's global pool would not do. It panics where threads cannot be started, and a child that was forked after
 //! somebody used it waits for threads that it does not have. Ours is started anew there. A caller on a thread of a rayon
 //! pool stays in that one, so `ThreadPool::install` says how many threads we use.
+//!
+//! Rayon does not know which work it is that it is handed: what it is compiled to is some kilobytes for each kind.
 
+use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::device::Device;
 use crate::device::fork::{Guarded, generation};
+use crate::device::sync::Mutex;
 
 /// The stack of a thread, and what else may be mapped for it.
 const STACK: usize = 2 << 20;
@@ -26,9 +30,37 @@ pub(crate) fn among_threads<T: Send>(large: bool, work: impl FnOnce(bool) -> T +
         return work(large);
     }
     match pool() {
-        Some(pool) => pool.install(|| work(true)),
+        Some(pool) => {
+            let (mut work, mut done) = (Some(work), None);
+            install(pool, &mut || done = work.take().map(|work| work(true)));
+            done.expect("what is installed is done")
+        }
         None => work(false),
     }
+}
+
+fn install(pool: &ThreadPool, work: &mut (dyn FnMut() + Send)) {
+    pool.install(work);
+}
+
+/// What `work` makes of each part, in their order; for those who are [`among_threads`].
+pub(crate) fn each_part<P: Send, T: Send>(
+    parts: impl IntoIterator<Item = P>,
+    work: impl Fn(P) -> T + Sync,
+) -> Vec<T> {
+    // Nobody waits for these locks: a part is one thread's.
+    let parts: Vec<Mutex<(Option<P>, Option<T>)>> =
+        parts.into_iter().map(|part| Mutex::new((Some(part), None))).collect();
+    each_number(parts.len(), &|i| {
+        let mut part = parts[i].lock().expect("a part is one thread's");
+        part.1 = part.0.take().map(&work);
+    });
+    let done = |part: Mutex<(_, Option<T>)>| part.into_inner().ok()?.1;
+    parts.into_iter().map(|part| done(part).expect("every part is done")).collect()
+}
+
+fn each_number(count: usize, work: &(dyn Fn(usize) + Sync)) {
+    (0..count).into_par_iter().for_each(work);
 }
 
 /// Both, at the same time where they are `large` and there are threads.
@@ -37,7 +69,19 @@ pub(crate) fn join<A: Send, B: Send>(
     left: impl FnOnce() -> A + Send,
     right: impl FnOnce() -> B + Send,
 ) -> (A, B) {
-    among_threads(large, |parallel| if parallel { rayon::join(left, right) } else { (left(), right()) })
+    among_threads(large, |parallel| {
+        if !parallel {
+            return (left(), right());
+        }
+        let (mut left, mut right) = (Some(left), Some(right));
+        let (mut a, mut b) = (None, None);
+        both(&mut || a = left.take().map(|left| left()), &mut || b = right.take().map(|right| right()));
+        a.zip(b).expect("what is joined is done")
+    })
+}
+
+fn both(left: &mut (dyn FnMut() + Send), right: &mut (dyn FnMut() + Send)) {
+    rayon::join(left, right);
 }
 
 /// This process's pool; `None` where its threads cannot be started now.
