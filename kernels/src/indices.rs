@@ -9,6 +9,8 @@
 //! issued before the first use and without a branch: a row that has nothing to load reads element 0. (With `if ok { load }`
 //! both compilers keep a region for each row and wait inside it: one load in flight instead of four.) Lane flags of the
 //! four rows are bits of one register: as booleans they become predicates, of which there are seven.
+//!
+//! Everything is inlined into the entries of an image (`family`); on the host a copy for all of them is enough.
 
 use crate::memory::{Bits, In, Out, ones};
 use crate::target::{Lane, Lanes, Value, Wave};
@@ -33,7 +35,7 @@ pub(crate) struct Whole<I> {
 }
 
 /// `None` where the rows of a wave must go the long way.
-#[inline(always)]
+#[cfg_attr(family, inline(always))]
 pub(crate) fn whole<I: Value + Into<u64> + Ord>(
     wave: &mut Wave,
     indices: In<I>,
@@ -70,7 +72,7 @@ pub(crate) fn whole<I: Value + Into<u64> + Ord>(
 
 impl<I: Value + Into<u64> + Ord> Whole<I> {
     /// In lane `w`, one bit each of rows `32 * w ..`.
-    #[inline(always)]
+    #[cfg_attr(family, inline(always))]
     pub fn bits(&self, wave: &mut Wave, source: In<u32>, offset: u64) -> Lanes<u32> {
         let (source, offset) = (source.skip(offset / 32), offset as u32 % 32);
         let place = |l: Lane<'_>, k: usize| u64::from(offset) + self.index.at(l)[k].into();
@@ -84,7 +86,7 @@ impl<I: Value + Into<u64> + Ord> Whole<I> {
     }
 
     /// Writes the rows' bits as a bitmap, unless it is absent, and adds the unset ones to `nulls[column]`.
-    #[inline(always)]
+    #[cfg_attr(family, inline(always))]
     pub fn store(&self, wave: &mut Wave, set: Lanes<u32>, target: Out<u32>, nulls: Out<u64>, column: u64) {
         let rows = EACH as u32 * wave.width();
         if !target.is_absent() {
@@ -117,7 +119,7 @@ pub(crate) struct Rows {
 }
 
 /// Loads and checks the indices of one part of the rows: `STEP` in each lane. `None` for a part without rows.
-#[inline(always)]
+#[cfg_attr(family, inline(always))]
 pub(crate) fn rows<I: Value + Into<u64>>(
     wave: &mut Wave,
     part: u64,
@@ -172,7 +174,7 @@ pub(crate) fn rows<I: Value + Into<u64>>(
 }
 
 /// One bit of each row: the words they come from, and then which rows have it set, as bits of one register.
-#[inline(always)]
+#[cfg_attr(family, inline(always))]
 pub(crate) fn bits(wave: &Wave, rows: &Rows, source: In<u32>, offset: u64) -> Lanes<u32> {
     let words = wave.each(|l| rows.index.at(l).map(|index| source.get((offset + index) / 32)));
     wave.each(|l| {
@@ -186,7 +188,7 @@ pub(crate) fn bits(wave: &Wave, rows: &Rows, source: In<u32>, offset: u64) -> La
 }
 
 /// Writes the rows' bits as a bitmap (unless it is absent) and adds the unset ones to `nulls[column]`.
-#[inline(always)]
+#[cfg_attr(family, inline(always))]
 pub(crate) fn store(
     wave: &mut Wave,
     rows: &Rows,
