@@ -1,4 +1,5 @@
-//! Random expressions: every device gives what arrow-rs' kernels give one after the other, or an error where those do.
+//! Random expressions: every device gives what they mean by definition, and what arrow-rs' kernels give one after the other, or an
+//! error where those do.
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use bowstring::compute::{Predicate, Projection, aggregate};
 use bowstring::expr::{Options, count_all, nth, sum};
 use bowstring::{Array, Batch};
 
+use crate::support::meaning::meaning;
 use crate::support::trees::{Tree, column_types, one_row, small_column};
 use crate::support::*;
 
@@ -115,6 +117,15 @@ fn random_expressions() {
                 if rng.percent(50.0) { DataType::Boolean } else { types[rng.below(types.len())].clone() };
             let depth = 1 + rng.below(4);
             let tree = Tree::random(&of, depth, &mut rng);
+            // The definition first, then what arrow-rs makes of it.
+            match (meaning(&tree, &case.theirs()), tree.arrow(&case.theirs())) {
+                (Ok(defined), Ok(theirs)) => {
+                    let context = format!("seed {seed}: {}", tree.expr());
+                    assert_same_rows(&rows(&theirs), &defined, &context);
+                }
+                (Err(_), Err(_)) => {}
+                (defined, theirs) => panic!("seed {seed}: {}: {defined:?}, {theirs:?}", tree.expr()),
+            }
             for target in &targets {
                 if let Some(problem) = wrong(&tree, &case, target) {
                     let small = smallest(&tree, &case, target);

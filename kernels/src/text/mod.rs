@@ -1,6 +1,6 @@
 //! Predicates on text: each row of a column tried against a row of another, against the same bytes for all, or against a list.
 //!
-//! The one idea: a row is a place and a length ([`rows`]), however its column says so (offsets of either width, views, the
+//! The one idea: a row is a place and a length (`rows.rs`), however its column says so (offsets of either width, views, the
 //! same row again and again), so one entry does every test for every pair of layouts. A lane has a row. What it answers is a
 //! bit; a ballot makes a word of 32, which is what programs load. Views show much of their row themselves
 //! ([`Head`]).

@@ -18,6 +18,7 @@ mod displaced;
 mod exact;
 #[cfg(target_os = "linux")]
 mod guarded;
+pub mod meaning;
 pub mod native;
 pub mod operations;
 pub mod ptx;
