@@ -908,6 +908,27 @@ BowstringStatus bowstring_aggregate(const struct BowstringBatch *batch,
                                     const struct BowstringStream *stream,
                                     struct BowstringBatch **out);
 
+// Each batch with the rows where `predicate` is true, as by `bowstring_filter_where`. `batches` are taken: their handle is left empty,
+// and still to be freed; on failure they stay as they were. What is wrong with the predicate is known now. Nothing is read now: when a
+// batch is asked for, one is filtered on `stream`; on a GPU up to two more are begun.
+//
+// Handles and options must be NULL or live, `out` NULL or writable.
+BowstringStatus bowstring_batches_filter_where(const struct BowstringBatches *batches,
+                                               const struct BowstringExpr *predicate,
+                                               const struct BowstringExprOptions *options,
+                                               const struct BowstringStream *stream,
+                                               struct BowstringBatches **out);
+
+// For each batch one of what `count` expressions come to, as by `bowstring_evaluate`; otherwise as `bowstring_batches_filter_where`.
+//
+// Handles and options must be NULL or live, `exprs` NULL or point to `count` of them, `out` NULL or writable.
+BowstringStatus bowstring_batches_evaluate(const struct BowstringBatches *batches,
+                                           const struct BowstringExpr *const *exprs,
+                                           uint64_t count,
+                                           const struct BowstringExprOptions *options,
+                                           const struct BowstringStream *stream,
+                                           struct BowstringBatches **out);
+
 // Why this thread's last failed call failed; an empty string before the first one. Valid until the thread's next
 // failing call. Never NULL.
 const char *bowstring_last_error(void);

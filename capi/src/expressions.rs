@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use bowstring::Result;
-use bowstring::compute::{Aggregates, Predicate, Projection};
+use bowstring::compute::{Aggregates, Predicate, Projection, batches};
 use bowstring::expr::{self, Aggregation, Expr, FloatOrder, Options, Overflow};
 
 use crate::batch::BowstringBatch;
@@ -11,6 +11,7 @@ use crate::compute::options;
 use crate::device::BowstringStream;
 use crate::expr::{BowstringExpr, text};
 use crate::status::{BowstringStatus, borrow, give, guard, invalid};
+use crate::stream::BowstringBatches;
 
 /// How to compute. Zero-initialise it, set `size` to `sizeof`, then what differs from the default.
 #[repr(C)]
@@ -89,6 +90,14 @@ unsafe fn items<'a, T>(first: *const T, count: u64, argument: &str) -> Result<&'
     Ok(unsafe { std::slice::from_raw_parts(first, count) })
 }
 
+/// So many expressions.
+unsafe fn all(exprs: *const *const BowstringExpr, count: u64) -> Result<Vec<Expr>> {
+    // SAFETY: the caller's promise.
+    let each = |one: &*const BowstringExpr| unsafe { borrow(*one, "exprs") }.map(|one| one.expr.clone());
+    // SAFETY: the caller's promise.
+    unsafe { items(exprs, count, "exprs") }?.iter().map(each).collect()
+}
+
 type Function = fn(Expr) -> Aggregation;
 
 unsafe fn aggregation(one: &BowstringAggregate) -> Result<Aggregation> {
@@ -159,9 +168,7 @@ pub unsafe extern "C" fn bowstring_evaluate(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let (batch, stream) = (borrow(batch, "batch")?, &borrow(stream, "stream")?.0);
-        let exprs = items(exprs, count, "exprs")?.iter().map(|one| Ok(borrow(*one, "exprs")?.expr.clone()));
-        let exprs: Vec<Expr> = exprs.collect::<Result<_>>()?;
-        let bound = Projection::bind(&exprs, batch.0.schema(), &expr_options(options)?)?;
+        let bound = Projection::bind(&all(exprs, count)?, batch.0.schema(), &expr_options(options)?)?;
         give(BowstringBatch::new(bound.evaluate(&batch.0, stream).wait()?), out)
     })
 }
@@ -191,5 +198,54 @@ pub unsafe extern "C" fn bowstring_aggregate(
         let condition = condition.as_ref().map(|condition| &condition.expr);
         let bound = Aggregates::bind(&aggregates, condition, batch.0.schema(), &expr_options(options)?)?;
         give(BowstringBatch::new(bound.aggregate(&batch.0, stream).wait()?), out)
+    })
+}
+
+/// Each batch with the rows where `predicate` is true, as by `bowstring_filter_where`. `batches` are taken: their handle is left empty,
+/// and still to be freed; on failure they stay as they were. What is wrong with the predicate is known now. Nothing is read now: when a
+/// batch is asked for, one is filtered on `stream`; on a GPU up to two more are begun.
+///
+/// # Safety
+///
+/// Handles and options must be NULL or live, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batches_filter_where(
+    batches: *const BowstringBatches,
+    predicate: *const BowstringExpr,
+    options: *const BowstringExprOptions,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringBatches,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let (source, predicate) = (borrow(batches, "batches")?, borrow(predicate, "predicate")?);
+        let (stream, options) = (&borrow(stream, "stream")?.0, expr_options(options)?);
+        borrow(out, "out")?;
+        let bound = source.with(|source| Predicate::bind(&predicate.expr, source.schema(), &options))?;
+        give(BowstringBatches::new(batches::filter_batches_where(source.take()?, bound, stream)), out)
+    })
+}
+
+/// For each batch one of what `count` expressions come to, as by `bowstring_evaluate`; otherwise as `bowstring_batches_filter_where`.
+///
+/// # Safety
+///
+/// Handles and options must be NULL or live, `exprs` NULL or point to `count` of them, `out` NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batches_evaluate(
+    batches: *const BowstringBatches,
+    exprs: *const *const BowstringExpr,
+    count: u64,
+    options: *const BowstringExprOptions,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringBatches,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let (source, stream) = (borrow(batches, "batches")?, &borrow(stream, "stream")?.0);
+        let (exprs, options) = (all(exprs, count)?, expr_options(options)?);
+        borrow(out, "out")?;
+        let bound = source.with(|source| Projection::bind(&exprs, source.schema(), &options))?;
+        give(BowstringBatches::new(batches::evaluate_batches(source.take()?, bound, stream)), out)
     })
 }

@@ -364,3 +364,47 @@ fn what_does_not_fit_says_so() {
         bowstring_batch_free(batch);
     }
 }
+
+#[test]
+fn streams_are_filtered_and_computed_when_their_batches_are_asked_for() {
+    use bowstring::array::{Batches, Place as Memory};
+    let [cpu, _] = Place::all();
+    for place in Place::all() {
+        let two = [rows(), rows().slice(1, 3)].map(|batch| exchange::batch_from_arrow(&batch));
+        let mut exported =
+            exchange::export_batches(Batches::new(rows().schema(), Memory::CPU, two.into_iter()));
+        let positive = binary(BowstringBinary::Gt, col("n"), int(0));
+        let twice = binary(BowstringBinary::Multiply, col("n"), int(2));
+        let (nobody, exprs) = (col("nobody"), [twice.cast_const(), positive]);
+        let mut none: *mut BowstringBatches = null_mut();
+        let mut last = null_mut();
+        // SAFETY: live handles, structs and arrays of as many.
+        unsafe {
+            let here = got(|out| bowstring_batches_import(cpu.0, &mut exported, out));
+            let there = got(|out| bowstring_batches_to_device(here, place.1, out));
+            // What is refused leaves the batches where they were.
+            let refused = bowstring_batches_filter_where(there, nobody, null(), place.1, &mut none);
+            assert_eq!(refused, Invalid);
+            let refused =
+                bowstring_batches_evaluate(there, &nobody.cast_const(), 1, null(), place.1, &mut none);
+            assert_eq!(refused, Invalid);
+            let kept = got(|out| bowstring_batches_filter_where(there, positive, null(), place.1, out));
+            // They are taken now.
+            let refused = bowstring_batches_filter_where(there, positive, null(), place.1, &mut none);
+            assert_eq!((refused, none.is_null()), (Invalid, true));
+            let made = got(|out| bowstring_batches_evaluate(kept, exprs.as_ptr(), 2, null(), place.1, out));
+            for numbers in [vec![14, 80], vec![80]] {
+                let batch = place.here(got(|out| bowstring_batches_next(made, out)));
+                assert_eq!(batch.column(1).as_ref(), &BooleanArray::from(vec![true; numbers.len()]));
+                assert_eq!(batch.column(0).as_ref(), &Int32Array::from(numbers));
+            }
+            assert_eq!((bowstring_batches_next(made, &mut last), last.is_null()), (Ok, true));
+            for batches in [here, there, kept, made] {
+                bowstring_batches_free(batches);
+            }
+            for expr in [twice, positive, nobody] {
+                bowstring_expr_free(expr);
+            }
+        }
+    }
+}
