@@ -929,6 +929,19 @@ BowstringStatus bowstring_batches_evaluate(const struct BowstringBatches *batche
                                            const struct BowstringStream *stream,
                                            struct BowstringBatches **out);
 
+// One row, in host memory, of what the rows of all batches come to, as by `bowstring_aggregate`. `batches` are taken, and read to their
+// end, now; a row that fails is one of its batch.
+//
+// Handles and options must be NULL or live, `aggregates` NULL or point to `count` of them, whose handles and names are, `out` NULL or
+// writable.
+BowstringStatus bowstring_batches_aggregate(const struct BowstringBatches *batches,
+                                            const struct BowstringAggregate *aggregates,
+                                            uint64_t count,
+                                            const struct BowstringExpr *condition,
+                                            const struct BowstringExprOptions *options,
+                                            const struct BowstringStream *stream,
+                                            struct BowstringBatch **out);
+
 // Why this thread's last failed call failed; an empty string before the first one. Valid until the thread's next
 // failing call. Never NULL.
 const char *bowstring_last_error(void);

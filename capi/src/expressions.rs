@@ -126,6 +126,12 @@ unsafe fn aggregation(one: &BowstringAggregate) -> Result<Aggregation> {
     Ok(made.alias(unsafe { text(one.name, "aggregates.name") }?))
 }
 
+/// So many aggregates.
+unsafe fn aggregations(first: *const BowstringAggregate, count: u64) -> Result<Vec<Aggregation>> {
+    // SAFETY: the caller's promise.
+    unsafe { items(first, count, "aggregates")?.iter().map(|one| aggregation(one)).collect() }
+}
+
 /// The rows of a batch where `predicate` is true; null is not. `options` may be NULL. On a GPU this synchronises once, as every
 /// filter. A row that overflows or divides by zero is `BOWSTRING_STATUS_EVALUATION`.
 ///
@@ -193,8 +199,7 @@ pub unsafe extern "C" fn bowstring_aggregate(
     // SAFETY: the caller's promise.
     guard(|| unsafe {
         let (batch, stream) = (borrow(batch, "batch")?, &borrow(stream, "stream")?.0);
-        let aggregates = items(aggregates, count, "aggregates")?.iter().map(|one| aggregation(one));
-        let aggregates: Vec<Aggregation> = aggregates.collect::<Result<_>>()?;
+        let aggregates = aggregations(aggregates, count)?;
         let condition = condition.as_ref().map(|condition| &condition.expr);
         let bound = Aggregates::bind(&aggregates, condition, batch.0.schema(), &expr_options(options)?)?;
         give(BowstringBatch::new(bound.aggregate(&batch.0, stream).wait()?), out)
@@ -247,5 +252,34 @@ pub unsafe extern "C" fn bowstring_batches_evaluate(
         borrow(out, "out")?;
         let bound = source.with(|source| Projection::bind(&exprs, source.schema(), &options))?;
         give(BowstringBatches::new(batches::evaluate_batches(source.take()?, bound, stream)), out)
+    })
+}
+
+/// One row, in host memory, of what the rows of all batches come to, as by `bowstring_aggregate`. `batches` are taken, and read to their
+/// end, now; a row that fails is one of its batch.
+///
+/// # Safety
+///
+/// Handles and options must be NULL or live, `aggregates` NULL or point to `count` of them, whose handles and names are, `out` NULL or
+/// writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_batches_aggregate(
+    batches: *const BowstringBatches,
+    aggregates: *const BowstringAggregate,
+    count: u64,
+    condition: *const BowstringExpr,
+    options: *const BowstringExprOptions,
+    stream: *const BowstringStream,
+    out: *mut *mut BowstringBatch,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        let (source, stream) = (borrow(batches, "batches")?, &borrow(stream, "stream")?.0);
+        let (aggregates, options) = (aggregations(aggregates, count)?, expr_options(options)?);
+        let condition = condition.as_ref().map(|condition| &condition.expr);
+        borrow(out, "out")?;
+        let bound =
+            source.with(|source| Aggregates::bind(&aggregates, condition, source.schema(), &options))?;
+        give(BowstringBatch::new(batches::aggregate_batches(source.take()?, &bound, stream)?), out)
     })
 }

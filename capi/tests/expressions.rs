@@ -399,6 +399,24 @@ fn streams_are_filtered_and_computed_when_their_batches_are_asked_for() {
                 assert_eq!(batch.column(0).as_ref(), &Int32Array::from(numbers));
             }
             assert_eq!((bowstring_batches_next(made, &mut last), last.is_null()), (Ok, true));
+            let again = [rows(), rows().slice(0, 0), rows().slice(1, 3)];
+            let again = again.map(|batch| exchange::batch_from_arrow(&batch)).into_iter();
+            let mut exported = exchange::export_batches(Batches::new(rows().schema(), Memory::CPU, again));
+            let second = got(|out| bowstring_batches_import(cpu.0, &mut exported, out));
+            let all = [(BowstringFunction::CountAll, null()), (BowstringFunction::Sum, twice.cast_const())];
+            let all =
+                all.map(|(function, of)| BowstringAggregate { function: function as i32, of, name: null() });
+            let (two, on) = (all.as_ptr(), place.1);
+            let moved = got(|out| bowstring_batches_to_device(second, on, out));
+            assert_eq!(bowstring_batches_aggregate(moved, two, 2, nobody, null(), on, &mut last), Invalid);
+            let row = got(|out| bowstring_batches_aggregate(moved, two, 2, positive, null(), on, out));
+            let row = place.here(row);
+            let numbers =
+                [0, 1].map(|i| row.column(i).as_primitive::<arrow_array::types::Int64Type>().value(0));
+            assert_eq!(numbers, [3, 14 + 80 + 80]);
+            assert_eq!(bowstring_batches_aggregate(moved, two, 2, null(), null(), on, &mut last), Invalid);
+            bowstring_batches_free(second);
+            bowstring_batches_free(moved);
             for batches in [here, there, kept, made] {
                 bowstring_batches_free(batches);
             }

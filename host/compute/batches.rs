@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use arrow_schema::SchemaRef;
 
-use super::{CastOptions, Predicate, Projection, TakeOptions, cast, filter, nullable, take};
+use super::{Aggregates, CastOptions, Predicate, Projection, TakeOptions, cast, filter, nullable, take};
 use crate::array::Batches;
 use crate::{Array, Batch, Error, Pending, Result, Stream, exchange};
 
@@ -88,6 +88,13 @@ pub fn cast_batches(
     let (options, on, schema) = (options.clone(), stream.clone(), to.clone());
     let casted = move |batch: Result<Batch>| cast(&batch?, &to, &options, &on).wait();
     Batches::new(schema, stream.device().place(), batches.map(casted))
+}
+
+/// One row of what the rows of all batches come to, as by [`aggregate`](super::aggregate): every batch is of the schema that the
+/// aggregates are bound to. Reads to the end, here and now; on a GPU one batch is begun while another is waited for. A row that fails
+/// is one of its batch.
+pub fn aggregate_batches(batches: Batches, aggregates: &Aggregates, stream: &Stream) -> Result<Batch> {
+    aggregates.of_all(batches, stream)
 }
 
 /// What expressions that are bound to the schema come to for each batch, as by [`evaluate`](super::evaluate). Every batch is of the

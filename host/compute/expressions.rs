@@ -276,21 +276,54 @@ impl Aggregates {
 
     /// The one row.
     pub fn aggregate(&self, batch: &Batch, stream: &Stream) -> Pending<Batch> {
-        Pending::begun(|| self.begin(batch, stream))
+        let folded = self.folded();
+        Pending::begun(|| Ok(self.words(batch, stream)?.map(move |words| folded.row(&words))))
     }
 
-    fn begin(&self, batch: &Batch, stream: &Stream) -> Result<Pending<Batch>> {
+    /// The one row of the rows of many batches, of which one more is begun while one is waited for.
+    pub(super) fn of_all(
+        &self,
+        batches: impl Iterator<Item = Result<Batch>>,
+        stream: &Stream,
+    ) -> Result<Batch> {
+        let mut all: Vec<Vec<u64>> = vec![];
+        let mut add = |words: Option<Pending<Vec<Vec<u64>>>>| -> Result<()> {
+            for (i, words) in words.map_or(Ok(vec![]), Pending::wait)?.into_iter().enumerate() {
+                all.resize_with(all.len().max(i + 1), Vec::new);
+                all[i].extend(words);
+            }
+            Ok(())
+        };
+        let mut before = None;
+        for batch in batches {
+            let batch = batch?;
+            // Of no rows nothing is left, in however many launches.
+            if batch.is_empty() {
+                check("aggregate", &self.schema, &batch)?;
+                continue;
+            }
+            add(before.replace(self.words(&batch, stream)?))?;
+        }
+        add(before)?;
+        self.folded().row(&if all.is_empty() { vec![vec![]] } else { all })
+    }
+
+    fn folded(&self) -> Folded {
+        let types = self.plan.roots[usize::from(self.conditional)..].iter();
+        let types = types.map(|root| self.plan.nodes[*root].data_type.clone()).collect();
+        Folded { aggregations: self.aggregations.clone(), types, options: self.options }
+    }
+
+    /// What each launch leaves of the parts of the rows.
+    fn words(&self, batch: &Batch, stream: &Stream) -> Result<Pending<Vec<Vec<u64>>>> {
         let _current = stream.enter()?;
         let rows = batch.len();
         let (plan, columns) = settled("aggregate", &self.plan, &self.schema, batch, stream)?;
         let kinds: Vec<_> = self.aggregations.iter().map(|one| one.fold).collect();
-        let types = plan.roots[usize::from(self.conditional)..].iter();
-        let types = types.map(|root| plan.nodes[*root].data_type.clone()).collect();
-        let folded = Folded { aggregations: self.aggregations.clone(), types, options: self.options };
         if stream.as_gpu().is_none() || rows == 0 || kinds.is_empty() {
             let pool = stream.device().host_pool();
             let words = cpu::program::aggregate(&plan, self.conditional, &kinds, &columns, rows, pool)?;
-            return Ok(Pending::known(folded.row(&[words])));
+            return Ok(Pending::known(Ok(vec![words])));
         }
         // As many as lanes have room for, each time.
         let (condition, values) = plan.roots.split_at(usize::from(self.conditional));
@@ -307,8 +340,7 @@ impl Aggregates {
                 }),
             });
         }
-        let launched = launched.expect("there are aggregates");
-        Ok(launched.map(move |words| folded.row(&words)))
+        Ok(launched.expect("there are aggregates"))
     }
 }
 

@@ -252,6 +252,16 @@ class BatchReader:
         floats: _Floats = "total",
         stream: Stream | None = None,
     ) -> BatchReader: ...
+    def aggregate(
+        self,
+        aggregations: Iterable[Aggregation],
+        where: Expr | None = None,
+        *,
+        overflow: _Overflow = "error",
+        division_by_zero: _DivisionByZero = "error",
+        floats: _Floats = "total",
+        stream: Stream | None = None,
+    ) -> RecordBatch: ...
     def take(
         self,
         indices: _Stream | _DeviceStream | Iterable[Any],

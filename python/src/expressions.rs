@@ -52,6 +52,19 @@ fn all_of<'py, C: pyo3::PyClass, T>(
     each.collect()
 }
 
+/// Aggregates bound to a schema.
+pub fn aggregates(
+    aggregations: &Bound<'_, PyAny>,
+    predicate: Option<&Bound<'_, Expr>>,
+    schema: &Schema,
+    options: &Options,
+) -> PyResult<Aggregates> {
+    let inner = |one: &Bound<'_, Aggregation>| one.get().0.clone();
+    let aggregations: Vec<InnerAggregation> = all_of(aggregations, "aggregations", "Aggregation", inner)?;
+    let predicate = predicate.map(|predicate| &predicate.get().0);
+    ours(|| Aggregates::bind(&aggregations, predicate, schema, options))
+}
+
 /// Expressions bound to a schema.
 pub fn projection(exprs: &Bound<'_, PyAny>, schema: &Schema, options: &Options) -> PyResult<Projection> {
     let exprs: Vec<Inner> = all_of(exprs, "exprs", "Expr", |expr: &Bound<'_, Expr>| expr.get().0.clone())?;
@@ -117,12 +130,6 @@ pub fn aggregate(
     let options = options(overflow, division_by_zero, floats)?;
     let batch = foreign::as_batch(batch, "batch")?;
     let on = stream_for(batch.place(), stream)?;
-    let inner = |one: &Bound<'_, Aggregation>| one.get().0.clone();
-    let aggregations: Vec<InnerAggregation> = all_of(aggregations, "aggregations", "Aggregation", inner)?;
-    let predicate = r#where.map(|predicate| &predicate.get().0);
-    let row = detached(py, || {
-        let bound = Aggregates::bind(&aggregations, predicate, batch.0.schema(), &options)?;
-        bound.aggregate(&batch.0, &on).wait()
-    });
-    row.map(RecordBatch)
+    let bound = aggregates(aggregations, r#where, batch.0.schema(), &options)?;
+    detached(py, || bound.aggregate(&batch.0, &on).wait()).map(RecordBatch)
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use arrow_schema::{Schema, SchemaRef};
 use bowstring::array::{Batches, Place};
 use bowstring::compute::batches::{
-    cast_batches, column, evaluate_batches, filter_batches, filter_batches_where, in_step, take_batches,
+    aggregate_batches, cast_batches, column, evaluate_batches, filter_batches, filter_batches_where, in_step,
+    take_batches,
 };
 use bowstring::compute::{CastOptions, OutOfBounds, Predicate, TakeOptions};
 use bowstring::exchange::Turns;
@@ -23,7 +24,7 @@ use crate::capsule::{self, device_capsule, export_schema, host_capsule, import_s
 use crate::device::{Device, Stream};
 use crate::error::{detached, ours};
 use crate::expr::Expr;
-use crate::expressions::{options, projection};
+use crate::expressions::{aggregates, options, projection};
 use crate::foreign;
 use crate::source::{Items, Raised, Source, of_python};
 
@@ -250,6 +251,31 @@ impl BatchReader {
     ) -> PyResult<BatchReader> {
         let bound = projection(exprs, &self.schema, &options(overflow, division_by_zero, floats)?)?;
         self.mapped(exprs.py(), stream, |batches, on| evaluate_batches(batches, bound, on))
+    }
+
+    /// One row of what the rows of all batches come to, those where the expression `where` is true, or all; as `bowstring.aggregate`.
+    /// This reader is given away, and read to its end now.
+    #[pyo3(signature = (
+        aggregations, r#where = None, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "they are Python's keywords")]
+    fn aggregate(
+        &self,
+        aggregations: &Bound<'_, PyAny>,
+        r#where: Option<&Bound<'_, Expr>>,
+        overflow: &str,
+        division_by_zero: &str,
+        floats: &str,
+        stream: Option<&Bound<'_, Stream>>,
+    ) -> PyResult<RecordBatch> {
+        let py = aggregations.py();
+        let options = options(overflow, division_by_zero, floats)?;
+        let bound = aggregates(aggregations, r#where, &self.schema, &options)?;
+        let source = self.give(py)?;
+        let stream = self.stream(stream, &source)?;
+        let (batches, raised) = source.take_apart();
+        let row = detached(py, || Ok::<_, Error>(aggregate_batches(batches, &bound, &stream)))?;
+        row.map(RecordBatch).map_err(|error| raised.exception(error))
     }
 
     /// Each batch's rows at the next of `indices`, a stream or a Python iterable, in columns all of which may have nulls. This

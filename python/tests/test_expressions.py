@@ -286,6 +286,20 @@ def test_streams_are_lazy(on: Place) -> None:
     assert here(next(reader))["n"].to_pylist() == [2, 4, 6, 8, 10]
 
 
+def test_streams_are_aggregated_as_all_their_rows(on: Place) -> None:
+    totals = [bs.count_all(), (col("a") * 2).sum().alias("twice"), col("d").mean(), col("s").like("%ship%").any()]
+    whole = bs.aggregate(on(BATCH), totals, col("b") > 3)
+    reader = bs.BatchReader(pa.table(BATCH.slice(0, 100)).to_reader(max_chunksize=30))
+    assert here(reader.aggregate(totals, col("b") > 3)) == here(bs.aggregate(on(BATCH.slice(0, 100)), totals, col("b") > 3))
+    with pytest.raises(ValueError, match="given away"):
+        reader.aggregate(totals)
+    parts = [BATCH.slice(0, 1), BATCH.slice(1, 0), BATCH.slice(1)]
+    reader = bs.BatchReader(pa.RecordBatchReader.from_batches(BATCH.schema, parts))
+    assert here(reader.aggregate(totals, col("b") > 3)) == here(whole)
+    with pytest.raises(ArithmeticError, match="row 0"):
+        bs.BatchReader(pa.table(BATCH)).aggregate([(col("b") / (col("b") - col("b"))).sum()])
+
+
 def test_streams_of_other_libraries_and_their_errors() -> None:
     table = pa.Table.from_batches([BATCH, BATCH.slice(5), BATCH.slice(0, 0)])
     got = pa.table(bs.BatchReader(table).filter(col("a") < 24))

@@ -414,3 +414,39 @@ fn the_sixth_query_of_tpch() {
         assert_eq!(made.column(0).as_primitive::<Decimal128Type>().value(0), expected, "{target:?}");
     }
 }
+
+#[test]
+fn aggregates_of_a_stream_are_those_of_all_its_rows() {
+    use bowstring::array::Batches;
+    use bowstring::compute::batches::aggregate_batches;
+    for target in devices() {
+        let mut rng = Random::new(3);
+        let columns: Vec<(&str, ArrayRef)> = vec![
+            ("a", small_column(&DataType::Int32, 9000, &mut rng)),
+            ("d", small_column(&DataType::Decimal128(15, 2), 9000, &mut rng)),
+        ];
+        // More than fit in one launch on a device.
+        let mut all = vec![count_all(), mean(col("d")), min(col("a")), bool_or(col("a").gt(8))];
+        all.extend((0..40).map(|i| sum(col("a") * i)));
+        let positive = col("a").gt(0);
+        let whole = batch(&target, &columns);
+        let bound = Aggregates::bind(&all, Some(&positive), whole.schema(), &Options::default()).unwrap();
+        let right = RecordBatch::try_from(&bound.aggregate(&whole, &target.stream).wait().unwrap()).unwrap();
+        let parts = [0..0, 0..1, 1..5000, 5000..5000, 5000..9000].map(|rows| {
+            let part = columns.iter().map(|(name, column)| (*name, column.slice(rows.start, rows.len())));
+            Ok(batch(&target, &part.collect::<Vec<_>>()))
+        });
+        let place = target.stream.device().place();
+        let stream = Batches::new(whole.schema().clone(), place, parts.into_iter());
+        let row = aggregate_batches(stream, &bound, &target.stream).unwrap();
+        assert_eq!(RecordBatch::try_from(&row).unwrap(), right, "{target:?}");
+        // Of nothing, and of one that fails.
+        let none = Batches::new(whole.schema().clone(), place, std::iter::empty());
+        let row = RecordBatch::try_from(&aggregate_batches(none, &bound, &target.stream).unwrap()).unwrap();
+        assert_eq!(row.column(0).as_primitive::<Int64Type>().value(0), 0);
+        assert!(row.column(1).is_null(0));
+        let failed = Err(Error::Invalid { operation: "test", problem: "no more".into() });
+        let stream = Batches::new(whole.schema().clone(), place, [Ok(whole.clone()), failed].into_iter());
+        assert!(matches!(aggregate_batches(stream, &bound, &target.stream), Err(Error::Invalid { .. })));
+    }
+}
