@@ -22,7 +22,7 @@ pub(crate) use extents::{fits, number};
 pub(crate) use layout::{Layout, Slot, children, forbids_nulls, layout};
 pub use parts::{Array, Parts};
 pub use place::{Place, Ready};
-pub(crate) use side::Side;
+pub(crate) use side::{Side, outside};
 pub(crate) use validate::well_formed;
 
 use crate::Result;

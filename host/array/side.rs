@@ -1,6 +1,7 @@
 //! What a test of text is tried on.
 
 use super::{Array, Bitmap};
+use crate::Error;
 
 /// One side of a test of text.
 #[derive(Clone, Copy)]
@@ -20,4 +21,9 @@ impl<'a> Side<'a> {
             Side::Same(_) | Side::List(_) => None,
         }
     }
+}
+
+/// A row of text whose bytes would lie outside of their buffer.
+pub(crate) fn outside(row: usize) -> Error {
+    Error::out_of_spec("text", format!("row {row} is not inside of its buffer"))
 }

@@ -5,16 +5,15 @@
 
 use bowstring_kernels::text::{FOLDS, Head, Test, like, passes};
 use memchr::memmem::Finder;
-use rayon::prelude::*;
 
 use super::bitmap::Bits;
 use super::rows::{self, CHUNK};
 use super::selection::PARALLEL;
-use super::threads::among_threads;
+use super::threads::{among_threads, each_part};
 use super::{intrinsics, memory};
-use crate::array::{Array, Bitmap, Parts, Side, Slot};
+use crate::Result;
+use crate::array::{Array, Bitmap, Parts, Side, Slot, outside};
 use crate::device::HostPool;
-use crate::{Error, Result};
 use arrow_schema::DataType;
 
 /// What a view holds itself, in bytes.
@@ -93,7 +92,7 @@ pub(crate) fn test(
         (Side::Column(left), Side::Same(needle)) => against_one(test, left, needle, &counts, out)?,
         (Side::Column(left), Side::List(list)) => {
             let is_in = |row: &[u8]| list.binary_search_by(|one| one.cmp(&row)).is_ok();
-            of_column(left, None, is_in, &counts, out)?;
+            of_column(left, Head::NONE, is_in, &counts, out)?;
         }
         _ => {
             let (left, right) = (layout_of(left), layout_of(right));
@@ -124,11 +123,7 @@ pub(crate) fn test(
 
 /// The bytes of the only row of a column.
 pub(crate) fn single(column: &Array) -> Result<Vec<u8>> {
-    let layout = layout_of(Side::Column(column));
-    match layout.row(0) {
-        Some(bytes) => Ok(bytes.to_vec()),
-        None => nowhere(0..1, &|_| None, &|_| true).map(|()| vec![]),
-    }
+    layout_of(Side::Column(column)).row(0).map(<[u8]>::to_vec).ok_or_else(|| outside(0))
 }
 
 /// Whether a row counts.
@@ -144,9 +139,8 @@ fn in_parts(
         if !parallel {
             return part(0, out);
         }
-        let parts = out.par_chunks_mut(CHUNK / 64).enumerate();
-        let results: Vec<Result<()>> = parts.map(|(i, out)| part(i * CHUNK, out)).collect();
-        results.into_iter().collect()
+        let parts = out.chunks_mut(CHUNK / 64).enumerate();
+        each_part(parts, |(i, out)| part(i * CHUNK, out)).into_iter().collect()
     })
 }
 
@@ -181,7 +175,7 @@ fn nowhere(
     counts: Counts<'_>,
 ) -> Result<()> {
     match rows.into_iter().find(|row| answer(*row).is_none() && counts(*row)) {
-        Some(row) => Err(Error::out_of_spec("text", format!("row {row} is not inside of its buffer"))),
+        Some(row) => Err(outside(row)),
         None => Ok(()),
     }
 }
@@ -189,52 +183,37 @@ fn nowhere(
 /// A test of a column's rows.
 fn of_column(
     column: &Array,
-    head: Option<Head>,
+    head: Head,
     passes: impl Fn(&[u8]) -> bool + Sync,
     counts: Counts<'_>,
     out: &mut [u64],
 ) -> Result<()> {
-    let bytes = |i: usize| memory::bytes(&column.buffers()[i]);
+    let rows = column.len();
     match column.layout().slots().next() {
-        Some(Slot::Offsets(4)) => of_rows(
-            &Offsets::<4> { offsets: rows::offsets(column), bytes: bytes(1) },
-            column.len(),
-            head,
-            passes,
-            counts,
-            out,
-        ),
-        Some(Slot::Offsets(_)) => of_rows(
-            &Offsets::<8> { offsets: rows::offsets(column), bytes: bytes(1) },
-            column.len(),
-            head,
-            passes,
-            counts,
-            out,
-        ),
-        _ => of_rows(&views(column), column.len(), head, passes, counts, out),
+        Some(Slot::Offsets(4)) => of_rows(&offsets::<4>(column), rows, head, passes, counts, out),
+        Some(Slot::Offsets(_)) => of_rows(&offsets::<8>(column), rows, head, passes, counts, out),
+        _ => of_rows(&views(column), rows, head, passes, counts, out),
     }
 }
 
 fn of_rows<L: Layout>(
     layout: &L,
     rows: usize,
-    head: Option<Head>,
+    head: Head,
     passes: impl Fn(&[u8]) -> bool + Sync,
     counts: Counts<'_>,
     out: &mut [u64],
 ) -> Result<()> {
     let whole = |row: usize| layout.row(row).map(&passes);
-    match head.filter(|head| head.compares() && rows > 0 && layout.head(0).is_some()) {
-        None => in_parts(rows, out, &|first, out| fill(first, rows, out, whole, counts)),
-        Some(head) => in_parts(rows, out, &|first, out| {
-            let by_head = |row: usize| match layout.head(row).and_then(|own| head.answer(own)) {
-                Some(answer) => Some(answer),
-                None => whole(row),
-            };
-            fill(first, rows, out, by_head, counts)
-        }),
+    if !head.compares() || rows == 0 || layout.head(0).is_none() {
+        return in_parts(rows, out, &|first, out| fill(first, rows, out, whole, counts));
     }
+    let by_head = |row: usize| layout.head(row).and_then(|own| head.answer(own)).or_else(|| whole(row));
+    in_parts(rows, out, &|first, out| fill(first, rows, out, by_head, counts))
+}
+
+fn offsets<const O: usize>(column: &Array) -> Offsets<'_, O> {
+    Offsets { offsets: rows::offsets(column), bytes: memory::bytes(&column.buffers()[1]) }
 }
 
 fn views(column: &Array) -> Views<'_> {
@@ -249,17 +228,16 @@ fn layout_of(side: Side<'_>) -> Box<dyn Layout + '_> {
         // Only columns are tried against lists.
         Side::List(_) => return Box::new(Same(&[])),
     };
-    let bytes = |i: usize| memory::bytes(&column.buffers()[i]);
     match column.layout().slots().next() {
-        Some(Slot::Offsets(4)) => Box::new(Offsets::<4> { offsets: rows::offsets(column), bytes: bytes(1) }),
-        Some(Slot::Offsets(_)) => Box::new(Offsets::<8> { offsets: rows::offsets(column), bytes: bytes(1) }),
+        Some(Slot::Offsets(4)) => Box::new(offsets::<4>(column)),
+        Some(Slot::Offsets(_)) => Box::new(offsets::<8>(column)),
         _ => Box::new(views(column)),
     }
 }
 
 /// A test of all rows against the same bytes.
 fn against_one(test: Test, column: &Array, needle: &[u8], counts: Counts<'_>, out: &mut [u64]) -> Result<()> {
-    let head = Some(Head::of(test, needle));
+    let head = Head::of(test, needle);
     match test {
         Test::Compare(bits @ (2 | 5)) => {
             of_column(column, head, |row| (row == needle) == (bits == 2), counts, out)

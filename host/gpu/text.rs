@@ -6,13 +6,13 @@ use bowstring_kernels::target::find;
 use bowstring_kernels::text::{FOLDS, Head, TEXT, Test, Text, TextColumn, VIEWS};
 use bowstring_kernels::views::BufferRow;
 
-use crate::array::{Array, Bitmap, Buffer, Parts, Side, Slot};
+use crate::array::{Array, Bitmap, Buffer, Parts, Side, Slot, outside};
 use crate::gpu::bitmap::{aligned, and, nulls_of};
 use crate::gpu::parts::empty;
 use crate::gpu::rows::{offsets_of, rows_of};
 use crate::pass::{Pass, Reach, Table, bytes, validity};
 use crate::transfer::sized_buffers;
-use crate::{Error, Result, Stream};
+use crate::{Result, Stream};
 
 /// The test of each row, as an array of booleans; null where either side is.
 pub(crate) fn test(
@@ -62,7 +62,7 @@ pub(crate) fn test(
     pass.launch(entry, &args)?;
     pass.report(&fault, |words| match words[0] {
         u64::MAX => Ok(()),
-        row => Err(Error::out_of_spec("text", format!("row {row} is not inside of its buffer"))),
+        row => Err(outside(row as usize)),
     })?;
     let parts = pass.parts(DataType::Boolean, rows);
     let mut parts = match (left, right) {

@@ -7,7 +7,7 @@ use arrow_array::*;
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
-use bowstring::array::{Buffer, Parts, Place};
+use bowstring::array::{Buffer, Place};
 use bowstring::compute::cast;
 use bowstring::exchange::to_arrow;
 use bowstring::{Array, Error};
@@ -189,15 +189,6 @@ fn problem(target: &Target, values: &Array, to: &DataType, safe: bool) -> Option
     casted.and_then(|casted| to_arrow(&target.stream.download(&casted)?)).err()
 }
 
-/// An array whose first buffer holds other bytes, which no check of the host has seen.
-fn forged(target: &Target, like: &ArrayRef, first: &[u8]) -> Array {
-    let mut parts: Parts = target.import(like).into_parts();
-    let raw: ArrayRef = Arc::new(UInt8Array::from(first.to_vec()));
-    parts.buffers[0] = target.import(&raw).buffers()[0].clone();
-    parts.null_count = None;
-    Array::try_new(parts).unwrap()
-}
-
 #[test]
 fn what_lies_is_an_error() {
     use DataType::*;
@@ -216,7 +207,7 @@ fn what_lies_is_an_error() {
     for target in gpus() {
         for offsets in [[0, 3, 2, 10], [0, 3, 8, 4000], [9, 3, 8, 10], [0, -1, 8, 10]] {
             for to in [LargeUtf8, Utf8View, LargeBinary, BinaryView, list(Utf8View)] {
-                let ours = forged(&target, &strings, &bytes(&offsets));
+                let ours = target.forged(&strings, &bytes(&offsets));
                 let error = problem(&target, &ours, &to, true);
                 assert!(matches!(error, Some(Error::OutOfSpec { .. })), "{offsets:?} to {to}: {error:?}");
             }
@@ -224,21 +215,21 @@ fn what_lies_is_an_error() {
         for offsets in [[0, 2, 1, 3], [0, 2, 2, 4000], [3, 2, 2, 3], [0, -7, 2, 3]] {
             for (to, safe) in [(large_list(Int32), true), (large_list(Int8), true), (large_list(Int8), false)]
             {
-                let ours = forged(&target, &lists, &bytes(&offsets));
+                let ours = target.forged(&lists, &bytes(&offsets));
                 let error = problem(&target, &ours, &to, safe);
                 assert!(matches!(error, Some(Error::OutOfSpec { .. })), "{offsets:?} to {to}: {error:?}");
             }
         }
         for bad in [[13, 0x6161_6161, 0, 0], [20, 0, 7, 0], [-1, 0, 0, 0]] {
             for to in [Utf8, LargeBinary] {
-                let ours = forged(&target, &views, &bytes(&[&bad[..], &[0; 8]].concat()));
+                let ours = target.forged(&views, &bytes(&[&bad[..], &[0; 8]].concat()));
                 let error = problem(&target, &ours, &to, true);
                 assert!(matches!(error, Some(Error::OutOfSpec { .. })), "{bad:?} to {to}: {error:?}");
             }
         }
         for key in [2, -1, i32::MAX] {
             // Two values; the third key is another's.
-            let mut parts = forged(&target, &keys, &bytes(&[0, key, 1])).into_parts();
+            let mut parts = target.forged(&keys, &bytes(&[0, key, 1])).into_parts();
             parts.dictionary = parts.dictionary.map(|values| values.slice(0, 2).unwrap());
             let error = problem(&target, &Array::try_new(parts).unwrap(), &Utf8, true);
             // The producer's mistake, as on the CPU: no caller has given these keys.

@@ -99,13 +99,6 @@ fn smallest<'a>(tree: &'a Tree, case: &Case, target: &Target) -> &'a Tree {
     part.map_or(tree, |part| smallest(part, case, target))
 }
 
-fn cases(default: u64) -> u64 {
-    std::env::var("BOWSTRING_CASES")
-        .ok()
-        .and_then(|cases| cases.parse().ok())
-        .map_or(default, |cases: u64| cases * 4)
-}
-
 #[test]
 fn random_expressions() {
     let targets = devices();

@@ -7,7 +7,6 @@ use arrow_array::*;
 use arrow_ord::cmp;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use arrow_string::like;
-use bowstring::array::Parts;
 use bowstring::compute::{Projection, filter_where};
 use bowstring::expr::{Expr, Literal, Options, col, lit};
 use bowstring::{Array as Ours, Batch, Error};
@@ -130,11 +129,6 @@ fn patterns_of(of: &DataType) -> &'static [(Written, Theirs)] {
     } else {
         PATTERNS
     }
-}
-
-fn cases(default: u64) -> u64 {
-    let given = std::env::var("BOWSTRING_CASES").ok().and_then(|cases| cases.parse().ok());
-    given.map_or(default, |cases: u64| cases * 4)
 }
 
 #[test]
@@ -279,10 +273,7 @@ fn what_is_no_test_of_text_is_known_when_it_is_bound() {
 
 /// An array whose first buffer holds other words, which nobody has checked.
 fn forged(target: &Target, like: &ArrayRef, words: &[i32]) -> Ours {
-    let mut parts: Parts = target.import(like).into_parts();
-    let raw: ArrayRef = Arc::new(Int32Array::from(words.to_vec()));
-    parts.buffers[0] = target.import(&raw).buffers()[0].clone();
-    Ours::try_new(parts).unwrap()
+    target.forged(like, &words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>())
 }
 
 #[test]

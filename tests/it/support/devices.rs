@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::Write;
 use std::sync::{Arc, LazyLock, Once};
 
-use arrow_array::{Array as _, ArrayRef};
+use arrow_array::{Array as _, ArrayRef, UInt8Array};
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, adopt, layout};
 use bowstring::exchange::{from_arrow, to_arrow, validate};
 use bowstring::{Array, Device, Error, Stream};
@@ -57,6 +57,15 @@ impl Target {
         self.stream
             .upload(&from_arrow(array).expect("arrow-rs arrays are valid"))
             .expect("host arrays go anywhere")
+    }
+
+    /// An arrow-rs array on this device whose first buffer holds other bytes, which no check of the host has seen.
+    pub fn forged(&self, like: &ArrayRef, first: &[u8]) -> Array {
+        let mut parts = self.import(like).into_parts();
+        let raw: ArrayRef = Arc::new(UInt8Array::from(first.to_vec()));
+        parts.buffers[0] = self.import(&raw).buffers()[0].clone();
+        parts.null_count = None;
+        Array::try_new(parts).expect("as long as was said")
     }
 
     /// A host array on this device, bit for bit where it is where that can be.

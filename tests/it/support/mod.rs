@@ -41,6 +41,6 @@ pub use exact::Exact;
 pub use guarded::guarded;
 pub use random::Random;
 pub use rows::{Value, assert_same_rows, rows};
-pub use strategies::{Sample, config, data_type, sample, sample_of};
+pub use strategies::{Sample, cases, config, data_type, sample, sample_of};
 pub use types::{has_nulls, index_types, types};
 pub use uncounted::uncounted;

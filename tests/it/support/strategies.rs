@@ -37,13 +37,20 @@ impl Sample {
     }
 }
 
+/// How many cases `BOWSTRING_CASES` asks for.
+fn asked() -> Option<u32> {
+    let cases = std::env::var("BOWSTRING_CASES").ok()?;
+    Some(cases.parse().expect("BOWSTRING_CASES is a number"))
+}
+
 /// As many cases as `BOWSTRING_CASES` says, else `short`. Failures are kept in `tests/proptest-regressions`.
 pub fn config(short: u32) -> ProptestConfig {
-    let cases = match std::env::var("BOWSTRING_CASES") {
-        Ok(cases) => cases.parse().expect("BOWSTRING_CASES is a number"),
-        Err(_) => short,
-    };
-    ProptestConfig { cases, ..ProptestConfig::default() }
+    ProptestConfig { cases: asked().unwrap_or(short), ..ProptestConfig::default() }
+}
+
+/// How many seeds to try where each is a small case: four for one that `BOWSTRING_CASES` asks for, else `short`.
+pub fn cases(short: u64) -> u64 {
+    asked().map_or(short, |cases| 4 * u64::from(cases))
 }
 
 /// Types, nested up to three deep.
