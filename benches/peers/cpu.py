@@ -229,6 +229,38 @@ def three_terms(rows):
     gc.collect()
 
 
+def texts(name, rows):
+    """Half of the rows short enough for a view to hold them itself."""
+    tests = {
+        "text_equal": (lambda a: a == "ship 07", lambda a: pc.equal(a, pa.scalar("ship 07", a.type))),
+        "text_starts_with": (lambda a: a.str.starts_with("ship"), lambda a: pc.starts_with(a, "ship")),
+        "text_ends_with": (lambda a: a.str.ends_with("mode 1"), lambda a: pc.ends_with(a, "mode 1")),
+        "text_contains": (lambda a: a.str.contains("mode", literal=True), lambda a: pc.match_substring(a, "mode")),
+        # polars has no LIKE: the regular expression that it comes to.
+        "text_like": (lambda a: a.str.contains("(?s)5.*mode .$"), lambda a: pc.match_like(a, "%5%mode _")),
+    }
+    tests = {f"{test}/cpu/{name}/{rows}/-/no-nulls/1": runs for test, runs in tests.items()}
+    if not any(map(wanted, tests)):
+        return
+    numbers = np.random.default_rng(31).integers(0, 64, rows)
+    each = [f"ship {i:02}" if i < 32 else f"rail {i} in the mode {i % 10}" for i in range(64)]
+    arrow = pa.array(each).take(pa.array(numbers))
+    polars = pl.Series(arrow).rechunk()
+    if name == "utf8view":
+        arrow = arrow.cast(pa.string_view())
+    for bench, (by_polars, by_arrow) in tests.items():
+        if not wanted(bench):
+            continue
+        if name == "utf8view":  # polars has no other layout
+            measure(bench, "polars", lambda: by_polars(polars))
+        try:
+            by_arrow(arrow)
+        except pa.ArrowNotImplementedError:
+            continue
+        measure(bench, "pyarrow", lambda: by_arrow(arrow))
+    gc.collect()
+
+
 def sixth_query(rows):
     """TPC-H's, of a table that each has in its own format, with as many threads as there are processors."""
     bench = f"tpch_q6/cpu/decimal128-date32/{rows}/2%/no-nulls/4"
@@ -319,6 +351,8 @@ def main():
         comparisons(rows, False)
         comparisons(rows, True)
         three_terms(rows)
+        for name in ["utf8", "utf8view"]:
+            texts(name, rows)
     for rows in [20_000 if TINY else 6_001_215, BATCH]:
         sixth_query(rows)
 

@@ -28,6 +28,7 @@ mod extent;
 mod literal;
 pub(crate) mod plan;
 mod print;
+pub(crate) mod range;
 mod text;
 
 use std::sync::Arc;

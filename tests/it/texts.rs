@@ -193,6 +193,61 @@ fn every_test_of_text() {
     }
 }
 
+/// Texts of two letters, in which most that is looked for is found: often more than once, at all places, and across rows.
+#[test]
+fn texts_that_are_found_often() {
+    let mut rng = Random::new(7);
+    let letters = |rng: &mut Random, most: usize| -> String {
+        (0..rng.below(most + 1)).map(|_| ['a', 'b'][rng.below(2)]).collect()
+    };
+    for target in devices() {
+        // On the CPU, of more rows than one thread takes.
+        let (rows, lens): (usize, &[usize]) = match target.name == "cpu" {
+            true => (131_100, &[0, 1, 4, 5, 8, 9, 12, 13]),
+            false => (200, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]),
+        };
+        let texts: StringArray =
+            (0..rows + 3).map(|_| rng.percent(95.0).then(|| letters(&mut rng, 20))).collect();
+        for of in [DataType::Utf8, DataType::LargeUtf8, DataType::Utf8View] {
+            let column = arrow_cast::cast(&texts, &of).unwrap();
+            let ours = [target.import(&column).slice(3, rows).unwrap()].to_vec();
+            let batch = Batch::try_new(Arc::new(schema_of(&of)), ours, rows).unwrap();
+            let theirs = column.slice(3, rows);
+            for len in lens {
+                let needle: String = (0..*len).map(|_| ['a', 'b'][rng.below(2)]).collect();
+                let (half, rest) = needle.split_at(len / 2);
+                let patterns = [
+                    format!("%{needle}%"),
+                    format!("{needle}%"),
+                    format!("%{needle}"),
+                    format!("{half}%{rest}"),
+                    format!("%{half}%{rest}%"),
+                ];
+                let mut tests: Vec<(Expr, BooleanArray)> = vec![];
+                for (ours, arrow) in TESTS {
+                    let one = Scalar::new(scalar(&of, Some(&needle)));
+                    tests.push((ours(col("a"), lit(&needle)), arrow(&theirs, &one).unwrap()));
+                }
+                for pattern in patterns {
+                    let one = Scalar::new(scalar(&of, Some(&pattern)));
+                    tests.push((col("a").like(lit(&pattern)), like::like(&theirs, &one).unwrap()));
+                }
+                let exprs: Vec<Expr> = tests.iter().map(|(expr, _)| expr.clone()).collect();
+                let made = Projection::bind(&exprs, batch.schema(), &Options::default()).unwrap();
+                let made = made.evaluate(&batch, &target.stream).wait().unwrap();
+                for ((expr, theirs), ours) in tests.into_iter().zip(made.columns()) {
+                    let theirs: ArrayRef = Arc::new(theirs);
+                    target.assert_same(ours, &theirs, &format!("{of}: {expr}"));
+                }
+            }
+        }
+    }
+}
+
+fn schema_of(of: &DataType) -> Schema {
+    Schema::new(vec![Field::new("a", of.clone(), true)])
+}
+
 /// Whether each row has a value, of its own or its dictionary's.
 fn logical(array: &ArrayRef) -> BooleanArray {
     match array.logical_nulls() {

@@ -9,19 +9,17 @@ use bowstring_kernels::program::terms::{Asks, TRUTHS, Term, Then};
 
 use super::lower::End;
 use crate::expr::plan::{Bound, Id, Op, Plan};
+use crate::expr::range::{self, in_order, is_float, limits, with_constant};
 
 /// Ranges of a list that are worth tests of their own.
 const LISTED: usize = 4;
 
-/// Values of a column from `low` to `high` in their order, of floats by their keys; or, `inverted`, all others. There are none
-/// where `low` is above `high`.
+/// Values of a column in a range, or all others.
 #[derive(Clone, Copy)]
 struct Range {
     slot: u16,
     number: Number,
-    low: i128,
-    high: i128,
-    inverted: bool,
+    of: range::Range,
 }
 
 #[derive(Clone)]
@@ -37,7 +35,7 @@ enum Tree {
 pub(super) fn taken(plan: &Plan, ends: &mut Vec<End>) -> Vec<Term> {
     match ends[..] {
         [End::Keep(root) | End::Store(root, _)] if plan.number(root) == Number::Bit => {
-            let terms = terms(plan, &[root]);
+            let terms = tree(plan, root, false).map_or(vec![], Tree::terms);
             if !terms.is_empty() {
                 ends.clear();
             }
@@ -46,17 +44,17 @@ pub(super) fn taken(plan: &Plan, ends: &mut Vec<End>) -> Vec<Term> {
         [End::Where(root), ..] => {
             let (mut told, mut rest, mut waiting) = (vec![], vec![], vec![root]);
             while let Some(id) = waiting.pop() {
-                match plan.nodes[id].op {
-                    _ if tree(plan, id, false).is_some() => told.push(id),
-                    Op::And => waiting.extend(plan.nodes[id].inputs.iter().rev()),
+                match (tree(plan, id, false), &plan.nodes[id].op) {
+                    (Some(tree), _) => told.push(tree),
+                    (None, Op::And) => waiting.extend(plan.nodes[id].inputs.iter().rev()),
                     _ => rest.push(id),
                 }
             }
             // A row that terms leave out would not fail any more.
-            if plan.only(&rest).nodes.iter().any(Bound::can_fail) {
+            if told.is_empty() || plan.only(&rest).nodes.iter().any(Bound::can_fail) {
                 return vec![];
             }
-            let terms = terms(plan, &told);
+            let terms = Tree::All(told).terms();
             if !terms.is_empty() {
                 ends.splice(0..1, rest.into_iter().map(End::Where));
             }
@@ -64,19 +62,6 @@ pub(super) fn taken(plan: &Plan, ends: &mut Vec<End>) -> Vec<Term> {
         }
         _ => vec![],
     }
-}
-
-/// The terms of all of these truths; none where they are more than that.
-fn terms(plan: &Plan, ids: &[Id]) -> Vec<Term> {
-    let trees: Option<Vec<Tree>> = ids.iter().map(|id| tree(plan, *id, false)).collect();
-    let mut terms = vec![];
-    if let Some(trees) = trees.filter(|trees| !trees.is_empty()) {
-        let tree = Tree::All(trees).merged();
-        if tree.depth() <= TRUTHS {
-            tree.put(Then::Push, &mut terms);
-        }
-    }
-    terms
 }
 
 /// A truth, or its opposite.
@@ -104,20 +89,20 @@ fn tree(plan: &Plan, id: Id, negated: bool) -> Option<Tree> {
         }
         (Op::In(values), &[a]) => {
             let (slot, number) = column(plan, a)?;
-            let (least, most) = limits(number);
-            let values = values.iter().map(|value| in_order(number, *value));
+            let [least, most] = limits(number);
+            let values = values.iter().map(|value| in_order(*value, number));
             let mut values: Vec<i128> = values.filter(|value| (least..=most).contains(value)).collect();
             values.sort_unstable();
-            let mut ranges: Vec<Range> = vec![];
+            let mut ranges: Vec<range::Range> = vec![];
             for value in values {
                 match ranges.last_mut() {
                     Some(last) if value == last.high || value - 1 == last.high => last.high = value,
-                    _ => ranges.push(Range { slot, number, low: value, high: value, inverted: negated }),
+                    _ => ranges.push(range::Range { low: value, high: value, inverted: negated }),
                 }
             }
+            let ranges = ranges.into_iter().map(|of| Range { slot, number, of });
             let some = 1..=LISTED;
-            some.contains(&ranges.len())
-                .then(|| joined(negated, ranges.into_iter().map(Tree::Range).collect()))
+            some.contains(&ranges.len()).then(|| joined(negated, ranges.map(Tree::Range).collect()))
         }
         _ => None,
     }
@@ -136,115 +121,70 @@ fn column(plan: &Plan, id: Id) -> Option<(u16, Number)> {
 
 /// A comparison of a column with a constant.
 fn compared(plan: &Plan, how: u8, a: Id, b: Id, negated: bool) -> Option<Range> {
-    let constant = |id: Id| match plan.nodes[id].op {
-        Op::Literal(value) => value,
-        _ => None,
-    };
-    let (of, value, how) = match (constant(a), constant(b)) {
-        (None, Some(value)) => (a, value, how),
-        (Some(value), None) => (b, value, how & 2 | how << 2 & 4 | how >> 2 & 1),
-        _ => return None,
-    };
+    let (of, how, value) = with_constant(plan, how, a, b)?;
     let (slot, number) = column(plan, of)?;
     let how = if negated { how ^ 7 } else { how };
-    let value = in_order(number, value);
-    let (least, most) = limits(number);
-    // Unequal is all but equal; the others are from somewhere to somewhere.
-    let inverted = how == 5;
-    let how = if inverted { 2 } else { how };
-    let low = if how & 1 != 0 {
-        Some(least)
-    } else if how & 2 != 0 {
-        Some(value)
-    } else {
-        value.checked_add(1)
-    };
-    let high = if how & 4 != 0 {
-        Some(most)
-    } else if how & 2 != 0 {
-        Some(value)
-    } else {
-        value.checked_sub(1)
-    };
-    let (low, high) = match (how, low, high) {
-        (1.., Some(low), Some(high)) => (low.max(least), high.min(most)),
-        _ => (most, least),
-    };
-    Some(Range { slot, number, low, high, inverted })
-}
-
-fn is_float(number: Number) -> bool {
-    matches!(number, Number::F16 | Number::F32 | Number::F64)
-}
-
-/// The least and the greatest, of floats of their keys.
-fn limits(number: Number) -> (i128, i128) {
-    let bits = number.bits() as u32;
-    if number.signed() != number {
-        (0, (1 << bits) - 1)
-    } else {
-        (i128::MIN >> (128 - bits), i128::MAX >> (128 - bits))
-    }
-}
-
-/// Where a value stands in its order: of a float's bits its key, which is its own inverse.
-fn in_order(number: Number, value: i128) -> i128 {
-    if is_float(number) && value < 0 { value ^ limits(number).1 } else { value }
+    Some(Range { slot, number, of: range::Range::compared(how, in_order(value, number), number) })
 }
 
 impl Range {
-    fn is_empty(self) -> bool {
-        self.low > self.high
-    }
-
     /// The same rows told by the others, if these are a range too.
     fn opposite(self) -> Option<Range> {
-        let (least, most) = limits(self.number);
-        let (low, high) = if self.is_empty() {
+        let [least, most] = limits(self.number);
+        let range::Range { low, high, inverted } = self.of;
+        let (low, high) = if self.of.is_empty() {
             (least, most)
-        } else if self.low == least {
+        } else if low == least {
             // Above the greatest there is nothing.
-            if self.high == most { (most, least) } else { (self.high + 1, most) }
-        } else if self.high == most {
-            (least, self.low - 1)
+            if high == most { (most, least) } else { (high + 1, most) }
+        } else if high == most {
+            (least, low - 1)
         } else {
             return None;
         };
-        Some(Range { low, high, inverted: !self.inverted, ..self })
+        Some(Range { of: range::Range { low, high, inverted: !inverted }, ..self })
     }
 
     /// The range of bits, its first and how far the last is from it, and whether it is of the other values; nothing where it
     /// would be two.
     fn bits(self) -> Option<(u128, u128, bool)> {
         let all = u128::MAX >> (128 - self.number.bits());
-        let bits = |value: i128| in_order(self.number, value) as u128 & all;
-        let (least, most) = limits(self.number);
-        if self.is_empty() || (self.low, self.high) == (least, most) {
-            return Some((0, all, self.inverted != self.is_empty()));
+        let bits = |value: i128| in_order(value, self.number) as u128 & all;
+        let range::Range { low, high, inverted } = self.of;
+        if self.of.is_empty() || [low, high] == limits(self.number) {
+            return Some((0, all, inverted != self.of.is_empty()));
         }
-        if is_float(self.number) && self.low < 0 && self.high >= 0 {
+        if is_float(self.number) && low < 0 && high >= 0 {
             return self.opposite()?.bits();
         }
         // Negative floats come the other way round.
-        let turned = is_float(self.number) && self.low < 0;
-        let (first, last) = if turned { (self.high, self.low) } else { (self.low, self.high) };
+        let turned = is_float(self.number) && low < 0;
+        let (first, last) = if turned { (high, low) } else { (low, high) };
         let (first, last) = (bits(first), bits(last));
         if first > last && self.number.bits() < 32 {
             // Narrow values are compared in wider ones, which do not wrap with them.
-            return Some((last + 1, first - last - 2, !self.inverted));
+            return Some((last + 1, first - last - 2, !inverted));
         }
-        Some((first, last.wrapping_sub(first) & all, self.inverted))
+        Some((first, last.wrapping_sub(first) & all, inverted))
     }
 
     /// What both must hold for, if that is a range.
     fn and(self, other: Range) -> Option<Range> {
-        let same = (self.slot, self.inverted) == (other.slot, other.inverted);
-        let (low, high) = (self.low.max(other.low), self.high.min(other.high));
-        same.then_some(Range { low, high, ..self })
+        let of = self.of.and(other.of).filter(|_| self.slot == other.slot)?;
+        Some(Range { of, ..self })
     }
 }
 
 impl Tree {
+    /// Its terms; none where it needs more truths at hand than there are.
+    fn terms(self) -> Vec<Term> {
+        let (tree, mut terms) = (self.merged(), vec![]);
+        if tree.depth() <= TRUTHS {
+            tree.put(Then::Push, &mut terms);
+        }
+        terms
+    }
+
     /// With ranges of a column as one where all must hold, or where any must, of their opposites; and joins in joins of their
     /// kind as one.
     fn merged(self) -> Tree {
@@ -262,8 +202,8 @@ impl Tree {
                 Tree::Range(range) => {
                     // Of any the opposites must all hold, or none does.
                     let wanted =
-                        if range.inverted == all { range.opposite().unwrap_or(range) } else { range };
-                    let mergeable = wanted.inverted != all;
+                        if range.of.inverted == all { range.opposite().unwrap_or(range) } else { range };
+                    let mergeable = wanted.of.inverted != all;
                     let with = merged.iter_mut().find_map(|old| match old {
                         Tree::Range(old) if mergeable => old.and(wanted).map(|both| (old, both)),
                         _ => None,
@@ -297,12 +237,13 @@ impl Tree {
         match self {
             Tree::Range(range) if range.bits().is_none() => {
                 // Floats on both sides of zero: from the least on, and up to the greatest.
-                let (least, most) = limits(range.number);
+                let [least, most] = limits(range.number);
+                let part = |of| Tree::Range(Range { of, ..range });
                 let parts = vec![
-                    Tree::Range(Range { high: most, ..range }),
-                    Tree::Range(Range { low: least, ..range }),
+                    part(range::Range { high: most, ..range.of }),
+                    part(range::Range { low: least, ..range.of }),
                 ];
-                if range.inverted { Tree::Any(parts) } else { Tree::All(parts) }
+                if range.of.inverted { Tree::Any(parts) } else { Tree::All(parts) }
             }
             leaf => leaf,
         }

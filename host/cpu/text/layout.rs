@@ -1,0 +1,135 @@
+//! Where a column's rows of text are.
+
+use super::super::intrinsics::prefetch;
+use super::super::{memory, rows};
+use crate::Result;
+use crate::array::{Array, Side, Slot, outside};
+
+/// How many bytes ahead views are asked for: by itself, a processor does so only within a page of 4 KiB.
+const AHEAD: usize = 4096;
+
+/// What a view holds itself, in bytes.
+pub(super) const INLINE: usize = 12;
+
+/// How a column lays its rows out.
+pub(super) trait Layout: Sync {
+    /// A row's bytes; `None` where they are not in its buffer.
+    fn row(&self, row: usize) -> Option<&[u8]>;
+}
+
+pub(super) struct Offsets<'a, const O: usize> {
+    pub offsets: &'a [[u8; O]],
+    pub bytes: &'a [u8],
+}
+
+impl<const O: usize> Layout for Offsets<'_, O> {
+    #[inline(always)]
+    fn row(&self, row: usize) -> Option<&[u8]> {
+        self.bytes.get(rows::offset(self.offsets[row])..rows::offset(self.offsets[row + 1]))
+    }
+}
+
+pub(super) struct Views<'a> {
+    pub views: &'a [[u8; 16]],
+    buffers: Vec<&'a [u8]>,
+}
+
+impl<'a> Views<'a> {
+    /// The buffer that a row which its view does not hold is in, and its place there.
+    #[inline(always)]
+    pub fn place(&self, row: usize) -> Option<(&'a [u8], usize)> {
+        let view = &self.views[row];
+        let word = |i: usize| u32::from_le_bytes(std::array::from_fn(|k| view[4 * i + k])) as usize;
+        let (len, buffer, start) = (word(0), *self.buffers.get(word(2))?, word(3));
+        (len <= i32::MAX as usize && start + len <= buffer.len()).then_some((buffer, start))
+    }
+
+    #[inline(always)]
+    pub fn len(&self, row: usize) -> usize {
+        u32::from_le_bytes(std::array::from_fn(|k| self.views[row][k])) as usize
+    }
+}
+
+impl Layout for Views<'_> {
+    #[inline(always)]
+    fn row(&self, row: usize) -> Option<&[u8]> {
+        let len = self.len(row);
+        if len <= INLINE {
+            return Some(&self.views[row][4..4 + len]);
+        }
+        let (buffer, start) = self.place(row)?;
+        Some(&buffer[start..start + len])
+    }
+}
+
+/// A bit for each view, of what is asked of its halves.
+#[inline(always)]
+pub(super) fn each_view(views: &[[u8; 16]], out: &mut [u64], ask: impl Fn([u64; 2]) -> bool) {
+    for (word, block) in out.iter_mut().zip(views.chunks(64)) {
+        let halves: Option<&[[u64; 2]; 64]> =
+            memory::plain(block.as_flattened()).and_then(|halves: &[[u64; 2]]| halves.try_into().ok());
+        *word = match halves {
+            Some(halves) => {
+                prefetch(halves, AHEAD);
+                (0..64).fold(0, |word, k| word | u64::from(ask(halves[k])) << k)
+            }
+            None => block.iter().enumerate().fold(0, |word, (k, view)| {
+                let number = u128::from_le_bytes(*view);
+                word | u64::from(ask([number as u64, (number >> 64) as u64])) << k
+            }),
+        };
+    }
+}
+
+/// The same bytes in every row.
+struct Same<'a>(&'a [u8]);
+
+impl Layout for Same<'_> {
+    fn row(&self, _row: usize) -> Option<&[u8]> {
+        Some(self.0)
+    }
+}
+
+/// A column by its layout.
+pub(super) enum Column<'a> {
+    Short(Offsets<'a, 4>),
+    Long(Offsets<'a, 8>),
+    Views(Views<'a>),
+}
+
+impl<'a> Column<'a> {
+    pub fn of(column: &'a Array) -> Column<'a> {
+        let bytes = |i: usize| memory::bytes(&column.buffers()[i]);
+        match column.layout().slots().next() {
+            Some(Slot::Offsets(4)) => {
+                Column::Short(Offsets { offsets: rows::offsets(column), bytes: bytes(1) })
+            }
+            Some(Slot::Offsets(_)) => {
+                Column::Long(Offsets { offsets: rows::offsets(column), bytes: bytes(1) })
+            }
+            _ => Column::Views(Views {
+                views: rows::values(&column.buffers()[0], column.offset(), column.len()),
+                buffers: column.buffers()[1..].iter().map(memory::bytes).collect(),
+            }),
+        }
+    }
+}
+
+/// A side whose layout does not matter.
+pub(super) fn layout_of(side: Side<'_>) -> Box<dyn Layout + '_> {
+    match side {
+        Side::Column(column) => match Column::of(column) {
+            Column::Short(column) => Box::new(column),
+            Column::Long(column) => Box::new(column),
+            Column::Views(column) => Box::new(column),
+        },
+        Side::Same(bytes) => Box::new(Same(bytes)),
+        // Only columns are tried against lists.
+        Side::List(_) => Box::new(Same(&[])),
+    }
+}
+
+/// The bytes of the only row of a column.
+pub(crate) fn single(column: &Array) -> Result<Vec<u8>> {
+    layout_of(Side::Column(column)).row(0).map(<[u8]>::to_vec).ok_or_else(|| outside(0))
+}

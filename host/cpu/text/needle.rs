@@ -1,0 +1,280 @@
+//! Rows that are the same bytes, start with them or end with them.
+//!
+//! The one idea: two passes. The first looks at what lies together, the lengths, and of views what they show of their row, in
+//! vectors, and leaves few rows; the second looks at these rows' bytes, eight at a time.
+
+use super::super::rows::{offset, ones};
+use super::super::vectorise::{Loop, vectorised};
+use super::layout::{INLINE, Layout, Offsets, Views, each_view};
+
+/// Rows of a word.
+const BLOCK: usize = 64;
+
+/// Where in a row bytes are looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum At {
+    /// They are all of it.
+    Whole,
+    Start,
+    End,
+}
+
+/// Bytes that rows are looked through for.
+#[derive(Clone, Copy)]
+pub(super) struct Needle<'a> {
+    pub bytes: &'a [u8],
+    pub at: At,
+    /// As many of its first eight bytes as there are, and which.
+    first: u64,
+    mask: u64,
+}
+
+/// What the first pass leaves.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Left {
+    /// The rows that hold the needle.
+    Those,
+    /// Rows that may.
+    Some,
+    /// Nothing that could be used: not every row is where its column's bytes are.
+    Nothing,
+}
+
+/// The first so many bytes as a number, and its bits.
+pub(super) fn leading(bytes: &[u8], count: usize) -> (u128, u128) {
+    let bytes = &bytes[..bytes.len().min(count)];
+    let number = bytes.iter().rev().fold(0, |number, byte| number << 8 | u128::from(*byte));
+    (number, (1 << (8 * bytes.len())) - 1)
+}
+
+impl<'a> Needle<'a> {
+    pub fn new(bytes: &'a [u8], at: At) -> Needle<'a> {
+        let (first, mask) = leading(bytes, 8);
+        Needle { bytes, at, first: first as u64, mask: mask as u64 }
+    }
+
+    /// Whether a row holds it.
+    pub fn is_of(&self, row: &[u8]) -> bool {
+        match self.at {
+            At::Whole => row == self.bytes,
+            At::Start => row.starts_with(self.bytes),
+            At::End => row.ends_with(self.bytes),
+        }
+    }
+
+    /// Whether it is at a place of a buffer, in which it ends.
+    #[inline(always)]
+    fn is_at(&self, buffer: &[u8], place: usize) -> bool {
+        let len = self.bytes.len();
+        match buffer.get(place..place + 8) {
+            Some(eight) => {
+                let eight = u64::from_le_bytes(std::array::from_fn(|i| eight[i]));
+                eight & self.mask == self.first
+                    && (len <= 8 || buffer[place + 8..place + len] == self.bytes[8..])
+            }
+            None => buffer.get(place..place + len) == Some(self.bytes),
+        }
+    }
+}
+
+/// Layouts that a needle is looked for in.
+pub(super) trait Held: Layout {
+    /// The first pass, over the rows from `first` on.
+    fn sieve(&self, first: usize, rows: usize, needle: &Needle<'_>, out: &mut [u64]) -> Left;
+    /// Whether the rows from `first` on are all in their buffers, as far as the first pass does not look.
+    fn placed(&self, first: usize, rows: usize, words: usize) -> bool;
+    /// Whether a row holds it that the first pass left; `None` where it is not in its buffer.
+    fn holds(&self, row: usize, needle: &Needle<'_>) -> Option<bool>;
+}
+
+impl<const O: usize> Held for Offsets<'_, O> {
+    fn sieve(&self, first: usize, rows: usize, needle: &Needle<'_>, out: &mut [u64]) -> Left {
+        let last = (first + out.len() * BLOCK).min(rows);
+        let offsets = &self.offsets[first..=last];
+        let (len, whole) = (needle.bytes.len(), needle.at == At::Whole);
+        let forward = vectorised(Lengths { offsets, len, whole, out });
+        match forward && offset(offsets[last - first]) <= self.bytes.len() {
+            false => Left::Nothing,
+            true if len == 0 => Left::Those,
+            true => Left::Some,
+        }
+    }
+
+    fn placed(&self, _first: usize, _rows: usize, _words: usize) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn holds(&self, row: usize, needle: &Needle<'_>) -> Option<bool> {
+        Some(needle.is_at(
+            self.bytes,
+            match needle.at {
+                At::End => offset(self.offsets[row + 1]) - needle.bytes.len(),
+                _ => offset(self.offsets[row]),
+            },
+        ))
+    }
+}
+
+/// Sets the bits of rows that are `len` bytes long, or no shorter. Whether no offset goes back.
+struct Lengths<'a, const O: usize> {
+    offsets: &'a [[u8; O]],
+    len: usize,
+    whole: bool,
+    out: &'a mut [u64],
+}
+
+impl<const O: usize> Loop for Lengths<'_, O> {
+    type Output = bool;
+    #[inline(always)]
+    fn run(self) -> bool {
+        let (mut back, wanted) = (false, self.len);
+        let rows = self.offsets.len() - 1;
+        for (i, word) in self.out.iter_mut().enumerate() {
+            let block: &[[u8; O]] = &self.offsets[i * BLOCK..=rows.min((i + 1) * BLOCK)];
+            *word = 0;
+            let mut each = |block: &[[u8; O]], k: usize| {
+                let (start, end) = (offset(block[k]), offset(block[k + 1]));
+                back |= end < start;
+                let len = end.wrapping_sub(start);
+                u64::from(if self.whole { len == wanted } else { len >= wanted }) << k
+            };
+            *word = match <&[[u8; O]; BLOCK + 1]>::try_from(block) {
+                Ok(block) => (0..BLOCK).fold(0, |word, k| word | each(block, k)),
+                Err(_) => (0..block.len() - 1).fold(0, |word, k| word | each(block, k)),
+            };
+        }
+        !back
+    }
+}
+
+impl Held for Views<'_> {
+    fn sieve(&self, first: usize, rows: usize, needle: &Needle<'_>, out: &mut [u64]) -> Left {
+        let views = &self.views[first..(first + out.len() * BLOCK).min(rows)];
+        let (len, whole) = (needle.bytes.len(), needle.at == At::Whole);
+        if needle.at == At::End {
+            vectorised(Ends { views, bytes: needle.first, mask: needle.mask, len, out });
+            return Left::Some;
+        }
+        let (want, mask) = leading(needle.bytes, INLINE);
+        let (want, mask) = match whole {
+            true => (want << 32 | u128::from(len as u32), mask << 32 | u128::from(u32::MAX)),
+            false => (want << 32, mask << 32),
+        };
+        let halves = |of: u128| [of as u64, (of >> 64) as u64];
+        vectorised(Shown { views, want: halves(want), mask: halves(mask), least: len as u64, out });
+        // What a view shows of a longer row are four bytes. That a row holds nothing does not say that it is where it should be.
+        match if whole { len <= INLINE } else { (1..=4).contains(&len) } {
+            true => Left::Those,
+            false => Left::Some,
+        }
+    }
+
+    fn placed(&self, first: usize, rows: usize, words: usize) -> bool {
+        let mut row = first..(first + words * BLOCK).min(rows);
+        row.all(|row| self.len(row) <= INLINE || self.place(row).is_some())
+    }
+
+    #[inline(always)]
+    fn holds(&self, row: usize, needle: &Needle<'_>) -> Option<bool> {
+        let (len, wanted) = (self.len(row), needle.bytes.len());
+        if len > INLINE {
+            let (buffer, start) = self.place(row)?;
+            return Some(
+                needle.is_at(buffer, if needle.at == At::End { start + len - wanted } else { start }),
+            );
+        }
+        // It has been seen, but for what is behind the eighth byte of an end.
+        Some(needle.at != At::End || wanted <= 8 || self.row(row)?.ends_with(needle.bytes))
+    }
+}
+
+/// Sets the bits of views that are no shorter than `least` and show what is wanted: of a row that they hold, all of it.
+struct Shown<'a> {
+    views: &'a [[u8; 16]],
+    want: [u64; 2],
+    mask: [u64; 2],
+    least: u64,
+    out: &'a mut [u64],
+}
+
+impl Loop for Shown<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let ([want, want_rest], [mask, mask_rest], least) = (self.want, self.mask, self.least);
+        each_view(self.views, self.out, |[low, high]| {
+            let len = low & u64::from(u32::MAX);
+            // Of a longer row, the second half is where it is.
+            let rest = if len > INLINE as u64 { 0 } else { (high ^ want_rest) & mask_rest };
+            (low ^ want) & mask | rest == 0 && len >= least
+        });
+    }
+}
+
+/// Sets the bits of views that hold a row which has the first eight bytes of a needle where it would end, and those of all longer
+/// rows.
+struct Ends<'a> {
+    views: &'a [[u8; 16]],
+    bytes: u64,
+    mask: u64,
+    len: usize,
+    out: &'a mut [u64],
+}
+
+impl Loop for Ends<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let (bytes, mask, wanted) = (self.bytes, self.mask, self.len as u64);
+        each_view(self.views, self.out, |[low, high]| {
+            let len = low & u64::from(u32::MAX);
+            // What of the row follows from its place on, at most eight bytes: of the two shifts of a half, one leaves nothing.
+            let bits = (len.wrapping_sub(wanted) as u32).wrapping_mul(8);
+            let here = (low >> 32).unbounded_shr(bits)
+                | high.unbounded_shl(32u32.wrapping_sub(bits))
+                | high.unbounded_shr(bits.wrapping_sub(32));
+            len >= wanted && (len > INLINE as u64 || here & mask == bytes)
+        });
+    }
+}
+
+/// The bits of rows from `first` on that hold the needle. Nothing where they have to be looked at one by one.
+pub(super) fn held<L: Held>(
+    layout: &L,
+    first: usize,
+    rows: usize,
+    needle: &Needle<'_>,
+    out: &mut [u64],
+) -> bool {
+    match layout.sieve(first, rows, needle, out) {
+        Left::Those => true,
+        Left::Nothing => false,
+        Left::Some => kept(first, out, |row| layout.holds(row, needle)),
+    }
+}
+
+/// Keeps the bits of rows for which the answer is yes; whether all have one.
+#[inline(always)]
+pub(super) fn kept(first: usize, out: &mut [u64], answer: impl Fn(usize) -> Option<bool>) -> bool {
+    let mut all = true;
+    for (i, word) in out.iter_mut().enumerate() {
+        let (mut waiting, mut kept) = (*word, 0);
+        while waiting != 0 {
+            let k = waiting.trailing_zeros();
+            waiting &= waiting - 1;
+            let answer = answer(first + i * BLOCK + k as usize);
+            all &= answer.is_some();
+            kept |= u64::from(answer == Some(true)) << k;
+        }
+        *word = kept;
+    }
+    all
+}
+
+/// Turns the bits of all rows over.
+pub(super) fn turned(first: usize, rows: usize, out: &mut [u64]) {
+    for (i, word) in out.iter_mut().enumerate() {
+        *word ^= ones((rows - first - i * BLOCK).min(BLOCK));
+    }
+}

@@ -1,0 +1,80 @@
+//! Comparisons with constants as ranges. The one idea: numbers stand in an order, floats by their keys, and what a constant
+//! leaves of them lies between two places in it, or is all but that.
+
+use bowstring_kernels::function::Number;
+
+use super::extended;
+use super::plan::{Id, Op, Plan};
+
+/// Values from `low` to `high` in their order; or, `inverted`, all others. There are none where `low` is above `high`.
+#[derive(Clone, Copy)]
+pub(crate) struct Range {
+    pub low: i128,
+    pub high: i128,
+    pub inverted: bool,
+}
+
+impl Range {
+    /// What compares to a value, by its place in their order, as `how` says: 1 less, 2 equal, 4 greater.
+    pub fn compared(how: u8, value: i128, number: Number) -> Range {
+        let [least, most] = limits(number);
+        // Unequal is all but equal; the others are from somewhere to somewhere.
+        let inverted = how == 5;
+        let how = if inverted { 2 } else { how };
+        let low = match how {
+            _ if how & 1 != 0 => Some(least),
+            _ if how & 2 != 0 => Some(value),
+            _ => value.checked_add(1),
+        };
+        let high = match how {
+            _ if how & 4 != 0 => Some(most),
+            _ if how & 2 != 0 => Some(value),
+            _ => value.checked_sub(1),
+        };
+        match (how, low, high) {
+            (1.., Some(low), Some(high)) => Range { low: low.max(least), high: high.min(most), inverted },
+            _ => Range { low: most, high: least, inverted },
+        }
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.low > self.high
+    }
+
+    /// What is in both.
+    pub fn and(self, other: Range) -> Option<Range> {
+        let (low, high) = (self.low.max(other.low), self.high.min(other.high));
+        (self.inverted == other.inverted).then_some(Range { low, high, ..self })
+    }
+}
+
+/// A comparison of two nodes as one with a constant, if either is: what is compared, how, and the constant's bits, extended.
+pub(crate) fn with_constant(plan: &Plan, how: u8, a: Id, b: Id) -> Option<(Id, u8, i128)> {
+    let constant = |id: Id| match plan.nodes[id].op {
+        Op::Literal(value) => value.map(|value| extended(value as u128, plan.number(id))),
+        _ => None,
+    };
+    match (constant(a), constant(b)) {
+        (None, Some(value)) => Some((a, how, value)),
+        (Some(value), None) => Some((b, how & 2 | how << 2 & 4 | how >> 2 & 1, value)),
+        _ => None,
+    }
+}
+
+pub(crate) fn is_float(number: Number) -> bool {
+    matches!(number, Number::F16 | Number::F32 | Number::F64)
+}
+
+/// The least and the greatest, of floats of their keys.
+pub(crate) fn limits(number: Number) -> [i128; 2] {
+    let above = 128 - number.bits();
+    match number.signed() == number {
+        true => [i128::MIN >> above, i128::MAX >> above],
+        false => [0, (u128::MAX >> above) as i128],
+    }
+}
+
+/// Where a value stands in its order: of a float's bits its key, which is its own inverse.
+pub(crate) fn in_order(value: i128, number: Number) -> i128 {
+    if is_float(number) && value < 0 { value ^ limits(number)[1] } else { value }
+}
