@@ -60,7 +60,6 @@ impl Pieces<'_> {
     #[inline]
     pub fn matches(&self, row: &[u8]) -> bool {
         let (start, end) = (self.start.len(), self.end.len());
-        // Comparing nothing costs hundreds of cycles where a processor loads no byte of an address that is none.
         let fits = row.len() >= start + end
             && (start == 0 || row.starts_with(self.start))
             && (end == 0 || row.ends_with(self.end));
