@@ -1,8 +1,6 @@
 //! DataFusion's aggregates without groups as ours: what we leave of many rows is a row of DataFusion's own state, which its
-//! accumulators put together and finish. So sums of runs of rows wrap, and averages round, as theirs do.
-//!
-//! Within a run our sums are exact, and one of decimals that has more than 38 digits is an error, where DataFusion's goes on with a
-//! number that is no such decimal.
+//! accumulators put together and finish. So sums of runs of rows wrap, and averages round, as theirs do. What one run's sum is too
+//! large for, they are given themselves ([`crate::arguments`]).
 
 use std::any::Any;
 use std::sync::Arc;
@@ -33,6 +31,8 @@ use crate::types::our_type;
 pub(crate) struct States {
     pub functions: Vec<Arc<AggregateFunctionExpr>>,
     pub aggregations: Vec<Aggregation>,
+    /// What each function is of; null where a condition of its own is not true.
+    pub arguments: Vec<Expr>,
     /// The types of each function's state, in their order.
     types: Vec<Vec<DataType>>,
     /// Whether a row can fail.
@@ -47,6 +47,7 @@ impl States {
         let mut states = States {
             functions: aggregate.functions.clone(),
             aggregations: vec![],
+            arguments: vec![],
             types: vec![],
             can_fail: false,
             reads_columns: false,
@@ -69,6 +70,7 @@ impl States {
             let types: Vec<DataType> = fields.iter().map(|field| field.data_type().clone()).collect();
             states.aggregations.extend(of(function, &made, &data_type, &types)?);
             states.types.push(types);
+            states.arguments.push(made.expr);
         }
         states.reads_columns = !inputs.used().is_empty();
         Some(states)
@@ -102,7 +104,12 @@ fn only_where(condition: Made, made: Made, data_type: &DataType) -> Option<Made>
 }
 
 /// The aggregates that leave a function's state.
-fn of(function: &AggregateFunctionExpr, made: &Made, of: &DataType, state: &[DataType]) -> Option<Vec<Aggregation>> {
+fn of(
+    function: &AggregateFunctionExpr,
+    made: &Made,
+    of: &DataType,
+    state: &[DataType],
+) -> Option<Vec<Aggregation>> {
     let inner: &dyn Any = function.fun().inner().as_ref();
     let expr: Expr = made.expr.clone();
     if inner.is::<Count>() {
@@ -119,7 +126,9 @@ fn of(function: &AggregateFunctionExpr, made: &Made, of: &DataType, state: &[Dat
     };
     match state {
         [to] if inner.is::<Sum>() && summed(to) => Some(vec![sum(expr)]),
-        [DataType::UInt64, to] if inner.is::<Avg>() && summed(to) => Some(vec![count(expr.clone()), sum(expr)]),
+        [DataType::UInt64, to] if inner.is::<Avg>() && summed(to) => {
+            Some(vec![count(expr.clone()), sum(expr)])
+        }
         // Of NaNs only their bits say which is least.
         [to] if to == of && !made.makes_nan && inner.is::<Min>() => Some(vec![min(expr)]),
         [to] if to == of && !made.makes_nan && inner.is::<Max>() => Some(vec![max(expr)]),

@@ -57,7 +57,8 @@ pub(crate) fn array_out(array: &Array) -> Result<ArrayRef> {
 ///
 /// See [`crate::DeviceTable::from_stream_at`].
 pub(crate) unsafe fn batches_at(address: usize, device: &Device) -> Result<Batches> {
-    let Some(mut stream) = NonNull::new(std::ptr::with_exposed_provenance_mut::<ArrowDeviceArrayStream>(address))
+    let Some(mut stream) =
+        NonNull::new(std::ptr::with_exposed_provenance_mut::<ArrowDeviceArrayStream>(address))
     else {
         return exec_err!("no stream at address 0");
     };

@@ -1,9 +1,13 @@
 //! What a session may say of us: `SET bowstring.device = 'cpu'`.
 
-use datafusion::common::extensions_options;
-use datafusion::config::{ConfigExtension, ConfigOptions};
+use std::any::Any;
+use std::fmt::Display;
 
-extensions_options! {
+use datafusion::common::config_namespace;
+use datafusion::config::{ConfigEntry, ConfigExtension, ConfigField, ConfigOptions, ExtensionOptions, Visit};
+use datafusion::error::Result;
+
+config_namespace! {
     /// Where and when our operators run.
     pub struct DeviceOptions {
         /// `auto` (the first GPU that opens, else the CPU), `cpu`, `cuda:0`, `rocm:0`, `emulator`, or `off`.
@@ -34,9 +38,65 @@ impl ConfigExtension for DeviceOptions {
     const PREFIX: &'static str = "bowstring";
 }
 
+/// By hand, since what DataFusion generates leaves the prefix out of the entries' keys. By those keys `SHOW` finds an option,
+/// and Ballista sends it to the executors.
+impl ExtensionOptions for DeviceOptions {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        ConfigField::set(self, key, value)
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        let mut entries = Entries(vec![]);
+        self.visit(&mut entries, Self::PREFIX, "");
+        entries.0
+    }
+}
+
+struct Entries(Vec<ConfigEntry>);
+
+impl Visit for Entries {
+    fn some<V: Display>(&mut self, key: &str, value: V, description: &'static str) {
+        self.0.push(ConfigEntry { key: key.to_owned(), value: Some(value.to_string()), description });
+    }
+
+    fn none(&mut self, key: &str, description: &'static str) {
+        self.0.push(ConfigEntry { key: key.to_owned(), value: None, description });
+    }
+}
+
 impl DeviceOptions {
     /// Those of a session, or the usual ones.
     pub fn of(config: &ConfigOptions) -> DeviceOptions {
         config.extensions.get::<DeviceOptions>().cloned().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_can_be_set_again_by_their_keys() -> Result<()> {
+        let mut options = DeviceOptions::default();
+        (options.device, options.in_flight) = ("cpu".to_owned(), 7);
+        let mut config = ConfigOptions::new();
+        config.extensions.insert(DeviceOptions::default());
+        for ConfigEntry { key, value, .. } in options.entries() {
+            config.set(&key, &value.unwrap_or_default())?;
+        }
+        assert_eq!(DeviceOptions::of(&config), options);
+        Ok(())
     }
 }

@@ -18,7 +18,12 @@ use crate::program::Shape;
 ///
 /// On a device each row has to go there: it is worth it for an aggregate, of which one row comes back, and for a filter that computes;
 /// and not for fewer rows than `device_min_rows`, where their number is known.
-pub(crate) fn pays(shape: &Shape, input: &Arc<dyn ExecutionPlan>, device: &Device, options: &DeviceOptions) -> bool {
+pub(crate) fn pays(
+    shape: &Shape,
+    input: &Arc<dyn ExecutionPlan>,
+    device: &Device,
+    options: &DeviceOptions,
+) -> bool {
     if options.always {
         return shape.aggregates || shape.filters || shape.computed > 0;
     }

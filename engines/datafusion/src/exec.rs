@@ -82,7 +82,11 @@ impl DeviceExec {
     }
 
     /// The chain over another input, as DataFusion's nodes.
-    fn rebuilt(&self, input: Arc<dyn ExecutionPlan>, options: ReplaceChildrenOptions) -> Result<Vec<Arc<dyn ExecutionPlan>>> {
+    fn rebuilt(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        options: ReplaceChildrenOptions,
+    ) -> Result<Vec<Arc<dyn ExecutionPlan>>> {
         let mut below = input;
         let mut chain = vec![];
         for node in self.chain.iter().rev() {
@@ -173,9 +177,7 @@ impl ExecutionPlan for DeviceExec {
         vec![self.chain.iter().all(|node| node.maintains_input_order().iter().all(|keeps| *keeps))]
     }
 
-    fn input_distribution_requirements(
-        &self,
-    ) -> datafusion::physical_plan::InputDistributionRequirements {
+    fn input_distribution_requirements(&self) -> datafusion::physical_plan::InputDistributionRequirements {
         // The others of a chain ask for nothing.
         self.chain[0].input_distribution_requirements()
     }

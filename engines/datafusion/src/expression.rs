@@ -11,6 +11,7 @@
 use bowstring::compute::Projection;
 use bowstring::expr::{DatePart, Expr, Literal, Options, Overflow, if_else, lit};
 use datafusion::arrow::datatypes::DataType;
+use datafusion::functions::core::nullif::NullIfFunc;
 use datafusion::functions::datetime::date_part::DatePartFunc;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::ScalarFunctionExpr;
@@ -124,6 +125,9 @@ fn node(expr: &Arc<dyn PhysicalExpr>, inputs: &mut Inputs) -> Option<Made> {
     if let Some(case) = expr.downcast_ref::<CaseExpr>() {
         return case_node(expr, case, inputs);
     }
+    if let Some(function) = ScalarFunctionExpr::try_downcast_func::<NullIfFunc>(expr.as_ref()) {
+        return null_if(function, inputs);
+    }
     let function = ScalarFunctionExpr::try_downcast_func::<DatePartFunc>(expr.as_ref())?;
     date_part(function, inputs)
 }
@@ -233,7 +237,8 @@ fn cast_node(x: &Arc<dyn PhysicalExpr>, to: &DataType, safe: bool, inputs: &mut 
     if !casts::same_everywhere(&from, to) {
         return None;
     }
-    let cast = if safe { x.expr.clone().cast(our_type(to)) } else { x.expr.clone().cast_strict(our_type(to)) };
+    let cast =
+        if safe { x.expr.clone().cast(our_type(to)) } else { x.expr.clone().cast_strict(our_type(to)) };
     let made = Made::of(cast, &[&x]);
     let can_fail = made.can_fail || !safe && !casts::always_fits(&from, to);
     // A NaN becomes none, and then its bits do not matter.
@@ -313,6 +318,17 @@ fn case_node(whole: &Arc<dyn PhysicalExpr>, case: &CaseExpr, inputs: &mut Inputs
         made = Made::of(expr, &[&condition, &then, &made]);
     }
     has_type(&made.expr, &to, inputs).then_some(made)
+}
+
+fn null_if(function: &ScalarFunctionExpr, inputs: &mut Inputs) -> Option<Made> {
+    let [x, other] = function.args() else { return None };
+    let (of, to) = (type_of(x, inputs)?, type_of(other, inputs)?);
+    if of != to || of.is_floating() {
+        return None;
+    }
+    let (x, other) = (translate(x, inputs)?, translate(other, inputs)?);
+    let made = Made::of(x.expr.clone().nullif(other.expr.clone()), &[&x, &other]);
+    has_type(&made.expr, function.return_type(), inputs).then_some(made)
 }
 
 fn date_part(function: &ScalarFunctionExpr, inputs: &mut Inputs) -> Option<Made> {

@@ -15,6 +15,7 @@ use datafusion::physical_plan::aggregates::{AccumulatorItem, create_accumulators
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
 
+use crate::arguments::Arguments;
 use crate::bridge::batch_out;
 use crate::config::DeviceOptions;
 use crate::device::stream_of;
@@ -75,21 +76,30 @@ fn columns(program: &Program) -> (Vec<usize>, arrow_schema::SchemaRef) {
     }
 }
 
+/// What was begun.
+struct Begun {
+    made: Pending<Batch>,
+    /// What it is made of, where somebody may have to look again.
+    of: Option<Batch>,
+    /// What it holds of the session's memory.
+    bytes: usize,
+}
+
 /// A partition's work on the device.
 struct Under {
     run: Run,
     stream: Stream,
     uploads: Uploads,
     reservation: MemoryReservation,
-    /// What was begun, the first first, and the bytes that it holds.
-    under_way: VecDeque<(Pending<Batch>, usize)>,
+    /// What was begun, the first first.
+    under_way: VecDeque<Begun>,
     /// Rows that may still leave.
     left: usize,
 }
 
 impl Under {
     /// What comes of the next batch, once as many are under way as may be; nothing where all have come.
-    async fn next(&mut self) -> Result<Option<Batch>> {
+    async fn next(&mut self) -> Result<Option<(bowstring::Result<Batch>, Option<Batch>)>> {
         while self.under_way.len() < self.run.options.in_flight.max(1) {
             let Some(taken) = self.uploads.gathered().await? else { break };
             let bytes = taken.bytes();
@@ -102,23 +112,23 @@ impl Under {
                 break;
             }
             match self.begin(taken) {
-                Ok(pending) => self.under_way.push_back((pending, bytes)),
+                Ok((made, of)) => self.under_way.push_back(Begun { made, of, bytes }),
                 Err(error) => {
                     self.reservation.shrink(bytes);
                     return Err(error);
                 }
             }
         }
-        let Some((pending, bytes)) = self.under_way.pop_front() else { return Ok(None) };
+        let Some(Begun { made, of, bytes }) = self.under_way.pop_front() else { return Ok(None) };
         let waited = self.run.counters.device_wait.timer();
-        let made = pending.await;
+        let made = made.await;
         waited.done();
         self.reservation.shrink(bytes);
-        made.map(Some).map_err(external)
+        Ok(Some((made, of)))
     }
 
     /// Uploads a batch, where it is not on the device yet, and begins what is done to it.
-    fn begin(&self, taken: Taken) -> Result<Pending<Batch>> {
+    fn begin(&self, taken: Taken) -> Result<(Pending<Batch>, Option<Batch>)> {
         let counters = &self.run.counters;
         let _timer = counters.baseline.elapsed_compute().timer();
         let (program, stream) = (&self.run.program, &self.stream);
@@ -134,14 +144,15 @@ impl Under {
                 counters.device_operations.add(usize::from(rows.projection.is_some()));
                 let (projection, outputs) = (rows.projection.clone(), rows.outputs.clone());
                 let schema = rows.schema.clone();
-                Ok(kept.map(move |kept| outputs_of(&kept, &schema, projection.as_ref(), &outputs, &stream)))
+                let made = move |kept| outputs_of(&kept, &schema, projection.as_ref(), &outputs, &stream);
+                Ok((kept.map(made), None))
             }
             Work::Aggregate(aggregated) if program.condition.is_none() => {
                 let batch = kept.wait().map_err(external)?;
-                Ok(aggregated.aggregates.aggregate(&batch, &stream))
+                Ok((aggregated.aggregates.aggregate(&batch, &stream), Some(batch)))
             }
             // The rows that are left, which `aggregated` is given.
-            Work::Aggregate(_) => Ok(kept),
+            Work::Aggregate(_) => Ok((kept, None)),
         }
     }
 
@@ -151,12 +162,22 @@ impl Under {
         let Work::Aggregate(aggregated) = &program.work else {
             return datafusion::common::internal_err!("an aggregate that is none");
         };
-        while let Some(made) = self.next().await? {
-            let row = match &program.condition {
-                None => made,
-                Some(_) => self.row_of(aggregated, &made).await?,
+        while let Some((made, of)) = self.next().await? {
+            let (row, of) = match (of, &program.condition) {
+                (None, Some(_)) => {
+                    let kept = self.aggregated_columns(aggregated, &made.map_err(external)?)?;
+                    self.run.counters.device_operations.add(1);
+                    (aggregated.aggregates.aggregate(&kept, &self.stream).await, Some(kept))
+                }
+                (of, _) => (made, of),
             };
-            aggregated.states.merge(&row, &mut accumulators)?;
+            match (row, of) {
+                (Ok(row), _) => aggregated.states.merge(&row, &mut accumulators)?,
+                (Err(error), Some(of)) if Arguments::help_with(&error) => {
+                    aggregated.arguments.update(&of, &mut accumulators, &self.stream).await?;
+                }
+                (Err(error), _) => return Err(external(error)),
+            }
         }
         let columns = finalize_aggregation(&mut accumulators, &aggregated.mode)?;
         let row = RecordBatch::try_new(self.run.schema.clone(), columns).map_err(refused)?;
@@ -164,11 +185,10 @@ impl Under {
         Ok(row)
     }
 
-    async fn row_of(&mut self, aggregated: &Aggregated, kept: &Batch) -> Result<Batch> {
+    /// Without those that only the condition reads, which come last.
+    fn aggregated_columns(&self, aggregated: &Aggregated, kept: &Batch) -> Result<Batch> {
         let columns = kept.columns()[..aggregated.columns.len()].to_vec();
-        let batch = Batch::try_new(aggregated.schema.clone(), columns, kept.len()).map_err(external)?;
-        self.run.counters.device_operations.add(1);
-        aggregated.aggregates.aggregate(&batch, &self.stream).await.map_err(external)
+        Batch::try_new(aggregated.schema.clone(), columns, kept.len()).map_err(external)
     }
 }
 
@@ -213,7 +233,7 @@ impl Made {
                 return Ok(None);
             }
             let Some(made) = self.work.next().await? else { return Ok(None) };
-            let batch = self.work.downloaded(made).await?;
+            let batch = self.work.downloaded(made.0.map_err(external)?).await?;
             let rows = batch.num_rows().min(self.work.left);
             self.work.left -= rows;
             let each = self.work.run.batch_rows.max(1);
@@ -239,4 +259,3 @@ impl Under {
         Ok(batch)
     }
 }
-

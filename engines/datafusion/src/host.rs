@@ -9,12 +9,13 @@ use bowstring::{Array, Batch, Stream};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
-use datafusion::physical_plan::aggregates::{create_accumulators, finalize_aggregation};
+use datafusion::physical_plan::SendableRecordBatchStream;
+use datafusion::physical_plan::aggregates::{AccumulatorItem, create_accumulators, finalize_aggregation};
 use datafusion::physical_plan::coalesce::{LimitedBatchCoalescer, PushBatchStatus};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::SendableRecordBatchStream;
 use futures::StreamExt;
 
+use crate::arguments::Arguments;
 use crate::bridge::{array_out, batch_in};
 use crate::error::{external, refused};
 use crate::metrics::Counters;
@@ -72,7 +73,8 @@ struct Kept {
 impl Kept {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
-            if let Some(batch) = self.coalescer.as_mut().and_then(LimitedBatchCoalescer::next_completed_batch) {
+            if let Some(batch) = self.coalescer.as_mut().and_then(LimitedBatchCoalescer::next_completed_batch)
+            {
                 self.run.counters.baseline.record_output(batch.num_rows());
                 return Ok(Some(batch));
             }
@@ -174,6 +176,22 @@ fn computed(
     RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(refused)
 }
 
+/// The columns that an aggregate reads, of the rows where a condition is true that is not part of it.
+fn columns(
+    program: &Program,
+    aggregated: &Aggregated,
+    batch: &RecordBatch,
+    stream: &Stream,
+) -> Result<Batch> {
+    let columns = batch_in(batch, &aggregated.columns, &aggregated.schema)?;
+    match &program.condition {
+        None => Ok(columns),
+        Some(condition) => {
+            select(&condition.tested, batch, stream)?.filter(&columns).wait().map_err(external)
+        }
+    }
+}
+
 /// The one row of all batches.
 async fn aggregated(run: Run) -> Result<RecordBatch> {
     let program = run.program.clone();
@@ -184,40 +202,46 @@ async fn aggregated(run: Run) -> Result<RecordBatch> {
     let mut accumulators = create_accumulators(&aggregated.states.functions)?;
     let mut together: Vec<Batch> = vec![];
     let mut input = run.input;
-    while let Some(batch) = input.next().await.transpose()? {
-        let _timer = counters.baseline.elapsed_compute().timer();
-        counters.rows_in.add(batch.num_rows());
-        if batch.num_rows() == 0 {
-            continue;
+    let mut open = true;
+    while open {
+        match input.next().await.transpose()? {
+            None => open = false,
+            Some(batch) if batch.num_rows() == 0 => continue,
+            Some(batch) => {
+                let _timer = counters.baseline.elapsed_compute().timer();
+                counters.rows_in.add(batch.num_rows());
+                together.push(columns(&program, aggregated, &batch, &stream)?);
+            }
         }
-        let mut columns = batch_in(&batch, &aggregated.columns, &aggregated.schema)?;
-        if let Some(condition) = &program.condition {
-            let selection = select(&condition.tested, &batch, &stream)?;
-            columns = selection.filter(&columns).wait().map_err(external)?;
-        }
-        together.push(columns);
-        if together.len() >= run.run_batches.max(1) {
-            put_together(aggregated, std::mem::take(&mut together), &mut accumulators, &stream)?;
+        if together.len() >= run.run_batches.max(1) || !open && !together.is_empty() {
+            let timer = counters.baseline.elapsed_compute().timer();
+            put_together(aggregated, std::mem::take(&mut together), &mut accumulators, &stream).await?;
+            timer.done();
         }
     }
     drop(input);
     let _timer = counters.baseline.elapsed_compute().timer();
-    if !together.is_empty() {
-        put_together(aggregated, together, &mut accumulators, &stream)?;
-    }
     let columns = finalize_aggregation(&mut accumulators, &aggregated.mode)?;
     let row = RecordBatch::try_new(run.schema, columns).map_err(refused)?;
     counters.baseline.record_output(row.num_rows());
     Ok(row)
 }
 
-fn put_together(
+async fn put_together(
     aggregated: &Aggregated,
     batches: Vec<Batch>,
-    accumulators: &mut [datafusion::physical_plan::aggregates::AccumulatorItem],
+    accumulators: &mut [AccumulatorItem],
     stream: &Stream,
 ) -> Result<()> {
-    let batches = Batches::new(aggregated.schema.clone(), Place::CPU, batches.into_iter().map(Ok));
-    let row = aggregate_batches(batches, &aggregated.aggregates, stream).map_err(external)?;
-    aggregated.states.merge(&row, accumulators)
+    let run = Batches::new(aggregated.schema.clone(), Place::CPU, batches.clone().into_iter().map(Ok));
+    match aggregate_batches(run, &aggregated.aggregates, stream) {
+        Ok(row) => aggregated.states.merge(&row, accumulators),
+        Err(error) if Arguments::help_with(&error) => {
+            for batch in &batches {
+                aggregated.arguments.update(batch, accumulators, stream).await?;
+            }
+            Ok(())
+        }
+        Err(error) => Err(external(error)),
+    }
 }

@@ -18,6 +18,7 @@
 #![warn(missing_docs)]
 
 mod aggregate;
+mod arguments;
 mod bridge;
 mod casts;
 mod chain;
@@ -47,7 +48,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 pub use config::DeviceOptions;
-pub use device::name_device;
+pub use device::{name_device, open};
 pub use exec::DeviceExec;
 pub use rule::DeviceRule;
 pub use scan::DeviceScan;

@@ -9,6 +9,7 @@ use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 use std::sync::Arc;
 
 use crate::aggregate::States;
+use crate::arguments::Arguments;
 use crate::chain::Chain;
 use crate::expression::{Made, has_type, is_text, options, translate};
 use crate::inputs::Inputs;
@@ -77,6 +78,8 @@ pub(crate) struct Aggregated {
     pub schema: SchemaRef,
     /// The condition is part of it, or comes before it.
     pub aggregates: Aggregates,
+    /// The same, without summing.
+    pub arguments: Arguments,
     pub states: States,
     pub mode: AggregateMode,
 }
@@ -115,9 +118,15 @@ impl Program {
                 conditional = shape.filters && !states.can_fail;
                 let within = if conditional { condition(chain, &mut inputs)? } else { None };
                 let (predicate, schema) = (within.as_ref().map(|made| &made.expr), inputs.schema());
-                let aggregates = Aggregates::bind(&states.aggregations, predicate, &schema, &options()).ok()?;
+                let aggregates =
+                    Aggregates::bind(&states.aggregations, predicate, &schema, &options()).ok()?;
+                let bound = |made: &Made| Predicate::bind(&made.expr, &schema, &options());
+                let arguments = Arguments {
+                    condition: within.as_ref().map(bound).transpose().ok()?,
+                    values: Projection::bind(&states.arguments, &schema, &options()).ok()?,
+                };
                 let (columns, mode) = (inputs.used().to_vec(), aggregate.mode);
-                Work::Aggregate(Box::new(Aggregated { columns, schema, aggregates, states, mode }))
+                Work::Aggregate(Box::new(Aggregated { columns, schema, aggregates, arguments, states, mode }))
             }
             None => Work::Rows(rows(chain, &mut inputs, &mut shape)?),
         };

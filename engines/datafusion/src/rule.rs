@@ -6,8 +6,8 @@ use bowstring::Device;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 
 use crate::chain::nodes;
 use crate::config::DeviceOptions;
@@ -29,7 +29,11 @@ impl DeviceRule {
 }
 
 impl PhysicalOptimizerRule for DeviceRule {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         let options = DeviceOptions::of(config);
         match open(&options.device)? {
             None => Ok(plan),
@@ -47,7 +51,11 @@ impl PhysicalOptimizerRule for DeviceRule {
 }
 
 /// A plan with our operators where they pay, from the top down: the longest chain first.
-fn below(plan: Arc<dyn ExecutionPlan>, device: &Device, options: &DeviceOptions) -> Result<Arc<dyn ExecutionPlan>> {
+fn below(
+    plan: Arc<dyn ExecutionPlan>,
+    device: &Device,
+    options: &DeviceOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
     if plan.is::<DeviceExec>() {
         return Ok(plan);
     }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bowstring::{Batch, Device};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::stats::Precision;
 use datafusion::common::Statistics;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
@@ -123,7 +123,12 @@ impl fmt::Debug for DeviceScan {
 impl DisplayAs for DeviceScan {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let batches: usize = self.partitions.iter().map(Vec::len).sum();
-        write!(f, "DeviceScan: device={}, partitions={}, batches={batches}", self.device.place(), self.partitions.len())
+        write!(
+            f,
+            "DeviceScan: device={}, partitions={}, batches={batches}",
+            self.device.place(),
+            self.partitions.len()
+        )
     }
 }
 
@@ -195,7 +200,10 @@ impl ExecutionPlan for DeviceScan {
                 Err(error) => vec![Err(error)],
                 Ok(batch) => {
                     let rows = batch.num_rows();
-                    (0..rows).step_by(each).map(|first| Ok(batch.slice(first, each.min(rows - first)))).collect()
+                    (0..rows)
+                        .step_by(each)
+                        .map(|first| Ok(batch.slice(first, each.min(rows - first))))
+                        .collect()
                 }
             };
             futures::stream::iter(parts)
@@ -207,7 +215,11 @@ impl ExecutionPlan for DeviceScan {
         Some(self.metrics.clone_inner())
     }
 
-    fn statistics_from_inputs(&self, _: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
         let rows = match args.partition() {
             None => self.rows(),
             Some(partition) => self.partitions.get(partition).into_iter().flatten().map(Batch::len).sum(),

@@ -13,8 +13,8 @@ use futures::StreamExt;
 use crate::bridge::batch_in;
 use crate::config::DeviceOptions;
 use crate::error::{external, refused};
-use crate::scan::{DeviceBatches, DeviceScan};
 use crate::metrics::Counters;
+use crate::scan::{DeviceBatches, DeviceScan};
 
 /// Where batches come from, and the columns of them that are needed.
 pub(crate) struct Uploads {

@@ -23,7 +23,8 @@ fn records(text: &str) -> Vec<Record> {
             let head = lines.next().unwrap_or_default().to_owned();
             let rest: Vec<&str> = lines.collect();
             let at = rest.iter().position(|line| *line == "----").unwrap_or(rest.len());
-            let right = rest.get(at + 1..).unwrap_or_default().iter().map(|line| (*line).to_owned()).collect();
+            let right =
+                rest.get(at + 1..).unwrap_or_default().iter().map(|line| (*line).to_owned()).collect();
             Record { head, sql: rest[..at].join("\n"), right }
         })
         .collect()
@@ -54,7 +55,10 @@ async fn check(device: &str) {
                 "statement ok" => drop(answer(&context, &record.sql).await.expect(&what)),
                 "query" => {
                     assert_eq!(said(&context, &record).await, record.right, "{device}, {what}");
-                    taken += ours(&plan(&context, &record.sql).await);
+                    // Some are refused while they are planned.
+                    if record.right.iter().all(|row| !row.starts_with("error")) {
+                        taken += ours(&plan(&context, &record.sql).await);
+                    }
                 }
                 "" => {}
                 other => panic!("{what}: {other}"),

@@ -135,7 +135,9 @@ fn column(data_type: &DataType, rows: usize, tame: bool, random: &mut StdRng) ->
     };
     macro_rules! integers {
         ($array:ident, $t:ty, $low:expr, $high:expr) => {
-            Arc::new($array::from_iter((0..rows).map(|_| integer($low as i64, $high as i64).map(|x| x as $t))))
+            Arc::new($array::from_iter(
+                (0..rows).map(|_| integer($low as i64, $high as i64).map(|x| x as $t)),
+            ))
         };
     }
     match data_type {
@@ -148,13 +150,19 @@ fn column(data_type: &DataType, rows: usize, tame: bool, random: &mut StdRng) ->
         DataType::UInt64 => integers!(UInt64Array, u64, 0, i64::MAX),
         DataType::Date32 => integers!(Date32Array, i32, -800_000, 3_000_000),
         DataType::Timestamp(..) => {
-            integers!(TimestampNanosecondArray, i64, -1_000_000_000_000_000_000i64, 1_000_000_000_000_000_000i64)
+            integers!(
+                TimestampNanosecondArray,
+                i64,
+                -1_000_000_000_000_000_000i64,
+                1_000_000_000_000_000_000i64
+            )
         }
         DataType::Boolean => {
             Arc::new(BooleanArray::from_iter((0..rows).map(|_| integer(-20, 100).map(|x| x % 2 == 0))))
         }
         DataType::Float32 | DataType::Float64 => {
-            let odd = [0.0, -0.0, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-320, f64::MAX, 1.0];
+            let odd =
+                [0.0, -0.0, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-320, f64::MAX, 1.0];
             let values = (0..rows).map(|_| match random.random_range(0..8) {
                 0 => None,
                 1 | 2 if !tame => Some(odd[random.random_range(0..odd.len())]),
@@ -177,10 +185,19 @@ fn column(data_type: &DataType, rows: usize, tame: bool, random: &mut StdRng) ->
             Arc::new(values.with_precision_and_scale(*precision, *scale).unwrap())
         }
         _ => {
-            let words = ["", "a", "ab", "Abc", "%", "a%b", "_", "zebra and a long tail that is no longer inline", "é"];
-            let values = (0..rows).map(|_| {
-                (!random.random_bool(0.1)).then(|| words[random.random_range(0..words.len())])
-            });
+            let words = [
+                "",
+                "a",
+                "ab",
+                "Abc",
+                "%",
+                "a%b",
+                "_",
+                "zebra and a long tail that is no longer inline",
+                "é",
+            ];
+            let values = (0..rows)
+                .map(|_| (!random.random_bool(0.1)).then(|| words[random.random_range(0..words.len())]));
             let values: ArrayRef = Arc::new(StringArray::from_iter(values));
             cast(&values, data_type).unwrap()
         }
@@ -197,7 +214,8 @@ pub fn batches(seed: u64, tame: bool) -> Vec<RecordBatch> {
         .map(|_| {
             let (rows, before) = (sizes[random.random_range(0..sizes.len())], random.random_range(0..9));
             let fields = schema.fields().iter();
-            let columns = fields.map(|field| column(field.data_type(), rows + before, tame, random)).collect();
+            let columns =
+                fields.map(|field| column(field.data_type(), rows + before, tame, random)).collect();
             RecordBatch::try_new(schema.clone(), columns).unwrap().slice(before, rows)
         })
         .collect()

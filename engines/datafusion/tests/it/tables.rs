@@ -32,7 +32,7 @@ fn on_device(device: &Device, count: i64) -> Batches {
 }
 
 const QUERIES: &[(&str, &[&str])] = &[
-    ("SELECT sum(d), count(n), max(n) FROM g WHERE n >= 10", &["8747.27|441|499"]),
+    ("SELECT sum(d), count(n), max(n) FROM g WHERE n >= 10", &["7861.56|441|499"]),
     ("SELECT s FROM g WHERE n = 250 OR n = 4", &["row 250", "row 4"]),
     ("SELECT n + 1 FROM g WHERE d < 0.20", &["1", "2", "3"]),
     ("SELECT count(*) FROM g", &["500"]),
