@@ -63,7 +63,7 @@ pub fn rows_read(plan: &dyn ExecutionPlan) -> Option<usize> {
     if children.is_empty() {
         return metrics?.output_rows();
     }
-    let below = children.into_iter().map(|child| rows_read(child.as_ref())).sum();
+    let below: Option<usize> = children.into_iter().map(|child| rows_read(child.as_ref())).sum();
     below.or_else(|| Some(metrics?.sum_by_name("input_rows")?.as_usize()))
 }
 
