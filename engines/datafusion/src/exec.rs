@@ -49,7 +49,7 @@ impl DeviceExec {
         let Some(input) = nodes.last().and_then(|last| last.children().first().copied()) else {
             return Ok(None);
         };
-        let Some(program) = Program::translate(&chain, input) else { return Ok(None) };
+        let Some(program) = Program::translate(&chain, input, is_host(device)) else { return Ok(None) };
         Ok(Some(DeviceExec {
             chain: nodes.iter().copied().cloned().collect(),
             input: input.clone(),

@@ -12,6 +12,7 @@ use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::physical_plan::aggregates::{AccumulatorItem, create_accumulators, finalize_aggregation};
+use datafusion::physical_plan::metrics::RecordOutput;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
 
@@ -181,7 +182,7 @@ impl Under {
         }
         let columns = finalize_aggregation(&mut accumulators, &aggregated.mode)?;
         let row = RecordBatch::try_new(self.run.schema.clone(), columns).map_err(refused)?;
-        self.run.counters.baseline.record_output(row.num_rows());
+        let row = row.record_output(&self.run.counters.baseline);
         Ok(row)
     }
 
@@ -226,7 +227,7 @@ impl Made {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(batch) = self.ready.pop_front() {
-                self.work.run.counters.baseline.record_output(batch.num_rows());
+                let batch = batch.record_output(&self.work.run.counters.baseline);
                 return Ok(Some(batch));
             }
             if self.work.left == 0 {

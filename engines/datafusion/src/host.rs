@@ -12,6 +12,7 @@ use datafusion::error::Result;
 use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::aggregates::{AccumulatorItem, create_accumulators, finalize_aggregation};
 use datafusion::physical_plan::coalesce::{LimitedBatchCoalescer, PushBatchStatus};
+use datafusion::physical_plan::metrics::RecordOutput;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 
@@ -75,7 +76,7 @@ impl Kept {
         loop {
             if let Some(batch) = self.coalescer.as_mut().and_then(LimitedBatchCoalescer::next_completed_batch)
             {
-                self.run.counters.baseline.record_output(batch.num_rows());
+                let batch = batch.record_output(&self.run.counters.baseline);
                 return Ok(Some(batch));
             }
             if self.ended {
@@ -92,7 +93,7 @@ impl Kept {
             let made = made(&self.run, &batch)?;
             let Some(coalescer) = &mut self.coalescer else {
                 let Some(made) = made else { continue };
-                self.run.counters.baseline.record_output(made.num_rows());
+                let made = made.record_output(&self.run.counters.baseline);
                 return Ok(Some(made));
             };
             if let Some(made) = made
@@ -116,17 +117,23 @@ impl Kept {
 fn made(run: &Run, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
     let Work::Rows(rows) = &run.program.work else { return Ok(None) };
     let stream = Stream::cpu();
+    if let Some(masked) = &run.program.masked {
+        let Some(kept) = masked.filter(batch, &rows.columns, &stream)? else { return Ok(None) };
+        let columns: Vec<usize> = (0..kept.num_columns()).collect();
+        return computed(rows, (&kept, &columns), None, &run.schema, &stream).map(Some);
+    }
+    let whole = (batch, &rows.columns[..]);
     let Some(condition) = &run.program.condition else {
-        return computed(rows, batch, None, &run.schema, &stream).map(Some);
+        return computed(rows, whole, None, &run.schema, &stream).map(Some);
     };
     let selection = select(&condition.tested, batch, &stream)?;
     match selection.len() {
         0 => Ok(None),
-        all if all == batch.num_rows() => computed(rows, batch, None, &run.schema, &stream).map(Some),
+        all if all == batch.num_rows() => computed(rows, whole, None, &run.schema, &stream).map(Some),
         _ => {
-            let whole = batch_in(batch, &rows.columns, &rows.schema)?;
-            let kept = selection.filter(&whole).wait().map_err(external)?;
-            computed(rows, batch, Some(kept), &run.schema, &stream).map(Some)
+            let all = batch_in(batch, &rows.columns, &rows.schema)?;
+            let kept = selection.filter(&all).wait().map_err(external)?;
+            computed(rows, whole, Some(kept), &run.schema, &stream).map(Some)
         }
     }
 }
@@ -136,10 +143,10 @@ fn select(tested: &Tested, batch: &RecordBatch, stream: &Stream) -> Result<bowst
     tested.predicate.select(&columns, stream).map_err(external)
 }
 
-/// The columns that leave, of the rows that were kept, or of all.
+/// The columns that leave, of the rows that were kept, or of all of a batch, of which these columns are what the program reads.
 fn computed(
     rows: &Rows,
-    batch: &RecordBatch,
+    (batch, columns): (&RecordBatch, &[usize]),
     kept: Option<Batch>,
     schema: &SchemaRef,
     stream: &Stream,
@@ -150,7 +157,7 @@ fn computed(
         Some(projection) => {
             let whole = match &kept {
                 Some(kept) => kept.clone(),
-                None => batch_in(batch, &rows.columns, &rows.schema)?,
+                None => batch_in(batch, columns, &rows.schema)?,
             };
             Some(projection.evaluate(&whole, stream).wait().map_err(external)?)
         }
@@ -163,7 +170,7 @@ fn computed(
             Output::Kept(column) => match there(&kept, column) {
                 Some(array) => array,
                 // What is kept whole never crosses.
-                None => return Ok(batch.column(rows.columns[column]).clone()),
+                None => return Ok(batch.column(columns[column]).clone()),
             },
             Output::Computed(column) => there(&computed, column).ok_or_else(|| {
                 datafusion::common::internal_datafusion_err!("a projection without column {column}")
@@ -223,7 +230,7 @@ async fn aggregated(run: Run) -> Result<RecordBatch> {
     let _timer = counters.baseline.elapsed_compute().timer();
     let columns = finalize_aggregation(&mut accumulators, &aggregated.mode)?;
     let row = RecordBatch::try_new(run.schema, columns).map_err(refused)?;
-    counters.baseline.record_output(row.num_rows());
+    let row = row.record_output(&counters.baseline);
     Ok(row)
 }
 

@@ -33,6 +33,7 @@ mod gpu;
 mod host;
 mod inputs;
 mod literal;
+mod masked;
 mod metrics;
 mod program;
 mod rule;

@@ -13,12 +13,15 @@ use crate::arguments::Arguments;
 use crate::chain::Chain;
 use crate::expression::{Made, has_type, is_text, options, translate};
 use crate::inputs::Inputs;
+use crate::masked::Masked;
 
 /// What a chain does to batches of its input.
 #[derive(Debug)]
 pub(crate) struct Program {
     /// The condition, where it is not part of the work.
     pub condition: Option<Condition>,
+    /// The same in two parts, where text is tested or moved in host memory.
+    pub masked: Option<Masked>,
     pub work: Work,
     /// Rows after which a partition ends.
     pub fetch: Option<usize>,
@@ -95,14 +98,15 @@ pub(crate) struct Shape {
     pub extra_passes: bool,
     /// The same in the condition.
     pub condition_extra_passes: bool,
-    /// Columns of fixed width that are moved, and others.
-    pub fixed_moved: usize,
+    /// Columns that are moved and are not of fixed width.
     pub other_moved: usize,
+    /// Text is left to DataFusion's kernels.
+    pub masked: bool,
 }
 
 impl Program {
     /// A chain over an input of this schema, whole; `None` where any part of it has no counterpart.
-    pub fn translate(chain: &Chain, input: &Arc<dyn ExecutionPlan>) -> Option<Program> {
+    pub fn translate(chain: &Chain, input: &Arc<dyn ExecutionPlan>, on_the_host: bool) -> Option<Program> {
         let schema = input.schema();
         let mut shape = Shape { filters: !chain.conditions.is_empty(), ..Shape::default() };
         let mut inputs = Inputs::of(&schema);
@@ -143,8 +147,14 @@ impl Program {
             }
             false => None,
         };
+        let texts = shape.condition_extra_passes || shape.other_moved > 0;
+        let masked = match shape.filters && !shape.aggregates && texts && on_the_host {
+            true => Masked::of(&chain.conditions, &schema),
+            false => None,
+        };
+        shape.masked = masked.is_some();
         let (fetch, batch_rows) = (chain.fetch, chain.batch_rows);
-        Some(Program { condition, work, fetch, batch_rows, shape })
+        Some(Program { condition, masked, work, fetch, batch_rows, shape })
     }
 }
 
@@ -179,7 +189,7 @@ fn rows(chain: &Chain, inputs: &mut Inputs, shape: &mut Shape) -> Option<Rows> {
         if let Some(column) = column_of(expr) {
             outputs.push(Output::Kept(inputs.place(column)?));
             let fixed = data_type.is_primitive() || data_type == DataType::Boolean;
-            *(if fixed { &mut shape.fixed_moved } else { &mut shape.other_moved }) += 1;
+            shape.other_moved += usize::from(!fixed);
             continue;
         }
         // Where a NaN that arithmetic made goes to is not known: it may be sorted, or grouped by.
