@@ -51,12 +51,14 @@ pub(crate) fn array_out(array: &Array) -> Result<ArrayRef> {
     Ok(make_array(data_out(&to_arrow_data(array).map_err(external)?)))
 }
 
-/// The batches of a device stream at an address; the stream is taken over.
+/// The batches of an `ArrowDeviceArrayStream`, which is taken over: the address of the C struct, as programs in C, or Python, have
+/// it. Nothing is copied, and nothing is read before it is asked for.
 ///
 /// # Safety
 ///
-/// See [`crate::DeviceTable::from_stream_at`].
-pub(crate) unsafe fn batches_at(address: usize, device: &Device) -> Result<Batches> {
+/// There must be a stream at the address that nobody else uses, as Arrow's C device interface says, with arrays and callbacks that
+/// are what it says.
+pub unsafe fn batches_at(address: usize, device: &Device) -> Result<Batches> {
     let Some(mut stream) =
         NonNull::new(std::ptr::with_exposed_provenance_mut::<ArrowDeviceArrayStream>(address))
     else {

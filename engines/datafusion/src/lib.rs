@@ -48,6 +48,7 @@ use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
+pub use bridge::batches_at;
 pub use config::DeviceOptions;
 pub use device::{name_device, open};
 pub use exec::DeviceExec;

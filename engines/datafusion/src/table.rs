@@ -11,12 +11,13 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
-use crate::bridge::batches_at;
 use crate::error::external;
 use crate::scan::DeviceScan;
 use crate::types::their_schema;
 
 /// A table of batches that are on a device: imported from somebody who has computed them there, or uploaded.
+///
+/// A stream that another library, or a program in C or Python, has at an address is read by [`batches_at`](crate::batches_at).
 ///
 /// Our operators over it take the batches as they are, without a copy, where they run on the same device; any other operator gets
 /// them downloaded. The table keeps the batches for as long as it lives.
@@ -41,20 +42,6 @@ impl DeviceTable {
             }
         }
         Ok(DeviceTable { device: device.clone(), schema, batches })
-    }
-
-    /// The batches of an `ArrowDeviceArrayStream`, which is read to its end and released: the address of the C struct, as programs in
-    /// C, or Python, have it. Nothing is copied.
-    ///
-    /// # Safety
-    ///
-    /// There must be a stream at the address that nobody else uses, as Arrow's C device interface says, with arrays and callbacks
-    /// that are what it says.
-    #[allow(unsafe_code)]
-    pub unsafe fn from_stream_at(address: usize, device: &Device) -> Result<DeviceTable> {
-        // SAFETY: the caller's promise.
-        let batches = unsafe { batches_at(address, device) }?;
-        DeviceTable::try_new(device, batches)
     }
 }
 

@@ -146,9 +146,9 @@ async fn uploads_are_bounded_by_the_pool_of_the_session() {
     }
 }
 
-/// Host memory of ours is all given back too.
+/// What was given out lives on by itself, whatever becomes of the query.
 #[tokio::test]
-async fn the_cpu_keeps_nothing_either() {
+async fn batches_outlive_their_query() {
     let context = on("cpu").await;
     register(&[&context], "t", batches(8, true));
     for sql in QUERIES {
@@ -156,7 +156,6 @@ async fn the_cpu_keeps_nothing_either() {
         let mut stream = datafusion::physical_plan::execute_stream(plan, context.task_ctx()).unwrap();
         let first = stream.next().await.transpose().unwrap();
         drop(stream);
-        // What was given out lives on by itself.
         first.iter().for_each(|batch| assert_eq!(texts(batch).len(), batch.num_rows()));
     }
 }

@@ -6,7 +6,7 @@ use bowstring::array::Batches;
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{batch_from_arrow, export_batches};
 use bowstring::{Batch, Device};
-use bowstring_datafusion::{DeviceTable, name_device};
+use bowstring_datafusion::{DeviceTable, batches_at, name_device};
 
 use crate::support::*;
 
@@ -68,11 +68,12 @@ async fn tables_of_foreign_streams() {
     let mut stream = export_batches(batches);
     let address = std::ptr::from_mut(&mut stream).expose_provenance();
     // SAFETY: the stream is ours, just made, and nobody else's.
-    let table = unsafe { DeviceTable::from_stream_at(address, device.device()) }.unwrap();
+    let batches = unsafe { batches_at(address, device.device()) }.unwrap();
+    let table = DeviceTable::try_new(device.device(), batches).unwrap();
     assert!(stream.is_released());
     check("foreign", table).await;
     // SAFETY: there is nothing at address 0, which is looked at.
-    assert!(unsafe { DeviceTable::from_stream_at(0, device.device()) }.is_err());
+    assert!(unsafe { batches_at(0, device.device()) }.is_err());
 }
 
 /// Our operators over such a table copy nothing up, and only what leaves comes down.
