@@ -6,7 +6,8 @@
 #   cluster.sh [QUERY...]    asks these of the 22 queries (1 3 6 12 14), and ends
 #   cluster.sh --keep        asks nothing; the cluster stays until Ctrl-C
 #
-# DEVICE is where the executors' stages run (cpu), SCALE the tables' scale factor (0.1).
+# DEVICE is where the executors' stages run (cpu), SCALE the tables' scale factor (0.1); PROGRAMS
+# is the folder that cargo has built the programs into, where that is done already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,8 +16,11 @@ if [ "${1-}" = --keep ]; then keep=yes; shift; fi
 queries=("${@:-}")
 [ -n "${queries[0]}" ] || queries=(1 3 6 12 14)
 
-cargo build --release --locked -p bowstring-ballista --bins --examples
-programs=${CARGO_TARGET_DIR:-target}/release
+programs=${PROGRAMS:-}
+if [ -z "$programs" ]; then
+    cargo build --release --locked -p bowstring-ballista --bins --examples
+    programs=${CARGO_TARGET_DIR:-target}/release
+fi
 
 work=$(mktemp -d)
 processes=()
