@@ -29,7 +29,7 @@ end() {
     trap - EXIT
     [ ${#processes[@]} -eq 0 ] || kill "${processes[@]}" 2>/dev/null || true
     wait || true
-    if [ $code -ne 0 ]; then tail -n 20 "$work"/*.log >&2 || true; fi
+    if [ $code -ne 0 ] && [ $code -ne 130 ]; then tail -n 20 "$work"/*.log >&2 || true; fi
     rm -rf "$work"
     exit $code
 }
