@@ -1,4 +1,4 @@
-//! Ballista's own scheduler, unchanged, for whoever has not installed it: `cargo install ballista-scheduler` is the same.
+//! Ballista's own scheduler, for whoever has not installed it (`cargo install ballista-scheduler`, which also knows S3).
 
 use std::error::Error;
 use std::sync::Arc;
