@@ -26,8 +26,6 @@ pub(crate) struct Chain {
     pub batch_rows: Option<usize>,
     /// What the rows become one of.
     pub aggregate: Option<Aggregate>,
-    /// The number of nodes.
-    pub nodes: usize,
 }
 
 /// An aggregate without groups.
@@ -83,7 +81,6 @@ impl Chain {
             fetch: None,
             batch_rows: None,
             aggregate: None,
-            nodes: nodes.len(),
         };
         for node in nodes.iter().rev() {
             if !chain.add(node)? {

@@ -8,7 +8,7 @@ use arrow_schema as ours;
 use datafusion::arrow::datatypes as theirs;
 
 macro_rules! crossing {
-    ($doc:literal, $data_type:ident, $field:ident, $fields:ident, $schema:ident, $metadata:path, $from:ident => $to:ident) => {
+    ($doc:literal, $data_type:ident, $field:ident, $fields:ident, $metadata:path, $from:ident => $to:ident) => {
         #[doc = concat!("A type as ", $doc)]
         pub(crate) fn $data_type(from: &$from::DataType) -> $to::DataType {
             use $from::DataType as From;
@@ -84,16 +84,16 @@ macro_rules! crossing {
         fn $fields(from: &$from::Fields) -> $to::Fields {
             from.iter().map($field).collect()
         }
-
-        #[doc = concat!("A schema as ", $doc)]
-        pub(crate) fn $schema(from: &$from::Schema) -> $to::Schema {
-            $to::Schema::new_with_metadata($fields(from.fields()), $metadata(from.metadata()))
-        }
     };
 }
 
-crossing!("ours.", our_type, our_field, our_fields, our_schema, HashMap::clone, theirs => ours);
-crossing!("DataFusion's.", their_type, their_field, their_fields, their_schema, their_metadata, ours => theirs);
+crossing!("ours.", our_type, our_field, our_fields, HashMap::clone, theirs => ours);
+crossing!("DataFusion's.", their_type, their_field, their_fields, their_metadata, ours => theirs);
+
+/// A schema as DataFusion's.
+pub(crate) fn their_schema(from: &ours::Schema) -> theirs::Schema {
+    theirs::Schema::new_with_metadata(their_fields(from.fields()), their_metadata(from.metadata()))
+}
 
 fn their_metadata(from: &ours::Metadata) -> HashMap<String, String> {
     from.clone().into()
@@ -130,11 +130,12 @@ mod tests {
 
     #[test]
     fn metadata_crosses() {
-        let said = |key: &str| HashMap::from([(key.to_owned(), "said".to_owned())]);
-        let field = theirs::Field::new("a", theirs::DataType::Int8, true).with_metadata(said("field"));
-        let schema = theirs::Schema::new_with_metadata(vec![field], said("schema"));
-        let there = our_schema(&schema);
-        assert_eq!(there.metadata().get("schema").map(String::as_str), Some("said"));
-        assert_eq!(their_schema(&there), schema);
+        let said = HashMap::from([("key".to_owned(), "said".to_owned())]);
+        let field = theirs::Field::new("a", theirs::DataType::Int8, true).with_metadata(said.clone());
+        let there = our_field(&Arc::new(field.clone()));
+        assert_eq!(there.metadata().get("key").map(String::as_str), Some("said"));
+        let schema =
+            ours::Schema::new_with_metadata(vec![there], [("key".to_owned(), "said".to_owned())].into());
+        assert_eq!(their_schema(&schema), theirs::Schema::new_with_metadata(vec![field], said));
     }
 }
