@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Starts Ballista's scheduler and two executors of ours, each a process of its own on free ports of this machine, and has
+# Ballista's client ask them TPC-H queries. Fails unless the answers are DataFusion's and both executors ran operators of
+# ours. Everything ends with it.
+#
+#   cluster.sh [QUERY...]    asks these of the 22 queries (1 3 6 12 14), and ends
+#   cluster.sh --keep        asks nothing; the cluster stays until Ctrl-C
+#
+# DEVICE is where the executors' stages run (cpu), SCALE the tables' scale factor (0.1); PROGRAMS
+# is the folder that cargo has built the programs into, where that is done already.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+keep=
+if [ "${1-}" = --keep ]; then keep=yes; shift; fi
+queries=("${@:-}")
+[ -n "${queries[0]}" ] || queries=(1 3 6 12 14)
+
+programs=${PROGRAMS:-}
+if [ -z "$programs" ]; then
+    cargo build --release --locked -p bowstring-ballista --bins --examples
+    programs=${CARGO_TARGET_DIR:-target}/release
+fi
+
+work=$(mktemp -d)
+processes=()
+end() {
+    local code=$?
+    trap - EXIT
+    [ ${#processes[@]} -eq 0 ] || kill "${processes[@]}" 2>/dev/null || true
+    wait || true
+    if [ $code -ne 0 ] && [ $code -ne 130 ]; then tail -n 20 "$work"/*.log >&2 || true; fi
+    rm -rf "$work"
+    exit $code
+}
+trap end EXIT
+trap 'exit 130' INT TERM
+
+listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# Below the range from which systems take the ports of outgoing connections.
+port=$((20000 + RANDOM % 10000))
+free_port() {
+    port=$((port + 1))
+    while listens $port; do port=$((port + 1)); done
+}
+
+# start NAME PORT PROGRAM ARGUMENT...: a process in the background, its log in NAME.log, until it listens on PORT.
+start() {
+    local name=$1 at=$2
+    shift 2
+    "$@" >"$work/$name.log" 2>&1 &
+    processes+=($!)
+    for _ in $(seq 150); do
+        listens "$at" && return
+        kill -0 $! 2>/dev/null || break
+        sleep 0.2
+    done
+    echo "$name has not started" >&2
+    exit 1
+}
+
+free_port; scheduler=$port
+start scheduler $scheduler "$programs/examples/scheduler" --bind-host 127.0.0.1 --bind-port $scheduler \
+    --task-distribution round-robin
+for executor in one two; do
+    mkdir "$work/$executor"
+    free_port; flight=$port; free_port; grpc=$port; free_port; health=$port
+    start $executor $flight "$programs/bowstring-executor" --device "${DEVICE:-cpu}" --option always=true \
+        --scheduler-host 127.0.0.1 --scheduler-port $scheduler --bind-host 127.0.0.1 --bind-port $flight \
+        --bind-grpc-port $grpc --bind-health-port $health --vcores 2 --work-dir "$work/$executor"
+done
+echo "scheduler on 127.0.0.1:$scheduler, executors one and two; logs in $work"
+if [ -n "$keep" ]; then
+    echo "stays until Ctrl-C"
+    wait "${processes[0]}"
+    exit
+fi
+
+timeout 150 "$programs/examples/client" --scheduler 127.0.0.1:$scheduler --tables "$work/tables" \
+    --make "${SCALE:-0.1}" "${queries[@]/#/--query=}" --check --remote-shuffle
+for executor in one two; do
+    tasks=$(grep -c 'bowstring: task .* operators on' "$work/$executor.log" || true)
+    echo "executor $executor: $tasks tasks with operators of ours"
+    [ "$tasks" -gt 0 ]
+done

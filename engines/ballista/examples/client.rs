@@ -1,0 +1,90 @@
+//! Ballista's own client: asks a cluster TPC-H queries, and can hold the answers against DataFusion's alone.
+//!
+//! `client --scheduler localhost:50050 --tables /tmp/tpch --make 0.1 --query 6 --check`
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use ballista::prelude::{SessionConfigExt, SessionContextExt};
+use bowstring_tpch::{Scale, query, register_parquet, write_parquet};
+use clap::Parser;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::util::pretty::pretty_format_batches;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+/// Asks a Ballista cluster TPC-H queries.
+#[derive(Parser)]
+struct Options {
+    /// Host and port of the scheduler.
+    #[arg(long, default_value = "localhost:50050")]
+    scheduler: String,
+    /// The folder of the tables, as every executor sees it.
+    #[arg(long)]
+    tables: PathBuf,
+    /// First makes the tables there, at this scale factor.
+    #[arg(long)]
+    make: Option<Scale>,
+    /// The number of a query, 1 to 22; may be given again.
+    #[arg(long, required = true)]
+    query: Vec<usize>,
+    /// Fails unless the rows are those that DataFusion gives in this process, in any order.
+    #[arg(long)]
+    check: bool,
+    /// How many parts a stage has.
+    #[arg(long, default_value_t = 4)]
+    partitions: usize,
+    /// Reads every shuffle over the network, also where a file on this machine would do.
+    #[arg(long)]
+    remote_shuffle: bool,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let options = Options::parse();
+    if let Some(scale) = options.make {
+        write_parquet(&options.tables, scale, options.partitions)?;
+    }
+    let config = SessionConfig::new_with_ballista()
+        .with_target_partitions(options.partitions)
+        .with_ballista_shuffle_reader_force_remote_read(options.remote_shuffle)
+        .with_ballista_shuffle_reader_remote_prefer_flight(options.remote_shuffle);
+    let state = SessionStateBuilder::new().with_config(config).with_default_features().build();
+    let cluster = SessionContext::remote_with_state(&format!("df://{}", options.scheduler), state).await?;
+    register_parquet(&cluster, &options.tables).await?;
+    for &number in &options.query {
+        let sql = query(number).ok_or_else(|| format!("there is no query {number}"))?;
+        let begun = Instant::now();
+        let answer = cluster.sql(sql).await?.collect().await?;
+        println!("query {number} in {:.0?}:\n{}", begun.elapsed(), pretty_format_batches(&answer)?);
+        if options.check {
+            check(number, &answer, sql, &options.tables).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Rows are compared as text and in any order, since a query's own order may leave ties.
+async fn check(
+    number: usize,
+    answer: &[RecordBatch],
+    sql: &str,
+    tables: &Path,
+) -> Result<(), Box<dyn Error>> {
+    let alone = SessionContext::new();
+    register_parquet(&alone, tables).await?;
+    let expected = alone.sql(sql).await?.collect().await?;
+    if lines(answer)? != lines(&expected)? {
+        return Err(format!("query {number}: DataFusion alone answers otherwise").into());
+    }
+    println!("query {number}: as DataFusion alone");
+    Ok(())
+}
+
+fn lines(batches: &[RecordBatch]) -> Result<Vec<String>, Box<dyn Error>> {
+    let table = pretty_format_batches(batches)?.to_string();
+    let mut lines: Vec<_> = table.lines().map(str::to_owned).collect();
+    lines.sort();
+    Ok(lines)
+}

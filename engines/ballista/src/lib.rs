@@ -1,0 +1,35 @@
+//! bowstring's operators on the executors of [Ballista](https://datafusion.apache.org/ballista/), DataFusion spread over
+//! machines.
+//!
+//! The one idea: a plan is changed where it runs. Scheduler and client are Ballista's own and know nothing of devices; an
+//! executor is given [`DeviceExecutionEngine`] as the engine that its process configuration lets one replace, and that
+//! runs bowstring's optimizer rule over each stage's plan just before the stage is executed. So no operator of ours
+//! ever crosses the network, no codec has to be installed anywhere, Ballista's adaptive planner stays on, and executors
+//! with and without a device serve one query together.
+//!
+//! ```no_run
+//! use ballista_core::utils::default_config_producer;
+//! use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
+//! use bowstring_ballista::{DeviceExecutionEngine, config_producer};
+//! use bowstring_datafusion::DeviceOptions;
+//! use std::sync::Arc;
+//!
+//! # async fn start() -> ballista_core::error::Result<()> {
+//! let own = DeviceOptions::default();
+//! let mut process = ExecutorProcessConfig::default();
+//! process.override_execution_engine = Some(Arc::new(DeviceExecutionEngine::new(own.clone())));
+//! process.override_config_producer = Some(config_producer(own, Arc::new(default_config_producer)));
+//! start_executor_process(Arc::new(process)).await
+//! # }
+//! ```
+//!
+//! The program `bowstring-executor` is that, with the stock executor's command line.
+
+mod connections;
+mod engine;
+mod metrics;
+mod settings;
+mod stage;
+
+pub use engine::{Counts, DeviceExecutionEngine};
+pub use settings::config_producer;

@@ -1,0 +1,125 @@
+//! The metrics of a plan with operators of ours, in the places of the plan that the scheduler knows.
+//!
+//! A task reports its metrics as a list, one set for each operator from the root down, and the scheduler adds the lists of
+//! a stage's tasks up, place by place. One operator of ours stands for several of the planned ones, so its list is shorter;
+//! and where one task's list has another length than the one before, the scheduler refuses the report, and with it the news
+//! that the task is done: the query would never end. Executors without a device, or with another one, serve the same
+//! stage. So every list is given the length that the plan had before the rule.
+
+use std::iter::successors;
+use std::sync::Arc;
+
+use bowstring_datafusion::DeviceExec;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::metrics::MetricsSet;
+
+/// For each set of metrics that the planned operators would report, which of the executed ones' it is.
+#[derive(Debug, Default)]
+pub(crate) struct MetricsMap {
+    /// None for an operator that one of ours stands for, but for the first: that has the metrics of ours.
+    places: Vec<Option<usize>>,
+    /// How many sets the executed operators report.
+    executed: usize,
+}
+
+impl MetricsMap {
+    /// How the metrics of a plan with operators of ours are reported.
+    pub(crate) fn of(plan: &Arc<dyn ExecutionPlan>) -> Self {
+        let mut map = Self::default();
+        map.add(plan);
+        map
+    }
+
+    fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) {
+        let mut own = plan.metrics().map(|_| self.executed);
+        self.executed += usize::from(own.is_some());
+        match plan.downcast_ref::<DeviceExec>() {
+            None => self.places.extend(own.map(Some)),
+            Some(ours) => {
+                let reporting = stands_for(ours).filter(|planned| planned.metrics().is_some());
+                self.places.extend(reporting.map(|_| own.take()));
+            }
+        }
+        plan.children().into_iter().for_each(|child| self.add(child));
+    }
+
+    /// The sets of the executed operators, one for each of the planned ones.
+    pub(crate) fn as_planned(&self, executed: Vec<MetricsSet>) -> Vec<MetricsSet> {
+        self.places
+            .iter()
+            .map(|place| place.and_then(|at| executed.get(at).cloned()).unwrap_or_default())
+            .collect()
+    }
+}
+
+/// The planned operators that one of ours is executed for: a chain, each the parent of the next, down to its input.
+fn stands_for(ours: &DeviceExec) -> impl Iterator<Item = &Arc<dyn ExecutionPlan>> {
+    successors(Some(ours.original()), |planned| {
+        let below = planned.children().first().copied()?;
+        (!Arc::ptr_eq(below, ours.input())).then_some(below)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ballista_core::utils::collect_plan_metrics;
+    use bowstring_datafusion::{DeviceOptions, DeviceRule};
+    use datafusion::error::Result;
+    use datafusion::physical_optimizer::PhysicalOptimizerRule;
+    use datafusion::physical_plan::collect;
+    use datafusion::prelude::SessionContext;
+
+    use crate::settings;
+
+    const NUMBERS: &str = "SELECT value, value * 2 AS twice FROM generate_series(1, 1000)";
+
+    /// The plan of a query over tables of numbers, before the rule and after it.
+    async fn plans(context: &SessionContext, sql: &str) -> Result<[Arc<dyn ExecutionPlan>; 2]> {
+        let planned = context.sql(sql).await?.create_physical_plan().await?;
+        let mut eager = DeviceOptions::default();
+        (eager.device, eager.always) = ("cpu".to_owned(), true);
+        let config = settings::for_rule(context.copied_config().options(), &eager);
+        let executed = DeviceRule::new().optimize(Arc::clone(&planned), &config)?;
+        Ok([planned, executed])
+    }
+
+    /// The operators that report, from the root down.
+    fn names(plan: &Arc<dyn ExecutionPlan>) -> Vec<&str> {
+        let own = plan.metrics().map(|_| plan.name());
+        own.into_iter().chain(plan.children().into_iter().flat_map(names)).collect()
+    }
+
+    #[tokio::test]
+    async fn metrics_of_our_operators_are_those_of_the_first_they_stand_for() -> Result<()> {
+        let context = SessionContext::new();
+        for table in ["a", "b"] {
+            let numbers = context.sql(NUMBERS).await?.cache().await?;
+            context.register_table(table, numbers.into_view())?;
+        }
+        let filters = "SELECT * FROM (SELECT value, twice FROM a WHERE twice > 10) x \
+                       JOIN (SELECT value + 1 AS value FROM b WHERE twice < 1000) y ON x.value = y.value";
+        for sql in [filters, "SELECT sum(twice), count(*) FROM a WHERE value > 990 AND twice < 1990"] {
+            let [planned, executed] = plans(&context, sql).await?;
+            let (theirs, ours) = (names(&planned), names(&executed));
+            assert!(ours.contains(&"DeviceExec") && ours.len() < theirs.len(), "{ours:?} of {theirs:?}");
+            collect(Arc::clone(&executed), context.task_ctx()).await?;
+            let sets = MetricsMap::of(&executed).as_planned(collect_plan_metrics(executed.as_ref()));
+            assert_eq!(sets.len(), theirs.len());
+
+            // Operators that are in both plans keep their own; each of ours is found once, and the rest are empty.
+            let mut left = ours.into_iter().zip(collect_plan_metrics(executed.as_ref())).peekable();
+            for (name, set) in theirs.into_iter().zip(sets) {
+                let Some((_, own)) = left.next_if(|(ours, _)| {
+                    *ours == name || (*ours == "DeviceExec" && set.iter().next().is_some())
+                }) else {
+                    assert!(set.iter().next().is_none(), "{name} has metrics of another: {set}");
+                    continue;
+                };
+                assert_eq!(set.to_string(), own.to_string(), "{name}");
+            }
+            assert!(left.next().is_none());
+        }
+        Ok(())
+    }
+}

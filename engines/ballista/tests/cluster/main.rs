@@ -1,0 +1,8 @@
+//! Clusters in one process over loopback: Ballista's own scheduler and client, and executors with bowstring's engine.
+
+mod answers;
+mod cluster;
+mod engines;
+mod loss;
+mod queries;
+mod rule;

@@ -1,0 +1,91 @@
+"""TPC-H's queries by DuckDB and polars on the Parquet files that the bench wrote; one CSV line a query and engine, as
+benches/tpch/report.rs reads them. Needs duckdb and polars.
+
+Each query of each engine runs in a process of its own, bounded in memory and time: polars does not do all of them, and
+some of those that it starts on would not end. What an engine refuses or does not finish has no line, and a reason on
+standard error.
+"""
+
+import argparse
+import multiprocessing
+import os
+import pathlib
+import resource
+import sys
+import time
+
+TABLES = ["customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier"]
+QUERIES = pathlib.Path(__file__).resolve().parents[2] / "tpch" / "queries"
+
+
+def duckdb_runner(data, threads):
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute(f"set threads = {threads}")
+    for table in TABLES:
+        connection.execute(f"create view {table} as select * from read_parquet('{data}/{table}/*.parquet')")
+    return lambda text: connection.sql(text).to_arrow_table().num_rows
+
+
+def polars_runner(data, threads):
+    os.environ["POLARS_MAX_THREADS"] = str(threads)
+    import polars
+
+    frames = {table: polars.scan_parquet(f"{data}/{table}/*.parquet") for table in TABLES}
+    context = polars.SQLContext(frames)
+    return lambda text: context.execute(text).collect().height
+
+
+RUNNERS = {"duckdb": duckdb_runner, "polars": polars_runner}
+
+
+def measure(engine, data, threads, rounds, text, gigabytes, pipe):
+    """Runs in the process of its own; sends (rows, milliseconds of each round) or what went wrong."""
+    resource.setrlimit(resource.RLIMIT_AS, (gigabytes << 30, gigabytes << 30))
+    try:
+        run = RUNNERS[engine](data, threads)
+        times = []
+        for round_ in range(rounds + 1):
+            start = time.perf_counter()
+            rows = run(text)
+            if round_ > 0:
+                times.append((time.perf_counter() - start) * 1e3)
+        pipe.send((rows, times))
+    except BaseException as error:  # polars turns panics into one that is no Exception
+        pipe.send(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=pathlib.Path)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--queries", default=",".join(str(number) for number in range(1, 23)))
+    parser.add_argument("--seconds", type=float, default=120, help="for all rounds of a query")
+    parser.add_argument("--gigabytes", type=int, default=12, help="address space of a process")
+    arguments = parser.parse_args()
+    processes = multiprocessing.get_context("spawn")
+    for number in map(int, arguments.queries.split(",")):
+        text = (QUERIES / f"q{number:02}.sql").read_text()
+        for engine in RUNNERS:
+            receiver, sender = processes.Pipe(duplex=False)
+            work = (engine, str(arguments.data), arguments.threads, arguments.rounds, text, arguments.gigabytes, sender)
+            process = processes.Process(target=measure, args=work)
+            process.start()
+            sender.close()
+            try:
+                result = receiver.recv() if receiver.poll(arguments.seconds) else "took too long"
+            except EOFError:
+                result = "the process died"
+            process.kill()
+            process.join()
+            if isinstance(result, str):
+                print(f"{engine}, query {number}: {result}", file=sys.stderr)
+                continue
+            rows, times = result
+            print(f"parquet,{number},{engine},{rows},0,{' '.join(f'{ms:.3f}' for ms in times)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+//! The tables that the command line names.
+
+use crate::arguments::{Arguments, wrong};
+use bowstring_tpch::{Table, in_memory};
+use datafusion::error::Result;
+use datafusion::prelude::{CsvReadOptions, ParquetReadOptions, SessionContext};
+use indicatif::ProgressBar;
+use std::fs::read_dir;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+#[derive(Clone, Copy, PartialEq)]
+enum Format {
+    Parquet,
+    Csv,
+}
+
+/// Registers all of them; says how long making TPC-H's tables took.
+pub async fn register(
+    context: &SessionContext,
+    arguments: &Arguments,
+    partitions: usize,
+) -> Result<Option<Duration>> {
+    let made = match arguments.tpch {
+        None => None,
+        Some(scale) => {
+            let start = Instant::now();
+            let bar = ProgressBar::new(Table::ALL.len() as u64).with_message("making TPC-H's tables");
+            bar.set_style(crate::progress::style());
+            for table in Table::ALL {
+                context.register_table(table.name(), Arc::new(in_memory(table, scale, partitions)?))?;
+                bar.inc(1);
+            }
+            bar.finish_and_clear();
+            Some(start.elapsed())
+        }
+    };
+    if let Some(folder) = &arguments.folder {
+        for (name, path) in tables_in(folder)? {
+            register_path(context, &name, &path).await?;
+        }
+    }
+    for (name, path) in &arguments.tables {
+        register_path(context, name, path).await?;
+    }
+    Ok(made)
+}
+
+async fn register_path(context: &SessionContext, name: &str, path: &Path) -> Result<()> {
+    let shown = path.display();
+    if !path.exists() {
+        return Err(wrong(format!("table {name}: there is no {shown}")));
+    }
+    let format = format_of(path)?.ok_or_else(|| {
+        wrong(format!("table {name}: {shown} is neither a .parquet or .csv file nor a folder of such"))
+    })?;
+    let text = path.to_str().ok_or_else(|| wrong(format!("table {name}: {shown} is not a UTF-8 path")))?;
+    // A name stands for itself, whatever case it is in and whatever characters it has.
+    let name = datafusion::common::TableReference::bare(name);
+    match format {
+        Format::Parquet => context.register_parquet(name, text, ParquetReadOptions::default()).await,
+        Format::Csv => context.register_csv(name, text, CsvReadOptions::new()).await,
+    }
+}
+
+/// A file's format is what its name ends with; a folder's is that of its files, if they agree.
+fn format_of(path: &Path) -> Result<Option<Format>> {
+    if !path.is_dir() {
+        return Ok(match path.extension().and_then(|extension| extension.to_str()) {
+            Some("parquet") => Some(Format::Parquet),
+            Some("csv") => Some(Format::Csv),
+            _ => None,
+        });
+    }
+    let mut format = None;
+    for entry in sorted(path)?.iter().filter(|entry| entry.is_file()) {
+        match (format, format_of(entry)?) {
+            (Some(one), Some(other)) if one != other => {
+                return Err(wrong(format!("{} has both Parquet and CSV files", path.display())));
+            }
+            (_, Some(other)) => format = Some(other),
+            (_, None) => {}
+        }
+    }
+    Ok(format)
+}
+
+fn tables_in(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let mut tables = vec![];
+    for entry in sorted(folder)? {
+        if let (Some(name), Some(_)) = (entry.file_stem().and_then(|name| name.to_str()), format_of(&entry)?)
+        {
+            tables.push((name.to_owned(), entry.clone()));
+        }
+    }
+    if tables.is_empty() {
+        return Err(wrong(format!("{} has neither Parquet nor CSV files", folder.display())));
+    }
+    Ok(tables)
+}
+
+fn sorted(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+    let mut paths: Vec<PathBuf> =
+        entries.map_err(|error: std::io::Error| wrong(format!("{}: {error}", folder.display())))?;
+    paths.sort();
+    Ok(paths)
+}

@@ -1,0 +1,44 @@
+//! What an aggregate is of, computed as columns: for the runs whose sums are too large for us. Our sums are exact, and one of decimals
+//! with more than 38 digits is an error; DataFusion's wrap around, and may come back.
+
+use bowstring::compute::{Predicate, Projection};
+use bowstring::{Batch, Error, Stream};
+use datafusion::error::Result;
+use datafusion::physical_plan::aggregates::AccumulatorItem;
+
+use crate::bridge::array_out;
+use crate::error::external;
+
+/// The arguments of aggregates, one each, of the rows where a condition is true.
+#[derive(Clone, Debug)]
+pub(crate) struct Arguments {
+    pub condition: Option<Predicate>,
+    pub values: Projection,
+}
+
+impl Arguments {
+    /// Whether this is an error of a sum, and of nothing else.
+    pub fn help_with(error: &Error) -> bool {
+        matches!(error, Error::Invalid { operation: "aggregate", .. })
+    }
+
+    /// Gives the arguments of a batch's rows to DataFusion's accumulators.
+    pub async fn update(
+        &self,
+        batch: &Batch,
+        accumulators: &mut [AccumulatorItem],
+        stream: &Stream,
+    ) -> Result<()> {
+        let kept = match &self.condition {
+            None => batch.clone(),
+            Some(condition) => condition.filter(batch, stream).await.map_err(external)?,
+        };
+        let values = self.values.evaluate(&kept, stream).await.map_err(external)?;
+        let values = stream.download_later(&values).map_err(external)?.await.map_err(external)?;
+        for (accumulator, column) in accumulators.iter_mut().zip(values.columns()) {
+            column.wait().map_err(external)?;
+            accumulator.update_batch(&[array_out(column)?])?;
+        }
+        Ok(())
+    }
+}

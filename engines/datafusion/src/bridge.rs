@@ -1,0 +1,115 @@
+//! DataFusion's arrays as ours and back: two versions of arrow-rs in one process. This file goes when DataFusion takes the version
+//! of arrow that we have.
+//!
+//! Both versions describe an array by the same parts: a type, a length and an offset, buffers, nulls and children. So each direction
+//! is a walk over them; no buffer is copied, and each keeps the other version's handle on it as its owner. The structs of Arrow's C
+//! interface would carry the same with one more struct, and a list of pointers, allocated for each array of each batch.
+
+#![allow(unsafe_code)]
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use arrow_data as ours;
+use bowstring::array::Batches;
+use bowstring::exchange::{from_arrow_data, import_batches, to_arrow_data};
+use bowstring::ffi::ArrowDeviceArrayStream;
+use bowstring::{Array, Batch, Device};
+use datafusion::arrow::array::{ArrayData, ArrayRef, RecordBatch, make_array};
+use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::exec_err;
+use datafusion::error::Result;
+
+use crate::error::{external, refused};
+use crate::types::{our_type, their_type};
+
+/// Columns of a DataFusion's batch, under a schema of ours that has their types: host memory, shared.
+pub(crate) fn batch_in(
+    batch: &RecordBatch,
+    columns: &[usize],
+    schema: &arrow_schema::SchemaRef,
+) -> Result<Batch> {
+    let columns = columns.iter().zip(schema.fields());
+    let arrays = columns.map(|(column, field)| array_in(batch.column(*column), field.data_type()));
+    Batch::try_new(schema.clone(), arrays.collect::<Result<_>>()?, batch.num_rows()).map_err(external)
+}
+
+fn array_in(array: &ArrayRef, to: &arrow_schema::DataType) -> Result<Array> {
+    from_arrow_data(&data_in(&array.to_data(), to)).map_err(external)
+}
+
+/// A batch of ours in host memory as DataFusion's, under its schema.
+pub(crate) fn batch_out(batch: &Batch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let columns = batch.columns().iter().map(array_out).collect::<Result<Vec<_>>>()?;
+    let options = datafusion::arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.len()));
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(refused)
+}
+
+/// An array of ours in host memory as DataFusion's.
+pub(crate) fn array_out(array: &Array) -> Result<ArrayRef> {
+    Ok(make_array(data_out(&to_arrow_data(array).map_err(external)?)))
+}
+
+/// The batches of an `ArrowDeviceArrayStream`, which is taken over: the address of the C struct, as programs in C, or Python, have
+/// it. Nothing is copied, and nothing is read before it is asked for.
+///
+/// # Safety
+///
+/// There must be a stream at the address that nobody else uses, as Arrow's C device interface says, with arrays and callbacks that
+/// are what it says.
+pub unsafe fn batches_at(address: usize, device: &Device) -> Result<Batches> {
+    let Some(mut stream) =
+        NonNull::new(std::ptr::with_exposed_provenance_mut::<ArrowDeviceArrayStream>(address))
+    else {
+        return exec_err!("no stream at address 0");
+    };
+    // SAFETY: the caller's promise: a stream that nobody else uses.
+    unsafe { import_batches(stream.as_mut(), device) }.map_err(external)
+}
+
+fn data_in(data: &ArrayData, to: &arrow_schema::DataType) -> ours::ArrayData {
+    let nulls = data.nulls().map(|nulls| {
+        let bits = arrow_buffer::BooleanBuffer::new(buffer_in(nulls.buffer()), nulls.offset(), nulls.len());
+        // SAFETY: the other version counted the same bits.
+        unsafe { arrow_buffer::NullBuffer::new_unchecked(bits, nulls.null_count()) }
+    });
+    let children = data.child_data().iter().map(|child| data_in(child, &our_type(child.data_type())));
+    let builder = ours::ArrayDataBuilder::new(to.clone())
+        .len(data.len())
+        .offset(data.offset())
+        .nulls(nulls)
+        .buffers(data.buffers().iter().map(buffer_in).collect())
+        .child_data(children.collect());
+    // SAFETY: valid parts of the same type in the other version, which has the same rules.
+    unsafe { builder.build_unchecked() }
+}
+
+fn data_out(data: &ours::ArrayData) -> ArrayData {
+    let nulls = data.nulls().map(|nulls| {
+        let bits = BooleanBuffer::new(buffer_out(nulls.buffer()), nulls.offset(), nulls.len());
+        // SAFETY: the other version counted the same bits.
+        unsafe { NullBuffer::new_unchecked(bits, nulls.null_count()) }
+    });
+    let builder = ArrayData::builder(their_type(data.data_type()))
+        .len(data.len())
+        .offset(data.offset())
+        .nulls(nulls)
+        .buffers(data.buffers().iter().map(buffer_out).collect())
+        .child_data(data.child_data().iter().map(data_out).collect());
+    // SAFETY: valid parts of the same type in the other version, which has the same rules.
+    unsafe { builder.build_unchecked() }
+}
+
+fn buffer_in(buffer: &Buffer) -> arrow_buffer::Buffer {
+    // An empty buffer may point to nothing at all.
+    let Some(start) = NonNull::new(buffer.as_ptr().cast_mut()) else { return Default::default() };
+    // SAFETY: the owner keeps these bytes readable, and arrow-rs shares no buffer that is still written.
+    unsafe { arrow_buffer::Buffer::from_custom_allocation(start, buffer.len(), Arc::new(buffer.clone())) }
+}
+
+fn buffer_out(buffer: &arrow_buffer::Buffer) -> Buffer {
+    let Some(start) = NonNull::new(buffer.as_ptr().cast_mut()) else { return Default::default() };
+    // SAFETY: as above.
+    unsafe { Buffer::from_custom_allocation(start, buffer.len(), Arc::new(buffer.clone())) }
+}

@@ -1,0 +1,284 @@
+//! The one node that we put into plans: a chain of DataFusion's nodes, translated.
+//!
+//! The chain is kept as DataFusion made it, over the same input, and answers whatever a plan is asked: its schema, orderings,
+//! partitions, statistics, expressions. Only what it executes is ours.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bowstring::Device;
+use datafusion::common::Statistics;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::Result;
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties, SendableRecordBatchStream,
+};
+
+use crate::chain::Chain;
+use crate::config::DeviceOptions;
+use crate::device::is_host;
+use crate::metrics::Counters;
+use crate::program::Program;
+use crate::{gpu, host};
+
+/// A chain of filters, projections and an aggregate without groups over one input, run by bowstring on a device.
+pub struct DeviceExec {
+    /// As DataFusion made it: the top one first, each the parent of the next, the last of the input.
+    chain: Vec<Arc<dyn ExecutionPlan>>,
+    input: Arc<dyn ExecutionPlan>,
+    program: Arc<Program>,
+    /// What it does, as people read it.
+    steps: String,
+    device: Device,
+    options: DeviceOptions,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl DeviceExec {
+    /// These nodes, of which each is the parent of the next, on a device; `None` where they cannot be translated whole.
+    pub(crate) fn of(
+        nodes: &[&Arc<dyn ExecutionPlan>],
+        device: &Device,
+        options: &DeviceOptions,
+    ) -> Result<Option<DeviceExec>> {
+        let Some(chain) = Chain::of(nodes)? else { return Ok(None) };
+        let Some(input) = nodes.last().and_then(|last| last.children().first().copied()) else {
+            return Ok(None);
+        };
+        let Some(program) = Program::translate(&chain, input, is_host(device)) else { return Ok(None) };
+        Ok(Some(DeviceExec {
+            chain: nodes.iter().copied().cloned().collect(),
+            input: input.clone(),
+            program: Arc::new(program),
+            steps: steps(&chain),
+            device: device.clone(),
+            options: options.clone(),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }))
+    }
+
+    /// What it runs.
+    pub(crate) fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Where it runs.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// What comes in.
+    pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
+    }
+
+    /// The nodes of DataFusion's that it stands for: the top one.
+    pub fn original(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.chain[0]
+    }
+
+    /// The chain over another input, as DataFusion's nodes.
+    fn rebuilt(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        options: ReplaceChildrenOptions,
+    ) -> Result<Vec<Arc<dyn ExecutionPlan>>> {
+        let mut below = input;
+        let mut chain = vec![];
+        for node in self.chain.iter().rev() {
+            below = node.clone().replace_children(vec![below], options)?;
+            chain.push(below.clone());
+        }
+        chain.reverse();
+        Ok(chain)
+    }
+
+    /// The chain, translated again; as it is where it no longer can be.
+    fn translated_again(&self, chain: &[Arc<dyn ExecutionPlan>]) -> Result<Arc<dyn ExecutionPlan>> {
+        let nodes: Vec<_> = chain.iter().collect();
+        Ok(match DeviceExec::of(&nodes, &self.device, &self.options)? {
+            Some(ours) => Arc::new(ours),
+            None => chain[0].clone(),
+        })
+    }
+}
+
+/// What a chain does, in the order in which it is done.
+fn steps(chain: &Chain) -> String {
+    let mut steps = vec![];
+    let joined = |exprs: &[Arc<dyn PhysicalExpr>]| {
+        exprs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    };
+    if !chain.conditions.is_empty() {
+        let all: Vec<_> = chain.conditions.iter().map(ToString::to_string).collect();
+        steps.push(format!("filter=[{}]", all.join(" AND ")));
+    }
+    match &chain.aggregate {
+        None => steps.push(format!("project=[{}]", joined(&chain.row))),
+        Some(aggregate) => {
+            let functions: Vec<_> = aggregate.functions.iter().map(|function| function.name()).collect();
+            steps.push(format!("aggregate=[{}], mode={:?}", functions.join(", "), aggregate.mode));
+        }
+    }
+    steps.extend(chain.fetch.map(|rows| format!("fetch={rows}")));
+    steps.join(", ")
+}
+
+impl fmt::Debug for DeviceExec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DeviceExec({}, {}, {:?})", self.device.place(), self.steps, self.input)
+    }
+}
+
+impl DisplayAs for DeviceExec {
+    fn fmt_as(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match kind {
+            DisplayFormatType::Default | DisplayFormatType::Verbose => {
+                write!(f, "DeviceExec: device={}, {}", self.device.place(), self.steps)
+            }
+            DisplayFormatType::TreeRender => {
+                writeln!(f, "device={}", self.device.place())?;
+                write!(f, "{}", self.steps)
+            }
+        }
+    }
+}
+
+impl ExecutionPlan for DeviceExec {
+    fn name(&self) -> &str {
+        "DeviceExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.chain[0].properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        for node in &self.chain {
+            if node.apply_expressions(f)? == TreeNodeRecursion::Stop {
+                return Ok(TreeNodeRecursion::Stop);
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![self.chain.iter().all(|node| node.maintains_input_order().iter().all(|keeps| *keeps))]
+    }
+
+    fn input_distribution_requirements(&self) -> datafusion::physical_plan::InputDistributionRequirements {
+        // The others of a chain ask for nothing.
+        self.chain[0].input_distribution_requirements()
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        self.chain[0].benefits_from_input_partitioning()
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (Some(input), true) = (children.pop(), children.is_empty()) else {
+            return datafusion::common::internal_err!("DeviceExec has one child");
+        };
+        self.translated_again(&self.rebuilt(input, options)?)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let mode = datafusion::physical_plan::execution_plan::ChildrenPropertiesMode::Recompute;
+        self.replace_children(children, ReplaceChildrenOptions::new(mode))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let on_device = !is_host(&self.device);
+        let counters = Counters::new(&self.metrics, partition, on_device);
+        let (program, schema) = (self.program.clone(), self.schema());
+        let batch_rows = context.session_config().batch_size();
+        if on_device {
+            let run = gpu::Run {
+                program,
+                schema,
+                batch_rows,
+                device: self.device.clone(),
+                options: self.options.clone(),
+                counters,
+            };
+            return gpu::run(run, &self.input, partition, context);
+        }
+        let (input, run_batches) = (self.input.execute(partition, context)?, self.options.run_batches);
+        Ok(host::run(host::Run { program, input, schema, batch_rows, run_batches, counters }))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        input: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let mut statistics = input.to_vec();
+        for node in self.chain.iter().rev() {
+            statistics = vec![node.statistics_from_inputs(&statistics, args)?];
+        }
+        match statistics.pop() {
+            Some(statistics) => Ok(statistics),
+            None => datafusion::common::internal_err!("DeviceExec has one child"),
+        }
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        self.chain.iter().all(|node| node.supports_limit_pushdown())
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.program.fetch
+    }
+
+    fn with_fetch(&self, fetch: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        // A filter's; what is above it keeps all rows. One row is few enough.
+        if matches!(self.program.work, crate::program::Work::Aggregate(_)) {
+            return None;
+        }
+        let at = self.chain.iter().position(|node| node.with_fetch(fetch).is_some())?;
+        let mut below = self.chain[at].with_fetch(fetch)?;
+        let mut chain: Vec<_> = self.chain[at + 1..].iter().rev().cloned().collect();
+        chain.push(below.clone());
+        let mode = datafusion::physical_plan::execution_plan::ChildrenPropertiesMode::Recompute;
+        for node in self.chain[..at].iter().rev() {
+            below = node.clone().replace_children(vec![below], ReplaceChildrenOptions::new(mode)).ok()?;
+            chain.push(below.clone());
+        }
+        chain.reverse();
+        self.translated_again(&chain).ok()
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        match (self.program.condition.is_some(), &self.program.work) {
+            (_, crate::program::Work::Aggregate(_)) => CardinalityEffect::LowerEqual,
+            (true, _) => CardinalityEffect::LowerEqual,
+            (false, _) => CardinalityEffect::Equal,
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! DataFusion's physical expressions as expressions of ours: wholly, with DataFusion's meaning, or not at all.
+//!
+//! | where meanings differ | what is done |
+//! | --- | --- |
+//! | `-0.0` and `0.0` are equal in SQL, NaNs are told apart by their bits | our total order, with zeros made one (`floats.rs`) |
+//! | integers wrap | our option |
+//! | a NaN that arithmetic makes has the processor's sign in DataFusion, and one sign in ours | not compared, ordered or given out |
+//! | `and`, `or` and `case` may leave out rows on their right, where ours compute all | what can fail may not stand there |
+//! | the type of a result | must be equal, found by binding, else the expression is left alone |
+
+use bowstring::compute::Projection;
+use bowstring::expr::{DatePart, Expr, Literal, Options, Overflow, if_else, lit};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::functions::core::nullif::NullIfFunc;
+use datafusion::functions::datetime::date_part::DatePartFunc;
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::ScalarFunctionExpr;
+use datafusion::physical_expr::expressions::{
+    BinaryExpr, CaseExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr, NegativeExpr,
+    NotExpr, TryCastExpr,
+};
+use datafusion::physical_plan::PhysicalExpr;
+use std::sync::Arc;
+
+use crate::inputs::Inputs;
+use crate::types::our_type;
+use crate::{casts, floats, literal};
+
+/// How ours must be computed to mean what DataFusion means.
+pub(crate) fn options() -> Options {
+    Options::new().overflow(Overflow::Wrap)
+}
+
+/// An expression of ours, and what must be known of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    pub expr: Expr,
+    /// Whether a row can fail.
+    pub can_fail: bool,
+    /// Whether it may be a NaN that arithmetic made, whose bits are not DataFusion's.
+    pub makes_nan: bool,
+    /// Whether it takes a pass of its own over the rows: a cast, or a test of text.
+    pub extra_pass: bool,
+}
+
+impl Made {
+    fn plain(expr: Expr) -> Made {
+        Made { expr, can_fail: false, makes_nan: false, extra_pass: false }
+    }
+
+    /// Another expression made of these.
+    fn of(expr: Expr, parts: &[&Made]) -> Made {
+        let any = |what: fn(&Made) -> bool| parts.iter().any(|part| what(part));
+        Made {
+            expr,
+            can_fail: any(|made| made.can_fail),
+            makes_nan: any(|made| made.makes_nan),
+            extra_pass: any(|made| made.extra_pass),
+        }
+    }
+
+    /// One that is computed from floats, but is none.
+    fn truth(expr: Expr, parts: &[&Made]) -> Option<Made> {
+        let made = Made::of(expr, parts);
+        (!made.makes_nan).then_some(made)
+    }
+}
+
+/// An expression over the columns of an input; `None` where any part of it has no counterpart.
+pub(crate) fn translate(expr: &Arc<dyn PhysicalExpr>, inputs: &mut Inputs) -> Option<Made> {
+    let made = node(expr, inputs)?;
+    // A tree that is too deep or too large would be refused when it is bound; printing it first could take too much stack.
+    made.expr.check().ok()?;
+    Some(made)
+}
+
+/// Whether an expression comes to this type when it is bound.
+pub(crate) fn has_type(expr: &Expr, data_type: &DataType, inputs: &Inputs) -> bool {
+    let bound = Projection::bind(std::slice::from_ref(expr), &inputs.schema(), &options());
+    bound.is_ok_and(|bound| *bound.schema().field(0).data_type() == our_type(data_type))
+}
+
+fn type_of(expr: &Arc<dyn PhysicalExpr>, inputs: &Inputs) -> Option<DataType> {
+    expr.data_type(inputs.theirs()).ok()
+}
+
+fn node(expr: &Arc<dyn PhysicalExpr>, inputs: &mut Inputs) -> Option<Made> {
+    if let Some(column) = expr.downcast_ref::<Column>() {
+        // What a column is called may differ; of which type it is may not.
+        return inputs.column(column.index()).map(Made::plain);
+    }
+    if let Some(value) = scalar(expr) {
+        return literal::literal(value).map(|value| Made::plain(lit(value)));
+    }
+    if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
+        return binary_node(expr, binary, inputs);
+    }
+    if let Some(not) = expr.downcast_ref::<NotExpr>() {
+        let x = translate(not.arg(), inputs)?;
+        return Some(Made::of(!x.expr.clone(), &[&x]));
+    }
+    if let Some(test) = expr.downcast_ref::<IsNullExpr>() {
+        let x = translate(test.arg(), inputs)?;
+        return Some(Made { makes_nan: false, ..Made::of(x.expr.clone().is_null(), &[&x]) });
+    }
+    if let Some(test) = expr.downcast_ref::<IsNotNullExpr>() {
+        let x = translate(test.arg(), inputs)?;
+        return Some(Made { makes_nan: false, ..Made::of(x.expr.clone().is_not_null(), &[&x]) });
+    }
+    if let Some(negative) = expr.downcast_ref::<NegativeExpr>() {
+        return negative_node(negative, inputs);
+    }
+    if let Some(cast) = expr.downcast_ref::<CastExpr>() {
+        return cast_node(cast.expr(), cast.cast_type(), cast.cast_options().safe, inputs);
+    }
+    if let Some(cast) = expr.downcast_ref::<TryCastExpr>() {
+        return cast_node(cast.expr(), cast.cast_type(), true, inputs);
+    }
+    if let Some(list) = expr.downcast_ref::<InListExpr>() {
+        return in_list(list, inputs);
+    }
+    if let Some(like) = expr.downcast_ref::<LikeExpr>() {
+        return like_node(like, inputs);
+    }
+    if let Some(case) = expr.downcast_ref::<CaseExpr>() {
+        return case_node(expr, case, inputs);
+    }
+    if let Some(function) = ScalarFunctionExpr::try_downcast_func::<NullIfFunc>(expr.as_ref()) {
+        return null_if(function, inputs);
+    }
+    let function = ScalarFunctionExpr::try_downcast_func::<DatePartFunc>(expr.as_ref())?;
+    date_part(function, inputs)
+}
+
+pub(crate) fn scalar(expr: &Arc<dyn PhysicalExpr>) -> Option<&datafusion::common::ScalarValue> {
+    expr.downcast_ref::<datafusion::physical_expr::expressions::Literal>().map(|literal| literal.value())
+}
+
+fn binary_node(whole: &Arc<dyn PhysicalExpr>, binary: &BinaryExpr, inputs: &mut Inputs) -> Option<Made> {
+    let (left, op, right) = (binary.left(), *binary.op(), binary.right());
+    // It does not say whether it fails where integers overflow, but one that wraps is equal to a new one.
+    if *binary != BinaryExpr::new(left.clone(), op, right.clone()) {
+        return None;
+    }
+    let (a, b) = (translate(left, inputs)?, translate(right, inputs)?);
+    match op {
+        // Which rows DataFusion computes the right side for depends on the data.
+        Operator::And | Operator::Or if b.can_fail => None,
+        Operator::And => Some(Made::of(a.expr.clone() & b.expr.clone(), &[&a, &b])),
+        Operator::Or => Some(Made::of(a.expr.clone() | b.expr.clone(), &[&a, &b])),
+        Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide | Operator::Modulo => {
+            arithmetic(whole, op, (left, a), (right, b), inputs)
+        }
+        _ => {
+            let (of, other) = (type_of(left, inputs)?, type_of(right, inputs)?);
+            if value_type(&of) != value_type(&other) {
+                return None;
+            }
+            let compared = if of.is_floating() {
+                floats::compare(op, &of, (&a.expr, scalar(left)), (&b.expr, scalar(right)))?
+            } else {
+                compare(op, a.expr.clone(), b.expr.clone())?
+            };
+            let made = Made::truth(compared, &[&a, &b])?;
+            Some(Made { extra_pass: made.extra_pass || is_text(value_type(&of)), ..made })
+        }
+    }
+}
+
+/// A comparison as ours; `None` for other operators.
+pub(crate) fn compare(op: Operator, a: Expr, b: Expr) -> Option<Expr> {
+    Some(match op {
+        Operator::Eq => a.eq(b),
+        Operator::NotEq => a.neq(b),
+        Operator::Lt => a.lt(b),
+        Operator::LtEq => a.lt_eq(b),
+        Operator::Gt => a.gt(b),
+        Operator::GtEq => a.gt_eq(b),
+        Operator::IsDistinctFrom => a.distinct(b),
+        Operator::IsNotDistinctFrom => a.not_distinct(b),
+        _ => return None,
+    })
+}
+
+fn arithmetic(
+    whole: &Arc<dyn PhysicalExpr>,
+    op: Operator,
+    (left, a): (&Arc<dyn PhysicalExpr>, Made),
+    (right, b): (&Arc<dyn PhysicalExpr>, Made),
+    inputs: &Inputs,
+) -> Option<Made> {
+    let (of, other, to) = (type_of(left, inputs)?, type_of(right, inputs)?, type_of(whole, inputs)?);
+    let made = Made::of(
+        match op {
+            Operator::Plus => a.expr.clone() + b.expr.clone(),
+            Operator::Minus => a.expr.clone() - b.expr.clone(),
+            Operator::Multiply => a.expr.clone() * b.expr.clone(),
+            Operator::Divide => a.expr.clone() / b.expr.clone(),
+            _ => a.expr.clone() % b.expr.clone(),
+        },
+        &[&a, &b],
+    );
+    let divides = matches!(op, Operator::Divide | Operator::Modulo);
+    let by_what_divides = || scalar(right).is_some_and(literal::divides);
+    let can_fail = match (&of, &other) {
+        (of, other) if of == other && of.is_integer() => divides && !by_what_divides(),
+        (of, other) if of == other && of.is_floating() => false,
+        (of, other) if of.is_decimal() && other.is_decimal() => {
+            !casts::decimals_fit(op, of, other) || divides && !by_what_divides()
+        }
+        _ => return None,
+    };
+    // Decimals have rules of their own on both sides; what comes of them must be the same type.
+    if !has_type(&made.expr, &to, inputs) {
+        return None;
+    }
+    Some(Made { can_fail: made.can_fail || can_fail, makes_nan: made.makes_nan || of.is_floating(), ..made })
+}
+
+fn negative_node(negative: &NegativeExpr, inputs: &mut Inputs) -> Option<Made> {
+    let of = type_of(negative.arg(), inputs)?;
+    // A literal is negated with a check.
+    if scalar(negative.arg()).is_some() || !(of.is_signed_integer() || of.is_floating() || of.is_decimal()) {
+        return None;
+    }
+    let x = translate(negative.arg(), inputs)?;
+    let made = Made::of(-x.expr.clone(), &[&x]);
+    has_type(&made.expr, &of, inputs).then_some(made)
+}
+
+fn cast_node(x: &Arc<dyn PhysicalExpr>, to: &DataType, safe: bool, inputs: &mut Inputs) -> Option<Made> {
+    let from = type_of(x, inputs)?;
+    let x = translate(x, inputs)?;
+    if from == *to {
+        return Some(x);
+    }
+    if !casts::same_everywhere(&from, to) {
+        return None;
+    }
+    let cast =
+        if safe { x.expr.clone().cast(our_type(to)) } else { x.expr.clone().cast_strict(our_type(to)) };
+    let made = Made::of(cast, &[&x]);
+    let can_fail = made.can_fail || !safe && !casts::always_fits(&from, to);
+    // A NaN becomes none, and then its bits do not matter.
+    let makes_nan = made.makes_nan && to.is_floating();
+    let widens = from.is_integer() && to.is_integer() && casts::always_fits(&from, to);
+    Some(Made { can_fail, makes_nan, extra_pass: made.extra_pass || !widens, ..made })
+}
+
+fn in_list(list: &InListExpr, inputs: &mut Inputs) -> Option<Made> {
+    let of = type_of(list.expr(), inputs)?;
+    // Zeros and NaNs in lists follow rules of their own.
+    if of.is_floating() || list.list().is_empty() || matches!(of, DataType::Dictionary(..)) {
+        return None;
+    }
+    let x = translate(list.expr(), inputs)?;
+    let value = |item: &Arc<dyn PhysicalExpr>| {
+        let item = scalar(item)?;
+        if item.data_type() == of {
+            return literal::literal(item);
+        }
+        item.is_null().then(|| Literal::null(our_type(&of)))
+    };
+    let values = list.list().iter().map(value).collect::<Option<Vec<_>>>()?;
+    let found = x.expr.clone().in_list(values);
+    let made = Made::of(if list.negated() { !found } else { found }, &[&x]);
+    Some(Made { extra_pass: made.extra_pass || is_text(&of), ..made })
+}
+
+fn like_node(like: &LikeExpr, inputs: &mut Inputs) -> Option<Made> {
+    let of = type_of(like.expr(), inputs)?;
+    if !is_text(&of) || scalar(like.pattern())?.data_type() != of {
+        return None;
+    }
+    let (x, pattern) = (translate(like.expr(), inputs)?, translate(like.pattern(), inputs)?);
+    let found = match like.case_insensitive() {
+        true => x.expr.clone().ilike(pattern.expr.clone()),
+        false => x.expr.clone().like(pattern.expr.clone()),
+    };
+    let made = Made::of(if like.negated() { !found } else { found }, &[&x, &pattern]);
+    Some(Made { extra_pass: true, ..made })
+}
+
+fn case_node(whole: &Arc<dyn PhysicalExpr>, case: &CaseExpr, inputs: &mut Inputs) -> Option<Made> {
+    let to = type_of(whole, inputs)?;
+    let mut value = |expr: Option<&Arc<dyn PhysicalExpr>>| {
+        match expr {
+            Some(expr) if scalar(expr).is_none_or(|value| value.data_type() == to) => {
+                let of = type_of(expr, inputs)?;
+                let made = translate(expr, inputs)?;
+                // DataFusion computes it for some of the rows.
+                (of == to && !made.can_fail).then_some(made)
+            }
+            Some(expr) if !scalar(expr)?.is_null() => None,
+            _ => Some(Made::plain(lit(Literal::null(our_type(&to))))),
+        }
+    };
+    let otherwise = value(case.else_expr())?;
+    let values: Vec<Made> =
+        case.when_then_expr().iter().map(|(_, then)| value(Some(then))).collect::<Option<_>>()?;
+    let mut made = otherwise;
+    for (i, ((when, _), then)) in case.when_then_expr().iter().zip(values).enumerate().rev() {
+        let condition = match case.expr() {
+            None => translate(when, inputs)?,
+            Some(of) => {
+                let (a, b) = (type_of(of, inputs)?, type_of(when, inputs)?);
+                if a != b || a.is_floating() {
+                    return None;
+                }
+                let (a, b) = (translate(of, inputs)?, translate(when, inputs)?);
+                Made::truth(a.expr.clone().eq(b.expr.clone()), &[&a, &b])?
+            }
+        };
+        if condition.can_fail && i > 0 {
+            return None;
+        }
+        let expr = if_else(condition.expr.clone(), then.expr.clone(), made.expr.clone());
+        made = Made::of(expr, &[&condition, &then, &made]);
+    }
+    has_type(&made.expr, &to, inputs).then_some(made)
+}
+
+fn null_if(function: &ScalarFunctionExpr, inputs: &mut Inputs) -> Option<Made> {
+    let [x, other] = function.args() else { return None };
+    let (of, to) = (type_of(x, inputs)?, type_of(other, inputs)?);
+    if of != to || of.is_floating() {
+        return None;
+    }
+    let (x, other) = (translate(x, inputs)?, translate(other, inputs)?);
+    let made = Made::of(x.expr.clone().nullif(other.expr.clone()), &[&x, &other]);
+    has_type(&made.expr, function.return_type(), inputs).then_some(made)
+}
+
+fn date_part(function: &ScalarFunctionExpr, inputs: &mut Inputs) -> Option<Made> {
+    let [part, of] = function.args() else { return None };
+    let name = scalar(part)?.try_as_str().flatten()?.to_ascii_lowercase();
+    let data_type = type_of(of, inputs)?;
+    let of_days = matches!(data_type, DataType::Date32 | DataType::Date64 | DataType::Timestamp(_, None));
+    let of_hours =
+        matches!(data_type, DataType::Timestamp(_, None) | DataType::Time32(_) | DataType::Time64(_));
+    let part = match name.as_str() {
+        "year" if of_days => DatePart::Year,
+        "month" if of_days => DatePart::Month,
+        "day" if of_days => DatePart::Day,
+        "hour" if of_hours => DatePart::Hour,
+        "minute" if of_hours => DatePart::Minute,
+        "second" if of_hours => DatePart::Second,
+        _ => return None,
+    };
+    let x = translate(of, inputs)?;
+    let made = Made::of(x.expr.clone().date_part(part), &[&x]);
+    has_type(&made.expr, function.return_type(), inputs).then_some(made)
+}
+
+/// What a value is compared as.
+fn value_type(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, values) => values,
+        other => other,
+    }
+}
+
+/// Types of text.
+pub(crate) fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}

@@ -1,0 +1,262 @@
+//! A program on a device with memory of its own: host batches are put together and uploaded, several are under way, and what comes
+//! of them is downloaded when it is there. The pace is the consumer's: nothing is read that there is no room for.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bowstring::compute::Projection;
+use bowstring::{Batch, Device, Pending, Stream};
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::error::Result;
+use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::physical_plan::aggregates::{AccumulatorItem, create_accumulators, finalize_aggregation};
+use datafusion::physical_plan::metrics::RecordOutput;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
+
+use crate::arguments::Arguments;
+use crate::bridge::batch_out;
+use crate::config::DeviceOptions;
+use crate::device::stream_of;
+use crate::error::{external, refused};
+use crate::metrics::Counters;
+use crate::program::{Aggregated, Output, Program, Work};
+use crate::uploads::{Taken, Uploads};
+
+/// What a partition is run with.
+pub(crate) struct Run {
+    pub program: Arc<Program>,
+    /// Of what leaves.
+    pub schema: SchemaRef,
+    /// Rows of a batch that leaves.
+    pub batch_rows: usize,
+    pub device: Device,
+    pub options: DeviceOptions,
+    pub counters: Counters,
+}
+
+/// What leaves.
+pub(crate) fn run(
+    run: Run,
+    input: &Arc<dyn ExecutionPlan>,
+    partition: usize,
+    context: Arc<TaskContext>,
+) -> Result<SendableRecordBatchStream> {
+    let stream = stream_of(&run.device)?;
+    let consumer = MemoryConsumer::new(format!("DeviceExec[{partition}]"));
+    let reservation = consumer.register(context.memory_pool());
+    let columns = columns(&run.program);
+    let uploads = Uploads::new(input, partition, context, columns, &stream, (&run.options, &run.counters))?;
+    let left = run.program.fetch.unwrap_or(usize::MAX);
+    let schema = run.schema.clone();
+    let mut work = Under { run, stream, uploads, reservation, under_way: VecDeque::new(), left };
+    if let Work::Aggregate(aggregated) = &work.run.program.work {
+        let accumulators = create_accumulators(&aggregated.states.functions)?;
+        let row = futures::stream::once(async move { work.aggregated(accumulators).await });
+        return Ok(Box::pin(RecordBatchStreamAdapter::new(schema, row)));
+    }
+    let made = Made { work, ready: VecDeque::new() };
+    let batches = futures::stream::unfold(Some(made), |made| async {
+        let mut made = made?;
+        match made.next().await {
+            Ok(batch) => batch.map(|batch| (Ok(batch), Some(made))),
+            Err(error) => Some((Err(error), None)),
+        }
+    });
+    Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+}
+
+/// The columns that go to the device, and their schema.
+fn columns(program: &Program) -> (Vec<usize>, arrow_schema::SchemaRef) {
+    match (&program.condition, &program.work) {
+        (Some(condition), _) => (condition.whole.columns.clone(), condition.whole.schema.clone()),
+        (None, Work::Rows(rows)) => (rows.columns.clone(), rows.schema.clone()),
+        (None, Work::Aggregate(aggregated)) => (aggregated.columns.clone(), aggregated.schema.clone()),
+    }
+}
+
+/// What was begun.
+struct Begun {
+    made: Pending<Batch>,
+    /// What it is made of, where somebody may have to look again.
+    of: Option<Batch>,
+    /// What it holds of the session's memory.
+    bytes: usize,
+}
+
+/// A partition's work on the device.
+struct Under {
+    run: Run,
+    stream: Stream,
+    uploads: Uploads,
+    reservation: MemoryReservation,
+    /// What was begun, the first first.
+    under_way: VecDeque<Begun>,
+    /// Rows that may still leave.
+    left: usize,
+}
+
+impl Under {
+    /// What comes of the next batch, once as many are under way as may be; nothing where all have come.
+    async fn next(&mut self) -> Result<Option<(bowstring::Result<Batch>, Option<Batch>)>> {
+        while self.under_way.len() < self.run.options.in_flight.max(1) {
+            let Some(taken) = self.uploads.gathered().await? else { break };
+            let bytes = taken.bytes();
+            if let Err(error) = self.reservation.try_grow(bytes) {
+                if self.under_way.is_empty() {
+                    return Err(error);
+                }
+                // There is room again when what is under way is done.
+                self.uploads.put_back(taken);
+                break;
+            }
+            match self.begin(taken) {
+                Ok((made, of)) => self.under_way.push_back(Begun { made, of, bytes }),
+                Err(error) => {
+                    self.reservation.shrink(bytes);
+                    return Err(error);
+                }
+            }
+        }
+        let Some(Begun { made, of, bytes }) = self.under_way.pop_front() else { return Ok(None) };
+        let waited = self.run.counters.device_wait.timer();
+        let made = made.await;
+        waited.done();
+        self.reservation.shrink(bytes);
+        Ok(Some((made, of)))
+    }
+
+    /// Uploads a batch, where it is not on the device yet, and begins what is done to it.
+    fn begin(&self, taken: Taken) -> Result<(Pending<Batch>, Option<Batch>)> {
+        let counters = &self.run.counters;
+        let _timer = counters.baseline.elapsed_compute().timer();
+        let (program, stream) = (&self.run.program, &self.stream);
+        let batch = self.uploads.upload(taken, stream, counters)?;
+        counters.device_operations.add(1);
+        let kept = match &program.condition {
+            None => Pending::known(Ok(batch)),
+            Some(condition) => condition.whole.predicate.filter(&batch, stream),
+        };
+        let stream = stream.clone();
+        match &program.work {
+            Work::Rows(rows) => {
+                counters.device_operations.add(usize::from(rows.projection.is_some()));
+                let (projection, outputs) = (rows.projection.clone(), rows.outputs.clone());
+                let schema = rows.schema.clone();
+                let made = move |kept| outputs_of(&kept, &schema, projection.as_ref(), &outputs, &stream);
+                Ok((kept.map(made), None))
+            }
+            Work::Aggregate(aggregated) if program.condition.is_none() => {
+                let batch = kept.wait().map_err(external)?;
+                Ok((aggregated.aggregates.aggregate(&batch, &stream), Some(batch)))
+            }
+            // The rows that are left, which `aggregated` is given.
+            Work::Aggregate(_) => Ok((kept, None)),
+        }
+    }
+
+    /// The one row.
+    async fn aggregated(&mut self, mut accumulators: Vec<AccumulatorItem>) -> Result<RecordBatch> {
+        let program = self.run.program.clone();
+        let Work::Aggregate(aggregated) = &program.work else {
+            return datafusion::common::internal_err!("an aggregate that is none");
+        };
+        while let Some((made, of)) = self.next().await? {
+            let (row, of) = match (of, &program.condition) {
+                (None, Some(_)) => {
+                    let kept = self.aggregated_columns(aggregated, &made.map_err(external)?)?;
+                    self.run.counters.device_operations.add(1);
+                    (aggregated.aggregates.aggregate(&kept, &self.stream).await, Some(kept))
+                }
+                (of, _) => (made, of),
+            };
+            match (row, of) {
+                (Ok(row), _) => aggregated.states.merge(&row, &mut accumulators)?,
+                (Err(error), Some(of)) if Arguments::help_with(&error) => {
+                    aggregated.arguments.update(&of, &mut accumulators, &self.stream).await?;
+                }
+                (Err(error), _) => return Err(external(error)),
+            }
+        }
+        let columns = finalize_aggregation(&mut accumulators, &aggregated.mode)?;
+        let row = RecordBatch::try_new(self.run.schema.clone(), columns).map_err(refused)?;
+        let row = row.record_output(&self.run.counters.baseline);
+        Ok(row)
+    }
+
+    /// Without those that only the condition reads, which come last.
+    fn aggregated_columns(&self, aggregated: &Aggregated, kept: &Batch) -> Result<Batch> {
+        let columns = kept.columns()[..aggregated.columns.len()].to_vec();
+        Batch::try_new(aggregated.schema.clone(), columns, kept.len()).map_err(external)
+    }
+}
+
+/// The columns that leave, on the device still.
+fn outputs_of(
+    kept: &Batch,
+    schema: &arrow_schema::SchemaRef,
+    projection: Option<&Projection>,
+    outputs: &[Output],
+    stream: &Stream,
+) -> bowstring::Result<Batch> {
+    // Columns that only the condition reads come last.
+    let columns = kept.columns()[..schema.fields().len()].to_vec();
+    let batch = Batch::try_new(schema.clone(), columns, kept.len())?;
+    let computed = projection.map(|projection| projection.evaluate(&batch, stream).wait()).transpose()?;
+    let (mut fields, mut columns) = (vec![], vec![]);
+    for output in outputs {
+        let (from, column) = match (*output, &computed) {
+            (Output::Computed(column), Some(computed)) => (computed, column),
+            (Output::Kept(column) | Output::Computed(column), _) => (&batch, column),
+        };
+        fields.push(from.schema().field(column).clone().with_nullable(true));
+        columns.push(from.columns()[column].clone());
+    }
+    Batch::try_new(Arc::new(arrow_schema::Schema::new(fields)), columns, batch.len())
+}
+
+/// Rows in batches of the size that is asked for.
+struct Made {
+    work: Under,
+    ready: VecDeque<RecordBatch>,
+}
+
+impl Made {
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                let batch = batch.record_output(&self.work.run.counters.baseline);
+                return Ok(Some(batch));
+            }
+            if self.work.left == 0 {
+                return Ok(None);
+            }
+            let Some(made) = self.work.next().await? else { return Ok(None) };
+            let batch = self.work.downloaded(made.0.map_err(external)?).await?;
+            let rows = batch.num_rows().min(self.work.left);
+            self.work.left -= rows;
+            let each = self.work.run.batch_rows.max(1);
+            let parts = (0..rows).step_by(each).map(|first| batch.slice(first, each.min(rows - first)));
+            self.ready.extend(parts);
+        }
+    }
+}
+
+impl Under {
+    async fn downloaded(&mut self, made: Batch) -> Result<RecordBatch> {
+        let counters = self.run.counters.clone();
+        let pending = self.stream.download_later(&made).map_err(external)?;
+        let waited = counters.device_wait.timer();
+        let there = pending.await.map_err(external)?;
+        // What was copied may not have arrived.
+        there.columns().iter().try_for_each(bowstring::Array::wait).map_err(external)?;
+        waited.done();
+        let _timer = counters.baseline.elapsed_compute().timer();
+        let batch = batch_out(&there, &self.run.schema)?;
+        counters.rows_down.add(batch.num_rows());
+        counters.bytes_down.add(batch.get_array_memory_size());
+        Ok(batch)
+    }
+}

@@ -1,0 +1,254 @@
+//! A program on the CPU, batch by batch as they come, on the thread that asks: DataFusion has as many threads as it wants, and our
+//! operations use no others for batches of its size.
+
+use std::sync::Arc;
+
+use bowstring::array::{Batches, Place};
+use bowstring::compute::batches::aggregate_batches;
+use bowstring::{Array, Batch, Stream};
+use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::error::Result;
+use datafusion::physical_plan::SendableRecordBatchStream;
+use datafusion::physical_plan::aggregates::{AccumulatorItem, create_accumulators, finalize_aggregation};
+use datafusion::physical_plan::coalesce::{LimitedBatchCoalescer, PushBatchStatus};
+use datafusion::physical_plan::metrics::RecordOutput;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::StreamExt;
+
+use crate::arguments::Arguments;
+use crate::bridge::{array_out, batch_in};
+use crate::error::{external, refused};
+use crate::metrics::Counters;
+use crate::program::{Aggregated, Output, Program, Rows, Tested, Work};
+
+/// What a partition is run with.
+pub(crate) struct Run {
+    pub program: Arc<Program>,
+    pub input: SendableRecordBatchStream,
+    /// Of what leaves.
+    pub schema: SchemaRef,
+    /// Rows of a batch, where the program does not say.
+    pub batch_rows: usize,
+    /// Batches that an aggregate is given together.
+    pub run_batches: usize,
+    pub counters: Counters,
+}
+
+/// What leaves.
+pub(crate) fn run(run: Run) -> SendableRecordBatchStream {
+    let schema = run.schema.clone();
+    let program = run.program.clone();
+    match &program.work {
+        Work::Aggregate(_) => {
+            let row = futures::stream::once(aggregated(run));
+            Box::pin(RecordBatchStreamAdapter::new(schema, row))
+        }
+        Work::Rows(_) => {
+            let size = program.batch_rows.unwrap_or(run.batch_rows);
+            let coalescer = program
+                .condition
+                .as_ref()
+                .map(|_| LimitedBatchCoalescer::new(schema.clone(), size, program.fetch));
+            let kept = Kept { run, coalescer, ended: false };
+            let batches = futures::stream::unfold(Some(kept), |kept| async {
+                let mut kept = kept?;
+                match kept.next().await {
+                    Ok(batch) => batch.map(|batch| (Ok(batch), Some(kept))),
+                    Err(error) => Some((Err(error), None)),
+                }
+            });
+            Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+        }
+    }
+}
+
+/// The rows that are kept, on their way.
+struct Kept {
+    run: Run,
+    /// Puts together what a condition leaves.
+    coalescer: Option<LimitedBatchCoalescer>,
+    ended: bool,
+}
+
+impl Kept {
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(batch) = self.coalescer.as_mut().and_then(LimitedBatchCoalescer::next_completed_batch)
+            {
+                let batch = batch.record_output(&self.run.counters.baseline);
+                return Ok(Some(batch));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            let next = self.run.input.next().await.transpose()?;
+            let timed = self.run.counters.baseline.elapsed_compute().clone();
+            let _timer = timed.timer();
+            let Some(batch) = next else {
+                self.end()?;
+                continue;
+            };
+            self.run.counters.rows_in.add(batch.num_rows());
+            let made = made(&self.run, &batch)?;
+            let Some(coalescer) = &mut self.coalescer else {
+                let Some(made) = made else { continue };
+                let made = made.record_output(&self.run.counters.baseline);
+                return Ok(Some(made));
+            };
+            if let Some(made) = made
+                && coalescer.push_batch(made)? == PushBatchStatus::LimitReached
+            {
+                self.end()?;
+            }
+        }
+    }
+
+    /// No more rows come: the input's resources are let go of now, not when somebody lets go of us.
+    fn end(&mut self) -> Result<()> {
+        self.ended = true;
+        let schema = self.run.input.schema();
+        self.run.input = Box::pin(datafusion::physical_plan::EmptyRecordBatchStream::new(schema));
+        self.coalescer.as_mut().map_or(Ok(()), LimitedBatchCoalescer::finish)
+    }
+}
+
+/// What becomes of a batch; nothing where no row is kept.
+fn made(run: &Run, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
+    let Work::Rows(rows) = &run.program.work else { return Ok(None) };
+    let stream = Stream::cpu();
+    if let Some(masked) = &run.program.masked {
+        let Some(kept) = masked.filter(batch, &rows.columns, &stream)? else { return Ok(None) };
+        let columns: Vec<usize> = (0..kept.num_columns()).collect();
+        return computed(rows, (&kept, &columns), None, &run.schema, &stream).map(Some);
+    }
+    let whole = (batch, &rows.columns[..]);
+    let Some(condition) = &run.program.condition else {
+        return computed(rows, whole, None, &run.schema, &stream).map(Some);
+    };
+    let selection = select(&condition.tested, batch, &stream)?;
+    match selection.len() {
+        0 => Ok(None),
+        all if all == batch.num_rows() => computed(rows, whole, None, &run.schema, &stream).map(Some),
+        _ => {
+            let all = batch_in(batch, &rows.columns, &rows.schema)?;
+            let kept = selection.filter(&all).wait().map_err(external)?;
+            computed(rows, whole, Some(kept), &run.schema, &stream).map(Some)
+        }
+    }
+}
+
+fn select(tested: &Tested, batch: &RecordBatch, stream: &Stream) -> Result<bowstring::compute::Selection> {
+    let columns = batch_in(batch, &tested.columns, &tested.schema)?;
+    tested.predicate.select(&columns, stream).map_err(external)
+}
+
+/// The columns that leave, of the rows that were kept, or of all of a batch, of which these columns are what the program reads.
+fn computed(
+    rows: &Rows,
+    (batch, columns): (&RecordBatch, &[usize]),
+    kept: Option<Batch>,
+    schema: &SchemaRef,
+    stream: &Stream,
+) -> Result<RecordBatch> {
+    let count = kept.as_ref().map_or(batch.num_rows(), Batch::len);
+    let computed: Option<Batch> = match &rows.projection {
+        None => None,
+        Some(projection) => {
+            let whole = match &kept {
+                Some(kept) => kept.clone(),
+                None => batch_in(batch, columns, &rows.schema)?,
+            };
+            Some(projection.evaluate(&whole, stream).wait().map_err(external)?)
+        }
+    };
+    let there = |batch: &Option<Batch>, column: usize| -> Option<Array> {
+        batch.as_ref().and_then(|batch| batch.columns().get(column).cloned())
+    };
+    let column = |output: &Output| -> Result<ArrayRef> {
+        let array = match *output {
+            Output::Kept(column) => match there(&kept, column) {
+                Some(array) => array,
+                // What is kept whole never crosses.
+                None => return Ok(batch.column(columns[column]).clone()),
+            },
+            Output::Computed(column) => there(&computed, column).ok_or_else(|| {
+                datafusion::common::internal_datafusion_err!("a projection without column {column}")
+            })?,
+        };
+        array_out(&array)
+    };
+    let columns = rows.outputs.iter().map(column).collect::<Result<Vec<_>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(count));
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(refused)
+}
+
+/// The columns that an aggregate reads, of the rows where a condition is true that is not part of it.
+fn columns(
+    program: &Program,
+    aggregated: &Aggregated,
+    batch: &RecordBatch,
+    stream: &Stream,
+) -> Result<Batch> {
+    let columns = batch_in(batch, &aggregated.columns, &aggregated.schema)?;
+    match &program.condition {
+        None => Ok(columns),
+        Some(condition) => {
+            select(&condition.tested, batch, stream)?.filter(&columns).wait().map_err(external)
+        }
+    }
+}
+
+/// The one row of all batches.
+async fn aggregated(run: Run) -> Result<RecordBatch> {
+    let program = run.program.clone();
+    let Work::Aggregate(aggregated) = &program.work else {
+        return datafusion::common::internal_err!("an aggregate that is none");
+    };
+    let (stream, counters) = (Stream::cpu(), run.counters);
+    let mut accumulators = create_accumulators(&aggregated.states.functions)?;
+    let mut together: Vec<Batch> = vec![];
+    let mut input = run.input;
+    let mut open = true;
+    while open {
+        match input.next().await.transpose()? {
+            None => open = false,
+            Some(batch) if batch.num_rows() == 0 => continue,
+            Some(batch) => {
+                let _timer = counters.baseline.elapsed_compute().timer();
+                counters.rows_in.add(batch.num_rows());
+                together.push(columns(&program, aggregated, &batch, &stream)?);
+            }
+        }
+        if together.len() >= run.run_batches.max(1) || !open && !together.is_empty() {
+            let timer = counters.baseline.elapsed_compute().timer();
+            put_together(aggregated, std::mem::take(&mut together), &mut accumulators, &stream).await?;
+            timer.done();
+        }
+    }
+    drop(input);
+    let _timer = counters.baseline.elapsed_compute().timer();
+    let columns = finalize_aggregation(&mut accumulators, &aggregated.mode)?;
+    let row = RecordBatch::try_new(run.schema, columns).map_err(refused)?;
+    let row = row.record_output(&counters.baseline);
+    Ok(row)
+}
+
+async fn put_together(
+    aggregated: &Aggregated,
+    batches: Vec<Batch>,
+    accumulators: &mut [AccumulatorItem],
+    stream: &Stream,
+) -> Result<()> {
+    let run = Batches::new(aggregated.schema.clone(), Place::CPU, batches.clone().into_iter().map(Ok));
+    match aggregate_batches(run, &aggregated.aggregates, stream) {
+        Ok(row) => aggregated.states.merge(&row, accumulators),
+        Err(error) if Arguments::help_with(&error) => {
+            for batch in &batches {
+                aggregated.arguments.update(batch, accumulators, stream).await?;
+            }
+            Ok(())
+        }
+        Err(error) => Err(external(error)),
+    }
+}

@@ -1,0 +1,75 @@
+//! DataFusion on bowstring: a rule that makes chains of filters, projections and aggregates operators that run on a device, in host
+//! memory or on a GPU, with DataFusion's own meaning.
+//!
+//! ```
+//! # use bowstring_datafusion::session;
+//! # use datafusion::prelude::SessionConfig;
+//! # #[tokio::main]
+//! # async fn main() -> datafusion::error::Result<()> {
+//! let context = session(SessionConfig::new());
+//! context.sql("SET bowstring.device = 'cpu'").await?;
+//! let sum = context.sql("SELECT sum(x * 2) FROM (VALUES (1), (2), (30)) AS t(x) WHERE x < 10").await?;
+//! assert_eq!(sum.collect().await?[0].num_rows(), 1);
+//! # Ok(())
+//! # }
+//! ```
+
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+mod aggregate;
+mod arguments;
+mod bridge;
+mod casts;
+mod chain;
+mod config;
+mod cost;
+mod device;
+mod error;
+mod exec;
+mod expression;
+mod floats;
+mod gpu;
+mod host;
+mod inputs;
+mod literal;
+mod masked;
+mod metrics;
+mod program;
+mod rule;
+mod scan;
+mod table;
+mod types;
+mod uploads;
+
+use std::sync::Arc;
+
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+pub use bridge::batches_at;
+pub use config::DeviceOptions;
+pub use device::{name_device, open};
+pub use exec::DeviceExec;
+pub use rule::DeviceRule;
+pub use scan::DeviceScan;
+pub use table::DeviceTable;
+
+/// A builder of sessions with our options and our rule: after all rules that change plans, before the one that checks them.
+pub fn with_bowstring(mut builder: SessionStateBuilder) -> SessionStateBuilder {
+    let config = builder.config().get_or_insert_default();
+    if config.options().extensions.get::<DeviceOptions>().is_none() {
+        config.options_mut().extensions.insert(DeviceOptions::default());
+    }
+    let rules = &mut builder.physical_optimizers().get_or_insert_with(PhysicalOptimizer::new).rules;
+    let check = rules.iter().position(|rule| rule.name() == "SanityCheckPlan").unwrap_or(rules.len());
+    rules.insert(check, Arc::new(DeviceRule::new()));
+    builder
+}
+
+/// A session with DataFusion's defaults and our rule.
+pub fn session(config: SessionConfig) -> SessionContext {
+    let builder = SessionStateBuilder::new().with_config(config).with_default_features();
+    SessionContext::new_with_state(with_bowstring(builder).build())
+}

@@ -1,0 +1,75 @@
+//! Batches on a device as a table of DataFusion's.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bowstring::array::Batches;
+use bowstring::{Batch, Device};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::error::Result;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+
+use crate::error::external;
+use crate::scan::DeviceScan;
+use crate::types::their_schema;
+
+/// A table of batches that are on a device: imported from somebody who has computed them there, or uploaded.
+///
+/// A stream that another library, or a program in C or Python, has at an address is read by [`batches_at`](crate::batches_at).
+///
+/// Our operators over it take the batches as they are, without a copy, where they run on the same device; any other operator gets
+/// them downloaded. The table keeps the batches for as long as it lives.
+pub struct DeviceTable {
+    device: Device,
+    schema: SchemaRef,
+    batches: Vec<Batch>,
+}
+
+impl DeviceTable {
+    /// These batches, all of one schema and in memory that the device serves.
+    pub fn try_new(device: &Device, batches: Batches) -> Result<DeviceTable> {
+        let schema = Arc::new(their_schema(batches.schema()));
+        let ours = batches.schema().clone();
+        let batches: Vec<Batch> = batches.collect::<bowstring::Result<_>>().map_err(external)?;
+        let types = |schema: &arrow_schema::Schema| -> Vec<_> {
+            schema.fields().iter().map(|field| field.data_type().clone()).collect()
+        };
+        for batch in &batches {
+            if types(batch.schema()) != types(&ours) {
+                return datafusion::common::exec_err!("a batch of {} in a table of {ours}", batch.schema());
+            }
+        }
+        Ok(DeviceTable { device: device.clone(), schema, batches })
+    }
+}
+
+impl fmt::Debug for DeviceTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DeviceTable({}, {} batches)", self.device.place(), self.batches.len())
+    }
+}
+
+#[async_trait::async_trait]
+impl TableProvider for DeviceTable {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _: &[Expr],
+        _: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let columns = projection.cloned().unwrap_or_else(|| (0..self.schema.fields().len()).collect());
+        let schema = Arc::new(self.schema.project(&columns)?);
+        Ok(Arc::new(DeviceScan::new(&self.device, vec![self.batches.clone()], columns, schema)))
+    }
+}

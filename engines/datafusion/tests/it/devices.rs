@@ -1,0 +1,161 @@
+//! What becomes of a device's memory when queries end early, calls fail, or there is too little of it.
+
+use std::sync::Arc;
+
+use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, drain};
+use bowstring_datafusion::name_device;
+use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::GreedyMemoryPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use futures::StreamExt;
+
+use crate::support::*;
+
+const QUERIES: &[&str] = &[
+    "SELECT i32, d15, v FROM t WHERE i32 < 50",
+    "SELECT i64 + j64, d15 FROM t WHERE b OR i32 < 50",
+    "SELECT sum(d15 * d9), count(*) FROM t WHERE i32 < 50",
+    "SELECT sum(i64 / 7) FROM t WHERE i32 < 50",
+    "SELECT v, count(*) FROM t WHERE i32 < 50 GROUP BY v",
+];
+
+fn emulated(name: &str) -> EmulatedDevice {
+    let device = EmulatedDevice::new(EmulatorOptions::default()).unwrap();
+    name_device(name, device.device());
+    device
+}
+
+/// Nothing of a query is left on the device, once the tasks of its other partitions have ended: they are told to when one fails, and do
+/// when they are next asked.
+async fn nothing_left(device: &EmulatedDevice, what: &str) {
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+        drain(device.device());
+        if device.device().memory_usage().in_use == 0 {
+            break;
+        }
+    }
+    assert_eq!(device.device().memory_usage().in_use, 0, "{what}");
+    assert!(device.faults().is_empty(), "{what}: {:?}", device.faults());
+}
+
+#[tokio::test]
+async fn dropped_queries_leave_nothing() {
+    let device = emulated("dropped");
+    let context = on("dropped").await;
+    register(&[&context], "t", batches(8, true));
+    for sql in QUERIES {
+        for taken in 0..4 {
+            let plan = plan(&context, sql).await;
+            assert!(ours(&plan) > 0, "{sql}");
+            let mut stream = datafusion::physical_plan::execute_stream(plan, context.task_ctx()).unwrap();
+            for _ in 0..taken {
+                stream.next().await.transpose().unwrap();
+            }
+            drop(stream);
+            nothing_left(&device, sql).await;
+        }
+    }
+}
+
+/// Each call of the device's runtime fails in its turn: the query ends with an error that says so, or with the right answer where the
+/// failure could be made good; nothing is left, and the next query works.
+#[tokio::test]
+async fn failing_calls_end_queries_and_leave_nothing() {
+    let device = emulated("failing");
+    let (context, plain) = (on("failing").await, on("off").await);
+    register(&[&context, &plain], "t", batches(8, true));
+    let mut failures = 0;
+    for sql in QUERIES {
+        let sorted = |mut rows: Vec<String>| {
+            rows.sort();
+            rows
+        };
+        let right = sorted(rows(&plain, sql).await.unwrap());
+        for nth in 1.. {
+            device.fail(None, nth, 1);
+            let answer = answer(&context, sql).await;
+            let failed = device.stop_failing();
+            match answer {
+                Ok(batches) => {
+                    assert_eq!(sorted(batches.iter().flat_map(texts).collect()), right, "{sql}, {nth}")
+                }
+                Err(error) => {
+                    failures += 1;
+                    assert!(failed > 0, "{sql}, {nth}: {error}");
+                    match error.find_root() {
+                        DataFusionError::External(error) => {
+                            assert!(error.is::<bowstring::Error>(), "{sql}, {nth}: {error}");
+                        }
+                        DataFusionError::ResourcesExhausted(_) => {}
+                        other => panic!("{sql}, {nth}: {other:?}"),
+                    }
+                }
+            }
+            nothing_left(&device, sql).await;
+            if failed == 0 {
+                break;
+            }
+        }
+        assert_eq!(sorted(rows(&context, sql).await.unwrap()), right, "{sql} afterwards");
+    }
+    assert!(failures > 20, "{failures}");
+}
+
+/// A device whose own memory is bounded says so.
+#[tokio::test]
+async fn a_device_without_memory_is_an_error() {
+    let device = emulated("small");
+    let context = on("small").await;
+    register(&[&context], "t", batches(8, true));
+    device.device().set_memory_limit(1000);
+    assert_eq!(rows(&context, QUERIES[0]).await, Err("resources".to_owned()));
+    nothing_left(&device, "small").await;
+    device.device().set_memory_limit(1 << 30);
+    assert!(rows(&context, QUERIES[0]).await.is_ok());
+}
+
+/// What is uploaded is taken from DataFusion's pool, and given back.
+#[tokio::test]
+async fn uploads_are_bounded_by_the_pool_of_the_session() {
+    emulated("pooled");
+    let session = |bytes: usize| {
+        let pool = Arc::new(GreedyMemoryPool::new(bytes));
+        let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool.clone()).build_arc().unwrap();
+        let config = SessionConfig::new().with_target_partitions(1);
+        let builder =
+            SessionStateBuilder::new().with_config(config).with_runtime_env(runtime).with_default_features();
+        let builder = bowstring_datafusion::with_bowstring(builder);
+        (SessionContext::new_with_state(builder.build()), pool)
+    };
+    for (bytes, fits) in [(1000, false), (10 << 20, true)] {
+        let (context, pool) = session(bytes);
+        for setting in
+            ["bowstring.device = 'pooled'", "bowstring.always = true", "bowstring.upload_rows = 100"]
+        {
+            context.sql(&format!("SET {setting}")).await.unwrap();
+        }
+        register(&[&context], "t", batches(8, true));
+        let rows = rows(&context, QUERIES[0]).await;
+        assert_eq!(rows.is_ok(), fits, "{rows:?}");
+        assert!(fits || rows == Err("resources".to_owned()));
+        let pool: Arc<dyn datafusion::execution::memory_pool::MemoryPool> = pool;
+        assert_eq!(pool.reserved(), 0);
+    }
+}
+
+/// What was given out lives on by itself, whatever becomes of the query.
+#[tokio::test]
+async fn batches_outlive_their_query() {
+    let context = on("cpu").await;
+    register(&[&context], "t", batches(8, true));
+    for sql in QUERIES {
+        let plan = plan(&context, sql).await;
+        let mut stream = datafusion::physical_plan::execute_stream(plan, context.task_ctx()).unwrap();
+        let first = stream.next().await.transpose().unwrap();
+        drop(stream);
+        first.iter().for_each(|batch| assert_eq!(texts(batch).len(), batch.num_rows()));
+    }
+}

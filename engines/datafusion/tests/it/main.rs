@@ -1,0 +1,9 @@
+//! Queries with our operators against the same queries without them.
+
+mod devices;
+mod expressions;
+mod fuzz;
+mod plans;
+mod slt;
+mod support;
+mod tables;

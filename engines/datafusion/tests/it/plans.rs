@@ -1,0 +1,166 @@
+//! Which plans have our operators, and that they say of themselves what DataFusion's said.
+
+use std::sync::Arc;
+
+use bowstring_datafusion::{DeviceExec, session};
+use datafusion::physical_plan::displayable;
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties as _};
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+use crate::support::*;
+
+const SIX: &str = "SELECT sum(d15 * d9) FROM t WHERE day >= DATE '1970-01-02' AND day < DATE '1970-03-01' \
+                   AND d9 BETWEEN 0.05 AND 70.07 AND i32 < 24";
+
+async fn usual(device: &str) -> SessionContext {
+    let context = session(SessionConfig::new().with_target_partitions(2));
+    context.sql(&format!("SET bowstring.device = '{device}'")).await.unwrap();
+    register(&[&context], "t", batches(1, true));
+    context
+}
+
+fn text(plan: &Arc<dyn ExecutionPlan>) -> String {
+    displayable(plan.as_ref()).indent(true).to_string()
+}
+
+fn found(plan: &Arc<dyn ExecutionPlan>) -> Option<&DeviceExec> {
+    plan.downcast_ref::<DeviceExec>().or_else(|| plan.children().into_iter().find_map(found))
+}
+
+#[tokio::test]
+async fn a_filter_and_an_aggregate_are_one_operator() {
+    let plan = plan(&usual("cpu").await, SIX).await;
+    let text = text(&plan);
+    assert_eq!(ours(&plan), 1, "{text}");
+    assert!(text.contains("filter=[") && text.contains("aggregate=[sum(t.d15 * t.d9)]"), "{text}");
+    assert!(text.contains("DeviceExec: device=") && !text.contains("FilterExec"), "{text}");
+}
+
+#[tokio::test]
+async fn off_leaves_plans_alone() {
+    assert_eq!(ours(&plan(&usual("off").await, SIX).await), 0);
+}
+
+#[tokio::test]
+async fn unknown_devices_are_errors() {
+    let context = usual("tpu").await;
+    let error = context.sql(SIX).await.unwrap().create_physical_plan().await.unwrap_err();
+    assert!(error.to_string().contains("bowstring.device is \"tpu\""), "{error}");
+}
+
+#[tokio::test]
+async fn few_rows_stay_on_the_host() {
+    let context = usual("emulator").await;
+    assert_eq!(ours(&plan(&context, SIX).await), 0);
+    context.sql("SET bowstring.device_min_rows = 1").await.unwrap();
+    assert_eq!(ours(&plan(&context, SIX).await), 1);
+}
+
+/// Schema, ordering, partitions, statistics: as the nodes that it stands for have them.
+#[tokio::test]
+async fn operators_say_what_those_they_stand_for_said() {
+    let context = usual("cpu").await;
+    for sql in [
+        SIX,
+        "SELECT i32, i64 + 1 AS x FROM t WHERE i32 = 5 AND b",
+        "SELECT i32 FROM t WHERE i32 < 5 LIMIT 3",
+        "SELECT i64 + 1 AS x, j64 * 2 AS y FROM t",
+    ] {
+        let plan = plan(&context, sql).await;
+        let ours = found(&plan).unwrap_or_else(|| panic!("{sql}: {}", text(&plan)));
+        let original = ours.original();
+        assert_eq!(ours.schema(), original.schema());
+        // Unknown partitionings are equal to none, as far as they say.
+        let partitioning = |plan: &dyn ExecutionPlan| plan.properties().output_partitioning().to_string();
+        assert_eq!(partitioning(ours), partitioning(original.as_ref()));
+        assert_eq!(ours.properties().output_ordering(), original.output_ordering());
+        assert_eq!(ours.fetch(), original.fetch());
+        let statistics = |plan: &dyn ExecutionPlan| {
+            StatisticsContext::new().compute(plan, &StatisticsArgs::new()).unwrap()
+        };
+        assert_eq!(statistics(ours), statistics(original.as_ref()));
+    }
+}
+
+#[tokio::test]
+async fn orders_are_kept() {
+    let (context, plain) = (on("cpu").await, on("off").await);
+    register(&[&context, &plain], "t", batches(7, true));
+    let sql = "SELECT i64, j64 + 1 FROM (SELECT * FROM t ORDER BY i64, j64, d15, f64) WHERE i32 < 50";
+    let (a, b) = (rows(&context, sql).await.unwrap(), rows(&plain, sql).await.unwrap());
+    let keys = |rows: &[String]| {
+        rows.iter().map(|row| row.split('|').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(keys(&a), keys(&b));
+}
+
+#[tokio::test]
+async fn limits_end_partitions() {
+    for device in ["cpu", "emulator"] {
+        let context = on(device).await;
+        register(&[&context], "t", batches(5, true));
+        for limit in [0, 1, 5, 100, 100_000] {
+            let all = rows(&context, "SELECT i32 FROM t WHERE i32 < 50").await.unwrap().len();
+            let some =
+                rows(&context, &format!("SELECT i32 FROM t WHERE i32 < 50 LIMIT {limit}")).await.unwrap();
+            assert_eq!(some.len(), all.min(limit), "{device}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn empty_tables_have_empty_answers() {
+    for device in ["cpu", "emulator"] {
+        let (context, plain) = (on(device).await, on("off").await);
+        let none = datafusion::arrow::array::RecordBatch::new_empty(schema());
+        register(&[&context, &plain], "t", vec![none]);
+        for sql in
+            [SIX, "SELECT i32 + 1 FROM t WHERE b", "SELECT count(*), min(i32), avg(d15) FROM t WHERE b"]
+        {
+            same(&context, &plain, sql).await;
+        }
+    }
+}
+
+/// A plan over another input is translated again, and gives that input's rows.
+#[tokio::test]
+async fn plans_take_other_children() {
+    let context = usual("cpu").await;
+    let plan = plan(&context, "SELECT i32, i64 + 1 AS x FROM t WHERE i32 < 5").await;
+    let mode = datafusion::physical_plan::execution_plan::ChildrenPropertiesMode::Recompute;
+    let options = datafusion::physical_plan::execution_plan::ReplaceChildrenOptions::new(mode);
+    fn again(
+        plan: &Arc<dyn ExecutionPlan>,
+        options: datafusion::physical_plan::execution_plan::ReplaceChildrenOptions,
+    ) -> Arc<dyn ExecutionPlan> {
+        let children = plan.children().into_iter().map(|child| again(child, options)).collect();
+        plan.clone().replace_children(children, options).unwrap()
+    }
+    let new = again(&plan, options);
+    assert_eq!(ours(&new), ours(&plan));
+    let lines = |batches: Vec<datafusion::arrow::array::RecordBatch>| {
+        let mut lines: Vec<String> = batches.iter().flat_map(texts).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(lines(run(&context, new).await.unwrap()), lines(run(&context, plan).await.unwrap()));
+}
+
+#[tokio::test]
+async fn metrics_say_what_was_done() {
+    let context = on("emulator").await;
+    register(&[&context], "t", batches(4, true));
+    let rows = rows(&context, &format!("EXPLAIN ANALYZE {SIX}")).await.unwrap().join("\n");
+    for name in [
+        "output_rows=",
+        "elapsed_compute=",
+        "input_rows=",
+        "rows_up=",
+        "bytes_up=",
+        "device_operations=",
+        "device_wait=",
+    ] {
+        assert!(rows.contains(name), "{name} in {rows}");
+    }
+}

@@ -1,0 +1,59 @@
+//! Tables as Parquet files: a folder a table, a file a part.
+
+use crate::table::{Scale, Table};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::basic::Compression;
+use datafusion::parquet::file::properties::WriterProperties;
+use datafusion::prelude::{ParquetReadOptions, SessionContext};
+use std::fs::{File, create_dir_all};
+use std::path::Path;
+use std::thread;
+
+/// Writes all eight tables, each as so many files in `folder/<table>/`, the files of a table at the same time.
+pub fn write_parquet(folder: &Path, scale: Scale, files: usize) -> Result<()> {
+    for table in Table::ALL {
+        let folder = folder.join(table.name());
+        create_dir_all(&folder)?;
+        let files = table.parts(files);
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..files)
+                .map(|file| {
+                    let path = folder.join(format!("part-{file}.parquet"));
+                    scope.spawn(move || write_file(&path, table, scale, file, files))
+                })
+                .collect();
+            threads.into_iter().try_for_each(|thread| {
+                thread.join().unwrap_or_else(|_| {
+                    Err(DataFusionError::Internal(format!("writing the table {table} panicked")))
+                })
+            })
+        })?;
+    }
+    Ok(())
+}
+
+fn write_file(path: &Path, table: Table, scale: Scale, part: usize, parts: usize) -> Result<()> {
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let mut writer = ArrowWriter::try_new(File::create(path)?, table.schema(), Some(properties))?;
+    for batch in table.batches(scale, part, parts) {
+        writer.write(&batch?)?;
+    }
+    writer.close()?;
+    Ok(())
+}
+
+/// Gives the tables that [`write_parquet`] wrote their names in a session.
+pub async fn register_parquet(context: &SessionContext, folder: &Path) -> Result<()> {
+    for table in Table::ALL {
+        let path = folder.join(table.name());
+        let path = path.to_str().ok_or_else(|| {
+            DataFusionError::Configuration(format!(
+                "the folder {} has a name that is not UTF-8",
+                path.display()
+            ))
+        })?;
+        context.register_parquet(table.name(), path, ParquetReadOptions::default()).await?;
+    }
+    Ok(())
+}
