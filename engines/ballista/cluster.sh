@@ -18,7 +18,7 @@ queries=("${@:-}")
 
 programs=${PROGRAMS:-}
 if [ -z "$programs" ]; then
-    cargo build --release --locked -p bowstring-ballista --bins --examples
+    cargo build --release --locked --workspace --bins --examples
     programs=${CARGO_TARGET_DIR:-target}/release
 fi
 
