@@ -134,8 +134,7 @@ mod tests {
         let field = theirs::Field::new("a", theirs::DataType::Int8, true).with_metadata(said.clone());
         let there = our_field(&Arc::new(field.clone()));
         assert_eq!(there.metadata().get("key").map(String::as_str), Some("said"));
-        let schema =
-            ours::Schema::new_with_metadata(vec![there], [("key".to_owned(), "said".to_owned())].into());
+        let schema = ours::Schema::new_with_metadata(vec![there], ours::Metadata::from(said.clone()));
         assert_eq!(their_schema(&schema), theirs::Schema::new_with_metadata(vec![field], said));
     }
 }

@@ -130,7 +130,7 @@ fn column(data_type: &DataType, rows: usize, tame: bool, random: &mut StdRng) ->
         match random.random_range(0..10) {
             0 if wide => Some(odd[random.random_range(0..odd.len())]),
             1 | 2 if wide => Some(random.random_range(low..=high)),
-            _ => Some(random.random_range(-20i64.max(-20).max(low)..=100.min(high))),
+            _ => Some(random.random_range((-20i64).max(low)..=100.min(high))),
         }
     };
     macro_rules! integers {
