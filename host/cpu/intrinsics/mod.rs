@@ -31,6 +31,9 @@ pub(crate) fn count_ones(words: &[u64]) -> usize {
     vectorised(Count(words))
 }
 
+/// How many bytes ahead a column is asked for: by itself, a processor does so only within a page of 4 KiB.
+pub(crate) const AHEAD: usize = 4096;
+
 /// Says that the memory `ahead` bytes behind a value will be read soon, as much as the value has. There need not be any.
 #[inline(always)]
 pub(crate) fn prefetch<T>(value: &T, ahead: usize) {

@@ -4,11 +4,8 @@
 use bowstring_kernels::function::{F16, Native};
 
 use super::blocks::{Blocks, Halves, View, bits, expect, nearest, set, short, sparse, whole};
-use crate::cpu::intrinsics::prefetch;
+use crate::cpu::intrinsics::{AHEAD, prefetch};
 use crate::cpu::vectorise::{Loop, VectorLevel, vectorised};
-
-/// How many bytes ahead a column is asked for: by itself, a processor does so only within a page of 4 KiB.
-const AHEAD: usize = 4096;
 
 /// How values are compared: as integers are, or by the total order of floats.
 pub(super) trait Ordered: Native {

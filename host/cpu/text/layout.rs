@@ -1,12 +1,9 @@
 //! Where a column's rows of text are.
 
-use super::super::intrinsics::prefetch;
+use super::super::intrinsics::{AHEAD, prefetch};
 use super::super::{memory, rows};
 use crate::Result;
 use crate::array::{Array, Side, Slot, outside};
-
-/// How many bytes ahead views are asked for: by itself, a processor does so only within a page of 4 KiB.
-const AHEAD: usize = 4096;
 
 /// What a view holds itself, in bytes.
 pub(super) const INLINE: usize = 12;

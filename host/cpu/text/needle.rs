@@ -132,7 +132,6 @@ impl<const O: usize> Loop for Lengths<'_, O> {
         let rows = self.offsets.len() - 1;
         for (i, word) in self.out.iter_mut().enumerate() {
             let block: &[[u8; O]] = &self.offsets[i * BLOCK..=rows.min((i + 1) * BLOCK)];
-            *word = 0;
             let mut each = |block: &[[u8; O]], k: usize| {
                 let (start, end) = (offset(block[k]), offset(block[k + 1]));
                 back |= end < start;

@@ -9,7 +9,7 @@ use memchr::memmem::Finder;
 use super::super::rows::offset;
 use super::super::vectorise::{Loop, vectorised};
 use super::layout::{INLINE, Layout, Offsets, Views, each_view};
-use super::needle::{At, Held, Needle, held, kept, leading};
+use super::needle::{At, Held, Left, Needle, held, kept, leading};
 
 /// What is at the start, what follows somewhere, in this order, and what is at the end.
 pub(super) struct Pieces<'a> {
@@ -115,14 +115,12 @@ impl<const O: usize> Searched for Offsets<'_, O> {
         pieces: &Pieces<'_>,
         out: &mut [u64],
     ) -> bool {
-        let last = (first + out.len() * 64).min(rows);
-        let offsets = &self.offsets[first..=last];
-        let place = |i: usize| offset(offsets[i]);
-        let forward =
-            offsets.windows(2).fold(true, |forward, pair| forward & (offset(pair[0]) <= offset(pair[1])));
-        if !forward || place(last - first) > self.bytes.len() {
+        // What is left of it is of no use here; that every row is in its buffer is.
+        if self.sieve(first, rows, &Needle::new(piece.needle(), At::Start), out) == Left::Nothing {
             return false;
         }
+        let last = (first + out.len() * 64).min(rows);
+        let place = |i: usize| offset(self.offsets[first + i]);
         out.fill(0);
         let (text, len) = (&self.bytes[..place(last - first)], piece.needle().len());
         let (mut row, mut at) = (0, place(0));
