@@ -19,6 +19,7 @@ mod hip;
 mod host_pool;
 mod loaded;
 mod lock;
+mod mark;
 #[cfg(all(test, shuttle))]
 pub(crate) mod model_tests;
 mod native;
@@ -42,6 +43,7 @@ pub(crate) use host_pool::Reserved;
 pub use host_pool::{HostMemory, HostPool, PoolUsage};
 pub use loaded::LoadedImage;
 pub(crate) use lock::{lock, sync};
+pub use mark::Mark;
 pub(crate) use pool::Memory;
 pub(crate) use staging::Staged;
 pub(crate) use stream::GpuStream;

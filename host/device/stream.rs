@@ -37,6 +37,7 @@ pub(crate) struct GpuStream {
     callers: Option<OwnedStream>,
     sink: Mutex<Option<Arc<Memory>>>,
     ending: Mutex<()>,
+    launches: AtomicU64,
 }
 
 impl GpuStream {
@@ -59,6 +60,11 @@ impl GpuStream {
     /// operations end on this stream, it is the later event that stays.
     pub fn ending(&self) -> MutexGuard<'_, ()> {
         lock(&self.ending)
+    }
+
+    /// Another kernel was launched here.
+    pub fn count_launch(&self) {
+        self.launches.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Before an operation: its work waits for what the caller has put on the stream before.
@@ -98,7 +104,14 @@ impl Stream {
     pub(super) fn over(device: &Device, owned: OwnedStream, callers: Option<OwnedStream>) -> Stream {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let stream = GpuStream { owned, number, callers, sink: Mutex::default(), ending: Mutex::default() };
+        let stream = GpuStream {
+            owned,
+            number,
+            callers,
+            sink: Mutex::default(),
+            ending: Mutex::default(),
+            launches: AtomicU64::new(0),
+        };
         Stream { device: device.clone(), gpu: Some(Arc::new(stream)) }
     }
 
@@ -112,6 +125,11 @@ impl Stream {
         let stream = self.gpu.as_ref()?;
         let RawStream(handle) = stream.callers.as_ref().unwrap_or(&stream.owned).raw();
         Some(std::ptr::without_provenance_mut(handle))
+    }
+
+    /// The kernels that were launched here so far; none on the CPU.
+    pub fn launches(&self) -> u64 {
+        self.gpu.as_ref().map_or(0, |stream| stream.launches.load(Ordering::Relaxed))
     }
 
     /// Blocks until everything on it has passed. Operations never do; arrays can be waited for one by one.

@@ -308,7 +308,9 @@ impl Pass {
         let launch = Launch { entry: loaded, kernel: entry, waves, args };
         // SAFETY: `args` is what the entry was declared with; its pointers were made from buffers that are inputs or
         // regions of this pass, which keeps them alive, and outputs are regions, which nobody else writes.
-        self.queued(|driver, stream| unsafe { driver.launch(&launch, stream) })
+        self.queued(|driver, stream| unsafe { driver.launch(&launch, stream) })?;
+        self.queue.count_launch();
+        Ok(())
     }
 
     /// Parts of an array that this pass makes: on its device, readable once it has passed.

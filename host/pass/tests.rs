@@ -288,3 +288,27 @@ fn full_blocks_of_small_uploads_are_kept_until_they_are_copied() {
     pass.finish().unwrap();
     assert_eq!(device.faults(), []);
 }
+
+#[test]
+fn marks_are_reached_behind_the_work_before_them_and_launches_are_counted() {
+    let device = device(0);
+    let stream = device.device().stream().unwrap();
+    let event = ManualEvent::pending();
+    let (host, nulls) = sample(1000);
+    let mut parts = adopt(&host, device.device()).unwrap().into_parts();
+    // SAFETY: the event lives to the end of the test.
+    parts.ready = Some(unsafe { event_of(&device, &event) });
+    let array = Array::try_new(parts).unwrap();
+    let before = stream.mark().unwrap();
+    let mut pass = Pass::begin("null_count", &stream).unwrap();
+    let region = count(&mut pass, &array, None).unwrap();
+    let counted = pass.read_later(&[&region], |pass, words| pass.finish().map(|()| words[0])).unwrap();
+    let behind = stream.mark().unwrap();
+    assert_eq!((stream.launches(), behind.reached()), (1, None), "the event has not passed");
+    event.fire();
+    assert_eq!(counted.wait().unwrap(), nulls);
+    stream.synchronise().unwrap();
+    assert!(before.reached().unwrap() <= behind.reached().unwrap());
+    let cpu = Stream::cpu();
+    assert!(cpu.mark().unwrap().reached().is_some() && cpu.launches() == 0);
+}
