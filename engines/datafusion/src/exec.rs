@@ -11,6 +11,7 @@ use datafusion::common::Statistics;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
@@ -221,8 +222,11 @@ impl ExecutionPlan for DeviceExec {
             };
             return gpu::run(run, &self.input, partition, context);
         }
-        let (input, run_batches) = (self.input.execute(partition, context)?, self.options.run_batches);
-        Ok(host::run(host::Run { program, input, schema, batch_rows, run_batches, counters }))
+        let run_batches = self.options.run_batches;
+        let reservation =
+            MemoryConsumer::new(format!("DeviceExec[{partition}]")).register(context.memory_pool());
+        let input = self.input.execute(partition, context)?;
+        Ok(host::run(host::Run { program, input, schema, batch_rows, run_batches, reservation, counters }))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

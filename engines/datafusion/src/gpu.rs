@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bowstring::compute::Projection;
+use bowstring::device::Mark;
 use bowstring::{Batch, Device, Pending, Stream};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -13,7 +14,6 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::physical_plan::aggregates::{AccumulatorItem, create_accumulators, finalize_aggregation};
 use datafusion::physical_plan::metrics::RecordOutput;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
 
 use crate::arguments::Arguments;
@@ -21,8 +21,9 @@ use crate::bridge::batch_out;
 use crate::config::DeviceOptions;
 use crate::device::stream_of;
 use crate::error::{external, refused};
-use crate::metrics::Counters;
+use crate::metrics::{Busy, Counters};
 use crate::program::{Aggregated, Output, Program, Work};
+use crate::streams::{BatchSource, row, stream_of_batches};
 use crate::uploads::{Taken, Uploads};
 
 /// What a partition is run with.
@@ -51,21 +52,13 @@ pub(crate) fn run(
     let uploads = Uploads::new(input, partition, context, columns, &stream, (&run.options, &run.counters))?;
     let left = run.program.fetch.unwrap_or(usize::MAX);
     let schema = run.schema.clone();
-    let mut work = Under { run, stream, uploads, reservation, under_way: VecDeque::new(), left };
+    let busy = Busy::new(&stream, &run.counters);
+    let mut work = Under { run, stream, uploads, reservation, under_way: VecDeque::new(), busy, left };
     if let Work::Aggregate(aggregated) = &work.run.program.work {
         let accumulators = create_accumulators(&aggregated.states.functions)?;
-        let row = futures::stream::once(async move { work.aggregated(accumulators).await });
-        return Ok(Box::pin(RecordBatchStreamAdapter::new(schema, row)));
+        return Ok(row(schema, async move { work.aggregated(accumulators).await }));
     }
-    let made = Made { work, ready: VecDeque::new() };
-    let batches = futures::stream::unfold(Some(made), |made| async {
-        let mut made = made?;
-        match made.next().await {
-            Ok(batch) => batch.map(|batch| (Ok(batch), Some(made))),
-            Err(error) => Some((Err(error), None)),
-        }
-    });
-    Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    Ok(stream_of_batches(schema, Made { work, ready: VecDeque::new() }))
 }
 
 /// The columns that go to the device, and their schema.
@@ -82,8 +75,17 @@ struct Begun {
     made: Pending<Batch>,
     /// What it is made of, where somebody may have to look again.
     of: Option<Batch>,
+    /// Where it begins.
+    from: Mark,
     /// What it holds of the session's memory.
     bytes: usize,
+}
+
+/// What was begun and has come to its end.
+struct Ended {
+    made: bowstring::Result<Batch>,
+    of: Option<Batch>,
+    from: Mark,
 }
 
 /// A partition's work on the device.
@@ -94,13 +96,14 @@ struct Under {
     reservation: MemoryReservation,
     /// What was begun, the first first.
     under_way: VecDeque<Begun>,
+    busy: Busy,
     /// Rows that may still leave.
     left: usize,
 }
 
 impl Under {
     /// What comes of the next batch, once as many are under way as may be; nothing where all have come.
-    async fn next(&mut self) -> Result<Option<(bowstring::Result<Batch>, Option<Batch>)>> {
+    async fn next(&mut self) -> Result<Option<Ended>> {
         while self.under_way.len() < self.run.options.in_flight.max(1) {
             let Some(taken) = self.uploads.gathered().await? else { break };
             let bytes = taken.bytes();
@@ -113,28 +116,31 @@ impl Under {
                 break;
             }
             match self.begin(taken) {
-                Ok((made, of)) => self.under_way.push_back(Begun { made, of, bytes }),
+                Ok((made, of, from)) => self.under_way.push_back(Begun { made, of, from, bytes }),
                 Err(error) => {
                     self.reservation.shrink(bytes);
                     return Err(error);
                 }
             }
         }
-        let Some(Begun { made, of, bytes }) = self.under_way.pop_front() else { return Ok(None) };
+        let Some(Begun { made, of, from, bytes }) = self.under_way.pop_front() else {
+            self.busy.end().map_err(external)?;
+            return Ok(None);
+        };
         let waited = self.run.counters.device_wait.timer();
         let made = made.await;
         waited.done();
         self.reservation.shrink(bytes);
-        Ok(Some((made, of)))
+        Ok(Some(Ended { made, of, from }))
     }
 
     /// Uploads a batch, where it is not on the device yet, and begins what is done to it.
-    fn begin(&self, taken: Taken) -> Result<(Pending<Batch>, Option<Batch>)> {
+    fn begin(&self, taken: Taken) -> Result<(Pending<Batch>, Option<Batch>, Mark)> {
         let counters = &self.run.counters;
         let _timer = counters.baseline.elapsed_compute().timer();
         let (program, stream) = (&self.run.program, &self.stream);
+        let from = stream.mark().map_err(external)?;
         let batch = self.uploads.upload(taken, stream, counters)?;
-        counters.device_operations.add(1);
         let kept = match &program.condition {
             None => Pending::known(Ok(batch)),
             Some(condition) => condition.whole.predicate.filter(&batch, stream),
@@ -142,18 +148,17 @@ impl Under {
         let stream = stream.clone();
         match &program.work {
             Work::Rows(rows) => {
-                counters.device_operations.add(usize::from(rows.projection.is_some()));
                 let (projection, outputs) = (rows.projection.clone(), rows.outputs.clone());
                 let schema = rows.schema.clone();
                 let made = move |kept| outputs_of(&kept, &schema, projection.as_ref(), &outputs, &stream);
-                Ok((kept.map(made), None))
+                Ok((kept.map(made), None, from))
             }
             Work::Aggregate(aggregated) if program.condition.is_none() => {
                 let batch = kept.wait().map_err(external)?;
-                Ok((aggregated.aggregates.aggregate(&batch, &stream), Some(batch)))
+                Ok((aggregated.aggregates.aggregate(&batch, &stream), Some(batch), from))
             }
             // The rows that are left, which `aggregated` is given.
-            Work::Aggregate(_) => Ok((kept, None)),
+            Work::Aggregate(_) => Ok((kept, None, from)),
         }
     }
 
@@ -163,14 +168,18 @@ impl Under {
         let Work::Aggregate(aggregated) = &program.work else {
             return datafusion::common::internal_err!("an aggregate that is none");
         };
-        while let Some((made, of)) = self.next().await? {
+        while let Some(Ended { made, of, from }) = self.next().await? {
             let (row, of) = match (of, &program.condition) {
                 (None, Some(_)) => {
                     let kept = self.aggregated_columns(aggregated, &made.map_err(external)?)?;
-                    self.run.counters.device_operations.add(1);
-                    (aggregated.aggregates.aggregate(&kept, &self.stream).await, Some(kept))
+                    let row = aggregated.aggregates.aggregate(&kept, &self.stream);
+                    self.busy.queued(from).map_err(external)?;
+                    (row.await, Some(kept))
                 }
-                (of, _) => (made, of),
+                (of, _) => {
+                    self.busy.queued(from).map_err(external)?;
+                    (made, of)
+                }
             };
             match (row, of) {
                 (Ok(row), _) => aggregated.states.merge(&row, &mut accumulators)?,
@@ -223,7 +232,7 @@ struct Made {
     ready: VecDeque<RecordBatch>,
 }
 
-impl Made {
+impl BatchSource for Made {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(batch) = self.ready.pop_front() {
@@ -231,10 +240,12 @@ impl Made {
                 return Ok(Some(batch));
             }
             if self.work.left == 0 {
+                // What is still under way is of no use, and not waited for.
+                self.work.busy.count();
                 return Ok(None);
             }
-            let Some(made) = self.work.next().await? else { return Ok(None) };
-            let batch = self.work.downloaded(made.0.map_err(external)?).await?;
+            let Some(Ended { made, from, .. }) = self.work.next().await? else { return Ok(None) };
+            let batch = self.work.downloaded(made.map_err(external)?, from).await?;
             let rows = batch.num_rows().min(self.work.left);
             self.work.left -= rows;
             let each = self.work.run.batch_rows.max(1);
@@ -245,9 +256,10 @@ impl Made {
 }
 
 impl Under {
-    async fn downloaded(&mut self, made: Batch) -> Result<RecordBatch> {
+    async fn downloaded(&mut self, made: Batch, from: Mark) -> Result<RecordBatch> {
         let counters = self.run.counters.clone();
         let pending = self.stream.download_later(&made).map_err(external)?;
+        self.busy.queued(from).map_err(external)?;
         let waited = counters.device_wait.timer();
         let there = pending.await.map_err(external)?;
         // What was copied may not have arrived.

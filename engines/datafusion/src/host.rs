@@ -9,11 +9,11 @@ use bowstring::{Array, Batch, Stream};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::aggregates::{AccumulatorItem, create_accumulators, finalize_aggregation};
 use datafusion::physical_plan::coalesce::{LimitedBatchCoalescer, PushBatchStatus};
 use datafusion::physical_plan::metrics::RecordOutput;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 
 use crate::arguments::Arguments;
@@ -21,6 +21,7 @@ use crate::bridge::{array_out, batch_in};
 use crate::error::{external, refused};
 use crate::metrics::Counters;
 use crate::program::{Aggregated, Output, Program, Rows, Tested, Work};
+use crate::streams::{BatchSource, bytes_of, row, stream_of_batches};
 
 /// What a partition is run with.
 pub(crate) struct Run {
@@ -30,37 +31,26 @@ pub(crate) struct Run {
     pub schema: SchemaRef,
     /// Rows of a batch, where the program does not say.
     pub batch_rows: usize,
-    /// Batches that an aggregate is given together.
+    /// Batches that an aggregate is given together, where there is room for so many.
     pub run_batches: usize,
+    /// What they hold of the session's memory.
+    pub reservation: MemoryReservation,
     pub counters: Counters,
 }
 
 /// What leaves.
 pub(crate) fn run(run: Run) -> SendableRecordBatchStream {
     let schema = run.schema.clone();
-    let program = run.program.clone();
-    match &program.work {
-        Work::Aggregate(_) => {
-            let row = futures::stream::once(aggregated(run));
-            Box::pin(RecordBatchStreamAdapter::new(schema, row))
-        }
-        Work::Rows(_) => {
-            let size = program.batch_rows.unwrap_or(run.batch_rows);
-            let coalescer = program
-                .condition
-                .as_ref()
-                .map(|_| LimitedBatchCoalescer::new(schema.clone(), size, program.fetch));
-            let kept = Kept { run, coalescer, ended: false };
-            let batches = futures::stream::unfold(Some(kept), |kept| async {
-                let mut kept = kept?;
-                match kept.next().await {
-                    Ok(batch) => batch.map(|batch| (Ok(batch), Some(kept))),
-                    Err(error) => Some((Err(error), None)),
-                }
-            });
-            Box::pin(RecordBatchStreamAdapter::new(schema, batches))
-        }
+    if let Work::Aggregate(_) = &run.program.work {
+        return row(schema, aggregated(run));
     }
+    let size = run.program.batch_rows.unwrap_or(run.batch_rows);
+    let coalescer = run
+        .program
+        .condition
+        .as_ref()
+        .map(|_| LimitedBatchCoalescer::new(schema.clone(), size, run.program.fetch));
+    stream_of_batches(schema, Kept { run, coalescer, ended: false })
 }
 
 /// The rows that are kept, on their way.
@@ -71,7 +61,7 @@ struct Kept {
     ended: bool,
 }
 
-impl Kept {
+impl BatchSource for Kept {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(batch) = self.coalescer.as_mut().and_then(LimitedBatchCoalescer::next_completed_batch)
@@ -103,7 +93,9 @@ impl Kept {
             }
         }
     }
+}
 
+impl Kept {
     /// No more rows come: the input's resources are let go of now, not when somebody lets go of us.
     fn end(&mut self) -> Result<()> {
         self.ended = true;
@@ -205,24 +197,29 @@ async fn aggregated(run: Run) -> Result<RecordBatch> {
     let Work::Aggregate(aggregated) = &program.work else {
         return datafusion::common::internal_err!("an aggregate that is none");
     };
-    let (stream, counters) = (Stream::cpu(), run.counters);
+    let (stream, counters, reservation) = (Stream::cpu(), run.counters, run.reservation);
     let mut accumulators = create_accumulators(&aggregated.states.functions)?;
     let mut together: Vec<Batch> = vec![];
     let mut input = run.input;
     let mut open = true;
     while open {
+        let mut room = true;
         match input.next().await.transpose()? {
             None => open = false,
             Some(batch) if batch.num_rows() == 0 => continue,
             Some(batch) => {
                 let _timer = counters.baseline.elapsed_compute().timer();
                 counters.rows_in.add(batch.num_rows());
+                // A batch that there is no room for to be kept is not: it is here already, and is worked on now.
+                room = reservation.try_grow(bytes_of(&batch, &aggregated.columns)?).is_ok();
                 together.push(columns(&program, aggregated, &batch, &stream)?);
             }
         }
-        if together.len() >= run.run_batches.max(1) || !open && !together.is_empty() {
+        let enough = !room || together.len() >= run.run_batches.max(1) || !open;
+        if enough && !together.is_empty() {
             let timer = counters.baseline.elapsed_compute().timer();
             put_together(aggregated, std::mem::take(&mut together), &mut accumulators, &stream).await?;
+            reservation.free();
             timer.done();
         }
     }

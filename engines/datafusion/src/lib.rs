@@ -38,6 +38,7 @@ mod metrics;
 mod program;
 mod rule;
 mod scan;
+mod streams;
 mod table;
 mod types;
 mod uploads;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bowstring::{Batch, Stream};
-use datafusion::arrow::array::{Array, RecordBatch};
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::concat_batches;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
@@ -15,6 +15,7 @@ use crate::config::DeviceOptions;
 use crate::error::{external, refused};
 use crate::metrics::Counters;
 use crate::scan::{DeviceBatches, DeviceScan};
+use crate::streams::bytes_of;
 
 /// Where batches come from, and the columns of them that are needed.
 pub(crate) struct Uploads {
@@ -83,6 +84,7 @@ impl Uploads {
             return Ok(self.put_back.take());
         }
         let (mut batches, mut rows, mut bytes) = (vec![], 0, 0);
+        let all: Vec<usize> = (0..self.columns.len()).collect();
         while rows < self.upload_rows && bytes < self.upload_bytes {
             let batch = match &mut self.source {
                 Source::Ended => break,
@@ -106,7 +108,7 @@ impl Uploads {
             }
             let batch = batch.project(&self.columns).map_err(refused)?;
             rows += batch.num_rows();
-            bytes += bytes_of(&batch)?;
+            bytes += bytes_of(&batch, &all)?;
             batches.push(batch);
         }
         let Some(first) = batches.first() else { return Ok(None) };
@@ -141,10 +143,4 @@ impl Uploads {
         let columns = self.columns.iter().map(|column| batch.columns()[*column].clone()).collect();
         Ok(Taken::Device(Batch::try_new(self.schema.clone(), columns, batch.len()).map_err(external)?))
     }
-}
-
-/// The bytes of the rows of a batch, and not of what they are slices of.
-fn bytes_of(batch: &RecordBatch) -> Result<usize> {
-    let columns = batch.columns().iter().map(|column| column.to_data().get_slice_memory_size());
-    columns.sum::<std::result::Result<usize, _>>().map_err(refused)
 }

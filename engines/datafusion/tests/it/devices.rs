@@ -1,11 +1,12 @@
 //! What becomes of a device's memory when queries end early, calls fail, or there is too little of it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, drain};
 use bowstring_datafusion::name_device;
 use datafusion::error::DataFusionError;
-use datafusion::execution::memory_pool::GreedyMemoryPool;
+use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool, MemoryReservation};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -117,33 +118,82 @@ async fn a_device_without_memory_is_an_error() {
     assert!(rows(&context, QUERIES[0]).await.is_ok());
 }
 
+/// A session over a pool, on a device.
+async fn pooled(pool: Arc<dyn MemoryPool>, device: &str) -> SessionContext {
+    let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().unwrap();
+    let config = SessionConfig::new().with_target_partitions(1);
+    let builder =
+        SessionStateBuilder::new().with_config(config).with_runtime_env(runtime).with_default_features();
+    let context = SessionContext::new_with_state(bowstring_datafusion::with_bowstring(builder).build());
+    for setting in [&format!("device = '{device}'"), "always = true", "upload_rows = 100"] {
+        context.sql(&format!("SET bowstring.{setting}")).await.unwrap();
+    }
+    register(&[&context], "t", batches(8, true));
+    context
+}
+
 /// What is uploaded is taken from DataFusion's pool, and given back.
 #[tokio::test]
 async fn uploads_are_bounded_by_the_pool_of_the_session() {
     emulated("pooled");
-    let session = |bytes: usize| {
-        let pool = Arc::new(GreedyMemoryPool::new(bytes));
-        let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool.clone()).build_arc().unwrap();
-        let config = SessionConfig::new().with_target_partitions(1);
-        let builder =
-            SessionStateBuilder::new().with_config(config).with_runtime_env(runtime).with_default_features();
-        let builder = bowstring_datafusion::with_bowstring(builder);
-        (SessionContext::new_with_state(builder.build()), pool)
-    };
     for (bytes, fits) in [(1000, false), (10 << 20, true)] {
-        let (context, pool) = session(bytes);
-        for setting in
-            ["bowstring.device = 'pooled'", "bowstring.always = true", "bowstring.upload_rows = 100"]
-        {
-            context.sql(&format!("SET {setting}")).await.unwrap();
-        }
-        register(&[&context], "t", batches(8, true));
-        let rows = rows(&context, QUERIES[0]).await;
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(bytes));
+        let rows = rows(&pooled(pool.clone(), "pooled").await, QUERIES[0]).await;
         assert_eq!(rows.is_ok(), fits, "{rows:?}");
         assert!(fits || rows == Err("resources".to_owned()));
-        let pool: Arc<dyn datafusion::execution::memory_pool::MemoryPool> = pool;
         assert_eq!(pool.reserved(), 0);
     }
+}
+
+/// A pool that remembers how much of it was in use at most.
+#[derive(Debug)]
+struct Peak {
+    pool: GreedyMemoryPool,
+    most: AtomicUsize,
+}
+
+impl MemoryPool for Peak {
+    fn name(&self) -> &str {
+        "peak"
+    }
+
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        self.pool.grow(reservation, additional);
+        self.most.fetch_max(self.pool.reserved(), Ordering::Relaxed);
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        self.pool.shrink(reservation, shrink);
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> datafusion::error::Result<()> {
+        self.pool.try_grow(reservation, additional)?;
+        self.most.fetch_max(self.pool.reserved(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn reserved(&self) -> usize {
+        self.pool.reserved()
+    }
+}
+
+impl std::fmt::Display for Peak {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.pool.fmt(f)
+    }
+}
+
+/// On the CPU an aggregate keeps as many batches together as there is room for, and needs room for none.
+#[tokio::test]
+async fn aggregates_on_the_cpu_keep_what_the_pool_has_room_for() {
+    let mut answers = vec![];
+    for (bytes, expected) in [(1, 0..=0), (10 << 20, 1..=10 << 20)] {
+        let pool = Arc::new(Peak { pool: GreedyMemoryPool::new(bytes), most: AtomicUsize::new(0) });
+        answers.push(rows(&pooled(pool.clone(), "cpu").await, QUERIES[2]).await.unwrap());
+        assert!(expected.contains(&pool.most.load(Ordering::Relaxed)), "{pool:?}");
+        assert_eq!(pool.reserved(), 0);
+    }
+    assert_eq!(answers[0], answers[1]);
 }
 
 /// What was given out lives on by itself, whatever becomes of the query.

@@ -1,0 +1,43 @@
+//! Batches on their way, as DataFusion reads them.
+
+use std::future::Future;
+
+use datafusion::arrow::array::{Array, RecordBatch};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::error::Result;
+use datafusion::physical_plan::SendableRecordBatchStream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+
+use crate::error::refused;
+
+/// Gives batches, one after another.
+pub(crate) trait BatchSource: Send + 'static {
+    /// The next; nothing at the end.
+    fn next(&mut self) -> impl Future<Output = Result<Option<RecordBatch>>> + Send;
+}
+
+/// What a source gives, to its end or its first error.
+pub(crate) fn stream_of_batches(schema: SchemaRef, source: impl BatchSource) -> SendableRecordBatchStream {
+    let batches = futures::stream::unfold(Some(source), |source| async {
+        let mut source = source?;
+        match source.next().await {
+            Ok(batch) => batch.map(|batch| (Ok(batch), Some(source))),
+            Err(error) => Some((Err(error), None)),
+        }
+    });
+    Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+}
+
+/// The one batch that a future gives.
+pub(crate) fn row(
+    schema: SchemaRef,
+    made: impl Future<Output = Result<RecordBatch>> + Send + 'static,
+) -> SendableRecordBatchStream {
+    Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::once(made)))
+}
+
+/// The bytes of some columns of a batch: of its rows, and not of what they are slices of.
+pub(crate) fn bytes_of(batch: &RecordBatch, columns: &[usize]) -> Result<usize> {
+    let bytes = columns.iter().map(|column| batch.column(*column).to_data().get_slice_memory_size());
+    bytes.sum::<std::result::Result<usize, _>>().map_err(refused)
+}
