@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""The pictures of the pages, as SVG: `docs/pictures.py` writes them, `--check` says whether they are what this makes.
+
+A picture brings its own colours for light and for dark, and its own ground, so that it can be read wherever it stands."""
+
+import sys
+from html import escape
+from pathlib import Path
+
+PICTURES = Path(__file__).parent / "src" / "pictures"
+LIGHT = {"ground": "#fbfbf9", "ink": "#22272e", "soft": "#6b7480", "line": "#c9ced6", "lane": "#f0f1ee"}
+LIGHT |= {"own": "#1f6f8b", "ownfill": "#d9ebf1", "other": "#a2571b", "otherfill": "#f6e5d6", "host": "#5b5490", "hostfill": "#e6e3f3"}
+DARK = {"ground": "#1b212b", "ink": "#dfe4ea", "soft": "#98a3b1", "line": "#454f5d", "lane": "#232b37"}
+DARK |= {"own": "#6fc3de", "ownfill": "#1d4352", "other": "#e6a267", "otherfill": "#4d3421", "host": "#b1a7ee", "hostfill": "#38345a"}
+
+
+def variables(colours):
+    return "".join(f"--{name}:{colour};" for name, colour in colours.items())
+
+
+class Picture:
+    """Shapes by coordinates; colours are names of the palette."""
+
+    def __init__(self, width, height, title):
+        self.size, self.title, self.shapes = (width, height), title, []
+
+    def box(self, x, y, width, height, fill="ground", edge="line", radius=6, dashed=False):
+        dashes = " stroke-dasharray='4 4'" if dashed else ""
+        self.shapes.append(
+            f"<rect x='{x:g}' y='{y:g}' width='{width:g}' height='{height:g}' rx='{radius}' "
+            f"fill='var(--{fill})' stroke='var(--{edge})'{dashes}/>"
+        )
+
+    def text(self, x, y, what, colour="ink", size=14, anchor="middle", bold=False, mono=False):
+        more = (" font-weight='600'" if bold else "") + (" class='mono'" if mono else "")
+        self.shapes.append(
+            f"<text x='{x:g}' y='{y:g}' font-size='{size}' text-anchor='{anchor}' fill='var(--{colour})'{more}>{escape(what)}</text>"
+        )
+
+    def labelled(self, x, y, width, height, lines, kind):
+        """A box of one kind (`own`, `other`, `host`) with lines of text in it."""
+        self.box(x, y, width, height, kind + "fill", kind)
+        first = y + height / 2 + 5 - 9 * (len(lines) - 1)
+        for i, line in enumerate(lines):
+            self.text(x + width / 2, first + 18 * i, line)
+
+    def arrow(self, points, colour="soft", dashed=False):
+        path = "M" + " L".join(f"{x:g} {y:g}" for x, y in points)
+        dashes = " stroke-dasharray='5 4'" if dashed else ""
+        self.shapes.append(
+            f"<path d='{path}' fill='none' stroke='var(--{colour})' stroke-width='1.6'{dashes} marker-end='url(#{colour})'/>"
+        )
+
+    def dot(self, x, y, colour):
+        self.shapes.append(f"<circle cx='{x:g}' cy='{y:g}' r='7' fill='var(--{colour})'/>")
+
+    def svg(self):
+        width, height = self.size
+        heads = "".join(
+            f"<marker id='{colour}' viewBox='0 0 10 10' refX='9' refY='5' markerWidth='7' markerHeight='7' orient='auto-start-reverse'>"
+            f"<path d='M0 0 L10 5 L0 10 z' fill='var(--{colour})'/></marker>"
+            for colour in ["soft", "own", "other", "host"]
+        )
+        style = (
+            f"svg{{{variables(LIGHT)}}}@media(prefers-color-scheme:dark){{svg{{{variables(DARK)}}}}}"
+            "text{font-family:system-ui,sans-serif}.mono{font-family:ui-monospace,monospace}"
+        )
+        head = f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' width='{width}' role='img'>"
+        ground = f"<rect width='{width}' height='{height}' rx='10' fill='var(--ground)'/>"
+        return "\n".join(
+            [head, f"<title>{escape(self.title)}</title>", f"<style>{style}</style>", f"<defs>{heads}</defs>", ground, *self.shapes, "</svg>", ""]
+        )
+
+
+def way():
+    """import, wait on the stream, launch, record, export."""
+    p = Picture(940, 420, "The way of an array: imported, waited for on the stream, worked on, exported with an event")
+    lanes = [("their stream", 40), ("the host", 130), ("our stream", 220), ("the next stream", 310)]
+    for name, y in lanes:
+        p.box(130, y, 790, 70, "lane", "lane")
+        p.text(118, y + 40, name, "soft", anchor="end")
+    theirs, host, ours, following = (y + 12 for _, y in lanes)
+    p.labelled(145, theirs, 150, 46, ["writes the array"], "other")
+    p.dot(312, theirs + 23, "other")
+    p.text(326, theirs + 28, "their event", "other", anchor="start")
+    p.labelled(145, host, 110, 46, ["import"], "host")
+    p.text(200, host + 74, "no copy, no read", "soft", 12)
+    p.labelled(330, host, 105, 46, ["filter(…)"], "host")
+    p.labelled(500, host, 120, 46, ["wait(): how", "many rows?"], "host")
+    p.labelled(800, host, 105, 46, ["export"], "host")
+    p.box(330, ours, 46, 46, "ground", "soft", dashed=True)
+    p.text(353, ours + 28, "wait", "soft", 12)
+    p.labelled(392, ours, 110, 46, ["count the", "mask"], "own")
+    p.labelled(640, ours, 120, 46, ["move the", "rows"], "own")
+    p.dot(776, ours + 23, "own")
+    p.text(790, ours + 28, "our event", "own", anchor="start")
+    p.box(745, following, 46, 46, "ground", "soft", dashed=True)
+    p.text(768, following + 28, "wait", "soft", 12)
+    p.labelled(807, following, 98, 46, ["reads them"], "other")
+    p.arrow([(312, theirs + 32), (312, ours + 23), (328, ours + 23)], "other", True)
+    p.arrow([(435, host + 23), (465, host + 23), (465, ours - 2)], "host")
+    p.arrow([(502, ours + 23), (560, ours + 23), (560, host + 48)], "own")
+    p.arrow([(620, host + 23), (700, host + 23), (700, ours - 2)], "host")
+    p.arrow([(776, ours + 32), (776, ours + 46), (768, following - 2)], "own", True)
+    p.arrow([(885, host + 46), (885, following - 2)], "host")
+    p.text(525, 402, "time goes to the right; the host waits once, where the device has to say a number", "soft", 12)
+    return p
+
+
+MASK = ["10110010", "00000000", "01101111"]
+
+
+def filtered():
+    """How a filter works in two phases."""
+    p = Picture(940, 450, "A filter: count the mask of each tile, scan the counts, move each tile's rows to their place")
+    cell, gap, left = 30, 40, 110
+    width = 8 * cell
+    starts = [sum(mask.count("1") for mask in MASK[:i]) for i in range(len(MASK))]
+    kept = sum(mask.count("1") for mask in MASK)
+    p.text(98, 74, "mask", "soft", anchor="end")
+    p.text(98, 252, "values", "soft", anchor="end")
+    p.text(98, 381, "result", "soft", anchor="end")
+    p.text(30, 30, "1   Count and scan", bold=True, anchor="start", size=15)
+    p.text(30, 208, "2   Move", bold=True, anchor="start", size=15)
+    place = 0
+    base = left + (3 * width + 2 * gap - kept * (cell + 4)) / 2
+    for tile, mask in enumerate(MASK):
+        x = left + tile * (width + gap)
+        for row, bit in enumerate(mask):
+            on = bit == "1"
+            p.box(x + row * cell, 54, cell - 2, 30, "ownfill" if on else "lane", "own" if on else "line", 3)
+            p.text(x + row * cell + cell / 2 - 1, 74, bit, "ink" if on else "soft", mono=True)
+            p.box(x + row * cell, 232, cell - 2, 30, "ownfill" if on else "lane", "own" if on else "line", 3)
+            value = chr(ord("a") + tile * 8 + row)
+            p.text(x + row * cell + cell / 2 - 1, 252, value, "ink" if on else "soft", mono=True)
+            if on:
+                to = base + place * (cell + 4)
+                p.box(to, 362, cell - 2, 30, "ownfill", "own", 3)
+                p.text(to + cell / 2 - 1, 381, value, mono=True)
+                p.arrow([(x + row * cell + cell / 2 - 1, 263), (to + cell / 2 - 1, 359)], "own")
+                place += 1
+        middle = x + width / 2
+        p.arrow([(middle, 86), (middle, 106)])
+        count = mask.count("1")
+        p.labelled(middle - 118, 108, 236, 32, [f"keeps {count}" + (f", from place {starts[tile]}" if count else ": passed over")], "own")
+        if tile:
+            p.arrow([(middle - width - gap + 120, 124), (middle - 121, 124)])
+    p.labelled(left + 3 * width / 2 + gap - 190, 152, 380, 30, [f"the host gets memory for {kept} rows"], "host")
+    p.text(left + 3 * width / 2 + gap, 428, "a tile is 2,048 rows; here it is 8", "soft", 12)
+    return p
+
+
+def wave():
+    """What a wave is."""
+    values = [3, 9, 6, 1, 7, 5, 8, 2, 4, 9, 9, 0, 6, 3, 7, 1, 5, 8, 6, 2, 9, 4, 7, 0, 3, 6, 1, 8, 5, 7, 2, 9]
+    p = Picture(940, 380, "A wave: 32 lanes do one instruction, and a ballot makes one word of their answers")
+    cell, left = 25, 118
+    chosen = 14
+    p.text(108, 54, "lane", "soft", anchor="end")
+    p.text(108, 92, "its row", "soft", anchor="end")
+    p.text(108, 166, "row > 5", "soft", anchor="end")
+    p.text(108, 248, "ballot", "soft", anchor="end")
+    for lane, value in enumerate(values):
+        x, on = left + lane * cell, value > 5
+        if lane % 8 == 0 or lane == 31:
+            p.text(x + cell / 2 - 1, 54, str(lane), "soft", 12)
+        p.box(x, 72, cell - 2, 30, "hostfill", "host", 3)
+        p.text(x + cell / 2 - 1, 92, str(value), mono=True)
+        p.arrow([(x + cell / 2 - 1, 104), (x + cell / 2 - 1, 144)])
+        p.box(x, 146, cell - 2, 30, "ownfill" if on else "lane", "own" if on else "line", 3)
+        p.text(x + cell / 2 - 1, 166, "✓" if on else "·", "ink" if on else "soft")
+    p.text(left + 16 * cell, 30, "one instruction at a time, for 32 rows at once", "soft", 12)
+    p.box(left - 4, 228, 32 * cell + 6, 30, "ground", "own", 4)
+    for lane, value in enumerate(values):
+        p.text(left + lane * cell + cell / 2 - 1, 248, "1" if value > 5 else "0", "own" if value > 5 else "soft", 15, bold=value > 5, mono=True)
+    p.arrow([(left + 8 * cell, 180), (left + 8 * cell, 224)], "own")
+    p.text(left + 8 * cell + 12, 207, "all answers, in one word of 32 bits: a piece of a mask as Arrow has it", "soft", 12, "start")
+    below = sum(value > 5 for value in values[:chosen])
+    p.box(left - 1, 264, chosen * cell - 2, 6, "own", "own", 3)
+    p.arrow([(left + chosen * cell / 2, 274), (left + chosen * cell / 2, 296)], "own")
+    p.labelled(left - 4, 298, 600, 34, [f"lane {chosen} counts the ones below its own: its row is kept at place {below}"], "own")
+    p.text(left + 16 * cell, 362, "a wave has 32 lanes on NVIDIA's GPUs and AMD's RDNA, 64 on AMD's CDNA", "soft", 12)
+    return p
+
+
+def main():
+    check = "--check" in sys.argv[1:]
+    PICTURES.mkdir(exist_ok=True)
+    for name, picture in {"way": way(), "filter": filtered(), "wave": wave()}.items():
+        path = PICTURES / f"{name}.svg"
+        if not check:
+            path.write_text(picture.svg())
+        elif not path.exists() or path.read_text() != picture.svg():
+            sys.exit(f"{path.name} is stale: docs/pictures.py")
+
+
+if __name__ == "__main__":
+    main()

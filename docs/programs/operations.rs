@@ -1,0 +1,99 @@
+//! Operations and what they cost.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::DataType;
+use bowstring::compute::{
+    CastOptions, Predicate, Selection, TakeOptions, aggregate, cast, evaluate, filter, filter_where, is_null,
+    null_count, take,
+};
+use bowstring::exchange::from_arrow;
+use bowstring::expr::{Options, col, count_all, sum};
+use bowstring::{Array, Batch, Device, Result, Stream};
+
+/// Three sales.
+fn sales() -> Result<Batch> {
+    let price: ArrayRef = Arc::new(Float64Array::from(vec![Some(10.0), Some(20.5), None]));
+    let pieces: ArrayRef = Arc::new(Int64Array::from(vec![3, 1, 7]));
+    let batch = RecordBatch::try_from_iter_with_nullable([("price", price, true), ("pieces", pieces, false)]);
+    Batch::try_from(&batch.expect("columns of one length"))
+}
+
+// ANCHOR: selection
+pub fn one_mask_for_many_arrays() -> Result<()> {
+    let stream = Stream::cpu();
+    let mask = from_arrow(&BooleanArray::from(vec![Some(true), None, Some(true)]))?;
+    let selection = Selection::new(&mask, &stream)?; // the mask is read and counted here, once
+
+    let numbers = from_arrow(&Int32Array::from(vec![1, 2, 3]))?;
+    let words = from_arrow(&StringArray::from(vec!["a", "b", "c"]))?;
+    for array in [&numbers, &words] {
+        assert_eq!(selection.filter(array).wait()?.len(), 2);
+    }
+    Ok(())
+}
+// ANCHOR_END: selection
+
+// ANCHOR: predicate
+pub fn a_predicate_never_becomes_an_array() -> Result<()> {
+    let (rows, stream) = (sales()?, Stream::cpu());
+    let cheap = col("price").lt(15.0) & col("pieces").gt(1);
+    assert_eq!(filter_where(&rows, &cheap, &stream).wait()?.len(), 1);
+
+    let made =
+        evaluate(&rows, &[(col("pieces") * 2 + 1).alias("m"), col("price").is_null()], &stream).wait()?;
+    assert_eq!(made.schema().field(1).name(), "price is null");
+
+    let row =
+        aggregate(&rows, &[sum(col("pieces")), count_all()], Some(&col("pieces").gt(2)), &stream).wait()?;
+    let row = RecordBatch::try_from(&row)?;
+    assert_eq!(row.column(0).as_primitive::<Int64Type>().value(0), 10);
+    Ok(())
+}
+// ANCHOR_END: predicate
+
+// ANCHOR: bound
+pub fn bound_once_for_many_batches() -> Result<()> {
+    let (batch, stream) = (sales()?, Stream::cpu());
+    let cheap = Predicate::bind(&col("price").lt(15.0), batch.schema(), &Options::default())?;
+    for rows in [&batch, &batch, &batch] {
+        assert_eq!(cheap.filter(rows, &stream).wait()?.len(), 1);
+    }
+    println!("{}", cheap.explain()); // the plan, as it will run
+    Ok(())
+}
+// ANCHOR_END: bound
+
+// ANCHOR: counted
+/// How often the host waits for the device, whatever becomes of the result.
+fn waits<T>(stream: &Stream, work: impl FnOnce() -> Result<T>) -> Result<u64> {
+    let before = stream.device().host_synchronisations();
+    work()?;
+    Ok(stream.device().host_synchronisations() - before)
+}
+
+pub fn what_each_operation_waits_for() -> Result<()> {
+    let stream = Device::emulated().stream()?;
+    let there = |array: ArrayRef| stream.upload(&Array::try_from(&array)?);
+    let numbers = there(Arc::new(Int64Array::from(vec![Some(3), None, Some(5)])))?;
+    let words = there(Arc::new(StringArray::from(vec!["a", "bc", ""])))?;
+    let mask = there(Arc::new(BooleanArray::from(vec![true, false, true])))?;
+    let indices = there(Arc::new(Int32Array::from(vec![2, 0])))?;
+    let rows = stream.upload(&sales()?)?;
+    let (checked, safe) = (TakeOptions::default(), CastOptions::default());
+
+    assert_eq!(waits(&stream, || filter(&numbers, &mask, &stream).wait())?, 1);
+    assert_eq!(waits(&stream, || take(&numbers, &indices, &checked, &stream).wait())?, 0);
+    assert_eq!(waits(&stream, || take(&words, &indices, &checked, &stream).wait())?, 1); // how many bytes
+    assert_eq!(waits(&stream, || cast(&numbers, &DataType::Int8, &safe, &stream).wait())?, 0);
+    assert_eq!(waits(&stream, || is_null(&numbers, &stream).wait())?, 0);
+    assert_eq!(waits(&stream, || null_count(&numbers, &stream).wait())?, 0); // known, since the upload
+    assert_eq!(waits(&stream, || evaluate(&rows, &[col("pieces") + 1], &stream).wait())?, 0);
+    assert_eq!(waits(&stream, || filter_where(&rows, &col("pieces").gt(2), &stream).wait())?, 1);
+    assert_eq!(waits(&stream, || aggregate(&rows, &[count_all()], None, &stream).wait())?, 1);
+    Ok(())
+}
+// ANCHOR_END: counted
