@@ -1,26 +1,26 @@
-"""Line plots as SVG, of text alone: axes with names, a line and a mark for each series, its name at the line's end."""
+"""Plots as SVG, by matplotlib: how fast something is against what it is given, and how long works take, beside each other. Text
+stays text, and the same figures make the same file."""
 
-import math
-from xml.sax.saxutils import escape
+import io
 
-WIDTH, HEIGHT = 860, 440
-LEFT, RIGHT, TOP, BOTTOM = 76, 190, 56, 64
-# Between the axis and the first point, whose value is written over it.
-INSET = 22
+import matplotlib
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt
+
 # Told apart by most eyes, and by lightness on paper.
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a67c00", "#3a9bd9", "#7a5195", "#8c564b"]
 COPY = "#555555"
-FONT = "font-family='sans-serif'"
-
-
-def nice(top):
-    """A round number from `top` on, and the step between its ticks."""
-    step = 10 ** math.floor(math.log10(top)) if top > 0 else 1
-    for factor in [0.2, 0.25, 0.5, 1, 2, 2.5, 5]:
-        if top / (step * factor) <= 6:
-            step *= factor
-            break
-    return math.ceil(top / step - 1e-9) * step, step
+STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "bowstring",
+    "font.family": "sans-serif",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.axisbelow": True,
+}
 
 
 def number(value):
@@ -30,20 +30,6 @@ def number(value):
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def apart(wanted, least):
-    """Heights at least so far apart, each near the wanted one, in their order."""
-    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
-    placed = list(wanted)
-    for before, after in zip(order, order[1:]):
-        placed[after] = max(placed[after], placed[before] + least)
-    if order:
-        over = max(0, placed[order[-1]] - (HEIGHT - BOTTOM))
-        placed[order[-1]] -= over
-        for after, before in zip(order[::-1], order[-2::-1]):
-            placed[before] = min(placed[before], placed[after] - least)
-    return placed
-
-
 def colours(names):
     """A colour each: the library's own is the first, the copy's is grey."""
     left = iter(COLOURS[1:] * (1 + len(names) // 7))
@@ -51,61 +37,72 @@ def colours(names):
     return {name: own.get(name) or next(left) for name in names}
 
 
-def text(x, y, what, anchor="middle", size=12, fill="#222222", more=""):
-    return (
-        f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='{anchor}' font-size='{size}' fill='{fill}' {FONT} {more}>"
-        f"{escape(what)}</text>"
-    )
+def svg(figure):
+    """The figure as text; its pixels are forgotten."""
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None})
+    plt.close(figure)
+    return out.getvalue()
+
+
+def apart(wanted, least, top):
+    """Heights at least so far apart and none above `top`, each near the wanted one, in their order."""
+    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    placed = list(wanted)
+    for before, after in zip(order, order[1:]):
+        placed[after] = max(placed[after], placed[before] + least)
+    for i, after in enumerate(reversed(order)):
+        placed[after] = min(placed[after], top - i * least)
+    return placed
 
 
 def line_plot(title, x_name, y_name, ticks, series, log=False):
     """An SVG of `series`: (name, dashed, [(x, y)]). `ticks`: (x, label). A series' colour goes by its name, so a dashed
     line of the same name is another kind of the same thing; the first series' values are written at its marks."""
-    xs = [x for x, _ in ticks]
-    place = math.log if log else float
-    low, high = place(min(xs)), place(max(xs))
-    top, step = nice(1.08 * max(y for _, _, points in series for _, y in points))
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(8.6, 4.4), layout="constrained")
+        colour = colours(list(dict.fromkeys(name for name, _, _ in series)))
+        top = 1.08 * max(y for _, _, points in series for _, y in points)
+        ends = apart([points[-1][1] for _, _, points in series], top / 20, top)
+        for i, (name, dashed, points) in reversed(list(enumerate(series))):
+            own = name == "bowstring"
+            xs, ys = zip(*points)
+            axes.plot(
+                xs, ys, color=colour[name], linewidth=2.6 if own else 1.6, linestyle="--" if dashed else "-",
+                marker=None if name == "copy" else "o", markersize=6 if own else 4,
+            )
+            if i == 0:
+                for x, y in points:
+                    axes.annotate(number(y), (x, y), (0, 7), textcoords="offset points", ha="center", color=colour[name], fontsize=9)
+            label = f"{name}, clustered" if dashed and name != "copy" else name
+            axes.annotate(
+                label, points[-1], (1.03, ends[i]), textcoords=axes.get_yaxis_transform(), va="center", color=colour[name],
+                fontweight="bold" if own else "normal", annotation_clip=False, arrowprops={"arrowstyle": "-", "color": "#cccccc"},
+            )
+        if log:
+            axes.set_xscale("log")
+        axes.set_xticks([x for x, _ in ticks], [label for _, label in ticks])
+        axes.set_xticks([], minor=True)
+        axes.set_ylim(0, top)
+        axes.grid(axis="y", color="#e4e4e4")
+        axes.set(title=title, xlabel=x_name, ylabel=y_name)
+        return svg(figure)
 
-    def at(x, y):
-        across = (place(x) - low) / ((high - low) or 1)
-        return LEFT + INSET + across * (WIDTH - LEFT - RIGHT - 2 * INSET), HEIGHT - BOTTOM - y / top * (HEIGHT - TOP - BOTTOM)
 
-    right = WIDTH - RIGHT
-    out = [
-        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {HEIGHT}' width='{WIDTH}' height='{HEIGHT}'>",
-        f"<title>{escape(title)}</title>",
-        f"<rect width='{WIDTH}' height='{HEIGHT}' fill='white'/>",
-        text(LEFT, 26, title, "start", 15, more="font-weight='bold'"),
-    ]
-    for i in range(round(top / step) + 1):
-        y = at(xs[0], i * step)[1]
-        out.append(f"<line x1='{LEFT}' x2='{right}' y1='{y:.1f}' y2='{y:.1f}' stroke='#e2e2e2'/>")
-        out.append(text(LEFT - 8, y + 4, number(i * step), "end"))
-    for x, label in ticks:
-        across = at(x, 0)[0]
-        base = HEIGHT - BOTTOM
-        out.append(f"<line x1='{across:.1f}' x2='{across:.1f}' y1='{base}' y2='{base + 5}' stroke='#222222'/>")
-        out.append(text(across, base + 20, label))
-    out.append(text((LEFT + right) / 2, HEIGHT - 16, x_name, size=13))
-    middle = (TOP + HEIGHT - BOTTOM) / 2
-    out.append(text(20, middle, y_name, size=13, more=f"transform='rotate(-90 20 {middle})'"))
-    colour = colours(list(dict.fromkeys(name for name, _, _ in series)))
-    ends = apart([at(*points[-1])[1] + 4 for _, _, points in series], 15)
-    for i, ((name, dashed, points), end) in reversed(list(enumerate(zip(series, ends)))):
-        own = name == "bowstring"
-        style = f"stroke='{colour[name]}' stroke-width='{3 if own else 1.8}'"
-        dashes = "stroke-dasharray='6 4'" if dashed else ""
-        where = [at(x, y) for x, y in points]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in where)
-        out.append(f"<polyline points='{path}' fill='none' {style} {dashes}/>")
-        if name != "copy":
-            for x, y in where:
-                out.append(f"<circle cx='{x:.1f}' cy='{y:.1f}' r='{4 if own else 3}' fill='{colour[name]}'/>")
-        if i == 0:
-            for (x, y), (_, value) in zip(where, points):
-                out.append(text(x, y - 9, number(value), size=11, fill=colour[name], more="font-weight='bold'"))
-        x, y = where[-1]
-        out.append(f"<line x1='{x + 5:.1f}' y1='{y:.1f}' x2='{right + 12}' y2='{end - 4:.1f}' stroke='#bbbbbb'/>")
-        label = f"{name}, clustered" if dashed and name != "copy" else name
-        out.append(text(right + 16, end, label, "start", 12, colour[name], "font-weight='bold'" if own else ""))
-    return "\n".join([*out, "</svg>"]) + "\n"
+def bar_plot(title, x_name, works):
+    """An SVG of `works`: (name, {who: times as long as the library itself takes}). Shorter is better."""
+    with plt.rc_context(STYLE):
+        whos = list(dict.fromkeys(who for _, times in works for who in times))
+        colour, width = colours(whos), 0.84 / len(whos)
+        figure, axes = plt.subplots(figsize=(8.6, 0.6 + 0.75 * len(works)), layout="constrained")
+        for at, who in enumerate(whos):
+            known = [(place + (at + 0.5) * width - 0.42, times[who]) for place, (_, times) in enumerate(works) if who in times]
+            bars = axes.barh([y for y, _ in known], [time for _, time in known], width, color=colour[who], label=who)
+            axes.bar_label(bars, [f" {time:.1f}" for _, time in known], fontsize=8, color="#444444")
+        axes.set_yticks(range(len(works)), [name for name, _ in works])
+        axes.invert_yaxis()
+        axes.margins(x=0.08)
+        axes.grid(axis="x", color="#e4e4e4")
+        axes.set(title=title, xlabel=x_name)
+        axes.legend(frameon=False, loc="lower right")
+        return svg(figure)

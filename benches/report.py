@@ -9,8 +9,8 @@ devices there were) and every other `*.jsonl` in it: what peers print, a line ea
 
     {"id": "filter/cpu/int32/16777216/50%-uniform/no-nulls/1", "who": "polars", "seconds": 0.00471}
 
-Each rate is held against the copy of the nearest size in the same run, each time against the fastest peer's. Needs
-Python alone.
+Each rate is held against the copy of the nearest size in the same run, each time against the fastest peer's. Plots need
+matplotlib (`requirements.txt`); without it they are left to `redraw.py`, and the page says so.
 """
 
 import argparse
@@ -24,8 +24,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-from plot import line_plot
 from targets import reached
+
+try:
+    from plot import line_plot
+except ModuleNotFoundError as missing:
+    if missing.name != "matplotlib":
+        raise
+
+    def line_plot(*_what, **_how):
+        """A machine with a GPU need not have matplotlib: `redraw.py` draws from the page, elsewhere."""
+        return None
+
 
 ROOT = Path(__file__).resolve().parent.parent
 OPERATIONS = ["filter", "take", "cast", "null_count", "is_null"]
@@ -237,6 +247,12 @@ def kept_plots(benches, copies):
         yield name, line_plot(title, "rows kept, %", "GB/s that memory must move", labels, series)
 
 
+def draw(benches, copies, name):
+    """Every plot of a report of that name: what it shows, its file, its contents (nothing without matplotlib)."""
+    for plot, svg in [*kept_plots(benches, copies), *row_plots(benches, copies)]:
+        yield plot, re.sub("-+", "-", re.sub(r"[^A-Za-z0-9_.-]", "", f"{name}-{plot}")) + ".svg", svg
+
+
 def said(*command):
     """What a program prints; nothing where there is none."""
     try:
@@ -306,17 +322,18 @@ def write(benches, devices, absent, out, date, name, notes):
     for kind in ["kept", "rows"]:
         for old in out.glob(f"{name}-{kind}-*.svg"):
             old.unlink()
-    plots = []
-    for plot, svg in [*kept_plots(measured, copies), *row_plots(measured, copies)]:
-        file = re.sub("-+", "-", re.sub(r"[^A-Za-z0-9_.-]", "", f"{name}-{plot}")) + ".svg"
-        (out / file).write_text(svg)
-        plots.append((plot, file))
+    plots = list(draw(measured, copies, name))
+    for _, file, svg in plots:
+        if svg:
+            (out / file).write_text(svg)
+    if any(svg is None for _, _, svg in plots):
+        page += ["Plots are not drawn yet, for want of matplotlib: `benches/redraw.py` draws them from this page.", ""]
     for device in DEVICES:
         for operation in OPERATIONS:
             group = [bench for bench in measured if (bench.operation, bench.device) == (operation, device)]
             if group:
                 page += [f"## {operation} on {DEVICES[device]}", ""]
-                for plot, file in plots:
+                for plot, file, _ in plots:
                     if plot.split("-")[1:3] == [operation, device]:
                         page += [f"![{plot}]({file})", ""]
                 page += [*table(group, copies), ""]

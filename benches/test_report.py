@@ -1,4 +1,4 @@
-"""`python3 -m unittest discover -s benches`: the report of a folder as criterion leaves it, with known figures."""
+"""`python3 -m unittest discover -s benches`, with matplotlib: the report of a folder as criterion leaves it, with known figures."""
 
 import contextlib
 import io
@@ -8,7 +8,9 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from unittest import mock
 
+import redraw
 import report
 
 KEPT = "filter/cpu/int32/1048576/50%-uniform/no-nulls/1"
@@ -113,6 +115,25 @@ class Report(unittest.TestCase):
             words = [text.text for text in ElementTree.parse(plot).iter("{http://www.w3.org/2000/svg}text")]
             for word in ["GB/s that memory must move", "bowstring", "arrow-rs", "copy"]:
                 self.assertIn(word, words)
+
+    def test_plots_are_drawn_again_from_the_page(self):
+        self.say({"id": KEPT, "bytes": 4_000_000, "sectors": 3_000_000})
+        benches, copies = redraw.read(self.report())
+        self.assertEqual(round(copies.near("cpu", 4_000_000) / 1e9, 3), 20)
+        kept = benches[KEPT]
+        self.assertEqual((kept.seconds, round(kept.bytes), round(kept.sectors)), ({"bowstring": 4e-4, "arrow-rs": 8e-4}, 4_000_000, 3_040_000))
+        drawn = {path.name for path in self.out.glob("*.svg")}
+        for name in drawn:
+            (self.out / name).unlink()
+        with mock.patch("sys.argv", ["redraw.py", str(self.out / "a-test.md")]):
+            redraw.main()
+        self.assertEqual({path.name for path in self.out.glob("*.svg")}, drawn)
+
+    def test_a_page_without_plots_says_so(self):
+        with mock.patch.object(report, "line_plot", lambda *_what, **_how: None):
+            page = self.report()
+        self.assertIn("Plots are not drawn yet", page)
+        self.assertEqual(list(self.out.glob("*.svg")), [])
 
     def test_figures_of_another_day_are_left_out(self):
         old = self.folder / "filter_cpu_int32_1048576_99%-uniform_no-nulls_1" / "bowstring" / "new" / "benchmark.json"
