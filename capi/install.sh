@@ -1,27 +1,59 @@
 #!/usr/bin/env bash
-# Installs the C library: header, shared and static library, pkg-config file.
+# Installs the C library: header, shared and static library, files for pkg-config and CMake.
 #
 #   cargo rustc --profile dist -p bowstring-capi --lib --crate-type cdylib,staticlib
+#   capi/install.sh [--prefix PREFIX] [--libdir LIBDIR] [--built BUILT]
 #   capi/install.sh [PREFIX [BUILT]]
 #
 # `cargo build` would make Rust's own kind of library too, and that cannot be optimised as a whole.
-# PREFIX is /usr/local unless said otherwise, BUILT the folder that cargo built into (target/dist). DESTDIR, if set,
-# goes before every path that is written to, but not into the pkg-config file.
+# PREFIX is /usr/local unless said otherwise; LIBDIR, inside of it, is lib (Debian's packages have lib/x86_64-linux-gnu);
+# BUILT is the folder that cargo built into (target/dist). DESTDIR, if set, goes before every path that is written to, and
+# into no file.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-prefix=${1:-/usr/local}
-built=${2:-$here/../target/dist}
-version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/../Cargo.toml" | head -n 1)
-lib=${DESTDIR:-}$prefix/lib
-include=${DESTDIR:-}$prefix/include
+prefix=/usr/local libdir=lib built=$here/../target/dist
+usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" | sed '$d'; }
+plain=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --prefix | --libdir | --built)
+        [ $# -ge 2 ] || { echo "$1 takes a folder" >&2; exit 2; }
+        printf -v "${1#--}" %s "$2"
+        shift 2 ;;
+    --prefix=* | --libdir=* | --built=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
+    -h | --help) usage; exit ;;
+    -*) echo "install.sh: no option $1" >&2; usage >&2; exit 2 ;;
+    *) plain+=("$1"); shift ;;
+    esac
+done
+prefix=${plain[0]:-$prefix}
+built=${plain[1]:-$built}
+[ ${#plain[@]} -le 2 ] || { usage >&2; exit 2; }
+for library in libbowstring_c.so libbowstring_c.a; do
+    [ -e "$built/$library" ] || { echo "$built has no $library: build it first (--help says how)" >&2; exit 1; }
+done
 
-install -d "$lib/pkgconfig" "$include"
-install -m 644 "$here/include/bowstring.h" "$include/"
-install -s -m 755 "$built/libbowstring_c.so" "$lib/libbowstring.so.$version"
-ln -sf "libbowstring.so.$version" "$lib/libbowstring.so.${version%%.*}"
-ln -sf "libbowstring.so.$version" "$lib/libbowstring.so"
-install -m 644 "$built/libbowstring_c.a" "$lib/libbowstring.a"
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/../Cargo.toml" | head -n 1)
+major=${version%%.*}
+root=${DESTDIR:-}$prefix
+lib=$root/$libdir
 # What Rust's standard library needs of the system where it is linked statically.
-sed -e "s|@prefix@|$prefix|" -e "s|@version@|$version|" -e 's|@private@|-lpthread -ldl -lm -lgcc_s|' \
-    "$here/bowstring.pc.in" >"$lib/pkgconfig/bowstring.pc"
-echo "installed bowstring $version to $prefix"
+private='-lpthread -ldl -lm -lgcc_s'
+# From a folder two below LIBDIR back to PREFIX, so that what is installed can be moved.
+up=../../$(sed -E 's|[^/]+|..|g' <<<"$libdir")
+fill() {
+    sed -e "s|@prefix@|$prefix|g" -e "s|@libdir@|$libdir|g" -e "s|@version@|$version|g" -e "s|@major@|$major|g" \
+        -e "s|@private@|$private|g" -e "s|@up@|$up|g" "$here/$1" >"$2"
+}
+
+install -d "$lib/pkgconfig" "$lib/cmake/bowstring" "$root/include"
+install -m 644 "$here/include/bowstring.h" "$root/include/"
+install -s -m 755 "$built/libbowstring_c.so" "$lib/libbowstring.so.$version"
+ln -sf "libbowstring.so.$version" "$lib/libbowstring.so.$major"
+ln -sf "libbowstring.so.$major" "$lib/libbowstring.so"
+install -m 644 "$built/libbowstring_c.a" "$lib/libbowstring.a"
+strip --strip-debug "$lib/libbowstring.a"
+fill bowstring.pc.in "$lib/pkgconfig/bowstring.pc"
+fill bowstringConfig.cmake.in "$lib/cmake/bowstring/bowstringConfig.cmake"
+fill bowstringConfigVersion.cmake.in "$lib/cmake/bowstring/bowstringConfigVersion.cmake"
+echo "installed bowstring $version to $root"
