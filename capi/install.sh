@@ -33,7 +33,9 @@ for library in libbowstring_c.so libbowstring_c.a; do
     [ -e "$built/$library" ] || { echo "$built has no $library: build it first (--help says how)" >&2; exit 1; }
 done
 
-version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/../Cargo.toml" | head -n 1)
+# In the workspace the version is its own; in a published package the package's.
+version=$(cat "$here/Cargo.toml" "$here/../Cargo.toml" 2>/dev/null | sed -n 's/^version = "\(.*\)"/\1/p' | head -n 1 || true)
+[ -n "$version" ] || { echo "install.sh: no version in $here/Cargo.toml" >&2; exit 1; }
 major=${version%%.*}
 root=${DESTDIR:-}$prefix
 lib=$root/$libdir
