@@ -19,6 +19,7 @@ fn main() -> bowstring::Result<()> {
     operations::one_mask_for_many_arrays()?;
     operations::a_predicate_never_becomes_an_array()?;
     operations::bound_once_for_many_batches()?;
+    operations::the_sixth_query()?;
     operations::what_each_operation_waits_for()?;
     foreign::a_producer_and_a_consumer()?;
     foreign::strangers_are_checked()?;

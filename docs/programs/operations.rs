@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::types::{Decimal128Type, Int64Type};
+use arrow_array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch,
+    StringArray,
+};
 use arrow_schema::DataType;
 use bowstring::compute::{
     CastOptions, Predicate, Selection, TakeOptions, aggregate, cast, evaluate, filter, filter_where, is_null,
     null_count, take,
 };
 use bowstring::exchange::from_arrow;
-use bowstring::expr::{Options, col, count_all, sum};
+use bowstring::expr::{Literal, Options, col, count_all, sum};
 use bowstring::{Array, Batch, Device, Result, Stream};
 
 /// Three sales.
@@ -66,6 +69,30 @@ pub fn bound_once_for_many_batches() -> Result<()> {
     Ok(())
 }
 // ANCHOR_END: bound
+
+// ANCHOR: sixth
+pub fn the_sixth_query() -> Result<()> {
+    let decimal = |values: Vec<i128>| -> ArrayRef {
+        Arc::new(Decimal128Array::from(values).with_precision_and_scale(15, 2).expect("they have 15 digits"))
+    };
+    let lineitem = RecordBatch::try_from_iter([
+        ("quantity", decimal(vec![1_000, 3_000, 2_300])),
+        ("price", decimal(vec![100_000, 200_000, 300_000])),
+        ("discount", decimal(vec![6, 6, 7])),
+        ("shipped", Arc::new(Date32Array::from(vec![8800, 8801, 8802])) as ArrayRef),
+    ]);
+    let lineitem = Batch::try_from(&lineitem.expect("columns of one length"))?;
+    let year = col("shipped").gt_eq(Literal::date(8766)) & col("shipped").lt(Literal::date(9131)); // 1994
+    let where_ = year & col("discount").between(0.05, 0.07) & col("quantity").lt(24);
+
+    let stream = Stream::cpu();
+    let revenue = sum(col("price") * col("discount")).alias("revenue");
+    let row = RecordBatch::try_from(&aggregate(&lineitem, &[revenue], Some(&where_), &stream).wait()?)?;
+    assert_eq!(row.column(0).as_primitive::<Decimal128Type>().value(0), 2_700_000); // 60 + 210: a Decimal128(38, 4)
+    assert_eq!(filter_where(&lineitem, &where_, &stream).wait()?.len(), 2);
+    Ok(())
+}
+// ANCHOR_END: sixth
 
 // ANCHOR: counted
 /// How often the host waits for the device, whatever becomes of the result.
