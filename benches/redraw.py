@@ -18,7 +18,7 @@ WORKS = {
     "filter/cpu/utf8/16777216/50%-uniform/no-nulls/1": "filter Utf8,\nhalf of the rows",
     "take/cpu/int32/16777216/random/no-nulls/1": "take Int32\nat random",
     "cast/cpu/int64-int32/16777216/all-safe/no-nulls/1": "cast Int64 to\nInt32, checked",
-    "cast/cpu/float64-int32/16777216/all-safe/10%-null/1": "cast Float64 to\nInt32, nulls",
+    "cast/cpu/float64-int32/16777216/all-safe/10%-null/1": "cast Float64 to\nInt32 with nulls",
 }
 
 

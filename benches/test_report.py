@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
@@ -128,6 +129,16 @@ class Report(unittest.TestCase):
         with mock.patch("sys.argv", ["redraw.py", str(self.out / "a-test.md")]):
             redraw.main()
         self.assertEqual({path.name for path in self.out.glob("*.svg")}, drawn)
+
+    def test_the_readmes_figures_are_the_pages(self):
+        readme = (report.ROOT / "README.md").read_text()
+        [path] = re.findall(r"\((benches/results/[\w-]+)-overview\.svg\)", readme)
+        benches, _ = redraw.read((report.ROOT / f"{path}.md").read_text())
+        for name, label in redraw.WORKS.items():
+            ours, *peers = map(float, self.row(readme, label.replace("\n", " "))[1:])
+            known = {who.partition(" (")[0]: seconds * 1e3 for who, seconds in benches[name].seconds.items()}
+            for said, who in zip([ours, *peers], ["bowstring", "arrow-rs", "polars", "pyarrow"], strict=True):
+                self.assertAlmostEqual(said / known[who], 1, delta=0.05, msg=f"{label}, {who}")
 
     def test_a_page_without_plots_says_so(self):
         with mock.patch.object(report, "line_plot", lambda *_what, **_how: None):
