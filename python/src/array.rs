@@ -14,7 +14,7 @@ use crate::device::default_stream;
 use crate::error::{detached, ours};
 
 /// Arrow data on a device: immutable, shared, never copied unless a method says so.
-#[pyclass(frozen, module = "bowstring")]
+#[pyclass(frozen, weakref, module = "bowstring")]
 #[derive(Clone)]
 pub struct Array {
     pub array: Inner,
@@ -51,14 +51,14 @@ impl Array {
     }
 
     /// The values as what `to` says, its metadata included: an extension type is a type with metadata.
-    pub fn cast(&self, array: Inner, to: &Field) -> Array {
+    pub fn casted(&self, array: Inner, to: &Field) -> Array {
         let mut result = self.result(array);
         result.field = result.field.with_metadata(to.metadata().clone());
         result
     }
 
     /// This array as another type, every value of which must fit.
-    fn as_type(&self, field: &Field) -> PyResult<Array> {
+    pub fn as_type(&self, field: &Field) -> PyResult<Array> {
         if field.data_type() == self.array.data_type() {
             return Ok(Array::new(self.array.clone(), field));
         }

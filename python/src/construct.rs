@@ -6,24 +6,28 @@ use crate::array::Array;
 use crate::batch::RecordBatch;
 use crate::foreign;
 use crate::operations::cast_array;
+use crate::types;
 use crate::validate::{check_array, check_batch};
 
-/// Any object with an Arrow, DLPack or CUDA array interface as an array; `type`, if given, is what it is cast to. With
+/// Any object with an Arrow, DLPack or CUDA array interface as an array, copying nothing that need not be; numpy's arrays of whatever
+/// kind, and lists and other iterables of Python's values, which are copied. `type`, if given, is what it is cast to. With
 /// `validate`, contents that are no Arrow data are refused, as by `Array.validate`.
 #[pyfunction]
 #[pyo3(signature = (obj, /, r#type = None, *, validate = false))]
 pub fn array(obj: &Bound<'_, PyAny>, r#type: Option<&Bound<'_, PyAny>>, validate: bool) -> PyResult<Array> {
-    let array = foreign::as_array(obj, "obj")?;
+    let to = r#type.map(|to| types::field(to, "type")).transpose()?;
+    let array = foreign::as_array_of(obj, "obj", to.as_ref().map(|to| to.data_type()))?;
     if validate {
         check_array(obj.py(), &array.array)?;
     }
-    match r#type {
-        Some(to) => cast_array(obj.py(), &array, &foreign::field(to, "type")?, false, None),
+    match to {
+        Some(to) => cast_array(obj.py(), &array, &to, false, None),
         None => Ok(array),
     }
 }
 
-/// Any object with an Arrow interface as a batch: arrays of structs, streams of batches. With `validate`, contents that are
+/// Any object with an Arrow interface as a batch: arrays of structs, streams of batches; a dictionary of columns, or a list of
+/// dictionaries. With `validate`, contents that are
 /// no Arrow data are refused, as by `RecordBatch.validate`.
 #[pyfunction]
 #[pyo3(signature = (obj, /, *, validate = false))]

@@ -11,11 +11,11 @@ use pyo3::prelude::*;
 use crate::error::{detached, ours};
 
 /// Where arrays live and operations run.
-#[pyclass(frozen, module = "bowstring")]
+#[pyclass(frozen, weakref, module = "bowstring")]
 pub struct Device(pub Inner);
 
 /// An order of work on a device.
-#[pyclass(frozen, module = "bowstring")]
+#[pyclass(frozen, weakref, module = "bowstring")]
 pub struct Stream(pub bowstring::Stream);
 
 /// The device that serves memory of this kind: pinned and managed memory belongs to a GPU.
@@ -24,6 +24,25 @@ pub fn device_of(device_type: i32, device_id: i64) -> PyResult<Inner> {
         return Err(PyValueError::new_err(format!("no device type {device_type} is served")));
     };
     ours(|| Inner::open(memory.device(), device_id))
+}
+
+/// The device of a name as torch has it: "cpu", "cuda", "rocm:1".
+pub fn device_named(name: &str) -> PyResult<Inner> {
+    let unknown = || {
+        let problem = format!(
+            "no device is named {name:?}: \"cpu\", \"cuda\", \"rocm\" or \"emulated\", and \":1\" for the second"
+        );
+        PyValueError::new_err(problem)
+    };
+    let (kind, id) = name.split_once(':').unwrap_or((name, "0"));
+    let id: i64 = id.parse().map_err(|_| unknown())?;
+    match kind.to_lowercase().as_str() {
+        "cpu" => Ok(Inner::cpu()),
+        "cuda" => ours(|| Inner::open(DeviceType::Cuda, id)),
+        "rocm" | "hip" => ours(|| Inner::open(DeviceType::Rocm, id)),
+        "emulated" => ours(|| Inner::open(DeviceType::Emulated, id)),
+        _ => Err(unknown()),
+    }
 }
 
 /// The stream that operations of this library use where they are not told another; one for each device.
@@ -53,6 +72,12 @@ pub fn stream_for(place: Place, stream: Option<&Bound<'_, Stream>>) -> PyResult<
 
 #[pymethods]
 impl Device {
+    /// A device by its name: "cpu", "cuda", "cuda:1", "rocm", "emulated".
+    #[new]
+    fn new(name: &str) -> PyResult<Device> {
+        device_named(name).map(Device)
+    }
+
     /// Host memory, computed on by all cores.
     #[staticmethod]
     fn cpu() -> Device {
@@ -124,6 +149,11 @@ impl Device {
 
     fn __repr__(&self) -> String {
         format!("<bowstring.Device {}>", self.0.place())
+    }
+
+    fn __reduce__(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, (i32, i64))> {
+        let open = py.get_type::<Device>().getattr("open")?.unbind();
+        Ok((open, (self.device_type(), self.device_id())))
     }
 }
 

@@ -5,7 +5,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::error::ours;
-use crate::foreign;
+use crate::types;
 use crate::values;
 
 /// What is computed of each row of a batch: made by `col`, `nth`, `lit` and `if_else`, with operators and methods. Comparisons make
@@ -53,7 +53,7 @@ pub fn nth(index: usize) -> Expr {
 pub fn lit(value: &Bound<'_, PyAny>, r#type: Option<&Bound<'_, PyAny>>) -> PyResult<Expr> {
     let literal = match r#type {
         None => values::literal(value)?,
-        Some(to) => values::typed_literal(value, foreign::field(to, "type")?.data_type())?,
+        Some(to) => values::typed_literal(value, types::field(to, "type")?.data_type())?,
     };
     Ok(Expr(expr::lit(literal)))
 }
@@ -265,7 +265,7 @@ impl Expr {
     /// `strict=True`.
     #[pyo3(signature = (to, *, strict = false))]
     fn cast(&self, to: &Bound<'_, PyAny>, strict: bool) -> PyResult<Expr> {
-        let to = foreign::field(to, "to")?.data_type().clone();
+        let to = types::field(to, "to")?.data_type().clone();
         self.of(|x| if strict { x.cast_strict(to) } else { x.cast(to) })
     }
 

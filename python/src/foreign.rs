@@ -4,15 +4,19 @@
 use arrow_array::new_empty_array;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bowstring::array::Place;
+use bowstring::ffi::DeviceType;
 use bowstring::{Array as Inner, Batch, compute, exchange};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyType};
 
 use crate::array::Array;
 use crate::batch::RecordBatch;
 use crate::capsule;
-use crate::device::{Device, Stream, default_stream};
+use crate::device::{Device, Stream, default_stream, device_named};
 use crate::error::{detached, ours};
+use crate::listed;
+use crate::plain;
 use crate::source::{Source, are_batches, batch_of, schema_of};
 
 /// What an object has behind its protocols.
@@ -41,10 +45,14 @@ fn by_arrow(obj: &Bound<'_, PyAny>) -> PyResult<Option<Found>> {
     })
 }
 
-/// By whatever protocol it speaks.
-fn found(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Found> {
+/// By whatever protocol it speaks, or as rows of Python's; as type `to` where it has none itself.
+fn found(obj: &Bound<'_, PyAny>, argument: &str, to: Option<&DataType>) -> PyResult<Found> {
     if let Some(found) = by_arrow(obj)? {
         return Ok(found);
+    }
+    // numpy has more than DLPack: text, days and times, and arrays with gaps between their items.
+    if obj.hasattr("__array_interface__")? && obj.hasattr("__len__")? {
+        return of_numpy(obj, argument);
     }
     if obj.hasattr("__dlpack__")? {
         return crate::tensor::from_dlpack(obj, None, None).map(Found::One);
@@ -52,21 +60,95 @@ fn found(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Found> {
     if obj.hasattr("__cuda_array_interface__")? {
         return crate::cuda::from_cuda_array_interface(obj, None).map(Found::One);
     }
-    Err(PyTypeError::new_err(format!(
-        "{argument}: {} has no Arrow, DLPack or CUDA array interface",
-        obj.get_type()
-    )))
+    // What pandas and others say to pyarrow; what pandas' indices are; and what anybody says to numpy.
+    if let Some(method) = first_of(obj, &["__arrow_array__", "to_series"])? {
+        return found(&obj.call_method0(method)?, argument, to);
+    }
+    if obj.hasattr("__array__")? {
+        return of_numpy(obj, argument);
+    }
+    match listed::rows(obj, argument, to)? {
+        Some(rows) => Ok(Found::One(Array::nameless(rows))),
+        None => Err(no_array(obj, argument, "Arrow, DLPack or CUDA array interface")),
+    }
+}
+
+/// The first of these methods that an object has; a class has none.
+fn first_of<'a>(obj: &Bound<'_, PyAny>, methods: &[&'a str]) -> PyResult<Option<&'a str>> {
+    if obj.is_instance_of::<PyType>() {
+        return Ok(None);
+    }
+    for method in methods {
+        if obj.hasattr(*method)? {
+            return Ok(Some(method));
+        }
+    }
+    Ok(None)
+}
+
+fn of_numpy(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Found> {
+    let given = obj.py().import("bowstring._numpy")?.call_method1("given", (obj, argument))?;
+    match given.cast::<Array>() {
+        Ok(array) => Ok(Found::One(array.get().clone())),
+        Err(_) => crate::tensor::from_dlpack(&given, None, None).map(Found::One),
+    }
+}
+
+fn no_array(obj: &Bound<'_, PyAny>, argument: &str, interface: &str) -> PyErr {
+    let class = obj.get_type();
+    let advice = match class.name().map(|name| name.to_string()).unwrap_or_default().as_str() {
+        "LazyFrame" => ": call its collect() first",
+        "dict" => ": an array is needed, not a dictionary of columns",
+        _ => "",
+    };
+    PyTypeError::new_err(format!("{argument}: {class} has no {interface}{advice}"))
 }
 
 /// Any object as an array.
 pub fn as_array(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Array> {
+    as_array_of(obj, argument, None)
+}
+
+/// Any object as an array; values of Python's as an array of type `to`, if there is one.
+pub fn as_array_of(obj: &Bound<'_, PyAny>, argument: &str, to: Option<&DataType>) -> PyResult<Array> {
     if let Ok(array) = obj.cast::<Array>() {
         return Ok(array.get().clone());
     }
-    match found(obj, argument)? {
+    match found(obj, argument, to)? {
         Found::One(array) => Ok(array),
         Found::Several(source) => detached(obj.py(), || joined(source)),
     }
+}
+
+/// Whether an operation on one device takes what is in that memory.
+fn reaches(here: Place, memory: Place) -> bool {
+    let kind = memory.device_type;
+    here == memory || kind.host_accessible() && [DeviceType::Cpu, kind.device()].contains(&here.device_type)
+}
+
+/// Any object as an array that a stream can read: copied there where it is elsewhere and `copy` says so, or where it is of
+/// Python's own values, which no device has.
+pub fn as_array_on(
+    obj: &Bound<'_, PyAny>,
+    argument: &str,
+    on: &bowstring::Stream,
+    copy: bool,
+) -> PyResult<Array> {
+    let array = as_array(obj, argument)?;
+    let (here, there) = (on.device().place(), array.array.place());
+    if reaches(here, there) {
+        return Ok(array);
+    }
+    if !copy && !plain::is_container(obj) {
+        return Err(PyValueError::new_err(format!(
+            "{argument}: it is on {there}, and the work is done on {here}: move it by {argument}.to(...) of a \
+             bowstring.Array, or pass copy=True (an array on {there} and a stream on {here})"
+        )));
+    }
+    detached(obj.py(), || {
+        let host = array.on_the_host()?.array;
+        Ok::<_, PyErr>(Array::new(ours(|| on.upload(&host))?, &array.field))
+    })
 }
 
 /// Any object as a batch.
@@ -75,10 +157,58 @@ pub fn as_batch(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<RecordBatch>
         return Ok(batch.get().clone());
     }
     match by_arrow(obj)? {
-        Some(Found::One(array)) => rows(&array),
-        Some(Found::Several(source)) => detached(obj.py(), || one_batch(source)),
-        None => Err(PyTypeError::new_err(format!("{argument}: {} has no Arrow interface", obj.get_type()))),
+        Some(Found::One(array)) => return rows(&array),
+        Some(Found::Several(source)) => return detached(obj.py(), || joined_rows(source)),
+        None => {}
     }
+    if let Ok(columns) = obj.cast::<PyDict>() {
+        return of_columns(columns, argument, None);
+    }
+    match plain::is_container(obj) {
+        true => rows(&as_array(obj, argument)?),
+        false => Err(no_array(obj, argument, "Arrow interface")),
+    }
+}
+
+/// A batch of arrays by name, as types of a schema if there is one.
+pub fn of_columns(
+    columns: &Bound<'_, PyDict>,
+    argument: &str,
+    schema: Option<&Schema>,
+) -> PyResult<RecordBatch> {
+    let (mut fields, mut arrays) = (vec![], vec![]);
+    for (name, column) in columns {
+        let name: String = name.extract().map_err(|_| {
+            PyTypeError::new_err(format!("{argument}: names are str, not {}", name.get_type()))
+        })?;
+        let at = format!("{argument}[{name:?}]");
+        let field = schema.map(|schema| schema.field_with_name(&name)).transpose();
+        let field =
+            field.map_err(|_| PyValueError::new_err(format!("{at}: no such column is in the schema")))?;
+        let column = as_array_of(&column, &at, field.map(|field| field.data_type()))?;
+        fields
+            .push(field.cloned().unwrap_or_else(|| column.field.clone().with_name(name).with_nullable(true)));
+        arrays.push(match field {
+            Some(field) => detached(columns.py(), || column.as_type(field))?.array,
+            None => column.array,
+        });
+    }
+    if let Some(schema) = schema {
+        // In the schema's order, whatever the dictionary's is.
+        let place = |field: &std::sync::Arc<Field>| {
+            fields.iter().position(|own| own.name() == field.name()).ok_or_else(|| {
+                PyValueError::new_err(format!(
+                    "{argument}: no column {:?}, which the schema has",
+                    field.name()
+                ))
+            })
+        };
+        let order = schema.fields().iter().map(place).collect::<PyResult<Vec<_>>>()?;
+        arrays = order.iter().map(|at| arrays[*at].clone()).collect();
+    }
+    let schema = schema.cloned().unwrap_or_else(|| Schema::new(fields));
+    let rows = arrays.first().map_or(0, Inner::len);
+    ours(|| Batch::try_new(schema.into(), arrays, rows)).map(RecordBatch)
 }
 
 /// An array of structs as the batch that it is.
@@ -108,9 +238,12 @@ fn concatenated(chunks: &[&Inner]) -> PyResult<Inner> {
     ours(|| compute::concat(chunks, &stream).wait())
 }
 
+fn joined_rows(source: Source<Field, Inner>) -> PyResult<RecordBatch> {
+    joined_batches(ours(|| source.batches())?)
+}
+
 /// All batches of a stream as one: copied only where there are several.
-fn one_batch(source: Source<Field, Inner>) -> PyResult<RecordBatch> {
-    let source: Source<SchemaRef, Batch> = ours(|| source.batches())?;
+pub fn joined_batches(source: Source<SchemaRef, Batch>) -> PyResult<RecordBatch> {
     let (schema, mut batches) = source.all()?;
     if batches.len() == 1 {
         return Ok(RecordBatch(batches.remove(0)));
@@ -138,49 +271,32 @@ pub fn either(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Either> {
     if let Ok(array) = obj.cast::<Array>() {
         return Ok(Either::Array(array.get().clone()));
     }
-    match found(obj, argument)? {
+    if let Ok(columns) = obj.cast::<PyDict>() {
+        return of_columns(columns, argument, None).map(Either::Batch);
+    }
+    match found(obj, argument, None)? {
         Found::One(array) if are_batches(&array.field) => rows(&array).map(Either::Batch),
         Found::One(array) => Ok(Either::Array(array)),
         Found::Several(source) if are_batches(&source.shape) => {
-            detached(obj.py(), || one_batch(source)).map(Either::Batch)
+            detached(obj.py(), || joined_rows(source)).map(Either::Batch)
         }
         Found::Several(source) => detached(obj.py(), || joined(source)).map(Either::Array),
     }
 }
 
-/// A stream, or the default one of a device: where something is to go.
+/// A stream, or the default one of a device or of its name: where something is to go.
 pub fn target(obj: &Bound<'_, PyAny>) -> PyResult<bowstring::Stream> {
     if let Ok(stream) = obj.cast::<Stream>() {
         return Ok(stream.get().0.clone());
     }
+    if let Ok(name) = obj.cast::<PyString>() {
+        return default_stream(device_named(name.to_str()?)?.place());
+    }
     match obj.cast::<Device>() {
         Ok(device) => default_stream(device.get().0.place()),
-        Err(_) => Err(PyTypeError::new_err("target: a Device or a Stream is needed")),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "target: a Device, its name such as \"cuda:0\", or a Stream is needed, not {}",
+            obj.get_type()
+        ))),
     }
-}
-
-/// The schema of any object with `__arrow_c_schema__`.
-pub fn schema(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Schema> {
-    if !obj.hasattr("__arrow_c_schema__")? {
-        let problem = format!("{argument}: a schema is needed, which {} is not", obj.get_type());
-        return Err(PyTypeError::new_err(problem));
-    }
-    let field = capsule::import_field(&obj.call_method0("__arrow_c_schema__")?)?;
-    match field.data_type() {
-        DataType::Struct(fields) => Ok(Schema::new_with_metadata(fields.clone(), field.metadata().clone())),
-        other => Err(PyTypeError::new_err(format!("{argument}: a schema is needed, which {other} is not"))),
-    }
-}
-
-/// A type and what is said of it: any object with `__arrow_c_schema__`, or arrow-rs' name of a type.
-pub fn field(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Field> {
-    if let Ok(name) = obj.extract::<String>() {
-        let named =
-            ours(|| name.parse().map_err(|_| PyValueError::new_err(format!("{argument}: no type {name:?}"))));
-        return Ok(Field::new("", named?, true));
-    }
-    if obj.hasattr("__arrow_c_schema__")? {
-        return capsule::import_field(&obj.call_method0("__arrow_c_schema__")?);
-    }
-    Err(PyTypeError::new_err(format!("{argument}: {} has no __arrow_c_schema__", obj.get_type())))
 }

@@ -12,11 +12,19 @@ mod error;
 mod expr;
 mod expressions;
 mod foreign;
+mod host_rows;
+mod infer;
+mod ipc;
+mod listed;
 mod methods;
 mod operations;
+mod pickle;
+mod plain;
 mod reader;
 mod source;
 mod tensor;
+mod to_python;
+mod types;
 mod validate;
 mod values;
 
@@ -43,9 +51,13 @@ mod _bowstring {
         cast, drop_null, fill_null, filter, is_null, is_valid, logical_null_count, null_count, take,
     };
     #[pymodule_export]
+    use super::pickle::unpickle;
+    #[pymodule_export]
     use super::reader::BatchReader;
     #[pymodule_export]
     use super::tensor::from_dlpack;
+    #[pymodule_export]
+    use super::types::{DataType, Field, Schema};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)]

@@ -15,11 +15,11 @@ use bowstring::compute::{CastOptions, OutOfBounds, Predicate, TakeOptions};
 use bowstring::exchange::Turns;
 use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{Array as Inner, Batch, Error, Stream as InnerStream};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyStopIteration, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyInt, PyString};
+use pyo3::types::{PyCapsule, PyDict, PyInt, PyString, PyTuple};
 
-use crate::batch::{RecordBatch, described, place_in};
+use crate::batch::RecordBatch;
 use crate::capsule::{self, device_capsule, export_schema, host_capsule, import_schema, refuse_unknown};
 use crate::device::{Device, Stream};
 use crate::error::{detached, ours};
@@ -27,6 +27,7 @@ use crate::expr::Expr;
 use crate::expressions::{aggregates, options, projection};
 use crate::foreign;
 use crate::source::{Items, Raised, Source, of_python};
+use crate::types::{self, Schema as PublicSchema, described, place_in};
 
 /// A stream of batches that is read once, by whoever asks: a `for` loop, an operation, or another library.
 #[pyclass(frozen, module = "bowstring")]
@@ -178,7 +179,7 @@ impl BatchReader {
         batches: &Bound<'_, PyAny>,
         device: Option<&Bound<'_, Device>>,
     ) -> PyResult<BatchReader> {
-        let shape = Arc::new(foreign::schema(schema, "schema")?);
+        let shape = Arc::new(types::schema(schema, "schema", None)?);
         let place = device.map_or(Place::CPU, |device| device.get().0.place());
         let held_to = shape.clone();
         let (items, raised) = of_python(batches, "batches", move |batch| {
@@ -197,6 +198,44 @@ impl BatchReader {
             Ok(source.items.next().transpose().map_err(|error| source.raised.exception(error)))
         });
         Ok(next??.map(RecordBatch))
+    }
+
+    /// The names and types of the columns.
+    #[getter]
+    fn schema(&self) -> PublicSchema {
+        PublicSchema(self.schema.as_ref().clone())
+    }
+
+    /// All batches that are left, as one: copied where there are several, which must be in host memory. This reader is given away.
+    fn read_all(&self, py: Python<'_>) -> PyResult<RecordBatch> {
+        let source = self.give(py)?;
+        detached(py, || foreign::joined_batches(source))
+    }
+
+    /// The next batch; `StopIteration` where there is none.
+    fn read_next_batch(&self, py: Python<'_>) -> PyResult<RecordBatch> {
+        self.__next__(py)?.ok_or_else(|| PyStopIteration::new_err(()))
+    }
+
+    /// Lets go of the stream, read to its end or not.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.in_turn(py, |source| {
+            drop(source.take());
+            Ok(())
+        })
+    }
+
+    fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close(py)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<bowstring.BatchReader of {}>", described(&self.schema))
     }
 
     /// The columns' names.
@@ -304,7 +343,7 @@ impl BatchReader {
         strict: bool,
         stream: Option<&Bound<'_, Stream>>,
     ) -> PyResult<BatchReader> {
-        let to = foreign::schema(schema, "schema")?;
+        let to = types::schema(schema, "schema", Some(&self.schema))?;
         let source = self.give(schema.py())?;
         let stream = self.stream(stream, &source)?;
         Ok(BatchReader::over(cast_source(source, to, !strict, &stream)))

@@ -127,7 +127,7 @@ fn tensor<'py, T: Named>(
 }
 
 /// A copy where the array is, that nobody else has.
-fn fresh_copy(array: &Inner) -> PyResult<Inner> {
+pub fn fresh_copy(array: &Inner) -> PyResult<Inner> {
     if !array.place().device_type.host_accessible() {
         let stream = default_stream(array.place())?;
         return ours(|| stream.copy(array));

@@ -215,7 +215,7 @@ def test_an_object_with_nothing_but_a_device_stream() -> None:
         assert got.device == device
         assert pa.record_batch(got.to(bs.Device.cpu())).to_pydict() == {"a": [1, 2, 3]}
         column = bs.array(Only(rows, "__arrow_c_device_stream__"))
-        assert column.type.startswith("Struct") and column.device == device
+        assert str(column.type).startswith("struct<") and column.device == device
         mask = bs.array(pa.array([True, False, True])).to(device)
         kept = bs.filter(Only(rows, "__arrow_c_device_stream__"), mask)
         assert isinstance(kept, bs.RecordBatch) and kept.num_rows == 2
@@ -246,7 +246,7 @@ def test_a_schema_that_is_not_the_arrays() -> None:
 
 
 def test_what_is_no_array_is_a_type_error() -> None:
-    for obj in [None, 1, "text", [1, 2], object()]:
+    for obj in [None, 1, "text", b"bytes", object()]:
         with pytest.raises(TypeError):
             bs.array(obj)  # type: ignore[arg-type]
         with pytest.raises(TypeError):

@@ -95,7 +95,7 @@ def test_numpy() -> None:
     got = np.from_dlpack(bs.filter(numbers, numbers % 3 == 0))
     assert got.tolist() == [0, 3, 6, 9] and got.dtype == np.int16
     pairs = bs.array(numbers.reshape(6, 2))
-    assert pairs.type.startswith("FixedSizeList") and len(pairs) == 6
+    assert str(pairs.type).startswith("fixed_size_list<") and len(pairs) == 6
     assert np.from_dlpack(bs.take(pairs, np.array([5, 0]))).tolist() == [[10, 11], [0, 1]]
 
 

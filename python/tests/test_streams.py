@@ -175,7 +175,7 @@ def test_batches_are_held_to_the_schema() -> None:
 
     n = pa.schema({"n": pa.int64()})
     for batch in [{"n": ["a"]}, {"m": [1]}, {}, {"n": [1], "m": [1]}]:
-        with pytest.raises(ValueError, match="in a stream of n: Int64"):
+        with pytest.raises(ValueError, match="in a stream of n: int64"):
             read(n, pa.record_batch(batch))
     with pytest.raises(TypeError, match="batches: .*int"):
         read(n, 1)  # type: ignore[arg-type]

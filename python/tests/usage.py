@@ -27,5 +27,5 @@ def numbers(values: bs.Array, mask: bs.Array, rows: bs.RecordBatch, device: bs.D
     bs.aggregate(rows, [cheap])  # type: ignore[list-item]
     bs.filter(rows, cheap, overflow="perhaps")  # type: ignore[call-overload]
     bs.filter(values, 3)  # type: ignore[call-overload]
-    bs.array([1, 2])  # type: ignore[arg-type]
+    bs.array(1)  # type: ignore[arg-type]
     return bs.null_count(bs.drop_null(bs.is_null(values)))

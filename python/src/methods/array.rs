@@ -1,33 +1,216 @@
 //! What Python sees of an array.
 
+use arrow_schema::DataType as InnerType;
 use bowstring::compute;
 use bowstring::ffi::{DeviceType, FFI_ArrowSchema};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple};
 
 use crate::array::Array;
 use crate::capsule::{export_schema, pair, refuse_unknown};
-use crate::device::{Device, default_stream};
+use crate::device::{Device, Stream, default_stream};
 use crate::error::{detached, ours};
-use crate::foreign;
+use crate::types::{DataType, type_of};
+use crate::{foreign, host_rows, operations, pickle, tensor};
+
+impl Array {
+    /// The rows of a slice.
+    fn rows_of(&self, slice: &Bound<'_, PySlice>) -> PyResult<Array> {
+        let rows = slice.indices(isize::try_from(self.array.len()).unwrap_or(isize::MAX))?;
+        if rows.step == 1 || rows.slicelength <= 1 {
+            let offset = if rows.slicelength == 0 { 0 } else { rows.start };
+            return host_rows::part(self, offset as usize, rows.slicelength);
+        }
+        let on = default_stream(self.array.place())?;
+        detached(slice.py(), || {
+            operations::strided(self, rows.start as i64, rows.step as i64, rows.slicelength, &on)
+        })
+    }
+}
 
 #[pymethods]
 impl Array {
-    /// Any object with an Arrow, DLPack or CUDA array interface as an array, copying nothing that need not be.
+    /// What `bowstring.array` makes of it.
     #[new]
-    fn of(obj: &Bound<'_, PyAny>) -> PyResult<Array> {
-        foreign::as_array(obj, "obj")
+    #[pyo3(signature = (obj, r#type = None))]
+    fn of(obj: &Bound<'_, PyAny>, r#type: Option<&Bound<'_, PyAny>>) -> PyResult<Array> {
+        crate::construct::array(obj, r#type, false)
+    }
+
+    /// All rows as Python's values; of a device's array, copied to the host.
+    fn to_pylist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        host_rows::list(py, self)
+    }
+
+    /// All rows as Python's values: what numpy calls `to_pylist`.
+    fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        host_rows::list(py, self)
+    }
+
+    /// A numpy array, of the same memory where numpy has such values; of a device's array, copied to the host. Nulls are NaN among
+    /// numbers, integers too, which become floats for it; NaT among days and times; and `None` among everything else, which are objects.
+    #[pyo3(signature = (zero_copy_only = false, writable = false))]
+    fn to_numpy<'py>(
+        this: &Bound<'py, Self>,
+        zero_copy_only: bool,
+        writable: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("bowstring._numpy")?.call_method1("taken", (this, zero_copy_only, writable))
+    }
+
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__<'py>(
+        this: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("bowstring._numpy")?.call_method1("as_asked", (this, dtype, copy))
+    }
+
+    /// The value of a row, as Python has it, negative numbers counting from the end. Of a slice, those rows: without a copy where its
+    /// step is 1. Of booleans or integers, what `filter` or `take` gives.
+    fn __getitem__<'py>(this: &Bound<'py, Self>, rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, array) = (this.py(), this.get());
+        let length = array.array.len();
+        if let Ok(slice) = rows.cast::<PySlice>() {
+            return Ok(array.rows_of(slice)?.into_pyobject(py)?.into_any());
+        }
+        if !rows.hasattr("__index__")? || rows.hasattr("__len__")? {
+            let rows = foreign::as_array(rows, "rows")?;
+            let boolean = *rows.array.data_type() == InnerType::Boolean;
+            let rows = rows.into_pyobject(py)?.into_any();
+            return match boolean {
+                true => operations::filter(this, &rows, "drop", false, "error", "error", "total", None),
+                false => operations::take(this, &rows, "raise", false, None),
+            };
+        }
+        let row: i128 = rows.call_method0("__index__")?.extract()?;
+        let from_start = if row < 0 { row + length as i128 } else { row };
+        match usize::try_from(from_start) {
+            Ok(row) if row < length => host_rows::one(py, array, row),
+            _ => Err(PyIndexError::new_err(format!("no row {row} of {length}"))),
+        }
+    }
+
+    fn __iter__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("bowstring._values")?.call_method1("rows", (this,))
+    }
+
+    /// Whether `other` is an array of the same type with the same rows, wherever either is. No NaN is any other, as in pyarrow.
+    fn equals(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        host_rows::equal(other.py(), self, &foreign::as_array(other, "other")?)
+    }
+
+    fn __eq__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = other.py();
+        match other.cast::<Array>() {
+            Ok(other) => {
+                let equal = host_rows::equal(py, self, other.get())?;
+                Ok(equal.into_pyobject(py)?.to_owned().into_any())
+            }
+            Err(_) => Ok(py.NotImplemented().into_bound(py)),
+        }
+    }
+
+    /// A copy where it is, whose memory nobody else has.
+    fn copy(&self, py: Python<'_>) -> PyResult<Array> {
+        Ok(Array::new(detached(py, || tensor::fresh_copy(&self.array))?, &self.field))
+    }
+
+    /// Itself: it never changes.
+    fn __copy__(&self) -> Array {
+        self.clone()
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Array> {
+        self.copy(py)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        pickle::reduced_array(py, self)
+    }
+
+    /// As `bowstring.filter`.
+    #[pyo3(signature = (mask, *, null_selection = "drop", copy = false, stream = None))]
+    fn filter<'py>(
+        this: &Bound<'py, Self>,
+        mask: &Bound<'py, PyAny>,
+        null_selection: &str,
+        copy: bool,
+        stream: Option<&Bound<'py, Stream>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        operations::filter(this, mask, null_selection, copy, "error", "error", "total", stream)
+    }
+
+    /// As `bowstring.take`.
+    #[pyo3(signature = (indices, *, out_of_bounds = "raise", copy = false, stream = None))]
+    fn take<'py>(
+        this: &Bound<'py, Self>,
+        indices: &Bound<'py, PyAny>,
+        out_of_bounds: &str,
+        copy: bool,
+        stream: Option<&Bound<'py, Stream>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        operations::take(this, indices, out_of_bounds, copy, stream)
+    }
+
+    /// As `bowstring.cast`.
+    #[pyo3(signature = (to, *, strict = true, stream = None))]
+    fn cast<'py>(
+        this: &Bound<'py, Self>,
+        to: &Bound<'py, PyAny>,
+        strict: bool,
+        stream: Option<&Bound<'py, Stream>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        operations::cast(this, to, strict, stream)
+    }
+
+    /// As `bowstring.is_null`.
+    #[pyo3(signature = (*, stream = None))]
+    fn is_null<'py>(
+        this: &Bound<'py, Self>,
+        stream: Option<&Bound<'py, Stream>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        operations::is_null(this, stream)
+    }
+
+    /// As `bowstring.is_valid`.
+    #[pyo3(signature = (*, stream = None))]
+    fn is_valid<'py>(
+        this: &Bound<'py, Self>,
+        stream: Option<&Bound<'py, Stream>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        operations::is_valid(this, stream)
+    }
+
+    /// As `bowstring.fill_null`.
+    #[pyo3(signature = (value, *, stream = None))]
+    fn fill_null<'py>(
+        this: &Bound<'py, Self>,
+        value: &Bound<'py, PyAny>,
+        stream: Option<&Bound<'py, Stream>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        operations::fill_null(this, value, stream)
+    }
+
+    /// As `bowstring.drop_null`.
+    #[pyo3(signature = (*, stream = None))]
+    fn drop_null<'py>(
+        this: &Bound<'py, Self>,
+        stream: Option<&Bound<'py, Stream>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        operations::drop_null(this, "any", None, stream)
     }
 
     fn __len__(&self) -> usize {
         self.array.len()
     }
 
-    /// The type, as text.
+    /// The type.
     #[getter]
-    fn r#type(&self) -> String {
-        self.array.data_type().to_string()
+    fn r#type(&self) -> DataType {
+        type_of(&self.field)
     }
 
     /// The name it came with.
@@ -59,18 +242,8 @@ impl Array {
     /// Rows `offset` up to `offset + length`, or to the end, copying nothing. Neither may be negative, nor reach beyond the end.
     #[pyo3(signature = (offset, length = None))]
     fn slice(&self, offset: i128, length: Option<i128>) -> PyResult<Array> {
-        let not_negative = |number: i128, name: &str| {
-            let problem = || PyIndexError::new_err(format!("{name} must not be negative, as {number} is"));
-            // What is more than there can be is refused as beyond the end.
-            if number < 0 { Err(problem()) } else { Ok(usize::try_from(number).unwrap_or(usize::MAX)) }
-        };
-        let offset = not_negative(offset, "offset")?;
-        let length = match length {
-            Some(length) => not_negative(length, "length")?,
-            None => self.array.len().saturating_sub(offset),
-        };
-        let array = ours(|| self.array.slice(offset, length))?;
-        Ok(Array::new(array, &self.field))
+        let (offset, length) = host_rows::span(offset, length, self.array.len())?;
+        host_rows::part(self, offset, length)
     }
 
     /// The array on another device (or the device of a stream, copied on that stream): itself where it is there already.
@@ -154,8 +327,16 @@ impl Array {
         }
     }
 
-    fn __repr__(&self) -> String {
-        let place = self.array.place();
-        format!("<bowstring.Array {} of {} rows on {place}>", self.array.data_type(), self.array.len())
+    /// These rows, as text.
+    fn _texts(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        host_rows::texts(py, self)
+    }
+
+    fn __repr__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("bowstring._show")?.call_method1("array", (this,))
+    }
+
+    fn _repr_html_<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("bowstring._show")?.call_method1("array_html", (this,))
     }
 }

@@ -1,42 +1,218 @@
 //! What Python sees of a record batch.
 
-use std::sync::Arc;
-
-use arrow_schema::{Field, Schema};
+use arrow_schema::{Field, Schema as InnerSchema};
 use bowstring::array::Place;
 use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{Batch, exchange};
+use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple};
 
 use crate::array::Array;
-use crate::batch::{RecordBatch, described, place_in};
+use crate::batch::RecordBatch;
 use crate::capsule::{device_capsule, export_schema, host_capsule, pair, refuse_unknown};
-use crate::device::{Device, device_of};
+use crate::device::{Device, Stream, device_of};
 use crate::error::{detached, ours};
-use crate::foreign;
+use crate::types::{self, Schema, described, place_in};
+use crate::{foreign, host_rows, operations, pickle, tensor};
+
+impl RecordBatch {
+    fn equal(&self, py: Python<'_>, other: &RecordBatch) -> PyResult<bool> {
+        if self.0.len() != other.0.len() || described(self.0.schema()) != described(other.0.schema()) {
+            return Ok(false);
+        }
+        for (one, other) in self.columns().iter().zip(other.columns()) {
+            if !host_rows::equal(py, one, &other)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
 
 #[pymethods]
 impl RecordBatch {
-    /// Any object with an Arrow interface as a batch, copying nothing but the chunks of several that must be one.
+    /// What `bowstring.record_batch` makes of it.
     #[new]
     fn of(obj: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
         foreign::as_batch(obj, "obj")
     }
 
-    /// A batch of arrays by name.
+    /// A batch of arrays by name, or of whatever `bowstring.array` makes arrays of.
     #[staticmethod]
     fn from_arrays(columns: &Bound<'_, PyDict>) -> PyResult<RecordBatch> {
-        let mut fields = vec![];
-        let mut arrays = vec![];
-        for (name, column) in columns {
-            let name: String = name.extract()?;
-            let column = foreign::as_array(&column, &format!("columns[{name:?}]"))?;
-            fields.push(Field::new(name, column.array.data_type().clone(), true));
-            arrays.push(column.array);
+        foreign::of_columns(columns, "columns", None)
+    }
+
+    /// A batch of columns by name, lists or arrays; in the types and the order of `schema`, if there is one, which may be a
+    /// dictionary of types by name.
+    #[staticmethod]
+    #[pyo3(signature = (mapping, schema = None))]
+    fn from_pydict(mapping: &Bound<'_, PyDict>, schema: Option<&Bound<'_, PyAny>>) -> PyResult<RecordBatch> {
+        let schema = schema.map(|schema| types::schema(schema, "schema", None)).transpose()?;
+        foreign::of_columns(mapping, "mapping", schema.as_ref())
+    }
+
+    /// A dictionary of the columns, each as `Array.to_pylist`.
+    fn to_pydict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let here = detached(py, || self.on_the_host())?;
+        let found = PyDict::new(py);
+        for (column, field) in here.0.columns().iter().zip(here.0.schema().fields()) {
+            found.set_item(field.name(), host_rows::list(py, &Array::new(column.clone(), field))?)?;
         }
-        let rows = arrays.first().map_or(0, |column| column.len());
-        ours(|| Batch::try_new(Arc::new(Schema::new(fields)), arrays, rows)).map(RecordBatch)
+        Ok(found)
+    }
+
+    /// A list of the rows, each as a dictionary.
+    fn to_pylist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let columns = self.to_pydict(py)?;
+        let rows = PyList::new(py, (0..self.0.len()).map(|_| PyDict::new(py)))?;
+        for (name, column) in columns {
+            for (row, value) in rows.iter().zip(column.try_iter()?) {
+                row.set_item(&name, value?)?;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The names and types of the columns.
+    #[getter]
+    fn schema(&self) -> Schema {
+        Schema(self.0.schema().as_ref().clone())
+    }
+
+    /// The columns, in their order.
+    #[getter]
+    fn columns(&self) -> Vec<Array> {
+        let fields = self.0.schema().fields().iter();
+        fields.zip(self.0.columns()).map(|(field, column)| Array::new(column.clone(), field)).collect()
+    }
+
+    /// How many rows and columns.
+    #[getter]
+    fn shape(&self) -> (usize, usize) {
+        (self.0.len(), self.0.columns().len())
+    }
+
+    /// These columns alone, by name or number.
+    fn select(&self, columns: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
+        let schema = self.0.schema();
+        let at = columns.try_iter()?.map(|which| place_in(schema, &which?, "columns"));
+        let at = at.collect::<PyResult<Vec<_>>>()?;
+        let fields: Vec<Field> = at.iter().map(|at| schema.field(*at).clone()).collect();
+        let arrays = at.iter().map(|at| self.0.columns()[*at].clone()).collect();
+        let schema = InnerSchema::new_with_metadata(fields, schema.metadata().clone());
+        ours(|| Batch::try_new(schema.into(), arrays, self.0.len())).map(RecordBatch)
+    }
+
+    /// Rows `offset` up to `offset + length`, or to the end, copying nothing; as `Array.slice`.
+    #[pyo3(signature = (offset = 0, length = None))]
+    fn slice(&self, offset: i128, length: Option<i128>) -> PyResult<RecordBatch> {
+        let (offset, length) = host_rows::span(offset, length, self.0.len())?;
+        let columns = self.0.columns().iter().map(|column| ours(|| column.slice(offset, length)));
+        let columns = columns.collect::<PyResult<_>>()?;
+        if offset.checked_add(length).is_none_or(|end| end > self.0.len()) {
+            let problem = format!("rows {offset} up to {length} more, of {}", self.0.len());
+            return Err(PyValueError::new_err(problem));
+        }
+        ours(|| Batch::try_new(self.0.schema().clone(), columns, length)).map(RecordBatch)
+    }
+
+    /// Whether `other` is a batch of the same schema with the same rows; as `Array.equals`.
+    fn equals(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.equal(other.py(), &foreign::as_batch(other, "other")?)
+    }
+
+    fn __eq__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = other.py();
+        match other.cast::<RecordBatch>() {
+            Ok(other) => Ok(self.equal(py, other.get())?.into_pyobject(py)?.to_owned().into_any()),
+            Err(_) => Ok(py.NotImplemented().into_bound(py)),
+        }
+    }
+
+    /// A copy where it is, whose memory nobody else has.
+    fn copy(&self, py: Python<'_>) -> PyResult<RecordBatch> {
+        detached(py, || {
+            let columns = self.0.columns().iter().map(tensor::fresh_copy).collect::<PyResult<_>>()?;
+            ours(|| Batch::try_new(self.0.schema().clone(), columns, self.0.len())).map(RecordBatch)
+        })
+    }
+
+    /// Itself: it never changes.
+    fn __copy__(&self) -> RecordBatch {
+        self.clone()
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
+        self.copy(py)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        pickle::reduced_batch(py, self)
+    }
+
+    /// As `bowstring.filter`.
+    #[pyo3(signature = (
+        mask, *, null_selection = "drop", copy = false, overflow = "error", division_by_zero = "error",
+        floats = "total", stream = None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "they are Python's keywords")]
+    fn filter<'py>(
+        this: &Bound<'py, Self>,
+        mask: &Bound<'py, PyAny>,
+        null_selection: &str,
+        copy: bool,
+        overflow: &str,
+        division_by_zero: &str,
+        floats: &str,
+        stream: Option<&Bound<'py, Stream>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        operations::filter(this, mask, null_selection, copy, overflow, division_by_zero, floats, stream)
+    }
+
+    /// As `bowstring.take`.
+    #[pyo3(signature = (indices, *, out_of_bounds = "raise", copy = false, stream = None))]
+    fn take<'py>(
+        this: &Bound<'py, Self>,
+        indices: &Bound<'py, PyAny>,
+        out_of_bounds: &str,
+        copy: bool,
+        stream: Option<&Bound<'py, Stream>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        operations::take(this, indices, out_of_bounds, copy, stream)
+    }
+
+    /// As `bowstring.cast`.
+    #[pyo3(signature = (to, *, strict = true, stream = None))]
+    fn cast<'py>(
+        this: &Bound<'py, Self>,
+        to: &Bound<'py, PyAny>,
+        strict: bool,
+        stream: Option<&Bound<'py, Stream>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        operations::cast(this, to, strict, stream)
+    }
+
+    /// As `bowstring.drop_null`.
+    #[pyo3(signature = (*, how = "any", subset = None, stream = None))]
+    fn drop_null<'py>(
+        this: &Bound<'py, Self>,
+        how: &str,
+        subset: Option<&Bound<'py, PyAny>>,
+        stream: Option<&Bound<'py, Stream>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        operations::drop_null(this, how, subset, stream)
+    }
+
+    /// As `bowstring.fill_null`.
+    #[pyo3(signature = (value, *, stream = None))]
+    fn fill_null<'py>(
+        this: &Bound<'py, Self>,
+        value: &Bound<'py, PyAny>,
+        stream: Option<&Bound<'py, Stream>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        operations::fill_null(this, value, stream)
     }
 
     fn __len__(&self) -> usize {
@@ -74,8 +250,19 @@ impl RecordBatch {
         Ok(Array::new(self.0.columns()[index].clone(), schema.field(index)))
     }
 
-    fn __getitem__(&self, which: &Bound<'_, PyAny>) -> PyResult<Array> {
-        self.column(which)
+    /// A column by number or name, or the rows of a slice.
+    fn __getitem__<'py>(this: &Bound<'py, Self>, which: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, batch) = (this.py(), this.get());
+        let Ok(slice) = which.cast::<PySlice>() else {
+            return Ok(batch.column(which)?.into_pyobject(py)?.into_any());
+        };
+        let rows = slice.indices(isize::try_from(batch.0.len()).unwrap_or(isize::MAX))?;
+        if rows.step != 1 {
+            let problem = "the step of a batch's slice is 1: for others, take(...) the rows";
+            return Err(PyNotImplementedError::new_err(problem));
+        }
+        let offset = if rows.slicelength == 0 { 0 } else { rows.start as i128 };
+        Ok(batch.slice(offset, Some(rows.slicelength as i128))?.into_pyobject(py)?.into_any())
     }
 
     /// The batch on another device; as `Array.to`.
@@ -155,8 +342,11 @@ impl RecordBatch {
         device_capsule(batch.once(place), py)
     }
 
-    fn __repr__(&self) -> String {
-        let columns = described(self.0.schema());
-        format!("<bowstring.RecordBatch of {} rows on {}: {columns}>", self.0.len(), self.place())
+    fn __repr__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("bowstring._show")?.call_method1("batch", (this,))
+    }
+
+    fn _repr_html_<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("bowstring._show")?.call_method1("batch_html", (this,))
     }
 }

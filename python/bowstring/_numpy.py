@@ -1,0 +1,113 @@
+"""Arrays of numpy's: what it gives us beyond DLPack, and what it is given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _bowstring
+from ._bowstring import Array, Device
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# What NaT is made of.
+_NAT = -(2**63)
+_UNITS = ("s", "ms", "us", "ns")
+
+
+def given(obj: Any, argument: str) -> Any:
+    """What numpy can make an array of, as an array of ours, or as a numpy array that DLPack can share."""
+    import numpy as np
+
+    if isinstance(obj, np.ma.MaskedArray):
+        return Array(obj.tolist(), None if obj.dtype.kind == "O" else obj.dtype)
+    array = np.asarray(obj)
+    kind = array.dtype.kind
+    if kind in "OUST":
+        return Array(array.tolist())
+    if kind in "mM":
+        return _times(array, argument)
+    if kind not in "biuf" or array.dtype.itemsize > 8:
+        raise TypeError(f"{argument}: Arrow has no type for numpy's {array.dtype}")
+    if not array.dtype.isnative:
+        return array.astype(array.dtype.newbyteorder("="))
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def _times(array: np.ndarray[Any, Any], argument: str) -> Array:
+    """Days, times and durations; in seconds where Arrow has not their unit."""
+    import numpy as np
+
+    kind = "timestamp" if array.dtype.kind == "M" else "duration"
+    unit, step = np.datetime_data(array.dtype)
+    if array.ndim != 1:
+        raise TypeError(f"{argument}: one dimension of {array.dtype} is needed, not {array.ndim}")
+    if unit == "generic":
+        raise TypeError(f"{argument}: {array.dtype} has no unit")
+    days = kind == "timestamp" and unit == "D"
+    if step != 1 or unit not in _UNITS:
+        unit = "D" if days else unit if unit in _UNITS else "s"
+        array = array.astype(f"{array.dtype.kind}8[{unit}]")
+    numbers = _bowstring.from_dlpack(np.ascontiguousarray(array).view(np.int64))
+    if np.isnat(array).any():
+        rows = _bowstring.RecordBatch.from_arrays({"": numbers})
+        numbers = _bowstring.evaluate(rows, [_bowstring.nth(0).nullif(_NAT)]).column(0)
+    if days:
+        return numbers.cast("int32").cast("date32")
+    return numbers.cast(f"{kind}[{unit}]")
+
+
+def taken(array: Array, zero_copy_only: bool = False, writable: bool = False) -> np.ndarray[Any, Any]:
+    """An array as numpy's."""
+    import numpy as np
+
+    found, shared = _made(np, array)
+    if zero_copy_only and not shared:
+        raise ValueError(f"{array.type} with these rows on {array.device.name} is no numpy array without a copy")
+    return found.copy() if writable and not found.flags.writeable else found
+
+
+def as_asked(array: Array, dtype: Any, copy: bool | None) -> np.ndarray[Any, Any]:
+    """An array as `np.asarray` asks for it."""
+    import numpy as np
+
+    found, shared = _made(np, array)
+    fits = dtype is None or np.dtype(dtype) == found.dtype
+    if copy is False and not (shared and fits):
+        raise ValueError(f"{array.type} is no numpy array of {dtype or 'its own type'} without a copy")
+    if not fits:
+        return found.astype(dtype)
+    return found.copy() if copy and shared else found
+
+
+def _made(np: Any, array: Array) -> tuple[np.ndarray[Any, Any], bool]:
+    """A numpy array, and whether it shares the array's memory."""
+    here = array.to(Device.cpu())
+    shared = array.device == here.device
+    name, _, rest = str(array.type).partition("[")
+    if name.startswith(("dictionary<", "run_end_encoded<")):
+        return _made(np, here.cast(here.type.value_type))[0], False
+    nulls = here.null_count
+    if name in ("date32", "date64", "timestamp", "duration"):
+        unit = {"date32": "D", "date64": "ms"}.get(name) or rest.rstrip("]").partition(",")[0]
+        kind = "m8" if name == "duration" else "M8"
+        # No conversion but for the days, which are half as long in Arrow.
+        numbers = here.cast("int32").cast("int64") if name == "date32" else here.cast("int64")
+        if nulls:
+            numbers = numbers.fill_null(_NAT)
+        return np.from_dlpack(numbers).view(f"{kind}[{unit}]"), False
+    if name.startswith(("int", "uint", "float")):
+        if nulls:
+            floats = here if name.startswith("float") else here.cast("float64", strict=False)
+            return np.from_dlpack(floats.fill_null(float("nan"))), False
+        return np.from_dlpack(here), shared
+    if not nulls and (name == "bool" or name.startswith("fixed_size_list<")):
+        try:
+            return np.from_dlpack(here), shared and name != "bool"
+        except BufferError:
+            # A list of what numpy has no numbers for.
+            pass
+    found = np.empty(len(here), object)
+    for row, value in enumerate(here):
+        found[row] = value
+    return found, False

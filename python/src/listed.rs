@@ -1,0 +1,43 @@
+//! Lists and dictionaries of Python's as arrays and batches, in host memory.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use bowstring::compute::{self, CastOptions};
+use bowstring::exchange::from_arrow;
+use bowstring::{Array as Inner, Stream};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use crate::error::{detached, ours};
+use crate::infer::{Misfit, build, type_of};
+use crate::plain::{self, Plain};
+
+fn array_of(values: &[Plain], to: Option<&DataType>) -> Result<Arc<dyn arrow_array::Array>, Misfit> {
+    let data_type = type_of(values, to)?;
+    build(&values.iter().collect::<Vec<_>>(), &data_type)
+}
+
+/// The values of a Python iterable as an array, of type `to` if there is one; nothing where it is no iterable of rows.
+pub fn rows(obj: &Bound<'_, PyAny>, argument: &str, to: Option<&DataType>) -> PyResult<Option<Inner>> {
+    let Some(values) = plain::rows(obj, argument)? else { return Ok(None) };
+    made(obj.py(), &values, argument, to).map(Some)
+}
+
+/// One value as an array of one row.
+pub fn row(py: Python<'_>, value: Plain, argument: &str) -> PyResult<Inner> {
+    made(py, &[value], argument, None)
+}
+
+fn made(py: Python<'_>, values: &[Plain], argument: &str, to: Option<&DataType>) -> PyResult<Inner> {
+    let problem = |Misfit(problem)| PyTypeError::new_err(format!("{argument}: {problem}"));
+    let made = detached(py, || Ok::<_, PyErr>(array_of(values, to)))?.map_err(problem)?;
+    let made = ours(|| from_arrow(&made))?;
+    match to {
+        Some(to) if to != made.data_type() => {
+            let strict = CastOptions { safe: false, ..CastOptions::default() };
+            detached(py, || compute::cast(&made, to, &strict, &Stream::cpu()).wait())
+        }
+        _ => Ok(made),
+    }
+}

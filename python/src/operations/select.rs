@@ -1,0 +1,165 @@
+//! Which rows there are, and in which order.
+
+use std::sync::Arc;
+
+use arrow_array::Int64Array;
+use arrow_schema::{DataType, Field, Schema};
+use bowstring::compute::{self, Projection};
+use bowstring::exchange::from_arrow;
+use bowstring::expr::{Literal, Options, if_else, lit, nth};
+use bowstring::{Array as Inner, Batch, Result, Stream as InnerStream};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::array::Array;
+use crate::batch::RecordBatch;
+use crate::device::{Stream, stream_for};
+use crate::error::detached;
+use crate::expr::Expr;
+use crate::expressions::{filter_where, options};
+use crate::foreign::{Either, as_array_on, as_batch, either};
+use crate::reader::take_options;
+use crate::types::place_in;
+
+/// Where a null in the mask leaves its row.
+#[derive(Clone, Copy, PartialEq)]
+enum Nulls {
+    Drop,
+    Emit,
+}
+
+fn null_selection(said: &str) -> PyResult<Nulls> {
+    match said {
+        "drop" => Ok(Nulls::Drop),
+        "emit_null" => Ok(Nulls::Emit),
+        other => {
+            let problem = format!("null_selection is \"drop\" or \"emit_null\", not {other:?}");
+            Err(PyValueError::new_err(problem))
+        }
+    }
+}
+
+/// The rows where `mask` is true. A null drops its row, or makes a null of it with `null_selection="emit_null"`, which is a `take` of
+/// row numbers made for it. The mask is as long as the values: arrow-rs takes a shorter one. For a batch it may be the name of
+/// one of its columns, or an expression of them, which `overflow`, `division_by_zero` and `floats` are for: as with `evaluate`. A
+/// mask on another device is an error, or copied where the values are with `copy=True`. Waits once for a device.
+#[pyfunction]
+#[pyo3(signature = (
+    values, mask, *, null_selection = "drop", copy = false, overflow = "error", division_by_zero = "error",
+    floats = "total", stream = None
+))]
+#[allow(clippy::too_many_arguments, reason = "they are Python's keywords")]
+pub fn filter<'py>(
+    values: &Bound<'py, PyAny>,
+    mask: &Bound<'py, PyAny>,
+    null_selection: &str,
+    copy: bool,
+    overflow: &str,
+    division_by_zero: &str,
+    floats: &str,
+    stream: Option<&Bound<'py, Stream>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = values.py();
+    let (options, nulls) =
+        (options(overflow, division_by_zero, floats)?, self::null_selection(null_selection)?);
+    if let Ok(predicate) = mask.cast::<Expr>() {
+        let batch = as_batch(values, "values")?;
+        if nulls == Nulls::Emit {
+            return Err(PyValueError::new_err(
+                "null_selection: \"emit_null\" is for masks, and an expression is none: evaluate it first",
+            ));
+        }
+        return Ok(filter_where(&batch, predicate, &options, stream)?.into_pyobject(py)?.into_any());
+    }
+    match either(values, "values")? {
+        Either::Array(values) => {
+            if mask.is_instance_of::<PyString>() {
+                return Err(PyTypeError::new_err(
+                    "mask: a column's name is for batches, and values is an array",
+                ));
+            }
+            let on = stream_for(values.array.place(), stream)?;
+            let mask = as_array_on(mask, "mask", &on, copy)?;
+            let kept = detached(py, || match nulls {
+                Nulls::Drop => compute::filter(&values.array, &mask.array, &on).wait(),
+                Nulls::Emit => {
+                    let rows = rows_of(&mask.array, values.array.len(), &on)?;
+                    compute::take(&values.array, &rows, &Default::default(), &on).wait()
+                }
+            })?;
+            Ok(values.result(kept).into_pyobject(py)?.into_any())
+        }
+        Either::Batch(batch) => {
+            let on = stream_for(batch.place(), stream)?;
+            let mask = match mask.is_instance_of::<PyString>() {
+                true => batch.0.columns()[place_in(batch.0.schema(), mask, "mask")?].clone(),
+                false => as_array_on(mask, "mask", &on, copy)?.array,
+            };
+            let kept = detached(py, || match nulls {
+                Nulls::Drop => compute::filter(&batch.0, &mask, &on).wait(),
+                Nulls::Emit => {
+                    let rows = rows_of(&mask, batch.0.len(), &on)?;
+                    compute::take(&batch.0, &rows, &Default::default(), &on).wait()
+                }
+            })?;
+            Ok(RecordBatch(kept).into_pyobject(py)?.into_any())
+        }
+    }
+}
+
+/// The numbers of the rows where a mask is not false, null where it is null.
+fn rows_of(mask: &Inner, rows: usize, on: &InnerStream) -> Result<Inner> {
+    let numbers = from_arrow(&Int64Array::from_iter_values(0..rows as i64))?;
+    if mask.len() != rows || *mask.data_type() != DataType::Boolean {
+        // As with any mask that does not fit.
+        return compute::filter(&on.upload(&numbers)?, mask, on).wait();
+    }
+    let fields =
+        [("mask", DataType::Boolean), ("row", DataType::Int64)].map(|(name, of)| Field::new(name, of, true));
+    let schema = Arc::new(Schema::new(fields.to_vec()));
+    let batch = Batch::try_new(schema.clone(), vec![mask.clone(), on.upload(&numbers)?], rows)?;
+    let row = if_else(nth(0).is_null(), lit(Literal::null(DataType::Int64)), nth(1));
+    let columns = Projection::bind(&[row, nth(0).is_not_false()], &schema, &Options::new())?;
+    let columns = columns.evaluate(&batch, on).wait()?;
+    compute::filter(&columns.columns()[0], &columns.columns()[1], on).wait()
+}
+
+/// The rows at `indices`, integers of any type. A null index is a null row; one out of bounds is an `IndexError`, or a null
+/// row with `out_of_bounds="null"`; also where the values are all null, which arrow-rs does not check. Columns of a batch whose
+/// rows may become null so are nullable in its schema. Indices on another device are an error, or copied where the values are with
+/// `copy=True`. On a GPU the error comes when the result is waited for.
+#[pyfunction]
+#[pyo3(signature = (values, indices, *, out_of_bounds = "raise", copy = false, stream = None))]
+pub fn take<'py>(
+    values: &Bound<'py, PyAny>,
+    indices: &Bound<'py, PyAny>,
+    out_of_bounds: &str,
+    copy: bool,
+    stream: Option<&Bound<'py, Stream>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = values.py();
+    let options = take_options(out_of_bounds)?;
+    match either(values, "values")? {
+        Either::Array(values) => {
+            let on = stream_for(values.array.place(), stream)?;
+            let indices = as_array_on(indices, "indices", &on, copy)?;
+            let taken = detached(py, || compute::take(&values.array, &indices.array, &options, &on).wait())?;
+            Ok(values.result(taken).into_pyobject(py)?.into_any())
+        }
+        Either::Batch(batch) => {
+            let on = stream_for(batch.place(), stream)?;
+            let indices = as_array_on(indices, "indices", &on, copy)?;
+            let taken = detached(py, || compute::take(&batch.0, &indices.array, &options, &on).wait())?;
+            Ok(RecordBatch(taken).into_pyobject(py)?.into_any())
+        }
+    }
+}
+
+/// Rows `start`, `start + step`, … of an array, so many.
+pub fn strided(values: &Array, start: i64, step: i64, count: usize, on: &InnerStream) -> Result<Array> {
+    let rows = (0..count as i64).map(|i| start + i * step);
+    let indices = on.upload(&from_arrow(&Int64Array::from_iter_values(rows))?)?;
+    let taken = compute::take(&values.array, &indices, &Default::default(), on).wait()?;
+    Ok(Array::new(taken, &values.field))
+}

@@ -1,0 +1,348 @@
+//! Types, fields and schemas: as Python sees them, and read off whatever any library calls one.
+
+mod parse;
+mod print;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use arrow_schema::{DataType as Inner, Field as InnerField, Metadata, Schema as InnerSchema};
+use bowstring::ffi::FFI_ArrowSchema;
+use pyo3::exceptions::{PyAttributeError, PyIndexError, PyKeyError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyIterator, PyList, PyString, PyTuple, PyType};
+
+use crate::capsule::{export_schema, import_field};
+use crate::ipc;
+pub use print::{EXTENSION, of_field as type_name};
+
+/// What the values of an array are. Equal to whatever names the same type: another library's object, or a string.
+#[pyclass(frozen, weakref, module = "bowstring")]
+#[derive(Clone)]
+pub struct DataType(pub InnerField);
+
+/// A column's name, its type, and whether it may have nulls.
+#[pyclass(frozen, weakref, module = "bowstring")]
+#[derive(Clone)]
+pub struct Field(pub InnerField);
+
+/// The fields of a batch, in their order.
+#[pyclass(frozen, weakref, module = "bowstring")]
+#[derive(Clone)]
+pub struct Schema(pub InnerSchema);
+
+/// The type of a field, without its name.
+pub fn type_of(field: &InnerField) -> DataType {
+    let mut field = field.clone().with_name("").with_nullable(true);
+    field.set_metadata(extension(field.metadata()));
+    DataType(field)
+}
+
+/// What of the metadata belongs to the type.
+fn extension(metadata: &Metadata) -> Metadata {
+    let own = metadata.iter().filter(|(key, _)| key.starts_with("ARROW:extension:"));
+    own.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// The names and types of columns, for people.
+pub fn described(schema: &InnerSchema) -> String {
+    let fields: Vec<String> = schema.fields().iter().map(|field| written(field)).collect();
+    fields.join(", ")
+}
+
+fn written(field: &InnerField) -> String {
+    let not_null = if field.is_nullable() { "" } else { " not null" };
+    format!("{}: {}{not_null}", field.name(), type_name(field))
+}
+
+/// Where a column is, by number or name; negative numbers count from the end.
+pub fn place_in(schema: &InnerSchema, which: &Bound<'_, PyAny>, argument: &str) -> PyResult<usize> {
+    if let Ok(name) = which.extract::<String>() {
+        return schema.index_of(&name).map_err(|_| {
+            let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+            PyKeyError::new_err(format!("{argument}: no column {name:?}{}", nearest(which, &names)))
+        });
+    }
+    let number: i128 = which.extract().map_err(|_| {
+        PyTypeError::new_err(format!("{argument}: a column's name or number, not {}", which.get_type()))
+    })?;
+    let columns = schema.fields().len() as i128;
+    match if number < 0 { number + columns } else { number } {
+        index if (0..columns).contains(&index) => Ok(index as usize),
+        _ => Err(PyIndexError::new_err(format!("{argument}: no column {number} of {columns}"))),
+    }
+}
+
+/// Words for an error: the names that are most like a wrong one.
+fn nearest(name: &Bound<'_, PyAny>, names: &[&str]) -> String {
+    let ask = || -> PyResult<Vec<String>> {
+        name.py().import("difflib")?.call_method1("get_close_matches", (name, names))?.extract()
+    };
+    match ask().unwrap_or_default().first() {
+        Some(near) => format!("; did you mean {near:?}?"),
+        None => String::new(),
+    }
+}
+
+fn named(name: &Bound<'_, PyString>, argument: &str) -> PyResult<InnerField> {
+    let text = name.to_str()?;
+    if let Some(data_type) = parse::parse(text) {
+        return Ok(InnerField::new("", data_type, true));
+    }
+    let known: Vec<&str> = parse::WORDS.iter().map(|(word, _)| *word).collect();
+    let lower = PyString::new(name.py(), &text.to_lowercase());
+    let problem = format!("{argument}: no type is named {text:?}{}", nearest(&lower, &known));
+    Err(PyValueError::new_err(problem))
+}
+
+/// A type and what is said of it: any object with `__arrow_c_schema__`, or a class or name that Python or a library has for it.
+pub fn field(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<InnerField> {
+    if let Ok(name) = obj.cast::<PyString>() {
+        return named(name, argument);
+    }
+    if obj.cast::<PyType>().is_err() && obj.hasattr("__arrow_c_schema__")? {
+        return import_field(&obj.call_method0("__arrow_c_schema__")?);
+    }
+    let known = obj.py().import("bowstring._types")?.call_method1("known", (obj,))?;
+    if let Ok(name) = known.cast::<PyString>() {
+        return named(name, argument);
+    }
+    match known.is_none() {
+        false => import_field(&known.call_method0("__arrow_c_schema__")?),
+        true => Err(PyTypeError::new_err(format!(
+            "{argument}: a type is needed, which {} is not: pass a name such as \"int32\", or any library's type",
+            obj.get_type()
+        ))),
+    }
+}
+
+/// The schema that any object with `__arrow_c_schema__` has, or a dictionary of types by name; with names that it has not where
+/// `over` has them, it is that one with other types.
+pub fn schema(obj: &Bound<'_, PyAny>, argument: &str, over: Option<&InnerSchema>) -> PyResult<InnerSchema> {
+    if obj.cast::<PyType>().is_err() && obj.hasattr("__arrow_c_schema__")? {
+        let field = import_field(&obj.call_method0("__arrow_c_schema__")?)?;
+        return match field.data_type() {
+            Inner::Struct(fields) => {
+                Ok(InnerSchema::new_with_metadata(fields.clone(), field.metadata().clone()))
+            }
+            _ => Err(PyTypeError::new_err(format!(
+                "{argument}: a schema is needed, which {} is not",
+                type_name(&field)
+            ))),
+        };
+    }
+    let Ok(types) = obj.cast::<PyDict>() else {
+        let problem = format!(
+            "{argument}: a schema is needed, which {} is not: pass a dictionary of types by name",
+            obj.get_type()
+        );
+        return Err(PyTypeError::new_err(problem));
+    };
+    let mut fields: Vec<InnerField> =
+        over.map_or(vec![], |schema| schema.fields().iter().map(|field| field.as_ref().clone()).collect());
+    for (name, data_type) in types {
+        let new = field(&data_type, &format!("{argument}[{}]", name.repr()?))?;
+        match over {
+            Some(schema) => {
+                let at = place_in(schema, &name, argument)?;
+                fields[at] = new.with_name(schema.field(at).name()).with_nullable(true);
+            }
+            None => fields.push(new.with_name(name.extract::<String>()?)),
+        }
+    }
+    Ok(InnerSchema::new(fields))
+}
+
+fn hashed(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn pickled<'py>(py: Python<'py>, class: &str, field: &InnerField) -> PyResult<Bound<'py, PyTuple>> {
+    ipc::reduced(py, class, &ipc::write(&InnerSchema::new(vec![field.clone()]).into(), None)?)
+}
+
+fn metadata<'py>(py: Python<'py>, of: &Metadata) -> PyResult<Option<Bound<'py, PyDict>>> {
+    if of.is_empty() {
+        return Ok(None);
+    }
+    let found = PyDict::new(py);
+    for (key, value) in of {
+        found.set_item(PyBytes::new(py, key.as_bytes()), PyBytes::new(py, value.as_bytes()))?;
+    }
+    Ok(Some(found))
+}
+
+#[pymethods]
+impl DataType {
+    /// A type by its name, or as any library has it.
+    #[new]
+    fn new(obj: &Bound<'_, PyAny>) -> PyResult<DataType> {
+        field(obj, "obj").map(|field| type_of(&field))
+    }
+
+    /// The type of the rows inside, of lists; of the values, of dictionaries and runs.
+    #[getter]
+    fn value_type(&self) -> PyResult<DataType> {
+        match self.0.data_type() {
+            Inner::List(item)
+            | Inner::LargeList(item)
+            | Inner::ListView(item)
+            | Inner::LargeListView(item)
+            | Inner::FixedSizeList(item, _)
+            | Inner::RunEndEncoded(_, item) => Ok(type_of(item)),
+            Inner::Dictionary(_, values) => Ok(DataType(InnerField::new("", values.as_ref().clone(), true))),
+            _ => Err(PyAttributeError::new_err(format!("{} has no value_type", type_name(&self.0)))),
+        }
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_schema(py, FFI_ArrowSchema::try_from(&self.0))
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        field(other, "other").is_ok_and(|other| type_name(&other) == type_name(&self.0))
+    }
+
+    fn __hash__(&self) -> u64 {
+        hashed(&type_name(&self.0))
+    }
+
+    fn __str__(&self) -> String {
+        type_name(&self.0)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("bowstring.DataType({:?})", type_name(&self.0))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        pickled(py, "DataType", &self.0)
+    }
+}
+
+#[pymethods]
+impl Field {
+    #[new]
+    #[pyo3(signature = (name, r#type, nullable = true))]
+    fn new(name: String, r#type: &Bound<'_, PyAny>, nullable: bool) -> PyResult<Field> {
+        Ok(Field(field(r#type, "type")?.with_name(name).with_nullable(nullable)))
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    #[getter]
+    fn r#type(&self) -> DataType {
+        type_of(&self.0)
+    }
+
+    #[getter]
+    fn nullable(&self) -> bool {
+        self.0.is_nullable()
+    }
+
+    /// What else is said of it, as bytes by bytes; `None` where nothing is.
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        metadata(py, self.0.metadata())
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_schema(py, FFI_ArrowSchema::try_from(&self.0))
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<PyString>().is_err()
+            && field(other, "other").is_ok_and(|other| written(&other) == written(&self.0))
+    }
+
+    fn __hash__(&self) -> u64 {
+        hashed(&written(&self.0))
+    }
+
+    fn __str__(&self) -> String {
+        written(&self.0)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<bowstring.Field {}>", written(&self.0))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        pickled(py, "Field", &self.0)
+    }
+}
+
+#[pymethods]
+impl Schema {
+    /// Any object with `__arrow_c_schema__` that is a schema, or a dictionary of types by name.
+    #[new]
+    fn new(obj: &Bound<'_, PyAny>) -> PyResult<Schema> {
+        schema(obj, "obj", None).map(Schema)
+    }
+
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.0.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    #[getter]
+    fn types(&self) -> Vec<DataType> {
+        self.0.fields().iter().map(|field| type_of(field)).collect()
+    }
+
+    /// What else is said of all, as bytes by bytes; `None` where nothing is.
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        metadata(py, self.0.metadata())
+    }
+
+    /// A field by number or name; negative numbers count from the end.
+    fn field(&self, which: &Bound<'_, PyAny>) -> PyResult<Field> {
+        Ok(Field(self.0.field(place_in(&self.0, which, "which")?).clone()))
+    }
+
+    fn __getitem__(&self, which: &Bound<'_, PyAny>) -> PyResult<Field> {
+        self.field(which)
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.fields().len()
+    }
+
+    fn __contains__(&self, name: &str) -> bool {
+        self.0.index_of(name).is_ok()
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        PyList::new(py, self.0.fields().iter().map(|field| Field(field.as_ref().clone())))?.try_iter()
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_schema(py, FFI_ArrowSchema::try_from(&self.0))
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        schema(other, "other", None).is_ok_and(|other| described(&other) == described(&self.0))
+    }
+
+    fn __hash__(&self) -> u64 {
+        hashed(&described(&self.0))
+    }
+
+    fn __str__(&self) -> String {
+        let lines: Vec<String> = self.0.fields().iter().map(|field| written(field)).collect();
+        lines.join("\n")
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<bowstring.Schema of {}>", described(&self.0))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        ipc::reduced(py, "Schema", &ipc::write(&self.0.clone().into(), None)?)
+    }
+}
