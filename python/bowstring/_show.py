@@ -31,7 +31,7 @@ def _texts(column: Array) -> list[str]:
         else:
             found = [*column.slice(0, _ROWS)._texts(), _GAP, *column.slice(rows - _ROWS)._texts()]
     except Exception as error:  # nothing that is shown may fail
-        found = [f"({error})"] + [""] * (min(rows, 2 * _ROWS + 1) - 1)
+        found = [f"({error})"[:_WIDTH]] + [""] * (min(rows, 2 * _ROWS + 1) - 1)
     return [text if len(text) <= _WIDTH else text[: _WIDTH - 1] + _GAP for text in found]
 
 
@@ -42,7 +42,7 @@ def _title(value: Array | RecordBatch) -> str:
 
 def array(value: Array) -> str:
     """What `repr` is."""
-    return f"{_title(value)}\n[{', '.join(_texts(value))}]"
+    return f"{_title(value)}\n[{', '.join(filter(None, _texts(value)))}]"
 
 
 def _table(value: RecordBatch) -> list[list[str]]:

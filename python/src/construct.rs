@@ -26,6 +26,14 @@ pub fn array(obj: &Bound<'_, PyAny>, r#type: Option<&Bound<'_, PyAny>>, validate
     }
 }
 
+/// The chunks of a chunked array or a series, as they are and copying nothing: what operations make one array of. A list of one where
+/// there are no chunks.
+#[pyfunction]
+#[pyo3(signature = (obj, /))]
+pub fn chunks(obj: &Bound<'_, PyAny>) -> PyResult<Vec<Array>> {
+    foreign::chunks(obj, "obj")
+}
+
 /// Any object with an Arrow interface as a batch: arrays of structs, streams of batches; a dictionary of columns, or a list of
 /// dictionaries. With `validate`, contents that are
 /// no Arrow data are refused, as by `RecordBatch.validate`.

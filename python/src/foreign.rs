@@ -135,6 +135,11 @@ pub fn as_array_on(
     copy: bool,
 ) -> PyResult<Array> {
     let array = as_array(obj, argument)?;
+    if are_batches(&array.field) {
+        return Err(PyTypeError::new_err(format!(
+            "{argument}: an array is needed, not a batch: pass a column"
+        )));
+    }
     let (here, there) = (on.device().place(), array.array.place());
     if reaches(here, there) {
         return Ok(array);
@@ -209,6 +214,20 @@ pub fn of_columns(
     let schema = schema.cloned().unwrap_or_else(|| Schema::new(fields));
     let rows = arrays.first().map_or(0, Inner::len);
     ours(|| Batch::try_new(schema.into(), arrays, rows)).map(RecordBatch)
+}
+
+/// The chunks that an object comes in, as arrays.
+pub fn chunks(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Vec<Array>> {
+    if let Ok(array) = obj.cast::<Array>() {
+        return Ok(vec![array.get().clone()]);
+    }
+    match found(obj, argument, None)? {
+        Found::One(array) => Ok(vec![array]),
+        Found::Several(source) => {
+            let (field, chunks) = detached(obj.py(), || source.all())?;
+            Ok(chunks.into_iter().map(|chunk| Array::new(chunk, &field)).collect())
+        }
+    }
 }
 
 /// An array of structs as the batch that it is.

@@ -65,7 +65,7 @@ pub fn span(offset: i128, length: Option<i128>, rows: usize) -> PyResult<(usize,
     Ok((offset, length))
 }
 
-/// Whether two arrays are of one type and have the same rows; as pyarrow has it, no NaN is any other.
+/// Whether two arrays are of one type and have the same rows; NaNs are equal, as arrow-rs has it.
 pub fn equal(py: Python<'_>, one: &Array, other: &Array) -> PyResult<bool> {
     if one.array.len() != other.array.len() || one.array.data_type() != other.array.data_type() {
         return Ok(false);

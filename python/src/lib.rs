@@ -37,7 +37,7 @@ mod _bowstring {
     #[pymodule_export]
     use super::batch::RecordBatch;
     #[pymodule_export]
-    use super::construct::{array, record_batch};
+    use super::construct::{array, chunks, record_batch};
     #[pymodule_export]
     use super::cuda::{cuda_interface, from_cuda_array_interface};
     #[pymodule_export]

@@ -19,6 +19,7 @@ use pyo3::exceptions::{PyStopIteration, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyInt, PyString, PyTuple};
 
+use crate::array::Array;
 use crate::batch::RecordBatch;
 use crate::capsule::{self, device_capsule, export_schema, host_capsule, import_schema, refuse_unknown};
 use crate::device::{Device, Stream};
@@ -407,6 +408,9 @@ fn arrays(obj: &Bound<'_, PyAny>, argument: &'static str) -> PyResult<(Items<Inn
         capsule::import_device_arrays(&obj.call_method0("__arrow_c_device_stream__")?, None)?
     } else if obj.hasattr("__arrow_c_stream__")? {
         capsule::import_arrays(&obj.call_method0("__arrow_c_stream__")?)?
+    } else if obj.cast::<Array>().is_ok() {
+        let problem = format!("{argument}: one array for each batch is needed: pass a list of arrays");
+        return Err(PyTypeError::new_err(problem));
     } else {
         return of_python(obj, argument, move |item| Ok(foreign::as_array(item, argument)?.array));
     };

@@ -13,12 +13,18 @@ use crate::listed;
 use crate::plain::{self, Plain};
 
 /// A value as an array of one row of a type that it fits: a plain one of Python's, or any array of one row, which keeps its type.
-pub fn row_of(value: &Bound<'_, PyAny>, to: &DataType, argument: &str) -> PyResult<Inner> {
+/// Nothing for `None`.
+pub fn row_of(value: &Bound<'_, PyAny>, to: &DataType, argument: &str) -> PyResult<Option<Inner>> {
     match plain::scalar(value)? {
-        None => Ok(foreign::as_array(value, argument)?.array),
+        Some(Plain::Null) => Ok(None),
+        None => Ok(Some(foreign::as_array(value, argument)?.array)),
+        // A cast would read the text; who means that can do so.
+        Some(Plain::Text(_)) if to.is_numeric() || *to == DataType::Boolean => {
+            Err(PyTypeError::new_err(format!("{argument}: a str among values of {to}")))
+        }
         Some(plain) => {
             let row = listed::row(value.py(), plain, argument)?;
-            cast_row(&row, to).map_err(|error| {
+            cast_row(&row, to).map(Some).map_err(|error| {
                 let (py, words) = (value.py(), format!("{argument}: {}", error.value(value.py())));
                 PyErr::from_type(error.get_type(py), words)
             })

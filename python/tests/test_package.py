@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 import subprocess
 import sys
@@ -11,27 +12,58 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import bowstring as bs
 
 HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+TOUR = ROOT / "examples" / "tour.py"
 
 
-def mypy(*arguments: str) -> None:
-    done = subprocess.run([sys.executable, "-m", *arguments], capture_output=True, text=True, cwd=HERE, check=False)
+def run(*arguments: str, module: bool = True) -> None:
+    command = [sys.executable, *(["-m"] if module else []), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=HERE, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_stubs_are_what_is_there() -> None:
-    mypy("mypy.stubtest", "bowstring", "--ignore-disjoint-bases")
+    run("mypy.stubtest", "bowstring", "--ignore-disjoint-bases")
 
 
-def test_the_stubs_fit_how_they_are_used() -> None:
-    mypy("mypy", "--strict", "usage.py")
+def readme_blocks() -> list[str]:
+    """The examples of the package's README, its mistakes left out, and the project's."""
+    examples = doctest.DocTestParser().get_examples((HERE.parent / "README.md").read_text())
+    ours = "".join(example.source for example in examples if example.exc_msg is None)
+    return [ours, *re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)]
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> list[str]:
+    """Every documented use, as programs."""
+    for i, block in enumerate(readme_blocks()):
+        (tmp_path / f"readme{i}.py").write_text(block)
+    return [str(HERE / "usage.py"), str(TOUR), *map(str, tmp_path.glob("readme*.py"))]
+
+
+def test_the_stubs_fit_every_documented_use(programs: list[str]) -> None:
+    strict, readmes = programs[:2], programs[2:]
+    assert len(readmes) == 2
+    run("mypy", "--strict", *strict)
+    run("mypy", "--ignore-missing-imports", "--allow-redefinition", *readmes)
+
+
+def test_pyright_agrees(programs: list[str]) -> None:
+    where = ["--pythonpath", sys.executable, "--project", str(HERE / "pyright.json")]
+    run("basedpyright", "--level", "error", *where, *programs)
+
+
+def test_the_tour_is_run() -> None:
+    run(str(TOUR), module=False)
 
 
 def test_the_projects_readme_is_run() -> None:
-    readme = (HERE.parent.parent / "README.md").read_text()
+    readme = (ROOT / "README.md").read_text()
     [block] = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     names: dict[str, object] = {}
     checked = 0

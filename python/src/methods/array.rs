@@ -77,7 +77,8 @@ impl Array {
             return Ok(array.rows_of(slice)?.into_pyobject(py)?.into_any());
         }
         if !rows.hasattr("__index__")? || rows.hasattr("__len__")? {
-            let rows = foreign::as_array(rows, "rows")?;
+            let on = default_stream(array.array.place())?;
+            let rows = foreign::as_array_on(rows, "rows", &on, false)?;
             let boolean = *rows.array.data_type() == InnerType::Boolean;
             let rows = rows.into_pyobject(py)?.into_any();
             return match boolean {
@@ -97,7 +98,7 @@ impl Array {
         this.py().import("bowstring._values")?.call_method1("rows", (this,))
     }
 
-    /// Whether `other` is an array of the same type with the same rows, wherever either is. No NaN is any other, as in pyarrow.
+    /// Whether `other` is an array of the same type with the same rows, wherever either is. NaNs are equal, as arrow-rs has it.
     fn equals(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
         host_rows::equal(other.py(), self, &foreign::as_array(other, "other")?)
     }

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use arrow_array::Int64Array;
 use arrow_schema::{DataType, Field, Schema};
+use bowstring::array::Place;
 use bowstring::compute::{self, Projection, Scalar};
-use bowstring::expr::{Expr, Options, nth};
-use bowstring::{Array as Inner, Batch, Pending, Result, Stream as InnerStream};
+use bowstring::exchange::from_arrow;
+use bowstring::expr::{Expr, Options, if_else, lit, nth};
+use bowstring::{Array as Inner, Batch, Error, Pending, Result, Stream as InnerStream};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -125,17 +128,37 @@ fn filled(
     argument: &str,
     on: &InnerStream,
 ) -> PyResult<Array> {
-    if value.is_none() {
-        return Ok(values.clone());
-    }
-    let given = row_of(value, values.array.data_type(), argument)?;
-    let filled = detached(py, || compute::fill_null(&values.array, &Scalar::try_new(&given)?, on).wait())?;
+    let Some(given) = row_of(value, values.array.data_type(), argument)? else { return Ok(values.clone()) };
+    let filled = detached(py, || {
+        let filled =
+            Scalar::try_new(&given).and_then(|row| compute::fill_null(&values.array, &row, on).wait());
+        match filled {
+            Err(Error::Unsupported { .. }) if on.device().place() == Place::CPU => {
+                taken_where_null(&values.array, &given, on)
+            }
+            filled => filled,
+        }
+    })?;
     Ok(values.result(filled))
 }
 
+/// Text and whatever else has no fixed width: the values and the row behind them, each row taken from where it is, or from there.
+fn taken_where_null(values: &Inner, row: &Inner, on: &InnerStream) -> Result<Inner> {
+    let both = compute::concat(&[values, row], on).wait()?;
+    let nulls = compute::is_null(values, on).wait()?;
+    let rows = from_arrow(&Int64Array::from_iter_values(0..values.len() as i64))?;
+    let fields = [("null", DataType::Boolean), ("row", DataType::Int64)];
+    let schema = Schema::new(fields.map(|(name, of)| Field::new(name, of, false)).to_vec());
+    let schema = Arc::new(schema);
+    let batch = Batch::try_new(schema.clone(), vec![nulls, rows], values.len())?;
+    let from = if_else(nth(0), lit(values.len() as i64), nth(1));
+    let from = Projection::bind(&[from], &schema, &Options::new())?.evaluate(&batch, on).wait()?;
+    compute::take(&both, &from.columns()[0], &Default::default(), on).wait()
+}
+
 /// The values, and `value` where they are null: a Python value that fits their type, or any array of one row of it. `None` leaves
-/// all as it is. Of a batch, either such a value for every column, or a dictionary of one for each of some columns. For booleans and
-/// types of fixed width.
+/// all as it is. Of a batch, either such a value for every column, or a dictionary of one for each of some columns. On a
+/// GPU for booleans and types of fixed width.
 #[pyfunction]
 #[pyo3(signature = (values, value, *, stream = None))]
 pub fn fill_null<'py>(

@@ -126,6 +126,7 @@ impl<'a> Text<'a> {
         if self.depth > DEPTH {
             return None;
         }
+        self.rest = self.rest.trim_start();
         let word = self.up_to(&['[', '(', '<', '>', ',', ' ', ':', '=']).to_lowercase().replace('_', "");
         let found = match word.as_str() {
             "timestamp" | "datetime" | "datetime64" => self.timestamp()?,
