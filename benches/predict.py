@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Predicts what the GPU benches will show on an H200, from ptx/COSTS.md and ptx/STATIC.md. Nothing here is measured.
 
-    python3 benches/predict.py           writes benches/results/h200-predictions.md
+    python3 benches/predict.py           writes benches/results/h200-predictions.md, and .tsv for programs
     python3 benches/predict.py --check   fails where that is not what the tables give now
 
 The model, a launch at a time: its time is a soft maximum of four limits, and launches follow each other.
@@ -23,6 +23,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "benches/results/h200-predictions.md"
+# The same for programs: the doctor in the library, and tests/archive.
+TABLE = ROOT / "benches/results/h200-predictions.tsv"
 COUNTED = 98_304  # rows in COSTS.md
 PROCESSORS, SCHEDULERS, CLOCK = 132, 4, 1.755e9
 
@@ -197,9 +199,10 @@ class Row:
     def __init__(self, tables, name, rows):
         self.name, self.rows, self.bound = name, rows, bound(tables, name)
         given = (rows, waits(name), scattered(name))
-        self.expected, best, worst = (predict(tables, name, *given, of) for of in (EXPECTED, BEST, WORST))
+        self.expected, self.best, self.worst = (predict(tables, name, *given, of) for of in (EXPECTED, BEST, WORST))
         share = lambda found, of: self.bound * rows / of.copy / found.seconds
-        self.share, self.most, self.least = share(self.expected, EXPECTED), share(best, BEST), share(worst, WORST)
+        self.share = share(self.expected, EXPECTED)
+        self.most, self.least = share(self.best, BEST), share(self.worst, WORST)
 
     def verdict(self, target):
         if self.least >= target:
@@ -325,7 +328,47 @@ Other machines and other counts of bytes, for orientation only:
 """
 
 
-def document():
+# The pairs of the cast bench, and what each is nearest to: of some there is only one without nulls, which moves a fiftieth less.
+CASTS = dict.fromkeys(["int64-int32", "float64-int32", "int64-decimal12818,2"], "10%-null")
+CASTS |= dict.fromkeys(["int32-int64", "float64-float32", "date32-timestampms", "int32-int8", "int32-float64"], "no-nulls")
+
+
+def bench(name, rows):
+    """The id of the bench that a prediction is for; "-" where there is none."""
+    nulls = "10%-null" if name.endswith(", nulls") else "no-nulls"
+    plain = name.removesuffix(", nulls")
+    if found := re.fullmatch(r"filter (\w+), (\d+) % (uniform|in runs of 1024)", plain):
+        spread = "uniform" if found[3] == "uniform" else "clustered"
+        return f"filter/cuda/{found[1].lower()}/{rows}/{found[2]}%-{spread}/{nulls}/1"
+    if found := re.fullmatch(r"take (\w+), (ascending|random)", plain):
+        return f"take/cuda/{found[1].lower()}/{rows}/{found[2]}/{nulls}/1"
+    if found := re.fullmatch(r"cast (.+) to (.+)", plain):
+        kind = lambda name: re.sub("[ ()]", "", name).lower()
+        pair = f"{kind(found[1])}-{kind(found[2])}"
+        if pair not in CASTS:
+            return "-"
+        return f"cast/cuda/{pair}/{rows}/all-safe/{CASTS[pair]}/1"
+    if found := re.fullmatch(r"a < k, (\w+)(\(.*\))?", plain):
+        return f"less_than/cuda/{found[1].lower()}/{rows}/50%/{nulls}/1"
+    if plain.startswith("TPC-H Q6"):
+        return f"tpch_q6/cuda/decimal128-date32/{rows}/2%/{nulls}/4"
+    if plain.startswith("a > 0 and"):
+        return f"three_terms/cuda/int32-int64-float64/{rows}/-/10%-null/3"
+    return f"null_count/cuda/bits/{rows}/offset-0/-/1" if plain == "null_count" else "-"
+
+
+def table(rows):
+    """A line a prediction: what it is of, the bench, rows, bytes a row that must move, seconds."""
+    out = "work\tbench\trows\tbytes\texpected\tbest\tworst\n"
+    for row in rows:
+        seconds = (row.expected.seconds, row.best.seconds, row.worst.seconds)
+        cells = [row.name, bench(row.name, row.rows), str(row.rows), f"{row.bound:.3f}", *(f"{s:.4e}" for s in seconds)]
+        out += "\t".join(cells) + "\n"
+    return out
+
+
+def documents():
+    """What each file says."""
     tables = Tables()
     out = HEAD.format(
         copy=EXPECTED.copy / 1e12,
@@ -351,16 +394,16 @@ def document():
             row = all_rows[name] = Row(tables, name, rows)
             goal = target if target is not None else 0.9 * all_rows[name.removesuffix(", nulls")].share
             out += line(row.cells(work, goal))
-    return out + peers(tables, all_rows.values()) + batches(tables) + PUBLIC
+    page = out + peers(tables, all_rows.values()) + batches(tables) + PUBLIC
+    return {OUT: page, TABLE: table(all_rows.values())}
 
 
 def main():
-    text = document()
-    if "--check" in sys.argv[1:]:
-        if OUT.read_text() != text:
-            sys.exit(f"{OUT.relative_to(ROOT)} is stale: python3 benches/predict.py")
-    else:
-        OUT.write_text(text)
+    for file, text in documents().items():
+        if "--check" not in sys.argv[1:]:
+            file.write_text(text)
+        elif not file.exists() or file.read_text() != text:
+            sys.exit(f"{file.relative_to(ROOT)} is stale: python3 benches/predict.py")
 
 
 if __name__ == "__main__":

@@ -78,8 +78,21 @@ class Model(unittest.TestCase):
         ]:
             self.assertAlmostEqual(predict.bound(tables, name), bytes_a_row, 2, name)
 
-    def test_the_file_is_what_the_tables_give(self):
-        self.assertEqual(predict.OUT.read_text(), predict.document())
+    def test_the_files_are_what_the_tables_give(self):
+        for file, text in predict.documents().items():
+            self.assertEqual(file.read_text(), text, file)
+
+    def test_nearly_every_prediction_is_of_a_bench(self):
+        lines = [line.split("\t") for line in predict.TABLE.read_text().splitlines()[1:]]
+        self.assertEqual({len(cells) for cells in lines}, {7})
+        without = [cells[0] for cells in lines if cells[1] == "-"]
+        self.assertLess(len(without), 6, without)
+        self.assertEqual(len({cells[0] for cells in lines}), len(lines))
+        for _, _, rows, bytes_a_row, expected, best, worst in lines:
+            self.assertLess(0, float(best))
+            self.assertLessEqual(float(best), float(expected))
+            self.assertLessEqual(float(expected), float(worst))
+            self.assertGreater(int(rows) * float(bytes_a_row), 0)
 
 
 if __name__ == "__main__":

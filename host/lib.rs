@@ -63,6 +63,7 @@ pub mod array;
 pub mod compute;
 mod cpu;
 pub mod device;
+pub mod doctor;
 mod error;
 pub mod exchange;
 pub mod expr;

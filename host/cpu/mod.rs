@@ -23,3 +23,5 @@ mod take_bytes;
 pub(crate) mod text;
 pub(crate) mod threads;
 mod vectorise;
+
+pub(crate) use vectorise::VectorLevel;

@@ -139,6 +139,11 @@ pub(crate) trait Driver: Send + Sync {
     /// The device's name, for people.
     fn name(&self) -> String;
 
+    /// How many bytes of the device's memory are free now, and how many there are; `None` where nobody counts.
+    fn memory(&self) -> Outcome<Option<(usize, usize)>> {
+        Ok(None)
+    }
+
     /// At least `bytes` (not zero) of device memory, aligned to 256, usable by work put on `stream` from now on.
     unsafe fn alloc(&self, bytes: usize, stream: RawStream) -> Outcome<usize>;
 

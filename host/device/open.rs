@@ -19,6 +19,20 @@ pub fn separate(device: &Device) -> Result<Device> {
     Device::behind(driver, Source::Driver, None)
 }
 
+/// The kinds of GPU that there are drivers for.
+pub(crate) const RUNTIMES: [DeviceType; 2] = [DeviceType::Cuda, DeviceType::Rocm];
+
+/// What the library of a kind of GPU is called, the preferred name first.
+pub(crate) fn library_names(runtime: DeviceType) -> &'static [&'static str] {
+    if runtime == DeviceType::Rocm { hip::LIBRARIES } else { cuda::LIBRARIES }
+}
+
+/// How many GPUs of a kind its library finds, the installed one or that in a file; or why it cannot say.
+pub(crate) fn count_of(library: Option<&Path>, runtime: DeviceType) -> Result<usize> {
+    let library = library.map_or(Library::Installed, Library::At);
+    if runtime == DeviceType::Rocm { hip::count(library) } else { cuda::count(library) }
+}
+
 impl Device {
     /// The device of this type and number: what an `ArrowDeviceArray` says in `device_type` and `device_id`. The CPU
     /// goes by any number.

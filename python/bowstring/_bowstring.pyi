@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, SupportsIndex, TypeAlias, final, overload
@@ -15,6 +15,7 @@ __all__ = [
     "Expr",
     "Field",
     "RecordBatch",
+    "Report",
     "Schema",
     "Stream",
     "__version__",
@@ -26,6 +27,7 @@ __all__ = [
     "chunks",
     "col",
     "count_all",
+    "doctor",
     "drop_null",
     "evaluate",
     "fill_null",
@@ -165,6 +167,18 @@ class Stream:
     def native(self) -> int | None: ...
     def synchronise(self) -> None: ...
 
+@final
+class Report:
+    @property
+    def is_well(self) -> bool: ...
+    def to_json(self) -> str: ...
+
+def doctor(
+    *,
+    seconds: float = 100.0,
+    devices: int = 8,
+    progress: Callable[[str, int, int], object] | None = None,
+) -> Report: ...
 @final
 class Array:
     __hash__: ClassVar[None]  # type: ignore[assignment]

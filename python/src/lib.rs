@@ -8,6 +8,7 @@ mod capsule;
 mod construct;
 mod cuda;
 mod device;
+mod doctor;
 mod error;
 mod expr;
 mod expressions;
@@ -42,6 +43,8 @@ mod _bowstring {
     use super::cuda::{cuda_interface, from_cuda_array_interface};
     #[pymodule_export]
     use super::device::{Device, Stream};
+    #[pymodule_export]
+    use super::doctor::{Report, doctor};
     #[pymodule_export]
     use super::expr::{Aggregation, Expr, col, count_all, if_else, lit, nth};
     #[pymodule_export]

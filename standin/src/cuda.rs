@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use bowstring_ptxi::Launch;
 
 use crate::calls::{call, call_anyway, give, text};
-use crate::machine::{DEVICES, Image, Machine};
+use crate::machine::{BYTES, DEVICES, Image, Machine};
 use crate::memory::{Memory, MemoryKind};
 use crate::streams::{Callback, HostFunction};
 use crate::{Code, Outcome, code, lock};
@@ -137,6 +137,10 @@ exports! {
         }
         CURRENT.set(context);
         Ok(())
+    }
+    cuMemGetInfo_v2(free: *mut usize, all: *mut usize) call {
+        current()?;
+        unsafe { give(free, BYTES).and(give(all, BYTES)) }
     }
     cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) call {
         current()?;

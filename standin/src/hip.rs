@@ -14,7 +14,7 @@ use bowstring_images::architecture_of;
 
 use crate::calls::{call, call_anyway, give, text};
 use crate::cuda::exports;
-use crate::machine::{DEVICES, Image, Machine};
+use crate::machine::{BYTES, DEVICES, Image, Machine};
 use crate::memory::{Memory, MemoryKind};
 use crate::streams::{Callback, HostFunction};
 use crate::{Code, Outcome, code, lock};
@@ -192,6 +192,9 @@ exports! {
     hipSetDevice(device: i32) call {
         CURRENT.set(known(device)?);
         Ok(())
+    }
+    hipMemGetInfo(free: *mut usize, all: *mut usize) call {
+        unsafe { give(free, BYTES).and(give(all, BYTES)) }
     }
     hipDeviceGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) call {
         unsafe { give(least, 1).and(give(greatest, -1)) }

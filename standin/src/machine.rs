@@ -12,8 +12,8 @@ use crate::{Outcome, calls, code, lock};
 
 /// How many devices each runtime has: one for every test that wants one.
 pub const DEVICES: i32 = 100_000;
-/// Bytes of memory that a device has.
-const BYTES: usize = 4 << 30;
+/// Bytes of memory that a device has; it says that all of them are free.
+pub const BYTES: usize = 4 << 30;
 /// Handles that mean a device's default streams: one for all threads (by two names), one for each.
 const LEGACY: [usize; 2] = [0, 1];
 const PER_THREAD: usize = 2;

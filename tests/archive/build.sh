@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Builds a self-contained archive of the test and bench executables, for a machine with a GPU and no Rust: see run.sh.
-#   tests/archive/build.sh [ARCHIVE]        (default: target/bowstring-tests.tar.gz)
-#   BENCHES=0 tests/archive/build.sh        the tests alone, which takes less time
+# Builds a self-contained archive of the doctor, the tests and the benches, for a machine with a GPU and no Rust: see first.sh
+# and run.sh.
+#   tests/archive/build.sh [ARCHIVE]              (default: target/bowstring-tests.tar.gz)
+#   BENCHES=0 tests/archive/build.sh              without benches, which takes less time
+#   PROFILE=dev tests/archive/build.sh            of debug builds, which may be there already: to try it, not to measure
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 out=$(realpath -m "${1:-$root/target/bowstring-tests.tar.gz}")
@@ -12,28 +14,34 @@ trap 'rm -rf "$into"' EXIT
 folder=$into/bowstring-tests
 mkdir -p "$folder"
 
-# What cargo built, a line each: the executable's path.
+# What cargo builds of the sources at a path, a line each: the executable's path.
 executables() {
-    cargo "$@" --no-run --message-format=json-render-diagnostics | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p'
+    local of=$1
+    shift
+    cargo "$@" --locked --message-format=json-render-diagnostics >"$into/messages"
+    sed -n "s|.*\"src_path\":\"$root/$of\".*\"executable\":\"\([^\"]*\)\".*|\1|p" "$into/messages"
 }
-# NAME-HASH under NAME, without what only a debugger reads.
+# An executable under a name, without what only a debugger reads.
 put() {
-    local name=${1##*/}
-    name=$2${name%-*}
-    cp "$1" "$folder/$name"
-    strip --strip-debug "$folder/$name"
+    cp "$1" "$folder/$2"
+    strip --strip-debug "$folder/$2"
 }
 
-for path in $(executables test -p bowstring --lib --test it); do
-    put "$path" test-
-    beside=${path%/*}
-done
+# Everything that is there to be tested: so cargo builds with the same features as in any run of the tests.
+it=$(executables tests/it/main.rs test --workspace --no-run)
+put "$it" test-it
+put "$(sed -n "s|.*\"src_path\":\"$root/host/lib.rs\".*\"executable\":\"\([^\"]*\)\".*|\1|p" "$into/messages")" test-bowstring
 # What stands in for the drivers' libraries is looked for next to the tests.
-cp "$beside/libbowstring_standin.so" "$folder/"
-strip --strip-debug "$folder/libbowstring_standin.so"
+put "${it%/*}/libbowstring_standin.so" libbowstring_standin.so
+case ${PROFILE:-bench} in
+dev) doctor=$(executables examples/doctor.rs build --workspace --example doctor) benches=(test --bench '*' --no-run) ;;
+*) doctor=$(executables examples/doctor.rs build --profile bench --example doctor) benches=(bench --bench '*' --no-run) ;;
+esac
+put "$doctor" doctor
 if [ "${BENCHES:-1}" != 0 ]; then
-    for path in $(executables bench -p bowstring --benches); do
-        put "$path" bench-
+    for path in $(executables 'benches/[a-z_]*\.rs' "${benches[@]}"); do
+        name=${path##*/}
+        put "$path" "bench-${name%-*}"
     done
     mkdir -p "$folder/benches"
     cp -r benches/*.py benches/peers "$folder/benches/"
@@ -44,9 +52,11 @@ if [ "${BENCHES:-1}" != 0 ]; then
             -o "$folder/peers-cuda" benches/peers/gpu.cu
     fi
 fi
-cp tests/archive/run.sh "$folder/"
+cp tests/archive/first.sh tests/archive/page.awk tests/archive/run.sh "$folder/"
+cp benches/results/h200-predictions.tsv "$folder/predictions.tsv"
 git rev-parse HEAD >"$folder/COMMIT" 2>/dev/null || echo unknown >"$folder/COMMIT"
 
 mkdir -p "$(dirname "$out")"
-tar -C "$into" -czf "$out" bowstring-tests
-echo "$out: $(du -h "$out" | cut -f1), $(ls "$folder" | grep -c '^test-') test and $(ls "$folder" | grep -c '^bench-' || true) bench executables"
+tar -C "$into" -cf - bowstring-tests | gzip -9 >"$out"
+count() { find "$folder" -name "$1-*" | wc -l; }
+echo "$out: $(du -h "$out" | cut -f1), the doctor, $(count test) test and $(count bench) bench executables"

@@ -16,6 +16,7 @@ const LEVELS: &[(&str, u32)] = &[
     ("cpu", 6),
     ("gpu", 6),
     ("compute", 7),
+    ("doctor", 8),
 ];
 
 /// The places that may hold `unsafe` code.

@@ -7,6 +7,7 @@ mod cast_devices;
 mod circles;
 mod costs;
 mod device;
+mod doctor;
 mod driver;
 mod equivalence_cast;
 mod equivalence_exchange;

@@ -1,6 +1,7 @@
 //! The border as a careless C program finds it (NULL is in `../null.rs`): options of odd sizes, devices that are not there,
 //! handles that are empty; and, through the same functions, arrays on the emulated device and back.
 
+mod doctor;
 mod threads;
 mod validate;
 

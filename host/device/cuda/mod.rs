@@ -28,6 +28,9 @@ pub(super) const CAPABILITY_MINOR: i32 = 76;
 /// A pointer's memory is the host's; all else is some device's.
 pub(super) const HOST_MEMORY: u32 = 1;
 
+/// What the library is called, the preferred name first.
+pub(super) const LIBRARIES: &[&str] = &["libcuda.so.1", "libcuda.so", "nvcuda.dll"];
+
 functions! {
     /// What only CUDA has: contexts.
     Contexts {
@@ -72,7 +75,7 @@ impl Device {
 
     /// How many NVIDIA GPUs CUDA finds here; none where there is no CUDA.
     pub fn cuda_count() -> usize {
-        OPENED.count(Library::Installed).unwrap_or(0)
+        count(Library::Installed).unwrap_or(0)
     }
 }
 
@@ -80,6 +83,11 @@ impl Device {
 #[cfg(test)]
 pub(super) fn found_at(path: &std::path::Path) -> &'static Found<Cuda> {
     OPENED.found(Library::At(path)).expect("a library with all functions")
+}
+
+/// How many devices a library finds.
+pub(super) fn count(library: Library<'_>) -> Result<usize> {
+    OPENED.count(library)
 }
 
 /// A device of any library that has CUDA's functions.
@@ -105,7 +113,7 @@ unsafe fn primary(functions: &Contexts, device: i32) -> Outcome<Word> {
 impl Runtime for Cuda {
     const DEVICE: DeviceType = DeviceType::Cuda;
     const COLUMN: usize = 0;
-    const LIBRARIES: &'static [&'static str] = &["libcuda.so.1", "libcuda.so", "nvcuda.dll"];
+    const LIBRARIES: &'static [&'static str] = LIBRARIES;
     const ORDERED_MEMORY: i32 = 115;
     type Own = Contexts;
 

@@ -28,6 +28,10 @@ pub(super) const PROPERTIES_BYTES: usize = 1472;
 pub(super) const ARCHITECTURE_AT: usize = 1160;
 pub(super) const ARCHITECTURE_BYTES: usize = 256;
 
+/// What the library is called, the preferred name first.
+pub(super) const LIBRARIES: &[&str] =
+    &["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so", "amdhip64_7.dll", "amdhip64_6.dll"];
+
 functions! {
     /// What only HIP has: devices that are current by number.
     Devices {
@@ -61,7 +65,7 @@ impl Device {
 
     /// How many AMD GPUs HIP finds here; none where there is no ROCm.
     pub fn rocm_count() -> usize {
-        OPENED.count(Library::Installed).unwrap_or(0)
+        count(Library::Installed).unwrap_or(0)
     }
 }
 
@@ -69,6 +73,11 @@ impl Device {
 #[cfg(test)]
 pub(super) fn found_at(path: &std::path::Path) -> &'static Found<Hip> {
     OPENED.found(Library::At(path)).expect("a library with all functions")
+}
+
+/// How many devices a library finds.
+pub(super) fn count(library: Library<'_>) -> Result<usize> {
+    OPENED.count(library)
 }
 
 /// A device of any library that has HIP's functions.
@@ -81,8 +90,7 @@ pub(super) fn rocm(library: Library<'_>, number: i64) -> Result<Device> {
 impl Runtime for Hip {
     const DEVICE: DeviceType = DeviceType::Rocm;
     const COLUMN: usize = 1;
-    const LIBRARIES: &'static [&'static str] =
-        &["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so", "amdhip64_7.dll", "amdhip64_6.dll"];
+    const LIBRARIES: &'static [&'static str] = LIBRARIES;
     const ORDERED_MEMORY: i32 = 88;
     type Own = Devices;
 

@@ -28,5 +28,13 @@ pub(in super::super) fn outcome(call: &'static str, code: Code) -> Outcome {
 
 /// Why a device that a call failed for cannot be used.
 pub(in super::super) fn refused(failure: Failure) -> String {
-    format!("{} failed with code {}", failure.call, failure.code)
+    format!("{}{FAILED}{}", failure.call, failure.code)
 }
+
+/// Which call and code that was, where a reason is one of those.
+pub(crate) fn refusal(reason: &str) -> Option<(&str, i64)> {
+    let (call, code) = reason.split_once(FAILED)?;
+    Some((call, code.parse().ok()?))
+}
+
+const FAILED: &str = " failed with code ";

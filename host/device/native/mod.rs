@@ -22,9 +22,11 @@ use bowstring_kernels::target::BLOCK;
 use super::driver::{Driver, Launch, LoadFailure, Outcome, RawEntry, RawEvent, RawStream};
 use super::loaded::LoadedImage;
 use crate::array::Place;
+pub(crate) use codes::refusal;
 pub(super) use codes::{INVALID_CONTEXT, outcome, refused};
 use codes::{INVALID_VALUE, NO_IMAGE, NOT_READY, failure};
 use modules::Modules;
+pub(crate) use open::why_not;
 pub(super) use open::{Library, Opened};
 pub(super) use runtime::{Found, Runtime};
 use table::{Code, Common, Function, Word};
@@ -182,6 +184,12 @@ impl<R: Runtime> Driver for Native<R> {
 
     fn name(&self) -> String {
         self.name.clone()
+    }
+
+    fn memory(&self) -> Outcome<Option<(usize, usize)>> {
+        let (mut free, mut all) = (0, 0);
+        unsafe { self.make(&self.functions().memory, |f| f(&mut free, &mut all)) }?;
+        Ok(Some((free, all)))
     }
 
     unsafe fn alloc(&self, bytes: usize, stream: RawStream) -> Outcome<usize> {

@@ -89,6 +89,17 @@ impl Library<'_> {
     }
 }
 
+fn load(path: &Path) -> std::result::Result<libloading::Library, String> {
+    // SAFETY: loading a GPU runtime's library runs its initialisers, which is what it is for.
+    let opened = unsafe { libloading::Library::new(path) };
+    opened.map_err(|error| error.source().map_or_else(|| error.to_string(), ToString::to_string))
+}
+
+/// Why a library of this name, or at this path, cannot be loaded; `None` where it can.
+pub(crate) fn why_not(path: &Path) -> Option<String> {
+    load(path).err()
+}
+
 fn none<R: Runtime>(reason: &str) -> Error {
     Error::NoDevice { device: R::DEVICE, reason: reason.into() }
 }
@@ -97,12 +108,7 @@ impl<R: Runtime> Found<R> {
     /// Loads a library and initialises the runtime.
     fn load(library: Library<'_>) -> Result<&'static Found<R>> {
         let open = |path: &Path| {
-            // SAFETY: loading a GPU runtime's library runs its initialisers, which is what it is for.
-            let opened = unsafe { libloading::Library::new(path) };
-            opened.map_err(|error| {
-                let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-                none::<R>(&format!("{} was not loaded: {why}", path.display()))
-            })
+            load(path).map_err(|why| none::<R>(&format!("{} was not loaded: {why}", path.display())))
         };
         let library = match library {
             Library::At(path) => open(path),

@@ -63,6 +63,7 @@ functions! {
         device: fn(*mut i32, i32) = "cuDeviceGet" | "hipDeviceGet";
         device_name: fn(*mut c_char, i32, i32) = "cuDeviceGetName" | "hipDeviceGetName";
         attribute: fn(*mut i32, i32, i32) = "cuDeviceGetAttribute" | "hipDeviceGetAttribute";
+        memory: fn(*mut usize, *mut usize) = "cuMemGetInfo_v2" | "hipMemGetInfo";
         alloc: fn(*mut Word, usize, Word) = "cuMemAllocAsync" | "hipMallocAsync";
         free: fn(Word, Word) = "cuMemFreeAsync" | "hipFreeAsync";
         alloc_now: fn(*mut Word, usize) = "cuMemAlloc_v2" | "hipMalloc";

@@ -290,7 +290,8 @@ fn the_functions_are_those_of_the_published_headers() {
     as_published! { cuda.common, cuda_headers:
         init = cuInit(_); version = cuDriverGetVersion(_); device_count = cuDeviceGetCount(_);
         device = cuDeviceGet(_, _); device_name = cuDeviceGetName(_, _, _);
-        attribute = cuDeviceGetAttribute(_, _, _); alloc = cuMemAllocAsync(_, _, _); free = cuMemFreeAsync(_, _);
+        attribute = cuDeviceGetAttribute(_, _, _); memory = cuMemGetInfo_v2(_, _);
+        alloc = cuMemAllocAsync(_, _, _); free = cuMemFreeAsync(_, _);
         alloc_now = cuMemAlloc_v2(_, _); free_now = cuMemFree_v2(_); alloc_pinned = cuMemHostAlloc(_, _, _);
         free_pinned = cuMemFreeHost(_); copy_in = cuMemcpyHtoDAsync_v2(_, _, _, _);
         copy_out = cuMemcpyDtoHAsync_v2(_, _, _, _); copy = cuMemcpyDtoDAsync_v2(_, _, _, _);
@@ -309,7 +310,8 @@ fn the_functions_are_those_of_the_published_headers() {
     as_published! { hip.common, hip_headers:
         init = hipInit(_); version = hipDriverGetVersion(_); device_count = hipGetDeviceCount(_);
         device = hipDeviceGet(_, _); device_name = hipDeviceGetName(_, _, _);
-        attribute = hipDeviceGetAttribute(_, _, _); alloc = hipMallocAsync(_, _, _); free = hipFreeAsync(_, _);
+        attribute = hipDeviceGetAttribute(_, _, _); memory = hipMemGetInfo(_, _);
+        alloc = hipMallocAsync(_, _, _); free = hipFreeAsync(_, _);
         alloc_now = hipMalloc(_, _); free_now = hipFree(_); alloc_pinned = hipHostMalloc(_, _, _);
         free_pinned = hipHostFree(_); copy_in = hipMemcpyHtoDAsync(_, _, _, _);
         copy_out = hipMemcpyDtoHAsync(_, _, _, _); copy = hipMemcpyDtoDAsync(_, _, _, _);

@@ -269,7 +269,7 @@ fn what_begins_wrongly_is_refused() {
         sender.release();
         let Some(Err(error)) = next(&mut reader) else { panic!("{words}") };
         assert!(error.to_string().contains(words), "{error}");
-        assert_eq!(sender.asked.lock().unwrap().requests, []);
+        assert!(sender.asked.lock().unwrap().requests.is_empty());
     }
     // A producer that cannot be cancelled is not.
     let (reader, mut sender) = reader(1);

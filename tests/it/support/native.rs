@@ -134,7 +134,7 @@ fn devices_of_hip(library: &'static Library) -> (Current, MakeCurrent) {
 }
 
 /// The library that stands in for CUDA's and HIP's: cargo puts it next to the tests.
-fn standin_path() -> PathBuf {
+pub fn standin_path() -> PathBuf {
     let tests = std::env::current_exe().expect("tests are somewhere");
     let name = format!("{}bowstring_standin{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     tests.parent().expect("tests are somewhere").join(name)

@@ -1,0 +1,105 @@
+//! One device, from its memory to its speed. Whatever is found goes at once to where it can be read, should the next step never
+//! come back.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use super::explain::of_error;
+use super::machine::Machine;
+use super::report::Examined;
+use super::{equivalence, kernels, measure, selftest};
+use crate::device::lock;
+use crate::{Device, Error, Result};
+
+/// The steps, and when each has to end, as a part of the time for all.
+const STEPS: [(&str, f64); 4] = [("self-tests", 0.1), ("kernels", 0.5), ("equivalence", 0.7), ("speed", 1.0)];
+/// Of a device's free memory so much may be used; the rest is for others, and for what the driver takes.
+const PART_OF_MEMORY: usize = 2;
+
+/// What a step says of itself: its name, how much is done, of how much.
+pub(super) type Note<'a> = &'a dyn Fn(&'static str, usize, usize);
+
+/// Examines a device in so much time. `host_memory` is what the host can spare.
+pub(super) fn examine(
+    machine: &Machine,
+    open: impl FnOnce() -> Result<Device>,
+    budget: Duration,
+    host_memory: usize,
+    found: &Mutex<Examined>,
+    note: Note<'_>,
+) {
+    let start = Instant::now();
+    let until = |step: usize| start + budget.mul_f64(STEPS[step].1);
+    let name = |step: usize| STEPS[step].0;
+    let failed = |error: &Error| {
+        let problem = of_error(machine, error);
+        lock(found).problems.push(problem);
+    };
+    let cut = |step: usize, what: String| {
+        let seconds = budget.as_secs_f64();
+        lock(found).notes.push(format!("{} cut: {what}, of {seconds:.1} s for all", name(step)));
+    };
+
+    let device = &match open() {
+        Ok(device) => device,
+        Err(error) => return failed(&error),
+    };
+    let gpu = device.as_gpu().map(|gpu| gpu.driver());
+    let memory = gpu.and_then(|driver| driver.memory().ok().flatten());
+    {
+        let mut found = lock(found);
+        (found.name, found.memory) = (device.name(), memory);
+        found.architecture = gpu.and_then(|driver| driver.architecture());
+    }
+    if device.name().contains("MIG ") {
+        let words = "a MIG instance: a part of a GPU, and its memory and speed are that part's".to_owned();
+        lock(found).notes.push(words);
+    }
+
+    for (done, (test, run)) in selftest::TESTS.iter().enumerate() {
+        note(name(0), done, selftest::TESTS.len());
+        if done > 0 && Instant::now() > until(0) {
+            cut(0, format!("{done} of {} were run", selftest::TESTS.len()));
+            break;
+        }
+        let wrong = run(device).err();
+        let is_wrong = wrong.is_some();
+        lock(found).tests.push((test, wrong));
+        // What comes after rests on it.
+        if is_wrong && done == 0 {
+            return;
+        }
+    }
+
+    let (loaded, outcome) = kernels::load(device, until(1), &|done, of| note(name(1), done, of));
+    if let (Some(kernels), Ok(())) = (&loaded, &outcome)
+        && kernels.loaded < kernels.of
+    {
+        cut(1, format!("{} of {} were loaded", kernels.loaded, kernels.of));
+    }
+    lock(found).kernels = loaded;
+    if let Err(error) = outcome {
+        failed(&error);
+    }
+
+    let stream = match device.stream() {
+        Ok(stream) => stream,
+        Err(error) => return failed(&error),
+    };
+    let compared = equivalence::compare(&stream, until(2), &|so_far| {
+        note(name(2), so_far.compared, so_far.of);
+        lock(found).equivalence = Some(so_far.clone());
+    });
+    let (done, of) = lock(found).equivalence.as_ref().map_or((0, 0), |found| (found.compared, found.of));
+    match compared {
+        Ok(()) if done < of => cut(2, format!("{done} of {of} results were compared")),
+        Ok(()) => {}
+        Err(error) => failed(&error),
+    }
+
+    let free = memory.map_or(host_memory, |(free, _)| free.min(host_memory)) / PART_OF_MEMORY;
+    match measure::measure(&stream, until(3), free, &|done, of| note(name(3), done, of)) {
+        Ok(speed) => lock(found).speed = Some(speed),
+        Err(error) => failed(&error),
+    }
+}

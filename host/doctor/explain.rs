@@ -1,0 +1,320 @@
+//! What is wrong, and what to do about it: from what a runtime answered, and from what its files look like.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::machine::Machine;
+use crate::Error;
+use crate::device::refusal;
+use crate::ffi::DeviceType;
+
+/// A state that a GPU can be in and that is of no use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Nothing says that there is a GPU of this kind.
+    NoDriver,
+    /// The machine has one; what we run in was not given it, or not its library.
+    NotGiven,
+    /// There is a library, which is not usable.
+    Broken,
+    /// The driver is older than what we need.
+    TooOld,
+    /// There is a file that we may not open.
+    NoPermission,
+    /// A variable hides it.
+    Hidden,
+    /// It is cut into parts, of which we have none.
+    Mig,
+    /// Its memory is used up.
+    OutOfMemory,
+    /// Somebody else has it for himself.
+    InUse,
+    /// Something that it needs has not started.
+    NotReady,
+    /// There are no kernels for it.
+    NoKernels,
+    /// Anything else.
+    Failed,
+}
+
+/// A state, and what to say about it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Diagnosis {
+    pub state: State,
+    pub words: String,
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            State::NoDriver => "no driver",
+            State::NotGiven => "not given to us",
+            State::Broken => "broken library",
+            State::TooOld => "driver too old",
+            State::NoPermission => "no permission",
+            State::Hidden => "hidden by a variable",
+            State::Mig => "MIG",
+            State::OutOfMemory => "out of memory",
+            State::InUse => "in use",
+            State::NotReady => "not ready",
+            State::NoKernels => "no kernels for it",
+            State::Failed => "failed",
+        })
+    }
+}
+
+fn say(state: State, words: impl Into<String>) -> Diagnosis {
+    Diagnosis { state, words: words.into() }
+}
+
+/// A library that was looked for, and why it was not loaded.
+pub(super) type Tried = (PathBuf, Option<String>);
+
+/// Whether there is no such library at all.
+pub(super) fn is_absent(problem: &str) -> bool {
+    problem.contains("No such file")
+        || problem.contains("no such file")
+        || problem.contains("image not found")
+}
+
+/// Why no library of a kind of GPU could be loaded.
+pub(super) fn of_libraries(machine: &Machine, runtime: DeviceType, tried: &[Tried]) -> Diagnosis {
+    let problems = tried.iter().filter_map(|(name, problem)| Some((name, problem.as_ref()?)));
+    for (name, problem) in problems.filter(|(_, problem)| !is_absent(problem)) {
+        return say(
+            State::Broken,
+            format!(
+                "{} is there and cannot be loaded: {problem}. Install the driver anew; or it is for another machine, or something \
+                 in front of it in LD_LIBRARY_PATH has its name.",
+                name.display()
+            ),
+        );
+    }
+    let files = machine.device_files(runtime);
+    if let Some(first) = files.first() {
+        let how = given(runtime);
+        return say(
+            State::NotGiven,
+            format!(
+                "{} is here, the driver's library is not. In a container it comes with the device: {how}.",
+                first.path
+            ),
+        );
+    }
+    match machine.kernel_driver(runtime) {
+        Some(version) => say(
+            State::NotGiven,
+            format!(
+                "the kernel has a driver ({version}), but here are neither its library nor its devices: a container that was \
+                 given no GPU? {}.",
+                given(runtime)
+            ),
+        ),
+        None => say(
+            State::NoDriver,
+            "neither a library, nor a device, nor a driver in the kernel: no GPU of this kind, or no driver",
+        ),
+    }
+}
+
+/// How a container gets a GPU.
+fn given(runtime: DeviceType) -> &'static str {
+    match runtime {
+        DeviceType::Rocm => {
+            "docker run --device /dev/kfd --device /dev/dri, and ROCm's libraries in the image"
+        }
+        _ => {
+            "docker run --gpus all, with NVIDIA's container toolkit and NVIDIA_DRIVER_CAPABILITIES of all, or with compute in it"
+        }
+    }
+}
+
+/// Why a library that was loaded has no device for us, or a device does not do what it should.
+pub(super) fn of_error(machine: &Machine, error: &Error) -> Diagnosis {
+    let runtime = match error {
+        Error::NoDevice { device, .. } | Error::Driver { device, .. } => *device,
+        Error::OutOfMemory { device, .. } | Error::Image { device, .. } => *device,
+        _ => DeviceType::Cpu,
+    };
+    match error {
+        Error::NoDevice { reason, .. } => match refusal(reason) {
+            Some((call, code)) => of_code(machine, runtime, call, code),
+            None => of_reason(machine, runtime, reason),
+        },
+        Error::OutOfMemory { bytes, .. } => say(
+            State::OutOfMemory,
+            format!(
+                "{bytes} bytes were not to be had: other processes hold the device's memory ({}).",
+                who_uses(runtime)
+            ),
+        ),
+        Error::Driver { call, code, .. } => of_code(machine, runtime, call, *code),
+        Error::Image { family, code, log, .. } => {
+            let mut found = of_code(machine, runtime, "loading a kernel", *code);
+            found.words = format!("the driver does not take the kernels of {family}: {log}. {}", found.words);
+            found
+        }
+        other => say(State::Failed, other.to_string()),
+    }
+}
+
+fn who_uses(runtime: DeviceType) -> &'static str {
+    if runtime == DeviceType::Rocm { "rocm-smi --showpids says whose" } else { "nvidia-smi says whose" }
+}
+
+fn of_reason(machine: &Machine, runtime: DeviceType, reason: &str) -> Diagnosis {
+    if let Some((_, function)) = reason.split_once("it has no ") {
+        if ["cuInit", "hipInit"].contains(&function) {
+            return say(
+                State::Broken,
+                format!("the library has no {function}, so it is another one that has its name"),
+            );
+        }
+        let version = machine.kernel_driver(runtime).unwrap_or_else(|| "of no known version".to_owned());
+        let needs = match runtime {
+            DeviceType::Rocm => "ROCm 6 or newer",
+            _ => "NVIDIA's driver 460 or newer (CUDA 11.2)",
+        };
+        return say(
+            State::TooOld,
+            format!("the library has no {function}: {needs} is needed. The kernel's driver is {version}."),
+        );
+    }
+    if reason.starts_with("compute capability") || reason.starts_with("there are no kernels") {
+        return say(
+            State::NoKernels,
+            format!(
+                "{reason}: kernels are shipped for NVIDIA's from Turing on, and for AMD's of the README's list."
+            ),
+        );
+    }
+    say(State::Failed, reason)
+}
+
+/// What a call's code means. Both runtimes have nearly the same.
+fn of_code(machine: &Machine, runtime: DeviceType, call: &str, code: i64) -> Diagnosis {
+    let driver = machine.kernel_driver(runtime).unwrap_or_else(|| "of no known version".to_owned());
+    match code {
+        2 => say(
+            State::OutOfMemory,
+            format!(
+                "{call} found no memory (code 2): other processes hold the device's ({}).",
+                who_uses(runtime)
+            ),
+        ),
+        34 => say(
+            State::Broken,
+            "the library is a stub, which the CUDA toolkit has to link against (code 34): take its folder out of LD_LIBRARY_PATH.",
+        ),
+        35 | 36 | 222 => say(
+            State::TooOld,
+            format!(
+                "{call} says that the driver is too old for what it is asked (code {code}); the kernel's is {driver}."
+            ),
+        ),
+        46 => say(
+            State::InUse,
+            "all devices are in use or not to be used (code 46): one is in exclusive mode and somebody else has it.",
+        ),
+        100 | 101 => no_device(machine, runtime, code),
+        304 if !refused(machine, runtime).is_empty() => no_permission(machine, runtime),
+        802 => say(
+            State::NotReady,
+            "the system is not ready (code 802): on machines with NVSwitch the fabric manager must run (systemctl status nvidia-fabricmanager).",
+        ),
+        803 | 804 => say(
+            State::TooOld,
+            format!(
+                "the library and the kernel's driver do not fit together (code {code}); the kernel's is {driver}. Restart after an update; \
+                 in a container, take the forward compatibility libraries out of LD_LIBRARY_PATH."
+            ),
+        ),
+        999 if runtime == DeviceType::Cuda && !machine.root.join("dev/nvidia-uvm").exists() => say(
+            State::NotReady,
+            "an unknown error (code 999), and there is no /dev/nvidia-uvm: load the kernel's module nvidia-uvm (nvidia-modprobe -u).",
+        ),
+        700..=719 => say(
+            State::Failed,
+            format!(
+                "{call} failed with code {code}: a kernel did what it may not, and the device takes no more work from this process. \
+                 Please send us the file."
+            ),
+        ),
+        _ => say(State::Failed, format!("{call} failed with code {code}.")),
+    }
+}
+
+/// The files that we may not open.
+fn refused(machine: &Machine, runtime: DeviceType) -> Vec<String> {
+    let files = machine.device_files(runtime).into_iter();
+    files.filter_map(|file| Some(format!("{} ({})", file.path, file.refused?))).collect()
+}
+
+fn no_permission(machine: &Machine, runtime: DeviceType) -> Diagnosis {
+    let how = match runtime {
+        DeviceType::Rocm => {
+            "join the groups that have it (usermod -aG render,video USER), and log in again; in a container, --group-add"
+        }
+        _ => {
+            "ask who runs the machine; in a container, the device must be among those that it may use (--gpus, device cgroup)"
+        }
+    };
+    let files = refused(machine, runtime).join(", ");
+    say(State::NoPermission, format!("there is a GPU, which we may not open: {files}. To be allowed: {how}."))
+}
+
+/// The runtime says that there is no device: why that may be.
+fn no_device(machine: &Machine, runtime: DeviceType, code: i64) -> Diagnosis {
+    let variables: &[&str] = match runtime {
+        DeviceType::Rocm => &["HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"],
+        _ => &["CUDA_VISIBLE_DEVICES"],
+    };
+    for (name, value) in variables.iter().filter_map(|name| Some((*name, machine.variable(name)?))) {
+        return say(
+            State::Hidden,
+            format!(
+                "{name} is \"{value}\", and by that there is no device (code {code}): unset it, or name one that there is."
+            ),
+        );
+    }
+    let files = machine.device_files(runtime);
+    if files.iter().any(|file| file.refused.is_some()) {
+        return no_permission(machine, runtime);
+    }
+    let gpus = machine.names("proc/driver/nvidia/capabilities", "gpu");
+    let instances =
+        |gpu: &String| machine.names(&format!("proc/driver/nvidia/capabilities/{gpu}/mig"), "gi").len();
+    let instances: usize = gpus.iter().map(instances).sum();
+    if runtime == DeviceType::Cuda && instances > 0 {
+        return say(
+            State::Mig,
+            format!(
+                "the GPU is cut into {instances} MIG instances, of which none is ours (code {code}): name one in CUDA_VISIBLE_DEVICES \
+                 (nvidia-smi -L lists them), or give it to the container."
+            ),
+        );
+    }
+    match (files.first(), machine.kernel_driver(runtime)) {
+        (None, None) => say(
+            State::NoDriver,
+            format!(
+                "the library finds no device (code {code}), and the kernel has no driver loaded: no GPU, or a module that did not load."
+            ),
+        ),
+        (None, Some(version)) => say(
+            State::NotGiven,
+            format!(
+                "the kernel has a driver ({version}), but no device is here (code {code}): a container that was given none? {}.",
+                given(runtime)
+            ),
+        ),
+        (Some(first), _) => say(
+            State::Failed,
+            format!(
+                "{} is here and may be opened, and yet the library finds no device (code {code}): a GPU in MIG mode without \
+                 instances (nvidia-smi mig -lgi), or one that has failed (dmesg says so).",
+                first.path
+            ),
+        ),
+    }
+}

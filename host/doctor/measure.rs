@@ -1,0 +1,226 @@
+//! How fast a device is, on the wall: copies, and an operation of each kind.
+//!
+//! The one idea: the number of rows grows until the time that is left would not do for four times as many, or memory for it. So
+//! a slow device has small figures instead of none, and only those at full size are held against predictions.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow_array::{ArrayRef, BooleanArray, Int32Array};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::{DataType, Field, Schema};
+
+use super::predictions::{self, Prediction};
+use super::samples::random;
+use crate::compute::{CastOptions, TakeOptions, cast, evaluate, filter, is_null, take};
+use crate::exchange::from_arrow;
+use crate::expr::col;
+use crate::pass::Pass;
+use crate::{Array, Batch, Result, Stream};
+
+/// Rows that it begins with, and that predictions are for.
+const FIRST: usize = 1 << 14;
+const FULL: usize = 1 << 28;
+/// What a CPU is measured with: beyond its caches, and no more.
+const FULL_ON_CPU: usize = 1 << 24;
+/// Bytes of memory that a row takes in all, at most.
+const BYTES_A_ROW: usize = 64;
+
+/// What one kind of work took.
+#[derive(Clone, Debug)]
+pub(super) struct Measured {
+    pub work: &'static str,
+    pub seconds: f64,
+    /// Bytes that it must move, where that is known.
+    pub bytes: Option<f64>,
+    pub prediction: Option<Prediction>,
+}
+
+/// What a device took for everything.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Speed {
+    pub rows: usize,
+    pub works: Vec<Measured>,
+    /// Seconds of the host's to put an operation of one launch on a stream, and until its result is there.
+    pub queued: f64,
+    pub waited_for: f64,
+}
+
+impl Speed {
+    /// Bytes that a copy within the device reads and writes in a second.
+    pub fn copy_rate(&self) -> Option<f64> {
+        self.works.iter().find(|measured| measured.work == WITHIN)?.rate()
+    }
+}
+
+impl Measured {
+    pub fn rate(&self) -> Option<f64> {
+        Some(self.bytes? / self.seconds)
+    }
+}
+
+pub(super) const UP: &str = "copy up";
+pub(super) const DOWN: &str = "copy down";
+pub(super) const WITHIN: &str = "copy within";
+
+/// Arrays of the device's.
+struct Inputs {
+    values: Array,
+    /// The same, with nulls, of 64 bits.
+    wide: Array,
+    mask: Array,
+    indices: Array,
+}
+
+/// Measures a stream's device until the time is over; `free` bytes of its memory may be used, and of the host's.
+pub(super) fn measure(
+    stream: &Stream,
+    until: Instant,
+    free: usize,
+    note: &dyn Fn(usize, usize),
+) -> Result<Speed> {
+    let full = if stream.as_gpu().is_some() { FULL } else { FULL_ON_CPU };
+    let mut found = Speed::default();
+    (found.queued, found.waited_for) = smallest(stream)?;
+    let mut rows = FIRST;
+    loop {
+        note(rows.ilog2() as usize, full.ilog2() as usize);
+        let start = Instant::now();
+        found = Speed { rows, works: works(stream, rows)?, ..found };
+        // Four times the rows take at most five times as long, and what was found first is timed more often.
+        let next = start.elapsed() * 5;
+        rows *= 4;
+        if rows > full || rows.saturating_mul(BYTES_A_ROW) > free || Instant::now() + next > until {
+            return Ok(found);
+        }
+    }
+}
+
+fn upload(stream: &Stream, array: ArrayRef) -> Result<Array> {
+    stream.upload(&from_arrow(&array)?)
+}
+
+fn works(stream: &Stream, rows: usize) -> Result<Vec<Measured>> {
+    let on_gpu = stream.as_gpu().is_some();
+    let mut all = vec![];
+    let mut add = |work: &'static str, seconds: f64, bytes: Option<f64>| {
+        let known = predictions::of(work, rows).filter(|_| on_gpu);
+        // What a GPU must move is whole sectors; the table knows.
+        let bytes = known.map(|(_, bytes)| bytes * rows as f64).or(bytes);
+        all.push(Measured { work, seconds, bytes, prediction: known.map(|(prediction, _)| prediction) });
+    };
+    let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values((0..rows).map(|i| random(i) as i32)));
+    let host = from_arrow(&numbers)?;
+    let bytes = 4.0 * rows as f64;
+    if on_gpu {
+        add(UP, time(stream, || stream.upload(&host).map(drop))?, Some(bytes));
+    }
+    let inputs = inputs(stream, &host, rows)?;
+    if on_gpu {
+        add(DOWN, time(stream, || stream.download(&inputs.values)?.wait())?, Some(bytes));
+        add(WITHIN, copy_within(stream, 4 * rows)?, Some(2.0 * bytes));
+    } else {
+        let (from, mut to) = (vec![1u8; 4 * rows], vec![2u8; 4 * rows]);
+        let copy = || {
+            black_box(&mut to).copy_from_slice(black_box(&from));
+            Ok(())
+        };
+        add(WITHIN, time(stream, copy)?, Some(2.0 * bytes));
+    }
+    let Inputs { values, wide, mask, indices } = &inputs;
+    let options = TakeOptions::default();
+    add(
+        "filter Int32, 50 % uniform",
+        time(stream, || filter(values, mask, stream).wait().map(drop))?,
+        Some(rows as f64 * 6.125),
+    );
+    add(
+        "take Int32, random",
+        time(stream, || take(values, indices, &options, stream).wait().map(drop))?,
+        None,
+    );
+    let safe = CastOptions::default();
+    add(
+        "cast Int64 to Int32, nulls",
+        time(stream, || cast(wide, &DataType::Int32, &safe, stream).wait().map(drop))?,
+        Some(rows as f64 * 12.25),
+    );
+    let schema = Arc::new(Schema::new(vec![Field::new("a", DataType::Int32, false)]));
+    let batch = Batch::try_new(schema, vec![values.clone()], rows)?;
+    let less = [col("a").lt(0)];
+    add(
+        "a < k, Int32",
+        time(stream, || evaluate(&batch, &less, stream).wait().map(drop))?,
+        Some(rows as f64 * 4.125),
+    );
+    Ok(all)
+}
+
+/// A plain copy by the runtime, from one piece of the device's memory to another.
+fn copy_within(stream: &Stream, bytes: usize) -> Result<f64> {
+    let mut pass = Pass::begin("copy", stream)?;
+    let (from, to) = (pass.zeroed(bytes)?, pass.output(bytes)?);
+    pass.finish()?;
+    time(stream, || {
+        let mut pass = Pass::begin("copy", stream)?;
+        pass.reuse(&from);
+        pass.reuse(&to);
+        pass.copy_from(&from, pass.place(), &to)?;
+        pass.finish()
+    })
+}
+
+fn bits(rows: usize, word: impl Fn(usize) -> u64) -> BooleanBuffer {
+    let words: Vec<u64> = (0..rows.div_ceil(64)).map(word).collect();
+    BooleanBuffer::new(words.into(), 0, rows)
+}
+
+fn inputs(stream: &Stream, values: &Array, rows: usize) -> Result<Inputs> {
+    let mask = upload(stream, Arc::new(BooleanArray::new(bits(rows, |i| random(i + rows)), None)))?;
+    // One row in sixteen is null.
+    let nulls = bits(rows, |i| (0..4).fold(0, |any, k| any | random(5 * i + k)));
+    let nulls = upload(stream, Arc::new(BooleanArray::new(nulls.clone(), Some(nulls.into()))))?;
+    let indices: Vec<i32> = (0..rows).map(|i| ((random(i + 3) >> 32) * rows as u64 >> 32) as i32).collect();
+    let indices = upload(stream, Arc::new(Int32Array::from(indices)))?;
+    let values = stream.upload(values)?;
+    let mut parts = values.clone().into_parts();
+    (parts.validity, parts.null_count) = (nulls.validity().cloned(), None);
+    let wide = cast(&Array::try_new(parts)?, &DataType::Int64, &CastOptions::default(), stream).wait()?;
+    stream.synchronise()?;
+    Ok(Inputs { values, wide, mask, indices })
+}
+
+/// The least that a piece of work takes: several calls in a row, so that the host gets ahead of a device.
+fn time(stream: &Stream, mut run: impl FnMut() -> Result<()>) -> Result<f64> {
+    let mut all = |times: u32| -> Result<Duration> {
+        let start = Instant::now();
+        for _ in 0..times {
+            run()?;
+        }
+        stream.synchronise()?;
+        Ok(start.elapsed() / times)
+    };
+    let first = all(1)?;
+    if first > Duration::from_secs(1) {
+        return Ok(first.as_secs_f64());
+    }
+    let second = all(1)?;
+    let times = (Duration::from_millis(5).as_nanos() / second.as_nanos().max(1)).clamp(1, 50) as u32;
+    let rounds = if second > Duration::from_millis(50) { 2 } else { 5 };
+    let mut taken = (0..rounds).map(|_| all(times)).collect::<Result<Vec<_>>>()?;
+    taken.sort();
+    Ok(taken[taken.len() / 2].as_secs_f64())
+}
+
+/// What the smallest operation costs: to put it on the stream, and to wait for it.
+fn smallest(stream: &Stream) -> Result<(f64, f64)> {
+    let rows: ArrayRef = Arc::new(Int32Array::from_iter((0..64).map(|i| (i % 3 != 0).then_some(i))));
+    let rows = upload(stream, rows)?;
+    let queued = time(stream, || is_null(&rows, stream).wait().map(drop))?;
+    let waited_for = time(stream, || {
+        let _shown = is_null(&rows, stream).wait()?;
+        stream.synchronise()
+    })?;
+    Ok((queued, waited_for))
+}

@@ -1,0 +1,186 @@
+//! A report as a page that a person reads from top to bottom.
+
+use std::fmt::{self, Display, Formatter, Result};
+
+use super::measure::{Measured, Speed};
+use super::predictions;
+use super::report::{Examined, Library, Report};
+
+/// Bytes, in the unit that suits.
+fn size(bytes: usize) -> String {
+    let gib = bytes as f64 / (1u64 << 30) as f64;
+    if gib >= 1.0 { format!("{gib:.1} GiB") } else { format!("{:.0} MiB", gib * 1024.0) }
+}
+
+/// Seconds, in the unit that suits.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s >= 1.0 => format!("{s:.1} s"),
+        s if s >= 1e-3 => format!("{:.2} ms", s * 1e3),
+        s => format!("{:.1} µs", s * 1e6),
+    }
+}
+
+/// A line with what it is about in front.
+fn line(f: &mut Formatter<'_>, about: &str, text: impl Display) -> Result {
+    writeln!(f, "  {about:<13} {text}")
+}
+
+impl Display for Report {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let (os, machine) = (std::env::consts::OS, std::env::consts::ARCH);
+        writeln!(f, "bowstring {} on {os} {machine}", env!("CARGO_PKG_VERSION"))?;
+        let host = &self.host;
+        line(
+            f,
+            "processor",
+            format_args!("{}, vectors of {}, {} threads", host.processor, host.vectors, host.threads),
+        )?;
+        if let Some((free, all)) = host.memory {
+            line(f, "memory", format_args!("{}, {} of it free", size(all), size(free)))?;
+        }
+        for (name, value) in &host.variables {
+            line(f, "variable", format_args!("{name}={value}"))?;
+        }
+        for library in &self.libraries {
+            library.page(f)?;
+        }
+        for device in &self.devices {
+            device.page(f)?;
+        }
+        let verdict = if self.is_well() { "All is well" } else { "Something is wrong, see above" };
+        write!(f, "\n{verdict}, after {}.", duration(self.seconds))?;
+        let is_gpu = |device: &&Examined| device.architecture.is_some();
+        if self.devices.iter().any(|device| is_gpu(&device)) {
+            write!(f, " No figure from a GPU has reached us yet: please send us the file with the JSON.")?;
+        }
+        writeln!(f)
+    }
+}
+
+impl Library {
+    fn page(&self, f: &mut Formatter<'_>) -> Result {
+        writeln!(f, "\n{}", self.runtime)?;
+        match &self.found {
+            Some(path) => line(f, "library", path)?,
+            None => {
+                let names: Vec<String> =
+                    self.tried.iter().map(|(name, _)| name.display().to_string()).collect();
+                let looked = "where LD_LIBRARY_PATH and the system say";
+                line(f, "library", format_args!("none; looked for {} {looked}", names.join(", ")))?;
+            }
+        }
+        if let Some(version) = &self.kernel_driver {
+            line(f, "driver", version)?;
+        }
+        match &self.problem {
+            Some(problem) => line(f, "", format_args!("{}: {}", problem.state, problem.words)),
+            None => line(f, "devices", self.devices),
+        }
+    }
+}
+
+impl Examined {
+    fn page(&self, f: &mut Formatter<'_>) -> Result {
+        let name = Some(&self.name).filter(|name| **name != self.place);
+        writeln!(f, "\n{}", [&self.place, name.map_or("", String::as_str)].join(" ").trim_end())?;
+        if let Some(images) = self.architecture {
+            line(f, "images", images)?;
+        }
+        if let Some((free, all)) = self.memory {
+            line(f, "memory", format_args!("{}, {} of it free", size(all), size(free)))?;
+        }
+        if !self.tests.is_empty() {
+            let wrong = self.tests.iter().filter(|(_, wrong)| wrong.is_some()).count();
+            line(f, "self-tests", format_args!("{} passed, {wrong} failed", self.tests.len() - wrong))?;
+            for (name, wrong) in &self.tests {
+                if let Some(wrong) = wrong {
+                    line(f, "", format_args!("FAILED: {name}: {wrong}"))?;
+                }
+            }
+        }
+        if let Some(kernels) = &self.kernels {
+            let slowest = kernels.slowest();
+            let slowest =
+                slowest.map(|(name, seconds)| format!("; the slowest: {name}, {}", duration(*seconds)));
+            let (loaded, of, seconds) = (kernels.loaded, kernels.of, duration(kernels.seconds()));
+            line(
+                f,
+                "kernels",
+                format_args!("{loaded} of {of} loaded, in {seconds}{}", slowest.unwrap_or_default()),
+            )?;
+        }
+        if let Some(found) = &self.equivalence {
+            let (right, of) = (found.compared - found.wrong, found.of);
+            line(
+                f,
+                "equivalence",
+                format_args!("{right} results of {of} as on the CPU, {} otherwise", found.wrong),
+            )?;
+            for told in &found.told {
+                line(f, "", format_args!("WRONG: {told}"))?;
+            }
+        }
+        if let Some(speed) = &self.speed {
+            speed.page(f, self)?;
+        }
+        for problem in &self.problems {
+            line(f, "PROBLEM", format_args!("{}: {}", problem.state, problem.words))?;
+        }
+        for note in &self.notes {
+            line(f, "note", note)?;
+        }
+        Ok(())
+    }
+}
+
+impl Speed {
+    fn page(&self, f: &mut Formatter<'_>, of: &Examined) -> Result {
+        let predicted = self.works.iter().any(|measured| measured.prediction.is_some());
+        let about = format!("{} rows, by the clock on the wall", self.rows);
+        line(f, "speed", about)?;
+        let head = if predicted { "predicted for an H200, never measured" } else { "" };
+        writeln!(f, "    {:<28} {:>10} {:>9} {:>7}  {head}", "", "time", "GB/s", "of copy")?;
+        for measured in &self.works {
+            let rate = measured.rate();
+            let share = rate.zip(self.copy_rate()).filter(|_| is_held_against_copies(measured));
+            let number = |value: Option<f64>, digits: usize| {
+                value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+            };
+            write!(
+                f,
+                "    {:<28} {:>10} {:>9} {:>7}",
+                measured.work,
+                duration(measured.seconds),
+                number(rate.map(|rate| rate / 1e9), 1),
+                number(share.map(|(rate, copy)| rate / copy), 2),
+            )?;
+            if let Some(prediction) = measured.prediction {
+                let (best, worst) = (duration(prediction.best), duration(prediction.worst));
+                write!(f, "  {} ({best} to {worst})", duration(prediction.expected))?;
+                if of.name.contains(predictions::OF) {
+                    write!(f, ", took {:.2} of it", measured.seconds / prediction.expected)?;
+                }
+            }
+            writeln!(f)?;
+        }
+        let (queued, waited_for) = (duration(self.queued), duration(self.waited_for));
+        line(
+            f,
+            "",
+            format_args!("the smallest operation costs the host {queued}, and is waited for {waited_for}"),
+        )
+    }
+}
+
+/// Copies to and from the host are other wires.
+fn is_held_against_copies(measured: &Measured) -> bool {
+    use super::measure::{DOWN, UP, WITHIN};
+    ![UP, DOWN, WITHIN].contains(&measured.work)
+}
+
+impl fmt::Display for super::Progress<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "{}: {}", self.device, self.step)
+    }
+}

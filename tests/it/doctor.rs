@@ -1,0 +1,133 @@
+//! The doctor: what it says of devices that are well, of one that lies, and of one that does not answer. What it says where
+//! there is no device to examine is in `doctor/fakes.rs`.
+
+mod fakes;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bowstring::Device;
+use bowstring::device::testing::{DeviceMemory, EmulatedDevice, EmulatorOptions, Execution, Executor};
+use bowstring::doctor::{Machine, Options, Report, examine_device, examine_machine};
+use bowstring::ffi::DeviceType;
+use serde_json::Value;
+
+use crate::support::native::standin_path;
+use crate::support::operations::OPERATIONS;
+use crate::support::ptx::Images;
+
+fn in_seconds(seconds: f64) -> Options {
+    Options { budget: Duration::from_secs_f64(seconds), devices: 1 }
+}
+
+fn json(report: &Report) -> Value {
+    serde_json::from_str(&report.to_json()).expect("a report is JSON")
+}
+
+/// A device's report, and the page that it is in.
+fn examined(device: &Device, seconds: f64) -> (Value, String) {
+    let report = examine_device(device, &in_seconds(seconds), &mut |_| ());
+    let device = json(&report)["devices"][0].clone();
+    assert_eq!(report.is_well(), device["well"].as_bool().unwrap(), "{report}");
+    (device, report.to_string())
+}
+
+#[test]
+fn the_cpu_is_well_and_its_copies_and_operations_are_measured() {
+    let (device, page) = examined(&Device::cpu(), 30.0);
+    assert_eq!((&device["device"], &device["well"]), (&"CPU".into(), &true.into()), "{page}");
+    let found = &device["equivalence"];
+    assert_eq!((&found["compared"], &found["wrong"]), (&found["of"], &0.into()));
+    let tried: BTreeSet<&str> =
+        found["operations"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    let missing: Vec<_> = OPERATIONS.iter().filter(|operation| !tried.contains(operation.name)).collect();
+    assert!(missing.is_empty(), "the doctor tries {tried:?}");
+    let works = device["speed"]["works"].as_array().unwrap();
+    assert!(works.len() >= 5 && works.iter().all(|work| work["seconds"].as_f64().unwrap() > 0.0));
+    assert!(works.iter().all(|work| work["h200_expected"].is_null()), "nobody has predicted a CPU");
+}
+
+/// A machine whose CUDA is the stand-in, and that has no ROCm.
+fn with_standin() -> Machine {
+    let nowhere = Path::new("/nowhere/libamdhip64.so").to_owned();
+    let libraries = vec![(DeviceType::Cuda, standin_path()), (DeviceType::Rocm, nowhere)];
+    Machine { libraries, ..Machine::this() }
+}
+
+#[test]
+fn a_gpu_that_is_well_is_examined_whole() {
+    let (mut steps, mut last) = (BTreeSet::new(), String::new());
+    let report = examine_machine(&with_standin(), &in_seconds(60.0), &mut |progress| {
+        steps.insert(progress.step.to_owned());
+        last = progress.to_string();
+        assert!(progress.done <= progress.of, "{progress:?}");
+    });
+    let found = json(&report);
+    let [cpu, gpu] = &found["devices"].as_array().unwrap()[..] else { panic!("{report}") };
+    assert_eq!((&cpu["device"], &gpu["device"]), (&"CPU".into(), &"CUDA:0".into()));
+    assert!(report.is_well(), "{report}");
+    assert_eq!(gpu["images"], "sm_75");
+    assert_eq!(gpu["kernels"]["loaded"], gpu["kernels"]["of"]);
+    let images = gpu["kernels"]["images"].as_array().unwrap();
+    assert_eq!(images.len() as u64, gpu["kernels"]["of"].as_u64().unwrap(), "each kernel with its time");
+    assert_eq!(gpu["equivalence"]["compared"], gpu["equivalence"]["of"]);
+    assert!(gpu["memory"]["all"].as_u64().unwrap() > 0);
+    let works = gpu["speed"]["works"].as_array().unwrap();
+    for work in ["copy up", "copy down", "copy within", "take Int32, random"] {
+        assert!(works.iter().any(|known| known["work"] == work), "{report}");
+    }
+    assert_eq!(found["libraries"][0]["devices"], 100_000);
+    assert!(gpu["notes"].to_string().contains("99999 devices more were not examined"), "{report}");
+    assert_eq!(found["libraries"][1]["problem"]["state"], "no driver");
+    for step in ["library", "opening", "self-tests", "kernels", "equivalence", "speed"] {
+        assert!(steps.contains(step), "{steps:?}");
+    }
+    assert_eq!(last, "CUDA:0: speed");
+}
+
+/// Runs the shipped images, but for the last wave of every launch from a family.
+#[derive(Debug)]
+struct Liar {
+    images: Images,
+    family: &'static str,
+}
+
+impl Executor for Liar {
+    fn run(&self, launch: &Execution<'_>, memory: &mut DeviceMemory<'_>) -> Result<(), String> {
+        if launch.family != self.family {
+            return self.images.run(launch, memory);
+        }
+        match launch.waves {
+            // A block is 8 waves, and as many run.
+            0..=8 => Ok(()),
+            waves => self.images.run(&Execution { waves: waves - 8, ..*launch }, memory),
+        }
+    }
+}
+
+#[test]
+fn a_device_that_lies_is_found_out() {
+    for family in ["filter", "take"] {
+        let executor: Arc<dyn Executor> = Arc::new(Liar { images: Images::default(), family });
+        let options = EmulatorOptions { executor: Some(executor), ..Default::default() };
+        let emulated = EmulatedDevice::new(options).unwrap();
+        let (device, page) = examined(emulated.device(), 10.0);
+        assert_eq!(device["well"], false, "{family}: {page}");
+        assert!(page.contains(&format!("WRONG: {family}")), "{family}: {page}");
+        assert!(page.contains("Something is wrong"), "{page}");
+        assert!(device["equivalence"]["wrong"].as_u64().unwrap() > 0, "{family}: {page}");
+    }
+}
+
+#[test]
+fn what_there_is_no_time_for_is_cut_and_named() {
+    let start = Instant::now();
+    let report = examine_machine(&with_standin(), &in_seconds(0.05), &mut |_| ());
+    assert!(report.is_well(), "{report}");
+    let notes = json(&report)["devices"][1]["notes"].to_string();
+    assert!(notes.contains("equivalence cut: 0 of") && notes.contains("kernels cut: "), "{report}");
+    assert!(report.to_string().contains("cut: "), "{report}");
+    assert!(start.elapsed() < Duration::from_secs(60), "seconds at most, however slow the machine");
+}
