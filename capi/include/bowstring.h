@@ -340,6 +340,9 @@ struct BowstringDevice;
 // has more than 20000 parts, is `BOWSTRING_STATUS_INVALID`.
 struct BowstringExpr;
 
+// What the doctor found.
+struct BowstringReport;
+
 // A mask prepared once, for any number of arrays and batches, and for any number of threads at once: what they filter with
 // it goes to its stream in the order in which their calls come.
 struct BowstringSelection;
@@ -362,6 +365,10 @@ struct BowstringCastOptions {
   // 0: a value that does not fit becomes null (the default); 1: it is `BOWSTRING_STATUS_CAST`.
   int32_t strict;
 };
+
+// Called as an examination goes on, on the thread that asked for it: what is being done, how much of that has been done, and how
+// much there is. The text is the caller's for the call only.
+typedef void (*BowstringProgress)(const char *what, size_t done, size_t of, void *data);
 
 // How to compute. Zero-initialise it, set `size` to `sizeof`, then what differs from the default.
 struct BowstringExprOptions {
@@ -772,6 +779,35 @@ BowstringStatus bowstring_stream_synchronise(const struct BowstringStream *strea
 //
 // `stream` must be NULL or a handle from this library that is not used again.
 void bowstring_stream_free(struct BowstringStream *stream);
+
+// Looks for devices, and examines the CPU and each GPU that it finds, 8 of a kind at most: loads every kernel, tests, compares
+// with the CPU, measures. Takes so many seconds at most, nearly; 100 are enough for one GPU. Synchronises.
+//
+// `progress` must be NULL, or a function that may be called with `data`; `out` NULL or writable.
+BowstringStatus bowstring_doctor(double seconds,
+                                 BowstringProgress progress,
+                                 void *data,
+                                 struct BowstringReport **out);
+
+// A report as a page for people. It lives as long as the report.
+//
+// `report` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_report_page(const struct BowstringReport *report, const char **out);
+
+// A report as JSON, with each kernel's time. It lives as long as the report.
+//
+// `report` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_report_json(const struct BowstringReport *report, const char **out);
+
+// 1 where every device that is here did what it should, else 0.
+//
+// `report` must be NULL or a live handle, `out` NULL or writable.
+BowstringStatus bowstring_report_is_well(const struct BowstringReport *report, int32_t *out);
+
+// Frees a report.
+//
+// `report` must be NULL or a handle from this library that is not used again.
+void bowstring_report_free(struct BowstringReport *report);
 
 // The column of a name, which is UTF-8 and ends with a 0.
 //

@@ -91,7 +91,7 @@ pub unsafe extern "C" fn bowstring_report_json(
     guard(|| unsafe { put(borrow(report, "report")?.json.as_ptr(), out) })
 }
 
-/// Whether every device that is here did what it should.
+/// 1 where every device that is here did what it should, else 0.
 ///
 /// # Safety
 ///
@@ -99,10 +99,10 @@ pub unsafe extern "C" fn bowstring_report_json(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_report_is_well(
     report: *const BowstringReport,
-    out: *mut bool,
+    out: *mut i32,
 ) -> BowstringStatus {
     // SAFETY: the caller's promise.
-    guard(|| unsafe { put(borrow(report, "report")?.is_well, out) })
+    guard(|| unsafe { put(borrow(report, "report")?.is_well.into(), out) })
 }
 
 /// Frees a report.

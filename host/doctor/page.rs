@@ -83,7 +83,7 @@ impl Library {
 impl Examined {
     fn page(&self, f: &mut Formatter<'_>) -> Result {
         let name = Some(&self.name).filter(|name| **name != self.place);
-        writeln!(f, "\n{}", [&self.place, name.map_or("", String::as_str)].join(" ").trim_end())?;
+        writeln!(f, "\n{}", [self.place.as_str(), name.map_or("", String::as_str)].join(" ").trim_end())?;
         if let Some(images) = self.architecture {
             line(f, "images", images)?;
         }
