@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _bowstring
-from ._bowstring import Array, Device
+from ._bowstring import Array, Device, RecordBatch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,6 +78,17 @@ def as_asked(array: Array, dtype: Any, copy: bool | None) -> np.ndarray[Any, Any
     if not fits:
         return found.astype(dtype)
     return found.copy() if copy and shared else found
+
+
+def columns(batch: RecordBatch, dtype: Any, copy: bool | None) -> np.ndarray[Any, Any]:
+    """The columns of a batch side by side, of one type."""
+    import numpy as np
+
+    if copy is False:
+        raise ValueError("the columns of a batch are no numpy array without a copy")
+    made = [taken(column) for column in batch.columns]
+    found = np.column_stack(made) if made else np.empty((len(batch), 0))
+    return found if dtype is None else found.astype(dtype, copy=False)
 
 
 def _made(np: Any, array: Array) -> tuple[np.ndarray[Any, Any], bool]:

@@ -21,13 +21,17 @@ fn misfit<T>(problem: String) -> Result<T, Misfit> {
 
 const MICROSECONDS: TimeUnit = TimeUnit::Microsecond;
 
+/// The fields of a struct that has a value.
+type Row = Vec<(String, Plain)>;
+
 /// The type of these values, with the names that `to`'s structs have, if it is known what they shall become.
 pub fn type_of<'a>(
     values: impl IntoIterator<Item = &'a Plain>,
     to: Option<&DataType>,
 ) -> Result<DataType, Misfit> {
     let mut common = DataType::Null;
-    let (mut lists, mut structs): (Vec<&Plain>, Vec<&Vec<(String, Plain)>>) = (vec![], vec![]);
+    let mut lists: Vec<&Plain> = vec![];
+    let mut structs: Vec<&Row> = vec![];
     for value in values {
         let own = match value {
             Plain::List(items) => {
@@ -66,7 +70,7 @@ fn item_of(data_type: &DataType) -> Option<&Field> {
     }
 }
 
-fn fields_of(rows: &[&Vec<(String, Plain)>], to: Option<&DataType>) -> Result<Fields, Misfit> {
+fn fields_of(rows: &[&Row], to: Option<&DataType>) -> Result<Fields, Misfit> {
     let expected = match to {
         Some(DataType::Struct(fields)) => Some(fields),
         _ => None,

@@ -53,7 +53,7 @@ pub fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Option<Plain>> {
     static TIME: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     static TIMEDELTA: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let py = value.py();
-    Ok(Some(if value.is_none() || is_missing(value)? {
+    Ok(Some(if value.is_none() {
         Plain::Null
     } else if value.is_instance_of::<PyBool>() {
         Plain::Bool(value.extract()?)
@@ -65,6 +65,9 @@ pub fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Option<Plain>> {
         Plain::Text(value.extract()?)
     } else if value.is_instance_of::<PyBytes>() || value.is_instance_of::<PyByteArray>() {
         Plain::Bytes(value.extract()?)
+    } else if is_missing(value)? {
+        // One of them is a `datetime`, too.
+        Plain::Null
     } else if value.is_instance(class(py, &DECIMAL, "decimal", "Decimal")?)? {
         let (unscaled, scale) = decimal(value)?;
         Plain::Decimal(unscaled, scale)

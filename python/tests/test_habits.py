@@ -396,6 +396,10 @@ def test_batches_as_pyarrow_has_them(target: str) -> None:
     assert rows.to_pydict() == columns and rows.to_pylist() == pa.table(columns).to_pylist()
     assert rows.schema == pa.table(columns).schema and rows.shape == (3, 2)
     assert [column.to_pylist() for column in rows.columns] == list(columns.values())
+    assert "n" in rows and "x" not in rows
+    table = np.asarray(rows.select(["n", "n"]))
+    assert table.shape == (3, 2) and table[2].tolist() == [3.0, 3.0] and np.asarray(rows).dtype == object
+    assert np.asarray(bs.record_batch({})).shape == (0, 0) and np.asarray(rows.select(["n"]), "float32").dtype == "float32"
     assert rows.select(["s", 0]).column_names == ["s", "n"]
     assert rows.slice(1).to_pydict()["n"] == rows[1:].to_pydict()["n"] == [None, 3] and rows[-1:]["n"][0] == 3
     for wrong in [(4,), (1, 3), (2**70,)]:

@@ -265,6 +265,21 @@ impl RecordBatch {
         Ok(batch.slice(offset, Some(rows.slicelength as i128))?.into_pyobject(py)?.into_any())
     }
 
+    /// Whether a column has this name.
+    fn __contains__(&self, name: &str) -> bool {
+        self.0.schema().index_of(name).is_ok()
+    }
+
+    /// The columns side by side, as pyarrow has it: of one type that has the values of all.
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__<'py>(
+        this: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("bowstring._numpy")?.call_method1("columns", (this, dtype, copy))
+    }
+
     /// The batch on another device; as `Array.to`.
     fn to(&self, py: Python<'_>, target: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
         let target = foreign::target(target)?;
