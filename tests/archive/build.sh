@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Builds a self-contained archive of the doctor, the tests and the benches, for a machine with a GPU and no Rust: see first.sh
 # and run.sh.
-#   tests/archive/build.sh [ARCHIVE]              (default: target/bowstring-tests.tar.gz)
+#   tests/archive/build.sh [ARCHIVE]              (default: target/bowstring-tests.tar.xz)
 #   BENCHES=0 tests/archive/build.sh              without benches, which takes less time
 #   PROFILE=dev tests/archive/build.sh            of debug builds, which may be there already: to try it, not to measure
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-out=$(realpath -m "${1:-$root/target/bowstring-tests.tar.gz}")
+out=$(realpath -m "${1:-$root/target/bowstring-tests.tar.xz}")
 cd "$root"
 
 into=$(mktemp -d)
@@ -14,33 +14,37 @@ trap 'rm -rf "$into"' EXIT
 folder=$into/bowstring-tests
 mkdir -p "$folder"
 
-# What cargo builds of the sources at a path, a line each: the executable's path.
-executables() {
-    local of=$1
-    shift
-    cargo "$@" --locked --message-format=json-render-diagnostics >"$into/messages"
-    sed -n "s|.*\"src_path\":\"$root/$of\".*\"executable\":\"\([^\"]*\)\".*|\1|p" "$into/messages"
-}
-# An executable under a name, without what only a debugger reads.
+# Has cargo build, and keeps what it says.
+build() { cargo "$@" --locked --message-format=json-render-diagnostics >"$into/messages"; }
+# What was made of the sources at a path, a line each: the executable's path.
+made_of() { sed -n "s|.*\"src_path\":\"$root/$1\".*\"executable\":\"\([^\"]*\)\".*|\1|p" "$into/messages"; }
+# An executable under a name, without its symbols.
 put() {
     cp "$1" "$folder/$2"
-    strip --strip-debug "$folder/$2"
+    strip "$folder/$2"
 }
 
 # Everything that is there to be tested: so cargo builds with the same features as in any run of the tests.
-it=$(executables tests/it/main.rs test --workspace --no-run)
+build test --workspace --no-run
+it=$(made_of tests/it/main.rs)
 put "$it" test-it
-put "$(sed -n "s|.*\"src_path\":\"$root/host/lib.rs\".*\"executable\":\"\([^\"]*\)\".*|\1|p" "$into/messages")" test-bowstring
+put "$(made_of host/lib.rs)" test-bowstring
 # What stands in for the drivers' libraries is looked for next to the tests.
 put "${it%/*}/libbowstring_standin.so" libbowstring_standin.so
-case ${PROFILE:-bench} in
-dev) doctor=$(executables examples/doctor.rs build --workspace --example doctor) benches=(test --bench '*' --no-run) ;;
-*) doctor=$(executables examples/doctor.rs build --profile bench --example doctor) benches=(bench --bench '*' --no-run) ;;
-esac
-put "$doctor" doctor
+if [ "${PROFILE:-bench}" = dev ]; then
+    put "$(made_of examples/doctor.rs)" doctor
+    benches=(test --bench '*' --no-run)
+else
+    build build --profile bench --example doctor
+    put "$(made_of examples/doctor.rs)" doctor
+    benches=(bench --bench '*' --no-run)
+fi
 if [ "${BENCHES:-1}" != 0 ]; then
-    for path in $(executables 'benches/[a-z_]*\.rs' "${benches[@]}"); do
+    build "${benches[@]}"
+    for path in $(made_of 'benches/[a-z_]*\.rs'); do
         name=${path##*/}
+        # It counts calls of the stand-in's.
+        case $name in host_cost-*) continue ;; esac
         put "$path" "bench-${name%-*}"
     done
     mkdir -p "$folder/benches"
@@ -57,6 +61,7 @@ cp benches/results/h200-predictions.tsv "$folder/predictions.tsv"
 git rev-parse HEAD >"$folder/COMMIT" 2>/dev/null || echo unknown >"$folder/COMMIT"
 
 mkdir -p "$(dirname "$out")"
-tar -C "$into" -cf - bowstring-tests | gzip -9 >"$out"
+# Every executable has the same kernels in it: a window that reaches from one to the next finds them again.
+tar -C "$into" -cf - bowstring-tests | xz --lzma2=preset=1,dict=256MiB >"$out"
 count() { find "$folder" -name "$1-*" | wc -l; }
 echo "$out: $(du -h "$out" | cut -f1), the doctor, $(count test) test and $(count bench) bench executables"

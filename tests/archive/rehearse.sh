@@ -8,11 +8,11 @@ seconds=${1:-150}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-PROFILE=dev "$root/tests/archive/build.sh" "$folder/archive.tar.gz"
-bytes=$(stat -c %s "$folder/archive.tar.gz")
+PROFILE=dev "$root/tests/archive/build.sh" "$folder/archive.tar.xz"
+bytes=$(stat -c %s "$folder/archive.tar.xz")
 [ "$bytes" -le $((64 << 20)) ] || { echo "the archive has $bytes bytes, more than 64 MiB"; exit 1; }
 mkdir "$folder/there" "$folder/home"
-tar -C "$folder/there" -xzf "$folder/archive.tar.gz"
+tar -C "$folder/there" -xJf "$folder/archive.tar.xz"
 there=$folder/there/bowstring-tests
 mkdir "$there/standin"
 cp "$there/libbowstring_standin.so" "$there/standin/libcuda.so.1"
