@@ -40,12 +40,15 @@ struct There {
     indices: Array,
 }
 
+type Ours = Box<dyn Fn(&There, &Stream) -> Result<ArrayRef>>;
+type Theirs = Box<dyn Fn(&Sample) -> Result<ArrayRef, ArrowError>>;
+
 /// An operation: what it gives there, and what arrow-rs says; where that says nothing, our CPU does.
 struct Operation {
     name: &'static str,
     what: String,
-    run: Box<dyn Fn(&There, &Stream) -> Result<ArrayRef>>,
-    arrow: Option<Box<dyn Fn(&Sample) -> Result<ArrayRef, ArrowError>>>,
+    run: Ours,
+    arrow: Option<Theirs>,
 }
 
 fn operation(name: &'static str, run: impl Fn(&There, &Stream) -> Result<ArrayRef> + 'static) -> Operation {

@@ -79,8 +79,8 @@ pub(super) fn is_absent(problem: &str) -> bool {
 
 /// Why no library of a kind of GPU could be loaded.
 pub(super) fn of_libraries(machine: &Machine, runtime: DeviceType, tried: &[Tried]) -> Diagnosis {
-    let problems = tried.iter().filter_map(|(name, problem)| Some((name, problem.as_ref()?)));
-    for (name, problem) in problems.filter(|(_, problem)| !is_absent(problem)) {
+    let mut problems = tried.iter().filter_map(|(name, problem)| Some((name, problem.as_ref()?)));
+    if let Some((name, problem)) = problems.find(|(_, problem)| !is_absent(problem)) {
         return say(
             State::Broken,
             format!(
@@ -269,7 +269,8 @@ fn no_device(machine: &Machine, runtime: DeviceType, code: i64) -> Diagnosis {
         DeviceType::Rocm => &["HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"],
         _ => &["CUDA_VISIBLE_DEVICES"],
     };
-    for (name, value) in variables.iter().filter_map(|name| Some((*name, machine.variable(name)?))) {
+    let mut set = variables.iter().filter_map(|name| Some((*name, machine.variable(name)?)));
+    if let Some((name, value)) = set.next() {
         return say(
             State::Hidden,
             format!(

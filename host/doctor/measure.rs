@@ -181,7 +181,7 @@ fn inputs(stream: &Stream, values: &Array, rows: usize) -> Result<Inputs> {
     // One row in sixteen is null.
     let nulls = bits(rows, |i| (0..4).fold(0, |any, k| any | random(5 * i + k)));
     let nulls = upload(stream, Arc::new(BooleanArray::new(nulls.clone(), Some(nulls.into()))))?;
-    let indices: Vec<i32> = (0..rows).map(|i| ((random(i + 3) >> 32) * rows as u64 >> 32) as i32).collect();
+    let indices: Vec<i32> = (0..rows).map(|i| (((random(i + 3) >> 32) * rows as u64) >> 32) as i32).collect();
     let indices = upload(stream, Arc::new(Int32Array::from(indices)))?;
     let values = stream.upload(values)?;
     let mut parts = values.clone().into_parts();

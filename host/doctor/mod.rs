@@ -214,9 +214,9 @@ fn examine_one(
     };
     match thread {
         Some(thread) if answered => {
-            if thread.join().is_err() {
-                lock(&found).problems.push(failed(format!("a bug in bowstring: a panic in the {step}")));
-            }
+            let ended = thread.join();
+            let panic = ended.err().map(|_| failed(format!("a bug in bowstring: a panic in the {step}")));
+            lock(&found).problems.extend(panic);
         }
         Some(_) => {
             let words = format!("no answer for {} s, in the {step}: left alone", start.elapsed().as_secs());

@@ -26,7 +26,7 @@ pub(super) struct Sample {
 /// Every type of the list, with so many rows.
 pub(super) fn samples(rows: usize) -> Result<Vec<Sample>, ArrowError> {
     let whole: ArrayRef =
-        Arc::new(Int64Array::from_iter((0..rows).map(|i| (random(i) % 9 != 0).then(|| number(i)))));
+        Arc::new(Int64Array::from_iter((0..rows).map(|i| (!random(i).is_multiple_of(9)).then(|| number(i)))));
     let mut all = vec![whole.clone(), fractions(rows), list(rows), structure(&whole, rows)];
     for to in [
         DataType::Int8,
@@ -47,8 +47,9 @@ pub(super) fn samples(rows: usize) -> Result<Vec<Sample>, ArrowError> {
     let mask = || {
         BooleanArray::from_iter((0..rows).map(|i| (!drawn(i).is_multiple_of(11)).then(|| drawn(i) & 64 != 0)))
     };
-    let index =
-        |i: usize| (drawn(i) % 13 != 0).then(|| (drawn(i) >> 20) as usize % rows.max(1)).map(|i| i as i32);
+    let index = |i: usize| {
+        (!drawn(i).is_multiple_of(13)).then(|| (drawn(i) >> 20) as usize % rows.max(1)).map(|i| i as i32)
+    };
     let indices = || Int32Array::from_iter((0..rows).map(index));
     Ok(all.into_iter().map(|values| Sample { values, mask: mask(), indices: indices() }).collect())
 }
@@ -76,7 +77,7 @@ fn fractions(rows: usize) -> ArrayRef {
 }
 
 fn validity(rows: usize) -> NullBuffer {
-    (0..rows).map(|i| random(i + rows) % 10 != 0).collect()
+    (0..rows).map(|i| !random(i + rows).is_multiple_of(10)).collect()
 }
 
 fn list(rows: usize) -> ArrayRef {

@@ -11,7 +11,6 @@ began=$(date +%s)
 export BOWSTRING_REQUIRE="${BOWSTRING_REQUIRE-cuda}" RUST_BACKTRACE=1
 export BOWSTRING_BENCH="${BOWSTRING_BENCH-full}" CRITERION_HOME="$PWD/criterion"
 mkdir -p results logs "$CRITERION_HOME"
-rm -f logs/* results/doctor.json
 
 left() { echo $((began + limit - $(date +%s))); }
 say() { printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>logs/steps.tsv; echo "== $1: $3 ($2 s)"; }
@@ -48,7 +47,8 @@ page() {
             grep -E '^(devices:|cuda:|rocm:|test result:|test .*FAILED|========= ERROR SUMMARY|.*panicked at)' "$log" | tail -n 40
             printf '```\n'
         done
-    } >"$file.new" && mv "$file.new" "$file"
+    } >"$file.new"
+    mv "$file.new" "$file"
 }
 
 # A step: its name, its part of the time in hundredths, and what to run.
@@ -93,6 +93,7 @@ predicted() {
 [ "$1" = --predicted ] && { predicted; exit; }
 [ "$1" = --page ] && { page; exit; }
 
+rm -f logs/* results/doctor.json
 echo "commit $(cat COMMIT), on $(uname -srm), $(nproc) processors, $limit s"
 command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
 few=3
