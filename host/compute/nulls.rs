@@ -20,25 +20,28 @@ pub fn null_count<C: Columns>(values: &C, stream: &Stream) -> Pending<C::Counts>
 /// How many rows of each array are null; those that do not know are counted.
 fn counts(arrays: &[Array], stream: &Stream) -> Result<Pending<Vec<usize>>> {
     let _current = stream.enter()?;
-    let arrays = admit_all("null_count", arrays, stream)?;
     let known =
         |values: &Array| if values.validity().is_none() { Some(0) } else { values.known_null_count() };
+    if stream.as_gpu().is_none() {
+        // One by one, without the lists that a launch is planned with: of a small batch they would take most of the time.
+        let count = |values: &Array| {
+            let values = &*admit("null_count", values, stream)?;
+            let counted = || {
+                let valid = |bits: &Bitmap| cpu::nulls::count_valid(bits, values.len());
+                values.len() - values.validity().map_or(values.len(), valid)
+            };
+            Ok(known(values).unwrap_or_else(counted))
+        };
+        return Ok(Pending::known(arrays.iter().map(count).collect()));
+    }
+    let arrays = admit_all("null_count", arrays, stream)?;
     let counts: Vec<Option<usize>> = arrays.iter().map(|values| known(values)).collect();
     let unknown: Vec<(&Array, &Bitmap)> = arrays
         .iter()
         .filter(|values| known(values).is_none())
         .filter_map(|values| Some((&**values, values.validity()?)))
         .collect();
-    let counted = match stream.as_gpu() {
-        Some(_) => gpu::null_counts(&unknown, stream)?,
-        None => {
-            let count = |(values, bits): &(&Array, &Bitmap)| {
-                values.len() - cpu::nulls::count_valid(bits, values.len())
-            };
-            Pending::known(Ok(unknown.iter().map(count).collect()))
-        }
-    };
-    Ok(counted.map(move |counted| {
+    Ok(gpu::null_counts(&unknown, stream)?.map(move |counted| {
         let mut counted = counted.into_iter();
         let of_each = counts.into_iter().map(|known| known.or_else(|| counted.next()).unwrap_or(0));
         Ok(of_each.collect())
@@ -184,10 +187,12 @@ fn never_null(values: &Array) -> bool {
 }
 
 /// Bits of the CPU as an array.
+#[inline]
 fn booleans(bits: Bitmap, len: usize) -> Result<Array> {
     Array::made(bits_as_parts(bits, len), true)
 }
 
+#[inline]
 fn bits_as_parts(bits: Bitmap, len: usize) -> Parts {
     let mut parts = Parts::new(DataType::Boolean, len);
     parts.offset = bits.offset;

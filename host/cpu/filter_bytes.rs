@@ -1,7 +1,7 @@
 //! Filter of strings and bytes behind offsets: how many bytes each chunk keeps, then every chunk writes its own.
 //!
 //! A filter that keeps few rows looks at those only, one that keeps many at all offsets, which vectors do faster than
-//! following bits.
+//! following bits. Rows are copied one by one, but for masks that keep many neighbours: of those, all together.
 
 use crate::Result;
 use crate::array::{Array, Parts};
@@ -14,14 +14,17 @@ use super::{memory, rows, take_bytes};
 
 /// One row in so many, and a filter keeps few.
 const FEW: usize = 16;
+/// As many rows one behind the other, and copying them together pays.
+const NEIGHBOURS: usize = 6;
 
 /// A chunk of the rows, and its part of the result.
 struct Piece<'a, const O: usize> {
     chunk: Chunk<'a>,
-    /// Where its rows' bytes start, where it keeps few: to find them again would miss the cache again.
+    /// Where its rows' bytes start: to find them again would miss the cache again.
     starts: &'a mut [[u8; O]],
-    /// Where its rows end; counted from its first, where it keeps few, until its bytes are copied.
+    /// Where its rows end; counted from its first until its bytes are copied.
     ends: &'a mut [[u8; O]],
+    few: bool,
     /// How many bytes it keeps.
     size: usize,
 }
@@ -42,14 +45,14 @@ pub(crate) fn filter<const O: usize>(
         memory::values_mut::<[u8; O]>(&mut out_offsets)[..selection.len() + 1].split_at_mut(1);
     first[0] = rows::offset_bytes(0);
     let few = selection.len() < selection.rows() / FEW;
-    let mut starts = pool.alloc(if few { selection.len() * O } else { 0 })?;
+    let mut starts = pool.alloc(selection.len() * O)?;
     let mut starts = memory::values_mut::<[u8; O]>(&mut starts);
     let mut pieces: Vec<Piece<O>> = Vec::with_capacity(selection.chunks());
     for chunk in (0..selection.chunks()).map(|chunk| selection.chunk(chunk)) {
         let (own_ends, rest) = ends.split_at_mut(chunk.out.len());
-        let (own_starts, rest_starts) = starts.split_at_mut(if few { chunk.out.len() } else { 0 });
+        let (own_starts, rest_starts) = starts.split_at_mut(chunk.out.len());
         (ends, starts) = (rest, rest_starts);
-        pieces.push(Piece { chunk, starts: own_starts, ends: own_ends, size: 0 });
+        pieces.push(Piece { chunk, starts: own_starts, ends: own_ends, few, size: 0 });
     }
 
     let measure = |piece: &mut Piece<O>| piece.measure(offsets, data.len());
@@ -88,11 +91,13 @@ impl<const O: usize> Piece<'_, O> {
     /// Finds out how many bytes it keeps.
     fn measure(&mut self, offsets: &[[u8; O]], extent: usize) -> Result<()> {
         let rows = self.chunk.rows.clone();
-        if self.starts.is_empty() {
-            let (first, last) = (rows::offset(offsets[rows.start]), rows::offset(offsets[rows.end]));
-            self.size = intrinsics::kept_bytes(&offsets[rows.start..=rows.end], self.chunk.words);
-            let inside = first <= last && last <= extent && self.size <= last - first;
-            return if inside { Ok(()) } else { Err(rows::bad_offset(rows.start)) };
+        if !self.few {
+            let offsets = &offsets[rows.start..=rows.end];
+            let words = self.chunk.words;
+            let size = intrinsics::kept_rows(offsets, extent, words, self.starts, self.ends);
+            // More, and rows overlap.
+            self.size = size.filter(|size| *size <= extent).ok_or_else(|| rows::bad_offset(rows.start))?;
+            return Ok(());
         }
         let mut out = self.starts.iter_mut().zip(self.ends.iter_mut());
         let (mut total, mut before, mut bad) = (0, 0, None);
@@ -118,17 +123,23 @@ impl<const O: usize> Piece<'_, O> {
 
     /// Writes its ends and bytes, for both of which there is just the room; `before` bytes come before its first.
     fn copy(self, offsets: &[[u8; O]], data: &[u8], before: usize, bytes: &mut [u8]) -> Result<()> {
-        if !self.starts.is_empty() {
+        if self.few {
             take_bytes::copy(data, self.starts, self.ends, before, bytes);
             return Ok(());
         }
-        let rows = self.chunk.rows;
-        let offsets = &offsets[rows.start..=rows.end];
-        let ascending = intrinsics::kept_ends(offsets, self.chunk.words, before, self.ends);
-        let copied = intrinsics::copy_kept(offsets, data, self.chunk.words, bytes);
-        match ascending && copied == Some(bytes.len()) {
-            true => Ok(()),
-            false => Err(rows::bad_offset(rows.start)),
+        let (rows, words) = (self.chunk.rows, self.chunk.words);
+        let runs: u32 = words.iter().map(|word| (word & !(word << 1)).count_ones()).sum();
+        let copied = match self.ends.len() < runs as usize * NEIGHBOURS {
+            true => intrinsics::copy_rows(data, self.starts, self.ends, bytes),
+            false => {
+                let offsets = &offsets[rows.start..=rows.end];
+                intrinsics::copy_kept(offsets, data, words, bytes) == Some(bytes.len())
+            }
+        };
+        if !copied {
+            return Err(rows::bad_offset(rows.start));
         }
+        rows::shift(self.ends, before);
+        Ok(())
     }
 }

@@ -19,7 +19,7 @@ use crate::device::HostPool;
 use crate::{Array, Result};
 
 /// Bytes read and written below which one thread is faster than two.
-const PARALLEL: usize = 1 << 20;
+const PARALLEL: usize = 2 << 20;
 /// Bytes read and written by a part: well inside a core's cache, well above the cost of handing it over.
 const PART: usize = 512 << 10;
 

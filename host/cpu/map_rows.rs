@@ -80,10 +80,15 @@ impl Visitor for Part<'_> {
             }
             return Outcome::default();
         }
-        let Source::Bytes(from, _) = from else { unreachable!("numbers are not bits") };
-        let from: &[F::From] = numbers(from).expect("aligned by the caller");
+        let Source::Bytes(bytes, _) = from else { unreachable!("numbers are not bits") };
+        let from: &[F::From] = numbers(bytes).expect("aligned by the caller");
         if const { is_bit::<F::To>() } {
             vectorised(Pack { function, from, to: numbers_mut(to).expect("parts start at whole words") });
+            return Outcome::default();
+        }
+        if const { rounds::<F>() } {
+            let from = numbers(bytes).expect("aligned by the caller");
+            vectorised(Nearest(from, &mut numbers_mut(to).expect("parts start at whole words")[..rows]));
             return Outcome::default();
         }
         let to: &mut [F::To] = &mut numbers_mut(to).expect("parts start at whole words")[..rows];
@@ -118,6 +123,25 @@ const fn pays<F: ValueFunction<From: Native, To: Native>>() -> bool {
         (F16 | I128 | I256, _) | (_, F16 | I128 | I256) => false,
         (I32 | I64, I32 | I64) => true,
         _ => without_parameters,
+    }
+}
+
+/// Whether it is the cast from [`f64`] to [`f32`], whose definition says bit by bit what becomes of a NaN: just what these
+/// processors make of one, so that nothing has to be said.
+const fn rounds<F: ValueFunction<From: Native, To: Native>>() -> bool {
+    let here = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+    here && size_of::<F>() == 0 && matches!((F::From::NUMBER, F::To::NUMBER), (Number::F64, Number::F32))
+}
+
+/// Each the nearest [`f32`].
+struct Nearest<'a>(&'a [f64], &'a mut [f32]);
+
+impl Loop for Nearest<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.0.iter().zip(self.1).for_each(|(from, to)| *to = *from as f32);
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod bitmap;
 pub(crate) mod cast_bytes;
 pub(crate) mod concat_bytes;
+mod count;
 pub(crate) mod filter;
 mod filter_bytes;
 pub(crate) mod indices;

@@ -58,6 +58,13 @@ pub(crate) fn offset_bytes<const O: usize>(offset: usize) -> [u8; O] {
     std::array::from_fn(|i| bytes[i])
 }
 
+/// Offsets that count from `by` instead of from 0.
+pub(crate) fn shift<const O: usize>(offsets: &mut [[u8; O]], by: usize) {
+    if by > 0 {
+        offsets.iter_mut().for_each(|at| *at = offset_bytes(by + offset(*at)));
+    }
+}
+
 /// The largest offset of `O` bytes.
 pub(crate) const fn largest_offset<const O: usize>() -> usize {
     if O == 4 { i32::MAX as usize } else { i64::MAX as usize }

@@ -20,8 +20,8 @@ use super::{intrinsics, memory, rows};
 pub(crate) const CHUNK: usize = 32 * 1024;
 const CHUNK_WORDS: usize = CHUNK / 64;
 
-/// The rows from which threads pay for themselves.
-pub(crate) const PARALLEL: usize = 128 * 1024;
+/// The rows from which threads pay for themselves: one filters half as many numbers in the time that it takes to wake another.
+pub(crate) const PARALLEL: usize = 256 * 1024;
 
 /// Which of `rows` rows are kept.
 pub(crate) struct Selection {

@@ -39,6 +39,7 @@ const UNSAFE: &[&str] = &[
     "host/pass/region.rs",
     "host/pass/tests.rs",
     "host/transfer/mod.rs",
+    "host/cpu/count.rs",
     "host/cpu/memory.rs",
     "host/cpu/intrinsics/",
     "host/cpu/vectorise.rs",

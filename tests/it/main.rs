@@ -28,6 +28,7 @@ mod generators;
 mod images;
 mod languages;
 mod layers;
+mod levels;
 mod literals;
 mod memory;
 mod memoryless;

@@ -133,40 +133,20 @@ pub(super) fn copy_kept<const O: usize>(
     good.then_some(at)
 }
 
-/// As [`super::kept_bytes`], for offsets of four bytes.
+/// As [`super::kept_rows`], for offsets of four bytes: starts and lengths compressed, the latter then summed within the vector.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt,lzcnt")]
-pub(super) fn kept_bytes(offsets: &[[u8; 4]], words: &[u64]) -> usize {
-    let rows = offsets.len() - 1;
-    let whole = rows / 64;
-    let (mut total, mut sums) = (0usize, _mm512_setzero_si512());
-    for (i, word) in words[..whole].iter().enumerate() {
-        if *word == 0 || *word == u64::MAX {
-            let all = offset(offsets[i * 64 + 64]).wrapping_sub(offset(offsets[i * 64]));
-            total = total.wrapping_add(if *word == 0 { 0 } else { all });
-            continue;
-        }
-        for part in 0..4 {
-            let keep = (*word >> (part * 16)) as u16;
-            // SAFETY: there is one more offset than rows.
-            let (start, end) = unsafe {
-                let from = offsets.as_ptr().add(i * 64 + part * 16);
-                (_mm512_loadu_si512(from.cast()), _mm512_loadu_si512(from.add(1).cast()))
-            };
-            // Offsets that do not go back are at most 2^31 apart in all, so the sums fit.
-            sums = _mm512_mask_add_epi32(sums, keep, sums, _mm512_sub_epi32(end, start));
-        }
-    }
-    let rest = plain::kept_bytes(&offsets[whole * 64..], &words[whole..]);
-    total.wrapping_add(_mm512_reduce_add_epi32(sums) as u32 as usize).wrapping_add(rest)
-}
-
-/// As [`super::kept_ends`], for offsets of four bytes: lengths compressed, then summed within the vector.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt,lzcnt")]
-pub(super) fn kept_ends(offsets: &[[u8; 4]], words: &[u64], before: usize, ends: &mut [[u8; 4]]) -> bool {
+pub(super) fn kept_rows(
+    offsets: &[[u8; 4]],
+    extent: usize,
+    words: &[u64],
+    starts: &mut [[u8; 4]],
+    ends: &mut [[u8; 4]],
+) -> Option<usize> {
     let whole = (offsets.len() - 1) / 64;
-    let mut before = _mm512_set1_epi32(before as u32 as i32);
     let last_lane = _mm512_set1_epi32(15);
-    let (mut at, mut back) = (0, 0);
+    let extent_lanes = _mm512_set1_epi32(extent.min(i32::MAX as usize) as i32);
+    let (mut before, mut total) = (_mm512_setzero_si512(), _mm512_setzero_si512());
+    let (mut at, mut bad) = (0, 0);
     for (i, word) in words[..whole].iter().enumerate().filter(|(_, word)| **word != 0) {
         for part in 0..4 {
             let keep = (*word >> (part * 16)) as u16;
@@ -175,18 +155,85 @@ pub(super) fn kept_ends(offsets: &[[u8; 4]], words: &[u64], before: usize, ends:
                 let from = offsets.as_ptr().add(i * 64 + part * 16);
                 (_mm512_loadu_si512(from.cast()), _mm512_loadu_si512(from.add(1).cast()))
             };
-            back |= keep & _mm512_cmpgt_epi32_mask(start, end);
+            bad |= keep & (_mm512_cmpgt_epu32_mask(start, end) | _mm512_cmpgt_epu32_mask(end, extent_lanes));
             let lens = _mm512_maskz_compress_epi32(keep, _mm512_sub_epi32(end, start));
-            let all = _mm512_add_epi32(running_sums(lens), before);
-            let kept = (keep.count_ones() as usize).min(ends.len() - at);
-            // SAFETY: the store writes `kept` ends, and that many fit.
+            let start = _mm512_maskz_compress_epi32(keep, start);
+            // Ends that do not fit wrap; the total does not.
+            total = _mm512_add_epi64(total, _mm512_and_si512(lens, _mm512_set1_epi64(0xFFFF_FFFF)));
+            total = _mm512_add_epi64(total, _mm512_srli_epi64::<32>(lens));
+            let sums = running_sums(lens);
+            let all = _mm512_add_epi32(sums, before);
+            before = _mm512_add_epi32(before, _mm512_permutexvar_epi32(last_lane, sums));
+            let room = starts.len() - at;
+            let kept = (keep.count_ones() as usize).min(room);
+            // SAFETY: whole vectors where there are 16 places, else no more than there are.
             unsafe {
-                _mm512_mask_storeu_epi32(ends.as_mut_ptr().add(at).cast(), ones(kept) as u16, all);
+                let (to_starts, to_ends) = (starts.as_mut_ptr().add(at), ends.as_mut_ptr().add(at));
+                if room >= 16 {
+                    _mm512_storeu_si512(to_starts.cast(), start);
+                    _mm512_storeu_si512(to_ends.cast(), all);
+                } else {
+                    _mm512_mask_storeu_epi32(to_starts.cast(), ones(kept) as u16, start);
+                    _mm512_mask_storeu_epi32(to_ends.cast(), ones(kept) as u16, all);
+                }
             }
-            before = _mm512_permutexvar_epi32(last_lane, all);
             at += kept;
         }
     }
-    let before = _mm512_cvtsi512_si32(before) as u32 as usize;
-    plain::kept_ends(&offsets[whole * 64..], &words[whole..], before, &mut ends[at..]) && back == 0
+    if bad != 0 {
+        return None;
+    }
+    let total = _mm512_reduce_add_epi64(total) as usize;
+    let (starts, ends) = (&mut starts[at..], &mut ends[at..]);
+    plain::kept_rows(&offsets[whole * 64..], extent, &words[whole..], total, starts, ends)
+}
+
+/// As [`super::copy_rows`]: most rows are short, and a whole vector is written for them, of which the next row's overwrites what is
+/// too much.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt,lzcnt")]
+pub(super) fn copy_rows<const O: usize>(
+    data: &[u8],
+    starts: &[[u8; O]],
+    ends: &[[u8; O]],
+    out: &mut [u8],
+) -> bool {
+    let whole = |extent: usize| extent.checked_sub(64);
+    let (Some(last_from), Some(last_to)) = (whole(data.len()), whole(out.len())) else {
+        return plain::copy_rows(data, starts, ends, out);
+    };
+    let (mut at, mut good) = (0, true);
+    for (starts, ends) in starts.chunks(64).zip(ends.chunks(64)) {
+        // Of all rows at once: is every one short, and nowhere near an end?
+        let first = offset(ends[0]).wrapping_sub(at);
+        let lens = ends.windows(2).map(|two| offset(two[1]).wrapping_sub(offset(two[0])));
+        let longest = lens.fold(first, usize::max);
+        let farthest = starts.iter().fold(0, |farthest, from| offset(*from).max(farthest));
+        let last = offset(ends[ends.len() - 1]);
+        if longest <= 32 && farthest <= last_from && last <= last_to {
+            for (from, end) in starts.iter().zip(ends) {
+                // SAFETY: 64 bytes follow in both: no row starts behind `last_from`, none ends behind `last_to`.
+                unsafe {
+                    let vector = _mm256_loadu_si256(data.as_ptr().add(offset(*from)).cast());
+                    _mm256_storeu_si256(out.as_mut_ptr().add(at).cast(), vector);
+                }
+                at = offset(*end);
+            }
+            continue;
+        }
+        for (from, end) in starts.iter().zip(ends) {
+            let (from, end) = (offset(*from), offset(*end));
+            let len = end.wrapping_sub(at);
+            if len <= 64 && from <= last_from && at <= last_to {
+                // SAFETY: 64 bytes follow in both.
+                unsafe {
+                    let vector = _mm512_loadu_si512(data.as_ptr().add(from).cast());
+                    _mm512_storeu_si512(out.as_mut_ptr().add(at).cast(), vector);
+                }
+            } else {
+                good &= copy(data, from, len, out, at);
+            }
+            at = end;
+        }
+    }
+    good
 }

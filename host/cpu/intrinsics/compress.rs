@@ -85,6 +85,7 @@ fn census(words: &[u64]) -> (usize, u64) {
     enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,avx512vpopcntdq,bmi1,bmi2,popcnt,lzcnt"
 )]
 pub(super) fn compress_avx512<const W: usize>(
+    gathers: bool,
     values: &[[u8; W]],
     words: &[u64],
     out: &mut [[u8; W]],
@@ -106,7 +107,7 @@ pub(super) fn compress_avx512<const W: usize>(
                 at += 64;
             }
         } else if kept < count * few::<W>() && out.len() - at >= kept {
-            at += pick(values, words, used, &mut out[at..]);
+            at += pick(gathers, values, words, used, &mut out[at..]);
         } else {
             at += compress_block(values, words, &mut out[at..]);
         }
@@ -158,7 +159,13 @@ fn compress_block<const W: usize>(values: &[[u8; W]], words: &[u64], out: &mut [
 /// Which words are `used` is known.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,bmi1,bmi2,popcnt,lzcnt")]
-fn pick<const W: usize>(values: &[[u8; W]], words: &[u64], used: u64, out: &mut [[u8; W]]) -> usize {
+fn pick<const W: usize>(
+    gathers: bool,
+    values: &[[u8; W]],
+    words: &[u64],
+    used: u64,
+    out: &mut [[u8; W]],
+) -> usize {
     // Eight kilobytes that are not worth filling with zeros for a few positions.
     let mut positions = MaybeUninit::<[u16; POSITIONS]>::uninit();
     // SAFETY: `used` has a bit for each of the at most 64 words that is not 0; as many positions are written as returned.
@@ -169,7 +176,7 @@ fn pick<const W: usize>(values: &[[u8; W]], words: &[u64], used: u64, out: &mut 
     let kept = positions.len();
     let base = values.as_ptr();
     let mut at = 0;
-    if W == 4 || W == 8 {
+    if gathers && (W == 4 || W == 8) {
         for (sixteen, out) in positions.chunks_exact(16).zip(out.chunks_exact_mut(16)) {
             // SAFETY: 16 positions are half a vector; positions are rows of `words`, which has one for each value;
             // `out` has 16 places, that is one or two vectors.
@@ -189,10 +196,8 @@ fn pick<const W: usize>(values: &[[u8; W]], words: &[u64], used: u64, out: &mut 
             at += 16;
         }
     }
-    for (out, position) in out[at..].iter_mut().zip(&positions[at..]) {
-        // SAFETY: as above.
-        *out = unsafe { *values.get_unchecked(*position as usize) };
-    }
+    // SAFETY: positions are rows of `words`, as above.
+    unsafe { plain::pick(values, &positions[at..], &mut out[at..]) };
     kept
 }
 

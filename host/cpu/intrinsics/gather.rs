@@ -52,6 +52,7 @@ fn ask_for<const I: usize>(base: *const u8, width: usize, indices: Option<&[[u8;
 /// As [`super::gather`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt,lzcnt")]
 pub(super) fn gather<const W: usize, const I: usize>(
+    gathers: bool,
     values: &[[u8; W]],
     indices: &[[u8; I]],
     limit: u64,
@@ -61,9 +62,12 @@ pub(super) fn gather<const W: usize, const I: usize>(
     if !matches!(W, 4 | 8 | 16) || limit > LANE_LIMIT || limit > values.len() as u64 {
         return plain::gather(values, indices, limit, valid, out);
     }
+    let far = size_of_val(values) > FAR;
+    if (W == 16 || !gathers) && !far {
+        return load_near(values, indices, limit, valid, out);
+    }
     let mut good = true;
     let base = values.as_ptr();
-    let far = size_of_val(values) > FAR;
     for (word, out) in out.chunks_mut(64).enumerate() {
         let first = word * 64;
         if far {
@@ -72,26 +76,23 @@ pub(super) fn gather<const W: usize, const I: usize>(
         let indices = &indices[first..first + out.len()];
         let mut outside = 0;
         let mut lanes = [_mm512_setzero_si512(); 4];
-        if let (64, 64) = (indices.len(), out.len()) {
+        let whole = indices.as_array::<64>().zip(out.as_mut_array::<64>());
+        if whole.is_some() {
             for (part, lanes) in lanes.iter_mut().enumerate() {
                 // SAFETY: 64 indices are four times 16.
                 let (bad, all) = unsafe { sixteen::<I>(indices.as_ptr().add(part * 16), limit) };
                 outside |= bad;
                 *lanes = all;
             }
-        } else {
-            outside = 1;
         }
-        if outside != 0 {
+        let Some((indices, out)) = whole.filter(|_| outside == 0) else {
             let valid = valid.map_or(u64::MAX, |valid| valid.word(word));
             good &= plain::gather_checked(values, indices, limit, valid, out);
             continue;
-        }
-        if W == 16 {
-            for (at, out) in indices.iter().zip(out) {
-                // SAFETY: all 64 indices are below the limit, so inside of `values`.
-                *out = unsafe { *values.get_unchecked(index(*at) as usize) };
-            }
+        };
+        if W == 16 || !gathers {
+            // SAFETY: all 64 indices are below the limit, so inside of `values`.
+            unsafe { plain::load(values, indices, out) };
             continue;
         }
         for (part, lanes) in lanes.into_iter().enumerate() {
@@ -107,6 +108,37 @@ pub(super) fn gather<const W: usize, const I: usize>(
                     _mm512_storeu_si512(to.add(8).cast(), _mm512_i32gather_epi64::<8>(high, base.cast()));
                 }
             }
+        }
+    }
+    good
+}
+
+/// Rows that are looked at together: as many as the overhead of calls among them is not noticed, and both passes over the
+/// indices find them in the nearest cache.
+const NEAR_ROWS: usize = 1024;
+
+/// As [`super::gather`], with loads, of values that need not be asked for ahead.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt,lzcnt")]
+fn load_near<const W: usize, const I: usize>(
+    values: &[[u8; W]],
+    indices: &[[u8; I]],
+    limit: u64,
+    valid: Option<Bits>,
+    out: &mut [[u8; W]],
+) -> bool {
+    let mut good = true;
+    for (i, (indices, out)) in indices.chunks(NEAR_ROWS).zip(out.chunks_mut(NEAR_ROWS)).enumerate() {
+        let (sixteens, rest) = indices.as_chunks::<16>();
+        // SAFETY: 16 indices each.
+        let outside =
+            sixteens.iter().fold(0, |bad, from| bad | unsafe { sixteen::<I>(from.as_ptr(), limit) }.0);
+        if outside == 0 && rest.iter().all(|at| index(*at) < limit) {
+            // SAFETY: all are below the limit, so inside of `values`.
+            unsafe { plain::load(values, indices, out) };
+        } else {
+            let valid = valid.map(|valid| valid.slice(i * NEAR_ROWS, out.len()));
+            good &= plain::gather(values, indices, limit, valid, out);
         }
     }
     good

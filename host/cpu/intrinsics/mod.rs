@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use super::bitmap::Bits;
-use super::vectorise::{Loop, VectorLevel, vectorised};
+use super::vectorise::{Loop, VectorLevel, gathers, vectorised};
 
 #[cfg(target_arch = "x86_64")]
 mod bytes;
@@ -16,20 +16,8 @@ mod compress;
 mod gather;
 mod plain;
 
+pub(crate) use super::count::count_ones;
 pub(crate) use plain::POSITIONS;
-
-/// How many bits are 1.
-pub(crate) fn count_ones(words: &[u64]) -> usize {
-    struct Count<'a>(&'a [u64]);
-    impl Loop for Count<'_> {
-        type Output = usize;
-        #[inline(always)]
-        fn run(self) -> usize {
-            self.0.iter().map(|word| word.count_ones() as usize).sum()
-        }
-    }
-    vectorised(Count(words))
-}
 
 /// How many bytes ahead a column is asked for: by itself, a processor does so only within a page of 4 KiB.
 pub(crate) const AHEAD: usize = 4096;
@@ -89,7 +77,7 @@ fn compress_at<const W: usize>(
     #[cfg(target_arch = "x86_64")]
     match level {
         // SAFETY: the level says that the instructions are there.
-        VectorLevel::Avx512 => return unsafe { compress::compress_avx512(values, words, out) },
+        VectorLevel::Avx512 => return unsafe { compress::compress_avx512(gathers(), values, words, out) },
         // SAFETY: as above.
         VectorLevel::Avx2 => return unsafe { compress::compress_avx2(values, words, out) },
         VectorLevel::Plain => {}
@@ -125,11 +113,12 @@ pub(crate) fn gather<const W: usize, const I: usize>(
     valid: Option<Bits>,
     out: &mut [[u8; W]],
 ) -> bool {
-    gather_at(VectorLevel::widest(), values, indices, limit, valid, out)
+    gather_at(VectorLevel::widest(), gathers(), values, indices, limit, valid, out)
 }
 
 fn gather_at<const W: usize, const I: usize>(
     level: VectorLevel,
+    gathers: bool,
     values: &[[u8; W]],
     indices: &[[u8; I]],
     limit: u64,
@@ -140,9 +129,9 @@ fn gather_at<const W: usize, const I: usize>(
     #[cfg(target_arch = "x86_64")]
     if level == VectorLevel::Avx512 {
         // SAFETY: the level says that the instructions are there.
-        return unsafe { gather::gather(values, indices, limit, valid, out) };
+        return unsafe { gather::gather(gathers, values, indices, limit, valid, out) };
     }
-    let _ = level;
+    let _ = (level, gathers);
     plain::gather(values, indices, limit, valid, out)
 }
 
@@ -220,34 +209,41 @@ pub(crate) fn copy_kept<const O: usize>(
     plain::copy_kept(offsets, data, words, out)
 }
 
-/// How many bytes the rows have whose bits are 1; anything where their offsets go back.
-pub(crate) fn kept_bytes<const O: usize>(offsets: &[[u8; O]], words: &[u64]) -> usize {
+/// Where the bytes of the rows whose bits are 1 start, where they end if they lie one behind the other, and how many there
+/// are; there is one more offset than rows, and a place for each row. Nothing where an offset goes back, or out of `extent`.
+pub(crate) fn kept_rows<const O: usize>(
+    offsets: &[[u8; O]],
+    extent: usize,
+    words: &[u64],
+    starts: &mut [[u8; O]],
+    ends: &mut [[u8; O]],
+) -> Option<usize> {
     assert_eq!((offsets.len() - 1).div_ceil(64), words.len());
+    assert_eq!(starts.len(), ends.len());
     #[cfg(target_arch = "x86_64")]
     if let (4, VectorLevel::Avx512) = (O, VectorLevel::widest()) {
+        let offsets = offsets.as_flattened().as_chunks::<4>().0;
+        let starts = starts.as_flattened_mut().as_chunks_mut::<4>().0;
+        let ends = ends.as_flattened_mut().as_chunks_mut::<4>().0;
         // SAFETY: the level says that the instructions are there.
-        return unsafe { bytes::kept_bytes(offsets.as_flattened().as_chunks::<4>().0, words) };
+        return unsafe { bytes::kept_rows(offsets, extent, words, starts, ends) };
     }
-    plain::kept_bytes(offsets, words)
+    plain::kept_rows(offsets, extent, words, 0, starts, ends)
 }
 
-/// Where the rows whose bits are 1 end, one behind the other, with `before` bytes before the first. False where their
-/// offsets go back.
-pub(crate) fn kept_ends<const O: usize>(
-    offsets: &[[u8; O]],
-    words: &[u64],
-    before: usize,
-    ends: &mut [[u8; O]],
+/// Copies the bytes of rows from where they start to where they end, one behind the other; false where either is not there.
+pub(crate) fn copy_rows<const O: usize>(
+    data: &[u8],
+    starts: &[[u8; O]],
+    ends: &[[u8; O]],
+    out: &mut [u8],
 ) -> bool {
-    assert_eq!((offsets.len() - 1).div_ceil(64), words.len());
     #[cfg(target_arch = "x86_64")]
-    if let (4, VectorLevel::Avx512) = (O, VectorLevel::widest()) {
-        let (offsets, ends) = (offsets.as_flattened(), ends.as_flattened_mut());
-        let (offsets, ends) = (offsets.as_chunks::<4>().0, ends.as_chunks_mut::<4>().0);
+    if VectorLevel::widest() == VectorLevel::Avx512 {
         // SAFETY: the level says that the instructions are there.
-        return unsafe { bytes::kept_ends(offsets, words, before, ends) };
+        return unsafe { bytes::copy_rows(data, starts, ends, out) };
     }
-    plain::kept_ends(offsets, words, before, ends)
+    plain::copy_rows(data, starts, ends, out)
 }
 
 /// Where the bytes of the rows at `indices` start, where they end if they lie one behind the other, and how many there

@@ -110,6 +110,48 @@ pub(super) fn gather<const W: usize, const I: usize>(
     good
 }
 
+/// The values at indices, one by one: a function of its own, for it is compiled without the instruction that gathers them.
+///
+/// # Safety
+///
+/// There must be a value at each index.
+#[inline(never)]
+pub(super) unsafe fn load<const W: usize, const I: usize>(
+    values: &[[u8; W]],
+    indices: &[[u8; I]],
+    out: &mut [[u8; W]],
+) {
+    // SAFETY: the caller's word.
+    let value = |at: u64| unsafe { *values.get_unchecked(at as usize) };
+    let (mut pairs, mut outs) = (indices.chunks_exact(2), out.chunks_exact_mut(2));
+    for (pair, out) in pairs.by_ref().zip(outs.by_ref()) {
+        if I == 4 {
+            // Two indices are read at once: it is reading that takes the time.
+            let both: [u8; 8] = std::array::from_fn(|i| pair[i / 4][i % 4]);
+            let both = u64::from_le_bytes(both);
+            (out[0], out[1]) = (value(both & 0xFFFF_FFFF), value(both >> 32));
+        } else {
+            (out[0], out[1]) = (value(index(pair[0])), value(index(pair[1])));
+        }
+    }
+    for (at, out) in pairs.remainder().iter().zip(outs.into_remainder()) {
+        *out = value(index(*at));
+    }
+}
+
+/// The values at positions, as [`load`] does it.
+///
+/// # Safety
+///
+/// There must be a value at each position.
+#[inline(never)]
+pub(super) unsafe fn pick<const W: usize>(values: &[[u8; W]], positions: &[u16], out: &mut [[u8; W]]) {
+    for (out, position) in out.iter_mut().zip(positions) {
+        // SAFETY: the caller's word.
+        *out = unsafe { *values.get_unchecked(*position as usize) };
+    }
+}
+
 /// The same for at most 64 indices of which some may be out of bounds.
 #[inline(never)]
 pub(super) fn gather_checked<const W: usize, const I: usize>(
@@ -248,41 +290,48 @@ pub(super) fn copy_kept<const O: usize>(
     good.then_some(at)
 }
 
-/// As [`super::kept_bytes`].
+/// As [`super::kept_rows`], with `total` bytes before the first row.
 #[inline(always)]
-pub(super) fn kept_bytes<const O: usize>(offsets: &[[u8; O]], words: &[u64]) -> usize {
-    let mut total = 0usize;
-    for (i, word) in words.iter().enumerate() {
-        runs(*word, |start, len| {
-            let row = i * 64 + start;
-            let len = offset(offsets[row + len]).wrapping_sub(offset(offsets[row]));
-            total = total.wrapping_add(len);
-        });
-    }
-    total
-}
-
-/// As [`super::kept_ends`].
-#[inline(always)]
-pub(super) fn kept_ends<const O: usize>(
+pub(super) fn kept_rows<const O: usize>(
     offsets: &[[u8; O]],
+    extent: usize,
     words: &[u64],
-    mut before: usize,
+    mut total: usize,
+    starts: &mut [[u8; O]],
     ends: &mut [[u8; O]],
-) -> bool {
-    let (mut ends, mut good) = (ends.iter_mut(), true);
+) -> Option<usize> {
+    let mut out = starts.iter_mut().zip(ends);
     for (i, word) in words.iter().enumerate() {
         let mut word = *word;
         while word != 0 {
-            let row = i * 64 + word.trailing_zeros() as usize;
-            let len = offset(offsets[row + 1]).wrapping_sub(offset(offsets[row]));
-            good &= len as isize >= 0;
-            before = before.wrapping_add(len);
-            if let Some(end) = ends.next() {
-                *end = offset_bytes(before);
+            let range = range(offsets, i * 64 + word.trailing_zeros() as usize, extent).ok()?;
+            total = total.checked_add(range.len())?;
+            if let Some((start, end)) = out.next() {
+                (*start, *end) = (offset_bytes(range.start), offset_bytes(total));
             }
             word &= word - 1;
         }
     }
-    good
+    Some(total)
+}
+
+/// As [`super::copy_rows`].
+#[inline(always)]
+pub(super) fn copy_rows<const O: usize>(
+    data: &[u8],
+    starts: &[[u8; O]],
+    ends: &[[u8; O]],
+    out: &mut [u8],
+) -> bool {
+    let mut at = 0;
+    for (from, end) in starts.iter().zip(ends) {
+        let (from, end) = (offset(*from), offset(*end));
+        let bytes = from.checked_add(end.wrapping_sub(at)).and_then(|to| data.get(from..to));
+        match (bytes, out.get_mut(at..end)) {
+            (Some(bytes), Some(out)) if bytes.len() == out.len() => out.copy_from_slice(bytes),
+            _ => return false,
+        }
+        at = end;
+    }
+    true
 }

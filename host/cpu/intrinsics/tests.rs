@@ -80,10 +80,14 @@ fn gather_agrees<const W: usize, const I: usize>(indices: &[u64]) {
         let alive = |i: usize| valid.is_none_or(|valid| valid.get(i));
         let good = (0..indices.len()).all(|i| inside(i) || !alive(i));
         for level in levels() {
-            let mut out = vec![[0xAB; W]; indices.len()];
-            assert_eq!(gather_at(level, &values, &indices, limit, valid, &mut out), good, "{level:?}");
-            for i in (0..indices.len()).filter(|i| inside(*i) && alive(*i)) {
-                assert_eq!(out[i], values[crate::cpu::indices::index(indices[i]) as usize], "{level:?} {i}");
+            for gathers in [false, true] {
+                let mut out = vec![[0xAB; W]; indices.len()];
+                let found = gather_at(level, gathers, &values, &indices, limit, valid, &mut out);
+                assert_eq!(found, good, "{level:?} {gathers}");
+                for i in (0..indices.len()).filter(|i| inside(*i) && alive(*i)) {
+                    let expected = values[crate::cpu::indices::index(indices[i]) as usize];
+                    assert_eq!(out[i], expected, "{level:?} {gathers} {i}");
+                }
             }
 
             let bytes = values.as_flattened();
@@ -168,9 +172,6 @@ fn kept_rows_agree<const O: usize>(rows: usize, density: u64) {
     let words = bits_of(&kept);
     let row = |i: usize| crate::cpu::rows::range(&offsets, i, data.len()).unwrap();
     let expected: Vec<u8> = (0..rows).filter(|i| kept[*i]).flat_map(|i| data[row(i)].to_vec()).collect();
-    assert_eq!(kept_bytes(&offsets, &words), expected.len());
-    assert_eq!(plain::kept_bytes(&offsets, &words), expected.len());
-
     let mut out = vec![0xAB; expected.len() + 70];
     assert_eq!(copy_kept(&offsets, &data, &words, &mut out[..expected.len()]), Some(expected.len()));
     assert!(out[..expected.len()] == expected[..] && out[expected.len()..] == [0xAB; 70]);
@@ -190,14 +191,28 @@ fn kept_rows_agree<const O: usize>(rows: usize, density: u64) {
     assert_eq!(copy_ranges(&data, &[data.len()], &[1], &[usize::MAX], &mut other), None);
     assert_eq!(copy_ranges(&data, &[usize::MAX], &[2], &[], &mut other), None);
 
-    let mut ends = vec![[0; O]; lens.len()];
-    assert!(kept_ends(&offsets, &words, 17, &mut ends));
-    let mut plain_ends = ends.clone();
-    assert!(plain::kept_ends(&offsets, &words, 17, &mut plain_ends));
-    let mut end = 17;
-    for (len, (ours, plain)) in lens.iter().zip(ends.into_iter().zip(plain_ends)) {
+    let mut found = vec![([0; O], [0; O]); lens.len()].into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
+    assert_eq!(kept_rows(&offsets, data.len(), &words, &mut found.0, &mut found.1), Some(expected.len()));
+    let mut end = 0;
+    for (i, (start, len)) in starts.iter().zip(&lens).enumerate() {
         end += len;
-        assert_eq!((crate::cpu::rows::offset(ours), crate::cpu::rows::offset(plain)), (end, end));
+        let ours = (crate::cpu::rows::offset(found.0[i]), crate::cpu::rows::offset(found.1[i]));
+        assert_eq!(ours, (*start, end));
+    }
+    let mut plain = found.clone();
+    let (plain_starts, plain_ends) = (&mut plain.0, &mut plain.1);
+    let size = plain::kept_rows(&offsets, data.len(), &words, 0, plain_starts, plain_ends);
+    assert!(size == Some(expected.len()) && plain == found);
+
+    let mut out = vec![0xAB; expected.len() + 70];
+    assert!(copy_rows(&data, &found.0, &found.1, &mut out[..expected.len()]));
+    assert!(out[..expected.len()] == expected[..] && out[expected.len()..] == [0xAB; 70]);
+    assert!(copy_rows(&data, &found.0, &found.1, &mut out) && out[..expected.len()] == expected[..]);
+    assert!(plain::copy_rows(&data, &found.0, &found.1, &mut other) && other == expected);
+    if !expected.is_empty() {
+        assert!(!copy_rows(&data, &found.0, &found.1, &mut out[..expected.len() - 1]));
+        assert!(!copy_rows(&data[..2], &found.0, &found.1, &mut out));
+        assert!(!plain::copy_rows(&data[..2], &found.0, &found.1, &mut out));
     }
 }
 
@@ -213,18 +228,19 @@ fn kept_rows_of_bytes_agree_with_plain_code() {
 
 #[test]
 fn offsets_that_go_back_are_noticed_wherever_they_do() {
-    let mut ends = [[0; 4]; 200];
+    let (mut starts, mut ends) = ([[0; 4]; 200], [[0; 4]; 200]);
     for back in [1, 17, 63, 64, 65, 129, 200] {
         let mut offsets = offsets::<4>(std::iter::repeat_n(5, 200));
         for bad in [0, -1i32] {
             offsets[back] = bad.to_le_bytes();
             let mut words = [u64::MAX, u64::MAX, u64::MAX, 0xFF];
-            assert!(!kept_ends(&offsets, &words, 0, &mut ends), "{back}");
-            assert!(!plain::kept_ends(&offsets, &words, 0, &mut ends), "{back}");
+            assert_eq!(kept_rows(&offsets, 1003, &words, &mut starts, &mut ends), None, "{back}");
+            assert_eq!(plain::kept_rows(&offsets, 1003, &words, 0, &mut starts, &mut ends), None, "{back}");
             for row in [back - 1, back].into_iter().filter(|row| *row < 200) {
                 words[row / 64] &= !(1 << (row % 64));
             }
-            assert!(kept_ends(&offsets, &words, 0, &mut ends), "{back}");
+            assert!(kept_rows(&offsets, 1003, &words, &mut starts, &mut ends).is_some(), "{back}");
+            assert_eq!(kept_rows(&offsets, 900, &words, &mut starts, &mut ends), None, "{back}");
         }
     }
 }

@@ -1,0 +1,29 @@
+//! The operations at each of the CPU's vector levels: this binary again, which takes the level from the environment.
+
+use std::process::Command;
+
+/// What every level has to pass: all operations of all types, and filters.
+const SUITES: [&str; 2] = ["equivalence_operations::", "equivalence_filter::"];
+
+/// In such a child nothing is left to do.
+const LEVEL: &str = "BOWSTRING_LEVEL";
+
+#[test]
+fn every_level_passes_the_suites() {
+    if std::env::var_os(LEVEL).is_some() {
+        return;
+    }
+    // The widest is what all other tests run at.
+    for level in ["plain", "avx2"] {
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(SUITES)
+            .args(["--test-threads", "2"])
+            .env(LEVEL, level)
+            .env("BOWSTRING_CASES", "1")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&child.stdout);
+        assert!(child.status.success(), "{level}: {said}");
+        assert!(!said.contains(" 0 passed"), "{level}: no test of {SUITES:?} ran: {said}");
+    }
+}
