@@ -1,5 +1,5 @@
-//! filter on every device that is here; on the CPU against arrow-rs too, which runs on one thread and allocates with
-//! mimalloc. The other peers: `peers/`.
+//! filter on every device that is here, alone and into batches of a size; on the CPU against arrow-rs too, which runs on one
+//! thread and allocates with mimalloc. The other peers: `peers/`.
 
 mod support;
 
@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{Field, Schema};
+use arrow_select::coalesce::BatchCoalescer;
 use bowstring::Batch;
-use bowstring::compute::filter;
+use bowstring::compute::{Coalescer, filter};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 use support::data::{Spread, bits, validity_name, values, without_nulls};
@@ -73,6 +74,11 @@ fn filters(criterion: &mut Criterion) {
         }
         both(criterion, place, "int32", batch, &[], &[HALF]);
         batches(criterion, place, batch, 10);
+        if !place.on_gpu() {
+            for (name, nulls, columns) in COALESCED {
+                coalesced(criterion, place, name, batch, *nulls, *columns);
+            }
+        }
         if place.scale != Scale::Usual || place.on_gpu() {
             batches(criterion, place, batch, 100);
             batches(criterion, place, if place.scale == Scale::Tiny { 2_000 } else { 1 << 20 }, 100);
@@ -155,6 +161,50 @@ fn batches(criterion: &mut Criterion, place: &Where, rows: usize, columns: usize
     group.ours(|| filter(black_box(&ours), black_box(&our_keep), &place.stream).wait().expect("filter"));
     group.theirs("arrow-rs", || {
         arrow_select::filter::filter_record_batch(black_box(&theirs), black_box(&keep)).expect("filter")
+    });
+}
+
+const COALESCED: &[(&str, bool, usize)] = &[
+    ("int32", false, 1),
+    ("int32", true, 1),
+    ("int32", false, 10),
+    ("int64", false, 1),
+    ("boolean", false, 1),
+    ("utf8", false, 1),
+    ("utf8view", false, 1),
+];
+
+/// Half of the rows of equal batches, filtered into batches of as many rows: every other push completes one.
+fn coalesced(criterion: &mut Criterion, place: &Where, name: &str, rows: usize, nulls: bool, columns: usize) {
+    let id = id(place, name, rows, &HALF, nulls, columns).replacen("filter", "coalesce", 1);
+    if !wanted(&id) {
+        return;
+    }
+    let column = values(name, rows, nulls);
+    let keep = bits(rows, HALF.0, HALF.1, HALF.2, 1);
+    let moved = model::filter(&column, &keep, place.sector()).columns(columns, rows as u64 / 8);
+    let field = |i: usize| Field::new(i.to_string(), column.data_type().clone(), nulls);
+    let schema = Arc::new(Schema::new((0..columns).map(field).collect::<Vec<_>>()));
+    let theirs: Vec<ArrayRef> = (0..columns).map(|_| values(name, rows, nulls)).collect();
+    let (Some(our_keep), Some(ours)) = (
+        place.import_mask(&keep),
+        theirs.iter().map(|column| place.import(column)).collect::<Option<Vec<_>>>(),
+    ) else {
+        return;
+    };
+    let ours = Batch::try_new(schema.clone(), ours, rows).expect("a batch");
+    let theirs = RecordBatch::try_new(schema.clone(), theirs).expect("a batch");
+    let keep = BooleanArray::new(keep, None);
+    let mut group = place.group(criterion, id, moved);
+    let mut coalescer = Coalescer::new(schema.clone(), rows, &place.stream).expect("a coalescer");
+    group.ours(|| {
+        coalescer.push_batch_with_filter(black_box(&ours), black_box(&our_keep)).expect("filter");
+        coalescer.next_completed_batch()
+    });
+    let mut coalescer = BatchCoalescer::new(schema, rows);
+    group.theirs("arrow-rs", || {
+        coalescer.push_batch_with_filter(black_box(&theirs).clone(), black_box(&keep)).expect("filter");
+        coalescer.next_completed_batch()
     });
 }
 

@@ -38,7 +38,7 @@ except ModuleNotFoundError as missing:
 
 
 ROOT = Path(__file__).resolve().parent.parent
-OPERATIONS = ["filter", "take", "cast", "null_count", "is_null"]
+OPERATIONS = ["filter", "coalesce", "take", "cast", "null_count", "is_null"]
 DEVICES = {"cpu": "CPU", "cuda": "CUDA", "rocm": "ROCm"}
 
 

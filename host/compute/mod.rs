@@ -13,6 +13,7 @@
 //! | [`is_null`], [`is_not_null`] | never | bits; `is_not_null` shares them where it can |
 //! | [`fill_null`] | never | the values, where there may be nulls |
 //! | [`concat()`] | never; host memory only | all of several arrays |
+//! | [`Coalescer`] | as [`filter`] and [`take`] | the rows, once, on the CPU |
 //! | [`drop_nulls`] | as [`filter`], where there may be nulls | the rows that are valid |
 //! | [`filter_where`] | as [`filter`] | the rows where an [expression](crate::expr) is true |
 //! | [`evaluate`] | never, unless a cast in it does | what expressions come to |
@@ -21,6 +22,7 @@
 mod aggregates;
 pub mod batches;
 mod cast;
+mod coalesce;
 mod concat;
 mod expressions;
 mod fill_null;
@@ -35,6 +37,7 @@ mod text;
 
 pub use crate::array::{Columns, nullable};
 pub use cast::{CastOptions, DurationFormat, FormatOptions, can_cast, cast};
+pub use coalesce::Coalescer;
 pub use concat::concat;
 pub use expressions::{Aggregates, Predicate, Projection, aggregate, evaluate, filter_where};
 pub use fill_null::fill_null;

@@ -1,6 +1,7 @@
 //! L6: the operations on host memory.
 
 pub(crate) mod bitmap;
+pub(crate) mod building;
 pub(crate) mod cast_bytes;
 pub(crate) mod concat_bytes;
 mod count;

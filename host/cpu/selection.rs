@@ -4,6 +4,7 @@
 //! Then every chunk of every column knows where in the output it writes, and chunks need nothing of each other. A mask
 //! that is plain words already, as most are, is used where it lies.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -94,6 +95,37 @@ impl Selection {
         let mut starts = vec![0; rows.div_ceil(CHUNK) + 1];
         count_chunks(all, 0, &mut starts[1..], &fill);
         Selection { rows, words: Words::Own(words), starts: summed(starts) }
+    }
+
+    /// All of `rows` rows.
+    pub(crate) fn all(rows: usize, pool: &HostPool) -> Result<Selection> {
+        Selection::from_words(rows, pool, |words, first| {
+            let there = |word: usize| rows::ones((rows - (first + word) * 64).min(64));
+            words.iter_mut().enumerate().for_each(|(i, word)| *word = there(i));
+        })
+    }
+
+    /// The first so many of the kept rows, and the others.
+    pub(crate) fn split(&self, kept: usize, pool: &HostPool) -> Result<(Selection, Selection)> {
+        let (all, mut left, mut middle) = (self.words(), kept, 0);
+        while let Some(ones) = all.get(middle).map(|word| word.count_ones() as usize)
+            && ones <= left
+        {
+            (left, middle) = (left - ones, middle + 1);
+        }
+        let mut divided = all.get(middle).copied().unwrap_or(0);
+        (0..left).for_each(|_| divided &= divided - 1);
+        let behind = |word: usize| match word.cmp(&middle) {
+            Ordering::Less => 0,
+            Ordering::Equal => divided,
+            Ordering::Greater => all[word],
+        };
+        let part = |of: &(dyn Fn(usize) -> u64 + Sync)| {
+            Selection::from_words(self.rows, pool, |words, first| {
+                words.iter_mut().enumerate().for_each(|(i, word)| *word = of(first + i));
+            })
+        };
+        Ok((part(&|word| all[word] & !behind(word))?, part(&behind)?))
     }
 
     /// How many rows it was made for.

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-/// What every level has to pass: all operations of all types, and filters.
-const SUITES: [&str; 2] = ["equivalence_operations::", "equivalence_filter::"];
+/// What every level has to pass: all operations of all types, filters, and batches made of others.
+const SUITES: [&str; 3] = ["equivalence_operations::", "equivalence_filter::", "coalesce::"];
 
 /// In such a child nothing is left to do.
 const LEVEL: &str = "BOWSTRING_LEVEL";

@@ -5,6 +5,7 @@ mod bench_model;
 mod cast;
 mod cast_devices;
 mod circles;
+mod coalesce;
 mod costs;
 mod device;
 mod doctor;

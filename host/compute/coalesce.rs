@@ -1,0 +1,261 @@
+//! Small batches made into batches of a size.
+//!
+//! The one idea: where rows can be written where they will stay, they are filtered straight into the batch under construction; of
+//! what cannot, the pieces are kept until it is complete, and then joined.
+
+use std::collections::VecDeque;
+
+use arrow_schema::SchemaRef;
+
+use super::selection::{check_mask, check_rows};
+use super::{TakeOptions, admit, concat, filter, reach_all, take};
+use crate::cpu::building::Building;
+use crate::cpu::selection::{PARALLEL, Selection};
+use crate::cpu::threads::among_threads;
+use crate::device::HostPool;
+use crate::{Array, Batch, Error, Result, Stream, cpu};
+
+/// Makes batches of so many rows of what filters and takes leave of others, in their order: the batches that come out of a selective
+/// filter are too small for what follows it.
+///
+/// On the CPU, values of fixed widths, booleans, text, bytes and views are filtered straight into the batch under construction,
+/// whose memory has room for all of its rows; each is copied once. Of other types (dictionaries, nested ones, Null, bytes of odd
+/// widths) what is kept of each batch is joined as by [`concat`] when the batch is complete. On a GPU that is so of all types, and the
+/// joining is done in host memory: there is no kernel for it yet.
+///
+/// What a batch says in its [metadata](Batch::metadata) is not passed on. Of a batch that something is wrong with, the first rows may be in
+/// a batch that was completed; what was buffered before is kept, unless it is completing a batch that failed.
+///
+/// ```
+/// use arrow_array::{ArrayRef, BooleanArray, Int32Array, RecordBatch};
+/// use bowstring::{Array, Batch, Stream, compute::Coalescer};
+/// # use std::sync::Arc;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3, 4]));
+/// let batch = Batch::try_from(&RecordBatch::try_from_iter([("n", numbers)])?)?;
+/// let mask: ArrayRef = Arc::new(BooleanArray::from(vec![true, false, true, true]));
+/// let mask = Array::try_from(&mask)?;
+///
+/// let mut coalescer = Coalescer::new(batch.schema().clone(), 4, &Stream::cpu())?;
+/// coalescer.push_batch_with_filter(&batch, &mask)?;
+/// assert!(coalescer.next_completed_batch().is_none());
+/// coalescer.push_batch_with_filter(&batch, &mask)?;
+/// let first = RecordBatch::try_from(&coalescer.next_completed_batch().unwrap())?;
+/// assert_eq!(first.column(0).as_ref(), &Int32Array::from(vec![1, 3, 4, 1]));
+/// coalescer.finish_buffered_batch()?;
+/// assert_eq!(coalescer.next_completed_batch().unwrap().len(), 2);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Coalescer {
+    schema: SchemaRef,
+    target: usize,
+    stream: Stream,
+    columns: Vec<Column>,
+    /// How many rows the batch under construction has.
+    rows: usize,
+    /// Of how many pieces.
+    pieces: usize,
+    completed: VecDeque<Batch>,
+}
+
+/// A column of the batch under construction.
+enum Column {
+    Straight(Building),
+    Pieces(Vec<Array>),
+}
+
+impl Coalescer {
+    /// Makes batches of `target` rows, the last may have fewer, under this schema.
+    pub fn new(schema: SchemaRef, target: usize, stream: &Stream) -> Result<Coalescer> {
+        if target == 0 {
+            return Err(Error::invalid("coalesce", "batches of no rows"));
+        }
+        let straight = |data_type| match stream.as_gpu() {
+            None => Building::new(data_type, target),
+            Some(_) => None,
+        };
+        let column = |data_type| straight(data_type).map_or(Column::Pieces(vec![]), Column::Straight);
+        let columns = schema.fields().iter().map(|field| column(field.data_type())).collect();
+        let (stream, completed) = (stream.clone(), VecDeque::new());
+        Ok(Coalescer { schema, target, stream, columns, rows: 0, pieces: 0, completed })
+    }
+
+    /// The schema of the batches, in and out.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// How many rows wait for their batch to be complete.
+    pub fn buffered_rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Adds all rows of a batch. Those that make whole batches by themselves, where none are buffered, are shared, not copied.
+    pub fn push_batch(&mut self, batch: &Batch) -> Result<()> {
+        self.check(batch)?;
+        reach_all("coalesce", batch.columns(), &self.stream)?;
+        let mut first = 0;
+        while self.rows == 0 && batch.len() - first >= self.target {
+            let columns = batch.columns().iter().map(|column| column.slice(first, self.target));
+            let columns = columns.collect::<Result<_>>()?;
+            self.completed.push_back(Batch::try_new(self.schema.clone(), columns, self.target)?);
+            first += self.target;
+        }
+        let rest = slice(batch, first, batch.len() - first)?;
+        if self.stream.as_gpu().is_some() {
+            return self.push_pieces(&rest);
+        }
+        let pool = self.stream.device().host_pool().clone();
+        self.push(&rest, Selection::all(rest.len(), &pool)?, &pool)
+    }
+
+    /// Adds the rows where `mask` is true, as [`filter`] finds them; synchronises as it does.
+    pub fn push_batch_with_filter(&mut self, batch: &Batch, mask: &Array) -> Result<()> {
+        self.check(batch)?;
+        check_rows(batch, mask.len())?;
+        if self.stream.as_gpu().is_some() {
+            let kept = filter(batch, mask, &self.stream).wait()?;
+            return self.push_pieces(&kept);
+        }
+        let mask = &*admit("coalesce", mask, &self.stream)?;
+        check_mask(mask)?;
+        reach_all("coalesce", batch.columns(), &self.stream)?;
+        let pool = self.stream.device().host_pool().clone();
+        among_threads(mask.len() >= PARALLEL, |_| self.push(batch, Selection::of_mask(mask, &pool)?, &pool))
+    }
+
+    /// Adds the rows at `indices`, as [`take`] finds them; synchronises as it does. Where an index may be null, the fields of the
+    /// schema must be nullable.
+    pub fn push_batch_with_take(
+        &mut self,
+        batch: &Batch,
+        indices: &Array,
+        options: &TakeOptions,
+    ) -> Result<()> {
+        self.check(batch)?;
+        let taken = take(batch, indices, options, &self.stream).wait()?;
+        let fields = taken.schema().fields().iter().zip(self.schema.fields());
+        if let Some((_, field)) = fields.into_iter().find(|(of, to)| of.is_nullable() && !to.is_nullable()) {
+            let problem = format!("{} may have nulls, and its field is not nullable", field.name());
+            return Err(Error::invalid("coalesce", problem));
+        }
+        self.push_batch(&taken)
+    }
+
+    /// Completes the batch under construction, if it has any rows.
+    pub fn finish_buffered_batch(&mut self) -> Result<()> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let rows = self.rows;
+        let (stream, pieces) = (&self.stream, self.pieces);
+        let finished = self.columns.iter_mut().map(|column| match column {
+            Column::Straight(building) => building.finish(rows),
+            Column::Pieces(all) => {
+                all.truncate(pieces);
+                join(&std::mem::take(all), stream)
+            }
+        });
+        // All of them, so that none keeps rows that others have not.
+        let finished: Vec<Result<Array>> = finished.collect();
+        (self.rows, self.pieces) = (0, 0);
+        let columns = finished.into_iter().collect::<Result<_>>()?;
+        self.completed.push_back(Batch::try_new(self.schema.clone(), columns, rows)?);
+        Ok(())
+    }
+
+    /// The first batch that is complete and was not asked for yet.
+    pub fn next_completed_batch(&mut self) -> Option<Batch> {
+        self.completed.pop_front()
+    }
+
+    /// Whether the batch's columns are of the schema's types.
+    fn check(&self, batch: &Batch) -> Result<()> {
+        let fields = self.schema.fields();
+        if batch.columns().len() != fields.len() {
+            let problem = format!("{} columns for {} fields", batch.columns().len(), fields.len());
+            return Err(Error::invalid("coalesce", problem));
+        }
+        let mut both = fields.iter().zip(batch.columns());
+        match both.find(|(field, column)| field.data_type() != column.data_type()) {
+            None => Ok(()),
+            Some((field, column)) => {
+                let (name, theirs) = (field.name(), column.data_type());
+                let problem = format!("{name} is {} but its column {theirs}", field.data_type());
+                Err(Error::invalid("coalesce", problem))
+            }
+        }
+    }
+
+    /// Adds the rows of a selection, in host memory.
+    fn push(&mut self, batch: &Batch, selection: Selection, pool: &HostPool) -> Result<()> {
+        let mut left = Some(selection).filter(|selection| selection.len() > 0);
+        while let Some(selection) = left {
+            let room = self.target - self.rows;
+            let (now, later) = match selection.len() > room {
+                true => selection.split(room, pool).map(|(now, later)| (now, Some(later)))?,
+                false => (selection, None),
+            };
+            for (column, array) in self.columns.iter_mut().zip(batch.columns()) {
+                let array = &*admit("coalesce", array, &self.stream)?;
+                match column {
+                    Column::Straight(building) => building.append(array, &now, self.rows, pool)?,
+                    Column::Pieces(all) => {
+                        all.truncate(self.pieces);
+                        all.push(cpu::filter::filter(array, &now, pool)?);
+                    }
+                }
+            }
+            self.added(now.len())?;
+            left = later;
+        }
+        Ok(())
+    }
+
+    /// Adds a batch whose rows are joined later.
+    fn push_pieces(&mut self, batch: &Batch) -> Result<()> {
+        let mut first = 0;
+        while first < batch.len() {
+            let now = slice(batch, first, (self.target - self.rows).min(batch.len() - first))?;
+            for (column, array) in self.columns.iter_mut().zip(now.columns()) {
+                if let Column::Pieces(all) = column {
+                    all.truncate(self.pieces);
+                    all.push(array.clone());
+                }
+            }
+            first += now.len();
+            self.added(now.len())?;
+        }
+        Ok(())
+    }
+
+    /// So many more rows are in all columns.
+    fn added(&mut self, rows: usize) -> Result<()> {
+        self.rows += rows;
+        self.pieces += 1;
+        if self.rows == self.target { self.finish_buffered_batch() } else { Ok(()) }
+    }
+}
+
+/// Rows of a batch.
+fn slice(batch: &Batch, first: usize, len: usize) -> Result<Batch> {
+    if len == batch.len() {
+        return Ok(batch.clone());
+    }
+    let columns = batch.columns().iter().map(|column| column.slice(first, len)).collect::<Result<_>>()?;
+    Batch::try_new(batch.schema().clone(), columns, len)
+}
+
+/// The pieces of a column one behind the other, where they are.
+fn join(pieces: &[Array], stream: &Stream) -> Result<Array> {
+    if let [one] = pieces {
+        return Ok(one.clone());
+    }
+    if stream.as_gpu().is_none() {
+        return concat(&pieces.iter().collect::<Vec<_>>(), stream).wait();
+    }
+    let here = pieces.iter().map(|piece| stream.download(piece)).collect::<Result<Vec<_>>>()?;
+    let joined = concat(&here.iter().collect::<Vec<_>>(), &Stream::cpu()).wait()?;
+    stream.upload(&joined)
+}

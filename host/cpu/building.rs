@@ -1,0 +1,251 @@
+//! A column under construction: kept rows of one array after another, written where they will stay.
+//!
+//! The one idea: there is room for all rows of the column from the start, so that the filter's own loops write behind what
+//! others have written. What an append has written counts only once the caller says that more rows are there: of one that
+//! failed nothing is seen, and the next writes over it.
+
+use arrow_schema::DataType;
+
+use crate::array::{Array, Bitmap, Buffer, Parts, Slot, children, layout};
+use crate::device::{HostMemory, HostPool};
+use crate::{Error, Result};
+
+use super::bitmap::Bits;
+use super::selection::Selection;
+use super::{intrinsics, memory, rows};
+
+/// A column under construction.
+pub(crate) struct Building {
+    data_type: DataType,
+    /// How many rows there will be at most.
+    room: usize,
+    /// Which rows are valid; not there as long as all are.
+    valid: Option<HostMemory>,
+    values: Option<Values>,
+    /// Whether everything that it is made of is known to be valid Arrow data.
+    known_valid: bool,
+}
+
+enum Values {
+    Bits(HostMemory),
+    Fixed(HostMemory, usize),
+    Bytes { offsets: HostMemory, bytes: HostMemory, width: usize },
+    Views(HostMemory, Vec<Buffer>),
+}
+
+impl Building {
+    /// A column of so many rows at most; of types whose rows are not all in buffers of their own, none.
+    pub(crate) fn new(data_type: &DataType, room: usize) -> Option<Building> {
+        let flat = children(data_type).is_empty() && !matches!(data_type, DataType::Dictionary(..));
+        let slot = layout(data_type).slots().next()?;
+        let known = !matches!(slot, Slot::Fixed(width) if !matches!(width, 1 | 2 | 4 | 8 | 16 | 32));
+        let data_type = data_type.clone();
+        (flat && known).then_some(Building { data_type, room, valid: None, values: None, known_valid: true })
+    }
+
+    /// Writes the kept rows of an array of its type behind the first `at`. There is room for them.
+    pub(crate) fn append(
+        &mut self,
+        array: &Array,
+        selection: &Selection,
+        at: usize,
+        pool: &HostPool,
+    ) -> Result<()> {
+        assert_eq!(array.len(), selection.rows());
+        self.known_valid &= array.known_valid();
+        if self.values.is_none() {
+            self.values = Some(self.begun(pool)?);
+        }
+        self.append_validity(array, selection, at, pool)?;
+        let buffer = &array.buffers()[0];
+        match self.values.as_mut().expect("begun with the first row") {
+            Values::Bits(bits) => {
+                write_bits(rows::booleans(array), selection, at, memory::values_mut(bits));
+            }
+            Values::Fixed(values, width) => match width {
+                1 => write::<1>(buffer, array.offset(), selection, at, values),
+                2 => write::<2>(buffer, array.offset(), selection, at, values),
+                4 => write::<4>(buffer, array.offset(), selection, at, values),
+                8 => write::<8>(buffer, array.offset(), selection, at, values),
+                16 => write::<16>(buffer, array.offset(), selection, at, values),
+                _ => write::<32>(buffer, array.offset(), selection, at, values),
+            },
+            Values::Bytes { offsets, bytes, width } => match width {
+                4 => write_bytes::<4>(array, selection, (at, self.room), offsets, bytes, pool)?,
+                _ => write_bytes::<8>(array, selection, (at, self.room), offsets, bytes, pool)?,
+            },
+            Values::Views(views, buffers) => {
+                write::<16>(buffer, array.offset(), selection, at, views);
+                let new = &mut memory::values_mut::<[u8; 16]>(views)[at..at + selection.len()];
+                point_at(&array.buffers()[1..], new, buffers);
+            }
+        }
+        Ok(())
+    }
+
+    /// Its first `len` rows as an array; then it is as new.
+    pub(crate) fn finish(&mut self, len: usize) -> Result<Array> {
+        let mut parts = Parts::new(self.data_type.clone(), len);
+        if let Some(valid) = self.valid.take() {
+            let bitmap = Bitmap { buffer: valid.freeze(len.div_ceil(8)), offset: 0 };
+            let nulls = len - Bits::of(&bitmap, len).count();
+            parts.null_count = Some(nulls);
+            parts.validity = (nulls > 0).then_some(bitmap);
+        }
+        parts.buffers = match self.values.take().expect("finished with at least one row") {
+            Values::Bits(bits) => vec![bits.freeze(len.div_ceil(8))],
+            Values::Fixed(values, width) => vec![values.freeze(len * width)],
+            Values::Bytes { mut offsets, bytes, width } => {
+                let used = match width {
+                    4 => rows::offset(memory::values_mut::<[u8; 4]>(&mut offsets)[len]),
+                    _ => rows::offset(memory::values_mut::<[u8; 8]>(&mut offsets)[len]),
+                };
+                vec![offsets.freeze((len + 1) * width), bytes.freeze(used)]
+            }
+            Values::Views(views, buffers) => std::iter::once(views.freeze(len * 16)).chain(buffers).collect(),
+        };
+        Array::made(parts, std::mem::replace(&mut self.known_valid, true))
+    }
+
+    /// Memory for its rows.
+    fn begun(&self, pool: &HostPool) -> Result<Values> {
+        let room = |width: usize| pool.alloc(self.room.saturating_add(1).saturating_mul(width));
+        Ok(match layout(&self.data_type).slots().next() {
+            Some(Slot::Bits) => Values::Bits(pool.alloc(self.room.div_ceil(64) * 8)?),
+            Some(Slot::Offsets(width)) => {
+                let mut offsets = room(width)?;
+                offsets.bytes_mut()[..width].fill(0);
+                Values::Bytes { offsets, bytes: pool.alloc(0)?, width }
+            }
+            Some(Slot::Views) => Values::Views(room(16)?, vec![]),
+            Some(Slot::Fixed(width)) => Values::Fixed(room(width)?, width),
+            Some(Slot::Bytes) | None => unreachable!("no type begins with these"),
+        })
+    }
+
+    fn append_validity(
+        &mut self,
+        array: &Array,
+        selection: &Selection,
+        at: usize,
+        pool: &HostPool,
+    ) -> Result<()> {
+        let valid = rows::validity(array);
+        if valid.is_none() && self.valid.is_none() {
+            return Ok(());
+        }
+        if self.valid.is_none() {
+            let mut bits = pool.alloc_zeroed(self.room.div_ceil(64) * 8)?;
+            rows::set(memory::values_mut(&mut bits), 0, at);
+            self.valid = Some(bits);
+        }
+        let bits = memory::values_mut(self.valid.as_mut().expect("just made"));
+        match valid {
+            Some(valid) => write_bits(valid, selection, at, bits),
+            None => rows::set(bits, at, at + selection.len()),
+        }
+        Ok(())
+    }
+}
+
+/// The kept bits behind the first `at`.
+fn write_bits(bits: Bits, selection: &Selection, at: usize, words: &mut [u64]) {
+    for chunk in (0..selection.chunks()).map(|chunk| selection.chunk(chunk)) {
+        if chunk.out.is_empty() {
+            continue;
+        }
+        let (start, first) = (at + chunk.out.start, chunk.rows.start / 64);
+        // The word that others have begun keeps their bits.
+        let others = words[start / 64] & rows::ones(start % 64);
+        let out = &mut words[start.div_ceil(64)..];
+        let (ours, _) = intrinsics::compact(chunk.words, |i| bits.word(first + i), start % 64, out);
+        if !start.is_multiple_of(64) {
+            words[start / 64] = others | ours;
+        }
+    }
+}
+
+fn write<const W: usize>(
+    buffer: &Buffer,
+    offset: usize,
+    selection: &Selection,
+    at: usize,
+    memory: &mut HostMemory,
+) {
+    let values = rows::values::<W>(buffer, offset, selection.rows());
+    let out = &mut memory::values_mut::<[u8; W]>(memory)[at..at + selection.len()];
+    selection.write(1, out, &|chunk, out| {
+        intrinsics::compress(&values[chunk.rows], chunk.words, out);
+    });
+}
+
+/// Offsets of `O` bytes, and the bytes, whose memory grows to what all rows will take if they are as long as those so far.
+fn write_bytes<const O: usize>(
+    array: &Array,
+    selection: &Selection,
+    (at, room): (usize, usize),
+    offsets: &mut HostMemory,
+    bytes: &mut HostMemory,
+    pool: &HostPool,
+) -> Result<()> {
+    let from = rows::offsets::<O>(array);
+    let data = memory::bytes(&array.buffers()[1]);
+    let ends = &mut memory::values_mut::<[u8; O]>(offsets)[at..at + selection.len() + 1];
+    let mut used = rows::offset(ends[0]);
+    let most = (0..selection.chunks()).map(|chunk| selection.chunk(chunk).out.len()).max().unwrap_or(0);
+    let mut starts = pool.alloc(most * O)?;
+    for chunk in (0..selection.chunks()).map(|chunk| selection.chunk(chunk)) {
+        let starts = &mut memory::values_mut::<[u8; O]>(&mut starts)[..chunk.out.len()];
+        let ends = &mut ends[1..][chunk.out.clone()];
+        let rows = chunk.rows;
+        let size = intrinsics::kept_rows(&from[rows.start..=rows.end], data.len(), chunk.words, starts, ends);
+        // More, and rows overlap.
+        let size = size.filter(|size| *size <= data.len()).ok_or_else(|| rows::bad_offset(rows.start))?;
+        let end = used + size;
+        if end > rows::largest_offset::<O>() {
+            return Err(Error::invalid(
+                "coalesce",
+                format!("the result is too long for {}", array.data_type()),
+            ));
+        }
+        if end > bytes.bytes().len() {
+            let expected = end as u128 * room as u128 / (at + chunk.out.end).max(1) as u128;
+            let expected = usize::try_from(expected).unwrap_or(end).min(4 * end);
+            // A little more than the average needs, and than whole vectors write.
+            let mut more = pool.alloc(expected + expected / 16 + 64)?;
+            more.bytes_mut()[..used].copy_from_slice(&bytes.bytes()[..used]);
+            *bytes = more;
+        }
+        if !intrinsics::copy_rows(data, starts, ends, &mut bytes.bytes_mut()[used..end]) {
+            return Err(rows::bad_offset(rows.start));
+        }
+        rows::shift(ends, used);
+        used = end;
+    }
+    Ok(())
+}
+
+/// Makes views, which point into buffers of their own, point into the same among those of all; where they point into any.
+fn point_at(own: &[Buffer], views: &mut [[u8; 16]], all: &mut Vec<Buffer>) {
+    let word = |view: &[u8; 16], i: usize| u32::from_le_bytes(std::array::from_fn(|byte| view[i * 4 + byte]));
+    let is_long = |view: &[u8; 16]| word(view, 0) > 12;
+    if !views.iter().any(is_long) {
+        return;
+    }
+    let same =
+        |one: &Buffer, other: &Buffer| (one.address(), one.bytes()) == (other.address(), other.bytes());
+    // Mostly they are slices of one array, one behind the other.
+    let last = all.len().saturating_sub(own.len());
+    let base = if all.len() >= own.len() && all[last..].iter().zip(own).all(|(one, other)| same(one, other)) {
+        last
+    } else {
+        all.extend_from_slice(own);
+        all.len() - own.len()
+    };
+    if base > 0 {
+        for view in views.iter_mut().filter(|view| is_long(view)) {
+            let buffer = word(view, 2).wrapping_add(base as u32);
+            view[8..12].copy_from_slice(&buffer.to_le_bytes());
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The Coalescer: what comes out is what joining the filtered batches gives, in batches of the size that was asked for.
+
+use std::sync::Arc;
+
+use arrow_array::{Array as _, ArrayRef, BooleanArray, Int32Array, RecordBatch, StringArray, UInt32Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use bowstring::compute::{Coalescer, TakeOptions};
+use bowstring::{Array, Batch, Error, Stream};
+
+use crate::support::*;
+
+/// What is pushed: slices of longer arrays, with and without nulls, of none and of many rows.
+fn pushed(data_type: &DataType, seed: u64) -> Vec<(Sample, BooleanArray)> {
+    let lengths = [70, 0, 1, 64, 333, 129, 65, 200];
+    let sample = |(i, len): (usize, usize)| {
+        let nulls = Nulls::ALL[(i + seed as usize) % Nulls::ALL.len()];
+        let offset = OFFSETS[(i + seed as usize) % OFFSETS.len()];
+        let sample = Sample { data_type: data_type.clone(), len, nulls, offset, seed: seed + i as u64 };
+        let kept = mask(MASKS[(i * 3 + seed as usize) % MASKS.len()], len, &mut Random::new(!sample.seed));
+        (sample, kept)
+    };
+    lengths.into_iter().enumerate().map(sample).collect()
+}
+
+fn schema_of(data_type: &DataType) -> SchemaRef {
+    Arc::new(Schema::new(vec![Field::new("values", data_type.clone(), true)]))
+}
+
+fn batch(schema: &SchemaRef, array: Array) -> Batch {
+    let rows = array.len();
+    Batch::try_new(schema.clone(), vec![array], rows).unwrap()
+}
+
+/// All that comes out, after a look at the sizes: each is the target, but for the last.
+fn drained(mut coalescer: Coalescer, target: usize) -> Result<Vec<Array>, Error> {
+    coalescer.finish_buffered_batch()?;
+    assert_eq!(coalescer.buffered_rows(), 0);
+    let batches: Vec<Batch> = std::iter::from_fn(|| coalescer.next_completed_batch()).collect();
+    if let Some((last, others)) = batches.split_last() {
+        assert!(others.iter().all(|batch| batch.len() == target));
+        assert!((1..=target).contains(&last.len()));
+    }
+    Ok(batches.iter().map(|batch| batch.columns()[0].clone()).collect())
+}
+
+fn joined(parts: &[ArrayRef]) -> ArrayRef {
+    let parts: Vec<_> = parts.iter().map(|part| &**part).collect();
+    arrow_select::concat::concat(&parts).expect("arrow-rs joins every type")
+}
+
+#[test]
+fn filtered_batches_come_out_joined_and_cut() {
+    for target in &devices() {
+        for (j, data_type) in types().into_iter().enumerate() {
+            let (rows, form) = ([1000, 64, 100, 7, 1][j % 5], Form::ALL[j % Form::ALL.len()]);
+            let context = format!("{data_type} in batches of {rows}");
+            let all = pushed(&data_type, j as u64);
+            let filtered = |(sample, kept): &(Sample, BooleanArray)| {
+                arrow_select::filter::filter(&sample.array(), kept).expect("arrow-rs filters every type")
+            };
+            let expected = joined(&all.iter().map(filtered).collect::<Vec<_>>());
+            let schema = schema_of(&data_type);
+            let ours = || {
+                let mut coalescer = Coalescer::new(schema.clone(), rows, &target.stream)?;
+                for (sample, kept) in &all {
+                    let values = target.import_as(form, &sample.longer(), sample.offset, sample.len);
+                    let kept: ArrayRef = Arc::new(kept.clone());
+                    coalescer.push_batch_with_filter(
+                        &batch(&schema, values),
+                        &target.import_as(form, &kept, 0, kept.len()),
+                    )?;
+                }
+                drained(coalescer, rows)
+            };
+            let Some(ours) = target.answer(ours(), &context) else { continue };
+            let mut first = 0;
+            for ours in &ours {
+                target.assert_same(ours, &expected.slice(first, ours.len()), &context);
+                first += ours.len();
+            }
+            assert_eq!(first, expected.len(), "{context}");
+        }
+    }
+}
+
+#[test]
+fn whole_and_taken_batches_come_out_joined_and_cut() {
+    for target in &devices() {
+        for data_type in [DataType::Int32, DataType::Boolean, DataType::Utf8, DataType::Utf8View] {
+            let schema = schema_of(&data_type);
+            let mut coalescer = Coalescer::new(schema.clone(), 150, &target.stream).unwrap();
+            let mut expected = vec![];
+            for (i, (sample, _)) in pushed(&data_type, 3).into_iter().enumerate() {
+                let values = batch(
+                    &schema,
+                    target.import_as(Form::ALL[0], &sample.longer(), sample.offset, sample.len),
+                );
+                let theirs = sample.array();
+                if i % 2 == 0 || theirs.is_empty() {
+                    coalescer.push_batch(&values).unwrap();
+                    expected.push(theirs);
+                } else {
+                    let count = theirs.len() as u32;
+                    let at: UInt32Array =
+                        (0..2 * count).map(|i| (i % 5 > 0).then_some(i * 7 % count)).collect();
+                    let indices: ArrayRef = Arc::new(at.clone());
+                    let indices = target.import(&indices);
+                    coalescer.push_batch_with_take(&values, &indices, &TakeOptions::default()).unwrap();
+                    expected.push(arrow_select::take::take(&theirs, &at, None).unwrap());
+                }
+            }
+            let expected = joined(&expected);
+            let mut first = 0;
+            for ours in drained(coalescer, 150).unwrap() {
+                target.assert_same(&ours, &expected.slice(first, ours.len()), &data_type);
+                first += ours.len();
+            }
+            assert_eq!(first, expected.len());
+        }
+    }
+}
+
+/// Large enough for threads, and for many chunks of a mask.
+#[test]
+fn large_batches_are_cut_where_they_should_be() {
+    let rows = 300_000;
+    let numbers: ArrayRef = Arc::new(Int32Array::from_iter((0..rows).map(|i| (i % 7 > 0).then_some(i))));
+    let text: ArrayRef =
+        Arc::new(StringArray::from_iter((0..rows).map(|i| (i % 5 > 0).then(|| i.to_string()))));
+    let theirs = RecordBatch::try_from_iter([("n", numbers), ("s", text)]).unwrap();
+    let kept: BooleanArray = (0..rows).map(|i| Some(i % 3 != 1)).collect();
+    let values = Batch::try_from(&theirs).unwrap();
+    let mask: ArrayRef = Arc::new(kept.clone());
+    let mut coalescer = Coalescer::new(theirs.schema(), 123_456, &Stream::cpu()).unwrap();
+    coalescer.push_batch_with_filter(&values, &Array::try_from(&mask).unwrap()).unwrap();
+    coalescer.finish_buffered_batch().unwrap();
+    let expected = arrow_select::filter::filter_record_batch(&theirs, &kept).unwrap();
+    let (mut first, mut sizes) = (0, vec![]);
+    while let Some(batch) = coalescer.next_completed_batch() {
+        let ours = RecordBatch::try_from(&batch).unwrap();
+        assert_eq!(ours, expected.slice(first, ours.num_rows()));
+        first += ours.num_rows();
+        sizes.push(ours.num_rows());
+    }
+    assert_eq!(sizes, [123_456, 200_000 - 123_456]);
+}
+
+#[test]
+fn what_cannot_be_pushed_is_said_and_changes_nothing() {
+    let stream = Stream::cpu();
+    let schema = schema_of(&DataType::Utf8);
+    assert!(matches!(Coalescer::new(schema.clone(), 0, &stream), Err(Error::Invalid { .. })));
+    let mut coalescer = Coalescer::new(schema.clone(), 10, &stream).unwrap();
+    let text: ArrayRef = Arc::new(StringArray::from(vec!["one", "two", "three"]));
+    let (mask, short): (ArrayRef, ArrayRef) =
+        (Arc::new(BooleanArray::from(vec![true; 3])), Arc::new(BooleanArray::from(vec![true; 2])));
+    let [text, mask, short] = [text, mask, short].map(|array| Array::try_from(&array).unwrap());
+    coalescer.push_batch_with_filter(&batch(&schema, text.clone()), &mask).unwrap();
+
+    let number: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
+    let number = Array::try_from(&number).unwrap();
+    let numbers = batch(&schema_of(&DataType::Int32), number.clone());
+    let invalid =
+        |result: Result<(), Error>| assert!(matches!(result, Err(Error::Invalid { .. })), "{result:?}");
+    invalid(coalescer.push_batch(&numbers));
+    invalid(coalescer.push_batch_with_filter(&batch(&schema, text.clone()), &short));
+    invalid(coalescer.push_batch_with_filter(&batch(&schema, text.clone()), &number));
+    let none = Batch::try_new(Arc::new(Schema::empty()), vec![], 3).unwrap();
+    invalid(coalescer.push_batch(&none));
+
+    // Offsets that go back, in the second batch.
+    let mut parts = text.clone().into_parts();
+    let back: ArrayRef = Arc::new(Int32Array::from(vec![0, 8, 3, 11]));
+    parts.buffers[0] = Array::try_from(&back).unwrap().buffers()[0].clone();
+    let bad = batch(&schema, Array::try_new(parts).unwrap());
+    let refused = coalescer.push_batch_with_filter(&bad, &mask);
+    assert!(matches!(refused, Err(Error::OutOfSpec { .. })), "{refused:?}");
+
+    assert_eq!(coalescer.buffered_rows(), 3);
+    coalescer.push_batch_with_filter(&batch(&schema, text), &mask).unwrap();
+    coalescer.finish_buffered_batch().unwrap();
+    let all = RecordBatch::try_from(&coalescer.next_completed_batch().unwrap()).unwrap();
+    let expected = StringArray::from(vec!["one", "two", "three", "one", "two", "three"]);
+    assert_eq!(all.column(0).as_ref(), &expected as &dyn arrow_array::Array);
+}
