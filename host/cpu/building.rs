@@ -12,7 +12,7 @@ use crate::{Error, Result};
 
 use super::bitmap::Bits;
 use super::selection::Selection;
-use super::{intrinsics, memory, rows};
+use super::{filter_bytes, intrinsics, memory, rows};
 
 /// A column under construction.
 pub(crate) struct Building {
@@ -197,11 +197,7 @@ fn write_bytes<const O: usize>(
     for chunk in (0..selection.chunks()).map(|chunk| selection.chunk(chunk)) {
         let starts = &mut memory::values_mut::<[u8; O]>(&mut starts)[..chunk.out.len()];
         let ends = &mut ends[1..][chunk.out.clone()];
-        let rows = chunk.rows;
-        let size = intrinsics::kept_rows(&from[rows.start..=rows.end], data.len(), chunk.words, starts, ends);
-        // More, and rows overlap.
-        let size = size.filter(|size| *size <= data.len()).ok_or_else(|| rows::bad_offset(rows.start))?;
-        let end = used + size;
+        let end = used + filter_bytes::locate(from, data.len(), &chunk, starts, ends)?;
         if end > rows::largest_offset::<O>() {
             return Err(Error::invalid(
                 "coalesce",
@@ -217,7 +213,7 @@ fn write_bytes<const O: usize>(
             *bytes = more;
         }
         if !intrinsics::copy_rows(data, starts, ends, &mut bytes.bytes_mut()[used..end]) {
-            return Err(rows::bad_offset(rows.start));
+            return Err(rows::bad_offset(chunk.rows.start));
         }
         rows::shift(ends, used);
         used = end;

@@ -87,16 +87,28 @@ pub(crate) fn filter<const O: usize>(
     Ok(())
 }
 
+/// Where the kept rows of a chunk start, where they end if they lie one behind the other, and how many bytes they have.
+pub(crate) fn locate<const O: usize>(
+    offsets: &[[u8; O]],
+    extent: usize,
+    chunk: &Chunk,
+    starts: &mut [[u8; O]],
+    ends: &mut [[u8; O]],
+) -> Result<usize> {
+    let rows = chunk.rows.clone();
+    let (first, last) = (rows::offset(offsets[rows.start]), rows::offset(offsets[rows.end]));
+    let size = intrinsics::kept_rows(&offsets[rows.start..=rows.end], extent, chunk.words, starts, ends);
+    // More than lies between the first and the last, and rows overlap.
+    let inside = |size: &usize| first <= last && last <= extent && *size <= last - first;
+    size.filter(inside).ok_or_else(|| rows::bad_offset(rows.start))
+}
+
 impl<const O: usize> Piece<'_, O> {
     /// Finds out how many bytes it keeps.
     fn measure(&mut self, offsets: &[[u8; O]], extent: usize) -> Result<()> {
         let rows = self.chunk.rows.clone();
         if !self.few {
-            let offsets = &offsets[rows.start..=rows.end];
-            let words = self.chunk.words;
-            let size = intrinsics::kept_rows(offsets, extent, words, self.starts, self.ends);
-            // More, and rows overlap.
-            self.size = size.filter(|size| *size <= extent).ok_or_else(|| rows::bad_offset(rows.start))?;
+            self.size = locate(offsets, extent, &self.chunk, self.starts, self.ends)?;
             return Ok(());
         }
         let mut out = self.starts.iter_mut().zip(self.ends.iter_mut());

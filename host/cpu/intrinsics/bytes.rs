@@ -202,38 +202,25 @@ pub(super) fn copy_rows<const O: usize>(
         return plain::copy_rows(data, starts, ends, out);
     };
     let (mut at, mut good) = (0, true);
-    for (starts, ends) in starts.chunks(64).zip(ends.chunks(64)) {
-        // Of all rows at once: is every one short, and nowhere near an end?
-        let first = offset(ends[0]).wrapping_sub(at);
-        let lens = ends.windows(2).map(|two| offset(two[1]).wrapping_sub(offset(two[0])));
-        let longest = lens.fold(first, usize::max);
-        let farthest = starts.iter().fold(0, |farthest, from| offset(*from).max(farthest));
-        let last = offset(ends[ends.len() - 1]);
-        if longest <= 32 && farthest <= last_from && last <= last_to {
-            for (from, end) in starts.iter().zip(ends) {
-                // SAFETY: 64 bytes follow in both: no row starts behind `last_from`, none ends behind `last_to`.
-                unsafe {
-                    let vector = _mm256_loadu_si256(data.as_ptr().add(offset(*from)).cast());
-                    _mm256_storeu_si256(out.as_mut_ptr().add(at).cast(), vector);
-                }
-                at = offset(*end);
+    for (from, end) in starts.iter().zip(ends) {
+        let (from, end) = (offset(*from), offset(*end));
+        let len = end.wrapping_sub(at);
+        if len <= 32 && from <= last_from && at <= last_to {
+            // SAFETY: 64 bytes follow in both.
+            unsafe {
+                let vector = _mm256_loadu_si256(data.as_ptr().add(from).cast());
+                _mm256_storeu_si256(out.as_mut_ptr().add(at).cast(), vector);
             }
-            continue;
-        }
-        for (from, end) in starts.iter().zip(ends) {
-            let (from, end) = (offset(*from), offset(*end));
-            let len = end.wrapping_sub(at);
-            if len <= 64 && from <= last_from && at <= last_to {
-                // SAFETY: 64 bytes follow in both.
-                unsafe {
-                    let vector = _mm512_loadu_si512(data.as_ptr().add(from).cast());
-                    _mm512_storeu_si512(out.as_mut_ptr().add(at).cast(), vector);
-                }
-            } else {
-                good &= copy(data, from, len, out, at);
+        } else if len <= 64 && from <= last_from && at <= last_to {
+            // SAFETY: as above.
+            unsafe {
+                let vector = _mm512_loadu_si512(data.as_ptr().add(from).cast());
+                _mm512_storeu_si512(out.as_mut_ptr().add(at).cast(), vector);
             }
-            at = end;
+        } else {
+            good &= copy(data, from, len, out, at);
         }
+        at = end;
     }
     good
 }

@@ -123,18 +123,20 @@ pub(super) unsafe fn load<const W: usize, const I: usize>(
 ) {
     // SAFETY: the caller's word.
     let value = |at: u64| unsafe { *values.get_unchecked(at as usize) };
-    let (mut pairs, mut outs) = (indices.chunks_exact(2), out.chunks_exact_mut(2));
-    for (pair, out) in pairs.by_ref().zip(outs.by_ref()) {
+    let (blocks, rest) = indices.as_chunks::<8>();
+    let (outs, out_rest) = out.as_chunks_mut::<8>();
+    for (block, out) in blocks.iter().zip(outs) {
         if I == 4 {
             // Two indices are read at once: it is reading that takes the time.
-            let both: [u8; 8] = std::array::from_fn(|i| pair[i / 4][i % 4]);
-            let both = u64::from_le_bytes(both);
-            (out[0], out[1]) = (value(both & 0xFFFF_FFFF), value(both >> 32));
+            for (k, pair) in block.as_chunks::<2>().0.iter().enumerate() {
+                let both = u64::from_le_bytes(std::array::from_fn(|i| pair[i / 4][i % 4]));
+                (out[2 * k], out[2 * k + 1]) = (value(both & 0xFFFF_FFFF), value(both >> 32));
+            }
         } else {
-            (out[0], out[1]) = (value(index(pair[0])), value(index(pair[1])));
+            block.iter().zip(out).for_each(|(at, out)| *out = value(index(*at)));
         }
     }
-    for (at, out) in pairs.remainder().iter().zip(outs.into_remainder()) {
+    for (at, out) in rest.iter().zip(out_rest) {
         *out = value(index(*at));
     }
 }
