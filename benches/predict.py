@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "benches/results/h200-predictions.md"
 # The same for programs: the doctor in the library, and tests/archive.
-TABLE = ROOT / "benches/results/h200-predictions.tsv"
+TABLE = ROOT / "host/doctor/h200-predictions.tsv"
 COUNTED = 98_304  # rows in COSTS.md
 PROCESSORS, SCHEDULERS, CLOCK = 132, 4, 1.755e9
 

@@ -75,7 +75,7 @@ const CPU: f64 = 0.15;
 /// How long a device may go on before it is left alone, as times its budget, and beyond that: a step only looks at the clock
 /// between its parts.
 const GRACE: f64 = 1.1;
-const LEAST_GRACE: Duration = Duration::from_secs(4);
+const LEAST_GRACE: Duration = Duration::from_secs(10);
 /// Variables that say which libraries and devices a process sees.
 const VARIABLES: [&str; 7] = [
     "LD_LIBRARY_PATH",

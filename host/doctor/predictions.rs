@@ -1,7 +1,7 @@
 //! What an H200 is expected to show, as `benches/predict.py` has written it down. None of it was measured.
 
 /// A line of the table: a tab between its parts, the names of which are its first line.
-const TABLE: &str = include_str!("../../benches/results/h200-predictions.tsv");
+const TABLE: &str = include_str!("h200-predictions.tsv");
 
 /// The GPU that the table is about, as its name has it.
 pub(super) const OF: &str = "H200";

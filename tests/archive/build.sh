@@ -57,7 +57,7 @@ if [ "${BENCHES:-1}" != 0 ]; then
     fi
 fi
 cp tests/archive/first.sh tests/archive/page.awk tests/archive/run.sh "$folder/"
-cp benches/results/h200-predictions.tsv "$folder/predictions.tsv"
+cp host/doctor/h200-predictions.tsv "$folder/predictions.tsv"
 git rev-parse HEAD >"$folder/COMMIT" 2>/dev/null || echo unknown >"$folder/COMMIT"
 
 mkdir -p "$(dirname "$out")"
