@@ -216,8 +216,12 @@ pub(super) fn choose<T: Native>(words: &[u64], a: View<'_>, b: View<'_>, out: &m
             let (mut a_last, mut b_last) = (None, None);
             for (i, (word, out)) in self.0.iter().zip(self.3).enumerate() {
                 let (a, b) = (self.1.at(i, &mut a_last), self.2.at(i, &mut b_last));
+                // Not a choice of the one or the other, of whose addresses the compiler makes a gather.
+                *out = *b;
                 for k in 0..BLOCK {
-                    out[k] = if word >> k & 1 != 0 { a[k] } else { b[k] };
+                    if word >> k & 1 != 0 {
+                        out[k] = a[k];
+                    }
                 }
             }
         }
