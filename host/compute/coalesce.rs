@@ -20,7 +20,7 @@ use crate::{Array, Batch, Error, Result, Stream, cpu};
 ///
 /// On the CPU, values of fixed widths, booleans, text, bytes and views are filtered straight into the batch under construction,
 /// whose memory has room for all of its rows; each is copied once. Of other types (dictionaries, nested ones, Null, bytes of odd
-/// widths) what is kept of each batch is joined as by [`concat`] when the batch is complete. On a GPU that is so of all types, and the
+/// widths) what is kept of each batch is joined as by [`concat()`] when the batch is complete. On a GPU that is so of all types, and the
 /// joining is done in host memory: there is no kernel for it yet.
 ///
 /// What a batch says in its [metadata](Batch::metadata) is not passed on. Of a batch that something is wrong with, the first rows may be in
