@@ -1,7 +1,6 @@
 //! One device, from its memory to its speed. Whatever is found goes at once to where it can be read, should the next step never
 //! come back.
 
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::explain::of_error;
@@ -9,6 +8,7 @@ use super::machine::Machine;
 use super::report::Examined;
 use super::{equivalence, kernels, measure, selftest};
 use crate::device::lock;
+use crate::device::sync::Mutex;
 use crate::{Device, Error, Result};
 
 /// The steps, and when each has to end, as a part of the time for all.

@@ -26,8 +26,8 @@ mod samples;
 mod selftest;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -36,6 +36,7 @@ pub use machine::Machine;
 pub use report::Report;
 
 use crate::array::Place;
+use crate::device::sync::Mutex;
 use crate::device::{RUNTIMES, count_of, lock, open_from, why_not};
 use crate::ffi::DeviceType;
 use crate::{Device, Error, Result};
