@@ -174,7 +174,11 @@ pub(super) fn compare_wide(how: u8, a: View<'_>, b: View<'_>, out: &mut [u64]) {
                     ^ match (short(a), short(b), self.equal) {
                         (_, _, true) => bits(|k| a[k] == b[k]),
                         (Some(a), Some(b), false) => bits(|k| a[k] < b[k]),
-                        (_, _, false) => bits(|k| (a[k][1], a[k][0] as u64) < (b[k][1], b[k][0] as u64)),
+                        // Both halves of all, whatever the higher ones say: a second look at some is compiled to gathers.
+                        (_, _, false) => bits(|k| {
+                            let ([a_low, a_high], [b_low, b_high]) = (a[k], b[k]);
+                            (a_high < b_high) | ((a_high == b_high) & ((a_low as u64) < (b_low as u64)))
+                        }),
                     };
             }
         }
