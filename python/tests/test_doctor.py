@@ -34,7 +34,9 @@ def test_what_progress_raises_stops_nothing() -> None:
 def test_as_a_program(tmp_path: Path) -> None:
     file = tmp_path / "doctor.json"
     command = [sys.executable, "-m", "bowstring", "--budget", "2", "--devices", "0", "--json", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # Not where the package's sources are: they would be taken for the package.
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert file.exists(), done.stdout + done.stderr
     found = json.loads(file.read_text())
     assert done.returncode == (0 if found["well"] else 1), done.stdout + done.stderr
     assert done.stdout.startswith("bowstring ") and str(file) in done.stdout and not done.stderr

@@ -221,6 +221,8 @@ def test_two_threads_use_a_reader_of_a_generator(use: str) -> None:
 
 
 def test_a_thread_that_waits_for_its_turn_is_interrupted() -> None:
+    # A job in the background of a shell ignores it from the start, and so would Python.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     started, go_on = threading.Event(), threading.Event()
     reader = bs.BatchReader.from_batches(SCHEMA, slowly(started, go_on))
     with ThreadPoolExecutor(2) as threads:
