@@ -7,7 +7,9 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=$1
-python=${2:-python3}
+python=$(command -v "${2:-python3}")
+# It is called from another folder; a link stays one, or it would not be that environment's.
+case $python in /*) ;; *) python=$PWD/$python ;; esac
 
 "$python" "$here/pictures.py" --check
 "${3:-mdbook}" build "$here"
