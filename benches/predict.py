@@ -185,8 +185,10 @@ TARGETS = [
     ("take 4-byte, ascending", r"take Int32, ascending", 1 << 28, 0.85),
     ("take 4- and 8-byte, random (of the sectors)", r"take Int(32|64), random$", 1 << 28, 0.80),
     ("take Utf8 random, mean 12 bytes (of the sectors)", r"take Utf8, random", 1 << 27, 0.40),
-    ("cast, any fixed width, checks and nulls", r"cast (?!Utf8|Binary|Decimal)", 1 << 28, 0.90),
+    ("cast, any fixed width, checks and nulls", r"cast (?!Utf8|Binary|Decimal).*nulls$", 1 << 28, 0.90),
     ("cast, division of 128 bits", r"cast Decimal128", 1 << 28, 0.50),
+    ("Utf8 to Int64 and back, 8 digits", r"cast (Utf8 to Int64|Int64, 8 digits)", 1 << 22, 0.40),
+    ("Utf8 to Float64 and back, 8 digits", r"cast (Utf8 to Float64, 8|Float64, 8 digits)", 1 << 22, 0.15),
     ("null_count, 2^33 bits", r"null_count", 1 << 33, 0.90),
     ("a comparison with a constant", r"a < k", 1 << 28, 0.90),
     ("three comparisons, Kleene logic, nulls", r"a > 0 and", 1 << 28, 0.85),
@@ -331,6 +333,7 @@ Other machines and other counts of bytes, for orientation only:
 # The pairs of the cast bench, and what each is nearest to: of some there is only one without nulls, which moves a fiftieth less.
 CASTS = dict.fromkeys(["int64-int32", "float64-int32", "int64-decimal12818,2"], "10%-null")
 CASTS |= dict.fromkeys(["int32-int64", "float64-float32", "date32-timestampms", "int32-int8", "int32-float64"], "no-nulls")
+CASTS |= dict.fromkeys(["int64-utf8", "utf8-int64", "float64-utf8", "utf8-float64"], "no-nulls")
 
 
 def bench(name, rows):
@@ -343,7 +346,8 @@ def bench(name, rows):
     if found := re.fullmatch(r"take (\w+), (ascending|random)", plain):
         return f"take/cuda/{found[1].lower()}/{rows}/{found[2]}/{nulls}/1"
     if found := re.fullmatch(r"cast (.+) to (.+)", plain):
-        kind = lambda name: re.sub("[ ()]", "", name).lower()
+        # How long the texts are is said behind the type of their values.
+        kind = lambda name: re.sub("[ ()]", "", re.sub(r", \d+ digits", "", name)).lower()
         pair = f"{kind(found[1])}-{kind(found[2])}"
         if pair not in CASTS:
             return "-"

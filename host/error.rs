@@ -70,7 +70,7 @@ pub enum Error {
     /// A value does not fit the type it was cast to, and the cast was strict.
     #[error("cannot cast row {row} from {from} to {to}: {problem}")]
     Cast {
-        /// The first row that failed, where it is known.
+        /// The first row that failed, where it is known. Of what lists, dictionaries and runs are made of, the first value there.
         row: usize,
         /// The type of the values.
         from: DataType,

@@ -86,6 +86,25 @@ lanes gfx90a text_compare what two columns are found by, in nested loops: lanes 
 lanes gfx9-4-generic text_compare the same
 lanes gfx90a text_like the same
 lanes gfx9-4-generic text_like the same
+lanes gfx90a read_date what a column is found by, and what its type is, around long code: lanes of a vector register keep some of it, memory none
+lanes gfx9-4-generic read_date the same
+lanes gfx90a read_decimal_b16 the same
+lanes gfx9-4-generic read_decimal_b16 the same
+lanes gfx90a read_decimal_b32 the same
+lanes gfx9-4-generic read_decimal_b32 the same
+lanes gfx90a read_f32 the same
+lanes gfx9-4-generic read_f32 the same
+lanes gfx90a read_f32_hard the same
+lanes gfx9-4-generic read_f32_hard the same
+lanes gfx90a read_f64 the same
+lanes gfx9-4-generic read_f64 the same
+lanes gfx90a read_f64_hard the same
+lanes gfx90a read_interval the same
+lanes gfx9-4-generic read_interval the same
+lanes gfx90a read_time the same
+lanes gfx9-4-generic read_time the same
+lanes gfx90a read_timestamp the same
+lanes gfx9-4-generic read_timestamp the same
 lanes gfx9-4-generic program_terms one that only code between terms wants
 KNOWN
 { grep -E '^(spill|lanes|access|scalar) ' "$work/facts" || true; } | sort | uniq -c | while read -r count kind arch entry rest; do

@@ -358,6 +358,9 @@ class Machine(Reaching):
             return max(b - a, 0)
         if "SUB" in name and "U32" in name:
             return max(a - b, 0)
+        if name in ("V_ADD_I32", "V_ADD_NC_I32"):
+            signed = [Value("i", 32, side).number for side in (a, b)]
+            return min(max(sum(signed), -(1 << 31)), (1 << 31) - 1) & 0xFFFFFFFF
         raise Unsupported(f"clamp of {name}")
 
     def run_packed(self, made):

@@ -12,7 +12,7 @@ from tinygrad.renderer.amd import decode_inst
 import exceptions
 import floats
 import shipped
-from machine import EXEC, VCC, Machine
+from machine import EXEC, FRACTIONS, VCC, Machine
 from values import Unsupported
 
 WORDS = [0, 1, 2, 3, 15, 16, 31, 32, 33, 63, 64, 127, 128, 255, 256, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000,
@@ -143,16 +143,29 @@ def equal_pairs(made, wave, scalars, vectors, draw):
         return
     first = made.src0.offset
     second = (made.src1 if hasattr(made, "src1") else made.vsrc1).offset
-    if not all(offset < 105 or offset >= 256 for offset in (first, second)):
+    known = constant(made, first)
+    if not (second < 105 or second >= 256) or known is None and not (first < 105 or first >= 256):
         return
     lanes = [lane for lane in range(wave) if draw.random() < 0.2] if second >= 256 else [0] * (draw.random() < 0.3)
     for lane in lanes:
         for i in (0, 1):
-            value = vectors[first - 256 + i][lane] if first >= 256 else scalars[first + i]
+            if known is not None:
+                value = known >> 32 * i & 0xFFFFFFFF
+            else:
+                value = vectors[first - 256 + i][lane] if first >= 256 else scalars[first + i]
             if second >= 256:
                 vectors[second - 256 + i][lane] = value
             else:
                 scalars[second + i] = value
+
+
+def constant(made, offset):
+    """The double that an operand is, where it is in the instruction."""
+    if "F64" not in made.op.name:
+        return None
+    if 240 <= offset < 248:
+        return floats.nearest(floats.Fraction(FRACTIONS[offset - 240]), 64)
+    return made._literal << 32 if offset == 255 else None
 
 
 def place(scalars, first, address):

@@ -19,6 +19,7 @@ const GFX11: &[(&str, &[u32])] = &[
     ("v_mov_b32_e32 v1, 0", &[0x7e020280]),
     ("v_mov_b32_e32 v3, v2", &[0x7e060302]),
     ("global_atomic_add_u32 v1, v2, s[2:3]", &[0xdcd60000, 0x00020201]),
+    ("global_atomic_add_u32 v1, v2, s[2:3] offset:2", &[0xdcd60002, 0x00020201]),
     ("s_load_b64 s[4:5], s[0:1], 0x8", &[0xf4040100, 0xf8000008]),
     ("global_atomic_cmpswap_b32 v2, v1, v[2:3], s[2:3] glc", &[0xdcd24000, 0x02020201]),
     ("s_branch 65535", &[0xbfa0ffff]),
@@ -416,8 +417,9 @@ fn memory_that_is_not_there_is_an_error_with_its_place() {
     let error = run_as(target, &LOADS, &mut memory, 32, None).unwrap_err();
     assert_eq!(error.instruction, "global_load_b32 v2, v1, s[2:3]");
     assert_eq!((error.at, error.reason.as_str()), (16, "block 0 thread 16: no memory at 0x10040"));
+    // Only what must happen at once has to be aligned.
     let mut odd = LOADS.to_vec();
-    odd[3] = "global_load_b32 v2, v1, s[2:3] offset:2";
+    odd[3] = "global_atomic_add_u32 v1, v2, s[2:3] offset:2";
     fails("gfx11-generic", &odd, "4 bytes at 0x10002 are misaligned");
 }
 

@@ -148,6 +148,77 @@ def numbers(name, rows, nulls):
     return pa.array(whole * 0.5, mask=null)
 
 
+# Names of benches/written.rs: what is written, in polars, pyarrow and DuckDB.
+WRITTEN = [
+    ("int64", pl.Int64, pa.int64(), "BIGINT"),
+    ("float64", pl.Float64, pa.float64(), "DOUBLE"),
+    ("date32", pl.Date, pa.date32(), "DATE"),
+    ("timestampµs", pl.Datetime("us"), pa.timestamp("us"), "TIMESTAMP"),
+    ("decimal12818,2", pl.Decimal(18, 2), pa.decimal128(18, 2), "DECIMAL(18, 2)"),
+]
+
+
+def written_values(name, rows):
+    """As many digits as the Rust bench's values have."""
+    random = np.random.default_rng(7)
+    whole = random.integers(0, 100_000_000, rows, dtype=np.int64)
+    if name == "float64":
+        return pa.array(whole / 100.0)
+    if name == "date32":
+        return pa.array((whole % 11_000 + 8_000).astype(np.int32)).cast(pa.date32())
+    if name.startswith("timestamp"):
+        return pa.array(whole * 10_000_031 + 700_000_000_000_000).cast(pa.timestamp("us"))
+    if name.startswith("decimal"):
+        words = np.stack([whole, np.zeros(rows, dtype=np.int64)], axis=1).copy()
+        return pa.Array.from_buffers(pa.decimal128(18, 2), rows, [None, pa.py_buffer(words)])
+    return pa.array(whole)
+
+
+def polars_cast(series, to):
+    if to == pl.Date:
+        return series.str.to_date("%Y-%m-%d", strict=False)
+    if isinstance(to, pl.Datetime):
+        return series.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
+    return series.cast(to, strict=False)
+
+
+def written(rows):
+    for name, polars_type, arrow_type, sql in WRITTEN:
+        there, back = (
+            f"cast/cpu/{pair}/{rows}/all-safe/no-nulls/1" for pair in [f"{name}-utf8", f"utf8-{name}"]
+        )
+        if not wanted(there) and not wanted(back):
+            continue
+        values = written_values(name, rows)
+        texts = values.cast(pa.string())
+        if name.startswith("timestamp"):
+            texts = pc.replace_substring(texts, " ", "T")
+        for bench, given, to, arrow_to, sql_to in [
+            (there, values, pl.String, pa.string(), "VARCHAR"),
+            (back, texts, polars_type, arrow_type, sql),
+        ]:
+            series = pl.Series(given).rechunk()
+            runs = {
+                "polars": lambda: polars_cast(series, to),
+                "pyarrow (strict)": lambda: pc.cast(given, arrow_to),
+            }
+            try:
+                import duckdb
+
+                connection = duckdb.connect()
+                connection.register("given", pa.table({"x": given}))
+                connection.execute("CREATE TABLE t AS SELECT x FROM given")
+                runs["duckdb"] = lambda: connection.sql(f"SELECT TRY_CAST(x AS {sql_to}) FROM t").to_arrow_table()
+            except ImportError:
+                pass
+            for who, run in runs.items():
+                try:
+                    measure(bench, who, run)
+                except Exception as refusal:
+                    print(f"{bench}: {who} does not: {refusal}"[:300], file=sys.stderr)
+            gc.collect()
+
+
 def casts(rows, nulls):
     for name, to, polars_type, arrow_type in CASTS:
         prefix = f"cast/cpu/{name}-{to}/{rows}/all-"
@@ -355,6 +426,8 @@ def main():
             texts(name, rows)
     for rows in [20_000 if TINY else 6_001_215, BATCH]:
         sixth_query(rows)
+    for rows in [5000 if TINY else 1 << 22, BATCH]:
+        written(rows)
 
 
 if __name__ == "__main__":

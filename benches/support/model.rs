@@ -71,6 +71,11 @@ pub fn cast(values: &dyn Array, to: &DataType) -> Moved {
     Moved::bytes(bytes(values) + fixed(to, values.len()) + validity)
 }
 
+/// Text to values, or values to text.
+pub fn written(from: &dyn Array, to: &dyn Array) -> Moved {
+    Moved::bytes(bytes(from) + bytes(to))
+}
+
 /// A filter by a mask, where memory gives sectors of so many bytes.
 pub fn filter(values: &dyn Array, mask: &BooleanBuffer, sector: u64) -> Moved {
     let (rows, kept) = (values.len(), mask.count_set_bits());

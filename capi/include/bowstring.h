@@ -666,7 +666,7 @@ BowstringStatus bowstring_take_batch(const struct BowstringBatch *batch,
 // The values as another type: the one that `to` describes, with the metadata of `to`, which says of what extension type they
 // are, if any, and under the name of `values`. `to` is only read. `options` may be NULL. On a GPU a strict cast that fails is
 // the failure of whoever first waits for the result (bowstring_array_wait). Synchronises only where a GPU has to find out what
-// is data: the bytes behind views, bytes that are to be text, the items of lists in a strict cast.
+// is data: the bytes behind views, bytes that are to be text, values and lists as text, the items of lists in a cast that may fail.
 //
 // Handles, schema and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_cast(const struct BowstringArray *values,
@@ -725,8 +725,8 @@ BowstringStatus bowstring_is_not_null(const struct BowstringArray *values,
                                       struct BowstringArray **out);
 
 // The values, and the only row of `scalar` where they are null; a null there leaves all as it is. `scalar` is in memory that the
-// host reads, and of the values' type: Boolean, or of a fixed width of 1, 2, 4, 8, 16 or 32 bytes, else
-// `BOWSTRING_STATUS_UNSUPPORTED`. Does not synchronise.
+// host reads, and of the values' type. Does not synchronise where that is Boolean or has a fixed width of 1, 2, 4, 8, 16 or 32 bytes;
+// else once for each level of text, lists or runs, and as a take.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_fill_null(const struct BowstringArray *values,
@@ -1165,17 +1165,17 @@ BowstringStatus bowstring_array_export_dlpack_versioned(const struct BowstringAr
 // "error": reported at once or by who waits for the result; "passed on": the result is as wrong; "right": the result is
 // valid, because what was wrong is not needed for it.
 //
-// | what is wrong | `filter` | `take` | `drop_nulls` | `cast` that follows it | logical nulls |
-// | --- | --- | --- | --- | --- | --- |
-// | offsets between the first and the last | error or right | error | error | error | passed on |
-// | views | passed on | passed on | passed on | error; GPU: error or right | passed on |
-// | list views | passed on | passed on | passed on | error | passed on |
-// | dictionary keys | passed on | passed on | error or passed on; GPU: passed on | error | error or passed on; GPU: passed on |
-// | run ends before the last | right | right | error or right | error | error or passed on; GPU: passed on |
-// | type ids of sparse unions | passed on | passed on | error or passed on; GPU: passed on | - | error or passed on; GPU: passed on |
-// | type ids and offsets of dense unions | passed on | error | error or passed on; GPU: passed on | - | error or passed on; GPU: passed on |
-// | text that is not UTF-8 | passed on | passed on | passed on | error; GPU: passed on | passed on |
-// | null counts | right | right | passed on or right | passed on or right; GPU: passed on | passed on |
+// | what is wrong | `filter` | `take` | `drop_nulls` | `concat` | `cast` that follows it | logical nulls |
+// | --- | --- | --- | --- | --- | --- | --- |
+// | offsets between the first and the last | error or right | error | error | error | error | passed on |
+// | views | passed on | passed on | passed on | error; GPU: error or passed on | error; GPU: error or right | passed on |
+// | list views | passed on | passed on | passed on | error | error | passed on |
+// | dictionary keys | passed on | passed on | error or passed on | error; GPU: passed on | error | error or passed on |
+// | run ends before the last | right; GPU: error or right | right | error or right; GPU: error or passed on or right | error; GPU: error or passed on or right | error; GPU: right | error or passed on; GPU: passed on |
+// | type ids of sparse unions | passed on | passed on | error or passed on | error; GPU: passed on | - | error or passed on |
+// | type ids and offsets of dense unions | passed on | error | error or passed on | error | - | error or passed on |
+// | text that is not UTF-8 | passed on | passed on | passed on | error; GPU: passed on | error or right; GPU: error or passed on or right | passed on |
+// | null counts | right | right | passed on or right | right; GPU: passed on or right | passed on or right; GPU: passed on | passed on |
 //
 // An operation that has nothing to do, such as a filter that keeps all rows, passes on everything. Numbers, times and
 // decimals may be any bytes.

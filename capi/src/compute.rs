@@ -251,7 +251,7 @@ pub(crate) unsafe fn cast_options(pointer: *const BowstringCastOptions) -> Resul
 /// The values as another type: the one that `to` describes, with the metadata of `to`, which says of what extension type they
 /// are, if any, and under the name of `values`. `to` is only read. `options` may be NULL. On a GPU a strict cast that fails is
 /// the failure of whoever first waits for the result (bowstring_array_wait). Synchronises only where a GPU has to find out what
-/// is data: the bytes behind views, bytes that are to be text, the items of lists in a strict cast.
+/// is data: the bytes behind views, bytes that are to be text, values and lists as text, the items of lists in a cast that may fail.
 ///
 /// # Safety
 ///
@@ -411,8 +411,8 @@ pub unsafe extern "C" fn bowstring_is_not_null(
 }
 
 /// The values, and the only row of `scalar` where they are null; a null there leaves all as it is. `scalar` is in memory that the
-/// host reads, and of the values' type: Boolean, or of a fixed width of 1, 2, 4, 8, 16 or 32 bytes, else
-/// `BOWSTRING_STATUS_UNSUPPORTED`. Does not synchronise.
+/// host reads, and of the values' type. Does not synchronise where that is Boolean or has a fixed width of 1, 2, 4, 8, 16 or 32 bytes;
+/// else once for each level of text, lists or runs, and as a take.
 ///
 /// # Safety
 ///

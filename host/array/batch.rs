@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 
 use super::Array;
 use crate::{Error, Result};
@@ -23,24 +23,23 @@ pub struct Batch {
 impl Batch {
     /// A batch of these columns, where their types are the schema's and their lengths `len`.
     pub fn try_new(schema: SchemaRef, columns: Vec<Array>, len: usize) -> Result<Batch> {
-        let problem = |problem| Err(Error::Invalid { operation: "batch", problem });
-        if schema.fields().len() != columns.len() {
-            return problem(format!("{} fields but {} columns", schema.fields().len(), columns.len()));
-        }
-        for (field, column) in schema.fields().iter().zip(&columns) {
-            if field.data_type() != column.data_type() {
-                return problem(format!(
-                    "{} is {} but its column {}",
-                    field.name(),
-                    field.data_type(),
-                    column.data_type()
-                ));
-            }
-            if column.len() != len {
-                return problem(format!("{} has {} rows, not {len}", field.name(), column.len()));
-            }
+        columns_are_of("batch", &schema, &columns)?;
+        let other = schema.fields().iter().zip(&columns).find(|(_, column)| column.len() != len);
+        if let Some((field, column)) = other {
+            let problem = format!("{} has {} rows, not {len}", field.name(), column.len());
+            return Err(Error::invalid("batch", problem));
         }
         Ok(Batch { schema, metadata: Metadata::default(), columns, len })
+    }
+
+    /// Rows `offset .. offset + len`, which share the columns' buffers.
+    pub fn slice(&self, offset: usize, len: usize) -> Result<Batch> {
+        if offset.checked_add(len).is_none_or(|end| end > self.len) {
+            let problem = format!("rows {offset}+{len} of a batch of {}", self.len);
+            return Err(Error::invalid("slice", problem));
+        }
+        let columns = self.columns.iter().map(|column| column.slice(offset, len)).collect::<Result<_>>()?;
+        Ok(Batch { schema: self.schema.clone(), metadata: self.metadata.clone(), columns, len })
     }
 
     /// The fields' names and types.
@@ -73,5 +72,23 @@ impl Batch {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+}
+
+/// That columns are as many as a schema has fields, and of their types.
+pub(crate) fn columns_are_of(operation: &'static str, schema: &Schema, columns: &[Array]) -> Result<()> {
+    let fields = schema.fields();
+    if columns.len() != fields.len() {
+        let problem = format!("{} fields but {} columns", fields.len(), columns.len());
+        return Err(Error::invalid(operation, problem));
+    }
+    let mut both = fields.iter().zip(columns);
+    match both.find(|(field, column)| field.data_type() != column.data_type()) {
+        None => Ok(()),
+        Some((field, column)) => {
+            let (name, theirs) = (field.name(), column.data_type());
+            let problem = format!("{name} is {} but its column {theirs}", field.data_type());
+            Err(Error::invalid(operation, problem))
+        }
     }
 }

@@ -14,6 +14,7 @@ mod place;
 mod side;
 mod validate;
 
+pub(crate) use batch::columns_are_of;
 pub use batch::{Batch, Metadata};
 pub use batches::Batches;
 pub use buffer::{Bitmap, Buffer, Owner};

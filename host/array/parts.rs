@@ -205,6 +205,19 @@ impl Array {
         Ok(Array::of(parts, self.known_valid()))
     }
 
+    /// Whether the rows are the same memory as another array's of the type.
+    pub(crate) fn is_same_memory(&self, other: &Array) -> bool {
+        let bits = |array: &Array| array.validity().map(|bits| (bits.buffer.address(), bits.offset));
+        let buffers = |array: &Array| array.buffers().iter().map(Buffer::address).collect::<Vec<_>>();
+        let below =
+            |array: &Array| array.children().iter().chain(array.dictionary()).cloned().collect::<Vec<_>>();
+        let (mine, theirs) = (below(self), below(other));
+        (self.len(), self.offset(), bits(self)) == (other.len(), other.offset(), bits(other))
+            && buffers(self) == buffers(other)
+            && mine.len() == theirs.len()
+            && mine.iter().zip(&theirs).all(|(mine, theirs)| mine.is_same_memory(theirs))
+    }
+
     /// Child `i` as the rows of this array see it: for structs and sparse unions row by row, for fixed-size lists
     /// `size` rows a row; for every other type the child as it is.
     pub fn child_rows(&self, i: usize) -> Result<Array> {

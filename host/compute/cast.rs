@@ -1,12 +1,13 @@
 //! Casts: arrow-cast's meaning for every pair of types that it knows.
 //!
-//! There are three ways. Where the bits do not change the result shares the input's buffers. Where every value is
-//! converted by itself, [`cast_rule`] says by which function and the device maps it. The rest, text and nested types for the
-//! most part, goes through arrow-cast on the CPU; GPUs know how to change offsets, views and keys, but not how to write or read text.
+//! There are four ways. Where the bits do not change the result shares the input's buffers. Where every value is
+//! converted by itself, [`cast_rule`] says by which function and the device maps it; where one of the two is text, by which reader or
+//! writer. The rest, nested types for the most part, goes through arrow-cast on the CPU; GPUs take it apart.
 
+mod misfits;
 mod rules;
 
-use arrow_array::ArrayRef;
+use arrow_array::{ArrayRef, StringArray};
 use arrow_cast::can_cast_types;
 use arrow_schema::{ArrowError, DataType};
 
@@ -19,7 +20,7 @@ use crate::device::HostPool;
 use crate::ffi::DeviceType;
 use crate::gpu::map::Column;
 use crate::{Array, Error, Pending, Result, Stream, cpu, exchange, gpu};
-use rules::{CastRule, cast_rule};
+use rules::{CastRule, cast_rule, reading_words, writing_words, zoned_words};
 
 /// Whether [`cast`] knows how to turn the one type into the other; single values may still not fit.
 pub fn can_cast(from: &DataType, to: &DataType) -> bool {
@@ -30,16 +31,23 @@ pub fn can_cast(from: &DataType, to: &DataType) -> bool {
 /// batch takes the schema's names.
 ///
 /// A value that the type cannot hold becomes null where the options say `safe` (the default), else it is
-/// [`Error::Cast`] with the first such row: at once on the CPU, on a GPU for the first caller that waits for the array.
+/// [`Error::Cast`] with the first such row: at once on the CPU, on a GPU for the first caller that waits for the array. A list as text
+/// prints the error instead, whatever the options say, for that is how arrow displays lists.
 /// Buffers are shared where the bits do not change.
 ///
 /// Nulls under a field of a schema that is not nullable are [`Error::Invalid`], whether they were in the batch already or a safe
 /// cast made them: at once where their number is known or in host memory, else for the first caller that waits for that column.
 /// Nulls that show under such a field inside of a nested type are an error in the same way, [`Error::Arrow`].
 ///
-/// Synchronises only where a device has to find out what is data: the bytes
-/// behind views, bytes that are to be text, the items of lists in a strict cast or to a type with a field inside that is not
-/// nullable (then also lists of fixed size that may be null). On a GPU all numbers are
+/// Custom formats of text ([`CastOptions::format_options`]) are unsupported on GPUs, as are texts that name a time zone themselves, and
+/// lists of unions as text.
+///
+/// Synchronises only where a device has to find out what is data: how many bytes values are as text, the bytes
+/// behind views, bytes that are to be text, the items of lists in a cast that may fail or to a type with a field inside that is not
+/// nullable (then also lists of fixed size that may be null), the items of list views that become lists and of lists that become text (which are text first), and how many runs or values
+/// there are in what becomes run-end encoded or a dictionary. Where the values that are moved then are strings or lists that is one
+/// synchronisation more, as it is for [`take`](super::take). A dictionary is made in rounds, nearly always few enough for one look; each
+/// look settles some values at least. On a GPU all numbers are
 /// cast together: a launch for each column that changes, and one event for all of them, so that a value that does not fit
 /// is an error for whoever waits for any of them.
 pub fn cast<C: Columns>(
@@ -119,6 +127,7 @@ fn cast_one(
     options: &CastOptions<'_>,
     stream: &Stream,
 ) -> Result<Array> {
+    use DataType::LargeUtf8;
     let device = stream.device().place().device_type;
     let pool = stream.device().host_pool();
     match (rule, device) {
@@ -128,14 +137,68 @@ fn cast_one(
             casted.map_err(|row| does_not_fit(values, row, to))
         }
         (CastRule::Zero, _) => cpu::map::zeros(values, to, pool),
+        (CastRule::Write(_), _) if options.format_options != FormatOptions::default() => match device {
+            DeviceType::Cpu => by_arrow(values, to, options, pool),
+            _ => Err(unsupported(values, to, device)),
+        },
+        (CastRule::Read(reading), DeviceType::Cpu) => {
+            match cpu::written::read((reading, &reading_words(to)), values, to, options.safe, pool)? {
+                cpu::written::Read::Values(values) => Ok(values),
+                cpu::written::Read::Misfit(row) => {
+                    Err(says_no_value(&values.slice(row, 1)?, row, to, options))
+                }
+                // Only arrow knows all zones by name.
+                cpu::written::Read::Elsewhere => by_arrow(values, to, options, pool),
+            }
+        }
+        (CastRule::Write(writing), DeviceType::Cpu) => {
+            let written =
+                cpu::written::write((writing, &writing_words(values.data_type())), values, to, pool)?;
+            written.or_else(|row| Err(says_no_value(&values.slice(row, 1)?, row, to, options)))
+        }
         (CastRule::Overflow | CastRule::InvalidTarget, _) => {
-            Err(refused(values.data_type(), to).unwrap_or_else(|| unsupported(values, to, device)))
+            let why = refused(values.data_type(), to, &CastOptions::default());
+            Err(why.unwrap_or_else(|| unsupported(values, to, device)))
+        }
+        (CastRule::Read(reading), _) => {
+            let (from, into) = (values.data_type().clone(), to.clone());
+            let unread: Option<gpu::written::Unread> = match options.safe {
+                true => None,
+                false => Some(Box::new(move |row, text, len| unread(row, text, len, from, into))),
+            };
+            gpu::written::read((reading, &reading_words(to)), values, to, unread, stream)
+        }
+        (CastRule::Write(writing), _) => {
+            let unwritten = |row| {
+                let one = values.slice(row, 1).and_then(|one| stream.download(&one));
+                one.map_or_else(|error| error, |one| says_no_value(&one, row, to, options))
+            };
+            let words = writing_words(values.data_type());
+            gpu::written::write((writing, &words), values, to, Some(&unwritten), stream)
         }
         (_, DeviceType::Cpu) => by_arrow(values, to, options, pool),
+        (CastRule::NeedsZone, _) => {
+            match zoned_words(values.data_type(), to) {
+                Some(words) => gpu::written::cast_zoned(&words, values, to, options.safe, stream),
+                None => Err(refused(values.data_type(), to, options)
+                    .unwrap_or_else(|| unsupported(values, to, device))),
+            }
+        }
         _ => {
-            let on = stream.clone();
-            let inside = move |values: &Array, to: &DataType, options: &CastOptions<'_>| {
-                cast_now(values, to, options, &on)
+            // Of a zone that nobody knows, say, whether or not there is a value of it to print.
+            if let Some(why) = refused(values.data_type(), to, options) {
+                return Err(why);
+            }
+            let inside = gpu::cast::Inside {
+                cast: &|values, to, options| cast_now(values, to, options, stream),
+                write: &|values| match cast_rule(values.data_type(), &LargeUtf8) {
+                    CastRule::Write(writing) => {
+                        let words = writing_words(values.data_type());
+                        gpu::written::write((writing, &words), values, &LargeUtf8, None, stream)
+                    }
+                    _ => Err(unsupported(values, &LargeUtf8, device)),
+                },
+                misfits: &misfits::misfits,
             };
             let casted = gpu::cast::cast(values, to, options, stream, &inside)?;
             casted.ok_or_else(|| unsupported(values, to, device))
@@ -160,9 +223,9 @@ fn same_bits(values: &Array, to: &DataType) -> Result<Array> {
 }
 
 /// What arrow-cast says against a cast that it refuses whatever the values.
-fn refused(from: &DataType, to: &DataType) -> Option<Error> {
+fn refused(from: &DataType, to: &DataType, options: &CastOptions<'_>) -> Option<Error> {
     let none = arrow_array::new_empty_array(from);
-    arrows(&none, to, &CastOptions::default()).err()
+    arrows(&none, to, options).err()
 }
 
 /// Casts by arrow-cast, which allocates what it likes: as much as it may need is reserved before.
@@ -214,6 +277,33 @@ fn arrows(values: &dyn arrow_array::Array, to: &DataType, options: &CastOptions<
         let refused = |error: ArrowError| Error::Arrow { operation: "cast", problem: error.to_string() };
         arrow_cast::cast_with_options(values, to, options).map_err(refused)
     })
+}
+
+/// What arrow-cast says of a text on a device that says no value, of which this is the beginning.
+fn unread(row: usize, text: &[u8], len: usize, from: DataType, to: DataType) -> Error {
+    let whole = std::str::from_utf8(text).ok().filter(|_| text.len() == len);
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    let said = whole.map(|text| arrows(&StringArray::from(vec![text]), &to, &strict));
+    match said {
+        Some(Err(Error::Arrow { problem, .. })) => Error::Cast { row, from, to, problem },
+        _ => Error::Cast { row, from, to, problem: "the text says no value of the type".to_owned() },
+    }
+}
+
+/// What arrow-cast says of a row whose text says no value of the type, or whose value has no text.
+fn says_no_value(one: &Array, row: usize, to: &DataType, options: &CastOptions<'_>) -> Error {
+    let theirs = exchange::to_arrow(one);
+    let strict = CastOptions { safe: false, ..options.clone() };
+    match theirs.and_then(|one| arrows(&one, to, &strict)) {
+        Err(Error::Arrow { problem, .. }) => {
+            Error::Cast { row, from: one.data_type().clone(), to: to.clone(), problem }
+        }
+        Err(other) => other,
+        Ok(_) => {
+            let problem = "the value does not fit".to_owned();
+            Error::Cast { row, from: one.data_type().clone(), to: to.clone(), problem }
+        }
+    }
 }
 
 /// The error for a row whose value does not fit, with the value in it where it can be shown.

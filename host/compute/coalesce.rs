@@ -9,6 +9,7 @@ use arrow_schema::SchemaRef;
 
 use super::selection::{check_mask, check_rows};
 use super::{TakeOptions, admit, concat, filter, reach_all, take};
+use crate::array::columns_are_of;
 use crate::cpu::building::Building;
 use crate::cpu::selection::{PARALLEL, Selection};
 use crate::cpu::threads::among_threads;
@@ -20,8 +21,7 @@ use crate::{Array, Batch, Error, Result, Stream, cpu};
 ///
 /// On the CPU, values of fixed widths, booleans, text, bytes and views are filtered straight into the batch under construction,
 /// whose memory has room for all of its rows; each is copied once. Of other types (dictionaries, nested ones, Null, bytes of odd
-/// widths) what is kept of each batch is joined as by [`concat()`] when the batch is complete. On a GPU that is so of all types, and the
-/// joining is done in host memory: there is no kernel for it yet.
+/// widths) what is kept of each batch is joined as by [`concat()`] when the batch is complete. On a GPU that is so of all types.
 ///
 /// What a batch says in its [metadata](Batch::metadata) is not passed on. Of a batch that something is wrong with, the first rows may be in
 /// a batch that was completed; what was buffered before is kept, unless it is completing a batch that failed.
@@ -93,26 +93,29 @@ impl Coalescer {
 
     /// Adds all rows of a batch. Those that make whole batches by themselves, where none are buffered, are shared, not copied.
     pub fn push_batch(&mut self, batch: &Batch) -> Result<()> {
-        self.check(batch)?;
+        columns_are_of("coalesce", &self.schema, batch.columns())?;
         reach_all("coalesce", batch.columns(), &self.stream)?;
-        let mut first = 0;
-        while self.rows == 0 && batch.len() - first >= self.target {
-            let columns = batch.columns().iter().map(|column| column.slice(first, self.target));
-            let columns = columns.collect::<Result<_>>()?;
-            self.completed.push_back(Batch::try_new(self.schema.clone(), columns, self.target)?);
-            first += self.target;
-        }
-        let rest = slice(batch, first, batch.len() - first)?;
-        if self.stream.as_gpu().is_some() {
-            return self.push_pieces(&rest);
-        }
         let pool = self.stream.device().host_pool().clone();
-        self.push(&rest, Selection::all(rest.len(), &pool)?, &pool)
+        let mut first = 0;
+        while first < batch.len() {
+            let rows = (self.target - self.rows).min(batch.len() - first);
+            let now = batch.slice(first, rows)?;
+            if rows == self.target {
+                let columns = now.columns().to_vec();
+                self.completed.push_back(Batch::try_new(self.schema.clone(), columns, rows)?);
+            } else if self.stream.as_gpu().is_some() {
+                self.push_pieces(&now)?;
+            } else {
+                self.push(&now, Selection::all(rows, &pool)?, &pool)?;
+            }
+            first += rows;
+        }
+        Ok(())
     }
 
     /// Adds the rows where `mask` is true, as [`filter`] finds them; synchronises as it does.
     pub fn push_batch_with_filter(&mut self, batch: &Batch, mask: &Array) -> Result<()> {
-        self.check(batch)?;
+        columns_are_of("coalesce", &self.schema, batch.columns())?;
         check_rows(batch, mask.len())?;
         if self.stream.as_gpu().is_some() {
             let kept = filter(batch, mask, &self.stream).wait()?;
@@ -122,7 +125,15 @@ impl Coalescer {
         check_mask(mask)?;
         reach_all("coalesce", batch.columns(), &self.stream)?;
         let pool = self.stream.device().host_pool().clone();
-        among_threads(mask.len() >= PARALLEL, |_| self.push(batch, Selection::of_mask(mask, &pool)?, &pool))
+        among_threads(mask.len() >= PARALLEL, |_| {
+            // What a part's selection is cut into is looked for from its beginning each time.
+            let part = self.target.max(PARALLEL);
+            (0..batch.len()).step_by(part).try_for_each(|first| {
+                let rows = part.min(batch.len() - first);
+                let kept = Selection::of_mask(&mask.slice(first, rows)?, &pool)?;
+                self.push(&batch.slice(first, rows)?, kept, &pool)
+            })
+        })
     }
 
     /// Adds the rows at `indices`, as [`take`] finds them; synchronises as it does. Where an index may be null, the fields of the
@@ -133,7 +144,7 @@ impl Coalescer {
         indices: &Array,
         options: &TakeOptions,
     ) -> Result<()> {
-        self.check(batch)?;
+        columns_are_of("coalesce", &self.schema, batch.columns())?;
         let taken = take(batch, indices, options, &self.stream).wait()?;
         let fields = taken.schema().fields().iter().zip(self.schema.fields());
         if let Some((_, field)) = fields.into_iter().find(|(of, to)| of.is_nullable() && !to.is_nullable()) {
@@ -154,7 +165,7 @@ impl Coalescer {
             Column::Straight(building) => building.finish(rows),
             Column::Pieces(all) => {
                 all.truncate(pieces);
-                join(&std::mem::take(all), stream)
+                concat(&std::mem::take(all).iter().collect::<Vec<_>>(), stream).wait()
             }
         });
         // All of them, so that none keeps rows that others have not.
@@ -168,24 +179,6 @@ impl Coalescer {
     /// The first batch that is complete and was not asked for yet.
     pub fn next_completed_batch(&mut self) -> Option<Batch> {
         self.completed.pop_front()
-    }
-
-    /// Whether the batch's columns are of the schema's types.
-    fn check(&self, batch: &Batch) -> Result<()> {
-        let fields = self.schema.fields();
-        if batch.columns().len() != fields.len() {
-            let problem = format!("{} columns for {} fields", batch.columns().len(), fields.len());
-            return Err(Error::invalid("coalesce", problem));
-        }
-        let mut both = fields.iter().zip(batch.columns());
-        match both.find(|(field, column)| field.data_type() != column.data_type()) {
-            None => Ok(()),
-            Some((field, column)) => {
-                let (name, theirs) = (field.name(), column.data_type());
-                let problem = format!("{name} is {} but its column {theirs}", field.data_type());
-                Err(Error::invalid("coalesce", problem))
-            }
-        }
     }
 
     /// Adds the rows of a selection, in host memory.
@@ -217,7 +210,7 @@ impl Coalescer {
     fn push_pieces(&mut self, batch: &Batch) -> Result<()> {
         let mut first = 0;
         while first < batch.len() {
-            let now = slice(batch, first, (self.target - self.rows).min(batch.len() - first))?;
+            let now = batch.slice(first, (self.target - self.rows).min(batch.len() - first))?;
             for (column, array) in self.columns.iter_mut().zip(now.columns()) {
                 if let Column::Pieces(all) = column {
                     all.truncate(self.pieces);
@@ -236,26 +229,4 @@ impl Coalescer {
         self.pieces += 1;
         if self.rows == self.target { self.finish_buffered_batch() } else { Ok(()) }
     }
-}
-
-/// Rows of a batch.
-fn slice(batch: &Batch, first: usize, len: usize) -> Result<Batch> {
-    if len == batch.len() {
-        return Ok(batch.clone());
-    }
-    let columns = batch.columns().iter().map(|column| column.slice(first, len)).collect::<Result<_>>()?;
-    Batch::try_new(batch.schema().clone(), columns, len)
-}
-
-/// The pieces of a column one behind the other, where they are.
-fn join(pieces: &[Array], stream: &Stream) -> Result<Array> {
-    if let [one] = pieces {
-        return Ok(one.clone());
-    }
-    if stream.as_gpu().is_none() {
-        return concat(&pieces.iter().collect::<Vec<_>>(), stream).wait();
-    }
-    let here = pieces.iter().map(|piece| stream.download(piece)).collect::<Result<Vec<_>>>()?;
-    let joined = concat(&here.iter().collect::<Vec<_>>(), &Stream::cpu()).wait()?;
-    stream.upload(&joined)
 }

@@ -1,13 +1,18 @@
 //! Arrays one after another.
 
-use super::admit_all;
-use crate::{Array, Error, Pending, Result, Stream, cpu, exchange};
+use std::borrow::Cow;
 
-/// The rows of all arrays, which are of one type, in their order: what is made of the chunks of a foreign stream. In host
-/// memory only: on a GPU it is [`Unsupported`](crate::Error::Unsupported). They are read through first, where they are not
-/// known to be valid.
+use super::admit_all;
+use crate::{Array, Error, Pending, Result, Stream, cpu, exchange, gpu};
+
+/// The rows of all arrays, which are of one type, in their order: what is made of the chunks of a foreign stream. On the CPU they
+/// are read through first, where they are not known to be valid.
 ///
-/// Copies all contents, but for what views point at, and nothing where there is one array.
+/// On a GPU this synchronises once for each level of text, lists or runs in lists, where there are some, to learn how much of them
+/// rows have; offsets, keys and views that point to nothing are an error for the first caller that waits for the result. Where the
+/// keys of dictionaries have no room for all values, these are made fewer in host memory.
+///
+/// Copies all contents, but for what views point at and a dictionary that all arrays share, and nothing where there is one array.
 pub fn concat(arrays: &[&Array], stream: &Stream) -> Pending<Array> {
     Pending::known(concat_now(arrays, stream))
 }
@@ -16,10 +21,6 @@ fn concat_now(arrays: &[&Array], stream: &Stream) -> Result<Array> {
     let _current = stream.enter()?;
     let invalid = |problem: String| Err(Error::invalid("concat", problem));
     let Some((first, others)) = arrays.split_first() else { return invalid("no arrays".to_owned()) };
-    if stream.as_gpu().is_some() {
-        let (data_type, device) = (first.data_type().to_string(), stream.device().place().device_type);
-        return Err(Error::Unsupported { operation: "concat", data_type, device });
-    }
     if let Some(other) = others.iter().find(|other| other.data_type() != first.data_type()) {
         return invalid(format!("{} after {}", other.data_type(), first.data_type()));
     }
@@ -27,6 +28,19 @@ fn concat_now(arrays: &[&Array], stream: &Stream) -> Result<Array> {
     if others.is_empty() {
         return Ok((*first).clone());
     }
+    if stream.as_gpu().is_none() {
+        return by_arrow(arrays, admitted, stream);
+    }
+    if let Some(joined) = gpu::concat(arrays, stream)? {
+        return Ok(joined);
+    }
+    // Only arrow-select makes equal values of dictionaries one.
+    let here = arrays.iter().map(|array| stream.download(*array)).collect::<Result<Vec<_>>>()?;
+    stream.upload(&concat_now(&here.iter().collect::<Vec<_>>(), &Stream::cpu())?)
+}
+
+/// On the CPU, by arrow-select: as much memory as it may need is reserved before.
+fn by_arrow(arrays: &[&Array], admitted: Vec<Cow<'_, Array>>, stream: &Stream) -> Result<Array> {
     let theirs = admitted.iter().map(|array| exchange::to_arrow(array)).collect::<Result<Vec<_>>>()?;
     let theirs: Vec<&dyn arrow_array::Array> = theirs.iter().map(|array| &**array).collect();
     let admitted: Vec<Array> = admitted.into_iter().map(|array| array.into_owned()).collect();

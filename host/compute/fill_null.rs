@@ -1,18 +1,22 @@
 //! A value in place of nulls.
 
+use arrow_schema::DataType;
 use bowstring_kernels::function::Number;
 use bowstring_kernels::functions::{Function, FunctionCall};
 
-use super::{Scalar, admit};
-use crate::array::Slot;
+use super::nulls::{Valid, bits_of, valid_rows};
+use super::{Scalar, TakeOptions, admit, concat, take};
+use crate::array::{Bitmap, Parts, Slot};
 use crate::gpu::map::Column;
 use crate::{Array, Error, Pending, Result, Stream, cpu, gpu};
 
-/// The values, and `scalar` where they are null: none of them is then. A null scalar leaves all as it is. Of Booleans and types
-/// of fixed width whose values have 1, 2, 4, 8, 16 or 32 bytes; the scalar is of the values' type. arrow-rs spells it
+/// The values, and `scalar`, which is of their type, where they are null, wherever the type keeps its nulls: none of them is then,
+/// if the scalar's value is none. A scalar that is null by its own validity leaves all as it is. arrow-rs spells it
 /// `zip(&is_not_null(values)?, values, scalar)`.
 ///
-/// Never synchronises. Copies the values, unless they are known to have no nulls.
+/// Booleans and values of 1, 2, 4, 8, 16 or 32 bytes are filled in one pass, which never synchronises. All others are taken from the
+/// values and the scalar behind them: that synchronises as [`concat()`] and [`take()`] do, and copies the values twice. What is
+/// known to have no nulls is not copied.
 ///
 /// ```
 /// use arrow_array::Int32Array;
@@ -36,14 +40,19 @@ fn fill_null_now(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<Arr
     if scalar.data_type() != to {
         return Err(Error::invalid("fill_null", format!("{} for nulls among {to}", scalar.data_type())));
     }
-    let device = stream.device().place().device_type;
-    let call = call_of(values, scalar).ok_or_else(|| {
-        let data_type = to.to_string();
-        Error::Unsupported { operation: "fill_null", data_type, device }
-    })?;
-    if scalar.is_null() || values.possible_nulls().is_none() {
+    if scalar.is_null() {
         return Ok(values.clone());
     }
+    match call_of(values, scalar) {
+        Some(_) if values.possible_nulls().is_none() => Ok(values.clone()),
+        Some(call) => filled(values, call, stream),
+        None => taken_where_null(values, scalar, stream),
+    }
+}
+
+/// Values that are bits of their own.
+fn filled(values: &Array, call: FunctionCall, stream: &Stream) -> Result<Array> {
+    let to = values.data_type();
     match stream.as_gpu() {
         None => match cpu::map::map(&call, values, to, true, stream.device().host_pool())? {
             Ok(filled) => Ok(filled),
@@ -55,6 +64,50 @@ fn fill_null_now(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<Arr
             filled.pop().ok_or_else(|| Error::invalid("fill_null", "no array"))
         }
     }
+}
+
+/// Each row from where it is, or from behind all of them, where the scalar is put.
+fn taken_where_null(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<Array> {
+    let own = values.possible_nulls().cloned().map(|bits| (values.clone(), bits));
+    let valid = match valid_rows("fill_null", values, stream)? {
+        Valid::All => None,
+        Valid::Own => own,
+        Valid::These(bits) => Some((values.clone(), bits)),
+        Valid::There(valid) => Some((valid.clone(), bits_of(&valid))),
+        Valid::None => {
+            let none = gpu::filled("fill_null", false, values.len(), stream)?;
+            Some((none.clone(), bits_of(&none)))
+        }
+    };
+    let Some((of, valid)) = valid.filter(|_| !values.is_empty()) else { return Ok(values.clone()) };
+    let numbers = match stream.as_gpu() {
+        None => numbers(valid, values.len(), stream)?,
+        Some(_) => gpu::numbers("fill_null", &of, valid, stream)?,
+    };
+    let behind = FunctionCall::plain(Function::FillNull, Number::I64, Number::I64).map(|mut call| {
+        call.words[0] = values.len() as u64;
+        call
+    });
+    let behind = behind.ok_or_else(|| Error::invalid("fill_null", "numbers that are not filled"))?;
+    let rows = filled(&numbers, behind, stream)?;
+    let both = concat(&[values, &scalar.on(stream)?], stream).wait()?;
+    let taken = take(&both, &rows, &TakeOptions::default(), stream).wait()?;
+    let valid = taken.known_valid();
+    // Every row is one that was valid, or the scalar.
+    Array::made(Parts { validity: None, null_count: Some(0), ..taken.into_parts() }, valid)
+}
+
+/// The numbers of all rows on the CPU, null where these bits are unset.
+fn numbers(valid: Bitmap, len: usize, stream: &Stream) -> Result<Array> {
+    let bytes = len.saturating_mul(8);
+    let mut memory = stream.device().host_pool().alloc(bytes)?;
+    for (number, row) in cpu::memory::values_mut::<u64>(&mut memory)[..len].iter_mut().zip(0..) {
+        *number = row;
+    }
+    let buffers = vec![memory.freeze(bytes)];
+    let parts =
+        Parts { validity: Some(valid), null_count: None, buffers, ..Parts::new(DataType::UInt64, len) };
+    Array::made(parts, true)
 }
 
 /// The function for values of a width, with the scalar's bits.

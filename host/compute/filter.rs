@@ -10,8 +10,8 @@ use crate::{Array, Pending, Result, Stream, gpu};
 /// and leaves out the rows beyond it. To filter several arrays by one mask, prepare a
 /// [`Selection`](super::Selection).
 ///
-/// On a GPU the first [`wait`](Pending::wait) synchronises, once for all columns: how many rows are kept is data. Copies what is
-/// kept, but for buffers that rows only point into; where all rows are, nothing.
+/// On a GPU the first [`wait`](Pending::wait) synchronises, once for all columns: how many rows are kept is data. (Lists of runs are the
+/// exception: once more, for how many runs that leaves.) Copies what is kept, but for buffers that rows only point into; where all rows are, nothing.
 ///
 /// ```
 /// use bowstring::{Array, Batch, Stream, compute::filter};

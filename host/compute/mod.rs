@@ -7,13 +7,13 @@
 //! | operation | waits for a device | copies |
 //! | --- | --- | --- |
 //! | [`filter`] | once a batch, for the number of rows | the kept rows |
-//! | [`take`] | once a batch, where there are strings or lists | the rows at the indices |
-//! | [`cast`] | where lengths or text are data | what changes its bits |
+//! | [`take`] | once a batch, where there are strings or lists; by themselves runs and unions | the rows at the indices |
+//! | [`cast`] | where lengths, text, runs or dictionaries are data | what changes its bits |
 //! | [`null_count`], [`logical_null_count`] | once a batch, where it is not known | nothing |
 //! | [`is_null`], [`is_not_null`] | never | bits; `is_not_null` shares them where it can |
-//! | [`fill_null`] | never | the values, where there may be nulls |
-//! | [`concat()`] | never; host memory only | all of several arrays |
-//! | [`Coalescer`] | as [`filter`] and [`take`] | the rows, once, on the CPU |
+//! | [`fill_null`] | never for fixed widths, else as [`concat()`] and [`take`] | the values, where there may be nulls |
+//! | [`concat()`] | where lengths or runs are data | all of several arrays |
+//! | [`Coalescer`] | as [`filter`], [`take`] and, on a GPU, [`concat()`] | the rows, once on the CPU, twice on a GPU |
 //! | [`drop_nulls`] | as [`filter`], where there may be nulls | the rows that are valid |
 //! | [`filter_where`] | as [`filter`] | the rows where an [expression](crate::expr) is true |
 //! | [`evaluate`] | never, unless a cast in it does | what expressions come to |

@@ -9,7 +9,8 @@ use arrow_schema::DataType;
 use super::{Columns, admit, admit_all, filter};
 use crate::array::{Bitmap, Parts};
 use crate::ffi::DeviceType;
-use crate::{Array, Error, Pending, Result, Stream, cpu, exchange, gpu};
+use crate::gpu::structure::logical::{self, valid};
+use crate::{Array, Pending, Result, Stream, cpu, exchange, gpu};
 
 /// How many rows are null by the array's own validity bitmap; of a batch, in each column: counted together, in one launch.
 /// The first [`wait`](Pending::wait) synchronises, once, where an array on a device does not know.
@@ -59,6 +60,10 @@ pub fn logical_null_count<C: Columns>(values: &C, stream: &Stream) -> Pending<C:
                 Valid::All => Some(0),
                 Valid::None => Some(values.len()),
                 Valid::These(bits) => Some(values.len() - cpu::nulls::count_valid(&bits, values.len())),
+                Valid::There(valid) => {
+                    own.push(with_own_bits(valid)?);
+                    None
+                }
                 Valid::Own => {
                     own.push(values.clone());
                     None
@@ -86,6 +91,7 @@ fn is_null_now(values: &Array, stream: &Stream) -> Result<Array> {
     if stream.as_gpu().is_some() {
         return match (valid, own) {
             (Valid::Own, Some(bits)) => gpu::is_null(values, bits, stream),
+            (Valid::There(valid), _) => gpu::is_null(&valid, &bits_of(&valid), stream),
             (valid, _) => gpu::filled("is_null", matches!(valid, Valid::None), values.len(), stream),
         };
     }
@@ -93,7 +99,7 @@ fn is_null_now(values: &Array, stream: &Stream) -> Result<Array> {
     let buffer = match (&valid, own) {
         (Valid::These(bits), _) | (Valid::Own, Some(bits)) => cpu::nulls::inverted(bits, values.len(), pool)?,
         (Valid::None, _) => cpu::nulls::filled(true, values.len(), pool)?,
-        (Valid::All | Valid::Own, _) => cpu::nulls::filled(false, values.len(), pool)?,
+        (Valid::All | Valid::Own | Valid::There(_), _) => cpu::nulls::filled(false, values.len(), pool)?,
     };
     booleans(Bitmap { buffer, offset: 0 }, values.len())
 }
@@ -111,6 +117,7 @@ fn is_not_null_now(values: &Array, stream: &Stream) -> Result<Array> {
     let own = values.validity();
     let same = match (valid, own) {
         (Valid::These(bits), _) => return booleans(bits, values.len()),
+        (Valid::There(valid), _) => return Ok(valid),
         (Valid::Own, Some(bits)) => {
             let mut parts = bits_as_parts(bits.clone(), values.len());
             (parts.place, parts.ready) = (values.place(), values.ready().cloned());
@@ -143,7 +150,7 @@ pub fn drop_nulls(values: &Array, stream: &Stream) -> Pending<Array> {
 }
 
 /// What tells which rows are valid.
-enum Valid {
+pub(super) enum Valid {
     /// All are.
     All,
     /// None is.
@@ -152,9 +159,11 @@ enum Valid {
     Own,
     /// This bitmap, put together from the array's children.
     These(Bitmap),
+    /// The same, on a device: booleans without nulls.
+    There(Array),
 }
 
-fn valid_rows(operation: &'static str, values: &Array, stream: &Stream) -> Result<Valid> {
+pub(super) fn valid_rows(operation: &'static str, values: &Array, stream: &Stream) -> Result<Valid> {
     match values.data_type() {
         DataType::Null => Ok(Valid::None),
         // Values that cannot be null leave the keys.
@@ -168,9 +177,13 @@ fn valid_rows(operation: &'static str, values: &Array, stream: &Stream) -> Resul
                     let Some(nulls) = nulls else { return Ok(Valid::All) };
                     let bits = exchange::from_arrow(&BooleanArray::new(nulls.into_inner(), None))?;
                     let bits = exchange::counted(bits, &[values], reserved)?;
-                    Ok(Valid::These(Bitmap { buffer: bits.buffers()[0].clone(), offset: bits.offset() }))
+                    Ok(Valid::These(bits_of(&bits)))
                 }
-                device => Err(unsupported(operation, values, device)),
+                _ => Ok(match valid(operation, values, gpu::take_one, stream)? {
+                    logical::Valid::All => Valid::All,
+                    logical::Valid::None => Valid::None,
+                    logical::Valid::These(these) => Valid::There(these),
+                }),
             }
         }
         _ => Ok(Valid::Own),
@@ -200,6 +213,12 @@ fn bits_as_parts(bits: Bitmap, len: usize) -> Parts {
     parts
 }
 
-fn unsupported(operation: &'static str, values: &Array, device: DeviceType) -> Error {
-    Error::Unsupported { operation, data_type: values.data_type().to_string(), device }
+/// The bits of booleans.
+pub(super) fn bits_of(booleans: &Array) -> Bitmap {
+    Bitmap { buffer: booleans.buffers()[0].clone(), offset: booleans.offset() }
+}
+
+/// Booleans whose own bitmap is what they say.
+fn with_own_bits(valid: Array) -> Result<Array> {
+    Array::try_new(Parts { validity: Some(bits_of(&valid)), null_count: None, ..valid.into_parts() })
 }

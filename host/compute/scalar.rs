@@ -53,6 +53,11 @@ impl Scalar {
         self.0.validity().map_or(*self.data_type() == DataType::Null, is_null)
     }
 
+    /// The array of one row, on a stream's device.
+    pub(super) fn on(&self, stream: &Stream) -> Result<Array> {
+        stream.upload(&self.0)
+    }
+
     /// The bits of a value of fixed width, 32 bytes at most, from the lowest word on; `None` of other types.
     pub(super) fn words(&self) -> Option<[u64; 4]> {
         let (values, row) = (self.0.buffers(), self.0.offset());

@@ -28,7 +28,9 @@ pub struct TakeOptions {
 /// those. Where an index of a batch may be null, or become null for being out of bounds, the fields of the result are
 /// [`nullable`](super::nullable).
 ///
-/// On a GPU this synchronises only for types whose size the device has to find out, strings and lists, once for all columns;
+/// On a GPU this synchronises only for types whose size the device has to find out: strings and lists, once for all columns; and by
+/// themselves arrays of runs (for how many runs that makes) and unions (a dense one's members, and any whose rows may be null), each
+/// once, and once more where their values are such again, or strings or lists;
 /// an index out of bounds is an error for the first caller that waits for the result, and a null row meanwhile. A launch for each
 /// width of values, not for each column. Copies the rows, but not what they only point into.
 ///

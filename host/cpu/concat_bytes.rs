@@ -50,7 +50,7 @@ pub(crate) fn of_concat(arrays: &[Array]) -> usize {
         Dictionary(..) => {
             let values: Vec<Array> = arrays.iter().filter_map(Array::dictionary).cloned().collect();
             // Where all have the same, as slices of one array do, it is shared.
-            let one = values.iter().all(|of| same_memory(of, &values[0]));
+            let one = values.iter().all(|of| of.children().is_empty() && of.is_same_memory(&values[0]));
             let values = &values[..if one { 1 } else { values.len() }];
             let each = values.iter().fold(128, |sum: usize, of| sum.saturating_add(of.len()));
             of_concat(values).saturating_add(each.saturating_mul(VALUE))
@@ -65,12 +65,4 @@ fn items(array: &Array) -> Array {
     let items = &array.children()[0];
     let of_rows = spans::first(array).map(|first| items.slice(first, spans::of(array).total));
     of_rows.and_then(Result::ok).unwrap_or_else(|| items.clone())
-}
-
-fn same_memory(one: &Array, other: &Array) -> bool {
-    let places = |array: &Array| {
-        let buffers = array.buffers().iter().map(|buffer| buffer.address());
-        (array.len(), array.offset(), buffers.collect::<Vec<_>>())
-    };
-    one.children().is_empty() && places(one) == places(other)
 }

@@ -102,7 +102,7 @@ pub(crate) fn zeros(values: &Array, to: &DataType, pool: &HostPool) -> Result<Ar
 }
 
 /// These numbers under the validity of others, which is shared.
-fn with_nulls_of(others: &Array, data_type: &DataType, values: Buffer) -> Result<Array> {
+pub(super) fn with_nulls_of(others: &Array, data_type: &DataType, values: Buffer) -> Result<Array> {
     let mut parts = Parts::new(data_type.clone(), others.len());
     parts.buffers = vec![values];
     parts.validity = others.validity().cloned();
@@ -111,10 +111,10 @@ fn with_nulls_of(others: &Array, data_type: &DataType, values: Buffer) -> Result
 }
 
 /// What handles rows: the first and how many, their results, their new validity.
-type Work<'a> = &'a (dyn Fn(usize, usize, &mut [u8], Option<&mut [u64]>) -> Outcome + Sync);
+pub(super) type Work<'a> = &'a (dyn Fn(usize, usize, &mut [u8], Option<&mut [u64]>) -> Outcome + Sync);
 
 /// Runs `work` on all rows: where it pays, in parts on several threads. `moved` and `written` are bits a row.
-fn in_parts(
+pub(super) fn in_parts(
     rows: usize,
     moved: usize,
     written: usize,

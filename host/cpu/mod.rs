@@ -25,5 +25,6 @@ mod take_bytes;
 pub(crate) mod text;
 pub(crate) mod threads;
 mod vectorise;
+pub(crate) mod written;
 
 pub(crate) use vectorise::VectorLevel;

@@ -106,6 +106,14 @@ fn operations(of: &DataType) -> Vec<Operation> {
             down(stream, &take(&on.values, &on.indices, &TakeOptions::default(), stream).wait()?)
         })
         .arrow(|sample| arrow_select::take::take(&sample.values, &sample.indices, None)),
+        operation("concat", |on, stream| {
+            let parts = [on.values.slice(5, on.values.len() - 5)?, on.values.clone()];
+            down(stream, &concat(&parts.each_ref(), stream).wait()?)
+        })
+        .arrow(|sample| {
+            let first = sample.values.slice(5, sample.values.len() - 5);
+            arrow_select::concat::concat(&[&first, &sample.values])
+        }),
         operation("null_count", |on, stream| Ok(counted(null_count(&on.values, stream).wait()?)))
             .arrow(|sample| Ok(counted(sample.values.null_count()))),
     ];
@@ -129,14 +137,12 @@ fn operations(of: &DataType) -> Vec<Operation> {
             operation("is_not_null", |on, stream| down(stream, &is_not_null(&on.values, stream).wait()?))
                 .arrow(|sample| Ok(is_null_at(&sample.values, false))),
             operation("drop_nulls", |on, stream| down(stream, &drop_nulls(&on.values, stream).wait()?)),
+            operation("fill_null", |on, stream| {
+                let first = down(stream, &drop_nulls(&on.values, stream).wait()?.slice(0, 1)?)?;
+                let scalar = Scalar::try_new(&from_arrow(&first)?)?;
+                down(stream, &fill_null(&on.values, &scalar, stream).wait()?)
+            }),
         ]);
-    }
-    if of.is_primitive() || *of == DataType::Boolean {
-        all.push(operation("fill_null", |on, stream| {
-            let first = down(stream, &drop_nulls(&on.values, stream).wait()?.slice(0, 1)?)?;
-            let scalar = Scalar::try_new(&from_arrow(&first)?)?;
-            down(stream, &fill_null(&on.values, &scalar, stream).wait()?)
-        }));
     }
     if of.is_integer() || of.is_floating() || matches!(of, DataType::Decimal128(..) | DataType::Timestamp(..))
     {

@@ -33,17 +33,17 @@ use crate::{Error, Result};
 /// but whoever gets a result gets what was wrong with it, too. An operation that has nothing to do (a filter that keeps all
 /// rows, a cast to the same type) passes on everything.
 ///
-/// | what is wrong | `filter` | `take` | `drop_nulls` | `cast` that follows it | logical nulls |
-/// | --- | --- | --- | --- | --- | --- |
-/// | offsets between the first and the last | error or right | error | error | error | passed on |
-/// | views | passed on | passed on | passed on | error; GPU: error or right | passed on |
-/// | list views | passed on | passed on | passed on | error | passed on |
-/// | dictionary keys | passed on | passed on | error or passed on; GPU: passed on | error | error or passed on; GPU: passed on |
-/// | run ends before the last | right | right | error or right | error | error or passed on; GPU: passed on |
-/// | type ids of sparse unions | passed on | passed on | error or passed on; GPU: passed on | - | error or passed on; GPU: passed on |
-/// | type ids and offsets of dense unions | passed on | error | error or passed on; GPU: passed on | - | error or passed on; GPU: passed on |
-/// | text that is not UTF-8 | passed on | passed on | passed on | error; GPU: passed on | passed on |
-/// | null counts | right | right | passed on or right | passed on or right; GPU: passed on | passed on |
+/// | what is wrong | `filter` | `take` | `drop_nulls` | `concat` | `cast` that follows it | logical nulls |
+/// | --- | --- | --- | --- | --- | --- | --- |
+/// | offsets between the first and the last | error or right | error | error | error | error | passed on |
+/// | views | passed on | passed on | passed on | error; GPU: error or passed on | error; GPU: error or right | passed on |
+/// | list views | passed on | passed on | passed on | error | error | passed on |
+/// | dictionary keys | passed on | passed on | error or passed on | error; GPU: passed on | error | error or passed on |
+/// | run ends before the last | right; GPU: error or right | right | error or right; GPU: error or passed on or right | error; GPU: error or passed on or right | error; GPU: right | error or passed on; GPU: passed on |
+/// | type ids of sparse unions | passed on | passed on | error or passed on | error; GPU: passed on | - | error or passed on |
+/// | type ids and offsets of dense unions | passed on | error | error or passed on | error | - | error or passed on |
+/// | text that is not UTF-8 | passed on | passed on | passed on | error; GPU: passed on | error or right; GPU: error or passed on or right | passed on |
+/// | null counts | right | right | passed on or right | right; GPU: passed on or right | passed on or right; GPU: passed on | passed on |
 ///
 /// "error": it is reported, at once or when the result is waited for. "passed on": the result is as wrong. "right": the result
 /// is valid, because what was wrong is not needed for it. Numbers, times and decimals may be any bytes. Validate a stranger's

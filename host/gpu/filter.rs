@@ -5,10 +5,13 @@ use bowstring_kernels::filter_bits::{FILTER_BITS, FilterBits, FilterBitsRow, fil
 
 use super::filter_values::Values;
 use super::mask::{Mask, Source, Unread};
-use super::parts::empty_like;
+use super::parts::{empty_like, part_of};
 use super::ranges::{Node, Planner, Rows};
 use super::ranges_copy::Found;
 use super::rows::{Children, children_of, fixed_width, has_ranges, rows_of};
+use super::structure::Marked;
+use super::structure::runs::KeptRuns;
+use super::take::take_one;
 use crate::array::{Array, Bitmap, Buffer, Slot};
 use crate::pass::{Counter, Granted, Pass, Pending, Region, Request, Requests, Table, bits};
 use crate::{Result, Stream};
@@ -35,8 +38,8 @@ pub(crate) fn filter(columns: &[&Array], mask: Source<'_>, stream: &Stream) -> R
     let outcome = unread.outcome();
     let mask = unread.read(&mut pass, &started.granted, started.granted.counter(total))?;
     started.launch(&mut pass, &mask)?;
-    let counters = started.granted.counters().clone();
-    pass.read_later(&[&counters], move |pass, words| {
+    let counters = started.counters();
+    pass.read_later(&counters.iter().collect::<Vec<_>>(), move |pass, words| {
         outcome(words)?;
         started.build(pass, &mask, total.of(words) as usize, words)
     })
@@ -52,11 +55,13 @@ pub(crate) fn filter_by(
 ) -> Result<Pending<Filtered>> {
     let mut started = Plan::new(&mut pass, mask.rows, columns)?.start(&mut pass)?;
     started.launch(&mut pass, mask)?;
-    if !started.granted.has_counters() {
-        return Ok(Pending::known(started.build(pass, mask, rows, &[])));
+    let (mask, counters) = (mask.clone(), started.counters());
+    if counters.is_empty() {
+        return Ok(Pending::known(started.build(pass, &mask, rows, &[])));
     }
-    let (mask, counters) = (mask.clone(), started.granted.counters().clone());
-    pass.read_later(&[&counters], move |pass, words| started.build(pass, &mask, rows, words))
+    pass.read_later(&counters.iter().collect::<Vec<_>>(), move |pass, words| {
+        started.build(pass, &mask, rows, words)
+    })
 }
 
 /// What is filtered by one mask. Bitmaps are in one launch.
@@ -87,11 +92,26 @@ enum Contents {
     Values(usize),
     /// Ranges: found, copied once there is room.
     Ranges(Box<Node>),
+    /// Runs: found, and then filtered themselves by whether any row of theirs is kept.
+    Runs(Box<Runs>),
+}
+
+/// Runs on their way, with the filter of their ends and values.
+struct Runs {
+    kept: KeptRuns,
+    planned: Option<Plan>,
+    started: Option<Started>,
+    marked: Option<Marked>,
 }
 
 impl Plan {
     fn new(pass: &mut Pass, rows: usize, columns: &[&Array]) -> Result<Plan> {
         columns.iter().try_for_each(|column| pass.input(column))?;
+        Plan::of(pass, rows, columns)
+    }
+
+    /// A plan for columns that the pass reads or writes already.
+    fn of(pass: &mut Pass, rows: usize, columns: &[&Array]) -> Result<Plan> {
         let mut plan = Plan {
             rows,
             requests: Requests::default(),
@@ -104,18 +124,25 @@ impl Plan {
         Ok(plan)
     }
 
-    fn column(&mut self, pass: &Pass, array: &Array) -> Result<Column> {
+    fn column(&mut self, pass: &mut Pass, array: &Array) -> Result<Column> {
         let children = match children_of(array.data_type()) {
-            Some(Children::Along) => (0..array.children().len())
+            Children::Along => (0..array.children().len())
                 .map(|i| self.column(pass, &array.child_rows(i)?))
                 .collect::<Result<_>>()?,
-            Some(Children::Shared | Children::Ranges) => vec![],
-            None => return Err(pass.unsupported(array.data_type())),
+            Children::Shared | Children::Ranges => vec![],
+            Children::Runs => {
+                let kept = KeptRuns::new(pass, array)?;
+                let planned = Plan::of(pass, kept.runs(), &[&kept.ends(pass)?, &array.children()[1]])?;
+                let runs = Runs { kept, planned: Some(planned), started: None, marked: None };
+                let contents = Contents::Runs(Box::new(runs));
+                return Ok(Column { array: array.clone(), validity: None, contents, children: vec![] });
+            }
         };
         let validity = array.possible_nulls().map(|validity| self.bits(validity.clone()));
         let contents = match has_ranges(array) {
             true => {
-                let mut planner = Planner { pass, requests: &mut self.requests, rows: self.rows };
+                let mut planner =
+                    Planner { pass, requests: &mut self.requests, rows: self.rows, in_order: true };
                 Contents::Ranges(Box::new(planner.kept(array)?))
             }
             false => self.buffers(pass, array)?,
@@ -154,6 +181,7 @@ impl Plan {
         let table: Table<FilterBitsRow> = self.bitmaps.iter().map(row).collect();
         let table = (!table.is_empty()).then(|| pass.upload(table.words())).transpose()?;
         let bitmaps = self.bitmaps.into_iter().map(|(_, target)| target).collect();
+        self.columns.iter_mut().try_for_each(|column| column.start(pass))?;
         Ok(Started { granted, columns: self.columns, table, bitmaps, nulls, values: self.values })
     }
 }
@@ -188,22 +216,43 @@ impl Started {
         pass.launch(&FILTER_BITS[0], &args)
     }
 
+    /// What must be read before the rest.
+    fn counters(&self) -> Vec<Region> {
+        let own = self.granted.has_counters().then(|| self.granted.counters().clone());
+        own.into_iter().chain(self.columns.iter().flat_map(Column::counters)).collect()
+    }
+
     /// The columns of `rows` rows.
-    fn build(mut self, mut pass: Pass, mask: &Mask, rows: usize, words: &[u64]) -> Result<Filtered> {
-        let columns = std::mem::take(&mut self.columns);
-        let columns: Vec<Array> = match rows {
-            0 => columns.iter().map(|column| empty_like(&pass, &column.array)).collect::<Result<_>>()?,
-            all if all == mask.rows => columns.into_iter().map(|column| column.array).collect(),
-            _ => {
-                let values = self.values.launch(&mut pass, mask, rows)?;
-                let found = Found { granted: &self.granted, words };
-                let built =
-                    columns.into_iter().map(|column| self.column(&mut pass, found, rows, &values, column));
-                built.collect::<Result<_>>()?
-            }
-        };
+    fn build(self, mut pass: Pass, mask: &Mask, rows: usize, mut words: &[u64]) -> Result<Filtered> {
+        let columns = self.columns(&mut pass, mask, rows, &mut words)?;
         pass.finish()?;
         Ok(Filtered { columns, rows })
+    }
+
+    /// The same, as parts of what the pass makes; takes its own counters off `words`.
+    fn columns(
+        mut self,
+        pass: &mut Pass,
+        mask: &Mask,
+        rows: usize,
+        words: &mut &[u64],
+    ) -> Result<Vec<Array>> {
+        let columns = std::mem::take(&mut self.columns);
+        match rows {
+            0 => columns.iter().map(|column| empty_like(pass, &column.array)).collect(),
+            all if all == mask.rows => Ok(columns.into_iter().map(|column| column.array).collect()),
+            _ => {
+                let values = self.values.launch(pass, mask, rows)?;
+                let own = if self.granted.has_counters() { self.granted.counters().bytes() / 8 } else { 0 };
+                let (own, rest) = words.split_at(own);
+                *words = rest;
+                let found = Found { granted: &self.granted, words: own, inside: take_one };
+                let built = columns
+                    .into_iter()
+                    .map(|column| self.column(pass, found, rows, (&values, words), column));
+                built.collect()
+            }
+        }
     }
 
     fn column(
@@ -211,7 +260,7 @@ impl Started {
         pass: &mut Pass,
         found: Found,
         rows: usize,
-        values: &[Region],
+        (values, others): (&[Region], &mut &[u64]),
         column: Column,
     ) -> Result<Array> {
         let array = &column.array;
@@ -228,6 +277,10 @@ impl Started {
                 node.build(pass, found, rows, &mut parts)?;
                 return Array::try_new(parts);
             }
+            Contents::Runs(runs) => {
+                parts.children = runs.build(pass, others)?;
+                return Array::try_new(parts);
+            }
             Contents::Bits(place) => parts.buffers.push(self.bitmap(place, rows)),
             Contents::Values(first) => {
                 parts.buffers.extend(values[first..][..slots].iter().map(Region::buffer))
@@ -240,7 +293,9 @@ impl Started {
             true => array.children().to_vec(),
             false => {
                 let children = column.children.into_iter();
-                children.map(|child| self.column(pass, found, rows, values, child)).collect::<Result<_>>()?
+                children
+                    .map(|child| self.column(pass, found, rows, (values, others), child))
+                    .collect::<Result<_>>()?
             }
         };
         Array::try_new(parts)
@@ -253,11 +308,52 @@ impl Started {
 }
 
 impl Column {
-    /// Finds the ranges in it.
+    /// Starts the plans in it.
+    fn start(&mut self, pass: &mut Pass) -> Result<()> {
+        if let Contents::Runs(runs) = &mut self.contents {
+            runs.started = runs.planned.take().map(|plan| plan.start(pass)).transpose()?;
+        }
+        self.children.iter_mut().try_for_each(|child| child.start(pass))
+    }
+
+    /// Finds the ranges and runs in it.
     fn find(&mut self, pass: &mut Pass, granted: &Granted, mask: &Mask) -> Result<()> {
-        if let Contents::Ranges(node) = &mut self.contents {
-            node.find(pass, granted, Rows::Kept(mask))?;
+        match &mut self.contents {
+            Contents::Ranges(node) => node.find(pass, granted, Rows::Kept(mask))?,
+            Contents::Runs(runs) => {
+                let marked = runs.marked.insert(runs.kept.find(pass, mask)?);
+                runs.started.iter_mut().try_for_each(|started| started.launch(pass, &marked.mask))?;
+            }
+            Contents::Bits(_) | Contents::Values(_) => {}
         }
         self.children.iter_mut().try_for_each(|child| child.find(pass, granted, mask))
+    }
+
+    /// What must be read of runs in it, in the order in which they are built.
+    fn counters(&self) -> Vec<Region> {
+        let own = match &self.contents {
+            Contents::Runs(runs) => {
+                let found = [runs.kept.faults().clone()].into_iter();
+                let marked = runs.marked.iter().map(|marked| marked.counters().clone());
+                found.chain(marked).chain(runs.started.iter().flat_map(Started::counters)).collect()
+            }
+            _ => vec![],
+        };
+        own.into_iter().chain(self.children.iter().flat_map(Column::counters)).collect()
+    }
+}
+
+impl Runs {
+    /// The ends and the values of the runs that are left; takes its counters off `words`.
+    fn build(self, pass: &mut Pass, words: &mut &[u64]) -> Result<Vec<Array>> {
+        let (Some(marked), Some(started)) = (self.marked, self.started) else {
+            return Err(pass.unsupported("runs that nobody has found"));
+        };
+        let (faults, rest) = words.split_at(self.kept.faults().bytes() / 8);
+        KeptRuns::check(faults)?;
+        let (counters, rest) = rest.split_at(marked.counters().bytes() / 8);
+        *words = rest;
+        let parts = started.columns(pass, &marked.mask, marked.total(counters), words)?;
+        parts.into_iter().map(|part| part_of(pass, part)).collect()
     }
 }

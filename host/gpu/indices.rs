@@ -11,7 +11,7 @@ use super::rows::rows_of;
 use crate::array::Array;
 use crate::device::{Gpu, fetch};
 use crate::pass::{BitPointer, Counter, Granted, Pass, Requests, validity};
-use crate::{Error, Result};
+use crate::{Error, Result, Stream};
 
 /// What becomes of an index that is not a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,9 +20,27 @@ pub(crate) enum Outside {
     Refused,
     /// A null row.
     Null,
+    /// A null row, and null items below it in lists of one size: what a cast must not see, whatever it looks at.
+    NullBelow,
     /// A producer's bad data: the indices are a dictionary's keys.
     BadKey,
 }
+
+impl Outside {
+    /// Whether it is a null row.
+    pub fn is_null(self) -> bool {
+        matches!(self, Outside::Null | Outside::NullBelow)
+    }
+
+    /// What becomes of indices that were made of such, in which an index that is none stands for a null.
+    pub fn made_null(self) -> Outside {
+        if self == Outside::NullBelow { self } else { Outside::Null }
+    }
+}
+
+/// The rows of an array at some indices, whatever its type: how what takes rows comes to take those of their parts. Synchronises
+/// where a take does.
+pub(crate) type TakeInside = fn(&Array, &Array, Outside, &Stream) -> Result<Array>;
 
 /// Indices into so many rows.
 #[derive(Clone)]
@@ -81,7 +99,7 @@ impl Indices {
     pub fn check(&self, gpu: &Gpu, words: &[u64]) -> Result<()> {
         let row = match self.fault.of(words) {
             u64::MAX => return Ok(()),
-            _ if self.outside == Outside::Null => return Ok(()),
+            _ if self.outside.is_null() => return Ok(()),
             row => row as usize,
         };
         let (index, len) = (self.index_at(gpu, row)?, self.rows);

@@ -9,6 +9,7 @@
 
 mod bitmap;
 pub(crate) mod cast;
+mod concat;
 mod filter;
 mod filter_values;
 mod indices;
@@ -22,13 +23,16 @@ mod ranges_copy;
 mod rows;
 mod scan;
 mod selection;
+pub(crate) mod structure;
 mod take;
 mod take_tables;
 pub(crate) mod text;
+pub(crate) mod written;
 
+pub(crate) use concat::concat;
 pub(crate) use filter::filter;
 pub(crate) use indices::Outside;
 pub(crate) use mask::Source;
-pub(crate) use nulls::{filled, is_null, null_counts, with_null_counts_checked};
+pub(crate) use nulls::{filled, is_null, null_counts, numbers, with_null_counts_checked};
 pub(crate) use selection::Selection;
-pub(crate) use take::take;
+pub(crate) use take::{take, take_one};

@@ -5,6 +5,7 @@ use bowstring_kernels::bitmap::{NULL_COUNT, NullCount, NullCountRow, null_count_
 
 use super::bitmap::not;
 use super::parts::part_of;
+use super::structure::counted;
 use crate::array::{Array, Bitmap, Buffer};
 use crate::pass::{BitPointer, Granted, Pass, Pending, Requests, Table, bits};
 use crate::{Result, Stream};
@@ -93,6 +94,18 @@ pub(crate) fn filled(operation: &'static str, value: bool, len: usize, stream: &
     let target = pass.output(len.div_ceil(8))?;
     pass.fill(&target, if value { 0xff } else { 0 })?;
     booleans(pass, len, target.buffer())
+}
+
+/// The numbers of an array's rows, null where its bits are unset.
+pub(crate) fn numbers(operation: &'static str, of: &Array, valid: Bitmap, stream: &Stream) -> Result<Array> {
+    let mut pass = Pass::begin(operation, stream)?;
+    pass.input(of)?;
+    let mut parts = pass.parts(DataType::UInt64, of.len());
+    parts.buffers = vec![counted(&mut pass, of.len())?.buffer()];
+    (parts.validity, parts.null_count) = (Some(valid), None);
+    let array = Array::try_new(parts)?;
+    pass.finish()?;
+    Ok(array)
 }
 
 fn booleans(pass: Pass, len: usize, bits: Buffer) -> Result<Array> {

@@ -8,15 +8,16 @@
 //! elements inside of lists have comes along as it is.
 
 use arrow_schema::{DataType, UnionMode};
-use bowstring_kernels::memory::In;
+use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::ranges::{COMPOSE, Compose, TAKE, Take};
 use bowstring_kernels::ranges_keep::{KEEP, Keep};
+use bowstring_kernels::structure::lists::{EXTENTS, Extents};
 use bowstring_kernels::target::find;
 
 use super::bitmap::aligned;
 use super::indices::IndexArguments;
 use super::mask::Mask;
-use super::rows::{has_ranges, offsets_of};
+use super::rows::{has_ranges, offsets_of, rows_of};
 use super::scan::{scan_sums, tiles};
 use crate::Result;
 use crate::array::{Array, Slot};
@@ -57,6 +58,8 @@ pub(crate) struct Child {
     pub node: Option<Box<Node>>,
     /// Fields of a struct or sparse union, items of a fixed-size list.
     pub children: Vec<Child>,
+    /// Whether its rows are taken by their numbers, once those are known.
+    pub apart: bool,
 }
 
 /// Which rows are moved.
@@ -66,6 +69,8 @@ pub(crate) enum Rows<'a> {
     Kept(&'a Mask),
     /// Those at some indices.
     At(&'a IndexArguments),
+    /// All of so many, which are list views.
+    Views(usize),
 }
 
 /// Plans arrays of ranges under the same rows.
@@ -74,6 +79,8 @@ pub(crate) struct Planner<'a> {
     pub requests: &'a mut Requests,
     /// The most rows there can be.
     pub rows: usize,
+    /// Whether they stay in their order.
+    pub in_order: bool,
 }
 
 impl Planner<'_> {
@@ -86,6 +93,11 @@ impl Planner<'_> {
     /// The rows of an array at some indices.
     pub fn taken(&mut self, array: &Array) -> Result<Node> {
         self.node(array, offset_width(array), Requests::scratch)
+    }
+
+    /// The rows of list views, as lists with offsets of so many bytes.
+    pub fn viewed(&mut self, array: &Array, width: usize) -> Result<Node> {
+        self.node(array, width, Requests::scratch)
     }
 
     fn node(
@@ -112,8 +124,11 @@ impl Planner<'_> {
     }
 
     fn child(&mut self, scale: u64, array: &Array) -> Result<Child> {
-        let mut child = Child { array: array.clone(), scale, node: None, children: vec![] };
+        let mut child = Child { array: array.clone(), scale, node: None, children: vec![], apart: false };
         match array.data_type() {
+            DataType::RunEndEncoded(..) => child.apart = true,
+            // The offsets of its rows must not go back.
+            DataType::Union(_, UnionMode::Dense) => child.apart = !self.in_order,
             DataType::Struct(_) | DataType::Union(_, UnionMode::Sparse) => {
                 for i in 0..array.children().len() {
                     child.children.push(self.child(scale, &array.child_rows(i)?)?);
@@ -124,7 +139,6 @@ impl Planner<'_> {
                 let scale = scale.ok_or_else(|| self.pass.unsupported(array.data_type()))?;
                 child.children.push(self.child(scale, &array.child_rows(0)?)?);
             }
-            DataType::RunEndEncoded(..) => return Err(self.pass.unsupported(array.data_type())),
             _ if has_ranges(array) => {
                 child.node = Some(Box::new(self.node(array, 8, Requests::scratch)?));
             }
@@ -137,6 +151,10 @@ impl Planner<'_> {
 impl Node {
     /// Finds the ranges of an array's rows, and of all that lies below.
     pub fn find(&mut self, pass: &mut Pass, granted: &Granted, rows: Rows) -> Result<()> {
+        if let Rows::Views(_) = rows {
+            self.find_views(pass, granted)?;
+            return self.find_below(pass, granted, rows);
+        }
         let edges = Edges::of(pass, &self.array)?;
         let (Edges { width, offsets, reach }, ranges) = (edges, &self.ranges);
         let unsupported = |pass: &Pass| pass.unsupported(self.array.data_type());
@@ -185,8 +203,36 @@ impl Node {
                 let entry = find(TAKE, &[width as u32, by.width]);
                 pass.launch(entry.ok_or_else(|| unsupported(pass))?, &args)?;
             }
+            Rows::Views(_) => {}
         }
         self.find_below(pass, granted, rows)
+    }
+
+    /// Finds the ranges of list views' rows; null ones have none.
+    fn find_views(&self, pass: &mut Pass, granted: &Granted) -> Result<()> {
+        let (array, ranges) = (&self.array, &self.ranges);
+        let width = offset_width(array);
+        let [offsets, sizes] =
+            [0, 1].map(|i| aligned(pass, &rows_of(array, &array.buffers()[i], width), width));
+        let (valid, valid_offset) = validity(array);
+        let args = Extents {
+            offsets: offsets?,
+            sizes: sizes?,
+            valid,
+            valid_offset,
+            rows: array.len() as u64,
+            limit: array.children()[0].len() as u64,
+            end: In::absent(),
+            end_offset: 0,
+            base: 0,
+            starts: granted[ranges.starts].out(),
+            lens: granted[ranges.lens].out(),
+            sums: granted[ranges.sums].out(),
+            fault: granted.counter(ranges.fault),
+            limits: Out::absent(),
+        };
+        let entry = find(EXTENTS, &[width as u32, ranges.width as u32]);
+        pass.launch(entry.ok_or_else(|| pass.unsupported(array.data_type()))?, &args)
     }
 
     /// Finds the ranges that those of a set above cover.
@@ -247,6 +293,7 @@ impl Rows<'_> {
                 (mask.rows as u64, count)
             }
             Rows::At(by) => (by.len, In::absent()),
+            Rows::Views(rows) => (rows as u64, In::absent()),
         }
     }
 }
@@ -281,7 +328,7 @@ impl Edges {
 /// Bytes of an offset; without any, starts are as wide as the widest.
 fn offset_width(array: &Array) -> usize {
     match array.layout().slots().next() {
-        Some(Slot::Offsets(width)) => width,
+        Some(Slot::Offsets(width) | Slot::Fixed(width)) => width,
         _ => 8,
     }
 }

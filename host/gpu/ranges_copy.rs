@@ -1,14 +1,18 @@
 //! Copies what ranges cover, end to end, once the host knows how much that is: bytes, or arrays and what lies below them.
 
+use arrow_schema::DataType;
 use bowstring_kernels::copy::{COPY_BITS, COPY_BYTES, COPY_OFFSETS, CopyBits, CopyBytes, CopyOffsets};
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::scan::{SCAN, Scan};
+use bowstring_kernels::structure::lists::{COVERED, Covered};
 use bowstring_kernels::target::find;
 
 use super::bitmap::aligned;
-use super::parts::empty_like;
+use super::indices::{Outside, TakeInside};
+use super::parts::{empty_like, part_of};
 use super::ranges::{Child, Node, RangeSet};
 use super::rows::{fixed_width, offsets_of, rows_of};
+use super::structure::written;
 use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
 use crate::pass::{Granted, Pass, Region, bits, bytes};
 use crate::{Error, Result};
@@ -32,13 +36,16 @@ pub(crate) struct Found<'a> {
     pub granted: &'a Granted,
     /// The counters.
     pub words: &'a [u64],
+    /// What takes rows that ranges of cannot be copied.
+    pub inside: TakeInside,
 }
 
 impl Node {
     /// Finishes the parts of the array's `rows` rows: buffers and children.
     pub fn build(&self, pass: &mut Pass, found: Found, rows: usize, parts: &mut Parts) -> Result<()> {
         let placed = self.ranges.place(pass, found, rows, &self.array)?;
-        if let Some(Slot::Offsets(_)) = self.array.layout().slots().next() {
+        // Of offsets, or what become offsets.
+        if self.array.layout().slots().next().is_some() {
             parts.buffers.push(placed.to.buffer());
         }
         self.build_below(pass, found, &placed, parts)
@@ -61,6 +68,12 @@ impl Child {
         let len = pass.times(above.total, self.scale as usize)?;
         if len == 0 {
             return empty_like(pass, array);
+        }
+        if self.apart {
+            let numbers = above.numbers(pass, self.scale, len)?;
+            let taken = (found.inside)(array, &numbers, Outside::Refused, &pass.stream().clone())?;
+            pass.input(&taken)?;
+            return part_of(pass, taken);
         }
         let mut parts = pass.parts(array.data_type().clone(), len);
         if let Some(validity) = array.possible_nulls() {
@@ -107,7 +120,7 @@ impl RangeSet {
     fn place<'a>(
         &self,
         pass: &mut Pass,
-        Found { granted, words }: Found<'a>,
+        Found { granted, words, .. }: Found<'a>,
         rows: usize,
         array: &Array,
     ) -> Result<Placed<'a>> {
@@ -139,6 +152,22 @@ impl RangeSet {
 }
 
 impl Placed<'_> {
+    /// The numbers of elements, of which `scale` are one of the ranges', as indices.
+    fn numbers(&self, pass: &mut Pass, scale: u64, len: usize) -> Result<Array> {
+        let out = pass.rows(len, 8)?;
+        let args = Covered {
+            to: self.to.input(),
+            starts: self.starts.input(),
+            rows: self.rows as u64,
+            scale,
+            out: out.out(),
+            len: len as u64,
+        };
+        let entry = find(COVERED, &[self.width]).ok_or_else(|| pass.unsupported("ranges"))?;
+        pass.launch(entry, &args)?;
+        written(pass, DataType::UInt64, len, &out)
+    }
+
     /// Copies elements of `scale` bytes.
     fn copy_bytes(&self, pass: &mut Pass, scale: u64, source: &Buffer) -> Result<Region> {
         let len = pass.times(self.total, scale as usize)? as u64;

@@ -13,17 +13,19 @@ pub(crate) enum Children {
     Shared,
     /// Offsets or a size say which belong to a row.
     Ranges,
+    /// Several rows share one: which are left is to be found first.
+    Runs,
 }
 
-/// What becomes of the children of a type; `None` where rows cannot be moved one by one.
-pub(crate) fn children_of(data_type: &DataType) -> Option<Children> {
+/// What becomes of the children of a type.
+pub(crate) fn children_of(data_type: &DataType) -> Children {
     match data_type {
-        DataType::Struct(_) | DataType::Union(_, UnionMode::Sparse) => Some(Children::Along),
+        DataType::Struct(_) | DataType::Union(_, UnionMode::Sparse) => Children::Along,
         DataType::List(_) | DataType::LargeList(_) | DataType::Map(..) | DataType::FixedSizeList(..) => {
-            Some(Children::Ranges)
+            Children::Ranges
         }
-        DataType::RunEndEncoded(..) => None,
-        _ => Some(Children::Shared),
+        DataType::RunEndEncoded(..) => Children::Runs,
+        _ => Children::Shared,
     }
 }
 

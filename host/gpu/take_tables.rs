@@ -8,13 +8,15 @@ use bowstring_kernels::take::{TAKE, TAKE_BITS, Take, TakeBits, TakeBitsRow, Take
 use bowstring_kernels::target::find;
 
 use super::bitmap::validity_from_start;
-use super::indices::{IndexArguments, Indices, Outside};
+use super::indices::{IndexArguments, Indices, Outside, TakeInside};
+use super::parts::part_of;
 use super::ranges::{Node, Planner, Rows};
 use super::ranges_copy::Found;
 use super::rows::{Children, children_of, fixed_width, has_ranges, rows_of, unit};
-use crate::Result;
+use super::structure::{lists, runs, unions};
 use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
 use crate::pass::{Counter, Granted, Pass, Region, Request, Requests, Table, bits, input, validity};
+use crate::{Result, Stream};
 
 /// What is taken by the same indices.
 pub(crate) struct Plan {
@@ -26,7 +28,9 @@ pub(crate) struct Plan {
     /// Whether a validity is that of the indices, and whether one is of rows that are all valid.
     shares_validity: bool,
     needs_ones: bool,
-    has_ranges: bool,
+    /// Whether something must be read before all can be taken.
+    reads: bool,
+    inside: TakeInside,
 }
 
 /// Which launch takes a column: by unit, pieces, and whether the values have nulls.
@@ -52,6 +56,8 @@ struct Column {
     ranges: Option<Node>,
     /// Children that move along.
     children: Option<Vec<Column>>,
+    /// Whether it is taken by itself, by the same indices.
+    apart: bool,
 }
 
 /// Which rows of a result are valid.
@@ -67,7 +73,7 @@ enum Validity {
 }
 
 impl Plan {
-    pub fn new(indices: &Array, rows: usize, outside: Outside) -> Result<Plan> {
+    pub fn new(indices: &Array, rows: usize, outside: Outside, inside: TakeInside) -> Result<Plan> {
         let mut requests = Requests::default();
         Ok(Plan {
             indices: Indices::new(&mut requests, indices, rows, outside)?,
@@ -77,7 +83,8 @@ impl Plan {
             bitmaps: vec![],
             shares_validity: false,
             needs_ones: false,
-            has_ranges: false,
+            reads: false,
+            inside,
         })
     }
 
@@ -89,7 +96,8 @@ impl Plan {
     }
 
     fn column(&mut self, pass: &Pass, array: &Array) -> Result<Column> {
-        let validity = self.validity(pass, array)?;
+        let apart = self.is_apart(array.data_type());
+        let validity = if apart { Validity::All } else { self.validity(array) };
         let mut column = Column {
             array: array.clone(),
             validity,
@@ -97,23 +105,22 @@ impl Plan {
             buffers: vec![],
             ranges: None,
             children: None,
+            apart,
         };
-        match (array.data_type(), children_of(array.data_type())) {
-            // Its offsets must not go back, as taken ones would.
-            (DataType::Union(_, UnionMode::Dense), _) | (_, None) => {
-                return Err(pass.unsupported(array.data_type()));
-            }
-            (_, Some(Children::Along)) => {
-                let along = (0..array.children().len()).map(|i| self.column(pass, &array.child_rows(i)?));
-                column.children = Some(along.collect::<Result<_>>()?);
-            }
-            (_, Some(Children::Shared | Children::Ranges)) => {}
+        if apart {
+            self.reads = true;
+            return Ok(column);
+        }
+        if let Children::Along = children_of(array.data_type()) {
+            let along = (0..array.children().len()).map(|i| self.column(pass, &array.child_rows(i)?));
+            column.children = Some(along.collect::<Result<_>>()?);
         }
         // Where one access makes a value, it takes the validity along.
         let mut is_left = true;
         if has_ranges(array) {
-            self.has_ranges = true;
-            let mut planner = Planner { pass, requests: &mut self.requests, rows: self.indices.len() };
+            self.reads = true;
+            let mut planner =
+                Planner { pass, requests: &mut self.requests, rows: self.indices.len(), in_order: false };
             column.ranges = Some(planner.taken(array)?);
         } else {
             for (slot, buffer) in array.layout().slots().zip(array.buffers()) {
@@ -141,18 +148,30 @@ impl Plan {
         Ok(column)
     }
 
+    /// Whether rows of a type cannot be moved one by one: those of runs, those of a dense union, whose offsets must not go back
+    /// as taken ones would, and those of a sparse one that become null, of which its type ids must be told.
+    fn is_apart(&self, data_type: &DataType) -> bool {
+        match data_type {
+            DataType::RunEndEncoded(..) | DataType::Union(_, UnionMode::Dense) => true,
+            DataType::FixedSizeList(..) => self.indices.outside == Outside::NullBelow,
+            DataType::Union(_, UnionMode::Sparse) => {
+                self.indices.array.possible_nulls().is_some() || self.indices.outside.is_null()
+            }
+            _ => false,
+        }
+    }
+
     /// Decides where an array's validity comes from.
-    fn validity(&mut self, pass: &Pass, array: &Array) -> Result<Validity> {
+    fn validity(&mut self, array: &Array) -> Validity {
         let values = array.possible_nulls().is_some();
         let indices = self.indices.array.possible_nulls().is_some();
-        let outside_is_null = self.indices.outside == Outside::Null;
+        let outside_is_null = self.indices.outside.is_null();
         if !array.layout().validity {
-            // A union or a run cannot say that a row is null; a Null array need not.
-            let silent = *array.data_type() == DataType::Null || !indices && !outside_is_null;
-            return if silent { Ok(Validity::All) } else { Err(pass.unsupported(array.data_type())) };
+            // A Null array need not say so, and rows of a union are not null here.
+            return Validity::All;
         }
         let bytes = self.indices.len().div_ceil(8);
-        Ok(match (values, outside_is_null) {
+        match (values, outside_is_null) {
             (true, _) => Validity::OfRows(self.requests.zeros(bytes)),
             (false, true) => Validity::InBounds(self.requests.zeros(bytes)),
             (false, false) if indices => {
@@ -160,7 +179,7 @@ impl Plan {
                 Validity::OfIndices
             }
             (false, false) => Validity::All,
-        })
+        }
     }
 
     /// Takes values of `width` bytes, and where one access makes a value the validity along: then it says where the nulls
@@ -244,8 +263,8 @@ impl Plan {
             let table = tables.part(values_bytes, bytes);
             take_bits(pass, &by, (table, self.bitmaps.len()), granted.counter(counts[&None]))?;
         }
-        let Plan { indices, columns, has_ranges, .. } = self;
-        Ok(Taken { granted, indices, columns, has_ranges, counts, of_indices })
+        let Plan { indices, columns, reads, inside, .. } = self;
+        Ok(Taken { granted, indices, columns, reads, inside, counts, of_indices })
     }
 }
 
@@ -316,7 +335,8 @@ impl Column {
 pub(crate) struct Taken {
     pub granted: Granted,
     pub indices: Indices,
-    pub has_ranges: bool,
+    pub reads: bool,
+    inside: TakeInside,
     columns: Vec<Column>,
     /// The first of the counts of nulls of each launch.
     counts: BTreeMap<Option<TableKey>, Counter>,
@@ -333,6 +353,11 @@ impl Taken {
 
     fn column(&self, pass: &mut Pass, column: Column, words: &[u64]) -> Result<Array> {
         let (array, granted, rows) = (&column.array, &self.granted, self.indices.len());
+        if column.apart {
+            let taken = self.apart(array, &pass.stream().clone())?;
+            pass.input(&taken)?;
+            return part_of(pass, taken);
+        }
         let mut parts: Parts = pass.parts(array.data_type().clone(), rows);
         (parts.validity, parts.null_count) = match column.validity {
             Validity::All => (None, Some(0)),
@@ -345,7 +370,7 @@ impl Taken {
         };
         parts.dictionary = array.dictionary().cloned();
         if let Some(node) = &column.ranges {
-            node.build(pass, Found { granted, words }, rows, &mut parts)?;
+            node.build(pass, Found { granted, words, inside: self.inside }, rows, &mut parts)?;
             return Array::try_new(parts);
         }
         // The data that views point into stays where it is, and so do children that rows only point into.
@@ -358,5 +383,17 @@ impl Taken {
             }
         };
         Array::try_new(parts)
+    }
+
+    /// An array that is taken by itself.
+    fn apart(&self, array: &Array, stream: &Stream) -> Result<Array> {
+        let (indices, outside) = (&self.indices.array, self.indices.outside);
+        match array.data_type() {
+            DataType::RunEndEncoded(..) => runs::take(array, indices, outside, self.inside, stream),
+            DataType::FixedSizeList(_, size) => {
+                lists::take(array, *size as usize, indices, outside, self.inside, stream)
+            }
+            _ => unions::take(array, indices, outside, self.inside, stream),
+        }
     }
 }

@@ -88,11 +88,15 @@ pub(crate) fn test(
 
 /// A side as the kernel reads it.
 fn described(pass: &mut Pass, side: Side<'_>) -> Result<TextColumn> {
-    let column = match side {
-        Side::Column(column) => column,
-        Side::Same(text) => return uploaded(pass, &[text], 0),
-        Side::List(list) => return uploaded(pass, list, u64::MAX),
-    };
+    match side {
+        Side::Column(column) => text_column(pass, column),
+        Side::Same(text) => uploaded(pass, &[text], 0),
+        Side::List(list) => uploaded(pass, list, u64::MAX),
+    }
+}
+
+/// A column of text or bytes as kernels read it, whatever its layout.
+pub(crate) fn text_column(pass: &mut Pass, column: &Array) -> Result<TextColumn> {
     pass.input(column)?;
     let (valid, valid_offset) = validity(column);
     let (width, rows, buffers) = match column.layout().slots().next() {

@@ -116,6 +116,11 @@ impl Pass {
         &self.gpu
     }
 
+    /// Its stream.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
     /// Which operation it is.
     pub fn operation(&self) -> &'static str {
         self.operation

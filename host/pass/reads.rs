@@ -37,12 +37,17 @@ impl Pass {
     /// The words of a region: the host waits until the pass has come here. Errors in what the inputs were made from
     /// surface here too. An operation does this once at most.
     pub fn read(&mut self, region: &Region) -> Result<Vec<u64>> {
-        let (staged, seen) = self.copied(&[region])?;
+        self.read_all(&[region])
+    }
+
+    /// As [`Pass::read`], of several regions, one after the other.
+    pub fn read_all(&mut self, regions: &[&Region]) -> Result<Vec<u64>> {
+        let (staged, seen) = self.copied(regions)?;
         if let Err(error) = seen.wait() {
             return Err(self.abandon(staged, error));
         }
         self.parents.iter().try_for_each(Event::outcome)?;
-        Ok(words(staged.pinned().bytes(), region.bytes()))
+        Ok(words(staged.pinned().bytes(), regions.iter().map(|region| region.bytes()).sum()))
     }
 
     /// As [`Pass::read`], of several regions and without waiting: `then` goes on with the pass when somebody asks for the result and the words

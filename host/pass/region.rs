@@ -44,6 +44,12 @@ impl Region {
         Out::new(self.address() as u64, self.bytes.next_multiple_of(16) as u64)
     }
 
+    /// From byte `from` on, to be written by a kernel of this pass.
+    pub fn out_from<T: Value>(&self, from: usize) -> Out<T> {
+        assert!(from <= self.bytes, "the part is inside the region");
+        Out::new((self.address() + from) as u64, (self.bytes - from) as u64)
+    }
+
     /// To be read by a later kernel of this pass.
     pub fn input<T: Value>(&self) -> In<T> {
         In::new(self.address() as u64, self.bytes.next_multiple_of(16) as u64)

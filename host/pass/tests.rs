@@ -133,10 +133,8 @@ fn a_pass_that_is_dropped_half_way_is_safe() {
     let (host, _) = sample(10_000);
     for _ in 0..20 {
         let event = ManualEvent::pending();
-        let mut parts = adopt(&host, device.device()).unwrap().into_parts();
         // SAFETY: the event lives until it is fired below, and the array is gone by then.
-        parts.ready = Some(unsafe { event_of(&device, &event) });
-        let array = Array::try_new(parts).unwrap();
+        let array = unsafe { behind(&device, &event, &host) };
         let mut pass = Pass::begin("count", &stream).unwrap();
         let nulls = count(&mut pass, &array, None).unwrap();
         drop((array, pass, nulls));
@@ -157,6 +155,18 @@ unsafe fn event_of(device: &EmulatedDevice, event: &ManualEvent) -> Arc<dyn Read
     unsafe { device.device().import_event(pointer, Arc::new(())) }.unwrap()
 }
 
+/// An array on a device, there once an event has passed.
+///
+/// # Safety
+///
+/// The event must outlive the array.
+unsafe fn behind(device: &EmulatedDevice, event: &ManualEvent, host: &Array) -> Array {
+    let mut parts = adopt(host, device.device()).unwrap().into_parts();
+    // SAFETY: the caller's promise.
+    parts.ready = Some(unsafe { event_of(device, event) });
+    Array::try_new(parts).unwrap()
+}
+
 struct Count(AtomicUsize);
 
 impl Wake for Count {
@@ -171,10 +181,8 @@ fn a_pending_result_is_a_future_that_blocks_nobody() {
     let stream = device.device().stream().unwrap();
     let event = ManualEvent::pending();
     let (host, nulls) = sample(1000);
-    let mut parts = adopt(&host, device.device()).unwrap().into_parts();
     // SAFETY: the event lives to the end of the test.
-    parts.ready = Some(unsafe { event_of(&device, &event) });
-    let array = Array::try_new(parts).unwrap();
+    let array = unsafe { behind(&device, &event, &host) };
     let later = |then: u64| {
         let mut pass = Pass::begin("null_count", &stream).unwrap();
         let region = count(&mut pass, &array, None).unwrap();
@@ -295,10 +303,8 @@ fn marks_are_reached_behind_the_work_before_them_and_launches_are_counted() {
     let stream = device.device().stream().unwrap();
     let event = ManualEvent::pending();
     let (host, nulls) = sample(1000);
-    let mut parts = adopt(&host, device.device()).unwrap().into_parts();
     // SAFETY: the event lives to the end of the test.
-    parts.ready = Some(unsafe { event_of(&device, &event) });
-    let array = Array::try_new(parts).unwrap();
+    let array = unsafe { behind(&device, &event, &host) };
     let before = stream.mark().unwrap();
     let mut pass = Pass::begin("null_count", &stream).unwrap();
     let region = count(&mut pass, &array, None).unwrap();

@@ -5,15 +5,12 @@ use std::sync::Arc;
 
 use arrow_buffer::bit_mask::set_bits;
 use arrow_schema::{DataType, UnionMode};
-use bowstring_kernels::copy::{COPY_VIEWS, CopyViews};
-use bowstring_kernels::memory::In;
-use bowstring_kernels::target::find;
-use bowstring_kernels::views::BufferRow;
 
+use super::gathered::Gathered;
 use super::host_bytes;
 use crate::array::{Array, Bitmap, Buffer, Parts, Place, Ready, Slot};
 use crate::device::HostPool;
-use crate::pass::{Pass, Region, Table};
+use crate::pass::{Pass, Region};
 use crate::{Error, Result};
 
 /// Every buffer starts at a multiple of this, and what is between them is zero.
@@ -179,48 +176,16 @@ impl LaidOut {
     }
 }
 
-/// The small pieces of the layout, which are those before byte `total`, gathered in device memory: each is a row of views
-/// that point to buffers, what is between them are rows of zeros.
+/// The small pieces of the layout, which are those before byte `total`, gathered in device memory, and zeros between them.
 pub(super) fn gather(pass: &mut Pass, block_layout: &BlockLayout, total: usize) -> Result<Region> {
-    let (mut views, mut places, mut buffers) = (vec![], vec![], Table::default());
-    let mut at = 0;
-    let zeros = |views: &mut Vec<u64>, places: &mut Vec<u64>, at: &mut usize, upto: usize| {
-        while *at < upto {
-            // A row of up to 12 bytes is in its view.
-            let bytes = (upto - *at).min(12);
-            views.extend([bytes as u64, 0]);
-            places.push(*at as u64);
-            *at += bytes;
-        }
-    };
+    let mut gathered = Gathered::default();
     // What is small was placed in the order in which it stands here.
     for piece in block_layout.pieces.iter().filter(|piece| piece.at < total && piece.bytes > 0) {
-        zeros(&mut views, &mut places, &mut at, piece.at);
-        let Some(from) = &piece.from else { continue };
-        // Any length over 12 says that the bytes are in a buffer; how many is the distance to the next row.
-        views.extend([13, buffers.len() as u64]);
-        places.push(at as u64);
-        let limit = piece.bytes as u64;
-        let (bytes, offset) = In::bitmap(from.address() as u64, limit, 0);
-        buffers.push(&BufferRow { bytes, offset, limit });
-        at += piece.bytes;
+        gathered.zeros(piece.at);
+        if let Some(from) = &piece.from {
+            gathered.bytes(from, piece.bytes);
+        }
     }
-    zeros(&mut views, &mut places, &mut at, total);
-    let rows = places.len();
-    places.push(total as u64);
-
-    let tables = pass.upload(&[&views[..], &places, buffers.words()].concat())?;
-    let gathered = pass.output(total)?;
-    let entry = find(COPY_VIEWS, &[8]).ok_or_else(|| pass.unsupported("gathering"))?;
-    let (views_end, places_end) = (views.len() * 8, (views.len() + places.len()) * 8);
-    let args = CopyViews {
-        to: tables.part(views_end, places_end),
-        views: tables.part(0, views_end),
-        rows: rows as u64,
-        buffers: tables.part(places_end, tables.bytes()),
-        out: gathered.out(),
-        len: total as u64,
-    };
-    pass.launch(entry, &args)?;
-    Ok(gathered)
+    gathered.zeros(total);
+    gathered.launch(pass)
 }

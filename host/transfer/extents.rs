@@ -20,10 +20,10 @@ pub(super) fn sized(
     if numbers.is_empty() {
         return Ok(Pending::known(then(pass, &arrays)));
     }
-    let gathered = Gathered::of(&mut pass, &numbers)?;
-    let region = gathered.region.clone();
+    let extents = Numbers::of(&mut pass, &numbers)?;
+    let region = extents.region.clone();
     pass.read_later(&[&region], move |pass, words| {
-        let mut values = gathered.values(words).into_iter();
+        let mut values = extents.values(words).into_iter();
         then(pass, &with_extents(arrays, &mut |_| values.next().ok_or_else(unread))?)
     })
 }
@@ -41,21 +41,21 @@ fn unread() -> Error {
 }
 
 /// Numbers, one behind the other in a region, and where each is.
-struct Gathered {
+struct Numbers {
     region: Region,
     /// Where it begins in the region, and its width.
     places: Vec<(usize, usize)>,
 }
 
-impl Gathered {
-    fn of(pass: &mut Pass, numbers: &[Buffer]) -> Result<Gathered> {
+impl Numbers {
+    fn of(pass: &mut Pass, numbers: &[Buffer]) -> Result<Numbers> {
         let mut block_layout = BlockLayout::default();
         for number in numbers {
             block_layout.piece(Some(number.clone()), number.bytes().unwrap_or(0));
         }
         let total = block_layout.lay_out(usize::MAX)?.total;
         let region = gather(pass, &block_layout, total)?;
-        Ok(Gathered {
+        Ok(Numbers {
             region,
             places: block_layout.pieces.iter().map(|piece| (piece.at, piece.bytes)).collect(),
         })
@@ -68,6 +68,17 @@ impl Gathered {
     }
 }
 
+/// The arrays, all extents known: the host looks at those that only the device knows, once.
+pub(crate) fn sized_arrays(pass: &mut Pass, arrays: Vec<Array>) -> Result<Vec<Array>> {
+    let numbers: Vec<Buffer> = arrays.iter().flat_map(Array::unread_extents).collect();
+    if numbers.is_empty() {
+        return Ok(arrays);
+    }
+    let extents = Numbers::of(pass, &numbers)?;
+    let mut values = extents.values(&pass.read(&extents.region)?).into_iter();
+    with_extents(arrays, &mut |_| values.next().ok_or_else(unread))
+}
+
 /// The same buffers of bytes, those after an array's first one, all extents known: the host looks at those that only the device
 /// knows, once.
 pub(crate) fn sized_buffers(pass: &mut Pass, buffers: &[Buffer]) -> Result<Vec<Buffer>> {
@@ -75,8 +86,8 @@ pub(crate) fn sized_buffers(pass: &mut Pass, buffers: &[Buffer]) -> Result<Vec<B
     if numbers.is_empty() {
         return Ok(buffers.to_vec());
     }
-    let gathered = Gathered::of(pass, &numbers)?;
-    let mut values = gathered.values(&pass.read(&gathered.region)?).into_iter();
+    let extents = Numbers::of(pass, &numbers)?;
+    let mut values = extents.values(&pass.read(&extents.region)?).into_iter();
     let known = buffers.iter().enumerate().map(|(i, buffer)| match buffer.extent_at() {
         Some(_) => buffer.sized(i + 1, values.next().ok_or_else(unread)?),
         None => Ok(buffer.clone()),

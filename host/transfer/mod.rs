@@ -5,12 +5,14 @@
 
 mod block;
 mod extents;
+mod gathered;
 mod host;
 mod peer;
 
 use std::sync::Arc;
 
-pub(crate) use extents::sized_buffers;
+pub(crate) use extents::{sized_arrays, sized_buffers};
+pub(crate) use gathered::Gathered;
 
 use crate::array::Buffer;
 use crate::device::Staged;

@@ -63,9 +63,11 @@ pub mod map;
 pub mod functions;
 mod gather;
 mod indices;
+pub mod join;
 pub mod memory;
 pub mod offsets;
 mod places;
+pub mod print;
 pub mod program;
 pub mod ranges;
 pub mod ranges_keep;
@@ -73,28 +75,41 @@ pub mod scan;
 pub mod selection;
 pub mod selftest;
 mod short;
+pub mod structure;
 pub mod take;
 pub mod text;
 pub mod utf8;
 pub mod views;
+pub mod written;
 
 host_only! {
     /// Every entry there is: what the images must hold, and what the host can ask for.
     pub fn every_entry() -> impl Iterator<Item = &'static dyn target::AnyEntry> {
         macro_rules! tables {
             ($($table:path)*) => {
-                functions::entries()$(.chain($table.iter().map(|entry| entry as &dyn target::AnyEntry)))*
+                [$(|i| $table.get(i).map(|entry| entry as &dyn target::AnyEntry)),*]
             };
         }
-        tables! {
+        type Nth = fn(usize) -> Option<&'static dyn target::AnyEntry>;
+        // A chain of so many iterators would be a type deeper than the compiler follows.
+        const TABLES: &[Nth] = &tables! {
             bitmap::COMBINE bitmap::NULL_COUNT
             copy::COPY_BITS copy::COPY_BYTES copy::COPY_OFFSETS copy::COPY_VIEWS
             filter::FILTER filter_bits::FILTER_BITS filter_few::FILTER_FEW
+            join::JOIN join::REBASE join::SPANS
             offsets::CONVERT offsets::KEYS offsets::OFFENDER offsets::REGULAR
+            print::ITEM_LENS print::PRINT print::ROW_LENS
             program::PROGRAM program::predicate::PREDICATE ranges::COMPOSE ranges::TAKE ranges_keep::KEEP
             scan::SCAN scan::SUMS selection::OFFSETS selection::SELECT
             selftest::BAIT selftest::VOCABULARY
+            structure::alike::CLAIM structure::alike::SETTLE structure::alike::STRETCHES
+            structure::lists::COVERED structure::lists::EXTENTS structure::lists::ITEMS structure::lists::SIZED structure::lists::SPACED
+            structure::runs::ENDS structure::runs::FIND structure::runs::KEPT structure::runs::RANKS
+            structure::unions::MEMBERS structure::unions::OF_TYPE structure::unions::SPREAD
             take::TAKE take::TAKE_BITS text::TEXT utf8::VALIDATE views::BUILD views::MEASURE
-        }
+            written::reading::QUOTE written::reading::READ written::reading::READ_HARD written::writing::MEASURE written::writing::WRITE
+            written::zoning::CAST_ZONED
+        };
+        functions::entries().chain(TABLES.iter().flat_map(|table| (0..).map_while(table)))
     }
 }

@@ -1,10 +1,11 @@
 //! Whether rows are UTF-8, each by itself.
 //!
 //! The one idea: the work is dealt out by bytes, 64 to a lane, and most of them are ASCII, which is right wherever rows
-//! begin and end: a lane whose bytes are all ASCII is done. Any other lane finds the row its bytes begin in, and turns 16
+//! begin and end: a lane whose bytes are all ASCII is done. Any other lane turns 16
 //! bytes and the four on either side into bit masks: which continue a character, and which must be followed by one, two or
 //! three that do. Those that continue must be those that were asked for, and no row may begin among them: what a few shifts of
-//! the masks say of all bytes at once. The **characters that begin** in its bytes are a lane's to judge, and the bytes that continue none.
+//! the masks say of all bytes at once. Where that is so of a wave's bytes as if they were one row, and no row begins with a byte that
+//! continues, each row is text. Only else does a lane look for the rows of its bytes. The **characters that begin** in its bytes are a lane's to judge, and the bytes that continue none.
 //!
 //! Bytes: the strings once, and a bit for each bad row. For ASCII 10 instructions for 16 bytes in each lane; for the rest
 //! some 170, and 20 for each row in them. Waves stride over the bytes, because the host may not know how many there are.
@@ -157,11 +158,29 @@ fn validate<E: Summand + Edges>(args: &Validate, wave: &mut Wave) {
             let end = (at + step).min(last + 1) * 16 - moved;
             let low = rows.find_together(0, (at * 16).saturating_sub(moved).max(from), wave);
             let high = rows.find_together(low, end.min(to) - 1, wave);
-            wave.each(|l| {
-                if some.at(l) {
-                    judge::<E>(args, l, text, own(l)..(own(l) + LOADS as u64).min(last + 1), low..high);
-                }
+            // Where all of them are text as if they were one row, and no row begins within a character, each row is.
+            let wrong = wave.each(|l| {
+                let blocks = own(l)..(own(l) + LOADS as u64).min(last + 1);
+                some.at(l)
+                    && blocks.into_iter().any(|block| text.masks(block).errors(0) & text.own(block) != 0)
             });
+            let mut torn = wave.any(wrong);
+            let mut first = low;
+            while first <= high && !torn {
+                let within = wave.each(|l| {
+                    let row = first + u64::from(l.index());
+                    row <= high && text.continues(rows.to(row.min(high)))
+                });
+                torn = wave.any(within);
+                first += u64::from(wave.width());
+            }
+            if torn {
+                wave.each(|l| {
+                    if some.at(l) {
+                        judge::<E>(args, l, text, own(l)..(own(l) + LOADS as u64).min(last + 1), low..high);
+                    }
+                });
+            }
         }
         at += step * args.waves;
     }
@@ -184,6 +203,55 @@ struct Text {
     to: u64,
 }
 
+impl Text {
+    /// What a block's bytes are, and those around it.
+    #[inline(always)]
+    fn masks(self, block: u64) -> Masks {
+        let own = self.bytes.cast::<u128>().get(block);
+        // The words before and after, where they have a byte of the text.
+        let (before, after) = (block * 16 > self.from + self.moved, block * 16 + 16 < self.to + self.moved);
+        let before = if before { self.bytes.get(block * 4 - 1) } else { 0 };
+        let after = if after { self.bytes.get(block * 4 + 4) } else { 0 };
+        Masks::of([
+            u64::from(before) | (own as u64) << 32,
+            (own >> 32) as u64,
+            (own >> 96) as u64 | u64::from(after) << 32,
+        ])
+    }
+
+    /// The first byte of a block that is the text's.
+    #[inline(always)]
+    fn begin(self, block: u64) -> u64 {
+        (block * 16).saturating_sub(self.moved).max(self.from)
+    }
+
+    /// The end of a block's bytes that are the text's.
+    #[inline(always)]
+    fn end(self, block: u64) -> u64 {
+        (block * 16 + 16 - self.moved).min(self.to)
+    }
+
+    /// Where a byte is in the masks of a block, 24 for those after. Offsets may be anything.
+    #[inline(always)]
+    fn place(self, block: u64, byte: u64) -> u32 {
+        byte.saturating_add(self.moved + 4).saturating_sub(block * 16).min(24) as u32
+    }
+
+    /// A block's bytes that are the text's, in its masks.
+    #[inline(always)]
+    fn own(self, block: u64) -> u32 {
+        let place = |byte: u64| u64::from(self.place(block, byte));
+        ones(place(self.end(block))) & !ones(place(self.begin(block)))
+    }
+
+    /// Whether a byte, if it is the text's, continues a character.
+    #[inline(always)]
+    fn continues(self, byte: u64) -> bool {
+        let byte = if byte >= self.from && byte < self.to { byte } else { return false };
+        self.bytes.cast::<u8>().get(byte + self.moved) >> 6 == 2
+    }
+}
+
 /// Judges the bytes of some blocks. The first belongs to one of the rows `among`, its end included.
 #[inline(always)]
 fn judge<E: Summand + Edges>(
@@ -194,30 +262,17 @@ fn judge<E: Summand + Edges>(
     among: Range<u64>,
 ) {
     let rows = Places { to: args.offsets.cast::<E>(), rows: args.rows, scale: 1 };
-    let begin = |block: u64| (block * 16).saturating_sub(text.moved).max(text.from);
-    let mut row = rows.find(among.start, among.end, begin(blocks.start));
+    let mut row = rows.find(among.start, among.end, text.begin(blocks.start));
     let mut block = blocks.start;
     while block < blocks.end {
-        let own = text.bytes.cast::<u128>().get(block);
-        let (at, end) = (begin(block), (block * 16 + 16 - text.moved).min(text.to));
-        if !ascii(own) {
-            // The words before and after, where they have a byte of the text.
-            let (before, after) =
-                (block * 16 > text.from + text.moved, block * 16 + 16 < text.to + text.moved);
-            let before = if before { text.bytes.get(block * 4 - 1) } else { 0 };
-            let after = if after { text.bytes.get(block * 4 + 4) } else { 0 };
-            let masks = Masks::of([
-                u64::from(before) | (own as u64) << 32,
-                (own >> 32) as u64,
-                (own >> 96) as u64 | u64::from(after) << 32,
-            ]);
+        let at = text.begin(block);
+        if !ascii(text.bytes.cast::<u128>().get(block)) {
+            let masks = text.masks(block);
             if at >= rows.to(row + 1) {
                 row = rows.next(row, among.end, at).min(args.rows - 1);
             }
-            // The place in the masks of a byte, 24 for those after. Offsets may be anything, and one that came out before
-            // the byte that it is behind would keep the loop below from ever ending.
-            let place =
-                |byte: u64| byte.saturating_add(text.moved + 4).saturating_sub(block * 16).min(24) as u32;
+            // An offset that came out before the byte that it is behind would keep the loop below from ever ending.
+            let place = |byte: u64| text.place(block, byte);
             // Rows before this one matter to nobody here. Where offsets descend, it ends.
             let (mut starts, mut last, mut r) = (1u32 << place(rows.to(row)), at, row);
             loop {
@@ -231,8 +286,7 @@ fn judge<E: Summand + Edges>(
                 }
                 (r, last) = (rows.next(r, args.rows - 1, next).min(args.rows - 1), next);
             }
-            let own = ones(u64::from(place(end))) & !ones(u64::from(place(at)));
-            let mut errors = masks.errors(starts) & own;
+            let mut errors = masks.errors(starts) & text.own(block);
             while errors != 0 {
                 let byte = block * 16 + u64::from(errors.trailing_zeros()) - 4 - text.moved;
                 if byte >= rows.to(row + 1) {

@@ -2,14 +2,15 @@
 //!
 //! Exactly the subset that bowstring's kernels compile to: one-dimensional launches, no calls, no local or shared memory,
 //! no barriers across warps; anything else is an error when the text is parsed, never a guess when it runs. A warp's
-//! 32 lanes each have their own program counter. Lanes at the same place run together; which place goes first is the
-//! lowest one, or, given a seed, any. A `.sync` instruction runs when every lane its mask names has come to it; when
+//! 32 lanes each have their own program counter. Lanes at the same place run together; which place goes first is
+//! that for whose lanes others wait, as on hardware, or, given a seed, any. A `.sync` instruction runs when every lane its mask names has come to it; when
 //! that can never happen the launch fails. Every access goes through the caller's [`Memory`], which says what exists.
 //!
 //! With [`Launch::races`] set, a byte written by one lane and touched by another in the same launch is an error unless
 //! both used atomic updates: nothing orders the lanes of these kernels but the end of the launch.
 
 mod alu;
+mod meet;
 mod module;
 mod parse;
 mod warp;

@@ -37,6 +37,8 @@ pub(crate) struct Entry {
     pub(crate) params: usize,
     pub(crate) registers: usize,
     pub(crate) code: Vec<Instruction>,
+    /// Of each instruction: see [`meet`](crate::meet).
+    pub(crate) depths: Vec<u32>,
 }
 
 impl Module {

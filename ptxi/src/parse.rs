@@ -6,6 +6,7 @@ mod tokens;
 use std::collections::HashMap;
 
 use crate::alu::Type;
+use crate::meet::depths;
 use crate::module::{CONSTANTS, Entry, Error, Instruction, Module, Op, Operand, Place, Register, Special};
 use tokens::{Token, tokens};
 
@@ -213,7 +214,8 @@ impl<'a> Parser<'a> {
                 _ => unreachable!("only branches wait for labels"),
             }
         }
-        Ok(Entry { params, registers: scope.count as usize, code: scope.code })
+        let depths = depths(&scope.code);
+        Ok(Entry { params, registers: scope.count as usize, code: scope.code, depths })
     }
 
     fn statement(&mut self, scope: &mut Scope<'a>) -> Result<()> {

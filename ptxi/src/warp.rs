@@ -2,6 +2,8 @@
 
 mod collective;
 
+use std::cmp::Reverse;
+
 use bowstring_watch::{Drawn, Touch, Touched};
 
 use crate::Memory;
@@ -24,7 +26,7 @@ pub struct Launch<'a> {
     pub blocks: u32,
     /// Threads in a block, a multiple of 32.
     pub block_size: u32,
-    /// Runs lanes in an order drawn from this seed; `None` for the lowest place first.
+    /// Runs lanes in an order drawn from this seed; `None` for those first for whom others wait, as hardware would.
     pub seed: Option<u64>,
     /// Whether unordered accesses to one byte are errors.
     pub races: bool,
@@ -159,7 +161,10 @@ impl<M: Memory> Warp<'_, M> {
     fn choose(&mut self, ready: u32) -> usize {
         let lanes = (0..LANES).filter(|l| ready >> l & 1 != 0);
         match self.draw() {
-            None => lanes.map(|l| self.counter[l]).min().expect("a lane is ready"),
+            None => {
+                let order = |place: &usize| (Reverse(self.entry.depths.get(*place)), *place);
+                lanes.map(|l| self.counter[l]).min_by_key(order).expect("a lane is ready")
+            }
             Some(random) => {
                 let nth = random as usize % ready.count_ones() as usize;
                 self.counter[lanes.clone().nth(nth).expect("so many are ready")]

@@ -380,4 +380,13 @@ fn what_ran_is_counted_by_lanes_and_by_what_they_ran_together() {
         $one: mov.b64 %rd0, 2; mov.b64 %rd1, 2; $out: st.global.b64 [%me], %rd0;");
     assert_eq!(divergent.warps - straight.warps, 4 * 6);
     assert_eq!(divergent.lanes - straight.lanes, 4 * (2 * 32 + 2 * 31 + 2));
+    // What one lane does stands behind what all do: they wait for it where it comes back.
+    let apart =
+        ran("setp.eq.u32 %p1, %lane, 3; @%p1 bra $apart; $back: st.global.b64 [%me], %base; bra $out;
+        $apart: mov.b64 %rd0, 2; bra $back; $out:");
+    assert_eq!(apart.warps - straight.warps, 4 * 5);
+    // Who has been round often enough waits for the others.
+    let loops = ran("mov.b32 %r0, %lane; bra $next; $out: st.global.b64 [%me], %base; bra $end;
+        $round: add.s32 %r0, %r0, -1; $next: setp.ne.u32 %p1, %r0, 0; @%p1 bra $round; bra $out; $end:");
+    assert_eq!(loops.warps - straight.warps, 4 * (2 + 31 * 3 + 2 + 1 + 1));
 }

@@ -219,10 +219,10 @@ def test_an_object_with_nothing_but_a_device_stream() -> None:
         mask = bs.array(pa.array([True, False, True])).to(device)
         kept = bs.filter(Only(rows, "__arrow_c_device_stream__"), mask)
         assert isinstance(kept, bs.RecordBatch) and kept.num_rows == 2
-    # Of several batches elsewhere nobody makes one.
+    # Several batches become one where they are.
     there = bs.BatchReader(pa.table({"a": [1, 2]}).to_reader(1)).to(bs.Device.emulated())
-    with pytest.raises(NotImplementedError):
-        bs.record_batch(Only(there, "__arrow_c_device_stream__"))
+    one = bs.record_batch(Only(there, "__arrow_c_device_stream__"))
+    assert one.device == bs.Device.emulated() and one.to_pydict() == {"a": [1, 2]}
 
 
 def test_ours_that_nobody_takes_are_released(nothing_leaked: None) -> None:

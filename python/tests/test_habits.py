@@ -468,18 +468,14 @@ def test_nulls_of_tables(target: str) -> None:
     assert bs.fill_null(rows.select(["n", "x"]), 0).to_pydict() == {"n": [1, 0, 0], "x": [0.5, 0.0, 0.0]}
     with pytest.raises(TypeError, match='value for column "n": a str'):
         rows.fill_null("none")
-    if target == "cpu":
-        assert bs.fill_null(rows, {"s": "?"})["s"].to_pylist() == ["a", "b", "?"]
-    else:
-        with pytest.raises(NotImplementedError):
-            bs.fill_null(rows, {"s": "?"})
+    assert bs.fill_null(rows, {"s": "?"})["s"].to_pylist() == ["a", "b", "?"]
 
 
 @pytest.mark.parametrize("values", [["a", None, "c"], [b"a", None], [[1], None, []], [{"a": 1}, None], [None, None]])
-def test_fill_null_of_any_width_on_the_cpu(values: list[Any]) -> None:
-    array = bs.array(values)
+def test_fill_null_of_any_width(target: str, values: list[Any]) -> None:
+    array = bs.array(values).to(target)
     filled = [values[0] if value is None else value for value in values]
-    assert bs.fill_null(array, array[:1]).to_pylist() == filled
+    assert bs.fill_null(array, bs.array(values)[:1]).to_pylist() == filled
     assert array.fill_null(None).to_pylist() == values
 
 

@@ -464,5 +464,3 @@ def test_fill_null_refuses_what_is_no_value_of_the_type() -> None:
         bs.fill_null(pa.array([1, None], pa.int8()), pa.array([1, 2], pa.int8()))
     with pytest.raises(ValueError, match="Int16 for nulls among Int8"):
         bs.fill_null(pa.array([1, None], pa.int8()), pa.array([1], pa.int16()))
-    with pytest.raises(NotImplementedError):
-        bs.fill_null(bs.array(pa.array(["a", None])).to(bs.Device.emulated()), "b")

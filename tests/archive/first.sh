@@ -84,6 +84,10 @@ predicted() {
         tpch_q6) operation=expressions few=20000 ;;
         null_count) few=20000 ;;
         esac
+        case $id in
+        cast/*/utf8-largeutf8/*) ;;
+        cast/*/utf8-* | cast/*-utf8/*) operation=written ;;
+        esac
         [ "$BOWSTRING_BENCH" = tiny ] && id=$(echo "$id" | sed "s#/$rows/#/$few/#")
         [ "${BOWSTRING_REQUIRE}" = rocm ] && id=$(echo "$id" | sed 's#/cuda/#/rocm/#')
         [ -x "bench-$operation" ] || continue

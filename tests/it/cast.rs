@@ -52,7 +52,9 @@ fn converts_by_value(from: &DataType, to: &DataType) -> bool {
 fn check_row(error: &Error, array: &ArrayRef, to: &DataType, context: &str) {
     match error {
         Error::Cast { row, from, to: named, .. } => {
-            let nested = |of: &DataType| of.is_nested() || matches!(of, DataType::Dictionary(..));
+            let encoded =
+                |of: &DataType| matches!(of, DataType::Dictionary(..) | DataType::RunEndEncoded(..));
+            let nested = |of: &DataType| of.is_nested() || encoded(of);
             if (from, named) != (array.data_type(), to) {
                 // A device names the items, fields or values that it was casting when it came to the row.
                 assert!(nested(array.data_type()) || nested(to), "{context}: {error}");

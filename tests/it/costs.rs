@@ -7,7 +7,7 @@ mod expressions;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch, StringArray, UInt32Array, make_array};
+use arrow_array::*;
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use bowstring::compute::{CastOptions, TakeOptions, cast, filter, is_null, null_count, take};
@@ -95,6 +95,7 @@ impl Bench {
         self.filters(rng);
         self.takes(rng);
         self.casts(rng);
+        self.written(rng);
         self.nulls(rng);
         self.others(rng);
         self.expressions(rng);
@@ -222,6 +223,43 @@ impl Bench {
             self.row(&format!("cast {from} to {to}, nulls"), must, |stream| {
                 cast(&ours, &to, &CastOptions::default(), stream).wait()
             });
+        }
+    }
+
+    /// Numbers of 8 digits on average, prices, days and moments, to text and back.
+    fn written(&mut self, rng: &mut Random) {
+        let mut numbers = |limit: usize| -> Vec<i64> { (0..ROWS).map(|_| rng.below(limit) as i64).collect() };
+        let integers: ArrayRef =
+            Arc::new(Int64Array::from(numbers(1_000_000_000).iter().map(|x| x / 5).collect::<Vec<_>>()));
+        let floats = numbers(100_000_000).into_iter().map(|x| x as f64 / 100.0);
+        let long = numbers(usize::MAX).into_iter().map(|x| f64::from_bits(x as u64 >> 2 | 0x3fe << 52));
+        let days = numbers(11_000).into_iter().map(|x| x as i32 + 8_000);
+        let moments = numbers(1_000_000_000).into_iter().map(|x| x * 1_000_003 + 700_000_000_000_000);
+        // Text that is not ASCII and is text, of 13 bytes on average.
+        let words = ["Grüße", "aus", "Zürich", "и Москвы", "世界", "plain text", "ŝanĝoĵaŭde", ""];
+        let texts = |rng: &mut Random| format!("{} {}", rng.pick(&words), rng.pick(&words));
+        let texts: ArrayRef = Arc::new(BinaryArray::from_iter_values((0..ROWS).map(|_| texts(rng))));
+        let ours = self.on(&texts);
+        self.row("cast Binary to Utf8, all text, half of it not ASCII", 2 * bytes_of(&texts), |stream| {
+            cast(&ours, &DataType::Utf8, &CastOptions::default(), stream).wait()
+        });
+        let all: [(&str, ArrayRef); 5] = [
+            ("Int64, 8 digits", integers),
+            ("Float64, 8 digits", Arc::new(Float64Array::from_iter_values(floats))),
+            ("Float64, 16 digits", Arc::new(Float64Array::from_iter_values(long))),
+            ("Date32", Arc::new(Date32Array::from_iter_values(days))),
+            ("Timestamp(µs)", Arc::new(TimestampMicrosecondArray::from_iter_values(moments))),
+        ];
+        for (name, values) in all {
+            let texts = arrow_cast::cast(&values, &DataType::Utf8).unwrap();
+            let must = bytes_of(&values) + bytes_of(&texts);
+            for (given, to, name) in [
+                (&values, DataType::Utf8, format!("cast {name} to Utf8")),
+                (&texts, values.data_type().clone(), format!("cast Utf8 to {name}")),
+            ] {
+                let ours = self.on(given);
+                self.row(&name, must, |stream| cast(&ours, &to, &CastOptions::default(), stream).wait());
+            }
         }
     }
 

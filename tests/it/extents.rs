@@ -16,7 +16,9 @@ use arrow_array::types::Int32Type;
 use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema};
 use bowstring::array::Place;
-use bowstring::compute::{CastOptions, TakeOptions, cast, drop_nulls, evaluate, filter, take};
+use bowstring::compute::{
+    CastOptions, Scalar, TakeOptions, cast, concat, drop_nulls, evaluate, fill_null, filter, take,
+};
 use bowstring::device::testing::{EmulatedDevice, EmulatorOptions, children};
 use bowstring::exchange::{
     export_array, export_host_array, from_arrow, import_array, import_batch, import_host_array, to_arrow,
@@ -145,6 +147,8 @@ fn asked<'a>(len: usize, first: usize, stream: &'a Stream, other: &'a Stream) ->
         kept.dedup();
         asks.push(("filter", kept, Box::new(move |a| filter(a, &mask()?, stream).wait())));
     }
+    let twice = [&all[..], &all[..1], &all].concat();
+    asks.push(("concat", twice, Box::new(move |a| concat(&[a, &a.slice(0, 1)?, a], stream).wait())));
     asks.push(("download", all.clone(), Box::new(|a| Ok(a.clone()))));
     asks.push((
         "export",
@@ -215,6 +219,8 @@ fn ask(context: &str, honest: &ArrayRef, ours: &Array, first: usize, streams: [&
     }
     // What these say of which row is not this test's business, but where they read is.
     check("drop_nulls", &all, drop_nulls(ours, stream).wait().and_then(down), None);
+    let value = Scalar::from_arrow(&honest.slice(0, 1)).unwrap();
+    check("fill_null", &all, fill_null(ours, &value, stream).wait().and_then(down), None);
     for test in tests(ours.data_type()) {
         let fields = vec![Field::new("a", ours.data_type().clone(), true)];
         let rows = Batch::try_new(Arc::new(Schema::new(fields)), vec![ours.clone()], ours.len()).unwrap();

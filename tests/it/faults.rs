@@ -100,6 +100,10 @@ const WORKS: &[(&str, PlainWork)] = &[
         assert_eq!(first, down(&selection.filter(&given.import()?).wait()?, stream)?);
         Ok(first)
     }),
+    ("concat", |given, stream| {
+        let all = [given.import()?, given.import()?, given.on(given.values.slice(7, 50), stream)?];
+        down(&concat(&all.each_ref(), stream).wait()?, stream)
+    }),
     ("filter_where", |given, stream| {
         down_batch(&filter_where(&given.batch()?, &given.predicate(), stream).wait()?, stream)
     }),

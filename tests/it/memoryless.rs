@@ -13,8 +13,8 @@ use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field, Fields, UnionFields, UnionMode};
 use bowstring::array::{Buffer as Bytes, Parts};
 use bowstring::compute::{
-    CastOptions, Selection, TakeOptions, can_cast, cast, concat, drop_nulls, filter, is_not_null, is_null,
-    logical_null_count, null_count, take,
+    CastOptions, Scalar, Selection, TakeOptions, can_cast, cast, concat, drop_nulls, fill_null, filter,
+    is_not_null, is_null, logical_null_count, null_count, take,
 };
 use bowstring::exchange::{from_arrow, to_arrow, validate};
 use bowstring::{Array, Error, Stream};
@@ -252,6 +252,7 @@ fn all_operations(array: &Array) {
     }
     let joined = attempt("concat".into(), || concat(&[&last, array, &last], &stream).wait());
     assert!(joined.is_none_or(|joined| joined.len() == len + 2 * last.len()));
+    attempt("fill_null".into(), || fill_null(array, &Scalar::try_new(&array.slice(0, 1)?)?, &stream).wait());
     let none = Int64Array::new_null(3);
     attempt("take nulls of none".into(), || {
         take(&array.slice(0, 0)?, &ours(&none), &options, &stream).wait()

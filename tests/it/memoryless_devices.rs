@@ -147,6 +147,12 @@ fn rows_of_no_bytes_are_answered_or_refused() {
             settled("is_null", &half, is_null(&half, &stream).wait().and_then(waited));
             settled("is_not_null", &half, is_not_null(&half, &stream).wait().and_then(waited));
             settled("drop_nulls", &half, drop_nulls(&half, &stream).wait().and_then(waited));
+            let joined = concat(&[&half, &array, &half], &stream).wait().and_then(waited);
+            if let Some(joined) = settled("concat", &half, joined) {
+                assert_eq!(joined.len(), 2 * half.len() + len, "{context}");
+            }
+            let row = Scalar::try_new(&stream.download(&array.slice(0, 1).unwrap()).unwrap()).unwrap();
+            settled("fill_null", &half, fill_null(&half, &row, &stream).wait().and_then(waited));
             for to in casts() {
                 settled(
                     &format!("cast to {to}"),

@@ -85,6 +85,12 @@ fn arithmetic() -> Vec<Row> {
         row(Sop2, [4, 4, 4, 4], "s_addc_u32 12:s_add_co_ci_u32", two(32, add)),
         row(Sop2, [5, 5, 5, 5], "s_subb_u32 12:s_sub_co_ci_u32", two(32, subtract)),
         row(Sop2, [7, 7, 19, 19], "s_min_u32", two(32, |a, b, _| (a.min(b), Some(a < b)))),
+        row(
+            Sop2,
+            [8, 8, 20, 20],
+            "s_max_i32",
+            two(32, |a, b, _| ((a as i32).max(b as i32) as u32 as u64, Some(a as i32 >= b as i32))),
+        ),
         row(Sop2, [9, 9, 21, 21], "s_max_u32", two(32, |a, b, _| (a.max(b), Some(a >= b)))),
         row(Sop2, [36, 38, 44, 44], "s_mul_i32", two(32, |a, b, _| (a.wrapping_mul(b) & WORD, None))),
         row(Sop2, [44, 53, 45, 45], "s_mul_hi_u32", two(32, |a, b, _| ((a * b) >> 32, None))),

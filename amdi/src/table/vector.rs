@@ -60,6 +60,10 @@ fn add_words() -> Action {
     clampable(|[a, b]: Words<2>| a.wrapping_add(b), |[a, b]| a.saturating_add(b))
 }
 
+fn low24(a: u64) -> u64 {
+    a & 0xff_ffff
+}
+
 pub(super) fn choose() -> Action {
     mixed(B32, [B32, B32, Mask], |[a, b, set]| if set != 0 { b } else { a })
 }
@@ -256,6 +260,49 @@ fn words() -> Vec<Row> {
             "v_lshl_add_u64",
             mixed(B64, [B64, B32, B64], |[a, by, b]| (a << (by & 7)).wrapping_add(b)),
         ),
+        row(
+            Vop2,
+            [6, 9, 9, 9],
+            "v_mul_i32_i24",
+            plain(|[a, b]: [i32; 2]| (a << 8 >> 8).wrapping_mul(b << 8 >> 8)),
+        ),
+        row(
+            Vop2,
+            [8, 11, 11, 11],
+            "v_mul_u32_u24",
+            mixed(B32, [B32; 2], |[a, b]| (low24(a) * low24(b)) & 0xffff_ffff),
+        ),
+        row(
+            Vop2,
+            [9, 12, 12, 12],
+            "v_mul_hi_u32_u24",
+            mixed(B32, [B32; 2], |[a, b]| (low24(a) * low24(b)) >> 32),
+        ),
+        row(
+            Vop3,
+            [451, 323, 523, 523],
+            "v_mad_u32_u24",
+            plain(|[a, b, c]: Words<3>| (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff).wrapping_add(c)),
+        ),
+        row(Vop3, [499, 837, 581, 581], "v_xad_u32", plain(|[a, b, c]: Words<3>| (a ^ b).wrapping_add(c))),
+        row(Vop3, [N, N, 610, 610], "v_maxmin_u32", plain(|[a, b, c]: Words<3>| a.max(b).min(c))),
+        row(
+            Vop3,
+            [668, 895, 806, 806],
+            "v_add_i32 10:v_add_nc_i32",
+            clampable(|[a, b]: [i32; 2]| a.wrapping_add(b), |[a, b]| a.saturating_add(b)),
+        ),
+        row(
+            Vop3,
+            [647, 364, 814, 814],
+            "v_mul_hi_i32",
+            mixed(B32, [B32; 2], |[a, b]| {
+                ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u64 & 0xffff_ffff
+            }),
+        ),
+        row(Vop2, [40, N, N, N], "v_subrev_u16", plain(|[a, b]: Halves<2>| b.wrapping_sub(a))),
+        row(Vop2, [41, N, N, N], "v_mul_lo_u16", plain(|[a, b]: Halves<2>| a.wrapping_mul(b))),
+        row(Vop3, [N, 773, 773, 773], "v_mul_lo_u16", plain(|[a, b]: Halves<2>| a.wrapping_mul(b))),
         row(Vop3, [645, 361, 812, 812], "v_mul_lo_u32", plain(|[a, b]: Words<2>| a.wrapping_mul(b))),
         row(Vop3, [646, 362, 813, 813], "v_mul_hi_u32", mixed(B32, [B32; 2], |[a, b]| (a * b) >> 32)),
         row(

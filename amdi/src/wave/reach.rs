@@ -138,7 +138,8 @@ impl Wave<'_> {
         let (to, data) = (register(made.to), register(made.from[1]));
         let vectors = &mut self.state.vectors;
         let (bytes, aligned) = match made.row.action {
-            Action::Load { bytes, .. } | Action::Store { bytes, .. } => (bytes.into(), bytes.min(4)),
+            // Waves run in unaligned access mode under HSA, which is what LLVM counts on: it joins stores of bytes.
+            Action::Load { bytes, .. } | Action::Store { bytes, .. } => (bytes.into(), 1),
             Action::Atomic { bytes, .. } => (bytes.into(), bytes),
             _ => (0usize, 1),
         };

@@ -103,9 +103,7 @@ fn shared_out(partitions: &[Vec<Batch>], into: usize) -> bowstring::Result<Vec<V
                 room = each;
             }
             let count = room.min(batch.len() - first);
-            let columns = batch.columns().iter().map(|column| column.slice(first, count));
-            let columns = columns.collect::<bowstring::Result<_>>()?;
-            let slice = Batch::try_new(batch.schema().clone(), columns, count)?;
+            let slice = batch.slice(first, count)?;
             made.last_mut().into_iter().for_each(|last| last.push(slice.clone()));
             (first, room) = (first + count, room - count);
         }

@@ -9,12 +9,17 @@ use crate::array::{Array, Side, Slot, outside};
 pub(super) const INLINE: usize = 12;
 
 /// How a column lays its rows out.
-pub(super) trait Layout: Sync {
+pub(in crate::cpu) trait Layout: Sync {
     /// A row's bytes; `None` where they are not in its buffer.
-    fn row(&self, row: usize) -> Option<&[u8]>;
+    fn row(&self, row: usize) -> Option<&[u8]> {
+        self.from(row).map(|(bytes, len)| &bytes[..len])
+    }
+
+    /// The bytes from a row's first to the last of its buffer, and how many are the row's; `None` where they are not in it.
+    fn from(&self, row: usize) -> Option<(&[u8], usize)>;
 }
 
-pub(super) struct Offsets<'a, const O: usize> {
+pub(in crate::cpu) struct Offsets<'a, const O: usize> {
     pub offsets: &'a [[u8; O]],
     pub bytes: &'a [u8],
 }
@@ -24,9 +29,15 @@ impl<const O: usize> Layout for Offsets<'_, O> {
     fn row(&self, row: usize) -> Option<&[u8]> {
         self.bytes.get(rows::offset(self.offsets[row])..rows::offset(self.offsets[row + 1]))
     }
+
+    #[inline(always)]
+    fn from(&self, row: usize) -> Option<(&[u8], usize)> {
+        let (start, end) = (rows::offset(self.offsets[row]), rows::offset(self.offsets[row + 1]));
+        (start <= end && end <= self.bytes.len()).then(|| (&self.bytes[start..], end - start))
+    }
 }
 
-pub(super) struct Views<'a> {
+pub(in crate::cpu) struct Views<'a> {
     pub views: &'a [[u8; 16]],
     buffers: Vec<&'a [u8]>,
 }
@@ -49,13 +60,13 @@ impl<'a> Views<'a> {
 
 impl Layout for Views<'_> {
     #[inline(always)]
-    fn row(&self, row: usize) -> Option<&[u8]> {
+    fn from(&self, row: usize) -> Option<(&[u8], usize)> {
         let len = self.len(row);
         if len <= INLINE {
-            return Some(&self.views[row][4..4 + len]);
+            return Some((&self.views.as_flattened()[16 * row + 4..], len));
         }
         let (buffer, start) = self.place(row)?;
-        Some(&buffer[start..start + len])
+        Some((&buffer[start..], len))
     }
 }
 
@@ -82,13 +93,13 @@ pub(super) fn each_view(views: &[[u8; 16]], out: &mut [u64], ask: impl Fn([u64; 
 struct Same<'a>(&'a [u8]);
 
 impl Layout for Same<'_> {
-    fn row(&self, _row: usize) -> Option<&[u8]> {
-        Some(self.0)
+    fn from(&self, _row: usize) -> Option<(&[u8], usize)> {
+        Some((self.0, self.0.len()))
     }
 }
 
 /// A column by its layout.
-pub(super) enum Column<'a> {
+pub(in crate::cpu) enum Column<'a> {
     Short(Offsets<'a, 4>),
     Long(Offsets<'a, 8>),
     Views(Views<'a>),

@@ -3,7 +3,7 @@
 //! The one idea: what all rows are tested against is looked at once, and becomes a way to look at many rows; where there is none,
 //! or a row is not where it should be, rows are looked at one by one. Two columns are rare, and are one loop for all.
 
-mod layout;
+pub(super) mod layout;
 mod needle;
 mod search;
 

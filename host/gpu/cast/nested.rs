@@ -1,19 +1,20 @@
 //! Lists, structs, and arrays of nothing but nulls: the parts are cast, and put together again.
 //!
-//! What rows of a list do not see of its items is cast along where that cannot show. A cast that is strict, or to items that may
-//! not be null, must not fail for it, though, and neither must offsets be too great for it: then the host looks where the rows begin and end, and only what
-//! lies between is cast.
+//! What rows of a list do not see of its items is cast along where that cannot show. A cast that may fail, or to items that may
+//! not be null, must not fail for it, though, and neither must offsets be too great for it: then the host looks where the rows begin and
+//! end, and only what lies between is cast.
 
 use arrow_schema::{DataType, FieldRef, Fields};
 
 use super::held::{Above, hold};
 use super::inside::Cast;
 use super::offsets::{Offsets, convert_offsets, do_not_fit, most, read_offsets, regular_offsets};
-use crate::array::{Array, Slot, forbids_nulls, layout};
+use super::views::{regular_views, to_fixed, to_lists, to_views};
+use crate::array::{Array, Slot, layout};
 use crate::gpu::bitmap::{aligned, nulls_of};
 use crate::gpu::parts::{self, empty, part_of};
 use crate::gpu::rows::offsets_of;
-use crate::pass::Reach;
+use crate::pass::{Reach, Region};
 use crate::{Error, Result};
 
 /// Casts from or to a nested type; `None` where devices do not know how.
@@ -21,18 +22,25 @@ pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Option<A
     use DataType::*;
     let done = match (values.data_type(), to) {
         (List(_) | LargeList(_), List(item) | LargeList(item)) => list(cast, values, to, item),
+        (ListView(_) | LargeListView(_), List(item) | LargeList(item)) => to_lists(cast, values, to, item),
+        (List(_) | LargeList(_) | ListView(_) | LargeListView(_), ListView(item) | LargeListView(item)) => {
+            to_views(cast, values, to, item)
+        }
+        (List(_) | LargeList(_) | ListView(_) | LargeListView(_), FixedSizeList(item, size)) => {
+            to_fixed(cast, values, to, (item, *size as usize))
+        }
         (FixedSizeList(_, size), FixedSizeList(item, same)) if size == same => {
             let items = cast.cast(&values.child_rows(0)?, item.data_type())?;
             of_children(cast, values, to, vec![items], true)
         }
-        (FixedSizeList(_, size), List(item) | LargeList(item)) => {
+        (FixedSizeList(_, size), List(item) | LargeList(item) | ListView(item) | LargeListView(item)) => {
             let items = cast.cast(&values.child_rows(0)?, item.data_type())?;
             regular_list(cast, values, to, items, *size as usize, true)
         }
         (FixedSizeList(_, 1), _) if !is_list(to) => cast.cast(&values.child_rows(0)?, to),
         (from, _) if is_list(from) => return Ok(None),
         // Any other row is a list of its own, and null an item.
-        (_, List(item) | LargeList(item)) => {
+        (_, List(item) | LargeList(item) | ListView(item) | LargeListView(item)) => {
             let items = cast.cast(values, item.data_type())?;
             regular_list(cast, values, to, items, 1, false)
         }
@@ -87,11 +95,7 @@ fn ranges(
     }
     let items = &values.children()[0];
     let narrow = to_width < from_width && items.len() as u64 > most(to_width);
-    let must_fit = match same_items {
-        true => !item.is_nullable(),
-        false => !cast.options.safe || !item.is_nullable() || forbids_nulls(item.data_type()),
-    };
-    let look = narrow || must_fit && !(same_items && cannot_be_null(items));
+    let look = narrow || cast.minds_unseen(items, item) && !(same_items && cannot_be_null(items));
     let mut parts = pass.parts(to.clone(), values.len());
     let mut seen = items.clone();
     if !look && from_width == to_width {
@@ -139,17 +143,21 @@ fn regular_list(
     size: usize,
     nulls: bool,
 ) -> Result<Array> {
-    let (Some(Slot::Offsets(width)), DataType::List(item) | DataType::LargeList(item)) =
-        (layout(to).slots().next(), to)
-    else {
+    use DataType::{LargeList, LargeListView, List, ListView};
+    let (List(item) | LargeList(item) | ListView(item) | LargeListView(item)) = to else {
         return Err(Error::invalid("cast", "lists without offsets"));
     };
     let mut pass = cast.begin(&[values, &items])?;
     hold(cast, &mut pass, &items, item, None)?;
-    let offsets = regular_offsets(&mut pass, values.len(), size, width, to)?;
+    let rows = values.len();
+    let described = match layout(to).slots().next() {
+        Some(Slot::Offsets(width)) => vec![regular_offsets(&mut pass, rows, size, width, to)?],
+        Some(Slot::Fixed(width)) => regular_views(&mut pass, rows, size, width, to)?.into(),
+        _ => vec![],
+    };
     let parts = pass.parts(to.clone(), values.len());
     let mut parts = if nulls { nulls_of(&mut pass, values, parts)? } else { parts };
-    parts.buffers = vec![offsets.buffer()];
+    parts.buffers = described.iter().map(Region::buffer).collect();
     parts.children = vec![part_of(&pass, items)?];
     let casted = Array::try_new(parts)?;
     pass.finish()?;

@@ -10,7 +10,7 @@ use crate::pass::{Pass, Reach, Region};
 use crate::{Error, Result};
 
 /// The greatest offset of so many bytes.
-pub(super) fn most(width: usize) -> u64 {
+pub(crate) fn most(width: usize) -> u64 {
     if width == 4 { i32::MAX as u64 } else { i64::MAX as u64 }
 }
 

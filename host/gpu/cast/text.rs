@@ -106,10 +106,10 @@ fn of_fixed_width(cast: Cast, values: &Array, to: &DataType, into: ByteLayout) -
 }
 
 /// Rows as offsets and bytes.
-struct Edges {
-    offsets: In<u8>,
-    width: usize,
-    bytes: Buffer,
+pub(super) struct Edges {
+    pub offsets: In<u8>,
+    pub width: usize,
+    pub bytes: Buffer,
 }
 
 /// Rows that offsets describe.
@@ -331,7 +331,7 @@ fn without(pass: &mut Pass, values: &Array, bad: &Region) -> Result<Region> {
 }
 
 /// The buffers of views of rows: the views, and the bytes, which are shared, in pieces whose places 32 bits can say.
-fn build_views(
+pub(super) fn build_views(
     pass: &mut Pass,
     values: &Array,
     edges: &Edges,

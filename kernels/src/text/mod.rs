@@ -11,14 +11,14 @@
 mod folds;
 mod head;
 mod like;
-mod rows;
+pub(crate) mod rows;
 mod test;
 
 use crate::memory::{In, Out, TableRow};
 use crate::places::Source;
 use crate::target::{Lane, Wave};
 use like::contains;
-use rows::{Column, Row};
+pub(crate) use rows::{Column, Row};
 
 pub use folds::{FOLDS, Fold};
 pub use head::Head;

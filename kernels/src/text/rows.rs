@@ -65,7 +65,7 @@ impl TableRow for TextColumn {
 
 /// A column of text, as a wave has it. What is in the table of buffers stays there: scalar registers are few.
 #[derive(Clone, Copy)]
-pub(super) struct Column {
+pub(crate) struct Column {
     rows: In<u8>,
     width: u64,
     which: u64,
@@ -77,7 +77,7 @@ pub(super) struct Column {
 
 /// The bytes of a row.
 #[derive(Clone, Copy)]
-pub(super) struct Row {
+pub(crate) struct Row {
     pub source: Source,
     pub len: u64,
 }
@@ -147,7 +147,7 @@ impl Column {
 impl Row {
     /// Bytes `at ..`, sixteen at most; zeros behind the last.
     #[inline(always)]
-    fn bytes(self, at: u64) -> [u64; 2] {
+    pub fn bytes(self, at: u64) -> [u64; 2] {
         let left = self.len - at;
         let count = if left < 16 { left as u32 } else { 16 };
         overlay(piece(self.part(at, left).source, 0, count), [0; 2], count)

@@ -1,10 +1,15 @@
 //! Kernels that variable-length and nested types need, at both widths, against plain definitions.
 
+mod alike;
 mod copy;
 mod device;
+mod join;
 mod offsets;
+mod print;
 mod ranges;
 mod ranges_keep;
 mod scan;
+mod selection;
+mod structure;
 mod utf8;
 mod views;

@@ -4,7 +4,7 @@ use arrow_schema::{Field, Schema as InnerSchema};
 use bowstring::array::Place;
 use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{Batch, exchange};
-use pyo3::exceptions::{PyNotImplementedError, PyValueError};
+use pyo3::exceptions::PyNotImplementedError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple};
 
@@ -109,13 +109,7 @@ impl RecordBatch {
     #[pyo3(signature = (offset = 0, length = None))]
     fn slice(&self, offset: i128, length: Option<i128>) -> PyResult<RecordBatch> {
         let (offset, length) = host_rows::span(offset, length, self.0.len())?;
-        let columns = self.0.columns().iter().map(|column| ours(|| column.slice(offset, length)));
-        let columns = columns.collect::<PyResult<_>>()?;
-        if offset.checked_add(length).is_none_or(|end| end > self.0.len()) {
-            let problem = format!("rows {offset} up to {length} more, of {}", self.0.len());
-            return Err(PyValueError::new_err(problem));
-        }
-        ours(|| Batch::try_new(self.0.schema().clone(), columns, length)).map(RecordBatch)
+        ours(|| self.0.slice(offset, length)).map(RecordBatch)
     }
 
     /// Whether `other` is a batch of the same schema with the same rows; as `Array.equals`.

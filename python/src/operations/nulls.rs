@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::Int64Array;
 use arrow_schema::{DataType, Field, Schema};
-use bowstring::array::Place;
 use bowstring::compute::{self, Projection, Scalar};
-use bowstring::exchange::from_arrow;
-use bowstring::expr::{Expr, Options, if_else, lit, nth};
-use bowstring::{Array as Inner, Batch, Error, Pending, Result, Stream as InnerStream};
+use bowstring::expr::{Expr, Options, nth};
+use bowstring::{Array as Inner, Batch, Pending, Result, Stream as InnerStream};
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -31,19 +29,7 @@ pub fn null_count<'py>(
     values: &Bound<'py, PyAny>,
     stream: Option<&Bound<'py, Stream>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let py = values.py();
-    match either(values, "values")? {
-        Either::Array(values) => {
-            let on = stream_for(values.array.place(), stream)?;
-            let nulls = detached(py, || compute::null_count(&values.array, &on).wait())?;
-            Ok(nulls.into_pyobject(py)?.into_any())
-        }
-        Either::Batch(batch) => {
-            let on = stream_for(batch.place(), stream)?;
-            let nulls = detached(py, || compute::null_count(&batch.0, &on).wait())?;
-            nulls.into_pyobject(py)
-        }
-    }
+    counted(values, stream, compute::null_count, |batch, on| compute::null_count(batch, on).wait())
 }
 
 /// How many rows are null when dictionaries, runs and unions are looked through; of a batch, a list with the number of each column.
@@ -53,24 +39,38 @@ pub fn logical_null_count<'py>(
     values: &Bound<'py, PyAny>,
     stream: Option<&Bound<'py, Stream>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    counted(values, stream, compute::logical_null_count, |batch, on| {
+        each(batch.columns(), on, compute::logical_null_count)
+    })
+}
+
+/// A number of rows of an array, or of each column of a batch.
+fn counted<'py, N: IntoPyObject<'py> + Send>(
+    values: &Bound<'py, PyAny>,
+    stream: Option<&Bound<'py, Stream>>,
+    of_array: Operation<N>,
+    of_batch: fn(&Batch, &InnerStream) -> Result<Vec<N>>,
+) -> PyResult<Bound<'py, PyAny>> {
     let py = values.py();
     match either(values, "values")? {
         Either::Array(values) => {
             let on = stream_for(values.array.place(), stream)?;
-            let nulls = detached(py, || compute::logical_null_count(&values.array, &on).wait())?;
-            Ok(nulls.into_pyobject(py)?.into_any())
+            detached(py, || of_array(&values.array, &on).wait())?.into_bound_py_any(py)
         }
         Either::Batch(batch) => {
             let on = stream_for(batch.place(), stream)?;
-            let nulls = detached(py, || each(&batch.0, &on, compute::logical_null_count))?;
-            nulls.into_pyobject(py)
+            detached(py, || of_batch(&batch.0, &on))?.into_bound_py_any(py)
         }
     }
 }
 
 /// What an operation says of each column.
-fn each<T>(batch: &Batch, on: &InnerStream, operation: Operation<T>) -> Result<Vec<T>> {
-    let pending: Vec<Pending<T>> = batch.columns().iter().map(|column| operation(column, on)).collect();
+fn each<'a, T>(
+    columns: impl IntoIterator<Item = &'a Inner>,
+    on: &InnerStream,
+    operation: Operation<T>,
+) -> Result<Vec<T>> {
+    let pending: Vec<Pending<T>> = columns.into_iter().map(|column| operation(column, on)).collect();
     pending.into_iter().map(Pending::wait).collect()
 }
 
@@ -93,7 +93,7 @@ fn tested<'py>(
             let fields: Vec<Field> =
                 fields.map(|field| Field::new(field.name(), DataType::Boolean, true)).collect();
             let tested = detached(py, || {
-                let columns = each(&batch.0, &on, operation)?;
+                let columns = each(batch.0.columns(), &on, operation)?;
                 Batch::try_new(Arc::new(Schema::new(fields)), columns, batch.0.len())
             })?;
             Ok(RecordBatch(tested).into_pyobject(py)?.into_any())
@@ -130,35 +130,13 @@ fn filled(
 ) -> PyResult<Array> {
     let Some(given) = row_of(value, values.array.data_type(), argument)? else { return Ok(values.clone()) };
     let filled = detached(py, || {
-        let filled =
-            Scalar::try_new(&given).and_then(|row| compute::fill_null(&values.array, &row, on).wait());
-        match filled {
-            Err(Error::Unsupported { .. }) if on.device().place() == Place::CPU => {
-                taken_where_null(&values.array, &given, on)
-            }
-            filled => filled,
-        }
+        Scalar::try_new(&given).and_then(|row| compute::fill_null(&values.array, &row, on).wait())
     })?;
     Ok(values.result(filled))
 }
 
-/// Text and whatever else has no fixed width: the values and the row behind them, each row taken from where it is, or from there.
-fn taken_where_null(values: &Inner, row: &Inner, on: &InnerStream) -> Result<Inner> {
-    let both = compute::concat(&[values, row], on).wait()?;
-    let nulls = compute::is_null(values, on).wait()?;
-    let rows = from_arrow(&Int64Array::from_iter_values(0..values.len() as i64))?;
-    let fields = [("null", DataType::Boolean), ("row", DataType::Int64)];
-    let schema = Schema::new(fields.map(|(name, of)| Field::new(name, of, false)).to_vec());
-    let schema = Arc::new(schema);
-    let batch = Batch::try_new(schema.clone(), vec![nulls, rows], values.len())?;
-    let from = if_else(nth(0), lit(values.len() as i64), nth(1));
-    let from = Projection::bind(&[from], &schema, &Options::new())?.evaluate(&batch, on).wait()?;
-    compute::take(&both, &from.columns()[0], &Default::default(), on).wait()
-}
-
 /// The values, and `value` where they are null: a Python value that fits their type, or any array of one row of it. `None` leaves
-/// all as it is. Of a batch, either such a value for every column, or a dictionary of one for each of some columns. On a
-/// GPU for booleans and types of fixed width.
+/// all as it is. Of a batch, either such a value for every column, or a dictionary of one for each of some columns.
 #[pyfunction]
 #[pyo3(signature = (values, value, *, stream = None))]
 pub fn fill_null<'py>(
@@ -206,9 +184,7 @@ fn subset(schema: &Schema, subset: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<us
 
 /// Those rows of a batch of which all these columns are valid, or any.
 fn rows_left(batch: &Batch, looked_at: &[usize], all: bool, on: &InnerStream) -> Result<Batch> {
-    let masks: Vec<Pending<Inner>> =
-        looked_at.iter().map(|at| compute::is_not_null(&batch.columns()[*at], on)).collect();
-    let masks: Vec<Inner> = masks.into_iter().map(Pending::wait).collect::<Result<_>>()?;
+    let masks = each(looked_at.iter().map(|at| &batch.columns()[*at]), on, compute::is_not_null)?;
     let fields: Vec<Field> = (0..masks.len()).map(|_| Field::new("", DataType::Boolean, false)).collect();
     // By pairs: what is written in one row of hundreds is deeper than an expression may be.
     let mut tests: Vec<Expr> = (0..masks.len()).map(nth).collect();

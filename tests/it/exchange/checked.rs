@@ -15,7 +15,7 @@ use arrow_array::*;
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, UnionFields};
 use bowstring::compute::{
-    CastOptions, Selection, TakeOptions, cast, drop_nulls, filter, logical_null_count, take,
+    CastOptions, Selection, TakeOptions, cast, concat, drop_nulls, filter, logical_null_count, take,
 };
 use bowstring::exchange::{from_arrow, to_arrow, validate, validate_on};
 use bowstring::{Array, Error, Result};
@@ -232,11 +232,11 @@ fn outcome(result: Result<Array>, target: &Target, of: &str) -> Option<Outcome> 
     }
 }
 
-const OPERATIONS: [&str; 5] =
-    ["`filter`", "`take`", "`drop_nulls`", "`cast` that follows it", "logical nulls"];
+const OPERATIONS: [&str; 6] =
+    ["`filter`", "`take`", "`drop_nulls`", "`concat`", "`cast` that follows it", "logical nulls"];
 
 /// What each operation makes of an array on a device.
-fn outcomes(values: &Array, to: Option<&DataType>, target: &Target) -> [Vec<Option<Outcome>>; 5] {
+fn outcomes(values: &Array, to: Option<&DataType>, target: &Target) -> [Vec<Option<Outcome>>; 6] {
     let stream = &target.stream;
     let of = target.name.as_str();
     let on = |array: ArrayRef| stream.upload(&from_arrow(&array).unwrap()).unwrap();
@@ -263,6 +263,7 @@ fn outcomes(values: &Array, to: Option<&DataType>, target: &Target) -> [Vec<Opti
         filtered.map(judge).collect(),
         vec![judge(taken)],
         vec![judge(drop_nulls(values, stream).wait())],
+        vec![judge(concat(&[values, values], stream).wait())],
         casted.into_iter().flatten().map(judge).collect(),
         vec![counted],
     ]
@@ -279,10 +280,10 @@ fn said(outcomes: &BTreeSet<Outcome>) -> String {
 
 fn table() -> String {
     let targets = devices();
-    let mut table = format!("| what is wrong | {} |\n|{}\n", OPERATIONS.join(" | "), " --- |".repeat(6));
+    let mut table = format!("| what is wrong | {} |\n|{}\n", OPERATIONS.join(" | "), " --- |".repeat(7));
     for (kind, cases) in kinds() {
         // For the CPU and for GPUs.
-        let mut found = [const { [const { BTreeSet::new() }; 5] }; 2];
+        let mut found = [const { [const { BTreeSet::new() }; 6] }; 2];
         for (i, (data, bend, to)) in cases.iter().enumerate() {
             for inside in [false, true] {
                 let here = strange(data, *bend, inside, i % 2);
@@ -301,7 +302,7 @@ fn table() -> String {
                 }
             }
         }
-        let cells = (0..5).map(|i| match [&found[0][i], &found[1][i]] {
+        let cells = (0..6).map(|i| match [&found[0][i], &found[1][i]] {
             [cpu, _] if cpu.is_empty() => "-".into(),
             [cpu, gpu] if gpu.is_empty() || cpu == gpu => said(cpu),
             [cpu, gpu] => format!("{}; GPU: {}", said(cpu), said(gpu)),

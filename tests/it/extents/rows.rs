@@ -67,7 +67,14 @@ fn lies() -> Vec<Lie> {
         (Arc::new(Field::new("d", dictionary.data_type().clone(), true)), dictionary.clone()),
     ]));
     let far = || words(&[17 << 20, -3, i32::MIN, i32::MAX]);
-    let texts = vec![DataType::Utf8, DataType::LargeUtf8, DataType::Binary, DataType::BinaryView];
+    let encoded = || {
+        let ends = Arc::new(Field::new("run_ends", DataType::Int32, false));
+        let values = Arc::new(Field::new("values", DataType::Utf8, true));
+        let keys = Box::new(DataType::Int32);
+        [DataType::Dictionary(keys, Box::new(DataType::Utf8)), DataType::RunEndEncoded(ends, values)]
+    };
+    let plain = [DataType::Utf8, DataType::LargeUtf8, DataType::Binary, DataType::BinaryView];
+    let texts: Vec<DataType> = plain.into_iter().chain(encoded()).collect();
     let row = |at: usize, rows: std::ops::Range<usize>, honest: &ArrayRef| Lie {
         name: "",
         honest: honest.clone(),
@@ -81,8 +88,15 @@ fn lies() -> Vec<Lie> {
     let one = LIE..LIE + 1;
     let of_view =
         |name, byte: usize| Lie { name, casts: texts.clone(), ..row(16 * LIE + byte, one.clone(), &views) };
-    let unpacked = || vec![DataType::Utf8, DataType::Utf8View, DataType::LargeUtf8];
-    let lists = || vec![list(DataType::Utf8), list(DataType::Utf8View)];
+    let unpacked = || {
+        let [_, runs] = encoded();
+        vec![DataType::Utf8, DataType::Utf8View, DataType::LargeUtf8, runs]
+    };
+    let lists = || {
+        let item = || Arc::new(Field::new_list_field(DataType::Utf8View, true));
+        let others = [DataType::LargeListView(item()), DataType::FixedSizeList(item(), 3)];
+        [list(DataType::Utf8), list(DataType::Utf8View)].into_iter().chain(others).collect()
+    };
     vec![
         of_view("a view's length", 0),
         of_view("a view's buffer", 8),
@@ -109,15 +123,21 @@ fn lies() -> Vec<Lie> {
             name: "a sparse union's id",
             buffer: 0,
             lies: vec![vec![99], vec![0xff], vec![0]],
+            casts: vec![DataType::Utf8, DataType::LargeUtf8],
             ..row(LIE, one.clone(), &union(false))
         },
         Lie {
             name: "a dense union's id",
             buffer: 0,
             lies: vec![vec![99], vec![0xff], vec![0]],
+            casts: vec![DataType::Utf8, DataType::LargeUtf8],
             ..row(LIE, one.clone(), &union(true))
         },
-        Lie { name: "a dense union's offset", ..row(4 * LIE, one, &union(true)) },
+        Lie {
+            name: "a dense union's offset",
+            casts: vec![DataType::Utf8, DataType::LargeUtf8],
+            ..row(4 * LIE, one, &union(true))
+        },
     ]
 }
 

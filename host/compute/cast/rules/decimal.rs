@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use arrow_schema::DataType;
 use bowstring_kernels::function::divide::Divisor;
 use bowstring_kernels::function::float::{Decimal, Float, Product, Quotient, Round, Significand};
 use bowstring_kernels::function::integer::{Integer, Magnitude, join};
@@ -25,13 +26,24 @@ const fn max_precision(number: Number) -> u8 {
     }
 }
 
+/// The native type, precision and scale of a decimal.
+pub(super) fn of(data_type: &DataType) -> Option<Type> {
+    Some(match *data_type {
+        DataType::Decimal32(precision, scale) => (Number::I32, precision, scale),
+        DataType::Decimal64(precision, scale) => (Number::I64, precision, scale),
+        DataType::Decimal128(precision, scale) => (Number::I128, precision, scale),
+        DataType::Decimal256(precision, scale) => (Number::I256, precision, scale),
+        _ => return None,
+    })
+}
+
 /// Whether precision and scale go together. A negative scale always does.
-const fn is_valid((number, precision, scale): Type) -> bool {
+pub(super) const fn is_valid((number, precision, scale): Type) -> bool {
     precision != 0 && precision <= max_precision(number) && (scale <= 0 || scale as u8 <= precision)
 }
 
 /// 10^exponent below 2^256.
-fn power_of_ten(exponent: u32) -> Option<U256> {
+pub(super) fn power_of_ten(exponent: u32) -> Option<U256> {
     (exponent <= 77).then(|| (0..exponent).fold(U256::ONE, |power, _| power.wrapping_mul(U256::from_low(10))))
 }
 

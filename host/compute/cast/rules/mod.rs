@@ -10,6 +10,8 @@ mod rule;
 mod temporal;
 #[cfg(test)]
 mod tests;
+mod text;
+mod zones;
 
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use bowstring_kernels::function::Number;
@@ -18,18 +20,20 @@ use bowstring_kernels::functions::Function;
 
 pub(in crate::compute) use rule::CastRule;
 use rule::{apply, apply_plain};
+pub(in crate::compute) use temporal::instants;
+pub(in crate::compute) use text::{reading_words, writing_words, zoned_words};
 
 /// How to cast values of one type to another.
 pub(in crate::compute) fn cast_rule(from: &DataType, to: &DataType) -> CastRule {
     if from == to {
         return CastRule::Same;
     }
-    match (decimal(from), decimal(to), plain(from), plain(to)) {
+    match (decimal::of(from), decimal::of(to), plain(from), plain(to)) {
         (Some(a), Some(b), ..) => decimal::rescale(a, b),
         (Some((a, _, scale)), _, _, Some(b)) => decimal::to_plain(a, scale, b),
         (_, Some(b), Some(a), _) => decimal::from_plain(a, b),
         (_, _, Some(a), Some(b)) => direct(a, b),
-        _ => between_others(from, to),
+        _ => text::rule(from, to).unwrap_or_else(|| between_others(from, to)),
     }
 }
 
@@ -112,19 +116,8 @@ fn plain(data_type: &DataType) -> Option<Number> {
     })
 }
 
-/// The native type, precision and scale of a decimal.
-fn decimal(data_type: &DataType) -> Option<decimal::Type> {
-    Some(match *data_type {
-        DataType::Decimal32(precision, scale) => (Number::I32, precision, scale),
-        DataType::Decimal64(precision, scale) => (Number::I64, precision, scale),
-        DataType::Decimal128(precision, scale) => (Number::I128, precision, scale),
-        DataType::Decimal256(precision, scale) => (Number::I256, precision, scale),
-        _ => return None,
-    })
-}
-
 fn is_number(data_type: &DataType) -> bool {
-    plain(data_type).is_some() || decimal(data_type).is_some()
+    plain(data_type).is_some() || decimal::of(data_type).is_some()
 }
 
 /// Between integers and floats.

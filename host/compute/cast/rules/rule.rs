@@ -3,6 +3,8 @@
 use bowstring_kernels::function::words::Parameter;
 use bowstring_kernels::function::{Native, Number, ValueFunction};
 use bowstring_kernels::functions::{Function, FunctionCall};
+use bowstring_kernels::written::readers::Reading;
+use bowstring_kernels::written::writers::Writing;
 
 /// How to cast.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,6 +13,10 @@ pub(in crate::compute) enum CastRule {
     Same,
     /// Apply a function to every value.
     Map(FunctionCall),
+    /// Read the text of every row.
+    Read(Reading),
+    /// Write every value as text.
+    Write(Writing),
     /// Every value becomes zero: the scale falls by more digits than there are.
     Zero,
     /// An error whatever the values and whatever is asked for values that do not fit: the power of ten

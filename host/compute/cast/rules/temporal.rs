@@ -41,6 +41,12 @@ fn calendar(unit: TimeUnit) -> (i128, i128) {
     (CALENDAR.0 * per_second, (CALENDAR.1 + 1) * per_second - 1)
 }
 
+/// The first and the last of them that 64 bits say.
+pub(in crate::compute) fn instants(unit: TimeUnit) -> [i64; 2] {
+    let (first, last) = common(calendar(unit), ALL);
+    [first as i64, last as i64]
+}
+
 /// What two ranges have in common.
 fn common(a: (i128, i128), b: (i128, i128)) -> (i128, i128) {
     (a.0.max(b.0), a.1.min(b.1))
@@ -155,7 +161,7 @@ fn offset(unit: TimeUnit, east: i32) -> (i64, u64) {
 ///
 /// `+hh:mm`, `+hhmm` and `+hh` are fixed, below a day, and UTC is no way from itself; anything else, what is not a zone at
 /// all included (such as `Z`), is left to arrow-cast and its database.
-fn seconds_east(zone: Zone<'_>) -> Option<i32> {
+pub(super) fn seconds_east(zone: Zone<'_>) -> Option<i32> {
     let Some(name) = zone else { return Some(0) };
     if matches!(name, "UTC" | "Etc/UTC") {
         return Some(0);

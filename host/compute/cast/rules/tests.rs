@@ -148,7 +148,7 @@ fn compare(from: &DataType, to: &DataType, input: &[Vec<u8>]) -> Option<Function
         }
         CastRule::Same => (input.iter().cloned().map(Some).collect(), None),
         CastRule::Zero => (vec![Some(vec![0; width(to)]); input.len()], None),
-        CastRule::NeedsZone => unreachable!("{context}"),
+        CastRule::Read(_) | CastRule::Write(_) | CastRule::NeedsZone => unreachable!("{context}"),
         CastRule::Map(call) => (call.visit(Rows(input)).expect(&context), Some(call)),
     };
     // One value can make it panic: value by value then. A decimal with more digits than its precision has no

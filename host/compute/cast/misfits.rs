@@ -1,0 +1,30 @@
+//! What arrow's display prints for values that have no text, such as a day that chrono has no date for. In a list that is no error.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int32Array, Int64Array};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::DataType;
+
+use super::rules::instants;
+use crate::gpu::cast::Misfits;
+
+/// What is printed for such values of a type, by what arrow prints for the greatest number: `None` where that has a text, as then all
+/// of the type have.
+pub(super) fn misfits(of: &DataType) -> Option<Misfits> {
+    use DataType::*;
+    let (numbers, greatest): (ArrayRef, i64) = match of {
+        Date32 | Time32(_) => (Arc::new(Int32Array::from(vec![i32::MAX])), i32::MAX.into()),
+        Date64 | Time64(_) | Timestamp(..) => (Arc::new(Int64Array::from(vec![i64::MAX])), i64::MAX),
+        _ => return None,
+    };
+    let (values, options) = (arrow_cast::cast(&numbers, of).ok()?, FormatOptions::default());
+    let shown = ArrayFormatter::try_new(&values, &options).ok()?.value(0).to_string();
+    let (before, behind) = shown.split_once(&greatest.to_string())?;
+    // Where the instant has a date and the clock of the zone has none, arrow panics.
+    let unsaid = match of {
+        Timestamp(unit, Some(_)) => instants(*unit),
+        _ => [1, 0],
+    };
+    Some(Misfits { said: [before.into(), behind.into()], unsaid })
+}

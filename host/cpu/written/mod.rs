@@ -1,0 +1,7 @@
+//! Values as text on the host: the functions that a GPU's lanes run, on parts of the rows.
+
+mod read;
+mod write;
+
+pub(crate) use read::{Read, read};
+pub(crate) use write::write;

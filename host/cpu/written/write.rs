@@ -1,0 +1,323 @@
+//! Values to columns of text.
+//!
+//! The one idea: nobody knows how long a text is before it is written. So the rows of a part are written one behind the other into
+//! memory of the part's own, and copied to their place when all parts are there: offsets are added up, or views made, on the way.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow_schema::DataType;
+use bowstring_kernels::function::U256;
+use bowstring_kernels::written::writers::{WithWriter, Writer, Writing};
+use bowstring_kernels::written::{Backwards, Sink};
+
+use super::super::bitmap::Bits;
+use super::super::threads::{among_threads, each_part};
+use super::super::{memory, rows};
+use crate::array::{Array, Buffer, Parts, Slot, layout};
+use crate::device::{HostPool, Reserved};
+use crate::ffi::DeviceType;
+use crate::{Error, Result};
+
+/// Rows of a part, and below which one thread is faster than two.
+const PART: usize = 4096;
+/// Room for a text, and for what is written beside it: the longest have some two hundred bytes.
+const ROOM: usize = 512;
+/// What a text is thought to take, in bytes, until it is known.
+const GUESS: usize = 24;
+/// What a view holds itself, in bytes.
+const INLINE: usize = 12;
+
+/// The texts of values; nothing of nulls. The error inside is the first row whose value has no text.
+pub(crate) fn write(
+    (writing, words): (Writing, &[u64]),
+    values: &Array,
+    to: &DataType,
+    pool: &HostPool,
+) -> Result<std::result::Result<Array, usize>> {
+    let len = values.len();
+    let source = Values::of(values);
+    let refused = AtomicUsize::new(usize::MAX);
+    // All that parts begin with, at once: where there is no room for it nothing is begun.
+    let guessed = len.saturating_mul(GUESS + size_of::<u32>());
+    let _counted = pool.reserve(guessed.saturating_add(len.div_ceil(PART).saturating_mul(ROOM)))?;
+    among_threads(len > PART, |_| {
+        let texts = each_part((0..len).step_by(PART), |first| {
+            let rows = first..len.min(first + PART);
+            writing.visit(words, One { source, rows, pool, refused: &refused })
+        });
+        let texts: Vec<Texts> = texts.into_iter().collect::<Result<_>>()?;
+        match refused.into_inner() {
+            usize::MAX => {}
+            row => return Ok(Err(row)),
+        }
+        let mut parts = Parts::new(to.clone(), len);
+        parts.buffers = match layout(to).slots().next() {
+            Some(Slot::Offsets(4)) => joined::<4>(texts, values, to, pool)?,
+            Some(Slot::Offsets(_)) => joined::<8>(texts, values, to, pool)?,
+            _ => views(texts, len, pool)?,
+        };
+        parts.validity = values.validity().cloned();
+        parts.null_count = values.known_null_count();
+        Array::made(parts, true).map(Ok)
+    })
+}
+
+/// Plain values.
+#[derive(Clone, Copy)]
+struct Values<'a> {
+    bits: Option<Bits<'a>>,
+    bytes: &'a [u8],
+    width: usize,
+    valid: Option<Bits<'a>>,
+}
+
+impl<'a> Values<'a> {
+    fn of(array: &'a Array) -> Values<'a> {
+        let valid = rows::validity(array);
+        match layout(array.data_type()).slots().next() {
+            Some(Slot::Fixed(width)) => {
+                let all = memory::bytes(&array.buffers()[0]);
+                let bytes = &all[(array.offset() * width).min(all.len())..];
+                Values { bits: None, bytes, width, valid }
+            }
+            _ => Values { bits: Some(rows::booleans(array)), bytes: &[], width: 0, valid },
+        }
+    }
+
+    #[inline(always)]
+    fn get(&self, row: usize) -> U256 {
+        let bytes = |at: usize| -> u128 {
+            let mut word = [0; 16];
+            let len = self.width.min(16);
+            word[..len].copy_from_slice(&self.bytes[at..at + len]);
+            u128::from_le_bytes(word)
+        };
+        let at = row * self.width;
+        let low = match (self.width, &self.bits) {
+            (0, Some(bits)) => u128::from(bits.get(row)),
+            (4, _) => u128::from(u32::from_le_bytes(std::array::from_fn(|i| self.bytes[at + i]))),
+            (8, _) => u128::from(u64::from_le_bytes(std::array::from_fn(|i| self.bytes[at + i]))),
+            (32, _) => return U256 { low: bytes(at), high: bytes(at + 16) },
+            _ => bytes(at),
+        };
+        U256::from_low(low)
+    }
+}
+
+/// Texts of a part's rows.
+struct Texts {
+    bytes: Vec<u8>,
+    /// Where each row ends.
+    ends: Vec<u32>,
+    /// How many bytes those have that no view holds.
+    long: usize,
+    /// What was asked for beyond the guess.
+    _counted: Option<Reserved>,
+}
+
+/// A part that is to be written.
+struct One<'a> {
+    source: Values<'a>,
+    rows: std::ops::Range<usize>,
+    pool: &'a HostPool,
+    refused: &'a AtomicUsize,
+}
+
+impl WithWriter for One<'_> {
+    type Output = Result<Texts>;
+
+    fn with<W: Writer>(self, writer: W) -> Result<Texts> {
+        let One { source, rows, pool, refused } = self;
+        let (mut bytes, mut ends) = (vec![], vec![]);
+        let mut more_counted = None;
+        room(ends.try_reserve_exact(rows.len()), rows.len() * size_of::<u32>())?;
+        grow(&mut bytes, rows.len() * GUESS + ROOM)?;
+        let (mut at, mut long, mut back) = (0, 0, [0; ROOM]);
+        for row in rows {
+            if source.valid.is_none_or(|valid| valid.get(row)) {
+                if bytes.len() - at < ROOM {
+                    // The old bytes are there until the new ones are.
+                    let more = bytes.len() / 2 + ROOM;
+                    more_counted = Some(pool.reserve(2 * bytes.len() + more)?);
+                    grow(&mut bytes, more)?;
+                }
+                let front = bytes[at..].first_chunk_mut().expect("there is room");
+                let mut slot = Place { front, at: 0, back: &mut back, before: ROOM };
+                if !writer.write(source.get(row), source.width as u64, &mut slot) {
+                    refused.fetch_min(row, Ordering::Relaxed);
+                }
+                let len = slot.finish();
+                long += if len > INLINE { len } else { 0 };
+                at += len;
+            }
+            ends.push(at as u32);
+        }
+        bytes.truncate(at);
+        Ok(Texts { bytes, ends, long, _counted: more_counted })
+    }
+}
+
+/// More zeros behind the bytes that there are.
+fn grow(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
+    room(bytes.try_reserve_exact(more), more)?;
+    bytes.resize(bytes.len() + more, 0);
+    Ok(())
+}
+
+/// The error where there is no memory.
+fn room(reserved: std::result::Result<(), std::collections::TryReserveError>, bytes: usize) -> Result<()> {
+    reserved.map_err(|_| Error::OutOfMemory { bytes, device: DeviceType::Cpu })
+}
+
+/// Where a text is written: from the front where it will stay, from the back beside it.
+struct Place<'a> {
+    front: &'a mut [u8; ROOM],
+    at: usize,
+    back: &'a mut [u8; ROOM],
+    before: usize,
+}
+
+impl Place<'_> {
+    /// Moves what was written from the back to the front, and says how long the text is.
+    #[inline(always)]
+    fn finish(self) -> usize {
+        let len = ROOM - self.before;
+        match (self.back.get(self.before..self.before + 32), len) {
+            (_, 0) => {}
+            (Some(_), 33..) | (None, _) => self.front[..len].copy_from_slice(&self.back[self.before..]),
+            (Some(short), _) => self.front[..32].copy_from_slice(short),
+        }
+        self.at + len
+    }
+}
+
+impl Sink for Place<'_> {
+    #[inline(always)]
+    fn put(&mut self, byte: u8) {
+        self.front[self.at % ROOM] = byte;
+        self.at += 1;
+    }
+
+    #[inline(always)]
+    fn put_some(&mut self, bytes: u128, count: u32) {
+        if let Some(sixteen) = self.front.get_mut(self.at..self.at + 16) {
+            sixteen.copy_from_slice(&bytes.to_le_bytes());
+        }
+        self.at += count as usize;
+    }
+
+    #[inline(always)]
+    fn put_all(&mut self, bytes: u64, count: u32) {
+        // What is behind the last one is written over, or not looked at.
+        if let Some(eight) = self.front.get_mut(self.at..self.at + 8) {
+            eight.copy_from_slice(&bytes.to_le_bytes());
+        }
+        self.at += count as usize;
+    }
+}
+
+impl Backwards for Place<'_> {
+    #[inline(always)]
+    fn put_before(&mut self, byte: u8) {
+        self.before -= 1;
+        self.back[self.before % ROOM] = byte;
+    }
+
+    #[inline(always)]
+    fn put_all_before(&mut self, bytes: u64, count: u32) {
+        if count == 0 {
+            return;
+        }
+        if let Some(eight) = self.before.checked_sub(8).and_then(|at| self.back.get_mut(at..at + 8)) {
+            eight.copy_from_slice(&(bytes << (64 - 8 * count)).to_le_bytes());
+        }
+        self.before -= count as usize;
+    }
+}
+
+/// The offsets and bytes of all texts.
+fn joined<const O: usize>(
+    texts: Vec<Texts>,
+    values: &Array,
+    to: &DataType,
+    pool: &HostPool,
+) -> Result<Vec<Buffer>> {
+    let total: usize = texts.iter().map(|texts| texts.bytes.len()).sum();
+    if total > rows::largest_offset::<O>() {
+        return Err(Error::invalid("cast", format!("{} is too long for {to}", values.data_type())));
+    }
+    let mut offsets = pool.alloc((values.len() + 1) * O)?;
+    let mut bytes = pool.alloc(total)?;
+    let (first, mut offsets_left) = memory::values_mut::<[u8; O]>(&mut offsets)[..=values.len()]
+        .split_first_mut()
+        .expect("one more offset than rows");
+    *first = rows::offset_bytes(0);
+    let (mut bytes_left, mut base) = (&mut bytes.bytes_mut()[..total], 0);
+    let mut parts = vec![];
+    for texts in &texts {
+        let (offsets, more) = offsets_left.split_at_mut(texts.ends.len());
+        let (bytes, rest) = bytes_left.split_at_mut(texts.bytes.len());
+        parts.push((texts, offsets, bytes, base));
+        (offsets_left, bytes_left, base) = (more, rest, base + texts.bytes.len());
+    }
+    each_part(parts, |(texts, offsets, bytes, base)| {
+        bytes.copy_from_slice(&texts.bytes);
+        for (offset, end) in offsets.iter_mut().zip(&texts.ends) {
+            *offset = rows::offset_bytes(base + *end as usize);
+        }
+    });
+    Ok(vec![offsets.freeze((values.len() + 1) * O), bytes.freeze(total)])
+}
+
+/// Views of all texts, and the bytes of those that do not fit in theirs.
+fn views(texts: Vec<Texts>, len: usize, pool: &HostPool) -> Result<Vec<Buffer>> {
+    // No buffer is longer than a view can say.
+    let mut buffers: Vec<(usize, Vec<Texts>)> = vec![];
+    for texts in texts {
+        match buffers.last_mut() {
+            Some((total, parts)) if *total + texts.long <= i32::MAX as usize => {
+                *total += texts.long;
+                parts.push(texts);
+            }
+            _ => buffers.push((texts.long, vec![texts])),
+        }
+    }
+    let mut views = pool.alloc(len * 16)?;
+    let mut left = &mut memory::values_mut::<[u8; 16]>(&mut views)[..len];
+    let mut filled = vec![];
+    for (number, (total, texts)) in buffers.iter().enumerate() {
+        let mut bytes = pool.alloc(*total)?;
+        let (mut bytes_left, mut base, mut parts) = (&mut bytes.bytes_mut()[..*total], 0, vec![]);
+        for texts in texts {
+            let (views, more) = left.split_at_mut(texts.ends.len());
+            let (bytes, rest) = bytes_left.split_at_mut(texts.long);
+            parts.push((texts, views, bytes, base));
+            (left, bytes_left, base) = (more, rest, base + texts.long);
+        }
+        each_part(parts, |(texts, views, bytes, base)| view(texts, views, bytes, (number, base)));
+        if *total > 0 {
+            filled.push(bytes.freeze(*total));
+        }
+    }
+    Ok(std::iter::once(views.freeze(len * 16)).chain(filled).collect())
+}
+
+/// The views of a part's rows, of which the long ones are moved to `bytes`: from `base` on in the buffer of that number.
+fn view(texts: &Texts, views: &mut [[u8; 16]], bytes: &mut [u8], (number, base): (usize, usize)) {
+    let (mut start, mut used) = (0, 0);
+    for (view, end) in views.iter_mut().zip(&texts.ends) {
+        let text = &texts.bytes[start..*end as usize];
+        start = *end as usize;
+        *view = [0; 16];
+        view[..4].copy_from_slice(&(text.len() as u32).to_le_bytes());
+        if text.len() <= INLINE {
+            view[4..4 + text.len()].copy_from_slice(text);
+            continue;
+        }
+        view[4..8].copy_from_slice(&text[..4]);
+        view[8..12].copy_from_slice(&(number as u32).to_le_bytes());
+        view[12..].copy_from_slice(&((base + used) as u32).to_le_bytes());
+        bytes[used..used + text.len()].copy_from_slice(text);
+        used += text.len();
+    }
+}

@@ -1,0 +1,73 @@
+//! Columns of text of which the rows' lengths are known: offsets by a scan, bytes by a kernel of the caller's, and views where those
+//! are asked for.
+
+use arrow_schema::DataType;
+use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::scan::{SCAN, Scan};
+use bowstring_kernels::target::find;
+
+use super::offsets::{do_not_fit, most};
+use super::text::{Edges, build_views};
+use crate::Result;
+use crate::array::{Array, Slot, layout};
+use crate::gpu::bitmap::nulls_of;
+use crate::pass::{Pass, Region, validity};
+
+/// How many bytes rows take, which kernels have written.
+pub(crate) struct Lengths<'a> {
+    /// Of each row.
+    pub lens: &'a Region,
+    /// Bytes of a length: 4, or those of an offset.
+    pub width: usize,
+    /// Of all rows before each tile.
+    pub bases: &'a Region,
+    /// Of all rows.
+    pub total: u64,
+}
+
+/// Bytes of the offsets that text is laid out by. Views are made of long ones.
+pub(crate) fn offset_width(to: &DataType) -> usize {
+    match layout(to).slots().next() {
+        Some(Slot::Offsets(width)) => width,
+        _ => 8,
+    }
+}
+
+/// Text with the nulls of the values, whose rows `write` puts where these offsets say: it is called where there are any bytes.
+pub(crate) fn lay_out(
+    pass: &mut Pass,
+    values: &Array,
+    to: &DataType,
+    lengths: Lengths,
+    write: impl FnOnce(&mut Pass, &Region, &Region) -> Result<()>,
+) -> Result<Array> {
+    let (rows, width, total) = (values.len(), offset_width(to), lengths.total);
+    if total > most(width) {
+        return Err(do_not_fit(total, to));
+    }
+    let offsets = pass.rows(rows + 1, width)?;
+    let args = Scan {
+        values: lengths.lens.input(),
+        count: In::absent(),
+        len: rows as u64,
+        bases: lengths.bases.input(),
+        out: offsets.out(),
+        total: Out::absent(),
+    };
+    let entry = find(SCAN, &[lengths.width as u32, width as u32]).ok_or_else(|| pass.unsupported(to))?;
+    pass.launch(entry, &args)?;
+    let bytes = pass.output(total as usize)?;
+    if total > 0 {
+        write(pass, &offsets, &bytes)?;
+    }
+    let parts = pass.parts(to.clone(), rows);
+    let mut parts = nulls_of(pass, values, parts)?;
+    parts.buffers = match layout(to).slots().next() {
+        Some(Slot::Views) => {
+            let edges = Edges { offsets: offsets.input(), width, bytes: bytes.buffer() };
+            build_views(pass, values, &edges, validity(values))?
+        }
+        _ => vec![offsets.buffer(), bytes.buffer()],
+    };
+    Array::try_new(parts)
+}

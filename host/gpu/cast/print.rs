@@ -1,0 +1,270 @@
+//! Lists as text, as arrow's display has them: `[1, , [2, 3]]`. What is null in there is nothing, bytes are hexadecimal, and a value
+//! that has no text is the error about it, whether the cast is strict or not.
+//!
+//! The one idea: the items become text first, by whatever way there is, and only those that rows see: so lists in lists are this
+//! cast again. Synchronises for where those are, for how many bytes there are, and as the items' casts do.
+
+use std::sync::Arc;
+
+use arrow_cast::display::FormatOptions;
+use arrow_schema::{DataType, Field};
+use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::print::{ITEM_LENS, ItemLens, PRINT, Print, ROW_LENS, RowLens};
+use bowstring_kernels::scan::{SCAN, Scan};
+use bowstring_kernels::target::find;
+
+use super::inside::{Cast, Misfits};
+use super::laid::{Lengths, lay_out, offset_width};
+use super::views::Described;
+use crate::array::{Array, children};
+use crate::gpu::bitmap::aligned;
+use crate::gpu::parts::empty;
+use crate::gpu::rows::{offsets_of, rows_of};
+use crate::gpu::scan::{scan_sums, tiles};
+use crate::pass::{BitPointer, Pass, Reach, Region, Requests, bytes, validity};
+use crate::{Error, Result};
+
+/// Casts lists to text; `None` where something in them is printed in a way that devices do not know.
+pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Option<Array>> {
+    if cast.options.format_options != FormatOptions::default() || has_unions(values.data_type()) {
+        return Ok(None);
+    }
+    let mut pass = cast.begin(&[values])?;
+    if values.is_empty() {
+        let none = empty(&pass, to)?;
+        pass.finish()?;
+        return Ok(Some(none));
+    }
+    let (described, rows) = (Described::of(&mut pass, values)?, values.len());
+    let (starts, counts) = (pass.rows(rows, 8)?, pass.rows(rows, 8)?);
+    let (first, last) = described.look(&mut pass, values, (starts.out(), counts.out(), 8))?;
+    pass.finish()?;
+    let seen = values.children()[0].slice(first as usize, (last - first) as usize)?;
+    let lists = Lists { starts, counts, base: first };
+    print(cast, values, to, &lists, &printable(cast, seen)?).map(Some)
+}
+
+fn has_unions(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Union(..) => true,
+        DataType::Dictionary(_, values) => has_unions(values),
+        other => children(other).into_iter().any(has_unions),
+    }
+}
+
+/// Where rows' items are.
+struct Lists {
+    starts: Region,
+    counts: Region,
+    /// The first item that any row sees.
+    base: u64,
+}
+
+/// Items as rows of bytes that offsets describe.
+struct Printable {
+    bytes: Array,
+    /// What each byte takes.
+    scale: u64,
+    /// The values, where such as have no bytes are printed, and how.
+    misfits: Option<(Array, Misfits)>,
+}
+
+fn printable(cast: Cast, items: Array) -> Result<Printable> {
+    use DataType::*;
+    let plain = |bytes: Array, scale: u64| Ok(Printable { bytes, scale, misfits: None });
+    match items.data_type() {
+        Utf8 | LargeUtf8 => plain(items, 1),
+        Binary | LargeBinary => plain(items, 2),
+        BinaryView => plain(cast.cast(&items, &LargeBinary)?, 2),
+        Dictionary(_, of) => printable(cast, cast.cast(&items, of)?),
+        RunEndEncoded(_, of) => printable(cast, cast.cast(&items, without_runs(of.data_type()))?),
+        FixedSizeList(item, _) => {
+            let item = Field::new_list_field(item.data_type().clone(), true);
+            printable(cast, cast.cast(&items, &LargeList(Arc::new(item)))?)
+        }
+        Null | Utf8View | List(_) | LargeList(_) | ListView(_) | LargeListView(_) => {
+            plain(cast.cast(&items, &LargeUtf8)?, 1)
+        }
+        other => {
+            let misfits = (cast.inside.misfits)(other);
+            let bytes = (cast.inside.write)(&items)?;
+            Ok(Printable { bytes, scale: 1, misfits: misfits.map(|misfits| (items, misfits)) })
+        }
+    }
+}
+
+/// What runs are of, in the end: a cast of runs to runs is one of their values.
+fn without_runs(of: &DataType) -> &DataType {
+    match of {
+        DataType::RunEndEncoded(_, of) => without_runs(of.data_type()),
+        other => other,
+    }
+}
+
+/// What kernels are told of items, whose arrays are inputs of their pass.
+struct Told {
+    offsets: In<u8>,
+    /// Bytes of an offset.
+    width: usize,
+    bytes: BitPointer,
+    values: In<u8>,
+    value_width: usize,
+    /// What is printed of values without a text, but for their number: so many bytes before it, and so many behind.
+    said: In<u8>,
+    before: usize,
+    behind: usize,
+    unsaid: [i64; 2],
+}
+
+impl Told {
+    fn of(pass: &mut Pass, items: &Printable) -> Result<Told> {
+        let (of, none) = (&items.bytes, (In::absent(), 0));
+        let width = offset_width(of.data_type());
+        let mut told = Told {
+            offsets: In::absent(),
+            width,
+            bytes: none,
+            values: In::absent(),
+            value_width: 8,
+            said: In::absent(),
+            before: 0,
+            behind: 0,
+            unsaid: [1, 0],
+        };
+        if of.is_empty() {
+            return Ok(told);
+        }
+        (told.offsets, told.bytes) = (aligned(pass, &offsets_of(of, width), width)?, bytes(&of.buffers()[1]));
+        if let Some((values, Misfits { said, unsaid })) = &items.misfits {
+            let width = values.data_type().primitive_width().unwrap_or(8);
+            (told.value_width, told.unsaid) = (width, *unsaid);
+            told.values = aligned(pass, &rows_of(values, &values.buffers()[0], width), width)?;
+            (told.before, told.behind) = (said[0].len(), said[1].len());
+            let letters = said.concat().into_bytes();
+            let words: Vec<u64> = letters.chunks(8).map(word).collect();
+            told.said = pass.upload(&words)?.input();
+        }
+        Ok(told)
+    }
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+/// Prints lists of such items.
+fn print(cast: Cast, values: &Array, to: &DataType, lists: &Lists, items: &Printable) -> Result<Array> {
+    let mut pass = cast.begin(&[values, &items.bytes])?;
+    items.misfits.as_ref().map_or(Ok(()), |(values, _)| pass.input(values))?;
+    for region in [&lists.starts, &lists.counts] {
+        pass.reuse(region);
+    }
+    let told = Told::of(&mut pass, items)?;
+    let (rows, count, width) = (values.len(), items.bytes.len(), offset_width(to));
+    let mut requests = Requests::default();
+    let (total, outside, unsaid) = (requests.sum(), requests.first_row(), requests.first_row());
+    let ends = requests.scratch(pass.times(count + 1, 8)?);
+    let (lens, sums) = (requests.scratch(pass.times(rows, width)?), requests.scratch(8 * tiles(rows)));
+    let granted = requests.grant(&mut pass, 0)?;
+    if count > 0 {
+        let faults = [granted.counter(outside), granted.counter(unsaid)];
+        find_ends(&mut pass, items, &told, &granted[ends], faults)?;
+    }
+    let (valid, valid_offset) = validity(values);
+    let args = RowLens {
+        starts: lists.starts.input(),
+        counts: lists.counts.input(),
+        base: lists.base,
+        ends: granted[ends].input(),
+        valid,
+        valid_offset,
+        rows: rows as u64,
+        lens: granted[lens].out(),
+        width: width as u64,
+        sums: granted[sums].out(),
+    };
+    pass.launch(&ROW_LENS[0], &args)?;
+    let bases = scan_sums(&mut pass, &granted[sums], tiles(rows), granted.counter(total))?;
+    let words = pass.read(granted.counters())?;
+    let (total, outside, unsaid) = (total.of(&words), outside.of(&words), unsaid.of(&words));
+    if outside != u64::MAX {
+        let problem = format!("row {outside} ends before it begins, or beyond what there is");
+        return Err(Error::out_of_spec(format!("offsets of {}", items.bytes.data_type()), problem));
+    }
+    if unsaid != u64::MAX {
+        let problem = format!("the clock of item {unsaid} is one that no date is known for");
+        return Err(Error::Arrow { operation: "cast", problem });
+    }
+    let lengths = Lengths { lens: &granted[lens], width, bases: &bases, total };
+    let printed = lay_out(&mut pass, values, to, lengths, |pass, offsets, out| {
+        let args = Print {
+            to: offsets.input(),
+            rows: rows as u64,
+            starts: lists.starts.input(),
+            counts: lists.counts.input(),
+            base: lists.base,
+            ends: granted[ends].input(),
+            offsets: told.offsets,
+            width: told.width as u64,
+            bytes: told.bytes.0,
+            bytes_offset: told.bytes.1,
+            scale: items.scale,
+            before: told.before as u64,
+            told: told.said,
+            values: told.values,
+            value_width: told.value_width as u64,
+            out: out.out(),
+            len: total,
+        };
+        let entry = find(PRINT, &[width as u32]).ok_or_else(|| pass.unsupported(to))?;
+        pass.launch(entry, &args)
+    })?;
+    pass.finish()?;
+    Ok(printed)
+}
+
+/// Where the print of each item ends, if all stand end to end. There is one at least.
+fn find_ends(
+    pass: &mut Pass,
+    items: &Printable,
+    told: &Told,
+    ends: &Region,
+    [outside, unsaid]: [Out<u64>; 2],
+) -> Result<()> {
+    let count = items.bytes.len();
+    let (lens, sums) = (pass.rows(count, 8)?, pass.scratch::<u64>(tiles(count))?);
+    let (valid, valid_offset) = validity(&items.bytes);
+    let reach = Reach::bytes(&items.bytes.buffers()[1]);
+    let args = ItemLens {
+        offsets: told.offsets,
+        width: told.width as u64,
+        valid,
+        valid_offset,
+        items: count as u64,
+        limit: reach.limit,
+        end: reach.end,
+        end_offset: reach.end_offset,
+        scale: items.scale,
+        told: (told.before + told.behind) as u64,
+        values: told.values,
+        value_width: told.value_width as u64,
+        least: told.unsaid[0] as u64,
+        most: told.unsaid[1] as u64,
+        lens: lens.out(),
+        sums: sums.out(),
+        outside,
+        unsaid,
+    };
+    pass.launch(&ITEM_LENS[0], &args)?;
+    let bases = scan_sums(pass, &sums, tiles(count), Out::absent())?;
+    let args = Scan {
+        values: lens.input(),
+        count: In::absent(),
+        len: count as u64,
+        bases: bases.input(),
+        out: ends.out(),
+        total: Out::absent(),
+    };
+    let entry = find(SCAN, &[8, 8]).ok_or_else(|| pass.unsupported("lengths"))?;
+    pass.launch(entry, &args)
+}

@@ -1,0 +1,78 @@
+//! Runs: rows that are alike become one, and a run's value is that of each of its rows.
+
+use arrow_schema::{DataType, FieldRef};
+
+use super::held::hold;
+use super::inside::Cast;
+use crate::array::Array;
+use crate::gpu::parts::{check_end, empty};
+use crate::gpu::structure::Marked;
+use crate::gpu::structure::alike::stretches;
+use crate::gpu::structure::runs;
+use crate::gpu::{Outside, take_one};
+use crate::{Error, Result};
+
+/// Runs as their rows, cast then; or as runs of other values, or with other ends, of which only those that rows have are cast:
+/// that synchronises, as does the take of values that are text.
+pub(super) fn cast_from(cast: Cast, values: &Array, to: &DataType) -> Result<Array> {
+    let DataType::RunEndEncoded(ends, of) = to else {
+        let found = runs::of_rows("cast", values, cast.stream)?;
+        return cast.cast(&take_one(&values.children()[1], &found, Outside::Refused, cast.stream)?, to);
+    };
+    if values.is_empty() {
+        return none(cast, values, to);
+    }
+    check_ends(values.len(), ends.data_type())?;
+    let mut pass = cast.begin(&[values])?;
+    let (old, of_runs) = runs::of_slice(&mut pass, values)?;
+    let casted = cast.cast(&of_runs, of.data_type())?;
+    let new = cast.cast(&old, ends.data_type())?;
+    pass.input(&casted)?;
+    pass.input(&new)?;
+    hold(cast, &mut pass, &casted, of, None)?;
+    // Each fits, as the last one does.
+    runs::built(pass, to, values.len(), without_nulls(new)?, casted)
+}
+
+/// Values as runs of those that follow each other and are alike. Synchronises for how many there are, and as the take of the
+/// values does.
+pub(super) fn cast_to(
+    cast: Cast,
+    values: &Array,
+    to: &DataType,
+    (ends, of): (&FieldRef, &FieldRef),
+) -> Result<Array> {
+    let casted = cast.cast(values, of.data_type())?;
+    if casted.is_empty() {
+        return none(cast, &casted, to);
+    }
+    check_ends(casted.len(), ends.data_type())?;
+    let mut pass = cast.begin(&[&casted])?;
+    let bits = stretches(&mut pass, &casted)?;
+    let marked = Marked::new(&mut pass, casted.len(), &bits)?;
+    let total = marked.total(&pass.read(marked.counters())?);
+    let (ends, rows) = runs::ends_and_rows(&mut pass, &marked.mask, total, None, ends.data_type())?;
+    let taken = take_one(&casted, &rows, Outside::Refused, cast.stream)?;
+    pass.input(&taken)?;
+    hold(cast, &mut pass, &taken, of, None)?;
+    runs::built(pass, to, casted.len(), ends, taken)
+}
+
+fn none(cast: Cast, values: &Array, to: &DataType) -> Result<Array> {
+    let pass = cast.begin(&[values])?;
+    let none = empty(&pass, to)?;
+    pass.finish()?;
+    Ok(none)
+}
+
+/// In the way of arrow-rs, which refuses the same on the CPU.
+fn check_ends(rows: usize, ends: &DataType) -> Result<()> {
+    check_end("cast", rows, ends)
+        .map_err(|error| Error::Arrow { operation: "cast", problem: error.to_string() })
+}
+
+/// Ends have no bitmap.
+fn without_nulls(ends: Array) -> Result<Array> {
+    let parts = ends.into_parts();
+    Array::try_new(crate::array::Parts { validity: None, null_count: Some(0), ..parts })
+}

@@ -1,0 +1,38 @@
+//! Unions: one member is what they are cast to, and rows of others are null.
+
+use arrow_cast::can_cast_types;
+use arrow_schema::{DataType, UnionFields};
+
+use super::inside::Cast;
+use crate::Result;
+use crate::array::Array;
+use crate::gpu::structure::unions::member;
+use crate::gpu::take_one;
+
+/// A union as the type that one of its members is nearest to; `None` where none is.
+pub(super) fn cast(cast: Cast, values: &Array, to: &DataType, fields: &UnionFields) -> Result<Option<Array>> {
+    let Some(place) = nearest(fields, to) else { return Ok(None) };
+    let member = member("cast", values, place, take_one, cast.stream)?;
+    cast.cast(&member, to).map(Some)
+}
+
+/// The member that arrow-cast chooses: the first of the type, else of its family, else one that can be cast to it.
+fn nearest(fields: &UnionFields, to: &DataType) -> Option<usize> {
+    let first = |is: &dyn Fn(&DataType) -> bool| fields.iter().position(|(_, field)| is(field.data_type()));
+    first(&|of| of == to)
+        .or_else(|| first(&|of| family(of).is_some() && family(of) == family(to)))
+        .or_else(|| if to.is_nested() { None } else { first(&|of| can_cast_types(of, to)) })
+}
+
+/// Types that hold the same in another width or layout.
+fn family(data_type: &DataType) -> Option<u8> {
+    use DataType::*;
+    Some(match data_type {
+        Utf8 | LargeUtf8 | Utf8View => 0,
+        Binary | LargeBinary | BinaryView => 1,
+        Int8 | Int16 | Int32 | Int64 => 2,
+        UInt8 | UInt16 | UInt32 | UInt64 => 3,
+        Float16 | Float32 | Float64 => 4,
+        _ => return None,
+    })
+}

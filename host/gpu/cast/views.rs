@@ -1,0 +1,314 @@
+//! Lists whose rows are offsets and sizes, and lists that become lists of one size: where each row's items are is found, and then
+//! they stay where they are, are copied one after the other, or taken.
+//!
+//! As in [`nested`](super::nested), items that no row sees are cast along where that cannot show; else the host looks where the rows' items
+//! begin and end. Rows of list views may lie anywhere, so that is looked at row by row.
+
+use arrow_schema::{DataType, FieldRef};
+use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::structure::lists::{EXTENTS, Extents, ITEMS, Items, SIZED, Sized};
+use bowstring_kernels::target::find;
+
+use super::held::{Above, hold};
+use super::inside::Cast;
+use super::offsets::{do_not_fit, most, regular_offsets};
+use crate::array::{Array, Bitmap, Parts, Slot, layout};
+use crate::gpu::bitmap::{aligned, nulls_of};
+use crate::gpu::parts::{empty, part_of};
+use crate::gpu::ranges::{Planner, Rows};
+use crate::gpu::ranges_copy::Found;
+use crate::gpu::rows::{offsets_of, rows_of};
+use crate::gpu::scan::tiles;
+use crate::gpu::{Outside, take_one};
+use crate::pass::{BitPointer, Pass, Reach, Region, Requests, validity};
+use crate::{Error, Result};
+
+/// Rows by their offsets, or by offsets and sizes.
+pub(super) struct Described {
+    offsets: In<u8>,
+    sizes: In<u8>,
+    /// Bytes of an offset.
+    width: usize,
+    pub rows: usize,
+    /// How far they may point.
+    reach: Reach,
+}
+
+impl Described {
+    /// Those of an array of lists, of strings or of bytes, which has rows.
+    pub fn of(pass: &mut Pass, array: &Array) -> Result<Described> {
+        let reach = match array.children().first() {
+            Some(items) => Reach::elements(items.len()),
+            None => Reach::bytes(&array.buffers()[1]),
+        };
+        let rows = array.len();
+        let (offsets, sizes, width) = match array.layout().slots().next() {
+            Some(Slot::Offsets(width)) => {
+                (aligned(pass, &offsets_of(array, width), width)?, In::absent(), width)
+            }
+            Some(Slot::Fixed(width)) => {
+                let [offsets, sizes] =
+                    [0, 1].map(|i| aligned(pass, &rows_of(array, &array.buffers()[i], width), width));
+                (offsets?, sizes?, width)
+            }
+            _ => return Err(Error::invalid("cast", "lists without offsets")),
+        };
+        Ok(Described { offsets, sizes, width, rows, reach })
+    }
+
+    /// Rows of the same size, by offsets that the pass has written.
+    fn regular(offsets: &Region, width: usize, rows: usize) -> Described {
+        let reach = Reach::elements(i64::MAX as usize);
+        Described { offsets: offsets.input(), sizes: In::absent(), width, rows, reach }
+    }
+
+    /// Finds where each row's items begin, counted from `base`, and how many they are. What is not there goes into `fault`, the
+    /// ends of all of it into `limits`.
+    pub fn find(
+        &self,
+        pass: &mut Pass,
+        base: u64,
+        (starts, lens, width): (Out<u8>, Out<u8>, usize),
+        (fault, limits): (Out<u64>, Out<u64>),
+    ) -> Result<()> {
+        let sums = pass.scratch::<u64>(tiles(self.rows))?;
+        let args = Extents {
+            offsets: self.offsets,
+            sizes: self.sizes,
+            valid: In::absent(),
+            valid_offset: 0,
+            rows: self.rows as u64,
+            limit: self.reach.limit,
+            end: self.reach.end,
+            end_offset: self.reach.end_offset,
+            base,
+            starts,
+            lens,
+            sums: sums.out(),
+            fault,
+            limits,
+        };
+        let entry = find(EXTENTS, &[self.width as u32, width as u32]);
+        pass.launch(entry.ok_or_else(|| pass.unsupported("lists"))?, &args)
+    }
+
+    /// Finds the same, and where the items of all rows begin and end. Synchronises.
+    pub fn look(
+        &self,
+        pass: &mut Pass,
+        values: &Array,
+        into: (Out<u8>, Out<u8>, usize),
+    ) -> Result<(u64, u64)> {
+        let found = pass.upload(&[u64::MAX; 3])?;
+        self.find(pass, 0, into, (found.out(), found.out().skip(1)))?;
+        let words = pass.read(&found)?;
+        match words[0] {
+            // Where no row has items, nothing was found.
+            u64::MAX => Ok((words[1].min(!words[2]), !words[2])),
+            row => Err(outside(values.data_type(), row)),
+        }
+    }
+}
+
+/// What rows are called whose items are not there.
+fn outside(from: &DataType, row: u64) -> Error {
+    Error::out_of_spec(format!("offsets of {from}"), format!("the items of row {row} are not there"))
+}
+
+/// Has somebody told of such rows.
+pub(super) fn report(pass: &mut Pass, fault: &Region, from: &DataType) -> Result<()> {
+    let from = from.clone();
+    pass.report(fault, move |words| match words[0] {
+        u64::MAX => Ok(()),
+        row => Err(outside(&from, row)),
+    })
+}
+
+fn offset_width(to: &DataType) -> Result<usize> {
+    match layout(to).slots().next() {
+        Some(Slot::Offsets(width) | Slot::Fixed(width)) => Ok(width),
+        _ => Err(Error::invalid("cast", "lists without offsets")),
+    }
+}
+
+/// Lists of any kind as list views. Synchronises where what rows do not see must not be cast.
+pub(super) fn to_views(cast: Cast, values: &Array, to: &DataType, item: &FieldRef) -> Result<Array> {
+    let mut pass = cast.begin(&[values])?;
+    if values.is_empty() {
+        let none = empty(&pass, to)?;
+        pass.finish()?;
+        return Ok(none);
+    }
+    let (from, width, items) = (Described::of(&mut pass, values)?, offset_width(to)?, &values.children()[0]);
+    let views = from.width == width && values.buffers().len() == 2;
+    let narrow = width < from.width && items.len() as u64 > most(width);
+    let look = narrow || cast.minds_unseen(items, item);
+    let mut parts = pass.parts(to.clone(), values.len());
+    let mut seen = items.clone();
+    if views && !look {
+        (parts.offset, parts.buffers) = (values.offset(), values.buffers().to_vec());
+        (parts.validity, parts.null_count) = (values.validity().cloned(), values.known_null_count());
+    } else {
+        parts = nulls_of(&mut pass, values, parts)?;
+        let mut base = 0;
+        if look {
+            let (first, last) = from.look(&mut pass, values, (Out::absent(), Out::absent(), width))?;
+            if last - first > most(width) {
+                return Err(do_not_fit(last - first, to));
+            }
+            (base, seen) = (first, items.slice(first as usize, (last - first) as usize)?);
+        }
+        let (starts, lens) = (pass.rows(from.rows, width)?, pass.rows(from.rows, width)?);
+        let fault = pass.upload(&[u64::MAX])?;
+        from.find(&mut pass, base, (starts.out(), lens.out(), width), (fault.out(), Out::absent()))?;
+        report(&mut pass, &fault, values.data_type())?;
+        parts.buffers = vec![starts.buffer(), lens.buffer()];
+    }
+    let seen = cast.cast(&seen, item.data_type())?;
+    pass.input(&seen)?;
+    hold(cast, &mut pass, &seen, item, None)?;
+    parts.children = vec![part_of(&pass, seen)?];
+    pass.finish()?;
+    Array::try_new(parts)
+}
+
+/// The offsets and sizes of rows of `size` items each.
+pub(super) fn regular_views(
+    pass: &mut Pass,
+    rows: usize,
+    size: usize,
+    width: usize,
+    to: &DataType,
+) -> Result<[Region; 2]> {
+    let offsets = regular_offsets(pass, rows, size, width, to)?;
+    let (starts, lens) = (pass.rows(rows, width)?, pass.rows(rows, width)?);
+    if rows > 0 {
+        let from = Described::regular(&offsets, width, rows);
+        from.find(pass, 0, (starts.out(), lens.out(), width), (Out::absent(), Out::absent()))?;
+    }
+    Ok([starts, lens])
+}
+
+/// List views as lists: their items one after the other. Synchronises for how many those are.
+pub(super) fn to_lists(cast: Cast, values: &Array, to: &DataType, item: &FieldRef) -> Result<Array> {
+    let mut pass = cast.begin(&[values])?;
+    if values.is_empty() {
+        let none = empty(&pass, to)?;
+        pass.finish()?;
+        return Ok(none);
+    }
+    let (rows, width) = (values.len(), offset_width(to)?);
+    let mut requests = Requests::default();
+    let mut planner = Planner { pass: &pass, requests: &mut requests, rows, in_order: false };
+    let mut node = planner.viewed(values, width)?;
+    let granted = requests.grant(&mut pass, 0)?;
+    node.find(&mut pass, &granted, Rows::Views(rows))?;
+    let words = pass.read(granted.counters())?;
+    let mut built = pass.parts(to.clone(), rows);
+    let found = Found { granted: &granted, words: &words, inside: take_one };
+    node.build(&mut pass, found, rows, &mut built)?;
+    let offsets = built.buffers.clone();
+    // The items wait for this pass, so that whoever casts them is told what it reports.
+    let items = built.children.pop().ok_or_else(|| Error::invalid("cast", "lists without items"))?;
+    pass.finish()?;
+    let casted = cast.cast(&items, item.data_type())?;
+    let mut pass = cast.begin(&[values, &items, &casted])?;
+    hold(cast, &mut pass, &casted, item, None)?;
+    let parts = pass.parts(to.clone(), rows);
+    let mut parts = nulls_of(&mut pass, values, parts)?;
+    (parts.buffers, parts.children) = (offsets, vec![part_of(&pass, casted)?]);
+    let lists = Array::try_new(parts)?;
+    pass.finish()?;
+    Ok(lists)
+}
+
+/// Which rows are valid and have `size` elements, where those of each row begin (0 for other rows), and how many each has. Valid rows
+/// of another length are null where the cast is safe, else the first is an error when somebody waits.
+pub(super) struct OfOneSize {
+    pub valid: Bitmap,
+    pub kept: Region,
+    pub starts: Region,
+    pub lens: Region,
+}
+
+pub(super) fn of_one_size(
+    cast: Cast,
+    pass: &mut Pass,
+    values: &Array,
+    to: &DataType,
+    size: usize,
+) -> Result<OfOneSize> {
+    let from = Described::of(pass, values)?;
+    let [starts, lens, kept] = [(); 3].map(|()| pass.rows(from.rows, 8));
+    let (starts, lens, kept) = (starts?, lens?, kept?);
+    let (fault, wrong) = (pass.upload(&[u64::MAX])?, pass.upload(&[u64::MAX])?);
+    from.find(pass, 0, (starts.out(), lens.out(), 8), (fault.out(), Out::absent()))?;
+    report(pass, &fault, values.data_type())?;
+    let (valid, valid_offset): BitPointer = validity(values);
+    let good = pass.output(from.rows.div_ceil(32) * 4)?;
+    let args = Sized {
+        starts: starts.input(),
+        lens: lens.input(),
+        want: size as u64,
+        valid,
+        valid_offset,
+        rows: from.rows as u64,
+        out: good.out(),
+        kept: kept.out(),
+        fault: wrong.out(),
+    };
+    pass.launch(&SIZED[0], &args)?;
+    if !cast.options.safe {
+        let (from, to) = (values.data_type().clone(), to.clone());
+        pass.report(&wrong, move |words| match words[0] {
+            u64::MAX => Ok(()),
+            row => {
+                let problem = format!("its length is not {size}");
+                Err(Error::Cast { row: row as usize, from, to, problem })
+            }
+        })?;
+    }
+    Ok(OfOneSize { valid: Bitmap { buffer: good.buffer(), offset: 0 }, kept, starts, lens })
+}
+
+/// Lists as lists of one size: rows of another are null, or an error. Synchronises as the take of the items does.
+pub(super) fn to_fixed(
+    cast: Cast,
+    values: &Array,
+    to: &DataType,
+    (item, size): (&FieldRef, usize),
+) -> Result<Array> {
+    let mut pass = cast.begin(&[values])?;
+    if values.is_empty() {
+        let none = empty(&pass, to)?;
+        pass.finish()?;
+        return Ok(none);
+    }
+    let rows = values.len();
+    let len = pass.times(rows, size)?;
+    let sized = of_one_size(cast, &mut pass, values, to, size)?;
+    let numbers = pass.rows(len, 8)?;
+    let (starts, lens) = (sized.starts.input(), sized.lens.input());
+    let args = Items { starts, lens, want: size as u64, rows: rows as u64, out: numbers.out() };
+    pass.launch(&ITEMS[0], &args)?;
+    let numbers = Parts { buffers: vec![numbers.buffer()], ..pass.parts(DataType::UInt64, len) };
+    let shown = Parts {
+        buffers: vec![sized.valid.buffer.clone()],
+        validity: Some(sized.valid.clone()),
+        null_count: None,
+        ..pass.parts(DataType::Boolean, rows)
+    };
+    let (numbers, shown) = (Array::try_new(numbers)?, Array::try_new(shown)?);
+    pass.finish()?;
+    // Rows of another length have no items, and lists of one size have some for them too.
+    let items = take_one(&values.children()[0], &numbers, Outside::NullBelow, cast.stream)?;
+    let items = cast.cast(&items, item.data_type())?;
+    let mut pass = cast.begin(&[&shown, &items])?;
+    hold(cast, &mut pass, &items, item, Some(Above { rows: &shown, each: size }))?;
+    let mut parts = pass.parts(to.clone(), rows);
+    (parts.validity, parts.null_count) = (Some(sized.valid), None);
+    parts.children = vec![part_of(&pass, items)?];
+    let lists = Array::try_new(parts)?;
+    pass.finish()?;
+    Ok(lists)
+}

@@ -1,0 +1,230 @@
+//! Arrays one after another, whatever they are made of.
+//!
+//! The one idea: what lies below an array's rows is known from its type, or from two of its offsets. So a tree of arrays of one
+//! type is walked from the top, and what has to be read to go on is read for all of it that was reached: one look for each level
+//! of text or lists in lists. Then everything is put together from the bottom up (`joined.rs`).
+//!
+//! Only what rows cover of text, lists and runs is copied. What rows merely point into comes whole: dictionaries, the items of
+//! list views, the members of dense unions.
+
+mod joined;
+
+use std::ops::Range;
+
+use arrow_schema::{DataType, UnionMode};
+use bowstring_kernels::join::{SPANS, SpanRow, Spans};
+use bowstring_kernels::target::find;
+
+use super::bitmap::aligned;
+use super::indices::index_width;
+use super::rows::offsets_of;
+use super::structure::runs::SliceRuns;
+use crate::array::{Array, Slot, children};
+use crate::pass::{Pass, Region, Table};
+use crate::transfer::sized_arrays;
+use crate::{Error, Result, Stream};
+
+/// The rows of arrays of one type; `None` where the keys of a dictionary would have to be wider than they are, unless equal
+/// values became one. Synchronises where lengths or runs are data, and where only the device knows an extent.
+pub(crate) fn concat(arrays: &[&Array], stream: &Stream) -> Result<Option<Array>> {
+    let Some(first) = arrays.first() else { return Err(Error::invalid("concat", "no arrays")) };
+    let mut pass = Pass::begin("concat", stream)?;
+    arrays.iter().try_for_each(|array| pass.input(array))?;
+    let data_type = first.data_type().clone();
+    let arrays = sized_arrays(&mut pass, arrays.iter().map(|array| (*array).clone()).collect())?;
+    let Some(nodes) = plan(&mut pass, &data_type, arrays)? else { return Ok(None) };
+    let mut joined: Vec<Option<Array>> = nodes.iter().map(|_| None).collect();
+    // What is below comes after what is above.
+    for (i, node) in nodes.iter().enumerate().rev() {
+        let below = joined[node.below.clone()].iter_mut().filter_map(Option::take).collect();
+        joined[i] = Some(node.join(&mut pass, below)?);
+    }
+    pass.finish()?;
+    Ok(joined.swap_remove(0))
+}
+
+/// Arrays of one type that become one.
+struct Node {
+    data_type: DataType,
+    /// Those that have rows.
+    pieces: Vec<Array>,
+    /// The nodes of what lies below.
+    below: Range<usize>,
+    found: Found,
+}
+
+/// What was read of a node's arrays.
+enum Found {
+    Nothing,
+    /// Where the elements of each begin and end.
+    Spans(Vec<Range<usize>>),
+    /// Where the runs of each end.
+    Ends(Vec<Array>),
+}
+
+/// What is to be read of them.
+enum Look {
+    Spans(Region),
+    Runs(Vec<SliceRuns>),
+}
+
+impl Look {
+    /// What must be read before it is known what lies below; `None` where nothing must.
+    fn at(pass: &mut Pass, node: &Node) -> Result<Option<Look>> {
+        if node.pieces.len() < 2 {
+            return Ok(None);
+        }
+        if let DataType::RunEndEncoded(..) = node.data_type {
+            let runs = node.pieces.iter().map(|piece| SliceRuns::new(pass, piece));
+            return runs.collect::<Result<_>>().map(|runs| Some(Look::Runs(runs)));
+        }
+        let Some(width) = node.offset_width() else { return Ok(None) };
+        let mut table = Table::default();
+        for piece in &node.pieces {
+            let offsets = aligned(pass, &offsets_of(piece, width), width)?;
+            table.push(&SpanRow { offsets, rows: piece.len() as u64 });
+        }
+        let (arrays, out) = (pass.upload(table.words())?, pass.rows(2 * table.len(), 8)?);
+        let entry = find(SPANS, &[width as u32]).ok_or_else(|| pass.unsupported(&node.data_type))?;
+        let args = Spans { arrays: arrays.input(), count: table.len() as u64, out: out.out() };
+        pass.launch(entry, &args)?;
+        Ok(Some(Look::Spans(out)))
+    }
+
+    fn regions(&self) -> Vec<&Region> {
+        match self {
+            Look::Spans(spans) => vec![spans],
+            Look::Runs(runs) => runs.iter().flat_map(SliceRuns::counters).collect(),
+        }
+    }
+}
+
+/// All nodes, each before what is below it; `None` as [`concat`] says.
+fn plan(pass: &mut Pass, data_type: &DataType, arrays: Vec<Array>) -> Result<Option<Vec<Node>>> {
+    let mut nodes = vec![Node::new(data_type, arrays)];
+    let (mut next, mut waiting) = (0, vec![]);
+    loop {
+        while next < nodes.len() {
+            match Look::at(pass, &nodes[next])? {
+                Some(look) => waiting.push((next, look)),
+                None if !expand(&mut nodes, next, None)? => return Ok(None),
+                None => {}
+            }
+            next += 1;
+        }
+        if waiting.is_empty() {
+            return Ok(Some(nodes));
+        }
+        let regions: Vec<&Region> = waiting.iter().flat_map(|(_, look)| look.regions()).collect();
+        let words = pass.read_all(&regions)?;
+        let mut words = &words[..];
+        for (at, look) in waiting.drain(..) {
+            let len: usize = look.regions().iter().map(|region| region.bytes() / 8).sum();
+            let (own, rest) = words.split_at(len);
+            words = rest;
+            let values = nodes[at].answered(pass, &look, own)?;
+            expand(&mut nodes, at, values)?;
+        }
+    }
+}
+
+/// Adds the nodes below one; `values` of runs, which only their looks tell. Whether keys have room for all values.
+fn expand(nodes: &mut Vec<Node>, at: usize, values: Option<Vec<Array>>) -> Result<bool> {
+    let first = nodes.len();
+    let Some(below) = nodes[at].what_is_below(values)? else { return Ok(false) };
+    nodes.extend(below);
+    nodes[at].below = first..nodes.len();
+    Ok(true)
+}
+
+impl Node {
+    fn new(data_type: &DataType, mut pieces: Vec<Array>) -> Node {
+        pieces.retain(|piece| !piece.is_empty());
+        Node { data_type: data_type.clone(), pieces, below: 0..0, found: Found::Nothing }
+    }
+
+    /// Bytes of an offset, where there are some.
+    fn offset_width(&self) -> Option<usize> {
+        self.pieces.first()?.layout().slots().find_map(|slot| match slot {
+            Slot::Offsets(width) => Some(width),
+            _ => None,
+        })
+    }
+
+    /// Takes down what was read; the values of runs.
+    fn answered(&mut self, pass: &Pass, look: &Look, words: &[u64]) -> Result<Option<Vec<Array>>> {
+        match look {
+            Look::Spans(_) => {
+                let spans = self.pieces.iter().zip(words.chunks_exact(2));
+                let spans = spans.map(|(piece, span)| checked(piece, span[0], span[1]));
+                self.found = Found::Spans(spans.collect::<Result<_>>()?);
+                Ok(None)
+            }
+            Look::Runs(runs) => {
+                let found =
+                    runs.iter().zip(words.chunks_exact(4)).map(|(runs, words)| runs.found(pass, words));
+                let (ends, values) = found.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+                self.found = Found::Ends(ends);
+                Ok(Some(values))
+            }
+        }
+    }
+
+    /// What lies below the rows, in the order of the type; `None` where keys have no room for all values.
+    fn what_is_below(&self, values: Option<Vec<Array>>) -> Result<Option<Vec<Node>>> {
+        if self.pieces.len() < 2 {
+            return Ok(Some(vec![]));
+        }
+        let types = children(&self.data_type);
+        let each = |part: &dyn Fn(&Array, usize) -> Result<Array>| {
+            let below = types.iter().enumerate().map(|(i, data_type)| {
+                let parts = self.pieces.iter().map(|piece| part(piece, i)).collect::<Result<_>>()?;
+                Ok(Node::new(data_type, parts))
+            });
+            below.collect::<Result<_>>().map(Some)
+        };
+        match (&self.data_type, &self.found) {
+            (DataType::RunEndEncoded(_, field), _) => {
+                Ok(Some(vec![Node::new(field.data_type(), values.unwrap_or_default())]))
+            }
+            (_, Found::Spans(spans)) => {
+                let covered = |data_type| {
+                    let parts = self.pieces.iter().zip(spans);
+                    let parts = parts.map(|(piece, span)| piece.children()[0].slice(span.start, span.len()));
+                    Ok(Node::new(data_type, parts.collect::<Result<_>>()?))
+                };
+                types.into_iter().map(covered).collect::<Result<_>>().map(Some)
+            }
+            (DataType::Dictionary(key, of), _) => self.dictionary(key, of),
+            (
+                DataType::Struct(_) | DataType::FixedSizeList(..) | DataType::Union(_, UnionMode::Sparse),
+                _,
+            ) => each(&|piece, i| piece.child_rows(i)),
+            _ => each(&|piece, i| Ok(piece.children()[i].clone())),
+        }
+    }
+
+    /// A node of the values, unless all rows have the same.
+    fn dictionary(&self, key: &DataType, of: &DataType) -> Result<Option<Vec<Node>>> {
+        let values: Vec<Array> = self.pieces.iter().filter_map(Array::dictionary).cloned().collect();
+        if values.windows(2).all(|two| two[0].is_same_memory(&two[1])) {
+            return Ok(Some(vec![]));
+        }
+        let all = values.iter().fold(0, |sum: u64, values| sum.saturating_add(values.len() as u64));
+        let (_, greatest) = index_width(key)?;
+        Ok((all <= greatest.saturating_add(1)).then(|| vec![Node::new(of, values)]))
+    }
+}
+
+/// Where the elements of an array's rows are, which its first and last offset say.
+fn checked(array: &Array, first: u64, last: u64) -> Result<Range<usize>> {
+    let there = match array.children() {
+        [child, ..] => child.len(),
+        [] => array.buffers()[1].bytes().unwrap_or(0),
+    };
+    if first <= last && last <= there as u64 {
+        return Ok(first as usize..last as usize);
+    }
+    let problem = format!("elements {first} to {last} of {there}");
+    Err(Error::OutOfSpec { at: format!("offsets of {}", array.data_type()), problem })
+}

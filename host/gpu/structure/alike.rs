@@ -1,0 +1,215 @@
+//! Rows that are alike: where one differs from the next, and the first of all that are.
+
+use arrow_schema::DataType;
+use bowstring_kernels::memory::In;
+use bowstring_kernels::structure::alike::{CLAIM, Claim, SETTLE, STRETCHES, Settle, Stretches};
+use bowstring_kernels::structure::runs::{RANKS, Ranks};
+use bowstring_kernels::target::find;
+
+use super::Marked;
+use crate::array::{Array, Bitmap, Slot, outside};
+use crate::gpu::bitmap::aligned;
+use crate::gpu::mask::Mask;
+use crate::gpu::rows::{rows_of, unit};
+use crate::gpu::text::text_column;
+use crate::pass::{BitPointer, Pass, Region, Table, bits, validity};
+use crate::{Error, Result};
+
+/// Rounds that are launched before the host looks whether they were enough: nearly always they are.
+const ROUNDS: u64 = 4;
+
+/// Rows as kernels compare them.
+struct Compared {
+    /// What is compared at once.
+    key: u32,
+    values: In<u8>,
+    pieces: u64,
+    valid: BitPointer,
+    column: In<u64>,
+}
+
+/// An array's rows as kernels compare them; `None` for types whose rows are not in one place.
+fn compared(pass: &mut Pass, array: &Array) -> Result<Option<Compared>> {
+    let (column, valid) = (In::absent(), validity(array));
+    if !array.children().is_empty() {
+        return Ok(None);
+    }
+    let buffer = || array.buffers()[0].clone();
+    Ok(match array.layout().slots().next() {
+        None => None,
+        Some(Slot::Bits) => {
+            let (values, offset) = bits(&Bitmap { buffer: buffer(), offset: array.offset() });
+            Some(Compared { key: 3, values: values.cast(), pieces: offset, valid, column })
+        }
+        Some(Slot::Fixed(width)) => {
+            let rows = rows_of(array, &buffer(), width);
+            // Values of other widths are compared in pieces: fewer entries, and no more bytes.
+            let unit = match unit(width, rows.address()) {
+                _ if width == 0 => 1,
+                16 => 8,
+                2 => 1,
+                unit => unit,
+            };
+            let values = aligned(pass, &rows, unit)?;
+            Some(Compared { key: unit as u32, values, pieces: (width / unit) as u64, valid, column })
+        }
+        Some(Slot::Offsets(_) | Slot::Bytes | Slot::Views) => {
+            let mut table = Table::default();
+            table.push(&text_column(pass, array)?);
+            let column = pass.upload(table.words())?.input();
+            Some(Compared { key: 0, values: In::absent(), pieces: 0, valid, column })
+        }
+    })
+}
+
+/// A bit for each row that is not like the next one, and for the last. Rows of nested types are like none.
+pub(crate) fn stretches(pass: &mut Pass, array: &Array) -> Result<Region> {
+    let rows = array.len();
+    let out = pass.output(rows.div_ceil(32) * 4)?;
+    let Some(Compared { key, values, pieces, valid: (valid, valid_offset), column }) = compared(pass, array)?
+    else {
+        pass.fill(&out, 0xff)?;
+        return Ok(out);
+    };
+    let fault = pass.upload(&[u64::MAX])?;
+    let entry = find(STRETCHES, &[key]).ok_or_else(|| pass.unsupported(array.data_type()))?;
+    let (rows, out_bits) = (rows as u64, out.out());
+    let args =
+        Stretches { values, pieces, valid, valid_offset, column, rows, out: out_bits, fault: fault.out() };
+    pass.launch(entry, &args)?;
+    pass.report(&fault, |words| match words[0] {
+        u64::MAX => Ok(()),
+        row => Err(outside(row as usize)),
+    })?;
+    Ok(out)
+}
+
+/// The first row that is like each, and those that are like none before.
+pub(crate) struct Firsts {
+    of: Region,
+    rows: usize,
+    marked: Mask,
+    /// How many there are.
+    pub count: usize,
+}
+
+/// Finds the first row that is like each of at least one row; null rows have none. `None` for types whose rows are not compared.
+/// Synchronises, nearly always once.
+pub(crate) fn firsts(pass: &mut Pass, array: &Array) -> Result<Option<Firsts>> {
+    let Some(Compared { key, values, pieces, valid: (valid, valid_offset), column }) = compared(pass, array)?
+    else {
+        return Ok(None);
+    };
+    let (Some(claim), Some(settle)) = (find(CLAIM, &[key]), find(SETTLE, &[key])) else { return Ok(None) };
+    let rows = array.len();
+    let too_many = || pass.unsupported(format!("{rows} rows"));
+    let slots = rows.checked_next_power_of_two().ok_or_else(too_many)?;
+    let most = slots as u64 - 1;
+    let slots = pass.rows(slots, 8)?;
+    // One is read while the other is written.
+    let both = [pass.rows(rows, 8)?, pass.rows(rows, 8)?];
+    let (bits, fault) = (pass.output(rows.div_ceil(32) * 4)?, pass.upload(&[u64::MAX])?);
+    let mut round = 0;
+    loop {
+        let left = pass.zeroed(8 * ROUNDS as usize)?;
+        for i in 0..ROUNDS {
+            pass.fill(&slots, 0xff)?;
+            let now = (round % 2) as usize;
+            let before = if round == 0 { In::absent() } else { both[1 - now].input() };
+            let (rows, seed) = (rows as u64, seed(round));
+            let args = Claim {
+                values,
+                pieces,
+                valid,
+                valid_offset,
+                column,
+                rows,
+                before,
+                seed,
+                most,
+                slots: slots.out(),
+                fault: fault.out(),
+            };
+            pass.launch(claim, &args)?;
+            let args = Settle {
+                values,
+                pieces,
+                valid,
+                valid_offset,
+                column,
+                rows,
+                before,
+                seed,
+                most,
+                slots: slots.input(),
+                after: both[now].out(),
+                firsts: bits.out(),
+                left: left.out().skip(i),
+            };
+            pass.launch(settle, &args)?;
+            round += 1;
+        }
+        let marked = Marked::new(pass, rows, &bits)?;
+        let words = pass.read_all(&[&left, &fault, marked.counters()])?;
+        let (left, others) = words.split_at(ROUNDS as usize);
+        if others[0] != u64::MAX {
+            return Err(outside(others[0] as usize));
+        }
+        // Each round settles the rows that are like the first one left, so there is a last.
+        if left[ROUNDS as usize - 1] == 0 {
+            let count = marked.total(&others[1..]);
+            let of = both[((round - 1) % 2) as usize].clone();
+            return Ok(Some(Firsts { of, rows, marked: marked.mask, count }));
+        }
+    }
+}
+
+/// A number of each round, of which every bit tells rounds apart.
+fn seed(round: u64) -> u64 {
+    let mixed = (round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+}
+
+impl Firsts {
+    /// The rows themselves, as a selection.
+    pub fn mask(&self) -> &Mask {
+        &self.marked
+    }
+
+    /// The place of each row's first among all of them, as keys of a type.
+    pub fn keys(&self, pass: &mut Pass, key: &DataType) -> Result<Region> {
+        let width = key.primitive_width().ok_or_else(|| Error::invalid("cast", format!("keys of {key}")))?;
+        let out = pass.rows(self.rows, width)?;
+        let (words, words_offset) = self.marked.words();
+        let args = Ranks {
+            words,
+            words_offset,
+            tile_offsets: self.marked.offsets.input(),
+            of: self.rows as u64,
+            at: self.of.input(),
+            rows: self.rows as u64,
+            out: out.out::<u8>(),
+        };
+        let entry = find(RANKS, &[width as u32]).ok_or_else(|| pass.unsupported(key))?;
+        pass.launch(entry, &args)?;
+        Ok(out)
+    }
+}
+
+/// The numbers of all rows, as keys of a type that can say them.
+pub(crate) fn own_keys(pass: &mut Pass, rows: usize, key: &DataType) -> Result<Region> {
+    let width = key.primitive_width().ok_or_else(|| Error::invalid("cast", format!("keys of {key}")))?;
+    let (at, out) = (super::counted(pass, rows)?, pass.rows(rows, width)?);
+    let args = Ranks {
+        words: In::absent(),
+        words_offset: 0,
+        tile_offsets: In::absent(),
+        of: u64::MAX,
+        at: at.input(),
+        rows: rows as u64,
+        out: out.out::<u8>(),
+    };
+    let entry = find(RANKS, &[width as u32]).ok_or_else(|| pass.unsupported(key))?;
+    pass.launch(entry, &args)?;
+    Ok(out)
+}

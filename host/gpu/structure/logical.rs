@@ -1,0 +1,106 @@
+//! Which rows say something, for types that keep their nulls elsewhere: among a dictionary's values, in the members of a union,
+//! in the values of runs.
+//!
+//! The one idea: whether a row is valid is a bit of what it points to, so bits are taken by the same indices as rows would be.
+
+use arrow_schema::{DataType, UnionMode};
+use bowstring_kernels::memory::In;
+use bowstring_kernels::structure::unions::MemberRow;
+
+use super::{booleans, runs, unions};
+use crate::array::{Array, Parts};
+use crate::gpu::indices::{Outside, TakeInside};
+use crate::pass::{Pass, Table, bits};
+use crate::{Error, Result, Stream};
+
+/// Which rows are valid.
+pub(crate) enum Valid {
+    All,
+    None,
+    /// Booleans without nulls.
+    These(Array),
+}
+
+/// Which rows of an array are valid, wherever its type keeps its nulls. Does not synchronise.
+pub(crate) fn valid(
+    operation: &'static str,
+    array: &Array,
+    inside: TakeInside,
+    stream: &Stream,
+) -> Result<Valid> {
+    let of = |part: &Array| valid(operation, part, inside, stream);
+    match array.data_type() {
+        DataType::Null => Ok(Valid::None),
+        _ if array.is_empty() => Ok(Valid::All),
+        DataType::Dictionary(key, _) => {
+            let values = array.dictionary().map(of).transpose()?;
+            match values {
+                Some(Valid::These(values)) => {
+                    let keys =
+                        Parts { data_type: (**key).clone(), dictionary: None, ..array.clone().into_parts() };
+                    Ok(Valid::These(set(&inside(&values, &Array::try_new(keys)?, Outside::BadKey, stream)?)?))
+                }
+                Some(Valid::None) => Ok(Valid::None),
+                _ => own(array),
+            }
+        }
+        DataType::RunEndEncoded(..) => match of(&array.children()[1])? {
+            Valid::These(values) => {
+                let runs = runs::of_rows(operation, array, stream)?;
+                Ok(Valid::These(inside(&values, &runs, Outside::Refused, stream)?))
+            }
+            same => Ok(same),
+        },
+        DataType::Union(..) => {
+            let members = (0..array.children().len()).map(|i| of(&array.child_rows(i)?));
+            of_members(operation, array, members.collect::<Result<_>>()?, stream)
+        }
+        _ => own(array),
+    }
+}
+
+/// By the array's own bitmap.
+fn own(array: &Array) -> Result<Valid> {
+    array.possible_nulls().map_or(Ok(Valid::All), |bits| booleans(array, bits).map(Valid::These))
+}
+
+/// Booleans that are true where some are and valid.
+fn set(taken: &Array) -> Result<Array> {
+    // Taken bits are unset where the index is null, and so are those of rows that only are for want of any to take.
+    let parts = Parts { validity: None, null_count: Some(0), ..taken.clone().into_parts() };
+    Array::try_new(parts)
+}
+
+fn of_members(operation: &'static str, array: &Array, members: Vec<Valid>, stream: &Stream) -> Result<Valid> {
+    let DataType::Union(fields, mode) = array.data_type() else {
+        return Err(Error::invalid(operation, "an array that is no union"));
+    };
+    if members.iter().all(|member| matches!(member, Valid::All)) {
+        return Ok(Valid::All);
+    }
+    let mut pass = Pass::begin(operation, stream)?;
+    pass.input(array)?;
+    let mut table = Table::default();
+    for (((id, _), child), member) in fields.iter().zip(array.children()).zip(&members) {
+        let (valid, valid_offset) = match member {
+            Valid::These(these) => {
+                pass.input(these)?;
+                bits(&crate::array::Bitmap { buffer: these.buffers()[0].clone(), offset: these.offset() })
+            }
+            Valid::All | Valid::None => (In::absent(), 0),
+        };
+        let len = if *mode == UnionMode::Sparse { array.len() } else { child.len() } as u64;
+        let none = matches!(member, Valid::None);
+        table.push(&MemberRow { id: (id as u8).into(), len, valid, valid_offset, none });
+    }
+    let rows = array.len();
+    let (out, faults) = (pass.output(rows.div_ceil(32) * 4)?, pass.upload(&[u64::MAX; 2])?);
+    let read = unions::buffers(&mut pass, array)?;
+    unions::look(&mut pass, read, (In::absent(), 0), rows, &table, (out.out(), &faults))?;
+    pass.report(&faults, unions::check)?;
+    let mut parts = pass.parts(DataType::Boolean, rows);
+    parts.buffers = vec![out.buffer()];
+    let valid = Array::try_new(parts)?;
+    pass.finish()?;
+    Ok(Valid::These(valid))
+}

@@ -1,0 +1,339 @@
+//! Arrays of runs: the run of each row, which runs a filter leaves, and runs made of rows.
+//!
+//! Where runs end is not trusted: a row that no run has is an error, and so are ends that go back where that shows.
+
+use arrow_schema::DataType;
+use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::structure::alike::{STRETCHES, Stretches};
+use bowstring_kernels::structure::runs::{ENDS, Ends, FIND, Find, KEPT, Kept};
+use bowstring_kernels::target::find;
+
+use super::{Marked, written};
+use crate::array::Array;
+use crate::gpu::bitmap::aligned;
+use crate::gpu::indices::{IndexArguments, Indices, Outside, TakeInside};
+use crate::gpu::mask::Mask;
+use crate::gpu::nulls::null_counts;
+use crate::gpu::parts::{check_end, part_of};
+use crate::gpu::rows::rows_of;
+use crate::pass::{BitPointer, Pass, Region, Requests};
+use crate::{Error, Result, Stream};
+
+/// The width of a run's end in bytes.
+fn end_width(ends: &DataType) -> usize {
+    ends.primitive_width().unwrap_or(8)
+}
+
+/// What a row that no run has is called.
+pub(crate) fn uncovered(row: u64) -> Error {
+    Error::out_of_spec("array.children[0]", format!("no run for row {row}"))
+}
+
+/// Where the runs of an array end, as kernels take it.
+fn ends_of(pass: &mut Pass, array: &Array) -> Result<(In<u8>, usize)> {
+    let ends = &array.children()[0];
+    let width = end_width(ends.data_type());
+    if ends.is_empty() {
+        return Err(uncovered(0));
+    }
+    Ok((aligned(pass, &rows_of(ends, &ends.buffers()[0], width), width)?, width))
+}
+
+/// Writes the run of each row of an array, or of those at indices.
+fn find_runs(
+    pass: &mut Pass,
+    array: &Array,
+    by: Option<&IndexArguments>,
+    rows: usize,
+    out: &Region,
+    fault: Out<u64>,
+) -> Result<()> {
+    let (ends, width) = ends_of(pass, array)?;
+    let args = Find {
+        ends,
+        runs: array.children()[0].len() as u64,
+        offset: array.offset() as u64,
+        indices: by.map_or(In::absent(), |by| by.indices),
+        width: by.map_or(0, |by| by.width.into()),
+        valid: by.map_or(In::absent(), |by| by.valid.0),
+        valid_offset: by.map_or(0, |by| by.valid.1),
+        rows: rows as u64,
+        limit: by.map_or(array.len() as u64, |by| by.limit),
+        out: out.out(),
+        index_fault: by.map_or(Out::absent(), |by| by.fault),
+        fault,
+    };
+    let entry = find(FIND, &[width as u32]).ok_or_else(|| pass.unsupported(array.data_type()))?;
+    pass.launch(entry, &args)
+}
+
+/// The run of each row, as indices into the values. A row that no run has is an error when somebody waits. Does not
+/// synchronise.
+pub(crate) fn of_rows(operation: &'static str, array: &Array, stream: &Stream) -> Result<Array> {
+    let mut pass = Pass::begin(operation, stream)?;
+    pass.input(array)?;
+    let out = pass.rows(array.len(), 8)?;
+    if !array.is_empty() {
+        let fault = pass.upload(&[u64::MAX])?;
+        find_runs(&mut pass, array, None, array.len(), &out, fault.out())?;
+        pass.report(&fault, |words| if words[0] == u64::MAX { Ok(()) } else { Err(uncovered(words[0])) })?;
+    }
+    let mut parts = pass.parts(DataType::UInt64, array.len());
+    parts.buffers = vec![out.buffer()];
+    let runs = Array::try_new(parts)?;
+    pass.finish()?;
+    Ok(runs)
+}
+
+/// The runs of an array's own rows, of which there is one at least: where they end, counted from its first row, and their values.
+/// Synchronises.
+pub(crate) fn of_slice(pass: &mut Pass, array: &Array) -> Result<(Array, Array)> {
+    let runs = SliceRuns::new(pass, array)?;
+    let words = pass.read_all(&runs.counters())?;
+    runs.found(pass, &words)
+}
+
+/// The runs of an array's own rows, before it is known which they are.
+pub(crate) struct SliceRuns {
+    kept: KeptRuns,
+    /// The first and the last.
+    ends: Region,
+}
+
+impl SliceRuns {
+    /// Looks for them; there is one row at least.
+    pub fn new(pass: &mut Pass, array: &Array) -> Result<SliceRuns> {
+        let mut requests = Requests::default();
+        let ends = pass.upload(&[0, array.len() as u64 - 1])?;
+        let ends = written(pass, DataType::UInt64, 2, &ends)?;
+        let by = Indices::new(&mut requests, &ends, array.len(), Outside::Refused)?;
+        let fault = requests.first_row();
+        let granted = requests.grant(pass, 0)?;
+        let (arguments, out) = (by.arguments(pass, &granted)?, pass.zeroed(16)?);
+        find_runs(pass, array, Some(&arguments), 2, &out, granted.counter(fault))?;
+        let kept = KeptRuns::new(pass, array)?;
+        kept.find_all(pass)?;
+        Ok(SliceRuns { kept, ends: out })
+    }
+
+    /// What is to be read.
+    pub fn counters(&self) -> [&Region; 2] {
+        [self.kept.faults(), &self.ends]
+    }
+
+    /// Where they end, counted from the array's first row, and their values, by the words that were read.
+    pub fn found(&self, pass: &Pass, words: &[u64]) -> Result<(Array, Array)> {
+        KeptRuns::check(words)?;
+        // Where ends do not go back, the first row's run is none behind the last row's.
+        let (first, last) = (words[2] as usize, words[3] as usize);
+        let runs = (last + 1).saturating_sub(first);
+        Ok((self.kept.ends(pass)?.slice(first, runs)?, self.kept.array.children()[1].slice(first, runs)?))
+    }
+}
+
+/// Takes rows of an array of runs, of which there is one at least, by at least one index: neighbours of one run stay one.
+/// Synchronises for how many runs that makes, and as the take of the values does.
+pub(crate) fn take(
+    array: &Array,
+    indices: &Array,
+    outside: Outside,
+    inside: TakeInside,
+    stream: &Stream,
+) -> Result<Array> {
+    let (DataType::RunEndEncoded(_, field), [ends, values]) = (array.data_type(), array.children()) else {
+        return Err(Error::invalid("take", "an array without runs"));
+    };
+    check_end("take", indices.len(), ends.data_type())?;
+    let mut pass = Pass::begin("take", stream)?;
+    pass.input(array)?;
+    pass.input(indices)?;
+    let mut requests = Requests::default();
+    let by = Indices::new(&mut requests, indices, array.len(), outside)?;
+    let fault = requests.first_row();
+    let granted = requests.grant(&mut pass, 0)?;
+    let (rows, arguments) = (indices.len(), by.arguments(&mut pass, &granted)?);
+    let of = pass.rows(rows, 8)?;
+    find_runs(&mut pass, array, Some(&arguments), rows, &of, granted.counter(fault))?;
+    let bits = pass.output(rows.div_ceil(32) * 4)?;
+    let args = Stretches {
+        values: of.input(),
+        pieces: 1,
+        valid: In::absent(),
+        valid_offset: 0,
+        column: In::absent(),
+        rows: rows as u64,
+        out: bits.out(),
+        fault: Out::absent(),
+    };
+    let entry = find(STRETCHES, &[8]).ok_or_else(|| pass.unsupported(array.data_type()))?;
+    pass.launch(entry, &args)?;
+    let marked = Marked::new(&mut pass, rows, &bits)?;
+    let words = pass.read_all(&[granted.counters(), marked.counters()])?;
+    let (own, others) = words.split_at(granted.counters().bytes() / 8);
+    by.check(pass.gpu(), own)?;
+    if fault.of(own) != u64::MAX {
+        return Err(uncovered(fault.of(own)));
+    }
+    let runs = marked.total(others);
+    let (ends, picked) = ends_and_rows(&mut pass, &marked.mask, runs, Some(&of), ends.data_type())?;
+    // A run of null or outside indices is that of no value.
+    let may_be_null = indices.possible_nulls().is_some() || outside.is_null();
+    let values = inside(values, &picked, if may_be_null { outside.made_null() } else { outside }, stream)?;
+    if may_be_null && !field.is_nullable() {
+        refuse_nulls(&values, stream)?;
+    }
+    built(pass, array.data_type(), rows, ends, values)
+}
+
+fn refuse_nulls(values: &Array, stream: &Stream) -> Result<()> {
+    let Some(bits) = values.possible_nulls() else { return Ok(()) };
+    match null_counts(&[(values, bits)], stream)?.wait()?[..] {
+        [0] => Ok(()),
+        _ => Err(Error::invalid("take", "null indices into runs of values that may not be null")),
+    }
+}
+
+/// Where each of `runs` runs ends, of which a mask has the last rows, and a number of each: of its last row, or that row's
+/// own.
+pub(crate) fn ends_and_rows(
+    pass: &mut Pass,
+    mask: &Mask,
+    runs: usize,
+    of: Option<&Region>,
+    ends: &DataType,
+) -> Result<(Array, Array)> {
+    let width = end_width(ends);
+    let (out, picked) = (pass.rows(runs, width)?, pass.rows(runs, 8)?);
+    launch_ends(pass, mask, of, Some((&out, width)), &picked)?;
+    Ok((written(pass, ends.clone(), runs, &out)?, written(pass, DataType::UInt64, runs, &picked)?))
+}
+
+/// The numbers of a mask's rows, of which there are so many.
+pub(crate) fn rows_of_mask(pass: &mut Pass, mask: &Mask, rows: usize) -> Result<Array> {
+    let picked = pass.rows(rows, 8)?;
+    launch_ends(pass, mask, None, None, &picked)?;
+    written(pass, DataType::UInt64, rows, &picked)
+}
+
+fn launch_ends(
+    pass: &mut Pass,
+    mask: &Mask,
+    of: Option<&Region>,
+    ends: Option<(&Region, usize)>,
+    picked: &Region,
+) -> Result<()> {
+    let (words, words_offset) = mask.words();
+    let args = Ends {
+        words,
+        words_offset,
+        tile_offsets: mask.offsets.input(),
+        rows: mask.rows as u64,
+        of: of.map_or(In::absent(), Region::input),
+        ends: ends.map_or(Out::absent(), |(ends, _)| ends.out()),
+        picked: picked.out(),
+    };
+    let width = ends.map_or(8, |(_, width)| width as u32);
+    pass.launch(find(ENDS, &[width]).ok_or_else(|| pass.unsupported("run ends"))?, &args)
+}
+
+/// The array of these runs, of which the pass has written the ends and another has made the values.
+pub(crate) fn built(
+    mut pass: Pass,
+    data_type: &DataType,
+    rows: usize,
+    ends: Array,
+    values: Array,
+) -> Result<Array> {
+    pass.input(&values)?;
+    let mut parts = pass.parts(data_type.clone(), rows);
+    parts.children = vec![part_of(&pass, ends)?, part_of(&pass, values)?];
+    let array = Array::try_new(parts)?;
+    pass.finish()?;
+    Ok(array)
+}
+
+/// What a filter makes of an array's runs, before it is known how many rows it keeps.
+pub(crate) struct KeptRuns {
+    array: Array,
+    ends: Region,
+    bits: Region,
+    faults: Region,
+}
+
+impl KeptRuns {
+    pub fn new(pass: &mut Pass, array: &Array) -> Result<KeptRuns> {
+        let ends = &array.children()[0];
+        if ends.is_empty() {
+            return Err(uncovered(0));
+        }
+        let width = end_width(ends.data_type());
+        Ok(KeptRuns {
+            array: array.clone(),
+            ends: pass.rows(ends.len(), width)?,
+            bits: pass.output(ends.len().div_ceil(32) * 4)?,
+            faults: pass.upload(&[u64::MAX; 2])?,
+        })
+    }
+
+    /// How many runs there are.
+    pub fn runs(&self) -> usize {
+        self.array.children()[0].len()
+    }
+
+    /// Where they end, once that is found.
+    pub fn ends(&self, pass: &Pass) -> Result<Array> {
+        written(pass, self.array.children()[0].data_type().clone(), self.runs(), &self.ends)
+    }
+
+    /// Finds where they end, and which of them have rows left.
+    pub fn find(&self, pass: &mut Pass, mask: &Mask) -> Result<Marked> {
+        self.launch(pass, mask.words(), mask.offsets.input(), mask.rows)?;
+        Marked::new(pass, self.runs(), &self.bits)
+    }
+
+    fn launch(
+        &self,
+        pass: &mut Pass,
+        (words, words_offset): BitPointer,
+        tile_offsets: In<u64>,
+        rows: usize,
+    ) -> Result<()> {
+        let (ends, width) = ends_of(pass, &self.array)?;
+        let args = Kept {
+            ends,
+            runs: self.runs() as u64,
+            offset: self.array.offset() as u64,
+            words,
+            words_offset,
+            tile_offsets,
+            rows: rows as u64,
+            out: self.ends.out(),
+            left: self.bits.out(),
+            faults: self.faults.out(),
+        };
+        let entry = find(KEPT, &[width as u32]).ok_or_else(|| pass.unsupported(self.array.data_type()))?;
+        pass.launch(entry, &args)
+    }
+
+    /// Where they end in the array's own rows.
+    pub fn find_all(&self, pass: &mut Pass) -> Result<()> {
+        self.launch(pass, (In::absent(), 0), In::absent(), self.array.len())
+    }
+
+    /// Where it is left what is wrong with them.
+    pub fn faults(&self) -> &Region {
+        &self.faults
+    }
+
+    /// What is wrong with them, of the words that were read.
+    pub fn check(words: &[u64]) -> Result<()> {
+        match (words[0], words[1]) {
+            (u64::MAX, u64::MAX) => Ok(()),
+            (u64::MAX, row) => Err(uncovered(row)),
+            (run, _) => {
+                let problem = format!("run {run} ends before the one before it");
+                Err(Error::out_of_spec("array.children[0]", problem))
+            }
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Unions: their rows taken, and the rows of one member.
+//!
+//! A taken dense union's members are put in the order of the taken rows, as the format asks: its offsets never go back.
+
+use arrow_schema::{DataType, UnionFields, UnionMode};
+use bowstring_kernels::function::Number;
+use bowstring_kernels::functions::{Function, FunctionCall};
+use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::structure::unions::{MEMBERS, MemberRow, Members, OF_TYPE, OfType, SPREAD, Spread};
+
+use super::{Marked, counted, viewed, written};
+use crate::array::{Array, Bitmap, Parts};
+use crate::gpu::bitmap::{aligned, and};
+use crate::gpu::indices::{Outside, TakeInside};
+use crate::gpu::map::{Column, map};
+use crate::gpu::nulls::null_counts;
+use crate::gpu::parts::part_of;
+use crate::gpu::rows::rows_of;
+use crate::pass::{Pass, Region, Table, bits, input, validity};
+use crate::{Error, Result, Stream};
+
+/// The type ids of a union's rows, as numbers.
+fn type_ids(array: &Array) -> Result<Array> {
+    viewed(array, DataType::Int8, array.offset(), array.buffers()[0].clone())
+}
+
+/// Where the rows of a dense union are in their members.
+fn offsets(array: &Array) -> Result<Array> {
+    viewed(array, DataType::Int32, array.offset(), array.buffers()[1].clone())
+}
+
+/// What is wrong with rows of a union, of the words that were read.
+pub(super) fn check(words: &[u64]) -> Result<()> {
+    match (words[0], words[1]) {
+        (u64::MAX, u64::MAX) => Ok(()),
+        (u64::MAX, row) => {
+            Err(Error::out_of_spec("array.buffers[1]", format!("row {row} is beyond its member's last")))
+        }
+        (row, _) => Err(Error::out_of_spec("array.buffers[0]", format!("row {row} is of no member"))),
+    }
+}
+
+/// Looks at the rows of a union; the bit of each says whether its member is valid there. Both of its buffers are aligned.
+pub(super) fn look(
+    pass: &mut Pass,
+    (types, offsets): (In<u8>, In<u32>),
+    (valid, valid_offset): (In<u32>, u64),
+    rows: usize,
+    members: &Table<MemberRow>,
+    (out, faults): (Out<u32>, &Region),
+) -> Result<()> {
+    let uploaded = if members.is_empty() { pass.zeroed(64)? } else { pass.upload(members.words())? };
+    let args = Members {
+        types,
+        offsets,
+        valid,
+        valid_offset,
+        rows: rows as u64,
+        members: uploaded.input(),
+        count: members.len() as u64,
+        out,
+        faults: faults.out(),
+    };
+    pass.launch(&MEMBERS[0], &args)
+}
+
+/// The buffers of a union's rows as kernels take them.
+pub(super) fn buffers(pass: &mut Pass, array: &Array) -> Result<(In<u8>, In<u32>)> {
+    let types = input(&rows_of(array, &array.buffers()[0], 1));
+    match array.buffers().get(1) {
+        Some(offsets) => Ok((types, aligned(pass, &rows_of(array, offsets, 4), 4)?.cast())),
+        None => Ok((types, In::absent())),
+    }
+}
+
+/// Takes rows of a union, of which there is one at least, by at least one index. Synchronises for how many rows each member of
+/// a dense one has, where null indices must not be, and as the takes of the members do.
+pub(crate) fn take(
+    array: &Array,
+    indices: &Array,
+    outside: Outside,
+    inside: TakeInside,
+    stream: &Stream,
+) -> Result<Array> {
+    let DataType::Union(fields, mode) = array.data_type() else {
+        return Err(Error::invalid("take", "an array that is no union"));
+    };
+    let taken = inside(&type_ids(array)?, indices, outside, stream)?;
+    let mut null_as = None;
+    if indices.possible_nulls().is_some() || outside.is_null() {
+        null_as = null_type(fields);
+        if null_as.is_none() {
+            refuse_nulls(&taken, stream)?;
+        }
+    }
+    let types = match null_as {
+        Some(id) => filled(&taken, (id as u8).into(), stream)?,
+        None => taken.clone(),
+    };
+    let outside = if null_as.is_some() { outside } else { Outside::Refused };
+    let (offsets, children) = match mode {
+        UnionMode::Sparse => {
+            let children = (0..fields.len()).map(|i| inside(&array.child_rows(i)?, indices, outside, stream));
+            (None, children.collect::<Result<Vec<_>>>()?)
+        }
+        UnionMode::Dense => {
+            let taken_offsets = inside(&offsets(array)?, indices, outside, stream)?;
+            let filled = if null_as.is_some() {
+                filled(&taken_offsets, u32::MAX.into(), stream)?
+            } else {
+                taken_offsets
+            };
+            let rows = Rows { types: &types, taken: &taken, offsets: &filled, nulls: null_as.is_some() };
+            let (offsets, children) = in_order(array, fields, rows, (inside, outside), stream)?;
+            (Some(offsets), children)
+        }
+    };
+    let mut pass = Pass::begin("take", stream)?;
+    [&types].into_iter().chain(&offsets).chain(&children).try_for_each(|part| pass.input(part))?;
+    let mut parts = pass.parts(array.data_type().clone(), indices.len());
+    parts.buffers = [&types].into_iter().chain(&offsets).map(|of| of.buffers()[0].clone()).collect();
+    parts.children = children.into_iter().map(|child| part_of(&pass, child)).collect::<Result<_>>()?;
+    let union = Array::try_new(parts)?;
+    pass.finish()?;
+    Ok(union)
+}
+
+/// The type of rows that are null: that of the first member that may be.
+pub(crate) fn null_type(fields: &UnionFields) -> Option<i8> {
+    fields.iter().find(|(_, field)| field.is_nullable()).map(|(id, _)| id)
+}
+
+fn refuse_nulls(taken: &Array, stream: &Stream) -> Result<()> {
+    let Some(bits) = taken.possible_nulls() else { return Ok(()) };
+    match null_counts(&[(taken, bits)], stream)?.wait()?[..] {
+        [0] => Ok(()),
+        _ => Err(no_null()),
+    }
+}
+
+/// Why a row of a union cannot be null.
+pub(crate) fn no_null() -> Error {
+    Error::invalid("take", "null indices into a union without a nullable member")
+}
+
+/// A number in place of nulls.
+fn filled(values: &Array, with: u64, stream: &Stream) -> Result<Array> {
+    let number = if *values.data_type() == DataType::Int8 { Number::I8 } else { Number::I32 };
+    let mut call = FunctionCall::plain(Function::FillNull, number, number);
+    if let Some(call) = &mut call {
+        call.words[0] = with;
+    }
+    let filled = map("take", &[Column { values, to: values.data_type(), call }], true, stream)?;
+    filled.into_iter().next().ok_or_else(|| Error::invalid("take", "no array"))
+}
+
+/// Taken rows of a dense union.
+struct Rows<'a> {
+    types: &'a Array,
+    /// The types, null where the rows are.
+    taken: &'a Array,
+    offsets: &'a Array,
+    /// Whether there may be null rows.
+    nulls: bool,
+}
+
+/// The rows' new offsets, and the members' rows in their order.
+fn in_order(
+    array: &Array,
+    fields: &UnionFields,
+    rows: Rows,
+    (inside, outside): (TakeInside, Outside),
+    stream: &Stream,
+) -> Result<(Array, Vec<Array>)> {
+    let mut pass = Pass::begin("take", stream)?;
+    [array, rows.types, rows.taken, rows.offsets].into_iter().try_for_each(|of| pass.input(of))?;
+    let len = rows.types.len();
+    let faults = pass.upload(&[u64::MAX; 2])?;
+    let (types, offsets) = (input(&rows.types.buffers()[0]), input(&rows.offsets.buffers()[0]));
+    let of_member = |((id, _), child): ((i8, _), &Array)| MemberRow {
+        id: (id as u8).into(),
+        len: child.len() as u64,
+        valid: In::absent(),
+        valid_offset: 0,
+        none: false,
+    };
+    let members: Table<MemberRow> = fields.iter().zip(array.children()).map(of_member).collect();
+    let looked_at = if rows.nulls { validity(rows.taken) } else { (In::absent(), 0) };
+    look(&mut pass, (types, offsets), looked_at, len, &members, (Out::absent(), &faults))?;
+    let mut marked = vec![];
+    for (id, _) in fields.iter() {
+        let bits = rows_of_type(&mut pass, types, id, len)?;
+        marked.push(Marked::new(&mut pass, len, &bits)?);
+    }
+    let counters: Vec<&Region> = [&faults].into_iter().chain(marked.iter().map(Marked::counters)).collect();
+    let words = pass.read_all(&counters)?;
+    check(&words)?;
+    let places = pass.rows(len, 4)?;
+    let mut picked = vec![];
+    let mut words = &words[2..];
+    for one in &marked {
+        let (own, rest) = words.split_at(one.counters().bytes() / 8);
+        words = rest;
+        let total = one.total(own);
+        if total > i32::MAX as usize {
+            let problem = format!("{total} rows of a member do not fit the offsets of {}", array.data_type());
+            return Err(Error::invalid("take", problem));
+        }
+        let out = pass.rows(total, 4)?;
+        let (selected, words_offset) = one.mask.words();
+        let args = Spread {
+            words: selected,
+            words_offset,
+            tile_offsets: one.mask.offsets.input(),
+            rows: len as u64,
+            offsets,
+            picked: out.out(),
+            places: places.out(),
+        };
+        pass.launch(&SPREAD[0], &args)?;
+        picked.push(written(&pass, DataType::UInt32, total, &out)?);
+    }
+    let outside = if rows.nulls { outside.made_null() } else { Outside::Refused };
+    let taken = array.children().iter().zip(&picked).map(|(child, by)| inside(child, by, outside, stream));
+    let taken = taken.collect::<Result<Vec<_>>>()?;
+    let mut parts = pass.parts(DataType::Int32, len);
+    parts.buffers = vec![places.buffer()];
+    let places = Array::try_new(parts)?;
+    pass.finish()?;
+    Ok((places, taken))
+}
+
+/// A bit for each row that is of a type.
+fn rows_of_type(pass: &mut Pass, types: In<u8>, id: i8, rows: usize) -> Result<Region> {
+    let out = pass.output(rows.div_ceil(32) * 4)?;
+    let args = OfType { types, id: (id as u8).into(), rows: rows as u64, out: out.out() };
+    pass.launch(&OF_TYPE[0], &args)?;
+    Ok(out)
+}
+
+/// One member's rows, and nulls where rows are another's. Synchronises as the take of it does, where that is needed.
+pub(crate) fn member(
+    operation: &'static str,
+    array: &Array,
+    place: usize,
+    inside: TakeInside,
+    stream: &Stream,
+) -> Result<Array> {
+    let DataType::Union(fields, mode) = array.data_type() else {
+        return Err(Error::invalid(operation, "an array that is no union"));
+    };
+    let Some((id, _)) = fields.iter().nth(place) else {
+        return Err(Error::invalid(operation, "a union without such a member"));
+    };
+    let child = array.child_rows(place)?;
+    if array.is_empty() {
+        return child.slice(0, 0);
+    }
+    let mut pass = Pass::begin(operation, stream)?;
+    pass.input(array)?;
+    let rows = array.len();
+    let types = input(&rows_of(array, &array.buffers()[0], 1));
+    let selected = rows_of_type(&mut pass, types, id, rows)?;
+    let of_type = Bitmap { buffer: selected.buffer(), offset: 0 };
+    if *mode == UnionMode::Sparse && child.layout().validity {
+        let valid = match child.possible_nulls() {
+            None => of_type,
+            Some(own) => {
+                let both = pass.zeroed(rows.div_ceil(8))?;
+                and(&mut pass, (selected.input(), 0), bits(own), rows, &both)?;
+                Bitmap { buffer: both.buffer(), offset: 0 }
+            }
+        };
+        let parts = part_of(&pass, child)?.into_parts();
+        let member = Array::try_new(Parts { validity: Some(valid), null_count: None, ..parts })?;
+        pass.finish()?;
+        return Ok(member);
+    }
+    if *mode == UnionMode::Dense {
+        // Of the member's rows; others may be anywhere.
+        let (_, offsets) = buffers(&mut pass, array)?;
+        let row = MemberRow {
+            id: (id as u8).into(),
+            len: child.len() as u64,
+            valid: In::absent(),
+            valid_offset: 0,
+            none: false,
+        };
+        let (members, faults) = ([row].into_iter().collect(), pass.upload(&[u64::MAX; 2])?);
+        let looked_at = (selected.input(), 0);
+        look(&mut pass, (types, offsets), looked_at, rows, &members, (Out::absent(), &faults))?;
+        pass.report(&faults, check)?;
+    }
+    // By indices, which are null where rows are another's.
+    let parts = match mode {
+        UnionMode::Dense => {
+            let own = pass.parts(DataType::Int32, rows);
+            Parts { offset: array.offset(), buffers: vec![array.buffers()[1].clone()], ..own }
+        }
+        UnionMode::Sparse => {
+            let own = pass.parts(DataType::UInt64, rows);
+            Parts { buffers: vec![counted(&mut pass, rows)?.buffer()], ..own }
+        }
+    };
+    let indices = Array::try_new(Parts { validity: Some(of_type), null_count: None, ..parts })?;
+    pass.finish()?;
+    inside(&child, &indices, Outside::NullBelow, stream)
+}

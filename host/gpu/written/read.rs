@@ -1,0 +1,103 @@
+//! Columns of text to values.
+
+use arrow_schema::DataType;
+use bowstring_kernels::memory::{In, Out};
+use bowstring_kernels::target::find;
+use bowstring_kernels::text::TextColumn;
+use bowstring_kernels::written::readers::Reading;
+use bowstring_kernels::written::reading::{QUOTE, QUOTED, Quote, READ, READ_HARD, Read, ReadHard};
+
+use crate::array::{Array, Bitmap, Parts, Slot, layout, outside};
+use crate::gpu::bitmap::nulls_of;
+use crate::gpu::parts::empty;
+use crate::gpu::text::text_column;
+use crate::pass::{Pass, Table};
+use crate::{Error, Result, Stream};
+
+/// What is said of a row whose text says no value: the row, the beginning of its text, and how long that is.
+pub(crate) type Unread = Box<dyn FnOnce(usize, &[u8], usize) -> Error + Send>;
+
+/// The values that texts say. Of those that say none the rows are null, or the first is `unread` for whoever waits.
+pub(crate) fn read(
+    (reading, words): (Reading, &[u64]),
+    values: &Array,
+    to: &DataType,
+    unread: Option<Unread>,
+    stream: &Stream,
+) -> Result<Array> {
+    let device = stream.device().place().device_type;
+    let mut pass = Pass::begin("cast", stream)?;
+    let len = values.len();
+    if len == 0 {
+        pass.input(values)?;
+        let none = empty(&pass, to)?;
+        pass.finish()?;
+        return Ok(none);
+    }
+    let described = text_column(&mut pass, values)?;
+    let column: Table<TextColumn> = [described].into_iter().collect();
+    let column = pass.upload(column.words())?;
+    let words = pass.upload(words)?;
+    let slot = layout(to).slots().next().ok_or_else(|| pass.unsupported(to))?;
+    let width = match slot {
+        Slot::Fixed(width) => width,
+        _ => 0,
+    };
+    let bits = len.div_ceil(32) * 4;
+    let out = if width == 0 { pass.output(bits)? } else { pass.rows(len, width)? };
+    // Of bits that others set and do not.
+    let good = unread.is_none().then(|| pass.output(bits)).transpose()?;
+    let hard = reading.has_hard().then(|| pass.scratch::<u32>(bits / 4)).transpose()?;
+    let mut first = vec![u64::MAX; 3];
+    first.resize(3 + if unread.is_some() { 1 + QUOTED as usize / 8 } else { 0 }, 0);
+    let faults = pass.upload(&first)?;
+    let args = Read {
+        column: column.input(),
+        len: len as u64,
+        words: words.input(),
+        width: width as u64,
+        values: out.out(),
+        good: good.as_ref().map_or(Out::absent(), |good| good.out()),
+        hard: hard.as_ref().map_or(Out::absent(), |hard| hard.out()),
+        faults: faults.out(),
+    };
+    let entry = find(READ, &[reading as u32]).ok_or_else(|| pass.unsupported(to))?;
+    pass.launch(entry, &args)?;
+    if let Some(hard) = &hard {
+        let entry = find(READ_HARD, &[reading as u32]).ok_or_else(|| pass.unsupported(to))?;
+        let Read { column, len, words, width, values, good, faults, .. } = args;
+        let hard = hard.input();
+        pass.launch(entry, &ReadHard { column, len, words, width, values, good, hard, faults })?;
+    }
+    let parts = pass.parts(to.clone(), len);
+    let mut parts = match &good {
+        Some(good) => {
+            let validity = Some(Bitmap { buffer: good.buffer(), offset: 0 });
+            Parts { validity, null_count: None, ..parts }
+        }
+        None => nulls_of(&mut pass, values, parts)?,
+    };
+    parts.buffers = vec![out.buffer()];
+    if unread.is_some() {
+        let (column, words): (_, In<u64>) = (column.input(), faults.part(0, 24));
+        pass.launch(&QUOTE[0], &Quote { column, faults: words, out: faults.out_from(24) })?;
+    }
+    let (from, into) = (values.data_type().clone(), to.clone());
+    pass.report(&faults, move |words| {
+        let [nowhere, misfit, elsewhere] = [words[0], words[1], words[2]];
+        if nowhere != u64::MAX {
+            return Err(outside(nowhere as usize));
+        }
+        if elsewhere != u64::MAX {
+            let data_type = format!("{from} to {into}, of a text that names a time zone (row {elsewhere}),");
+            return Err(Error::Unsupported { operation: "cast", data_type, device });
+        }
+        let Some(unread) = unread.filter(|_| misfit != u64::MAX) else { return Ok(()) };
+        let bytes: Vec<u8> = words[4..].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let len = words[3] as usize;
+        Err(unread(misfit as usize, &bytes[..bytes.len().min(len)], len))
+    })?;
+    let read = Array::try_new(parts)?;
+    pass.finish()?;
+    Ok(read)
+}

@@ -1,0 +1,320 @@
+//! Several arrays made one: their bits end to end, and what points into their parts moved to where those go.
+//!
+//! The one idea: of bytes the gathering kernel of [`copy`](crate::copy) takes care, which takes them from anywhere; here is what
+//! lies between bytes ([`Join`]), and what is a number of something that is joined as well ([`Rebase`]). Nothing is believed:
+//! a number of nothing becomes 0, and the first row that has one is reported.
+//!
+//! Bits: a wave writes 4 KiB, blocks of 16 bytes that neighbouring lanes have. Nearly every wave finds all of them in one source;
+//! where sources meet inside, each lane walks those that its block has bits of.
+
+use crate::memory::{Bits, In, Out, TableRow};
+use crate::scan::TILE;
+use crate::target::{Value, Wave};
+
+kernel! {
+    family "join";
+    /// The bits of several bitmaps, end to end.
+    Join {
+        /// A [`SourceRow`] for each, none of them without bits.
+        sources: In<u64>,
+        /// How many; not 0.
+        count: u64,
+        /// On a 16-byte boundary and writable up to one; bits past the end become zero.
+        out: Out<u128>,
+        /// How many bits in all.
+        len: u64,
+    }
+    waves |args, _| args.len.div_ceil(BLOCKS * 128);
+    /// One entry.
+    JOIN {
+        join_bits = join,
+    }
+}
+
+kernel! {
+    family "join";
+    /// Where the elements of each array's rows begin and end, by its offsets.
+    Spans {
+        /// A [`SpanRow`] for each.
+        arrays: In<u64>,
+        /// How many.
+        count: u64,
+        /// The first offset and the last of each.
+        out: Out<u64>,
+    }
+    waves |args, width| args.count.div_ceil(u64::from(width));
+    /// By the width of an offset in bytes.
+    SPANS {
+        join_spans_b4 [4] = spans::<u32>,
+        join_spans_b8 [8] = spans::<u64>,
+    }
+}
+
+kernel! {
+    family "join";
+    /// Numbers of elements, once others come before those.
+    Rebase {
+        /// The numbers: keys, offsets of single rows, ends of runs; or views, of which the data buffer is moved.
+        numbers: In<u8>,
+        /// How many elements each has, from its number on, as wide as the numbers. Absent where that is one.
+        sizes: In<u8>,
+        /// What the elements of each are: the row in `parts`. Absent where there is one.
+        types: In<u8>,
+        /// From `In::bitmap`: which are valid. Others become 0, and so do their sizes. May be absent.
+        valid: In<u32>,
+        /// From `In::bitmap`.
+        valid_offset: u64,
+        /// How many numbers.
+        rows: u64,
+        /// How many elements there are, and how many come before them; these two for each type.
+        parts: In<u64>,
+        /// How many types.
+        count: u64,
+        /// The numbers. They MUST fit.
+        out: Out<u8>,
+        /// The sizes, where there are some.
+        out_sizes: Out<u8>,
+        /// Receives the first row whose elements are not there: `u64::MAX` before.
+        fault: Out<u64>,
+    }
+    waves |args, _| args.rows.div_ceil(TILE);
+    /// By the width of a number in bytes; 16 for views.
+    REBASE {
+        join_rebase_b1 [1] = rebase::<u8>,
+        join_rebase_b2 [2] = rebase::<u16>,
+        join_rebase_b4 [4] = rebase::<u32>,
+        join_rebase_b8 [8] = rebase::<u64>,
+        join_rebase_views [16] = rebase::<u128>,
+    }
+}
+
+/// Blocks of 128 bits that a wave writes.
+const BLOCKS: u64 = 256;
+
+/// Blocks that a lane has in flight.
+const STEP: usize = 2;
+
+/// A bitmap in the table of [`Join`].
+pub struct SourceRow {
+    /// From `In::bitmap`; absent where all bits are set.
+    pub words: In<u32>,
+    /// From `In::bitmap`.
+    pub offset: u64,
+    /// Where in the result its first bit goes.
+    pub to: u64,
+}
+
+impl TableRow for SourceRow {
+    type Words = [u64; 4];
+    fn words(&self) -> [u64; 4] {
+        let [address, extent] = self.words.described();
+        [address, extent, self.offset, self.to]
+    }
+}
+
+const SOURCE: u64 = SourceRow::ROW;
+
+/// An array in the table of [`Spans`].
+pub struct SpanRow {
+    /// One more than there are rows.
+    pub offsets: In<u8>,
+    /// How many rows.
+    pub rows: u64,
+}
+
+impl TableRow for SpanRow {
+    type Words = [u64; 3];
+    fn words(&self) -> [u64; 3] {
+        let [address, extent] = self.offsets.described();
+        [address, extent, self.rows]
+    }
+}
+
+impl Join {
+    /// Where the bits of source `r` go. `r == count` is the end.
+    #[inline(always)]
+    fn to(&self, r: u64) -> u64 {
+        if r < self.count { self.sources.get(r * SOURCE + 3) } else { self.len }
+    }
+
+    /// The source of the bit at `place`, which is known to be one of `low..=high`.
+    #[inline(always)]
+    fn find(&self, mut low: u64, mut high: u64, place: u64) -> u64 {
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            if self.to(middle) <= place { low = middle } else { high = middle - 1 }
+        }
+        low
+    }
+}
+
+fn join(args: &Join, wave: &mut Wave) {
+    let first = wave.index() * BLOCKS;
+    if first * 128 >= args.len {
+        return;
+    }
+    let end = args.len.min((first + BLOCKS) * 128);
+    let low = args.find(0, args.count - 1, first * 128);
+    let high = args.find(low, args.count - 1, end - 1);
+    let out = args.out.skip(first);
+    let blocks = (end - first * 128).div_ceil(128) as u32;
+    let words: In<u32> = args.sources.input(wave, low * SOURCE);
+    if low == high && !words.is_absent() {
+        let from = args.to(low);
+        let bits = Bits::new(words, args.sources.get(low * SOURCE + 2), args.to(low + 1) - from);
+        let source = bits.blocks(first * 128 - from);
+        let mut at = 0;
+        while at < blocks {
+            let place = |k: usize, lane: u32| at + k as u32 * wave.width() + lane;
+            let loaded = wave.each(|l| {
+                core::array::from_fn::<u128, STEP, _>(|k| {
+                    let i = place(k, l.index());
+                    source.block(i) & source.inside(i)
+                })
+            });
+            wave.each(|l| {
+                for (k, block) in loaded.at(l).into_iter().enumerate() {
+                    if place(k, l.index()) < blocks {
+                        out.set(l, u64::from(place(k, l.index())), block);
+                    }
+                }
+            });
+            at += STEP as u32 * wave.width();
+        }
+        return;
+    }
+    let mut at = 0;
+    while at < blocks {
+        wave.each(|l| {
+            let i = at + l.index();
+            if i >= blocks {
+                return;
+            }
+            let place = (first + u64::from(i)) * 128;
+            let wanted = (end - place).min(128) as u32;
+            let (mut r, mut full, mut block) = (args.find(low, high, place), 0, 0);
+            loop {
+                let (from, to) = (args.to(r), args.to(r + 1));
+                let upto = (to - place).min(u64::from(wanted)) as u32;
+                let words: In<u32> = args.sources.input_of(l, r * SOURCE);
+                let bits = if words.is_absent() {
+                    !0 >> (128 - (upto - full))
+                } else {
+                    let here = place + u64::from(full) - from;
+                    let left = u64::from(upto - full);
+                    let bits = Bits::new(words, args.sources.get(r * SOURCE + 2) + here, left).blocks(0);
+                    bits.block(0) & bits.inside(0)
+                };
+                block |= bits << full;
+                full = upto;
+                if full >= wanted {
+                    break;
+                }
+                r += 1;
+            }
+            out.set(l, u64::from(i), block);
+        });
+        at += wave.width();
+    }
+}
+
+fn spans<T: Point>(args: &Spans, wave: &mut Wave) {
+    let at = wave.index() * u64::from(wave.width());
+    wave.each(|l| {
+        let i = at + u64::from(l.index());
+        if i < args.count {
+            let row = i * SpanRow::ROW;
+            let offsets: In<T> = args.arrays.input_of(l, row);
+            args.out.set(l, 2 * i, offsets.get(0).element());
+            args.out.set(l, 2 * i + 1, offsets.get(args.arrays.get(row + 2)).element());
+        }
+    });
+}
+
+/// A number of an element. Negative ones are large.
+trait Point: Value {
+    /// None, of nothing.
+    const NONE: Self;
+    /// Whether it is of an element at all.
+    fn points(self) -> bool;
+    /// Which element.
+    fn element(self) -> u64;
+    /// That of an element so many further on.
+    fn moved(self, by: u64) -> Self;
+}
+
+macro_rules! point {
+    ($($t:ty)*) => { $(impl Point for $t {
+        const NONE: $t = 0;
+        #[inline(always)]
+        fn points(self) -> bool {
+            true
+        }
+        #[inline(always)]
+        fn element(self) -> u64 {
+            self as u64
+        }
+        #[inline(always)]
+        fn moved(self, by: u64) -> $t {
+            self.wrapping_add(by as $t)
+        }
+    })* };
+}
+point! { u8 u16 u32 u64 }
+
+/// A view, which is of a data buffer.
+impl Point for u128 {
+    const NONE: u128 = 0;
+    #[inline(always)]
+    fn points(self) -> bool {
+        self as u32 > 12
+    }
+    #[inline(always)]
+    fn element(self) -> u64 {
+        u64::from((self >> 64) as u32)
+    }
+    #[inline(always)]
+    fn moved(self, by: u64) -> u128 {
+        self.wrapping_add(u128::from(by as u32) << 64)
+    }
+}
+
+fn rebase<N: Point>(args: &Rebase, wave: &mut Wave) {
+    let mut at = wave.index() * TILE;
+    if at >= args.rows {
+        return;
+    }
+    let end = args.rows.min(at + TILE);
+    let (numbers, sizes) = (args.numbers.cast::<N>(), args.sizes.cast::<N>());
+    let (out, out_sizes) = (args.out.cast::<N>(), args.out_sizes.cast::<N>());
+    let valid = Bits::new(args.valid, args.valid_offset, args.rows);
+    while at < end {
+        wave.each(|l| {
+            let row = at + u64::from(l.index());
+            if row >= end {
+                return;
+            }
+            let (number, live) = (numbers.get(row), valid.is_absent() || valid.get(row));
+            let part = if args.types.is_absent() { 0 } else { u64::from(args.types.get(row)) };
+            let (there, before) = if part < args.count {
+                (args.parts.get(2 * part), args.parts.get(2 * part + 1))
+            } else {
+                (0, 0)
+            };
+            let size = if args.sizes.is_absent() { N::NONE } else { sizes.get(row) };
+            let wanted = if args.sizes.is_absent() { 1 } else { size.element() };
+            let element = number.element();
+            let good = !number.points() || element <= there && wanted <= there - element;
+            if live && !good {
+                args.fault.min(l, 0, row);
+            }
+            let kept = live && good;
+            let by = if number.points() { before } else { 0 };
+            out.set(l, row, if kept { number.moved(by) } else { N::NONE });
+            if !args.sizes.is_absent() {
+                out_sizes.set(l, row, if kept { size } else { N::NONE });
+            }
+        });
+        at += u64::from(wave.width());
+    }
+}

@@ -1,0 +1,384 @@
+//! Lists as text, as arrow's display has them: `[1, , [2, 3]]`.
+//!
+//! The one idea: items are texts already, so a list is brackets, separators and ranges of bytes. [`ItemLens`] says how many bytes
+//! each item takes and a [`scan`](crate::scan) where they end; by two of those ends [`RowLens`] has a row's length, however many items
+//! that has. [`Print`] is dealt out by what is written, as [`copy`](crate::copy) is: a lane has sixteen bytes, looks for their row
+//! and in that for their item, and walks on. So one list of a million items keeps as many lanes busy as a million lists of one.
+//!
+//! Bytes in print are the item's, or two digits for each; a value that has no text is printed as the error that arrow's display prints
+//! for it, which is the same for all values of a type but for the number in it.
+//!
+//! Bytes an item: two offsets, a bit of validity, its length and its end twice. Bytes of text: each read once, and written in sixteens.
+
+use crate::memory::{Bits, In, Out};
+use crate::places::Places;
+use crate::ranges::{checked, extent};
+use crate::scan::{Summand, TILE, plus, total};
+use crate::target::Wave;
+
+/// Bytes that one wave writes, for each of its lanes.
+const BYTES_PER_LANE: u64 = 64;
+
+kernel! {
+    family "print";
+    /// How many bytes each item takes in print.
+    ItemLens {
+        /// The offsets of the items' bytes, one more than there are items.
+        offsets: In<u8>,
+        /// Bytes of an offset.
+        width: u64,
+        /// From `In::bitmap`: which are valid. Others take nothing, and nobody looks where their bytes are. May be absent.
+        valid: In<u32>,
+        /// From `In::bitmap`.
+        valid_offset: u64,
+        /// How many there are.
+        items: u64,
+        /// How many bytes there are; where there is an `end`, how many bits that has: see [`extent`].
+        limit: u64,
+        /// From `In::bitmap`: the number that says how many, where only the device has it. May be absent.
+        end: In<u32>,
+        /// From `In::bitmap`.
+        end_offset: u64,
+        /// What a byte takes: one, or two where digits say it.
+        scale: u64,
+        /// Bytes of what is printed for a valid item that has no bytes, but for its value: 0 where that is nothing.
+        told: u64,
+        /// The values of such items.
+        values: In<u8>,
+        /// Bytes of a value: 4 or 8.
+        value_width: u64,
+        /// Values without a text from this one ...
+        least: u64,
+        /// ... to this one cannot be printed.
+        most: u64,
+        /// How many bytes each takes.
+        lens: Out<u64>,
+        /// The sum of each tile of lengths.
+        sums: Out<u64>,
+        /// Receives the first item whose bytes are not there: `u64::MAX` before.
+        outside: Out<u64>,
+        /// Receives the first item that cannot be printed: `u64::MAX` before.
+        unsaid: Out<u64>,
+    }
+    waves |args, _| args.items.div_ceil(TILE);
+    /// One entry.
+    ITEM_LENS {
+        print_item_lens = item_lens,
+    }
+}
+
+kernel! {
+    family "print";
+    /// How many bytes each list takes in print.
+    RowLens {
+        /// The first item of each row; 0 for none.
+        starts: In<u64>,
+        /// How many it has.
+        counts: In<u64>,
+        /// The first item there is of.
+        base: u64,
+        /// Where each item's print begins if all stand end to end, and where the last ends. Not looked at where no row has any.
+        ends: In<u64>,
+        /// From `In::bitmap`: which rows are valid. Others take nothing. May be absent.
+        valid: In<u32>,
+        /// From `In::bitmap`.
+        valid_offset: u64,
+        /// How many rows there are.
+        rows: u64,
+        /// How many bytes each takes; what does not fit wraps: ask the sums first.
+        lens: Out<u8>,
+        /// Bytes of a length: 4 or 8.
+        width: u64,
+        /// The sum of each tile of lengths, `u64::MAX` where it is more.
+        sums: Out<u64>,
+    }
+    waves |args, _| args.rows.div_ceil(TILE);
+    /// One entry.
+    ROW_LENS {
+        print_row_lens = row_lens,
+    }
+}
+
+kernel! {
+    family "print";
+    /// Prints lists, end to end.
+    Print {
+        /// Where each row's print goes, and one more: where it ends.
+        to: In<u8>,
+        /// How many rows there are; not 0.
+        rows: u64,
+        /// As in [`RowLens`].
+        starts: In<u64>,
+        /// As in [`RowLens`].
+        counts: In<u64>,
+        /// As in [`RowLens`].
+        base: u64,
+        /// As in [`RowLens`].
+        ends: In<u64>,
+        /// As in [`ItemLens`], which has checked them.
+        offsets: In<u8>,
+        /// Bytes of an offset.
+        width: u64,
+        /// The items' bytes, from `In::bitmap`.
+        bytes: In<u32>,
+        /// From `In::bitmap`, in bits.
+        bytes_offset: u64,
+        /// As in [`ItemLens`].
+        scale: u64,
+        /// What is printed of an item without bytes that takes some: these many bytes, its value, and the others.
+        before: u64,
+        /// All of these bytes.
+        told: In<u8>,
+        /// As in [`ItemLens`].
+        values: In<u8>,
+        /// As in [`ItemLens`].
+        value_width: u64,
+        /// On a 16-byte boundary and writable up to one.
+        out: Out<u128>,
+        /// How many bytes in all; not 0. What is left of the last 16 bytes is set to zero.
+        len: u64,
+    }
+    waves |args, width| args.len.div_ceil(BYTES_PER_LANE * u64::from(width));
+    /// By the width in bytes of a place to go.
+    PRINT {
+        print_b4 [4] = print::<u32>,
+        print_b8 [8] = print::<u64>,
+    }
+}
+
+/// A number of so many bytes.
+#[inline(always)]
+fn edge(offsets: In<u8>, width: u64, i: u64) -> u64 {
+    if width == 4 { u64::from(offsets.cast::<u32>().get(i)) } else { offsets.cast::<u64>().get(i) }
+}
+
+/// A value of so many bytes, with its sign.
+#[inline(always)]
+fn value(values: In<u8>, width: u64, i: u64) -> i64 {
+    if width == 4 { i64::from(values.cast::<i32>().get(i)) } else { values.cast::<i64>().get(i) }
+}
+
+/// How many bytes a number takes: its digits, and a sign if it has one.
+#[inline(always)]
+fn figures(value: i64) -> u64 {
+    let (mut left, mut count) = (value.unsigned_abs(), 1 + u64::from(value < 0));
+    while left > 9 {
+        left /= 10;
+        count += 1;
+    }
+    count
+}
+
+/// Byte `at` of the `count` that a number takes.
+#[inline(always)]
+fn figure(value: i64, count: u64, at: u64) -> u8 {
+    if value < 0 && at == 0 {
+        return b'-';
+    }
+    let (mut left, mut behind) = (value.unsigned_abs(), count - 1 - at);
+    while behind > 0 {
+        left /= 10;
+        behind -= 1;
+    }
+    b'0' + (left % 10) as u8
+}
+
+fn item_lens(args: &ItemLens, wave: &mut Wave) {
+    let mut at = wave.index() * TILE;
+    if at >= args.items {
+        return;
+    }
+    let end = args.items.min(at + TILE);
+    let valid = Bits::new(args.valid, args.valid_offset, args.items);
+    let limit = extent(args.limit, args.end, args.end_offset);
+    let mut sum = wave.each(|_| 0u64);
+    while at < end {
+        sum = wave.each(|l| {
+            let item = at + u64::from(l.index());
+            if item >= end {
+                return sum.at(l);
+            }
+            let wanted = valid.is_absent() || valid.get(item);
+            let (from, to) = (edge(args.offsets, args.width, item), edge(args.offsets, args.width, item + 1));
+            let (_, bytes, good) = checked(from, to, limit, wanted);
+            if !good {
+                args.outside.min(l, 0, item);
+            }
+            let mut len = bytes.wrapping_mul(args.scale);
+            if args.told > 0 && wanted && good && len == 0 {
+                let value = value(args.values, args.value_width, item);
+                if value >= args.least as i64 && value <= args.most as i64 {
+                    args.unsaid.min(l, 0, item);
+                }
+                len = args.told + figures(value);
+            }
+            args.lens.set(l, item, len);
+            plus(sum.at(l), len, true)
+        });
+        at += u64::from(wave.width());
+    }
+    let sum = total(sum, true, wave);
+    wave.once(|l| args.sums.set(l, wave.index(), sum));
+}
+
+fn row_lens(args: &RowLens, wave: &mut Wave) {
+    let mut at = wave.index() * TILE;
+    if at >= args.rows {
+        return;
+    }
+    let end = args.rows.min(at + TILE);
+    let valid = Bits::new(args.valid, args.valid_offset, args.rows);
+    let mut sum = wave.each(|_| 0u64);
+    while at < end {
+        sum = wave.each(|l| {
+            let row = at + u64::from(l.index());
+            if row >= end {
+                return sum.at(l);
+            }
+            let mut len = 0;
+            if valid.is_absent() || valid.get(row) {
+                len = 2;
+                let count = args.counts.get(row);
+                if count > 0 {
+                    let first = args.starts.get(row).wrapping_sub(args.base);
+                    let items = args.ends.get(first + count).wrapping_sub(args.ends.get(first));
+                    len = plus(items, 2 * count, true);
+                }
+            }
+            if args.width == 4 {
+                args.lens.cast::<u32>().set(l, row, len as u32);
+            } else {
+                args.lens.cast::<u64>().set(l, row, len);
+            }
+            plus(sum.at(l), len, true)
+        });
+        at += u64::from(wave.width());
+    }
+    let sum = total(sum, true, wave);
+    wave.once(|l| args.sums.set(l, wave.index(), sum));
+}
+
+fn print<T: Summand>(args: &Print, wave: &mut Wave) {
+    let run = BYTES_PER_LANE * u64::from(wave.width());
+    let mut at = wave.index() * run;
+    if at >= args.len {
+        return;
+    }
+    let end = args.len.min(at + run);
+    let places = Places { to: args.to.cast::<T>(), rows: args.rows, scale: 1 };
+    let low = places.find_together(0, at, wave);
+    let high = places.find_together(low, end - 1, wave);
+    while at < end {
+        wave.each(|l| {
+            let first = at + 16 * u64::from(l.index());
+            if first >= end {
+                return;
+            }
+            let mut row = places.find(low, high, first);
+            let (mut bytes, mut place) = (0u128, first);
+            let mut cursor = Cursor::before(first);
+            while place < first + 16 {
+                let mut byte = 0;
+                if place < end {
+                    if place == cursor.end {
+                        if place > first {
+                            row = places.next(row, high, place);
+                        }
+                        cursor = Cursor::new(args, row, places.to(row), places.to(row + 1), place);
+                    }
+                    byte = cursor.byte(args, place);
+                }
+                bytes = bytes >> 8 | u128::from(byte) << 120;
+                place += 1;
+            }
+            args.out.set(l, first / 16, bytes);
+        });
+        at += 16 * u64::from(wave.width());
+    }
+}
+
+/// What is being printed: a row, and an item of it.
+#[derive(Clone, Copy)]
+struct Cursor {
+    /// Where the row's print begins and ends.
+    begin: u64,
+    end: u64,
+    /// The item, and where its print begins and ends. In a row without any its print is nowhere.
+    item: u64,
+    item_begin: u64,
+    item_end: u64,
+}
+
+impl Cursor {
+    /// In no row yet.
+    #[inline(always)]
+    fn before(place: u64) -> Cursor {
+        Cursor { begin: place, end: place, item: 0, item_begin: place, item_end: place }
+    }
+
+    /// At a place of a row's print: in the item's that is there, or in what is behind it.
+    #[inline(always)]
+    fn new(args: &Print, row: u64, begin: u64, end: u64, place: u64) -> Cursor {
+        let count = args.counts.get(row);
+        if count == 0 {
+            return Cursor { begin, end, item: 0, item_begin: end, item_end: end };
+        }
+        let first = args.starts.get(row).wrapping_sub(args.base);
+        let base = args.ends.get(first);
+        let begins = |i: u64| begin + 1 + args.ends.get(first + i).wrapping_sub(base) + 2 * i;
+        // Each item takes two bytes at least.
+        let (mut low, mut high) = (0, (count - 1).min((place - begin) / 2));
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            if begins(middle) <= place { low = middle } else { high = middle - 1 }
+        }
+        let item_begin = begins(low);
+        let item = first + low;
+        let len = args.ends.get(item + 1).wrapping_sub(args.ends.get(item));
+        Cursor { begin, end, item, item_begin, item_end: item_begin + len }
+    }
+
+    /// The byte at a place. Those of a row are asked for one after the other.
+    #[inline(always)]
+    fn byte(&mut self, args: &Print, place: u64) -> u8 {
+        if place == self.begin {
+            return b'[';
+        }
+        if place + 1 == self.end {
+            return b']';
+        }
+        if place < self.item_end {
+            return content(args, self.item, place - self.item_begin);
+        }
+        if place == self.item_end {
+            return b',';
+        }
+        self.item += 1;
+        self.item_begin = place + 1;
+        let len = args.ends.get(self.item + 1).wrapping_sub(args.ends.get(self.item));
+        self.item_end = self.item_begin + len;
+        b' '
+    }
+}
+
+/// Byte `at` of an item's print.
+#[inline(always)]
+fn content(args: &Print, item: u64, at: u64) -> u8 {
+    let from = edge(args.offsets, args.width, item);
+    if !args.told.is_absent() && edge(args.offsets, args.width, item + 1) == from {
+        let value = value(args.values, args.value_width, item);
+        let count = figures(value);
+        return match at < args.before {
+            true => args.told.get(at),
+            false if at - args.before < count => figure(value, count, at - args.before),
+            false => args.told.get(at - count),
+        };
+    }
+    let (bytes, first) = (args.bytes.cast::<u8>(), args.bytes_offset / 8 + from);
+    if args.scale == 1 {
+        return bytes.get(first + at);
+    }
+    let both = bytes.get(first + at / 2);
+    let digit = if at % 2 == 0 { both >> 4 } else { both & 15 };
+    if digit < 10 { b'0' + digit } else { b'a' - 10 + digit }
+}

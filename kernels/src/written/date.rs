@@ -1,0 +1,184 @@
+//! Days as text: Date32 and Date64.
+//!
+//! The one idea: the form that everybody writes is tried first, in two words; what else arrow-cast takes for a date is read from a mask
+//! of which bytes are digits, as it does, so that what it lets pass passes here.
+
+use super::calendar::{self, DAY, ERA, day_and_second, days_of};
+use super::moment::{Moment, Place, moment, plain_date, put_date, put_moment};
+use super::pieces::{Part, ZEROS, byte, digit, no_digits, pairs, push, signed};
+use super::unit::Unit;
+use super::{Bytes, Said, Sink};
+
+/// What Date64 counts in a day.
+const MILLISECONDS: i64 = DAY * 1000;
+
+/// A text as a Date32: whitespace around does not matter, and of an instant the day is UTC's.
+#[inline(always)]
+pub fn read_date32(text: impl Bytes) -> Said<i32> {
+    read_date(text, false).map(|days| days as i32)
+}
+
+/// A text as a Date64: whitespace around does, and of an instant all is taken, to the millisecond.
+#[inline(always)]
+pub fn read_date64(text: impl Bytes) -> Said<i64> {
+    read_date(text, true)
+}
+
+/// A text as a Date64, or else as a Date32.
+#[inline(always)]
+pub fn read_date(text: impl Bytes, is_64: bool) -> Said<i64> {
+    if text.len() == 10
+        && let Some(days) = plain_date(text)
+    {
+        return Said::Value(i64::from(days) * if is_64 { MILLISECONDS } else { 1 });
+    }
+    unusual(text, is_64)
+}
+
+/// Likewise, of what is not in the form that everybody writes: on a CPU, out of the way of what is.
+#[cfg_attr(any(target_arch = "nvptx64", target_arch = "amdgpu"), inline(always))]
+#[cfg_attr(not(any(target_arch = "nvptx64", target_arch = "amdgpu")), inline(never), cold)]
+fn unusual(text: impl Bytes, is_64: bool) -> Said<i64> {
+    let mut part = Part::all(text);
+    loop {
+        let reading = date(part, is_64);
+        if is_64 || reading != Said::Nothing {
+            return reading;
+        }
+        let trimmed = part.trimmed();
+        if trimmed.len() == part.len() {
+            return reading;
+        }
+        part = trimmed;
+    }
+}
+
+/// Likewise, whitespace counting.
+#[inline(always)]
+fn date(text: impl Bytes, is_64: bool) -> Said<i64> {
+    let len = text.len();
+    if len < 8 {
+        return Said::Nothing;
+    }
+    let first = text.at(0);
+    let signed = first == b'+' || first == b'-';
+    if len <= 10 || signed && !is_64 {
+        let days = if signed { extended(text) } else { short(text) };
+        return Said::from(days.map(|days| i64::from(days) * if is_64 { MILLISECONDS } else { 1 }));
+    }
+    let Some(Moment { seconds, nanoseconds, place }) = moment(text) else { return Said::Nothing };
+    let utc = match place {
+        Place::Unsaid => seconds,
+        Place::East(east) => seconds - i64::from(east),
+        Place::Named => return Said::Elsewhere,
+    };
+    Said::Value(if is_64 {
+        utc * 1000 + i64::from(nanoseconds / 1_000_000)
+    } else {
+        i64::from(day_and_second(utc).0)
+    })
+}
+
+/// Eight to ten bytes: `20200131`, or year, month and day with hyphens, where the latter two may be of one digit.
+///
+/// arrow-cast looks at which of ten bytes are digits; one behind a day of a single digit that is none passes for none being there.
+#[inline(always)]
+fn short(text: impl Bytes) -> Option<i32> {
+    const HYPHEN: u32 = (b'-' ^ b'0') as u32;
+    let len = text.len();
+    let digits = text.eight(0) ^ ZEROS;
+    // Byte `i` to bit `i`.
+    let mask = (!no_digits(digits) >> 7 & 0x0101_0101_0101_0101).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+    let (ninth, tenth) = (
+        if len > 8 { digit(text.at(8)) } else { u32::MAX },
+        if len > 9 { digit(text.at(9)) } else { u32::MAX },
+    );
+    let mask = mask as u32 | u32::from(ninth < 10) << 8 | u32::from(tenth < 10) << 9;
+    let two = pairs(digits);
+    let year = byte(two, 0) * 100 + byte(two, 2);
+    if byte(digits, 4) != HYPHEN {
+        let plain = mask == 0xff && len == 8;
+        return if plain { days_of(year, byte(two, 4), byte(two, 6)) } else { None };
+    }
+    let long_month = byte(digits, 7) == HYPHEN;
+    if !long_month && byte(digits, 6) != HYPHEN {
+        return None;
+    }
+    let month = byte(digits, 5);
+    let month = if long_month { month * 10 + byte(digits, 6) } else { month };
+    let day = match (long_month, mask) {
+        (true, 0b11_0110_1111) => ninth * 10 + tenth,
+        (true, 0b01_0110_1111) => ninth,
+        (false, 0b01_1010_1111) => byte(digits, 7) * 10 + ninth,
+        (false, 0b00_1010_1111) => byte(digits, 7),
+        _ => return None,
+    };
+    days_of(year, month, day)
+}
+
+/// A sign, a year of four digits or more, a month and a day: any that a Date32 holds.
+#[inline(always)]
+fn extended(text: impl Bytes) -> Option<i32> {
+    let (len, mut at) = (text.len(), 1);
+    let mut year = 0;
+    while at < len && text.at(at) != b'-' {
+        year = push(year, text.at(at))?;
+        at += 1;
+    }
+    if at < 5 {
+        return None;
+    }
+    let year = signed(year, text.at(0) == b'-', i32::MAX as u64)?;
+    let (month, at) = field(text, at + 1)?;
+    if at >= len {
+        return None;
+    }
+    let (day, at) = field(text, at + 1)?;
+    if at < len {
+        return None;
+    }
+    let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
+    let days = era * ERA + i64::from(days_of(year as u32, month, day)?);
+    (days as i32 as i64 == days).then_some(days as i32)
+}
+
+/// Digits, perhaps with a plus, up to a hyphen or the end; and where that is. What is far too much for a month or a day is some number
+/// that is.
+#[inline(always)]
+fn field(text: impl Bytes, mut at: u64) -> Option<(u32, u64)> {
+    let (len, mut number, mut any) = (text.len(), 0, false);
+    if at < len && text.at(at) == b'+' {
+        at += 1;
+    }
+    while at < len && text.at(at) != b'-' {
+        let digit = digit(text.at(at));
+        if digit > 9 {
+            return None;
+        }
+        number = if number > 99 { 100 } else { number * 10 + digit };
+        any = true;
+        at += 1;
+    }
+    any.then_some((number, at))
+}
+
+/// Writes a Date32, if chrono has a date for it.
+#[inline(always)]
+pub fn write_date32<S: Sink>(days: i32, sink: &mut S) -> bool {
+    let fits = calendar::holds(i64::from(days) * DAY);
+    if fits {
+        put_date(days, sink);
+    }
+    fits
+}
+
+/// Writes a Date64, which is an instant without a zone, if chrono has a date for it.
+#[inline(always)]
+pub fn write_date64<S: Sink>(milliseconds: i64, sink: &mut S) -> bool {
+    let (seconds, nanoseconds) = Unit::MILLISECOND.split(milliseconds);
+    let fits = calendar::holds(seconds);
+    if fits {
+        put_moment(seconds, nanoseconds, sink);
+    }
+    fits
+}

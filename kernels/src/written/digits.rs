@@ -1,0 +1,138 @@
+//! Digits: one by one, and eight at a time, in one word whose lowest byte is the first.
+
+use super::pieces::ZEROS;
+use crate::function::U256;
+use crate::function::integer::Magnitude;
+
+/// 10^8: what eight digits count up to.
+pub const EIGHT: u64 = 100_000_000;
+
+/// What arrow-cast trims around numbers.
+#[inline(always)]
+pub(super) fn is_space(byte: u8) -> bool {
+    byte == b' ' || byte == b'\t' || byte == b'\n' || byte == 0x0c || byte == b'\r'
+}
+
+/// The value of a digit; 10 and more where it is none.
+#[inline(always)]
+pub(super) fn digit(byte: u8) -> u64 {
+    u64::from(byte.wrapping_sub(b'0'))
+}
+
+/// The number that eight digits say; `None` where a byte is no digit.
+#[inline(always)]
+pub fn number_of_eight(text: u64) -> Option<u32> {
+    let high = 0xf0f0_f0f0_f0f0_f0f0;
+    // A digit's upper half is 3, and stays so where 6 is added.
+    let all = (text & high | (text.wrapping_add(0x0606_0606_0606_0606) & high) >> 4) == 0x3333_3333_3333_3333;
+    if !all {
+        return None;
+    }
+    let digits = text & 0x0f0f_0f0f_0f0f_0f0f;
+    // Pairs, then pairs of pairs, then both halves.
+    let twos = (digits.wrapping_mul(10).wrapping_add(digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (twos.wrapping_mul(100).wrapping_add(twos >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((fours as u32).wrapping_mul(10_000).wrapping_add((fours >> 32) as u32))
+}
+
+/// The values of the eight digits of a number below [`EIGHT`], the first lowest.
+#[inline(always)]
+pub(super) const fn eight(number: u32) -> u64 {
+    let high = number / 10_000;
+    let fours = high as u64 | ((number - 10_000 * high) as u64) << 32;
+    // x / 100 for x below 10^4 is x * 10486 / 2^20, and x / 10 for x below 100 is x * 103 / 2^10.
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let twos = hundreds | (fours - 100 * hundreds) << 16;
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | (twos - 10 * tens) << 8
+}
+
+/// The eight digits of a number below [`EIGHT`], zeros in front.
+#[inline(always)]
+pub const fn eight_of_number(number: u32) -> u64 {
+    eight(number) | ZEROS
+}
+
+/// How many digits a number below [`EIGHT`] has, at least one.
+#[inline(always)]
+pub const fn count_of_digits(number: u32) -> u32 {
+    1 + (number > 9) as u32
+        + (number > 99) as u32
+        + (number > 999) as u32
+        + (number > 9_999) as u32
+        + (number > 99_999) as u32
+        + (number > 999_999) as u32
+        + (number > 9_999_999) as u32
+}
+
+/// A number that is read and written digit by digit.
+pub trait Digits: Magnitude {
+    /// 1
+    const ONE: Self;
+    /// `self * 10 + digit`, modulo the width.
+    fn push(self, digit: u64) -> Self;
+    /// Without its last eight digits, and these.
+    fn split_eight(self) -> (Self, u32);
+}
+
+impl Digits for u64 {
+    const ONE: u64 = 1;
+
+    #[inline(always)]
+    fn push(self, digit: u64) -> u64 {
+        self.wrapping_mul(10).wrapping_add(digit)
+    }
+
+    #[inline(always)]
+    fn split_eight(self) -> (u64, u32) {
+        (self / EIGHT, (self % EIGHT) as u32)
+    }
+}
+
+impl Digits for u128 {
+    const ONE: u128 = 1;
+
+    #[inline(always)]
+    fn push(self, digit: u64) -> u128 {
+        self.wrapping_mul(10).wrapping_add(digit as u128)
+    }
+
+    #[inline(always)]
+    fn split_eight(self) -> (u128, u32) {
+        let (high, left) = split_word((self >> 64) as u64, 0);
+        let (low, left) = split_word(self as u64, left);
+        ((high as u128) << 64 | low as u128, left)
+    }
+}
+
+impl Digits for U256 {
+    const ONE: U256 = U256::ONE;
+
+    #[inline(always)]
+    fn push(self, digit: u64) -> U256 {
+        let word = |x: u128| x & u64::MAX as u128;
+        let a = word(self.low) * 10 + digit as u128;
+        let b = (self.low >> 64) * 10 + (a >> 64);
+        let high = self.high.wrapping_mul(10).wrapping_add(b >> 64);
+        U256 { low: word(a) | b << 64, high }
+    }
+
+    #[inline(always)]
+    fn split_eight(self) -> (U256, u32) {
+        let (a, left) = split_word((self.high >> 64) as u64, 0);
+        let (b, left) = split_word(self.high as u64, left);
+        let (c, left) = split_word((self.low >> 64) as u64, left);
+        let (d, left) = split_word(self.low as u64, left);
+        let join = |high: u64, low: u64| (high as u128) << 64 | low as u128;
+        (U256 { low: join(c, d), high: join(a, b) }, left)
+    }
+}
+
+/// A step of long division by [`EIGHT`]: the quotient and what is left of `left:word`, by halves, because no machine divides more.
+#[inline(always)]
+fn split_word(word: u64, left: u32) -> (u64, u32) {
+    let high = (left as u64) << 32 | word >> 32;
+    let low = (high % EIGHT) << 32 | word & 0xffff_ffff;
+    let quotient = high / EIGHT;
+    (quotient << 32 | (low / EIGHT), (low % EIGHT) as u32)
+}

@@ -1,0 +1,129 @@
+//! Floats as text: the shortest digits, laid out as arrow-cast lays them out.
+//!
+//! The one idea: 17 digits are one digit and two words of eight, a byte each, made without a loop; what is written are runs of
+//! those bytes, with a point and zeros between.
+
+use super::Sink;
+use super::float_digits::{Digits, shortest};
+use super::float_read::Rounded;
+use super::powers::Powers;
+use crate::function::half::F16;
+
+/// Where digits are written as they are, and where with an exponent.
+#[derive(Clone, Copy)]
+struct Layout {
+    /// Fewer digits before the point than this: an exponent. Zeros behind it are negative.
+    least: i32,
+    /// More than this: an exponent.
+    most: i32,
+    /// Whether whole numbers have a point and a zero.
+    point: bool,
+    /// Whether of two decimals that are as near it is the greater one, not the even one.
+    tie_up: bool,
+}
+
+/// As ryu has an `f64`.
+const DOUBLE: Layout = Layout { least: -4, most: 16, point: true, tie_up: false };
+/// As ryu has an `f32`.
+const SINGLE: Layout = Layout { least: -5, most: 13, point: true, tie_up: false };
+/// As Rust has an `f32`, as far as halves go: never with an exponent.
+const HALF: Layout = Layout { least: -16, most: 16, point: false, tie_up: true };
+
+/// Eight digits, the first in the lowest byte.
+#[inline(always)]
+fn spread(number: u64) -> u64 {
+    // Twice four, four times two, eight of one: each part leaves its quotient where it is, and its remainder above.
+    let four = number / 10_000;
+    let fours = four | number.wrapping_sub(four * 10_000) << 32;
+    let two = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let twos = two | fours.wrapping_sub(two * 100) << 16;
+    let one = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    one | twos.wrapping_sub(one * 10) << 8
+}
+
+/// Zeros.
+const ZEROS: u128 = 0x3030_3030_3030_3030_3030_3030_3030_3030;
+
+/// Writes digits.
+#[inline(always)]
+fn lay_out(digits: Digits, layout: Layout, sink: &mut impl Sink) {
+    let Digits { digits, exponent } = digits;
+    let first = digits / 10_000_000_000_000_000;
+    let rest = digits.wrapping_sub(first * 10_000_000_000_000_000);
+    let upper = rest / 100_000_000;
+    let rest = u128::from(spread(upper)) | u128::from(spread(rest.wrapping_sub(upper * 100_000_000))) << 64;
+    // Behind the first one, up to the last that is not 0.
+    let count = 16 - rest.leading_zeros() / 8;
+    let (first, rest) = (first as u8 | b'0', rest | ZEROS);
+    let before = exponent + 17;
+    if before < layout.least || before > layout.most {
+        sink.put(first);
+        if count > 0 {
+            sink.put(b'.');
+            sink.put_some(rest, count);
+        }
+        sink.put(b'e');
+        let power = before - 1;
+        if power < 0 {
+            sink.put(b'-');
+        }
+        let power = power.unsigned_abs();
+        let (hundreds, tens) = (power / 100, power / 10);
+        let (ten, one) = (tens.wrapping_sub(hundreds * 10), power.wrapping_sub(tens * 10));
+        let text = hundreds | ten << 8 | one << 16 | 0x30_3030;
+        let skipped = (hundreds == 0) as u32 + (tens == 0) as u32;
+        sink.put_some(u128::from(text >> (8 * skipped)), 3 - skipped);
+    } else if before > 0 {
+        let whole = before as u32 - 1;
+        sink.put(first);
+        sink.put_some(rest, whole);
+        let fraction = if count > whole { count - whole } else { layout.point as u32 };
+        if fraction > 0 {
+            sink.put(b'.');
+            sink.put_some(rest >> (8 * whole), fraction);
+        }
+    } else {
+        sink.put(b'0');
+        sink.put(b'.');
+        sink.put_some(ZEROS, before.unsigned_abs());
+        sink.put(first);
+        sink.put_some(rest, count);
+    }
+}
+
+#[inline(always)]
+fn write<F: Rounded>(x: F, layout: Layout, powers: impl Powers, sink: &mut impl Sink) {
+    let infinity = (2 * F::BIAS as u64 + 1) << F::FRACTION;
+    let sign = 1 << (8 * size_of::<F>() as u32 - 1);
+    let (negative, magnitude) = (x.bits() & sign != 0, x.bits() & (sign - 1));
+    if magnitude > infinity {
+        sink.put_some(u128::from(u32::from_le_bytes(*b"NaN\0")), 3);
+        return;
+    }
+    if negative {
+        sink.put(b'-');
+    }
+    if magnitude == infinity {
+        sink.put_some(u128::from(u32::from_le_bytes(*b"inf\0")), 3);
+        return;
+    }
+    lay_out(shortest(x, layout.tie_up, powers), layout, sink);
+}
+
+/// Writes an `f64`: 24 bytes at most.
+#[inline(always)]
+pub fn write_f64<S: Sink, P: Powers>(x: f64, powers: P, sink: &mut S) {
+    write(x, DOUBLE, powers, sink);
+}
+
+/// Writes an `f32`: 16 bytes at most.
+#[inline(always)]
+pub fn write_f32<S: Sink, P: Powers>(x: f32, powers: P, sink: &mut S) {
+    write(x, SINGLE, powers, sink);
+}
+
+/// Writes a half: as Rust writes its `f32`, 19 bytes at most.
+#[inline(always)]
+pub fn write_f16<S: Sink, P: Powers>(x: F16, powers: P, sink: &mut S) {
+    write(x.to_f32(), HALF, powers, sink);
+}

@@ -1,0 +1,61 @@
+//! A row whose first bytes a lane holds.
+//!
+//! The one idea: what says a number or an instant has 32 bytes at most, or nearly always. They are loaded once, by blocks of 16, and
+//! what readers then look at, byte by byte and word by word, is in registers.
+
+use super::Bytes;
+use crate::text::Row;
+
+/// How many bytes are held.
+const BYTES: u64 = 32;
+
+/// A row and its first 32 bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Held {
+    row: Row,
+    // Single words, not an array: what is found at a variable index has to be in memory.
+    a: u64,
+    b: u64,
+    c: u64,
+    d: u64,
+}
+
+impl Held {
+    /// A row.
+    #[inline(always)]
+    pub fn of(row: Row) -> Held {
+        let [a, b] = if row.len > 0 { row.bytes(0) } else { [0; 2] };
+        let [c, d] = if row.len > 16 { row.bytes(16) } else { [0; 2] };
+        Held { row, a, b, c, d }
+    }
+
+    /// Word `i`, of four, and the one after it.
+    #[inline(always)]
+    fn two(self, i: u64) -> (u64, u64) {
+        let (first, second, third) = if i & 2 == 0 { (self.a, self.b, self.c) } else { (self.c, self.d, 0) };
+        if i & 1 == 0 { (first, second) } else { (second, third) }
+    }
+}
+
+impl Bytes for Held {
+    #[inline(always)]
+    fn len(self) -> u64 {
+        self.row.len
+    }
+
+    #[inline(always)]
+    fn at(self, i: u64) -> u8 {
+        if i < BYTES { (self.two(i / 8).0 >> (8 * (i % 8))) as u8 } else { self.row.at(i) }
+    }
+
+    #[inline(always)]
+    fn eight(self, i: u64) -> u64 {
+        if i > BYTES - 8 && self.row.len > BYTES {
+            return self.row.eight(i);
+        }
+        // Byte 32 of a text of 32 is none, and the lowest of no word.
+        let (low, high) = if i < BYTES { self.two(i / 8) } else { (0, 0) };
+        let by = 8 * (i % 8) as u32;
+        low >> by | high << 1 << (63 - by)
+    }
+}

@@ -1,0 +1,64 @@
+//! Integers: an optional sign, digits, and ASCII white space around them.
+
+use super::digits::{Digits, EIGHT, digit, is_space, number_of_eight};
+use super::figures::put_number;
+use super::plain::{Plain, plain};
+use super::{Bytes, Sink};
+
+/// The bits of the integer that a text says, of which `most` is the greatest and `least` the magnitude of the least.
+#[inline(always)]
+pub fn read_integer<B: Bytes>(text: B, most: u64, least: u64) -> Option<u64> {
+    let (mut at, mut end) = (0, text.len());
+    if end == 0 {
+        return None;
+    }
+    if let Some(Plain { negative, digits, .. }) = plain::<false>(text) {
+        return with_sign(negative, digits, most, least);
+    }
+    if digit(text.at(end - 1)) > 9 {
+        while end > 0 && is_space(text.at(end - 1)) {
+            end -= 1;
+        }
+        if end == 0 || digit(text.at(end - 1)) > 9 {
+            return None;
+        }
+    }
+    // The last one is a digit, at which this ends.
+    while is_space(text.at(at)) {
+        at += 1;
+    }
+    let first = text.at(at);
+    let negative = first == b'-';
+    at += u64::from(negative || first == b'+');
+    let mut magnitude = 0u64;
+    while end - at >= 8 && magnitude < u64::MAX / EIGHT {
+        magnitude = magnitude * EIGHT + u64::from(number_of_eight(text.eight(at))?);
+        at += 8;
+    }
+    while at < end {
+        let digit = digit(text.at(at));
+        let more = magnitude.push(digit);
+        // Beyond 2^64 it wraps, to less than what is pushed.
+        if digit > 9 || magnitude > u64::MAX / 10 || more < digit {
+            return None;
+        }
+        (magnitude, at) = (more, at + 1);
+    }
+    with_sign(negative, magnitude, most, least)
+}
+
+/// A number's bits, where it is within the bounds.
+#[inline(always)]
+fn with_sign(negative: bool, magnitude: u64, most: u64, least: u64) -> Option<u64> {
+    let fits = magnitude <= if negative { least } else { most };
+    fits.then(|| if negative { magnitude.wrapping_neg() } else { magnitude })
+}
+
+/// Writes an integer.
+#[inline(always)]
+pub fn write_integer<S: Sink>(negative: bool, magnitude: u64, sink: &mut S) {
+    if negative {
+        sink.put(b'-');
+    }
+    put_number(magnitude, sink);
+}

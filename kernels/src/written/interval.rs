@@ -1,0 +1,386 @@
+//! Intervals as text: `1 year 2 months`, and what arrow-cast writes for them.
+//!
+//! The one idea: a text is read once, from its first byte to its last, into months, days and nanoseconds, and what kind of interval is
+//! wanted matters only before (what a number without a unit is) and after (what the kind can hold). A unit's name is a word or two of
+//! letters, compared as numbers.
+
+use super::figures::{put_fraction, put_number, put_signed, word};
+use super::pieces::{digit, push, signed, space_at};
+use super::unit::Unit;
+use super::{Bytes, Sink};
+
+/// A kind of interval, Arrow's `IntervalUnit`; values are as in memory, the lowest bits first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// 32 bits: months.
+    YearMonth,
+    /// 32 bits of days, 32 of milliseconds.
+    DayTime,
+    /// 32 bits of months, 32 of days, 64 of nanoseconds.
+    MonthDayNano,
+}
+
+impl Kind {
+    /// By its number, in Arrow's order.
+    #[inline(always)]
+    pub const fn new(number: u64) -> Kind {
+        if number == 0 {
+            Kind::YearMonth
+        } else if number == 1 {
+            Kind::DayTime
+        } else {
+            Kind::MonthDayNano
+        }
+    }
+}
+
+/// Months, days and nanoseconds.
+#[derive(Clone, Copy, Default)]
+struct Interval {
+    months: i32,
+    days: i32,
+    nanoseconds: i64,
+}
+
+/// A number of units: a whole one, and a fraction of its sign in parts of 10^15.
+#[derive(Clone, Copy)]
+struct Amount {
+    whole: i64,
+    fraction: i64,
+}
+
+/// Units, from a century to a nanosecond.
+mod units {
+    pub const CENTURY: u32 = 0;
+    pub const DECADE: u32 = 1;
+    pub const YEAR: u32 = 2;
+    pub const MONTH: u32 = 3;
+    pub const WEEK: u32 = 4;
+    pub const DAY: u32 = 5;
+    pub const HOUR: u32 = 6;
+    pub const MINUTE: u32 = 7;
+    pub const SECOND: u32 = 8;
+    pub const MILLISECOND: u32 = 9;
+    pub const MICROSECOND: u32 = 10;
+    pub const NANOSECOND: u32 = 11;
+}
+use units::*;
+
+/// A text as an interval.
+#[inline(always)]
+pub fn read_interval(text: impl Bytes, kind: Kind) -> Option<i128> {
+    // What a number alone is, by the kind's number.
+    let alone = (YEAR | DAY << 8 | MONTH << 16) >> (8 * kind as u32) & 0xff;
+    let interval = read(text, alone)?;
+    let Interval { months, days, nanoseconds } = interval;
+    match kind {
+        Kind::YearMonth => (days == 0 && nanoseconds == 0).then_some(i128::from(months as u32)),
+        Kind::DayTime => {
+            let days = months.checked_mul(30)?.checked_add(days)?;
+            let milliseconds = nanoseconds / 1_000_000;
+            let fits = milliseconds * 1_000_000 == nanoseconds && milliseconds == milliseconds as i32 as i64;
+            fits.then_some(i128::from(milliseconds as u32) << 32 | i128::from(days as u32))
+        }
+        Kind::MonthDayNano => {
+            Some(i128::from(nanoseconds) << 64 | i128::from(days as u32) << 32 | i128::from(months as u32))
+        }
+    }
+}
+
+/// Amounts with their units, in words: the unit ends the amount's word, or is the next; the last word may have none.
+#[inline(always)]
+fn read(text: impl Bytes, alone: u32) -> Option<Interval> {
+    let (len, mut at) = (text.len(), 0);
+    let mut interval = Interval::default();
+    let mut seen = 0u32;
+    loop {
+        let amount;
+        (amount, at) = read_amount(text, at)?;
+        let unit;
+        if at == len {
+            unit = alone;
+        } else {
+            // One space is between them, or none.
+            (unit, at) = read_unit(text, at + space_at(text, at))?;
+        }
+        if seen >> unit & 1 != 0 {
+            return None;
+        }
+        seen |= 1 << unit;
+        interval = interval.and(amount, unit)?;
+        if at == len {
+            return Some(interval);
+        }
+        // One space is between this and the next: there is a next.
+        at += space_at(text, at);
+    }
+}
+
+/// The amount at a byte, and where it ends: a minus if it likes, digits, and perhaps a point and at most fifteen more.
+#[inline(always)]
+fn read_amount(text: impl Bytes, start: u64) -> Option<(Amount, u64)> {
+    let (len, mut at) = (text.len(), start);
+    let negative = at < len && text.at(at) == b'-';
+    at += u64::from(negative);
+    let (from, mut whole) = (at, 0);
+    while at < len && digit(text.at(at)) < 10 {
+        whole = push(whole, text.at(at))?;
+        at += 1;
+    }
+    let whole_digits = at - from;
+    let (mut fraction, mut left) = (0u64, 15);
+    let pointed = at < len && text.at(at) == b'.';
+    if pointed {
+        at += 1;
+        while at < len && digit(text.at(at)) < 10 {
+            if left == 0 {
+                return None;
+            }
+            fraction = fraction * 10 + u64::from(digit(text.at(at)));
+            left -= 1;
+            at += 1;
+        }
+    }
+    let none = if pointed { left == 15 } else { whole_digits == 0 };
+    // What else an amount's word is made of is nothing behind it.
+    let more = at < len && (text.at(at) == b'-' || text.at(at) == b'.');
+    if none || more {
+        return None;
+    }
+    while left > 0 {
+        fraction *= 10;
+        left -= 1;
+    }
+    let whole = signed(whole, negative, i64::MAX as u64)?;
+    let fraction = if negative { (fraction as i64).wrapping_neg() } else { fraction as i64 };
+    Some((Amount { whole, fraction }, at))
+}
+
+/// The unit whose name is at a byte, up to white space or the end, and where that is.
+#[inline(always)]
+fn read_unit(text: impl Bytes, start: u64) -> Option<(u32, u64)> {
+    let (len, mut at) = (text.len(), start);
+    let (mut name, mut count) = (0u128, 0);
+    while at < len && space_at(text, at) == 0 {
+        let mut letter = text.at(at);
+        at += 1;
+        if letter == 0xe2 && at + 1 < len && text.at(at) == 0x84 && text.at(at + 1) == 0xaa {
+            // The sign of kelvins is a capital K, too.
+            letter = b'k';
+            at += 2;
+        }
+        letter |= 0x20;
+        if letter.wrapping_sub(b'a') > 25 || count == 12 {
+            return None;
+        }
+        name |= u128::from(letter) << (8 * count);
+        count += 1;
+    }
+    Some((unit(name as u64, (name >> 64) as u32, count)?, at))
+}
+
+/// The unit of a name in lower case: its first eight letters and the next four, and how many there are.
+#[inline(always)]
+fn unit(mut name: u64, mut rest: u32, count: u32) -> Option<u32> {
+    /// Whether it is one of these.
+    macro_rules! is {
+        ($($text:literal)*) => { $((name == const { word($text) }))|* };
+    }
+    if count < 8 && is!(b"c" b"century") || name == const { word(b"centurie") } && rest == b's' as u32 {
+        return Some(CENTURY);
+    }
+    if count < 3 {
+        return if is!(b"y" b"yr") {
+            Some(YEAR)
+        } else if is!(b"w") {
+            Some(WEEK)
+        } else if is!(b"d") {
+            Some(DAY)
+        } else if is!(b"h" b"hr") {
+            Some(HOUR)
+        } else if is!(b"m") {
+            Some(MINUTE)
+        } else if is!(b"s") {
+            Some(SECOND)
+        } else if is!(b"ms") {
+            Some(MILLISECOND)
+        } else if is!(b"us") {
+            Some(MICROSECOND)
+        } else {
+            None
+        };
+    }
+    // The others may be many.
+    let last = count - 1;
+    let shift = 8 * (last & 7);
+    if last < 8 && (name >> shift) as u8 == b's' {
+        name &= !(0xff << shift);
+    } else if last >= 8 && (rest >> shift) as u8 == b's' {
+        rest &= !(0xff << shift);
+    }
+    let is_second = rest == const { word(b"ond") as u32 };
+    if rest != 0 {
+        return if is_second && is!(b"millisec") {
+            Some(MILLISECOND)
+        } else if is_second && is!(b"microsec") {
+            Some(MICROSECOND)
+        } else if rest == const { word(b"nd") as u32 } && is!(b"nanoseco") {
+            Some(NANOSECOND)
+        } else {
+            None
+        };
+    }
+    if is!(b"cent") {
+        Some(CENTURY)
+    } else if is!(b"dec" b"decade") {
+        Some(DECADE)
+    } else if is!(b"yr" b"year") {
+        Some(YEAR)
+    } else if is!(b"mon" b"month") {
+        Some(MONTH)
+    } else if is!(b"week") {
+        Some(WEEK)
+    } else if is!(b"day") {
+        Some(DAY)
+    } else if is!(b"hr" b"hour") {
+        Some(HOUR)
+    } else if is!(b"min" b"minute") {
+        Some(MINUTE)
+    } else if is!(b"sec" b"second") {
+        Some(SECOND)
+    } else if is!(b"msec" b"msecond") {
+        Some(MILLISECOND)
+    } else if is!(b"usec" b"usecond") {
+        Some(MICROSECOND)
+    } else {
+        None
+    }
+}
+
+impl Interval {
+    /// And so many of a unit: of months and above fractions are months, of a month days, of what is shorter nanoseconds.
+    #[inline(always)]
+    fn and(self, Amount { whole, fraction }: Amount, unit: u32) -> Option<Interval> {
+        let Interval { mut months, mut days, mut nanoseconds } = self;
+        if unit <= DAY {
+            // What is more than 32 bits before it is multiplied is so afterwards.
+            let count = whole as i32 as i64;
+            if count != whole {
+                return None;
+            }
+            if unit <= YEAR {
+                let (count, more) = if unit == CENTURY {
+                    (count * 1200, fraction * 12 / 10_000_000_000_000)
+                } else if unit == DECADE {
+                    (count * 120, fraction * 12 / 100_000_000_000_000)
+                } else {
+                    (count * 12, fraction * 12 / 1_000_000_000_000_000)
+                };
+                months = months.checked_add(narrow(count + more)?)?;
+            } else if unit == MONTH {
+                months = months.checked_add(narrow(count)?)?;
+                days = days.checked_add((fraction * 3 / 100_000_000_000_000) as i32)?;
+            } else {
+                let length = if unit == WEEK { 7 } else { 1 };
+                days = days.checked_add(narrow(count * length)?)?;
+                nanoseconds = nanoseconds.checked_add(fraction * length * 864 / 10_000)?;
+            }
+            return Some(Interval { months, days, nanoseconds });
+        }
+        let (length, part) = if unit == HOUR {
+            (3_600_000_000_000, fraction * 36 / 10_000)
+        } else if unit == MINUTE {
+            (60_000_000_000, fraction * 6 / 100_000)
+        } else if unit == SECOND {
+            (1_000_000_000, fraction / 1_000_000)
+        } else if unit == MILLISECOND {
+            (1_000_000, fraction / 1_000_000_000)
+        } else if unit == MICROSECOND {
+            (1_000, fraction / 1_000_000_000_000)
+        } else {
+            (1, 0)
+        };
+        let more = whole.checked_mul(length)?.checked_add(part)?;
+        Some(Interval { months, days, nanoseconds: nanoseconds.checked_add(more)? })
+    }
+}
+
+/// In 32 bits, if it fits.
+#[inline(always)]
+fn narrow(value: i64) -> Option<i32> {
+    (value == value as i32 as i64).then_some(value as i32)
+}
+
+/// Writes an interval. Always true.
+#[inline(always)]
+pub fn write_interval<S: Sink>(value: i128, kind: Kind, sink: &mut S) -> bool {
+    let (low, high) = (value as u64, (value >> 64) as i64);
+    if kind == Kind::YearMonth {
+        let months = low as i32;
+        put_signed(i64::from(months.div_euclid(12)), sink);
+        sink.put_all(const { word(b" years ") }, 7);
+        put_number(months.rem_euclid(12) as u64, sink);
+        put_word(const { word(b"mons") }, 4, sink);
+        return true;
+    }
+    let day_time = kind == Kind::DayTime;
+    let months = if day_time { 0 } else { low as i32 };
+    let days = if day_time { low as i32 } else { (low >> 32) as i32 };
+    let (rest, unit) =
+        if day_time { (i64::from((low >> 32) as i32), Unit::MILLISECOND) } else { (high, Unit::NANOSECOND) };
+    let mut parts = Parts { sink, any: false };
+    parts.put(i64::from(months), const { word(b"mons") }, 4);
+    parts.put(i64::from(days), const { word(b"days") }, 4);
+    let (seconds, part) = unit.split_toward_zero(rest);
+    let (minutes, second) = (seconds / 60, seconds % 60);
+    let (hours, minutes) = (minutes / 60, minutes % 60);
+    parts.put(hours, const { word(b"hours") }, 5);
+    parts.put(minutes, const { word(b"mins") }, 4);
+    let any = parts.any;
+    if second != 0 || part != 0 {
+        parts.begin();
+        if second < 0 || part < 0 {
+            sink.put(b'-');
+        }
+        put_number(second.unsigned_abs(), sink);
+        let nanoseconds = (part.unsigned_abs() as u32).wrapping_mul(unit.nanoseconds() as u32);
+        put_fraction(nanoseconds, 3 * unit.cuts(), sink);
+        put_word(const { word(b"secs") }, 4, sink);
+    } else if !any {
+        sink.put_all(const { word(b"0 secs") }, 6);
+    }
+    true
+}
+
+/// What is put with a space in between.
+struct Parts<'a, S> {
+    sink: &'a mut S,
+    any: bool,
+}
+
+impl<S: Sink> Parts<'_, S> {
+    /// The space, if something is before.
+    #[inline(always)]
+    fn begin(&mut self) {
+        if self.any {
+            self.sink.put(b' ');
+        }
+        self.any = true;
+    }
+
+    /// A number and what it is of, unless it is 0.
+    #[inline(always)]
+    fn put(&mut self, number: i64, name: u64, len: u32) {
+        if number != 0 {
+            self.begin();
+            put_signed(number, self.sink);
+            put_word(name, len, self.sink);
+        }
+    }
+}
+
+/// A space and a word.
+#[inline(always)]
+fn put_word<S: Sink>(name: u64, len: u32, sink: &mut S) {
+    sink.put_all(name << 8 | u64::from(b' '), len + 1);
+}

@@ -1,0 +1,281 @@
+//! A date and a time of day, read and written.
+//!
+//! The one idea: what everybody writes has its digits and separators where they always are, so three words of eight bytes say it all,
+//! and they are checked and turned into numbers whole.
+
+use super::calendar::{DAY, date_of, day_and_second, days_of};
+use super::digits::eight_of_number;
+use super::figures::{four, put_significant, two};
+use super::pieces::{Part, ZEROS, byte, digit, no_digits, number, padded, pairs, space_at};
+use super::{Bytes, Sink, figures};
+
+/// What a text says of an instant.
+#[derive(Clone, Copy)]
+pub(super) struct Moment {
+    /// Seconds since 1970, on the clock that the text is of.
+    pub seconds: i64,
+    /// Nanoseconds above them: of a leap second, which is the one before it again, a thousand million and more.
+    pub nanoseconds: u32,
+    /// Whose clock that is.
+    pub place: Place,
+}
+
+/// Whose clock a text is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// It does not say.
+    Unsaid,
+    /// One that is so many seconds ahead of UTC.
+    East(i32),
+    /// It may be the name of a zone.
+    Named,
+}
+
+/// The day that the first ten bytes are, in the form `2020-01-31`.
+#[inline(always)]
+pub(super) fn plain_date(text: impl Bytes) -> Option<i32> {
+    let from_year = text.eight(0) ^ const { figures::word(b"0000-00-") };
+    let to_day = text.eight(2) ^ const { figures::word(b"00-00-00") };
+    let hyphens = from_year & 0xff00_00ff_0000_0000 | to_day & 0x0000_ff00_00ff_0000;
+    if no_digits(from_year) | no_digits(to_day) | hyphens != 0 {
+        return None;
+    }
+    let (year, month) = (pairs(from_year), pairs(from_year >> 8));
+    days_of(byte(year, 0) * 100 + byte(year, 2), byte(month, 4), byte(pairs(to_day), 6))
+}
+
+/// A time of day.
+#[derive(Clone, Copy)]
+pub(super) struct Clock {
+    /// Seconds since midnight.
+    pub second: u32,
+    /// Nanoseconds above them, see [`Moment`].
+    pub nanoseconds: u32,
+}
+
+impl Clock {
+    /// Of what may be too much of each; second 60 is the one before it again.
+    #[inline(always)]
+    pub(super) fn of(hour: u32, minute: u32, second: u32, nanoseconds: u32) -> Option<Clock> {
+        let leap = u32::from(second == 60);
+        ((hour < 24) & (minute < 60) & (second <= 60)).then(|| Clock {
+            second: hour * 3600 + minute * 60 + second - leap,
+            nanoseconds: nanoseconds + leap * 1_000_000_000,
+        })
+    }
+}
+
+/// The time at a byte, in the form `12:34:56`, then perhaps a fraction, or `123456`; and where it ends. The text has at least eight
+/// bytes, and one there. Of a fraction's digits the first nine count.
+#[inline(always)]
+pub(super) fn clock(text: impl Bytes, at: u64) -> Option<(Clock, u64)> {
+    let word = padded(text, at);
+    let digits = word ^ const { figures::word(b"00:00:00") };
+    if no_digits(digits) | digits & 0x0000_ff00_00ff_0000 == 0 {
+        let pairs = pairs(digits);
+        let (hour, minute, second) = (byte(pairs, 0), byte(pairs, 3), byte(pairs, 6));
+        let end = at + 8;
+        if end >= text.len() || text.at(end) != b'.' {
+            return Some((Clock::of(hour, minute, second, 0)?, end));
+        }
+        let (nanoseconds, end) = fraction(text, end + 1)?;
+        return Some((Clock::of(hour, minute, second, nanoseconds)?, end));
+    }
+    let digits = word ^ ZEROS;
+    if no_digits(digits) != 0x8080_0000_0000_0000 {
+        return None;
+    }
+    let pairs = pairs(digits);
+    Some((Clock::of(byte(pairs, 0), byte(pairs, 2), byte(pairs, 4), 0)?, at + 6))
+}
+
+/// The digits at a byte as nanoseconds, and where they end; `None` if there are none.
+#[inline(always)]
+fn fraction(text: impl Bytes, at: u64) -> Option<(u32, u64)> {
+    if at == text.len() {
+        return None;
+    }
+    let digits = padded(text, at) ^ ZEROS;
+    let others = no_digits(digits);
+    if others == 0 {
+        let (mut nanoseconds, mut end) = (number(digits) * 10, at + 8);
+        if end < text.len() && digit(text.at(end)) < 10 {
+            nanoseconds += digit(text.at(end));
+            end += 1;
+            while end < text.len() && digit(text.at(end)) < 10 {
+                end += 1;
+            }
+        }
+        return Some((nanoseconds, end));
+    }
+    let bits = others.trailing_zeros() - 7;
+    let those = digits & (1u64 << bits).wrapping_sub(1);
+    (bits != 0).then(|| (number(those) * 10, at + u64::from(bits / 8)))
+}
+
+/// What a text says in one of the forms that arrow-cast knows: a date, then perhaps `T` or a space and a time, then perhaps a zone.
+#[inline(always)]
+pub(super) fn moment(text: impl Bytes) -> Option<Moment> {
+    let len = text.len();
+    if len < 10 {
+        return None;
+    }
+    let midnight = i64::from(plain_date(text)?) * DAY;
+    if len == 10 {
+        return Some(Moment { seconds: midnight, nanoseconds: 0, place: Place::Unsaid });
+    }
+    let separator = text.at(10);
+    if separator | 0x20 != b't' && separator != b' ' || len < 17 {
+        return None;
+    }
+    let (clock, end) = clock(text, 11)?;
+    let place = if end == len {
+        Place::Unsaid
+    } else if end + 1 == len && text.at(end) | 0x20 == b'z' {
+        Place::East(0)
+    } else {
+        place(Part::after(text, end))?
+    };
+    Some(Moment { seconds: midnight + i64::from(clock.second), nanoseconds: clock.nanoseconds, place })
+}
+
+/// What stands behind a time: after white space an offset or a name.
+#[inline(always)]
+fn place<B: Bytes>(text: Part<B>) -> Option<Place> {
+    let mut start = 0;
+    while start < text.len() {
+        let space = space_at(text, start);
+        if space == 0 {
+            break;
+        }
+        start += space;
+    }
+    let len = text.len() - start;
+    if len < 2 {
+        return None;
+    }
+    let sign = text.at(start);
+    if sign != b'+' && sign != b'-' {
+        return name(text, start);
+    }
+    let colon = len == 6 && text.at(start + 3) == b':';
+    if !colon && len != 5 && len != 3 {
+        return None;
+    }
+    let (h, hh) = (digit(text.at(start + 1)), digit(text.at(start + 2)));
+    let (mut m, mut mm) = (0, 0);
+    if len != 3 {
+        let minutes = start + 3 + u64::from(colon);
+        (m, mm) = (digit(text.at(minutes)), digit(text.at(minutes + 1)));
+    }
+    let seconds = (h * 10 + hh) * 3600 + (m * 10 + mm) * 60;
+    if (h > 9) | (hh > 9) | (m > 9) | (mm > 9) | (i64::from(seconds) >= DAY) {
+        return None;
+    }
+    Some(Place::East(if sign == b'-' { -(seconds as i32) } else { seconds as i32 }))
+}
+
+/// What may be a zone's name. UTC's and Greenwich's are known everywhere.
+#[inline(always)]
+fn name(text: impl Bytes, start: u64) -> Option<Place> {
+    let len = text.len() - start;
+    let (mut at, mut letters) = (start, 0);
+    while at < text.len() {
+        let byte = text.at(at);
+        let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
+        let other = digit(byte) < 10 || byte == b'/' || byte == b'_' || byte == b'-' || byte == b'+';
+        if !letter && (at == start || !other) {
+            return None;
+        }
+        letters = letters << 8 | u32::from(byte);
+        at += 1;
+    }
+    let utc = len == 3 && (letters == 0x55_5443 || letters == 0x47_4d54);
+    Some(if utc { Place::East(0) } else { Place::Named })
+}
+
+/// Puts a year as chrono does: four digits, and a sign if there are more or it is before the year 0.
+#[inline(always)]
+fn put_strange_year<S: Sink>(year: i32, sink: &mut S) {
+    sink.put(if year < 0 { b'-' } else { b'+' });
+    let year = year.unsigned_abs();
+    if year < 10_000 {
+        sink.put_all(four(year), 4);
+    } else {
+        put_significant(year, sink);
+    }
+}
+
+/// Puts a day, of those that chrono has a date for, and what follows in the same word as the day of the month.
+#[inline(always)]
+fn put_day<S: Sink>(days: i32, rest: u64, len: u32, sink: &mut S) {
+    let date = date_of(days);
+    let month = u64::from(b'-') | two(date.month) << 8 | u64::from(b'-') << 24;
+    if (date.year as u32) < 10_000 {
+        sink.put_all(four(date.year as u32) | month << 32, 8);
+    } else {
+        put_strange_year(date.year, sink);
+        sink.put_all(month, 4);
+    }
+    sink.put_all(two(date.day) | rest << 16, 2 + len);
+}
+
+/// Puts a day, of those that chrono has a date for.
+#[inline(always)]
+pub(super) fn put_date<S: Sink>(days: i32, sink: &mut S) {
+    put_day(days, 0, 0, sink);
+}
+
+/// Puts a colon, the seconds of a minute, and their fraction.
+#[inline(always)]
+fn put_rest<S: Sink>(second: u32, nanoseconds: u32, sink: &mut S) {
+    let colon = u64::from(b':') | two(second) << 8;
+    if nanoseconds == 0 {
+        return sink.put_all(colon, 3);
+    }
+    let thousand = nanoseconds / 1_000;
+    let most = eight_of_number(nanoseconds / 10);
+    let point = colon | u64::from(b'.') << 24;
+    if thousand * 1_000 != nanoseconds {
+        sink.put_all(point, 4);
+        sink.put_all(most, 8);
+        sink.put(b'0' + (nanoseconds % 10) as u8);
+    } else if thousand % 1_000 != 0 {
+        sink.put_all(point, 4);
+        sink.put_all(most, 6);
+    } else {
+        sink.put_all(point | most << 32, 7);
+    }
+}
+
+/// Puts a time of day, and its nanoseconds in as many digits of 0, 3, 6 and 9 as they need.
+#[inline(always)]
+pub(super) fn put_clock<S: Sink>(second: u32, nanoseconds: u32, sink: &mut S) {
+    let (minute, second) = (second / 60, second % 60);
+    let (hour, minute) = (minute / 60, minute % 60);
+    sink.put_all(two(hour) | u64::from(b':') << 16 | two(minute) << 24, 5);
+    put_rest(second, nanoseconds, sink);
+}
+
+/// Puts a date, a `T` and a time of day, of a second that chrono has a date for.
+#[inline(always)]
+pub(super) fn put_moment<S: Sink>(seconds: i64, nanoseconds: u32, sink: &mut S) {
+    let (days, second) = day_and_second(seconds);
+    let (minute, second) = (second / 60, second % 60);
+    let (hour, minute) = (minute / 60, minute % 60);
+    let clock = u64::from(b'T') | two(hour) << 8 | u64::from(b':') << 24 | two(minute) << 32;
+    put_day(days, clock, 6, sink);
+    put_rest(second, nanoseconds, sink);
+}
+
+/// Puts seconds ahead of UTC, to the minute.
+#[inline(always)]
+pub(super) fn put_offset<S: Sink>(east: i32, sink: &mut S) {
+    if east == 0 {
+        return sink.put(b'Z');
+    }
+    let minutes = (east.unsigned_abs() + 30) / 60;
+    let sign = if east < 0 { b'-' } else { b'+' };
+    let (hours, minutes) = (minutes / 60, minutes % 60);
+    sink.put_all(u64::from(sign) | two(hours) << 8 | u64::from(b':') << 24 | two(minutes) << 32, 6);
+}

@@ -1,0 +1,73 @@
+//! Numbers as most are written: a sign perhaps, digits, a point perhaps; 16 characters at most.
+//!
+//! The one idea: such a text is two words. Moved to their end, with zeros in front and the point taken out, all digits are checked and
+//! summed at once, whatever their number: no loop, so neither does a processor guess lengths nor do a GPU's lanes part.
+
+use super::Bytes;
+use super::digits::{EIGHT, number_of_eight};
+use super::pieces::ZEROS;
+
+/// `'.'` in every byte.
+const POINTS: u64 = 0x2e2e_2e2e_2e2e_2e2e;
+
+/// Such a number: its digits, and how many are behind the point.
+#[derive(Clone, Copy)]
+pub(super) struct Plain {
+    pub negative: bool,
+    pub digits: u64,
+    pub behind: u32,
+}
+
+/// The number that a text is, where it is nothing else; with a `POINT` or without.
+#[inline(always)]
+pub(super) fn plain<const POINT: bool>(text: impl Bytes) -> Option<Plain> {
+    if text.is_empty() || text.len() > 16 {
+        return None;
+    }
+    let len = text.len() as u32;
+    let (low, high) = (text.eight(0), if len > 8 { text.eight(8) } else { 0 });
+    let negative = low as u8 == b'-';
+    let signed = u32::from(negative || low as u8 == b'+');
+    let (missing, zeros) = (16 - len, 16 - len + signed);
+    let bits = missing % 8 * 8;
+    let (low, high) =
+        if missing < 8 { (low << bits, high << bits | low >> 1 >> (63 - bits)) } else { (0, low << bits) };
+    // Of which one stands where the sign did.
+    let (low, high) =
+        if zeros < 8 { (zeros_below(low, zeros), high) } else { (ZEROS, zeros_below(high, zeros & 7)) };
+    let (low, high, behind) = if POINT { without_point(low, high) } else { (low, high, None) };
+    let digits = u64::from(number_of_eight(low)?) * EIGHT + u64::from(number_of_eight(high)?);
+    let any = len > signed + u32::from(behind.is_some());
+    any.then_some(Plain { negative, digits, behind: behind.unwrap_or(0) })
+}
+
+/// A word whose first bytes, less than eight, are zeros.
+#[inline(always)]
+fn zeros_below(word: u64, bytes: u32) -> u64 {
+    let kept = !0 << (8 * bytes);
+    word & kept | ZEROS & !kept
+}
+
+/// Two words without the first point in them, and a zero in front of them instead; and how many bytes are behind the point.
+#[inline(always)]
+fn without_point(low: u64, high: u64) -> (u64, u64, Option<u32>) {
+    let (in_low, in_high) = (first_point(low), first_point(high));
+    let in_front = low << 8 | u64::from(b'0');
+    if in_low != 0 {
+        let above = !0 << in_low.trailing_zeros() << 1;
+        return (low & above | in_front & !above, high, Some(15 - in_low.trailing_zeros() / 8));
+    }
+    if in_high != 0 {
+        let above = !0 << in_high.trailing_zeros() << 1;
+        let high = high & above | (high << 8 | low >> 56) & !above;
+        return (in_front, high, Some(7 - in_high.trailing_zeros() / 8));
+    }
+    (low, high, None)
+}
+
+/// The highest bit of the first byte that is a point; higher ones may be set, too.
+#[inline(always)]
+fn first_point(word: u64) -> u64 {
+    let word = word ^ POINTS;
+    word.wrapping_sub(0x0101_0101_0101_0101) & !word & 0x8080_8080_8080_8080
+}

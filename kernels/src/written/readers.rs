@@ -1,0 +1,333 @@
+//! How the text of each type is read: the one list of it, for devices and the host.
+
+use core::marker::PhantomData;
+
+use super::date::read_date;
+use super::float_exact::{read_f32_exactly, read_f64_exactly};
+use super::float_read::{read_f32, read_f64};
+use super::interval::{Kind, read_interval};
+use super::time::read_time;
+use super::timestamp::read_timestamp;
+use super::unit::Unit;
+use super::words::{Table, Words};
+use super::{Bytes, Form, Said, read_boolean, read_decimal, read_integer};
+use crate::function::{F16, U256};
+
+/// Reads what texts say as values.
+pub trait Reader: Copy {
+    /// What it is told in.
+    type Words: Words;
+    /// Whether some texts are hard.
+    const HARD: bool = false;
+    /// The reader of a type that words tell of.
+    fn of(words: Self::Words) -> Self;
+    /// The bits of the value of a text.
+    fn read<B: Bytes>(self, text: B) -> Said<U256>;
+    /// The same of a text that is hard, however long it takes.
+    #[inline(always)]
+    fn read_hard<B: Bytes>(self, _: B) -> Option<U256> {
+        None
+    }
+}
+
+/// The bits of a number of up to 64 of them.
+#[inline(always)]
+fn low(bits: u64) -> U256 {
+    U256::from_low(bits as u128)
+}
+
+/// Booleans. There are no words.
+#[derive(Clone, Copy)]
+pub struct Booleans<W>(PhantomData<W>);
+
+impl<W: Words> Reader for Booleans<W> {
+    type Words = W;
+
+    #[inline(always)]
+    fn of(_: W) -> Booleans<W> {
+        Booleans(PhantomData)
+    }
+
+    #[inline(always)]
+    fn read<B: Bytes>(self, text: B) -> Said<U256> {
+        Said::from(read_boolean(text)).map(|value| low(value.into()))
+    }
+}
+
+/// Integers. The words are the greatest one, and the magnitude of the least.
+#[derive(Clone, Copy)]
+pub struct Integers<W> {
+    most: u64,
+    least: u64,
+    words: PhantomData<W>,
+}
+
+impl<W: Words> Reader for Integers<W> {
+    type Words = W;
+
+    #[inline(always)]
+    fn of(words: W) -> Integers<W> {
+        Integers { most: words.get(0), least: words.get(1), words: PhantomData }
+    }
+
+    #[inline(always)]
+    fn read<B: Bytes>(self, text: B) -> Said<U256> {
+        Said::from(read_integer(text, self.most, self.least)).map(low)
+    }
+}
+
+/// Decimals of up to 16 bytes. The words are [`decimal_words`].
+#[derive(Clone, Copy)]
+pub struct Decimals<W>(Form<u128>, PhantomData<W>);
+
+impl<W: Words> Reader for Decimals<W> {
+    type Words = W;
+
+    #[inline(always)]
+    fn of(words: W) -> Decimals<W> {
+        let Form { scale, tenth, greatest } = decimal_of(words);
+        Decimals(Form { scale, tenth: tenth.low, greatest: greatest.low }, PhantomData)
+    }
+
+    #[inline(always)]
+    fn read<B: Bytes>(self, text: B) -> Said<U256> {
+        let signed =
+            |(negative, x): (bool, u128)| U256::from_low(if negative { x.wrapping_neg() } else { x });
+        Said::from(read_decimal(text, self.0)).map(signed)
+    }
+}
+
+/// Decimals of 32 bytes, likewise.
+#[derive(Clone, Copy)]
+pub struct WideDecimals<W>(Form<U256>, PhantomData<W>);
+
+impl<W: Words> Reader for WideDecimals<W> {
+    type Words = W;
+
+    #[inline(always)]
+    fn of(words: W) -> WideDecimals<W> {
+        WideDecimals(decimal_of(words), PhantomData)
+    }
+
+    #[inline(always)]
+    fn read<B: Bytes>(self, text: B) -> Said<U256> {
+        let signed = |(negative, x): (bool, U256)| if negative { U256::ZERO.wrapping_sub(x) } else { x };
+        Said::from(read_decimal(text, self.0)).map(signed)
+    }
+}
+
+/// What readers are told of decimals: the scale, and both numbers, the lowest word first.
+pub fn decimal_words(form: Form<U256>) -> [u64; 9] {
+    let words = |x: U256| [x.low as u64, (x.low >> 64) as u64, x.high as u64, (x.high >> 64) as u64];
+    let ([a, b, c, d], [e, f, g, h]) = (words(form.tenth), words(form.greatest));
+    [form.scale as u64, a, b, c, d, e, f, g, h]
+}
+
+#[inline(always)]
+fn decimal_of<W: Words>(words: W) -> Form<U256> {
+    let half = |i: u64| words.get(i) as u128 | (words.get(i + 1) as u128) << 64;
+    Form {
+        scale: words.get(0) as i32,
+        tenth: U256 { low: half(1), high: half(3) },
+        greatest: U256 { low: half(5), high: half(7) },
+    }
+}
+
+/// Doubles. The words are [`POWERS`](super::powers::POWERS).
+#[derive(Clone, Copy)]
+pub struct Doubles<W: Words>(W::Powers);
+
+impl<W: Words> Reader for Doubles<W> {
+    type Words = W;
+    const HARD: bool = true;
+
+    #[inline(always)]
+    fn of(words: W) -> Doubles<W> {
+        Doubles(words.powers(0))
+    }
+
+    #[inline(always)]
+    fn read<B: Bytes>(self, text: B) -> Said<U256> {
+        read_f64(text, self.0).map(|value| low(value.to_bits()))
+    }
+
+    #[inline(always)]
+    fn read_hard<B: Bytes>(self, text: B) -> Option<U256> {
+        read_f64_exactly(text, self.0).map(|value| low(value.to_bits()))
+    }
+}
+
+/// Singles and halves, which arrow-cast makes of singles. The words are whether they are halves, and
+/// [`POWERS`](super::powers::POWERS).
+#[derive(Clone, Copy)]
+pub struct Singles<W: Words> {
+    halves: bool,
+    powers: W::Powers,
+}
+
+impl<W: Words> Singles<W> {
+    #[inline(always)]
+    fn bits(self, value: f32) -> U256 {
+        low(if self.halves { F16::from_f32(value).0.into() } else { value.to_bits().into() })
+    }
+}
+
+impl<W: Words> Reader for Singles<W> {
+    type Words = W;
+    const HARD: bool = true;
+
+    #[inline(always)]
+    fn of(words: W) -> Singles<W> {
+        Singles { halves: words.get(0) != 0, powers: words.powers(1) }
+    }
+
+    #[inline(always)]
+    fn read<B: Bytes>(self, text: B) -> Said<U256> {
+        read_f32(text, self.powers).map(|value| self.bits(value))
+    }
+
+    #[inline(always)]
+    fn read_hard<B: Bytes>(self, text: B) -> Option<U256> {
+        read_f32_exactly(text, self.powers).map(|value| self.bits(value))
+    }
+}
+
+/// Days. The word is whether they are counted in milliseconds.
+#[derive(Clone, Copy)]
+pub struct Days<W> {
+    milliseconds: bool,
+    words: PhantomData<W>,
+}
+
+impl<W: Words> Reader for Days<W> {
+    type Words = W;
+
+    #[inline(always)]
+    fn of(words: W) -> Days<W> {
+        Days { milliseconds: words.get(0) != 0, words: PhantomData }
+    }
+
+    #[inline(always)]
+    fn read<B: Bytes>(self, text: B) -> Said<U256> {
+        read_date(text, self.milliseconds).map(|value| low(value as u64))
+    }
+}
+
+/// Times of day. The word is the [unit](Unit::cuts).
+#[derive(Clone, Copy)]
+pub struct Times<W> {
+    unit: Unit,
+    words: PhantomData<W>,
+}
+
+impl<W: Words> Reader for Times<W> {
+    type Words = W;
+
+    #[inline(always)]
+    fn of(words: W) -> Times<W> {
+        Times { unit: Unit::new(words.get(0) as u32), words: PhantomData }
+    }
+
+    #[inline(always)]
+    fn read<B: Bytes>(self, text: B) -> Said<U256> {
+        Said::from(read_time(text, self.unit)).map(|value| low(value as u64))
+    }
+}
+
+/// Timestamps. The words are the [unit](Unit::cuts), and the zone as a [`Table`]: UTC where the type has none.
+#[derive(Clone, Copy)]
+pub struct Timestamps<W> {
+    unit: Unit,
+    zone: Table<W>,
+}
+
+impl<W: Words> Reader for Timestamps<W> {
+    type Words = W;
+
+    #[inline(always)]
+    fn of(words: W) -> Timestamps<W> {
+        Timestamps { unit: Unit::new(words.get(0) as u32), zone: Table::new(words, 1) }
+    }
+
+    #[inline(always)]
+    fn read<B: Bytes>(self, text: B) -> Said<U256> {
+        read_timestamp(text, self.unit, self.zone).map(|value| low(value as u64))
+    }
+}
+
+/// Intervals. The word is the [kind](Kind::new).
+#[derive(Clone, Copy)]
+pub struct Intervals<W> {
+    kind: Kind,
+    words: PhantomData<W>,
+}
+
+impl<W: Words> Reader for Intervals<W> {
+    type Words = W;
+
+    #[inline(always)]
+    fn of(words: W) -> Intervals<W> {
+        Intervals { kind: Kind::new(words.get(0)), words: PhantomData }
+    }
+
+    #[inline(always)]
+    fn read<B: Bytes>(self, text: B) -> Said<U256> {
+        Said::from(read_interval(text, self.kind)).map(|value| U256::from_low(value as u128))
+    }
+}
+
+/// Gives `$macro` the list: the reader, a number, an entry's name, and of those with hard texts that of a second entry.
+macro_rules! readers {
+    ($macro:ident) => {
+        $macro! {
+            Booleans 0 read_boolean;
+            Integers 1 read_integer;
+            Decimals 2 read_decimal_b16;
+            WideDecimals 3 read_decimal_b32;
+            Singles 4 read_f32 hard read_f32_hard;
+            Doubles 5 read_f64 hard read_f64_hard;
+            Days 6 read_date;
+            Times 7 read_time;
+            Timestamps 8 read_timestamp;
+            Intervals 9 read_interval;
+        }
+    };
+}
+pub(super) use readers;
+
+/// What is done with a reader whose type is known at run time only.
+pub trait WithReader {
+    /// What comes of it.
+    type Output;
+    /// Does it.
+    fn with<R: Reader>(self, reader: R) -> Self::Output;
+}
+
+macro_rules! reading {
+    ($($reader:ident $key:literal $name:ident $(hard $hard:ident)?;)+) => {
+        /// Which reader a type has.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Reading {
+            $(#[doc = concat!("[`", stringify!($reader), "`]")] $reader = $key,)+
+        }
+
+        impl Reading {
+            /// Whether some texts are hard.
+            pub const fn has_hard(self) -> bool {
+                match self {
+                    $(Reading::$reader => $reader::<&[u64]>::HARD,)+
+                }
+            }
+
+            /// Does something with the reader that words tell of.
+            pub fn visit<V: WithReader>(self, words: &[u64], visitor: V) -> V::Output {
+                match self {
+                    $(Reading::$reader => visitor.with($reader::of(words)),)+
+                }
+            }
+        }
+    };
+}
+host_only! {
+    readers! { reading }
+}

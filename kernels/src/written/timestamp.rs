@@ -1,0 +1,58 @@
+//! Timestamps as text.
+//!
+//! The one idea: an instant is seconds and nanoseconds, whatever its unit, and a zone only adds to the seconds. So there is one reader
+//! and one writer, and units and zones are arguments.
+
+use super::calendar;
+use super::moment::{Moment, Place, moment, put_moment, put_offset};
+use super::unit::Unit;
+use super::zone::{Fixed, Zone};
+use super::{Bytes, Said, Sink};
+
+/// A text as a timestamp: `zone` is the type's, or UTC for a type that has none. A wall clock that says so twice, or never, says
+/// nothing.
+#[inline(always)]
+pub fn read_timestamp(text: impl Bytes, unit: Unit, zone: impl Zone) -> Said<i64> {
+    let Some(Moment { seconds, nanoseconds, place }) = moment(text) else { return Said::Nothing };
+    let east = match place {
+        Place::East(east) => east,
+        Place::Named => return Said::Elsewhere,
+        Place::Unsaid => match zone.offset_of_local(seconds) {
+            Some(east) => east,
+            None => return Said::Nothing,
+        },
+    };
+    Said::from(unit.join(seconds - i64::from(east), nanoseconds))
+}
+
+/// Writes a timestamp of a type without a zone, if chrono has a date for it.
+#[inline(always)]
+pub fn write_timestamp<S: Sink>(value: i64, unit: Unit, sink: &mut S) -> bool {
+    write_instant(value, unit, Fixed::UTC, false, sink)
+}
+
+/// Writes a timestamp as a zone's wall clock and its offset, if chrono has a date for the instant and for what the clock says. (For the
+/// latter arrow-cast panics.)
+#[inline(always)]
+pub fn write_zoned<S: Sink>(value: i64, unit: Unit, zone: impl Zone, sink: &mut S) -> bool {
+    write_instant(value, unit, zone, true, sink)
+}
+
+/// Writes a timestamp as a zone's wall clock, and its offset if it is to be said. Without a zone's, UTC's is the clock.
+#[inline(always)]
+pub fn write_instant<S: Sink>(value: i64, unit: Unit, zone: impl Zone, says: bool, sink: &mut S) -> bool {
+    let (seconds, nanoseconds) = unit.split(value);
+    if !calendar::holds(seconds) {
+        return false;
+    }
+    let east = zone.offset_at_utc(seconds);
+    let local = seconds + i64::from(east);
+    let fits = calendar::holds(local);
+    if fits {
+        put_moment(local, nanoseconds, sink);
+        if says {
+            put_offset(east, sink);
+        }
+    }
+    fits
+}

@@ -1,0 +1,155 @@
+//! What devices encode and decode, beyond that rows are the same: dictionaries in the order of arrow-rs, runs as the CPU has them,
+//! keys that do not suffice, and how often the host waits.
+
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::*;
+use arrow_schema::{DataType, Field};
+use bowstring::compute::{CastOptions, TakeOptions, cast, filter, is_null, take};
+use bowstring::exchange::to_arrow;
+use bowstring::{Array, Error};
+
+use crate::support::*;
+
+fn dictionary(key: DataType, of: DataType) -> DataType {
+    DataType::Dictionary(Box::new(key), Box::new(of))
+}
+
+fn runs(of: DataType) -> DataType {
+    let ends = Arc::new(Field::new("run_ends", DataType::Int32, false));
+    DataType::RunEndEncoded(ends, Arc::new(Field::new("values", of, true)))
+}
+
+/// The array on the host as arrow-rs has it.
+fn down(target: &Target, array: &Array) -> ArrayRef {
+    to_arrow(&target.stream.download(array).unwrap()).unwrap()
+}
+
+/// Numbers of which many are the same, and as text.
+fn samples(rows: usize, distinct: usize) -> Vec<ArrayRef> {
+    let mut random = Random::new(rows as u64);
+    let numbers: Vec<Option<i64>> =
+        (0..rows).map(|_| (random.below(7) > 0).then(|| random.below(distinct) as i64)).collect();
+    let text = |n: &Option<i64>| n.map(|n| format!("the {n}th text, which no view holds"));
+    let text = StringArray::from_iter(numbers.iter().map(text));
+    let numbers: ArrayRef = Arc::new(Int64Array::from(numbers));
+    [DataType::Int8, DataType::Int16, DataType::Decimal128(20, 2), DataType::Decimal256(20, 2)]
+        .iter()
+        .map(|to| arrow_cast::cast(&numbers, to).unwrap())
+        .chain([numbers.clone(), arrow_cast::cast(&text, &DataType::Utf8View).unwrap(), Arc::new(text)])
+        .collect()
+}
+
+#[test]
+fn dictionaries_have_their_values_in_the_order_in_which_they_are_met() {
+    for target in devices() {
+        for (rows, distinct) in [(1, 1), (1000, 5), (3000, 100_000), (5000, 1)] {
+            for values in samples(rows, distinct) {
+                let to = dictionary(DataType::UInt16, values.data_type().clone());
+                let theirs = arrow_cast::cast(&values, &to).unwrap();
+                let ours = cast(&target.import(&values), &to, &CastOptions::default(), &target.stream);
+                let ours = down(&target, &ours.wait().unwrap());
+                assert!(ours == theirs, "{to}, {distinct} of {rows} rows, on {target:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn runs_are_those_of_rows_that_are_alike() {
+    for target in devices() {
+        for values in samples(2000, 2) {
+            let to = runs(values.data_type().clone());
+            let theirs = arrow_cast::cast(&values, &to).unwrap();
+            let ours = cast(&target.import(&values), &to, &CastOptions::default(), &target.stream);
+            let ours = down(&target, &ours.wait().unwrap());
+            let of_runs =
+                |array: &ArrayRef| array.as_any().downcast_ref::<RunArray<Int32Type>>().unwrap().clone();
+            let (ours, theirs) = (of_runs(&ours), of_runs(&theirs));
+            assert_eq!(ours.run_ends().values(), theirs.run_ends().values(), "{to} on {target:?}");
+            assert_eq!(ours.values(), theirs.values(), "{to} on {target:?}");
+        }
+    }
+}
+
+#[test]
+fn keys_that_do_not_tell_values_apart_are_an_error() {
+    let rows = |rows: i32| -> ArrayRef { Arc::new(Int32Array::from_iter_values(0..rows)) };
+    for target in devices() {
+        for (values, key, good) in [(128, DataType::Int8, true), (129, DataType::Int8, false)] {
+            let to = dictionary(key, DataType::Int32);
+            for safe in [true, false] {
+                let options = CastOptions { safe, ..CastOptions::default() };
+                let encoded = cast(&target.import(&rows(values)), &to, &options, &target.stream).wait();
+                match encoded {
+                    Ok(encoded) if good => assert_eq!(encoded.len(), 128),
+                    Err(Error::Arrow { .. }) if !good => {}
+                    other => panic!("{values} values, on {target:?}: {other:?}"),
+                }
+            }
+        }
+    }
+}
+
+/// A filter of runs looks once, like any other; a take of them or of a dense union's members once more for what it can only
+/// then know; which rows are null needs no look.
+#[test]
+fn the_host_waits_no_more_than_is_said() {
+    let numbers: ArrayRef = samples(500, 2).remove(4);
+    let encoded = arrow_cast::cast(&numbers, &runs(DataType::Int64)).unwrap();
+    let of = types().into_iter().find(|of| matches!(of, DataType::Union(_, arrow_schema::UnionMode::Dense)));
+    let union = array(&of.unwrap(), 500, Nulls::Some, &mut Random::new(5));
+    let mask: ArrayRef = Arc::new(BooleanArray::from_iter((0..500).map(|row| Some(row % 3 == 0))));
+    let indices: ArrayRef = Arc::new(Int32Array::from_iter_values((0..300).rev()));
+    for target in devices().into_iter().filter(|target| target.name != "cpu") {
+        let waits = || target.stream.device().host_synchronisations();
+        let (runs, union) = (target.import(&encoded), target.import(&union));
+        let (mask, indices) = (target.import(&mask), target.import(&indices));
+        let counted = |what: &str, most: u64, run: &dyn Fn()| {
+            let before = waits();
+            run();
+            assert!(waits() - before <= most, "{what}: {} on {target:?}", waits() - before);
+        };
+        let by = TakeOptions::default();
+        counted("filter of runs", 1, &|| drop(filter(&runs, &mask, &target.stream).wait().unwrap()));
+        counted("take of runs", 2, &|| drop(take(&runs, &indices, &by, &target.stream).wait().unwrap()));
+        // Its text is one look more.
+        counted("take of a union", 3, &|| drop(take(&union, &indices, &by, &target.stream).wait().unwrap()));
+        counted("nulls of runs", 0, &|| drop(is_null(&runs, &target.stream).wait().unwrap()));
+        counted("nulls of a union", 0, &|| drop(is_null(&union, &target.stream).wait().unwrap()));
+        let to = dictionary(DataType::Int32, DataType::Int32);
+        let options = CastOptions::default();
+        let plain = target.import(&arrow_cast::cast(&numbers, &DataType::Int32).unwrap());
+        counted("a dictionary", 1, &|| drop(cast(&plain, &to, &options, &target.stream).wait().unwrap()));
+    }
+}
+
+/// Rows that nobody has: bounds are checked whatever is inside.
+#[test]
+fn what_lies_is_an_error_inside_too() {
+    let ends: ArrayRef = Arc::new(Int32Array::from(vec![2, 4, 9]));
+    let values: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c"]));
+    let honest: ArrayRef =
+        Arc::new(RunArray::<Int32Type>::try_new(ends.as_any().downcast_ref().unwrap(), &values).unwrap());
+    for target in devices().into_iter().filter(|target| target.name != "cpu") {
+        for lie in [[2i32, 4, 8], [2, 4, -9], [0, 0, 0]] {
+            let bytes: Vec<u8> = lie.iter().flat_map(|end| end.to_le_bytes()).collect();
+            let mut parts = target.import(&honest).into_parts();
+            parts.children[0] = target.forged(&ends, &bytes);
+            let ours = Array::try_new(parts).unwrap();
+            let all: ArrayRef = Arc::new(UInt8Array::from_iter_values(0..9));
+            let keep: ArrayRef = Arc::new(BooleanArray::from_iter((0..9).map(|row| Some(row != 1))));
+            let results = [
+                take(&ours, &target.import(&all), &TakeOptions::default(), &target.stream).wait(),
+                filter(&ours, &target.import(&keep), &target.stream).wait(),
+                cast(&ours, &DataType::Utf8View, &CastOptions::default(), &target.stream).wait(),
+                cast(&ours, &runs(DataType::LargeUtf8), &CastOptions::default(), &target.stream).wait(),
+            ];
+            for (i, result) in results.into_iter().enumerate() {
+                let waited = result.and_then(|array| array.wait());
+                assert!(matches!(waited, Err(Error::OutOfSpec { .. })), "{lie:?}, {i}: {waited:?}");
+            }
+        }
+    }
+}

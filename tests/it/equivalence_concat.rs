@@ -1,0 +1,230 @@
+//! concat: the plain definition, arrow-rs, and every device agree; and what it reads, shares and refuses.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow_array::types::{Int8Type, Int16Type};
+use arrow_array::*;
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{ArrowError, DataType, UnionFields};
+use bowstring::compute::concat;
+use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
+use bowstring::exchange::from_arrow;
+use bowstring::{Array, Error};
+use proptest::prelude::*;
+
+use crate::support::*;
+
+fn joined(parts: &[ArrayRef]) -> Result<ArrayRef, ArrowError> {
+    arrow_select::concat::concat(&parts.iter().map(|part| &**part).collect::<Vec<_>>())
+}
+
+/// Joins samples of one type on every device.
+fn agrees(samples: &[Sample]) {
+    let parts: Vec<ArrayRef> = samples.iter().map(Sample::array).collect();
+    let plain: Vec<Value> = parts.iter().flat_map(|part| rows(part)).collect();
+    // In builds that check sums it may panic over keys of null rows.
+    let theirs = catch_unwind(AssertUnwindSafe(|| joined(&parts)));
+    let theirs = theirs.unwrap_or_else(|_| Err(ArrowError::ComputeError("a panic".into())));
+    if let Ok(theirs) = &theirs {
+        assert_same_rows(&rows(theirs), &plain, &format_args!("arrow-rs and the definition, {samples:?}"));
+    }
+    for target in &devices() {
+        for form in Form::ALL {
+            let context = format!("{form:?}, {samples:?}, on {target:?}");
+            let import = |one: &Sample| target.import_as(form, &one.longer(), one.offset, one.len);
+            let ours: Vec<Array> = samples.iter().map(import).collect();
+            let ours = match concat(&ours.iter().collect::<Vec<_>>(), &target.stream).wait() {
+                Ok(ours) => ours,
+                // More values than keys can name.
+                Err(Error::Arrow { .. }) if theirs.is_err() => continue,
+                Err(error) => panic!("{context}: {error}"),
+            };
+            let exported = target.export(&ours);
+            assert_eq!(exported.data_type(), &samples[0].data_type, "{context}");
+            assert_same_rows(&rows(&exported), &plain, &context);
+            target.assert_null_count(&ours, &exported, &context);
+        }
+    }
+}
+
+fn samples(longest: usize) -> impl Strategy<Value = Vec<Sample>> {
+    let nulls = proptest::sample::select(&Nulls::ALL);
+    let offset = proptest::sample::select(OFFSETS);
+    let piece = (0..=longest, nulls, offset, any::<u64>().no_shrink());
+    (data_type(), prop::collection::vec(piece, 1..=6)).prop_map(|(data_type, pieces)| {
+        let piece =
+            |(len, nulls, offset, seed)| Sample { data_type: data_type.clone(), len, nulls, offset, seed };
+        pieces.into_iter().map(piece).collect()
+    })
+}
+
+#[test]
+fn every_type_of_pieces_of_every_length() {
+    for (i, data_type) in types().into_iter().enumerate() {
+        for pieces in [2, 3, 6] {
+            let sample = |k: usize| {
+                let turn = i + 5 * k + pieces;
+                let (len, offset) = (LENGTHS[turn % (LENGTHS.len() - 1)], OFFSETS[turn % OFFSETS.len()]);
+                let nulls = Nulls::ALL[turn % Nulls::ALL.len()];
+                Sample { data_type: data_type.clone(), len, nulls, offset, seed: turn as u64 }
+            };
+            agrees(&(0..pieces).map(sample).collect::<Vec<_>>());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(24))]
+    #[test]
+    fn nested_types_of_any_pieces(samples in samples(150)) {
+        agrees(&samples);
+    }
+}
+
+/// As many pieces as small batches make of one, and bits that end anywhere in a word.
+#[test]
+fn many_small_pieces() {
+    for data_type in [DataType::Boolean, DataType::Utf8, DataType::Int16] {
+        let sample = |i: usize| {
+            let nulls = Nulls::ALL[i % Nulls::ALL.len()];
+            Sample { data_type: data_type.clone(), len: i * 7 % 23, nulls, offset: i % 9, seed: i as u64 }
+        };
+        agrees(&(0..300).map(sample).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn the_host_looks_once_for_each_level_of_what_has_lengths() {
+    let device = EmulatedDevice::new(EmulatorOptions::default()).unwrap();
+    let stream = device.device().stream().unwrap();
+    let text = list_of(DataType::Utf8);
+    let both = DataType::Struct(vec![field("a", DataType::Utf8), field("b", text.clone())].into());
+    let levels = [(DataType::Int32, 0), (DataType::Utf8View, 0), (DataType::Utf8, 1), (text, 2), (both, 2)];
+    for (data_type, looks) in levels {
+        let pieces: Vec<Array> = (0..20)
+            .map(|seed| array(&data_type, 60, Nulls::Some, &mut Random::new(seed)))
+            .map(|piece| stream.upload(&from_arrow(&piece).unwrap()).unwrap())
+            .collect();
+        let before = device.device().host_synchronisations();
+        concat(&pieces.iter().collect::<Vec<_>>(), &stream).wait().unwrap();
+        assert_eq!(device.device().host_synchronisations() - before, looks, "{data_type}");
+    }
+}
+
+fn field(name: &str, of: DataType) -> arrow_schema::Field {
+    arrow_schema::Field::new(name, of, true)
+}
+
+fn list_of(of: DataType) -> DataType {
+    DataType::List(Arc::new(field("item", of)))
+}
+
+#[test]
+fn a_dictionary_that_all_share_stays() {
+    let values: ArrayRef = Arc::new(["a", "b", "a", "c"].into_iter().collect::<DictionaryArray<Int8Type>>());
+    for target in &devices() {
+        let whole = target.import(&values);
+        let parts = [whole.slice(2, 2).unwrap(), whole.clone()];
+        let ours = concat(&parts.each_ref(), &target.stream).wait().unwrap();
+        target.assert_same(&ours, &joined(&[values.slice(2, 2), values.clone()]).unwrap(), &"shared");
+        let address = |array: &Array| array.dictionary().unwrap().buffers()[0].address();
+        assert!(target.name == "cpu" || address(&ours) == address(&whole), "{target:?}");
+    }
+}
+
+/// Where keys have no room for all values, equal ones become one, as in arrow-rs; where that is not enough it is an error.
+#[test]
+fn keys_that_are_too_narrow() {
+    let of = |from: usize| -> ArrayRef {
+        let texts = (from..from + 40).map(|i| format!("value {i}")).collect::<Vec<_>>();
+        Arc::new(texts.iter().map(String::as_str).collect::<DictionaryArray<Int8Type>>())
+    };
+    for target in &devices() {
+        let join = |parts: &[ArrayRef]| {
+            let ours: Vec<Array> = parts.iter().map(|part| target.import(part)).collect();
+            concat(&ours.iter().collect::<Vec<_>>(), &target.stream).wait()
+        };
+        let parts = [of(0), of(0), of(10), of(0)];
+        target.assert_same(&join(&parts).unwrap(), &joined(&parts).unwrap(), &"merged");
+        let distinct = join(&[of(0), of(40), of(80), of(120)]);
+        assert!(matches!(distinct, Err(Error::Arrow { .. })), "{target:?}: {distinct:?}");
+    }
+}
+
+/// Keys, views, items and rows of members that are not there, beside good ones that must not get them.
+#[test]
+fn what_points_nowhere_is_an_error() {
+    let keys: ArrayRef = Arc::new(["a", "b"].into_iter().collect::<DictionaryArray<Int8Type>>());
+    let text: ArrayRef = Arc::new(StringViewArray::from(vec!["much too long for a view", "short"]));
+    let items: ArrayRef = Arc::new(Int8Array::from(vec![1, 2, 3]));
+    let item = Arc::new(field("item", DataType::Int8));
+    let lists: ArrayRef =
+        Arc::new(ListViewArray::new(item, vec![0, 1].into(), vec![1, 2].into(), items.clone(), None));
+    let fields = UnionFields::try_new([5], [field("a", DataType::Int8)]).unwrap();
+    let at = Some(vec![2, 0].into());
+    let union: ArrayRef = Arc::new(UnionArray::try_new(fields, vec![5, 5].into(), at, vec![items]).unwrap());
+    let view = [24u32, 0, 1, 0, 0, 0, 0, 0].map(u32::to_ne_bytes).concat();
+    let forged: [(&ArrayRef, &[u8]); 5] = [
+        (&keys, &[0, 2]),
+        (&keys, &[0xff, 0]),
+        (&text, &view),
+        (&lists, &[0, 0, 0, 0, 2, 0, 0, 0]),
+        (&union, &[5, 4]),
+    ];
+    for target in devices().iter().filter(|target| target.name != "cpu") {
+        for (like, first) in forged {
+            let (good, bad) = (target.import(like), target.forged(like, first));
+            for parts in [[&good, &bad, &good], [&bad, &good, &good]] {
+                let joined = concat(&parts, &target.stream).wait();
+                let there = joined.and_then(|joined| joined.wait());
+                assert!(matches!(there, Err(Error::OutOfSpec { .. })), "{like:?}, {target:?}: {there:?}");
+            }
+            let ours = concat(&[&good, &good], &target.stream).wait().unwrap();
+            target.assert_same(&ours, &joined(&[like.clone(), like.clone()]).unwrap(), &"good ones");
+        }
+    }
+}
+
+/// Nothing takes no memory, so there may be more items than offsets can say.
+#[test]
+fn more_than_offsets_can_say() {
+    const MANY: usize = 1 << 30;
+    let nothing: ArrayRef = Arc::new(NullArray::new(MANY));
+    let item = Arc::new(field("item", DataType::Null));
+    let fields = UnionFields::try_new([0], [field("a", DataType::Null)]).unwrap();
+    let arrays: [ArrayRef; 3] = [
+        Arc::new(ListViewArray::new(item.clone(), vec![0].into(), vec![1].into(), nothing.clone(), None)),
+        Arc::new(
+            UnionArray::try_new(fields, vec![0].into(), Some(vec![7].into()), vec![nothing.clone()]).unwrap(),
+        ),
+        Arc::new(ListArray::new(item, OffsetBuffer::from_lengths([MANY]), nothing, None)),
+    ];
+    for target in devices().iter().filter(|target| target.name != "cpu") {
+        for array in &arrays {
+            let ours = target.import(array);
+            let refused = concat(&[&ours, &ours, &ours], &target.stream).wait();
+            assert!(matches!(refused, Err(Error::Invalid { .. })), "{}: {refused:?}", array.data_type());
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_joined_is_said() {
+    let one: ArrayRef = Arc::new(Int8Array::from(vec![1]));
+    let other: ArrayRef = Arc::new(Int16Array::from(vec![1]));
+    let ends = Int16Array::from(vec![20_000]);
+    let runs: ArrayRef = Arc::new(RunArray::<Int16Type>::try_new(&ends, &Int8Array::from(vec![7])).unwrap());
+    for target in &devices() {
+        let [one, other, runs] = [&one, &other, &runs].map(|array| target.import(array));
+        let join = |arrays: &[&Array]| concat(arrays, &target.stream).wait();
+        for refused in [join(&[]), join(&[&one, &other])] {
+            assert!(matches!(refused, Err(Error::Invalid { .. })), "{target:?}: {refused:?}");
+        }
+        let refused = join(&[&runs, &runs]);
+        assert!(
+            matches!(refused, Err(Error::Invalid { .. } | Error::Arrow { .. })),
+            "{target:?}: {refused:?}"
+        );
+    }
+}
