@@ -251,7 +251,6 @@ impl Plan {
         let by = self.indices.arguments(pass, &granted)?;
         let of_indices =
             if self.shares_validity { validity_from_start(pass, &self.indices.array)? } else { None };
-        self.columns.iter_mut().try_for_each(|column| column.find(pass, &granted, &by))?;
         let mut start = 0;
         for (key, rows) in &self.values {
             let end = start + rows.len() * Table::<TakeRow<u8>>::ROW_BYTES;
@@ -263,6 +262,7 @@ impl Plan {
             let table = tables.part(values_bytes, bytes);
             take_bits(pass, &by, (table, self.bitmaps.len()), granted.counter(counts[&None]))?;
         }
+        self.columns.iter_mut().try_for_each(|column| column.find(pass, &granted, &by))?;
         let Plan { indices, columns, reads, inside, .. } = self;
         Ok(Taken { granted, indices, columns, reads, inside, counts, of_indices })
     }
@@ -324,9 +324,12 @@ impl Validity {
 }
 
 impl Column {
-    /// Finds the ranges in it.
+    /// Finds the ranges in it, where its validity has been taken. As in arrow-rs, what null rows hide stays behind: a later cast
+    /// of it could fail.
     fn find(&mut self, pass: &mut Pass, granted: &Granted, by: &IndexArguments) -> Result<()> {
-        self.ranges.iter_mut().try_for_each(|node| node.find(pass, granted, Rows::At(by)))?;
+        let valid = self.validity.target().map_or(by.valid, |taken| (granted[taken].input(), 0));
+        let shown = IndexArguments { valid, ..*by };
+        self.ranges.iter_mut().try_for_each(|node| node.find(pass, granted, Rows::At(&shown)))?;
         self.children.iter_mut().flatten().try_for_each(|child| child.find(pass, granted, by))
     }
 }

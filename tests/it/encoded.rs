@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
 use arrow_array::*;
+use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field};
 use bowstring::compute::{CastOptions, TakeOptions, cast, filter, is_null, take};
 use bowstring::exchange::to_arrow;
@@ -94,6 +95,97 @@ fn keys_that_do_not_tell_values_apart_are_an_error() {
 
 /// A filter of runs looks once, like any other; a take of them or of a dense union's members once more for what it can only
 /// then know; which rows are null needs no look.
+/// Where values outnumber keys, or have no text, even a safe cast fails: for items that some row has, and for no others.
+#[test]
+fn items_that_no_row_sees_fail_no_safe_cast() {
+    let item = |of: &DataType| Arc::new(Field::new_list_field(of.clone(), true));
+    let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..900));
+    let nowhere = |n| if (300..310).contains(&n) { n } else { i64::MAX };
+    let days: ArrayRef = Arc::new(Date64Array::from_iter_values((0..900).map(nowhere)));
+    let lists = |items: &ArrayRef, rows: &[usize]| -> Vec<ArrayRef> {
+        let lists = ListArray::new(
+            item(items.data_type()),
+            OffsetBuffer::from_lengths(rows.iter().copied()),
+            items.clone(),
+            None,
+        );
+        let lists: ArrayRef = Arc::new(lists);
+        let views = DataType::ListView(item(items.data_type()));
+        vec![arrow_cast::cast(&lists, &views).unwrap(), lists]
+    };
+    let few = dictionary(DataType::Int8, DataType::Int32);
+    let inside = DataType::Struct(vec![Field::new("few", few.clone(), true)].into());
+    let ones: ArrayRef = Arc::new(StructArray::new(
+        vec![Field::new("few", DataType::Int32, true)].into(),
+        vec![numbers.clone()],
+        None,
+    ));
+    for (items, to) in [(&numbers, &few), (&ones, &inside), (&days, &DataType::Utf8)] {
+        let seen = lists(&items.slice(300, 10), &[4, 6]);
+        for (lists, seen) in lists(items, &[300, 4, 6, 590]).iter().zip(seen) {
+            for to in [DataType::List(item(to)), DataType::LargeListView(item(to))] {
+                let theirs = arrow_cast::cast(&seen, &to).unwrap();
+                for target in devices() {
+                    let ours = target.import(lists).slice(1, 2).unwrap();
+                    let ours = cast(&ours, &to, &CastOptions::default(), &target.stream).wait();
+                    let context = format!("{} to {to}", lists.data_type());
+                    target.assert_same(&ours.expect(&context), &theirs, &context);
+                }
+            }
+        }
+    }
+}
+
+/// A dictionary's values are cast whether rows have them or not, in lists of no rows, too.
+#[test]
+fn values_that_no_row_has_fail_a_strict_cast() {
+    let words: ArrayRef = Arc::new(StringArray::from(vec!["7", "seven"]));
+    let keys = Int8Array::from(vec![0]);
+    let items: ArrayRef = Arc::new(DictionaryArray::new(keys, words));
+    let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+    let lists: ArrayRef = Arc::new(ListArray::new(field, OffsetBuffer::from_lengths([1]), items, None));
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    let item = Arc::new(Field::new_list_field(dictionary(DataType::Int8, DataType::Int32), true));
+    for to in [
+        DataType::LargeList(item.clone()),
+        DataType::ListView(item.clone()),
+        DataType::FixedSizeList(item, 1),
+    ] {
+        for rows in [1, 0] {
+            arrow_cast::cast_with_options(&lists.slice(0, rows), &to, &strict).unwrap_err();
+            for target in devices() {
+                let ours =
+                    cast(&target.import(&lists).slice(0, rows).unwrap(), &to, &strict, &target.stream).wait();
+                let ours = ours.and_then(|ours| to_arrow(&target.stream.download(&ours)?));
+                assert!(ours.is_err(), "{rows} rows to {to} on {target:?}: {ours:?}");
+            }
+        }
+    }
+}
+
+/// A pair that arrow-rs refuses whatever the values it refuses of no values, too.
+#[test]
+fn what_is_refused_is_refused_of_no_items() {
+    let item = |of: DataType| Arc::new(Field::new_list_field(of, true));
+    let twice = dictionary(DataType::UInt16, dictionary(DataType::Int32, DataType::Utf8));
+    let none = new_empty_array(&DataType::Int32);
+    let field = item(DataType::Int32);
+    let empty: ArrayRef =
+        Arc::new(ListArray::new(field, OffsetBuffer::from_lengths([0, 0]), none.clone(), None));
+    for values in [empty.slice(0, 0), empty, none] {
+        let to = match values.data_type() {
+            DataType::Int32 => twice.clone(),
+            _ => DataType::LargeListView(item(twice.clone())),
+        };
+        let theirs = arrow_cast::cast(&values, &to).unwrap_err().to_string();
+        for target in devices() {
+            let ours = cast(&target.import(&values), &to, &CastOptions::default(), &target.stream).wait();
+            let Err(Error::Arrow { problem, .. }) = ours else { panic!("{to} on {target:?}: {ours:?}") };
+            assert_eq!(problem, theirs, "{to} on {target:?}");
+        }
+    }
+}
+
 #[test]
 fn the_host_waits_no_more_than_is_said() {
     let numbers: ArrayRef = samples(500, 2).remove(4);

@@ -4,6 +4,7 @@ use arrow_cast::CastOptions;
 use arrow_schema::{DataType, Field};
 
 use crate::array::{Array, children, forbids_nulls};
+use crate::gpu::parts::empty;
 use crate::pass::Pass;
 use crate::{Result, Stream};
 
@@ -44,6 +45,15 @@ impl Cast<'_> {
         let (from, to) = (items.data_type(), item.data_type());
         let converted = from != to && (!self.options.safe || forbids_nulls(to) || fails_safely(from, to));
         !item.is_nullable() || converted
+    }
+
+    /// Lists of no rows. Their items are cast all the same: the values of a dictionary may fail whether rows have them or not.
+    pub fn of_no_rows(self, values: &Array, to: &DataType, item: &Field) -> Result<Array> {
+        let items = self.cast(&values.children()[0].slice(0, 0)?, item.data_type())?;
+        let pass = self.begin(&[values, &items])?;
+        let none = empty(&pass, to)?;
+        pass.finish()?;
+        Ok(none)
     }
 
     /// A pass that reads these.

@@ -12,7 +12,7 @@ use super::offsets::{Offsets, convert_offsets, do_not_fit, most, read_offsets, r
 use super::views::{regular_views, to_fixed, to_lists, to_views};
 use crate::array::{Array, Slot, layout};
 use crate::gpu::bitmap::{aligned, nulls_of};
-use crate::gpu::parts::{self, empty, part_of};
+use crate::gpu::parts::{self, part_of};
 use crate::gpu::rows::offsets_of;
 use crate::pass::{Reach, Region};
 use crate::{Error, Result};
@@ -87,12 +87,10 @@ fn ranges(
     else {
         return Err(Error::invalid("cast", "lists without offsets"));
     };
-    let mut pass = cast.begin(&[values])?;
     if values.is_empty() {
-        let none = empty(&pass, to)?;
-        pass.finish()?;
-        return Ok(none);
+        return cast.of_no_rows(values, to, item);
     }
+    let mut pass = cast.begin(&[values])?;
     let items = &values.children()[0];
     let narrow = to_width < from_width && items.len() as u64 > most(to_width);
     let look = narrow || cast.minds_unseen(items, item) && !(same_items && cannot_be_null(items));

@@ -14,7 +14,7 @@ use super::inside::Cast;
 use super::offsets::{do_not_fit, most, regular_offsets};
 use crate::array::{Array, Bitmap, Parts, Slot, layout};
 use crate::gpu::bitmap::{aligned, nulls_of};
-use crate::gpu::parts::{empty, part_of};
+use crate::gpu::parts::part_of;
 use crate::gpu::ranges::{Planner, Rows};
 use crate::gpu::ranges_copy::Found;
 use crate::gpu::rows::{offsets_of, rows_of};
@@ -133,12 +133,10 @@ fn offset_width(to: &DataType) -> Result<usize> {
 
 /// Lists of any kind as list views. Synchronises where what rows do not see must not be cast.
 pub(super) fn to_views(cast: Cast, values: &Array, to: &DataType, item: &FieldRef) -> Result<Array> {
-    let mut pass = cast.begin(&[values])?;
     if values.is_empty() {
-        let none = empty(&pass, to)?;
-        pass.finish()?;
-        return Ok(none);
+        return cast.of_no_rows(values, to, item);
     }
+    let mut pass = cast.begin(&[values])?;
     let (from, width, items) = (Described::of(&mut pass, values)?, offset_width(to)?, &values.children()[0]);
     let views = from.width == width && values.buffers().len() == 2;
     let narrow = width < from.width && items.len() as u64 > most(width);
@@ -191,12 +189,10 @@ pub(super) fn regular_views(
 
 /// List views as lists: their items one after the other. Synchronises for how many those are.
 pub(super) fn to_lists(cast: Cast, values: &Array, to: &DataType, item: &FieldRef) -> Result<Array> {
-    let mut pass = cast.begin(&[values])?;
     if values.is_empty() {
-        let none = empty(&pass, to)?;
-        pass.finish()?;
-        return Ok(none);
+        return cast.of_no_rows(values, to, item);
     }
+    let mut pass = cast.begin(&[values])?;
     let (rows, width) = (values.len(), offset_width(to)?);
     let mut requests = Requests::default();
     let mut planner = Planner { pass: &pass, requests: &mut requests, rows, in_order: false };
@@ -278,12 +274,10 @@ pub(super) fn to_fixed(
     to: &DataType,
     (item, size): (&FieldRef, usize),
 ) -> Result<Array> {
-    let mut pass = cast.begin(&[values])?;
     if values.is_empty() {
-        let none = empty(&pass, to)?;
-        pass.finish()?;
-        return Ok(none);
+        return cast.of_no_rows(values, to, item);
     }
+    let mut pass = cast.begin(&[values])?;
     let rows = values.len();
     let len = pass.times(rows, size)?;
     let sized = of_one_size(cast, &mut pass, values, to, size)?;
@@ -301,8 +295,15 @@ pub(super) fn to_fixed(
     let (numbers, shown) = (Array::try_new(numbers)?, Array::try_new(shown)?);
     pass.finish()?;
     // Rows of another length have no items, and lists of one size have some for them too.
-    let items = take_one(&values.children()[0], &numbers, Outside::NullBelow, cast.stream)?;
-    let items = cast.cast(&items, item.data_type())?;
+    let taken = take_one(&values.children()[0], &numbers, Outside::NullBelow, cast.stream)?;
+    // Views that were taken have all items that there were, and those that are left out must fail no cast.
+    let taken = match taken.data_type() {
+        DataType::ListView(below) | DataType::LargeListView(below) if cast.minds_unseen(&taken, item) => {
+            to_lists(cast, &taken, &DataType::LargeList(below.clone()), below)?
+        }
+        _ => taken,
+    };
+    let items = cast.cast(&taken, item.data_type())?;
     let mut pass = cast.begin(&[&shown, &items])?;
     hold(cast, &mut pass, &items, item, Some(Above { rows: &shown, each: size }))?;
     let mut parts = pass.parts(to.clone(), rows);

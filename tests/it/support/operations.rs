@@ -166,6 +166,10 @@ pub const OPERATIONS: &[Operation] = &[
         },
         definition: |values, argument| {
             let Argument::Scalar(scalar) = argument else { unreachable!("fill_null is given a scalar") };
+            if scalar.is_null(0) {
+                // Nothing for nothing: what kind of nothing it was stays.
+                return Some(values.to_vec());
+            }
             let scalar = rows(scalar).remove(0);
             Some(values.iter().map(|value| if is_nothing(value) { &scalar } else { value }.clone()).collect())
         },
