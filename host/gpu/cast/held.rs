@@ -11,8 +11,9 @@ use arrow_schema::{DataType, Field};
 use super::inside::Cast;
 use crate::array::{Array, Bitmap, Parts};
 use crate::gpu::bitmap::{and, not};
-use crate::gpu::filter;
 use crate::gpu::nulls::report_unset;
+use crate::gpu::structure::booleans;
+use crate::gpu::{Source, filter};
 use crate::pass::{Pass, bits};
 use crate::{Error, Result};
 
@@ -66,23 +67,11 @@ pub(super) fn hold(
 
 /// Which rows of a part are valid, as booleans; of the rows above that are valid themselves. Synchronises.
 fn of_valid_rows(cast: Cast, part: &Array, own: &Bitmap, above: Above, valid: &Bitmap) -> Result<Array> {
-    let booleans = |bits: &Bitmap, of: &Array| {
-        let parts = Parts::new(DataType::Boolean, of.len());
-        let (place, ready) = (of.place(), of.ready().cloned());
-        Array::try_new(Parts {
-            place,
-            ready,
-            offset: bits.offset,
-            buffers: vec![bits.buffer.clone()],
-            ..parts
-        })
-    };
     let item = Arc::new(Field::new_list_field(DataType::Boolean, false));
     let parts = Parts::new(DataType::FixedSizeList(item, above.each as i32), above.rows.len());
     let (place, ready) = (part.place(), part.ready().cloned());
-    let lists = Array::try_new(Parts { place, ready, children: vec![booleans(own, part)?], ..parts })?;
-    let seen =
-        filter(&[&lists], super::super::Source::Array(&booleans(valid, above.rows)?), cast.stream)?.wait()?;
+    let lists = Array::try_new(Parts { place, ready, children: vec![booleans(part, own)?], ..parts })?;
+    let seen = filter(&[&lists], Source::Array(&booleans(above.rows, valid)?), cast.stream)?.wait()?;
     seen.columns[0].child_rows(0)
 }
 

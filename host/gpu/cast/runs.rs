@@ -4,11 +4,10 @@ use arrow_schema::{DataType, FieldRef};
 
 use super::held::hold;
 use super::inside::Cast;
-use crate::array::Array;
+use crate::array::{Array, Parts};
 use crate::gpu::parts::{check_end, empty};
-use crate::gpu::structure::Marked;
 use crate::gpu::structure::alike::stretches;
-use crate::gpu::structure::runs;
+use crate::gpu::structure::{Marked, runs};
 use crate::gpu::{Outside, take_one};
 use crate::{Error, Result};
 
@@ -17,7 +16,11 @@ use crate::{Error, Result};
 pub(super) fn cast_from(cast: Cast, values: &Array, to: &DataType) -> Result<Array> {
     let DataType::RunEndEncoded(ends, of) = to else {
         let found = runs::of_rows("cast", values, cast.stream)?;
-        return cast.cast(&take_one(&values.children()[1], &found, Outside::Refused, cast.stream)?, to);
+        let runs = &values.children()[1];
+        // A cast of lists of one item to what that is shows it, whether or not its list is null.
+        let listed = matches!(runs.data_type(), DataType::FixedSizeList(..));
+        let outside = if listed { Outside::NullBelow } else { Outside::Refused };
+        return cast.cast(&take_one(runs, &found, outside, cast.stream)?, to);
     };
     if values.is_empty() {
         return none(cast, values, to);
@@ -74,5 +77,5 @@ fn check_ends(rows: usize, ends: &DataType) -> Result<()> {
 /// Ends have no bitmap.
 fn without_nulls(ends: Array) -> Result<Array> {
     let parts = ends.into_parts();
-    Array::try_new(crate::array::Parts { validity: None, null_count: Some(0), ..parts })
+    Array::try_new(Parts { validity: None, null_count: Some(0), ..parts })
 }

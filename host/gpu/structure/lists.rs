@@ -1,4 +1,4 @@
-//! Lists of one size, taken so that rows that become null have null items.
+//! Lists of one size, taken so that rows that are or become null have null items.
 //!
 //! A take of them is of ranges otherwise, and leaves any items under a null row: nobody sees those, but casts do.
 
@@ -8,7 +8,7 @@ use bowstring_kernels::structure::lists::{SPACED, Spaced};
 use crate::array::{Array, Buffer, Parts};
 use crate::gpu::indices::{Indices, Outside, TakeInside};
 use crate::gpu::parts::part_of;
-use crate::pass::{Pass, Requests};
+use crate::pass::{Pass, Requests, validity};
 use crate::{Result, Stream};
 
 /// Takes lists of `size` items, of which there is one at least, by at least one index. Synchronises as the take of the items
@@ -21,18 +21,28 @@ pub(crate) fn take(
     inside: TakeInside,
     stream: &Stream,
 ) -> Result<Array> {
+    // Rows of no bytes have nothing but their validity.
+    let shown = Parts {
+        data_type: DataType::FixedSizeBinary(0),
+        buffers: vec![Buffer::empty()],
+        children: vec![],
+        ..array.clone().into_parts()
+    };
+    let shown = inside(&Array::try_new(shown)?, indices, outside, stream)?;
     let mut pass = Pass::begin("take", stream)?;
     pass.input(indices)?;
+    pass.input(&shown)?;
     let len = pass.times(indices.len(), size)?;
     let mut requests = Requests::default();
     let by = Indices::new(&mut requests, indices, array.len(), outside)?;
     let granted = requests.grant(&mut pass, 0)?;
     let (arguments, out) = (by.arguments(&mut pass, &granted)?, pass.rows(len, 8)?);
+    let (valid, valid_offset) = validity(&shown);
     let args = Spaced {
         indices: arguments.indices,
         width: arguments.width.into(),
-        valid: arguments.valid.0,
-        valid_offset: arguments.valid.1,
+        valid,
+        valid_offset,
         rows: arguments.len,
         limit: arguments.limit,
         size: size as u64,
@@ -43,14 +53,6 @@ pub(crate) fn take(
     let numbers = Array::try_new(numbers)?;
     pass.finish()?;
     let items = inside(&array.child_rows(0)?, &numbers, outside, stream)?;
-    // Rows of no bytes have nothing but their validity.
-    let shown = Parts {
-        data_type: DataType::FixedSizeBinary(0),
-        buffers: vec![Buffer::empty()],
-        children: vec![],
-        ..array.clone().into_parts()
-    };
-    let shown = inside(&Array::try_new(shown)?, indices, outside, stream)?;
     let mut pass = Pass::begin("take", stream)?;
     pass.input(&items)?;
     pass.input(&shown)?;
