@@ -95,10 +95,8 @@ lanes gfx9-4-generic read_decimal_b32 the same
 lanes gfx90a read_f32 the same
 lanes gfx9-4-generic read_f32 the same
 lanes gfx90a read_f32_hard the same
-lanes gfx9-4-generic read_f32_hard the same
 lanes gfx90a read_f64 the same
 lanes gfx9-4-generic read_f64 the same
-lanes gfx90a read_f64_hard the same
 lanes gfx90a read_interval the same
 lanes gfx9-4-generic read_interval the same
 lanes gfx90a read_time the same

@@ -14,14 +14,17 @@ use super::super::bitmap::Bits;
 use super::super::threads::{among_threads, each_part};
 use super::super::{memory, rows};
 use crate::array::{Array, Buffer, Parts, Slot, layout};
-use crate::device::{HostPool, Reserved};
-use crate::ffi::DeviceType;
+use crate::device::{HostMemory, HostPool};
 use crate::{Error, Result};
 
 /// Rows of a part, and below which one thread is faster than two.
 const PART: usize = 4096;
 /// Room for a text, and for what is written beside it: the longest have some two hundred bytes.
 const ROOM: usize = 512;
+/// What a part takes beside texts, in bytes.
+const PER_PART: usize = BLOCK * ROOM + 1024;
+/// Rows whose values are loaded together.
+const BLOCK: usize = 64;
 /// What a text is thought to take, in bytes, until it is known.
 const GUESS: usize = 24;
 /// What a view holds itself, in bytes.
@@ -37,9 +40,9 @@ pub(crate) fn write(
     let len = values.len();
     let source = Values::of(values);
     let refused = AtomicUsize::new(usize::MAX);
-    // All that parts begin with, at once: where there is no room for it nothing is begun.
-    let guessed = len.saturating_mul(GUESS + size_of::<u32>());
-    let _counted = pool.reserve(guessed.saturating_add(len.div_ceil(PART).saturating_mul(ROOM)))?;
+    // Where there is no room for all that parts begin with, and for lists of them, nothing is begun.
+    let each = GUESS + size_of::<u32>() + PER_PART / PART;
+    drop(pool.reserve(len.saturating_mul(each).saturating_add(PER_PART))?);
     among_threads(len > PART, |_| {
         let texts = each_part((0..len).step_by(PART), |first| {
             let rows = first..len.min(first + PART);
@@ -84,35 +87,58 @@ impl<'a> Values<'a> {
         }
     }
 
-    #[inline(always)]
-    fn get(&self, row: usize) -> U256 {
-        let bytes = |at: usize| -> u128 {
-            let mut word = [0; 16];
-            let len = self.width.min(16);
-            word[..len].copy_from_slice(&self.bytes[at..at + len]);
-            u128::from_le_bytes(word)
-        };
-        let at = row * self.width;
-        let low = match (self.width, &self.bits) {
-            (0, Some(bits)) => u128::from(bits.get(row)),
-            (4, _) => u128::from(u32::from_le_bytes(std::array::from_fn(|i| self.bytes[at + i]))),
-            (8, _) => u128::from(u64::from_le_bytes(std::array::from_fn(|i| self.bytes[at + i]))),
-            (32, _) => return U256 { low: bytes(at), high: bytes(at + 16) },
-            _ => bytes(at),
-        };
-        U256::from_low(low)
+    /// The values of as many rows as there is room for, at most those of a block. Of a writer there is one loop for all widths, and it has
+    /// no time to ask for the width of each value.
+    fn load(&self, first: usize, into: &mut [U256]) {
+        match (self.width, &self.bits) {
+            (0, Some(bits)) => {
+                for (row, value) in (first..).zip(into) {
+                    *value = U256::from_low(bits.get(row).into());
+                }
+            }
+            (1, _) => self.load_of::<1>(first, into),
+            (2, _) => self.load_of::<2>(first, into),
+            (4, _) => self.load_of::<4>(first, into),
+            (8, _) => self.load_of::<8>(first, into),
+            (16, _) => self.load_of::<16>(first, into),
+            _ => self.load_of::<32>(first, into),
+        }
+    }
+
+    fn load_of<const W: usize>(&self, first: usize, into: &mut [U256]) {
+        let values = self.bytes[first * W..].as_chunks::<W>().0;
+        for (bytes, value) in values.iter().zip(into) {
+            let (low, high) = bytes.split_at(W.min(16));
+            let word = |half: &[u8]| {
+                let mut word = [0; 16];
+                word[..half.len()].copy_from_slice(half);
+                u128::from_le_bytes(word)
+            };
+            *value = U256 { low: word(low), high: word(high) };
+        }
     }
 }
 
 /// Texts of a part's rows.
 struct Texts {
-    bytes: Vec<u8>,
-    /// Where each row ends.
-    ends: Vec<u32>,
+    memory: HostMemory,
+    /// How many bytes there are.
+    len: usize,
+    /// Where each row ends, as 4 bytes.
+    ends: HostMemory,
+    rows: usize,
     /// How many bytes those have that no view holds.
     long: usize,
-    /// What was asked for beyond the guess.
-    _counted: Option<Reserved>,
+}
+
+impl Texts {
+    fn bytes(&self) -> &[u8] {
+        &self.memory.bytes()[..self.len]
+    }
+
+    fn ends(&self) -> &[u32] {
+        &memory::numbers(self.ends.bytes()).expect("blocks are aligned")[..self.rows]
+    }
 }
 
 /// A part that is to be written.
@@ -128,45 +154,36 @@ impl WithWriter for One<'_> {
 
     fn with<W: Writer>(self, writer: W) -> Result<Texts> {
         let One { source, rows, pool, refused } = self;
-        let (mut bytes, mut ends) = (vec![], vec![]);
-        let mut more_counted = None;
-        room(ends.try_reserve_exact(rows.len()), rows.len() * size_of::<u32>())?;
-        grow(&mut bytes, rows.len() * GUESS + ROOM)?;
-        let (mut at, mut long, mut back) = (0, 0, [0; ROOM]);
-        for row in rows {
-            if source.valid.is_none_or(|valid| valid.get(row)) {
-                if bytes.len() - at < ROOM {
-                    // The old bytes are there until the new ones are.
-                    let more = bytes.len() / 2 + ROOM;
-                    more_counted = Some(pool.reserve(2 * bytes.len() + more)?);
-                    grow(&mut bytes, more)?;
-                }
-                let front = bytes[at..].first_chunk_mut().expect("there is room");
-                let mut slot = Place { front, at: 0, back: &mut back, before: ROOM };
-                if !writer.write(source.get(row), source.width as u64, &mut slot) {
-                    refused.fetch_min(row, Ordering::Relaxed);
-                }
-                let len = slot.finish();
-                long += if len > INLINE { len } else { 0 };
-                at += len;
+        let most = rows.len().min(BLOCK) * ROOM;
+        let mut bytes = pool.alloc(rows.len() * GUESS + most)?;
+        let mut ends = pool.alloc(rows.len() * size_of::<u32>())?;
+        let (mut at, mut long, mut back, mut values) = (0, 0, [0; ROOM], [U256::ZERO; BLOCK]);
+        let blocks = memory::values_mut::<u32>(&mut ends)[..rows.len()].chunks_mut(BLOCK);
+        for (first, ends) in rows.clone().step_by(BLOCK).zip(blocks) {
+            if bytes.bytes().len() - at < most {
+                let mut larger = pool.alloc(at + at / 2 + most)?;
+                larger.bytes_mut()[..at].copy_from_slice(&bytes.bytes()[..at]);
+                bytes = larger;
             }
-            ends.push(at as u32);
+            source.load(first, &mut values[..ends.len()]);
+            let valid =
+                source.valid.map_or(rows::ones(ends.len()), |valid| valid.slice(first, ends.len()).word(0));
+            for ((k, end), value) in ends.iter_mut().enumerate().zip(&values) {
+                if valid >> k & 1 != 0 {
+                    let front = bytes.bytes_mut()[at..].first_chunk_mut().expect("there is room");
+                    let mut slot = Place { front, at: 0, back: &mut back, before: ROOM };
+                    if !writer.write(*value, source.width as u64, &mut slot) {
+                        refused.fetch_min(first + k, Ordering::Relaxed);
+                    }
+                    let len = slot.finish();
+                    long += if len > INLINE { len } else { 0 };
+                    at += len;
+                }
+                *end = at as u32;
+            }
         }
-        bytes.truncate(at);
-        Ok(Texts { bytes, ends, long, _counted: more_counted })
+        Ok(Texts { memory: bytes, len: at, ends, rows: rows.len(), long })
     }
-}
-
-/// More zeros behind the bytes that there are.
-fn grow(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
-    room(bytes.try_reserve_exact(more), more)?;
-    bytes.resize(bytes.len() + more, 0);
-    Ok(())
-}
-
-/// The error where there is no memory.
-fn room(reserved: std::result::Result<(), std::collections::TryReserveError>, bytes: usize) -> Result<()> {
-    reserved.map_err(|_| Error::OutOfMemory { bytes, device: DeviceType::Cpu })
 }
 
 /// Where a text is written: from the front where it will stay, from the back beside it.
@@ -242,7 +259,7 @@ fn joined<const O: usize>(
     to: &DataType,
     pool: &HostPool,
 ) -> Result<Vec<Buffer>> {
-    let total: usize = texts.iter().map(|texts| texts.bytes.len()).sum();
+    let total: usize = texts.iter().map(|texts| texts.len).sum();
     if total > rows::largest_offset::<O>() {
         return Err(Error::invalid("cast", format!("{} is too long for {to}", values.data_type())));
     }
@@ -255,14 +272,14 @@ fn joined<const O: usize>(
     let (mut bytes_left, mut base) = (&mut bytes.bytes_mut()[..total], 0);
     let mut parts = vec![];
     for texts in &texts {
-        let (offsets, more) = offsets_left.split_at_mut(texts.ends.len());
-        let (bytes, rest) = bytes_left.split_at_mut(texts.bytes.len());
+        let (offsets, more) = offsets_left.split_at_mut(texts.rows);
+        let (bytes, rest) = bytes_left.split_at_mut(texts.len);
         parts.push((texts, offsets, bytes, base));
-        (offsets_left, bytes_left, base) = (more, rest, base + texts.bytes.len());
+        (offsets_left, bytes_left, base) = (more, rest, base + texts.len);
     }
     each_part(parts, |(texts, offsets, bytes, base)| {
-        bytes.copy_from_slice(&texts.bytes);
-        for (offset, end) in offsets.iter_mut().zip(&texts.ends) {
+        bytes.copy_from_slice(texts.bytes());
+        for (offset, end) in offsets.iter_mut().zip(texts.ends()) {
             *offset = rows::offset_bytes(base + *end as usize);
         }
     });
@@ -289,7 +306,7 @@ fn views(texts: Vec<Texts>, len: usize, pool: &HostPool) -> Result<Vec<Buffer>> 
         let mut bytes = pool.alloc(*total)?;
         let (mut bytes_left, mut base, mut parts) = (&mut bytes.bytes_mut()[..*total], 0, vec![]);
         for texts in texts {
-            let (views, more) = left.split_at_mut(texts.ends.len());
+            let (views, more) = left.split_at_mut(texts.rows);
             let (bytes, rest) = bytes_left.split_at_mut(texts.long);
             parts.push((texts, views, bytes, base));
             (left, bytes_left, base) = (more, rest, base + texts.long);
@@ -305,8 +322,8 @@ fn views(texts: Vec<Texts>, len: usize, pool: &HostPool) -> Result<Vec<Buffer>> 
 /// The views of a part's rows, of which the long ones are moved to `bytes`: from `base` on in the buffer of that number.
 fn view(texts: &Texts, views: &mut [[u8; 16]], bytes: &mut [u8], (number, base): (usize, usize)) {
     let (mut start, mut used) = (0, 0);
-    for (view, end) in views.iter_mut().zip(&texts.ends) {
-        let text = &texts.bytes[start..*end as usize];
+    for (view, end) in views.iter_mut().zip(texts.ends()) {
+        let text = &texts.bytes()[start..*end as usize];
         start = *end as usize;
         *view = [0; 16];
         view[..4].copy_from_slice(&(text.len() as u32).to_le_bytes());

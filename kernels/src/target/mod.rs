@@ -73,6 +73,9 @@ mod machine;
 mod entry;
 mod truncate;
 
+/// Whether this is a processor, which guesses which way a branch goes, and no GPU.
+pub(crate) const HOST: bool = cfg!(not(any(target_arch = "nvptx64", target_arch = "amdgpu")));
+
 #[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
 pub use entry::{Access, AnyEntry, Args, Argument, Cause, Entry, Fault, Faults, Field, Kind, Makers, find};
 pub(crate) use machine::Address;

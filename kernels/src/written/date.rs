@@ -4,8 +4,9 @@
 //! of which bytes are digits, as it does, so that what it lets pass passes here.
 
 use super::calendar::{self, DAY, ERA, day_and_second, days_of};
+use super::digits::{ZEROS, digit, pairs};
 use super::moment::{Moment, Place, moment, plain_date, put_date, put_moment};
-use super::pieces::{Part, ZEROS, byte, digit, no_digits, pairs, push, signed};
+use super::pieces::{Part, byte, no_digits, push, signed};
 use super::unit::Unit;
 use super::{Bytes, Said, Sink};
 

@@ -3,11 +3,11 @@
 //! The one idea: a number that is too large is never made. Digits are taken as long as the magnitude has fewer than the precision
 //! allows, and whatever would make it longer is an answer: it does not fit. So nothing overflows, whatever the width.
 
-use super::digits::{Digits, count_of_digits, digit, eight_of_number, is_space};
-use super::pieces::ZEROS;
+use super::digits::{Digits, EIGHT, ZEROS, count_of_digits, digit, eight, eight_of_number};
 use super::plain::{Plain, plain};
 use super::{Backwards, Bytes, Sink};
 use crate::function::U256;
+use crate::target::HOST;
 
 /// What decimals of a type are.
 #[derive(Clone, Copy, Debug)]
@@ -47,10 +47,10 @@ pub fn read_decimal<B: Bytes, M: Digits>(text: B, form: Form<M>) -> Option<(bool
         return scaled_up(number(digits), missing, form).map(|magnitude| (negative, magnitude));
     }
     let (mut from, mut end) = (0, text.len());
-    while from < end && is_space(text.at(from)) {
+    while from < end && text.at(from).is_ascii_whitespace() {
         from += 1;
     }
-    while from < end && is_space(text.at(end - 1)) {
+    while from < end && text.at(end - 1).is_ascii_whitespace() {
         end -= 1;
     }
     if from == end {
@@ -89,7 +89,7 @@ fn scan<B: Bytes, M: Digits>(text: B, from: u64, end: u64, scale: i64, form: For
     let (mut at, mut behind_point, mut digits) = (from, false, false);
     while at < end {
         let byte = text.at(at);
-        let digit = digit(byte);
+        let digit = u64::from(digit(byte));
         if digit > 9 {
             if byte == b'.' && !behind_point {
                 (behind_point, kept) = (true, scale.max(0));
@@ -154,7 +154,7 @@ fn exponent<B: Bytes>(text: B, mut at: u64, end: u64) -> Option<i64> {
             return None;
         }
         if value < LARGEST_EXPONENT {
-            value = value * 10 + digit as i64;
+            value = value * 10 + i64::from(digit);
         }
         at += 1;
     }
@@ -163,6 +163,24 @@ fn exponent<B: Bytes>(text: B, mut at: u64, end: u64) -> Option<i64> {
 
 /// Digits, and so of the scale, up to which a decimal is written from registers: with its point it has sixteen characters.
 const FEW: u32 = 15;
+
+/// Writes a decimal of eight digits at most.
+#[inline(always)]
+fn write_eight<S: Sink>(negative: bool, magnitude: u32, scale: u32, sink: &mut S) {
+    let digits = eight(magnitude);
+    // At least one, before the point.
+    let count = (8 - digits.trailing_zeros() / 8).max(scale + 1);
+    let text = (digits | ZEROS) >> (64 - 8 * count);
+    if negative {
+        sink.put(b'-');
+    }
+    let whole = count - scale;
+    sink.put_all(text, whole);
+    if scale > 0 {
+        sink.put(b'.');
+        sink.put_all(text >> (8 * whole), scale);
+    }
+}
 
 /// Writes a decimal of few digits, which are moved into place all at once.
 #[inline(always)]
@@ -192,8 +210,10 @@ fn write_few<S: Sink>(negative: bool, magnitude: u64, scale: u32, sink: &mut S) 
 pub fn write_decimal<S: Sink + Backwards, M: Digits>(negative: bool, magnitude: M, scale: i32, sink: &mut S) {
     let low = magnitude.to_wide().low as u64;
     // Wider ones are of more digits. AMD's scalar registers would be too few.
-    let has_room = cfg!(not(any(target_arch = "nvptx64", target_arch = "amdgpu"))) && M::BITS == 64;
-    if has_room && low < 10u64.pow(FEW) && (0..FEW as i32).contains(&scale) {
+    if HOST && M::BITS == 64 && low < 10u64.pow(FEW) && (0..FEW as i32).contains(&scale) {
+        if low < EIGHT && scale < 8 {
+            return write_eight(negative, low as u32, scale as u32, sink);
+        }
         return write_few(negative, low, scale as u32, sink);
     }
     if scale < 0 && magnitude != M::ZERO {

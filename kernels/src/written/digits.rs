@@ -1,22 +1,32 @@
 //! Digits: one by one, and eight at a time, in one word whose lowest byte is the first.
 
-use super::pieces::ZEROS;
 use crate::function::U256;
 use crate::function::integer::Magnitude;
 
 /// 10^8: what eight digits count up to.
 pub const EIGHT: u64 = 100_000_000;
 
-/// What arrow-cast trims around numbers.
-#[inline(always)]
-pub(super) fn is_space(byte: u8) -> bool {
-    byte == b' ' || byte == b'\t' || byte == b'\n' || byte == 0x0c || byte == b'\r'
-}
+/// `'0'` in every byte.
+pub(super) const ZEROS: u64 = 0x3030_3030_3030_3030;
 
 /// The value of a digit; 10 and more where it is none.
 #[inline(always)]
-pub(super) fn digit(byte: u8) -> u64 {
-    u64::from(byte.wrapping_sub(b'0'))
+pub(super) fn digit(byte: u8) -> u32 {
+    u32::from(byte.wrapping_sub(b'0'))
+}
+
+/// Of digits' values: in each byte, that digit and the next as a number.
+#[inline(always)]
+pub(super) fn pairs(digits: u64) -> u64 {
+    digits.wrapping_mul(10).wrapping_add(digits >> 8)
+}
+
+/// Eight digits' values as a number.
+#[inline(always)]
+pub(super) fn number(digits: u64) -> u32 {
+    let pairs = pairs(digits) & 0x00ff_00ff_00ff_00ff;
+    let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
+    fours.wrapping_mul(10_000).wrapping_add(fours >> 32) as u32
 }
 
 /// The number that eight digits say; `None` where a byte is no digit.
@@ -25,14 +35,7 @@ pub fn number_of_eight(text: u64) -> Option<u32> {
     let high = 0xf0f0_f0f0_f0f0_f0f0;
     // A digit's upper half is 3, and stays so where 6 is added.
     let all = (text & high | (text.wrapping_add(0x0606_0606_0606_0606) & high) >> 4) == 0x3333_3333_3333_3333;
-    if !all {
-        return None;
-    }
-    let digits = text & 0x0f0f_0f0f_0f0f_0f0f;
-    // Pairs, then pairs of pairs, then both halves.
-    let twos = (digits.wrapping_mul(10).wrapping_add(digits >> 8)) & 0x00ff_00ff_00ff_00ff;
-    let fours = (twos.wrapping_mul(100).wrapping_add(twos >> 16)) & 0x0000_ffff_0000_ffff;
-    Some((fours as u32).wrapping_mul(10_000).wrapping_add((fours >> 32) as u32))
+    all.then(|| number(text & 0x0f0f_0f0f_0f0f_0f0f))
 }
 
 /// The values of the eight digits of a number below [`EIGHT`], the first lowest.

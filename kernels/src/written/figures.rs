@@ -3,8 +3,7 @@
 //! The one idea: digits are made in a word's bytes, all at once, and put from there. Nothing is ever indexed.
 
 use super::Sink;
-use super::digits::{Digits, eight, eight_of_number};
-use super::pieces::ZEROS;
+use super::digits::{Digits, ZEROS, eight, eight_of_number};
 
 /// Two digits of a number below 100.
 #[inline(always)]

@@ -17,6 +17,9 @@ pub struct Digits {
     pub exponent: i32,
 }
 
+/// The least number of 16 digits.
+const MOST: u64 = 1_000_000_000_000_000;
+
 /// The least number of 17 digits.
 const LEAST: u64 = 10_000_000_000_000_000;
 
@@ -98,6 +101,27 @@ pub(super) fn shortest<F: Rounded>(x: F, tie_up: bool, powers: impl Powers) -> D
         exponent -= 1;
     }
     Digits { digits, exponent }
+}
+
+/// The digits of an `f64` that is a decimal of 15 digits: those, for no two such decimals are the same float. What tables hold is
+/// that, and one division tells, which is correctly rounded, as reading is.
+#[inline(always)]
+pub(super) fn few<F: Rounded>(x: F, powers: impl Powers) -> Option<Digits> {
+    let bits = x.bits() & (u64::MAX >> 1);
+    let binary = (bits >> F::FRACTION) as i32 - F::BIAS;
+    // As many digits before the point, or one less; and as many behind it as 15 leave.
+    let behind = 14 - log10(binary + 1, false);
+    if F::FRACTION != f64::FRACTION || !(0..=19).contains(&behind) {
+        return None;
+    }
+    let (x, ten) = (f64::from_bits(bits), powers.small(behind as u32));
+    let digits = (f64::of_two(1, ten, false) * x + 0.5) as u64;
+    if digits >= MOST || f64::of_two(digits, ten, true) != x {
+        return None;
+    }
+    let fourteen = digits * 100 < LEAST;
+    let digits = if fourteen { digits * 1000 } else { digits * 100 };
+    Some(Digits { digits, exponent: -behind - 2 - i32::from(fourteen) })
 }
 
 /// The shortest digits of a finite `f64`, whatever its sign.

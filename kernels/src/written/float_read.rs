@@ -6,6 +6,7 @@
 //!
 //! That 128 bits are enough, without a look at what was cut off: Mushtak and Lemire, arXiv 2212.06644.
 
+use super::digits::number;
 use super::plain::{Plain, plain};
 use super::powers::{Powers, log2, multiply};
 use super::{Bytes, Said};
@@ -117,13 +118,6 @@ const ROOM_FOR_EIGHT: u64 = 100_000_000_000;
 /// Exponents from here on are not looked at further, which is how arrow-cast has it: no text is long enough to notice.
 const ENOUGH: i64 = 1 << 28;
 
-/// ASCII's whitespace, as Rust has it: without the vertical tab.
-#[inline(always)]
-fn is_blank(byte: u8) -> bool {
-    let blanks = 1u64 << b' ' | 1 << b'\n' | 1 << b'\t' | 1 << b'\r' | 1 << 0x0c;
-    byte <= b' ' && blanks >> byte & 1 != 0
-}
-
 /// How many of eight bytes, from the lowest on, are digits.
 #[inline(always)]
 fn digits_ahead(eight: u64) -> u32 {
@@ -137,11 +131,8 @@ fn digits_ahead(eight: u64) -> u32 {
 /// The number that so many digits are, the first in the lowest byte.
 #[inline(always)]
 fn value(eight: u64, count: u32) -> u64 {
-    // Others become leading zeros. Then pairs, fours and eight are joined, neighbours in one multiplication.
-    let digits = (eight & 0x0f0f_0f0f_0f0f_0f0f) << (64 - 8 * count);
-    let pairs = (digits.wrapping_mul(10 << 8 | 1) >> 8) & 0x00ff_00ff_00ff_00ff;
-    let fours = (pairs.wrapping_mul(100 << 16 | 1) >> 16) & 0x0000_ffff_0000_ffff;
-    fours.wrapping_mul(10_000 << 32 | 1) >> 32
+    // Others become leading zeros.
+    u64::from(number((eight & 0x0f0f_0f0f_0f0f_0f0f) << (64 - 8 * count)))
 }
 
 /// Takes the digits from `at` on: up to where they are in `all`, up to where they are, and whether any behind those is not 0.
@@ -196,10 +187,10 @@ fn take(text: impl Bytes, powers: impl Powers, at: u64, end: u64, all: &mut u64)
 #[inline(always)]
 pub(super) fn scan(text: impl Bytes, powers: impl Powers) -> Text {
     let (mut at, mut end) = (0, text.len());
-    while at < end && is_blank(text.at(at)) {
+    while at < end && text.at(at).is_ascii_whitespace() {
         at += 1;
     }
-    while at < end && is_blank(text.at(end - 1)) {
+    while at < end && text.at(end - 1).is_ascii_whitespace() {
         end -= 1;
     }
     if at == end {

@@ -4,7 +4,8 @@
 //! those bytes, with a point and zeros between.
 
 use super::Sink;
-use super::float_digits::{Digits, shortest};
+use super::digits::{EIGHT, eight};
+use super::float_digits::{Digits, few, shortest};
 use super::float_read::Rounded;
 use super::powers::Powers;
 use crate::function::half::F16;
@@ -29,18 +30,6 @@ const SINGLE: Layout = Layout { least: -5, most: 13, point: true, tie_up: false 
 /// As Rust has an `f32`, as far as halves go: never with an exponent.
 const HALF: Layout = Layout { least: -16, most: 16, point: false, tie_up: true };
 
-/// Eight digits, the first in the lowest byte.
-#[inline(always)]
-fn spread(number: u64) -> u64 {
-    // Twice four, four times two, eight of one: each part leaves its quotient where it is, and its remainder above.
-    let four = number / 10_000;
-    let fours = four | number.wrapping_sub(four * 10_000) << 32;
-    let two = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
-    let twos = two | fours.wrapping_sub(two * 100) << 16;
-    let one = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
-    one | twos.wrapping_sub(one * 10) << 8
-}
-
 /// Zeros.
 const ZEROS: u128 = 0x3030_3030_3030_3030_3030_3030_3030_3030;
 
@@ -50,8 +39,9 @@ fn lay_out(digits: Digits, layout: Layout, sink: &mut impl Sink) {
     let Digits { digits, exponent } = digits;
     let first = digits / 10_000_000_000_000_000;
     let rest = digits.wrapping_sub(first * 10_000_000_000_000_000);
-    let upper = rest / 100_000_000;
-    let rest = u128::from(spread(upper)) | u128::from(spread(rest.wrapping_sub(upper * 100_000_000))) << 64;
+    let upper = rest / EIGHT;
+    let rest =
+        u128::from(eight(upper as u32)) | u128::from(eight(rest.wrapping_sub(upper * EIGHT) as u32)) << 64;
     // Behind the first one, up to the last that is not 0.
     let count = 16 - rest.leading_zeros() / 8;
     let (first, rest) = (first as u8 | b'0', rest | ZEROS);
@@ -92,7 +82,7 @@ fn lay_out(digits: Digits, layout: Layout, sink: &mut impl Sink) {
 }
 
 #[inline(always)]
-fn write<F: Rounded>(x: F, layout: Layout, powers: impl Powers, sink: &mut impl Sink) {
+fn write<F: Rounded, P: Powers>(x: F, layout: Layout, powers: P, sink: &mut impl Sink) {
     let infinity = (2 * F::BIAS as u64 + 1) << F::FRACTION;
     let sign = 1 << (8 * size_of::<F>() as u32 - 1);
     let (negative, magnitude) = (x.bits() & sign != 0, x.bits() & (sign - 1));
@@ -107,7 +97,8 @@ fn write<F: Rounded>(x: F, layout: Layout, powers: impl Powers, sink: &mut impl 
         sink.put_some(u128::from(u32::from_le_bytes(*b"inf\0")), 3);
         return;
     }
-    lay_out(shortest(x, layout.tie_up, powers), layout, sink);
+    let few = if P::DIVIDES { few(x, powers) } else { None };
+    lay_out(few.unwrap_or_else(|| shortest(x, layout.tie_up, powers)), layout, sink);
 }
 
 /// Writes an `f64`: 24 bytes at most.

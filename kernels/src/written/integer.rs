@@ -1,6 +1,6 @@
 //! Integers: an optional sign, digits, and ASCII white space around them.
 
-use super::digits::{Digits, EIGHT, digit, is_space, number_of_eight};
+use super::digits::{Digits, EIGHT, digit, number_of_eight};
 use super::figures::put_number;
 use super::plain::{Plain, plain};
 use super::{Bytes, Sink};
@@ -16,7 +16,7 @@ pub fn read_integer<B: Bytes>(text: B, most: u64, least: u64) -> Option<u64> {
         return with_sign(negative, digits, most, least);
     }
     if digit(text.at(end - 1)) > 9 {
-        while end > 0 && is_space(text.at(end - 1)) {
+        while end > 0 && text.at(end - 1).is_ascii_whitespace() {
             end -= 1;
         }
         if end == 0 || digit(text.at(end - 1)) > 9 {
@@ -24,7 +24,7 @@ pub fn read_integer<B: Bytes>(text: B, most: u64, least: u64) -> Option<u64> {
         }
     }
     // The last one is a digit, at which this ends.
-    while is_space(text.at(at)) {
+    while text.at(at).is_ascii_whitespace() {
         at += 1;
     }
     let first = text.at(at);
@@ -36,7 +36,7 @@ pub fn read_integer<B: Bytes>(text: B, most: u64, least: u64) -> Option<u64> {
         at += 8;
     }
     while at < end {
-        let digit = digit(text.at(at));
+        let digit = u64::from(digit(text.at(at)));
         let more = magnitude.push(digit);
         // Beyond 2^64 it wraps, to less than what is pushed.
         if digit > 9 || magnitude > u64::MAX / 10 || more < digit {

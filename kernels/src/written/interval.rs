@@ -4,8 +4,9 @@
 //! wanted matters only before (what a number without a unit is) and after (what the kind can hold). A unit's name is a word or two of
 //! letters, compared as numbers.
 
+use super::digits::digit;
 use super::figures::{put_fraction, put_number, put_signed, word};
-use super::pieces::{digit, push, signed, space_at};
+use super::pieces::{push, signed, space_at};
 use super::unit::Unit;
 use super::{Bytes, Sink};
 

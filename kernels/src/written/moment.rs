@@ -4,9 +4,9 @@
 //! and they are checked and turned into numbers whole.
 
 use super::calendar::{DAY, date_of, day_and_second, days_of};
-use super::digits::eight_of_number;
+use super::digits::{ZEROS, digit, eight_of_number, number, pairs};
 use super::figures::{four, put_significant, two};
-use super::pieces::{Part, ZEROS, byte, digit, no_digits, number, padded, pairs, space_at};
+use super::pieces::{Part, byte, no_digits, padded, space_at};
 use super::{Bytes, Sink, figures};
 
 /// What a text says of an instant.

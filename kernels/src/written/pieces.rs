@@ -4,20 +4,12 @@
 //! in every byte's highest bit whether it was something else.
 
 use super::Bytes;
-
-/// `'0'` in every byte.
-pub(super) const ZEROS: u64 = 0x3030_3030_3030_3030;
+use super::digits::digit;
 
 /// Of bytes taken against `'0'`: the highest bit of each that was no digit.
 #[inline(always)]
 pub(super) fn no_digits(word: u64) -> u64 {
     (((word & 0x7f7f_7f7f_7f7f_7f7f) + 0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080
-}
-
-/// Of digits' values: in each byte, that digit and the next as a number.
-#[inline(always)]
-pub(super) fn pairs(digits: u64) -> u64 {
-    digits.wrapping_mul(10).wrapping_add(digits >> 8)
 }
 
 /// Byte `i` of a word.
@@ -26,25 +18,11 @@ pub(super) fn byte(word: u64, i: u32) -> u32 {
     (word >> (8 * i)) as u32 & 0xff
 }
 
-/// Eight digits' values as a number.
-#[inline(always)]
-pub(super) fn number(digits: u64) -> u32 {
-    let pairs = pairs(digits) & 0x00ff_00ff_00ff_00ff;
-    let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
-    fours.wrapping_mul(10_000).wrapping_add(fours >> 32) as u32
-}
-
 /// The eight bytes from `at`, of a text of at least eight; 0 for those that are not there, of which there are at most seven.
 #[inline(always)]
 pub(super) fn padded(text: impl Bytes, at: u64) -> u64 {
     let over = (at + 8).saturating_sub(text.len());
     text.eight(at - over) >> (8 * over)
-}
-
-/// A digit's value, or more than 9.
-#[inline(always)]
-pub(super) fn digit(byte: u8) -> u32 {
-    u32::from(byte.wrapping_sub(b'0'))
 }
 
 /// A part of a text.
@@ -77,11 +55,11 @@ impl<B: Bytes> Part<B> {
     /// Without the ASCII whitespace around.
     #[inline(always)]
     pub(super) fn trimmed(mut self) -> Part<B> {
-        while self.len > 0 && is_space(self.at(0)) {
+        while self.len > 0 && self.at(0).is_ascii_whitespace() {
             self.from += 1;
             self.len -= 1;
         }
-        while self.len > 0 && is_space(self.at(self.len - 1)) {
+        while self.len > 0 && self.at(self.len - 1).is_ascii_whitespace() {
             self.len -= 1;
         }
         self
@@ -104,12 +82,6 @@ impl<B: Bytes> Bytes for Part<B> {
         let (eight, left) = (self.text.eight(self.from + i), self.len - i);
         if left < 8 { eight & !(!0 << (8 * left)) } else { eight }
     }
-}
-
-/// Whether it is what Rust calls ASCII whitespace, which a vertical tab is not.
-#[inline(always)]
-fn is_space(byte: u8) -> bool {
-    byte == b' ' || byte.wrapping_sub(9) < 5 && byte != 11
 }
 
 /// How many bytes the character at a byte has if it is what Unicode calls white space; else 0.

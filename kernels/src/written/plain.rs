@@ -4,8 +4,8 @@
 //! summed at once, whatever their number: no loop, so neither does a processor guess lengths nor do a GPU's lanes part.
 
 use super::Bytes;
-use super::digits::{EIGHT, number_of_eight};
-use super::pieces::ZEROS;
+use super::digits::{EIGHT, ZEROS, number_of_eight};
+use crate::target::HOST;
 
 /// `'.'` in every byte.
 const POINTS: u64 = 0x2e2e_2e2e_2e2e_2e2e;
@@ -25,6 +25,9 @@ pub(super) fn plain<const POINT: bool>(text: impl Bytes) -> Option<Plain> {
         return None;
     }
     let len = text.len() as u32;
+    if HOST && !POINT && len <= 8 {
+        return short(text.eight(0), len);
+    }
     let (low, high) = (text.eight(0), if len > 8 { text.eight(8) } else { 0 });
     let negative = low as u8 == b'-';
     let signed = u32::from(negative || low as u8 == b'+');
@@ -39,6 +42,18 @@ pub(super) fn plain<const POINT: bool>(text: impl Bytes) -> Option<Plain> {
     let digits = u64::from(number_of_eight(low)?) * EIGHT + u64::from(number_of_eight(high)?);
     let any = len > signed + u32::from(behind.is_some());
     any.then_some(Plain { negative, digits, behind: behind.unwrap_or(0) })
+}
+
+/// A sign perhaps, and digits, of one word.
+#[inline(always)]
+fn short(text: u64, len: u32) -> Option<Plain> {
+    let negative = text as u8 == b'-';
+    let signed = u32::from(negative || text as u8 == b'+');
+    if len == signed {
+        return None;
+    }
+    let digits = number_of_eight(zeros_below(text << (64 - 8 * len), 8 - len + signed))?;
+    Some(Plain { negative, digits: digits.into(), behind: 0 })
 }
 
 /// A word whose first bytes, less than eight, are zeros.

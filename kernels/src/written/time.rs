@@ -3,8 +3,9 @@
 //! The one idea: `12:34:56` and a fraction are read a word at a time, as in a timestamp. Only what else arrow-cast takes for a time
 //! (hours of one digit, no seconds, a half of the day) is looked at byte by byte; what is none of that may still be an integer.
 
+use super::digits::digit;
 use super::moment::{Clock, clock, put_clock};
-use super::pieces::{Part, digit, integer};
+use super::pieces::{Part, integer};
 use super::unit::Unit;
 use super::{Bytes, Sink};
 

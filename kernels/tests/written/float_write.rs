@@ -161,3 +161,21 @@ fn floats_are_shortest_and_read_back() {
         check_f32((bits >> (34 + bits % 29)) as f32 / 100.0);
     }
 }
+
+/// The CPU finds them by a division, devices as any other.
+#[test]
+fn decimals_are_written_as_other_floats_are() {
+    let mut random = Random(2);
+    for _ in 0..cases(20_000) {
+        let length = 1 + random.below(17) as u32;
+        let digits = random.below(10u64.pow(length));
+        let power = random.below(24) as i32 - 1;
+        let x = digits as f64 / 10f64.powi(power);
+        [x, x.next_up(), x.next_down(), -x].into_iter().for_each(check_f64);
+    }
+    for power in -8..18 {
+        for x in [10f64.powi(power), 9.999_999_999_999_99 * 10f64.powi(power), 2f64.powi(3 * power)] {
+            [x, x.next_up(), x.next_down()].into_iter().for_each(check_f64);
+        }
+    }
+}
