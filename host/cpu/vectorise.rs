@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code)]
 
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Work worth compiling for wide vectors.
 ///
@@ -47,18 +47,41 @@ fn named(name: &str) -> Option<VectorLevel> {
     }
 }
 
+/// All levels, each of which has those before it.
+#[cfg(target_arch = "x86_64")]
+const ALL: &[VectorLevel] = &[VectorLevel::Plain, VectorLevel::Avx2, VectorLevel::Avx512];
+#[cfg(not(target_arch = "x86_64"))]
+const ALL: &[VectorLevel] = &[VectorLevel::Plain];
+
+/// A number that is found out once. Two threads may do so, with the same result: a child of a fork waits for no thread of its parent's.
+struct Found(AtomicUsize);
+
+impl Found {
+    fn or(&self, find: impl FnOnce() -> usize) -> usize {
+        match self.0.load(Ordering::Relaxed) {
+            0 => {
+                let found = find();
+                self.0.store(found + 1, Ordering::Relaxed);
+                found
+            }
+            known => known - 1,
+        }
+    }
+}
+
 /// Whether the instruction that gathers values from all over memory beats loading them one by one: on Intel's processors it
 /// does, on AMD's (Zen 4 and 5 were measured) it takes up to three times as long.
 #[inline(never)]
 pub(crate) fn gathers() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
-        static GATHERS: LazyLock<bool> = LazyLock::new(|| {
+        static GATHERS: Found = Found(AtomicUsize::new(0));
+        let is_of_intel = || {
             let maker = std::arch::x86_64::__cpuid(0);
             let name = [maker.ebx, maker.edx, maker.ecx].map(u32::to_le_bytes);
             name.as_flattened() == b"GenuineIntel"
-        });
-        *GATHERS
+        };
+        GATHERS.or(|| is_of_intel().into()) != 0
     }
     #[cfg(not(target_arch = "x86_64"))]
     false
@@ -67,49 +90,44 @@ pub(crate) fn gathers() -> bool {
 impl VectorLevel {
     /// The levels that this machine has, widest last.
     pub(crate) fn available() -> &'static [VectorLevel] {
-        static AVAILABLE: LazyLock<Vec<VectorLevel>> = LazyLock::new(|| {
-            let mut levels = vec![VectorLevel::Plain];
-            #[cfg(target_arch = "x86_64")]
-            {
-                let has = |all: &[bool]| all.iter().all(|one| *one);
-                if has(&[
-                    is_x86_feature_detected!("avx2"),
-                    is_x86_feature_detected!("bmi1"),
-                    is_x86_feature_detected!("bmi2"),
-                    is_x86_feature_detected!("lzcnt"),
-                    is_x86_feature_detected!("popcnt"),
-                ]) {
-                    levels.push(VectorLevel::Avx2);
-                    if has(&[
-                        is_x86_feature_detected!("avx512f"),
-                        is_x86_feature_detected!("avx512bw"),
-                        is_x86_feature_detected!("avx512cd"),
-                        is_x86_feature_detected!("avx512dq"),
-                        is_x86_feature_detected!("avx512vl"),
-                        is_x86_feature_detected!("avx512vbmi"),
-                        is_x86_feature_detected!("avx512vbmi2"),
-                        is_x86_feature_detected!("avx512vpopcntdq"),
-                    ]) {
-                        levels.push(VectorLevel::Avx512);
-                    }
-                }
-            }
-            levels
-        });
-        &AVAILABLE
+        #[cfg(target_arch = "x86_64")]
+        {
+            let has = |all: &[bool]| all.iter().all(|one| *one);
+            let avx2 = has(&[
+                is_x86_feature_detected!("avx2"),
+                is_x86_feature_detected!("bmi1"),
+                is_x86_feature_detected!("bmi2"),
+                is_x86_feature_detected!("lzcnt"),
+                is_x86_feature_detected!("popcnt"),
+            ]);
+            let avx512 = has(&[
+                is_x86_feature_detected!("avx512f"),
+                is_x86_feature_detected!("avx512bw"),
+                is_x86_feature_detected!("avx512cd"),
+                is_x86_feature_detected!("avx512dq"),
+                is_x86_feature_detected!("avx512vl"),
+                is_x86_feature_detected!("avx512vbmi"),
+                is_x86_feature_detected!("avx512vbmi2"),
+                is_x86_feature_detected!("avx512vpopcntdq"),
+            ]);
+            &ALL[..1 + usize::from(avx2) + usize::from(avx2 && avx512)]
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        ALL
     }
 
     /// The widest level that this machine has and [`LEVEL`] allows. Asked at two hundred places, each of which would find it
     /// out for itself.
     #[inline(never)]
     pub(crate) fn widest() -> VectorLevel {
-        static WIDEST: LazyLock<VectorLevel> = LazyLock::new(|| {
+        static WIDEST: Found = Found(AtomicUsize::new(0));
+        let widest = || {
             let asked = std::env::var(LEVEL).ok();
             let allowed =
-                |level: &&VectorLevel| asked.as_deref().and_then(named).is_none_or(|most| **level <= most);
-            *VectorLevel::available().iter().rfind(allowed).expect("there is always the plain level")
-        });
-        *WIDEST
+                |level: &VectorLevel| asked.as_deref().and_then(named).is_none_or(|most| *level <= most);
+            VectorLevel::available().iter().rposition(allowed).expect("there is always the plain level")
+        };
+        ALL[WIDEST.or(widest)]
     }
 
     /// Runs `work` as compiled for this level, which must be one of [`VectorLevel::available`]. Where the level is a constant, `work`

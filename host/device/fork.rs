@@ -49,7 +49,14 @@ fn lock() -> MutexGuard<'static, ()> {
     LOCK.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Asks to be called when this process forks. No thread waits here for another that does so, which a child might not
+/// When the library is loaded: a thread may take the lock for the first time while another one forks already.
+#[cfg(target_os = "linux")]
+#[used]
+// SAFETY: what is in this section are functions that are called once, with arguments that ours does not look at.
+#[unsafe(link_section = ".init_array")]
+static EARLY: extern "C" fn() = register;
+
+/// Asks to be called when this process forks, where that has not been done yet. No thread waits here for another that does so, which a child might not
 /// have: two may ask at the same time, and the handlers then do nothing the second time.
 fn watch() {
     static WATCHED: AtomicBool = AtomicBool::new(false);
@@ -60,7 +67,7 @@ fn watch() {
 }
 
 #[cfg(unix)]
-fn register() {
+extern "C" fn register() {
     type Handler = extern "C" fn();
     unsafe extern "C" {
         fn pthread_atfork(before: Handler, parent: Handler, child: Handler) -> std::ffi::c_int;
@@ -71,7 +78,7 @@ fn register() {
 }
 
 #[cfg(not(unix))]
-fn register() {}
+extern "C" fn register() {}
 
 /// A thread whose locals are gone already holds nothing: it forks at its very end, and that is left to chance.
 pub(super) extern "C" fn before() {

@@ -29,7 +29,7 @@ mod staging;
 mod stream;
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 #[cfg(test)]
 pub(crate) use emu::faulty;
@@ -51,6 +51,7 @@ pub(crate) use staging::Staged;
 pub(crate) use stream::GpuStream;
 pub use stream::Stream;
 
+use self::fork::Guarded;
 use crate::array::Place;
 use crate::{Error, Result};
 
@@ -67,10 +68,9 @@ struct Inner {
 impl Device {
     /// Host memory, computed on by rayon's threads.
     pub fn cpu() -> Device {
-        static CPU: LazyLock<Device> = LazyLock::new(|| {
-            Device(Arc::new(Inner { place: Place::CPU, host_pool: HostPool::new(), gpu: None }))
-        });
-        CPU.clone()
+        static CPU: Guarded<Option<Device>> = Guarded::new(None);
+        let new = || Device(Arc::new(Inner { place: Place::CPU, host_pool: HostPool::new(), gpu: None }));
+        CPU.with(|cpu| cpu.get_or_insert_with(new).clone())
     }
 
     /// The GPU behind a driver. Its pool keeps at most `keep` unused bytes.
