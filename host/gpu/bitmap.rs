@@ -76,6 +76,18 @@ pub(crate) fn validity_from_start(pass: &mut Pass, array: &Array) -> Result<Opti
     Ok(Some(Bitmap { buffer: copy.buffer(), offset: 0 }))
 }
 
+/// The parts with the validity that the pass has written, or else that of the values.
+pub(crate) fn nulls_or(
+    pass: &mut Pass,
+    written: Option<&Region>,
+    values: &Array,
+    parts: Parts,
+) -> Result<Parts> {
+    let Some(written) = written else { return nulls_of(pass, values, parts) };
+    let validity = Some(Bitmap { buffer: written.buffer(), offset: 0 });
+    Ok(Parts { validity, null_count: None, ..parts })
+}
+
 /// The parts with the validity of the values.
 pub(crate) fn nulls_of(pass: &mut Pass, values: &Array, parts: Parts) -> Result<Parts> {
     let validity = validity_from_start(pass, values)?;

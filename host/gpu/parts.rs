@@ -36,6 +36,13 @@ pub(crate) fn empty(pass: &Pass, data_type: &DataType) -> Result<Array> {
     Array::try_new(parts)
 }
 
+/// The end of a pass that has nothing to do: no rows of a type.
+pub(crate) fn none(pass: Pass, data_type: &DataType) -> Result<Array> {
+    let none = empty(&pass, data_type)?;
+    pass.finish()?;
+    Ok(none)
+}
+
 /// `len` null rows of a type; `None` for types that cannot say that a row is null. Where they are to be `like` the rows of an
 /// array, what those point into is shared.
 pub(crate) fn nulls(

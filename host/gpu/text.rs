@@ -8,7 +8,7 @@ use bowstring_kernels::views::BufferRow;
 
 use crate::array::{Array, Bitmap, Buffer, Parts, Side, Slot, outside};
 use crate::gpu::bitmap::{aligned, and, nulls_of};
-use crate::gpu::parts::empty;
+use crate::gpu::parts::none;
 use crate::gpu::rows::{offsets_of, rows_of};
 use crate::pass::{Pass, Reach, Table, bytes, validity};
 use crate::transfer::sized_buffers;
@@ -24,9 +24,7 @@ pub(crate) fn test(
 ) -> Result<Array> {
     let mut pass = Pass::begin("text", stream)?;
     if rows == 0 {
-        let none = empty(&pass, &DataType::Boolean)?;
-        pass.finish()?;
-        return Ok(none);
+        return none(pass, &DataType::Boolean);
     }
     let mut columns: Table<TextColumn> = Table::default();
     for side in [left, right] {

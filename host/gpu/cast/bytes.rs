@@ -9,7 +9,7 @@ use super::offsets::regular_offsets;
 use super::views::of_one_size;
 use crate::Result;
 use crate::array::Array;
-use crate::gpu::parts::empty;
+use crate::gpu::parts::none;
 use crate::pass::bytes;
 use crate::transfer::sized_buffers;
 
@@ -17,9 +17,7 @@ use crate::transfer::sized_buffers;
 pub(super) fn cast(cast: Cast, values: &Array, to: &DataType, size: i32) -> Result<Array> {
     let mut pass = cast.begin(&[values])?;
     if values.is_empty() {
-        let none = empty(&pass, to)?;
-        pass.finish()?;
-        return Ok(none);
+        return none(pass, to);
     }
     let (rows, size) = (values.len(), size as usize);
     let len = pass.times(rows, size)?;

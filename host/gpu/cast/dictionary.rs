@@ -9,7 +9,7 @@ use super::inside::Cast;
 use crate::array::{Array, Parts};
 use crate::gpu::bitmap::nulls_of;
 use crate::gpu::indices::index_width;
-use crate::gpu::parts::{empty, part_of};
+use crate::gpu::parts::{none, part_of};
 use crate::gpu::structure::alike::{firsts, own_keys};
 use crate::gpu::structure::runs::rows_of_mask;
 use crate::gpu::{Outside, take_one};
@@ -74,9 +74,7 @@ pub(super) fn encode(
     let casted = cast.cast(values, of)?;
     let mut pass = cast.begin(&[&casted])?;
     if casted.is_empty() {
-        let none = empty(&pass, to)?;
-        pass.finish()?;
-        return Ok(Some(none));
+        return none(pass, to).map(Some);
     }
     let (keys, dictionary) = match of {
         // Every row is its own, as in arrow-cast.

@@ -4,7 +4,7 @@ use arrow_cast::CastOptions;
 use arrow_schema::{DataType, Field};
 
 use crate::array::{Array, children, forbids_nulls};
-use crate::gpu::parts::empty;
+use crate::gpu::parts::none;
 use crate::pass::Pass;
 use crate::{Result, Stream};
 
@@ -51,9 +51,7 @@ impl Cast<'_> {
     pub fn of_no_rows(self, values: &Array, to: &DataType, item: &Field) -> Result<Array> {
         let items = self.cast(&values.children()[0].slice(0, 0)?, item.data_type())?;
         let pass = self.begin(&[values, &items])?;
-        let none = empty(&pass, to)?;
-        pass.finish()?;
-        Ok(none)
+        none(pass, to)
     }
 
     /// A pass that reads these.

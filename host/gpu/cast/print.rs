@@ -18,7 +18,7 @@ use super::laid::{Lengths, lay_out, offset_width};
 use super::views::Described;
 use crate::array::{Array, children};
 use crate::gpu::bitmap::aligned;
-use crate::gpu::parts::empty;
+use crate::gpu::parts::none;
 use crate::gpu::rows::{offsets_of, rows_of};
 use crate::gpu::scan::{scan_sums, tiles};
 use crate::pass::{BitPointer, Pass, Reach, Region, Requests, bytes, validity};
@@ -31,9 +31,7 @@ pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Option<A
     }
     let mut pass = cast.begin(&[values])?;
     if values.is_empty() {
-        let none = empty(&pass, to)?;
-        pass.finish()?;
-        return Ok(Some(none));
+        return none(pass, to).map(Some);
     }
     let (described, rows) = (Described::of(&mut pass, values)?, values.len());
     let (starts, counts) = (pass.rows(rows, 8)?, pass.rows(rows, 8)?);

@@ -5,7 +5,7 @@ use arrow_schema::{DataType, FieldRef};
 use super::held::hold;
 use super::inside::Cast;
 use crate::array::{Array, Parts};
-use crate::gpu::parts::{check_end, empty};
+use crate::gpu::parts::{check_end, none};
 use crate::gpu::structure::alike::stretches;
 use crate::gpu::structure::{Marked, runs};
 use crate::gpu::{Outside, take_one};
@@ -23,7 +23,7 @@ pub(super) fn cast_from(cast: Cast, values: &Array, to: &DataType) -> Result<Arr
         return cast.cast(&take_one(runs, &found, outside, cast.stream)?, to);
     };
     if values.is_empty() {
-        return none(cast, values, to);
+        return none(cast.begin(&[values])?, to);
     }
     check_ends(values.len(), ends.data_type())?;
     let mut pass = cast.begin(&[values])?;
@@ -47,7 +47,7 @@ pub(super) fn cast_to(
 ) -> Result<Array> {
     let casted = cast.cast(values, of.data_type())?;
     if casted.is_empty() {
-        return none(cast, &casted, to);
+        return none(cast.begin(&[&casted])?, to);
     }
     check_ends(casted.len(), ends.data_type())?;
     let mut pass = cast.begin(&[&casted])?;
@@ -59,13 +59,6 @@ pub(super) fn cast_to(
     pass.input(&taken)?;
     hold(cast, &mut pass, &taken, of, None)?;
     runs::built(pass, to, casted.len(), ends, taken)
-}
-
-fn none(cast: Cast, values: &Array, to: &DataType) -> Result<Array> {
-    let pass = cast.begin(&[values])?;
-    let none = empty(&pass, to)?;
-    pass.finish()?;
-    Ok(none)
 }
 
 /// In the way of arrow-rs, which refuses the same on the CPU.

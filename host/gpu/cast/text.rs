@@ -15,9 +15,9 @@ use bowstring_kernels::views::{BUILD, BufferRow, Build, MEASURE, Measure};
 
 use super::inside::Cast;
 use super::offsets::{Offsets, convert_offsets, do_not_fit, most, regular_offsets};
-use crate::array::{Array, Bitmap, Buffer, Parts, Slot, layout};
-use crate::gpu::bitmap::{aligned, and, not, nulls_of};
-use crate::gpu::parts::empty;
+use crate::array::{Array, Buffer, Slot, layout};
+use crate::gpu::bitmap::{aligned, and, not, nulls_of, nulls_or};
+use crate::gpu::parts::none;
 use crate::gpu::rows::{fixed_width, offsets_of, rows_of};
 use crate::gpu::scan::{scan_sums, tiles};
 use crate::pass::{BitPointer, Pass, Reach, Region, Requests, Table, bytes, validity};
@@ -56,9 +56,7 @@ pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Option<A
     };
     if values.is_empty() {
         let pass = cast.begin(&[values])?;
-        let none = empty(&pass, to)?;
-        pass.finish()?;
-        return Ok(Some(none));
+        return none(pass, to).map(Some);
     }
     let safe = cast.options.safe && into.text && !from.text;
     match (from.width, into.width) {
@@ -148,13 +146,7 @@ fn of_offsets(
         }
         let nulls = good.as_ref().map_or_else(|| validity(values), |good| (good.input(), 0));
         parts.buffers = build_views(&mut pass, values, &edges, nulls)?;
-        parts = match &good {
-            Some(good) => {
-                let validity = Some(Bitmap { buffer: good.buffer(), offset: 0 });
-                Parts { validity, null_count: None, ..parts }
-            }
-            None => nulls_of(&mut pass, values, parts)?,
-        };
+        parts = nulls_or(&mut pass, good.as_ref(), values, parts)?;
     } else if into.width == from.width {
         parts.offset = values.offset();
         parts.buffers = values.buffers().to_vec();
@@ -255,13 +247,7 @@ fn of_views(cast: Cast, values: &Array, to: &DataType, into: ByteLayout, unsure:
         good = Some(without(&mut pass, values, &bad)?);
     }
     let parts = pass.parts(to.clone(), rows);
-    let mut parts = match &good {
-        Some(good) => {
-            let validity = Some(Bitmap { buffer: good.buffer(), offset: 0 });
-            Parts { validity, null_count: None, ..parts }
-        }
-        None => nulls_of(&mut pass, values, parts)?,
-    };
+    let mut parts = nulls_or(&mut pass, good.as_ref(), values, parts)?;
     parts.buffers = match layout(to).slots().next() {
         Some(Slot::Views) => {
             let nulls = good.as_ref().map_or_else(|| validity(values), |good| (good.input(), 0));

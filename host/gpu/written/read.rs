@@ -7,9 +7,9 @@ use bowstring_kernels::text::TextColumn;
 use bowstring_kernels::written::readers::Reading;
 use bowstring_kernels::written::reading::{QUOTE, QUOTED, Quote, READ, READ_HARD, Read, ReadHard};
 
-use crate::array::{Array, Bitmap, Parts, Slot, layout, outside};
-use crate::gpu::bitmap::nulls_of;
-use crate::gpu::parts::empty;
+use crate::array::{Array, Slot, layout, outside};
+use crate::gpu::bitmap::nulls_or;
+use crate::gpu::parts::none;
 use crate::gpu::text::text_column;
 use crate::pass::{Pass, Table};
 use crate::{Error, Result, Stream};
@@ -30,9 +30,7 @@ pub(crate) fn read(
     let len = values.len();
     if len == 0 {
         pass.input(values)?;
-        let none = empty(&pass, to)?;
-        pass.finish()?;
-        return Ok(none);
+        return none(pass, to);
     }
     let described = text_column(&mut pass, values)?;
     let column: Table<TextColumn> = [described].into_iter().collect();
@@ -70,13 +68,7 @@ pub(crate) fn read(
         pass.launch(entry, &ReadHard { column, len, words, width, values, good, hard, faults })?;
     }
     let parts = pass.parts(to.clone(), len);
-    let mut parts = match &good {
-        Some(good) => {
-            let validity = Some(Bitmap { buffer: good.buffer(), offset: 0 });
-            Parts { validity, null_count: None, ..parts }
-        }
-        None => nulls_of(&mut pass, values, parts)?,
-    };
+    let mut parts = nulls_or(&mut pass, good.as_ref(), values, parts)?;
     parts.buffers = vec![out.buffer()];
     if unread.is_some() {
         let (column, words): (_, In<u64>) = (column.input(), faults.part(0, 24));

@@ -8,7 +8,7 @@ use bowstring_kernels::written::writing::{MEASURE, Measure, WRITE, Write};
 use crate::array::{Array, Bitmap, Slot};
 use crate::gpu::bitmap::aligned;
 use crate::gpu::cast::{Lengths, lay_out, offset_width};
-use crate::gpu::parts::empty;
+use crate::gpu::parts::none;
 use crate::gpu::rows::rows_of;
 use crate::gpu::scan::{scan_sums, tiles};
 use crate::pass::{Pass, Requests, bits, validity};
@@ -26,9 +26,7 @@ pub(crate) fn write(
     pass.input(values)?;
     let rows = values.len();
     if rows == 0 {
-        let none = empty(&pass, to)?;
-        pass.finish()?;
-        return Ok(none);
+        return none(pass, to);
     }
     let buffer = &values.buffers()[0];
     let (numbers, offset, width) = match values.layout().slots().next() {

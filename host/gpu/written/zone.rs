@@ -4,9 +4,9 @@ use arrow_schema::DataType;
 use bowstring_kernels::memory::Out;
 use bowstring_kernels::written::zoning::{CAST_ZONED, CastZoned};
 
-use crate::array::{Array, Bitmap, Parts, layout};
-use crate::gpu::bitmap::{aligned, nulls_of};
-use crate::gpu::parts::empty;
+use crate::array::{Array, layout};
+use crate::gpu::bitmap::{aligned, nulls_or};
+use crate::gpu::parts::none;
 use crate::gpu::rows::{fixed_width, rows_of};
 use crate::pass::{Pass, validity};
 use crate::{Error, Result, Stream};
@@ -23,9 +23,7 @@ pub(crate) fn cast_zoned(
     pass.input(values)?;
     let rows = values.len();
     if rows == 0 {
-        let none = empty(&pass, to)?;
-        pass.finish()?;
-        return Ok(none);
+        return none(pass, to);
     }
     let width = |of: &DataType| layout(of).slots().next().and_then(fixed_width);
     let (Some(width), Some(out_width)) = (width(values.data_type()), width(to)) else {
@@ -51,13 +49,7 @@ pub(crate) fn cast_zoned(
     };
     pass.launch(&CAST_ZONED[0], &args)?;
     let parts = pass.parts(to.clone(), rows);
-    let mut parts = match &good {
-        Some(good) => {
-            let validity = Some(Bitmap { buffer: good.buffer(), offset: 0 });
-            Parts { validity, null_count: None, ..parts }
-        }
-        None => nulls_of(&mut pass, values, parts)?,
-    };
+    let mut parts = nulls_or(&mut pass, good.as_ref(), values, parts)?;
     parts.buffers = vec![out.buffer()];
     if !safe {
         let (from, to) = (values.data_type().clone(), to.clone());
