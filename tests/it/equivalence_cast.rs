@@ -39,7 +39,7 @@ impl<'a> Asked<'a> {
     }
 
     /// What it says where null lists of one size hide nothing. A cast of such lists of one item to what that is shows the item; and
-    /// in unions and runs it depends on what the item is, and on where the rows lie, whether a take has left it behind before.
+    /// in runs and dense unions it depends on the item's type, and on where the rows lie, whether a take has left it behind before.
     fn of_nothing_hidden(&self) -> Option<ArrayRef> {
         let values = make_array(hiding_nothing(&self.values.to_data()));
         cast_with_options(&values, self.to, &self.options).ok()
