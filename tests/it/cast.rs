@@ -17,12 +17,20 @@ fn options(safe: bool) -> CastOptions<'static> {
     CastOptions { safe, ..CastOptions::default() }
 }
 
-/// Casts on every device, and compares with arrow-cast: the rows, or that there is an error, and the row it names.
-fn check(array: &ArrayRef, offset: usize, len: usize, form: Form, to: &DataType, safe: bool) {
+/// Casts on every device, and compares with arrow-cast: the rows, or that there is an error, and the row it names. The devices are
+/// the caller's: making them starts threads, which takes longer than a cast of a few rows.
+fn check(
+    targets: &[Target],
+    array: &ArrayRef,
+    (offset, len): (usize, usize),
+    form: Form,
+    to: &DataType,
+    safe: bool,
+) {
     let from = array.data_type();
     let context = format!("{from} to {to}, safe {safe}, rows {offset}+{len} {form:?}");
     let theirs = cast_with_options(&array.slice(offset, len), to, &options(safe));
-    for target in &devices() {
+    for target in targets {
         let values = target.import_as(form, array, offset, len);
         // A GPU tells of a row that does not fit when somebody waits for the result.
         let ours = cast(&values, to, &options(safe), &target.stream)
@@ -60,8 +68,12 @@ fn check_row(error: &Error, array: &ArrayRef, to: &DataType, context: &str) {
                 assert!(nested(array.data_type()) || nested(to), "{context}: {error}");
                 return;
             }
-            let fails = |row: &usize| cast_with_options(&array.slice(*row, 1), to, &options(false)).is_err();
-            let first = (0..array.len()).find(fails);
+            let fails =
+                |row: usize, rows| cast_with_options(&array.slice(row, rows), to, &options(false)).is_err();
+            // Where many rows do not fail together, none of them does.
+            let many = |row: usize| 1024.min(array.len() - row);
+            let parts = (0..array.len()).step_by(1024).filter(|row| fails(*row, many(*row)));
+            let first = parts.flat_map(|row| row..row + many(row)).find(|row| fails(*row, 1));
             assert_eq!(Some(*row), first, "{context}");
         }
         // arrow-cast's own, without a row: only where it casts itself, or no row is to blame.
@@ -80,11 +92,12 @@ fn every_pair_that_arrow_casts() {
     let mut pairs = 0;
     for (seed, from) in types.iter().enumerate() {
         let mut rng = Random::new(seed as u64);
+        let targets = devices();
         let arrays: Vec<_> = Nulls::ALL.map(|nulls| array(from, 150, nulls, &mut rng)).into();
         for to in &types {
             assert_eq!(can_cast(from, to), can_cast_types(from, to), "{from} to {to}");
             if !can_cast_types(from, to) {
-                let values = devices()[0].import(&arrays[0]);
+                let values = targets[0].import(&arrays[0]);
                 let error = cast(&values, to, &options(true), &Stream::cpu()).wait().unwrap_err();
                 assert!(
                     matches!(error, Error::Unsupported { operation: "cast", .. }),
@@ -96,11 +109,11 @@ fn every_pair_that_arrow_casts() {
             for (i, array) in arrays.iter().enumerate() {
                 let offset = OFFSETS[(pairs + i) % OFFSETS.len()];
                 for safe in [true, false] {
-                    check(array, offset, 150 - offset, Form::ALL[(pairs + i) % 3], to, safe);
+                    check(&targets, array, (offset, 150 - offset), Form::ALL[(pairs + i) % 3], to, safe);
                 }
                 // Short ones, so that strict casts have a chance to succeed.
                 for row in 0..12 {
-                    check(array, row * 11, row % 4, Form::SlicedAfter, to, false);
+                    check(&targets, array, (row * 11, row % 4), Form::SlicedAfter, to, false);
                 }
             }
         }
@@ -137,13 +150,14 @@ fn fixed_width_pairs_at_many_lengths_and_offsets() {
     let types = fixed_types();
     let mut rng = Random::new(7);
     for from in &types {
+        let targets = devices();
         let arrays = Nulls::ALL.map(|nulls| array(from, 400, nulls, &mut rng));
         for to in types.iter().filter(|to| can_cast_types(from, to)) {
             for len in [0, 1, 63, 64, 65, 130, 300] {
                 let offset = OFFSETS[rng.below(OFFSETS.len())];
                 let array = &arrays[rng.below(arrays.len())];
-                check(array, offset, len, Form::ALL[rng.below(3)], to, true);
-                check(array, offset, len, Form::ALL[rng.below(3)], to, false);
+                check(&targets, array, (offset, len), Form::ALL[rng.below(3)], to, true);
+                check(&targets, array, (offset, len), Form::ALL[rng.below(3)], to, false);
             }
         }
     }
@@ -152,7 +166,7 @@ fn fixed_width_pairs_at_many_lengths_and_offsets() {
 /// Enough rows for several threads, with misfits and nulls far apart.
 #[test]
 fn many_rows_on_many_threads() {
-    let rows = 700_000;
+    let (targets, rows) = (devices(), 700_000);
     let mut numbers: Vec<Option<i64>> = (0..rows as i64).map(|i| Some(i * 3 - 1_000_000)).collect();
     for i in [5, 64, 349_999, 600_000] {
         numbers[i] = None;
@@ -173,16 +187,16 @@ fn many_rows_on_many_threads() {
     ] {
         for array in [&fits, &does_not] {
             for safe in [true, false] {
-                check(array, 0, rows, Form::SlicedAfter, &to, safe);
-                check(array, 33, rows - 50, Form::Displaced, &to, safe);
+                check(&targets, array, (0, rows), Form::SlicedAfter, &to, safe);
+                check(&targets, array, (33, rows - 50), Form::Displaced, &to, safe);
             }
         }
     }
     let bits = cast_with_options(&fits, &DataType::Boolean, &options(true)).unwrap();
     let many: ArrayRef = arrow_select::concat::concat(&[&bits, &bits, &bits, &bits]).unwrap();
-    check(&many, 7, 2_700_001, Form::SlicedAfter, &DataType::Int32, true);
+    check(&targets, &many, (7, 2_700_001), Form::SlicedAfter, &DataType::Int32, true);
 
-    let values = devices()[0].import(&does_not);
+    let values = targets[0].import(&does_not);
     let error = cast(&values, &DataType::Int32, &options(false), &Stream::cpu()).wait().unwrap_err();
     let Error::Cast { row, problem, .. } = error else { panic!("{error}") };
     assert_eq!((row, problem.as_str()), (599_999, "9223372036854175808 does not fit"));
