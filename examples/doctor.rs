@@ -1,52 +1,81 @@
 //! Looks at this machine's devices, tries each, and says what it found: `cargo run --release --example doctor`.
 //!
-//! `--json FILE` writes the same for us to read, `--budget SECONDS` bounds the time, `--devices N` the GPUs of a kind. Ends with 1
+//! `--json FILE` writes the same for us to read, anew after each device; `--budget SECONDS` bounds the
+//! time, `--devices N` the GPUs of a kind. Each GPU is examined by a process of its own, which is this
+//! program with `--only cuda:0`: so the page is written whatever a GPU or its driver does. Ends with 1
 //! where something is wrong.
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use bowstring::doctor::{Options, examine};
+use bowstring::doctor::{Options, Report, examine_apart, examine_only};
 use indicatif::{ProgressBar, ProgressStyle};
 
-const USAGE: &str = "usage: doctor [--json FILE] [--budget SECONDS] [--devices NUMBER]";
+const USAGE: &str = "usage: doctor [--json FILE] [--budget SECONDS] [--devices NUMBER] [--only cuda|rocm|cuda:NUMBER|rocm:NUMBER]";
 
-/// What was asked for; `None` where that cannot be understood.
-fn asked(arguments: impl Iterator<Item = String>) -> Option<(Options, Option<String>)> {
-    let (mut options, mut json, mut arguments) = (Options::default(), None, arguments);
+/// The command line, understood.
+#[derive(Default)]
+struct Asked {
+    options: Options,
+    json: Option<String>,
+    only: Option<String>,
+}
+
+/// `None` where that cannot be understood.
+fn asked(mut arguments: impl Iterator<Item = String>) -> Option<Asked> {
+    let mut asked = Asked::default();
     while let Some(name) = arguments.next() {
         let value = arguments.next()?;
         match name.as_str() {
-            "--json" => json = Some(value),
-            "--budget" => options.budget = Duration::try_from_secs_f64(value.parse().ok()?).ok()?,
-            "--devices" => options.devices = value.parse().ok()?,
+            "--json" => asked.json = Some(value),
+            "--only" => asked.only = Some(value),
+            "--budget" => asked.options.budget = Duration::try_from_secs_f64(value.parse().ok()?).ok()?,
+            "--devices" => asked.options.devices = value.parse().ok()?,
             _ => return None,
         }
     }
-    Some((options, json))
+    Some(asked)
 }
 
 fn main() -> ExitCode {
-    let Some((options, json)) = asked(std::env::args().skip(1)) else {
+    let Some(Asked { options, json, only }) = asked(std::env::args().skip(1)) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
+    if let Some(what) = only {
+        return match examine_only(&what, &options, &mut std::io::stdout()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::from(2)
+            }
+        };
+    }
     // Nothing is drawn where standard error is no terminal.
     let bar = ProgressBar::new(1);
     let style = ProgressStyle::with_template("{elapsed_precise} {bar:32} {pos}/{len} {msg}");
     bar.set_style(style.expect("a template without mistakes"));
-    let report = examine(&options, &mut |progress| {
+    let this = std::env::current_exe().unwrap_or_else(|_| std::env::args().next().unwrap_or_default().into());
+    let mut written = Ok(());
+    let mut write = |report: &Report| {
+        if let Some(file) = &json {
+            written =
+                std::fs::write(file, report.to_json() + "\n").map_err(|error| format!("{file}: {error}"));
+        }
+    };
+    let on_progress = &mut |progress: &bowstring::doctor::Progress<'_>| {
         bar.set_length(progress.of as u64);
         bar.set_position(progress.done as u64);
         bar.set_message(progress.to_string());
-    });
+    };
+    let report = examine_apart(&|| Command::new(&this), &options, on_progress, &mut write);
     bar.finish_and_clear();
     print!("{report}");
+    if let Err(problem) = written {
+        eprintln!("{problem}");
+        return ExitCode::FAILURE;
+    }
     if let Some(file) = json {
-        if let Err(error) = std::fs::write(&file, report.to_json() + "\n") {
-            eprintln!("{file}: {error}");
-            return ExitCode::FAILURE;
-        }
         println!("The same for programs: {file}");
     }
     if report.is_well() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

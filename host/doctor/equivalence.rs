@@ -223,8 +223,9 @@ fn arrow_failed(error: ArrowError) -> Error {
     Error::Arrow { operation: "doctor", problem: error.to_string() }
 }
 
-/// Tries all of it on a stream's device until the time is over. `note` is shown what was found, from one comparison to the next.
-pub(super) fn compare(stream: &Stream, until: Instant, note: &dyn Fn(&Equivalence)) -> Result<()> {
+/// Tries all of it on a stream's device until the time is over. `note` is told what comes next, and
+/// shown what was found so far.
+pub(super) fn compare(stream: &Stream, until: Instant, note: &dyn Fn(&str, &Equivalence)) -> Result<()> {
     let mut cases = vec![];
     for rows in ROWS {
         for sample in samples(rows + BEFORE).map_err(arrow_failed)? {
@@ -238,7 +239,7 @@ pub(super) fn compare(stream: &Stream, until: Instant, note: &dyn Fn(&Equivalenc
     }
     let mut found = Equivalence { of: cases.len(), ..Equivalence::default() };
     for (sample, operation) in &cases {
-        note(&found);
+        note(&format!("{} of {}", operation.what, sample.values.data_type()), &found);
         if Instant::now() >= until {
             return Ok(());
         }
@@ -263,7 +264,7 @@ pub(super) fn compare(stream: &Stream, until: Instant, note: &dyn Fn(&Equivalenc
             found.told.push(format!("{} of {} rows of {of}: {wrong}", operation.what, host.values.len()));
         }
     }
-    note(&found);
+    note("", &found);
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::asked::Note;
 use super::explain::of_error;
 use super::machine::Machine;
 use super::report::Examined;
@@ -16,15 +17,16 @@ const STEPS: [(&str, f64); 4] = [("self-tests", 0.1), ("kernels", 0.5), ("equiva
 /// Of a device's free memory so much may be used; the rest is for others, and for what the driver takes.
 const PART_OF_MEMORY: usize = 2;
 
-/// What a step says of itself: its name, how much is done, of how much.
-pub(super) type Note<'a> = &'a dyn Fn(&'static str, usize, usize);
+/// The name of the time before all steps.
+pub(super) const OPENING: &str = "opening";
+/// Bytes that the host can spare, where it does not say.
+const HOST_MEMORY: usize = 1 << 30;
 
-/// Examines a device in so much time. `host_memory` is what the host can spare.
+/// Examines a device in so much time.
 pub(super) fn examine(
     machine: &Machine,
     open: impl FnOnce() -> Result<Device>,
     budget: Duration,
-    host_memory: usize,
     found: &Mutex<Examined>,
     note: Note<'_>,
 ) {
@@ -57,7 +59,7 @@ pub(super) fn examine(
     }
 
     for (done, (test, run)) in selftest::TESTS.iter().enumerate() {
-        note(name(0), done, selftest::TESTS.len());
+        note(name(0), test, done, selftest::TESTS.len());
         if done > 0 && Instant::now() > until(0) {
             cut(0, format!("{done} of {} were run", selftest::TESTS.len()));
             break;
@@ -71,7 +73,8 @@ pub(super) fn examine(
         }
     }
 
-    let (loaded, outcome) = kernels::load(device, until(1), &|done, of| note(name(1), done, of));
+    let (loaded, outcome) =
+        kernels::load(device, until(1), &|entry, done, of| note(name(1), entry, done, of));
     if let (Some(kernels), Ok(())) = (&loaded, &outcome)
         && kernels.loaded < kernels.of
     {
@@ -86,9 +89,9 @@ pub(super) fn examine(
         Ok(stream) => stream,
         Err(error) => return failed(&error),
     };
-    let compared = equivalence::compare(&stream, until(2), &|so_far| {
-        note(name(2), so_far.compared, so_far.of);
+    let compared = equivalence::compare(&stream, until(2), &|next, so_far| {
         lock(found).equivalence = Some(so_far.clone());
+        note(name(2), next, so_far.compared, so_far.of);
     });
     let (done, of) = lock(found).equivalence.as_ref().map_or((0, 0), |found| (found.compared, found.of));
     match compared {
@@ -97,8 +100,9 @@ pub(super) fn examine(
         Err(error) => failed(&error),
     }
 
+    let host_memory = machine.memory().map_or(HOST_MEMORY, |(free, _)| free);
     let free = memory.map_or(host_memory, |(free, _)| free.min(host_memory)) / PART_OF_MEMORY;
-    match measure::measure(&stream, until(3), free, &|done, of| note(name(3), done, of)) {
+    match measure::measure(&stream, until(3), free, &|part, done, of| note(name(3), part, done, of)) {
         Ok(speed) => lock(found).speed = Some(speed),
         Err(error) => failed(&error),
     }

@@ -1,19 +1,24 @@
-//! JSON, as far as a report needs it.
+//! JSON, as far as a report needs it: written, and read again where another process wrote it.
 
 use std::fmt;
 
 /// A value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) enum Json {
+    #[default]
     Null,
     Bool(bool),
     Number(f64),
     Text(String),
     List(Vec<Json>),
-    Object(Vec<(&'static str, Json)>),
+    Object(Vec<(String, Json)>),
 }
 
 impl Json {
+    pub fn object<const N: usize>(fields: [(&str, Json); N]) -> Json {
+        Json::Object(fields.map(|(name, value)| (name.to_owned(), value)).into())
+    }
+
     pub fn text(text: impl ToString) -> Json {
         Json::Text(text.to_string())
     }
@@ -28,6 +33,119 @@ impl Json {
 
     pub fn option<T>(value: Option<T>, json: impl Fn(T) -> Json) -> Json {
         value.map_or(Json::Null, json)
+    }
+
+    /// The value that a text says; `None` where it is not JSON as it is written here.
+    pub fn parse(text: &str) -> Option<Json> {
+        let mut reader = Reader(text);
+        let value = reader.value(DEEPEST)?;
+        reader.0.trim_start().is_empty().then_some(value)
+    }
+
+    /// A field's value; `Null` where it is missing.
+    pub fn get(&self, name: &str) -> &Json {
+        let Json::Object(fields) = self else { return &Json::Null };
+        fields.iter().find(|(known, _)| known == name).map_or(&Json::Null, |(_, value)| value)
+    }
+
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Json> {
+        let Json::Object(fields) = self else { return None };
+        fields.iter_mut().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// The text of a field that has one, else nothing.
+    pub fn text_of(&self, name: &str) -> &str {
+        match self.get(name) {
+            Json::Text(text) => text,
+            _ => "",
+        }
+    }
+
+    /// The number of a field that has one, else zero.
+    pub fn count_of(&self, name: &str) -> usize {
+        match self.get(name) {
+            Json::Number(number) => *number as usize,
+            _ => 0,
+        }
+    }
+}
+
+/// How deep values may lie in each other.
+const DEEPEST: usize = 16;
+
+/// The rest of a text.
+struct Reader<'a>(&'a str);
+
+impl Reader<'_> {
+    /// Whether this comes next; then it is passed over.
+    fn takes(&mut self, word: &str) -> bool {
+        let rest = self.0.trim_start().strip_prefix(word);
+        self.0 = rest.unwrap_or(self.0);
+        rest.is_some()
+    }
+
+    fn value(&mut self, depth: usize) -> Option<Json> {
+        let depth = depth.checked_sub(1)?;
+        for (word, value) in [("null", Json::Null), ("true", Json::Bool(true)), ("false", Json::Bool(false))]
+        {
+            if self.takes(word) {
+                return Some(value);
+            }
+        }
+        if self.takes("\"") {
+            return self.text().map(Json::Text);
+        }
+        if self.takes("[") {
+            return self.all("]", |reader| reader.value(depth)).map(Json::List);
+        }
+        if self.takes("{") {
+            let field = |reader: &mut Self| {
+                let name = if reader.takes("\"") { reader.text()? } else { return None };
+                if reader.takes(":") { Some((name, reader.value(depth)?)) } else { None }
+            };
+            return self.all("}", field).map(Json::Object);
+        }
+        let text = self.0.trim_start();
+        let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)).unwrap_or(text.len());
+        self.0 = &text[end..];
+        text[..end].parse().ok().map(Json::Number)
+    }
+
+    /// Values with commas between them, up to what ends them.
+    fn all<T>(&mut self, end: &str, one: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let mut all = vec![];
+        if self.takes(end) {
+            return Some(all);
+        }
+        loop {
+            all.push(one(self)?);
+            if self.takes(end) {
+                return Some(all);
+            }
+            if !self.takes(",") {
+                return None;
+            }
+        }
+    }
+
+    /// The rest of a text, of which the first quote was passed over.
+    fn text(&mut self) -> Option<String> {
+        let (mut text, mut chars) = (String::new(), self.0.chars());
+        loop {
+            match chars.next()? {
+                '"' => break,
+                '\\' => match chars.next()? {
+                    'u' => {
+                        let digits: String = chars.by_ref().take(4).collect();
+                        text.push(char::from_u32(u32::from_str_radix(&digits, 16).ok()?)?);
+                    }
+                    c => text.push(c),
+                },
+                c => text.push(c),
+            }
+        }
+        self.0 = chars.as_str();
+        Some(text)
     }
 }
 
@@ -65,6 +183,30 @@ impl fmt::Display for Json {
                 }
                 f.write_str("}")
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Json;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let value = Json::object([
+            ("text", Json::text("a \"b\" \\ c\n\u{1} é, ]}")),
+            ("numbers", Json::list(&[0.0, -1.5e-9, 4e15], |number| Json::Number(*number))),
+            ("none", Json::Null),
+            ("empty", Json::object([])),
+            ("lists", Json::List(vec![Json::List(vec![]), Json::Bool(true), Json::Bool(false)])),
+        ]);
+        let text = value.to_string();
+        assert_eq!(Json::parse(&text).expect(&text).to_string(), text);
+        assert_eq!((value.count_of("numbers"), value.text_of("none")), (0, ""));
+        let deep = "[".repeat(1 << 20);
+        let cut: Vec<&str> = (1..text.len()).filter_map(|end| text.get(..end)).collect();
+        for wrong in cut.into_iter().chain(["", "nul", "{} {}", "[1 2]", "{\"a\" 1}", "\"\\ud800\"", &deep]) {
+            assert!(Json::parse(wrong).is_none(), "{wrong}");
         }
     }
 }

@@ -30,7 +30,7 @@ impl Kernels {
 pub(super) fn load(
     device: &Device,
     until: Instant,
-    note: &dyn Fn(usize, usize),
+    note: &dyn Fn(&str, usize, usize),
 ) -> (Option<Kernels>, Result<(), Error>) {
     let Some(gpu) = device.as_gpu() else { return (None, Ok(())) };
     let Some(architecture) = gpu.driver().architecture() else { return (None, Ok(())) };
@@ -41,7 +41,7 @@ pub(super) fn load(
         if Instant::now() >= until {
             break;
         }
-        note(found.loaded, found.of);
+        note(entry.name(), found.loaded, found.of);
         if let Err(error) = gpu.entry(entry.family(), entry.name()) {
             outcome = Err(error);
             break;

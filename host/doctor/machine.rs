@@ -66,6 +66,12 @@ impl Machine {
         value.map(|value| value.trim().to_owned())
     }
 
+    /// Bytes of memory: those that may be used, and all.
+    pub(super) fn memory(&self) -> Option<(usize, usize)> {
+        let kib = |name| self.line("proc/meminfo", name)?.trim_end_matches("kB").trim().parse::<usize>().ok();
+        kib("MemAvailable").zip(kib("MemTotal")).map(|(free, all)| (free << 10, all << 10))
+    }
+
     /// The names in a folder that begin so, in order.
     pub(super) fn names(&self, folder: &str, start: &str) -> Vec<String> {
         let Ok(found) = fs::read_dir(self.root.join(folder)) else { return vec![] };

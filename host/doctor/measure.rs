@@ -78,14 +78,14 @@ pub(super) fn measure(
     stream: &Stream,
     until: Instant,
     free: usize,
-    note: &dyn Fn(usize, usize),
+    note: &dyn Fn(&str, usize, usize),
 ) -> Result<Speed> {
     let full = if stream.as_gpu().is_some() { FULL } else { FULL_ON_CPU };
     let mut found = Speed::default();
     (found.queued, found.waited_for) = smallest(stream)?;
     let mut rows = FIRST;
     loop {
-        note(rows.ilog2() as usize, full.ilog2() as usize);
+        note(&format!("{rows} rows"), rows.ilog2() as usize, full.ilog2() as usize);
         let start = Instant::now();
         found = Speed { rows, works: works(stream, rows)?, ..found };
         // Four times the rows take at most five times as long, and what was found first is timed more often.

@@ -9,9 +9,13 @@
 //! # std::io::Result::Ok(())
 //! ```
 //!
-//! The one idea: a device that has never been tried may do anything, so each is examined by a thread of its own, which puts
-//! down what it finds as it finds it. One that does not answer costs its own time and nobody's report.
+//! The one idea: a device that has never been tried may do anything, so each is examined apart from the
+//! others, by something that puts down what it finds as it finds it. In [`examine`] that is a thread, and a
+//! driver that ends the process ends it all, for a library does not start processes by itself. Programs
+//! have [`examine_apart`], where it is a process.
 
+mod apart;
+mod asked;
 mod equivalence;
 mod examined;
 mod explain;
@@ -24,59 +28,27 @@ mod predictions;
 mod report;
 mod samples;
 mod selftest;
+mod threads;
 
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::io::{self, Write};
+use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+pub use asked::{Options, Progress};
 #[doc(hidden)]
 pub use machine::Machine;
 pub use report::Report;
 
+use crate::Device;
 use crate::array::Place;
-use crate::device::sync::Mutex;
-use crate::device::{RUNTIMES, count_of, lock, open_from, why_not};
-use crate::ffi::DeviceType;
-use crate::{Device, Error, Result};
-use explain::{Diagnosis, State, of_error, of_libraries};
-use report::{Examined, Host, Library};
+use crate::device::RUNTIMES;
+use apart::Apart;
+use report::{Host, Section};
 
-/// How long an examination may take, and of how much.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The time for everything, nearly: steps that would go beyond are cut short, and named.
-    pub budget: Duration,
-    /// How many GPUs of a kind are examined; more are only counted.
-    pub devices: usize,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options { budget: Duration::from_secs(100), devices: 8 }
-    }
-}
-
-/// Where an examination is.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
-    /// Which device.
-    pub device: &'a str,
-    /// What is done with it.
-    pub step: &'a str,
-    /// How much of that has been done.
-    pub done: usize,
-    /// How much there is.
-    pub of: usize,
-}
-
-/// The part of the time that the CPU has.
+/// The part of the time that the CPU has, and that a library has to be loaded and to count its devices.
 const CPU: f64 = 0.15;
-/// How long a device may go on before it is left alone, as times its budget, and beyond that: a step only looks at the clock
-/// between its parts.
-const GRACE: f64 = 1.1;
-const LEAST_GRACE: Duration = Duration::from_secs(10);
+const LIBRARY: f64 = 0.15;
 /// Variables that say which libraries and devices a process sees.
 const VARIABLES: [&str; 7] = [
     "LD_LIBRARY_PATH",
@@ -88,9 +60,36 @@ const VARIABLES: [&str; 7] = [
     "CUDA_FORCE_PTX_JIT",
 ];
 
-/// Examines this machine: the CPU, and every GPU that can be found. Takes up to `options.budget`, and blocks.
+/// Examines this machine: the CPU, and every GPU that can be found. Takes up to `options.budget`, and
+/// blocks. All of it is done in this process: should a driver's library crash, or a runtime end the process
+/// at a GPU's fault, as ROCm does, then no report is left. See [`examine_apart`].
 pub fn examine(options: &Options, on_progress: &mut dyn FnMut(&Progress<'_>)) -> Report {
     examine_machine(&Machine::this(), options, on_progress)
+}
+
+/// Examines this machine, each GPU in a process of its own, so that whatever it does to that process is in
+/// the report: which signal ended it, or for how long it did not answer, in which step. No driver is loaded
+/// into this process.
+///
+/// `command` gives the start of a command that ends up in [`examine_only`]: to it are added `--only WHAT`,
+/// `--budget SECONDS` and `--devices NUMBER`. Its standard input, output and error are ours. `on_found` is
+/// shown the report so far after each library and each device.
+pub fn examine_apart(
+    command: &dyn Fn() -> Command,
+    options: &Options,
+    on_progress: &mut dyn FnMut(&Progress<'_>),
+    on_found: &mut dyn FnMut(&Report),
+) -> Report {
+    let machine = Machine::this();
+    let way = Way::Apart(Apart { machine: &machine, command, devices: options.devices });
+    gather(&way, &machine, options, on_progress, on_found)
+}
+
+/// The part of [`examine_apart`] that is done by another process: examines the one thing that `what` names
+/// (`cuda`, a library; `cuda:0`, a device), and writes a line of JSON before and after each step.
+/// `InvalidInput` where nothing has that name.
+pub fn examine_only(what: &str, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+    apart::examine_only(&Machine::this(), what, options, out)
 }
 
 /// Examines one device. A report with nothing of libraries.
@@ -100,9 +99,9 @@ pub fn examine_device(
     on_progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Report {
     let (machine, start) = (Machine::this(), Instant::now());
-    let host = host(&machine);
     let (place, device) = (device.place().to_string(), device.clone());
-    let devices = vec![examine_one(&machine, place, move || Ok(device), options.budget, &host, on_progress)];
+    let found = threads::device(&machine, &place, move || Ok(device), options.budget, on_progress);
+    let (host, devices) = (host(&machine), vec![Section::of_device(&found)]);
     Report { host, libraries: vec![], devices, seconds: start.elapsed().as_secs_f64() }
 }
 
@@ -113,137 +112,69 @@ pub fn examine_machine(
     options: &Options,
     on_progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Report {
-    let (start, host) = (Instant::now(), host(machine));
-    let (mut libraries, mut devices, mut waiting) = (vec![], vec![], vec![]);
+    gather(&Way::Threads, machine, options, on_progress, &mut |_| ())
+}
+
+/// How libraries and GPUs are kept apart while they are examined.
+enum Way<'a> {
+    Threads,
+    Apart(Apart<'a>),
+}
+
+fn gather(
+    way: &Way<'_>,
+    machine: &Machine,
+    options: &Options,
+    on_progress: &mut dyn FnMut(&Progress<'_>),
+    on_found: &mut dyn FnMut(&Report),
+) -> Report {
+    let start = Instant::now();
+    let mut report = Report { host: host(machine), ..Report::default() };
+    let mut found = |report: &mut Report| {
+        report.seconds = start.elapsed().as_secs_f64();
+        on_found(report);
+    };
+    let mut waiting = vec![];
     for runtime in RUNTIMES {
-        on_progress(&Progress { device: &runtime.to_string(), step: "library", done: 0, of: 1 });
-        let library = look_for(machine, runtime);
-        let some = library.devices.min(options.devices);
-        waiting.extend((0..some).map(|number| (runtime, number as i64)));
-        libraries.push(library);
+        let (budget, most) = (options.budget.mul_f64(LIBRARY), options.devices);
+        let library = match way {
+            Way::Threads => {
+                Section::of_library(&threads::library(machine, runtime, most, budget, on_progress))
+            }
+            Way::Apart(apart) => apart.library(runtime, budget, on_progress),
+        };
+        waiting.extend((0..library.json.count_of("examined").min(most)).map(|number| (runtime, number)));
+        report.libraries.push(library);
+        found(&mut report);
     }
     let cpu = options.budget.mul_f64(if waiting.is_empty() { 1.0 } else { CPU });
-    let open_cpu = || Ok(Device::cpu());
-    devices.push(examine_one(machine, Place::CPU.to_string(), open_cpu, cpu, &host, on_progress));
+    let examined = threads::device(machine, &Place::CPU.to_string(), || Ok(Device::cpu()), cpu, on_progress);
+    report.devices.push(Section::of_device(&examined));
+    found(&mut report);
     for (done, (runtime, number)) in waiting.iter().copied().enumerate() {
         let left = options.budget.saturating_sub(start.elapsed());
-        let budget = left / (waiting.len() - done) as u32;
-        let library = machine.library(runtime).map(Path::to_owned);
-        let open = move || match library {
-            Some(path) => open_from(&path, runtime, number),
-            None => Device::open(runtime, number),
-        };
-        devices.push(examine_one(machine, format!("{runtime}:{number}"), open, budget, &host, on_progress));
-    }
-    for library in libraries.iter().filter(|library| library.devices > options.devices) {
-        let words = format!("{} devices more were not examined", library.devices - options.devices);
-        let of_it = |device: &&mut Examined| device.place.starts_with(&library.runtime.to_string());
-        devices.iter_mut().rfind(of_it).into_iter().for_each(|last| last.notes.push(words.clone()));
-    }
-    Report { host, libraries, devices, seconds: start.elapsed().as_secs_f64() }
-}
-
-/// The library of a kind of GPU, and how many devices it finds; or what is wrong.
-fn look_for(machine: &Machine, runtime: DeviceType) -> Library {
-    let mut tried = vec![];
-    for name in machine.library_names(runtime) {
-        let problem = why_not(&name);
-        let is_there = problem.is_none();
-        tried.push((name, problem));
-        if is_there {
-            break;
-        }
-    }
-    let loaded = tried.iter().find(|(_, problem)| problem.is_none()).map(|(name, _)| name);
-    let counted = count_of(machine.library(runtime), runtime);
-    // Where it lies is to be seen while it is loaded.
-    let found = loaded.map(|name| machine.loaded_from(name).unwrap_or_else(|| name.display().to_string()));
-    let (devices, problem) = match (&found, counted) {
-        (None, _) => (0, Some(of_libraries(machine, runtime, &tried))),
-        (_, Ok(0)) => {
-            let reason = "counting devices failed with code 100".to_owned();
-            (0, Some(of_error(machine, &Error::NoDevice { device: runtime, reason })))
-        }
-        (_, Ok(devices)) => (devices, None),
-        (_, Err(error)) => (0, Some(of_error(machine, &error))),
-    };
-    let kernel_driver = machine.kernel_driver(runtime);
-    Library { runtime, tried, found, kernel_driver, devices, problem }
-}
-
-/// Opens and examines one device on a thread, and gives what is known of it when its time is over.
-fn examine_one(
-    machine: &Machine,
-    place: String,
-    open: impl FnOnce() -> Result<Device> + Send + 'static,
-    budget: Duration,
-    host: &Host,
-    on_progress: &mut dyn FnMut(&Progress<'_>),
-) -> Examined {
-    let (start, (sender, receiver)) = (Instant::now(), channel());
-    let found = Arc::new(Mutex::new(Examined { place: place.clone(), ..Examined::default() }));
-    let work = {
-        let (machine, found) = (machine.clone(), found.clone());
-        let spare = host.memory.map_or(1 << 30, |(free, _)| free);
-        move || {
-            let note = |step, done, of| {
-                // Nobody listens any more where this took too long.
-                let _ = sender.send((step, done, of));
-            };
-            note("opening", 0, 1);
-            examined::examine(&machine, open, budget, spare, &found, &note);
-        }
-    };
-    let mut step = "opening";
-    let thread = match thread::Builder::new().name("doctor".into()).spawn(work) {
-        Ok(thread) => Some(thread),
-        Err(error) => {
-            lock(&found).problems.push(failed(format!("no thread could be started: {error}")));
-            None
-        }
-    };
-    let answered = loop {
-        let patience = (budget.mul_f64(GRACE) + LEAST_GRACE).saturating_sub(start.elapsed());
-        match receiver.recv_timeout(patience) {
-            Ok((at, done, of)) => {
-                step = at;
-                on_progress(&Progress { device: &place, step, done, of });
+        let (place, budget) = (format!("{runtime}:{number}"), left / (waiting.len() - done) as u32);
+        let device = match way {
+            Way::Threads => {
+                let open = threads::opener(machine, runtime, number as i64);
+                Section::of_device(&threads::device(machine, &place, open, budget, on_progress))
             }
-            Err(RecvTimeoutError::Disconnected) => break true,
-            Err(RecvTimeoutError::Timeout) => break false,
-        }
-    };
-    match thread {
-        Some(thread) if answered => {
-            let ended = thread.join();
-            let panic = ended.err().map(|_| failed(format!("a bug in bowstring: a panic in the {step}")));
-            lock(&found).problems.extend(panic);
-        }
-        Some(_) => {
-            let words = format!("no answer for {} s, in the {step}: left alone", start.elapsed().as_secs());
-            lock(&found).problems.push(failed(words));
-        }
-        None => {}
+            Way::Apart(apart) => apart.device(&place, budget, on_progress),
+        };
+        report.devices.push(device);
+        found(&mut report);
     }
-    let mut examined = lock(&found).clone();
-    examined.seconds = start.elapsed().as_secs_f64();
-    examined
-}
-
-fn failed(words: String) -> Diagnosis {
-    Diagnosis { state: State::Failed, words }
+    report
 }
 
 /// The machine itself.
 fn host(machine: &Machine) -> Host {
-    let kib = |name| machine.line("proc/meminfo", name)?.trim_end_matches("kB").trim().parse::<usize>().ok();
-    let memory = kib("MemAvailable").zip(kib("MemTotal")).map(|(free, all)| (free << 10, all << 10));
     let set = |name: &&str| Some(((*name).to_owned(), machine.variable(name)?.to_owned()));
     Host {
         processor: machine.line("proc/cpuinfo", "model name").unwrap_or_else(|| "a processor".into()),
         vectors: format!("{:?}", crate::cpu::VectorLevel::widest()),
         threads: thread::available_parallelism().map_or(1, usize::from),
-        memory,
+        memory: machine.memory(),
         variables: VARIABLES.iter().filter_map(set).collect(),
     }
 }

@@ -2,9 +2,10 @@
 
 use std::fmt::{self, Display, Formatter, Result};
 
+use super::asked::Progress;
 use super::measure::{Measured, Speed};
 use super::predictions;
-use super::report::{Examined, Library, Report};
+use super::report::{Examined, Library, Report, Section};
 
 /// Bytes, in the unit that suits.
 fn size(bytes: usize) -> String {
@@ -42,27 +43,24 @@ impl Display for Report {
         for (name, value) in &host.variables {
             line(f, "variable", format_args!("{name}={value}"))?;
         }
-        for library in &self.libraries {
-            library.page(f)?;
-        }
-        for device in &self.devices {
-            device.page(f)?;
+        for section in self.libraries.iter().chain(&self.devices) {
+            f.write_str(&section.page)?;
         }
         let verdict = if self.is_well() { "All is well" } else { "Something is wrong, see above" };
         write!(f, "\n{verdict}, after {}.", duration(self.seconds))?;
-        let is_gpu = |device: &&Examined| device.architecture.is_some();
-        if self.devices.iter().any(|device| is_gpu(&device)) {
+        if self.devices.iter().any(Section::is_gpu) {
             write!(f, " No figure from a GPU has reached us yet: please send us the file with the JSON.")?;
         }
         writeln!(f)
     }
 }
 
-impl Library {
-    fn page(&self, f: &mut Formatter<'_>) -> Result {
+impl Display for Library {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         writeln!(f, "\n{}", self.runtime)?;
         match &self.found {
             Some(path) => line(f, "library", path)?,
+            None if self.tried.is_empty() => {}
             None => {
                 let names: Vec<String> =
                     self.tried.iter().map(|(name, _)| name.display().to_string()).collect();
@@ -75,13 +73,17 @@ impl Library {
         }
         match &self.problem {
             Some(problem) => line(f, "", format_args!("{}: {}", problem.state, problem.words)),
+            None if self.examined < self.devices => {
+                let more = self.devices - self.examined;
+                line(f, "devices", format_args!("{}, {more} of which were not examined", self.devices))
+            }
             None => line(f, "devices", self.devices),
         }
     }
 }
 
-impl Examined {
-    fn page(&self, f: &mut Formatter<'_>) -> Result {
+impl Display for Examined {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let name = Some(&self.name).filter(|name| **name != self.place);
         writeln!(f, "\n{}", [self.place.as_str(), name.map_or("", String::as_str)].join(" ").trim_end())?;
         if let Some(images) = self.architecture {
@@ -179,8 +181,9 @@ fn is_held_against_copies(measured: &Measured) -> bool {
     ![UP, DOWN, WITHIN].contains(&measured.work)
 }
 
-impl fmt::Display for super::Progress<'_> {
+impl fmt::Display for Progress<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        write!(f, "{}: {}", self.device, self.step)
+        write!(f, "{}: {}", self.device, self.step)?;
+        if self.part.is_empty() { Ok(()) } else { write!(f, ", {}", self.part) }
     }
 }

@@ -12,9 +12,48 @@ use crate::ffi::DeviceType;
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub(super) host: Host,
-    pub(super) libraries: Vec<Library>,
-    pub(super) devices: Vec<Examined>,
+    pub(super) libraries: Vec<Section>,
+    pub(super) devices: Vec<Section>,
     pub(super) seconds: f64,
+}
+
+/// The findings about one library or one device. Another process may have written them.
+#[derive(Clone, Debug)]
+pub(super) struct Section {
+    /// The lines of the printed page.
+    pub page: String,
+    /// The same for programs: an object.
+    pub json: Json,
+}
+
+impl Section {
+    pub fn of_library(library: &Library) -> Section {
+        Section { page: library.to_string(), json: library.json() }
+    }
+
+    pub fn of_device(device: &Examined) -> Section {
+        Section { page: device.to_string(), json: device.json() }
+    }
+
+    /// Adds what went wrong with a device after all that it says of itself.
+    pub fn add_problem(&mut self, problem: &Diagnosis) {
+        self.page += &format!("  {:<13} {}: {}\n", "PROBLEM", problem.state, problem.words);
+        if let Some(well) = self.json.get_mut("well") {
+            *well = Json::Bool(false);
+        }
+        if let Some(Json::List(problems)) = self.json.get_mut("problems") {
+            problems.push(diagnosis(problem));
+        }
+    }
+
+    pub fn is_well(&self) -> bool {
+        matches!(self.json.get("well"), Json::Bool(true))
+    }
+
+    /// Whether it is a GPU's, or of what stands in for one.
+    pub fn is_gpu(&self) -> bool {
+        matches!(self.json.get("images"), Json::Text(_))
+    }
 }
 
 /// The machine.
@@ -32,11 +71,14 @@ pub(super) struct Host {
 #[derive(Clone, Debug)]
 pub(super) struct Library {
     pub runtime: DeviceType,
+    /// Empty where that ended before it could be told.
     pub tried: Vec<Tried>,
     /// The file that it is.
     pub found: Option<String>,
     pub kernel_driver: Option<String>,
     pub devices: usize,
+    /// How many of them are examined.
+    pub examined: usize,
     pub problem: Option<Diagnosis>,
 }
 
@@ -72,19 +114,13 @@ impl Report {
     /// Whether every device that is here did what it should. A kind of GPU that is not here at all is no illness; one that is
     /// here and cannot be used is.
     pub fn is_well(&self) -> bool {
-        use super::explain::State::{NoDriver, NotGiven};
-        let is_ill = |problem: &Diagnosis| ![NoDriver, NotGiven].contains(&problem.state);
-        let libraries = self.libraries.iter().filter_map(|library| library.problem.as_ref());
-        !libraries.into_iter().any(is_ill) && self.devices.iter().all(Examined::is_well)
+        self.libraries.iter().chain(&self.devices).all(Section::is_well)
     }
 
     /// The same as JSON, on one line.
     pub fn to_json(&self) -> String {
-        let memory = |(free, all): (usize, usize)| {
-            Json::Object(vec![("free", Json::count(free)), ("all", Json::count(all))])
-        };
         let pair = |(name, value): &(String, String)| Json::List(vec![Json::text(name), Json::text(value)]);
-        let host = Json::Object(vec![
+        let host = Json::object([
             ("system", Json::text(format_args!("{} {}", std::env::consts::OS, std::env::consts::ARCH))),
             ("processor", Json::text(&self.host.processor)),
             ("vectors", Json::text(&self.host.vectors)),
@@ -92,48 +128,56 @@ impl Report {
             ("memory", Json::option(self.host.memory, memory)),
             ("variables", Json::list(&self.host.variables, pair)),
         ]);
-        let whole = Json::Object(vec![
+        let whole = Json::object([
             ("bowstring", Json::text(env!("CARGO_PKG_VERSION"))),
             ("well", Json::Bool(self.is_well())),
             ("seconds", Json::Number(self.seconds)),
             ("host", host),
-            ("libraries", Json::list(&self.libraries, Library::json)),
-            ("devices", Json::list(&self.devices, |device| device.json(&memory))),
+            ("libraries", Json::list(&self.libraries, |library| library.json.clone())),
+            ("devices", Json::list(&self.devices, |device| device.json.clone())),
         ]);
         whole.to_string()
     }
 }
 
+fn memory((free, all): (usize, usize)) -> Json {
+    Json::object([("free", Json::count(free)), ("all", Json::count(all))])
+}
+
 fn diagnosis(found: &Diagnosis) -> Json {
-    Json::Object(vec![("state", Json::text(found.state)), ("words", Json::text(&found.words))])
+    Json::object([("state", Json::text(found.state)), ("words", Json::text(&found.words))])
 }
 
 impl Library {
+    fn is_well(&self) -> bool {
+        use super::explain::State::{NoDriver, NotGiven};
+        self.problem.as_ref().is_none_or(|problem| [NoDriver, NotGiven].contains(&problem.state))
+    }
+
     fn json(&self) -> Json {
         let tried = |(name, problem): &Tried| {
             let problem = Json::option(problem.as_ref(), Json::text);
-            Json::Object(vec![("name", Json::text(name.display())), ("problem", problem)])
+            Json::object([("name", Json::text(name.display())), ("problem", problem)])
         };
-        Json::Object(vec![
+        Json::object([
             ("runtime", Json::text(self.runtime)),
             ("tried", Json::list(&self.tried, tried)),
             ("found", Json::option(self.found.as_ref(), Json::text)),
             ("kernel_driver", Json::option(self.kernel_driver.as_ref(), Json::text)),
             ("devices", Json::count(self.devices)),
+            ("examined", Json::count(self.examined)),
+            ("well", Json::Bool(self.is_well())),
             ("problem", Json::option(self.problem.as_ref(), diagnosis)),
         ])
     }
 }
 
 impl Examined {
-    fn json(&self, memory: &dyn Fn((usize, usize)) -> Json) -> Json {
+    fn json(&self) -> Json {
         let test = |(name, wrong): &(&'static str, Option<String>)| {
-            Json::Object(vec![
-                ("test", Json::text(name)),
-                ("wrong", Json::option(wrong.as_ref(), Json::text)),
-            ])
+            Json::object([("test", Json::text(name)), ("wrong", Json::option(wrong.as_ref(), Json::text))])
         };
-        Json::Object(vec![
+        Json::object([
             ("device", Json::text(&self.place)),
             ("name", Json::text(&self.name)),
             ("images", Json::option(self.architecture, Json::text)),
@@ -153,7 +197,7 @@ impl Examined {
 fn kernels(found: &Kernels) -> Json {
     let image =
         |(name, seconds): &(&'static str, f64)| Json::List(vec![Json::text(name), Json::Number(*seconds)]);
-    Json::Object(vec![
+    Json::object([
         ("loaded", Json::count(found.loaded)),
         ("of", Json::count(found.of)),
         ("seconds", Json::Number(found.seconds())),
@@ -162,7 +206,7 @@ fn kernels(found: &Kernels) -> Json {
 }
 
 fn equivalence(found: &Equivalence) -> Json {
-    Json::Object(vec![
+    Json::object([
         ("compared", Json::count(found.compared)),
         ("of", Json::count(found.of)),
         ("wrong", Json::count(found.wrong)),
@@ -177,7 +221,7 @@ fn speed(found: &Speed) -> Json {
         let of = |seconds: fn(&super::predictions::Prediction) -> f64| {
             Json::option(prediction.as_ref(), |prediction| Json::Number(seconds(prediction)))
         };
-        Json::Object(vec![
+        Json::object([
             ("work", Json::text(measured.work)),
             ("seconds", Json::Number(measured.seconds)),
             ("bytes", Json::option(measured.bytes, Json::Number)),
@@ -186,7 +230,7 @@ fn speed(found: &Speed) -> Json {
             ("h200_worst", of(|prediction| prediction.worst)),
         ])
     };
-    Json::Object(vec![
+    Json::object([
         ("rows", Json::count(found.rows)),
         ("works", Json::list(&found.works, work)),
         ("queued", Json::Number(found.queued)),

@@ -20,6 +20,8 @@ __all__ = [
     "Stream",
     "__version__",
     "_cuda_interface",
+    "_examine_apart",
+    "_examine_only",
     "_unpickle",
     "aggregate",
     "array",
@@ -179,6 +181,14 @@ def doctor(
     devices: int = 8,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> Report: ...
+def _examine_apart(
+    command: Sequence[str],
+    seconds: float,
+    devices: int,
+    progress: Callable[[str, int, int], object] | None,
+    json: str | None,
+) -> Report: ...
+def _examine_only(what: str, seconds: float, devices: int) -> None: ...
 @final
 class Array:
     __hash__: ClassVar[None]  # type: ignore[assignment]

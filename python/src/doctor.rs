@@ -1,8 +1,12 @@
 //! The doctor: what devices there are, and whether they are well.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
-use bowstring::doctor::{Options, examine};
+use bowstring::doctor as examination;
+use bowstring::doctor::{Options, Progress, examine};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -35,23 +39,74 @@ impl Report {
     }
 }
 
-/// Looks for devices, and examines the CPU and each GPU that it finds, `devices` of a kind at most, in so many seconds. `progress` is
-/// called with what is being done, how much of it has been done, and how much there is.
+/// Shows where an examination is, where that is wanted.
+fn show(progress: Option<&Py<PyAny>>, at: &Progress<'_>) {
+    let Some(progress) = progress else { return };
+    Python::attach(|py| {
+        // An exception of its own changes nothing in the examination.
+        if let Err(error) = progress.call1(py, (at.to_string(), at.done, at.of)) {
+            error.write_unraisable(py, Some(progress.bind(py)));
+        }
+    });
+}
+
+fn options(seconds: f64, devices: usize) -> PyResult<Options> {
+    let budget = Duration::try_from_secs_f64(seconds);
+    let budget = budget.map_err(|_| PyValueError::new_err("seconds: not a number of seconds"))?;
+    Ok(Options { budget, devices })
+}
+
+/// Looks for devices, and examines the CPU and each GPU that it finds, `devices` of a kind at most, in so
+/// many seconds. `progress` is called with what is being done, how much of it has been done, and how much
+/// there is. All of it is done in this process: a driver that crashes ends it, as ROCm does at a fault of
+/// its GPU. `python -m bowstring` examines each GPU in a process of its own.
 #[pyfunction]
 #[pyo3(signature = (*, seconds = 100.0, devices = 8, progress = None))]
 pub fn doctor(py: Python<'_>, seconds: f64, devices: usize, progress: Option<Py<PyAny>>) -> PyResult<Report> {
-    let budget = Duration::try_from_secs_f64(seconds);
-    let budget = budget.map_err(|_| PyValueError::new_err("seconds: not a number of seconds"))?;
+    let options = options(seconds, devices)?;
+    detached(py, || Ok::<_, PyErr>(Report(examine(&options, &mut |at| show(progress.as_ref(), at)))))
+}
+
+/// For `python -m bowstring`: the same, each GPU by a command of its own that ends up in `examine_only`.
+/// The report so far is kept in the file of that name.
+#[pyfunction]
+#[pyo3(name = "_examine_apart")]
+pub fn examine_apart(
+    py: Python<'_>,
+    command: Vec<OsString>,
+    seconds: f64,
+    devices: usize,
+    progress: Option<Py<PyAny>>,
+    json: Option<PathBuf>,
+) -> PyResult<Report> {
+    let options = options(seconds, devices)?;
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(PyValueError::new_err("command: there is none"));
+    };
     detached(py, || {
-        let found = examine(&Options { budget, devices }, &mut |at| {
-            let Some(progress) = &progress else { return };
-            Python::attach(|py| {
-                // What it raises is nothing that an examination could do anything about.
-                if let Err(error) = progress.call1(py, (at.to_string(), at.done, at.of)) {
-                    error.write_unraisable(py, Some(progress.bind(py)));
-                }
-            });
-        });
-        Ok::<_, PyErr>(Report(found))
+        let start = || {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            command
+        };
+        let mut written = Ok(());
+        let mut write = |report: &examination::Report| {
+            if let Some(file) = &json {
+                written = std::fs::write(file, report.to_json() + "\n");
+            }
+        };
+        let report =
+            examination::examine_apart(&start, &options, &mut |at| show(progress.as_ref(), at), &mut write);
+        written?;
+        Ok::<_, PyErr>(Report(report))
     })
+}
+
+/// For `python -m bowstring --only WHAT`: writes what is found of one library or device to the standard
+/// output.
+#[pyfunction]
+#[pyo3(name = "_examine_only")]
+pub fn examine_only(py: Python<'_>, what: &str, seconds: f64, devices: usize) -> PyResult<()> {
+    let options = options(seconds, devices)?;
+    detached(py, || Ok::<_, PyErr>(examination::examine_only(what, &options, &mut std::io::stdout())?))
 }

@@ -44,7 +44,7 @@ mod _bowstring {
     #[pymodule_export]
     use super::device::{Device, Stream};
     #[pymodule_export]
-    use super::doctor::{Report, doctor};
+    use super::doctor::{Report, doctor, examine_apart, examine_only};
     #[pymodule_export]
     use super::expr::{Aggregation, Expr, col, count_all, if_else, lit, nth};
     #[pymodule_export]

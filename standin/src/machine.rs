@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::ThreadId;
 
 use crate::memory::{Memory, MemoryKind, Owner, copy, fill};
@@ -49,6 +49,26 @@ pub struct Machine {
     lost: Mutex<HashSet<i32>>,
 }
 
+/// The wishes in `BOWSTRING_STANDIN_FAULT`, in a process of a test's: `abort` has the first stray access
+/// end the process, as ROCm does; `abort:NAME` also has launches of entries stray whose names begin so.
+#[derive(Clone, Copy)]
+struct Faults {
+    abort: bool,
+    entry: Option<&'static str>,
+}
+
+impl Faults {
+    fn asked() -> Faults {
+        static ASKED: OnceLock<Faults> = OnceLock::new();
+        *ASKED.get_or_init(|| {
+            let asked: &str = std::env::var("BOWSTRING_STANDIN_FAULT").unwrap_or_default().leak();
+            let (how, entry) = asked.split_once(':').map_or((asked, None), |(how, entry)| (how, Some(entry)));
+            assert!(["", "abort"].contains(&how), "BOWSTRING_STANDIN_FAULT={asked}");
+            Faults { abort: how == "abort", entry }
+        })
+    }
+}
+
 /// A number that no other handle has, and no default stream.
 fn handle() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0x1000);
@@ -63,8 +83,13 @@ impl Machine {
         Err(code::ILLEGAL_ADDRESS)
     }
 
-    /// The same of an access where nothing is. It is the last thing that the device does in this process.
+    /// The same of an access where nothing is. It is the last thing that the device does in this process,
+    /// or that the process does: see [`Faults`].
     fn stray(&self, device: i32, call: &str, what: String) -> Outcome {
+        if Faults::asked().abort {
+            eprintln!("stand-in device {device}: memory access fault in {call}: {what}");
+            std::process::abort();
+        }
         lock(&self.lost).insert(device);
         self.fault(device, call, what)
     }
@@ -277,7 +302,10 @@ impl Machine {
         let words = words(module.image.words(&name).ok_or(code::NOT_FOUND)?);
         stream.push(move || {
             let mut memory = lock(&self.memory);
-            let run = module.image.run(&name, &words, blocks, &mut memory);
+            let run = match Faults::asked().entry {
+                Some(entry) if name.starts_with(entry) => Err("BOWSTRING_STANDIN_FAULT names it".to_owned()),
+                _ => module.image.run(&name, &words, blocks, &mut memory),
+            };
             drop(memory);
             run.or_else(|what| self.stray(module.device, &name, what))
         });

@@ -13,10 +13,10 @@ use bowstring::ffi::DeviceType::{self, Cuda, Rocm};
 use super::{in_seconds, json};
 
 /// A folder of this test's own, gone when it is dropped.
-struct Folder(PathBuf);
+pub(super) struct Folder(pub PathBuf);
 
 impl Folder {
-    fn new() -> Folder {
+    pub fn new() -> Folder {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name =
             format!("bowstring-doctor-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -37,7 +37,7 @@ impl Folder {
     }
 
     /// A shared library of these sources.
-    fn library(&self, source: &str, flags: &[&str]) -> PathBuf {
+    pub fn library(&self, source: &str, flags: &[&str]) -> PathBuf {
         let (code, library) = (self.0.join("fake.c"), self.0.join("libfake.so"));
         fs::write(&code, source).unwrap();
         let compiler = Command::new("cc")
@@ -71,7 +71,7 @@ fn functions(runtime: DeviceType) -> Vec<String> {
 }
 
 /// C of all of them: they return 0, but for these, which have bodies of their own. An empty body is no function.
-fn fake(runtime: DeviceType, bodies: &[(&str, &str)]) -> String {
+pub(super) fn fake(runtime: DeviceType, bodies: &[(&str, &str)]) -> String {
     let function = |name: &String| {
         let own = bodies.iter().find(|(known, _)| known == name);
         match own {
@@ -246,5 +246,5 @@ fn a_device_that_does_not_answer_is_left_alone() {
         ("cuMemGetInfo_v2", "for (;;) sleep(1);"),
     ];
     let library = root.library(&fake(Cuda, &hangs), &[]);
-    is_said(&machine(&root, Cuda, &library), "failed", &["no answer for", "in the opening", "left alone"]);
+    is_said(&machine(&root, Cuda, &library), "failed", &["no answer after", "in: opening", "left alone"]);
 }
