@@ -64,12 +64,13 @@ fn architectures_of(file: &str) -> String {
         .lines()
         .filter(|line| !line.starts_with('#'))
         .map(|line| {
-            let [name, lanes, gpus, machines] = line.split('|').map(str::trim).collect::<Vec<_>>()[..] else {
-                panic!("a row of architectures has four columns: {line}");
+            let [name, lanes, since, gpus, machines] = line.split('|').map(str::trim).collect::<Vec<_>>()[..] else {
+                panic!("a row of architectures has five columns: {line}");
             };
+            let since = since.replace('.', ", ");
             let gpus: Vec<&str> = gpus.split_whitespace().collect();
             format!(
-                "    Architecture {{ name: {name:?}, lanes: {lanes}, gpus: &{gpus:?}, machines: {machines:?} }},\n"
+                "    Architecture {{ name: {name:?}, lanes: {lanes}, since: ({since}), gpus: &{gpus:?}, machines: {machines:?} }},\n"
             )
         })
         .collect();

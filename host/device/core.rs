@@ -93,6 +93,15 @@ impl Core {
         &self.service
     }
 
+    /// Blocks until the runtime has the memory again that was given back so far.
+    pub fn await_frees(&self) {
+        if !self.is_parents() {
+            self.count_synchronisation();
+            // A failure shows in what the caller tries next, too.
+            let _ = self.service.synchronise();
+        }
+    }
+
     /// A spare event, or a new one.
     pub fn take_event(&self) -> Result<OwnedEvent> {
         let spare = lock(&self.events).pop();

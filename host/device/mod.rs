@@ -44,7 +44,7 @@ pub use host_pool::{HostMemory, HostPool, PoolUsage};
 pub use loaded::LoadedImage;
 pub(crate) use lock::{lock, sync};
 pub use mark::Mark;
-pub(crate) use native::{refusal, why_not};
+pub(crate) use native::{is_too_old, refusal, why_not};
 pub(crate) use open::{RUNTIMES, count_of, library_names, open_from};
 pub(crate) use pool::Memory;
 pub(crate) use staging::Staged;

@@ -88,7 +88,8 @@ impl DevicePool {
             }
             return Ok(memory(block.allocation));
         }
-        // Each step gives more up than the one before: kept blocks, inputs of passed work, inputs of running work.
+        // Each step gives more up than the one before: kept blocks, inputs of passed work, inputs of running
+        // work. It is free once the service stream has come to it, which the last step waits for.
         let mut room = self.reserve(class);
         for step in 0..3 {
             if room {
@@ -106,10 +107,13 @@ impl DevicePool {
             }
             match step {
                 0 => self.core.retire(),
-                1 if self.core.drain() => (),
+                1 => drop(self.core.drain()),
                 _ => return Err(out_of_memory),
             }
             self.trim(|state| state.usage.kept > 0);
+            if step == 1 {
+                self.core.await_frees();
+            }
             room = self.reserve(class);
         }
         Err(out_of_memory)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::machine::Machine;
 use crate::Error;
-use crate::device::refusal;
+use crate::device::{is_too_old, refusal};
 use crate::ffi::DeviceType;
 
 /// A state that a GPU can be in and that is of no use.
@@ -23,6 +23,8 @@ pub(super) enum State {
     NoPermission,
     /// A variable hides it.
     Hidden,
+    /// A variable switches something off that we need.
+    SwitchedOff,
     /// It is cut into parts, of which we have none.
     Mig,
     /// Its memory is used up.
@@ -53,6 +55,7 @@ impl fmt::Display for State {
             State::TooOld => "driver too old",
             State::NoPermission => "no permission",
             State::Hidden => "hidden by a variable",
+            State::SwitchedOff => "switched off by a variable",
             State::Mig => "MIG",
             State::OutOfMemory => "out of memory",
             State::InUse => "in use",
@@ -171,14 +174,15 @@ fn of_reason(machine: &Machine, runtime: DeviceType, reason: &str) -> Diagnosis 
             );
         }
         let version = machine.kernel_driver(runtime).unwrap_or_else(|| "of no known version".to_owned());
-        let needs = match runtime {
-            DeviceType::Rocm => "ROCm 6 or newer",
-            _ => "NVIDIA's driver 460 or newer (CUDA 11.2)",
-        };
+        let needs = needs(runtime);
         return say(
             State::TooOld,
             format!("the library has no {function}: {needs} is needed. The kernel's driver is {version}."),
         );
+    }
+    if is_too_old(reason) {
+        let version = machine.kernel_driver(runtime).unwrap_or_else(|| "of no known version".to_owned());
+        return say(State::TooOld, format!("{reason}. The kernel's driver is {version}."));
     }
     if reason.starts_with("compute capability") || reason.starts_with("there are no kernels") {
         return say(
@@ -189,6 +193,14 @@ fn of_reason(machine: &Machine, runtime: DeviceType, reason: &str) -> Diagnosis 
         );
     }
     say(State::Failed, reason)
+}
+
+/// The least that has to be installed.
+fn needs(runtime: DeviceType) -> &'static str {
+    match runtime {
+        DeviceType::Rocm => "ROCm 6.4 or newer (6.3 for MI200)",
+        _ => "NVIDIA's driver 470 or newer (CUDA 11.4)",
+    }
 }
 
 /// What a call's code means. Both runtimes have nearly the same.
@@ -202,11 +214,60 @@ fn of_code(machine: &Machine, runtime: DeviceType, call: &str, code: i64) -> Dia
                 who_uses(runtime)
             ),
         ),
+        3 => say(
+            State::Failed,
+            format!(
+                "{call} says that the runtime was not started in this process (code 3): a process that was forked after its parent \
+                 used a GPU has none. Start a new one (in Python, multiprocessing's spawn)."
+            ),
+        ),
+        4 => say(
+            State::Failed,
+            format!(
+                "{call} says that the runtime is shut down (code 4): the process is at its end, or something in it has reset the \
+                 device."
+            ),
+        ),
         34 => say(
             State::Broken,
             "the library is a stub, which the CUDA toolkit has to link against (code 34): take its folder out of LD_LIBRARY_PATH.",
         ),
-        35 | 36 | 222 => say(
+        200 | 209 => say(
+            State::TooOld,
+            format!(
+                "{call}: the runtime takes no image of ours for this GPU (code {code}); {} is needed, and the kernel's driver is \
+                 {driver}.",
+                needs(runtime)
+            ),
+        ),
+        218 => say(
+            State::Failed,
+            format!(
+                "{call}: the driver's compiler says that the kernels are wrong (code 218); the kernel's driver is {driver}. \
+                 Please send us the file."
+            ),
+        ),
+        221 => say(
+            State::Broken,
+            "the driver's compiler is missing (code 221): libnvidia-ptxjitcompiler.so.1 belongs to the driver and was not installed; \
+             in a container, NVIDIA_DRIVER_CAPABILITIES must be all, or have compute in it.",
+        ),
+        222 => say(
+            State::TooOld,
+            format!(
+                "{call}: the driver does not know this version of PTX (code 222); {} is needed, and the kernel's driver is {driver}.",
+                needs(runtime)
+            ),
+        ),
+        223 => say(
+            State::SwitchedOff,
+            format!(
+                "the driver may not compile kernels (code 223): CUDA_DISABLE_PTX_JIT is \"{}\". Unset it: all of ours are compiled \
+                 when they are first used.",
+                machine.variable("CUDA_DISABLE_PTX_JIT").unwrap_or_default()
+            ),
+        ),
+        35 | 36 => say(
             State::TooOld,
             format!(
                 "{call} says that the driver is too old for what it is asked (code {code}); the kernel's is {driver}."

@@ -50,14 +50,19 @@ use report::{Host, Section};
 const CPU: f64 = 0.15;
 const LIBRARY: f64 = 0.15;
 /// Variables that say which libraries and devices a process sees.
-const VARIABLES: [&str; 7] = [
+const VARIABLES: [&str; 12] = [
     "LD_LIBRARY_PATH",
     "CUDA_VISIBLE_DEVICES",
     "NVIDIA_VISIBLE_DEVICES",
     "HIP_VISIBLE_DEVICES",
     "ROCR_VISIBLE_DEVICES",
     "CUDA_CACHE_DISABLE",
+    "CUDA_CACHE_PATH",
+    "CUDA_CACHE_MAXSIZE",
+    "CUDA_DISABLE_PTX_JIT",
     "CUDA_FORCE_PTX_JIT",
+    "HSA_OVERRIDE_GFX_VERSION",
+    "BOWSTRING_HIP_ASYNC_ALLOC",
 ];
 
 /// Examines this machine: the CPU, and every GPU that can be found. Takes up to `options.budget`, and

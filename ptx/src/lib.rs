@@ -15,15 +15,25 @@ pub struct Architecture {
     pub name: &'static str,
     /// Lanes of a wave.
     pub lanes: u32,
-    /// How the names begin that the GPUs which run its images give themselves; none for NVIDIA's, all of which do.
+    /// The first version, major and minor, of CUDA or ROCm that loads its images.
+    pub since: (i32, i32),
+    /// The names that GPUs which run its images give themselves; none for NVIDIA's, all of which do.
     pub gpus: &'static [&'static str],
     /// Which these are, for people.
     pub machines: &'static str,
 }
 
-/// The architecture whose images an AMD GPU runs, by the name that it gives itself: its own, or the generic one of its family.
+/// The architecture whose images an AMD GPU runs, by the name that it gives itself: its own, or the generic
+/// one of its family. Features behind a colon do not matter. Only names that are known count: gfx1250 is no
+/// gfx12-generic.
 pub fn architecture_of(gpu: &str) -> Option<&'static Architecture> {
-    ARCHITECTURES.iter().find(|architecture| architecture.gpus.iter().any(|start| gpu.starts_with(start)))
+    let name = gpu.split(':').next().unwrap_or_default();
+    ARCHITECTURES.iter().find(|architecture| architecture.gpus.contains(&name))
+}
+
+/// An architecture of the list.
+pub fn architecture(name: &str) -> Option<&'static Architecture> {
+    ARCHITECTURES.iter().find(|architecture| architecture.name == name)
 }
 
 /// One image, as it is built in and as a GPU's runtime wants it.

@@ -32,6 +32,7 @@ fn asks_nothing(call: &str) -> bool {
         "cuDevicePrimary",
         "hipInit",
         "hipDriverGet",
+        "hipRuntimeGet",
         "hipDeviceGet",
     ];
     let also = ["hipGetDeviceCount", "hipGetDevicePropertiesR0600"];

@@ -7,7 +7,7 @@ use bowstring_sim::Injector;
 
 use crate::calls::{CALLS, DELAY, INSIDE, text};
 use crate::machine::Machine;
-use crate::{Code, cuda, hip};
+use crate::{Code, cuda, hip, profile};
 
 fn machine(runtime: u32) -> &'static Machine {
     if runtime == 0 { cuda::machine() } else { hip::machine() }
@@ -77,6 +77,25 @@ pub unsafe extern "C" fn standin_each_call(
 #[unsafe(no_mangle)]
 pub extern "C" fn standin_delay(micros: u64) {
     DELAY.set(Duration::from_micros(micros));
+}
+
+/// Says which profiles this thread sees from now on, and what every AMD GPU calls itself; empty texts mean
+/// what is usual. Returns whether there are such profiles.
+///
+/// # Safety
+///
+/// Both must end with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn standin_be(profiles: *const c_char, gpu: *const c_char) -> bool {
+    // SAFETY: the caller's promise.
+    let [profiles, gpu] = [profiles, gpu].map(|name| unsafe { text(name) }.unwrap_or_default());
+    profile::be(&profiles, &gpu)
+}
+
+/// How many bytes of memory a device has from now on. Runtime 0 is CUDA, 1 is HIP.
+#[unsafe(no_mangle)]
+pub extern "C" fn standin_capacity(runtime: u32, device: i32, bytes: usize) {
+    machine(runtime).set_capacity(device, bytes);
 }
 
 /// How much of a device is alive: 0 allocations, 1 streams, 2 events. Runtime 0 is CUDA, 1 is HIP.

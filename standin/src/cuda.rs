@@ -8,10 +8,10 @@ use std::sync::{Arc, LazyLock, Mutex};
 use bowstring_ptxi::Launch;
 
 use crate::calls::{call, call_anyway, give, text};
-use crate::machine::{BYTES, DEVICES, Image, Machine};
+use crate::machine::{DEVICES, Image, Machine};
 use crate::memory::{Memory, MemoryKind};
 use crate::streams::{Callback, HostFunction};
-use crate::{Code, Outcome, code, lock};
+use crate::{Code, Outcome, code, lock, profile};
 
 static MACHINE: LazyLock<Machine> = LazyLock::new(Machine::default);
 /// A device's primary context is this and its number.
@@ -98,7 +98,7 @@ exports! {
         if flags == 0 { Ok(()) } else { Err(code::INVALID_VALUE) }
     }
     cuDriverGetVersion(version: *mut i32) call {
-        unsafe { give(version, 12_040) }
+        unsafe { give(version, profile::cuda().version) }
     }
     cuDeviceGetCount(count: *mut i32) call {
         unsafe { give(count, DEVICES) }
@@ -139,8 +139,8 @@ exports! {
         Ok(())
     }
     cuMemGetInfo_v2(free: *mut usize, all: *mut usize) call {
-        current()?;
-        unsafe { give(free, BYTES).and(give(all, BYTES)) }
+        let bytes = MACHINE.capacity(current()?);
+        unsafe { give(free, bytes).and(give(all, bytes)) }
     }
     cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) call {
         current()?;
@@ -253,9 +253,10 @@ exports! {
     ) call {
         let device = current()?;
         let ptx = unsafe { CStr::from_ptr(image) }.to_str().map_err(|_| code::INVALID_IMAGE)?;
-        let said = match parsed(ptx) {
+        let (said, code) = match parsed(ptx) {
+            _ if !profile::cuda().takes(ptx) => ("this .version is not supported".to_owned(), code::PTX_TOO_NEW),
             Ok(image) => return unsafe { give(module, MACHINE.load(device, image)) },
-            Err(said) => said,
+            Err(said) => (said, code::INVALID_PTX),
         };
         let option = |which| {
             (0..count as usize).find_map(|i| unsafe {
@@ -269,7 +270,7 @@ exports! {
                 unsafe { log.add(i).write(*byte) };
             }
         }
-        Err(code::INVALID_PTX)
+        Err(code)
     }
     cuModuleGetFunction(function: *mut usize, module: usize, name: *const c_char) call {
         current()?;

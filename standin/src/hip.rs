@@ -14,10 +14,10 @@ use bowstring_images::architecture_of;
 
 use crate::calls::{call, call_anyway, give, text};
 use crate::cuda::exports;
-use crate::machine::{BYTES, DEVICES, Image, Machine};
+use crate::machine::{DEVICES, Image, Machine};
 use crate::memory::{Memory, MemoryKind};
 use crate::streams::{Callback, HostFunction};
-use crate::{Code, Outcome, code, lock};
+use crate::{Code, Outcome, code, lock, profile};
 
 static MACHINE: LazyLock<Machine> = LazyLock::new(Machine::default);
 /// Threads of a block.
@@ -36,6 +36,8 @@ const NAMES: [&str; 8] = [
 /// The size of a device's properties, and where its architecture's name is in them.
 const PROPERTIES: usize = 1472;
 const NAME_AT: usize = 1160;
+/// The place in an ELF header of a code object's version.
+const ABI_AT: usize = 8;
 
 thread_local! {
     static CURRENT: Cell<i32> = const { Cell::new(0) };
@@ -60,7 +62,7 @@ fn known(device: i32) -> Outcome<i32> {
 
 /// What a device calls itself.
 fn name(device: i32) -> &'static str {
-    NAMES[device as usize % NAMES.len()]
+    profile::gpu().unwrap_or(NAMES[device as usize % NAMES.len()])
 }
 
 /// Lanes of its waves, which are wide where there are no kernels for it.
@@ -155,7 +157,10 @@ exports! {
         if flags == 0 { Ok(()) } else { Err(code::INVALID_VALUE) }
     }
     hipDriverGetVersion(version: *mut i32) call {
-        unsafe { give(version, 60_443_484) }
+        unsafe { give(version, profile::hip().version) }
+    }
+    hipRuntimeGetVersion(version: *mut i32) call {
+        unsafe { give(version, profile::hip().version) }
     }
     hipGetDeviceCount(count: *mut i32) call {
         unsafe { give(count, DEVICES) }
@@ -194,17 +199,19 @@ exports! {
         Ok(())
     }
     hipMemGetInfo(free: *mut usize, all: *mut usize) call {
-        unsafe { give(free, BYTES).and(give(all, BYTES)) }
+        let bytes = MACHINE.capacity(current());
+        unsafe { give(free, bytes).and(give(all, bytes)) }
     }
     hipDeviceGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) call {
         unsafe { give(least, 1).and(give(greatest, -1)) }
     }
     hipMallocAsync(address: *mut usize, bytes: usize, stream: usize) call {
         MACHINE.stream(stream, current())?;
-        unsafe { give(address, MACHINE.alloc(bytes, MemoryKind::Device, current())?) }
+        let late = profile::hip().late;
+        unsafe { give(address, MACHINE.alloc_ordered(bytes, current(), stream, late)?) }
     }
     hipFreeAsync(address: usize, stream: usize) call_anyway {
-        MACHINE.free_on(&MACHINE.stream(stream, current())?, address)
+        MACHINE.free_ordered(stream, current(), address)
     }
     hipMalloc(address: *mut usize, bytes: usize) call {
         unsafe { give(address, MACHINE.alloc(bytes, MemoryKind::Device, current())?) }
@@ -297,8 +304,9 @@ exports! {
     hipModuleLoadDataEx(
         module: *mut usize, image: *const u8, _count: u32, _options: usize, _values: usize
     ) call {
-        let loaded = read(&unsafe { whole(image) })?;
-        let fits = architecture_of(name(current())).is_some_and(|fits| fits.name == loaded.target.name);
+        let image = unsafe { whole(image) };
+        let loaded = read(&image)?;
+        let fits = profile::hip().takes(image[ABI_AT], loaded.target.name, name(current()));
         if !fits || loaded.object.kernels.values().any(|kernel| kernel.width != lanes(current())) {
             return Err(code::NO_BINARY);
         }

@@ -12,6 +12,8 @@
 //! exist are errors, and so are a stream and an event of different devices where the real ones forbid it. There are
 //! `machine::DEVICES` devices, so that every test can have one to itself. What a test wants to fail, or to know,
 //! it says with the functions in `control`; they act on the calling thread, or name a device.
+//!
+//! The versions of CUDA and HIP that it can be taken for are in `profile`.
 
 mod calls;
 mod control;
@@ -19,6 +21,8 @@ mod cuda;
 mod hip;
 mod machine;
 mod memory;
+mod ordered;
+mod profile;
 mod streams;
 #[cfg(test)]
 mod tests;
@@ -42,6 +46,7 @@ mod code {
     pub const NO_BINARY: Code = 209;
     pub const INVALID_IMAGE: Code = 200;
     pub const INVALID_PTX: Code = 218;
+    pub const PTX_TOO_NEW: Code = 222;
     pub const INVALID_HANDLE: Code = 400;
     pub const NOT_FOUND: Code = 500;
     pub const NOT_READY: Code = 600;

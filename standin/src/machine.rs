@@ -5,15 +5,17 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::ThreadId;
+use std::time::Duration;
 
 use crate::memory::{Memory, MemoryKind, Owner, copy, fill};
+use crate::ordered::Ordered;
 use crate::streams::{Event, Order, Recording, Stream};
 use crate::{Outcome, calls, code, lock};
 
 /// How many devices each runtime has: one for every test that wants one.
 pub const DEVICES: i32 = 100_000;
-/// Bytes of memory that a device has; it says that all of them are free.
-pub const BYTES: usize = 4 << 30;
+/// Bytes of memory that a device has, unless a test says otherwise; it says that all of them are free.
+const BYTES: usize = 4 << 30;
 /// Handles that mean a device's default streams: one for all threads (by two names), one for each.
 const LEGACY: [usize; 2] = [0, 1];
 const PER_THREAD: usize = 2;
@@ -47,6 +49,8 @@ pub struct Machine {
     functions: Mutex<HashMap<usize, (Module, String)>>,
     faults: Mutex<HashMap<i32, u64>>,
     lost: Mutex<HashSet<i32>>,
+    capacities: Mutex<HashMap<i32, usize>>,
+    ordered: Ordered,
 }
 
 /// The wishes in `BOWSTRING_STANDIN_FAULT`, in a process of a test's: `abort` has the first stray access
@@ -108,7 +112,7 @@ impl Machine {
     pub fn alive(&self, device: i32) -> [usize; 3] {
         let of = |other: i32| usize::from(other == device);
         [
-            lock(&self.memory).of_device(device).0,
+            lock(&self.memory).of_device(device).0.saturating_sub(self.ordered.kept(device)),
             lock(&self.streams).values().map(|stream| of(stream.device)).sum(),
             lock(&self.events).values().map(|event| of(event.device)).sum(),
         ]
@@ -119,10 +123,61 @@ impl Machine {
             return Err(code::INVALID_VALUE);
         }
         let mut memory = lock(&self.memory);
-        if memory.of_device(device).1.saturating_add(bytes) > BYTES {
+        let is_full = memory.of_device(device).1.saturating_add(bytes) > self.capacity(device);
+        if is_full && kind != MemoryKind::Pinned {
             return Err(code::OUT_OF_MEMORY);
         }
         memory.alloc(bytes, Owner { kind, device }).ok_or(code::OUT_OF_MEMORY)
+    }
+
+    /// How many bytes a device has.
+    pub fn capacity(&self, device: i32) -> usize {
+        lock(&self.capacities).get(&device).copied().unwrap_or(BYTES)
+    }
+
+    pub fn set_capacity(&self, device: i32, bytes: usize) {
+        lock(&self.capacities).insert(device, bytes);
+    }
+
+    /// Memory as HIP hands it out in stream order: see [`Ordered`]. New memory is there, and zero, after
+    /// `late`; what is written before is lost.
+    pub fn alloc_ordered(
+        &'static self,
+        bytes: usize,
+        device: i32,
+        stream: usize,
+        late: Duration,
+    ) -> Outcome<usize> {
+        if std::env::var_os("BOWSTRING_HIP_ASYNC_ALLOC").is_none_or(|value| value != "1") {
+            let _ = self.fault(device, "hipMallocAsync", "memory in stream order was not asked for".into());
+        }
+        if let Some(address) = self.ordered.take(bytes, device, stream) {
+            return Ok(address);
+        }
+        let address = self.alloc(bytes, MemoryKind::Device, device).or_else(|code| {
+            for address in self.ordered.forget(device) {
+                self.free(address, &[MemoryKind::Device])?;
+            }
+            self.alloc(bytes, MemoryKind::Device, device).or(Err(code))
+        })?;
+        self.ordered.add(address, bytes, device, stream);
+        if !late.is_zero() {
+            std::thread::spawn(move || {
+                std::thread::sleep(late);
+                let memory = lock(&self.memory);
+                if memory.check(address, bytes).is_ok() {
+                    // SAFETY: inside a live allocation, and the lock keeps other work away.
+                    unsafe { fill(address, 0, bytes) };
+                }
+            });
+        }
+        Ok(address)
+    }
+
+    /// Takes such memory back.
+    pub fn free_ordered(&'static self, stream: usize, device: i32, address: usize) -> Outcome {
+        let queue = self.stream(stream, device)?;
+        if self.ordered.free(address, stream) { Ok(()) } else { self.free_on(&queue, address) }
     }
 
     /// Frees now what is of this kind.

@@ -43,10 +43,13 @@ impl Memory {
         self.block(address).map(|block| block.owner)
     }
 
-    /// How many live allocations a device has, and their bytes.
+    /// How many live allocations a device has, and how many bytes of its memory they take.
     pub fn of_device(&self, device: i32) -> (usize, usize) {
         let blocks = self.blocks().filter(|block| block.owner.device == device);
-        blocks.fold((0, 0), |(count, bytes), block| (count + 1, bytes + block.bytes))
+        blocks.fold((0, 0), |(count, bytes), block| {
+            let own = if block.owner.kind == MemoryKind::Pinned { 0 } else { block.bytes };
+            (count + 1, bytes + own)
+        })
     }
 
     /// Refuses bytes that are not all inside one live allocation.

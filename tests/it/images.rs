@@ -113,8 +113,10 @@ fn there_are_no_other_images() {
 fn architectures_are_the_same_everywhere() {
     let readme = include_str!("../../ptx/README.md");
     let said: Vec<&str> = readme.lines().filter(|line| line.starts_with("| `")).collect();
-    let row =
-        |of: &bowstring_images::Architecture| format!("| `{}` | {} | {} |", of.name, of.machines, of.lanes);
+    let row = |of: &bowstring_images::Architecture| {
+        let (major, minor) = of.since;
+        format!("| `{}` | {} | {} | {major}.{minor} |", of.name, of.machines, of.lanes)
+    };
     assert_eq!(said, ARCHITECTURES.iter().map(row).collect::<Vec<_>>());
     let run = bowstring_amdi::Target::ALL.map(|target| (target.name, target.lanes));
     let built = ARCHITECTURES.iter().filter(|of| !of.gpus.is_empty());

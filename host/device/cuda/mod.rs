@@ -14,12 +14,14 @@ use bowstring_images as images;
 use super::Device;
 use super::driver::Outcome;
 use super::native::table::{Word, functions};
-use super::native::{Found, INVALID_CONTEXT, Library, Opened, Runtime, outcome, refused};
+use super::native::{Found, INVALID_CONTEXT, Library, Opened, Runtime, Version, outcome, refused, too_old};
 use crate::Result;
 use crate::ffi::DeviceType;
 
 /// The one architecture that images are made for: every later one runs them.
 const ARCHITECTURE: &str = "sm_75";
+/// The driver that takes, by the name that people know it by.
+pub(crate) const DRIVER: &str = "NVIDIA's driver 470";
 /// The compute capability that takes.
 const LEAST: (i32, i32) = (7, 5);
 /// Attributes of devices.
@@ -60,6 +62,7 @@ pub(super) struct Cuda {
     functions: &'static Contexts,
     context: Word,
     capability: (i32, i32),
+    version: Version,
 }
 
 static OPENED: LazyLock<Opened<Cuda>> = Opened::new();
@@ -117,7 +120,22 @@ impl Runtime for Cuda {
     const ORDERED_MEMORY: i32 = 115;
     type Own = Contexts;
 
-    unsafe fn open(found: &'static Found<Cuda>, device: i32) -> Result<Cuda, String> {
+    fn trusts_ordered_memory() -> bool {
+        true
+    }
+
+    fn version(found: &Found<Cuda>) -> Outcome<Version> {
+        let (function, mut version) = (&found.common.version, 0);
+        outcome(function.name, unsafe { (function.call)(&mut version) })?;
+        Ok((version / 1000, version % 1000 / 10))
+    }
+
+    unsafe fn open(found: &'static Found<Cuda>, device: i32, version: Version) -> Result<Cuda, String> {
+        let needed = images::architecture(ARCHITECTURE).map_or(version, |images| images.since);
+        if version < needed {
+            let needs = format!("CUDA {}.{} ({DRIVER})", needed.0, needed.1);
+            return Err(too_old("the kernels' PTX", &needs, &format!("CUDA {}.{}", version.0, version.1)));
+        }
         let attribute = |which| {
             let (function, mut value) = (&found.common.attribute, 0);
             let made = outcome(function.name, unsafe { (function.call)(&mut value, which, device) });
@@ -129,7 +147,7 @@ impl Runtime for Cuda {
             return Err(format!("compute capability {major}.{minor} is below {}.{}", LEAST.0, LEAST.1));
         }
         let context = unsafe { primary(&found.own, device) }.map_err(refused)?;
-        Ok(Cuda { functions: &found.own, context, capability })
+        Ok(Cuda { functions: &found.own, context, capability, version })
     }
 
     fn width(&self) -> u32 {
@@ -140,9 +158,13 @@ impl Runtime for Cuda {
         ARCHITECTURE
     }
 
-    fn describe(&self, version: i32) -> String {
-        let (major, minor) = self.capability;
-        format!("compute capability {major}.{minor}, CUDA {}.{}", version / 1000, version % 1000 / 10)
+    fn describe(&self) -> String {
+        let (capability, version) = (self.capability, self.version);
+        format!("compute capability {}.{}, CUDA {}.{}", capability.0, capability.1, version.0, version.1)
+    }
+
+    fn why_refused(&self, _: i64) -> String {
+        String::new()
     }
 
     fn own(&self) -> Word {

@@ -10,12 +10,12 @@ use std::borrow::Cow;
 use std::ffi::CStr;
 use std::sync::LazyLock;
 
-use bowstring_images as images;
+use bowstring_images::{self as images, ARCHITECTURES, Architecture};
 
 use super::Device;
 use super::driver::Outcome;
 use super::native::table::{Word, functions};
-use super::native::{Found, INVALID_CONTEXT, Library, Opened, Runtime, outcome, refused};
+use super::native::{Found, INVALID_CONTEXT, Library, Opened, Runtime, Version, outcome, refused, too_old};
 use crate::Result;
 use crate::ffi::DeviceType;
 
@@ -40,6 +40,7 @@ functions! {
         of_stream: fn(Word, *mut i32) = "hipStreamGetDevice";
         copy_from: fn(Word, i32, Word, i32, usize, Word) = "hipMemcpyPeerAsync";
         properties: fn(*mut u8, i32) = "hipGetDevicePropertiesR0600";
+        runtime_version: fn(*mut i32) = "hipRuntimeGetVersion";
     }
 }
 
@@ -51,14 +52,35 @@ pub(super) struct Hip {
     /// What the device calls itself, features aside.
     architecture: String,
     /// Those of the images that it runs.
-    images: &'static str,
+    images: &'static Architecture,
+    /// The version of the library, and of the driver below it.
+    version: Version,
+    driver: Version,
 }
+
+/// A version as HIP's functions say it.
+fn version_of(number: i32) -> Version {
+    (number / 10_000_000, number / 100_000 % 100)
+}
+
+/// The variable that has memory allocated by `hipMallocAsync`, where it is 1. Such memory may still be in use
+/// on another stream, or not be there yet, in every ROCm so far (ROCm/rocm-systems issues 10943 and 11693,
+/// ROCm/clr 288); the pool keeps what it has, so plain memory costs little.
+const ASYNC_ALLOC: &str = "BOWSTRING_HIP_ASYNC_ALLOC";
+
+/// Codes of an image that the runtime does not take: hipErrorInvalidDeviceFunction, hipErrorInvalidImage,
+/// hipErrorNoBinaryForGpu, hipErrorSharedObjectInitFailed.
+const IMAGE_REFUSED: [i64; 4] = [98, 200, 209, 303];
 
 static OPENED: LazyLock<Opened<Hip>> = Opened::new();
 
 impl Device {
-    /// AMD GPU number `ordinal`, as HIP counts them. [`Error::NoDevice`](crate::Error::NoDevice) says why there is none.
-    /// This has never run on AMD hardware.
+    /// AMD GPU number `ordinal`, as HIP counts them. [`Error::NoDevice`](crate::Error::NoDevice) says why
+    /// there is none. This has never run on AMD hardware.
+    ///
+    /// ROCm 6.4 or newer is needed, for MI200 6.3. Memory is allocated by `hipMalloc`, kept and used again;
+    /// with `BOWSTRING_HIP_ASYNC_ALLOC=1` in the environment it is allocated by `hipMallocAsync`, which hands
+    /// out memory that is still in use in every ROCm so far.
     pub fn rocm(ordinal: usize) -> Result<Device> {
         rocm(Library::Installed, ordinal as i64)
     }
@@ -94,7 +116,19 @@ impl Runtime for Hip {
     const ORDERED_MEMORY: i32 = 88;
     type Own = Devices;
 
-    unsafe fn open(found: &'static Found<Hip>, device: i32) -> Result<Hip, String> {
+    fn trusts_ordered_memory() -> bool {
+        std::env::var_os(ASYNC_ALLOC).is_some_and(|value| value == "1")
+    }
+
+    fn version(found: &Found<Hip>) -> Outcome<Version> {
+        let (function, mut version) = (&found.own.runtime_version, 0);
+        outcome(function.name, unsafe { (function.call)(&mut version) })?;
+        Ok(version_of(version))
+    }
+
+    unsafe fn open(found: &'static Found<Hip>, device: i32, version: Version) -> Result<Hip, String> {
+        let (function, mut driver) = (&found.common.version, 0);
+        outcome(function.name, unsafe { (function.call)(&mut driver) }).map_err(refused)?;
         let (attribute, mut width) = (&found.common.attribute, 0);
         let made = unsafe { (attribute.call)(&mut width, WAVE_WIDTH, device) };
         outcome(attribute.name, made).map_err(refused)?;
@@ -109,10 +143,17 @@ impl Runtime for Hip {
         let name = name.unwrap_or_default().to_string_lossy();
         // Behind a colon are features, which our images do not depend on.
         let architecture = name.split(':').next().unwrap_or_default().to_owned();
+        let known =
+            || ARCHITECTURES.iter().flat_map(|images| images.gpus).copied().collect::<Vec<_>>().join(", ");
         let images = images::architecture_of(&architecture)
-            .map(|images| images.name)
-            .ok_or_else(|| format!("there are no kernels for {name:?}"))?;
-        Ok(Hip { functions, device, width, architecture, images })
+            .ok_or_else(|| format!("there are no kernels for {name:?}, only for {}", known()))?;
+        if version < images.since {
+            let (what, needed) = (format!("code for {}", images.name), images.since);
+            let (needs, has) =
+                (format!("ROCm {}.{}", needed.0, needed.1), format!("{}.{}", version.0, version.1));
+            return Err(too_old(&what, &needs, &has));
+        }
+        Ok(Hip { functions, device, width, architecture, images, version, driver: version_of(driver) })
     }
 
     fn width(&self) -> u32 {
@@ -120,12 +161,34 @@ impl Runtime for Hip {
     }
 
     fn architecture(&self) -> &'static str {
-        self.images
+        self.images.name
     }
 
-    fn describe(&self, version: i32) -> String {
-        let (major, minor) = (version / 10_000_000, version / 100_000 % 100);
-        format!("{}, images for {}, HIP {major}.{minor}", self.architecture, self.images)
+    fn describe(&self) -> String {
+        let (version, driver) = (self.version, self.driver);
+        let said = format!(
+            "{}, images for {}, HIP {}.{}",
+            self.architecture, self.images.name, version.0, version.1
+        );
+        match driver == version {
+            true => said,
+            false => format!("{said}, driver {}.{}", driver.0, driver.1),
+        }
+    }
+
+    fn why_refused(&self, code: i64) -> String {
+        if !IMAGE_REFUSED.contains(&code) {
+            return String::new();
+        }
+        let ((major, minor), (first, second)) = (self.version, self.images.since);
+        let mut said = format!(
+            "HIP {major}.{minor} takes no code for {}; ROCm does from {first}.{second} on",
+            self.images.name
+        );
+        if self.images.name.ends_with("-generic") {
+            said += ", and AMD's drivers for Windows from June 2026 on";
+        }
+        said
     }
 
     fn own(&self) -> Word {
@@ -159,7 +222,7 @@ impl Runtime for Hip {
     }
 
     fn image(&self, family: &'static str, _: &'static str) -> Option<Cow<'static, [u8]>> {
-        images::find(family, self.images).map(Cow::Borrowed)
+        images::find(family, self.images.name).map(Cow::Borrowed)
     }
 
     fn memory(memory_type: u32, managed: bool) -> Option<DeviceType> {

@@ -38,3 +38,15 @@ pub(crate) fn refusal(reason: &str) -> Option<(&str, i64)> {
 }
 
 const FAILED: &str = " failed with code ";
+
+/// Why a runtime that has a version cannot be used where something needs another.
+pub(in super::super) fn too_old(what: &str, needs: &str, has: &str) -> String {
+    format!("{what} needs {needs}{OR_NEWER}{has}")
+}
+
+/// Whether a reason is one of those.
+pub(crate) fn is_too_old(reason: &str) -> bool {
+    reason.contains(OR_NEWER)
+}
+
+const OR_NEWER: &str = " or newer, and this is ";

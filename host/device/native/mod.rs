@@ -22,13 +22,13 @@ use bowstring_kernels::target::BLOCK;
 use super::driver::{Driver, Launch, LoadFailure, Outcome, RawEntry, RawEvent, RawStream};
 use super::loaded::LoadedImage;
 use crate::array::Place;
-pub(crate) use codes::refusal;
-pub(super) use codes::{INVALID_CONTEXT, outcome, refused};
+pub(super) use codes::{INVALID_CONTEXT, outcome, refused, too_old};
 use codes::{INVALID_VALUE, NO_IMAGE, NOT_READY, failure};
+pub(crate) use codes::{is_too_old, refusal};
 use modules::Modules;
 pub(crate) use open::why_not;
 pub(super) use open::{Library, Opened};
-pub(super) use runtime::{Found, Runtime};
+pub(super) use runtime::{Found, Runtime, Version};
 use table::{Code, Common, Function, Word};
 
 /// Pinned memory of all devices: `CU_MEMHOSTALLOC_PORTABLE`, `hipHostMallocPortable`.
@@ -137,7 +137,9 @@ impl<R: Runtime> Native<R> {
         };
         made.map(|()| module).map_err(|failure| {
             let said = CStr::from_bytes_until_nul(&log).unwrap_or_default();
-            LoadFailure { failure, log: said.to_string_lossy().trim().to_owned() }
+            let said = said.to_string_lossy().trim().to_owned();
+            let log = if said.is_empty() { self.runtime.why_refused(failure.code) } else { said };
+            LoadFailure { failure, log }
         })
     }
 }

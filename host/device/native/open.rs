@@ -140,22 +140,21 @@ impl<R: Runtime> Native<R> {
     /// Looks at a device; the error says why it cannot be used.
     pub(super) fn look(found: &'static Found<R>, number: i64) -> Result<Native<R>, String> {
         let common = &found.common;
-        let (mut count, mut device, mut version, mut ordered, mut name) = (0, 0, 0, 0, [0 as c_char; 256]);
+        let (mut count, mut device, mut ordered, mut name) = (0, 0, 0, [0 as c_char; 256]);
         // SAFETY: each function writes what it is given room for.
         unsafe {
             outcome(common.device_count.name, (common.device_count.call)(&mut count)).map_err(refused)?;
             let ordinal = i32::try_from(number).ok().filter(|ordinal| (0..count).contains(ordinal));
             let ordinal = ordinal.ok_or_else(|| format!("there is no number {number} of {count}"))?;
             outcome(common.device.name, (common.device.call)(&mut device, ordinal)).map_err(refused)?;
-            // It is for people only.
-            let _ = (common.version.call)(&mut version);
+            let version = R::version(found).map_err(refused)?;
             let attribute = (common.attribute.call)(&mut ordered, R::ORDERED_MEMORY, device);
-            let ordered_memory = attribute == SUCCESS && ordered != 0;
+            let ordered_memory = attribute == SUCCESS && ordered != 0 && R::trusts_ordered_memory();
             let made = (common.device_name.call)(name.as_mut_ptr(), name.len() as i32 - 1, device);
             outcome(common.device_name.name, made).map_err(refused)?;
-            let runtime = R::open(found, device)?;
+            let runtime = R::open(found, device, version)?;
             let name = CStr::from_ptr(name.as_ptr()).to_string_lossy();
-            let name = format!("{name}, {}", runtime.describe(version));
+            let name = format!("{name}, {}", runtime.describe());
             Ok(Native { found, runtime, ordinal, name, ordered_memory, modules: Modules::default() })
         }
     }

@@ -6,6 +6,9 @@ use super::table::{Common, Table, Word};
 use crate::device::driver::Outcome;
 use crate::ffi::DeviceType;
 
+/// A runtime's version: major and minor.
+pub(in super::super) type Version = (i32, i32);
+
 /// What one runtime does its own way.
 ///
 /// # Safety
@@ -24,8 +27,14 @@ pub(in super::super) trait Runtime: Sized + Send + Sync + 'static {
     /// What only it has.
     type Own: Table;
 
-    /// Looks at a device; the error says why it cannot be used.
-    unsafe fn open(found: &'static Found<Self>, device: i32) -> Result<Self, String>;
+    /// Whether memory in stream order is used where a device has it.
+    fn trusts_ordered_memory() -> bool;
+
+    /// The version of what loads images.
+    fn version(found: &Found<Self>) -> Outcome<Version>;
+
+    /// Looks at a device of a runtime of this version; the error says why it cannot be used.
+    unsafe fn open(found: &'static Found<Self>, device: i32, version: Version) -> Result<Self, String>;
 
     /// Lanes in a wave.
     fn width(&self) -> u32;
@@ -34,7 +43,11 @@ pub(in super::super) trait Runtime: Sized + Send + Sync + 'static {
     fn architecture(&self) -> &'static str;
 
     /// The architecture and the runtime's version, for people.
-    fn describe(&self, version: i32) -> String;
+    fn describe(&self) -> String;
+
+    /// Why the runtime may have refused an image, where it says so with nothing but a code; empty where we do
+    /// not know.
+    fn why_refused(&self, code: i64) -> String;
 
     /// What is to be current on a thread that calls.
     fn own(&self) -> Word;

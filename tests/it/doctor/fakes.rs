@@ -77,6 +77,10 @@ pub(super) fn fake(runtime: DeviceType, bodies: &[(&str, &str)]) -> String {
         match own {
             Some((_, "")) => String::new(),
             Some((_, body)) => format!("int {name}(int *a, void *b, void *c) {{ {body} }}\n"),
+            // Newer than whatever is needed.
+            None if name.ends_with("GetVersion") => {
+                format!("int {name}(int *a) {{ *a = 99999999; return 0; }}\n")
+            }
             None => format!("int {name}(void) {{ return 0; }}\n"),
         }
     };
@@ -166,10 +170,14 @@ fn a_library_that_is_none() {
 fn a_driver_that_is_too_old() {
     let root = Folder::with(&[("proc/driver/nvidia/version", NVRM)]);
     let old = root.library(&fake(Cuda, &[("cuMemAllocAsync", "")]), &[]);
-    is_said(&machine(&root, Cuda, &old), "driver too old", &["cuMemAllocAsync", "460", "535.104.05"]);
+    is_said(&machine(&root, Cuda, &old), "driver too old", &["cuMemAllocAsync", "470", "535.104.05"]);
     let root = Folder::new();
     let old = root.library(&fake(Rocm, &[("hipGetDevicePropertiesR0600", "")]), &[]);
     is_said(&machine(&root, Rocm, &old), "driver too old", &["ROCm 6"]);
+    let root = Folder::new();
+    let one = ("cuDeviceGetCount", "*a = 1; return 0;");
+    let old = root.library(&fake(Cuda, &[one, ("cuDriverGetVersion", "*a = 11020; return 0;")]), &[]);
+    is_said(&machine(&root, Cuda, &old), "driver too old", &["CUDA 11.4", "driver 470", "this is CUDA 11.2"]);
     let root = Folder::new();
     let other = root.library(&fake(Cuda, &[("cuInit", "return 803;")]), &[]);
     is_said(&machine(&root, Cuda, &other), "driver too old", &["do not fit together", "803"]);
@@ -225,6 +233,24 @@ fn a_device_that_cannot_be_used_now() {
         let root = Folder::new();
         let library = root.library(&fake(Cuda, &[("cuInit", &format!("return {code};"))]), &[]);
         is_said(&machine(&root, Cuda, &library), state, &[words, &code.to_string()]);
+    }
+    for (code, state, words) in [
+        (3, "failed", "forked"),
+        (4, "failed", "reset"),
+        (209, "driver too old", "470"),
+        (218, "failed", "compiler"),
+        (221, "broken library", "libnvidia-ptxjitcompiler.so.1"),
+        (222, "driver too old", "470"),
+        (223, "switched off by a variable", "CUDA_DISABLE_PTX_JIT is \"1\""),
+    ] {
+        let root = Folder::new();
+        let refused = ("cuDevicePrimaryCtxRetain", &*format!("return {code};"));
+        let one = ("cuDeviceGetCount", "*a = 1; return 0;");
+        let newest = ("cuDeviceGetAttribute", "*a = 9; return 0;");
+        let library = root.library(&fake(Cuda, &[one, newest, refused]), &[]);
+        let mut has = machine(&root, Cuda, &library);
+        has.variables.insert("CUDA_DISABLE_PTX_JIT".into(), "1".into());
+        is_said(&has, state, &[words, &code.to_string()]);
     }
     let one = ("cuDeviceGetCount", "*a = 1; return 0;");
     let newest = ("cuDeviceGetAttribute", "*a = 9; return 0;");

@@ -33,7 +33,7 @@ fn memory_that_runs_out_is_out_of_memory_and_comes_back() {
     for native in Native::standins() {
         let (standin, stream) = (native.standin.unwrap(), native.device.stream().unwrap());
         // The runtime's own words for it, whatever is asked for, and however often the library tries again.
-        let alloc = if native.is_rocm() { "hipMallocAsync" } else { "cuMemAllocAsync" };
+        let alloc = if native.is_rocm() { "hipMalloc" } else { "cuMemAllocAsync" };
         let name = std::ffi::CString::new(alloc).unwrap();
         // SAFETY: text that ends with a zero.
         unsafe { (standin.fail)(name.as_ptr(), 1, 100, 2) };

@@ -1,0 +1,141 @@
+//! Which runtime the stand-in is taken for: what real versions of CUDA and HIP take and refuse.
+//!
+//! `BOWSTRING_STANDIN=cuda-11.4,hip-6.3` says so for a process, of either or both; a test says it for its
+//! thread.
+
+use std::cell::Cell;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// A version of CUDA's driver.
+pub struct Cuda {
+    name: &'static str,
+    /// As `cuDriverGetVersion` says it.
+    pub version: i32,
+    /// The newest PTX that it compiles.
+    pub ptx: (u32, u32),
+}
+
+/// A version of HIP.
+pub struct Hip {
+    name: &'static str,
+    /// As `hipRuntimeGetVersion` says it.
+    pub version: i32,
+    /// The newest version of code objects that it loads, as their ELF header has it: version 5 is 3, version
+    /// 6 is 4.
+    pub abi: u8,
+    /// The generic architectures whose code it loads.
+    pub generic: &'static [&'static str],
+    /// How long memory takes to be there once `hipMallocAsync` has returned.
+    pub late: Duration,
+}
+
+const CUDA: [Cuda; 4] = [
+    Cuda { name: "cuda-11.2", version: 11_020, ptx: (7, 2) },
+    Cuda { name: "cuda-11.4", version: 11_040, ptx: (7, 4) },
+    Cuda { name: "cuda-12.2", version: 12_020, ptx: (8, 2) },
+    Cuda { name: "cuda-13", version: 13_000, ptx: (9, 0) },
+];
+
+const V5: u8 = 3;
+const V6: u8 = 4;
+const GENERIC: &[&str] = &["gfx9-4-generic", "gfx10-3-generic", "gfx11-generic", "gfx12-generic"];
+const AT_ONCE: Duration = Duration::ZERO;
+
+const HIP: [Hip; 5] = [
+    Hip { name: "hip-6.0", version: 60_032_830, abi: V5, generic: &[], late: AT_ONCE },
+    Hip { name: "hip-6.3", version: 60_342_131, abi: V6, generic: &[], late: AT_ONCE },
+    Hip { name: "hip-6.4", version: 60_443_482, abi: V6, generic: GENERIC, late: AT_ONCE },
+    Hip { name: "hip-7.2", version: 70_226_015, abi: V6, generic: GENERIC, late: Duration::from_millis(2) },
+    // Windows has another loader, which learnt two names later.
+    Hip {
+        name: "hip-windows",
+        version: 70_125_424,
+        abi: V6,
+        generic: &["gfx10-3-generic", "gfx11-generic"],
+        late: AT_ONCE,
+    },
+];
+
+/// Which GPUs run the code of generic architectures, as AMD's compiler has it.
+const RUNS: [(&str, &[&str]); 4] = [
+    ("gfx9-4-generic", &["gfx942", "gfx950"]),
+    ("gfx10-3-generic", &["gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036"]),
+    (
+        "gfx11-generic",
+        &["gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"],
+    ),
+    ("gfx12-generic", &["gfx1200", "gfx1201"]),
+];
+
+thread_local! {
+    static CHOSEN: Cell<[Option<usize>; 2]> = const { Cell::new([None; 2]) };
+    static GPU: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// Those of the process: CUDA's and HIP's.
+static USUAL: LazyLock<[usize; 2]> = LazyLock::new(|| {
+    let named = std::env::var("BOWSTRING_STANDIN").unwrap_or_default();
+    let [cuda, hip] = chosen(&named).unwrap_or_else(|name| panic!("BOWSTRING_STANDIN: there is no {name:?}"));
+    [cuda.unwrap_or(2), hip.unwrap_or(2)]
+});
+
+/// The places of profiles in the tables, by names with commas between them; else, the name that there is not.
+fn chosen(names: &str) -> Result<[Option<usize>; 2], String> {
+    let mut chosen = [None; 2];
+    for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        let cuda = CUDA.iter().position(|profile| profile.name == name);
+        let hip = HIP.iter().position(|profile| profile.name == name);
+        if cuda.or(hip).is_none() {
+            return Err(name.to_owned());
+        }
+        chosen = [cuda.or(chosen[0]), hip.or(chosen[1])];
+    }
+    Ok(chosen)
+}
+
+/// CUDA, as this thread sees it.
+pub fn cuda() -> &'static Cuda {
+    &CUDA[CHOSEN.get()[0].unwrap_or(USUAL[0])]
+}
+
+/// HIP, as this thread sees it.
+pub fn hip() -> &'static Hip {
+    &HIP[CHOSEN.get()[1].unwrap_or(USUAL[1])]
+}
+
+/// The name that every AMD GPU gives itself to this thread, where a test said so.
+pub fn gpu() -> Option<&'static str> {
+    GPU.get()
+}
+
+/// Says what this thread sees from now on; names of nothing mean what is usual. Whether there are such
+/// profiles.
+pub fn be(profiles: &str, gpu: &str) -> bool {
+    GPU.set((!gpu.is_empty()).then(|| &*gpu.to_owned().leak()));
+    let Ok(profiles) = chosen(profiles) else { return false };
+    CHOSEN.set(profiles);
+    true
+}
+
+impl Cuda {
+    /// Whether it compiles a text, by the version that the text names.
+    pub fn takes(&self, ptx: &str) -> bool {
+        let version = ptx.lines().find_map(|line| line.strip_prefix(".version ")).and_then(|version| {
+            let (major, minor) = version.trim().split_once('.')?;
+            Some((major.parse().ok()?, minor.parse().ok()?))
+        });
+        version.is_none_or(|version: (u32, u32)| version <= self.ptx)
+    }
+}
+
+impl Hip {
+    /// Whether it loads code of this version for an architecture on a GPU that calls itself so.
+    pub fn takes(&self, abi: u8, target: &str, gpu: &str) -> bool {
+        let gpu = gpu.split(':').next().unwrap_or_default();
+        let generic = RUNS.iter().find(|(name, _)| *name == target);
+        let runs =
+            generic.map_or(target == gpu, |(name, runs)| self.generic.contains(name) && runs.contains(&gpu));
+        abi <= self.abi && runs
+    }
+}
