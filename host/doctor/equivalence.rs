@@ -11,7 +11,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use super::samples::{Sample, samples};
 use crate::compute::*;
 use crate::exchange::{from_arrow, to_arrow};
-use crate::expr::{Expr, col, count, max, sum};
+use crate::expr::{Expr, Literal, col, count, max, min, sum};
 use crate::{Array, Batch, Error, Result, Stream};
 
 /// Rows that are cut off in front.
@@ -96,6 +96,13 @@ fn casts(from: &DataType) -> Vec<DataType> {
     }
 }
 
+/// Whether there is a decimal in the same program.
+const BESIDE: [(&str, bool); 2] = [("alone", false), ("beside decimals", true)];
+
+fn decimal() -> Expr {
+    Literal::decimal(15, 15, 2).into()
+}
+
 /// What is done with values of a type.
 fn operations(of: &DataType) -> Vec<Operation> {
     let options = CastOptions::default;
@@ -150,22 +157,31 @@ fn operations(of: &DataType) -> Vec<Operation> {
         all.push(operation("filter_where", move |on, stream| {
             down(stream, &filter_where(&batch(on)?, &predicate(), stream).wait()?.columns()[0])
         }));
-        all.push(operation("evaluate", move |on, stream| {
-            let chosen =
-                crate::expr::if_else(col("a").lt_eq(col("b")), col("a"), col("b")).coalesce(col("b"));
-            down(stream, &evaluate(&batch(on)?, &[chosen], stream).wait()?.columns()[0])
-        }));
+        // By themselves, and beside a decimal: then programs have values of another width.
+        for (what, beside) in BESIDE {
+            let evaluated = operation("evaluate", move |on, stream| {
+                let chosen =
+                    crate::expr::if_else(col("a").lt_eq(col("b")), col("a"), col("b")).coalesce(col("b"));
+                let all: Vec<Expr> = [chosen].into_iter().chain(beside.then(decimal)).collect();
+                down(stream, &evaluate(&batch(on)?, &all, stream).wait()?.columns()[0])
+            });
+            all.push(evaluated.of(what));
+        }
     }
-    if matches!(of, DataType::Int32 | DataType::Int64 | DataType::Float64) {
-        all.push(operation("aggregate", |on, stream| {
-            let asked = [sum(col("a")), max(col("a")), count(col("a"))];
-            let (predicate, batch): (Expr, _) = (col("mask"), batch(on)?);
-            let row = aggregate(&batch, &asked, Some(&predicate), &stream.clone()).wait()?;
-            let columns =
-                row.columns().iter().map(|column| down(stream, column)).collect::<Result<Vec<_>>>()?;
-            let text: Vec<String> = columns.iter().map(|column| format!("{column:?}")).collect();
-            Ok(Arc::new(arrow_array::StringArray::from(text)))
-        }));
+    if of.is_integer() || of.is_floating() {
+        for (what, beside) in BESIDE {
+            let aggregated = operation("aggregate", move |on, stream| {
+                let mut asked = vec![sum(col("a")), min(col("a")), max(col("a")), count(col("a"))];
+                asked.extend(beside.then(|| sum(decimal())));
+                let (predicate, batch): (Expr, _) = (col("mask"), batch(on)?);
+                let row = aggregate(&batch, &asked, Some(&predicate), stream).wait()?;
+                let columns =
+                    row.columns().iter().map(|column| down(stream, column)).collect::<Result<Vec<_>>>()?;
+                let text: Vec<String> = columns.iter().map(|column| format!("{column:?}")).collect();
+                Ok(Arc::new(arrow_array::StringArray::from(text)))
+            });
+            all.push(aggregated.of(what));
+        }
     }
     if matches!(of, DataType::Utf8 | DataType::Utf8View) {
         all.push(operation("evaluate", |on, stream| {

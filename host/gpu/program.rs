@@ -295,12 +295,17 @@ pub(crate) fn evaluate(plan: &Plan, columns: &[Array], rows: usize, stream: &Str
     Ok(built)
 }
 
-/// The value whose key an extreme is: the machine compares signed integers only.
+/// The value whose key an extreme is: the machine compares signed integers only, of eight bytes or sixteen.
 fn plain_extreme(words: &mut [u64], kind: Fold, number: Number, wide: bool) {
     if !matches!(kind, Fold::Min | Fold::Max) {
         return;
     }
     match number {
+        // A negative float has been turned over in all the bits of a value, which are more than its own.
+        Number::F16 | Number::F32 | Number::F64 if wide => {
+            let value = key((u128::from(words[1]) << 64 | u128::from(words[0])) as i128);
+            (words[0], words[1]) = (value as u64, (value >> 64) as u64);
+        }
         Number::F16 | Number::F32 | Number::F64 => words[0] = key(words[0] as i64) as u64,
         Number::U64 if !wide => words[0] ^= 1 << 63,
         _ => {}

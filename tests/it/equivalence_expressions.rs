@@ -6,11 +6,12 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int64Type};
 use arrow_array::{Array as _, ArrayRef, Decimal128Array, Int32Array, RecordBatch};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
 use bowstring::compute::{Predicate, Projection, aggregate};
-use bowstring::expr::{Options, count_all, nth, sum};
+use bowstring::expr::{Expr, Options, count_all, nth, sum};
 use bowstring::{Array, Batch};
 
+use crate::equivalence_expressions_wide::decimal;
 use crate::support::meaning::meaning;
 use crate::support::trees::{Tree, column_types, one_row, small_column};
 use crate::support::*;
@@ -60,14 +61,31 @@ impl Case {
     }
 }
 
-/// What is wrong with a tree on a device; nothing, if it is right.
+/// Says why a tree is wrong on a device, by itself or, where the width of values depends on it, beside a
+/// decimal; nothing, if it is right.
 fn wrong(tree: &Tree, case: &Case, target: &Target) -> Option<String> {
-    let projection = match Projection::bind(&[tree.expr()], &schema(), &Options::default()) {
+    let (batch, theirs) = (case.batch(target), tree.arrow(&case.theirs()));
+    let alone = [tree.expr()];
+    let beside = [tree.expr(), decimal()];
+    let ways: &[&[Expr]] = if target.name == "cpu" { &[&alone] } else { &[&alone, &beside] };
+    ways.iter().find_map(|exprs| {
+        let problem = wrong_way(exprs, &batch, &theirs, target)?;
+        Some(format!("{problem}, {} at once", exprs.len()))
+    })
+}
+
+/// The same of the first of some expressions.
+fn wrong_way(
+    exprs: &[Expr],
+    batch: &Batch,
+    theirs: &Result<ArrayRef, ArrowError>,
+    target: &Target,
+) -> Option<String> {
+    let projection = match Projection::bind(exprs, &schema(), &Options::default()) {
         Ok(projection) => projection,
         Err(error) => return Some(format!("does not bind: {error}")),
     };
-    let theirs = tree.arrow(&case.theirs());
-    let ours = projection.evaluate(&case.batch(target), &target.stream).wait();
+    let ours = projection.evaluate(batch, &target.stream).wait();
     let ours = ours.and_then(|batch| {
         let array = target.stream.download(&batch.columns()[0])?;
         array.wait().map(|()| array)
@@ -82,7 +100,7 @@ fn wrong(tree: &Tree, case: &Case, target: &Target) -> Option<String> {
             if ours.data_type() != theirs.data_type() {
                 return Some(format!("{} instead of {}", ours.data_type(), theirs.data_type()));
             }
-            let (ours, theirs) = (rows(&ours), rows(&theirs));
+            let (ours, theirs) = (rows(&ours), rows(theirs));
             let row = ours.iter().zip(&theirs).position(|(ours, theirs)| ours != theirs);
             match row {
                 Some(row) => Some(format!("row {row}: {:?} instead of {:?}", ours[row], theirs[row])),

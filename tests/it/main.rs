@@ -15,6 +15,7 @@ mod equivalence_cast;
 mod equivalence_concat;
 mod equivalence_exchange;
 mod equivalence_expressions;
+mod equivalence_expressions_wide;
 mod equivalence_fill_null;
 mod equivalence_filter;
 mod equivalence_nulls;
