@@ -14,7 +14,7 @@ use crate::array::Side;
 use crate::cpu::selection::PARALLEL;
 use crate::cpu::threads::among_threads;
 use crate::expr::bind::{bind, name};
-use crate::expr::plan::{Bytes, Op, Plan, number_of};
+use crate::expr::plan::{Bytes, Id, Op, Plan, number_of};
 use crate::expr::{Aggregation, Expr, Options};
 use crate::{Array, Batch, Error, Pending, Result, Stream, cpu, gpu};
 
@@ -181,6 +181,8 @@ impl Projection {
             }
             results.push(array);
         }
+        // The others say which rows failed, and nothing else.
+        arrays.try_for_each(|array| array.wait())?;
         let made = Batch::try_new(Arc::new(Schema::new(fields)), results, batch.len())?;
         Ok(made.with_metadata(batch.metadata().clone()))
     }
@@ -364,7 +366,7 @@ fn computed_roots(plan: &Plan, columns: &[Array], rows: usize, stream: &Stream) 
 }
 
 /// The plan for a batch, and its columns: what a machine does not do itself is done, by the operations that do it, and is a column
-/// more.
+/// more. Behind the roots may be others, which are computed for the rows that they fail.
 fn settled<'a>(
     operation: &'static str,
     plan: &'a Plan,
@@ -378,12 +380,15 @@ fn settled<'a>(
         columns.push(admit(operation, column, stream)?.into_owned());
     }
     let mut plan = Cow::Borrowed(plan);
+    // For nodes that are columns by now, of types that plans do not compute with: the nodes that fail their rows.
+    let mut failing: Vec<Vec<Id>> = vec![vec![]; plan.nodes.len()];
     for id in 0..plan.nodes.len() {
         let node = &plan.nodes[id];
         let input = |columns: &[Array]| match plan.nodes[node.inputs[0]].op {
             Op::Column(index) => Ok(columns[index].clone()),
             _ => {
-                let of = plan.only(&[node.inputs[0]]);
+                // Rows that fail are null for now: whether they count, and which is the first, is found later.
+                let of = plan.only(&[node.inputs[0]]).quiet();
                 let made = computed_roots(&of, columns, batch.len(), stream)?.pop();
                 made.ok_or_else(|| Error::invalid(operation, "no array"))
             }
@@ -414,8 +419,25 @@ fn settled<'a>(
             }
             _ => continue,
         };
+        let mut fail: Vec<Id> = vec![];
+        for input in &node.inputs {
+            if !matches!(plan.nodes[*input].op, Op::Column(_)) && plan.only(&[*input]).can_fail() {
+                fail.push(*input);
+            }
+            fail.extend(&failing[*input]);
+        }
         columns.push(made);
-        plan.to_mut().becomes_column(id, columns.len() - 1);
+        if number_of(&node.data_type).is_some() {
+            plan.to_mut().becomes_checked(id, columns.len() - 1, fail);
+        } else {
+            plan.to_mut().becomes_column(id, columns.len() - 1);
+            failing[id] = fail;
+        }
+    }
+    // Roots that no plan computes do not say what failed: that is computed beside them.
+    let fail: Vec<Id> = plan.roots.iter().flat_map(|root| failing[*root].clone()).collect();
+    if !fail.is_empty() {
+        plan.to_mut().roots.extend(fail);
     }
     // What only that was made of is not computed again.
     let plan = match plan {

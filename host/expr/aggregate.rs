@@ -51,9 +51,11 @@ fn aggregation(function: &str, fold: Fold, of: Expr, made: Expr) -> Aggregation 
     Aggregation { fold, finish: Finish::Value, name: format!("{function}({of})"), of: made }
 }
 
-/// The sum of what is not null; null of nothing. Integers become Int64 or UInt64, decimals the same scale with 38 digits, both
-/// exact: what does not fit is an error, or what [`Options::overflow`](super::Options::overflow) says. Floats keep their type;
-/// the order in which they are added is the same on every device, whatever the number of threads (DESIGN.md has it).
+/// The sum of what is not null; null of nothing. Integers become Int64 or UInt64, decimals the same scale with
+/// 38 digits, both exact: what does not fit is an error, or what
+/// [`Options::overflow`](super::Options::overflow) says. Float32 and Float64 keep their type; Float16 becomes
+/// Float32, which holds the sums of more than a few rows of it. The order in which floats are added is the same
+/// on every device, whatever the number of threads (DESIGN.md has it).
 pub fn sum(of: impl Into<Expr>) -> Aggregation {
     let of = of.into();
     aggregation("sum", Fold::Sum, of.clone(), of)

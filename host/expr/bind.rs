@@ -393,9 +393,13 @@ impl Binder<'_> {
     fn negate(&mut self, expr: &Expr, x: Typed) -> Result<Typed> {
         let number = self.number(expr, &x)?;
         let text = expr.to_string();
-        let unsigned = matches!(number, Number::U8 | Number::U16 | Number::U32 | Number::U64);
-        if number == Number::Bit || unsigned {
-            return Err(self.wrong(expr, format!("{} has no negative values", x.data_type)));
+        let of = &x.data_type;
+        if number == Number::Bit || of.is_unsigned_integer() {
+            return Err(self.wrong(expr, format!("{of} has no negative values")));
+        }
+        let is_number = of.is_integer() || of.is_floating() || decimal::is_decimal(of);
+        if !is_number && !matches!(of, DataType::Duration(_) | DataType::Interval(_)) {
+            return Err(self.wrong(expr, format!("no arithmetic of {of}")));
         }
         let bad = if x.data_type.is_floating() { Bad::Wraps } else { self.overflow() };
         Ok(self.node(Op::Negate(bad), x.data_type.clone(), &[&x], &text))

@@ -7,6 +7,9 @@ use super::plan::Op;
 use super::{DatePart, Expr};
 use crate::Result;
 
+/// The first and the last day since 1970 of the years that arrow-rs knows, those of the crate chrono.
+const DAYS: [i64; 2] = [-96_465_292, 95_026_236];
+
 impl Binder<'_> {
     /// The part of a date or a time, as Int32.
     pub fn date_part(&mut self, expr: &Expr, part: DatePart, x: Typed) -> Result<Typed> {
@@ -25,9 +28,21 @@ impl Binder<'_> {
             return Err(self.wrong(expr, format!("{} has no {part}", x.data_type)));
         }
         let to = DataType::Int32;
+        // As arrow-rs: nothing is known of times beyond a day, nor of far years but, in timestamps, the time.
+        let each_day = if has_time { each * day } else { 1 };
+        let known = match &x.data_type {
+            DataType::Time32(_) | DataType::Time64(_) => Some([0, each_day - 1]),
+            DataType::Date64 => days(each_day),
+            _ if is_date => days(each_day),
+            _ => None,
+        };
+        let x = match known {
+            Some([low, high]) => self.node(Op::Within(low, high), x.data_type.clone(), &[&x], &text),
+            None => x,
+        };
         if is_date {
             let days = if has_time {
-                self.node(Op::FloorDiv(each * day), DataType::Int64, &[&x], &text)
+                self.node(Op::FloorDiv(each_day), DataType::Int64, &[&x], &text)
             } else {
                 self.node(Op::Widen, DataType::Int64, &[&x], &text)
             };
@@ -55,6 +70,11 @@ impl Binder<'_> {
         let wide = self.node(Op::Widen, DataType::Int64, &[&x], text);
         self.node(Op::FloorRem(1), DataType::Int32, &[&wide], text)
     }
+}
+
+/// The same in units of which a day has so many; nothing where no value is beyond them.
+fn days(each: i64) -> Option<[i64; 2]> {
+    Some([DAYS[0].checked_mul(each)?, (DAYS[1] + 1).checked_mul(each)? - 1])
 }
 
 fn a_second(unit: TimeUnit) -> i64 {

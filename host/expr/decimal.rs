@@ -84,17 +84,18 @@ pub(super) fn bind(
     let by_zero = if options.division_by_zero_is_null { Bad::Null } else { Bad::Fails };
     // Always checked: also where arrow-rs' function is called "wrapping".
     let overflow = if options.overflow == super::Overflow::Null { Bad::Null } else { Bad::Fails };
-    let mut raised = |value: Typed, by: i32| -> Result<Typed> {
+    let mut raised = |value: &Typed, by: i32, beside: &Typed| -> Result<Typed> {
         if by == 0 {
-            return Ok(value);
+            return Ok(value.clone());
         }
         let power = u32::try_from(by).ok().and_then(|by| 10i128.checked_pow(by));
         let power = power.filter(|_| by <= i32::from(x.max_precision));
         let power = power.ok_or_else(|| no(format!("{}: scales too far apart", types)))?;
         let factor = binder.literal(Some(power), to.clone(), text);
-        Ok(binder.node(Op::Arithmetic(Arithmetic::Mul, overflow), to.clone(), &[&value, &factor], text))
+        // A row without a partner has no result, and so none that is too large.
+        Ok(binder.node(Op::Scaled(overflow), to.clone(), &[value, &factor, beside], text))
     };
-    let (a, b) = (raised(a, up1)?, raised(b, up2)?);
+    let (a, b) = (raised(&a, up1, &b)?, raised(&b, up2, &a)?);
     let bad = if matches!(op, Arithmetic::Div | Arithmetic::Rem) { by_zero } else { overflow };
     Ok(binder.node(Op::Arithmetic(op, bad), to, &[&a, &b], text))
 }

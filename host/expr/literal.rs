@@ -107,9 +107,15 @@ impl Literal {
         }
     }
 
+    /// Whether it has a type, and that is another; a null of [`DataType::Null`] takes any.
+    fn is_of_another_type(&self, to: &DataType) -> bool {
+        let takes_any = self.is_null() && self.data_type == Some(DataType::Null);
+        !takes_any && self.data_type.as_ref().is_some_and(|own| own != to)
+    }
+
     /// Its bits as a value of a type, sign-extended (`None` in it is null); nothing where the type does not have that value.
     pub(super) fn as_type(&self, to: &DataType) -> Option<Option<i128>> {
-        if self.data_type.as_ref().is_some_and(|own| own != to) && self.value != Value::Null {
+        if self.is_of_another_type(to) {
             return None;
         }
         let number = super::plan::number_of(to)?;
@@ -144,15 +150,17 @@ impl Literal {
 
     /// Its bytes as a value of a type of text or bytes, as [`Literal::as_type`].
     pub(super) fn as_text(&self, to: &DataType) -> Option<Option<Bytes>> {
+        if self.is_of_another_type(to) {
+            return None;
+        }
         let bytes: Arc<[u8]> = match &self.value {
             Value::Null => return Some(None),
             Value::Text(text) => text.as_bytes().into(),
             Value::Bytes(bytes) => bytes.clone(),
             _ => return None,
         };
-        let own_or_none = self.data_type.as_ref().is_none_or(|own| own == to);
         let is_string = matches!(to, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-        let has_value = own_or_none && is_text(to) && (!is_string || std::str::from_utf8(&bytes).is_ok());
+        let has_value = is_text(to) && (!is_string || std::str::from_utf8(&bytes).is_ok());
         has_value.then_some(Some(Bytes(bytes)))
     }
 }

@@ -328,12 +328,14 @@ impl Expr {
         Node::Cast(self, to, true).into()
     }
 
-    /// As another type; what does not fit is an error.
+    /// As another type; what does not fit is an error, in an aggregate also in rows that its condition
+    /// leaves out.
     pub fn cast_strict(self, to: DataType) -> Expr {
         Node::Cast(self, to, false).into()
     }
 
-    /// A part of a date, a timestamp without a zone or a time: Int32.
+    /// A part of a date, a timestamp without a zone or a time: Int32. Null, as in arrow-rs, of dates outside of
+    /// the years -262143 to 262142 and of times beyond a day.
     pub fn date_part(self, part: DatePart) -> Expr {
         Node::DatePart(part, self).into()
     }

@@ -33,6 +33,8 @@ pub(crate) struct Bound {
 pub(crate) enum Op {
     /// A column of the batch.
     Column(usize),
+    /// The same; and rows that one of the inputs fails, which are null in it, fail.
+    Checked(usize),
     /// The same value in every row, by its bits, sign-extended; `None` is null.
     Literal(Option<i128>),
     /// Whether the two are as the bits say: 1 less, 2 equal, 4 greater.
@@ -49,6 +51,8 @@ pub(crate) enum Op {
     /// Integers, decimals as integers, floats.
     Arithmetic(super::Arithmetic, Bad),
     Negate(Bad),
+    /// A decimal times the second, a power of ten; but null where the third is, whatever the product.
+    Scaled(Bad),
     /// A float with one zero and one NaN.
     Plain,
     /// Any cast; `true` makes nulls of what does not fit.
@@ -62,6 +66,8 @@ pub(crate) enum Op {
     In(Vec<i128>),
     /// Of days.
     Date(super::DatePart),
+    /// The integer, but null where it is not one of these or between them.
+    Within(i64, i64),
     /// Divided by this, rounded down; and what that leaves.
     FloorDiv(i64),
     FloorRem(i64),
@@ -91,7 +97,15 @@ pub(crate) use bowstring_kernels::program::code::Bad;
 impl Bound {
     /// Whether a row can fail here.
     pub fn can_fail(&self) -> bool {
-        matches!(self.op, Op::Arithmetic(_, Bad::Fails) | Op::Negate(Bad::Fails))
+        matches!(self.op, Op::Arithmetic(_, Bad::Fails) | Op::Negate(Bad::Fails) | Op::Scaled(Bad::Fails))
+    }
+
+    /// The column that it reads, if it does.
+    pub fn column(&self) -> Option<usize> {
+        match self.op {
+            Op::Column(index) | Op::Checked(index) => Some(index),
+            _ => None,
+        }
     }
 }
 
@@ -134,6 +148,37 @@ impl Plan {
         self.nodes[id].inputs.clear();
     }
 
+    /// The same, where rows that these fail are null in the column, and fail only where somebody asks for it.
+    pub fn becomes_checked(&mut self, id: Id, column: usize, failing: Vec<Id>) {
+        self.becomes_column(id, column);
+        if !failing.is_empty() {
+            self.nodes[id].op = Op::Checked(column);
+            self.nodes[id].inputs = failing;
+        }
+    }
+
+    /// The same with nulls for rows that would fail.
+    pub fn quiet(mut self) -> Plan {
+        for node in &mut self.nodes {
+            match &mut node.op {
+                Op::Arithmetic(_, bad) | Op::Negate(bad) | Op::Scaled(bad) if *bad == Bad::Fails => {
+                    *bad = Bad::Null;
+                }
+                Op::Checked(index) => {
+                    node.op = Op::Column(*index);
+                    node.inputs.clear();
+                }
+                _ => {}
+            }
+        }
+        self.only(&self.roots)
+    }
+
+    /// Whether a row can fail.
+    pub fn can_fail(&self) -> bool {
+        self.nodes.iter().any(Bound::can_fail)
+    }
+
     /// How a node's values are computed.
     pub fn number(&self, id: Id) -> Number {
         number_of(&self.nodes[id].data_type).expect("bound nodes have types that are computed")
@@ -144,10 +189,11 @@ impl Plan {
         let node = &self.nodes[id];
         let any = || node.inputs.iter().any(|input| self.may_be_null(*input, column));
         match &node.op {
-            Op::Column(index) => column(*index),
+            Op::Column(index) | Op::Checked(index) => column(*index),
             Op::Literal(value) => value.is_none(),
             Op::Distinct(_) | Op::Test(_) | Op::Valid(_) | Op::Bytes(_) => false,
-            Op::Arithmetic(_, Bad::Null) | Op::Negate(Bad::Null) | Op::Cast(true) | Op::NullIf => true,
+            Op::Arithmetic(_, Bad::Null) | Op::Negate(Bad::Null) | Op::Scaled(Bad::Null) => true,
+            Op::Cast(true) | Op::NullIf | Op::Within(..) => true,
             Op::Select => node.inputs[1..].iter().any(|input| self.may_be_null(*input, column)),
             Op::Coalesce => node.inputs.iter().all(|input| self.may_be_null(*input, column)),
             _ => any(),

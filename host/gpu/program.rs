@@ -4,6 +4,7 @@
 
 mod lower;
 mod needs;
+mod scaled;
 mod terms;
 
 use arrow_schema::DataType;
@@ -20,7 +21,7 @@ use bowstring_kernels::target::find;
 use super::map::{self, map};
 use crate::array::{Array, Bitmap};
 use crate::expr::Fold;
-use crate::expr::plan::{Bound, Id, Op, Plan};
+use crate::expr::plan::{Id, Op, Plan};
 use crate::pass::{
     Counter, Granted, Pass, Pending, Region, Request, Requests, Table, bits, is_aligned, validity,
 };
@@ -48,7 +49,7 @@ impl Loaded {
         let mut plan = plan.only(&plan.roots);
         let mut used: Vec<Array> = vec![];
         for node in &mut plan.nodes {
-            if let Op::Column(index) = &mut node.op {
+            if let Op::Column(index) | Op::Checked(index) = &mut node.op {
                 used.push(aligned(&columns[*index], stream)?);
                 *index = used.len() - 1;
             }
@@ -59,6 +60,10 @@ impl Loaded {
                 return Err(Error::invalid("expression", format!("{} columns at once", used.len())));
             }
             let mut ends = ends(&plan);
+            let condition = match ends.first() {
+                Some(End::Where(root)) => Some(*root),
+                _ => None,
+            };
             let terms = taken(&plan, &mut ends);
             match lower(&plan, &ends) {
                 Ok(code) => {
@@ -66,8 +71,11 @@ impl Loaded {
                     return Ok(Loaded { plan, columns: used, code, rows });
                 }
                 Err(part) => {
-                    let of_part = plan.only(&[part]);
-                    used.extend(evaluate(&of_part, &used, rows, stream)?);
+                    // Rows that a condition leaves out do not fail there either, but in the condition itself.
+                    let left =
+                        condition.filter(|condition| part > *condition && plan.only(&[part]).can_fail());
+                    let of_part = plan.only(&left.into_iter().chain([part]).collect::<Vec<_>>());
+                    used.extend(evaluate_where(&of_part, left.is_some(), &used, rows, stream)?);
                     plan.becomes_column(part, used.len() - 1);
                     // What only that needed goes; the columns keep their numbers.
                     plan = plan.only(&plan.roots);
@@ -78,7 +86,7 @@ impl Loaded {
 
     /// Whether a row can fail.
     fn can_fail(&self) -> bool {
-        self.plan.nodes.iter().any(Bound::can_fail)
+        self.plan.can_fail()
     }
 
     /// A selection of it: the single root, a truth.
@@ -230,9 +238,21 @@ fn aligned(array: &Array, stream: &Stream) -> Result<Array> {
 
 /// The roots of a plan, as arrays.
 pub(crate) fn evaluate(plan: &Plan, columns: &[Array], rows: usize, stream: &Stream) -> Result<Vec<Array>> {
+    evaluate_where(plan, false, columns, rows, stream)
+}
+
+/// The same. With a condition, which is the first root then and no array, rows where it is not true do not
+/// fail.
+fn evaluate_where(
+    plan: &Plan,
+    conditional: bool,
+    columns: &[Array],
+    rows: usize,
+    stream: &Stream,
+) -> Result<Vec<Array>> {
     if rows == 0 {
         let mut pass = Pass::begin("expression", stream)?;
-        let none = plan.roots.iter().map(|root| {
+        let none = plan.roots[usize::from(conditional)..].iter().map(|root| {
             let mut parts = pass.parts(plan.nodes[*root].data_type.clone(), 0);
             parts.buffers = vec![pass.rows(0, 1)?.buffer()];
             Array::try_new(parts)
@@ -242,17 +262,21 @@ pub(crate) fn evaluate(plan: &Plan, columns: &[Array], rows: usize, stream: &Str
         return Ok(none);
     }
     let store = |plan: &Plan| {
-        plan.roots.iter().enumerate().map(|(slot, root)| End::Store(*root, slot as u16)).collect()
+        let (condition, values) = plan.roots.split_at(usize::from(conditional));
+        let condition = condition.iter().map(|root| End::Where(*root));
+        let values = values.iter().enumerate();
+        condition.chain(values.map(|(slot, root)| End::Store(*root, slot as u16))).collect()
     };
     let loaded = Loaded::new(plan, columns, rows, store, stream)?;
     let plan = &loaded.plan;
+    let roots = &plan.roots[usize::from(conditional)..];
     let mut pass = Pass::begin("expression", stream)?;
     loaded.enter(&mut pass)?;
     let mut requests = Requests::default();
     let bitmap = rows.div_ceil(32) * 4;
     let may_be_null = |id: Id| plan.may_be_null(id, &|slot| loaded.columns[slot].possible_nulls().is_some());
     let mut asked: Vec<(Request, Option<Request>)> = vec![];
-    for root in &plan.roots {
+    for root in roots {
         let values = match plan.number(*root) {
             Number::Bit => bitmap,
             number => pass.times(rows, number.width())?,
@@ -281,7 +305,7 @@ pub(crate) fn evaluate(plan: &Plan, columns: &[Array], rows: usize, stream: &Str
         let outcome = loaded.outcome();
         pass.report(granted.counters(), move |words| outcome(failed.of(words)))?;
     }
-    let built = plan.roots.iter().zip(&asked).map(|(root, (values, valid))| {
+    let built = roots.iter().zip(&asked).map(|(root, (values, valid))| {
         let mut parts = pass.parts(plan.nodes[*root].data_type.clone(), rows);
         parts.buffers = vec![granted[*values].buffer()];
         if let Some(valid) = valid {

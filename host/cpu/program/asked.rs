@@ -5,7 +5,7 @@ use super::blocks::inside;
 use super::ranges::Range;
 use super::slots::WORDS;
 use crate::cpu::intrinsics::count_ones;
-use crate::expr::plan::{Bad, Id, Op, Plan};
+use crate::expr::plan::{Id, Op, Plan};
 
 /// The rows where a truth is as it has to be.
 #[derive(Clone, Copy, PartialEq)]
@@ -42,7 +42,7 @@ pub(super) fn asked(plan: &Plan, ranges: &[Option<Range>], condition: Option<Id>
     condition.into_iter().for_each(|id| asked[id] = Asked::All);
     for (id, node) in plan.nodes.iter().enumerate().rev() {
         // A row that fails is an error, whoever asks; unless the condition leaves it out.
-        let fails = matches!(node.op, Op::Arithmetic(_, Bad::Fails) | Op::Negate(Bad::Fails));
+        let fails = node.can_fail();
         let constant = matches!(node.op, Op::Literal(_));
         let own = match asked[id] {
             Asked::Where(guard) if guard.of >= id || constant || fails && Some(guard) != met => Asked::All,

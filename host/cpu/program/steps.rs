@@ -10,7 +10,7 @@ use super::compare;
 use super::numbers::{by_any, by_number, from_raw};
 use super::ranges::{Range, ranges};
 use super::slots::{Scratch, Slot, WORDS};
-use super::values::{arithmetic, choose, each_to, negate, widen};
+use super::values::{arithmetic, choose, each_to, multiply, negate, widen};
 use crate::array::{Array, Buffer};
 use crate::cpu::bitmap::Bits;
 use crate::cpu::{intrinsics, memory, rows};
@@ -45,7 +45,7 @@ impl<'a> Machine<'a> {
     ) -> Result<Machine<'a>> {
         let mut read: Vec<Column<'a>> = columns.iter().map(|_| Column::Unread).collect();
         for (id, node) in plan.nodes.iter().enumerate() {
-            let Op::Column(index) = node.op else { continue };
+            let Some(index) = node.column() else { continue };
             let column = &columns[index];
             let valid = rows::validity(column);
             read[index] = match plan.number(id) {
@@ -73,7 +73,7 @@ impl<'a> Machine<'a> {
             let mut slot = Slot { all_valid: true, valid: vec![0; WORDS], ..Slot::default() };
             let rows = match node.op {
                 Op::Literal(_) => BLOCK,
-                Op::Column(_) => 0,
+                Op::Column(_) | Op::Checked(_) => 0,
                 _ => CHUNK,
             };
             if number == Number::Bit {
@@ -191,7 +191,7 @@ impl<'a> Machine<'a> {
         }
         match (&node.op, &inputs[..]) {
             (Op::Literal(_), _) => {}
-            (Op::Column(index), _) => self.column(*index, slot, first, count),
+            (Op::Column(index) | Op::Checked(index), _) => self.column(*index, slot, first, count),
             (Op::Compare(how), &[a, b]) => {
                 self.compare(*how, node.inputs[0], a, b, &mut slot.truth[..words]);
                 slot.valid_as(&[a, b]);
@@ -267,12 +267,16 @@ impl<'a> Machine<'a> {
             (Op::Arithmetic(op, then), &[a, b]) => {
                 slot.valid_as(&[a, b]);
                 let out = memory::bytes_of_mut(&mut slot.own);
-                match (number, op) {
-                    (Number::I128, Arithmetic::Mul) => {
-                        blocks::multiply_wide(a.view(), b.view(), asked, out, bad);
-                    }
-                    _ => arithmetic(*op, number, a.view(), b.view(), out, bad),
+                match op {
+                    Arithmetic::Mul => multiply(number, a.view(), b.view(), asked, out, bad),
+                    op => arithmetic(*op, number, a.view(), b.view(), out, bad),
                 }
+                return *then;
+            }
+            (Op::Scaled(then), &[a, power, other]) => {
+                slot.valid_as(&[a, other]);
+                let out = memory::bytes_of_mut(&mut slot.own);
+                multiply(number, a.view(), power.view(), asked, out, bad);
                 return *then;
             }
             (Op::Negate(then), &[a]) => {
@@ -297,6 +301,16 @@ impl<'a> Machine<'a> {
             (Op::Widen, &[a]) => {
                 slot.valid_as(&[a]);
                 widen(self.plan.number(node.inputs[0]), number, a.view(), count, slot);
+            }
+            (Op::Within(low, high), &[a]) => {
+                let (of, ends) = (a.view(), [i128::from(*low), i128::from(*high)]);
+                let mut within = [0; WORDS];
+                match number {
+                    Number::I32 => compare::within::<i32>(of, ends, 0, &mut within[..words]),
+                    _ => compare::within::<i64>(of, ends, 0, &mut within[..words]),
+                }
+                choose(number, &[!0; WORDS][..words], a, a, slot);
+                slot.set_valid(|k| a.known(k) & within[k]);
             }
             (Op::FloorDiv(by), &[a]) => {
                 slot.valid_as(&[a]);

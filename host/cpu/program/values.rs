@@ -82,6 +82,21 @@ pub(super) fn arithmetic(
     }
 }
 
+/// Products, of decimals of 128 bits in the rows that are asked for.
+pub(super) fn multiply(
+    number: Number,
+    a: View<'_>,
+    b: View<'_>,
+    asked: &[u64],
+    out: &mut [u8],
+    bad: &mut [u64],
+) {
+    match number {
+        Number::I128 => blocks::multiply_wide(a, b, asked, out, bad),
+        number => arithmetic(Arithmetic::Mul, number, a, b, out, bad),
+    }
+}
+
 pub(super) fn negate(number: Number, a: View<'_>, out: &mut [u8], bad: &mut [u64]) {
     match number {
         Number::F16 => blocks::each(a, out, |x: F16| F16(x.0 ^ 1 << 15)),

@@ -75,10 +75,10 @@ pub(super) fn lower(plan: &Plan, ends: &[End]) -> Result<Code, Id> {
     Ok(lowering.code())
 }
 
-struct Lowering<'a> {
-    plan: &'a Plan,
+pub(super) struct Lowering<'a> {
+    pub(super) plan: &'a Plan,
     wide: bool,
-    needs: Needs<'a>,
+    pub(super) needs: Needs<'a>,
     code: Vec<Instruction>,
     /// Behind the instructions.
     constants: Vec<i128>,
@@ -96,16 +96,16 @@ impl Lowering<'_> {
         Code { words, steps, wide: self.wide, terms: vec![] }
     }
 
-    fn put(&mut self, op: Does, node: Id) -> &mut Instruction {
+    pub(super) fn put(&mut self, op: Does, node: Id) -> &mut Instruction {
         self.code.push(Instruction { node: node.min(0xffff) as u16, ..Instruction::new(op) });
         self.code.last_mut().expect("just pushed")
     }
 
     /// An instruction with a column or a constant as its operand.
-    fn put_with(&mut self, op: Does, operand: Id, compared: bool, node: Id) -> &mut Instruction {
+    pub(super) fn put_with(&mut self, op: Does, operand: Id, compared: bool, node: Id) -> &mut Instruction {
         let number = self.plan.number(operand);
         let (of, slot, constant) = match self.plan.nodes[operand].op {
-            Op::Column(slot) => (column_operand(number, self.wide), slot as u16, 0),
+            Op::Column(slot) | Op::Checked(slot) => (column_operand(number, self.wide), slot as u16, 0),
             Op::Literal(None) => (Operand::Null, 0, 0),
             Op::Literal(Some(value)) if compared && self.needs.is_float(operand) => {
                 (Operand::Constant, 0, keyed(value, self.wide))
@@ -119,7 +119,7 @@ impl Lowering<'_> {
     }
 
     /// Makes a node the newest value, behind so many others.
-    fn value(&mut self, id: Id, behind: usize) {
+    pub(super) fn value(&mut self, id: Id, behind: usize) {
         let node = &self.plan.nodes[id];
         if self.needs.is_truth(id) {
             self.truth(id, behind);
@@ -128,14 +128,24 @@ impl Lowering<'_> {
         }
         let inputs = node.inputs.clone();
         match (node.op.clone(), &inputs[..]) {
-            (Op::Column(_) | Op::Literal(_), _) => {
+            (Op::Column(_) | Op::Checked(_) | Op::Literal(_), inputs) => {
+                self.checked(inputs, behind, id);
                 self.put_with(Does::Push, id, false, id);
+            }
+            (Op::Scaled(_), _) => {
+                if self.scaled(id, behind) {
+                    self.swap(id);
+                    self.put(Does::Drop, id);
+                }
             }
             (Op::Arithmetic(op, bad), &[a, b]) => {
                 let (does, detail) = self.arithmetic(op, id);
                 let number = self.plan.number(id);
                 let cut = self.cut(number);
-                let step = self.pair_of(does, (a, b), false, id, behind);
+                let step = match self.needs.scaled_beside(a, b) {
+                    Some((scaled, _)) => self.pair_with_scaled(does, (a, b), scaled, id, behind),
+                    None => self.pair_of(does, (a, b), false, id, behind),
+                };
                 step.detail = detail;
                 // What is cut afterwards is looked at there.
                 let divides = matches!(op, Arithmetic::Div | Arithmetic::Rem);
@@ -168,6 +178,15 @@ impl Lowering<'_> {
                 self.put(if single { Does::PlainF32 } else { Does::PlainF64 }, id);
             }
             (Op::Widen, &[a]) => self.value(a, behind),
+            (Op::Within(low, high), &[a]) => {
+                self.value(a, behind);
+                for (how, end) in [(1, low), (4, high)] {
+                    let step = self.put(Does::Compare, id);
+                    (step.operand, step.constant, step.detail) = (Operand::Constant, end.into(), how);
+                }
+                self.put(Does::Or, id);
+                self.put(Does::NullIf, id);
+            }
             (Op::FloorDiv(by), &[a]) => {
                 self.value(a, behind);
                 let step = self.put(Does::FloorDiv, id);
@@ -207,7 +226,10 @@ impl Lowering<'_> {
         let node = &self.plan.nodes[id];
         let inputs = node.inputs.clone();
         match (node.op.clone(), &inputs[..]) {
-            (Op::Column(slot), _) => self.put(Does::Bits, id).slot = slot as u16,
+            (Op::Column(slot) | Op::Checked(slot), inputs) => {
+                self.checked(inputs, behind, id);
+                self.put(Does::Bits, id).slot = slot as u16;
+            }
             (Op::Literal(value), _) => {
                 self.put(Does::Truth, id).detail = value.map_or(0, |value| 2 | (value != 0) as u8);
             }
@@ -341,7 +363,7 @@ impl Lowering<'_> {
     }
 
     /// The integer type that results are cut to, unless the machine's values are of it.
-    fn cut(&self, number: Number) -> Option<u8> {
+    pub(super) fn cut(&self, number: Number) -> Option<u8> {
         let signed = match number {
             Number::I8 | Number::I16 | Number::I32 | Number::I64 => 0,
             Number::U8 | Number::U16 | Number::U32 | Number::U64 => UNSIGNED,
@@ -350,7 +372,7 @@ impl Lowering<'_> {
         (self.wide || number.bits() < 64).then_some(number.bits() as u8 | signed)
     }
 
-    fn fit(&mut self, number: Number, bad: Bad, id: Id) {
+    pub(super) fn fit(&mut self, number: Number, bad: Bad, id: Id) {
         if let Some(detail) = self.cut(number) {
             let step = self.put(Does::Fit, id);
             (step.detail, step.bad) = (detail, bad);

@@ -64,8 +64,18 @@ impl Needs<'_> {
                     one
                 }
             }
+            // Each before it, and gone.
+            (Op::Checked(_), inputs) => {
+                let own = if self.is_truth(id) { truth } else { one };
+                inputs.iter().fold(own, |all, input| all.and(of(*input)))
+            }
+            (Op::Scaled(_), &[a, _, other]) => self.scaled(a, other),
             (Op::Compare(_) | Op::Distinct(_), &[a, b]) => self.pair(a, b, true).and(truth),
-            (Op::Arithmetic(..) | Op::Coalesce, &[a, b]) if !self.is_truth(id) => self.pair(a, b, false),
+            (Op::Arithmetic(..), &[a, b]) => match self.scaled_beside(a, b) {
+                Some((scaled, other)) => self.scaled(self.plan.nodes[scaled].inputs[0], other),
+                None => self.pair(a, b, false),
+            },
+            (Op::Coalesce, &[a, b]) if !self.is_truth(id) => self.pair(a, b, false),
             (Op::And | Op::Or, &[a, b]) => {
                 let (first, second) = self.truths_in_order(a, b);
                 self.of[first].and(self.of[second].behind(0, 1))
@@ -81,6 +91,7 @@ impl Needs<'_> {
             (Op::Select, &[c, a, b]) => self.of[c].and(self.pair(a, b, false).behind(0, 1)),
             (Op::Negate(_), &[a]) => of(a).and(Need { values: 2, truths: 0 }),
             (Op::In(_) | Op::Valid(_), &[a]) => of(a).and(truth),
+            (Op::Within(..), &[a]) => of(a).and(Need { values: 1, truths: 2 }),
             (_, inputs) => inputs.iter().fold(Need::default(), |all, input| all.and(self.of[*input])),
         }
     }
@@ -96,6 +107,24 @@ impl Needs<'_> {
                 of(first).and(of(second).behind(1, 0))
             }
         }
+    }
+
+    /// Which of two is the other's partner, scaled, and that other: then both are computed once.
+    pub fn scaled_beside(&self, a: Id, b: Id) -> Option<(Id, Id)> {
+        let beside = |scaled: Id, other: Id| {
+            let node = &self.plan.nodes[scaled];
+            matches!(node.op, Op::Scaled(_)) && node.inputs[2] == other
+        };
+        match (beside(a, b), beside(b, a)) {
+            (true, _) => Some((a, b)),
+            (false, true) => Some((b, a)),
+            (false, false) => None,
+        }
+    }
+
+    /// The need of a value that is scaled, and of the other.
+    fn scaled(&self, of: Id, other: Id) -> Need {
+        self.pair(of, other, false).and(Need { values: 2, truths: 1 })
     }
 
     pub fn right_first(&self, a: Id, b: Id) -> bool {

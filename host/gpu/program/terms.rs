@@ -8,7 +8,7 @@ use bowstring_kernels::function::Number;
 use bowstring_kernels::program::terms::{Asks, TRUTHS, Term, Then};
 
 use super::lower::End;
-use crate::expr::plan::{Bound, Id, Op, Plan};
+use crate::expr::plan::{Id, Op, Plan};
 use crate::expr::range::{self, in_order, is_float, limits, with_constant};
 
 /// Ranges of a list that are worth tests of their own.
@@ -41,7 +41,7 @@ pub(super) fn taken(plan: &Plan, ends: &mut Vec<End>) -> Vec<Term> {
             }
             terms
         }
-        [End::Where(root), ..] => {
+        [End::Where(root), ref of @ ..] if of.iter().all(|end| matches!(end, End::Aggregate(..))) => {
             let (mut told, mut rest, mut waiting) = (vec![], vec![], vec![root]);
             while let Some(id) = waiting.pop() {
                 match (tree(plan, id, false), &plan.nodes[id].op) {
@@ -51,7 +51,7 @@ pub(super) fn taken(plan: &Plan, ends: &mut Vec<End>) -> Vec<Term> {
                 }
             }
             // A row that terms leave out would not fail any more.
-            if told.is_empty() || plan.only(&rest).nodes.iter().any(Bound::can_fail) {
+            if told.is_empty() || plan.only(&rest).can_fail() {
                 return vec![];
             }
             let terms = Tree::All(told).terms();
