@@ -21,19 +21,26 @@ pub struct Array {
     pub field: Field,
     /// Booleans as bytes, made when the CUDA array interface is asked for: its user relies on this object for them.
     pub bytes: OnceLock<Inner>,
+    /// By which method of another library's object it came, if by one.
+    pub source: Option<&'static str>,
 }
 
 impl Array {
     /// An array under a field but for the type, which is its own.
     pub fn new(array: Inner, field: &Field) -> Array {
         let field = field.clone().with_data_type(array.data_type().clone());
-        Array { array, field, bytes: OnceLock::new() }
+        Array { array, field, bytes: OnceLock::new(), source: None }
     }
 
     /// An array without a name.
     pub fn nameless(array: Inner) -> Array {
         let field = Field::new("", array.data_type().clone(), true);
-        Array { array, field, bytes: OnceLock::new() }
+        Array { array, field, bytes: OnceLock::new(), source: None }
+    }
+
+    /// The array as one that came by a method of another library's object.
+    pub fn came_by(self, method: &'static str) -> Array {
+        Array { source: Some(method), ..self }
     }
 
     /// Rows of this array, any of which may be null: the name goes along, and what the metadata says of the values.

@@ -13,12 +13,22 @@ use crate::device::default_stream;
 use crate::error::{detached, ours};
 use crate::source::{Raised, Source};
 
-/// Arrays of equal length with names.
+/// Arrays of equal length with names; and by which method of another library's object they came, if one did.
 #[pyclass(frozen, weakref, module = "bowstring")]
 #[derive(Clone)]
-pub struct RecordBatch(pub Batch);
+pub struct RecordBatch(pub Batch, pub Option<&'static str>);
 
 impl RecordBatch {
+    /// A batch that was made here.
+    pub fn new(batch: Batch) -> RecordBatch {
+        RecordBatch(batch, None)
+    }
+
+    /// The batch as one that came by a method of another library's object.
+    pub fn came_by(self, method: &'static str) -> RecordBatch {
+        RecordBatch(self.0, Some(method))
+    }
+
     /// Where it is, going by the first column.
     pub fn place(&self) -> Place {
         self.0.columns().first().map_or(Place::CPU, |column| column.place())
@@ -37,7 +47,7 @@ impl RecordBatch {
         options: &CastOptions<'static>,
         stream: &bowstring::Stream,
     ) -> PyResult<RecordBatch> {
-        ours(|| cast(&self.0, &Arc::new(schema), options, stream).wait()).map(RecordBatch)
+        ours(|| cast(&self.0, &Arc::new(schema), options, stream).wait()).map(RecordBatch::new)
     }
 
     /// This batch as a consumer asks for it.
@@ -54,7 +64,7 @@ impl RecordBatch {
             return Ok(self.clone());
         }
         let stream = default_stream(self.place())?;
-        ours(|| stream.download(&self.0)).map(RecordBatch)
+        ours(|| stream.download(&self.0)).map(RecordBatch::new)
     }
 
     /// As a stream of one batch.

@@ -144,7 +144,7 @@ pub fn from_cuda_array_interface(
         parts.null_count = None;
         array = ours(|| Inner::try_new(parts))?;
     }
-    Ok(Array::nameless(array))
+    Ok(Array::nameless(array).came_by("__cuda_array_interface__"))
 }
 
 /// A dictionary, read.

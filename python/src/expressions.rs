@@ -84,7 +84,7 @@ pub fn filter_where(
         let bound = Predicate::bind(predicate, batch.0.schema(), options)?;
         bound.filter(&batch.0, &on).wait()
     });
-    kept.map(RecordBatch)
+    kept.map(RecordBatch::new)
 }
 
 /// A batch of what the expressions come to for each row: a column each, named by `alias` or as written. An integer or a decimal that
@@ -108,7 +108,7 @@ pub fn evaluate(
     let batch = foreign::as_batch(batch, "batch")?;
     let on = stream_for(batch.place(), stream)?;
     let bound = projection(exprs, batch.0.schema(), &options)?;
-    detached(py, || bound.evaluate(&batch.0, &on).wait()).map(RecordBatch)
+    detached(py, || bound.evaluate(&batch.0, &on).wait()).map(RecordBatch::new)
 }
 
 /// One row of what the rows of a batch come to, those where the expression `where` is true, or all. Errors and options as with
@@ -131,5 +131,5 @@ pub fn aggregate(
     let batch = foreign::as_batch(batch, "batch")?;
     let on = stream_for(batch.place(), stream)?;
     let bound = aggregates(aggregations, r#where, batch.0.schema(), &options)?;
-    detached(py, || bound.aggregate(&batch.0, &on).wait()).map(RecordBatch)
+    detached(py, || bound.aggregate(&batch.0, &on).wait()).map(RecordBatch::new)
 }

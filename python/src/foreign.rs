@@ -17,42 +17,17 @@ use crate::device::{Device, Stream, default_stream, device_named};
 use crate::error::{detached, ours};
 use crate::listed;
 use crate::plain;
+use crate::protocols::{Found, by_arrow};
 use crate::source::{Source, are_batches, batch_of, schema_of};
-
-/// What an object has behind its protocols.
-enum Found {
-    One(Array),
-    Several(Source<Field, Inner>),
-}
-
-/// By an Arrow protocol, if it speaks one.
-fn by_arrow(obj: &Bound<'_, PyAny>) -> PyResult<Option<Found>> {
-    let ask = |method: &str| match obj.hasattr(method)? {
-        true => obj.call_method0(method).map(Some),
-        false => Ok(None),
-    };
-    let one = |(field, array): (Field, Inner)| Found::One(Array::new(array, &field));
-    Ok(if let Some(capsules) = ask("__arrow_c_device_array__")? {
-        Some(one(capsule::import_device_array(&capsules)?))
-    } else if let Some(capsules) = ask("__arrow_c_array__")? {
-        Some(one(capsule::import_array(&capsules)?))
-    } else if let Some(capsule) = ask("__arrow_c_stream__")? {
-        Some(Found::Several(capsule::import_arrays(&capsule)?))
-    } else if let Some(capsule) = ask("__arrow_c_device_stream__")? {
-        Some(Found::Several(capsule::import_device_arrays(&capsule, None)?))
-    } else {
-        None
-    })
-}
 
 /// By whatever protocol it speaks, or as rows of Python's; as type `to` where it has none itself.
 fn found(obj: &Bound<'_, PyAny>, argument: &str, to: Option<&DataType>) -> PyResult<Found> {
-    if let Some(found) = by_arrow(obj)? {
+    if let Some(found) = by_arrow(obj, None)? {
         return Ok(found);
     }
     // numpy has more than DLPack: text, days and times, and arrays with gaps between their items.
     if obj.hasattr("__array_interface__")? && obj.hasattr("__len__")? {
-        return of_numpy(obj, argument);
+        return of_numpy(obj, argument, "__array_interface__");
     }
     if obj.hasattr("__dlpack__")? {
         return crate::tensor::from_dlpack(obj, None, None).map(Found::One);
@@ -65,7 +40,7 @@ fn found(obj: &Bound<'_, PyAny>, argument: &str, to: Option<&DataType>) -> PyRes
         return found(&obj.call_method0(method)?, argument, to);
     }
     if obj.hasattr("__array__")? {
-        return of_numpy(obj, argument);
+        return of_numpy(obj, argument, "__array__");
     }
     match listed::rows(obj, argument, to)? {
         Some(rows) => Ok(Found::One(Array::nameless(rows))),
@@ -86,12 +61,13 @@ fn first_of<'a>(obj: &Bound<'_, PyAny>, methods: &[&'a str]) -> PyResult<Option<
     Ok(None)
 }
 
-fn of_numpy(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Found> {
+fn of_numpy(obj: &Bound<'_, PyAny>, argument: &str, method: &'static str) -> PyResult<Found> {
     let given = obj.py().import("bowstring._numpy")?.call_method1("given", (obj, argument))?;
-    match given.cast::<Array>() {
-        Ok(array) => Ok(Found::One(array.get().clone())),
-        Err(_) => crate::tensor::from_dlpack(&given, None, None).map(Found::One),
-    }
+    let array = match given.cast::<Array>() {
+        Ok(array) => array.get().clone(),
+        Err(_) => crate::tensor::from_dlpack(&given, None, None)?,
+    };
+    Ok(Found::One(array.came_by(method)))
 }
 
 fn no_array(obj: &Bound<'_, PyAny>, argument: &str, interface: &str) -> PyErr {
@@ -116,7 +92,8 @@ pub fn as_array_of(obj: &Bound<'_, PyAny>, argument: &str, to: Option<&DataType>
     }
     match found(obj, argument, to)? {
         Found::One(array) => Ok(array),
-        Found::Several(source) => detached(obj.py(), || joined(source)),
+        Found::Rows(batch) => structs(obj.py(), batch),
+        Found::Several(source, method) => Ok(detached(obj.py(), || joined(source))?.came_by(method)),
     }
 }
 
@@ -161,9 +138,12 @@ pub fn as_batch(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<RecordBatch>
     if let Ok(batch) = obj.cast::<RecordBatch>() {
         return Ok(batch.get().clone());
     }
-    match by_arrow(obj)? {
+    match by_arrow(obj, None)? {
         Some(Found::One(array)) => return rows(&array),
-        Some(Found::Several(source)) => return detached(obj.py(), || joined_rows(source)),
+        Some(Found::Rows(batch)) => return Ok(batch),
+        Some(Found::Several(source, method)) => {
+            return Ok(detached(obj.py(), || joined_rows(source))?.came_by(method));
+        }
         None => {}
     }
     if let Ok(columns) = obj.cast::<PyDict>() {
@@ -213,7 +193,7 @@ pub fn of_columns(
     }
     let schema = schema.cloned().unwrap_or_else(|| Schema::new(fields));
     let rows = arrays.first().map_or(0, Inner::len);
-    ours(|| Batch::try_new(schema.into(), arrays, rows)).map(RecordBatch)
+    ours(|| Batch::try_new(schema.into(), arrays, rows)).map(RecordBatch::new)
 }
 
 /// The chunks that an object comes in, as arrays.
@@ -223,16 +203,26 @@ pub fn chunks(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Vec<Array>> {
     }
     match found(obj, argument, None)? {
         Found::One(array) => Ok(vec![array]),
-        Found::Several(source) => {
+        Found::Rows(batch) => Ok(vec![structs(obj.py(), batch)?]),
+        Found::Several(source, method) => {
             let (field, chunks) = detached(obj.py(), || source.all())?;
-            Ok(chunks.into_iter().map(|chunk| Array::new(chunk, &field)).collect())
+            Ok(chunks.into_iter().map(|chunk| Array::new(chunk, &field).came_by(method)).collect())
         }
     }
 }
 
+/// A batch as the array of structs that it is.
+fn structs(py: Python<'_>, batch: RecordBatch) -> PyResult<Array> {
+    let source = batch.1;
+    let capsules = batch.into_pyobject(py)?.call_method0("__arrow_c_device_array__")?;
+    let (field, array) = capsule::import_device_array(&capsules)?;
+    Ok(Array { source, ..Array::new(array, &field) })
+}
+
 /// An array of structs as the batch that it is.
-fn rows(array: &Array) -> PyResult<RecordBatch> {
-    ours(|| batch_of(&schema_of(&array.field)?, &array.array)).map(RecordBatch)
+pub fn rows(array: &Array) -> PyResult<RecordBatch> {
+    let batch = ours(|| batch_of(&schema_of(&array.field)?, &array.array))?;
+    Ok(RecordBatch(batch, array.source))
 }
 
 /// All chunks of a stream as one array: copied only where there are several.
@@ -265,7 +255,7 @@ fn joined_rows(source: Source<Field, Inner>) -> PyResult<RecordBatch> {
 pub fn joined_batches(source: Source<SchemaRef, Batch>) -> PyResult<RecordBatch> {
     let (schema, mut batches) = source.all()?;
     if batches.len() == 1 {
-        return Ok(RecordBatch(batches.remove(0)));
+        return Ok(RecordBatch::new(batches.remove(0)));
     }
     let column = |i: usize| match &batches[..] {
         [] => empty(schema.field(i).data_type()),
@@ -273,7 +263,7 @@ pub fn joined_batches(source: Source<SchemaRef, Batch>) -> PyResult<RecordBatch>
     };
     let columns = (0..schema.fields().len()).map(column).collect::<PyResult<_>>()?;
     let rows = batches.iter().map(Batch::len).sum();
-    ours(|| Batch::try_new(schema, columns, rows)).map(RecordBatch)
+    ours(|| Batch::try_new(schema, columns, rows)).map(RecordBatch::new)
 }
 
 /// An array or a batch.
@@ -296,10 +286,13 @@ pub fn either(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Either> {
     match found(obj, argument, None)? {
         Found::One(array) if are_batches(&array.field) => rows(&array).map(Either::Batch),
         Found::One(array) => Ok(Either::Array(array)),
-        Found::Several(source) if are_batches(&source.shape) => {
-            detached(obj.py(), || joined_rows(source)).map(Either::Batch)
+        Found::Rows(batch) => Ok(Either::Batch(batch)),
+        Found::Several(source, method) if are_batches(&source.shape) => {
+            Ok(Either::Batch(detached(obj.py(), || joined_rows(source))?.came_by(method)))
         }
-        Found::Several(source) => detached(obj.py(), || joined(source)).map(Either::Array),
+        Found::Several(source, method) => {
+            Ok(Either::Array(detached(obj.py(), || joined(source))?.came_by(method)))
+        }
     }
 }
 

@@ -21,6 +21,7 @@ mod methods;
 mod operations;
 mod pickle;
 mod plain;
+mod protocols;
 mod reader;
 mod source;
 mod tensor;

@@ -16,7 +16,7 @@ use crate::types::{DataType, Field, Schema};
 
 fn written(py: Python<'_>, batch: Batch) -> PyResult<Vec<u8>> {
     detached(py, || -> PyResult<_> {
-        let here = RecordBatch(batch).on_the_host()?.0;
+        let here = RecordBatch::new(batch).on_the_host()?.0;
         let theirs = ours(|| exchange::batch_to_arrow(&here))?;
         ipc::write(&theirs.schema(), Some(&theirs))
     })
@@ -46,7 +46,7 @@ pub fn unpickle<'py>(py: Python<'py>, class: &str, bytes: &[u8]) -> PyResult<Bou
         ("DataType", _) => DataType(first()?).into_pyobject(py)?.into_any(),
         ("Field", _) => Field(first()?).into_pyobject(py)?.into_any(),
         ("Schema", _) => Schema(schema.as_ref().clone()).into_pyobject(py)?.into_any(),
-        ("RecordBatch", Some(batch)) => RecordBatch(batch).into_pyobject(py)?.into_any(),
+        ("RecordBatch", Some(batch)) => RecordBatch::new(batch).into_pyobject(py)?.into_any(),
         ("Array", Some(batch)) => {
             let field = first()?;
             Array::new(batch.columns()[0].clone(), &field).into_pyobject(py)?.into_any()

@@ -21,12 +21,13 @@ use pyo3::types::{PyCapsule, PyDict, PyInt, PyString, PyTuple};
 
 use crate::array::Array;
 use crate::batch::RecordBatch;
-use crate::capsule::{self, device_capsule, export_schema, host_capsule, import_schema, refuse_unknown};
+use crate::capsule::{device_capsule, export_schema, host_capsule, import_schema, refuse_unknown};
 use crate::device::{Device, Stream};
 use crate::error::{detached, ours};
 use crate::expr::Expr;
 use crate::expressions::{aggregates, options, projection};
 use crate::foreign;
+use crate::protocols::{Found, by_arrow, by_stream};
 use crate::source::{Items, Raised, Source, of_python};
 use crate::types::{self, Schema as PublicSchema, described, place_in};
 
@@ -35,6 +36,8 @@ use crate::types::{self, Schema as PublicSchema, described, place_in};
 pub struct BatchReader {
     source: Turns<Option<Source<SchemaRef, Batch>>>,
     schema: SchemaRef,
+    /// By which method of another library's object the batches come, if by one.
+    method: Option<&'static str>,
 }
 
 fn given_away() -> Error {
@@ -55,24 +58,28 @@ fn cast_source(
 
 impl BatchReader {
     fn over(source: Source<SchemaRef, Batch>) -> BatchReader {
-        BatchReader { schema: source.shape.clone(), source: Turns::new(Some(source)) }
+        BatchReader { schema: source.shape.clone(), source: Turns::new(Some(source)), method: None }
     }
 
-    /// The batches of any object with an Arrow stream interface.
+    /// The batches of any object with an Arrow interface.
     fn of(obj: &Bound<'_, PyAny>, device: Option<&Bound<'_, Device>>) -> PyResult<BatchReader> {
         if let Ok(reader) = obj.cast::<BatchReader>() {
             return reader.get().give(obj.py()).map(BatchReader::over);
         }
-        let arrays = if obj.hasattr("__arrow_c_device_stream__")? {
-            let capsule = obj.call_method0("__arrow_c_device_stream__")?;
-            capsule::import_device_arrays(&capsule, device.map(|device| &device.get().0))?
-        } else if obj.hasattr("__arrow_c_stream__")? {
-            capsule::import_arrays(&obj.call_method0("__arrow_c_stream__")?)?
-        } else {
-            let problem = format!("obj: {} has no Arrow stream interface", obj.get_type());
-            return Err(PyTypeError::new_err(problem));
+        let once = |batch: RecordBatch| {
+            let (place, method) = (batch.place(), batch.1);
+            (batch.once(place), method)
         };
-        ours(|| arrays.batches()).map(BatchReader::over)
+        let (source, method) = match by_arrow(obj, device.map(|device| &device.get().0))? {
+            Some(Found::Several(arrays, method)) => (ours(|| arrays.batches())?, Some(method)),
+            Some(Found::Rows(batch)) => once(batch),
+            Some(Found::One(rows)) => once(foreign::rows(&rows)?),
+            None => {
+                let problem = format!("obj: {} has no Arrow stream interface", obj.get_type());
+                return Err(PyTypeError::new_err(problem));
+            }
+        };
+        Ok(BatchReader { method, ..BatchReader::over(source) })
     }
 
     /// Uses the source once no other thread does; Ctrl-C ends the waiting.
@@ -156,7 +163,7 @@ fn under(batch: RecordBatch, shape: &SchemaRef) -> PyResult<Batch> {
 
 #[pymethods]
 impl BatchReader {
-    /// Any object with an Arrow stream interface. A device stream says which kind of device it is of, not which one: the
+    /// Any object with an Arrow interface: one batch, where it is no stream. A device stream says which kind of device it is of, not which one: the
     /// first, unless `device` says another. With `validate`, each batch is looked at when it comes, as by
     /// `BatchReader.validate`.
     #[new]
@@ -198,13 +205,19 @@ impl BatchReader {
             let source = source.as_mut().ok_or_else(given_away)?;
             Ok(source.items.next().transpose().map_err(|error| source.raised.exception(error)))
         });
-        Ok(next??.map(RecordBatch))
+        Ok(next??.map(|batch| RecordBatch(batch, self.method)))
     }
 
     /// The names and types of the columns.
     #[getter]
     fn schema(&self) -> PublicSchema {
         PublicSchema(self.schema.as_ref().clone())
+    }
+
+    /// By which method of another library's object the batches come, such as `"__arrow_c_stream__"`; `None` where they are made here.
+    #[getter]
+    fn source(&self) -> Option<&'static str> {
+        self.method
     }
 
     /// All batches that are left, as one: copied where there are several, which must be in host memory. This reader is given away.
@@ -315,7 +328,7 @@ impl BatchReader {
         let stream = self.stream(stream, &source)?;
         let (batches, raised) = source.take_apart();
         let row = detached(py, || Ok::<_, Error>(aggregate_batches(batches, &bound, &stream)))?;
-        row.map(RecordBatch).map_err(|error| raised.exception(error))
+        row.map(RecordBatch::new).map_err(|error| raised.exception(error))
     }
 
     /// Each batch's rows at the next of `indices`, a stream or a Python iterable, in columns all of which may have nulls. This
@@ -404,15 +417,12 @@ pub fn take_options(out_of_bounds: &str) -> PyResult<TakeOptions> {
 
 /// Arrays one after another: of a stream, or of a Python iterable.
 fn arrays(obj: &Bound<'_, PyAny>, argument: &'static str) -> PyResult<(Items<Inner>, Raised)> {
-    let source = if obj.hasattr("__arrow_c_device_stream__")? {
-        capsule::import_device_arrays(&obj.call_method0("__arrow_c_device_stream__")?, None)?
-    } else if obj.hasattr("__arrow_c_stream__")? {
-        capsule::import_arrays(&obj.call_method0("__arrow_c_stream__")?)?
-    } else if obj.cast::<Array>().is_ok() {
+    if let Some(source) = by_stream(obj)? {
+        return Ok((source.items, source.raised));
+    }
+    if obj.cast::<Array>().is_ok() {
         let problem = format!("{argument}: one array for each batch is needed: pass a list of arrays");
         return Err(PyTypeError::new_err(problem));
-    } else {
-        return of_python(obj, argument, move |item| Ok(foreign::as_array(item, argument)?.array));
-    };
-    Ok((source.items, source.raised))
+    }
+    of_python(obj, argument, move |item| Ok(foreign::as_array(item, argument)?.array))
 }

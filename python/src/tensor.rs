@@ -186,7 +186,7 @@ pub fn from_dlpack(
     } else {
         return Err(PyValueError::new_err("not a DLPack capsule, or a used one"));
     };
-    Ok(Array::nameless(array))
+    Ok(Array::nameless(array).came_by("__dlpack__"))
 }
 
 fn import<T: Named>(tensor: Owned<T>, copy: Option<bool>) -> PyResult<Inner> {

@@ -220,6 +220,13 @@ impl Array {
         self.field.name()
     }
 
+    /// By which method of another library's object it came, such as `"__arrow_c_stream__"`; `None` where it was made here. Those without
+    /// `device` in their names are of host memory: what the other library had elsewhere it has copied.
+    #[getter]
+    fn source(&self) -> Option<&'static str> {
+        self.source
+    }
+
     /// Where it is.
     #[getter]
     fn device(&self) -> PyResult<Device> {

@@ -102,14 +102,14 @@ impl RecordBatch {
         let fields: Vec<Field> = at.iter().map(|at| schema.field(*at).clone()).collect();
         let arrays = at.iter().map(|at| self.0.columns()[*at].clone()).collect();
         let schema = InnerSchema::new_with_metadata(fields, schema.metadata().clone());
-        ours(|| Batch::try_new(schema.into(), arrays, self.0.len())).map(RecordBatch)
+        ours(|| Batch::try_new(schema.into(), arrays, self.0.len())).map(RecordBatch::new)
     }
 
     /// Rows `offset` up to `offset + length`, or to the end, copying nothing; as `Array.slice`.
     #[pyo3(signature = (offset = 0, length = None))]
     fn slice(&self, offset: i128, length: Option<i128>) -> PyResult<RecordBatch> {
         let (offset, length) = host_rows::span(offset, length, self.0.len())?;
-        ours(|| self.0.slice(offset, length)).map(RecordBatch)
+        ours(|| self.0.slice(offset, length)).map(RecordBatch::new)
     }
 
     /// Whether `other` is a batch of the same schema with the same rows; as `Array.equals`.
@@ -129,7 +129,7 @@ impl RecordBatch {
     fn copy(&self, py: Python<'_>) -> PyResult<RecordBatch> {
         detached(py, || {
             let columns = self.0.columns().iter().map(tensor::fresh_copy).collect::<PyResult<_>>()?;
-            ours(|| Batch::try_new(self.0.schema().clone(), columns, self.0.len())).map(RecordBatch)
+            ours(|| Batch::try_new(self.0.schema().clone(), columns, self.0.len())).map(RecordBatch::new)
         })
     }
 
@@ -231,6 +231,13 @@ impl RecordBatch {
         self.0.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
+    /// By which method of another library's object it came, such as `"__arrow_c_stream__"`; `None` where it was made here. Those without
+    /// `device` in their names are of host memory: what the other library had elsewhere it has copied.
+    #[getter]
+    fn source(&self) -> Option<&'static str> {
+        self.1
+    }
+
     /// Where it is.
     #[getter]
     fn device(&self) -> PyResult<Device> {
@@ -282,7 +289,7 @@ impl RecordBatch {
                 return Ok(self.clone());
             }
             let here = self.on_the_host()?.0;
-            ours(|| target.upload(&here)).map(RecordBatch)
+            ours(|| target.upload(&here)).map(RecordBatch::new)
         })
     }
 

@@ -96,7 +96,7 @@ fn tested<'py>(
                 let columns = each(batch.0.columns(), &on, operation)?;
                 Batch::try_new(Arc::new(Schema::new(fields)), columns, batch.0.len())
             })?;
-            Ok(RecordBatch(tested).into_pyobject(py)?.into_any())
+            Ok(RecordBatch::new(tested).into_pyobject(py)?.into_any())
         }
     }
 }
@@ -170,7 +170,7 @@ pub fn fill_null<'py>(
         Err(_) => (0..schema.fields().len()).try_for_each(|at| fill(at, value))?,
     }
     let filled = ours(|| Batch::try_new(schema.clone(), columns, batch.0.len()))?;
-    Ok(RecordBatch(filled).into_pyobject(py)?.into_any())
+    Ok(RecordBatch::new(filled).into_pyobject(py)?.into_any())
 }
 
 /// The columns that a table's rows are looked at in.
@@ -232,7 +232,7 @@ pub fn drop_null<'py>(
             let on = stream_for(batch.place(), stream)?;
             let looked_at = self::subset(batch.0.schema(), subset)?;
             let left = detached(py, || rows_left(&batch.0, &looked_at, all, &on))?;
-            Ok(RecordBatch(left).into_pyobject(py)?.into_any())
+            Ok(RecordBatch::new(left).into_pyobject(py)?.into_any())
         }
     }
 }

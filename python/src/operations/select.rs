@@ -103,7 +103,7 @@ pub fn filter<'py>(
                     compute::take(&batch.0, &rows, &Default::default(), &on).wait()
                 }
             })?;
-            Ok(RecordBatch(kept).into_pyobject(py)?.into_any())
+            Ok(RecordBatch::new(kept).into_pyobject(py)?.into_any())
         }
     }
 }
@@ -151,7 +151,7 @@ pub fn take<'py>(
             let on = stream_for(batch.place(), stream)?;
             let indices = as_array_on(indices, "indices", &on, copy)?;
             let taken = detached(py, || compute::take(&batch.0, &indices.array, &options, &on).wait())?;
-            Ok(RecordBatch(taken).into_pyobject(py)?.into_any())
+            Ok(RecordBatch::new(taken).into_pyobject(py)?.into_any())
         }
     }
 }
