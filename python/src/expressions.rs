@@ -3,8 +3,10 @@
 use arrow_schema::Schema;
 use bowstring::compute::{Aggregates, Predicate, Projection};
 use bowstring::expr::{Aggregation as InnerAggregation, Expr as Inner, FloatOrder, Options, Overflow};
+use pyo3::PyClass;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
 
 use crate::batch::RecordBatch;
 use crate::device::{Stream, stream_for};
@@ -36,20 +38,48 @@ pub fn options(overflow: &str, division_by_zero: &str, floats: &str) -> PyResult
     Ok(Options::new().overflow(overflow).division_by_zero_is_null(is_null).floats(floats))
 }
 
-/// The items of an iterable, all of which must be of a class.
-fn all_of<'py, C: pyo3::PyClass, T>(
+/// One item of a class, several of them, or a dictionary of some by the names that they are to have.
+fn all_of<'py, C: PyClass, T>(
     items: &Bound<'py, PyAny>,
     argument: &str,
-    class: &str,
     item: impl Fn(&Bound<'py, C>) -> T,
+    alias: impl Fn(T, String) -> T,
 ) -> PyResult<Vec<T>> {
-    let each = items.try_iter()?.map(|one| {
-        let one = one?;
-        one.cast::<C>().map(&item).map_err(|_| {
-            PyTypeError::new_err(format!("{argument}: a bowstring.{class} is needed, not {}", one.get_type()))
-        })
-    });
-    each.collect()
+    let one = |one: &Bound<'py, PyAny>| match one.cast::<C>() {
+        Ok(one) => Ok(item(one)),
+        Err(_) => Err(misfit(one, argument, C::NAME)),
+    };
+    if items.cast::<C>().is_ok() {
+        return Ok(vec![one(items)?]);
+    }
+    if let Ok(named) = items.cast::<PyDict>() {
+        let named = named.iter().map(|(name, item)| {
+            let name: String = name.extract().map_err(|_| {
+                PyTypeError::new_err(format!("{argument}: names are str, not {}", name.get_type()))
+            })?;
+            Ok(alias(one(&item)?, name))
+        });
+        return named.collect();
+    }
+    let is_none = items.is_instance_of::<PyString>() || !items.hasattr("__iter__")?;
+    if is_none || items.is_instance_of::<Expr>() || items.is_instance_of::<Aggregation>() {
+        return Err(misfit(items, argument, C::NAME));
+    }
+    items.try_iter()?.map(|item| one(&item?)).collect()
+}
+
+/// The error of an item of another class, with a guess at what was meant.
+fn misfit(item: &Bound<'_, PyAny>, argument: &str, class: &str) -> PyErr {
+    let meant = if let Ok(name) = item.cast::<PyString>() {
+        format!(": the column is col({:?})", name.to_string_lossy())
+    } else if item.is_instance_of::<Aggregation>() {
+        ": aggregate(...) takes aggregations".to_owned()
+    } else if item.is_instance_of::<Expr>() {
+        ": say what its rows come to, such as .sum()".to_owned()
+    } else {
+        String::new()
+    };
+    PyTypeError::new_err(format!("{argument}: a bowstring.{class} is needed, not {}{meant}", item.get_type()))
 }
 
 /// Aggregates bound to a schema.
@@ -60,14 +90,15 @@ pub fn aggregates(
     options: &Options,
 ) -> PyResult<Aggregates> {
     let inner = |one: &Bound<'_, Aggregation>| one.get().0.clone();
-    let aggregations: Vec<InnerAggregation> = all_of(aggregations, "aggregations", "Aggregation", inner)?;
+    let aggregations = all_of(aggregations, "aggregations", inner, InnerAggregation::alias)?;
     let predicate = predicate.map(|predicate| &predicate.get().0);
     ours(|| Aggregates::bind(&aggregations, predicate, schema, options))
 }
 
 /// Expressions bound to a schema.
 pub fn projection(exprs: &Bound<'_, PyAny>, schema: &Schema, options: &Options) -> PyResult<Projection> {
-    let exprs: Vec<Inner> = all_of(exprs, "exprs", "Expr", |expr: &Bound<'_, Expr>| expr.get().0.clone())?;
+    let inner = |expr: &Bound<'_, Expr>| expr.get().0.clone();
+    let exprs: Vec<Inner> = all_of(exprs, "exprs", inner, Inner::alias)?;
     ours(|| Projection::bind(&exprs, schema, options))
 }
 
@@ -87,7 +118,8 @@ pub fn filter_where(
     kept.map(RecordBatch::new)
 }
 
-/// A batch of what the expressions come to for each row: a column each, named by `alias` or as written. An integer or a decimal that
+/// A batch of what expressions come to for each row: one, several, or a dictionary of them by name. Each is a
+/// column, named by its key, by `alias` or as written. An integer or a decimal that
 /// overflows is an `ArithmeticError` that names the first row, or with `overflow` a null or what remains of it (`"wrap"`, integers alone);
 /// likewise a division by zero, or a null. Floats are compared by their total order, or as SQL does, where all zeros are equal, and all
 /// NaNs. On a GPU the errors of rows come when the result is waited for.

@@ -6,7 +6,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bowstring::array::Place;
 use bowstring::ffi::DeviceType;
 use bowstring::{Array as Inner, Batch, compute, exchange};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 
@@ -111,6 +111,11 @@ pub fn as_array_on(
     on: &bowstring::Stream,
     copy: bool,
 ) -> PyResult<Array> {
+    // numpy's are arrays to DLPack.
+    if !plain::is_container(obj) && matches!(plain::scalar(obj), Ok(Some(_))) {
+        let problem = format!("{argument}: an array is needed, not one {}", obj.get_type());
+        return Err(PyTypeError::new_err(problem));
+    }
     let array = as_array(obj, argument)?;
     if are_batches(&array.field) {
         return Err(PyTypeError::new_err(format!(
@@ -168,8 +173,7 @@ pub fn of_columns(
         })?;
         let at = format!("{argument}[{name:?}]");
         let field = schema.map(|schema| schema.field_with_name(&name)).transpose();
-        let field =
-            field.map_err(|_| PyValueError::new_err(format!("{at}: no such column is in the schema")))?;
+        let field = field.map_err(|_| PyKeyError::new_err(format!("no column {name:?} in the schema")))?;
         let column = as_array_of(&column, &at, field.map(|field| field.data_type()))?;
         fields
             .push(field.cloned().unwrap_or_else(|| column.field.clone().with_name(name).with_nullable(true)));
@@ -181,11 +185,9 @@ pub fn of_columns(
     if let Some(schema) = schema {
         // In the schema's order, whatever the dictionary's is.
         let place = |field: &std::sync::Arc<Field>| {
-            fields.iter().position(|own| own.name() == field.name()).ok_or_else(|| {
-                PyValueError::new_err(format!(
-                    "{argument}: no column {:?}, which the schema has",
-                    field.name()
-                ))
+            let place = fields.iter().position(|own| own.name() == field.name());
+            place.ok_or_else(|| {
+                PyKeyError::new_err(format!("no column {:?}, which the schema has", field.name()))
             })
         };
         let order = schema.fields().iter().map(place).collect::<PyResult<Vec<_>>>()?;

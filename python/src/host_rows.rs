@@ -1,7 +1,8 @@
 //! Rows of arrays in host memory, wherever the arrays are: what Python reads of them.
 
 use arrow_array::ArrayRef;
-use bowstring::exchange;
+use bowstring::array::Buffer;
+use bowstring::{Array as Inner, exchange};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -63,6 +64,14 @@ pub fn span(offset: i128, length: Option<i128>, rows: usize) -> PyResult<(usize,
         None => rows.saturating_sub(offset),
     };
     Ok((offset, length))
+}
+
+/// How many bytes its buffers have. Memory of another library whose size is not known does not count.
+pub fn bytes(array: &Inner) -> usize {
+    let validity = array.validity().map(|bitmap| &bitmap.buffer);
+    let own = array.buffers().iter().chain(validity).filter_map(Buffer::bytes);
+    let inside = array.children().iter().chain(array.dictionary()).map(bytes);
+    own.chain(inside).fold(0, usize::saturating_add)
 }
 
 /// Whether two arrays are of one type and have the same rows; NaNs are equal, as arrow-rs has it.

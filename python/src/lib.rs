@@ -23,6 +23,7 @@ mod pickle;
 mod plain;
 mod protocols;
 mod reader;
+mod recipe;
 mod source;
 mod tensor;
 mod to_python;
@@ -52,7 +53,7 @@ mod _bowstring {
     use super::expressions::{aggregate, evaluate};
     #[pymodule_export]
     use super::operations::{
-        cast, drop_null, fill_null, filter, is_null, is_valid, logical_null_count, null_count, take,
+        cast, concat, drop_null, fill_null, filter, is_null, is_valid, logical_null_count, null_count, take,
     };
     #[pymodule_export]
     use super::pickle::unpickle;

@@ -1,5 +1,5 @@
-//! How objects of other libraries are asked for their Arrow data. There is one order for every caller: what leaves the data on
-//! its device comes before what may have copied it to the host.
+//! How objects of other libraries are asked for their Arrow data. One order holds for every caller: methods that leave
+//! the data on its device come before those that may have copied it to the host.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::capsule;
 use crate::error::ours;
 use crate::source::{Source, batch_of, schema_of};
 
-/// What an object has behind its protocols, and by which of its methods it came.
+/// The data of an object, and by which of its methods it came.
 pub enum Found {
     One(Array),
     Rows(RecordBatch),
@@ -30,8 +30,8 @@ fn ask<'py>(obj: &Bound<'py, PyAny>, method: &str) -> PyResult<Option<Bound<'py,
     }
 }
 
-/// By an Arrow protocol, if it speaks one. A device stream says which kind of device it is of, not which one: the first, unless
-/// `device` says another.
+/// By an Arrow protocol, if it speaks one. A device stream says which kind of device it is of, not which one: the
+/// first, unless `device` says another.
 pub fn by_arrow(obj: &Bound<'_, PyAny>, device: Option<&Device>) -> PyResult<Option<Found>> {
     let one = |(field, array): (Field, Inner), method| Found::One(Array::new(array, &field).came_by(method));
     if let Some(capsules) = ask(obj, "__arrow_c_device_array__")? {
@@ -74,8 +74,8 @@ fn by_host_stream(obj: &Bound<'_, PyAny>) -> PyResult<Option<Found>> {
     Ok(Some(Found::Several(capsule::import_arrays(&capsule)?, "__arrow_c_stream__")))
 }
 
-/// What cudf's frames, series and indices say to pylibcudf: columns on the device without names, and the names beside them. cudf's
-/// own Arrow stream is a copy in host memory.
+/// The pair that frames, series and indices of cudf have for pylibcudf: columns on the device without names, and the
+/// names. The Arrow stream of cudf itself is a copy in host memory.
 fn of_pylibcudf(pair: &Bound<'_, PyAny>) -> PyResult<Found> {
     const METHOD: &str = "to_pylibcudf";
     let (held, said): (Bound<'_, PyAny>, Bound<'_, PyDict>) = pair.extract().map_err(|_| {

@@ -214,7 +214,8 @@ impl BatchReader {
         PublicSchema(self.schema.as_ref().clone())
     }
 
-    /// By which method of another library's object the batches come, such as `"__arrow_c_stream__"`; `None` where they are made here.
+    /// By which method of another library's object the batches come, as `Array.source`; `None` where they are made
+    /// here.
     #[getter]
     fn source(&self) -> Option<&'static str> {
         self.method

@@ -412,11 +412,11 @@ def test_batches_as_pyarrow_has_them(target: str) -> None:
     assert bs.record_batch(pa.table(columns).to_pylist()).to_pydict() == columns
     typed = bs.RecordBatch.from_pydict(columns, {"s": "large_string", "n": int})
     assert typed.column_names == ["s", "n"] and typed.schema.types == ["large_string", "int64"]
-    for schema, words in [({"n": int}, "no such column"), ({"n": int, "s": str, "x": int}, "no column \"x\"")]:
-        with pytest.raises(ValueError, match=words):
+    for schema, words in [({"n": int}, 'no column "s" in the schema'), ({"n": int, "s": str, "x": int}, "no column \"x\"")]:
+        with pytest.raises(KeyError, match=words):
             bs.RecordBatch.from_pydict(columns, schema)
     assert rows.cast({"n": "float64"}).schema == bs.Schema({"n": float, "s": str})
-    with pytest.raises(KeyError, match="to: no column"):
+    with pytest.raises(KeyError, match="no column"):
         rows.cast({"x": "int8"})
 
 
@@ -461,7 +461,7 @@ def test_nulls_of_tables(target: str) -> None:
     assert len(wide.drop_null()) == 1
     with pytest.raises(ValueError, match="how is"):
         rows.drop_null(how="some")  # type: ignore[arg-type]
-    with pytest.raises(KeyError, match="subset: no column"):
+    with pytest.raises(KeyError, match="no column"):
         rows.drop_null(subset=["y"])
     filled = rows.fill_null({"n": 7, "x": 1})
     assert filled.to_pydict() == {"n": [1, 7, 7], "s": ["a", "b", None], "x": [0.5, 1.0, 1.0]}
@@ -492,7 +492,7 @@ def test_nulls_of_masks(target: str) -> None:
         bs.filter(rows, bs.col("m"), null_selection="emit_null")
     with pytest.raises(ValueError, match="null_selection is"):
         bs.filter(rows, "m", null_selection="keep")  # type: ignore[call-overload]
-    with pytest.raises(KeyError, match="mask: no column"):
+    with pytest.raises(KeyError, match="no column"):
         bs.filter(rows, "b")
 
 

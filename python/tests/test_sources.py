@@ -136,7 +136,7 @@ def batches() -> Iterator[pa.RecordBatch]:
         (Only(NUMBERS, "__arrow_c_array__"), "__arrow_c_array__"),
         (pa.chunked_array([NUMBERS]), "__arrow_c_stream__"),
         (pl.Series([1]), "__arrow_c_stream__"),
-        (pd.Index([1]), "__array__"),
+        (pd.Index([1]), "__arrow_c_stream__"),
         (np.arange(3), "__array_interface__"),
         (np.array(["a"]), "__array_interface__"),
         (bs.array([1]), None),

@@ -29,6 +29,12 @@ def numbers(values: bs.Array, mask: bs.Array, rows: bs.RecordBatch, device: bs.D
     assert_type(bs.evaluate(rows, [1 - bs.nth(0), bs.lit(None, "Int8")], overflow="null"), bs.RecordBatch)
     assert_type(bs.aggregate(rows, [bs.col("price").sum().alias("all"), bs.count_all()], where=cheap), bs.RecordBatch)
     assert_type(bs.BatchReader(rows).filter(cheap).evaluate([cheap]), bs.BatchReader)
+    assert_type(rows.evaluate({"double": bs.col("price") * 2}).evaluate(bs.col("double")), bs.RecordBatch)
+    assert_type(rows.aggregate({"all": bs.col("price").sum()}, cheap), bs.RecordBatch)
+    assert_type(rows[["a", "b"]][cheap][mask][1:].head(3), bs.RecordBatch)
+    assert_type(bs.concat([rows, rows]), bs.RecordBatch)
+    assert_type(bs.concat([values, values]).nbytes + rows.nbytes, int)
+    assert_type(values.source, str | None)
     bs.aggregate(rows, [cheap])  # type: ignore[list-item]
     bs.filter(rows, cheap, overflow="perhaps")  # type: ignore[call-overload]
     bs.filter(values, 3)  # type: ignore[call-overload]

@@ -214,14 +214,31 @@ impl Array {
         type_of(&self.field)
     }
 
+    /// How many bytes its buffers have, with those that it shares with others, and with rows outside of its slice.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        host_rows::bytes(&self.array)
+    }
+
+    /// As a `pyarrow.Array`; a device's is copied to the host.
+    fn to_arrow<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("bowstring._libraries")?.call_method1("arrow", (this,))
+    }
+
+    /// As a `pandas.Series`, by way of pyarrow; a device's is copied to the host.
+    fn to_pandas<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("bowstring._libraries")?.call_method1("pandas", (this,))
+    }
+
     /// The name it came with.
     #[getter]
     fn name(&self) -> &str {
         self.field.name()
     }
 
-    /// By which method of another library's object it came, such as `"__arrow_c_stream__"`; `None` where it was made here. Those without
-    /// `device` in their names are of host memory: what the other library had elsewhere it has copied.
+    /// By which method of another library's object it came, such as `"__arrow_c_stream__"`; `None` where it was
+    /// made here. That stream and `"__arrow_c_array__"` are of host memory: the library has copied data that it had
+    /// elsewhere.
     #[getter]
     fn source(&self) -> Option<&'static str> {
         self.source

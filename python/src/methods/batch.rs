@@ -1,22 +1,53 @@
 //! What Python sees of a record batch.
 
-use arrow_schema::{Field, Schema as InnerSchema};
+use arrow_schema::{DataType as InnerType, Field, Schema as InnerSchema};
 use bowstring::array::Place;
 use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{Batch, exchange};
-use pyo3::exceptions::PyNotImplementedError;
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PySlice, PyString, PyTuple};
 
 use crate::array::Array;
 use crate::batch::RecordBatch;
 use crate::capsule::{device_capsule, export_schema, host_capsule, pair, refuse_unknown};
 use crate::device::{Device, Stream, device_of};
 use crate::error::{detached, ours};
+use crate::expr::Expr;
 use crate::types::{self, Schema, described, place_in};
-use crate::{foreign, host_rows, operations, pickle, tensor};
+use crate::{expressions, foreign, host_rows, operations, pickle, tensor};
+
+/// The parts of a batch that brackets choose, slices aside.
+enum Chosen {
+    Column,
+    Columns,
+    Rows,
+}
 
 impl RecordBatch {
+    fn chosen(&self, which: &Bound<'_, PyAny>) -> PyResult<Chosen> {
+        if which.is_instance_of::<Expr>() {
+            return Ok(Chosen::Rows);
+        }
+        let is_text = which.is_instance_of::<PyString>() || which.is_instance_of::<PyBytes>();
+        if is_text || !which.hasattr("__len__")? {
+            return Ok(Chosen::Column);
+        }
+        let is_name =
+            |item: PyResult<Bound<'_, PyAny>>| item.is_ok_and(|item| item.is_instance_of::<PyString>());
+        if which.is_instance_of::<PyList>() && which.try_iter()?.all(is_name) {
+            return Ok(Chosen::Columns);
+        }
+        match foreign::as_array(which, "which")?.array.data_type() {
+            InnerType::Boolean => Ok(Chosen::Rows),
+            InnerType::Utf8 | InnerType::LargeUtf8 | InnerType::Utf8View => Ok(Chosen::Columns),
+            other => Err(PyTypeError::new_err(format!(
+                "names choose columns and booleans choose rows, {other} neither: take(...) rows by their numbers, \
+                 select(...) columns by theirs"
+            ))),
+        }
+    }
+
     fn equal(&self, py: Python<'_>, other: &RecordBatch) -> PyResult<bool> {
         if self.0.len() != other.0.len() || described(self.0.schema()) != described(other.0.schema()) {
             return Ok(false);
@@ -112,6 +143,28 @@ impl RecordBatch {
         ours(|| self.0.slice(offset, length)).map(RecordBatch::new)
     }
 
+    /// The first rows, or as many as there are.
+    #[pyo3(signature = (rows = 5))]
+    fn head(&self, rows: usize) -> PyResult<RecordBatch> {
+        ours(|| self.0.slice(0, rows.min(self.0.len()))).map(RecordBatch::new)
+    }
+
+    /// How many bytes the columns' buffers have; as `Array.nbytes`.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.0.columns().iter().map(host_rows::bytes).fold(0, usize::saturating_add)
+    }
+
+    /// As a `pyarrow.RecordBatch`; a device's is copied to the host.
+    fn to_arrow<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("bowstring._libraries")?.call_method1("arrow", (this,))
+    }
+
+    /// As a `pandas.DataFrame`, by way of pyarrow; a device's is copied to the host.
+    fn to_pandas<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("bowstring._libraries")?.call_method1("pandas", (this,))
+    }
+
     /// Whether `other` is a batch of the same schema with the same rows; as `Array.equals`.
     fn equals(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.equal(other.py(), &foreign::as_batch(other, "other")?)
@@ -163,6 +216,38 @@ impl RecordBatch {
         stream: Option<&Bound<'py, Stream>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         operations::filter(this, mask, null_selection, copy, overflow, division_by_zero, floats, stream)
+    }
+
+    /// A batch of what expressions come to for each row: as `bowstring.evaluate`.
+    #[pyo3(signature = (
+        exprs, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None
+    ))]
+    fn evaluate(
+        this: &Bound<'_, Self>,
+        exprs: &Bound<'_, PyAny>,
+        overflow: &str,
+        division_by_zero: &str,
+        floats: &str,
+        stream: Option<&Bound<'_, Stream>>,
+    ) -> PyResult<RecordBatch> {
+        expressions::evaluate(this, exprs, overflow, division_by_zero, floats, stream)
+    }
+
+    /// One row of what all rows come to: as `bowstring.aggregate`.
+    #[pyo3(signature = (
+        aggregations, r#where = None, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "they are Python's keywords")]
+    fn aggregate(
+        this: &Bound<'_, Self>,
+        aggregations: &Bound<'_, PyAny>,
+        r#where: Option<&Bound<'_, Expr>>,
+        overflow: &str,
+        division_by_zero: &str,
+        floats: &str,
+        stream: Option<&Bound<'_, Stream>>,
+    ) -> PyResult<RecordBatch> {
+        expressions::aggregate(this, aggregations, r#where, overflow, division_by_zero, floats, stream)
     }
 
     /// As `bowstring.take`.
@@ -231,8 +316,7 @@ impl RecordBatch {
         self.0.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// By which method of another library's object it came, such as `"__arrow_c_stream__"`; `None` where it was made here. Those without
-    /// `device` in their names are of host memory: what the other library had elsewhere it has copied.
+    /// By which method of another library's object it came, as `Array.source`; `None` where it was made here.
     #[getter]
     fn source(&self) -> Option<&'static str> {
         self.1
@@ -251,19 +335,24 @@ impl RecordBatch {
         Ok(Array::new(self.0.columns()[index].clone(), schema.field(index)))
     }
 
-    /// A column by number or name, or the rows of a slice.
+    /// A column by number or name; for a list of names, a batch of those columns; for a slice, booleans or an
+    /// expression, a batch of those rows.
     fn __getitem__<'py>(this: &Bound<'py, Self>, which: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, batch) = (this.py(), this.get());
-        let Ok(slice) = which.cast::<PySlice>() else {
-            return Ok(batch.column(which)?.into_pyobject(py)?.into_any());
-        };
-        let rows = slice.indices(isize::try_from(batch.0.len()).unwrap_or(isize::MAX))?;
-        if rows.step != 1 {
-            let problem = "the step of a batch's slice is 1: for others, take(...) the rows";
-            return Err(PyNotImplementedError::new_err(problem));
+        if let Ok(slice) = which.cast::<PySlice>() {
+            let rows = slice.indices(isize::try_from(batch.0.len()).unwrap_or(isize::MAX))?;
+            if rows.step != 1 {
+                let problem = "the step of a batch's slice is 1: for others, take(...) the rows";
+                return Err(PyNotImplementedError::new_err(problem));
+            }
+            let offset = if rows.slicelength == 0 { 0 } else { rows.start as i128 };
+            return Ok(batch.slice(offset, Some(rows.slicelength as i128))?.into_pyobject(py)?.into_any());
         }
-        let offset = if rows.slicelength == 0 { 0 } else { rows.start as i128 };
-        Ok(batch.slice(offset, Some(rows.slicelength as i128))?.into_pyobject(py)?.into_any())
+        match batch.chosen(which)? {
+            Chosen::Column => Ok(batch.column(which)?.into_pyobject(py)?.into_any()),
+            Chosen::Columns => Ok(batch.select(which)?.into_pyobject(py)?.into_any()),
+            Chosen::Rows => operations::filter(this, which, "drop", false, "error", "error", "total", None),
+        }
     }
 
     /// Whether a column has this name.

@@ -9,7 +9,7 @@ use arrow_schema::{DataType as Inner, Field as InnerField, Metadata, Schema as I
 use bowstring::ffi::FFI_ArrowSchema;
 use pyo3::exceptions::{PyAttributeError, PyIndexError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyDict, PyIterator, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyBytes, PyCapsule, PyDict, PyIterator, PyList, PyString, PyTuple, PyType};
 
 use crate::capsule::{export_schema, import_field};
 use crate::ipc;
@@ -59,8 +59,12 @@ pub fn place_in(schema: &InnerSchema, which: &Bound<'_, PyAny>, argument: &str) 
     if let Ok(name) = which.extract::<String>() {
         return schema.index_of(&name).map_err(|_| {
             let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-            PyKeyError::new_err(format!("{argument}: no column {name:?}{}", nearest(which, &names)))
+            no_column(which.py(), &name, &names)
         });
+    }
+    if which.is_instance_of::<PyBool>() {
+        let problem = format!("{argument}: a column's name or number, not {}", which.get_type());
+        return Err(PyTypeError::new_err(problem));
     }
     let number: i128 = which.extract().map_err(|_| {
         PyTypeError::new_err(format!("{argument}: a column's name or number, not {}", which.get_type()))
@@ -68,8 +72,14 @@ pub fn place_in(schema: &InnerSchema, which: &Bound<'_, PyAny>, argument: &str) 
     let columns = schema.fields().len() as i128;
     match if number < 0 { number + columns } else { number } {
         index if (0..columns).contains(&index) => Ok(index as usize),
-        _ => Err(PyIndexError::new_err(format!("{argument}: no column {number} of {columns}"))),
+        _ => Err(PyIndexError::new_err(format!("no column {number} of {columns}"))),
     }
+}
+
+/// The error of a column that is not among these.
+pub fn no_column(py: Python<'_>, name: &str, names: &[&str]) -> PyErr {
+    let near = nearest(PyString::new(py, name).as_any(), names);
+    PyKeyError::new_err(format!("no column {name:?}{near}"))
 }
 
 /// Words for an error: the names that are most like a wrong one.
@@ -223,22 +233,26 @@ impl DataType {
 
 #[pymethods]
 impl Field {
+    /// A field of this name and type, which is said as `cast` takes it.
     #[new]
     #[pyo3(signature = (name, r#type, nullable = true))]
     fn new(name: String, r#type: &Bound<'_, PyAny>, nullable: bool) -> PyResult<Field> {
         Ok(Field(field(r#type, "type")?.with_name(name).with_nullable(nullable)))
     }
 
+    /// The name that a batch's column has in its schema.
     #[getter]
     fn name(&self) -> &str {
         self.0.name()
     }
 
+    /// The type of the column's values.
     #[getter]
     fn r#type(&self) -> DataType {
         type_of(&self.0)
     }
 
+    /// Whether it may have nulls.
     #[getter]
     fn nullable(&self) -> bool {
         self.0.is_nullable()
@@ -284,11 +298,13 @@ impl Schema {
         schema(obj, "obj", None).map(Schema)
     }
 
+    /// The columns' names, in their order.
     #[getter]
     fn names(&self) -> Vec<String> {
         self.0.fields().iter().map(|field| field.name().clone()).collect()
     }
 
+    /// The columns' types, in their order.
     #[getter]
     fn types(&self) -> Vec<DataType> {
         self.0.fields().iter().map(|field| type_of(field)).collect()

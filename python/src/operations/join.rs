@@ -1,0 +1,100 @@
+//! Several arrays or batches as one.
+
+use arrow_schema::{Field, Schema};
+use bowstring::array::Place;
+use bowstring::{Array as Inner, Batch, compute};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::array::Array;
+use crate::batch::RecordBatch;
+use crate::device::{Stream, stream_for};
+use crate::error::{detached, ours};
+use crate::foreign::{Either, either};
+use crate::types::described;
+
+/// The rows of several arrays of one type, or of several batches of the same columns, one after another: all on one device, and copied
+/// unless there is only one. A column may be null where it may be in any of them.
+#[pyfunction]
+#[pyo3(signature = (values, *, stream = None))]
+pub fn concat<'py>(
+    values: &Bound<'py, PyAny>,
+    stream: Option<&Bound<'py, Stream>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = values.py();
+    for method in ["__arrow_c_array__", "__arrow_c_stream__", "__arrow_c_device_array__"] {
+        if values.hasattr(method)? {
+            let problem =
+                format!("values: a list of arrays or batches is needed, not one {}", values.get_type());
+            return Err(PyTypeError::new_err(problem));
+        }
+    }
+    let (mut arrays, mut batches) = (vec![], vec![]);
+    for (i, value) in values.try_iter()?.enumerate() {
+        match either(&value?, &format!("values[{i}]"))? {
+            Either::Array(array) => arrays.push(array),
+            Either::Batch(batch) => batches.push(batch),
+        }
+    }
+    match (arrays.first(), batches.first()) {
+        (None, None) => Err(PyValueError::new_err("values: there are none, and so no type")),
+        (Some(_), Some(_)) => Err(PyTypeError::new_err("values: arrays and batches do not go together")),
+        (Some(first), None) => {
+            let place = one_place(arrays.iter().map(|array| array.array.place()))?;
+            let on = stream_for(place, stream)?;
+            let parts: Vec<&Inner> = arrays.iter().map(|array| &array.array).collect();
+            let whole = detached(py, || compute::concat(&parts, &on).wait())?;
+            let nullable = arrays.iter().any(|array| array.field.is_nullable());
+            let field = first.field.clone().with_nullable(nullable);
+            Ok(Array::new(whole, &field).into_pyobject(py)?.into_any())
+        }
+        (None, Some(_)) => {
+            let on = stream_for(one_place(batches.iter().map(RecordBatch::place))?, stream)?;
+            let schema = common_schema(&batches)?;
+            let whole = detached(py, || {
+                let column = |at: usize| {
+                    let parts: Vec<&Inner> = batches.iter().map(|batch| &batch.0.columns()[at]).collect();
+                    ours(|| compute::concat(&parts, &on).wait())
+                };
+                let columns = (0..schema.fields().len()).map(column).collect::<PyResult<Vec<_>>>()?;
+                let rows = batches.iter().try_fold(0usize, |sum, batch| sum.checked_add(batch.0.len()));
+                let rows =
+                    rows.ok_or_else(|| PyValueError::new_err("values: more rows than can be counted"))?;
+                ours(|| Batch::try_new(schema.into(), columns, rows))
+            })?;
+            Ok(RecordBatch::new(whole).into_pyobject(py)?.into_any())
+        }
+    }
+}
+
+/// Where all of them are.
+fn one_place(mut places: impl Iterator<Item = Place>) -> PyResult<Place> {
+    let first = places.next().unwrap_or(Place::CPU);
+    match places.enumerate().find(|(_, place)| *place != first) {
+        None => Ok(first),
+        Some((i, other)) => Err(PyValueError::new_err(format!(
+            "values[{}] is on {other}, and values[0] on {first}: move one by its to(...)",
+            i + 1
+        ))),
+    }
+}
+
+/// The schema of batches that have the same columns.
+fn common_schema(batches: &[RecordBatch]) -> PyResult<Schema> {
+    let first = batches[0].0.schema();
+    let mut fields: Vec<Field> = first.fields().iter().map(|field| field.as_ref().clone()).collect();
+    for (i, batch) in batches.iter().enumerate() {
+        let theirs = batch.0.schema();
+        let same = |(one, other): (&Field, &std::sync::Arc<Field>)| {
+            one.name() == other.name() && one.data_type() == other.data_type()
+        };
+        if theirs.fields().len() != fields.len() || !fields.iter().zip(theirs.fields()).all(same) {
+            let (own, others) = (described(first), described(theirs));
+            return Err(PyValueError::new_err(format!("values[{i}] has {others}, and values[0] {own}")));
+        }
+        for (field, other) in fields.iter_mut().zip(theirs.fields()) {
+            field.set_nullable(field.is_nullable() || other.is_nullable());
+        }
+    }
+    Ok(Schema::new_with_metadata(fields, first.metadata().clone()))
+}

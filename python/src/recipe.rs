@@ -1,0 +1,53 @@
+//! How an expression was made, as a pickle says it again: expressions themselves cannot be read back.
+
+use std::sync::Arc;
+
+use bowstring::expr::{self, Expr as Inner};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::foreign;
+use crate::plain;
+use crate::values;
+
+/// A function of the package, or a method of the first of what it was given.
+#[derive(Clone)]
+pub struct Recipe(Arc<(&'static str, Vec<Py<PyAny>>)>);
+
+impl Recipe {
+    pub fn new(name: &'static str, given: impl IntoIterator<Item = Py<PyAny>>) -> Recipe {
+        Recipe(Arc::new((name, given.into_iter().collect())))
+    }
+
+    /// What `__reduce__` returns for an object of this class.
+    pub fn reduced<'py>(&self, py: Python<'py>, class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+        let (name, given) = &*self.0;
+        let package = py.import("bowstring")?;
+        let made_by = match *name {
+            "col" | "nth" | "lit" | "if_else" | "count_all" => package.getattr(*name)?,
+            "cast_strict" => {
+                let strict = PyDict::new(py);
+                strict.set_item("strict", true)?;
+                let cast = package.getattr("Expr")?.getattr("cast")?;
+                py.import("functools")?.getattr("partial")?.call((cast,), Some(&strict))?
+            }
+            // An aggregation's first step is a method of an expression's.
+            "sum" | "min" | "max" | "count" | "mean" | "all" | "any" => {
+                package.getattr("Expr")?.getattr(*name)?
+            }
+            method => class.getattr(method)?,
+        };
+        let given = PyTuple::new(py, given.iter().map(|one| one.bind(py)))?;
+        PyTuple::new(py, [made_by, given.into_any()])
+    }
+}
+
+/// A value in an expression, and the value as a recipe keeps it: what is no plain value of Python's as an array, which can be pickled.
+pub fn value(value: &Bound<'_, PyAny>) -> PyResult<(Inner, Py<PyAny>)> {
+    let literal = values::literal(value)?;
+    let kept = match plain::scalar(value)? {
+        Some(_) => value.clone().unbind(),
+        None => foreign::as_array(value, "value")?.into_pyobject(value.py())?.into_any().unbind(),
+    };
+    Ok((expr::lit(literal), kept))
+}
