@@ -1,4 +1,4 @@
-mod profiles;
+mod profile_tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;
