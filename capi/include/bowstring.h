@@ -337,7 +337,7 @@ struct BowstringBatches;
 struct BowstringDevice;
 
 // What is computed of each row of a batch. Made of others, which it shares: they may be freed. One that is nested more than 200 deep, or
-// has more than 20000 parts, is `BOWSTRING_STATUS_INVALID`.
+// has more than 20000 parts or 256 MiB of values, is `BOWSTRING_STATUS_INVALID`.
 struct BowstringExpr;
 
 // What the doctor found.

@@ -13,7 +13,7 @@ use crate::array::BowstringArray;
 use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing, put};
 
 /// What is computed of each row of a batch. Made of others, which it shares: they may be freed. One that is nested more than 200 deep, or
-/// has more than 20000 parts, is `BOWSTRING_STATUS_INVALID`.
+/// has more than 20000 parts or 256 MiB of values, is `BOWSTRING_STATUS_INVALID`.
 pub struct BowstringExpr {
     pub(crate) expr: Expr,
     text: OnceLock<CString>,

@@ -30,8 +30,8 @@ pub(super) fn prepared(one: &Aggregation, plan: &mut Plan, root: usize) -> Resul
         (_, Number::F16) if summed => DataType::Float32,
         _ => return Ok(id),
     };
-    let text = one.to_string();
-    Ok(plan.add(Bound { op: Op::Cast(true), data_type: to, inputs: vec![id], text }))
+    let written = one.of.clone();
+    Ok(plan.add(Bound { op: Op::Cast(true), data_type: to, inputs: vec![id], written }))
 }
 
 /// The type of a result.

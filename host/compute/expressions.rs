@@ -9,12 +9,13 @@ use bowstring_kernels::text::Test as TextTest;
 use super::aggregates::{self, Folded};
 use super::cast::cast_now;
 use super::text::test_now;
-use super::{CastOptions, Selection, admit, nulls, selection};
+use super::{CastOptions, Selection, admit, computed, nulls, selection};
 use crate::array::Side;
 use crate::cpu::selection::PARALLEL;
 use crate::cpu::threads::among_threads;
 use crate::expr::bind::{bind, name};
 use crate::expr::plan::{Bytes, Id, Op, Plan, number_of};
+use crate::expr::print::short;
 use crate::expr::{Aggregation, Expr, Options};
 use crate::{Array, Batch, Error, Pending, Result, Stream, cpu, gpu};
 
@@ -135,12 +136,12 @@ impl Projection {
     /// Expressions bound to a schema: what is wrong with them is known now.
     pub fn bind(exprs: &[Expr], schema: &Schema, options: &Options) -> Result<Projection> {
         let plan = bind(exprs, schema, options)?;
-        let may_be_null = |root| plan.may_be_null(root, &|index| schema.field(index).is_nullable());
+        let nullable = plan.nullable(|index| schema.field(index).is_nullable());
         let field = |(expr, root): (&Expr, &usize)| {
             let node = &plan.nodes[*root];
             match node.op {
                 Op::Column(index) => schema.field(index).clone().with_name(name(expr, schema)),
-                _ => Field::new(name(expr, schema), node.data_type.clone(), may_be_null(*root)),
+                _ => Field::new(name(expr, schema), node.data_type.clone(), nullable[*root]),
             }
         };
         let fields = exprs.iter().zip(&plan.roots).map(field).collect();
@@ -167,7 +168,7 @@ impl Projection {
         let (plan, columns) = settled("evaluate", &self.plan, &self.schema, batch, stream)?;
         let is_column = |root: &usize| matches!(plan.nodes[*root].op, Op::Column(_));
         let computed: Vec<usize> = plan.roots.iter().copied().filter(|root| !is_column(root)).collect();
-        let mut arrays = computed_roots(&plan.only(&computed), &columns, batch.len(), stream)?.into_iter();
+        let mut arrays = computed::roots(&plan.only(&computed), &columns, batch.len(), stream)?.into_iter();
         let mut fields = self.fields.clone();
         let mut results = vec![];
         for (root, field) in plan.roots.iter().zip(&mut fields) {
@@ -350,18 +351,7 @@ impl Aggregates {
 fn boolean(expr: &Expr, plan: &Plan, root: usize) -> Result<()> {
     match &plan.nodes[plan.roots[root]].data_type {
         arrow_schema::DataType::Boolean => Ok(()),
-        other => Err(Error::invalid("expression", format!("{expr}: {other}, not Boolean"))),
-    }
-}
-
-/// The roots as arrays.
-fn computed_roots(plan: &Plan, columns: &[Array], rows: usize, stream: &Stream) -> Result<Vec<Array>> {
-    if plan.roots.is_empty() {
-        return Ok(vec![]);
-    }
-    match stream.as_gpu() {
-        None => cpu::program::evaluate(plan, columns, rows, stream.device().host_pool()),
-        Some(_) => gpu::program::evaluate(plan, columns, rows, stream),
+        other => Err(Error::invalid("expression", format!("{}: {other}, not Boolean", short(expr)))),
     }
 }
 
@@ -382,6 +372,7 @@ fn settled<'a>(
     let mut plan = Cow::Borrowed(plan);
     // For nodes that are columns by now, of types that plans do not compute with: the nodes that fail their rows.
     let mut failing: Vec<Vec<Id>> = vec![vec![]; plan.nodes.len()];
+    let texts = computed::texts(&plan);
     for id in 0..plan.nodes.len() {
         let node = &plan.nodes[id];
         let input = |columns: &[Array]| match plan.nodes[node.inputs[0]].op {
@@ -389,11 +380,15 @@ fn settled<'a>(
             _ => {
                 // Rows that fail are null for now: whether they count, and which is the first, is found later.
                 let of = plan.only(&[node.inputs[0]]).quiet();
-                let made = computed_roots(&of, columns, batch.len(), stream)?.pop();
+                let made = computed::roots(&of, columns, batch.len(), stream)?.pop();
                 made.ok_or_else(|| Error::invalid(operation, "no array"))
             }
         };
         let made = match &node.op {
+            _ if texts[id] => computed::text(node, batch.len(), stream)?,
+            Op::In(values) if computed::is_searched(node, stream) => {
+                computed::searched(&input(&columns)?, values, stream)?
+            }
             Op::Cast(safe) => {
                 let options = CastOptions { safe: *safe, ..CastOptions::default() };
                 cast_now(&input(&columns)?, &node.data_type, &options, stream)?

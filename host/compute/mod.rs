@@ -23,6 +23,7 @@ mod aggregates;
 pub mod batches;
 mod cast;
 mod coalesce;
+mod computed;
 mod concat;
 mod expressions;
 mod fill_null;

@@ -63,6 +63,7 @@ fn in_parts<'m, P: Send>(
     run: impl Fn(&mut Scratch<'m>, usize, P) -> Result<()> + Sync,
 ) -> Result<()> {
     among_threads(rows >= PARALLEL, |parallel| {
+        let _room = machine.room(if parallel { rayon::current_num_threads() } else { 1 })?;
         if !parallel {
             let mut scratch = machine.scratch();
             return parts.into_iter().enumerate().try_for_each(|(i, part)| run(&mut scratch, i, part));

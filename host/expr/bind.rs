@@ -1,26 +1,27 @@
 //! Expressions bound to a schema: names become columns, literals take types, and what does not fit together is found.
 
+use std::collections::HashMap;
+
 use arrow_schema::{DataType, Schema};
 use bowstring_kernels::function::Number;
 
 use super::binder::{Binder, Typed};
 use super::plan::{Bad, Op, Plan, is_text, number_of, value_type};
+use super::print::short;
 use super::text::tested_as;
-use super::{Arithmetic, Comparison, Expr, FloatOrder, Literal, Node, Options, Overflow, Test, decimal};
+use super::{Arithmetic, Comparison, Expr, Literal, Node, Options, Overflow, Test, decimal};
 use crate::Result;
-
-/// Constants that one node looks among.
-const IN_AT_ONCE: usize = 4096;
 
 /// What expressions come to for batches of a schema.
 pub(crate) fn bind(exprs: &[Expr], schema: &Schema, options: &Options) -> Result<Plan> {
-    let mut binder = Binder { schema, options, plan: Plan::default(), path: vec![] };
+    let mut binder = Binder { schema, options, plan: Plan::default(), alike: HashMap::new(), path: vec![] };
     for expr in exprs {
         expr.check()?;
         let root = binder.any(expr)?;
         binder.plan.roots.push(root.id);
     }
-    Ok(binder.plan)
+    // Parts of a constant are of no use, and may be of a type that machines do not compute with.
+    Ok(binder.plan.only(&binder.plan.roots))
 }
 
 /// The name of a result.
@@ -87,8 +88,8 @@ impl Binder<'_> {
             DataType::FixedSizeBinary(_) => DataType::Binary,
             _ => return value,
         };
-        let text = self.plan.nodes[value.id].text.clone();
-        let plain = self.node(Op::Cast(false), to, &[&value], &text);
+        let written = self.plan.nodes[value.id].written.clone();
+        let plain = self.node(Op::Cast(false), to, &[&value], &written);
         self.computable(plain, with_literal)
     }
 
@@ -102,11 +103,11 @@ impl Binder<'_> {
     }
 
     fn literal_like(&mut self, whole: &Expr, literal: &Literal, to: &DataType) -> Result<Typed> {
-        match self.literal_as(literal, to) {
+        match self.literal_as(whole, literal, to) {
             Some(value) => Ok(value),
             // Of a type of its own, which whoever asks compares with the other's.
             None if literal.has_a_type() => self.literal_alone(whole, literal),
-            None => Err(self.wrong(whole, format!("{literal} is no value of {to}"))),
+            None => Err(self.wrong(whole, format!("{} is no value of {to}", short(literal)))),
         }
     }
 
@@ -115,26 +116,24 @@ impl Binder<'_> {
         if to == DataType::Null {
             return Err(self.wrong(whole, "a null without a type"));
         }
-        match self.literal_as(literal, &to) {
+        match self.literal_as(whole, literal, &to) {
             Some(value) => Ok(value),
-            None => Err(self.wrong(whole, format!("{literal} is no value of {to}"))),
+            None => Err(self.wrong(whole, format!("{} is no value of {to}", short(literal)))),
         }
     }
 
     /// A literal as a value of a type, where it is one.
-    fn literal_as(&mut self, literal: &Literal, to: &DataType) -> Option<Typed> {
-        let text = literal.to_string();
+    fn literal_as(&mut self, whole: &Expr, literal: &Literal, to: &DataType) -> Option<Typed> {
         if !is_text(to) {
-            return Some(self.literal(literal.as_type(to)?, to.clone(), &text));
+            return Some(self.literal(literal.as_type(to)?, to.clone(), whole));
         }
         Some(match literal.as_text(to)? {
-            Some(bytes) => self.node(Op::Bytes(bytes), to.clone(), &[], &text),
-            None => self.literal(None, to.clone(), &text),
+            Some(bytes) => self.node(Op::Bytes(bytes), to.clone(), &[], whole),
+            None => self.literal(None, to.clone(), whole),
         })
     }
 
     fn any(&mut self, expr: &Expr) -> Result<Typed> {
-        let text = expr.to_string();
         match &*expr.0 {
             Node::Named(name) => match self.schema.index_of(name) {
                 Ok(index) => self.column(expr, index),
@@ -151,35 +150,39 @@ impl Binder<'_> {
             Node::Alias(inner, _) => self.any(inner),
             Node::Compare(how, a, b) => {
                 let (a, b) = self.same(expr, ("left", a), ("right", b))?;
-                self.compare(*how, a, b, &text)
+                self.compare(*how, a, b, expr)
             }
             Node::Between(x, low, high) => {
                 let (a, low) = self.same(expr, ("value", x), ("low", low))?;
                 let (b, high) = self.same(expr, ("value", x), ("high", high))?;
-                let above = self.compare(Comparison::GtEq, a, low, &text)?;
-                let below = self.compare(Comparison::LtEq, b, high, &text)?;
-                Ok(self.node(Op::And, DataType::Boolean, &[&above, &below], &text))
+                let above = self.compare(Comparison::GtEq, a, low, expr)?;
+                let below = self.compare(Comparison::LtEq, b, high, expr)?;
+                Ok(self.node(Op::And, DataType::Boolean, &[&above, &below], expr))
             }
-            Node::InList(x, list) => self.in_list(expr, x, list),
+            Node::InList(x, list) => {
+                let x = self.child("value", x)?;
+                let x = self.computable(x, true);
+                self.in_list(expr, x, list)
+            }
             Node::Matches(how, a, b) => {
                 let (a, b) = self.same(expr, ("left", a), ("right", b))?;
                 let test = tested_as(*how, value_type(&a.data_type));
                 let test = test.ok_or_else(|| self.wrong(expr, format!("{how} of {}", a.data_type)))?;
-                Ok(self.text_test(test, a, b, &text))
+                Ok(self.text_test(test, a, b, expr))
             }
             Node::And(a, b) => {
                 let (a, b) = (self.truth("left", a)?, self.truth("right", b)?);
-                Ok(self.node(Op::And, DataType::Boolean, &[&a, &b], &text))
+                Ok(self.node(Op::And, DataType::Boolean, &[&a, &b], expr))
             }
             Node::Or(a, b) => {
                 let (a, b) = (self.truth("left", a)?, self.truth("right", b)?);
-                Ok(self.node(Op::Or, DataType::Boolean, &[&a, &b], &text))
+                Ok(self.node(Op::Or, DataType::Boolean, &[&a, &b], expr))
             }
             Node::Not(x) => {
                 let x = self.truth("operand", x)?;
-                Ok(self.node(Op::Not, DataType::Boolean, &[&x], &text))
+                Ok(self.node(Op::Not, DataType::Boolean, &[&x], expr))
             }
-            Node::Test(test, x) => self.test(*test, x, &text),
+            Node::Test(test, x) => self.test(*test, x, expr),
             Node::Arithmetic(op, a, b) => {
                 let (a, b) = self.pair(expr, ("left", a), ("right", b))?;
                 self.arithmetic(expr, *op, a, b)
@@ -197,25 +200,25 @@ impl Binder<'_> {
                     self.computed(expr, to)?;
                 }
                 let op = if widens(&x.data_type, to) { Op::Widen } else { Op::Cast(*safe) };
-                Ok(self.node(op, to.clone(), &[&x], &text))
+                Ok(self.node(op, to.clone(), &[&x], expr))
             }
             Node::IfElse(condition, then, otherwise) => {
                 let condition = self.truth("condition", condition)?;
                 let (then, otherwise) = self.same(expr, ("then", then), ("else", otherwise))?;
                 let to = then.data_type.clone();
                 self.computed(expr, &to)?;
-                Ok(self.node(Op::Select, to, &[&condition, &then, &otherwise], &text))
+                Ok(self.node(Op::Select, to, &[&condition, &then, &otherwise], expr))
             }
             Node::Coalesce(a, b) => {
                 let (a, b) = self.same(expr, ("left", a), ("right", b))?;
                 self.computed(expr, &a.data_type)?;
-                Ok(self.node(Op::Coalesce, a.data_type.clone(), &[&a, &b], &text))
+                Ok(self.node(Op::Coalesce, a.data_type.clone(), &[&a, &b], expr))
             }
             Node::NullIf(a, b) => {
                 let (a, b) = self.same(expr, ("left", a), ("right", b))?;
                 self.computed(expr, &a.data_type)?;
-                let equal = self.compare(Comparison::Eq, a.clone(), b, &text)?;
-                Ok(self.node(Op::NullIf, a.data_type.clone(), &[&a, &equal], &text))
+                let equal = self.compare(Comparison::Eq, a.clone(), b, expr)?;
+                Ok(self.node(Op::NullIf, a.data_type.clone(), &[&a, &equal], expr))
             }
             Node::DatePart(part, x) => {
                 let x = self.child("operand", x)?;
@@ -232,23 +235,11 @@ impl Binder<'_> {
         if !as_it_is && !of_values && !matches!(data_type, DataType::Dictionary(..)) {
             self.computed(expr, &data_type)?;
         }
-        Ok(self.node(Op::Column(index), data_type, &[], &expr.to_string()))
+        Ok(self.node(Op::Column(index), data_type, &[], expr))
     }
 
-    fn computed(&self, expr: &Expr, data_type: &DataType) -> Result<()> {
-        match number_of(data_type) {
-            Some(_) => Ok(()),
-            None => Err(self.wrong(expr, format!("expressions do not compute with {data_type}"))),
-        }
-    }
-
-    fn number(&self, expr: &Expr, value: &Typed) -> Result<Number> {
-        self.computed(expr, &value.data_type)?;
-        Ok(number_of(&value.data_type).expect("just looked"))
-    }
-
-    fn compare(&mut self, how: Comparison, a: Typed, b: Typed, text: &str) -> Result<Typed> {
-        let (a, b) = (self.ordered(a, text), self.ordered(b, text));
+    fn compare(&mut self, how: Comparison, a: Typed, b: Typed, expr: &Expr) -> Result<Typed> {
+        let (a, b) = (self.ordered(a, expr), self.ordered(b, expr));
         let is_text = is_text(value_type(&a.data_type));
         let bits = match how {
             Comparison::Lt => 1,
@@ -259,87 +250,22 @@ impl Binder<'_> {
             Comparison::GtEq => 6,
         };
         if is_text {
-            return Ok(self.compare_text(how, bits, a, b, text));
+            return Ok(self.compare_text(how, bits, a, b, expr));
         }
         let op = match how {
             Comparison::Distinct | Comparison::NotDistinct => Op::Distinct(bits),
             _ => Op::Compare(bits),
         };
-        Ok(self.node(op, DataType::Boolean, &[&a, &b], text))
+        Ok(self.node(op, DataType::Boolean, &[&a, &b], expr))
     }
 
-    /// A value as it is compared.
-    fn ordered(&mut self, value: Typed, text: &str) -> Typed {
-        if self.options.floats == FloatOrder::Total {
-            return value;
-        }
-        let value = match value.data_type {
-            DataType::Float16 => self.node(Op::Cast(true), DataType::Float32, &[&value], text),
-            DataType::Float32 | DataType::Float64 => value,
-            _ => return value,
-        };
-        let data_type = value.data_type.clone();
-        self.node(Op::Plain, data_type, &[&value], text)
-    }
-
-    fn in_list(&mut self, expr: &Expr, x: &Expr, list: &[Literal]) -> Result<Typed> {
-        let text = expr.to_string();
-        let x = self.child("value", x)?;
-        let x = self.computable(x, true);
-        if is_text(value_type(&x.data_type)) {
-            return self.text_in_list(expr, x, list);
-        }
-        let number = self.number(expr, &x)?;
-        let (mut values, mut has_null) = (vec![], false);
-        for literal in list {
-            match literal.as_type(&x.data_type) {
-                Some(Some(value)) => values.push(value),
-                Some(None) => has_null = true,
-                None => return Err(self.wrong(expr, format!("{literal} is no value of {}", x.data_type))),
-            }
-        }
-        let plain = self.options.floats == FloatOrder::Sql
-            && matches!(number, Number::F16 | Number::F32 | Number::F64);
-        let found = if number == Number::Bit || plain {
-            // Few, or equal to others than themselves: one comparison each.
-            let mut found = self.node(Op::Valid(true), DataType::Boolean, &[&x], &text);
-            let none = self.literal(None, DataType::Boolean, "null");
-            // Of a null, whether it is in the list is not known; else it starts with no.
-            found = self.node(Op::And, DataType::Boolean, &[&found, &none], &text);
-            for value in values {
-                let value = self.literal(Some(value), x.data_type.clone(), &text);
-                let equal = self.compare(Comparison::Eq, x.clone(), value, &text)?;
-                found = self.node(Op::Or, DataType::Boolean, &[&found, &equal], &text);
-            }
-            found
-        } else {
-            // As many at a time as an instruction can say.
-            let mut found = None;
-            for values in
-                values.chunks(IN_AT_ONCE).map(<[i128]>::to_vec).chain(values.is_empty().then(Vec::new))
-            {
-                let next = self.node(Op::In(values), DataType::Boolean, &[&x], &text);
-                found = Some(match found {
-                    None => next,
-                    Some(found) => self.node(Op::Or, DataType::Boolean, &[&found, &next], &text),
-                });
-            }
-            found.expect("at least one")
-        };
-        if !has_null {
-            return Ok(found);
-        }
-        let null = self.literal(None, DataType::Boolean, "null");
-        Ok(self.node(Op::Or, DataType::Boolean, &[&found, &null], &text))
-    }
-
-    fn test(&mut self, test: Test, x: &Expr, text: &str) -> Result<Typed> {
+    fn test(&mut self, test: Test, x: &Expr, expr: &Expr) -> Result<Typed> {
         let x = match test {
             Test::Null | Test::NotNull => self.child("null test", x)?,
             _ => self.truth("operand", x)?,
         };
         if x.data_type != DataType::Boolean {
-            return Ok(self.node(Op::Valid(test == Test::Null), DataType::Boolean, &[&x], text));
+            return Ok(self.valid(test == Test::Null, &x, expr));
         }
         let bits = match test {
             Test::Null => 4,
@@ -349,14 +275,13 @@ impl Binder<'_> {
             Test::False => 1,
             Test::NotFalse => 6,
         };
-        Ok(self.node(Op::Test(bits), DataType::Boolean, &[&x], text))
+        Ok(self.node(Op::Test(bits), DataType::Boolean, &[&x], expr))
     }
 
     fn arithmetic(&mut self, expr: &Expr, op: Arithmetic, a: Typed, b: Typed) -> Result<Typed> {
-        let text = expr.to_string();
         if decimal::is_decimal(&a.data_type) && decimal::is_decimal(&b.data_type) {
             let options = *self.options;
-            return decimal::bind(self, op, a, b, &options, &text);
+            return decimal::bind(self, op, a, b, &options, expr);
         }
         if a.data_type != b.data_type {
             return Err(self.wrong(expr, format!("{} and {}; cast one", a.data_type, b.data_type)));
@@ -365,10 +290,10 @@ impl Binder<'_> {
         if to == DataType::Float16 {
             // As the crate half does: in 32 bits, rounded each time.
             let single =
-                |binder: &mut Self, x: &Typed| binder.node(Op::Cast(true), DataType::Float32, &[x], &text);
+                |binder: &mut Self, x: &Typed| binder.node(Op::Cast(true), DataType::Float32, &[x], expr);
             let (a, b) = (single(self, &a), single(self, &b));
-            let made = self.node(Op::Arithmetic(op, Bad::Wraps), DataType::Float32, &[&a, &b], &text);
-            return Ok(self.node(Op::Cast(true), to, &[&made], &text));
+            let made = self.node(Op::Arithmetic(op, Bad::Wraps), DataType::Float32, &[&a, &b], expr);
+            return Ok(self.node(Op::Cast(true), to, &[&made], expr));
         }
         if !to.is_integer() && !to.is_floating() {
             return Err(self.wrong(expr, format!("no arithmetic of {to}")));
@@ -379,7 +304,7 @@ impl Binder<'_> {
             Arithmetic::Div | Arithmetic::Rem => Bad::Fails,
             _ => self.overflow(),
         };
-        Ok(self.node(Op::Arithmetic(op, bad), to, &[&a, &b], &text))
+        Ok(self.node(Op::Arithmetic(op, bad), to, &[&a, &b], expr))
     }
 
     fn overflow(&self) -> Bad {
@@ -392,7 +317,6 @@ impl Binder<'_> {
 
     fn negate(&mut self, expr: &Expr, x: Typed) -> Result<Typed> {
         let number = self.number(expr, &x)?;
-        let text = expr.to_string();
         let of = &x.data_type;
         if number == Number::Bit || of.is_unsigned_integer() {
             return Err(self.wrong(expr, format!("{of} has no negative values")));
@@ -402,7 +326,7 @@ impl Binder<'_> {
             return Err(self.wrong(expr, format!("no arithmetic of {of}")));
         }
         let bad = if x.data_type.is_floating() { Bad::Wraps } else { self.overflow() };
-        Ok(self.node(Op::Negate(bad), x.data_type.clone(), &[&x], &text))
+        Ok(self.node(Op::Negate(bad), x.data_type.clone(), &[&x], expr))
     }
 }
 

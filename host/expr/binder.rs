@@ -1,10 +1,15 @@
 //! A plan in the making.
 
-use arrow_schema::{DataType, Schema};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::plan::{Bound, Id, Op, Plan};
-use super::{Expr, Options};
-use crate::Error;
+use arrow_schema::{DataType, Schema};
+use bowstring_kernels::function::Number;
+
+use super::plan::{Bound, Bytes, Id, Op, Plan, number_of};
+use super::print::short;
+use super::{Expr, FloatOrder, Options};
+use crate::{Error, Result};
 
 /// A node with its type.
 #[derive(Clone)]
@@ -18,6 +23,8 @@ pub(super) struct Binder<'a> {
     pub schema: &'a Schema,
     pub options: &'a Options,
     pub plan: Plan,
+    /// The plan's nodes, by their hashes.
+    pub alike: HashMap<u64, Vec<Id>>,
     /// From the root on: where in the expression we are.
     pub path: Vec<String>,
 }
@@ -26,16 +33,78 @@ impl Binder<'_> {
     /// What is wrong with an expression, and where it is.
     pub fn wrong(&self, expr: &Expr, problem: impl std::fmt::Display) -> Error {
         let at = if self.path.is_empty() { String::new() } else { format!(" (at {})", self.path.join(".")) };
-        Error::invalid("expression", format!("{expr}{at}: {problem}"))
+        Error::invalid("expression", format!("{}{at}: {problem}", short(expr)))
     }
 
-    pub fn node(&mut self, op: Op, data_type: DataType, inputs: &[&Typed], text: &str) -> Typed {
+    /// A node that is like this one, new or not.
+    pub fn node(&mut self, op: Op, data_type: DataType, inputs: &[&Typed], expr: &Expr) -> Typed {
         let inputs = inputs.iter().map(|input| input.id).collect();
-        let id = self.plan.add(Bound { op, data_type: data_type.clone(), inputs, text: text.to_owned() });
+        let node = Bound { op, data_type: data_type.clone(), inputs, written: expr.clone() };
+        let alike = self.alike.entry(hash(&node)).or_default();
+        let nodes = &mut self.plan.nodes;
+        let id = match alike.iter().find(|old| nodes[**old].is_like(&node)) {
+            Some(old) => *old,
+            None => {
+                nodes.push(node);
+                alike.push(nodes.len() - 1);
+                nodes.len() - 1
+            }
+        };
         Typed { id, data_type }
     }
 
-    pub fn literal(&mut self, value: Option<i128>, data_type: DataType, text: &str) -> Typed {
-        self.node(Op::Literal(value), data_type, &[], text)
+    pub fn literal(&mut self, value: Option<i128>, data_type: DataType, expr: &Expr) -> Typed {
+        self.node(Op::Literal(value), data_type, &[], expr)
     }
+
+    /// An error where expressions do not compute with a type.
+    pub fn computed(&self, expr: &Expr, data_type: &DataType) -> Result<()> {
+        match number_of(data_type) {
+            Some(_) => Ok(()),
+            None => Err(self.wrong(expr, format!("expressions do not compute with {data_type}"))),
+        }
+    }
+
+    /// How a value is computed.
+    pub fn number(&self, expr: &Expr, value: &Typed) -> Result<Number> {
+        self.computed(expr, &value.data_type)?;
+        Ok(number_of(&value.data_type).expect("just looked"))
+    }
+
+    /// A value as it is compared.
+    pub fn ordered(&mut self, value: Typed, expr: &Expr) -> Typed {
+        if self.options.floats == FloatOrder::Total {
+            return value;
+        }
+        let value = match value.data_type {
+            DataType::Float16 => self.node(Op::Cast(true), DataType::Float32, &[&value], expr),
+            DataType::Float32 | DataType::Float64 => value,
+            _ => return value,
+        };
+        let data_type = value.data_type.clone();
+        self.node(Op::Plain, data_type, &[&value], expr)
+    }
+
+    /// Whether it is null, or whether it is not; of what is the same in all rows that is known now.
+    pub fn valid(&mut self, is_null: bool, value: &Typed, expr: &Expr) -> Typed {
+        let null = match &self.plan.nodes[value.id].op {
+            Op::Literal(value) => value.is_none(),
+            Op::Bytes(_) => false,
+            _ => return self.node(Op::Valid(is_null), DataType::Boolean, &[value], expr),
+        };
+        self.literal(Some(i128::from(null == is_null)), DataType::Boolean, expr)
+    }
+}
+
+/// The same for nodes that are alike, another one for most others.
+fn hash(node: &Bound) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (std::mem::discriminant(&node.op), &node.data_type, &node.inputs).hash(&mut hasher);
+    match &node.op {
+        Op::Literal(value) => value.hash(&mut hasher),
+        Op::Bytes(Bytes(bytes)) => bytes.hash(&mut hasher),
+        Op::Column(index) => index.hash(&mut hasher),
+        _ => {}
+    }
+    hasher.finish()
 }

@@ -13,7 +13,6 @@ const DAYS: [i64; 2] = [-96_465_292, 95_026_236];
 impl Binder<'_> {
     /// The part of a date or a time, as Int32.
     pub fn date_part(&mut self, expr: &Expr, part: DatePart, x: Typed) -> Result<Typed> {
-        let text = expr.to_string();
         let day = 86_400;
         // How many there are in a second, and whether it is a date, a time or both.
         let (each, has_date, has_time) = match &x.data_type {
@@ -37,22 +36,22 @@ impl Binder<'_> {
             _ => None,
         };
         let x = match known {
-            Some([low, high]) => self.node(Op::Within(low, high), x.data_type.clone(), &[&x], &text),
+            Some([low, high]) => self.node(Op::Within(low, high), x.data_type.clone(), &[&x], expr),
             None => x,
         };
         if is_date {
             let days = if has_time {
-                self.node(Op::FloorDiv(each_day), DataType::Int64, &[&x], &text)
+                self.node(Op::FloorDiv(each_day), DataType::Int64, &[&x], expr)
             } else {
-                self.node(Op::Widen, DataType::Int64, &[&x], &text)
+                self.node(Op::Widen, DataType::Int64, &[&x], expr)
             };
-            return Ok(self.node(Op::Date(part), to, &[&days], &text));
+            return Ok(self.node(Op::Date(part), to, &[&days], expr));
         }
         if !has_time {
-            return Ok(self.zero_where_valid(x, &text));
+            return Ok(self.zero_where_valid(x, expr));
         }
         let x = if matches!(x.data_type, DataType::Time32(_)) {
-            self.node(Op::Widen, DataType::Int64, &[&x], &text)
+            self.node(Op::Widen, DataType::Int64, &[&x], expr)
         } else {
             x
         };
@@ -61,14 +60,14 @@ impl Binder<'_> {
             DatePart::Minute => (60, 60),
             _ => (1, 60),
         };
-        let whole = self.node(Op::FloorDiv(each * unit), DataType::Int64, &[&x], &text);
-        Ok(self.node(Op::FloorRem(of), to, &[&whole], &text))
+        let whole = self.node(Op::FloorDiv(each * unit), DataType::Int64, &[&x], expr);
+        Ok(self.node(Op::FloorRem(of), to, &[&whole], expr))
     }
 
     /// Midnight.
-    fn zero_where_valid(&mut self, x: Typed, text: &str) -> Typed {
-        let wide = self.node(Op::Widen, DataType::Int64, &[&x], text);
-        self.node(Op::FloorRem(1), DataType::Int32, &[&wide], text)
+    fn zero_where_valid(&mut self, x: Typed, expr: &Expr) -> Typed {
+        let wide = self.node(Op::Widen, DataType::Int64, &[&x], expr);
+        self.node(Op::FloorRem(1), DataType::Int32, &[&wide], expr)
     }
 }
 

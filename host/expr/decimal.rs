@@ -5,7 +5,8 @@ use arrow_schema::DataType;
 
 use super::binder::{Binder, Typed};
 use super::plan::{Bad, Op};
-use super::{Arithmetic, Options};
+use super::print::short;
+use super::{Arithmetic, Expr, Options};
 use crate::{Error, Result};
 
 /// What a decimal type can have.
@@ -44,9 +45,9 @@ pub(super) fn bind(
     a: Typed,
     b: Typed,
     options: &Options,
-    text: &str,
+    expr: &Expr,
 ) -> Result<Typed> {
-    let no = |problem: String| Error::invalid("expression", format!("{text}: {problem}"));
+    let no = |problem: String| Error::invalid("expression", format!("{}: {problem}", short(expr)));
     let types = format!("{} and {}", a.data_type, b.data_type);
     let (Some(x), Some(y)) = (decimal(&a.data_type), decimal(&b.data_type)) else {
         return Err(no(types.clone()));
@@ -91,11 +92,11 @@ pub(super) fn bind(
         let power = u32::try_from(by).ok().and_then(|by| 10i128.checked_pow(by));
         let power = power.filter(|_| by <= i32::from(x.max_precision));
         let power = power.ok_or_else(|| no(format!("{}: scales too far apart", types)))?;
-        let factor = binder.literal(Some(power), to.clone(), text);
+        let factor = binder.literal(Some(power), to.clone(), expr);
         // A row without a partner has no result, and so none that is too large.
-        Ok(binder.node(Op::Scaled(overflow), to.clone(), &[value, &factor, beside], text))
+        Ok(binder.node(Op::Scaled(overflow), to.clone(), &[value, &factor, beside], expr))
     };
     let (a, b) = (raised(&a, up1, &b)?, raised(&b, up2, &a)?);
     let bad = if matches!(op, Arithmetic::Div | Arithmetic::Rem) { by_zero } else { overflow };
-    Ok(binder.node(Op::Arithmetic(op, bad), to, &[&a, &b], text))
+    Ok(binder.node(Op::Arithmetic(op, bad), to, &[&a, &b], expr))
 }

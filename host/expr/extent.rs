@@ -9,10 +9,15 @@ const MOST_DEEP: u32 = 200;
 /// How many parts it may have, each counted as often as it is bound.
 const MOST_PARTS: u32 = 20_000;
 
+/// How many bytes its values may take: binding lists copies each once, as 16 bytes or as its text.
+const MOST_BYTES: usize = 256 << 20;
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     depth: u32,
     parts: u32,
+    /// How many its values and names take, each counted as often as it is bound.
+    bytes: usize,
 }
 
 impl Extent {
@@ -21,7 +26,13 @@ impl Extent {
         Extent {
             depth: parts.iter().map(|part| part.depth).max().unwrap_or(0).saturating_add(1),
             parts: parts.iter().fold(1, |sum, part| part.parts.saturating_add(sum)),
+            bytes: parts.iter().fold(0, |sum, part| part.bytes.saturating_add(sum)),
         }
+    }
+
+    /// With so many bytes of values more.
+    pub fn with_bytes(self, bytes: usize) -> Extent {
+        Extent { bytes: self.bytes.saturating_add(bytes), ..self }
     }
 
     /// [`Error::Invalid`] where it is too large.
@@ -29,6 +40,7 @@ impl Extent {
         let problem = match () {
             () if self.depth > MOST_DEEP => format!("nested more than {MOST_DEEP} deep"),
             () if self.parts > MOST_PARTS => format!("more than {MOST_PARTS} parts"),
+            () if self.bytes > MOST_BYTES => format!("more than {} MiB of values", MOST_BYTES >> 20),
             () => return Ok(()),
         };
         Err(Error::invalid("expression", problem))

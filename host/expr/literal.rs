@@ -80,6 +80,16 @@ impl Literal {
         Some(Literal::of(data_type.clone(), extended(bits, super::plan::number_of(data_type)?)))
     }
 
+    /// How much memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let text = match &self.value {
+            Value::Text(text) => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        };
+        size_of::<Literal>().saturating_add(text)
+    }
+
     /// Whether it is null.
     pub(super) fn is_null(&self) -> bool {
         self.value == Value::Null
@@ -296,7 +306,14 @@ impl fmt::Display for Literal {
             (Value::Bit(bit), _) => write!(f, "{bit}"),
             (Value::Float(x), _) => write!(f, "{x}"),
             (Value::Decimal(x, scale), _) => f.write_str(&decimal_text(*x, *scale)),
-            (Value::Text(text), _) => write!(f, "'{}'", text.replace('\'', "''")),
+            (Value::Text(text), _) => {
+                f.write_str("'")?;
+                for (i, part) in text.split('\'').enumerate() {
+                    f.write_str(if i == 0 { "" } else { "''" })?;
+                    f.write_str(part)?;
+                }
+                f.write_str("'")
+            }
             (Value::Bytes(bytes), _) => {
                 f.write_str("x'")?;
                 bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;

@@ -25,9 +25,10 @@ mod binder;
 mod dates;
 mod decimal;
 mod extent;
+mod lists;
 mod literal;
 pub(crate) mod plan;
-mod print;
+pub(crate) mod print;
 pub(crate) mod range;
 mod text;
 
@@ -77,7 +78,13 @@ impl Node {
     fn extent(&self) -> Extent {
         let around = |parts: &[&Expr]| Extent::around(&parts.iter().map(|part| part.1).collect::<Vec<_>>());
         match self {
-            Node::Named(_) | Node::Indexed(_) | Node::Literal(_) => around(&[]),
+            Node::Indexed(_) => around(&[]),
+            Node::Named(name) => around(&[]).with_bytes(name.len()),
+            Node::Literal(literal) => around(&[]).with_bytes(literal.bytes()),
+            Node::InList(x, list) => {
+                around(&[x]).with_bytes(list.iter().fold(0, |sum, one| one.bytes().saturating_add(sum)))
+            }
+            Node::Alias(x, name) => around(&[x]).with_bytes(name.len()),
             Node::Compare(_, a, b)
             | Node::Matches(_, a, b)
             | Node::And(a, b)
@@ -88,13 +95,9 @@ impl Node {
             // The value is compared twice.
             Node::Between(x, low, high) => around(&[x, x, low, high]),
             Node::IfElse(condition, then, otherwise) => around(&[condition, then, otherwise]),
-            Node::InList(x, _)
-            | Node::Not(x)
-            | Node::Test(_, x)
-            | Node::Negate(x)
-            | Node::Cast(x, ..)
-            | Node::DatePart(_, x)
-            | Node::Alias(x, _) => around(&[x]),
+            Node::Not(x) | Node::Test(_, x) | Node::Negate(x) | Node::Cast(x, ..) | Node::DatePart(_, x) => {
+                around(&[x])
+            }
         }
     }
 }
@@ -340,8 +343,8 @@ impl Expr {
         Node::DatePart(part, self).into()
     }
 
-    /// [`crate::Error::Invalid`] where it is nested more than 200 deep, or has more than 20 000 parts, those that are shared counted
-    /// each time: it would be refused when bound. Printing or dropping what is nested much deeper may take more stack than there is;
+    /// [`crate::Error::Invalid`] where it is nested more than 200 deep, has more than 20 000 parts or more than
+    /// 256 MiB of values, those that are shared counted each time: it would be refused when bound. Printing or dropping what is nested much deeper may take more stack than there is;
     /// who builds an expression in a loop looks while building.
     pub fn check(&self) -> crate::Result<()> {
         self.1.check()

@@ -7,6 +7,8 @@ use arrow_schema::{DataType, IntervalUnit};
 use bowstring_kernels::function::Number;
 use bowstring_kernels::text::Test as TextTest;
 
+use super::Expr;
+
 /// The number of a node.
 pub(crate) type Id = usize;
 
@@ -19,13 +21,13 @@ pub(crate) struct Plan {
 }
 
 /// A node: what it does, and with what.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Bound {
     pub op: Op,
     pub data_type: DataType,
     pub inputs: Vec<Id>,
-    /// As it was written, for errors of the data.
-    pub text: String,
+    /// As it was written, for errors of the data: printed when there is one.
+    pub written: Expr,
 }
 
 /// What a node does. What is made of a null is null unless it says otherwise.
@@ -62,8 +64,8 @@ pub(crate) enum Op {
     Coalesce,
     /// The first, but null where the second is true.
     NullIf,
-    /// Whether it is one of these.
-    In(Vec<i128>),
+    /// Whether it is one of these, which ascend in the order of their type.
+    In(Arc<[i128]>),
     /// Of days.
     Date(super::DatePart),
     /// The integer, but null where it is not one of these or between them.
@@ -95,6 +97,11 @@ impl fmt::Debug for Bytes {
 pub(crate) use bowstring_kernels::program::code::Bad;
 
 impl Bound {
+    /// Whether it comes to the same.
+    pub fn is_like(&self, other: &Bound) -> bool {
+        self.op == other.op && self.data_type == other.data_type && self.inputs == other.inputs
+    }
+
     /// Whether a row can fail here.
     pub fn can_fail(&self) -> bool {
         matches!(self.op, Op::Arithmetic(_, Bad::Fails) | Op::Negate(Bad::Fails) | Op::Scaled(Bad::Fails))
@@ -112,9 +119,7 @@ impl Bound {
 impl Plan {
     /// A node that is like this one, new or not.
     pub fn add(&mut self, node: Bound) -> Id {
-        let same =
-            |old: &Bound| old.op == node.op && old.data_type == node.data_type && old.inputs == node.inputs;
-        if let Some(old) = self.nodes.iter().position(same) {
+        if let Some(old) = self.nodes.iter().position(|old| old.is_like(&node)) {
             return old;
         }
         self.nodes.push(node);
@@ -184,20 +189,35 @@ impl Plan {
         number_of(&self.nodes[id].data_type).expect("bound nodes have types that are computed")
     }
 
-    /// Whether a result may be null, if these columns may.
-    pub fn may_be_null(&self, id: Id, column: &dyn Fn(usize) -> bool) -> bool {
-        let node = &self.nodes[id];
-        let any = || node.inputs.iter().any(|input| self.may_be_null(*input, column));
-        match &node.op {
-            Op::Column(index) | Op::Checked(index) => column(*index),
-            Op::Literal(value) => value.is_none(),
-            Op::Distinct(_) | Op::Test(_) | Op::Valid(_) | Op::Bytes(_) => false,
-            Op::Arithmetic(_, Bad::Null) | Op::Negate(Bad::Null) | Op::Scaled(Bad::Null) => true,
-            Op::Cast(true) | Op::NullIf | Op::Within(..) => true,
-            Op::Select => node.inputs[1..].iter().any(|input| self.may_be_null(*input, column)),
-            Op::Coalesce => node.inputs.iter().all(|input| self.may_be_null(*input, column)),
-            _ => any(),
+    /// Which nodes may be null, if these columns may.
+    pub fn nullable(&self, column: impl Fn(usize) -> bool) -> Vec<bool> {
+        let mut nullable: Vec<bool> = vec![];
+        for node in &self.nodes {
+            let any = |inputs: &[Id]| inputs.iter().any(|input| nullable[*input]);
+            let is = match &node.op {
+                Op::Column(index) | Op::Checked(index) => column(*index),
+                Op::Literal(value) => value.is_none(),
+                Op::Distinct(_) | Op::Test(_) | Op::Valid(_) | Op::Bytes(_) => false,
+                Op::Arithmetic(_, Bad::Null) | Op::Negate(Bad::Null) | Op::Scaled(Bad::Null) => true,
+                Op::Cast(true) | Op::NullIf | Op::Within(..) => true,
+                Op::Select => any(&node.inputs[1..]),
+                Op::Coalesce => node.inputs.iter().all(|input| nullable[*input]),
+                _ => any(&node.inputs),
+            };
+            nullable.push(is);
         }
+        nullable
+    }
+
+    /// How much memory it takes.
+    pub fn bytes(&self) -> usize {
+        let more = |node: &Bound| match &node.op {
+            Op::In(values) => size_of_val(&**values),
+            Op::Bytes(Bytes(bytes)) => bytes.len(),
+            Op::TextIn(list) => list.iter().map(|Bytes(bytes)| size_of::<Bytes>() + bytes.len()).sum(),
+            _ => 0,
+        };
+        self.nodes.iter().fold(0, |sum, node| sum + size_of::<Bound>() + more(node))
     }
 }
 

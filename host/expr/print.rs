@@ -43,16 +43,47 @@ impl fmt::Display for Expr {
 }
 
 /// An expression inside of another: in parentheses, if it has several words.
-fn part(expr: &Expr) -> String {
-    match &*expr.0 {
-        Node::Named(_)
-        | Node::Indexed(_)
-        | Node::Literal(_)
-        | Node::Coalesce(..)
-        | Node::NullIf(..)
-        | Node::Cast(..)
-        | Node::DatePart(..) => expr.to_string(),
-        _ => format!("({expr})"),
+struct Part<'a>(&'a Expr);
+
+fn part(expr: &Expr) -> Part<'_> {
+    Part(expr)
+}
+
+impl fmt::Display for Part<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0.0 {
+            Node::Named(_)
+            | Node::Indexed(_)
+            | Node::Literal(_)
+            | Node::Coalesce(..)
+            | Node::NullIf(..)
+            | Node::Cast(..)
+            | Node::DatePart(..) => write!(f, "{}", self.0),
+            _ => write!(f, "({})", self.0),
+        }
+    }
+}
+
+/// Bytes of what errors quote.
+const QUOTED: usize = 1000;
+
+/// As it is printed, up to what an error quotes: an expression may have a text or a list of any length.
+pub(crate) fn short(of: &impl fmt::Display) -> String {
+    let mut start = Start(String::new());
+    match fmt::write(&mut start, format_args!("{of}")) {
+        Ok(()) => start.0,
+        Err(fmt::Error) => start.0 + "...",
+    }
+}
+
+/// The start of what is written; then an error, so that no more is printed.
+struct Start(String);
+
+impl fmt::Write for Start {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let fits = text.floor_char_boundary(QUOTED - self.0.len());
+        self.0.push_str(&text[..fits]);
+        if fits == text.len() { Ok(()) } else { Err(fmt::Error) }
     }
 }
 

@@ -5,6 +5,7 @@ use bowstring_kernels::text::{Test as TextTest, passes};
 
 use super::binder::{Binder, Typed};
 use super::plan::{Op, value_type};
+use super::print::short;
 use super::{Comparison, Expr, Literal, Matches};
 use crate::Result;
 
@@ -26,77 +27,60 @@ pub(super) fn tested_as(how: Matches, data_type: &DataType) -> Option<TextTest> 
 
 impl Binder<'_> {
     /// A test of two of one type.
-    pub fn text_test(&mut self, test: TextTest, a: Typed, b: Typed, text: &str) -> Typed {
+    pub fn text_test(&mut self, test: TextTest, a: Typed, b: Typed, expr: &Expr) -> Typed {
         let known = match (&self.plan.nodes[a.id].op, &self.plan.nodes[b.id].op) {
             (Op::Literal(_), _) | (_, Op::Literal(_)) => Some(None),
             (Op::Bytes(a), Op::Bytes(b)) => Some(Some(i128::from(passes(test, &a.0, &b.0)))),
             _ => None,
         };
         match known {
-            Some(truth) => self.literal(truth, DataType::Boolean, text),
-            None => self.node(Op::Text(test), DataType::Boolean, &[&a, &b], text),
+            Some(truth) => self.literal(truth, DataType::Boolean, expr),
+            None => self.node(Op::Text(test), DataType::Boolean, &[&a, &b], expr),
         }
     }
 
     /// A comparison that is true as the bits say.
-    pub fn compare_text(&mut self, how: Comparison, bits: u8, a: Typed, b: Typed, text: &str) -> Typed {
+    pub fn compare_text(&mut self, how: Comparison, bits: u8, a: Typed, b: Typed, expr: &Expr) -> Typed {
         let is_distinct = match how {
             Comparison::Distinct => true,
             Comparison::NotDistinct => false,
-            _ => return self.text_test(TextTest::Compare(bits), a, b, text),
+            _ => return self.text_test(TextTest::Compare(bits), a, b, expr),
         };
         let truth = DataType::Boolean;
         if matches!(self.plan.nodes[b.id].op, Op::Bytes(_)) {
-            let equal = self.text_test(TextTest::Compare(2), a, b, text);
-            return self.node(Op::Test(if is_distinct { 5 } else { 2 }), truth, &[&equal], text);
+            let equal = self.text_test(TextTest::Compare(2), a, b, expr);
+            return self.node(Op::Test(if is_distinct { 5 } else { 2 }), truth, &[&equal], expr);
         }
-        let (no_a, no_b) = (self.no_text(&a, text), self.no_text(&b, text));
-        let equal = self.text_test(TextTest::Compare(2), a, b, text);
-        let equal = self.node(Op::Test(2), truth.clone(), &[&equal], text);
-        let neither = self.node(Op::And, truth.clone(), &[&no_a, &no_b], text);
-        let same = self.node(Op::Or, truth.clone(), &[&equal, &neither], text);
-        if is_distinct { self.node(Op::Not, truth, &[&same], text) } else { same }
-    }
-
-    /// Whether there is none.
-    fn no_text(&mut self, value: &Typed, text: &str) -> Typed {
-        let known = match &self.plan.nodes[value.id].op {
-            Op::Literal(value) => Some(value.is_none()),
-            Op::Bytes(_) => Some(false),
-            _ => None,
-        };
-        match known {
-            Some(none) => self.literal(Some(i128::from(none)), DataType::Boolean, text),
-            None => self.node(Op::Valid(true), DataType::Boolean, &[value], text),
-        }
+        let (no_a, no_b) = (self.valid(true, &a, expr), self.valid(true, &b, expr));
+        let equal = self.text_test(TextTest::Compare(2), a, b, expr);
+        let equal = self.node(Op::Test(2), truth.clone(), &[&equal], expr);
+        let neither = self.node(Op::And, truth.clone(), &[&no_a, &no_b], expr);
+        let same = self.node(Op::Or, truth.clone(), &[&equal, &neither], expr);
+        if is_distinct { self.node(Op::Not, truth, &[&same], expr) } else { same }
     }
 
     /// Whether text is one of these literals.
     pub fn text_in_list(&mut self, expr: &Expr, x: Typed, list: &[Literal]) -> Result<Typed> {
-        let text = expr.to_string();
         let of = value_type(&x.data_type).clone();
         let (mut values, mut has_null) = (vec![], false);
         for literal in list {
             match literal.as_text(&of) {
                 Some(Some(value)) => values.push(value),
                 Some(None) => has_null = true,
-                None => return Err(self.wrong(expr, format!("{literal} is no value of {of}"))),
+                None => return Err(self.wrong(expr, format!("{} is no value of {of}", short(literal)))),
             }
         }
         values.sort();
         values.dedup();
         let found = match &self.plan.nodes[x.id].op {
-            Op::Literal(_) => self.literal(None, DataType::Boolean, &text),
+            Op::Literal(_) => self.literal(None, DataType::Boolean, expr),
             Op::Bytes(value) => {
                 let found = values.binary_search(value).is_ok();
-                self.literal(Some(i128::from(found)), DataType::Boolean, &text)
+                self.literal(Some(i128::from(found)), DataType::Boolean, expr)
             }
-            _ => self.node(Op::TextIn(values.into()), DataType::Boolean, &[&x], &text),
+            _ if values.is_empty() => self.none_of_none(&x, expr),
+            _ => self.node(Op::TextIn(values.into()), DataType::Boolean, &[&x], expr),
         };
-        if !has_null {
-            return Ok(found);
-        }
-        let null = self.literal(None, DataType::Boolean, "null");
-        Ok(self.node(Op::Or, DataType::Boolean, &[&found, &null], &text))
+        Ok(if has_null { self.or_null(found, expr) } else { found })
     }
 }

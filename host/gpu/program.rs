@@ -20,13 +20,15 @@ use bowstring_kernels::target::find;
 
 use super::map::{self, map};
 use crate::array::{Array, Bitmap};
-use crate::expr::Fold;
-use crate::expr::plan::{Id, Op, Plan};
+use crate::expr::plan::{Op, Plan};
+use crate::expr::print::short;
+use crate::expr::{Expr, Fold};
 use crate::pass::{
     Counter, Granted, Pass, Pending, Region, Request, Requests, Table, bits, is_aligned, validity,
 };
 use crate::{Error, Result, Stream};
 use lower::{Code, End, lower};
+use needs::repeated;
 use terms::taken;
 
 /// A program over columns of so many rows, one at least.
@@ -64,23 +66,26 @@ impl Loaded {
                 Some(End::Where(root)) => Some(*root),
                 _ => None,
             };
-            let terms = taken(&plan, &mut ends);
-            match lower(&plan, &ends) {
-                Ok(code) => {
-                    let code = Code { terms, ..code };
-                    return Ok(Loaded { plan, columns: used, code, rows });
+            let part = match repeated(&plan) {
+                Some(part) => part,
+                None => {
+                    let terms = taken(&plan, &mut ends);
+                    match lower(&plan, &ends) {
+                        Ok(code) => {
+                            let code = Code { terms, ..code };
+                            return Ok(Loaded { plan, columns: used, code, rows });
+                        }
+                        Err(part) => part,
+                    }
                 }
-                Err(part) => {
-                    // Rows that a condition leaves out do not fail there either, but in the condition itself.
-                    let left =
-                        condition.filter(|condition| part > *condition && plan.only(&[part]).can_fail());
-                    let of_part = plan.only(&left.into_iter().chain([part]).collect::<Vec<_>>());
-                    used.extend(evaluate_where(&of_part, left.is_some(), &used, rows, stream)?);
-                    plan.becomes_column(part, used.len() - 1);
-                    // What only that needed goes; the columns keep their numbers.
-                    plan = plan.only(&plan.roots);
-                }
-            }
+            };
+            // Rows that a condition leaves out do not fail there either, but in the condition itself.
+            let left = condition.filter(|condition| part > *condition && plan.only(&[part]).can_fail());
+            let of_part = plan.only(&left.into_iter().chain([part]).collect::<Vec<_>>());
+            used.extend(evaluate_where(&of_part, left.is_some(), &used, rows, stream)?);
+            plan.becomes_column(part, used.len() - 1);
+            // What only that needed goes; the columns keep their numbers.
+            plan = plan.only(&plan.roots);
         }
     }
 
@@ -106,12 +111,12 @@ impl Loaded {
 
     /// The error of a row that failed, if one did.
     pub fn outcome(&self) -> impl Fn(u64) -> Result<()> + Send + use<> {
-        let texts: Vec<String> = self.plan.nodes.iter().map(|node| node.text.clone()).collect();
+        let written: Vec<Expr> = self.plan.nodes.iter().map(|node| node.written.clone()).collect();
         move |failed| match failed {
             u64::MAX => Ok(()),
             failed => Err(Error::Evaluation {
                 row: (failed >> 16) as usize,
-                expression: texts.get((failed & 0xffff) as usize).cloned().unwrap_or_default(),
+                expression: written.get((failed & 0xffff) as usize).map_or(String::new(), short),
             }),
         }
     }
@@ -274,14 +279,14 @@ fn evaluate_where(
     loaded.enter(&mut pass)?;
     let mut requests = Requests::default();
     let bitmap = rows.div_ceil(32) * 4;
-    let may_be_null = |id: Id| plan.may_be_null(id, &|slot| loaded.columns[slot].possible_nulls().is_some());
+    let nullable = plan.nullable(|slot| loaded.columns[slot].possible_nulls().is_some());
     let mut asked: Vec<(Request, Option<Request>)> = vec![];
     for root in roots {
         let values = match plan.number(*root) {
             Number::Bit => bitmap,
             number => pass.times(rows, number.width())?,
         };
-        let valid = may_be_null(*root).then(|| requests.output(bitmap));
+        let valid = nullable[*root].then(|| requests.output(bitmap));
         asked.push((requests.output(values), valid));
     }
     let failed = loaded.failure(&mut requests);

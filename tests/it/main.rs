@@ -2,6 +2,7 @@
 
 mod batches;
 mod bench_model;
+mod bounds;
 mod cast;
 mod cast_devices;
 mod circles;

@@ -20,6 +20,8 @@ pub(super) trait Key: Copy + Ord {
     fn lowest(of: i128) -> Self;
     /// Whether it is `low`, `high` or between. `low` is not above `high`.
     fn is_within(self, low: Self, high: Self) -> bool;
+    /// The same number.
+    fn wide(self) -> i128;
 }
 
 macro_rules! keys {
@@ -28,6 +30,10 @@ macro_rules! keys {
             #[inline(always)]
             fn lowest(of: i128) -> $t {
                 of as $t
+            }
+            #[inline(always)]
+            fn wide(self) -> i128 {
+                self as i128
             }
             // One comparison: what is below `low` is far above it then. Signs are of no account.
             #[inline(always)]
@@ -195,6 +201,15 @@ fn two_ways<'a>(how: u8, a: View<'a>, b: View<'a>) -> (View<'a>, View<'a>, bool,
     };
     let (a, b) = if swapped { (b, a) } else { (a, b) };
     (a, b, how == 2 || how == 5, if not { !0 } else { 0 })
+}
+
+/// Sets the bits of rows whose key is one that is looked for.
+pub(super) fn among_many<T: Ordered>(a: View<'_>, is_one: impl Fn(i128) -> bool, out: &mut [u64]) {
+    let (values, mut last) = (a.values::<T>(), None);
+    for (i, word) in out.iter_mut().enumerate() {
+        let block = values.at(i, &mut last);
+        *word = bits(|k| is_one(block[k].key().wide()));
+    }
 }
 
 /// Sets the bits of rows that are one of the values.

@@ -14,10 +14,15 @@ use super::values::{arithmetic, choose, each_to, multiply, negate, widen};
 use crate::array::{Array, Buffer};
 use crate::cpu::bitmap::Bits;
 use crate::cpu::{intrinsics, memory, rows};
-use crate::device::HostPool;
-use crate::expr::plan::{Id, Op, Plan};
+use crate::device::{HostPool, Reserved};
+use crate::expr::plan::{Bound, Id, Op, Plan};
+use crate::expr::print::short;
+use crate::expr::range::in_order;
 use crate::expr::{Arithmetic, DatePart};
 use crate::{Error, Result};
+
+/// Values of a list that each row is compared with, one after the other, in vectors; more of them are searched.
+const FEW: usize = 64;
 
 /// A column as steps read it.
 enum Column<'a> {
@@ -34,6 +39,9 @@ pub(super) struct Machine<'a> {
     asked: Vec<Asked>,
     /// Rows where it is not true do not count, and are no errors.
     condition: Option<Id>,
+    pool: &'a HostPool,
+    /// What the plan takes.
+    _plan: Reserved,
 }
 
 impl<'a> Machine<'a> {
@@ -41,8 +49,9 @@ impl<'a> Machine<'a> {
         plan: &'a Plan,
         condition: Option<Id>,
         columns: &'a [Array],
-        pool: &HostPool,
+        pool: &'a HostPool,
     ) -> Result<Machine<'a>> {
+        let taken = pool.reserve(plan.bytes())?;
         let mut read: Vec<Column<'a>> = columns.iter().map(|_| Column::Unread).collect();
         for (id, node) in plan.nodes.iter().enumerate() {
             let Some(index) = node.column() else { continue };
@@ -60,22 +69,28 @@ impl<'a> Machine<'a> {
         }
         let ranges = ranges(plan);
         let asked = asked(plan, &ranges, condition);
-        Ok(Machine { plan, columns: read, ranges, asked, condition })
+        Ok(Machine { plan, columns: read, ranges, asked, condition, pool, _plan: taken })
+    }
+
+    /// Counts the scratch of so many threads.
+    pub fn room(&self, threads: usize) -> Result<Reserved> {
+        let bytes = |(id, node): (Id, &Bound)| match self.asked[id] {
+            Asked::Nothing => 0,
+            _ => self.plan.number(id).width() * own_rows(&node.op) + 16 * WORDS,
+        };
+        let each: usize = self.plan.nodes.iter().enumerate().map(bytes).sum();
+        self.pool.reserve(each.saturating_mul(threads))
     }
 
     /// Room for the results of a chunk; constants are there.
     pub fn scratch(&self) -> Scratch<'_> {
-        let slot = |(id, node): (Id, &crate::expr::plan::Bound)| {
+        let slot = |(id, node): (Id, &Bound)| {
             if self.asked[id] == Asked::Nothing {
                 return Slot::default();
             }
             let number = self.plan.number(id);
             let mut slot = Slot { all_valid: true, valid: vec![0; WORDS], ..Slot::default() };
-            let rows = match node.op {
-                Op::Literal(_) => BLOCK,
-                Op::Column(_) | Op::Checked(_) => 0,
-                _ => CHUNK,
-            };
+            let rows = own_rows(&node.op);
             if number == Number::Bit {
                 slot.truth = vec![0; WORDS];
             } else {
@@ -162,7 +177,8 @@ impl<'a> Machine<'a> {
         match failed {
             None => Ok(()),
             Some((row, id)) => {
-                Err(Error::Evaluation { row: first + row, expression: self.plan.nodes[id].text.clone() })
+                let expression = short(&self.plan.nodes[id].written);
+                Err(Error::Evaluation { row: first + row, expression })
             }
         }
     }
@@ -208,9 +224,15 @@ impl<'a> Machine<'a> {
             }
             (Op::In(values), &[a]) => {
                 let of = self.plan.number(node.inputs[0]);
-                by_any!(of, T => {
-                    let values: Vec<T> = values.iter().map(|raw| from_raw::<T>(*raw)).collect();
-                    compare::among(a.view(), &values, &mut slot.truth[..words]);
+                let out = &mut slot.truth[..words];
+                by_any!(of, T => match values.len() {
+                    ..=FEW => {
+                        let values: Vec<T> = values.iter().map(|raw| from_raw::<T>(*raw)).collect();
+                        compare::among(a.view(), &values, out);
+                    }
+                    _ => compare::among_many::<T>(a.view(), |key| {
+                        values.binary_search_by_key(&key, |value| in_order(*value, of)).is_ok()
+                    }, out),
                 });
                 slot.valid_as(&[a]);
                 slot.masked();
@@ -389,6 +411,15 @@ impl<'a> Machine<'a> {
                 T => compare::within::<T>(values, range.ends, not, out)
             ),
         }
+    }
+}
+
+/// Rows that a node's results take room for.
+fn own_rows(op: &Op) -> usize {
+    match op {
+        Op::Literal(_) => BLOCK,
+        Op::Column(_) | Op::Checked(_) => 0,
+        _ => CHUNK,
     }
 }
 

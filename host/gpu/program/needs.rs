@@ -135,3 +135,21 @@ impl Needs<'_> {
         if self.of[b].truths > self.of[a].truths { (b, a) } else { (a, b) }
     }
 }
+
+/// Steps of a program above which parts that it would compute several times are looked for.
+const STEPS: usize = 4096;
+/// Steps of such a part that make it worth a launch.
+const PART: usize = 64;
+
+/// A part that code would have several times, where that makes the code long: nested parts would double it each
+/// time. The first: no such part is inside of it.
+pub(super) fn repeated(plan: &Plan) -> Option<Id> {
+    let (mut steps, mut uses) = (vec![], vec![0; plan.nodes.len()]);
+    for node in &plan.nodes {
+        let inputs = node.inputs.iter().map(|input| steps[*input]);
+        steps.push(inputs.fold(1, usize::saturating_add));
+        node.inputs.iter().for_each(|input| uses[*input] += 1);
+    }
+    let all = plan.roots.iter().fold(0, |sum: usize, root| sum.saturating_add(steps[*root]));
+    (0..plan.nodes.len()).find(|id| all > STEPS && uses[*id] > 1 && steps[*id] >= PART)
+}

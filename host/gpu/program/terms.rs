@@ -91,10 +91,9 @@ fn tree(plan: &Plan, id: Id, negated: bool) -> Option<Tree> {
             let (slot, number) = column(plan, a)?;
             let [least, most] = limits(number);
             let values = values.iter().map(|value| in_order(*value, number));
-            let mut values: Vec<i128> = values.filter(|value| (least..=most).contains(value)).collect();
-            values.sort_unstable();
             let mut ranges: Vec<range::Range> = vec![];
-            for value in values {
+            // They ascend.
+            for value in values.filter(|value| (least..=most).contains(value)) {
                 match ranges.last_mut() {
                     Some(last) if value == last.high || value - 1 == last.high => last.high = value,
                     _ => ranges.push(range::Range { low: value, high: value, inverted: negated }),

@@ -1,0 +1,98 @@
+//! What the nodes of a plan come to as arrays, on the machine that the stream is of.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{BinaryViewBuilder, StringViewBuilder};
+use arrow_array::{ArrayRef, BinaryArray, LargeBinaryArray, LargeStringArray, StringArray};
+use arrow_schema::DataType;
+use bowstring_kernels::text::Test;
+
+use super::cast::cast_now;
+use super::text::test_now;
+use super::{CastOptions, TakeOptions, take};
+use crate::array::Side;
+use crate::expr::lit;
+use crate::expr::plan::{Bound, Bytes, Id, Op, Plan, is_text, number_of};
+use crate::{Array, Error, Result, Stream, cpu, exchange, gpu};
+
+/// The roots as arrays.
+pub(super) fn roots(plan: &Plan, columns: &[Array], rows: usize, stream: &Stream) -> Result<Vec<Array>> {
+    if plan.roots.is_empty() {
+        return Ok(vec![]);
+    }
+    match stream.as_gpu() {
+        None => cpu::program::evaluate(plan, columns, rows, stream.device().host_pool()),
+        Some(_) => gpu::program::evaluate(plan, columns, rows, stream),
+    }
+}
+
+/// Which nodes are texts that are the same in all rows and have to be columns: results, and what is cast.
+pub(super) fn texts(plan: &Plan) -> Vec<bool> {
+    let is_same = |id: Id| {
+        let node = &plan.nodes[id];
+        matches!(node.op, Op::Bytes(_) | Op::Literal(_)) && is_text(&node.data_type)
+    };
+    let mut texts = vec![false; plan.nodes.len()];
+    plan.roots.iter().for_each(|root| texts[*root] |= is_same(*root));
+    for node in plan.nodes.iter().filter(|node| matches!(node.op, Op::Cast(_))) {
+        texts[node.inputs[0]] |= is_same(node.inputs[0]);
+    }
+    texts
+}
+
+/// The same text in all rows, or nulls: the only row of an array, taken as often.
+pub(super) fn text(node: &Bound, rows: usize, stream: &Stream) -> Result<Array> {
+    let (value, bytes) = match &node.op {
+        Op::Bytes(Bytes(bytes)) => (Some(0), &**bytes),
+        _ => (None, &[][..]),
+    };
+    let one = stream.upload(&exchange::from_arrow(&one_row(&node.data_type, bytes)?)?)?;
+    let index = Bound { op: Op::Literal(value), data_type: DataType::Int32, inputs: vec![], written: lit(0) };
+    let indices = roots(&Plan { nodes: vec![index], roots: vec![0] }, &[], rows, stream)?.pop();
+    let indices = indices.ok_or_else(|| Error::invalid("expression", "no array"))?;
+    take(&one, &indices, &TakeOptions::default(), stream).wait()
+}
+
+fn one_row(data_type: &DataType, bytes: &[u8]) -> Result<ArrayRef> {
+    let text =
+        || std::str::from_utf8(bytes).map_err(|_| Error::invalid("expression", format!("no {data_type}")));
+    Ok(match data_type {
+        DataType::Utf8 => Arc::new(StringArray::from(vec![text()?])),
+        DataType::LargeUtf8 => Arc::new(LargeStringArray::from(vec![text()?])),
+        DataType::Utf8View => {
+            let mut one = StringViewBuilder::new();
+            one.append_value(text()?);
+            Arc::new(one.finish())
+        }
+        DataType::LargeBinary => Arc::new(LargeBinaryArray::from(vec![bytes])),
+        DataType::BinaryView => {
+            let mut one = BinaryViewBuilder::new();
+            one.append_value(bytes);
+            Arc::new(one.finish())
+        }
+        _ => Arc::new(BinaryArray::from(vec![bytes])),
+    })
+}
+
+/// Values of a list that a program for a device compares each row with, one after the other.
+const LISTED: usize = 256;
+
+/// Whether a node looks among so many values that they are searched, by a launch of its own.
+pub(super) fn is_searched(node: &Bound, stream: &Stream) -> bool {
+    matches!(&node.op, Op::In(values) if values.len() > LISTED) && stream.as_gpu().is_some()
+}
+
+/// Whether each is one of the values, which are searched as bytes: any order will do.
+pub(super) fn searched(column: &Array, values: &[i128], stream: &Stream) -> Result<Array> {
+    let number = number_of(column.data_type());
+    let width =
+        number.map(|number| number.width()).ok_or_else(|| Error::invalid("expression", "no number"))?;
+    let rows = column.len();
+    let mut parts = column.clone().into_parts();
+    parts.data_type = DataType::FixedSizeBinary(width as i32);
+    let bytes = cast_now(&Array::try_new(parts)?, &DataType::Binary, &CastOptions::default(), stream)?;
+    let mut list: Vec<[u8; 16]> = values.iter().map(|value| value.to_le_bytes()).collect();
+    list.sort_unstable_by(|a, b| a[..width].cmp(&b[..width]));
+    let list: Vec<&[u8]> = list.iter().map(|value| &value[..width]).collect();
+    test_now(Test::In, Side::Column(&bytes), Side::List(&list), rows, stream)
+}

@@ -1,0 +1,208 @@
+//! What expressions may take, and what they take: texts that are values, lists of any length, parts that are used again, searches.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::*;
+use arrow_array::*;
+use arrow_schema::DataType;
+use bowstring::Error;
+use bowstring::compute::{Projection, aggregate, filter_where};
+use bowstring::expr::*;
+
+use crate::expressions::{batch, ints, of};
+use crate::support::*;
+
+fn texts() -> ArrayRef {
+    Arc::new(StringArray::from(vec![Some("a"), None, Some("b")]))
+}
+
+#[test]
+fn texts_are_values() {
+    use DataType::*;
+    let null = |of: DataType| lit(Literal::null(of));
+    let same = |text: Option<&str>| Arc::new(StringArray::from(vec![text; 3])) as ArrayRef;
+    let numbers = |value: Option<i64>| Arc::new(Int64Array::from(vec![value; 3])) as ArrayRef;
+    let truths = |values: [Option<bool>; 3]| Arc::new(BooleanArray::from(values.to_vec())) as ArrayRef;
+    let days: ArrayRef = Arc::new(Date32Array::from(vec![366; 3]));
+    let (yes, no) = (Some(true), Some(false));
+    let bytes: ArrayRef = Arc::new(BinaryArray::from(vec![&b"\xff"[..]; 3]));
+    let long = "longer than what a view holds itself";
+    let view: ArrayRef = Arc::new(StringViewArray::from(vec![long; 3]));
+    let cases: Vec<(Expr, ArrayRef)> = vec![
+        (lit("x"), same(Some("x"))),
+        (lit("x").alias("who"), same(Some("x"))),
+        (lit(&b"\xff"[..]), bytes),
+        (lit(Literal::text(Utf8View, long)), view),
+        (null(Utf8), same(None)),
+        (lit("12").cast(Int64), numbers(Some(12))),
+        (lit("no number").cast(Int64), numbers(None)),
+        (null(Utf8).cast(Int64), numbers(None)),
+        (lit("1971-01-02").cast(Date32), days),
+        (lit("12").cast(Int64) + lit(5).cast(Int64), numbers(Some(17))),
+        (lit("x").is_null(), truths([no; 3])),
+        (lit(&b"x"[..]).is_not_null(), truths([yes; 3])),
+        (null(Utf8).is_null(), truths([yes; 3])),
+        (lit("a").lt("b"), truths([yes; 3])),
+        (null(Utf8).lt_eq(col("s")), truths([None; 3])),
+        (col("s").eq(null(Utf8)), truths([None; 3])),
+        (col("s").eq(null(Null)), truths([None; 3])),
+        (col("s").distinct(null(Utf8)), truths([yes, no, yes])),
+        (col("s").like(null(Null)), truths([None; 3])),
+        (col("s").contains(null(Null)), truths([None; 3])),
+        (col("s").in_list([Literal::null(Null)]), truths([None; 3])),
+        (col("s").in_list(Vec::<Literal>::new()), truths([no, None, no])),
+        (col("s").in_list([Literal::null(Null), Literal::from("a")]), truths([yes, None, None])),
+        (col("t").eq("x"), truths([yes, yes, no])),
+    ];
+    for target in devices() {
+        let t: ArrayRef = Arc::new(StringArray::from(vec!["x", "x", "y"]));
+        let rows = batch(&target, &[("s", texts()), ("t", t)]);
+        for (expr, right) in &cases {
+            let made = of(&target, &rows, expr.clone(), &Options::default()).unwrap();
+            assert_eq!(made.as_ref(), right.as_ref(), "{expr} on {target:?}");
+            let none = of(&target, &rows.slice(0, 0).unwrap(), expr.clone(), &Options::default()).unwrap();
+            assert_eq!(none.as_ref(), right.slice(0, 0).as_ref(), "{expr} of no rows on {target:?}");
+            if *right.data_type() == Boolean {
+                let kept = filter_where(&rows, expr, &target.stream).wait().unwrap();
+                assert_eq!(kept.len(), right.as_boolean().true_count(), "{expr} on {target:?}");
+            }
+        }
+        let counts = [count(lit("x")), count(null(Utf8)), count(col("s"))];
+        let counted = aggregate(&rows, &counts, None, &target.stream).wait().unwrap();
+        let counted = RecordBatch::try_from(&counted).unwrap();
+        let counted: Vec<i64> =
+            counted.columns().iter().map(|one| one.as_primitive::<Int64Type>().value(0)).collect();
+        assert_eq!(counted, [3, 0, 2], "{target:?}");
+        // What is not computed with is said when it is bound.
+        for expr in [if_else(col("s").eq("a"), "x", col("s")), lit("x").coalesce(col("s")), -lit("x")] {
+            let refused = of(&target, &rows, expr, &Options::default());
+            assert!(matches!(refused, Err(Error::Invalid { .. })), "{refused:?} on {target:?}");
+        }
+    }
+}
+
+#[test]
+fn lists_of_any_length_are_one_node() {
+    let integers: Vec<Option<i64>> = (0..200).map(|i| (i % 7 != 0).then_some(i * 40 - 3000)).collect();
+    let floats: Vec<Option<f32>> = (0..200).map(|i| (i % 5 != 0).then_some(i as f32 - 100.0)).collect();
+    let wide: Vec<Option<i128>> = integers.iter().map(|x| x.map(|x| i128::from(x) << 40)).collect();
+    let far = Decimal128Array::from(wide).with_precision_and_scale(38, 0).unwrap();
+    // No ranges, some, and one.
+    let lists: [Vec<i64>; 4] = [
+        (-3000..3000).filter(|x| x % 3 == 0).collect(),
+        (-3000..3000).rev().filter(|x| x % 1000 != 0).collect(),
+        (-2000..2000).collect(),
+        (0..300).map(|x| x * 40).collect(),
+    ];
+    for target in devices() {
+        let columns: [(&str, ArrayRef); 3] = [
+            ("i", Arc::new(Int64Array::from(integers.clone()))),
+            ("f", Arc::new(Float32Array::from(floats.clone()))),
+            ("d", Arc::new(far.clone())),
+        ];
+        let rows = batch(&target, &columns);
+        for list in &lists {
+            let is_in = |expr: Expr, literals: Vec<Literal>, options: Options| {
+                let bound =
+                    Projection::bind(&[expr.clone().in_list(literals.clone())], rows.schema(), &options);
+                let nodes = bound.unwrap().explain().lines().count();
+                assert!(nodes < 25, "{nodes} nodes");
+                let made = of(&target, &rows, expr.in_list(literals), &options).unwrap();
+                made.as_boolean().iter().collect::<Vec<_>>()
+            };
+            let total = Options::default();
+            let found = is_in(col("i"), list.iter().map(|x| Literal::from(*x)).collect(), total);
+            let right: Vec<_> = integers.iter().map(|x| x.map(|x| list.contains(&x))).collect();
+            assert_eq!(found, right, "{target:?}");
+            let literals = list.iter().map(|x| Literal::decimal(i128::from(*x) << 40, 38, 0)).collect();
+            assert_eq!(is_in(col("d"), literals, total), right, "{target:?}");
+            let right: Vec<_> = floats.iter().map(|x| x.map(|x| list.contains(&(x as i64)))).collect();
+            for options in [total, total.floats(FloatOrder::Sql)] {
+                let literals = list.iter().map(|x| Literal::from(*x as f64)).collect();
+                assert_eq!(is_in(col("f"), literals, options), right, "{target:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn lists_of_floats_are_compared_as_floats_are() {
+    for target in devices() {
+        let values: ArrayRef = Arc::new(Float64Array::from(vec![-0.0, 0.0, -f64::NAN, f64::NAN, 1.0]));
+        let halves = arrow_cast::cast(&values, &DataType::Float16).unwrap();
+        let rows = batch(&target, &[("x", values), ("h", halves)]);
+        for name in ["x", "h"] {
+            let found = |floats: FloatOrder, list: &[f64]| {
+                let expr = col(name).in_list(list.to_vec());
+                let made = of(&target, &rows, expr, &Options::default().floats(floats)).unwrap();
+                made.as_boolean().values().iter().collect::<Vec<_>>()
+            };
+            assert_eq!(found(FloatOrder::Total, &[0.0, f64::NAN]), [false, true, false, true, false]);
+            assert_eq!(found(FloatOrder::Sql, &[0.0, f64::NAN]), [true, true, true, true, false]);
+            assert_eq!(found(FloatOrder::Sql, &[-0.0, -f64::NAN, 1.0]), [true; 5]);
+        }
+    }
+}
+
+#[test]
+fn lists_of_truths_are_what_they_say() {
+    let truths: ArrayRef = Arc::new(BooleanArray::from(vec![Some(true), Some(false), None]));
+    for target in devices() {
+        let rows = batch(&target, &[("b", truths.clone())]);
+        for (list, right) in [
+            (vec![], [Some(false), Some(false), None]),
+            (vec![Some(true)], [Some(true), Some(false), None]),
+            (vec![Some(false)], [Some(false), Some(true), None]),
+            (vec![Some(false), Some(true)], [Some(true), Some(true), None]),
+            (vec![None], [None; 3]),
+            (vec![Some(true), None], [Some(true), None, None]),
+            (vec![None, Some(false)], [None, Some(true), None]),
+            (vec![Some(true), None, Some(false)], [Some(true), Some(true), None]),
+        ] {
+            let literal = |one: &Option<bool>| one.map_or(Literal::null(DataType::Boolean), Literal::from);
+            let expr = col("b").in_list(list.iter().map(literal));
+            let made = of(&target, &rows, expr, &Options::default()).unwrap();
+            assert_eq!(made.as_boolean().iter().collect::<Vec<_>>(), right, "{list:?} on {target:?}");
+        }
+    }
+}
+
+#[test]
+fn parts_that_are_used_again_are_computed_once() {
+    for target in devices() {
+        let truths: ArrayRef = Arc::new(BooleanArray::from(vec![Some(true), Some(false), None]));
+        let rows = batch(&target, &[("b", truths), ("i", ints([1, 2, 3]))]);
+        let mut truth = col("b");
+        for _ in 0..60 {
+            truth = truth.in_list([true, false].repeat(25));
+        }
+        let made = of(&target, &rows, truth, &Options::default()).unwrap();
+        assert_eq!(made.as_boolean().iter().collect::<Vec<_>>(), [Some(true), Some(true), None]);
+        // The value is compared and given.
+        let mut number = col("i");
+        for i in 0..60 {
+            number = number.nullif(i + 3);
+        }
+        let made = of(&target, &rows, number, &Options::default()).unwrap();
+        let made: Vec<_> = made.as_primitive::<Int32Type>().iter().collect();
+        assert_eq!(made, [Some(1), Some(2), None], "{target:?}");
+    }
+}
+
+#[test]
+fn what_an_expression_takes_is_counted_before() {
+    let schema = arrow_schema::Schema::new(vec![arrow_schema::Field::new("s", DataType::Utf8, true)]);
+    let refused =
+        |expr: &Expr| match Projection::bind(std::slice::from_ref(expr), &schema, &Options::default()) {
+            Err(Error::Invalid { problem, .. }) => problem,
+            other => panic!("{other:?}"),
+        };
+    let long = lit("x".repeat(1 << 20));
+    let some = |doubled: usize| (0..doubled).fold(col("s").eq(long.clone()), |all, _| all.clone() | all);
+    assert_eq!(refused(&some(8)), "more than 256 MiB of values");
+    assert!(Projection::bind(&[some(3)], &schema, &Options::default()).is_ok());
+    // Errors quote the start.
+    let problem = refused(&long.clone().eq(5));
+    assert!(problem.len() < 3000 && problem.contains("..."), "{} bytes", problem.len());
+}
