@@ -45,6 +45,7 @@ fn expressions(criterion: &mut Criterion) {
             kleene(criterion, place, rows);
             for data_type in [DataType::Utf8, DataType::Utf8View] {
                 texts(criterion, place, &data_type, rows);
+                long_needle(criterion, place, &data_type, rows / 1024);
             }
         }
         let lineitems = match place.scale {
@@ -137,6 +138,27 @@ fn texts(criterion: &mut Criterion, place: &Where, data_type: &DataType, rows: u
             Scalar::new(arrow_cast::cast(&StringArray::from(vec![needle]), data_type).expect("text"));
         group.theirs("arrow-rs", || arrow(black_box(theirs), &needle).expect("of one type"));
     }
+}
+
+/// A needle that is a byte longer than rows of nothing but its bytes: a search that begins anew at each takes as long as both multiplied.
+/// Devices look for needles in that way, and are left out.
+fn long_needle(criterion: &mut Criterion, place: &Where, data_type: &DataType, rows: usize) {
+    const LEN: usize = 4096;
+    let of = data_type.to_string().to_lowercase();
+    let id = format!("text_contains_long/{}/{of}/{rows}/-/no-nulls/1", place.name);
+    if place.name != "cpu" || rows == 0 || !wanted(&id) {
+        return;
+    }
+    let (row, needle) = ("a".repeat(LEN - 1), "a".repeat(LEN));
+    let theirs = StringArray::from_iter_values((0..rows).map(|_| &row));
+    let theirs = arrow_cast::cast(&theirs, data_type).expect("text");
+    let Some(ours) = batch(place, &[("a", theirs.clone())]) else { return };
+    let expr = col("a").contains(&needle);
+    let bound = Projection::bind(&[expr], ours.schema(), &Options::default()).expect("it fits");
+    let mut group = place.group(criterion, id, Moved::bytes((rows * (LEN - 1)) as u64));
+    group.ours(|| bound.evaluate(black_box(&ours), &place.stream).wait().expect("no row fails"));
+    let needle = Scalar::new(arrow_cast::cast(&StringArray::from(vec![needle]), data_type).expect("text"));
+    group.theirs("arrow-rs", || like::contains(black_box(&theirs), &needle).expect("of one type"));
 }
 
 /// `sum(price * discount)` of a year, some discounts and quantities: one row in fifty.

@@ -206,3 +206,71 @@ fn what_an_expression_takes_is_counted_before() {
     let problem = refused(&long.clone().eq(5));
     assert!(problem.len() < 3000 && problem.contains("..."), "{} bytes", problem.len());
 }
+
+/// Needles a byte longer than rows, rows that hold one across their end, rows of all lengths around a needle's: as one by one.
+#[test]
+fn long_needles_are_found_in_the_rows_that_hold_them() {
+    let mut rng = Random::new(5);
+    for len in [1, 64, 65, 130] {
+        let needle = "a".repeat(len - 1) + "b";
+        let rows: Vec<Option<String>> = (0..300)
+            .map(|_| {
+                let long = len - rng.below(len.min(3)) + [0, 1, 2, len][rng.below(4)];
+                let mut text = "a".repeat(if rng.percent(30.0) { rng.below(len) } else { long });
+                if rng.percent(50.0) {
+                    let at = rng.below(text.len() + 1);
+                    text.insert(at, 'b');
+                }
+                (!rng.percent(5.0)).then_some(text)
+            })
+            .collect();
+        let escaped = needle.replace('b', "\\b");
+        let middle = &needle[..len / 2];
+        type Holds<'a> = Box<dyn Fn(&str) -> bool + 'a>;
+        let cases: Vec<(Expr, Holds)> = vec![
+            (col("s").contains(&needle), Box::new(|row| row.contains(&needle))),
+            (col("s").like(format!("%{escaped}%")), Box::new(|row| row.contains(&needle))),
+            (col("s").like(format!("{escaped}%")), Box::new(|row| row.starts_with(&needle))),
+            (
+                col("s").like(format!("{middle}%{escaped}%\\a")),
+                Box::new(|row| {
+                    let rest = row.strip_prefix(middle).and_then(|row| row.strip_suffix('a'));
+                    rest.is_some_and(|rest| rest.contains(&needle))
+                }),
+            ),
+            (col("s").ilike(format!("%{}%", needle.to_uppercase())), Box::new(|row| row.contains(&needle))),
+            (lit(needle.repeat(2)).contains(col("s")), Box::new(|row| needle.repeat(2).contains(row))),
+        ];
+        for data_type in [DataType::Utf8, DataType::LargeUtf8, DataType::Utf8View] {
+            let texts = StringArray::from(rows.clone());
+            let texts = arrow_cast::cast(&texts, &data_type).unwrap();
+            for target in devices() {
+                let batch = batch(&target, &[("s", texts.clone())]);
+                for (expr, holds) in &cases {
+                    let made = of(&target, &batch, expr.clone(), &Options::default()).unwrap();
+                    let right: Vec<_> = rows.iter().map(|row| row.as_deref().map(holds)).collect();
+                    let made: Vec<_> = made.as_boolean().iter().collect();
+                    assert!(made == right, "{expr} of {data_type} on {target:?}");
+                }
+            }
+        }
+    }
+}
+
+/// With a search that begins anew in each row, and looks at a needle's length each time, this takes minutes.
+#[test]
+fn a_search_takes_as_long_as_what_is_searched() {
+    let len = 100_000;
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..100).map(|_| "a".repeat(len - 1))));
+    let [cpu, ..] = &devices()[..] else { panic!("no device") };
+    let rows = batch(cpu, &[("s", texts)]);
+    let needle = "a".repeat(len);
+    for expr in [
+        col("s").contains(&needle),
+        col("s").contains("a".repeat(len / 2) + "b"),
+        col("s").like(format!("%\\a{needle}%")),
+        col("s").ilike(format!("%{needle}%")),
+    ] {
+        assert_eq!(filter_where(&rows, &expr, &cpu.stream).wait().unwrap().len(), 0);
+    }
+}

@@ -7,7 +7,8 @@ pub(super) mod layout;
 mod needle;
 mod search;
 
-use bowstring_kernels::text::{FOLDS, Test, like, passes};
+use bowstring_kernels::text::{FOLDS, Folds, Test, like, passes};
+use memchr::memmem;
 
 use super::bitmap::Bits;
 use super::rows::CHUNK;
@@ -22,7 +23,7 @@ use arrow_schema::DataType;
 pub(crate) use layout::single;
 use layout::{Column, layout_of};
 use needle::{At, Held, Needle, held, turned};
-use search::{Pattern, Pieces, Searched, found};
+use search::{Pattern, Pieces, SHORT, Searched, found};
 
 /// Any address.
 static SOMEWHERE: [u8; 1] = [0];
@@ -50,7 +51,13 @@ pub(crate) fn test(
         (Side::Column(left), Side::List(list)) => of_column(&Asked::in_list(list), left, &counts, out)?,
         _ => {
             let (left, right) = (layout_of(left), layout_of(right));
-            let pair = |row: usize| Some(passes(test, left.row(row)?, right.row(row)?));
+            let pair = |row: usize| {
+                let (left, right) = (left.row(row)?, right.row(row)?);
+                Some(match test {
+                    Test::Contains => memmem::find(left, right).is_some(),
+                    _ => passes(test, left, right),
+                })
+            };
             in_parts(rows, out, &|first, out| fill(first, rows, out, pair, &counts))?;
         }
     }
@@ -155,8 +162,22 @@ impl<'a> Asked<'a> {
                 Pattern::Pieces(pieces) => Asked::Pieces(pieces),
                 Pattern::Other => Asked::Other(Box::new(move |row| like(row, needle, FOLDS, false))),
             },
+            Test::ILike if needle.len() > SHORT => Asked::ignoring_case(needle),
             _ => Asked::Other(Box::new(move |row| passes(test, row, needle))),
         }
+    }
+
+    /// A long pattern, where case does not count: rows are written with the characters that stand for others, and then searched.
+    fn ignoring_case(pattern: &'a [u8]) -> Asked<'a> {
+        let folded = |text: &[u8]| {
+            let fold = |c: char| char::from_u32(FOLDS.fold(u32::from(c))).unwrap_or(c);
+            std::str::from_utf8(text).map(|text| text.chars().map(fold).collect::<String>())
+        };
+        let pieces = folded(pattern).ok().and_then(|pattern| Pieces::escaped(pattern.as_bytes()));
+        Asked::Other(Box::new(move |row| match (&pieces, folded(row)) {
+            (Some(pieces), Ok(row)) => pieces.matches(row.as_bytes()),
+            _ => passes(Test::ILike, row, pattern),
+        }))
     }
 
     fn in_list(list: &'a [&[u8]]) -> Asked<'a> {

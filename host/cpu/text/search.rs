@@ -3,6 +3,8 @@
 //! The one idea: rows that lie behind each other are one text. It is searched as a whole, and what is found is then told apart by
 //! rows.
 
+use std::borrow::Cow;
+
 use bowstring_kernels::text::Test;
 use memchr::memmem::Finder;
 
@@ -13,9 +15,9 @@ use super::needle::{At, Held, Left, Needle, held, kept, leading};
 
 /// What is at the start, what follows somewhere, in this order, and what is at the end.
 pub(super) struct Pieces<'a> {
-    start: &'a [u8],
+    start: Cow<'a, [u8]>,
     inside: Vec<Finder<'a>>,
-    end: &'a [u8],
+    end: Cow<'a, [u8]>,
 }
 
 /// A pattern, by what is quickest to look for.
@@ -32,11 +34,14 @@ impl<'a> Pattern<'a> {
         if test == Test::Contains {
             return match pattern {
                 [] => Pattern::Held(Needle::new(pattern, At::Start)),
-                _ => Pattern::Pieces(Pieces { start: &[], inside: vec![Finder::new(pattern)], end: &[] }),
+                _ => {
+                    let none = || Cow::Borrowed(&[][..]);
+                    Pattern::Pieces(Pieces { start: none(), inside: vec![Finder::new(pattern)], end: none() })
+                }
             };
         }
         if pattern.iter().any(|byte| matches!(byte, b'_' | b'\\')) {
-            return Pattern::Other;
+            return Pieces::escaped(pattern).map_or(Pattern::Other, Pattern::Pieces);
         }
         let mut pieces = pattern.split(|byte| *byte == b'%');
         let (start, mut rest) = (pieces.next().unwrap_or(&[]), pieces.collect::<Vec<_>>());
@@ -46,12 +51,32 @@ impl<'a> Pattern<'a> {
         match (start, &inside[..], end) {
             (_, [], []) => Pattern::Held(Needle::new(start, At::Start)),
             ([], [], _) => Pattern::Held(Needle::new(end, At::End)),
-            _ => Pattern::Pieces(Pieces { start, inside, end }),
+            _ => Pattern::Pieces(Pieces { start: start.into(), inside, end: end.into() }),
         }
     }
 }
 
 impl Pieces<'_> {
+    /// Those of a pattern in which a backslash takes what follows as it is; nothing where a character of it is any, or where it has no
+    /// `%`.
+    pub fn escaped(pattern: &[u8]) -> Option<Pieces<'static>> {
+        let (mut pieces, mut bytes) = (vec![vec![]], pattern.iter().copied());
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b'_' => return None,
+                b'%' => pieces.push(vec![]),
+                // At the end it stands for itself.
+                b'\\' => pieces.last_mut()?.push(bytes.next().unwrap_or(byte)),
+                byte => pieces.last_mut()?.push(byte),
+            }
+        }
+        let end = pieces.pop().filter(|_| !pieces.is_empty())?;
+        let mut pieces = pieces.into_iter();
+        let start = pieces.next()?;
+        let inside = pieces.filter(|piece| !piece.is_empty()).map(|piece| Finder::new(&piece).into_owned());
+        Some(Pieces { start: start.into(), inside: inside.collect(), end: end.into() })
+    }
+
     /// Whether there is one piece and no more to ask.
     fn is_one(&self) -> bool {
         self.start.is_empty() && self.end.is_empty() && self.inside.len() == 1
@@ -61,8 +86,8 @@ impl Pieces<'_> {
     pub fn matches(&self, row: &[u8]) -> bool {
         let (start, end) = (self.start.len(), self.end.len());
         let fits = row.len() >= start + end
-            && (start == 0 || row.starts_with(self.start))
-            && (end == 0 || row.ends_with(self.end));
+            && (start == 0 || row.starts_with(&self.start))
+            && (end == 0 || row.ends_with(&self.end));
         if !fits {
             return false;
         }
@@ -86,7 +111,7 @@ pub(super) fn found<L: Held + Searched>(
     match pieces.inside.iter().max_by_key(|piece| piece.needle().len()) {
         Some(piece) => layout.search(first, rows, piece, pieces, out),
         None => {
-            let start = Needle::new(pieces.start, At::Start);
+            let start = Needle::new(&pieces.start, At::Start);
             held(layout, first, rows, &start, out)
                 && kept(first, out, |row| layout.row(row).map(|row| pieces.matches(row)))
         }
@@ -115,32 +140,64 @@ impl<const O: usize> Searched for Offsets<'_, O> {
         pieces: &Pieces<'_>,
         out: &mut [u64],
     ) -> bool {
-        // What is left of it is of no use here; that every row is in its buffer is.
+        // Which rows are long enough, and that every row is in its buffer.
         if self.sieve(first, rows, &Needle::new(piece.needle(), At::Start), out) == Left::Nothing {
             return false;
         }
-        let last = (first + out.len() * 64).min(rows);
-        let place = |i: usize| offset(self.offsets[first + i]);
+        let count = (out.len() * 64).min(rows - first);
+        let (place, len) = (|i: usize| offset(self.offsets[first + i]), piece.needle().len());
+        let ends = |row: usize, found: usize| {
+            let end = place(row + 1);
+            let is = found + len <= end && (pieces.is_one() || pieces.matches(&self.bytes[place(row)..end]));
+            (is, end)
+        };
+        if len <= SHORT {
+            out.fill(0);
+            search_rows(piece, self.bytes, 0..count, &place, &ends, out);
+            return true;
+        }
+        // Rows that are too short are left out: a search that begins in each would look at a needle's length of what follows.
+        let long = out.to_vec();
+        let is_long = |row: usize| long[row / 64] >> (row % 64) & 1 != 0;
         out.fill(0);
-        let (text, len) = (&self.bytes[..place(last - first)], piece.needle().len());
-        let (mut row, mut at) = (0, place(0));
-        while let Some(found) = piece.find(&text[at..]) {
-            let found = at + found;
-            while place(row + 1) <= found {
+        let mut row = 0;
+        while row < count {
+            let start = row;
+            while row < count && is_long(row) {
                 row += 1;
             }
-            let end = place(row + 1);
-            if found + len > end {
-                // Half of it is the next row's.
-                at = found + 1;
-                continue;
-            }
-            if pieces.is_one() || pieces.matches(&text[place(row)..end]) {
-                out[row / 64] |= 1 << (row % 64);
-            }
-            at = end;
+            search_rows(piece, self.bytes, start..row, &place, &ends, out);
+            row += 1;
         }
         true
+    }
+}
+
+/// Bytes of a needle so short that rows may be looked at again for each of them.
+pub(super) const SHORT: usize = 64;
+
+/// Sets the bits of rows, which lie behind each other, that hold a needle: `ends` says whether one does which has been found there, and
+/// where the row ends. Takes as long as the rows and, for each row, a needle's length: what is found across the end of a row is
+/// the last that begins in it, so that the search goes on behind it.
+#[inline(always)]
+fn search_rows(
+    piece: &Finder<'_>,
+    bytes: &[u8],
+    rows: std::ops::Range<usize>,
+    place: &impl Fn(usize) -> usize,
+    ends: &impl Fn(usize, usize) -> (bool, usize),
+    out: &mut [u64],
+) {
+    let text = &bytes[..place(rows.end)];
+    let (mut row, mut at) = (rows.start, place(rows.start));
+    while let Some(found) = piece.find(&text[at..]) {
+        let found = at + found;
+        while place(row + 1) <= found {
+            row += 1;
+        }
+        let (is, end) = ends(row, found);
+        out[row / 64] |= u64::from(is) << (row % 64);
+        at = end;
     }
 }
 
