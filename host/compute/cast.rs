@@ -230,6 +230,10 @@ fn refused(from: &DataType, to: &DataType, options: &CastOptions<'_>) -> Option<
 
 /// Casts by arrow-cast, which allocates what it likes: as much as it may need is reserved before.
 fn by_arrow(values: &Array, to: &DataType, options: &CastOptions<'_>, pool: &HostPool) -> Result<Array> {
+    if cpu::cast_bytes::describes_more(values) {
+        // Reading all of it takes as long as writing it would.
+        drop(pool.reserve(cpu::cast_bytes::of_cast(values, to, options)?)?);
+    }
     let theirs = exchange::to_arrow(values)?;
     let reserved = pool.reserve(cpu::cast_bytes::of_cast(values, to, options)?)?;
     let refusal = match arrows(&theirs, to, options) {

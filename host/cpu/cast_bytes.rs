@@ -26,6 +26,17 @@ pub(crate) fn of_cast(array: &Array, to: &DataType, options: &CastOptions<'_>) -
     }
 }
 
+/// Whether views describe many times the bytes that there are, and many of them.
+pub(crate) fn describes_more(array: &Array) -> bool {
+    const MANY: usize = 256 << 20;
+    if !is_view(array.data_type()) {
+        return false;
+    }
+    let there =
+        array.buffers()[1..].iter().filter_map(|buffer| buffer.bytes()).fold(0, usize::saturating_add);
+    spans::of(array).total > there.saturating_mul(8).max(MANY)
+}
+
 /// The most that finding out which rows of an array are null takes, wherever it keeps its nulls.
 pub(crate) fn of_nulls(array: &Array) -> usize {
     // A bitmap for each part, and in unions the few that they are put together from.

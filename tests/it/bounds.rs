@@ -7,7 +7,7 @@ use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::DataType;
 use bowstring::Error;
-use bowstring::compute::{Projection, aggregate, filter_where};
+use bowstring::compute::{CastOptions, Projection, aggregate, cast, filter_where};
 use bowstring::expr::*;
 
 use crate::expressions::{batch, ints, of};
@@ -272,5 +272,26 @@ fn a_search_takes_as_long_as_what_is_searched() {
         col("s").ilike(format!("%{needle}%")),
     ] {
         assert_eq!(filter_where(&rows, &expr, &cpu.stream).wait().unwrap().len(), 0);
+    }
+}
+
+/// Views that describe a tebibyte of the same bytes are no text behind offsets, and it is their lengths that say so.
+#[test]
+fn what_views_describe_is_refused_by_its_length() {
+    let len = 64 << 20;
+    let bytes = arrow_buffer::Buffer::from(vec![b'a'; len]);
+    let view = u128::from(len as u32) | u128::from(u32::from_le_bytes(*b"aaaa")) << 32;
+    let views = arrow_buffer::ScalarBuffer::from(vec![view; 16 << 10]);
+    let theirs = StringViewArray::try_new(views.slice(0, 1), vec![bytes.clone()], None).unwrap();
+    // SAFETY: all views are the first, which has been looked at.
+    let theirs = unsafe { StringViewArray::new_unchecked(views, theirs.data_buffers().clone(), None) };
+    let theirs: ArrayRef = Arc::new(theirs);
+    for target in devices() {
+        let ours = target.import(&theirs);
+        for to in [DataType::Utf8, DataType::LargeUtf8] {
+            let casted = cast(&ours, &to, &CastOptions::default(), &target.stream).wait();
+            let refused = matches!(casted, Err(Error::OutOfMemory { .. } | Error::Invalid { .. }));
+            assert!(refused, "{to} on {target:?}: {casted:?}");
+        }
     }
 }
