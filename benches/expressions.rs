@@ -140,8 +140,8 @@ fn texts(criterion: &mut Criterion, place: &Where, data_type: &DataType, rows: u
     }
 }
 
-/// A needle that is a byte longer than rows of nothing but its bytes: a search that begins anew at each takes as long as both multiplied.
-/// Devices look for needles in that way, and are left out.
+/// A needle that is a byte longer than rows of nothing but its bytes: a search that begins anew at each takes as long as
+/// both multiplied. Devices look for needles in that way, and are left out.
 fn long_needle(criterion: &mut Criterion, place: &Where, data_type: &DataType, rows: usize) {
     const LEN: usize = 4096;
     let of = data_type.to_string().to_lowercase();

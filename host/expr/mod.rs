@@ -344,8 +344,9 @@ impl Expr {
     }
 
     /// [`crate::Error::Invalid`] where it is nested more than 200 deep, has more than 20 000 parts or more than
-    /// 256 MiB of values, those that are shared counted each time: it would be refused when bound. Printing or dropping what is nested much deeper may take more stack than there is;
-    /// who builds an expression in a loop looks while building.
+    /// 256 MiB of values, those that are shared counted each time: it would be refused when bound.
+    /// Printing or dropping what is nested much deeper may take more stack than there is; who builds an expression in
+    /// a loop looks while building.
     pub fn check(&self) -> crate::Result<()> {
         self.1.check()
     }

@@ -20,7 +20,7 @@ pub(super) trait Key: Copy + Ord {
     fn lowest(of: i128) -> Self;
     /// Whether it is `low`, `high` or between. `low` is not above `high`.
     fn is_within(self, low: Self, high: Self) -> bool;
-    /// The same number.
+    /// As wide as any key.
     fn wide(self) -> i128;
 }
 

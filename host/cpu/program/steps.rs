@@ -21,7 +21,7 @@ use crate::expr::range::in_order;
 use crate::expr::{Arithmetic, DatePart};
 use crate::{Error, Result};
 
-/// Values of a list that each row is compared with, one after the other, in vectors; more of them are searched.
+/// Values of a list that each row is compared with, one by one, in vectors; more of them are searched.
 const FEW: usize = 64;
 
 /// A column as steps read it.
@@ -40,7 +40,7 @@ pub(super) struct Machine<'a> {
     /// Rows where it is not true do not count, and are no errors.
     condition: Option<Id>,
     pool: &'a HostPool,
-    /// What the plan takes.
+    /// Counts the plan's own memory.
     _plan: Reserved,
 }
 

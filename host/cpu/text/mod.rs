@@ -167,7 +167,8 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// A long pattern, where case does not count: rows are written with the characters that stand for others, and then searched.
+    /// A long pattern, where case does not count: rows are written in characters that stand for all that fold alike, and
+    /// then searched.
     fn ignoring_case(pattern: &'a [u8]) -> Asked<'a> {
         let folded = |text: &[u8]| {
             let fold = |c: char| char::from_u32(FOLDS.fold(u32::from(c))).unwrap_or(c);

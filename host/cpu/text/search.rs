@@ -57,8 +57,8 @@ impl<'a> Pattern<'a> {
 }
 
 impl Pieces<'_> {
-    /// Those of a pattern in which a backslash takes what follows as it is; nothing where a character of it is any, or where it has no
-    /// `%`.
+    /// Those of a pattern in which a backslash takes what follows as it is; nothing where a character of it is any, or
+    /// where it has no `%`.
     pub fn escaped(pattern: &[u8]) -> Option<Pieces<'static>> {
         let (mut pieces, mut bytes) = (vec![vec![]], pattern.iter().copied());
         while let Some(byte) = bytes.next() {
@@ -156,7 +156,7 @@ impl<const O: usize> Searched for Offsets<'_, O> {
             search_rows(piece, self.bytes, 0..count, &place, &ends, out);
             return true;
         }
-        // Rows that are too short are left out: a search that begins in each would look at a needle's length of what follows.
+        // Rows that are too short are left out: a search that begins in each would look at a needle's length.
         let long = out.to_vec();
         let is_long = |row: usize| long[row / 64] >> (row % 64) & 1 != 0;
         out.fill(0);
@@ -176,9 +176,9 @@ impl<const O: usize> Searched for Offsets<'_, O> {
 /// Bytes of a needle so short that rows may be looked at again for each of them.
 pub(super) const SHORT: usize = 64;
 
-/// Sets the bits of rows, which lie behind each other, that hold a needle: `ends` says whether one does which has been found there, and
-/// where the row ends. Takes as long as the rows and, for each row, a needle's length: what is found across the end of a row is
-/// the last that begins in it, so that the search goes on behind it.
+/// Sets the bits of rows, one text together, that hold a needle: `ends` says whether one does which has been found
+/// there, and where the row ends. Takes as long as the rows and, for each row, a needle's length: a needle that is
+/// found across the end of a row is the last that begins in it, so that the search goes on at the next.
 #[inline(always)]
 fn search_rows(
     piece: &Finder<'_>,
