@@ -1,8 +1,12 @@
 //! L7: the operations: check the arguments, choose the device's way, launch.
 //!
 //! Every operation takes an array or a batch ([`Columns`]) and, last, the [`crate::Stream`] it runs on, and gives a
-//! [`crate::Pending`] result. Nothing blocks before [`wait`](crate::Pending::wait); what is wrong with the arguments is known at
-//! once, and said by `wait`. Arrays that the stream's device cannot reach are [`crate::Error::Invalid`].
+//! [`crate::Pending`] result. Wrong arguments are found at once, and [`wait`](crate::Pending::wait) returns the error. Arrays that
+//! the stream's device cannot reach are [`crate::Error::Invalid`].
+//!
+//! [`filter`], [`drop_nulls`], [`filter_where`], [`null_count`] and [`aggregate`] do not block before `wait`. The others, where the
+//! table says that they wait for a device, still block inside the call; so does the rest of a result that is awaited, where a nested
+//! type needs a second number. On the CPU operations run inside the call.
 //!
 //! | operation | waits for a device | copies |
 //! | --- | --- | --- |

@@ -13,8 +13,10 @@ use crate::device::{Event, Kept, Staged, lock};
 use crate::{Error, Result, Stream};
 
 /// The result of an operation that needs to know something from the device before it can go on, such as how many rows a
-/// filter keeps. Ask for it with [`wait`](Pending::wait), look with [`is_ready`](Pending::is_ready), or await it: no thread
-/// is blocked then. Dropping it abandons the operation.
+/// filter keeps. [`wait`](Pending::wait) blocks until it is there, [`is_ready`](Pending::is_ready) looks, and a task can await it:
+/// awaiting does not block a thread for that first number. Where a nested type needs a second number, the poll that finishes
+/// the operation blocks for it. Dropping a result abandons the operation.
+#[must_use = "an operation's errors are in its result, and dropping it abandons the operation"]
 pub struct Pending<T>(State<T>);
 
 enum State<T> {
