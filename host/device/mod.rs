@@ -31,6 +31,7 @@ mod stream;
 use std::fmt;
 use std::sync::Arc;
 
+pub(crate) use cuda::DRIVER as NVIDIA_DRIVER;
 #[cfg(test)]
 pub(crate) use emu::faulty;
 #[doc(hidden)]

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use bowstring_images::ARCHITECTURES;
+
 use super::machine::Machine;
 use crate::Error;
-use crate::device::{is_too_old, refusal};
+use crate::device::{NVIDIA_DRIVER, is_too_old, refusal};
 use crate::ffi::DeviceType;
 
 /// A state that a GPU can be in and that is of no use.
@@ -195,12 +197,26 @@ fn of_reason(machine: &Machine, runtime: DeviceType, reason: &str) -> Diagnosis 
     say(State::Failed, reason)
 }
 
+fn image_refused(runtime: DeviceType, call: &str, code: i64, driver: &str) -> Diagnosis {
+    let needs = needs(runtime);
+    let words = format!(
+        "{call}: the runtime takes no image of ours for this GPU (code {code}); {needs} is needed, and the kernel's driver is {driver}."
+    );
+    say(State::TooOld, words)
+}
+
 /// The least that has to be installed.
-fn needs(runtime: DeviceType) -> &'static str {
-    match runtime {
-        DeviceType::Rocm => "ROCm 6.4 or newer (6.3 for MI200)",
-        _ => "NVIDIA's driver 470 or newer (CUDA 11.4)",
+fn needs(runtime: DeviceType) -> String {
+    let is_rocm = runtime == DeviceType::Rocm;
+    let all = || ARCHITECTURES.iter().filter(|images| images.gpus.is_empty() != is_rocm);
+    let (major, minor) = all().map(|images| images.since).max().unwrap_or_default();
+    if !is_rocm {
+        return format!("{NVIDIA_DRIVER} or newer (CUDA {major}.{minor})");
     }
+    let earlier = all().filter(|images| images.since < (major, minor));
+    let earlier =
+        earlier.map(|images| format!("; {} takes {}.{}", images.machines, images.since.0, images.since.1));
+    format!("ROCm {major}.{minor} or newer{}", earlier.collect::<String>())
 }
 
 /// What a call's code means. Both runtimes have nearly the same.
@@ -232,14 +248,8 @@ fn of_code(machine: &Machine, runtime: DeviceType, call: &str, code: i64) -> Dia
             State::Broken,
             "the library is a stub, which the CUDA toolkit has to link against (code 34): take its folder out of LD_LIBRARY_PATH.",
         ),
-        200 | 209 => say(
-            State::TooOld,
-            format!(
-                "{call}: the runtime takes no image of ours for this GPU (code {code}); {} is needed, and the kernel's driver is \
-                 {driver}.",
-                needs(runtime)
-            ),
-        ),
+        98 | 303 if runtime == DeviceType::Rocm => image_refused(runtime, call, code, &driver),
+        200 | 209 => image_refused(runtime, call, code, &driver),
         218 => say(
             State::Failed,
             format!(
