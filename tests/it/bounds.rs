@@ -6,9 +6,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::DataType;
-use bowstring::Error;
-use bowstring::compute::{CastOptions, Projection, aggregate, cast, filter_where};
+use bowstring::compute::{CastOptions, Predicate, Projection, aggregate, cast, filter_where};
 use bowstring::expr::*;
+use bowstring::{Device, Error};
 
 use crate::expressions::{batch, ints, of};
 use crate::support::*;
@@ -294,4 +294,42 @@ fn what_views_describe_is_refused_by_its_length() {
             assert!(refused, "{to} on {target:?}: {casted:?}");
         }
     }
+}
+
+/// In a process of its own, whose limit is nobody else's.
+#[test]
+fn plans_and_scratch_count_against_the_limit() {
+    const NAME: &str = "bounds::plans_and_scratch_count_against_the_limit";
+    if children::case().is_none() {
+        return children::run(NAME, "limits", None, 100, &[]);
+    }
+    let (device, cpu) = (Device::cpu(), devices().swap_remove(0));
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["x"]));
+    let rows = batch(&cpu, &[("i", ints([1])), ("s", texts)]);
+    let is_one = |expr: Expr| of(&cpu, &rows, expr, &Options::default()).map(|made| made.len() == 1);
+    let list = || col("i").in_list((0..100_000).map(|i| i * 3));
+    let sums = || (0..60).fold(col("i"), |all, i| (all + 1).nullif(i + 1_000_000));
+    for expr in [list(), sums()] {
+        assert!(is_one(expr).unwrap());
+    }
+    let pool = device.host_pool();
+    pool.set_limit(pool.usage().in_use + (1 << 20));
+    for expr in [list(), sums()] {
+        let refused = is_one(expr);
+        assert!(matches!(refused, Err(Error::OutOfMemory { .. })), "{refused:?}");
+    }
+    assert!(is_one(col("i").in_list(0..1_000_000)).unwrap());
+    assert!(is_one(col("i") + 1).unwrap());
+    assert_eq!(pool.usage().in_use, 0);
+
+    // The text of an expression is nobody's until a row fails.
+    let mut expr = col("s").eq("x".repeat(1 << 20));
+    (0..60).for_each(|_| expr = !expr.clone());
+    let predicate = || Predicate::bind(&expr, rows.schema(), &Options::default()).unwrap();
+    let peak = allocations::peak(|| drop(predicate()));
+    assert!(peak < 8 << 20, "{peak} bytes");
+    let list = list();
+    let peak =
+        allocations::peak(|| drop(Predicate::bind(&list, rows.schema(), &Options::default()).unwrap()));
+    assert!(peak < 16 << 20, "{peak} bytes");
 }
