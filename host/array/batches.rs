@@ -4,11 +4,12 @@ use std::fmt;
 
 use arrow_schema::SchemaRef;
 
-use super::{Batch, Place};
+use super::{Batch, Place, nesting};
 use crate::Result;
 
-/// Batches that come one after another, all of one schema and in one memory: a foreign stream, or an iterator. Nothing is
-/// done before a batch is asked for, and after an error nothing more comes.
+/// Batches that come one after another, all of one schema and in one memory: a foreign stream, or an
+/// iterator. Nothing is done before a batch is asked for, and after an error nothing more comes. Streams
+/// may be made of streams 200 deep; deeper ones are an error when they are read.
 ///
 /// ```
 /// use bowstring::array::{Batches, Place};
@@ -31,8 +32,10 @@ pub struct Batches {
     schema: SchemaRef,
     place: Place,
     /// `None` once there has been an end or an error: whatever made the batches is let go of then.
-    items: Option<Box<dyn Iterator<Item = Result<Batch>> + Send>>,
+    items: Option<Items>,
 }
+
+type Items = Box<dyn Iterator<Item = Result<Batch>> + Send>;
 
 impl Batches {
     /// What an iterator gives. That each batch has the schema and is in the place is for those to check who rely on it, as the
@@ -54,17 +57,28 @@ impl Batches {
     pub fn place(&self) -> Place {
         self.place
     }
+
+    fn let_go(&mut self) {
+        self.items.take().into_iter().for_each(nesting::let_go);
+    }
 }
 
 impl Iterator for Batches {
     type Item = Result<Batch>;
 
     fn next(&mut self) -> Option<Result<Batch>> {
-        let next = self.items.as_mut()?.next();
+        let items = self.items.as_mut()?;
+        let next = nesting::read(|| items.next()).unwrap_or_else(|error| Some(Err(error)));
         if !matches!(next, Some(Ok(_))) {
-            self.items = None;
+            self.let_go();
         }
         next
+    }
+}
+
+impl Drop for Batches {
+    fn drop(&mut self) {
+        self.let_go();
     }
 }
 

@@ -9,6 +9,7 @@ mod buffer;
 mod columns;
 mod extents;
 pub(crate) mod layout;
+pub(crate) mod nesting;
 mod parts;
 mod place;
 mod side;

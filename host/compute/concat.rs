@@ -24,6 +24,10 @@ fn concat_now(arrays: &[&Array], stream: &Stream) -> Result<Array> {
     if let Some(other) = others.iter().find(|other| other.data_type() != first.data_type()) {
         return invalid(format!("{} after {}", other.data_type(), first.data_type()));
     }
+    let rows = arrays.iter().try_fold(0usize, |rows, array| rows.checked_add(array.len()));
+    if rows.is_none_or(|rows| i64::try_from(rows).is_err()) {
+        return invalid("more than 2^63 rows together".to_owned());
+    }
     let admitted = admit_all("concat", arrays.iter().copied(), stream)?;
     if others.is_empty() {
         return Ok((*first).clone());

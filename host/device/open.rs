@@ -45,7 +45,7 @@ fn open(library: Library<'_>, device_type: DeviceType, device_id: i64) -> Result
     let none = |reason: &str| Err(Error::NoDevice { device: device_type, reason: reason.into() });
     match (device_type, device_id) {
         (DeviceType::Cpu, _) => Ok(Device::cpu()),
-        (DeviceType::Emulated, 0) => Ok(Device::emulated()),
+        (DeviceType::Emulated, 0) => Device::try_emulated(),
         (DeviceType::Emulated, _) => none("the emulated device is number 0"),
         (DeviceType::Cuda, id) => cuda::cuda(library, id),
         (DeviceType::Rocm, id) => hip::rocm(library, id),

@@ -3,12 +3,13 @@
 //! in any release.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 pub use bowstring_kernels::target::Fault as Access;
 pub use bowstring_sim::MemoryFault;
 
 use super::super::Device;
+use super::super::fork::Guarded;
 use super::super::handles::Source;
 use super::super::lock;
 pub use super::super::open::{open_from, separate};
@@ -66,10 +67,23 @@ impl Device {
     /// An emulated GPU with waves of 32 lanes, for programs that must run where there is none: kernels run on the host,
     /// a lane at a time. Its arrays export as `ARROW_DEVICE_EXT_DEV` with a `sync_event` that points to a `uint64_t`:
     /// the number of an emulated event of this process.
+    ///
+    /// # Panics
+    ///
+    /// When no thread can be started; [`Device::open`] of [`DeviceType::Emulated`] is an error then.
     pub fn emulated() -> Device {
-        static DEVICE: LazyLock<Result<Device>> =
-            LazyLock::new(|| emulated(Emulator::new(EmulatorOptions::default(), 0), None));
-        DEVICE.clone().expect("an emulated device has all it needs but threads")
+        Device::try_emulated().expect("an emulated device has all it needs but threads")
+    }
+
+    /// The same device; an error where no thread can be started now.
+    pub(in crate::device) fn try_emulated() -> Result<Device> {
+        static DEVICE: Guarded<Option<Device>> = Guarded::new(None);
+        if let Some(device) = DEVICE.with(|device| device.clone()) {
+            return Ok(device);
+        }
+        // Not under the lock: of two threads that make it, one uses the other's.
+        let made = emulated(Emulator::new(EmulatorOptions::default(), 0), None)?;
+        Ok(DEVICE.with(|device| device.get_or_insert_with(|| made.clone()).clone()))
     }
 }
 

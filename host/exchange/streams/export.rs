@@ -10,7 +10,7 @@ use std::ptr::{NonNull, null, null_mut};
 
 use arrow_schema::{Field, Fields};
 
-use crate::array::{Array, Batch, Batches};
+use crate::array::{Array, Batch, Batches, nesting};
 use crate::device::sync::atomic::{AtomicU8, Ordering};
 use crate::exchange::export::{device_array, host_array, rows, unwritable};
 use crate::ffi::{
@@ -119,7 +119,7 @@ impl Source {
         }
         // Stays so where this panics.
         self.ended = true;
-        let array = (self.next)();
+        let array = nesting::read(|| (self.next)()).and_then(|array| array);
         self.ended = matches!(array, Ok(None));
         array?.map(|array| placed(array, self.device_type)).transpose()
     }
@@ -227,7 +227,7 @@ unsafe fn free(exported: NonNull<Exported>) {
     // SAFETY: the caller's promise.
     let exported = unsafe { Box::from_raw(exported.as_ptr()) };
     // There is nobody to tell of a panic, and no way for it to go on.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(exported)));
+    let _ = catch_unwind(AssertUnwindSafe(|| nesting::let_go(exported)));
 }
 
 unsafe fn get_schema(private_data: *mut c_void, out: *mut FFI_ArrowSchema) -> c_int {

@@ -75,6 +75,11 @@ impl<T> Turns<T> {
         }
     }
 
+    /// Uses the value if no thread has it in hand, and waits for nothing. `body` must not come here again.
+    pub fn try_with<R>(&self, body: impl FnOnce(&mut T) -> R) -> Option<R> {
+        self.state.try_lock().ok()?.value.as_mut().map(body)
+    }
+
     fn state(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -161,6 +166,8 @@ mod tests {
             done.send(()).unwrap();
         });
         assert_eq!(turns.with_interrupts(|| true, |value| Ok(*value)), Ok(1), "nobody has it");
+        assert_eq!(turns.try_with(|value| *value), Some(1));
+        assert_eq!(turns.with(|_| Ok(turns.try_with(|value| *value))), Ok(None));
     }
 
     #[test]
