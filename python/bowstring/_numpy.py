@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 # What NaT is made of.
 _NAT = -(2**63)
+_WORDS = {"D": "days", "s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 _UNITS = ("s", "ms", "us", "ns")
+# All of numpy's, each shorter than the one before it.
+_LENGTHS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as")
 
 
 def given(obj: Any, argument: str) -> Any:
@@ -23,6 +26,8 @@ def given(obj: Any, argument: str) -> Any:
         return Array(obj.tolist(), None if obj.dtype.kind == "O" else obj.dtype)
     array = np.asarray(obj)
     kind = array.dtype.kind
+    if array.ndim == 0:
+        raise TypeError(f"{argument}: {type(obj)} is one value of numpy's, and no array: it has no dimensions")
     if kind in "OUST":
         return Array(array.tolist())
     if kind in "mM":
@@ -46,8 +51,8 @@ def _times(array: np.ndarray[Any, Any], argument: str) -> Array:
         raise TypeError(f"{argument}: {array.dtype} has no unit")
     days = kind == "timestamp" and unit == "D"
     if step != 1 or unit not in _UNITS:
-        unit = "D" if days else unit if unit in _UNITS else "s"
-        array = array.astype(f"{array.dtype.kind}8[{unit}]")
+        unit = "D" if days else unit if unit in _UNITS else "ns" if unit in ("ps", "fs", "as") else "s"
+        array = _in_unit(array, unit, argument)
     numbers = _bowstring.from_dlpack(np.ascontiguousarray(array).view(np.int64))
     if np.isnat(array).any():
         rows = _bowstring.RecordBatch.from_arrays({"": numbers})
@@ -55,6 +60,32 @@ def _times(array: np.ndarray[Any, Any], argument: str) -> Array:
     if days:
         return numbers.cast("int32").cast("date32")
     return numbers.cast(f"{kind}[{unit}]")
+
+
+def _in_unit(times: Any, unit: str, argument: str) -> Any:
+    """In another unit. numpy itself keeps the lowest 64 bits of what does not fit, and drops what is left over."""
+    import numpy as np
+
+    found = times.astype(f"{times.dtype.kind}8[{unit}]")
+    lost = (found.astype(times.dtype) != times) & ~np.isnat(times)
+    if lost.any():
+        value = np.asarray(times)[lost].flat[0]
+        if _LENGTHS.index(np.datetime_data(times.dtype)[0]) > _LENGTHS.index(unit):
+            raise ValueError(f"{argument}: {value} is no whole number of {_WORDS[unit]}")
+        count = int(value.astype(np.int64))
+        raise OverflowError(f"{argument}: {count} of {times.dtype} does not fit 64 bits of {_WORDS[unit]}")
+    return found
+
+
+def microseconds(time: Any) -> int | None:
+    """A moment since 1970, or a length of time, of numpy's; nothing where it is none."""
+    import numpy as np
+
+    if np.isnat(time):
+        return None
+    if np.datetime_data(time.dtype)[0] == "generic":
+        raise TypeError(f"{time.dtype} has no unit")
+    return int(_in_unit(time, "us", "value").astype(np.int64))
 
 
 def taken(array: Array, zero_copy_only: bool = False, writable: bool = False) -> np.ndarray[Any, Any]:

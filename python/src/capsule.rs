@@ -9,7 +9,7 @@ use bowstring::ffi::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, DeviceType, FFI_ArrowSchema,
 };
 use bowstring::{Array, Batch, Device, exchange};
-use pyo3::exceptions::PyNotImplementedError;
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 
@@ -75,9 +75,16 @@ pub fn import_schema(schema: &Bound<'_, PyAny>) -> PyResult<Schema> {
     ours(|| unsafe { exchange::import_schema(opened.as_ref()) })
 }
 
+/// The capsules of a schema and of an array, if a method's answer is that.
+fn both<'py>(answer: &Bound<'py, PyAny>, method: &str) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    answer.extract().map_err(|_| {
+        PyTypeError::new_err(format!("{method} gives a pair of capsules, and not {}", answer.get_type()))
+    })
+}
+
 /// The array in what `__arrow_c_device_array__` returned.
 pub fn import_device_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, Array)> {
-    let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = capsules.extract()?;
+    let (schema, array) = both(capsules, "__arrow_c_device_array__")?;
     // SAFETY: see `open`.
     unsafe {
         let (schema, array) =
@@ -89,7 +96,7 @@ pub fn import_device_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, Arra
 
 /// The array in what `__arrow_c_array__` returned.
 pub fn import_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, Array)> {
-    let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = capsules.extract()?;
+    let (schema, array) = both(capsules, "__arrow_c_array__")?;
     // SAFETY: see `open`.
     unsafe {
         let (schema, array) =

@@ -100,8 +100,8 @@ impl Device {
 
     /// An emulated GPU, for programs that must run where there is none. Slow.
     #[staticmethod]
-    fn emulated() -> Device {
-        Device(Inner::emulated())
+    fn emulated() -> PyResult<Device> {
+        device_of(DeviceType::Emulated as i32, 0).map(Device)
     }
 
     /// A device by the number of its type in the Arrow device interface and DLPack.

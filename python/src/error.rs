@@ -1,7 +1,9 @@
 //! Errors as the exceptions that Python programmers expect. Every call of the library goes through [`ours`] or [`detached`]:
 //! so a panic of ours is an ordinary exception too, and not one that `except Exception` lets pass.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use bowstring::Error;
 use pyo3::exceptions::{
@@ -44,14 +46,42 @@ pub fn exception_of(error: Error) -> PyErr {
     error.exception()
 }
 
+/// How many calls of [`ours`] are under way, in all threads: the library's own threads work for them.
+static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+/// The place of such a call's last panic.
+static PANICKED_AT: Mutex<Option<String>> = Mutex::new(None);
+
+/// From now on a panic that becomes an exception is told by that alone: nothing goes to stderr beside it.
+/// All other panics are printed as before.
+pub fn keep_panics_off_stderr() {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if UNDER_WAY.load(Ordering::Relaxed) == 0 {
+            return print(info);
+        }
+        let at = info.location().map(|at| format!(" ({}:{})", at.file(), at.line()));
+        *PANICKED_AT.lock().unwrap_or_else(PoisonError::into_inner) = at;
+    }));
+}
+
+/// Runs something of which a panic is an error, in what words it had.
+pub fn caught<T>(body: impl FnOnce() -> T) -> Result<T, String> {
+    UNDER_WAY.fetch_add(1, Ordering::Relaxed);
+    let done = catch_unwind(AssertUnwindSafe(body));
+    UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
+    done.map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+    })
+}
+
 /// Runs the library, at once.
 pub fn ours<T, E: Exception>(body: impl FnOnce() -> Result<T, E>) -> PyResult<T> {
-    match catch_unwind(AssertUnwindSafe(body)) {
+    match caught(body) {
         Ok(result) => result.map_err(Exception::exception),
-        Err(panic) => {
-            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-            Err(PyRuntimeError::new_err(format!("a bug in bowstring: {}", text.unwrap_or_default())))
+        Err(words) => {
+            let at = PANICKED_AT.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
+            Err(PyRuntimeError::new_err(format!("a bug in bowstring: {words}{at}")))
         }
     }
 }

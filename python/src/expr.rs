@@ -7,6 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
 use crate::error::ours;
+use crate::items::items;
+use crate::pace::{Pace, push};
 use crate::recipe::{self, Recipe};
 use crate::types;
 use crate::values;
@@ -281,9 +283,15 @@ impl Expr {
 
     /// Whether it is one of these values; null where it is null, or where it is none of them and one of them is null.
     fn is_in(this: &Bound<'_, Self>, values: &Bound<'_, PyAny>) -> PyResult<Expr> {
-        let values = values.try_iter()?.collect::<PyResult<Vec<_>>>()?;
-        let literals = values.iter().map(values::literal).collect::<PyResult<Vec<Literal>>>()?;
-        let given = [this.clone().into_any().unbind(), PyList::new(this.py(), values)?.into_any().unbind()];
+        let (py, mut pace) = (values.py(), Pace::new());
+        let (mut literals, kept): (Vec<Literal>, _) = (vec![], PyList::empty(py));
+        for value in items(values)? {
+            let value = value?;
+            pace.object(py, 0)?;
+            push(&mut literals, values::literal(&value)?)?;
+            kept.append(value)?;
+        }
+        let given = [this.clone().into_any().unbind(), kept.into_any().unbind()];
         made(this.get().0.clone().in_list(literals), "is_in", given)
     }
 

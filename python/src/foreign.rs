@@ -6,55 +6,69 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bowstring::array::Place;
 use bowstring::ffi::DeviceType;
 use bowstring::{Array as Inner, Batch, compute, exchange};
-use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyType};
+use pyo3::types::{PyDict, PyString};
 
 use crate::array::Array;
 use crate::batch::RecordBatch;
 use crate::capsule;
 use crate::device::{Device, Stream, default_stream, device_named};
 use crate::error::{detached, ours};
+use crate::items::{entries, has_method};
 use crate::listed;
 use crate::plain;
 use crate::protocols::{Found, by_arrow};
 use crate::source::{Source, are_batches, batch_of, schema_of};
 
+/// How often an object may name another one in its place: far more than any library does.
+const REFERRALS: usize = 8;
+
 /// By whatever protocol it speaks, or as rows of Python's; as type `to` where it has none itself.
 fn found(obj: &Bound<'_, PyAny>, argument: &str, to: Option<&DataType>) -> PyResult<Found> {
-    if let Some(found) = by_arrow(obj, None)? {
-        return Ok(found);
+    let mut obj = obj.clone();
+    for _ in 0..REFERRALS {
+        if let Some(found) = by_sharing(&obj, argument)? {
+            return Ok(found);
+        }
+        // These are for pyarrow and of pandas' indices; the last is for numpy.
+        match first_of(&obj, &["__arrow_array__", "to_series"])? {
+            Some(method) => obj = obj.call_method0(method)?,
+            None if obj.hasattr("__array__")? => return of_numpy(&obj, argument, "__array__"),
+            None => {
+                return match listed::rows(&obj, argument, to)? {
+                    Some(rows) => Ok(Found::One(Array::nameless(rows))),
+                    None => Err(no_array(&obj, argument, "Arrow, DLPack or CUDA array interface")),
+                };
+            }
+        }
     }
-    // numpy has more than DLPack: text, days and times, and arrays with gaps between their items.
-    if obj.hasattr("__array_interface__")? && obj.hasattr("__len__")? {
-        return of_numpy(obj, argument, "__array_interface__");
-    }
-    if obj.hasattr("__dlpack__")? {
-        return crate::tensor::from_dlpack(obj, None, None).map(Found::One);
-    }
-    if obj.hasattr("__cuda_array_interface__")? {
-        return crate::cuda::from_cuda_array_interface(obj, None).map(Found::One);
-    }
-    // What pandas and others say to pyarrow; what pandas' indices are; and what anybody says to numpy.
-    if let Some(method) = first_of(obj, &["__arrow_array__", "to_series"])? {
-        return found(&obj.call_method0(method)?, argument, to);
-    }
-    if obj.hasattr("__array__")? {
-        return of_numpy(obj, argument, "__array__");
-    }
-    match listed::rows(obj, argument, to)? {
-        Some(rows) => Ok(Found::One(Array::nameless(rows))),
-        None => Err(no_array(obj, argument, "Arrow, DLPack or CUDA array interface")),
-    }
+    let problem = format!("{argument}: __arrow_array__ of {} never gives an array", obj.get_type());
+    Err(PyTypeError::new_err(problem))
 }
 
-/// The first of these methods that an object has; a class has none.
-fn first_of<'a>(obj: &Bound<'_, PyAny>, methods: &[&'a str]) -> PyResult<Option<&'a str>> {
-    if obj.is_instance_of::<PyType>() {
-        return Ok(None);
+/// By a protocol that gives its memory.
+fn by_sharing(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Option<Found>> {
+    if let Some(found) = by_arrow(obj, None)? {
+        return Ok(Some(found));
     }
+    // numpy has more than DLPack: text, days and times, and arrays with gaps between their items.
+    if obj.hasattr("__array_interface__")? && has_method(obj, "__len__")? {
+        return of_numpy(obj, argument, "__array_interface__").map(Some);
+    }
+    if obj.hasattr("__dlpack__")? {
+        return crate::tensor::from_dlpack(obj, None, None).map(|array| Some(Found::One(array)));
+    }
+    if obj.hasattr("__cuda_array_interface__")? {
+        return crate::cuda::from_cuda_array_interface(obj, None).map(|array| Some(Found::One(array)));
+    }
+    Ok(None)
+}
+
+/// The first of these methods that an object has.
+fn first_of<'a>(obj: &Bound<'_, PyAny>, methods: &[&'a str]) -> PyResult<Option<&'a str>> {
     for method in methods {
-        if obj.hasattr(*method)? {
+        if has_method(obj, method)? {
             return Ok(Some(method));
         }
     }
@@ -167,7 +181,8 @@ pub fn of_columns(
     schema: Option<&Schema>,
 ) -> PyResult<RecordBatch> {
     let (mut fields, mut arrays) = (vec![], vec![]);
-    for (name, column) in columns {
+    for entry in entries(columns)? {
+        let (name, column) = entry?;
         let name: String = name.extract().map_err(|_| {
             PyTypeError::new_err(format!("{argument}: names are str, not {}", name.get_type()))
         })?;
@@ -264,7 +279,10 @@ pub fn joined_batches(source: Source<SchemaRef, Batch>) -> PyResult<RecordBatch>
         _ => concatenated(&batches.iter().map(|batch| &batch.columns()[i]).collect::<Vec<_>>()),
     };
     let columns = (0..schema.fields().len()).map(column).collect::<PyResult<_>>()?;
-    let rows = batches.iter().map(Batch::len).sum();
+    // Without columns, nothing else has counted them.
+    let rows = batches.iter().try_fold(0usize, |rows, batch| rows.checked_add(batch.len()));
+    let rows = rows.filter(|rows| isize::try_from(*rows).is_ok());
+    let rows = rows.ok_or_else(|| PyOverflowError::new_err("more than 2^63 rows together"))?;
     ours(|| Batch::try_new(schema, columns, rows)).map(RecordBatch::new)
 }
 

@@ -27,7 +27,7 @@ fn readable(py: Python<'_>, array: &Array, offset: usize, length: usize) -> PyRe
 /// Some rows, as Python's values.
 fn some<'py>(py: Python<'py>, array: &Array, offset: usize, length: usize) -> PyResult<Bound<'py, PyList>> {
     let rows = readable(py, array, offset, length)?;
-    PyList::new(py, ours(|| to_python::values(py, &rows, &array.field))?)
+    ours(|| to_python::values(py, &rows, &array.field))
 }
 
 /// All rows, as Python's values.

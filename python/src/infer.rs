@@ -1,23 +1,37 @@
-//! Arrays of Python's own values: what type they are of together, and what they are as that. Without the interpreter.
+//! Arrays of Python's own values: their common type, and the values as that. Made without the interpreter,
+//! which is asked now and then whether the user wants to stop.
 
 use std::sync::Arc;
 
-use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DurationMicrosecondArray,
-    Float64Array, Int64Array, ListArray, NullArray, StringArray, StructArray, Time64MicrosecondArray,
-    TimestampMicrosecondArray, UInt64Array,
+use arrow_array::types::{
+    ArrowPrimitiveType, BinaryType, ByteArrayType, Date32Type, Decimal128Type, DurationMicrosecondType,
+    Float64Type, Int64Type, LargeBinaryType, LargeUtf8Type, Time64MicrosecondType, TimestampMicrosecondType,
+    UInt64Type, Utf8Type,
 };
-use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::{DataType, Field, Fields, TimeUnit};
+use arrow_array::{
+    ArrayRef, BooleanArray, GenericByteArray, ListArray, NullArray, OffsetSizeTrait, PrimitiveArray,
+    StructArray,
+};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::{PyErr, PyResult};
 
+use crate::pace::{interrupted, no_memory, push};
 use crate::plain::Plain;
 
-/// Where values do not fit each other: what stands beside what.
-pub struct Misfit(pub String);
-
-fn misfit<T>(problem: String) -> Result<T, Misfit> {
-    Err(Misfit(problem))
+/// Values do not fit each other: says what stands beside what.
+fn misfit<T>(problem: String) -> PyResult<T> {
+    Err(PyTypeError::new_err(problem))
 }
+
+/// The exception for more than fits into one array.
+fn too_much(problem: &str) -> PyErr {
+    PyOverflowError::new_err(problem.to_owned())
+}
+
+/// So many values are read or written between two looks at whether the user wants to stop.
+const STEP: usize = 1 << 20;
 
 const MICROSECONDS: TimeUnit = TimeUnit::Microsecond;
 
@@ -25,21 +39,21 @@ const MICROSECONDS: TimeUnit = TimeUnit::Microsecond;
 type Row = Vec<(String, Plain)>;
 
 /// The type of these values, with the names that `to`'s structs have, if it is known what they shall become.
-pub fn type_of<'a>(
-    values: impl IntoIterator<Item = &'a Plain>,
-    to: Option<&DataType>,
-) -> Result<DataType, Misfit> {
+pub fn type_of<'a>(values: impl IntoIterator<Item = &'a Plain>, to: Option<&DataType>) -> PyResult<DataType> {
     let mut common = DataType::Null;
     let mut lists: Vec<&Plain> = vec![];
     let mut structs: Vec<&Row> = vec![];
-    for value in values {
+    for (row, value) in values.into_iter().enumerate() {
+        if row % STEP == STEP - 1 {
+            interrupted()?;
+        }
         let own = match value {
             Plain::List(items) => {
-                lists.extend(items);
+                items.iter().try_for_each(|item| push(&mut lists, item))?;
                 DataType::List(Field::new_list_field(DataType::Null, true).into())
             }
             Plain::Struct(fields) => {
-                structs.push(fields);
+                push(&mut structs, fields)?;
                 DataType::Struct(Fields::empty())
             }
             value => of_one(value)?,
@@ -54,8 +68,17 @@ pub fn type_of<'a>(
             Ok(DataType::List(Field::new_list_field(type_of(lists, item)?, true).into()))
         }
         DataType::Struct(_) => Ok(DataType::Struct(fields_of(&structs, to)?)),
+        // As long as it may become.
+        DataType::Utf8 if is_any(to, &[DataType::LargeUtf8, DataType::Utf8View]) => Ok(DataType::LargeUtf8),
+        DataType::Binary if is_any(to, &[DataType::LargeBinary, DataType::BinaryView]) => {
+            Ok(DataType::LargeBinary)
+        }
         other => Ok(other),
     }
+}
+
+fn is_any(to: Option<&DataType>, types: &[DataType]) -> bool {
+    to.is_some_and(|to| types.contains(to))
 }
 
 /// What a list's rows are.
@@ -70,7 +93,7 @@ fn item_of(data_type: &DataType) -> Option<&Field> {
     }
 }
 
-fn fields_of(rows: &[&Row], to: Option<&DataType>) -> Result<Fields, Misfit> {
+fn fields_of(rows: &[&Row], to: Option<&DataType>) -> PyResult<Fields> {
     let expected = match to {
         Some(DataType::Struct(fields)) => Some(fields),
         _ => None,
@@ -96,7 +119,7 @@ fn value_of<'a>(row: &'a [(String, Plain)], name: &str) -> Option<&'a Plain> {
     row.iter().find(|(own, _)| own == name).map(|(_, value)| value)
 }
 
-fn of_one(value: &Plain) -> Result<DataType, Misfit> {
+fn of_one(value: &Plain) -> PyResult<DataType> {
     Ok(match value {
         Plain::Bool(_) => DataType::Boolean,
         Plain::Int(value) if i64::try_from(*value).is_ok() => DataType::Int64,
@@ -119,7 +142,7 @@ fn digits(value: i128) -> u8 {
 }
 
 /// A type that has the values of both.
-fn both(one: DataType, other: DataType) -> Result<DataType, Misfit> {
+fn both(one: DataType, other: DataType) -> PyResult<DataType> {
     use DataType::*;
     Ok(match (&one, &other) {
         (Null, _) => other,
@@ -162,102 +185,168 @@ fn word(data_type: &DataType) -> &'static str {
     }
 }
 
+/// Something of each value, written where there is memory for it.
+fn each<T>(values: &[&Plain], item: impl Fn(&Plain) -> PyResult<T>) -> PyResult<Vec<T>> {
+    let mut items = room(values.len())?;
+    for part in values.chunks(STEP) {
+        for value in part {
+            items.push(item(value)?);
+        }
+        interrupted()?;
+    }
+    Ok(items)
+}
+
+fn room<T>(items: usize) -> PyResult<Vec<T>> {
+    let mut room = vec![];
+    let reserved = room.try_reserve_exact(items);
+    reserved.map_err(|_| no_memory(format!("no memory for {items} values")))?;
+    Ok(room)
+}
+
+/// A bit for each value.
+fn bits(values: &[&Plain], bit: impl Fn(&Plain) -> bool) -> PyResult<BooleanBuffer> {
+    let mut bytes = room(values.len().div_ceil(8))?;
+    bytes.extend(values.chunks(8).map(|eight| {
+        eight.iter().enumerate().fold(0u8, |byte, (at, value)| byte | u8::from(bit(value)) << at)
+    }));
+    Ok(BooleanBuffer::new(Buffer::from_vec(bytes), 0, values.len()))
+}
+
+fn valid(values: &[&Plain]) -> PyResult<Option<NullBuffer>> {
+    let valid = NullBuffer::new(bits(values, |value| !matches!(value, Plain::Null))?);
+    Ok(Some(valid).filter(|valid| valid.null_count() > 0))
+}
+
+fn numbers<T: ArrowPrimitiveType>(
+    values: &[&Plain],
+    number: impl Fn(&Plain) -> PyResult<T::Native>,
+) -> PyResult<PrimitiveArray<T>> {
+    Ok(PrimitiveArray::new(ScalarBuffer::from(each(values, number)?), valid(values)?))
+}
+
+/// The place in all of them where each begins.
+fn offsets<O: OffsetSizeTrait>(
+    values: &[&Plain],
+    length: impl Fn(&Plain) -> usize,
+    problem: &str,
+) -> PyResult<OffsetBuffer<O>> {
+    let (mut offsets, mut end) = (room(values.len() + 1)?, 0usize);
+    offsets.push(O::default());
+    for value in values {
+        end += length(value);
+        offsets.push(O::from_usize(end).ok_or_else(|| too_much(problem))?);
+    }
+    Ok(OffsetBuffer::new(ScalarBuffer::from(offsets)))
+}
+
+fn text<T: ByteArrayType>(values: &[&Plain]) -> PyResult<ArrayRef> {
+    fn bytes(value: &Plain) -> &[u8] {
+        match value {
+            Plain::Text(text) => text.as_bytes(),
+            Plain::Bytes(bytes) => bytes,
+            _ => &[],
+        }
+    }
+    let problem = "more than 2^31 bytes in one array: pass the type \"large_string\" or \"large_binary\"";
+    let offsets = offsets::<T::Offset>(values, |value| bytes(value).len(), problem)?;
+    let mut all = room(offsets[values.len()].as_usize())?;
+    let mut unasked = 0;
+    for value in values {
+        all.extend_from_slice(bytes(value));
+        unasked += bytes(value).len() + 1;
+        if unasked > 16 * STEP {
+            interrupted()?;
+            unasked = 0;
+        }
+    }
+    let array = GenericByteArray::<T>::try_new(offsets, Buffer::from_vec(all), valid(values)?);
+    Ok(Arc::new(array.map_err(unfit)?))
+}
+
+fn unfit(error: ArrowError) -> PyErr {
+    PyTypeError::new_err(error.to_string())
+}
+
 /// The values as an array of the type that [`type_of`] has found for them.
-pub fn build(values: &[&Plain], data_type: &DataType) -> Result<ArrayRef, Misfit> {
-    let number = |value: &&Plain| match value {
-        Plain::Int(value) => Some(*value),
-        _ => None,
+pub fn build(values: &[&Plain], data_type: &DataType) -> PyResult<ArrayRef> {
+    let time = |value: &Plain| match value {
+        Plain::Time(value) | Plain::Microseconds(value, _) | Plain::Duration(value) => Ok(*value),
+        _ => Ok(0),
     };
-    let time = |value: &&Plain| match value {
-        Plain::Time(value) | Plain::Microseconds(value, _) | Plain::Duration(value) => Some(*value),
-        _ => None,
-    };
-    let valid = || NullBuffer::from_iter(values.iter().map(|value| !matches!(value, Plain::Null)));
     Ok(match data_type {
         DataType::Null => Arc::new(NullArray::new(values.len())),
-        DataType::Boolean => Arc::new(BooleanArray::from_iter(values.iter().map(|value| match value {
-            Plain::Bool(value) => Some(*value),
-            _ => None,
-        }))),
-        DataType::Int64 => Arc::new(Int64Array::from_iter(
-            values.iter().map(|value| number(value).map(|value| value as i64)),
-        )),
-        DataType::UInt64 => {
-            if values.iter().filter_map(number).any(|value| value < 0) {
-                return misfit("a negative int among ones of more than 63 bits".to_owned());
-            }
-            Arc::new(UInt64Array::from_iter(
-                values.iter().map(|value| number(value).map(|value| value as u64)),
-            ))
+        DataType::Boolean => {
+            let bits = bits(values, |value| matches!(value, Plain::Bool(true)))?;
+            Arc::new(BooleanArray::new(bits, valid(values)?))
         }
-        DataType::Float64 => Arc::new(Float64Array::from_iter(values.iter().map(|value| match value {
-            Plain::Float(value) => Some(*value),
-            Plain::Int(value) => Some(*value as f64),
-            _ => None,
-        }))),
+        DataType::Int64 => Arc::new(numbers::<Int64Type>(values, |value| match value {
+            Plain::Int(value) => Ok(*value as i64),
+            _ => Ok(0),
+        })?),
+        DataType::UInt64 => Arc::new(numbers::<UInt64Type>(values, |value| match value {
+            Plain::Int(..0) => misfit("a negative int among ones of more than 63 bits".to_owned()),
+            Plain::Int(value) => Ok(*value as u64),
+            _ => Ok(0),
+        })?),
+        DataType::Float64 => Arc::new(numbers::<Float64Type>(values, |value| match value {
+            Plain::Float(value) => Ok(*value),
+            Plain::Int(value) => Ok(*value as f64),
+            _ => Ok(0.0),
+        })?),
         DataType::Decimal128(precision, scale) => {
-            let unscaled = values.iter().map(|value| {
+            let unscaled = numbers::<Decimal128Type>(values, |value| {
                 let (unscaled, own) = match value {
                     Plain::Decimal(unscaled, own) => (*unscaled, *own),
                     Plain::Int(value) => (*value, 0),
-                    _ => return Ok(None),
+                    _ => return Ok(0),
                 };
                 let unscaled = 10i128.pow((scale - own) as u32).checked_mul(unscaled);
-                unscaled
-                    .map(Some)
-                    .ok_or_else(|| Misfit("decimals of more than 38 digits together".to_owned()))
-            });
-            let array = unscaled.collect::<Result<Decimal128Array, _>>()?;
-            let typed = array.with_precision_and_scale(*precision, *scale);
-            Arc::new(typed.map_err(|error| Misfit(error.to_string()))?)
+                unscaled.map_or_else(|| misfit("decimals of more than 38 digits together".to_owned()), Ok)
+            })?;
+            Arc::new(unscaled.with_precision_and_scale(*precision, *scale).map_err(unfit)?)
         }
-        DataType::Date32 => Arc::new(Date32Array::from_iter(values.iter().map(|value| match value {
-            Plain::Days(days) => Some(*days),
-            _ => None,
-        }))),
-        DataType::Time64(_) => Arc::new(Time64MicrosecondArray::from_iter(values.iter().map(time))),
-        DataType::Timestamp(_, zone) => Arc::new(
-            TimestampMicrosecondArray::from_iter(values.iter().map(time)).with_timezone_opt(zone.clone()),
-        ),
-        DataType::Duration(_) => Arc::new(DurationMicrosecondArray::from_iter(values.iter().map(time))),
-        DataType::Utf8 => Arc::new(StringArray::from_iter(values.iter().map(|value| match value {
-            Plain::Text(text) => Some(text),
-            _ => None,
-        }))),
-        DataType::Binary => Arc::new(BinaryArray::from_iter(values.iter().map(|value| match value {
-            Plain::Bytes(bytes) => Some(bytes),
-            _ => None,
-        }))),
+        DataType::Date32 => Arc::new(numbers::<Date32Type>(values, |value| match value {
+            Plain::Days(days) => Ok(*days),
+            _ => Ok(0),
+        })?),
+        DataType::Time64(_) => Arc::new(numbers::<Time64MicrosecondType>(values, time)?),
+        DataType::Timestamp(_, zone) => {
+            Arc::new(numbers::<TimestampMicrosecondType>(values, time)?.with_timezone_opt(zone.clone()))
+        }
+        DataType::Duration(_) => Arc::new(numbers::<DurationMicrosecondType>(values, time)?),
+        DataType::Utf8 => text::<Utf8Type>(values)?,
+        DataType::LargeUtf8 => text::<LargeUtf8Type>(values)?,
+        DataType::Binary => text::<BinaryType>(values)?,
+        DataType::LargeBinary => text::<LargeBinaryType>(values)?,
         DataType::List(item) => {
-            let mut items: Vec<&Plain> = vec![];
-            let lengths = values.iter().map(|value| match value {
-                Plain::List(own) => {
-                    items.extend(own);
-                    own.len()
+            fn items(value: &Plain) -> &[Plain] {
+                match value {
+                    Plain::List(items) => items,
+                    _ => &[],
                 }
-                _ => 0,
-            });
-            let lengths: Vec<usize> = lengths.collect();
-            if items.len() > i32::MAX as usize {
-                return misfit("more than 2^31 rows in lists".to_owned());
             }
-            let items = build(&items, item.data_type())?;
-            Arc::new(ListArray::new(item.clone(), OffsetBuffer::from_lengths(lengths), items, Some(valid())))
+            let offsets = offsets::<i32>(values, |value| items(value).len(), "more than 2^31 rows in lists")?;
+            let mut all = room(offsets[values.len()].as_usize())?;
+            all.extend(values.iter().flat_map(|value| items(value)));
+            let items = build(&all, item.data_type())?;
+            Arc::new(ListArray::try_new(item.clone(), offsets, items, valid(values)?).map_err(unfit)?)
         }
         DataType::Struct(fields) => {
             let column = |field: &Arc<Field>| {
-                let own = values.iter().map(|value| match value {
+                let mut own = room(values.len())?;
+                own.extend(values.iter().map(|value| match value {
                     Plain::Struct(row) => value_of(row, field.name()).unwrap_or(&Plain::Null),
                     _ => &Plain::Null,
-                });
-                build(&own.collect::<Vec<_>>(), field.data_type())
+                }));
+                build(&own, field.data_type())
             };
-            let columns = fields.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+            let columns = fields.iter().map(column).collect::<PyResult<Vec<_>>>()?;
             let built = match columns.is_empty() {
-                true => Ok(StructArray::new_empty_fields(values.len(), Some(valid()))),
-                false => StructArray::try_new(fields.clone(), columns, Some(valid())),
+                true => Ok(StructArray::new_empty_fields(values.len(), valid(values)?)),
+                false => StructArray::try_new(fields.clone(), columns, valid(values)?),
             };
-            Arc::new(built.map_err(|error| Misfit(error.to_string()))?)
+            Arc::new(built.map_err(unfit)?)
         }
         other => return misfit(format!("no values of Python's are {other}")),
     })

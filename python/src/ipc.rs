@@ -1,34 +1,96 @@
 //! Arrow IPC streams of one batch: what pickles are made of.
 
+use std::io::{self, Write};
+
 use arrow_array::RecordBatch;
-use arrow_ipc::reader::StreamReader;
+use arrow_buffer::Buffer;
+use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-/// A schema, and a batch of it if there is one, as bytes.
-pub fn write(schema: &SchemaRef, batch: Option<&RecordBatch>) -> PyResult<Vec<u8>> {
-    let write = || -> Result<Vec<u8>, ArrowError> {
-        let mut writer = StreamWriter::try_new(vec![], schema)?;
+use crate::error::{caught, detached};
+use crate::pace::{copied, interrupted};
+
+/// So many bytes are copied between two looks at whether the user wants to stop.
+const STEP: usize = 64 << 20;
+
+/// Bytes are copied to a room that is as long as all of them, or counted where there is none.
+struct Room<'a> {
+    bytes: Option<&'a mut [u8]>,
+    length: usize,
+    stopped: Option<PyErr>,
+}
+
+impl Write for Room<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let step = bytes.len().min(STEP);
+        if step == STEP
+            && let Err(signal) = interrupted()
+        {
+            self.stopped = Some(signal);
+            return Err(io::Error::other("interrupted"));
+        }
+        if let Some(room) = &mut self.bytes {
+            let room = room.get_mut(self.length..self.length + step);
+            room.ok_or(io::ErrorKind::WriteZero)?.copy_from_slice(&bytes[..step]);
+        }
+        self.length += step;
+        Ok(step)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes a schema, and a batch of it if there is one; how many bytes that takes.
+fn write(schema: &SchemaRef, batch: Option<&RecordBatch>, bytes: Option<&mut [u8]>) -> PyResult<usize> {
+    let mut room = Room { bytes, length: 0, stopped: None };
+    let write = |room: &mut Room<'_>| -> Result<(), ArrowError> {
+        let mut writer = StreamWriter::try_new(room, schema)?;
         batch.map_or(Ok(()), |batch| writer.write(batch))?;
-        writer.into_inner()
+        writer.finish()
     };
-    write().map_err(|error| PyNotImplementedError::new_err(format!("pickle: {error}")))
+    let written = write(&mut room);
+    match (room.stopped, written) {
+        (Some(signal), _) => Err(signal),
+        (None, Err(error)) => Err(PyNotImplementedError::new_err(format!("pickle: {error}"))),
+        (None, Ok(())) => Ok(room.length),
+    }
 }
 
-/// What [`write`] has made bytes of; anything else is a `ValueError`.
+/// Reads what [`reduced`] has written; anything else is a `ValueError`.
 pub fn read(bytes: &[u8]) -> PyResult<(SchemaRef, Option<RecordBatch>)> {
+    let mut left = Buffer::from_vec(copied(bytes)?);
     let read = || -> Result<_, ArrowError> {
-        let mut reader = StreamReader::try_new(bytes, None)?;
-        Ok((reader.schema(), reader.next().transpose()?))
+        let mut decoder = StreamDecoder::new();
+        let batch = decoder.decode(&mut left)?;
+        Ok(decoder.schema().map(|schema| (schema, batch)))
     };
-    read().map_err(|error| PyValueError::new_err(format!("no pickle of bowstring's: {error}")))
+    let not_ours = |why: String| PyValueError::new_err(format!("no pickle of bowstring's: {why}"));
+    // These are a stranger's bytes, and arrow-rs panics at some: that is no bug of anybody's here.
+    match caught(read) {
+        Ok(Ok(Some(read))) => Ok(read),
+        Ok(Ok(None)) => Err(not_ours("it ends early".to_owned())),
+        Ok(Err(error)) => Err(not_ours(error.to_string())),
+        Err(panic) => Err(not_ours(panic)),
+    }
 }
 
-/// What `__reduce__` gives for an object of a class that is in these bytes.
-pub fn reduced<'py>(py: Python<'py>, class: &str, bytes: &[u8]) -> PyResult<Bound<'py, PyTuple>> {
+/// Makes the answer of `__reduce__` for an object of a class: a schema, and a batch of it if there is one.
+/// They are read twice, so that the bytes are there once.
+pub fn reduced<'py>(
+    py: Python<'py>,
+    class: &str,
+    schema: &SchemaRef,
+    batch: Option<&RecordBatch>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let length = detached(py, || write(schema, batch, None))?;
+    let bytes =
+        PyBytes::new_with(py, length, |room| detached(py, || write(schema, batch, Some(room))).map(|_| ()))?;
     let unpickle = py.import("bowstring._bowstring")?.getattr("_unpickle")?;
-    (unpickle, (class, PyBytes::new(py, bytes))).into_pyobject(py)
+    (unpickle, (class, bytes)).into_pyobject(py)
 }

@@ -16,9 +16,11 @@ mod foreign;
 mod host_rows;
 mod infer;
 mod ipc;
+mod items;
 mod listed;
 mod methods;
 mod operations;
+mod pace;
 mod pickle;
 mod plain;
 mod protocols;
@@ -35,6 +37,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _bowstring {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use super::array::Array;
     #[pymodule_export]
@@ -63,6 +67,12 @@ mod _bowstring {
     use super::tensor::from_dlpack;
     #[pymodule_export]
     use super::types::{DataType, Field, Schema};
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::error::keep_panics_off_stderr();
+        Ok(())
+    }
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)]

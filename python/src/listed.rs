@@ -1,21 +1,23 @@
 //! Lists and dictionaries of Python's as arrays and batches, in host memory.
 
-use std::sync::Arc;
-
+use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 use bowstring::compute::{self, CastOptions};
 use bowstring::exchange::from_arrow;
 use bowstring::{Array as Inner, Stream};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 
 use crate::error::{detached, ours};
-use crate::infer::{Misfit, build, type_of};
+use crate::infer::{build, type_of};
+use crate::pace::push;
 use crate::plain::{self, Plain};
 
-fn array_of(values: &[Plain], to: Option<&DataType>) -> Result<Arc<dyn arrow_array::Array>, Misfit> {
+fn array_of(values: &[Plain], to: Option<&DataType>) -> PyResult<ArrayRef> {
     let data_type = type_of(values, to)?;
-    build(&values.iter().collect::<Vec<_>>(), &data_type)
+    let mut each = vec![];
+    values.iter().try_for_each(|value| push(&mut each, value))?;
+    build(&each, &data_type)
 }
 
 /// The values of a Python iterable as an array, of type `to` if there is one; nothing where it is no iterable of rows.
@@ -30,8 +32,11 @@ pub fn row(py: Python<'_>, value: Plain, argument: &str) -> PyResult<Inner> {
 }
 
 fn made(py: Python<'_>, values: &[Plain], argument: &str, to: Option<&DataType>) -> PyResult<Inner> {
-    let problem = |Misfit(problem)| PyTypeError::new_err(format!("{argument}: {problem}"));
-    let made = detached(py, || Ok::<_, PyErr>(array_of(values, to)))?.map_err(problem)?;
+    let made = detached(py, || array_of(values, to)).map_err(|error| {
+        let words = format!("{argument}: {}", error.value(py));
+        let ours = error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyOverflowError>(py);
+        if ours { PyErr::from_type(error.get_type(py), words) } else { error }
+    })?;
     let made = ours(|| from_arrow(&made))?;
     match to {
         Some(to) if to != made.data_type() => {

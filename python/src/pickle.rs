@@ -14,31 +14,31 @@ use crate::error::{detached, ours};
 use crate::ipc;
 use crate::types::{DataType, Field, Schema};
 
-fn written(py: Python<'_>, batch: Batch) -> PyResult<Vec<u8>> {
-    detached(py, || -> PyResult<_> {
+fn written<'py>(py: Python<'py>, class: &str, batch: Batch) -> PyResult<Bound<'py, PyTuple>> {
+    let theirs = detached(py, || -> PyResult<_> {
         let here = RecordBatch::new(batch).on_the_host()?.0;
-        let theirs = ours(|| exchange::batch_to_arrow(&here))?;
-        ipc::write(&theirs.schema(), Some(&theirs))
-    })
+        ours(|| exchange::batch_to_arrow(&here))
+    })?;
+    ipc::reduced(py, class, &theirs.schema(), Some(&theirs))
 }
 
 /// An array as `__reduce__` gives it.
 pub fn reduced_array<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyTuple>> {
     let schema = Arc::new(InnerSchema::new(vec![array.field.clone()]));
     let batch = ours(|| Batch::try_new(schema, vec![array.array.clone()], array.array.len()))?;
-    ipc::reduced(py, "Array", &written(py, batch)?)
+    written(py, "Array", batch)
 }
 
 /// A batch as `__reduce__` gives it.
 pub fn reduced_batch<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound<'py, PyTuple>> {
-    ipc::reduced(py, "RecordBatch", &written(py, batch.0.clone())?)
+    written(py, "RecordBatch", batch.0.clone())
 }
 
 /// What a pickle holds.
 #[pyfunction]
 #[pyo3(name = "_unpickle")]
 pub fn unpickle<'py>(py: Python<'py>, class: &str, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    let (schema, batch) = ours(|| ipc::read(bytes))?;
+    let (schema, batch) = ipc::read(bytes)?;
     let nothing = || PyValueError::new_err("no pickle of bowstring's: it ends early");
     let first = || schema.fields().first().map(|field| field.as_ref().clone()).ok_or_else(nothing);
     let batch = batch.map(|batch| ours(|| exchange::batch_from_arrow(&batch))).transpose()?;
@@ -49,7 +49,9 @@ pub fn unpickle<'py>(py: Python<'py>, class: &str, bytes: &[u8]) -> PyResult<Bou
         ("RecordBatch", Some(batch)) => RecordBatch::new(batch).into_pyobject(py)?.into_any(),
         ("Array", Some(batch)) => {
             let field = first()?;
-            Array::new(batch.columns()[0].clone(), &field).into_pyobject(py)?.into_any()
+            Array::new(batch.columns().first().ok_or_else(nothing)?.clone(), &field)
+                .into_pyobject(py)?
+                .into_any()
         }
         _ => return Err(nothing()),
     })

@@ -7,12 +7,13 @@ use arrow_schema::{Field, Schema};
 use bowstring::{Array as Inner, Batch, Device};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::PyDict;
 
 use crate::array::Array;
 use crate::batch::RecordBatch;
 use crate::capsule;
 use crate::error::ours;
+use crate::items::has_method;
 use crate::source::{Source, batch_of, schema_of};
 
 /// The data of an object, and by which of its methods it came.
@@ -40,10 +41,9 @@ pub fn by_arrow(obj: &Bound<'_, PyAny>, device: Option<&Device>) -> PyResult<Opt
     if let Some(source) = by_device_stream(obj, device)? {
         return Ok(Some(source));
     }
-    if obj.cast::<PyType>().is_err()
-        && let Some(pair) = ask(obj, "to_pylibcudf")?
-    {
-        return of_pylibcudf(&pair).map(Some);
+    // No protocol's name: an object with every attribute has none.
+    if has_method(obj, "to_pylibcudf")? {
+        return of_pylibcudf(&obj.call_method0("to_pylibcudf")?).map(Some);
     }
     if let Some(capsules) = ask(obj, "__arrow_c_array__")? {
         return Ok(Some(one(capsule::import_array(&capsules)?, "__arrow_c_array__")));

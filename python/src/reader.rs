@@ -18,6 +18,7 @@ use bowstring::{Array as Inner, Batch, Error, Stream as InnerStream};
 use pyo3::exceptions::{PyStopIteration, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyInt, PyString, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::array::Array;
 use crate::batch::RecordBatch;
@@ -79,7 +80,8 @@ impl BatchReader {
                 return Err(PyTypeError::new_err(problem));
             }
         };
-        Ok(BatchReader { method, ..BatchReader::over(source) })
+        let (batches, raised) = source.take_apart();
+        Ok(BatchReader { method, ..BatchReader::over(Source::of(batches, raised)) })
     }
 
     /// Uses the source once no other thread does; Ctrl-C ends the waiting.
@@ -193,7 +195,17 @@ impl BatchReader {
         let (items, raised) = of_python(batches, "batches", move |batch| {
             under(foreign::as_batch(batch, "batches")?, &held_to)
         })?;
-        Ok(BatchReader::over(Source { shape, place, items, raised }))
+        Ok(BatchReader::over(Source::of(Batches::new(shape, place, items), raised)))
+    }
+
+    /// For the collector of cycles, where no thread reads.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let source = |source: &mut Option<Source<_, _>>| source.as_ref().map(|it| it.raised.traverse(&visit));
+        self.source.try_with(source).flatten().unwrap_or(Ok(()))
+    }
+
+    fn __clear__(&self) {
+        drop(self.source.try_with(Option::take));
     }
 
     fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -379,8 +391,10 @@ impl BatchReader {
         let source = self.give(target.py())?;
         let from = source.stream()?;
         let place = on.device().place();
-        let items = source.items.map(move |batch| on.upload(&from.download(&batch?)?));
-        Ok(BatchReader::over(Source { place, items: Box::new(items), ..source }))
+        let (batches, raised) = source.take_apart();
+        let schema = batches.schema().clone();
+        let moved = batches.map(move |batch| on.upload(&from.download(&batch?)?));
+        Ok(BatchReader::over(Source::of(Batches::new(schema, place, moved), raised)))
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {

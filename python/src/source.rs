@@ -4,7 +4,7 @@
 //! The one idea: streams fail with errors of the library, which Python's exceptions are not. So what Python code has raised
 //! is kept beside the stream that it broke off, and whoever is told of that in Python is told by the exception itself.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bowstring::array::{Batches, Place};
@@ -12,9 +12,11 @@ use bowstring::{Array, Batch, Error, Result, compute};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::device::default_stream;
 use crate::error::exception_of;
+use crate::pace::{interrupted, push};
 
 /// Items that come one after another, what they have in common, and the memory they are in.
 pub struct Source<S, T> {
@@ -27,11 +29,24 @@ pub struct Source<S, T> {
 pub type Items<T> = Box<dyn Iterator<Item = Result<T>> + Send>;
 
 /// What the Python code that a stream is made of has raised, with what the stream says of it.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Raised(Vec<Slot>);
 
-/// One exception, until somebody is told of it.
-type Slot = Arc<Mutex<Option<(Error, PyErr)>>>;
+/// A Python iterable that a stream is made of.
+struct Slot {
+    /// Belongs to the items alone: they are let go of first, and with them all that may hang on it.
+    iterator: Weak<Iterable>,
+    /// Its exception, until somebody is told of it.
+    raised: Arc<Mutex<Option<(Error, PyErr)>>>,
+}
+
+/// An iterator until it ends.
+type Iterable = Mutex<Option<Py<PyIterator>>>;
+
+/// The value behind a lock, which no thread holds while Python runs.
+fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Raised {
     /// What either has raised.
@@ -42,10 +57,22 @@ impl Raised {
 
     /// The exception for a stream's error: the one that Python code raised, where it is that.
     pub fn exception(&self, error: Error) -> PyErr {
-        let slots = self.0.iter().map(|slot| slot.lock().unwrap_or_else(PoisonError::into_inner));
+        let slots = self.0.iter().map(|slot| locked(&slot.raised));
         let raised = slots.filter(|slot| slot.as_ref().is_some_and(|(known, _)| *known == error));
         let raised = raised.filter_map(|mut slot| slot.take()).next();
         raised.map_or_else(|| exception_of(error), |(_, raised)| raised)
+    }
+
+    /// Shows the collector of cycles the iterables that a stream is made of. Each belongs to one stream.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        for slot in &self.0 {
+            if let Some(iterator) = slot.iterator.upgrade()
+                && let Ok(iterator) = iterator.try_lock()
+            {
+                visit.call(iterator.as_ref())?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -55,27 +82,27 @@ pub fn of_python<T: 'static>(
     argument: &str,
     item: impl Fn(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static,
 ) -> PyResult<(Items<T>, Raised)> {
-    let slot = Slot::default();
-    let raised = Raised(vec![slot.clone()]);
     let iterator =
         iterable.try_iter().map_err(|error| match error.is_instance_of::<PyTypeError>(iterable.py()) {
             true => PyTypeError::new_err(format!("{argument}: {}", error.value(iterable.py()))),
             false => error,
         });
-    let mut iterator: Option<Py<PyIterator>> = Some(iterator?.unbind());
+    let (iterator, slot) = (Arc::new(Mutex::new(Some(iterator?.unbind()))), Arc::default());
+    let raised = Raised(vec![Slot { iterator: Arc::downgrade(&iterator), raised: Arc::clone(&slot) }]);
     let items = std::iter::from_fn(move || {
-        let source = iterator.as_ref()?;
         let next = Python::attach(|py| {
-            let next = source.bind(py).clone().next();
-            next.map(|next| next.and_then(|next| item(&next))).transpose()
-        });
-        if !matches!(next, Ok(Some(_))) {
-            iterator = None;
-        }
+            let mut source = locked(&iterator).as_ref()?.clone_ref(py).into_bound(py);
+            let next = source.next().map(|next| next.and_then(|next| item(&next))).transpose();
+            if !matches!(next, Ok(Some(_))) {
+                let ended = locked(&iterator).take();
+                drop(ended);
+            }
+            Some(next)
+        })?;
         let next = next.map_err(|exception| {
             let message = exception.to_string();
             let error = Error::Producer { code: 5, message, metadata: Default::default() };
-            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some((error.clone(), exception));
+            *locked(&slot) = Some((error.clone(), exception));
             error
         });
         next.transpose()
@@ -152,10 +179,14 @@ impl Source<Field, Array> {
 }
 
 impl<S, T> Source<S, T> {
-    /// All items.
+    /// All items; Ctrl-C ends the reading.
     pub fn all(self) -> PyResult<(S, Vec<T>)> {
-        let items: Result<Vec<T>> = self.items.collect();
-        Ok((self.shape, items.map_err(|error| self.raised.exception(error))?))
+        let mut all = vec![];
+        for item in self.items {
+            push(&mut all, item.map_err(|error| self.raised.exception(error))?)?;
+            interrupted()?;
+        }
+        Ok((self.shape, all))
     }
 
     /// The default stream of where the items are.

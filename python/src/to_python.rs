@@ -2,37 +2,24 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
-use arrow_array::{Array, ArrayAccessor, ArrowPrimitiveType, PrimitiveArray, downcast_integer_array};
+use arrow_array::{
+    AnyDictionaryArray, Array, ArrayAccessor, ArrayRef, ArrowPrimitiveType, PrimitiveArray, RunArray,
+    StructArray, downcast_integer_array,
+};
+use arrow_buffer::ArrowNativeType;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
-use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
+use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDateTime, PyDelta, PyDict, PyList, PyString, PyTime, PyTuple};
+use pyo3::types::{PyBytes, PyDateTime, PyDelta, PyDict, PyList, PyString, PyTime};
 
 use crate::error::ours;
+use crate::pace::{Pace, available, no_memory};
 use crate::plain::EPOCH;
 use crate::types::EXTENSION;
 
-type Values<'py> = PyResult<Vec<Bound<'py, PyAny>>>;
-
-/// Each row as the value that it is, nulls as `None`.
-fn each<'py, A: ArrayAccessor>(
-    py: Python<'py>,
-    array: A,
-    value: impl Fn(A::Item) -> PyResult<Bound<'py, PyAny>>,
-) -> Values<'py> {
-    let row = |row| if array.is_valid(row) { value(array.value(row)) } else { Ok(py.None().into_bound(py)) };
-    (0..array.len()).map(row).collect()
-}
-
-fn numbers<'py, T: ArrowPrimitiveType>(
-    py: Python<'py>,
-    array: &PrimitiveArray<T>,
-    value: impl Fn(T::Native) -> PyResult<Bound<'py, PyAny>>,
-) -> Values<'py> {
-    each(py, array, value)
-}
+type Values<'py> = PyResult<Bound<'py, PyList>>;
 
 /// Something of Python's own library, looked up once.
 macro_rules! of_python {
@@ -44,142 +31,266 @@ macro_rules! of_python {
 
 /// The rows of an array that has a field, nested ones and all.
 pub fn values<'py>(py: Python<'py>, array: &dyn Array, field: &Field) -> Values<'py> {
-    use DataType::*;
-    let object = |value: Bound<'py, PyAny>| Ok(value);
-    if field.metadata().get(EXTENSION).is_some_and(|name| name == "arrow.uuid")
-        && *array.data_type() == FixedSizeBinary(16)
-    {
-        let uuid = of_python!(py, "uuid", "UUID");
-        return each(py, array.as_fixed_size_binary(), |bytes| {
-            uuid.call1((py.None(), PyBytes::new(py, bytes)))
-        });
+    Making { py, pace: Pace::new() }.values(array, field)
+}
+
+/// A list has at most so many rows that take no memory in Arrow: 8 GiB of `None`.
+const MOST: usize = 1 << 30;
+
+/// An error where there is no memory for a list of all rows: nulls, structs of nothing and runs take none
+/// for a row, and an array of them has as many as its producer says.
+pub fn check_rows(data_type: &DataType, rows: usize) -> PyResult<()> {
+    if rows > MOST && is_weightless(data_type) {
+        return Err(no_memory(format!("no memory for {rows} values")));
     }
-    let text = |text: &str| object(PyString::new(py, text).into_any());
-    let bytes = |bytes: &[u8]| object(PyBytes::new(py, bytes).into_any());
-    match array.data_type() {
-        Null => Ok((0..array.len()).map(|_| py.None().into_bound(py)).collect()),
-        Boolean => each(py, array.as_boolean(), |value| Ok(value.into_pyobject(py)?.to_owned().into_any())),
-        Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64 => downcast_integer_array! {
-            array => numbers(py, array, |value| Ok(value.into_pyobject(py)?.into_any())),
-            _ => Ok(vec![]),
-        },
-        Float16 => numbers(py, array.as_primitive::<Float16Type>(), |value| {
-            Ok(f64::from(value).into_pyobject(py)?.into_any())
-        }),
-        Float32 => numbers(py, array.as_primitive::<Float32Type>(), |value| {
-            Ok(f64::from(value).into_pyobject(py)?.into_any())
-        }),
-        Float64 => {
-            numbers(py, array.as_primitive::<Float64Type>(), |value| Ok(value.into_pyobject(py)?.into_any()))
-        }
-        Decimal32(_, scale) => decimals::<Decimal32Type>(py, array, *scale),
-        Decimal64(_, scale) => decimals::<Decimal64Type>(py, array, *scale),
-        Decimal128(_, scale) => decimals::<Decimal128Type>(py, array, *scale),
-        Decimal256(_, scale) => decimals::<Decimal256Type>(py, array, *scale),
-        Date32 => numbers(py, array.as_primitive::<Date32Type>(), |days| date(py, i64::from(days))),
-        Date64 => {
-            numbers(py, array.as_primitive::<Date64Type>(), |millis| date(py, millis.div_euclid(86_400_000)))
-        }
-        Time32(TimeUnit::Second) => {
-            numbers(py, array.as_primitive::<Time32SecondType>(), |at| time(py, i64::from(at), 1_000_000, 1))
-        }
-        Time32(_) => {
-            numbers(py, array.as_primitive::<Time32MillisecondType>(), |at| time(py, i64::from(at), 1000, 1))
-        }
-        Time64(TimeUnit::Nanosecond) => {
-            numbers(py, array.as_primitive::<Time64NanosecondType>(), |at| time(py, at, 1, 1000))
-        }
-        Time64(_) => numbers(py, array.as_primitive::<Time64MicrosecondType>(), |at| time(py, at, 1, 1)),
-        Timestamp(unit, zone) => {
-            let zone = zone.as_ref().map(|zone| time_zone(py, zone)).transpose()?;
-            let (times, parts) = to_microseconds(unit);
-            each_64_bits(py, array, |at| datetime(py, microseconds(at, times, parts)?, zone.as_ref()))
-        }
-        Duration(unit) => {
-            let (times, parts) = to_microseconds(unit);
-            each_64_bits(py, array, |long| Ok(delta(py, microseconds(long, times, parts)?)?.into_any()))
-        }
-        Interval(unit) => intervals(py, array, *unit),
-        Utf8 => each(py, array.as_string::<i32>(), text),
-        LargeUtf8 => each(py, array.as_string::<i64>(), text),
-        Utf8View => each(py, array.as_string_view(), text),
-        Binary => each(py, array.as_binary::<i32>(), bytes),
-        LargeBinary => each(py, array.as_binary::<i64>(), bytes),
-        BinaryView => each(py, array.as_binary_view(), bytes),
-        FixedSizeBinary(_) => each(py, array.as_fixed_size_binary(), bytes),
-        List(item) => each(py, array.as_list::<i32>(), |rows| list(py, &rows, item)),
-        LargeList(item) => each(py, array.as_list::<i64>(), |rows| list(py, &rows, item)),
-        ListView(item) => each(py, array.as_list_view::<i32>(), |rows| list(py, &rows, item)),
-        LargeListView(item) => each(py, array.as_list_view::<i64>(), |rows| list(py, &rows, item)),
-        FixedSizeList(item, _) => each(py, array.as_fixed_size_list(), |rows| list(py, &rows, item)),
-        Map(..) => each(py, array.as_map(), |entries| {
-            let columns = entries.columns().iter().zip(entries.fields());
-            let columns =
-                columns.map(|(column, field)| values(py, column, field)).collect::<PyResult<Vec<_>>>()?;
-            let pairs = columns[0].iter().zip(&columns[1]).map(|(key, value)| PyTuple::new(py, [key, value]));
-            Ok(PyList::new(py, pairs.collect::<PyResult<Vec<_>>>()?)?.into_any())
-        }),
-        Struct(fields) => {
-            let array = array.as_struct();
-            let columns = array.columns().iter().zip(fields);
-            let columns =
-                columns.map(|(column, field)| values(py, column, field)).collect::<PyResult<Vec<_>>>()?;
-            let row = |row| {
-                if array.is_null(row) {
-                    return Ok(py.None().into_bound(py));
-                }
-                let found = PyDict::new(py);
-                for (column, field) in columns.iter().zip(fields) {
-                    found.set_item(field.name(), &column[row])?;
-                }
-                Ok(found.into_any())
-            };
-            (0..array.len()).map(row).collect()
-        }
-        Union(fields, _) => {
-            let array = array.as_union();
-            let row = |row| {
-                let field = fields.iter().find(|(id, _)| *id == array.type_id(row)).map(|(_, field)| field);
-                let value = array.value(row);
-                let of =
-                    field.map_or_else(|| Field::new("", value.data_type().clone(), true), |f| (**f).clone());
-                Ok(values(py, &value, &of)?.remove(0))
-            };
-            (0..array.len()).map(row).collect()
-        }
-        Dictionary(_, of) => plainer(py, array, of),
-        RunEndEncoded(_, of) => plainer(py, array, of.data_type()),
+    available(rows.saturating_mul(size_of::<usize>()))
+}
+
+fn is_weightless(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Null | DataType::RunEndEncoded(..) => true,
+        DataType::Struct(fields) => fields.iter().all(|field| is_weightless(field.data_type())),
+        DataType::FixedSizeList(item, size) => *size == 0 || is_weightless(item.data_type()),
+        other => *other == DataType::FixedSizeBinary(0),
     }
 }
 
-/// What dictionaries and runs stand for.
-fn plainer<'py>(py: Python<'py>, array: &dyn Array, to: &DataType) -> Values<'py> {
-    let plain = arrow_cast::cast(array, to).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    values(py, &plain, &Field::new("", to.clone(), true))
-}
-
-fn list<'py>(py: Python<'py>, rows: &dyn Array, item: &Field) -> PyResult<Bound<'py, PyAny>> {
-    Ok(PyList::new(py, values(py, rows, item)?)?.into_any())
-}
-
-fn decimals<'py, T: DecimalType>(py: Python<'py>, array: &dyn Array, scale: i8) -> Values<'py> {
-    let decimal = of_python!(py, "decimal", "Decimal");
-    let precision = T::MAX_PRECISION;
-    numbers(py, array.as_primitive::<T>(), |value| {
-        decimal.call1((T::format_decimal(value, precision, scale),))
-    })
-}
-
-/// The numbers of timestamps and durations of whatever unit.
-fn each_64_bits<'py>(
+/// Objects that are being made.
+struct Making<'py> {
     py: Python<'py>,
-    array: &dyn Array,
-    value: impl Fn(i64) -> PyResult<Bound<'py, PyAny>>,
-) -> Values<'py> {
-    let data = array.to_data();
-    let numbers = data.into_builder().data_type(DataType::Int64).build();
-    let numbers = numbers.map_err(|error| PyValueError::new_err(error.to_string()))?;
-    each(py, &PrimitiveArray::<Int64Type>::from(numbers), value)
+    pace: Pace,
+}
+
+impl<'py> Making<'py> {
+    fn none(&self) -> Bound<'py, PyAny> {
+        self.py.None().into_bound(self.py)
+    }
+
+    /// So many rows, each as the value that it is.
+    fn rows(
+        &mut self,
+        rows: usize,
+        mut value: impl FnMut(&mut Self, usize) -> PyResult<Bound<'py, PyAny>>,
+    ) -> Values<'py> {
+        let all = PyList::empty(self.py);
+        for row in 0..rows {
+            self.pace.object(self.py, 0)?;
+            let value = value(self, row)?;
+            all.append(value)?;
+        }
+        Ok(all)
+    }
+
+    /// Each row as the value that it is, nulls as `None`.
+    fn each<A: ArrayAccessor>(
+        &mut self,
+        array: A,
+        mut value: impl FnMut(&mut Self, A::Item) -> PyResult<Bound<'py, PyAny>>,
+    ) -> Values<'py> {
+        self.rows(array.len(), |making, row| match array.is_valid(row) {
+            true => value(making, array.value(row)),
+            false => Ok(making.none()),
+        })
+    }
+
+    fn numbers<T: ArrowPrimitiveType>(
+        &mut self,
+        array: &PrimitiveArray<T>,
+        value: impl Fn(T::Native) -> PyResult<Bound<'py, PyAny>>,
+    ) -> Values<'py> {
+        self.each(array, |_, number| value(number))
+    }
+
+    fn texts<'a>(&mut self, array: impl ArrayAccessor<Item = &'a str>) -> Values<'py> {
+        self.each(array, |making, text| {
+            making.pace.object(making.py, text.len())?;
+            Ok(PyString::new(making.py, text).into_any())
+        })
+    }
+
+    fn bytes<'a>(&mut self, array: impl ArrayAccessor<Item = &'a [u8]>) -> Values<'py> {
+        self.each(array, |making, bytes| {
+            making.pace.object(making.py, bytes.len())?;
+            Ok(PyBytes::new(making.py, bytes).into_any())
+        })
+    }
+
+    fn lists(&mut self, array: impl ArrayAccessor<Item = ArrayRef>, item: &Field) -> Values<'py> {
+        self.each(array, |making, rows| Ok(making.values(&rows, item)?.into_any()))
+    }
+
+    /// The rows of an array that has a field.
+    fn values(&mut self, array: &dyn Array, field: &Field) -> Values<'py> {
+        use DataType::*;
+        let py = self.py;
+        check_rows(array.data_type(), array.len())?;
+        if field.metadata().get(EXTENSION).is_some_and(|name| name == "arrow.uuid")
+            && *array.data_type() == FixedSizeBinary(16)
+        {
+            let uuid = of_python!(py, "uuid", "UUID");
+            return self.each(array.as_fixed_size_binary(), |_, bytes| {
+                uuid.call1((py.None(), PyBytes::new(py, bytes)))
+            });
+        }
+        match array.data_type() {
+            Null => self.rows(array.len(), |making, _| Ok(making.none())),
+            Boolean => {
+                self.each(array.as_boolean(), |_, value| Ok(value.into_pyobject(py)?.to_owned().into_any()))
+            }
+            Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64 => downcast_integer_array! {
+                array => self.numbers(array, |value| Ok(value.into_pyobject(py)?.into_any())),
+                _ => Ok(PyList::empty(py)),
+            },
+            Float16 => self.numbers(array.as_primitive::<Float16Type>(), |value| {
+                Ok(f64::from(value).into_pyobject(py)?.into_any())
+            }),
+            Float32 => self.numbers(array.as_primitive::<Float32Type>(), |value| {
+                Ok(f64::from(value).into_pyobject(py)?.into_any())
+            }),
+            Float64 => self.numbers(array.as_primitive::<Float64Type>(), |value| {
+                Ok(value.into_pyobject(py)?.into_any())
+            }),
+            Decimal32(_, scale) => self.decimals::<Decimal32Type>(array, *scale),
+            Decimal64(_, scale) => self.decimals::<Decimal64Type>(array, *scale),
+            Decimal128(_, scale) => self.decimals::<Decimal128Type>(array, *scale),
+            Decimal256(_, scale) => self.decimals::<Decimal256Type>(array, *scale),
+            Date32 => self.numbers(array.as_primitive::<Date32Type>(), |days| date(py, i64::from(days))),
+            Date64 => self.numbers(array.as_primitive::<Date64Type>(), |millis| {
+                date(py, millis.div_euclid(86_400_000))
+            }),
+            Time32(TimeUnit::Second) => self.numbers(array.as_primitive::<Time32SecondType>(), |at| {
+                time(py, i64::from(at), 1_000_000, 1)
+            }),
+            Time32(_) => self.numbers(array.as_primitive::<Time32MillisecondType>(), |at| {
+                time(py, i64::from(at), 1000, 1)
+            }),
+            Time64(TimeUnit::Nanosecond) => {
+                self.numbers(array.as_primitive::<Time64NanosecondType>(), |at| time(py, at, 1, 1000))
+            }
+            Time64(_) => self.numbers(array.as_primitive::<Time64MicrosecondType>(), |at| time(py, at, 1, 1)),
+            Timestamp(unit, zone) => {
+                let zone = zone.as_ref().map(|zone| time_zone(py, zone)).transpose()?;
+                let (times, parts) = to_microseconds(unit);
+                self.of_64_bits(array, |at| datetime(py, microseconds(at, times, parts)?, zone.as_ref()))
+            }
+            Duration(unit) => {
+                let (times, parts) = to_microseconds(unit);
+                self.of_64_bits(array, |long| Ok(delta(py, microseconds(long, times, parts)?)?.into_any()))
+            }
+            Interval(unit) => self.intervals(array, *unit),
+            Utf8 => self.texts(array.as_string::<i32>()),
+            LargeUtf8 => self.texts(array.as_string::<i64>()),
+            Utf8View => self.texts(array.as_string_view()),
+            Binary => self.bytes(array.as_binary::<i32>()),
+            LargeBinary => self.bytes(array.as_binary::<i64>()),
+            BinaryView => self.bytes(array.as_binary_view()),
+            FixedSizeBinary(_) => self.bytes(array.as_fixed_size_binary()),
+            List(item) => self.lists(array.as_list::<i32>(), item),
+            LargeList(item) => self.lists(array.as_list::<i64>(), item),
+            ListView(item) => self.lists(array.as_list_view::<i32>(), item),
+            LargeListView(item) => self.lists(array.as_list_view::<i64>(), item),
+            FixedSizeList(item, _) => self.lists(array.as_fixed_size_list(), item),
+            Map(..) => self.each(array.as_map(), |making, entries| {
+                let [keys, values] =
+                    [0, 1].map(|at| making.values(entries.column(at), &entries.fields()[at]));
+                let pairs = PyList::empty(py);
+                for (key, value) in keys?.iter().zip(values?) {
+                    pairs.append((key, value))?;
+                }
+                Ok(pairs.into_any())
+            }),
+            Struct(fields) => self.structs(array.as_struct(), fields),
+            Union(fields, _) => {
+                let array = array.as_union();
+                self.rows(array.len(), |making, row| {
+                    let field =
+                        fields.iter().find(|(id, _)| *id == array.type_id(row)).map(|(_, field)| field);
+                    let value = array.value(row);
+                    let nameless = || Field::new("", value.data_type().clone(), true);
+                    making
+                        .values(&value, &field.map_or_else(nameless, |field| field.as_ref().clone()))?
+                        .get_item(0)
+                })
+            }
+            Dictionary(..) => self.dictionary(array.as_any_dictionary()),
+            RunEndEncoded(ends, _) => match ends.data_type() {
+                Int16 => self.runs(array.as_run::<Int16Type>()),
+                Int32 => self.runs(array.as_run::<Int32Type>()),
+                _ => self.runs(array.as_run::<Int64Type>()),
+            },
+        }
+    }
+
+    fn structs(&mut self, array: &StructArray, fields: &Fields) -> Values<'py> {
+        let py = self.py;
+        let mut columns = vec![];
+        for (column, field) in array.columns().iter().zip(fields) {
+            columns.push((PyString::new(py, field.name()), self.values(column, field)?));
+        }
+        self.rows(array.len(), |making, row| {
+            if array.is_null(row) {
+                return Ok(making.none());
+            }
+            let found = PyDict::new(py);
+            for (name, column) in &columns {
+                found.set_item(name, column.get_item(row)?)?;
+            }
+            Ok(found.into_any())
+        })
+    }
+
+    /// The value of a row, anew for each that it stands in: a list may be changed.
+    fn one(&mut self, values: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
+        let field = Field::new("", values.data_type().clone(), true);
+        self.values(&values.slice(row, 1), &field)?.get_item(0)
+    }
+
+    fn dictionary(&mut self, array: &dyn AnyDictionaryArray) -> Values<'py> {
+        let (keys, values) = (array.keys(), array.values());
+        downcast_integer_array! {
+            keys => self.each(keys, |making, key| making.one(values, key.as_usize())),
+            _ => Ok(PyList::empty(self.py)),
+        }
+    }
+
+    fn runs<R: RunEndIndexType>(&mut self, array: &RunArray<R>) -> Values<'py> {
+        self.rows(array.len(), |making, row| making.one(array.values(), array.get_physical_index(row)))
+    }
+
+    fn decimals<T: DecimalType>(&mut self, array: &dyn Array, scale: i8) -> Values<'py> {
+        let decimal = of_python!(self.py, "decimal", "Decimal");
+        let precision = T::MAX_PRECISION;
+        self.numbers(array.as_primitive::<T>(), |value| {
+            decimal.call1((T::format_decimal(value, precision, scale),))
+        })
+    }
+
+    /// The numbers of timestamps and durations of whatever unit.
+    fn of_64_bits(
+        &mut self,
+        array: &dyn Array,
+        value: impl Fn(i64) -> PyResult<Bound<'py, PyAny>>,
+    ) -> Values<'py> {
+        let data = array.to_data();
+        let numbers = data.into_builder().data_type(DataType::Int64).build();
+        let numbers = numbers.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        self.numbers(&PrimitiveArray::<Int64Type>::from(numbers), value)
+    }
+
+    fn intervals(&mut self, array: &dyn Array, unit: IntervalUnit) -> Values<'py> {
+        let tuple = of_python!(self.py, "bowstring._values", "MonthDayNano");
+        match unit {
+            IntervalUnit::YearMonth => self
+                .numbers(array.as_primitive::<IntervalYearMonthType>(), |months| tuple.call1((months, 0, 0))),
+            IntervalUnit::DayTime => self.numbers(array.as_primitive::<IntervalDayTimeType>(), |value| {
+                tuple.call1((0, value.days, i64::from(value.milliseconds) * 1_000_000))
+            }),
+            IntervalUnit::MonthDayNano => self
+                .numbers(array.as_primitive::<IntervalMonthDayNanoType>(), |value| {
+                    tuple.call1((value.months, value.days, value.nanoseconds))
+                }),
+        }
+    }
 }
 
 /// What to multiply by, and to divide by.
@@ -252,29 +363,19 @@ fn time_zone<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     of_python!(py, "datetime", "timezone").call1((offset,))
 }
 
-fn intervals<'py>(py: Python<'py>, array: &dyn Array, unit: IntervalUnit) -> Values<'py> {
-    let tuple = of_python!(py, "bowstring._values", "MonthDayNano");
-    match unit {
-        IntervalUnit::YearMonth => {
-            numbers(py, array.as_primitive::<IntervalYearMonthType>(), |months| tuple.call1((months, 0, 0)))
-        }
-        IntervalUnit::DayTime => numbers(py, array.as_primitive::<IntervalDayTimeType>(), |value| {
-            tuple.call1((0, value.days, i64::from(value.milliseconds) * 1_000_000))
-        }),
-        IntervalUnit::MonthDayNano => {
-            numbers(py, array.as_primitive::<IntervalMonthDayNanoType>(), |value| {
-                tuple.call1((value.months, value.days, value.nanoseconds))
-            })
-        }
-    }
-}
-
 /// Rows as text: what Python makes of their values, or Arrow where Python has no such value.
 pub fn texts(py: Python<'_>, array: &dyn Array, field: &Field) -> PyResult<Vec<String>> {
     let row = |row| {
         let one = array.slice(row, 1);
         match values(py, &one, field) {
-            Ok(found) => found[0].repr().map(|text| text.to_string()),
+            Ok(found) => found.get_item(0)?.repr().map(|text| text.to_string()),
+            // No memory, and no wish to go on, are not what another way of writing it would help.
+            Err(error)
+                if !(error.is_instance_of::<PyValueError>(py)
+                    || error.is_instance_of::<PyOverflowError>(py)) =>
+            {
+                Err(error)
+            }
             Err(_) => ours(|| -> PyResult<String> {
                 let options = FormatOptions::default().with_null("None");
                 let text = ArrayFormatter::try_new(&one, &options).map(|all| all.value(0).to_string());

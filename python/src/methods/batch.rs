@@ -14,8 +14,9 @@ use crate::capsule::{device_capsule, export_schema, host_capsule, pair, refuse_u
 use crate::device::{Device, Stream, device_of};
 use crate::error::{detached, ours};
 use crate::expr::Expr;
+use crate::pace::Pace;
 use crate::types::{self, Schema, described, place_in};
-use crate::{expressions, foreign, host_rows, operations, pickle, tensor};
+use crate::{expressions, foreign, host_rows, operations, pickle, tensor, to_python};
 
 /// The parts of a batch that brackets choose, slices aside.
 enum Chosen {
@@ -96,12 +97,20 @@ impl RecordBatch {
 
     /// A list of the rows, each as a dictionary.
     fn to_pylist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let columns = self.to_pydict(py)?;
-        let rows = PyList::new(py, (0..self.0.len()).map(|_| PyDict::new(py)))?;
-        for (name, column) in columns {
-            for (row, value) in rows.iter().zip(column.try_iter()?) {
-                row.set_item(&name, value?)?;
+        let columns: Vec<_> = self.to_pydict(py)?.into_iter().collect();
+        let rows = PyList::empty(py);
+        if columns.is_empty() {
+            // No memory says how many there may be.
+            to_python::check_rows(&InnerType::Null, self.0.len())?;
+        }
+        let mut pace = Pace::new();
+        for at in 0..self.0.len() {
+            pace.object(py, 0)?;
+            let row = PyDict::new(py);
+            for (name, column) in &columns {
+                row.set_item(name, column.get_item(at)?)?;
             }
+            rows.append(row)?;
         }
         Ok(rows)
     }

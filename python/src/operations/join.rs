@@ -58,6 +58,7 @@ pub fn concat<'py>(
                 };
                 let columns = (0..schema.fields().len()).map(column).collect::<PyResult<Vec<_>>>()?;
                 let rows = batches.iter().try_fold(0usize, |sum, batch| sum.checked_add(batch.0.len()));
+                let rows = rows.filter(|rows| isize::try_from(*rows).is_ok());
                 let rows =
                     rows.ok_or_else(|| PyValueError::new_err("values: more rows than can be counted"))?;
                 ours(|| Batch::try_new(schema.into(), columns, rows))

@@ -16,6 +16,7 @@ use crate::batch::RecordBatch;
 use crate::device::{Stream, stream_for};
 use crate::error::{detached, ours};
 use crate::foreign::{Either, either};
+use crate::items::entries;
 use crate::types::place_in;
 use crate::values::row_of;
 
@@ -163,7 +164,8 @@ pub fn fill_null<'py>(
     };
     match value.cast::<PyDict>() {
         Ok(values) => {
-            for (name, value) in values {
+            for entry in entries(values)? {
+                let (name, value) = entry?;
                 fill(place_in(schema, &name, "value")?, &value)?;
             }
         }

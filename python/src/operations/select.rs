@@ -7,7 +7,8 @@ use arrow_schema::{DataType, Field, Schema};
 use bowstring::compute::{self, Projection};
 use bowstring::exchange::from_arrow;
 use bowstring::expr::{Literal, Options, if_else, lit, nth};
-use bowstring::{Array as Inner, Batch, Result, Stream as InnerStream};
+use bowstring::ffi::DeviceType;
+use bowstring::{Array as Inner, Batch, Error, Result, Stream as InnerStream};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -110,7 +111,7 @@ pub fn filter<'py>(
 
 /// The numbers of the rows where a mask is not false, null where it is null.
 fn rows_of(mask: &Inner, rows: usize, on: &InnerStream) -> Result<Inner> {
-    let numbers = from_arrow(&Int64Array::from_iter_values(0..rows as i64))?;
+    let numbers = numbers(0, 1, rows)?;
     if mask.len() != rows || *mask.data_type() != DataType::Boolean {
         // As with any mask that does not fit.
         return compute::filter(&on.upload(&numbers)?, mask, on).wait();
@@ -156,10 +157,19 @@ pub fn take<'py>(
     }
 }
 
+/// The numbers `start`, `start + step`, …, so many.
+fn numbers(start: i64, step: i64, count: usize) -> Result<Inner> {
+    let bytes = count.saturating_mul(size_of::<i64>());
+    let mut numbers = vec![];
+    let room = numbers.try_reserve_exact(count);
+    room.map_err(|_| Error::OutOfMemory { bytes, device: DeviceType::Cpu })?;
+    numbers.extend((0..count as i64).map(|i| start + i * step));
+    from_arrow(&Int64Array::new(numbers.into(), None))
+}
+
 /// Rows `start`, `start + step`, … of an array, so many.
 pub fn strided(values: &Array, start: i64, step: i64, count: usize, on: &InnerStream) -> Result<Array> {
-    let rows = (0..count as i64).map(|i| start + i * step);
-    let indices = on.upload(&from_arrow(&Int64Array::from_iter_values(rows))?)?;
+    let indices = on.upload(&numbers(start, step, count)?)?;
     let taken = compute::take(&values.array, &indices, &Default::default(), on).wait()?;
     Ok(Array::new(taken, &values.field))
 }

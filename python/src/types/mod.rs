@@ -13,6 +13,7 @@ use pyo3::types::{PyBool, PyBytes, PyCapsule, PyDict, PyIterator, PyList, PyStri
 
 use crate::capsule::{export_schema, import_field};
 use crate::ipc;
+use crate::items::entries;
 pub use print::{EXTENSION, of_field as type_name};
 
 /// What the values of an array are. Equal to whatever names the same type: another library's object, or a string.
@@ -149,7 +150,8 @@ pub fn schema(obj: &Bound<'_, PyAny>, argument: &str, over: Option<&InnerSchema>
     };
     let mut fields: Vec<InnerField> =
         over.map_or(vec![], |schema| schema.fields().iter().map(|field| field.as_ref().clone()).collect());
-    for (name, data_type) in types {
+    for entry in entries(types)? {
+        let (name, data_type) = entry?;
         let new = field(&data_type, &format!("{argument}[{}]", name.repr()?))?;
         match over {
             Some(schema) => {
@@ -169,7 +171,7 @@ fn hashed(text: &str) -> u64 {
 }
 
 fn pickled<'py>(py: Python<'py>, class: &str, field: &InnerField) -> PyResult<Bound<'py, PyTuple>> {
-    ipc::reduced(py, class, &ipc::write(&InnerSchema::new(vec![field.clone()]).into(), None)?)
+    ipc::reduced(py, class, &InnerSchema::new(vec![field.clone()]).into(), None)
 }
 
 fn metadata<'py>(py: Python<'py>, of: &Metadata) -> PyResult<Option<Bound<'py, PyDict>>> {
@@ -359,6 +361,6 @@ impl Schema {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        ipc::reduced(py, "Schema", &ipc::write(&self.0.clone().into(), None)?)
+        ipc::reduced(py, "Schema", &self.0.clone().into(), None)
     }
 }

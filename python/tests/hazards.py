@@ -1,0 +1,36 @@
+"""Programs that might kill the process, hang or take all memory: run in one of their own, within limits."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from textwrap import dedent
+
+# Before each program. An exception that `except Exception` lets pass is told by name.
+_BEGIN = """
+import resource
+
+def error(body, *arguments):
+    '''The class of what is raised.'''
+    try:
+        body(*arguments)
+    except Exception as error:
+        assert "a bug in bowstring" not in str(error), error
+        return type(error)
+
+def fails(body, *classes):
+    found = error(body)
+    assert found is not None and issubclass(found, classes), (body, found)
+
+def limit_memory(more):
+    '''From now on there is so much more address space.'''
+    pages = int(open("/proc/self/statm").read().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + more,) * 2)
+"""
+
+
+def run(program: str, *, seconds: float = 20) -> None:
+    """Runs a program to its end, with nothing on stderr."""
+    command = [sys.executable, "-c", _BEGIN + dedent(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
+    assert (done.returncode, done.stderr) == (0, ""), (done.returncode, done.stderr)
