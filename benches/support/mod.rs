@@ -74,10 +74,13 @@ pub fn wanted(id: &str) -> bool {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         if !argument.starts_with('-') {
-            // A whole id names its function too. An expression is criterion's to match.
-            let plain =
-                !argument.contains(['\\', '^', '$', '*', '+', '?', '[', ']', '(', ')', '{', '}', '|']);
-            return !plain || id.contains(&argument) || argument.starts_with(id);
+            // A whole id names its function too, and there may be several. Other expressions are
+            // criterion's to match.
+            let one = |asked: &str| {
+                let plain = !asked.contains(['\\', '^', '$', '*', '+', '?', '[', ']', '(', ')', '{', '}']);
+                !plain || id.contains(asked) || asked.starts_with(id)
+            };
+            return argument.split('|').any(one);
         }
         if !ALONE.contains(&argument.as_str()) && !argument.contains('=') {
             arguments.next();

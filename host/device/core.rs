@@ -5,9 +5,9 @@ use std::collections::{HashMap, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::driver::RawEntry;
+use super::driver::{RawEntry, Takes};
 use super::fork;
-use super::handles::{OwnedEvent, OwnedStream, SharedDriver, entry, error};
+use super::handles::{OwnedEvent, OwnedStream, SharedDriver, entry, error, takes};
 use super::lock::lock;
 use super::sync::Mutex;
 use super::sync::atomic::{AtomicU64, Ordering};
@@ -121,6 +121,11 @@ impl Core {
         let loaded = entry(&self.driver, family, name)?;
         lock(&self.entries).insert(name, loaded);
         Ok(loaded)
+    }
+
+    /// What a lane of an entry takes, which is loaded; `None` where nobody knows.
+    pub fn takes(&self, family: &'static str, name: &'static str) -> Result<Option<Takes>> {
+        takes(&self.driver, self.entry(family, name)?)
     }
 
     /// Counts a call that may block the host until the device has come somewhere.

@@ -28,6 +28,14 @@ pub(crate) struct RawEvent(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RawEntry(pub usize);
 
+/// The resources of an entry, as the runtime's compiler has allotted them to each lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Takes {
+    pub registers: u32,
+    /// Memory that stands in for registers: none of our kernels asks for any.
+    pub local_bytes: u32,
+}
+
 /// A call into the runtime that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
@@ -217,6 +225,11 @@ pub(crate) trait Driver: Send + Sync {
 
     /// Loads an entry of a kernel family, from the image that fits the device. Entries are never unloaded.
     unsafe fn entry(&self, family: &'static str, name: &'static str) -> Result<RawEntry, LoadFailure>;
+
+    /// What a lane of an entry takes; `None` where entries are not compiled.
+    unsafe fn takes(&self, _entry: RawEntry) -> Outcome<Option<Takes>> {
+        Ok(None)
+    }
 
     /// The images that were loaded so far, with how long each took.
     fn loaded(&self) -> Vec<LoadedImage> {

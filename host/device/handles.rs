@@ -7,7 +7,7 @@ mod memory;
 
 use std::sync::Arc;
 
-use super::driver::{Driver, Failure, LoadFailure, RawEntry, RawEvent, RawStream};
+use super::driver::{Driver, Failure, LoadFailure, RawEntry, RawEvent, RawStream, Takes};
 use crate::{Error, Result};
 pub use memory::Allocator;
 pub(crate) use memory::{Allocation, Pinned, Source, read_back};
@@ -30,6 +30,11 @@ pub(super) fn entry(driver: &SharedDriver, family: &'static str, name: &'static 
             Error::Image { family, call, code, device, log }
         }
     })
+}
+
+pub(super) fn takes(driver: &SharedDriver, loaded: RawEntry) -> Result<Option<Takes>> {
+    // SAFETY: entries are never unloaded.
+    unsafe { driver.takes(loaded) }.map_err(|failure| error(driver, failure))
 }
 
 /// A stream that is destroyed with this handle, unless it is the caller's.

@@ -32,6 +32,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub(crate) use cuda::DRIVER as NVIDIA_DRIVER;
+pub(crate) use driver::Takes;
 #[cfg(test)]
 pub(crate) use emu::faulty;
 #[doc(hidden)]

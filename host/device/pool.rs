@@ -20,6 +20,12 @@ const DEFAULT_KEPT: usize = 4 << 30;
 /// How many blocks of other streams are looked at for one whose last use has passed.
 const LOOKED_AT: usize = 4;
 
+/// Bytes that the variable `BOWSTRING_KEEP` says: with 0 the runtime, and so a sanitizer, sees when each
+/// block's life ends.
+fn asked_to_keep() -> Option<usize> {
+    std::env::var("BOWSTRING_KEEP").ok()?.parse().ok()
+}
+
 /// A device's memory. The limit is on what is taken from the runtime, in use or kept.
 pub(crate) struct DevicePool {
     core: Arc<Core>,
@@ -53,7 +59,7 @@ impl Free {
 impl DevicePool {
     pub(super) fn new(core: &Arc<Core>, source: Source, keep: Option<usize>) -> Arc<DevicePool> {
         let keep = match &source {
-            Source::Driver => keep.unwrap_or(DEFAULT_KEPT),
+            Source::Driver => keep.or_else(asked_to_keep).unwrap_or(DEFAULT_KEPT),
             Source::User(_) => 0,
         };
         let state = State { free: BTreeMap::new(), usage: PoolUsage::default(), limit: usize::MAX, keep };

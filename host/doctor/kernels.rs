@@ -5,6 +5,7 @@ use std::time::Instant;
 use bowstring_kernels::every_entry;
 use bowstring_kernels::target::AnyEntry;
 
+use crate::device::Takes;
 use crate::{Device, Error, Result};
 
 /// What came of it.
@@ -14,11 +15,22 @@ pub(super) struct Kernels {
     pub of: usize,
     /// Each image's name, and how many seconds it took: an image is a kernel on CUDA, a family of them on ROCm.
     pub images: Vec<(&'static str, f64)>,
+    /// Each kernel's name, and what a lane of it takes.
+    pub takes: Vec<(&'static str, Takes)>,
 }
 
 impl Kernels {
     pub fn seconds(&self) -> f64 {
         self.images.iter().map(|(_, seconds)| seconds).sum()
+    }
+
+    /// The kernels for which there were too few registers.
+    pub fn spilled(&self) -> impl Iterator<Item = &(&'static str, Takes)> {
+        self.takes.iter().filter(|(_, takes)| takes.local_bytes > 0)
+    }
+
+    pub fn most_registers(&self) -> Option<&(&'static str, Takes)> {
+        self.takes.iter().max_by_key(|(_, takes)| takes.registers)
     }
 
     pub fn slowest(&self) -> Option<&(&'static str, f64)> {
@@ -46,6 +58,9 @@ pub(super) fn load(
             outcome = Err(error);
             break;
         }
+        // A runtime that does not say it can still run the kernel.
+        let takes = gpu.takes(entry.family(), entry.name()).ok().flatten();
+        found.takes.extend(takes.map(|takes| (entry.name(), takes)));
         found.loaded += 1;
     }
     found.images =

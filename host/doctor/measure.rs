@@ -45,12 +45,21 @@ pub(super) struct Speed {
     /// Seconds of the host's to put an operation of one launch on a stream, and until its result is there.
     pub queued: f64,
     pub waited_for: f64,
+    /// Seconds for other small things, on a GPU.
+    pub small: Vec<(&'static str, f64)>,
+    /// From one number of rows to the next: the rows, bytes a second of a copy within, and seconds of a
+    /// random take. Few rows show what the GPU's cache gives, many what its memory does.
+    pub grown: Vec<(usize, f64, f64)>,
 }
 
 impl Speed {
     /// Bytes that a copy within the device reads and writes in a second.
     pub fn copy_rate(&self) -> Option<f64> {
-        self.works.iter().find(|measured| measured.work == WITHIN)?.rate()
+        self.work(WITHIN)?.rate()
+    }
+
+    fn work(&self, name: &str) -> Option<&Measured> {
+        self.works.iter().find(|measured| measured.work == name)
     }
 }
 
@@ -63,6 +72,7 @@ impl Measured {
 pub(super) const UP: &str = "copy up";
 pub(super) const DOWN: &str = "copy down";
 pub(super) const WITHIN: &str = "copy within";
+const RANDOM: &str = "take Int32, random";
 
 /// Arrays of the device's.
 struct Inputs {
@@ -83,11 +93,18 @@ pub(super) fn measure(
     let full = if stream.as_gpu().is_some() { FULL } else { FULL_ON_CPU };
     let mut found = Speed::default();
     (found.queued, found.waited_for) = smallest(stream)?;
+    if stream.as_gpu().is_some() {
+        found.small = small(stream)?;
+    }
     let mut rows = FIRST;
     loop {
         note(&format!("{rows} rows"), rows.ilog2() as usize, full.ilog2() as usize);
         let start = Instant::now();
         found = Speed { rows, works: works(stream, rows)?, ..found };
+        if let Some((rate, take)) = found.copy_rate().zip(found.work(RANDOM)) {
+            let grown = (rows, rate, take.seconds);
+            found.grown.push(grown);
+        }
         // Four times the rows take at most five times as long, and what was found first is timed more often.
         let next = start.elapsed() * 5;
         rows *= 4;
@@ -135,11 +152,7 @@ fn works(stream: &Stream, rows: usize) -> Result<Vec<Measured>> {
         time(stream, || filter(values, mask, stream).wait().map(drop))?,
         Some(rows as f64 * 6.125),
     );
-    add(
-        "take Int32, random",
-        time(stream, || take(values, indices, &options, stream).wait().map(drop))?,
-        None,
-    );
+    add(RANDOM, time(stream, || take(values, indices, &options, stream).wait().map(drop))?, None);
     let safe = CastOptions::default();
     add(
         "cast Int64 to Int32, nulls",
@@ -223,4 +236,21 @@ fn smallest(stream: &Stream) -> Result<(f64, f64)> {
         stream.synchronise()
     })?;
     Ok((queued, waited_for))
+}
+
+/// The parts of everything small on a GPU: each until the host knows that it has passed.
+fn small(stream: &Stream) -> Result<Vec<(&'static str, f64)>> {
+    let (one, few): (ArrayRef, ArrayRef) =
+        (Arc::new(Int32Array::from(vec![1, 2])), Arc::new(Int32Array::from_iter_values(0..64)));
+    let (there, few) = (upload(stream, one)?, from_arrow(&few)?);
+    let nothing = time(stream, || {
+        Pass::begin("nothing", stream)?.finish()?;
+        stream.synchronise()
+    })?;
+    let down = time(stream, || stream.download(&there)?.wait())?;
+    let up = time(stream, || {
+        let _there = stream.upload(&few)?;
+        stream.synchronise()
+    })?;
+    Ok(vec![("nothing", nothing), ("8 bytes down", down), ("256 bytes up", up)])
 }

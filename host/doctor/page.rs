@@ -112,6 +112,17 @@ impl Display for Examined {
                 format_args!("{loaded} of {of} loaded, in {seconds}{}", slowest.unwrap_or_default()),
             )?;
         }
+        if let Some(kernels) = &self.kernels
+            && let Some((name, most)) = kernels.most_registers()
+        {
+            let spilled: Vec<String> = kernels
+                .spilled()
+                .map(|(name, takes)| format!("; {name} keeps {} bytes in memory", takes.local_bytes))
+                .collect();
+            let registers = most.registers;
+            let text = format!("{registers} registers a lane at most, in {name}{}", spilled.concat());
+            line(f, "", text)?;
+        }
         if let Some(found) = &self.equivalence {
             let (right, of) = (found.compared - found.wrong, found.of);
             line(
@@ -141,7 +152,12 @@ impl Speed {
         let predicted = self.works.iter().any(|measured| measured.prediction.is_some());
         let about = format!("{} rows, by the clock on the wall", self.rows);
         line(f, "speed", about)?;
-        let head = if predicted { "predicted for an H200, never measured" } else { "" };
+        let scale = predictions::scale(&of.name, self.copy_rate());
+        let head = match scale {
+            Some(_) if predicted && predictions::is_of(&of.name) => "predicted, never measured before",
+            Some(_) if predicted => "an H200's prediction, times its copies' rate over this one's",
+            _ => "",
+        };
         writeln!(f, "    {:<28} {:>10} {:>9} {:>7}  {head}", "", "time", "GB/s", "of copy")?;
         for measured in &self.works {
             let rate = measured.rate();
@@ -157,12 +173,12 @@ impl Speed {
                 number(rate.map(|rate| rate / 1e9), 1),
                 number(share.map(|(rate, copy)| rate / copy), 2),
             )?;
-            if let Some(prediction) = measured.prediction {
-                let (best, worst) = (duration(prediction.best), duration(prediction.worst));
-                write!(f, "  {} ({best} to {worst})", duration(prediction.expected))?;
-                if of.name.contains(predictions::OF) {
-                    write!(f, ", took {:.2} of it", measured.seconds / prediction.expected)?;
-                }
+            if let Some((prediction, scale)) = measured.prediction.zip(scale) {
+                let (expected, best, worst) =
+                    (prediction.expected * scale, prediction.best * scale, prediction.worst * scale);
+                let took = measured.seconds / expected;
+                let [expected, best, worst] = [expected, best, worst].map(duration);
+                write!(f, "  {expected} ({best} to {worst}), took {took:.2} of it")?;
             }
             writeln!(f)?;
         }
@@ -171,7 +187,17 @@ impl Speed {
             f,
             "",
             format_args!("the smallest operation costs the host {queued}, and is waited for {waited_for}"),
-        )
+        )?;
+        if self.small.is_empty() {
+            return Ok(());
+        }
+        let small = self.small.iter().map(|(name, seconds)| format!("{name} {}", duration(*seconds)));
+        line(f, "", format_args!("small things, waited for: {}", small.collect::<Vec<_>>().join(", ")))?;
+        let rates = |(rows, copied, taken): &(usize, f64, f64)| {
+            format!("{rows}: {:.1} GB/s, {:.3}", copied / 1e9, *rows as f64 / taken / 1e9)
+        };
+        let grown: Vec<String> = self.grown.iter().map(rates).collect();
+        line(f, "", format_args!("by rows, copied and 10^9 a second taken at random: {}", grown.join("; ")))
     }
 }
 

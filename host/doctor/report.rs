@@ -5,6 +5,7 @@ use super::explain::{Diagnosis, Tried};
 use super::json::Json;
 use super::kernels::Kernels;
 use super::measure::{Measured, Speed};
+use crate::device::Takes;
 use crate::ffi::DeviceType;
 
 /// What [`examine`](super::examine) found. It is printed as a page for people; [`to_json`](Report::to_json) is the same for
@@ -197,11 +198,16 @@ impl Examined {
 fn kernels(found: &Kernels) -> Json {
     let image =
         |(name, seconds): &(&'static str, f64)| Json::List(vec![Json::text(name), Json::Number(*seconds)]);
+    let takes = |(name, takes): &(&'static str, Takes)| {
+        let numbers = [takes.registers, takes.local_bytes].map(|number| Json::count(number as usize));
+        Json::List([vec![Json::text(name)], numbers.into()].concat())
+    };
     Json::object([
         ("loaded", Json::count(found.loaded)),
         ("of", Json::count(found.of)),
         ("seconds", Json::Number(found.seconds())),
         ("images", Json::list(&found.images, image)),
+        ("registers_and_local_bytes", Json::list(&found.takes, takes)),
     ])
 }
 
@@ -230,10 +236,17 @@ fn speed(found: &Speed) -> Json {
             ("h200_worst", of(|prediction| prediction.worst)),
         ])
     };
+    let small =
+        |(name, seconds): &(&'static str, f64)| Json::List(vec![Json::text(name), Json::Number(*seconds)]);
+    let grown = |(rows, copied, taken): &(usize, f64, f64)| {
+        Json::List(vec![Json::count(*rows), Json::Number(*copied), Json::Number(*taken)])
+    };
     Json::object([
         ("rows", Json::count(found.rows)),
         ("works", Json::list(&found.works, work)),
         ("queued", Json::Number(found.queued)),
         ("waited_for", Json::Number(found.waited_for)),
+        ("small", Json::list(&found.small, small)),
+        ("rows_copied_and_taken", Json::list(&found.grown, grown)),
     ])
 }

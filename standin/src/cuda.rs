@@ -277,6 +277,10 @@ exports! {
         let name = unsafe { text(name) }.ok_or(code::INVALID_VALUE)?;
         unsafe { give(function, MACHINE.function(module, &name)?) }
     }
+    cuFuncGetAttribute(value: *mut i32, attribute: i32, function: usize) call {
+        current()?;
+        unsafe { give(value, MACHINE.attribute(function, attribute)?) }
+    }
     cuLaunchKernel(
         function: usize, grid: u32, grid_y: u32, grid_z: u32, block: u32, block_y: u32, block_z: u32,
         shared: u32, stream: usize, words: *const *const u64, extra: usize

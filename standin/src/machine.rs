@@ -21,6 +21,9 @@ const LEGACY: [usize; 2] = [0, 1];
 const PER_THREAD: usize = 2;
 /// A stream's flag: it has nothing to do with the legacy default stream.
 const NON_BLOCKING: u32 = 1;
+/// Attributes that a function can be asked for.
+const LOCAL_BYTES: i32 = 3;
+const REGISTERS: i32 = 4;
 /// An event's flag: it keeps no time.
 const UNTIMED: u32 = 2;
 
@@ -340,6 +343,19 @@ impl Machine {
         let number = handle();
         lock(&self.functions).insert(number, (module, name.to_owned()));
         Ok(number)
+    }
+
+    /// Registers of a function, and bytes of local memory: interpreters have as many of the one as it
+    /// takes, and no need of the other.
+    pub fn attribute(&self, function: usize, attribute: i32) -> Outcome<i32> {
+        if !lock(&self.functions).contains_key(&function) {
+            return Err(code::INVALID_HANDLE);
+        }
+        match attribute {
+            LOCAL_BYTES => Ok(0),
+            REGISTERS => Ok(32),
+            _ => Err(code::INVALID_VALUE),
+        }
     }
 
     /// Queues a launch. `words` reads so many arguments.

@@ -4,10 +4,20 @@
 #   tests/archive/build.sh [ARCHIVE]              (default: target/bowstring-tests.tar.xz)
 #   BENCHES=0 tests/archive/build.sh              without benches, which takes less time
 #   PROFILE=dev tests/archive/build.sh            of debug builds, which may be there already: to try it, not to measure
+#   GLIBC=2.28 tests/archive/build.sh             for systems since RHEL 8: linked by cargo-zigbuild (pip install cargo-zigbuild)
+#   TARGET=aarch64-unknown-linux-gnu GLIBC=2.28 tests/archive/build.sh
+#                                                 for another processor (Grace, Jetson), whose standard library rustup has to add
+# Without GLIBC it runs where glibc is no older than here, as a rule 2.34; the archive's GLIBC says it, and
+# first.sh where it does not do.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 out=$(realpath -m "${1:-$root/target/bowstring-tests.tar.xz}")
 cd "$root"
+
+if [ -n "${GLIBC:-}" ] && ! command -v cargo-zigbuild >/dev/null; then
+    echo "GLIBC=$GLIBC needs cargo-zigbuild: pip install cargo-zigbuild"
+    exit 1
+fi
 
 into=$(mktemp -d)
 trap 'rm -rf "$into"' EXIT
@@ -15,13 +25,23 @@ folder=$into/bowstring-tests
 mkdir -p "$folder"
 
 # Has cargo build, and keeps what it says.
-build() { cargo "$@" --locked --message-format=json-render-diagnostics >"$into/messages"; }
+build() {
+    local what=$1
+    shift
+    if [ -n "${GLIBC:-}" ]; then
+        cargo-zigbuild "$what" --target "${TARGET:-$(uname -m)-unknown-linux-gnu}.$GLIBC" "$@" --locked \
+            --message-format=json-render-diagnostics >"$into/messages"
+    else
+        cargo "$what" ${TARGET:+--target "$TARGET"} "$@" --locked --message-format=json-render-diagnostics >"$into/messages"
+    fi
+}
 # What was made of the sources at a path, a line each: the executable's path.
 made_of() { sed -n "s|.*\"src_path\":\"$root/$1\".*\"executable\":\"\([^\"]*\)\".*|\1|p" "$into/messages"; }
 # An executable under a name, without its symbols.
 put() {
     cp "$1" "$folder/$2"
-    strip "$folder/$2"
+    # That of another processor's may be missing.
+    "${STRIP:-strip}" "$folder/$2" 2>/dev/null || echo "$2 keeps its symbols"
 }
 
 # Everything that is there to be tested: so cargo builds with the same features as in any run of the tests.
@@ -58,6 +78,16 @@ if [ "${BENCHES:-1}" != 0 ]; then
 fi
 cp tests/archive/first.sh tests/archive/page.awk tests/archive/run.sh "$folder/"
 cp host/doctor/h200-predictions.tsv "$folder/predictions.tsv"
+target=${TARGET:-$(uname -m)}
+echo "${target%%-*}" >"$folder/ARCH"
+# The newest symbol of glibc's that any of it needs.
+find "$folder" -maxdepth 1 -type f \( -name '*.so' -o ! -name '*.*' \) -exec objdump -T {} + 2>/dev/null |
+    sed -n 's/.*GLIBC_\([0-9][0-9.]*\).*/\1/p' | sort -Vu | tail -n 1 >"$folder/GLIBC"
+needs=$(cat "$folder/GLIBC")
+if [ "$(printf '%s\n' "${GLIBC:-2.28}" "$needs" | sort -V | tail -n 1)" != "${GLIBC:-2.28}" ]; then
+    echo "needs glibc $needs, so not RHEL 8 nor Ubuntu 20.04: GLIBC=2.28 builds one that does not"
+    [ -z "${GLIBC:-}" ] || exit 1
+fi
 git rev-parse HEAD >"$folder/COMMIT" 2>/dev/null || echo unknown >"$folder/COMMIT"
 
 mkdir -p "$(dirname "$out")"

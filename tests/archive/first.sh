@@ -1,23 +1,71 @@
 #!/bin/sh
-# The first ten minutes on a machine with a GPU, in the order of what is worth most: the doctor, the suites of equivalence, the
-# sanitizer, the benches that are predicted, their peers. Needs no Rust, no network and no Python, and uses what is there.
-#   ./first.sh                        results/DATE-GPU.md, with every prediction beside what was measured
+# The first ten minutes on a machine with a GPU, in the order of what is worth most: the doctor (every
+# kernel with what it takes, what the small things cost, answers, speed), the suites of equivalence, the
+# sanitizer, the benches that are predicted, their peers. Needs no Rust, no network and no Python, and uses
+# what is there.
+#   ./first.sh                        results/DATE-GPU.md, with every prediction beside what was measured; results.tar.xz to send
+#   ./first.sh --shared               also where somebody else uses the GPU: figures mean less then
 #   FIRST_SECONDS=120 ./first.sh      in less time
 #   BOWSTRING_BENCH=tiny ./first.sh   with tiny inputs, to see whether it runs; figures mean nothing
-# A step that takes longer than its part is cut and named, and the page is written anew after each: so nothing is lost.
+#   BOWSTRING_REQUIRE=rocm ./first.sh where there are GPUs of both makers; else it finds out by itself
+# A step that takes longer than its part is cut and named. The page is written anew after each step, and the
+# bundle also where it is stopped: so nothing is lost.
 cd "$(dirname "$0")" || exit 1
+here=$PWD
 limit=${FIRST_SECONDS:-570}
 began=$(date +%s)
-export BOWSTRING_REQUIRE="${BOWSTRING_REQUIRE-cuda}" RUST_BACKTRACE=1
-export BOWSTRING_BENCH="${BOWSTRING_BENCH-full}" CRITERION_HOME="$PWD/criterion"
+export RUST_BACKTRACE=1 BOWSTRING_BENCH="${BOWSTRING_BENCH-full}" CRITERION_HOME="$PWD/criterion"
+# A fault is an error then, where ROCm can do that; it cannot while it writes core dumps.
+export HIP_SKIP_ABORT_ON_GPU_ERROR=1 AMD_LOG_LEVEL="${AMD_LOG_LEVEL-1}"
+ulimit -c 0
 mkdir -p results logs "$CRITERION_HOME"
+
+# Whether these programs can run here at all, in better words than the loader's.
+can_run() {
+    built=$(cat ARCH 2>/dev/null) needs=$(cat GLIBC 2>/dev/null)
+    if [ -n "$built" ] && [ "$built" != "$(uname -m)" ]; then
+        echo "This archive is for $built, this machine is $(uname -m): build one with TARGET=$(uname -m)-unknown-linux-gnu tests/archive/build.sh."
+        return 1
+    fi
+    has=$(getconf GNU_LIBC_VERSION 2>/dev/null | cut -d ' ' -f 2)
+    oldest=$(printf '%s\n%s\n' "${has:-0}" "${needs:-0}" | sort -V | head -n 1)
+    if [ "$oldest" != "${needs:-0}" ]; then
+        echo "This archive needs glibc $needs, this machine has ${has:-none}: run it in a container of a newer system (ubuntu:22.04), or build"
+        echo "it for an older one: pip install cargo-zigbuild, then GLIBC=2.28 tests/archive/build.sh."
+        return 1
+    fi
+}
 
 left() { echo $((began + limit - $(date +%s))); }
 say() { printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>logs/steps.tsv; echo "== $1: $3 ($2 s)"; }
 
+# How many GPUs of a kind the library finds.
+count() {
+    timeout -k 3 60 ./doctor --budget 40 --only "$1" 2>/dev/null | sed -n 's/.*"devices": \([0-9][0-9]*\).*/\1/p' | tail -n 1
+}
+# Which kind of GPU is here, unless somebody has said so: NVIDIA's, else AMD's.
+which_kind() {
+    if [ "$(count cuda)" -gt 0 ] 2>/dev/null; then echo cuda
+    elif [ "$(count rocm)" -gt 0 ] 2>/dev/null || [ -e /dev/kfd ]; then echo rocm
+    else echo cuda; fi
+}
+# The use that others make of the GPU, in words; nothing where that is a tenth of it at most.
+in_use() {
+    if [ "$BOWSTRING_REQUIRE" = cuda ] && command -v nvidia-smi >/dev/null; then
+        timeout 30 nvidia-smi -i 0 --query-gpu=utilization.gpu,memory.used,memory.total --format=csv,noheader,nounits 2>/dev/null |
+            tr -d ' ' | awk -F , '$1 > 10 { print $1 " % busy" } $3 > 0 && 10 * $2 > $3 { print $2 " of " $3 " MiB in use" }'
+    elif [ "$BOWSTRING_REQUIRE" = rocm ]; then
+        for card in /sys/class/drm/card*/device; do
+            [ -e "$card/mem_info_vram_total" ] || continue
+            echo "$(cat "$card/gpu_busy_percent" 2>/dev/null || echo 0),$(cat "$card/mem_info_vram_used"),$(cat "$card/mem_info_vram_total")"
+            break
+        done | awk -F , '$1 > 10 { print $1 " % busy" } $3 > 0 && 10 * $2 > $3 { print $2 " of " $3 " bytes in use" }'
+    fi
+}
+
 # The GPU's name, as the doctor or its driver has it.
 gpu() {
-    name=$(sed -n 's/^\(CUDA\|ROCM\):0 \([^,]*\).*/\2/p' logs/doctor.log 2>/dev/null | head -n 1)
+    name=$(sed -n 's/^\(CUDA\|ROCM\|ROCm\):0 \([^,]*\).*/\2/p' logs/doctor.log 2>/dev/null | head -n 1)
     echo "${name:-no GPU}"
 }
 page() {
@@ -32,16 +80,19 @@ page() {
     # The peers' are lines of JSON, in seconds.
     cat "$CRITERION_HOME"/peers-*.jsonl "$CRITERION_HOME"/peers-*.new 2>/dev/null |
         sed -n 's/.*"id": *"\([^"]*\)".*"who": *"\([^"]*\)".*"seconds": *\([0-9.e+-]*\).*/\1\t\2\t\3/p' >logs/peers.tsv
+    # GB/s of a copy within the GPU: predictions, which are an H200's, are scaled by it.
+    copy=$(sed -n 's/^ *copy within  *[0-9.]* [^ ]*  *\([0-9.]*\) .*/\1/p' logs/doctor.log 2>/dev/null | tail -n 1)
     {
         echo "# $(gpu), $(date +%Y-%m-%d)"
         echo
         echo "Written by \`first.sh\`, commit $(cat COMMIT), on $(uname -srm)."
         [ "$BOWSTRING_BENCH" = tiny ] && printf '\n**Tiny inputs: no figure of the benches means anything.**\n'
-        awk -f page.awk -v tiny="$BOWSTRING_BENCH" logs/steps.tsv logs/measured.tsv logs/peers.tsv predictions.tsv
+        [ -s logs/shared ] && printf '\n**The GPU was shared: %s.**\n' "$(paste -s -d , logs/shared)"
+        awk -f page.awk -v tiny="$BOWSTRING_BENCH" -v gpu="$(gpu)" -v copy="$copy" logs/steps.tsv logs/measured.tsv logs/peers.tsv predictions.tsv
         printf '\n## What the doctor says\n\n```\n'
         cat logs/doctor.log 2>/dev/null
         printf '```\n'
-        for log in logs/equivalence.log logs/driver.log logs/memcheck.log logs/racecheck.log; do
+        for log in logs/equivalence.log logs/driver.log logs/memcheck.log logs/synccheck.log; do
             [ -s "$log" ] || continue
             printf '\n## The end of %s\n\n```\n' "$(basename "$log" .log)"
             grep -E '^(devices:|cuda:|rocm:|test result:|test .*FAILED|========= ERROR SUMMARY|.*panicked at)' "$log" | tail -n 40
@@ -49,6 +100,33 @@ page() {
         done
     } >"$file.new"
     mv "$file.new" "$file"
+}
+
+# The machine's and its drivers' own words, each in a file, where there is such a program.
+about() {
+    uname -a >logs/machine.log
+    cat /etc/os-release /proc/driver/nvidia/version /sys/module/amdgpu/version >>logs/machine.log 2>/dev/null
+    { env | grep -E '^(CUDA|NVIDIA|HIP|ROCR|HSA|AMD|LD_|BOWSTRING)' && ldd ./doctor; } >>logs/machine.log 2>&1
+    for words in 'nvidia-smi -q' 'nvidia-smi topo -m' rocminfo 'rocm-smi -a' lscpu; do
+        command -v "${words%% *}" >/dev/null || continue
+        # shellcheck disable=SC2086
+        timeout -k 3 20 $words >"logs/$(echo "$words" | tr ' ' '_').log" 2>&1
+    done
+}
+bundle() {
+    timeout 10 dmesg 2>/dev/null | grep -i 'xid\|nvrm\|amdgpu' | tail -n 200 >logs/dmesg.log
+    compress=xz name=results.tar.xz
+    command -v xz >/dev/null || compress=gzip name=results.tar.gz
+    tar -cf - COMMIT results logs | $compress >"$name.new" && mv "$name.new" "$name"
+    echo "to send: $here/$name"
+}
+# However it ends: what runs is stopped, the page is written, and everything is bundled.
+finish() {
+    trap '' INT TERM
+    [ -n "$running" ] && kill "$running" 2>/dev/null
+    page
+    bundle
+    echo "results: $here/$file"
 }
 
 # A step: its name, its part of the time in hundredths, and what to run.
@@ -62,8 +140,12 @@ step() {
         return
     fi
     from=$(date +%s)
-    timeout -k 3 "$bound" "$@" >"logs/$name.log" 2>&1 </dev/null
+    # In the background, so that a signal is heard meanwhile.
+    timeout -k 3 "$bound" "$@" >"logs/$name.log" 2>&1 </dev/null &
+    running=$!
+    wait "$running"
     code=$?
+    running=
     took=$(($(date +%s) - from))
     case $code in
     0) say "$name" "$took" "done" ;;
@@ -73,53 +155,73 @@ step() {
     page
 }
 
-# Every bench that there is a prediction for, one after the other.
+# The bench that an id is of, with the rows that tiny inputs have.
+bench_of() {
+    awk -F '\t' -v tiny="$BOWSTRING_BENCH" -v kind="$BOWSTRING_REQUIRE" 'NR > 1 && $2 != "-" {
+        id = $2; bench = id; sub("/.*", "", bench); few = 5000
+        if (bench == "tpch_q6" || bench == "null_count") few = 20000
+        if (bench ~ /^(less_than|three_terms|tpch_q6)$/) bench = "expressions"
+        if (id ~ /^cast\/.*\/(utf8-|[^\/]*-utf8\/)/ && id !~ /\/utf8-largeutf8\//) bench = "written"
+        if (tiny == "tiny") sub("/" $3 "/", "/" few "/", id)
+        if (kind == "rocm") sub("/cuda/", "/rocm/", id)
+        print bench "\t" $1 "\t" id
+    }' predictions.tsv
+}
+# One of each shape: these come first.
+best='^(filter Int32, 50 % uniform|take Int32, random|cast Int64 to Int32, nulls|cast Int64, 8 digits to Utf8|a < k, Int32|null_count|TPC-H Q6, .*)$'
+# Every bench that there is a prediction for: a process for each executable, with all its ids.
 predicted() {
-    tail -n +2 predictions.tsv | cut -f 2,3 | while read -r id rows; do
-        [ "$id" = - ] && continue
-        operation=${id%%/*}
-        few=5000
-        case $operation in
-        less_than | three_terms) operation=expressions ;;
-        tpch_q6) operation=expressions few=20000 ;;
-        null_count) few=20000 ;;
-        esac
-        case $id in
-        cast/*/utf8-largeutf8/*) ;;
-        cast/*/utf8-* | cast/*-utf8/*) operation=written ;;
-        esac
-        [ "$BOWSTRING_BENCH" = tiny ] && id=$(echo "$id" | sed "s#/$rows/#/$few/#")
-        [ "${BOWSTRING_REQUIRE}" = rocm ] && id=$(echo "$id" | sed 's#/cuda/#/rocm/#')
-        [ -x "bench-$operation" ] || continue
-        "./bench-$operation" --bench "$id" || echo "failed: $id"
+    bench_of >logs/ids.tsv
+    for round in best rest; do
+        for bench in filter take cast expressions written null_count; do
+            [ -x "bench-$bench" ] || continue
+            ids=$(awk -F '\t' -v bench="$bench" -v best="$best" -v round="$round" \
+                '$1 == bench && ($2 ~ best) == (round == "best") { printf "%s%s", sep, $3; sep = "|" }' logs/ids.tsv)
+            [ -z "$ids" ] || "./bench-$bench" --bench "$ids" || echo "failed: $bench"
+        done
     done
 }
 [ "$1" = --predicted ] && { predicted; exit; }
-[ "$1" = --page ] && { page; exit; }
 
+can_run || exit 1
+[ "$1" = --page ] && { page; exit; }
 rm -f logs/* results/doctor.json
-echo "commit $(cat COMMIT), on $(uname -srm), $(nproc) processors, $limit s"
+[ -n "$BOWSTRING_REQUIRE" ] || BOWSTRING_REQUIRE=$(which_kind)
+export BOWSTRING_REQUIRE
+in_use >logs/shared
+if [ -s logs/shared ] && [ "$1" != --shared ]; then
+    echo "The GPU is used by somebody else ($(paste -s -d , logs/shared)): ./first.sh --shared runs all the same."
+    exit 1
+fi
+running='' file=''
+trap finish EXIT
+trap 'exit 130' INT TERM HUP
+
+echo "commit $(cat COMMIT), on $(uname -srm), $(nproc) processors, $BOWSTRING_REQUIRE, $limit s"
 command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
+about
 few=3
 [ "$BOWSTRING_BENCH" = tiny ] && few=1
-step doctor 20 ./doctor --devices 1 --budget $((limit * 17 / 100)) --json results/doctor.json
+# A GPU that does not answer takes a tenth more than its budget, and ten seconds.
+step doctor 20 ./doctor --devices 1 --budget $((limit * 15 / 100)) --json results/doctor.json
 cat logs/doctor.log
 step driver 6 ./test-bowstring installed
 BOWSTRING_CASES=${BOWSTRING_CASES-$few} step equivalence 20 ./test-it equivalence_ driver::equivalence small_batches expressions:: texts:: terms::
 if command -v compute-sanitizer >/dev/null; then
-    export BOWSTRING_CASES=1
-    for tool in memcheck racecheck; do
-        step $tool 8 compute-sanitizer --tool $tool --error-exitcode 9 \
-            ./test-it equivalence_nulls equivalence_filter equivalence_take --test-threads 1
-    done
-    unset BOWSTRING_CASES
+    # Memory that the pool keeps would be alive to the sanitizer. The kernels have no memory that lanes
+    # share, so there is no race for racecheck to see; that all lanes come to what they do together is
+    # synccheck's.
+    export BOWSTRING_CASES=1 BOWSTRING_KEEP=0
+    step memcheck 8 compute-sanitizer --tool memcheck --track-stream-ordered-races=all --error-exitcode 9 \
+        ./test-it equivalence_nulls equivalence_filter equivalence_take --test-threads 1
+    step synccheck 5 compute-sanitizer --tool synccheck --error-exitcode 9 \
+        ./test-it equivalence_nulls equivalence_filter equivalence_take --test-threads 1
+    unset BOWSTRING_CASES BOWSTRING_KEEP
 else
     say sanitizer 0 "not run: there is no compute-sanitizer"
 fi
-step benches 30 "$0" --predicted
+step benches 35 "$here/first.sh" --predicted
 step peers 20 env PEERS_CPU=0 ./run.sh --peers /268435456/ /134217728/
 # Suites that were left over, if there is time.
-step suites 100 ./test-it --skip circles:: --skip layers:: --skip languages:: --skip readme:: --skip costs:: --skip doctor::fakes
-page
-echo "results: $PWD/$file"
+step suites 100 ./test-it --skip circles:: --skip layers:: --skip languages:: --skip readme:: --skip costs:: --skip doctor::fakes --skip doctor::apart
 ! cut -f 3 logs/steps.tsv | grep -q '^FAILED'

@@ -1,6 +1,10 @@
 # The tables of a page of results: the steps, and each prediction beside what was measured. Reads steps.tsv, measured.tsv,
-# peers.tsv and predictions.tsv, in that order, by their names.
-BEGIN { FS = "\t" }
+# peers.tsv and predictions.tsv, in that order, by their names. Predictions are an H200's: for another GPU they are made longer by what
+# a copy takes here (`copy`, in GB/s) over what it takes there, which is right for what memory bounds and a guess for the rest.
+BEGIN {
+    FS = "\t"
+    scale = gpu !~ /H200/ && copy > 0 && tiny != "tiny" ? 4300 / copy : 1
+}
 
 function time(seconds) {
     if (seconds == "") return "-"
@@ -27,11 +31,13 @@ FILENAME ~ /peers.tsv$/ && is_gpu($1) && $2 !~ /-wall$/ {
 }
 FILENAME ~ /predictions.tsv$/ && FNR == 1 {
     print "\n## Predictions, for an H200, and what was measured here\n"
+    if (scale != 1) printf "This is no H200: predictions times %.2f, for a copy moves %.0f GB/s here and 4300 there.\n\n", scale, copy
     print "*ratio*: measured over predicted. *peer*: the fastest, and its time over ours.\n"
     print "| work | rows | predicted | from | to | measured | ratio | | peer |"
     print "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |"
 }
 FILENAME ~ /predictions.tsv$/ && FNR > 1 {
+    for (i = 5; i <= 7; i++) $i *= scale
     k = key($2)
     found = $2 != "-" && (k in ours) ? ours[k] : ""
     verdict = $2 == "-" ? "no bench" : "not measured"

@@ -27,6 +27,7 @@ bare env BOWSTRING_BENCH=tiny FIRST_SECONDS="$seconds" "$there/first.sh" | grep 
 took=$((SECONDS - began))
 page=$(ls "$there"/results/*-stand-in.md)
 lacks() { echo "the page lacks $1:"; cat "$page"; exit 1; }
+tar -tJf "$there/results.tar.xz" | grep -q "results/$(basename "$page")" || { echo "the bundle lacks the page"; exit 1; }
 for text in '^| doctor | .* done |$' '^| driver |' '^| equivalence |' '^| sanitizer |' '^| benches |' '^| peers |' '^CUDA:0 stand-in' \
     'results of .* as on the CPU'; do
     grep -q "$text" "$page" || lacks "$text"
@@ -40,4 +41,23 @@ fi
 [ "$measured" -ge 5 ] || lacks "5 predictions measured"
 [ "$took" -le $((seconds + 20)) ] || { echo "it took $took s of $seconds"; exit 1; }
 python3 -m json.tool "$there/results/doctor.json" >/dev/null
+# A GPU that ends the process at a fault, as ROCm's do: the page names the step.
+bare env BOWSTRING_STANDIN_FAULT=abort:copy "$there/doctor" --devices 1 --budget 12 >"$folder/fault" 2>&1 &&
+    { echo "a fault was not noticed"; cat "$folder/fault"; exit 1; }
+grep -q 'ended by signal 6 in: equivalence, concat' "$folder/fault" || { cat "$folder/fault"; exit 1; }
+
+# One that somebody else uses is left alone. A run that is stopped in the midst of it leaves a bundle.
+printf '#!/bin/sh\necho 55, 10, 1000\n' >"$there/nvidia-smi"
+chmod +x "$there/nvidia-smi"
+busy() { exec env -i PATH="$there:$folder/bin" HOME="$folder/home" LD_LIBRARY_PATH="$there/standin" BOWSTRING_BENCH=tiny "$there/first.sh" "$@"; }
+if (busy) >"$folder/busy"; then echo "it ran on a GPU that is used"; exit 1; fi
+grep -q '55 % busy.*--shared' "$folder/busy" || { cat "$folder/busy"; exit 1; }
+rm "$there"/results.tar.xz
+busy --shared >"$folder/stopped" 2>&1 &
+stopped=$!
+for _ in $(seq 100); do [ -e "$there/logs/doctor.log" ] && break; sleep 0.2; done
+kill -TERM "$stopped"
+wait "$stopped" && { echo "it was not stopped"; exit 1; }
+tar -tJf "$there/results.tar.xz" | grep -q logs/machine.log || { cat "$folder/stopped"; exit 1; }
+
 echo "rehearsed in $took s: $((bytes >> 20)) MiB, $measured of $with_bench benches beside their predictions"

@@ -108,6 +108,28 @@ fn memory_is_bounded_used_again_and_given_back() {
     assert_eq!(device.close().alive(), Default::default());
 }
 
+/// In a process of its own: the variable is read where a device is made.
+#[test]
+fn a_variable_bounds_what_is_kept() {
+    if std::env::var_os("BOWSTRING_KEEP").is_none() {
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "device::a_variable_bounds_what_is_kept"]).env("BOWSTRING_KEEP", "0");
+        let said = again.output().unwrap();
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stdout));
+        assert!(String::from_utf8_lossy(&said.stdout).contains("1 passed"));
+        return;
+    }
+    let device = EmulatedDevice::new(EmulatorOptions::default()).unwrap();
+    let stream = device.device().stream().unwrap();
+    let host =
+        from_arrow(&array(&arrow_schema::DataType::Int64, 1000, Nulls::None, &mut Random::new(1))).unwrap();
+    for _ in 0..3 {
+        stream.upload(&host).unwrap();
+    }
+    let usage = device.device().memory_usage();
+    assert_eq!((usage.kept, usage.misses), (0, 3), "each from the runtime, and back to it");
+}
+
 #[test]
 fn the_runtime_may_run_out_of_memory() {
     let device = EmulatedDevice::new(EmulatorOptions { memory: 1 << 20, ..Default::default() }).unwrap();

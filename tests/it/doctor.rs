@@ -74,12 +74,18 @@ fn a_gpu_that_is_well_is_examined_whole() {
     assert_eq!(gpu["kernels"]["loaded"], gpu["kernels"]["of"]);
     let images = gpu["kernels"]["images"].as_array().unwrap();
     assert_eq!(images.len() as u64, gpu["kernels"]["of"].as_u64().unwrap(), "each kernel with its time");
+    let takes = gpu["kernels"]["registers_and_local_bytes"].as_array().unwrap();
+    assert!(takes.len() == images.len() && takes.iter().all(|one| one[1] == 32 && one[2] == 0), "{takes:?}");
+    assert!(report.to_string().contains("32 registers a lane at most"), "{report}");
     assert_eq!(gpu["equivalence"]["compared"], gpu["equivalence"]["of"]);
     assert!(gpu["memory"]["all"].as_u64().unwrap() > 0);
     let works = gpu["speed"]["works"].as_array().unwrap();
     for work in ["copy up", "copy down", "copy within", "take Int32, random"] {
         assert!(works.iter().any(|known| known["work"] == work), "{report}");
     }
+    let small = gpu["speed"]["small"].as_array().unwrap();
+    assert!(small.len() == 3 && small.iter().all(|one| one[1].as_f64().unwrap() > 0.0), "{small:?}");
+    assert!(!gpu["speed"]["rows_copied_and_taken"].as_array().unwrap().is_empty(), "{report}");
     assert_eq!(found["libraries"][0]["devices"], 100_000);
     assert!(report.to_string().contains("100000, 99999 of which were not examined"), "{report}");
     assert_eq!(found["libraries"][1]["problem"]["state"], "no driver");

@@ -19,7 +19,7 @@ use std::ptr::null_mut;
 
 use bowstring_kernels::target::BLOCK;
 
-use super::driver::{Driver, Launch, LoadFailure, Outcome, RawEntry, RawEvent, RawStream};
+use super::driver::{Driver, Launch, LoadFailure, Outcome, RawEntry, RawEvent, RawStream, Takes};
 use super::loaded::LoadedImage;
 use crate::array::Place;
 pub(super) use codes::{INVALID_CONTEXT, outcome, refused, too_old};
@@ -43,6 +43,9 @@ const NO_TIMING: u32 = 2;
 const MEMORY_TYPE: i32 = 2;
 const IS_MANAGED: i32 = 8;
 const DEVICE_ORDINAL: i32 = 9;
+/// Attributes of entries: registers a lane, and bytes of memory a lane that its compiler had to add.
+const REGISTERS: i32 = 4;
+const LOCAL_BYTES: i32 = 3;
 /// Options of loading: where the compiler writes what is wrong with an image, and how much it may write.
 const ERROR_LOG: i32 = 5;
 const ERROR_LOG_BYTES: i32 = 6;
@@ -331,6 +334,15 @@ impl<R: Runtime> Driver for Native<R> {
         let mut entry = 0;
         unsafe { self.make(function, |f| f(&mut entry, module, c_name.as_ptr()))? };
         Ok(RawEntry(entry))
+    }
+
+    unsafe fn takes(&self, entry: RawEntry) -> Outcome<Option<Takes>> {
+        let attribute = |which| {
+            let mut value = 0;
+            unsafe { self.make(&self.functions().entry_attribute, |f| f(&mut value, which, entry.0)) }?;
+            Ok(value as u32)
+        };
+        Ok(Some(Takes { registers: attribute(REGISTERS)?, local_bytes: attribute(LOCAL_BYTES)? }))
     }
 
     fn loaded(&self) -> Vec<LoadedImage> {

@@ -91,6 +91,7 @@ functions! {
         load: fn(*mut Word, *const c_void, u32, *mut i32, *mut *mut c_void) =
             "cuModuleLoadDataEx" | "hipModuleLoadDataEx";
         entry: fn(*mut Word, Word, *const c_char) = "cuModuleGetFunction" | "hipModuleGetFunction";
+        entry_attribute: fn(*mut i32, i32, Word) = "cuFuncGetAttribute" | "hipFuncGetAttribute";
         launch: fn(Word, u32, u32, u32, u32, u32, u32, u32, Word, *mut *mut c_void, *mut *mut c_void) =
             "cuLaunchKernel" | "hipModuleLaunchKernel";
         pointer: fn(*mut c_void, i32, Word) = "cuPointerGetAttribute" | "hipPointerGetAttribute";

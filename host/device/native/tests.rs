@@ -316,6 +316,7 @@ fn the_functions_are_those_of_the_published_headers() {
         record = cuEventRecord(_, _); wait = cuStreamWaitEvent(_, _, _); query = cuEventQuery(_);
         synchronise_event = cuEventSynchronize(_); call = cuStreamAddCallback(_, _, _, _);
         load = cuModuleLoadDataEx(_, _, _, _, _); entry = cuModuleGetFunction(_, _, _);
+        entry_attribute = cuFuncGetAttribute(_, _, _);
         launch = cuLaunchKernel(_, _, _, _, _, _, _, _, _, _, _); pointer = cuPointerGetAttribute(_, _, _);
     }
     as_published! { cuda.own, cuda_headers:
@@ -336,6 +337,7 @@ fn the_functions_are_those_of_the_published_headers() {
         destroy_event = hipEventDestroy(_); record = hipEventRecord(_, _); wait = hipStreamWaitEvent(_, _, _);
         query = hipEventQuery(_); synchronise_event = hipEventSynchronize(_); call = hipStreamAddCallback(_, _, _, _);
         load = hipModuleLoadDataEx(_, _, _, _, _); entry = hipModuleGetFunction(_, _, _);
+        entry_attribute = hipFuncGetAttribute(_, _, _);
         launch = hipModuleLaunchKernel(_, _, _, _, _, _, _, _, _, _, _); pointer = hipPointerGetAttribute(_, _, _);
     }
     as_published! { hip.own, hip_headers:
@@ -347,7 +349,10 @@ fn the_functions_are_those_of_the_published_headers() {
 
 #[test]
 fn the_numbers_are_those_of_the_published_headers() {
-    use cuda_headers::{CUdevice_attribute as Device, CUpointer_attribute as Pointer, CUresult};
+    use cuda_headers::{CUdevice_attribute as Device, CUfunction_attribute as Entry};
+    use cuda_headers::{CUpointer_attribute as Pointer, CUresult};
+    assert_eq!(REGISTERS, Entry::CU_FUNC_ATTRIBUTE_NUM_REGS as i32);
+    assert_eq!(LOCAL_BYTES, Entry::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES as i32);
     assert_eq!(cuda::Cuda::ORDERED_MEMORY, Device::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED as i32);
     assert_eq!(cuda::CAPABILITY_MAJOR, Device::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as i32);
     assert_eq!(cuda::CAPABILITY_MINOR, Device::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as i32);
@@ -377,6 +382,8 @@ fn the_numbers_are_those_of_the_published_headers() {
     for (ours, theirs) in [
         (hip::Hip::ORDERED_MEMORY as u32, h::hipDeviceAttribute_t_hipDeviceAttributeMemoryPoolsSupported),
         (hip::WAVE_WIDTH as u32, h::hipDeviceAttribute_t_hipDeviceAttributeWarpSize),
+        (REGISTERS as u32, h::hipFunction_attribute_HIP_FUNC_ATTRIBUTE_NUM_REGS),
+        (LOCAL_BYTES as u32, h::hipFunction_attribute_HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES),
         (MEMORY_TYPE as u32, h::hipPointer_attribute_HIP_POINTER_ATTRIBUTE_MEMORY_TYPE),
         (IS_MANAGED as u32, h::hipPointer_attribute_HIP_POINTER_ATTRIBUTE_IS_MANAGED),
         (DEVICE_ORDINAL as u32, h::hipPointer_attribute_HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL),
