@@ -195,11 +195,13 @@ fn convert(to: Type, from: Type, how: &[&str]) -> Option<Function> {
         Type::Signed(n) => (-(1i128 << (n - 1)), (1i128 << (n - 1)) - 1),
         ty => (0, (1i128 << ty.bits()) - 1),
     };
+    // A register wider than a signed result holds it with its sign.
+    let kept = move |value: i64| match to {
+        Type::Signed(n) => signed(value as u64, n) as u64,
+        _ => low(value as u64, bits),
+    };
     Some(match (to, from) {
-        (Type::Float(_), Type::Float(n)) if saturate => {
-            let round = round(how);
-            Box::new(move |s| unfloat(round(float(s[0], n)).clamp(0.0, 1.0), bits))
-        }
+        (Type::Float(_), _) if saturate => return None,
         (Type::Float(_), Type::Float(n)) => {
             // f64 to f16 rounds once: f16::from_f64 works on the f64 itself.
             let round = round(how);
@@ -210,15 +212,17 @@ fn convert(to: Type, from: Type, how: &[&str]) -> Option<Function> {
         // An f64 holds integers up to 2^53, beyond what f16 can tell from infinity, and larger ones stay larger.
         (Type::Float(_), ty) => Box::new(move |s| unfloat(integer(s[0], ty) as f64, bits)),
         (_, Type::Float(n)) => {
-            // `as` saturates and makes zero of NaN, as the hardware does.
+            // NaN becomes 0 where neither side has 64 bits, else the highest bit alone.
+            let of_nan = if n < 64 && bits < 64 { 0 } else { 1 << (bits - 1) };
             let round = round(how);
-            Box::new(move |s| low((round(float(s[0], n)) as i128).clamp(least, most) as u64, bits))
+            Box::new(move |s| {
+                let from = float(s[0], n);
+                let value = if from.is_nan() { of_nan } else { (round(from) as i128).clamp(least, most) };
+                kept(value as i64)
+            })
         }
-        (_, ty) if saturate => Box::new(move |s| low(integer(s[0], ty).clamp(least, most) as u64, bits)),
-        (Type::Signed(n), ty) if n < 64 => {
-            Box::new(move |s| low(signed(integer(s[0], ty) as u64, n) as u64, n.max(32)))
-        }
-        (_, ty) => Box::new(move |s| low(integer(s[0], ty) as u64, bits)),
+        (_, ty) if saturate => Box::new(move |s| kept(integer(s[0], ty).clamp(least, most) as i64)),
+        (_, ty) => Box::new(move |s| kept(integer(s[0], ty) as i64)),
     })
 }
 
@@ -231,14 +235,20 @@ pub(crate) fn function(mnemonic: &str) -> Option<(Function, usize)> {
     let has = |word: &str| words.contains(&word);
     let (ty, last) = (*types.first()?, *types.last()?);
     let bits = ty.bits();
-    let known = [
-        "rn", "lo", "hi", "wide", "to", "global", "l", "r", "wrap", "clamp", "rni", "rmi", "rpi", "rzi",
-        "sat", "and", "or", "xor", "f4e",
-    ];
+    let is_float = matches!(ty, Type::Float(_));
+    // The modifiers that an operation may have here. Any other changes its meaning.
+    let known: &[&str] = match name {
+        "add" | "sub" | "mul" | "div" | "rcp" | "sqrt" | "fma" if is_float => &["rn"],
+        "mul" | "mad" => &["lo", "hi", "wide"],
+        "shf" => &["l", "r", "wrap", "clamp"],
+        "prmt" => &["f4e"],
+        "cvta" => &["to", "global"],
+        "cvt" => &["rn", "rni", "rmi", "rpi", "rzi", "sat"],
+        _ => &[],
+    };
     if name != "setp" && words.iter().any(|word| Type::parse(word).is_none() && !known.contains(word)) {
         return None;
     }
-    let is_float = matches!(ty, Type::Float(_));
     let product = move |s: &Value| integer(s[0], ty).wrapping_mul(integer(s[1], ty));
     Some(match name {
         "add" if is_float => (float_op(bits, |a, b| a + b, |a, b| a + b), 2),

@@ -6,6 +6,9 @@
 //! that for whose lanes others wait, as on hardware, or, given a seed, any. A `.sync` instruction runs when every lane its mask names has come to it; when
 //! that can never happen the launch fails. Every access goes through the caller's [`Memory`], which says what exists.
 //!
+//! It refuses more than it must, to be simple: a collective whose mask names a lane that has ended, or whose lanes name different
+//! masks; labels that stand in two blocks; and a lane that reads, without an atomic, what its own atomic wrote counts as a race.
+//!
 //! With [`Launch::races`] set, a byte written by one lane and touched by another in the same launch is an error unless
 //! both used atomic updates: nothing orders the lanes of these kernels but the end of the launch.
 

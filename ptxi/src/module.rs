@@ -142,6 +142,7 @@ pub(crate) enum Op {
         to: Register,
         offset: usize,
         bytes: usize,
+        signed: bool,
     },
     Load {
         to: Vec<Option<Register>>,

@@ -23,7 +23,13 @@ pub(crate) fn number(text: &str) -> Option<u64> {
         return hex(digits);
     }
     let text = text.trim_end_matches('U');
-    text.strip_prefix("0x").map_or_else(|| text.parse().ok(), hex)
+    let in_base = |base| u64::from_str_radix(&text[if base == 8 { 1 } else { 2 }..], base).ok();
+    match text.get(..2) {
+        Some("0x" | "0X") => in_base(16),
+        Some("0b" | "0B") => in_base(2),
+        Some(start) if start.starts_with('0') => in_base(8),
+        _ => text.parse().ok(),
+    }
 }
 
 fn special(name: &str) -> Option<Special> {
@@ -248,7 +254,11 @@ impl<'a> Parser<'a> {
                     scope.tables.insert(name, targets);
                     return self.expect(";");
                 }
-                scope.labels.insert(name, scope.code.len());
+                if scope.labels.insert(name, scope.code.len()).is_some() {
+                    return self.fail(format!(
+                        "{name} is a label twice; labels of inner blocks are not in the subset"
+                    ));
+                }
                 return Ok(());
             }
             _ => return self.instruction(scope),

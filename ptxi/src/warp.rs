@@ -41,6 +41,14 @@ pub struct Ran {
     pub warps: u64,
 }
 
+/// The number that up to eight bytes are, with its sign where it has one.
+fn extended(bytes: &[u8], with_sign: bool) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    let value = u64::from_le_bytes(word);
+    if with_sign { signed(value, bytes.len() as u32 * 8) as u64 } else { value }
+}
+
 struct Warp<'a, M: Memory> {
     module: &'a Module,
     entry: &'a Entry,
@@ -246,8 +254,10 @@ impl<M: Memory> Warp<'_, M> {
             }
             Op::Carry { bits, subtract, takes, leaves, to, from } => {
                 let [a, b] = from.map(|operand| u128::from(low(self.value(operand, lane), *bits)));
-                let carry = u128::from(*takes && self.carry[lane]);
-                let result = if *subtract { a.wrapping_sub(b).wrapping_sub(carry) } else { a + b + carry };
+                // A subtraction adds the complement: the flag says that nothing was borrowed, to an addition, too.
+                let b = if *subtract { u128::from(low(!b as u64, *bits)) } else { b };
+                let carry = u128::from(if *takes { self.carry[lane] } else { *subtract });
+                let result = a + b + carry;
                 self.registers[*to as usize][lane] = low(result as u64, *bits);
                 if *leaves {
                     self.carry[lane] = result >> bits & 1 != 0;
@@ -265,23 +275,17 @@ impl<M: Memory> Warp<'_, M> {
                     }
                 }
             }
-            Op::Param { to, offset, bytes } => {
-                let mut word = [0; 8];
-                word[..*bytes]
-                    .copy_from_slice(self.params.get(*offset..offset + bytes).ok_or("past the parameters")?);
-                self.registers[*to as usize][lane] = u64::from_le_bytes(word);
+            Op::Param { to, offset, bytes, signed: with_sign } => {
+                let from = self.params.get(*offset..offset + bytes).ok_or("past the parameters")?;
+                self.registers[*to as usize][lane] = extended(from, *with_sign);
             }
-            Op::Load { to, at, bytes, signed: extend } => {
+            Op::Load { to, at, bytes, signed: with_sign } => {
                 let mut buffer = [0; 32];
                 let buffer = &mut buffer[..to.len() * bytes];
                 self.read(self.address(at, lane, buffer.len())?, buffer, lane)?;
                 for (to, from) in to.iter().zip(buffer.chunks(*bytes)) {
-                    let mut word = [0; 8];
-                    word[..*bytes].copy_from_slice(from);
-                    let value = u64::from_le_bytes(word);
                     if let Some(to) = to {
-                        let value = if *extend { signed(value, *bytes as u32 * 8) as u64 } else { value };
-                        self.registers[*to as usize][lane] = value;
+                        self.registers[*to as usize][lane] = extended(from, *with_sign);
                     }
                 }
             }

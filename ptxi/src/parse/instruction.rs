@@ -24,6 +24,18 @@ impl<'a> Parser<'a> {
         let words: Vec<&str> = mnemonic.split('.').collect();
         let has = |word: &str| words.contains(&word);
         let ty = words.iter().rev().find_map(|word| Type::parse(word));
+        // The modifiers that an access may have here: any other, of order or of scope, changes its meaning.
+        let known: &[&str] = match words[0] {
+            "ld" => &["param", "global", "nc", "L1::no_allocate", "v2", "v4"],
+            "st" => &["global", "v2", "v4"],
+            "atom" | "red" => {
+                &["relaxed", "gpu", "global", "add", "and", "or", "xor", "exch", "cas", "min", "max"]
+            }
+            _ => &words,
+        };
+        if words[1..].iter().any(|word| Type::parse(word).is_none() && !known.contains(word)) {
+            return self.fail(format!("{mnemonic} is not in the subset"));
+        }
         let vector = if has("v4") {
             4
         } else if has("v2") {
@@ -44,7 +56,7 @@ impl<'a> Parser<'a> {
                     offset += self.number()? as usize;
                 }
                 self.expect("]")?;
-                Op::Param { to, offset, bytes: ty.bits() as usize / 8 }
+                Op::Param { to, offset, bytes: ty.bits() as usize / 8, signed: matches!(ty, Type::Signed(_)) }
             }
             ("ld", Some(ty)) if has("global") => {
                 let to = self.destinations(scope)?;
