@@ -48,12 +48,14 @@ images() { # ARCH
   gfx9*) target=amdgcn-amd-amdhsa flags+=" --cfg gpu_wave64 --cfg gpu_gfx9" type=staticlib ;;
   *) target=amdgcn-amd-amdhsa flags+=" --cfg gpu_wave32" type=staticlib ;;
   esac
+  # Version 5 of code objects loads from ROCm 6.0 on. Generic targets need version 6, which is LLVM's own choice: ROCm 6.4.
+  case $arch in sm_* | *-generic) version= ;; *) version=-Cllvm-args=--amdhsa-code-object-version=5 ;; esac
   # Two entries of the same code would become one with two names, of which on AMD one has no descriptor and cannot be
   # launched: hence merge-functions=disabled.
   for family in $families; do
     case $arch in
     sm_*) emit=asm=$raw/$family.$arch.ptx attributes= ;;
-    *) emit=obj=$targets/$family.$arch.o attributes=-Cllvm-args=-forceattrs-csv-path=$targets/$family.$arch.csv ;;
+    *) emit=obj=$targets/$family.$arch.o attributes="-Cllvm-args=-forceattrs-csv-path=$targets/$family.$arch.csv $version" ;;
     esac
     rm -f "${emit#*=}"
     # Of a block's size AMD's compiler is told where that matters: planning for 1024 it spills in the largest casts.

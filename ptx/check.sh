@@ -82,28 +82,40 @@ cmp -s "$work/ours" "$work/theirs" || bad "instructions that are not what LLVM s
 cat > "$work/known" <<'KNOWN'
 lanes gfx90a program_b8 five scalars that only code between tiles wants: lanes of a vector register keep them, memory none
 lanes gfx9-4-generic program_b8 the same
+lanes gfx942 program_b8 the same as gfx9-4-generic
 lanes gfx90a text_compare what two columns are found by, in nested loops: lanes of a vector register keep some of it, memory none
 lanes gfx9-4-generic text_compare the same
+lanes gfx942 text_compare the same as gfx9-4-generic
 lanes gfx90a text_like the same
 lanes gfx9-4-generic text_like the same
+lanes gfx942 text_like the same as gfx9-4-generic
 lanes gfx90a read_date what a column is found by, and what its type is, around long code: lanes of a vector register keep some of it, memory none
 lanes gfx9-4-generic read_date the same
+lanes gfx942 read_date the same as gfx9-4-generic
 lanes gfx90a read_decimal_b16 the same
 lanes gfx9-4-generic read_decimal_b16 the same
+lanes gfx942 read_decimal_b16 the same as gfx9-4-generic
 lanes gfx90a read_decimal_b32 the same
 lanes gfx9-4-generic read_decimal_b32 the same
+lanes gfx942 read_decimal_b32 the same as gfx9-4-generic
 lanes gfx90a read_f32 the same
 lanes gfx9-4-generic read_f32 the same
+lanes gfx942 read_f32 the same as gfx9-4-generic
 lanes gfx90a read_f32_hard the same
 lanes gfx90a read_f64 the same
 lanes gfx9-4-generic read_f64 the same
+lanes gfx942 read_f64 the same as gfx9-4-generic
 lanes gfx90a read_interval the same
 lanes gfx9-4-generic read_interval the same
+lanes gfx942 read_interval the same as gfx9-4-generic
 lanes gfx90a read_time the same
 lanes gfx9-4-generic read_time the same
+lanes gfx942 read_time the same as gfx9-4-generic
 lanes gfx90a read_timestamp the same
 lanes gfx9-4-generic read_timestamp the same
+lanes gfx942 read_timestamp the same as gfx9-4-generic
 lanes gfx9-4-generic program_terms one that only code between terms wants
+lanes gfx942 program_terms the same as gfx9-4-generic
 KNOWN
 { grep -E '^(spill|lanes|access|scalar) ' "$work/facts" || true; } | sort | uniq -c | while read -r count kind arch entry rest; do
   grep -qE "^$kind $arch $entry( |\$)" "$work/known" || bad "$kind $arch $entry $rest ($count)"

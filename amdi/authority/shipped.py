@@ -14,6 +14,7 @@ ROOT = HERE.parent.parent
 # Each architecture of the shipped objects: the independent decoder's family for it, if it has one, LLVM's name, and lanes.
 TARGETS = {
     "gfx90a": ("cdna", "gfx90a", 64),
+    "gfx942": ("cdna", "gfx942", 64),
     "gfx9-4-generic": ("cdna", "gfx9-4-generic", 64),
     "gfx10-3-generic": (None, "gfx10-3-generic", 32),
     "gfx11-generic": ("rdna3", "gfx11-generic", 32),

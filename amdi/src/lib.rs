@@ -1,6 +1,6 @@
 //! Runs AMD code objects on the host, for tests: the shipped object itself, not the source it was made from.
 //!
-//! Exactly the instructions that bowstring's kernels compile to, of five architectures; anything else is an error when a
+//! Exactly the instructions that bowstring's kernels compile to, of six architectures; anything else is an error when a
 //! kernel is decoded, never a guess when it runs. A wave's lanes run together, under `exec`, as hardware runs them; which
 //! wave goes on, and which lane reaches memory first, is drawn from a seed. Every access goes through the caller's
 //! [`Memory`], which says what exists; registers start as rubbish; and whoever reads a register that a load is still to
@@ -61,8 +61,9 @@ pub struct Target {
 
 impl Target {
     /// Those that code objects are shipped for.
-    pub const ALL: [Target; 5] = [
+    pub const ALL: [Target; 6] = [
         Target { name: "gfx90a", generation: Generation::Gfx9, lanes: 64 },
+        Target { name: "gfx942", generation: Generation::Gfx9, lanes: 64 },
         Target { name: "gfx9-4-generic", generation: Generation::Gfx9, lanes: 64 },
         Target { name: "gfx10-3-generic", generation: Generation::Gfx10, lanes: 32 },
         Target { name: "gfx11-generic", generation: Generation::Gfx11, lanes: 32 },

@@ -171,7 +171,7 @@ impl Instruction {
             let _ = write!(text, " offset:{}", self.immediate);
         }
         let flags: &[(u8, &str)] = match self.target.name {
-            "gfx9-4-generic" => &[(1, "sc0"), (2, "nt"), (4, "sc1")],
+            "gfx942" | "gfx9-4-generic" => &[(1, "sc0"), (2, "nt"), (4, "sc1")],
             "gfx90a" => &[(1, "glc"), (2, "slc"), (4, "scc")],
             _ => &[(1, "glc"), (2, "slc"), (4, "dlc")],
         };

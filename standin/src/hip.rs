@@ -30,7 +30,7 @@ const NAMES: [&str; 8] = [
     "gfx906",
     "gfx1030",
     "gfx1201",
-    "gfx90a:sramecc+:xnack-",
+    "gfx950:sramecc+:xnack-",
     "gfx1100",
 ];
 /// The size of a device's properties, and where its architecture's name is in them.

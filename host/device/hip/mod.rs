@@ -78,7 +78,7 @@ impl Device {
     /// AMD GPU number `ordinal`, as HIP counts them. [`Error::NoDevice`](crate::Error::NoDevice) says why
     /// there is none. This has never run on AMD hardware.
     ///
-    /// ROCm 6.4 or newer is needed, for MI200 6.3. Memory is allocated by `hipMalloc`, kept and used again;
+    /// ROCm 6.4 or newer is needed, for MI200 and MI300 6.0. Memory is allocated by `hipMalloc`, kept and used again;
     /// with `BOWSTRING_HIP_ASYNC_ALLOC=1` in the environment it is allocated by `hipMallocAsync`, which hands
     /// out memory that is still in use in every ROCm so far.
     pub fn rocm(ordinal: usize) -> Result<Device> {

@@ -50,9 +50,10 @@ fn hip_conforms_on_every_architecture() {
     for (of, width, name) in [
         (0, 64, "gfx90a, images for gfx90a"),
         (1, 32, "gfx1100, images for gfx11-generic"),
-        (2, 64, "gfx942, images for gfx9-4-generic"),
+        (2, 64, "gfx942, images for gfx942"),
         (4, 32, "gfx1030, images for gfx10-3-generic"),
         (5, 32, "gfx1201, images for gfx12-generic"),
+        (6, 64, "gfx950, images for gfx9-4-generic"),
     ] {
         let device = device(DeviceType::Rocm, of);
         assert_eq!(device.name(), format!("stand-in, {name}, HIP 6.4"));
@@ -182,7 +183,7 @@ fn every_architecture_finds_its_images() {
     for (name, expected) in [
         ("gfx90a", Some("gfx90a")),
         ("gfx90a:sramecc+:xnack-", Some("gfx90a")),
-        ("gfx942", Some("gfx9-4-generic")),
+        ("gfx942", Some("gfx942")),
         ("gfx950", Some("gfx9-4-generic")),
         ("gfx1030", Some("gfx10-3-generic")),
         ("gfx1036", Some("gfx10-3-generic")),

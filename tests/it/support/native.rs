@@ -43,8 +43,8 @@ pub struct Raw {
 }
 
 /// Whose code objects HIP's devices of the stand-in run, one after another; the fourth is of no architecture that we know.
-const AMD: [&str; 6] =
-    ["gfx90a", "gfx11-generic", "gfx9-4-generic", "none", "gfx10-3-generic", "gfx12-generic"];
+const AMD: [&str; 7] =
+    ["gfx90a", "gfx11-generic", "gfx942", "none", "gfx10-3-generic", "gfx12-generic", "gfx9-4-generic"];
 
 /// What the stand-in can be asked for.
 pub struct Standin {
