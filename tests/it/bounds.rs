@@ -257,6 +257,44 @@ fn long_needles_are_found_in_the_rows_that_hold_them() {
     }
 }
 
+/// Patterns that are longer than what is matched step by step, of parts that repeat, as arrow-rs has them.
+#[test]
+fn long_patterns_match_as_short_ones_do() {
+    let mut rng = Random::new(7);
+    let parts = ["a", "b", "A", "\u{212a}", "k", "\u{e9}", "\u{1f600}"];
+    let some =
+        |rng: &mut Random, len: usize| -> Vec<&str> { (0..len).map(|_| parts[rng.below(2)]).collect() };
+    let [cpu, ..] = &devices()[..] else { panic!("no device") };
+    for round in 0..60 {
+        let mut text = some(&mut rng, 150);
+        (0..rng.below(6)).for_each(|_| text[rng.below(150)] = parts[rng.below(parts.len())]);
+        let mut pattern: Vec<String> = text.iter().map(|part| part.to_string()).collect();
+        (0..1 + rng.below(20)).for_each(|_| pattern[rng.below(150)] = "_".to_owned());
+        (0..rng.below(5))
+            .for_each(|_| pattern[rng.below(150)] = ["%", "%%", "\\a", "\\_"][rng.below(4)].to_owned());
+        let from = rng.below(60);
+        let pattern = ["%", ""][rng.below(2)].to_owned() + &pattern[from..from + 70].concat() + "%";
+        let rows: Vec<String> = (0..40)
+            .map(|_| {
+                let mut row = text[rng.below(from + 1)..].to_vec();
+                (0..rng.below(3)).for_each(|_| row.insert(0, parts[rng.below(parts.len())]));
+                (0..rng.below(2)).for_each(|_| row[rng.below(90)] = parts[rng.below(parts.len())]);
+                row.concat()
+            })
+            .collect();
+        let texts: ArrayRef = Arc::new(StringArray::from(rows));
+        let batch = batch(cpu, &[("s", texts.clone())]);
+        let scalar = StringArray::new_scalar(&pattern);
+        for (expr, right) in [
+            (col("s").like(&pattern), arrow_string::like::like(&texts.as_string::<i32>(), &scalar)),
+            (col("s").ilike(&pattern), arrow_string::like::ilike(&texts.as_string::<i32>(), &scalar)),
+        ] {
+            let made = of(cpu, &batch, expr, &Options::default()).unwrap();
+            assert_eq!(made.as_boolean(), &right.unwrap(), "round {round}: {pattern}");
+        }
+    }
+}
+
 /// With a search that begins anew in each row, and looks at a needle's length each time, this takes minutes.
 #[test]
 fn a_search_takes_as_long_as_what_is_searched() {
@@ -270,6 +308,7 @@ fn a_search_takes_as_long_as_what_is_searched() {
         col("s").contains("a".repeat(len / 2) + "b"),
         col("s").like(format!("%\\a{needle}%")),
         col("s").ilike(format!("%{needle}%")),
+        col("s").like(format!("%{}_b%", "a".repeat(len / 100))),
     ] {
         assert_eq!(filter_where(&rows, &expr, &cpu.stream).wait().unwrap().len(), 0);
     }

@@ -6,6 +6,9 @@
 pub(super) mod layout;
 mod needle;
 mod search;
+mod wild;
+
+use std::borrow::Cow;
 
 use bowstring_kernels::text::{FOLDS, Folds, Test, like, passes};
 use memchr::memmem;
@@ -24,6 +27,7 @@ pub(crate) use layout::single;
 use layout::{Column, layout_of};
 use needle::{At, Held, Needle, held, turned};
 use search::{Pattern, Pieces, SHORT, Searched, found};
+use wild::Wild;
 
 /// Any address.
 static SOMEWHERE: [u8; 1] = [0];
@@ -139,6 +143,13 @@ fn nowhere(
 /// A test of a row.
 type Passes<'a> = Box<dyn Fn(&[u8]) -> bool + Sync + 'a>;
 
+/// Text as it is compared; nothing where it is none.
+fn written(text: &[u8], fold: bool) -> Option<Cow<'_, str>> {
+    let text = std::str::from_utf8(text).ok()?;
+    let folded = |c: char| char::from_u32(FOLDS.fold(u32::from(c))).unwrap_or(c);
+    Some(if fold { text.chars().map(folded).collect::<String>().into() } else { text.into() })
+}
+
 /// A test of all rows against the same, by what answers it soonest.
 enum Asked<'a> {
     /// Whether they hold a needle; or, if so said, whether they do not.
@@ -160,24 +171,28 @@ impl<'a> Asked<'a> {
             Test::Like | Test::Contains => match Pattern::of(test, needle) {
                 Pattern::Held(needle) => Asked::Held(needle, false),
                 Pattern::Pieces(pieces) => Asked::Pieces(pieces),
+                Pattern::Other if needle.len() > SHORT => Asked::long(test, needle),
                 Pattern::Other => Asked::Other(Box::new(move |row| like(row, needle, FOLDS, false))),
             },
-            Test::ILike if needle.len() > SHORT => Asked::ignoring_case(needle),
+            Test::ILike if needle.len() > SHORT => Asked::long(test, needle),
             _ => Asked::Other(Box::new(move |row| passes(test, row, needle))),
         }
     }
 
-    /// A long pattern, where case does not count: rows are written in characters that stand for all that fold alike, and
-    /// then searched.
-    fn ignoring_case(pattern: &'a [u8]) -> Asked<'a> {
-        let folded = |text: &[u8]| {
-            let fold = |c: char| char::from_u32(FOLDS.fold(u32::from(c))).unwrap_or(c);
-            std::str::from_utf8(text).map(|text| text.chars().map(fold).collect::<String>())
-        };
-        let pieces = folded(pattern).ok().and_then(|pattern| Pieces::escaped(pattern.as_bytes()));
-        Asked::Other(Box::new(move |row| match (&pieces, folded(row)) {
-            (Some(pieces), Ok(row)) => pieces.matches(row.as_bytes()),
-            _ => passes(Test::ILike, row, pattern),
+    /// A long pattern, whose pieces are searched. Where case does not count, texts are written in characters that stand
+    /// for all that fold alike.
+    fn long(test: Test, pattern: &'a [u8]) -> Asked<'a> {
+        let fold = test == Test::ILike;
+        let own = written(pattern, fold);
+        let pieces = own.as_ref().and_then(|pattern| Pieces::escaped(pattern.as_bytes()));
+        let wild = own.as_ref().filter(|_| pieces.is_none()).and_then(|pattern| Wild::of(pattern));
+        if pieces.is_none() && wild.is_none() {
+            return Asked::Other(Box::new(move |row| passes(test, row, pattern)));
+        }
+        Asked::Other(Box::new(move |row| match (&pieces, &wild, written(row, fold)) {
+            (Some(pieces), _, Some(row)) => pieces.matches(row.as_bytes()),
+            (_, Some(wild), Some(row)) => wild.matches(&row),
+            _ => passes(test, row, pattern),
         }))
     }
 
