@@ -370,7 +370,7 @@ fn settled<'a>(
         columns.push(admit(operation, column, stream)?.into_owned());
     }
     let mut plan = Cow::Borrowed(plan);
-    // For nodes that are columns by now, of types that plans do not compute with: the nodes that fail their rows.
+    // Of nodes that are columns by now, and of types that plans do not compute with: what fails their rows.
     let mut failing: Vec<Vec<Id>> = vec![vec![]; plan.nodes.len()];
     let texts = computed::texts(&plan);
     for id in 0..plan.nodes.len() {
@@ -378,7 +378,7 @@ fn settled<'a>(
         let input = |columns: &[Array]| match plan.nodes[node.inputs[0]].op {
             Op::Column(index) => Ok(columns[index].clone()),
             _ => {
-                // Rows that fail are null for now: whether they count, and which is the first, is found later.
+                // Rows that fail are null for now: whether they count is found later, and which is the first.
                 let of = plan.only(&[node.inputs[0]]).quiet();
                 let made = computed::roots(&of, columns, batch.len(), stream)?.pop();
                 made.ok_or_else(|| Error::invalid(operation, "no array"))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use bowstring_kernels::function::{F16, Number};
 
-use super::plan::{Bytes, is_text};
+use super::plan::{Bytes, is_text, value_type};
 
 /// A value of a type of fixed width, text, or a null.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,10 +117,11 @@ impl Literal {
         }
     }
 
-    /// Whether it has a type, and that is another; a null of [`DataType::Null`] takes any.
+    /// Whether it has a type, and that is another; a null of [`DataType::Null`] takes any, and one of a
+    /// dictionary is one of its values.
     fn is_of_another_type(&self, to: &DataType) -> bool {
         let takes_any = self.is_null() && self.data_type == Some(DataType::Null);
-        !takes_any && self.data_type.as_ref().is_some_and(|own| own != to)
+        !takes_any && self.data_type.as_ref().is_some_and(|own| value_type(own) != to)
     }
 
     /// Its bits as a value of a type, sign-extended (`None` in it is null); nothing where the type does not have that value.

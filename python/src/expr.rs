@@ -343,7 +343,8 @@ impl Expr {
         Expr::with(this, "nullif", other, Inner::nullif)
     }
 
-    /// The `"year"`, `"month"`, `"day"`, `"hour"`, `"minute"` or `"second"` of a date, a timestamp without a zone or a time: an Int32.
+    /// The `"year"`, `"month"`, `"day"`, `"hour"`, `"minute"` or `"second"` of a date, a timestamp without a zone or
+    /// a time: an Int32, and null outside of the years -262143 to 262142.
     fn date_part(this: &Bound<'_, Self>, part: &str) -> PyResult<Expr> {
         let which = match part {
             "year" => DatePart::Year,
@@ -364,7 +365,8 @@ impl Expr {
         made(this.get().0.clone().alias(name), "alias", given)
     }
 
-    /// The sum of what is not null; null of nothing.
+    /// The sum of what is not null; null of nothing. Integers become Int64 or UInt64, decimals have 38 digits, Float16
+    /// becomes Float32.
     fn sum(this: &Bound<'_, Self>) -> Aggregation {
         Expr::folded(this, "sum", expr::sum)
     }

@@ -170,6 +170,8 @@ fn literals_have_the_digits_of_their_type() {
     assert!(!binds(col("i").in_list([Literal::null(DataType::Int64)])));
     assert!(binds(col("i").in_list([Literal::null(DataType::Int32), Literal::null(DataType::Null)])));
     assert!(binds(col("i").eq(null(&DataType::Null))) && binds(col("i").eq(null(&DataType::Int32))));
+    let words = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Int32));
+    assert!(binds(col("i").eq(null(&words))));
     let wide = DataType::Decimal128(38, 6);
     for other in [null(&wide), one(&wide)] {
         let bound = Projection::bind(&[col("d") + other], &schema, &Options::default()).unwrap();

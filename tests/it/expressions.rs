@@ -285,10 +285,18 @@ fn what_is_too_much_for_one_program_is_several() {
     fn wide(level: usize, leaf: &mut i64) -> Expr {
         if level == 0 {
             *leaf += 1;
-            return col("a").gt(*leaf);
+            return col("a").gt(*leaf * 37 % 97);
         }
         let (a, b) = (wide(level - 1, leaf), wide(level - 1, leaf));
         if level.is_multiple_of(2) { a & b } else { a | b }
+    }
+    fn is_wide(level: usize, leaf: &mut i64, a: i64) -> bool {
+        if level == 0 {
+            *leaf += 1;
+            return a > *leaf * 37 % 97;
+        }
+        let (x, y) = (is_wide(level - 1, leaf, a), is_wide(level - 1, leaf, a));
+        if level.is_multiple_of(2) { x & y } else { x | y }
     }
     let a: ArrayRef = Arc::new(Int64Array::from_iter_values((0..3000).map(|i| i % 97)));
     for target in devices() {
@@ -298,6 +306,10 @@ fn what_is_too_much_for_one_program_is_several() {
         let factor: i64 = (1..=128).sum();
         let expected = Int64Array::from_iter_values((0..3000).map(|i| i % 97 * factor));
         assert_eq!(sums.as_primitive::<Int64Type>(), &expected, "{target:?}");
+        let truths = target.export(&made.columns()[1]);
+        let expected = BooleanArray::from_iter((0..3000).map(|i| Some(is_wide(9, &mut 0, i % 97))));
+        assert!((1..3000).contains(&expected.true_count()));
+        assert_eq!(truths.as_boolean(), &expected, "{target:?}");
         let aggregates: Vec<Aggregation> =
             (0..70).map(|i| sum(col("a") + lit(i)).alias(format!("s{i}"))).collect();
         let made = aggregate(&rows, &aggregates, None, &target.stream).wait().unwrap();
