@@ -99,6 +99,7 @@ impl Core {
             self.count_synchronisation();
             // A failure shows in what the caller tries next, too.
             let _ = self.service.synchronise();
+            let _ = self.driver.trim();
         }
     }
 

@@ -158,6 +158,11 @@ pub(crate) trait Driver: Send + Sync {
     /// Gives memory back once the work that is on `stream` now has passed. It is gone whatever this returns.
     unsafe fn free(&self, address: usize, stream: RawStream) -> Outcome;
 
+    /// Gives the system back what the runtime keeps of memory that was freed.
+    fn trim(&self) -> Outcome {
+        Ok(())
+    }
+
     /// Host memory that copies run from and to without blocking, all bytes initialised.
     unsafe fn alloc_pinned(&self, bytes: usize) -> Outcome<*mut u8>;
 

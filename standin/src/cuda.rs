@@ -16,6 +16,8 @@ use crate::{Code, Outcome, code, lock, profile};
 static MACHINE: LazyLock<Machine> = LazyLock::new(Machine::default);
 /// A device's primary context is this and its number.
 const CONTEXT: usize = 0xC0_0000;
+/// A device's pool of memory is this and its number.
+const POOL: usize = 0xD0_0000;
 /// The text is wrong in ways that only the log says.
 const LOG: i32 = 5;
 const LOG_BYTES: i32 = 6;
@@ -156,6 +158,13 @@ exports! {
     }
     cuMemFreeAsync(address: usize, stream: usize) call_anyway {
         MACHINE.free_on(&MACHINE.stream(stream, current()?)?, address)
+    }
+    cuDeviceGetDefaultMemPool(pool: *mut usize, device: i32) call {
+        unsafe { give(pool, POOL + known(device)? as usize) }
+    }
+    cuMemPoolTrimTo(pool: usize, _bytes: usize) call {
+        // It keeps nothing anyway.
+        known(pool.wrapping_sub(POOL) as i32).map(drop)
     }
     cuMemAlloc_v2(address: *mut usize, bytes: usize) call {
         unsafe { give(address, MACHINE.alloc(bytes, MemoryKind::Device, current()?)?) }

@@ -41,6 +41,8 @@ functions! {
         primary: fn(*mut Word, i32) = "cuDevicePrimaryCtxRetain";
         of_stream: fn(Word, *mut Word) = "cuStreamGetCtx";
         copy_from: fn(Word, Word, Word, Word, usize, Word) = "cuMemcpyPeerAsync";
+        pool: fn(*mut Word, i32) = "cuDeviceGetDefaultMemPool";
+        trim: fn(Word, usize) = "cuMemPoolTrimTo";
     }
 }
 
@@ -60,6 +62,7 @@ pub(super) fn alone(image: &str, entry: &str) -> Option<String> {
 /// A CUDA device.
 pub(super) struct Cuda {
     functions: &'static Contexts,
+    device: i32,
     context: Word,
     capability: (i32, i32),
     version: Version,
@@ -147,7 +150,7 @@ impl Runtime for Cuda {
             return Err(format!("compute capability {major}.{minor} is below {}.{}", LEAST.0, LEAST.1));
         }
         let context = unsafe { primary(&found.own, device) }.map_err(refused)?;
-        Ok(Cuda { functions: &found.own, context, capability, version })
+        Ok(Cuda { functions: &found.own, device, context, capability, version })
     }
 
     fn width(&self) -> u32 {
@@ -193,6 +196,14 @@ impl Runtime for Cuda {
         unsafe {
             let theirs = primary(self.functions, other)?;
             outcome(function.name, (function.call)(to, self.context, from, theirs, bytes, stream))
+        }
+    }
+
+    unsafe fn trim(&self) -> Outcome {
+        let (get, trim, mut pool) = (&self.functions.pool, &self.functions.trim, 0);
+        unsafe {
+            outcome(get.name, (get.call)(&mut pool, self.device))?;
+            outcome(trim.name, (trim.call)(pool, 0))
         }
     }
 

@@ -217,6 +217,11 @@ impl Runtime for Hip {
         unsafe { outcome(function.name, (function.call)(to, self.device, from, other, bytes, stream)) }
     }
 
+    unsafe fn trim(&self) -> Outcome {
+        // It keeps nothing that it was not asked to keep.
+        Ok(())
+    }
+
     fn image_name(&self, family: &'static str, _: &'static str) -> &'static str {
         family
     }

@@ -216,6 +216,13 @@ impl<R: Runtime> Driver for Native<R> {
         unsafe { self.make(&functions.free_now, |f| f(address)) }.and(passed)
     }
 
+    fn trim(&self) -> Outcome {
+        if !self.ordered_memory {
+            return Ok(());
+        }
+        unsafe { self.current(|| self.runtime.trim()) }
+    }
+
     unsafe fn alloc_pinned(&self, bytes: usize) -> Outcome<*mut u8> {
         let mut pointer = null_mut();
         unsafe {

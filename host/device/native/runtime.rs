@@ -64,6 +64,9 @@ pub(in super::super) trait Runtime: Sized + Send + Sync + 'static {
     /// A copy from another device's memory.
     unsafe fn copy_from(&self, other: i32, to: Word, from: Word, bytes: usize, stream: Word) -> Outcome;
 
+    /// Gives the system back what the runtime keeps of memory in stream order.
+    unsafe fn trim(&self) -> Outcome;
+
     /// What the image that has an entry is called: what has the same name is the same image.
     fn image_name(&self, family: &'static str, entry: &'static str) -> &'static str;
 

@@ -323,6 +323,7 @@ fn the_functions_are_those_of_the_published_headers() {
     as_published! { cuda.own, cuda_headers:
         current = cuCtxGetCurrent(_); make_current = cuCtxSetCurrent(_); primary = cuDevicePrimaryCtxRetain(_, _);
         of_stream = cuStreamGetCtx(_, _); copy_from = cuMemcpyPeerAsync(_, _, _, _, _, _);
+        pool = cuDeviceGetDefaultMemPool(_, _); trim = cuMemPoolTrimTo(_, _);
     }
     as_published! { hip.common, hip_headers:
         init = hipInit(_); version = hipDriverGetVersion(_); device_count = hipGetDeviceCount(_);

@@ -225,12 +225,13 @@ fn memory_that_is_on_its_way_back_is_waited_for() {
         (CONTROL.delay)(0);
         (CONTROL.capacity)(0, device.place().device_id as i32, 3 << 20);
     }
-    let stream = device.stream().unwrap();
+    let (stream, before) = (device.stream().unwrap(), calls("cuMemPoolTrimTo"));
     let upload = |rows: i64| stream.upload(&from_arrow(&Int64Array::from_iter_values(0..rows)).unwrap());
     for rows in [1 << 18, 3 << 16, 1 << 18, 3 << 16] {
         let there = upload(rows).unwrap_or_else(|error| panic!("{rows} rows: {error}"));
         there.wait().unwrap();
     }
+    assert!(calls("cuMemPoolTrimTo") > before, "another library may have CUDA's pool keep what is freed");
     let full = upload(1 << 19);
     assert!(matches!(full, Err(Error::OutOfMemory { .. })), "{full:?}");
 }
