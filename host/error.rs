@@ -1,6 +1,7 @@
 //! Everything that can go wrong, sorted by who must act.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use arrow_schema::DataType;
 
@@ -80,12 +81,24 @@ pub enum Error {
         problem: String,
     },
     /// Arithmetic that overflows or divides by zero.
-    #[error("row {row}: {expression} overflows or divides by zero")]
+    #[error("row {row}: {expression} {failure}")]
     Evaluation {
         /// The first row that failed.
         row: usize,
         /// What was computed there.
         expression: String,
+        /// Why there is no result.
+        failure: Failure,
+    },
+    /// There is no such column.
+    #[error("no column {column}; there are {}", names(columns))]
+    NoColumn {
+        /// Its name, or its number, as an expression writes it.
+        column: String,
+        /// The number, where it was asked for by one.
+        number: Option<usize>,
+        /// The columns that there are.
+        columns: Vec<String>,
     },
     /// A call into a device runtime failed.
     #[error("{call} failed with code {code} on {device}")]
@@ -127,6 +140,34 @@ pub enum Error {
         /// What arrow-rs said.
         problem: String,
     },
+}
+
+/// Why arithmetic has no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// The type does not have the value.
+    Overflow,
+    /// The divisor is zero.
+    DivisionByZero,
+    /// One of both. A device says which row failed; to know why, the divisor has to be a column or the same for all rows.
+    Either,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Failure::Overflow => "overflows",
+            Failure::DivisionByZero => "divides by zero",
+            Failure::Either => "overflows or divides by zero",
+        })
+    }
+}
+
+/// So many names that a line has room for.
+fn names(columns: &[String]) -> String {
+    let most = 10;
+    let more = if columns.len() > most { ", ..." } else { "" };
+    format!("{}{more}", columns[..columns.len().min(most)].join(", "))
 }
 
 impl Error {

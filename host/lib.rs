@@ -74,7 +74,7 @@ mod transfer;
 
 pub use array::{Array, Batch};
 pub use device::{Device, Stream};
-pub use error::{Error, Result};
+pub use error::{Error, Failure, Result};
 pub use pass::Pending;
 
 /// Handles go to any thread, and several may use one at once; what is still to come goes to any thread.

@@ -62,7 +62,7 @@ fn remember(reason: String) {
 
 fn status(error: &Error) -> BowstringStatus {
     match error {
-        Error::Invalid { .. } => BowstringStatus::Invalid,
+        Error::Invalid { .. } | Error::NoColumn { .. } => BowstringStatus::Invalid,
         Error::Unsupported { .. } => BowstringStatus::Unsupported,
         Error::OutOfSpec { .. } => BowstringStatus::OutOfSpec,
         Error::OutOfMemory { .. } => BowstringStatus::OutOfMemory,
@@ -168,6 +168,7 @@ mod tests {
     use std::ffi::CStr;
 
     use arrow_schema::DataType;
+    use bowstring::Failure;
     use bowstring::ffi::DeviceType;
 
     use super::*;
@@ -187,7 +188,10 @@ mod tests {
             (Error::OutOfMemory { bytes: 7, device }, BowstringStatus::OutOfMemory),
             (Error::IndexOutOfBounds { row: 1, index: 9, len: 2 }, BowstringStatus::IndexOutOfBounds),
             (Error::Cast { row: 1, from, to, problem: text() }, BowstringStatus::Cast),
-            (Error::Evaluation { row: 3, expression: text() }, BowstringStatus::Evaluation),
+            (
+                Error::Evaluation { row: 3, expression: text(), failure: Failure::Overflow },
+                BowstringStatus::Evaluation,
+            ),
             (Error::Driver { call: "c", code: 700, device }, BowstringStatus::Driver),
             (
                 Error::Image { family: "f", call: "c", code: 218, device, log: text() },

@@ -112,7 +112,7 @@ where price < 10
 rows: 3
 count(*): 3
 sum(pieces): 110
-status 12: row 3: pieces + pieces overflows or divides by zero
+status 12: row 3: pieces + pieces overflows
 nulls: 1
 ";
     assert_eq!(printed, expected);

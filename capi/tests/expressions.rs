@@ -323,7 +323,7 @@ fn what_does_not_fit_says_so() {
         assert_eq!(evaluated(most, &options), Invalid);
         assert_eq!(evaluated(n_strict, null()), Cast);
         assert_eq!(evaluated(strict, null()), Invalid);
-        assert!(last_error().contains("no column of that name among n, f, day"), "{}", last_error());
+        assert!(last_error().contains("; there are n, f, day"), "{}", last_error());
         assert_eq!(bowstring_filter_where(batch, positive, null(), place.1, &mut made), Evaluation);
         assert_eq!(bowstring_filter_where(batch, n, null(), place.1, &mut made), Invalid);
         assert_eq!(bowstring_evaluate(batch, &null(), 1, null(), place.1, &mut made), Invalid);

@@ -10,7 +10,7 @@ use super::plan::{Bad, Op, Plan, is_text, number_of, value_type};
 use super::print::short;
 use super::text::tested_as;
 use super::{Arithmetic, Comparison, Expr, Literal, Node, Options, Overflow, Test, decimal};
-use crate::Result;
+use crate::{Error, Result};
 
 /// What expressions come to for batches of a schema.
 pub(crate) fn bind(exprs: &[Expr], schema: &Schema, options: &Options) -> Result<Plan> {
@@ -95,16 +95,30 @@ impl Binder<'_> {
 
     fn same(&mut self, whole: &Expr, a: (&str, &Expr), b: (&str, &Expr)) -> Result<(Typed, Typed)> {
         let (left, right) = self.pair(whole, a, b)?;
-        if value_type(&left.data_type) != value_type(&right.data_type) {
-            let types = format!("{} and {}; cast one", left.data_type, right.data_type);
-            return Err(self.wrong(whole, types));
-        }
+        self.of_one_type(whole, &left, &right)?;
         Ok((left, right))
+    }
+
+    fn of_one_type(&self, whole: &Expr, a: &Typed, b: &Typed) -> Result<()> {
+        match value_type(&a.data_type) == value_type(&b.data_type) {
+            true => Ok(()),
+            false => Err(self.wrong(whole, format!("{} and {}; cast one", a.data_type, b.data_type))),
+        }
+    }
+
+    /// The error of a column that the schema does not have.
+    fn no_column(&self, expr: &Expr, number: Option<usize>) -> Error {
+        let columns = self.schema.fields().iter().map(|field| field.name().clone()).collect();
+        Error::NoColumn { column: short(expr), number, columns }
     }
 
     fn literal_like(&mut self, whole: &Expr, literal: &Literal, to: &DataType) -> Result<Typed> {
         match self.literal_as(whole, literal, to) {
             Some(value) => Ok(value),
+            None if decimal::is_decimal(to) && literal.exactly().is_some() => {
+                let exactly = literal.exactly().expect("just looked");
+                self.literal_alone(whole, &exactly)
+            }
             // Of a type of its own, which whoever asks compares with the other's.
             None if literal.has_a_type() => self.literal_alone(whole, literal),
             None => Err(self.wrong(whole, format!("{} is no value of {to}", short(literal)))),
@@ -137,26 +151,21 @@ impl Binder<'_> {
         match &*expr.0 {
             Node::Named(name) => match self.schema.index_of(name) {
                 Ok(index) => self.column(expr, index),
-                Err(_) => {
-                    let names: Vec<&str> = self.schema.fields().iter().map(|f| f.name().as_str()).collect();
-                    Err(self.wrong(expr, format!("no column of that name among {}", names.join(", "))))
-                }
+                Err(_) => Err(self.no_column(expr, None)),
             },
             Node::Indexed(index) if *index < self.schema.fields().len() => self.column(expr, *index),
-            Node::Indexed(_) => {
-                Err(self.wrong(expr, format!("there are {} columns", self.schema.fields().len())))
-            }
+            Node::Indexed(index) => Err(self.no_column(expr, Some(*index))),
             Node::Literal(literal) => self.literal_alone(expr, literal),
             Node::Alias(inner, _) => self.any(inner),
             Node::Compare(how, a, b) => {
-                let (a, b) = self.same(expr, ("left", a), ("right", b))?;
-                self.compare(*how, a, b, expr)
+                let (a, b) = self.pair(expr, ("left", a), ("right", b))?;
+                self.comparison(*how, a, b, expr)
             }
             Node::Between(x, low, high) => {
-                let (a, low) = self.same(expr, ("value", x), ("low", low))?;
-                let (b, high) = self.same(expr, ("value", x), ("high", high))?;
-                let above = self.compare(Comparison::GtEq, a, low, expr)?;
-                let below = self.compare(Comparison::LtEq, b, high, expr)?;
+                let (a, low) = self.pair(expr, ("value", x), ("low", low))?;
+                let (b, high) = self.pair(expr, ("value", x), ("high", high))?;
+                let above = self.comparison(Comparison::GtEq, a, low, expr)?;
+                let below = self.comparison(Comparison::LtEq, b, high, expr)?;
                 Ok(self.node(Op::And, DataType::Boolean, &[&above, &below], expr))
             }
             Node::InList(x, list) => {
@@ -224,6 +233,22 @@ impl Binder<'_> {
                 let x = self.child("operand", x)?;
                 self.date_part(expr, *part, x)
             }
+            Node::Abs(x) => {
+                let x = self.child("operand", x)?;
+                self.abs(expr, x)
+            }
+            Node::IsNan(x) => {
+                let x = self.child("operand", x)?;
+                self.is_nan(expr, x)
+            }
+            Node::FloorDiv(a, b) => {
+                let (a, b) = self.pair(expr, ("left", a), ("right", b))?;
+                self.floor_div(expr, a, b)
+            }
+            Node::Power(x, exponent) => {
+                let x = self.child("operand", x)?;
+                self.power(expr, x, *exponent)
+            }
         }
     }
 
@@ -238,7 +263,17 @@ impl Binder<'_> {
         Ok(self.node(Op::Column(index), data_type, &[], expr))
     }
 
-    fn compare(&mut self, how: Comparison, a: Typed, b: Typed, expr: &Expr) -> Result<Typed> {
+    /// A comparison of what is of one type, or of decimals.
+    fn comparison(&mut self, how: Comparison, a: Typed, b: Typed, expr: &Expr) -> Result<Typed> {
+        let decimals = decimal::is_decimal(&a.data_type) && decimal::is_decimal(&b.data_type);
+        if decimals && a.data_type != b.data_type {
+            return self.compare_scales(how, &a, &b, expr);
+        }
+        self.of_one_type(expr, &a, &b)?;
+        self.compare(how, a, b, expr)
+    }
+
+    pub(super) fn compare(&mut self, how: Comparison, a: Typed, b: Typed, expr: &Expr) -> Result<Typed> {
         let (a, b) = (self.ordered(a, expr), self.ordered(b, expr));
         let is_text = is_text(value_type(&a.data_type));
         let bits = match how {
@@ -278,7 +313,10 @@ impl Binder<'_> {
         Ok(self.node(Op::Test(bits), DataType::Boolean, &[&x], expr))
     }
 
-    fn arithmetic(&mut self, expr: &Expr, op: Arithmetic, a: Typed, b: Typed) -> Result<Typed> {
+    pub(super) fn arithmetic(&mut self, expr: &Expr, op: Arithmetic, a: Typed, b: Typed) -> Result<Typed> {
+        if let Some(made) = self.between_times(expr, op, &a, &b)? {
+            return Ok(made);
+        }
         if decimal::is_decimal(&a.data_type) && decimal::is_decimal(&b.data_type) {
             let options = *self.options;
             return decimal::bind(self, op, a, b, &options, expr);
@@ -307,7 +345,7 @@ impl Binder<'_> {
         Ok(self.node(Op::Arithmetic(op, bad), to, &[&a, &b], expr))
     }
 
-    fn overflow(&self) -> Bad {
+    pub(super) fn overflow(&self) -> Bad {
         match self.options.overflow {
             Overflow::Error => Bad::Fails,
             Overflow::Wrap => Bad::Wraps,
@@ -315,7 +353,7 @@ impl Binder<'_> {
         }
     }
 
-    fn negate(&mut self, expr: &Expr, x: Typed) -> Result<Typed> {
+    pub(super) fn negate(&mut self, expr: &Expr, x: Typed) -> Result<Typed> {
         let number = self.number(expr, &x)?;
         let of = &x.data_type;
         if number == Number::Bit || of.is_unsigned_integer() {

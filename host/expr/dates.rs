@@ -1,10 +1,11 @@
 //! Parts of dates and times, bound: numbers since an epoch, divided.
 
+use arrow_array::{Array, StringArray};
 use arrow_schema::{DataType, TimeUnit};
 
 use super::binder::{Binder, Typed};
-use super::plan::Op;
-use super::{DatePart, Expr};
+use super::plan::{Bad, Op};
+use super::{Arithmetic, DatePart, Expr};
 use crate::Result;
 
 /// The first and the last day since 1970 of the years that arrow-rs knows, those of the crate chrono.
@@ -64,6 +65,76 @@ impl Binder<'_> {
         Ok(self.node(Op::FloorRem(of), to, &[&whole], expr))
     }
 
+    /// Sums and differences of dates, timestamps and durations, as arrow-rs has them; and dates beside durations of whole days that are
+    /// the same for all rows. Nothing for other types.
+    pub fn between_times(
+        &mut self,
+        expr: &Expr,
+        op: Arithmetic,
+        a: &Typed,
+        b: &Typed,
+    ) -> Result<Option<Typed>> {
+        use DataType::{Date32, Date64, Duration, Timestamp};
+        let bad = self.overflow();
+        let made = match (op, &a.data_type, &b.data_type) {
+            (Arithmetic::Sub, Date32, Date32) => {
+                let [a, b] = [a, b].map(|x| self.node(Op::Widen, DataType::Int64, &[x], expr));
+                let days = Op::Arithmetic(Arithmetic::Sub, Bad::Wraps);
+                let days = self.node(days, DataType::Int64, &[&a, &b], expr);
+                let day = self.literal(Some(DAY.into()), DataType::Int64, expr);
+                let seconds = Op::Arithmetic(Arithmetic::Mul, Bad::Wraps);
+                self.node(seconds, Duration(TimeUnit::Second), &[&days, &day], expr)
+            }
+            (Arithmetic::Sub, Date64, Date64) => {
+                self.node(Op::Arithmetic(op, bad), Duration(TimeUnit::Millisecond), &[a, b], expr)
+            }
+            (Arithmetic::Sub, Timestamp(unit, zone), Timestamp(other, other_zone))
+                if unit == other && zone.is_some() == other_zone.is_some() =>
+            {
+                self.node(Op::Arithmetic(op, bad), Duration(*unit), &[a, b], expr)
+            }
+            (Arithmetic::Add | Arithmetic::Sub, Duration(unit), Duration(other)) if unit == other => {
+                self.node(Op::Arithmetic(op, bad), a.data_type.clone(), &[a, b], expr)
+            }
+            (Arithmetic::Add | Arithmetic::Sub, Timestamp(..) | Date32 | Date64, Duration(_)) => {
+                let by = self.duration_of(expr, b, &a.data_type)?;
+                self.node(Op::Arithmetic(op, bad), a.data_type.clone(), &[a, &by], expr)
+            }
+            (Arithmetic::Add, Duration(_), Timestamp(..) | Date32 | Date64) => {
+                let by = self.duration_of(expr, a, &b.data_type)?;
+                self.node(Op::Arithmetic(op, bad), b.data_type.clone(), &[&by, b], expr)
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(made))
+    }
+
+    /// A duration as it is added to values of a type: in its units.
+    fn duration_of(&mut self, expr: &Expr, by: &Typed, to: &DataType) -> Result<Typed> {
+        let (DataType::Duration(from), Op::Literal(raw)) = (&by.data_type, &self.plan.nodes[by.id].op) else {
+            return match (to, &by.data_type) {
+                (DataType::Timestamp(unit, _), DataType::Duration(own)) if unit == own => Ok(by.clone()),
+                (_, own) => Err(self.wrong(expr, format!("{to} and {own}; cast one"))),
+            };
+        };
+        // What it has to be a whole number of, and what one more is.
+        let (whole, one) = match to {
+            DataType::Timestamp(unit, _) => (nanoseconds(*unit), nanoseconds(*unit)),
+            DataType::Date64 => (A_DAY, nanoseconds(TimeUnit::Millisecond)),
+            _ => (A_DAY, A_DAY),
+        };
+        let Some(all) = raw.map(|raw| raw * i128::from(nanoseconds(*from))) else {
+            return Ok(self.literal(None, to.clone(), expr));
+        };
+        let value = all / i128::from(one);
+        let fits = *to != DataType::Date32 || i32::try_from(value).is_ok();
+        if all % i128::from(whole) != 0 || !fits || i64::try_from(value).is_err() {
+            let problem = format!("no value of {to} is so much later: days and units are added whole");
+            return Err(self.wrong(expr, problem));
+        }
+        Ok(self.literal(Some(value), to.clone(), expr))
+    }
+
     /// Midnight.
     fn zero_where_valid(&mut self, x: Typed, expr: &Expr) -> Typed {
         let wide = self.node(Op::Widen, DataType::Int64, &[&x], expr);
@@ -74,6 +145,51 @@ impl Binder<'_> {
 /// The same in units of which a day has so many; nothing where no value is beyond them.
 fn days(each: i64) -> Option<[i64; 2]> {
     Some([DAYS[0].checked_mul(each)?, (DAYS[1] + 1).checked_mul(each)? - 1])
+}
+
+/// The value of a date, a time or a duration in the units of another type of the same kind; nothing where it has no whole number of
+/// them. A date is midnight among timestamps without a zone; those with one are moments, wherever they are.
+pub(super) fn moment(raw: i128, from: &DataType, to: &DataType) -> Option<i128> {
+    let kind = |of: &DataType| match of {
+        DataType::Date32 => Some((0, A_DAY)),
+        DataType::Date64 => Some((0, nanoseconds(TimeUnit::Millisecond))),
+        DataType::Timestamp(unit, zone) => Some((1 + u8::from(zone.is_some()), nanoseconds(*unit))),
+        DataType::Time32(unit) | DataType::Time64(unit) => Some((3, nanoseconds(*unit))),
+        DataType::Duration(unit) => Some((4, nanoseconds(*unit))),
+        _ => None,
+    };
+    let ((from, each), (to_kind, of)) = (kind(from)?, kind(to)?);
+    let is_same = from == to_kind || (from, to_kind) == (0, 1);
+    let all = raw.checked_mul(each.into())?;
+    let value = all / i128::from(of);
+    let is_whole = all % i128::from(of) == 0;
+    let fits = match to {
+        DataType::Date32 | DataType::Time32(_) => i32::try_from(value).is_ok(),
+        _ => i64::try_from(value).is_ok(),
+    };
+    (is_same && is_whole && fits).then_some(value)
+}
+
+/// Text as a date, a time or a timestamp, as a cast reads it.
+pub(super) fn read(text: &str, to: &DataType) -> Option<i128> {
+    use DataType::{Date32, Date64, Time32, Time64, Timestamp};
+    if !matches!(to, Date32 | Date64 | Time32(_) | Time64(_) | Timestamp(..)) {
+        return None;
+    }
+    let row = StringArray::from(vec![text]);
+    let read = arrow_cast::cast(&row, to).ok().filter(|read| read.is_valid(0))?.to_data();
+    Some(match to {
+        Date32 | Time32(_) => read.buffer::<i32>(0)[0].into(),
+        _ => read.buffer::<i64>(0)[0].into(),
+    })
+}
+
+/// So many seconds, and nanoseconds.
+const DAY: i64 = 86_400;
+const A_DAY: i64 = DAY * 1_000_000_000;
+
+fn nanoseconds(unit: TimeUnit) -> i64 {
+    a_second(TimeUnit::Nanosecond) / a_second(unit)
 }
 
 fn a_second(unit: TimeUnit) -> i64 {

@@ -38,6 +38,59 @@ pub(super) fn is_decimal(data_type: &DataType) -> bool {
     decimal(data_type).is_some()
 }
 
+/// How many digits are behind the point.
+pub(super) fn scale(data_type: &DataType) -> i8 {
+    decimal(data_type).map_or(0, |decimal| decimal.scale)
+}
+
+/// Two decimals of one width with the scale of the one that has more: what does not fit then is as in arithmetic.
+pub(super) fn alike(binder: &mut Binder<'_>, a: &Typed, b: &Typed, expr: &Expr) -> Result<(Typed, Typed)> {
+    let no = |problem: &str| {
+        let types = format!("{} and {}", a.data_type, b.data_type);
+        Error::invalid("expression", format!("{}: {types}: {problem}", short(expr)))
+    };
+    let (Some(x), Some(y)) = (decimal(&a.data_type), decimal(&b.data_type)) else {
+        return Err(no("cast one"));
+    };
+    if x.max_precision != y.max_precision {
+        return Err(no("decimals of two widths; cast one"));
+    }
+    let scale = x.scale.max(y.scale);
+    let to = (x.make)(x.max_precision, scale);
+    let up = |from: i8| i32::from(scale) - i32::from(from);
+    let raised_a = raised(binder, a, up(x.scale), b, &to, expr)?;
+    Ok((raised_a, raised(binder, b, up(y.scale), a, &to, expr)?))
+}
+
+/// A decimal with so many more digits behind the point, as another type of its width.
+fn raised(
+    binder: &mut Binder<'_>,
+    value: &Typed,
+    by: i32,
+    beside: &Typed,
+    to: &DataType,
+    expr: &Expr,
+) -> Result<Typed> {
+    if by == 0 {
+        return Ok(value.clone());
+    }
+    let most = decimal(to).map_or(0, |decimal| i32::from(decimal.max_precision));
+    let power = u32::try_from(by).ok().and_then(|by| 10i128.checked_pow(by)).filter(|_| by <= most);
+    let Some(power) = power else {
+        let types = format!("{} and {}", value.data_type, beside.data_type);
+        return Err(Error::invalid("expression", format!("{}: {types}: scales too far apart", short(expr))));
+    };
+    let factor = binder.literal(Some(power), to.clone(), expr);
+    // A row without a partner has no result, and so none that is too large.
+    let scaled = Op::Scaled(overflow(binder.options));
+    Ok(binder.node(scaled, to.clone(), &[value, &factor, beside], expr))
+}
+
+/// What becomes of decimals that do not fit: always checked, also where arrow-rs' function is called "wrapping".
+fn overflow(options: &Options) -> Bad {
+    if options.overflow == super::Overflow::Null { Bad::Null } else { Bad::Fails }
+}
+
 /// Binds an operation on two decimals of one width.
 pub(super) fn bind(
     binder: &mut Binder<'_>,
@@ -83,20 +136,9 @@ pub(super) fn bind(
     let precision = precision.clamp(1, i32::from(x.max_precision)) as u8;
     let to = (x.make)(precision, scale as i8);
     let by_zero = if options.division_by_zero_is_null { Bad::Null } else { Bad::Fails };
-    // Always checked: also where arrow-rs' function is called "wrapping".
-    let overflow = if options.overflow == super::Overflow::Null { Bad::Null } else { Bad::Fails };
-    let mut raised = |value: &Typed, by: i32, beside: &Typed| -> Result<Typed> {
-        if by == 0 {
-            return Ok(value.clone());
-        }
-        let power = u32::try_from(by).ok().and_then(|by| 10i128.checked_pow(by));
-        let power = power.filter(|_| by <= i32::from(x.max_precision));
-        let power = power.ok_or_else(|| no(format!("{}: scales too far apart", types)))?;
-        let factor = binder.literal(Some(power), to.clone(), expr);
-        // A row without a partner has no result, and so none that is too large.
-        Ok(binder.node(Op::Scaled(overflow), to.clone(), &[value, &factor, beside], expr))
-    };
-    let (a, b) = (raised(&a, up1, &b)?, raised(&b, up2, &a)?);
+    let (raised_a, raised_b) =
+        (raised(binder, &a, up1, &b, &to, expr)?, raised(binder, &b, up2, &a, &to, expr)?);
+    let overflow = overflow(options);
     let bad = if matches!(op, Arithmetic::Div | Arithmetic::Rem) { by_zero } else { overflow };
-    Ok(binder.node(Op::Arithmetic(op, bad), to, &[&a, &b], expr))
+    Ok(binder.node(Op::Arithmetic(op, bad), to, &[&raised_a, &raised_b], expr))
 }

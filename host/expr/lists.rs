@@ -5,6 +5,7 @@ use bowstring_kernels::function::Number;
 use bowstring_kernels::program::word::{plain_nan_f32, plain_nan_f64};
 
 use super::binder::{Binder, Typed};
+use super::decimal::is_decimal;
 use super::plan::{Op, is_text, value_type};
 use super::print::short;
 use super::range::{in_order, is_float};
@@ -23,6 +24,8 @@ impl Binder<'_> {
             match literal.as_type(&x.data_type) {
                 Some(Some(value)) => values.push(value),
                 Some(None) => has_null = true,
+                // No decimal of the type is that number.
+                None if is_decimal(&x.data_type) && literal.exactly().is_some() => {}
                 None => {
                     let problem = format!("{} is no value of {}", short(literal), x.data_type);
                     return Err(self.wrong(expr, problem));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use bowstring_kernels::function::{F16, Number};
 
+use super::dates::{moment, read};
 use super::plan::{Bytes, is_text, value_type};
 
 /// A value of a type of fixed width, text, or a null.
@@ -124,10 +125,29 @@ impl Literal {
         !takes_any && self.data_type.as_ref().is_some_and(|own| value_type(own) != to)
     }
 
+    /// A number without a type as the decimal that is written.
+    pub(super) fn exactly(&self) -> Option<Literal> {
+        match (&self.data_type, &self.value) {
+            (None, Value::Decimal(..)) => Some(self.clone()),
+            (None, Value::Integer(x)) if x.unsigned_abs() < 10u128.pow(38) => Some(Literal::exact(*x, 0)),
+            (None, Value::Float(x)) if x.is_finite() => {
+                let text = format!("{x}");
+                let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+                let unscaled: i128 = format!("{whole}{fraction}").parse().ok()?;
+                let scale = i8::try_from(fraction.len()).ok().filter(|scale| *scale <= 38)?;
+                (unscaled.unsigned_abs() < 10u128.pow(38)).then(|| Literal::exact(unscaled, scale))
+            }
+            _ => None,
+        }
+    }
+
     /// Its bits as a value of a type, sign-extended (`None` in it is null); nothing where the type does not have that value.
     pub(super) fn as_type(&self, to: &DataType) -> Option<Option<i128>> {
         if self.is_of_another_type(to) {
-            return None;
+            return match (&self.data_type, &self.value) {
+                (Some(own), Value::Integer(raw)) => moment(*raw, own, to).map(Some),
+                _ => None,
+            };
         }
         let number = super::plan::number_of(to)?;
         let raw = match (self.value.clone(), number) {
@@ -154,6 +174,7 @@ impl Literal {
             (Value::Integer(x), _) => rescaled(x, 0, to)?,
             (Value::Float(x), _) if x.fract() == 0.0 && x.abs() < 1e18 => rescaled(x as i128, 0, to)?,
             (Value::Float(x), Number::I32 | Number::I64 | Number::I128) => decimal_of(x, to)?,
+            (Value::Text(text), Number::I32 | Number::I64) if self.data_type.is_none() => read(&text, to)?,
             _ => return None,
         };
         fits(raw, number, to).then_some(Some(raw))

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! The meaning is arrow-rs' ([`arrow_ord`], [`arrow_arith`]): comparisons of floats follow the total order, `+ - *` overflow with
-//! an error, decimals have arrow's precisions and scales. [`Options`] change that. A literal takes the type of what it meets, if
+//! an error, decimals have arrow's precisions and scales. [`Options`] change that. Decimals of two scales are compared
+//! by their values. A literal takes the type of what it meets, if
 //! it has a value there: `col("a").lt(lit(24))` suits every column of numbers. One thing is ours: a NaN that arithmetic makes is
 //! always the same one, on every device; processors differ.
 //!
@@ -27,9 +28,11 @@ mod decimal;
 mod extent;
 mod lists;
 mod literal;
+mod numbers;
 pub(crate) mod plan;
 pub(crate) mod print;
 pub(crate) mod range;
+mod scales;
 mod text;
 
 use std::sync::Arc;
@@ -70,6 +73,11 @@ pub(crate) enum Node {
     Coalesce(Expr, Expr),
     NullIf(Expr, Expr),
     DatePart(DatePart, Expr),
+    Abs(Expr),
+    IsNan(Expr),
+    /// A quotient, rounded down.
+    FloorDiv(Expr, Expr),
+    Power(Expr, u32),
     Alias(Expr, String),
 }
 
@@ -90,14 +98,20 @@ impl Node {
             | Node::And(a, b)
             | Node::Or(a, b)
             | Node::Arithmetic(_, a, b)
+            | Node::FloorDiv(a, b)
             | Node::Coalesce(a, b)
             | Node::NullIf(a, b) => around(&[a, b]),
             // The value is compared twice.
             Node::Between(x, low, high) => around(&[x, x, low, high]),
             Node::IfElse(condition, then, otherwise) => around(&[condition, then, otherwise]),
-            Node::Not(x) | Node::Test(_, x) | Node::Negate(x) | Node::Cast(x, ..) | Node::DatePart(_, x) => {
-                around(&[x])
-            }
+            Node::Not(x)
+            | Node::Test(_, x)
+            | Node::Negate(x)
+            | Node::Abs(x)
+            | Node::IsNan(x)
+            | Node::Power(x, _)
+            | Node::Cast(x, ..)
+            | Node::DatePart(_, x) => around(&[x]),
         }
     }
 }
@@ -314,6 +328,12 @@ methods! {
     and(other) = |x| Node::And(x, other);
     /// Kleene's or: true where either is true, even beside a null. Also `|`.
     or(other) = |x| Node::Or(x, other);
+    /// The number without its sign. The least of the signed integers has none, and overflows.
+    abs() = |x| Node::Abs(x);
+    /// Whether a float is NaN, whatever its sign.
+    is_nan() = |x| Node::IsNan(x);
+    /// The quotient of integers, rounded down; `/` cuts it towards zero.
+    floor_div(other) = |x| Node::FloorDiv(x, other);
     /// This, or `other` where this is null.
     coalesce(other) = |x| Node::Coalesce(x, other);
     /// This, but null where both are equal.
@@ -335,6 +355,12 @@ impl Expr {
     /// leaves out.
     pub fn cast_strict(self, to: DataType) -> Expr {
         Node::Cast(self, to, false).into()
+    }
+
+    /// So many of this, multiplied: a number of the same type, but for decimals, whose scales add up. Squares are computed
+    /// first, so floats may differ from `powi` in their last bits.
+    pub fn pow(self, exponent: u32) -> Expr {
+        Node::Power(self, exponent).into()
     }
 
     /// A part of a date, a timestamp without a zone or a time: Int32. Null, as in arrow-rs, of dates outside of

@@ -7,7 +7,8 @@ use arrow_schema::{DataType, IntervalUnit};
 use bowstring_kernels::function::Number;
 use bowstring_kernels::text::Test as TextTest;
 
-use super::Expr;
+use super::{Arithmetic, Expr};
+use crate::Failure;
 
 /// The number of a node.
 pub(crate) type Id = usize;
@@ -182,6 +183,23 @@ impl Plan {
     /// Whether a row can fail.
     pub fn can_fail(&self) -> bool {
         self.nodes.iter().any(Bound::can_fail)
+    }
+
+    /// Why a row fails at a node, unless its divisor has to be looked at for that.
+    pub fn failure(&self, id: Id) -> Failure {
+        let node = &self.nodes[id];
+        let divisor = match node.op {
+            Op::Arithmetic(Arithmetic::Rem, _) => return Failure::DivisionByZero,
+            Op::Arithmetic(Arithmetic::Div, _) => node.inputs[1],
+            _ => return Failure::Overflow,
+        };
+        match self.nodes[divisor].op {
+            Op::Literal(Some(0)) => Failure::DivisionByZero,
+            Op::Literal(Some(_)) => Failure::Overflow,
+            // Only the least of the signed integers has a quotient that overflows, and no decimal is that.
+            _ if node.data_type.is_signed_integer() => Failure::Either,
+            _ => Failure::DivisionByZero,
+        }
     }
 
     /// How a node's values are computed.

@@ -37,6 +37,10 @@ impl fmt::Display for Expr {
             Node::Coalesce(a, b) => write!(f, "coalesce({a}, {b})"),
             Node::NullIf(a, b) => write!(f, "nullif({a}, {b})"),
             Node::DatePart(which, x) => write!(f, "{which}({x})"),
+            Node::Abs(x) => write!(f, "abs({x})"),
+            Node::IsNan(x) => write!(f, "is_nan({x})"),
+            Node::FloorDiv(a, b) => write!(f, "{} // {}", Part(a), Part(b)),
+            Node::Power(x, exponent) => write!(f, "{} ** {exponent}", Part(x)),
             Node::Alias(x, name) => write!(f, "{x} as {name}"),
         }
     }
@@ -58,7 +62,9 @@ impl fmt::Display for Part<'_> {
             | Node::Coalesce(..)
             | Node::NullIf(..)
             | Node::Cast(..)
-            | Node::DatePart(..) => write!(f, "{}", self.0),
+            | Node::DatePart(..)
+            | Node::Abs(_)
+            | Node::IsNan(_) => write!(f, "{}", self.0),
             _ => write!(f, "({})", self.0),
         }
     }

@@ -2,10 +2,13 @@
 //!
 //! What does not fit in the machine's few values at hand is computed before, by a program of its own, and read as a column.
 
+mod failures;
 mod lower;
 mod needs;
 mod scaled;
 mod terms;
+
+use std::sync::Arc;
 
 use arrow_schema::DataType;
 use bowstring_kernels::function::Number;
@@ -20,13 +23,14 @@ use bowstring_kernels::target::find;
 
 use super::map::{self, map};
 use crate::array::{Array, Bitmap};
+use crate::device::Gpu;
+use crate::expr::Fold;
 use crate::expr::plan::{Op, Plan};
-use crate::expr::print::short;
-use crate::expr::{Expr, Fold};
 use crate::pass::{
     Counter, Granted, Pass, Pending, Region, Request, Requests, Table, bits, is_aligned, validity,
 };
 use crate::{Error, Result, Stream};
+use failures::Failures;
 use lower::{Code, End, lower};
 use needs::repeated;
 use terms::taken;
@@ -37,6 +41,7 @@ pub(crate) struct Loaded {
     columns: Vec<Array>,
     code: Code,
     pub rows: usize,
+    gpu: Arc<Gpu>,
 }
 
 impl Loaded {
@@ -73,7 +78,13 @@ impl Loaded {
                     match lower(&plan, &ends) {
                         Ok(code) => {
                             let code = Code { terms, ..code };
-                            return Ok(Loaded { plan, columns: used, code, rows });
+                            return Ok(Loaded {
+                                plan,
+                                columns: used,
+                                code,
+                                rows,
+                                gpu: stream.device().gpu_or("expression")?.clone(),
+                            });
                         }
                         Err(part) => part,
                     }
@@ -101,6 +112,8 @@ impl Loaded {
 
     /// Makes the columns readable in a pass.
     pub fn enter(&self, pass: &mut Pass) -> Result<()> {
+        let failures = Failures::new(&self.plan, &self.columns, &self.gpu);
+        failures.divisors().for_each(|divisor| pass.keep_for_checks(divisor));
         self.columns.iter().try_for_each(|column| pass.input(column))
     }
 
@@ -111,14 +124,8 @@ impl Loaded {
 
     /// The error of a row that failed, if one did.
     pub fn outcome(&self) -> impl Fn(u64) -> Result<()> + Send + use<> {
-        let written: Vec<Expr> = self.plan.nodes.iter().map(|node| node.written.clone()).collect();
-        move |failed| match failed {
-            u64::MAX => Ok(()),
-            failed => Err(Error::Evaluation {
-                row: (failed >> 16) as usize,
-                expression: written.get((failed & 0xffff) as usize).map_or(String::new(), short),
-            }),
-        }
+        let failures = Failures::new(&self.plan, &self.columns, &self.gpu);
+        move |failed| failures.outcome(failed)
     }
 
     /// Its columns' table.

@@ -5,11 +5,12 @@ use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use bowstring::Error;
+use bowstring::{Error, Failure};
 use pyo3::exceptions::{
-    PyArithmeticError, PyBufferError, PyIndexError, PyMemoryError, PyNotImplementedError, PyOSError,
-    PyRuntimeError, PyValueError,
+    PyArithmeticError, PyBufferError, PyIndexError, PyKeyError, PyMemoryError, PyNotImplementedError,
+    PyOSError, PyOverflowError, PyRuntimeError, PyValueError, PyZeroDivisionError,
 };
+use pyo3::types::PyAnyMethods;
 use pyo3::{PyErr, PyResult, Python};
 
 /// What Python can raise.
@@ -31,13 +32,35 @@ impl Exception for Error {
         match self {
             Error::Unsupported { .. } => PyNotImplementedError::new_err(words),
             Error::OutOfMemory { .. } => PyMemoryError::new_err(words),
-            // Overflow, or division by zero: Python's class of both.
+            Error::Evaluation { failure: Failure::Overflow, .. } => PyOverflowError::new_err(words),
+            Error::Evaluation { failure: Failure::DivisionByZero, .. } => PyZeroDivisionError::new_err(words),
+            // Python's class of both.
             Error::Evaluation { .. } => PyArithmeticError::new_err(words),
+            Error::NoColumn { number: Some(number), columns, .. } => {
+                PyIndexError::new_err(format!("no column {number} of {}", columns.len()))
+            }
+            Error::NoColumn { column, columns, .. } => no_column(&column, &columns),
             Error::IndexOutOfBounds { .. } => PyIndexError::new_err(words),
             Error::Producer { .. } => PyOSError::new_err(words),
             Error::Driver { .. } | Error::NoDevice { .. } => PyRuntimeError::new_err(words),
             _ => PyValueError::new_err(words),
         }
+    }
+}
+
+/// The error of a column that is not among these.
+pub fn no_column(name: &str, columns: &[String]) -> PyErr {
+    PyKeyError::new_err(format!("no column {name:?}{}", nearest(name, columns)))
+}
+
+/// Words for an error: the name that is most like a wrong one.
+pub fn nearest(name: &str, names: &[String]) -> String {
+    let near = Python::attach(|py| -> PyResult<Vec<String>> {
+        py.import("difflib")?.call_method1("get_close_matches", (name, names))?.extract()
+    });
+    match near.unwrap_or_default().first() {
+        Some(near) => format!("; did you mean {near:?}?"),
+        None => String::new(),
     }
 }
 

@@ -4,7 +4,7 @@ use bowstring::expr::{self, Aggregation as InnerAggregation, DatePart, Expr as I
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyList, PyString, PyTuple};
 
 use crate::error::ours;
 use crate::items::items;
@@ -210,6 +210,46 @@ impl Expr {
 
     fn __neg__(this: &Bound<'_, Self>) -> PyResult<Expr> {
         Expr::of(this, "__neg__", |x| -x)
+    }
+
+    /// The quotient of integers, rounded down as Python does; `/` cuts it towards zero.
+    fn __floordiv__(this: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Expr> {
+        Expr::with(this, "__floordiv__", other, Inner::floor_div)
+    }
+
+    fn __rfloordiv__(this: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Expr> {
+        Expr::with(this, "__rfloordiv__", other, |a, b| b.floor_div(a))
+    }
+
+    /// A power, computed by multiplication: the exponent is a whole number of Python's.
+    fn __pow__(
+        this: &Bound<'_, Self>,
+        exponent: &Bound<'_, PyAny>,
+        modulo: &Bound<'_, PyAny>,
+    ) -> PyResult<Expr> {
+        let number = exponent.extract::<u32>().ok().filter(|number| *number <= 1000 && modulo.is_none());
+        let Some(number) = number.filter(|_| !exponent.is_instance_of::<PyBool>()) else {
+            let problem = format!(
+                "an exponent is an int from 0 to 1000, not {exponent}: other powers are not computed"
+            );
+            return Err(PyTypeError::new_err(problem));
+        };
+        let given = [this.clone().into_any().unbind(), number.into_py_any(this.py())?];
+        made(this.get().0.clone().pow(number), "__pow__", given)
+    }
+
+    fn __abs__(this: &Bound<'_, Self>) -> PyResult<Expr> {
+        Expr::of(this, "abs", Inner::abs)
+    }
+
+    /// The number without its sign. The least of the signed integers has none, and overflows.
+    fn abs(this: &Bound<'_, Self>) -> PyResult<Expr> {
+        Expr::of(this, "abs", Inner::abs)
+    }
+
+    /// Whether a float is NaN.
+    fn is_nan(this: &Bound<'_, Self>) -> PyResult<Expr> {
+        Expr::of(this, "is_nan", Inner::is_nan)
     }
 
     fn __bool__(&self) -> PyResult<bool> {

@@ -112,6 +112,10 @@ MISSING: dict[str, Callable[[], object]] = {
     "fill_null": lambda: ROWS.fill_null({"m": 1}),
     "cast": lambda: ROWS.cast({"m": "int8"}),
     "from_pydict": lambda: bs.RecordBatch.from_pydict({"m": [1]}, {"n": "int8"}),
+    "expression": lambda: ROWS.evaluate(col("m") + 1),
+    "predicate": lambda: ROWS[col("m") > 1],
+    "aggregate": lambda: ROWS.aggregate(bs.count_all(), where=col("m")),
+    "reader's expression": lambda: bs.BatchReader(pa.table({"n": [1]})).filter(col("m") > 1),
     "reader": lambda: bs.BatchReader(pa.table({"n": [1]})).filter("m"),
 }
 
@@ -122,6 +126,14 @@ def test_a_missing_column_is_one_kind_of_error(name: str) -> None:
         MISSING[name]()
     # Nothing but what the user wrote, and what is like it.
     assert raised.value.args[0].startswith('no column "m"')
+
+
+def test_a_column_beyond_the_last_is_one_kind_of_error() -> None:
+    for asked in [lambda: ROWS[7], lambda: ROWS.select([7]), lambda: ROWS.evaluate(bs.nth(7)), lambda: ROWS[bs.nth(7)]]:
+        with pytest.raises(IndexError, match="no column 7 of 3"):
+            asked()
+    with pytest.raises(KeyError, match='no column "age"; did you mean "ages"'):
+        bs.evaluate({"ages": [1]}, col("age"))
 
 
 def test_truth_values_are_no_columns() -> None:
@@ -149,6 +161,8 @@ EXPRESSIONS = [
     lit(np.array([1], np.int16)),
     lit(pa.scalar(5)),
     *[getattr(col("n") + 1, name)().alias("x") for name in ["sum", "min", "max", "count", "mean", "all", "any"]],
+    abs(col("n")).abs() // 2 + 7 // col("n") ** 3,
+    col("f").is_nan(),
     bs.count_all(),
     (col("n") * 2).sum(),
 ]

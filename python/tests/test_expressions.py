@@ -187,7 +187,7 @@ def test_decimals_are_exact(on: Place) -> None:
 
 def test_what_overflows(on: Place) -> None:
     rows = on(pa.record_batch({"a": pa.array([1, None, 100, -128, 5], pa.int8()), "z": pa.array([1, 0, 1, -1, 0], pa.int8())}))
-    with pytest.raises(ArithmeticError, match=r"row 2: a \* 2 overflows or divides by zero"):
+    with pytest.raises(OverflowError, match=r"row 2: a \* 2 overflows$"):
         bs.evaluate(rows, [col("a") * 2]).wait()
     for wrong in [(col("a") + 28) > 0, col("a") / col("z") > 0]:
         with pytest.raises(ArithmeticError, match="row [23]"):
@@ -314,8 +314,6 @@ def test_streams_of_other_libraries_and_their_errors() -> None:
 @pytest.mark.parametrize(
     ("expr", "words"),
     [
-        (col("nobody") > 1, r"nobody \(at left\): no column of that name among a, b"),
-        (bs.nth(99) > 1, r"#99 \(at left\): there are 13 columns"),
         (col("a") == "text", "'text' is no value of Int32"),
         (col("v").like(b"%"), "like of Binary"),
         (col("s") == b"\xff", "x'ff' is no value of Utf8"),
@@ -324,7 +322,16 @@ def test_streams_of_other_libraries_and_their_errors() -> None:
         (col("a") + col("l") > 0, "Int32 and Int64; cast one"),
         (col("a") & col("t"), "Int32, not Boolean"),
         (col("a") == Decimal("0.5"), r"Int32 and Decimal128\(1, 1\); cast one"),
-        (col("d") == Decimal("0.055"), r"Decimal128\(15, 2\) and Decimal128\(3, 3\)"),
+        (bs.if_else(col("t"), col("d"), Decimal("0.055")) > 0, r"Decimal128\(15, 2\) and Decimal128\(3, 3\)"),
+        (col("day") > "1994-13-01", "'1994-13-01' is no value of Date32"),
+        (col("day") > lit("1994-01-01", "Utf8"), "Date32 and Utf8; cast one"),
+        (col("day") + 1 > "1994-01-01", "1 is no value of Date32"),
+        (col("day") + timedelta(hours=1) > "1994-01-01", "no value of Date32 is so much later"),
+        (col("day") + col("when") > "1994-01-01", r"Date32 and Timestamp\(µs\); cast one"),
+        (col("a").is_nan(), "no value of Int32 is NaN"),
+        (col("f") // 2 > 0, "quotients of Float64 are not rounded down"),
+        (abs(col("t")), "Boolean has no negative values"),
+        (col("s") ** 2 > 0, "no arithmetic of Utf8"),
         (lit(None), "a null without a type"),
         (col("a"), "a: Int32, not Boolean"),
     ],
@@ -392,6 +399,8 @@ def test_datetimes_know_their_zone() -> None:
     assert pa.record_batch(kept).to_pylist() == [{"when": when[0]}]
     with pytest.raises(ValueError, match="cast one"):
         bs.filter(rows, col("when") > datetime(1970, 1, 1))
+    with pytest.raises(ValueError, match="cast one"):
+        bs.filter(rows, col("when") > date(1970, 1, 1))
     naive = pa.record_batch({"ms": pa.array([datetime(1970, 1, 1, 0, 0, 1)], pa.timestamp("ms"))})
     assert len(bs.filter(naive, col("ms") == lit(datetime(1970, 1, 1, 0, 0, 1), pa.timestamp("ms")))) == 1
 

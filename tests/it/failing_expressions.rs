@@ -18,7 +18,7 @@ use crate::support::*;
 /// The row that fails, and what.
 fn failed<T: std::fmt::Debug>(result: Result<T, Error>) -> (usize, String) {
     match result {
-        Err(Error::Evaluation { row, expression }) => (row, expression),
+        Err(Error::Evaluation { row, expression, .. }) => (row, expression),
         other => panic!("{other:?}"),
     }
 }

@@ -19,7 +19,7 @@ use crate::expr::plan::{Bound, Id, Op, Plan};
 use crate::expr::print::short;
 use crate::expr::range::in_order;
 use crate::expr::{Arithmetic, DatePart};
-use crate::{Error, Result};
+use crate::{Error, Failure, Result};
 
 /// Values of a list that each row is compared with, one by one, in vectors; more of them are searched.
 const FEW: usize = 64;
@@ -177,8 +177,16 @@ impl<'a> Machine<'a> {
         match failed {
             None => Ok(()),
             Some((row, id)) => {
-                let expression = short(&self.plan.nodes[id].written);
-                Err(Error::Evaluation { row: first + row, expression })
+                let (node, width) = (&self.plan.nodes[id], self.plan.number(id).width());
+                let failure = match self.plan.failure(id) {
+                    Failure::Either => {
+                        let divisors = scratch.slots[node.inputs[1]].view().bytes;
+                        let is_zero = divisors[row * width..][..width].iter().all(|byte| *byte == 0);
+                        if is_zero { Failure::DivisionByZero } else { Failure::Overflow }
+                    }
+                    known => known,
+                };
+                Err(Error::Evaluation { row: first + row, expression: short(&node.written), failure })
             }
         }
     }

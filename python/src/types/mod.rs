@@ -7,11 +7,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use arrow_schema::{DataType as Inner, Field as InnerField, Metadata, Schema as InnerSchema};
 use bowstring::ffi::FFI_ArrowSchema;
-use pyo3::exceptions::{PyAttributeError, PyIndexError, PyKeyError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyCapsule, PyDict, PyIterator, PyList, PyString, PyTuple, PyType};
 
 use crate::capsule::{export_schema, import_field};
+use crate::error::{nearest, no_column};
 use crate::ipc;
 use crate::items::entries;
 pub use print::{EXTENSION, of_field as type_name};
@@ -59,8 +60,8 @@ fn written(field: &InnerField) -> String {
 pub fn place_in(schema: &InnerSchema, which: &Bound<'_, PyAny>, argument: &str) -> PyResult<usize> {
     if let Ok(name) = which.extract::<String>() {
         return schema.index_of(&name).map_err(|_| {
-            let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-            no_column(which.py(), &name, &names)
+            let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+            no_column(&name, &names)
         });
     }
     if which.is_instance_of::<PyBool>() {
@@ -77,30 +78,13 @@ pub fn place_in(schema: &InnerSchema, which: &Bound<'_, PyAny>, argument: &str) 
     }
 }
 
-/// The error of a column that is not among these.
-pub fn no_column(py: Python<'_>, name: &str, names: &[&str]) -> PyErr {
-    let near = nearest(PyString::new(py, name).as_any(), names);
-    PyKeyError::new_err(format!("no column {name:?}{near}"))
-}
-
-/// Words for an error: the names that are most like a wrong one.
-fn nearest(name: &Bound<'_, PyAny>, names: &[&str]) -> String {
-    let ask = || -> PyResult<Vec<String>> {
-        name.py().import("difflib")?.call_method1("get_close_matches", (name, names))?.extract()
-    };
-    match ask().unwrap_or_default().first() {
-        Some(near) => format!("; did you mean {near:?}?"),
-        None => String::new(),
-    }
-}
-
 fn named(name: &Bound<'_, PyString>, argument: &str) -> PyResult<InnerField> {
     let text = name.to_str()?;
     if let Some(data_type) = parse::parse(text) {
         return Ok(InnerField::new("", data_type, true));
     }
-    let known: Vec<&str> = parse::WORDS.iter().map(|(word, _)| *word).collect();
-    let lower = PyString::new(name.py(), &text.to_lowercase());
+    let known: Vec<String> = parse::WORDS.iter().map(|(word, _)| (*word).to_owned()).collect();
+    let lower = text.to_lowercase();
     let problem = format!("{argument}: no type is named {text:?}{}", nearest(&lower, &known));
     Err(PyValueError::new_err(problem))
 }

@@ -1,0 +1,72 @@
+//! The errors of rows at which a program failed. A device says which row and at which node; whether a divisor was zero there, it is
+//! asked when the error is to be told.
+
+use std::sync::Arc;
+
+use crate::array::{Array, Buffer};
+use crate::device::{Gpu, fetch};
+use crate::expr::Expr;
+use crate::expr::plan::{Op, Plan};
+use crate::expr::print::short;
+use crate::{Error, Failure, Result};
+
+/// What is to be said of each node of a plan.
+pub(super) struct Failures {
+    nodes: Vec<Node>,
+    gpu: Arc<Gpu>,
+}
+
+struct Node {
+    written: Expr,
+    failure: Failure,
+    /// The column that it divides by, where that decides.
+    divisor: Option<Array>,
+}
+
+impl Failures {
+    pub fn new(plan: &Plan, columns: &[Array], gpu: &Arc<Gpu>) -> Failures {
+        let node = |id: usize| {
+            let (node, failure) = (&plan.nodes[id], plan.failure(id));
+            let divisor = match (failure, node.inputs.get(1).map(|divisor| &plan.nodes[*divisor].op)) {
+                (Failure::Either, Some(Op::Column(column))) => Some(columns[*column].clone()),
+                _ => None,
+            };
+            Node { written: node.written.clone(), failure, divisor }
+        };
+        Failures { nodes: (0..plan.nodes.len()).map(node).collect(), gpu: gpu.clone() }
+    }
+
+    /// The columns that an error may have to be looked for in.
+    pub fn divisors(&self) -> impl Iterator<Item = &Array> {
+        self.nodes.iter().filter_map(|node| node.divisor.as_ref())
+    }
+
+    /// The error that a device reports, if it does.
+    pub fn outcome(&self, failed: u64) -> Result<()> {
+        if failed == u64::MAX {
+            return Ok(());
+        }
+        let (row, id) = ((failed >> 16) as usize, (failed & 0xffff) as usize);
+        let Some(node) = self.nodes.get(id) else {
+            let problem = format!("the device reports node {id} of {}", self.nodes.len());
+            return Err(Error::invalid("expression", problem));
+        };
+        let failure = match &node.divisor {
+            Some(divisor) => self.by(divisor, row)?,
+            None => node.failure,
+        };
+        Err(Error::Evaluation { row, expression: short(&node.written), failure })
+    }
+
+    /// Why a quotient by this column has no value.
+    fn by(&self, divisor: &Array, row: usize) -> Result<Failure> {
+        let width = divisor.layout().slots().next().and_then(|slot| slot.bytes_for(1)).unwrap_or(1);
+        if row >= divisor.len() {
+            let problem = format!("the device reports row {row} of {}", divisor.len());
+            return Err(Error::invalid("expression", problem));
+        }
+        let value: Buffer = divisor.buffers()[0].slice((divisor.offset() + row) * width, None);
+        let is_zero = fetch(&self.gpu, &value, width)?.iter().all(|byte| *byte == 0);
+        Ok(if is_zero { Failure::DivisionByZero } else { Failure::Overflow })
+    }
+}
