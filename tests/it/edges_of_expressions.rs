@@ -164,8 +164,8 @@ fn literals_have_the_digits_of_their_type() {
     let null = |of: &DataType| Expr::from(Literal::null(of.clone()));
     let one = |of: &DataType| Expr::from(Literal::of(of.clone(), 1));
     for of in [DataType::Int64, DataType::Int8, DataType::Utf8, DataType::Decimal128(15, 2)] {
-        assert_eq!(binds(col("i").eq(null(&of))), false, "{of}");
-        assert_eq!(binds(col("i").coalesce(null(&of))), false, "{of}");
+        assert!(!binds(col("i").eq(null(&of))), "{of}");
+        assert!(!binds(col("i").coalesce(null(&of))), "{of}");
     }
     assert!(!binds(col("i").in_list([Literal::null(DataType::Int64)])));
     assert!(binds(col("i").in_list([Literal::null(DataType::Int32), Literal::null(DataType::Null)])));
