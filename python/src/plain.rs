@@ -175,7 +175,8 @@ fn integer(value: &Bound<'_, PyAny>) -> PyResult<Option<Plain>> {
         INDEX.get_or_try_init(py, || PyResult::Ok(py.import("operator")?.getattr("index")?.unbind()))?;
     match index.bind(py).call1((value,)) {
         Ok(int) => int.extract().map(Plain::Int).map(Some),
-        Err(_) => Ok(None),
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -339,7 +339,7 @@ impl BatchReader {
         let bound = aggregates(aggregations, r#where, &self.schema, &options)?;
         let source = self.give(py)?;
         let stream = self.stream(stream, &source)?;
-        let (batches, raised) = source.take_apart();
+        let (batches, raised) = source.interruptible().take_apart();
         let row = detached(py, || Ok::<_, Error>(aggregate_batches(batches, &bound, &stream)))?;
         row.map(RecordBatch::new).map_err(|error| raised.exception(error))
     }

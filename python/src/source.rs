@@ -76,6 +76,13 @@ impl Raised {
     }
 }
 
+/// The stream's error for an exception, which is kept for Python's callers.
+fn noted(slot: &Mutex<Option<(Error, PyErr)>>, exception: PyErr) -> Error {
+    let error = Error::Producer { code: 5, message: exception.to_string(), metadata: Default::default() };
+    *locked(slot) = Some((error.clone(), exception));
+    error
+}
+
 /// The items of a Python iterable as `item` reads them, up to the first failure; asked from any thread.
 pub fn of_python<T: 'static>(
     iterable: &Bound<'_, PyAny>,
@@ -99,12 +106,7 @@ pub fn of_python<T: 'static>(
             }
             Some(next)
         })?;
-        let next = next.map_err(|exception| {
-            let message = exception.to_string();
-            let error = Error::Producer { code: 5, message, metadata: Default::default() };
-            *locked(&slot) = Some((error.clone(), exception));
-            error
-        });
+        let next = next.map_err(|exception| noted(&slot, exception));
         next.transpose()
     });
     Ok((Box::new(items), raised))
@@ -151,6 +153,18 @@ impl Source<SchemaRef, Batch> {
     /// The batches, and what Python raises meanwhile.
     pub fn take_apart(self) -> (Batches, Raised) {
         (Batches::new(self.shape, self.place, self.items), self.raised)
+    }
+
+    /// The same batches; Ctrl-C ends them, for loops of the library's own.
+    pub fn interruptible(mut self) -> Source<SchemaRef, Batch> {
+        let slot = Arc::default();
+        self.raised.0.push(Slot { iterator: Weak::new(), raised: Arc::clone(&slot) });
+        let mut items = self.items;
+        let asked = std::iter::from_fn(move || match interrupted() {
+            Ok(()) => items.next(),
+            Err(signal) => Some(Err(noted(&slot, signal))),
+        });
+        Source { items: Box::new(asked), ..self }
     }
 
     /// What the library has made of batches.

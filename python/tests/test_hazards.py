@@ -342,7 +342,7 @@ def test_pickles_that_somebody_has_edited(capfd: pytest.CaptureFixture[str]) -> 
 def test_the_user_wants_to_stop() -> None:
     hazards.run(
         """
-        import pickle, signal, time, bowstring as bs, numpy as np
+        import itertools, signal, time, bowstring as bs, numpy as np, pyarrow as pa
 
         def stop(*_):
             raise KeyboardInterrupt
@@ -354,6 +354,12 @@ def test_the_user_wants_to_stop() -> None:
         def batches():
             while True:
                 yield {"a": [1]}
+        class Foreign:
+            # Without a line of Python for each batch.
+            def __arrow_c_stream__(self, *_):
+                batch = pa.record_batch({"a": [1]})
+                endless = itertools.repeat(batch)
+                return pa.RecordBatchReader.from_batches(batch.schema, endless).__arrow_c_stream__()
         for body in [
             lambda: bs.array(range(10**8)),
             lambda: bs.array([[*range(1000)]] * 10**6),
@@ -364,13 +370,16 @@ def test_the_user_wants_to_stop() -> None:
             numbers.cast("duration[s]").to_pylist,
             bs.record_batch({"a": numbers}).to_pylist,
             lambda: bs.BatchReader.from_batches({"a": "int64"}, batches()).read_all(),
+            lambda: bs.BatchReader(Foreign()).read_all(),
+            lambda: bs.BatchReader(Foreign()).aggregate([bs.count_all()]),
         ]:
-            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            # Again where Python was busy with what lets no exception pass.
+            signal.setitimer(signal.ITIMER_REAL, 0.1, 0.5)
             begun = time.monotonic()
             try:
                 body()
             except KeyboardInterrupt:
-                pass
+                signal.setitimer(signal.ITIMER_REAL, 0)
             else:
                 raise AssertionError("it went on")
             assert time.monotonic() - begun < 1.1, time.monotonic() - begun
