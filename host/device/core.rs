@@ -11,6 +11,7 @@ use super::handles::{OwnedEvent, OwnedStream, SharedDriver, entry, error, takes}
 use super::lock::lock;
 use super::sync::Mutex;
 use super::sync::atomic::{AtomicU64, Ordering};
+use super::wakes::Wakes;
 use crate::array::Place;
 use crate::{Error, Result};
 
@@ -22,6 +23,7 @@ pub(crate) struct Core {
     entries: Mutex<HashMap<&'static str, RawEntry>>,
     held: Mutex<HashMap<u64, VecDeque<Box<dyn Held>>>>,
     synchronisations: AtomicU64,
+    wakes: Wakes,
     /// The process that opened it.
     process: u32,
 }
@@ -57,6 +59,7 @@ impl Core {
             entries: Mutex::default(),
             held: Mutex::default(),
             synchronisations: AtomicU64::new(0),
+            wakes: Wakes::default(),
             process: fork::generation(),
             driver,
         }))
@@ -101,6 +104,11 @@ impl Core {
             let _ = self.service.synchronise();
             let _ = self.driver.trim();
         }
+    }
+
+    /// What wakes tasks that wait for its work.
+    pub fn wakes(&self) -> &Wakes {
+        &self.wakes
     }
 
     /// A spare event, or a new one.

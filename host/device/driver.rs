@@ -224,8 +224,8 @@ pub(crate) trait Driver: Send + Sync {
     /// Blocks until the event has passed. Whatever this returns, the work before it runs no more.
     unsafe fn synchronise_event(&self, event: RawEvent) -> Outcome;
 
-    /// Runs `then` on some thread once the stream's work has passed, also where that has failed, or drops it. It must be
-    /// short and must not call the driver.
+    /// Runs `then` on some thread once the stream's work has passed, also where that has failed, or drops it. The stream's
+    /// further work waits until it has returned. It must be short and must not call the driver.
     unsafe fn call(&self, stream: RawStream, then: Box<dyn FnOnce() + Send>) -> Outcome;
 
     /// Loads an entry of a kernel family, from the image that fits the device. Entries are never unloaded.

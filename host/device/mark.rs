@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use super::Stream;
+use super::{Event, Stream};
 use crate::Result;
 
 /// A point in a stream's work. What lies between two of them is what took the time between.
@@ -18,8 +18,9 @@ impl Mark {
 }
 
 impl Stream {
-    /// Marks the point up to which there is work on it now. A GPU's runtime says when it comes there by a call on the host, for which
-    /// the stream stands still for some microseconds: this is for what takes longer. On the CPU it is there at once.
+    /// Marks the point up to which there is work on it now. A GPU's runtime says when it comes there by a call on the host, which
+    /// comes some microseconds later: this is for what takes longer. The stream's work is not held up. On the CPU it is there at
+    /// once.
     pub fn mark(&self) -> Result<Mark> {
         let mark = Mark::default();
         let there = mark.clone();
@@ -28,7 +29,11 @@ impl Stream {
         };
         match self.as_gpu() {
             None => reached(),
-            Some((_, queue)) => queue.owned().call(Box::new(reached))?,
+            Some((gpu, queue)) => {
+                let event = Event::new(gpu.core(), queue.number())?;
+                event.record(queue.owned())?;
+                queue.call_behind(&event, Box::new(reached))?;
+            }
         }
         Ok(mark)
     }

@@ -27,6 +27,7 @@ mod open;
 mod pool;
 mod staging;
 mod stream;
+mod wakes;
 
 use std::fmt;
 use std::sync::Arc;
@@ -52,6 +53,7 @@ pub(crate) use pool::Memory;
 pub(crate) use staging::Staged;
 pub(crate) use stream::GpuStream;
 pub use stream::Stream;
+pub(crate) use wakes::Sleeper;
 
 use self::fork::Guarded;
 use crate::array::Place;

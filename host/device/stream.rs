@@ -35,6 +35,8 @@ pub(crate) struct GpuStream {
     /// For the default stream of "the calling thread", which is another one in each: operations run on `owned`, between
     /// what that stream has now and what it is given later.
     callers: Option<OwnedStream>,
+    /// What is called when work here has passed: on a stream of its own, for a callback holds its stream back until it has run.
+    beside: Mutex<Option<OwnedStream>>,
     sink: Mutex<Option<Arc<Memory>>>,
     ending: Mutex<()>,
     launches: AtomicU64,
@@ -82,6 +84,18 @@ impl GpuStream {
         self.callers.as_ref().map_or(Ok(()), |callers| done.hold_back(callers))
     }
 
+    /// Calls `then` once an event of this stream has passed, also where that has failed; or drops it. It runs on a thread of the
+    /// runtime's, so it must be short, must not call the driver and must not be a stranger's. Nothing waits for it.
+    pub fn call_behind(&self, event: &Event, then: Box<dyn FnOnce() + Send>) -> Result<()> {
+        let mut beside = lock(&self.beside);
+        let beside = match &mut *beside {
+            Some(beside) => beside,
+            none => none.insert(OwnedStream::create(self.owned.driver(), 0)?),
+        };
+        event.hold_back(beside)?;
+        beside.call(then)
+    }
+
     /// Makes further work wait until `ready`. Only for another runtime's events it is the host that waits.
     pub fn wait(&self, core: &Core, ready: &dyn Ready) -> Result<()> {
         hold_back(&self.owned, core.place(), ready)
@@ -108,6 +122,7 @@ impl Stream {
             owned,
             number,
             callers,
+            beside: Mutex::default(),
             sink: Mutex::default(),
             ending: Mutex::default(),
             launches: AtomicU64::new(0),

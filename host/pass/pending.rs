@@ -4,18 +4,20 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use super::Pass;
 use crate::array::Ready;
-use crate::device::sync::Mutex;
-use crate::device::{Event, Kept, Staged, lock};
+use crate::device::{Event, Kept, Sleeper, Staged};
 use crate::{Error, Result, Stream};
 
 /// The result of an operation that needs to know something from the device before it can go on, such as how many rows a
 /// filter keeps. [`wait`](Pending::wait) blocks until it is there, [`is_ready`](Pending::is_ready) looks, and a task can await it:
 /// awaiting does not block a thread for that first number. Where a nested type needs a second number, the poll that finishes
 /// the operation blocks for it. Dropping a result abandons the operation.
+///
+/// Tasks are woken one after another on a thread of the library's, one for each device, which is started for the first. If none
+/// can be started, polling blocks until the result is there.
 #[must_use = "an operation's errors are in its result, and dropping it abandons the operation"]
 pub struct Pending<T>(State<T>);
 
@@ -32,29 +34,7 @@ struct Waiting<T> {
     rest: Option<(Pass, Staged, Then<T>)>,
     seen: Event,
     parents: Vec<Event>,
-    wake: Option<Arc<Mutex<Wake>>>,
-}
-
-#[derive(Default)]
-struct Wake {
-    fired: bool,
-    waker: Option<Waker>,
-}
-
-/// Wakes the task: whether what holds it is called or dropped, so that no failure leaves a task asleep.
-struct WakeAtDrop(Arc<Mutex<Wake>>);
-
-impl Drop for WakeAtDrop {
-    fn drop(&mut self) {
-        let waker = {
-            let mut wake = lock(&self.0);
-            wake.fired = true;
-            wake.waker.take()
-        };
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
+    sleeper: Option<Arc<Sleeper>>,
 }
 
 impl<T> Pending<T> {
@@ -71,7 +51,7 @@ impl<T> Pending<T> {
     pub(super) fn waiting(pass: Pass, staged: Staged, seen: Event, then: Then<T>) -> Pending<T> {
         let parents = pass.parents.clone();
         let rest = Some((pass, staged, then));
-        Pending(State::Waiting(Box::new(Waiting { rest, seen, parents, wake: None })))
+        Pending(State::Waiting(Box::new(Waiting { rest, seen, parents, sleeper: None })))
     }
 
     /// The result; blocks until the device has come far enough.
@@ -135,6 +115,9 @@ impl<T> Waiting<T> {
 
 impl<T> Drop for Waiting<T> {
     fn drop(&mut self) {
+        if let Some(sleeper) = &self.sleeper {
+            sleeper.forget();
+        }
         if let Some((mut pass, staged, _)) = self.rest.take() {
             // The copy to it may still be under way.
             pass.kept.push(Kept::Staged(staged));
@@ -168,26 +151,23 @@ impl<T> Future for Pending<T> {
 }
 
 impl<T> Waiting<T> {
-    /// Whether the words are there; where not, the task is woken when they are, by the stream itself.
+    /// Whether the words are there; where not, the task is woken when they are, on a thread of ours.
     fn ready_or_wake(&mut self, context: &Context<'_>) -> Result<bool> {
+        let stream = self.stream()?;
+        let _current = stream.enter()?;
         if self.seen.is_ready()? {
             return Ok(true);
         }
-        let queue = match &self.rest {
-            Some((pass, ..)) => pass.queue.clone(),
-            None => return Err(taken()),
-        };
-        if let Some(wake) = &self.wake {
-            let mut wake = lock(wake);
-            if !wake.fired {
-                wake.waker = Some(context.waker().clone());
-                return Ok(false);
-            }
+        if self.sleeper.as_ref().is_some_and(|sleeper| sleeper.renew(context.waker())) {
+            return Ok(false);
         }
-        let wake = Arc::new(Mutex::new(Wake { fired: false, waker: Some(context.waker().clone()) }));
-        self.wake = Some(wake.clone());
-        let wakes = WakeAtDrop(wake);
-        queue.owned().call(Box::new(move || drop(wakes)))?;
+        let (gpu, queue) = stream.as_gpu().ok_or_else(taken)?;
+        let Some((sleeper, alarm)) = gpu.wakes().alarm(context.waker()) else {
+            self.seen.wait()?;
+            return Ok(true);
+        };
+        self.sleeper = Some(sleeper);
+        queue.call_behind(&self.seen, Box::new(move || drop(alarm)))?;
         Ok(false)
     }
 }

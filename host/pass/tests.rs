@@ -209,6 +209,28 @@ fn a_pending_result_is_a_future_that_blocks_nobody() {
 }
 
 #[test]
+fn polling_blocks_where_there_is_no_thread_to_wake_from() {
+    let device = device(0);
+    let stream = device.device().stream().unwrap();
+    device.device().as_gpu().unwrap().wakes().refuse();
+    let event = ManualEvent::pending();
+    let (host, nulls) = sample(1000);
+    // SAFETY: the event lives to the end of the test.
+    let array = unsafe { behind(&device, &event, &host) };
+    let mut pass = Pass::begin("null_count", &stream).unwrap();
+    let region = count(&mut pass, &array, None).unwrap();
+    let mut counted = pass.read_later(&[&region], |pass, words| pass.finish().map(|()| words[0])).unwrap();
+    let before = device.device().host_synchronisations();
+    std::thread::scope(|scope| {
+        scope.spawn(|| event.fire());
+        let mut context = Context::from_waker(Waker::noop());
+        let polled = std::pin::Pin::new(&mut counted).poll(&mut context);
+        assert_eq!(polled, Poll::Ready(Ok(nulls)));
+    });
+    assert!(device.device().host_synchronisations() <= before + 1);
+}
+
+#[test]
 fn each_event_is_waited_for_once() {
     let device = device(0);
     let (stream, other) = (device.device().stream().unwrap(), device.device().stream().unwrap());

@@ -47,9 +47,15 @@ fn timed(run: impl FnOnce() -> Outcome) -> Code {
     outcome.err().unwrap_or(0)
 }
 
-/// An exported function's body. `lost` says whether the device that is current is.
-pub fn call(name: &'static str, lost: impl FnOnce() -> Outcome, run: impl FnOnce() -> Outcome) -> Code {
+/// An exported function's body. `permitted` says whether it may be called here, `lost` whether the device that is current is.
+pub fn call(
+    name: &'static str,
+    permitted: impl FnOnce() -> Outcome,
+    lost: impl FnOnce() -> Outcome,
+    run: impl FnOnce() -> Outcome,
+) -> Code {
     timed(|| {
+        permitted()?;
         CALLS.with_borrow_mut(|calls| calls.enter(name, &CURRENT))?;
         if !asks_nothing(name) {
             lost()?;
@@ -61,10 +67,12 @@ pub fn call(name: &'static str, lost: impl FnOnce() -> Outcome, run: impl FnOnce
 /// The same, of one that does what it does also where it fails: what is freed is gone.
 pub fn call_anyway(
     name: &'static str,
+    permitted: impl FnOnce() -> Outcome,
     lost: impl FnOnce() -> Outcome,
     run: impl FnOnce() -> Outcome,
 ) -> Code {
     timed(|| {
+        permitted()?;
         let injected = CALLS.with_borrow_mut(|calls| calls.enter(name, &CURRENT));
         run().and(injected).and_then(|()| lost())
     })

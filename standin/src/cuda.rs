@@ -89,7 +89,7 @@ macro_rules! exports {
         #[unsafe(no_mangle)]
         #[allow(clippy::missing_safety_doc, non_snake_case, clippy::undocumented_unsafe_blocks)]
         unsafe extern "C" fn $name($($argument: $type),*) -> Code {
-            $how(stringify!($name), lost, || $body)
+            $how(stringify!($name), || MACHINE.permits(stringify!($name)), lost, || $body)
         }
     )* };
 }

@@ -9,9 +9,9 @@
 //! last that its device does: from then on every call fails with the code of that.
 //!
 //! It is stricter than the real ones: no call works without its device being current on the thread, handles that do not
-//! exist are errors, and so are a stream and an event of different devices where the real ones forbid it. There are
-//! `machine::DEVICES` devices, so that every test can have one to itself. What a test wants to fail, or to know,
-//! it says with the functions in `control`; they act on the calling thread, or name a device.
+//! exist are errors, so are a stream and an event of different devices where the real ones forbid it, and a call from a
+//! callback is a fault. There are `machine::DEVICES` devices, so that every test can have one to itself. What a test wants to
+//! fail, or to know, it says with the functions in `control`; they act on the calling thread, or name a device.
 //!
 //! The versions of CUDA and HIP that it can be taken for are in `profile`.
 
@@ -51,5 +51,6 @@ mod code {
     pub const NOT_FOUND: Code = 500;
     pub const NOT_READY: Code = 600;
     pub const ILLEGAL_ADDRESS: Code = 700;
+    pub const NOT_PERMITTED: Code = 800;
     pub const UNKNOWN: Code = 999;
 }

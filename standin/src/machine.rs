@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::memory::{Memory, MemoryKind, Owner, copy, fill};
 use crate::ordered::Ordered;
-use crate::streams::{Event, Order, Recording, Stream};
+use crate::streams::{Event, Order, Recording, Stream, called_back_by};
 use crate::{Outcome, calls, code, lock};
 
 /// How many devices each runtime has: one for every test that wants one.
@@ -104,6 +104,13 @@ impl Machine {
     /// Whether work on a device has strayed: then no call on it does anything more.
     pub fn lost(&self, device: i32) -> Outcome {
         if lock(&self.lost).contains(&device) { Err(code::ILLEGAL_ADDRESS) } else { Ok(()) }
+    }
+
+    /// Whether a call may be made here. None may from what a stream calls back.
+    pub fn permits(&self, call: &str) -> Outcome {
+        let Some(device) = called_back_by() else { return Ok(()) };
+        let _put_down = self.fault(device, call, "called from a callback".into());
+        Err(code::NOT_PERMITTED)
     }
 
     /// How many were put down so far.

@@ -1,6 +1,7 @@
 //! Streams and events, with what the runtimes say of each: its device, its order beside the legacy default stream, whether
 //! it keeps time.
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::ops::Deref;
 use std::time::Duration;
@@ -13,6 +14,22 @@ use crate::{Code, Outcome, code};
 pub type HostFunction = unsafe extern "C" fn(*mut c_void);
 /// The same with the stream's handle and code.
 pub type Callback = unsafe extern "C" fn(usize, Code, *mut c_void);
+
+thread_local! {
+    /// The device whose stream calls back on this thread now.
+    static CALLS_BACK: Cell<Option<i32>> = const { Cell::new(None) };
+}
+
+/// The device whose stream called back what runs here, where that is so.
+pub fn called_back_by() -> Option<i32> {
+    CALLS_BACK.get()
+}
+
+fn call_back(device: i32, call: impl FnOnce()) {
+    CALLS_BACK.set(Some(device));
+    call();
+    CALLS_BACK.set(None);
+}
 
 /// What a stream has to do with the legacy default stream of its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +76,11 @@ impl Stream {
     ///
     /// The function must take the data, on any thread.
     pub unsafe fn host_function(&self, function: HostFunction, data: usize) {
+        let device = self.device;
         self.then(move |outcome| {
             if outcome.is_ok() {
                 // SAFETY: the caller's promise.
-                unsafe { function(std::ptr::with_exposed_provenance_mut(data)) };
+                call_back(device, || unsafe { function(std::ptr::with_exposed_provenance_mut(data)) });
             }
         });
     }
@@ -73,10 +91,11 @@ impl Stream {
     ///
     /// As for [`Stream::host_function`].
     pub unsafe fn callback(&self, function: Callback, handle: usize, data: usize) {
+        let device = self.device;
         self.then(move |outcome| {
             let data = std::ptr::with_exposed_provenance_mut(data);
             // SAFETY: the caller's promise.
-            unsafe { function(handle, outcome.err().unwrap_or(0), data) };
+            call_back(device, || unsafe { function(handle, outcome.err().unwrap_or(0), data) });
         });
     }
 }

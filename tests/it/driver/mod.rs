@@ -7,6 +7,7 @@ mod foreign;
 mod several;
 mod stale;
 mod tensors;
+mod wakes;
 mod work;
 
 use arrow_array::ArrayRef;
