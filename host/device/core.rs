@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::driver::{RawEntry, Takes};
+use super::driver::{Before, RawEntry, Takes};
 use super::fork;
 use super::handles::{OwnedEvent, OwnedStream, SharedDriver, entry, error, takes};
 use super::lock::lock;
@@ -38,14 +38,12 @@ pub(super) trait Held: Send {
     fn settle(&self);
 }
 
-/// Makes another device current again when it is dropped.
-pub(crate) struct Entered<'a>(&'a Core, Option<usize>, PhantomData<*const ()>);
+/// Puts back what the thread had, such as another device that was current, when it is dropped.
+pub(crate) struct Entered<'a>(&'a Core, Before, PhantomData<*const ()>);
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        if let Some(before) = self.1 {
-            self.0.driver.leave(before);
-        }
+        self.0.driver.leave(self.1);
     }
 }
 

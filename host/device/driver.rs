@@ -73,6 +73,15 @@ impl From<Failure> for LoadFailure {
     }
 }
 
+/// What a thread had before [`Driver::enter`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Before {
+    /// Which device was current, where that was another one.
+    pub current: Option<usize>,
+    /// The thread's mode of capture, and what had set it, where they were others.
+    pub capture: Option<(i32, usize)>,
+}
+
 /// What a call into the runtime gives.
 pub(crate) type Outcome<T = ()> = std::result::Result<T, Failure>;
 
@@ -127,14 +136,14 @@ pub(crate) trait Driver: Send + Sync {
     /// Which device.
     fn place(&self) -> Place;
 
-    /// Makes the device current on the calling thread, where the runtime has such a thing and another one is: so that the
-    /// calls to come need not, each by itself. Says what was.
-    fn enter(&self) -> Outcome<Option<usize>> {
-        Ok(None)
+    /// Makes the device current on the calling thread, where the runtime has such a thing and another one is, and permits the
+    /// thread all calls while somebody captures a graph: so that the calls to come need not, each by itself. Says what was.
+    fn enter(&self) -> Outcome<Before> {
+        Ok(Before::default())
     }
 
     /// Puts back what was.
-    fn leave(&self, _before: usize) {}
+    fn leave(&self, _before: Before) {}
 
     /// Lanes in a wave: 32 or 64.
     fn width(&self) -> u32;
@@ -200,6 +209,11 @@ pub(crate) trait Driver: Send + Sync {
     /// Whether the handle means another stream in each thread.
     fn is_per_thread(&self, _stream: RawStream) -> bool {
         false
+    }
+
+    /// Whether what is put on the stream now becomes part of somebody's graph instead of being run.
+    unsafe fn is_captured(&self, _stream: RawStream) -> Outcome<bool> {
+        Ok(false)
     }
 
     /// Blocks until the stream's work has passed. Whatever this returns, none of it runs any more.

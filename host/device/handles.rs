@@ -60,7 +60,26 @@ impl OwnedStream {
     pub unsafe fn wrap(driver: &SharedDriver, raw: RawStream) -> Result<OwnedStream> {
         // SAFETY: the caller says that the handle is one; a driver that can tell looks again.
         unsafe { driver.check_stream(raw) }.map_err(|failure| error(driver, failure))?;
-        Ok(OwnedStream { driver: driver.clone(), raw, wrapped: true })
+        let stream = OwnedStream { driver: driver.clone(), raw, wrapped: true };
+        stream.refuse_capture("wrap_stream").map(|()| stream)
+    }
+
+    /// Whether what is put on it now becomes part of somebody's graph instead of being run.
+    pub fn is_captured(&self) -> Result<bool> {
+        // SAFETY: the handle is live.
+        unsafe { self.driver.is_captured(self.raw) }.map_err(|failure| error(&self.driver, failure))
+    }
+
+    /// Refuses a stream of the caller's that is captured into a graph: memory and events that a graph has would be used again
+    /// for other work, and the graph would go on using them.
+    pub fn refuse_capture(&self, operation: &'static str) -> Result<()> {
+        if !self.wrapped || !self.is_captured()? {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            operation,
+            "the stream is being captured into a graph, which our work cannot be part of",
+        ))
     }
 
     /// The native handle.

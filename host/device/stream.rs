@@ -69,9 +69,11 @@ impl GpuStream {
         self.launches.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Before an operation: its work waits for what the caller has put on the stream before.
-    pub fn enter(&self, core: &Core) -> Result<()> {
-        let Some(callers) = &self.callers else { return Ok(()) };
+    /// Before an operation: its work waits for what the caller has put on the stream before, which must not be captured into a
+    /// graph.
+    pub fn enter(&self, core: &Core, operation: &'static str) -> Result<()> {
+        let Some(callers) = &self.callers else { return self.owned.refuse_capture(operation) };
+        callers.refuse_capture(operation)?;
         let event = core.take_event()?;
         callers.record(&event)?;
         let waits = self.owned.wait(&event);
@@ -151,7 +153,7 @@ impl Stream {
     pub fn synchronise(&self) -> Result<()> {
         let (Some(stream), Some(gpu)) = (&self.gpu, self.device.as_gpu()) else { return Ok(()) };
         gpu.count_synchronisation();
-        let passed = stream.enter(gpu).and_then(|()| stream.owned.synchronise());
+        let passed = stream.enter(gpu, "synchronise").and_then(|()| stream.owned.synchronise());
         gpu.retire();
         passed
     }
@@ -190,7 +192,8 @@ impl Device {
 
     /// A native stream of the caller's (a `CUstream`, a `hipStream_t`) as this device's: operations run there and
     /// nowhere else. The legacy default stream (`0` or `1`) and that of the calling thread (`2`) are streams too; the
-    /// latter means that of whichever thread calls an operation, which runs between what is on it then and later.
+    /// latter means that of whichever thread calls an operation, which runs between what is on it then and later. A stream
+    /// that is being captured into a graph is [`Error::Invalid`](crate::Error::Invalid), here and when an operation begins.
     ///
     /// # Safety
     ///

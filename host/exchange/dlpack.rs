@@ -94,6 +94,7 @@ pub fn import_dlpack<T: ManagedTensor>(tensor: Owned<T>, stream: &Stream) -> Res
 /// The moment that the stream has reached; `None` on the CPU, where it has passed.
 fn mark(stream: &Stream) -> Result<Option<Arc<dyn Ready>>> {
     let Some((gpu, on)) = stream.as_gpu() else { return Ok(None) };
+    on.enter(gpu, "DLPack")?;
     let event = Event::new(gpu.core(), on.number())?;
     event.record(on.owned())?;
     Ok(Some(Arc::new(event)))

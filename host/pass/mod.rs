@@ -91,7 +91,7 @@ impl Pass {
         let not_a_gpu = || Error::invalid(operation, "the CPU's stream runs no passes");
         let (gpu, queue) = stream.as_gpu().ok_or_else(not_a_gpu)?;
         gpu.retire();
-        queue.enter(gpu)?;
+        queue.enter(gpu, operation)?;
         let done = Event::new(gpu.core(), queue.number())?;
         Ok(Pass {
             operation,

@@ -15,8 +15,15 @@ thread_local! {
     pub static INSIDE: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
-/// What says which device a thread is at: it fails only where it is named, for what is to be freed then cannot be.
-const CURRENT: [&str; 4] = ["cuCtxGetCurrent", "cuCtxSetCurrent", "hipGetDevice", "hipSetDevice"];
+/// What says which device a thread is at, and what it may call: it fails only where it is named, for what is to be freed then cannot be.
+const CURRENT: [&str; 6] = [
+    "cuCtxGetCurrent",
+    "cuCtxSetCurrent",
+    "cuThreadExchangeStreamCaptureMode",
+    "hipGetDevice",
+    "hipSetDevice",
+    "hipThreadExchangeStreamCaptureMode",
+];
 
 /// How slow a stream is that this thread makes.
 pub fn delay() -> Duration {

@@ -35,6 +35,11 @@ fn current() -> Outcome<i32> {
     device_of(CURRENT.get())
 }
 
+/// Whether a call may be made here.
+fn permitted(call: &str) -> Outcome {
+    MACHINE.permits(call, current().ok())
+}
+
 /// Whether what is current can no longer be used.
 fn lost() -> Outcome {
     current().map_or(Ok(()), |device| MACHINE.lost(device))
@@ -89,7 +94,7 @@ macro_rules! exports {
         #[unsafe(no_mangle)]
         #[allow(clippy::missing_safety_doc, non_snake_case, clippy::undocumented_unsafe_blocks)]
         unsafe extern "C" fn $name($($argument: $type),*) -> Code {
-            $how(stringify!($name), || MACHINE.permits(stringify!($name)), lost, || $body)
+            $how(stringify!($name), || permitted(stringify!($name)), lost, || $body)
         }
     )* };
 }
@@ -221,6 +226,19 @@ exports! {
     }
     cuStreamGetCtx(stream: usize, context: *mut usize) call {
         unsafe { give(context, CONTEXT + MACHINE.any_stream(stream, current()?)?.device as usize) }
+    }
+    cuStreamBeginCapture_v2(stream: usize, mode: i32) call {
+        MACHINE.begin_capture(stream, current()?, mode)
+    }
+    cuStreamEndCapture(stream: usize, graph: *mut usize) call {
+        MACHINE.end_capture(stream)?;
+        unsafe { give(graph, 0) }
+    }
+    cuStreamIsCapturing(stream: usize, status: *mut i32) call {
+        unsafe { give(status, MACHINE.captured(stream, current()?)?) }
+    }
+    cuThreadExchangeStreamCaptureMode(mode: *mut i32) call {
+        unsafe { MACHINE.exchange_mode(mode) }
     }
     cuStreamSynchronize(stream: usize) call_anyway {
         MACHINE.stream(stream, current()?)?.synchronise()

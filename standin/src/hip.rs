@@ -51,6 +51,11 @@ fn current() -> i32 {
     CURRENT.get()
 }
 
+/// Whether a call may be made here.
+fn permitted(call: &str) -> Outcome {
+    MACHINE.permits(call, Some(current()))
+}
+
 /// Whether what is current can no longer be used.
 fn lost() -> Outcome {
     MACHINE.lost(current())
@@ -265,6 +270,19 @@ exports! {
     }
     hipStreamGetDevice(stream: usize, device: *mut i32) call {
         unsafe { give(device, MACHINE.any_stream(stream, current())?.device) }
+    }
+    hipStreamBeginCapture(stream: usize, mode: i32) call {
+        MACHINE.begin_capture(stream, current(), mode)
+    }
+    hipStreamEndCapture(stream: usize, graph: *mut usize) call {
+        MACHINE.end_capture(stream)?;
+        unsafe { give(graph, 0) }
+    }
+    hipStreamIsCapturing(stream: usize, status: *mut i32) call {
+        unsafe { give(status, MACHINE.captured(stream, current())?) }
+    }
+    hipThreadExchangeStreamCaptureMode(mode: *mut i32) call {
+        unsafe { MACHINE.exchange_mode(mode) }
     }
     hipStreamSynchronize(stream: usize) call_anyway {
         MACHINE.any_stream(stream, current())?.synchronise()

@@ -10,12 +10,13 @@
 //!
 //! It is stricter than the real ones: no call works without its device being current on the thread, handles that do not
 //! exist are errors, so are a stream and an event of different devices where the real ones forbid it, and a call from a
-//! callback is a fault. There are `machine::DEVICES` devices, so that every test can have one to itself. What a test wants to
+//! callback is a fault. Graphs are captured for no other purpose than to see who voids the capture. There are `machine::DEVICES` devices, so that every test can have one to itself. What a test wants to
 //! fail, or to know, it says with the functions in `control`; they act on the calling thread, or name a device.
 //!
 //! The versions of CUDA and HIP that it can be taken for are in `profile`.
 
 mod calls;
+mod capture;
 mod control;
 mod cuda;
 mod hip;
@@ -52,5 +53,8 @@ mod code {
     pub const NOT_READY: Code = 600;
     pub const ILLEGAL_ADDRESS: Code = 700;
     pub const NOT_PERMITTED: Code = 800;
+    pub const CAPTURE_UNSUPPORTED: Code = 900;
+    pub const CAPTURE_INVALIDATED: Code = 901;
+    pub const CAPTURE_IMPLICIT: Code = 906;
     pub const UNKNOWN: Code = 999;
 }

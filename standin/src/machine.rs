@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::ThreadId;
 use std::time::Duration;
 
+use crate::capture::Captures;
 use crate::memory::{Memory, MemoryKind, Owner, copy, fill};
 use crate::ordered::Ordered;
 use crate::streams::{Event, Order, Recording, Stream, called_back_by};
@@ -54,6 +55,7 @@ pub struct Machine {
     lost: Mutex<HashSet<i32>>,
     capacities: Mutex<HashMap<i32, usize>>,
     ordered: Ordered,
+    captures: Captures,
 }
 
 /// The wishes in `BOWSTRING_STANDIN_FAULT`, in a process of a test's: `abort` has the first stray access
@@ -106,11 +108,44 @@ impl Machine {
         if lock(&self.lost).contains(&device) { Err(code::ILLEGAL_ADDRESS) } else { Ok(()) }
     }
 
-    /// Whether a call may be made here. None may from what a stream calls back.
-    pub fn permits(&self, call: &str) -> Outcome {
-        let Some(device) = called_back_by() else { return Ok(()) };
-        let _put_down = self.fault(device, call, "called from a callback".into());
-        Err(code::NOT_PERMITTED)
+    /// Whether a call may be made here, with this device current: none may from what a stream calls back, and some may not while
+    /// a graph is captured.
+    pub fn permits(&self, call: &str, current: Option<i32>) -> Outcome {
+        if let Some(device) = called_back_by() {
+            let _put_down = self.fault(device, call, "called from a callback".into());
+            return Err(code::NOT_PERMITTED);
+        }
+        current.map_or(Ok(()), |device| self.captures.permits(call, device))
+    }
+
+    /// Exchanges the mode that says which calls this thread may make while a graph is captured.
+    ///
+    /// # Safety
+    ///
+    /// `mode` must be null or point to a mode.
+    pub unsafe fn exchange_mode(&self, mode: *mut i32) -> Outcome {
+        // SAFETY: the caller's promise.
+        let new = unsafe { mode.as_mut() }.ok_or(code::INVALID_VALUE)?;
+        *new = self.captures.exchange(*new)?;
+        Ok(())
+    }
+
+    pub fn begin_capture(&self, stream: usize, current: i32, mode: i32) -> Outcome {
+        let known = self.any_stream(stream, current)?;
+        match known.order {
+            Order::Legacy => Err(code::CAPTURE_IMPLICIT),
+            order => self.captures.begin(stream, known.device, order == Order::Blocking, mode),
+        }
+    }
+
+    pub fn end_capture(&self, stream: usize) -> Outcome {
+        self.captures.end(stream)
+    }
+
+    /// 0 where a stream is not captured.
+    pub fn captured(&self, stream: usize, current: i32) -> Outcome<i32> {
+        let known = self.any_stream(stream, current)?;
+        self.captures.status(stream, known.device, known.order == Order::Legacy)
     }
 
     /// How many were put down so far.
@@ -278,11 +313,12 @@ impl Machine {
     }
 
     /// A stream that work of the current device can go on.
-    pub fn stream(&self, stream: usize, current: i32) -> Outcome<Stream> {
-        let stream = self.any_stream(stream, current)?;
+    pub fn stream(&self, handle: usize, current: i32) -> Outcome<Stream> {
+        let stream = self.any_stream(handle, current)?;
         if stream.device != current {
             return Err(code::INVALID_HANDLE);
         }
+        self.captures.work_on(handle, current, stream.order == Order::Legacy)?;
         self.put_in_order(&stream);
         Ok(stream)
     }

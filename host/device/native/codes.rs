@@ -16,6 +16,9 @@ pub(super) const NOT_READY: Code = 600;
 /// There is no image for the device.
 pub(super) const NO_IMAGE: Code = 209;
 
+/// The legacy default stream, while a stream that waits for it is captured.
+pub(super) const CAPTURE_IMPLICIT: Code = 906;
+
 /// A call that failed.
 pub(super) fn failure(call: &'static str, code: Code) -> Failure {
     Failure { call, code: code.into(), out_of_memory: code == OUT_OF_MEMORY }

@@ -2,7 +2,7 @@
 //! is here, which is nearly all; what each does its own way is its [`Runtime`], in `cuda` and `hip`.
 //!
 //! The one idea: a call makes the device current on its thread, is made, and puts back what was current. So we leave no
-//! trace in the caller's threads, and the caller's other libraries, which share the device's primary context, none in us.
+//! trace in the caller's threads (the mode that says what they may call while a graph is captured is put back as well), and the caller's other libraries, which share the device's primary context, none in us.
 
 #![allow(unsafe_code)]
 
@@ -14,16 +14,17 @@ pub(super) mod table;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::null_mut;
 
 use bowstring_kernels::target::BLOCK;
 
-use super::driver::{Driver, Launch, LoadFailure, Outcome, RawEntry, RawEvent, RawStream, Takes};
+use super::driver::{Before, Driver, Launch, LoadFailure, Outcome, RawEntry, RawEvent, RawStream, Takes};
 use super::loaded::LoadedImage;
 use crate::array::Place;
+use codes::{CAPTURE_IMPLICIT, INVALID_VALUE, NO_IMAGE, NOT_READY, SUCCESS, failure};
 pub(super) use codes::{INVALID_CONTEXT, outcome, refused, too_old};
-use codes::{INVALID_VALUE, NO_IMAGE, NOT_READY, failure};
 pub(crate) use codes::{is_too_old, refusal};
 use modules::Modules;
 pub(crate) use open::why_not;
@@ -39,6 +40,15 @@ const NON_BLOCKING: u32 = 1;
 const PER_THREAD: RawStream = RawStream(2);
 /// An event that keeps no time, which is the cheaper one.
 const NO_TIMING: u32 = 2;
+/// A thread's mode of capture in which it may make any call, whoever captures a graph meanwhile; none of ours is part of one.
+/// In the usual mode an allocation or a look at an event fails then, and voids the capture.
+const RELAXED: i32 = 2;
+
+thread_local! {
+    /// Whose mode this thread has set to that: a library's address, or none.
+    static RELAXED_FOR: Cell<usize> = const { Cell::new(0) };
+}
+
 /// Attributes of pointers.
 const MEMORY_TYPE: i32 = 2;
 const IS_MANAGED: i32 = 8;
@@ -73,10 +83,45 @@ impl<R: Runtime> Native<R> {
     unsafe fn current<T>(&self, run: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
         let before = self.enter()?;
         let made = run();
-        if let Some(before) = before {
-            self.leave(before);
-        }
+        self.leave(before);
         made
+    }
+
+    /// Permits this thread all calls. What was is returned where it has to be put back; where that cannot be done, calls say so
+    /// themselves.
+    fn relax(&self) -> Option<(i32, usize)> {
+        let own = std::ptr::from_ref(self.found).addr();
+        let other = RELAXED_FOR.replace(own);
+        if other == own {
+            return None;
+        }
+        let mut mode = RELAXED;
+        // SAFETY: the function exchanges a number.
+        let made = unsafe { (self.functions().exchange_mode.call)(&mut mode) };
+        if made != SUCCESS {
+            RELAXED_FOR.set(other);
+            return None;
+        }
+        Some((mode, other))
+    }
+
+    fn put_back(&self, capture: Option<(i32, usize)>) {
+        let Some((mut mode, other)) = capture else { return };
+        // SAFETY: as in `relax`.
+        let _ = unsafe { (self.functions().exchange_mode.call)(&mut mode) };
+        RELAXED_FOR.set(other);
+    }
+
+    /// Makes the device current on this thread, and says what was, where that was another one.
+    fn make_current(&self) -> Outcome<Option<usize>> {
+        // SAFETY: the device is one of the library's.
+        unsafe {
+            let (own, before) = (self.runtime.own(), self.runtime.current()?);
+            if own == before {
+                return Ok(None);
+            }
+            self.runtime.make_current(own).map(|()| Some(before))
+        }
     }
 
     /// Makes a call, and gives its code.
@@ -164,19 +209,23 @@ impl<R: Runtime> Driver for Native<R> {
         Place { device_type: R::DEVICE, device_id: self.ordinal.into() }
     }
 
-    fn enter(&self) -> Outcome<Option<usize>> {
-        unsafe {
-            let (own, before) = (self.runtime.own(), self.runtime.current()?);
-            if own == before {
-                return Ok(None);
+    fn enter(&self) -> Outcome<Before> {
+        let capture = self.relax();
+        match self.make_current() {
+            Ok(current) => Ok(Before { current, capture }),
+            Err(failure) => {
+                self.put_back(capture);
+                Err(failure)
             }
-            self.runtime.make_current(own).map(|()| Some(before))
         }
     }
 
-    fn leave(&self, before: usize) {
-        // What a call has made has to come to its owner; a context that cannot be put back is no longer one.
-        let _ = unsafe { self.runtime.make_current(before) };
+    fn leave(&self, before: Before) {
+        if let Some(current) = before.current {
+            // What a call has made has to come to its owner; a context that cannot be put back is no longer one.
+            let _ = unsafe { self.runtime.make_current(current) };
+        }
+        self.put_back(before.capture);
     }
 
     fn width(&self) -> u32 {
@@ -287,6 +336,15 @@ impl<R: Runtime> Driver for Native<R> {
 
     fn is_per_thread(&self, stream: RawStream) -> bool {
         stream == PER_THREAD
+    }
+
+    unsafe fn is_captured(&self, stream: RawStream) -> Outcome<bool> {
+        let (function, mut status) = (&self.functions().is_captured, 0);
+        match unsafe { self.code(function, |f| f(stream.0, &mut status)) }? {
+            CAPTURE_IMPLICIT => Ok(true),
+            // A capture that is void lasts until it is ended, too.
+            code => outcome(function.name, code).map(|()| status != 0),
+        }
     }
 
     unsafe fn synchronise(&self, stream: RawStream) -> Outcome {

@@ -79,6 +79,9 @@ functions! {
         stream: fn(*mut Word, u32, i32) = "cuStreamCreateWithPriority" | "hipStreamCreateWithPriority";
         destroy_stream: fn(Word) = "cuStreamDestroy_v2" | "hipStreamDestroy";
         synchronise: fn(Word) = "cuStreamSynchronize" | "hipStreamSynchronize";
+        exchange_mode: fn(*mut i32) =
+            "cuThreadExchangeStreamCaptureMode" | "hipThreadExchangeStreamCaptureMode";
+        is_captured: fn(Word, *mut i32) = "cuStreamIsCapturing" | "hipStreamIsCapturing";
         event: fn(*mut Word, u32) = "cuEventCreate" | "hipEventCreateWithFlags";
         destroy_event: fn(Word) = "cuEventDestroy_v2" | "hipEventDestroy";
         record: fn(Word, Word) = "cuEventRecord" | "hipEventRecord";

@@ -313,6 +313,7 @@ fn the_functions_are_those_of_the_published_headers() {
         copy_out = cuMemcpyDtoHAsync_v2(_, _, _, _); copy = cuMemcpyDtoDAsync_v2(_, _, _, _);
         fill = cuMemsetD8Async(_, _, _, _); priorities = cuCtxGetStreamPriorityRange(_, _);
         stream = cuStreamCreateWithPriority(_, _, _); destroy_stream = cuStreamDestroy_v2(_);
+        exchange_mode = cuThreadExchangeStreamCaptureMode(_); is_captured = cuStreamIsCapturing(_, _);
         synchronise = cuStreamSynchronize(_); event = cuEventCreate(_, _); destroy_event = cuEventDestroy_v2(_);
         record = cuEventRecord(_, _); wait = cuStreamWaitEvent(_, _, _); query = cuEventQuery(_);
         synchronise_event = cuEventSynchronize(_); call = cuStreamAddCallback(_, _, _, _);
@@ -335,6 +336,7 @@ fn the_functions_are_those_of_the_published_headers() {
         copy_out = hipMemcpyDtoHAsync(_, _, _, _); copy = hipMemcpyDtoDAsync(_, _, _, _);
         fill = hipMemsetD8Async(_, _, _, _); priorities = hipDeviceGetStreamPriorityRange(_, _);
         stream = hipStreamCreateWithPriority(_, _, _); destroy_stream = hipStreamDestroy(_);
+        exchange_mode = hipThreadExchangeStreamCaptureMode(_); is_captured = hipStreamIsCapturing(_, _);
         synchronise = hipStreamSynchronize(_); event = hipEventCreateWithFlags(_, _);
         destroy_event = hipEventDestroy(_); record = hipEventRecord(_, _); wait = hipStreamWaitEvent(_, _, _);
         query = hipEventQuery(_); synchronise_event = hipEventSynchronize(_); call = hipStreamAddCallback(_, _, _, _);
@@ -377,9 +379,16 @@ fn the_numbers_are_those_of_the_published_headers() {
         ),
         (NO_IMAGE, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, hip_headers::hipError_t_hipErrorNoBinaryForGpu),
         (NOT_READY, CUresult::CUDA_ERROR_NOT_READY, hip_headers::hipError_t_hipErrorNotReady),
+        (
+            CAPTURE_IMPLICIT,
+            CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+            hip_headers::hipError_t_hipErrorStreamCaptureImplicit,
+        ),
     ] {
         assert_eq!((ours, ours), (cuda as i32, hip as i32));
     }
+    use cuda_headers::CUstreamCaptureMode as Mode;
+    assert_eq!(RELAXED, Mode::CU_STREAM_CAPTURE_MODE_RELAXED as i32);
     use hip_headers as h;
     for (ours, theirs) in [
         (hip::Hip::ORDERED_MEMORY as u32, h::hipDeviceAttribute_t_hipDeviceAttributeMemoryPoolsSupported),
@@ -391,6 +400,7 @@ fn the_numbers_are_those_of_the_published_headers() {
         (DEVICE_ORDINAL as u32, h::hipPointer_attribute_HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL),
         (hip::HOST_MEMORY, h::hipMemoryType_hipMemoryTypeHost),
         (0, h::hipMemoryType_hipMemoryTypeUnregistered),
+        (RELAXED as u32, h::hipStreamCaptureMode_hipStreamCaptureModeRelaxed),
         (PORTABLE, h::hipHostMallocPortable),
         (NON_BLOCKING, h::hipStreamNonBlocking),
         (NO_TIMING, h::hipEventDisableTiming),

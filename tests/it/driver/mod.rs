@@ -1,6 +1,7 @@
 //! What every driver must do, seen through the public API: the emulator's, CUDA's and HIP's on the stand-in, and those of
 //! GPUs that are installed.
 
+mod captures;
 mod equivalence;
 mod errors;
 mod foreign;

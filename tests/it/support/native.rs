@@ -38,6 +38,8 @@ pub struct Raw {
     pub record: unsafe extern "C" fn(usize, usize) -> Code,
     pub wait: unsafe extern "C" fn(usize, usize, u32) -> Code,
     pub call: unsafe extern "C" fn(usize, Callback, *mut c_void) -> Code,
+    pub begin_capture: unsafe extern "C" fn(usize, i32) -> Code,
+    pub end_capture: unsafe extern "C" fn(usize, *mut usize) -> Code,
     current: Box<dyn Fn() -> usize + Send + Sync>,
     make_current: Box<dyn Fn(Option<i32>) + Send + Sync>,
 }
@@ -85,6 +87,8 @@ impl Raw {
             record: find!("cuEventRecord", "hipEventRecord"),
             wait: find!("cuStreamWaitEvent", "hipStreamWaitEvent"),
             call: find!("cuLaunchHostFunc", "hipLaunchHostFunc"),
+            begin_capture: find!("cuStreamBeginCapture_v2", "hipStreamBeginCapture"),
+            end_capture: find!("cuStreamEndCapture", "hipStreamEndCapture"),
             current,
             make_current,
         }

@@ -1,0 +1,128 @@
+//! Capture into graphs. Here a graph is never run, and nothing can be put into one: a capture is there to be voided, by calls of
+//! threads that may not make them meanwhile, and by work on the stream that is captured.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::thread::ThreadId;
+
+use crate::{Outcome, code, lock};
+
+/// A mode of threads, and of captures: calls of the other threads count as well.
+const GLOBAL: i32 = 0;
+/// A thread's mode: it may make any call.
+const RELAXED: i32 = 2;
+
+/// Calls that a capture forbids, without the `cu` or `hip` that they start with.
+const UNSAFE: [&str; 16] = [
+    "MemAlloc_v2",
+    "MemAllocManaged",
+    "MemFree_v2",
+    "MemHostAlloc",
+    "MemFreeHost",
+    "Malloc",
+    "MallocManaged",
+    "Free",
+    "HostMalloc",
+    "HostFree",
+    "StreamSynchronize",
+    "EventQuery",
+    "EventSynchronize",
+    "MemAllocAsync",
+    "MallocAsync",
+    "ModuleLoadDataEx",
+];
+
+/// All captures of a machine, and the modes of its threads.
+#[derive(Default)]
+pub struct Captures(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    modes: HashMap<ThreadId, i32>,
+    ongoing: HashMap<usize, Capture>,
+}
+
+struct Capture {
+    device: i32,
+    /// Whether the legacy default stream waits for its stream.
+    blocking: bool,
+    mode: i32,
+    thread: ThreadId,
+    void: bool,
+}
+
+fn current() -> ThreadId {
+    std::thread::current().id()
+}
+
+impl Captures {
+    pub fn begin(&self, stream: usize, device: i32, blocking: bool, mode: i32) -> Outcome {
+        if !(GLOBAL..=RELAXED).contains(&mode) {
+            return Err(code::INVALID_VALUE);
+        }
+        let capture = Capture { device, blocking, mode, thread: current(), void: false };
+        match lock(&self.0).ongoing.insert(stream, capture) {
+            None => Ok(()),
+            Some(_) => Err(code::CAPTURE_UNSUPPORTED),
+        }
+    }
+
+    /// Ends a capture; an error where it is void.
+    pub fn end(&self, stream: usize) -> Outcome {
+        let ended = lock(&self.0).ongoing.remove(&stream).ok_or(code::INVALID_VALUE)?;
+        if ended.void { Err(code::CAPTURE_INVALIDATED) } else { Ok(()) }
+    }
+
+    /// Sets this thread's mode, and gives the one before.
+    pub fn exchange(&self, mode: i32) -> Outcome<i32> {
+        if !(GLOBAL..=RELAXED).contains(&mode) {
+            return Err(code::INVALID_VALUE);
+        }
+        Ok(lock(&self.0).modes.insert(current(), mode).unwrap_or(GLOBAL))
+    }
+
+    /// 0 where a stream is not captured, 1 where it is, 2 where that is void. `legacy` is the default stream that waits for others.
+    pub fn status(&self, stream: usize, device: i32, legacy: bool) -> Outcome<i32> {
+        let state = lock(&self.0);
+        if legacy && state.ongoing.values().any(|capture| capture.device == device && capture.blocking) {
+            return Err(code::CAPTURE_IMPLICIT);
+        }
+        Ok(state.ongoing.get(&stream).map_or(0, |capture| 1 + i32::from(capture.void)))
+    }
+
+    /// Work may be put on a stream that is not captured.
+    pub fn work_on(&self, stream: usize, device: i32, legacy: bool) -> Outcome {
+        let mut state = lock(&self.0);
+        if let Some(capture) = state.ongoing.get_mut(&stream) {
+            capture.void = true;
+            return Err(code::CAPTURE_UNSUPPORTED);
+        }
+        let waited_for = |capture: &&mut Capture| legacy && capture.device == device && capture.blocking;
+        match state.ongoing.values_mut().filter(waited_for).map(|capture| capture.void = true).count() {
+            0 => Ok(()),
+            _ => Err(code::CAPTURE_IMPLICIT),
+        }
+    }
+
+    /// Whether this thread may make a call while others capture on its device.
+    pub fn permits(&self, call: &str, device: i32) -> Outcome {
+        let name = call.strip_prefix("hip").or(call.strip_prefix("cu")).unwrap_or(call);
+        if !UNSAFE.contains(&name) {
+            return Ok(());
+        }
+        let mut state = lock(&self.0);
+        let own = state.modes.get(&current()).copied().unwrap_or(GLOBAL);
+        if own == RELAXED {
+            return Ok(());
+        }
+        let forbids = |capture: &&mut Capture| {
+            let of_this_thread = capture.thread == current() && capture.mode != RELAXED;
+            let of_all = own == GLOBAL && capture.mode == GLOBAL;
+            capture.device == device && (of_this_thread || of_all)
+        };
+        match state.ongoing.values_mut().filter(forbids).map(|capture| capture.void = true).count() {
+            0 => Ok(()),
+            _ => Err(code::CAPTURE_UNSUPPORTED),
+        }
+    }
+}
