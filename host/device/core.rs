@@ -3,14 +3,15 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::driver::{Before, RawEntry, Takes};
 use super::fork;
 use super::handles::{OwnedEvent, OwnedStream, SharedDriver, entry, error, takes};
 use super::lock::lock;
+use super::released::{Fenced, Released, fence, let_go_late};
 use super::sync::Mutex;
-use super::sync::atomic::{AtomicU64, Ordering};
+use super::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::wakes::Wakes;
 use crate::array::Place;
 use crate::{Error, Result};
@@ -22,10 +23,23 @@ pub(crate) struct Core {
     events: Mutex<Vec<OwnedEvent>>,
     entries: Mutex<HashMap<&'static str, RawEntry>>,
     held: Mutex<HashMap<u64, VecDeque<Box<dyn Held>>>>,
+    released: Mutex<Consumers>,
+    /// Whether memory that consumers let go of is kept until their work has passed.
+    export_fence: AtomicBool,
     synchronisations: AtomicU64,
     wakes: Wakes,
     /// The process that opened it.
     process: u32,
+}
+
+/// Memory that consumers have let go of and that no event is behind yet, and the streams they may read on.
+#[derive(Default)]
+struct Consumers {
+    released: Vec<Released>,
+    /// Streams of the caller's that were wrapped, some of them still held.
+    wrapped: Vec<Weak<OwnedStream>>,
+    /// The device is gone, and no operation follows.
+    closed: bool,
 }
 
 /// Things that work on a stream uses, and that are dropped once it has passed.
@@ -47,6 +61,18 @@ impl Drop for Entered<'_> {
     }
 }
 
+impl Held for Fenced {
+    fn has_passed(&self) -> bool {
+        Fenced::has_passed(self)
+    }
+
+    fn wait(&self) {
+        Fenced::wait(self);
+    }
+
+    fn settle(&self) {}
+}
+
 impl Core {
     /// The runtime behind a driver.
     pub(super) fn new(driver: SharedDriver) -> Result<Arc<Core>> {
@@ -56,6 +82,8 @@ impl Core {
             events: Mutex::default(),
             entries: Mutex::default(),
             held: Mutex::default(),
+            released: Mutex::default(),
+            export_fence: AtomicBool::new(true),
             synchronisations: AtomicU64::new(0),
             wakes: Wakes::default(),
             process: fork::generation(),
@@ -104,7 +132,7 @@ impl Core {
         }
     }
 
-    /// What wakes tasks that wait for its work.
+    /// The thread that wakes tasks which wait for its work.
     pub fn wakes(&self) -> &Wakes {
         &self.wakes
     }
@@ -151,6 +179,58 @@ impl Core {
         lock(&self.held).entry(stream).or_default().push_back(held);
     }
 
+    /// Whether what consumers let go of is kept until their work has passed.
+    pub fn set_export_fence(&self, kept: bool) {
+        self.export_fence.store(kept, Ordering::Relaxed);
+    }
+
+    /// A consumer has let go of memory of this device's.
+    pub(super) fn let_go(&self, released: Released) {
+        // Nothing runs in a child, which must not ask the runtime for anything either.
+        if !self.export_fence.load(Ordering::Relaxed) || self.is_parents() {
+            return;
+        }
+        let mut consumers = lock(&self.released);
+        if !consumers.closed {
+            return consumers.released.push(released);
+        }
+        drop(consumers);
+        let_go_late(&self.service, released);
+    }
+
+    /// Puts events behind what consumers have let go of, so that it is dropped once their work has passed.
+    fn fence(&self) {
+        let (released, wrapped) = {
+            let mut consumers = lock(&self.released);
+            if consumers.released.is_empty() {
+                return;
+            }
+            (std::mem::take(&mut consumers.released), consumers.wrapped.clone())
+        };
+        let (fenced, unfenced) = fence(&self.driver, &wrapped, released);
+        for fenced in fenced {
+            self.hold(fenced.number(), Box::new(fenced));
+        }
+        lock(&self.released).released.extend(unfenced);
+    }
+
+    /// The caller has wrapped a stream, and promises it for as long as he holds that.
+    pub(super) fn wrapped(&self, stream: &Arc<OwnedStream>) {
+        let mut consumers = lock(&self.released);
+        consumers.wrapped.retain(|known| known.strong_count() > 0);
+        consumers.wrapped.push(Arc::downgrade(stream));
+    }
+
+    /// The device is gone: what is let go of from now on is no longer kept for later.
+    pub fn close(&self) {
+        let released = {
+            let mut consumers = lock(&self.released);
+            consumers.closed = true;
+            std::mem::take(&mut consumers.released)
+        };
+        drop(released);
+    }
+
     /// Drops everything that is kept, whether its work has passed or not: for tests, which must notice.
     #[cfg(test)]
     pub fn let_go_too_early(&self) {
@@ -159,6 +239,7 @@ impl Core {
 
     /// Drops what was kept for work that has passed. Does not block.
     pub fn retire(&self) {
+        self.fence();
         let mut passed = vec![];
         {
             // Another thread that holds the lock is doing this already.
@@ -179,6 +260,7 @@ impl Core {
         if self.is_parents() {
             return false;
         }
+        self.fence();
         let all = std::mem::take(&mut *lock(&self.held));
         let all: Vec<Box<dyn Held>> = all.into_values().flatten().collect();
         let any = !all.is_empty();

@@ -73,7 +73,7 @@ impl From<Failure> for LoadFailure {
     }
 }
 
-/// What a thread had before [`Driver::enter`].
+/// A thread's state before [`Driver::enter`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Before {
     /// Which device was current, where that was another one.
@@ -136,8 +136,9 @@ pub(crate) trait Driver: Send + Sync {
     /// Which device.
     fn place(&self) -> Place;
 
-    /// Makes the device current on the calling thread, where the runtime has such a thing and another one is, and permits the
-    /// thread all calls while somebody captures a graph: so that the calls to come need not, each by itself. Says what was.
+    /// Makes the device current on the calling thread, where the runtime has such a thing and another one is,
+    /// and permits the thread all calls while somebody captures a graph: so that the calls to come need not,
+    /// each by itself. Says what was.
     fn enter(&self) -> Outcome<Before> {
         Ok(Before::default())
     }
@@ -211,6 +212,12 @@ pub(crate) trait Driver: Send + Sync {
         false
     }
 
+    /// The default stream that other libraries' usual streams wait for, and it for them; `None` where there
+    /// is no such.
+    fn legacy_stream(&self) -> Option<RawStream> {
+        None
+    }
+
     /// Whether what is put on the stream now becomes part of somebody's graph instead of being run.
     unsafe fn is_captured(&self, _stream: RawStream) -> Outcome<bool> {
         Ok(false)
@@ -238,8 +245,8 @@ pub(crate) trait Driver: Send + Sync {
     /// Blocks until the event has passed. Whatever this returns, the work before it runs no more.
     unsafe fn synchronise_event(&self, event: RawEvent) -> Outcome;
 
-    /// Runs `then` on some thread once the stream's work has passed, also where that has failed, or drops it. The stream's
-    /// further work waits until it has returned. It must be short and must not call the driver.
+    /// Runs `then` on some thread once the stream's work has passed, also where that has failed, or drops it.
+    /// The stream's further work waits until it has returned. It must be short and must not call the driver.
     unsafe fn call(&self, stream: RawStream, then: Box<dyn FnOnce() + Send>) -> Outcome;
 
     /// Loads an entry of a kernel family, from the image that fits the device. Entries are never unloaded.

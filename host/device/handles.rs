@@ -64,14 +64,26 @@ impl OwnedStream {
         stream.refuse_capture("wrap_stream").map(|()| stream)
     }
 
+    /// The default stream that other libraries' usual streams wait for, and it for them, where the runtime
+    /// has such.
+    pub fn legacy(driver: &SharedDriver) -> Option<OwnedStream> {
+        let raw = driver.legacy_stream()?;
+        Some(OwnedStream { driver: driver.clone(), raw, wrapped: true })
+    }
+
+    /// Whether it is the caller's.
+    pub fn is_wrapped(&self) -> bool {
+        self.wrapped
+    }
+
     /// Whether what is put on it now becomes part of somebody's graph instead of being run.
     pub fn is_captured(&self) -> Result<bool> {
         // SAFETY: the handle is live.
         unsafe { self.driver.is_captured(self.raw) }.map_err(|failure| error(&self.driver, failure))
     }
 
-    /// Refuses a stream of the caller's that is captured into a graph: memory and events that a graph has would be used again
-    /// for other work, and the graph would go on using them.
+    /// Refuses a stream of the caller's that is captured into a graph: memory and events that a graph has
+    /// would be used again for other work, and the graph would go on using them.
     pub fn refuse_capture(&self, operation: &'static str) -> Result<()> {
         if !self.wrapped || !self.is_captured()? {
             return Ok(());

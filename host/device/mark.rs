@@ -18,9 +18,9 @@ impl Mark {
 }
 
 impl Stream {
-    /// Marks the point up to which there is work on it now. A GPU's runtime says when it comes there by a call on the host, which
-    /// comes some microseconds later: this is for what takes longer. The stream's work is not held up. On the CPU it is there at
-    /// once.
+    /// Marks the point up to which there is work on it now. A GPU's runtime says when it comes there by a
+    /// call on the host, which comes some microseconds later: this is for what takes longer. The stream's
+    /// work is not held up. On the CPU it is there at once.
     pub fn mark(&self) -> Result<Mark> {
         let mark = Mark::default();
         let there = mark.clone();

@@ -25,6 +25,7 @@ pub(crate) mod model_tests;
 mod native;
 mod open;
 mod pool;
+mod released;
 mod staging;
 mod stream;
 mod wakes;
@@ -40,7 +41,7 @@ pub(crate) use emu::faulty;
 pub use emu::testing;
 pub(crate) use event::{Check, Event};
 pub(crate) use foreign::joined;
-pub(crate) use gpu::{Gpu, Kept, fetch};
+pub(crate) use gpu::{Gpu, Kept, fetch, let_go};
 pub use handles::Allocator;
 pub(crate) use host_pool::Reserved;
 pub use host_pool::{HostMemory, HostPool, PoolUsage};
@@ -50,6 +51,7 @@ pub use mark::Mark;
 pub(crate) use native::{is_too_old, refusal, why_not};
 pub(crate) use open::{RUNTIMES, count_of, library_names, open_from};
 pub(crate) use pool::Memory;
+pub(crate) use released::Reader;
 pub(crate) use staging::Staged;
 pub(crate) use stream::GpuStream;
 pub use stream::Stream;
@@ -121,6 +123,22 @@ impl Device {
         }
     }
 
+    /// Sets whether exported memory of this device stays untouched, once its consumer has let go of it, until
+    /// the work has passed that the consumer had put on its stream. It does by default: a DLPack deleter or
+    /// an Arrow release says only that the program is through, and kernels may still be reading.
+    ///
+    /// The stream is the one that the consumer named, if that is a stream of this library or a wrapped one of
+    /// which a handle is still held. Otherwise it is the legacy default stream, which does not wait for
+    /// non-blocking streams: a consumer that reads on such a stream must let go of the memory only once its
+    /// work has passed. The next operation on the device records an event there, one for everything let go of
+    /// so far; the memory is free again when that event has passed. The emulator has no default stream, so
+    /// there only named streams count.
+    pub fn set_export_fence(&self, kept: bool) {
+        if let Some(gpu) = &self.0.gpu {
+            gpu.set_export_fence(kept);
+        }
+    }
+
     /// The device memory in use and kept.
     pub fn memory_usage(&self) -> PoolUsage {
         self.0.gpu.as_ref().map_or_else(|| self.0.host_pool.usage(), |gpu| gpu.pool().usage())
@@ -154,6 +172,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         if let Some(gpu) = &self.gpu {
             gpu.drain();
+            gpu.close();
             gpu.pool().set_keep(0);
         }
     }

@@ -218,6 +218,11 @@ impl Memory {
         self.stream
     }
 
+    /// The GPU that it is memory of.
+    pub fn core(&self) -> &Core {
+        &self.pool.core
+    }
+
     /// Its last use on its stream is behind this event.
     pub fn used_until(&self, event: &Event) {
         *lock(&self.used) = Some(event.clone());

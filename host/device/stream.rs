@@ -15,6 +15,7 @@ use super::gpu::Gpu;
 use super::handles::OwnedStream;
 use super::lock::lock;
 use super::pool::Memory;
+use super::released::Reader;
 use super::sync::atomic::{AtomicU64, Ordering};
 use super::sync::{Mutex, MutexGuard};
 use crate::Result;
@@ -30,12 +31,12 @@ pub struct Stream {
 
 /// A GPU's stream.
 pub(crate) struct GpuStream {
-    owned: OwnedStream,
+    owned: Arc<OwnedStream>,
     number: u64,
     /// For the default stream of "the calling thread", which is another one in each: operations run on `owned`, between
     /// what that stream has now and what it is given later.
     callers: Option<OwnedStream>,
-    /// What is called when work here has passed: on a stream of its own, for a callback holds its stream back until it has run.
+    /// A stream for callbacks behind work of this one: a callback holds its stream back until it has run.
     beside: Mutex<Option<OwnedStream>>,
     sink: Mutex<Option<Arc<Memory>>>,
     ending: Mutex<()>,
@@ -69,8 +70,8 @@ impl GpuStream {
         self.launches.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Before an operation: its work waits for what the caller has put on the stream before, which must not be captured into a
-    /// graph.
+    /// Before an operation: its work waits for what the caller has put on the stream before, which must not
+    /// be captured into a graph.
     pub fn enter(&self, core: &Core, operation: &'static str) -> Result<()> {
         let Some(callers) = &self.callers else { return self.owned.refuse_capture(operation) };
         callers.refuse_capture(operation)?;
@@ -86,8 +87,9 @@ impl GpuStream {
         self.callers.as_ref().map_or(Ok(()), |callers| done.hold_back(callers))
     }
 
-    /// Calls `then` once an event of this stream has passed, also where that has failed; or drops it. It runs on a thread of the
-    /// runtime's, so it must be short, must not call the driver and must not be a stranger's. Nothing waits for it.
+    /// Calls `then` once an event of this stream has passed, also where that has failed; or drops it. It runs
+    /// on a thread of the runtime's, so it must be short, must not call the driver and must not be a
+    /// stranger's. Nothing waits for it.
     pub fn call_behind(&self, event: &Event, then: Box<dyn FnOnce() + Send>) -> Result<()> {
         let mut beside = lock(&self.beside);
         let beside = match &mut *beside {
@@ -96,6 +98,21 @@ impl GpuStream {
         };
         event.hold_back(beside)?;
         beside.call(then)
+    }
+
+    /// This stream as the one that a consumer names. A wrapped one is the caller's, and may be gone when memory
+    /// comes back.
+    pub fn reader(&self) -> Reader {
+        match (&self.callers, self.owned.is_wrapped()) {
+            (Some(_), _) => Reader::Unnamed,
+            (None, true) => Reader::Wrapped(self.owned.raw()),
+            (None, false) => Reader::Own(self.owned.clone()),
+        }
+    }
+
+    /// Makes what its caller puts on it himself from now on wait until `ready`.
+    pub fn hold_caller_back(&self, core: &Core, ready: &dyn Ready) -> Result<()> {
+        hold_back(self.callers.as_ref().unwrap_or(&*self.owned), core.place(), ready)
     }
 
     /// Makes further work wait until `ready`. Only for another runtime's events it is the host that waits.
@@ -121,7 +138,7 @@ impl Stream {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let stream = GpuStream {
-            owned,
+            owned: Arc::new(owned),
             number,
             callers,
             beside: Mutex::default(),
@@ -190,10 +207,11 @@ impl Device {
         Stream::create(self, priority)
     }
 
-    /// A native stream of the caller's (a `CUstream`, a `hipStream_t`) as this device's: operations run there and
-    /// nowhere else. The legacy default stream (`0` or `1`) and that of the calling thread (`2`) are streams too; the
-    /// latter means that of whichever thread calls an operation, which runs between what is on it then and later. A stream
-    /// that is being captured into a graph is [`Error::Invalid`](crate::Error::Invalid), here and when an operation begins.
+    /// A native stream of the caller's (a `CUstream`, a `hipStream_t`) as this device's: operations run there
+    /// and nowhere else. The legacy default stream (`0` or `1`) and that of the calling thread (`2`) are
+    /// streams too; the latter means that of whichever thread calls an operation, which runs between what is
+    /// on it then and later. A stream that is being captured into a graph is
+    /// [`Error::Invalid`](crate::Error::Invalid), here and when an operation begins.
     ///
     /// # Safety
     ///
@@ -205,7 +223,9 @@ impl Device {
         // SAFETY: the caller's promise.
         let given = unsafe { OwnedStream::wrap(gpu.driver(), raw) }?;
         if !gpu.driver().is_per_thread(raw) {
-            return Ok(Stream::over(self, given, None));
+            let stream = Stream::over(self, given, None);
+            stream.gpu.iter().for_each(|stream| gpu.wrapped(&stream.owned));
+            return Ok(stream);
         }
         Ok(Stream::over(self, OwnedStream::create(gpu.driver(), 0)?, Some(given)))
     }

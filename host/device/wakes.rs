@@ -1,5 +1,5 @@
-//! How tasks are told that they can go on: on a thread of ours. A waker is a stranger's and may do anything, which nothing may
-//! that a runtime calls back.
+//! How tasks are told that they can go on: on a thread of ours. A waker is a stranger's and may do anything,
+//! which nothing may that a runtime calls back.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,8 +19,8 @@ struct State {
 }
 
 impl Sleeper {
-    /// The waker that is used from now on; `false` where the task was woken already. A waker is cloned and dropped outside of
-    /// the lock, because either may call anything.
+    /// The waker that is used from now on; `false` where the task was woken already. A waker is cloned and
+    /// dropped outside of the lock, because either may call anything.
     pub fn renew(&self, waker: &Waker) -> bool {
         let waker = waker.clone();
         let mut state = lock(&self.0);
@@ -31,7 +31,7 @@ impl Sleeper {
         !woken
     }
 
-    /// Nobody waits any more, so nobody is woken.
+    /// The task no longer waits, and is not woken.
     pub fn forget(&self) {
         let waker = lock(&self.0).waker.take();
         drop(waker);
@@ -44,7 +44,7 @@ impl Sleeper {
             state.waker.take()
         };
         let woken = catch_unwind(AssertUnwindSafe(|| waker.map(Waker::wake)));
-        // There is nobody to tell of a panic, and what it carries may panic when it is dropped.
+        // A panic ends here, and its payload may panic when it is dropped.
         woken.map(drop).unwrap_or_else(std::mem::forget);
     }
 }
@@ -77,7 +77,7 @@ enum Thread {
 }
 
 impl Wakes {
-    /// What wakes a task once it is dropped; `None` where no thread can be started.
+    /// An alarm that wakes a task once it is dropped; `None` where no thread can be started.
     pub fn alarm(&self, waker: &Waker) -> Option<(Arc<Sleeper>, Alarm)> {
         let waker = waker.clone();
         let queue = self.queue()?;

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field};
 use super::arrow::{count_nulls, to_arrow_data};
 use super::import::served;
 use crate::array::{Array, Buffer, Owner, Parts, Place, Ready, Slot, fits};
-use crate::device::{Event, Stream};
+use crate::device::{Event, Reader, Stream, let_go};
 use crate::ffi::dlpack::{
     DLDataType, DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor, ManagedTensor, Owned,
 };
@@ -158,7 +158,8 @@ fn lists(rows: Array, len: usize, size: usize) -> Result<Array> {
 /// [`compute::tensors`](crate::compute::tensors) has them on devices.
 ///
 /// `consumer` is the stream that the tensor will be read on, which is made to wait for the array; without one, the host
-/// waits. The tensor's user must keep it until its own work has passed.
+/// waits. The tensor's user may delete it while its own work on that stream is still reading:
+/// [`Device::set_export_fence`](crate::Device::set_export_fence) says how far that goes.
 pub fn export_dlpack<T: ManagedTensor>(array: &Array, consumer: Option<&Stream>) -> Result<Owned<T>> {
     let place = array.place();
     let mut shape = vec![array.len() as i64];
@@ -202,9 +203,28 @@ pub fn export_dlpack<T: ManagedTensor>(array: &Array, consumer: Option<&Stream>)
         strides: strides.as_mut_ptr(),
         byte_offset: 0,
     };
-    let kept = Box::new((shape, strides, values, array.clone()));
+    let reader =
+        consumer.and_then(Stream::as_gpu).map_or_else(Reader::default, |(_, stream)| stream.reader());
+    let kept = Box::new(Exported { _shape: shape, _strides: strides, values: Some(values), reader });
     // SAFETY: just made, and owned by nobody else; what its pointers point to is kept with it.
     Ok(unsafe { Owned::from_raw(T::boxed(tensor, flags, kept)) })
+}
+
+/// The memory that a tensor keeps until it is deleted.
+struct Exported {
+    _shape: Box<[i64]>,
+    _strides: Box<[i64]>,
+    /// Present until it is dropped.
+    values: Option<Array>,
+    reader: Reader,
+}
+
+impl Drop for Exported {
+    fn drop(&mut self) {
+        if let Some(values) = self.values.take() {
+            let_go(values, std::mem::take(&mut self.reader));
+        }
+    }
 }
 
 fn no_nulls(array: &Array) -> Result<()> {
@@ -226,7 +246,7 @@ fn no_nulls(array: &Array) -> Result<()> {
 fn wait(array: &Array, consumer: Option<&Stream>) -> Result<()> {
     if let Some(ready) = array.ready() {
         match consumer.and_then(Stream::as_gpu) {
-            Some((gpu, stream)) => stream.wait(gpu, ready.as_ref())?,
+            Some((gpu, stream)) => stream.hold_caller_back(gpu, ready.as_ref())?,
             None => ready.wait()?,
         }
     }

@@ -14,16 +14,18 @@ use arrow_schema::{DataType, Field, UnionMode};
 use super::arrow::{count_nulls, moved_bits};
 use super::extents;
 use crate::array::{Array, Batch, Buffer, Owner, Parts, Place, Ready, Slot};
-use crate::device::joined;
+use crate::device::{Reader, joined, let_go};
 use crate::ffi::{ArrowArray, ArrowDeviceArray, FFI_ArrowSchema};
 use crate::{Error, Result};
 
 /// Exports an array under a field's name, nullability and metadata, copying nothing (but a validity bitmap, in host
 /// memory, whose bits are out of step with the values).
 ///
-/// The event that the array waits for goes along as `sync_event`; of several, one behind all of them. `null_count` is exact
-/// where it is known or the host can count; else -1, which not all consumers take: where that matters, count nulls on the
-/// device before. Synchronises only where a copy to host memory, which has no event to give along, is still on its way.
+/// The event that the array waits for goes along as `sync_event`; of several, one behind all of them.
+/// `null_count` is exact where it is known or the host can count; else -1, which not all consumers take:
+/// where that matters, count nulls on the device before. A consumer may release memory of a device while its
+/// own work still reads it: see [`Device::set_export_fence`](crate::Device::set_export_fence). Synchronises only where a copy to host memory, which has no event to give along, is still
+/// on its way.
 pub fn export_array(array: &Array, field: &Field) -> Result<(ArrowDeviceArray, FFI_ArrowSchema)> {
     check_type(array, field)?;
     let schema = FFI_ArrowSchema::try_from(field).map_err(unwritable)?;
@@ -175,7 +177,8 @@ struct Exported {
     dictionary: *mut ArrowArray,
     _sizes: Box<[i64]>,
     _validity: Option<Buffer>,
-    _array: Array,
+    /// Present until it is dropped.
+    array: Option<Array>,
     _kept: KeepAlive,
 }
 
@@ -192,6 +195,9 @@ impl Drop for Exported {
             // SAFETY: boxed in `node`; a child that the consumer has moved away is marked released, and dropping it
             // frees no more than the box.
             drop(unsafe { Box::from_raw(child) });
+        }
+        if let Some(array) = self.array.take() {
+            let_go(array, Reader::default());
         }
     }
 }
@@ -215,7 +221,7 @@ pub(super) fn exported(array: &ArrowArray) -> Option<&Array> {
     let ours: unsafe extern "C" fn(*mut ArrowArray) = release;
     array.release.filter(|theirs| std::ptr::fn_addr_eq(*theirs, ours))?;
     // SAFETY: only `node` hands out this callback, beside what it boxed, which is there until the release.
-    unsafe { array.private_data.cast::<Exported>().as_ref() }.map(|kept| &kept._array)
+    unsafe { array.private_data.cast::<Exported>().as_ref() }.and_then(|kept| kept.array.as_ref())
 }
 
 /// Where a device has the sizes of these buffers, one behind the other: where whoever they came from had put them.
@@ -304,7 +310,7 @@ fn node(array: &Array, host_reads: bool, kept: KeepAlive) -> Result<ArrowArray> 
         dictionary: dictionary.map_or(null_mut(), boxed),
         _sizes: sizes,
         _validity: shift.validity,
-        _array: array.clone(),
+        array: Some(array.clone()),
         _kept: kept,
     });
     Ok(ArrowArray {

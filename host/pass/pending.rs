@@ -11,13 +11,14 @@ use crate::array::Ready;
 use crate::device::{Event, Kept, Sleeper, Staged};
 use crate::{Error, Result, Stream};
 
-/// The result of an operation that needs to know something from the device before it can go on, such as how many rows a
-/// filter keeps. [`wait`](Pending::wait) blocks until it is there, [`is_ready`](Pending::is_ready) looks, and a task can await it:
-/// awaiting does not block a thread for that first number. Where a nested type needs a second number, the poll that finishes
-/// the operation blocks for it. Dropping a result abandons the operation.
+/// The result of an operation that needs to know something from the device before it can go on, such as how
+/// many rows a filter keeps. [`wait`](Pending::wait) blocks until it is there, [`is_ready`](Pending::is_ready)
+/// looks, and a task can await it: awaiting does not block a thread for that first number. Where a nested type
+/// needs a second number, the poll that finishes the operation blocks for it. Dropping a result abandons the
+/// operation.
 ///
-/// Tasks are woken one after another on a thread of the library's, one for each device, which is started for the first. If none
-/// can be started, polling blocks until the result is there.
+/// Tasks are woken one after another on a thread of the library's, one for each device, which is started for
+/// the first. If none can be started, polling blocks until the result is there.
 #[must_use = "an operation's errors are in its result, and dropping it abandons the operation"]
 pub struct Pending<T>(State<T>);
 

@@ -15,7 +15,8 @@ thread_local! {
     pub static INSIDE: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
-/// What says which device a thread is at, and what it may call: it fails only where it is named, for what is to be freed then cannot be.
+/// The calls that say which device a thread is at, and what it may call. They fail only if a test names them:
+/// otherwise nothing could be freed then.
 const CURRENT: [&str; 6] = [
     "cuCtxGetCurrent",
     "cuCtxSetCurrent",
@@ -54,7 +55,8 @@ fn timed(run: impl FnOnce() -> Outcome) -> Code {
     outcome.err().unwrap_or(0)
 }
 
-/// An exported function's body. `permitted` says whether it may be called here, `lost` whether the device that is current is.
+/// An exported function's body. `permitted` says whether it may be called here, `lost` whether the device
+/// that is current is.
 pub fn call(
     name: &'static str,
     permitted: impl FnOnce() -> Outcome,

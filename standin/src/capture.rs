@@ -1,5 +1,5 @@
-//! Capture into graphs. Here a graph is never run, and nothing can be put into one: a capture is there to be voided, by calls of
-//! threads that may not make them meanwhile, and by work on the stream that is captured.
+//! Capture into graphs. Here a graph is never run, and nothing can be put into one: a capture is there to be
+//! voided, by calls of threads that may not make them meanwhile, and by work on the stream that is captured.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -81,7 +81,8 @@ impl Captures {
         Ok(lock(&self.0).modes.insert(current(), mode).unwrap_or(GLOBAL))
     }
 
-    /// 0 where a stream is not captured, 1 where it is, 2 where that is void. `legacy` is the default stream that waits for others.
+    /// 0 where a stream is not captured, 1 where it is, 2 where that is void. `legacy` is the default stream
+    /// that waits for others.
     pub fn status(&self, stream: usize, device: i32, legacy: bool) -> Outcome<i32> {
         let state = lock(&self.0);
         if legacy && state.ongoing.values().any(|capture| capture.device == device && capture.blocking) {

@@ -8,10 +8,12 @@
 //! The legacy default stream waits for all streams but those that were made not to, and they for it. Work that strays is the
 //! last that its device does: from then on every call fails with the code of that.
 //!
-//! It is stricter than the real ones: no call works without its device being current on the thread, handles that do not
-//! exist are errors, so are a stream and an event of different devices where the real ones forbid it, and a call from a
-//! callback is a fault. Graphs are captured for no other purpose than to see who voids the capture. There are `machine::DEVICES` devices, so that every test can have one to itself. What a test wants to
-//! fail, or to know, it says with the functions in `control`; they act on the calling thread, or name a device.
+//! It is stricter than the real ones: no call works without its device being current on the thread, handles
+//! that do not exist are errors, so are a stream and an event of different devices where the real ones forbid
+//! it, and a call from a callback is a fault. Graphs are captured for no other purpose than to see who voids
+//! the capture. There are `machine::DEVICES` devices, so that every test can have one to itself. What a test
+//! wants to fail, or to know, it says with the functions in `control`; they act on the calling thread, or
+//! name a device.
 //!
 //! The versions of CUDA and HIP that it can be taken for are in `profile`.
 

@@ -108,8 +108,8 @@ impl Machine {
         if lock(&self.lost).contains(&device) { Err(code::ILLEGAL_ADDRESS) } else { Ok(()) }
     }
 
-    /// Whether a call may be made here, with this device current: none may from what a stream calls back, and some may not while
-    /// a graph is captured.
+    /// Whether a call may be made here, with this device current: none may from what a stream calls back, and
+    /// some may not while a graph is captured.
     pub fn permits(&self, call: &str, current: Option<i32>) -> Outcome {
         if let Some(device) = called_back_by() {
             let _put_down = self.fault(device, call, "called from a callback".into());

@@ -1,8 +1,10 @@
 //! The driver over a GPU runtime's own library, found on the user's machine at run time. What CUDA and HIP have in common
 //! is here, which is nearly all; what each does its own way is its [`Runtime`], in `cuda` and `hip`.
 //!
-//! The one idea: a call makes the device current on its thread, is made, and puts back what was current. So we leave no
-//! trace in the caller's threads (the mode that says what they may call while a graph is captured is put back as well), and the caller's other libraries, which share the device's primary context, none in us.
+//! The one idea: a call makes the device current on its thread, is made, and puts back what was current. So
+//! we leave no trace in the caller's threads (the mode that says what they may call while a graph is captured
+//! is put back as well), and the caller's other libraries, which share the device's primary context, none in
+//! us.
 
 #![allow(unsafe_code)]
 
@@ -36,16 +38,18 @@ use table::{Code, Common, Function, Word};
 const PORTABLE: u32 = 1;
 /// A stream that does not wait for the legacy default stream.
 const NON_BLOCKING: u32 = 1;
+/// The default stream that all others wait for but those that were made not to, and it for them.
+const LEGACY: RawStream = RawStream(0);
 /// The default stream of the calling thread: `CU_STREAM_PER_THREAD`, `hipStreamPerThread`.
 const PER_THREAD: RawStream = RawStream(2);
 /// An event that keeps no time, which is the cheaper one.
 const NO_TIMING: u32 = 2;
-/// A thread's mode of capture in which it may make any call, whoever captures a graph meanwhile; none of ours is part of one.
-/// In the usual mode an allocation or a look at an event fails then, and voids the capture.
+/// A thread's mode of capture in which it may make any call while others capture graphs, which our calls are
+/// never part of. In the usual mode an allocation or a look at an event fails then, and voids the capture.
 const RELAXED: i32 = 2;
 
 thread_local! {
-    /// Whose mode this thread has set to that: a library's address, or none.
+    /// The library for which this thread is in that mode: its address, or 0.
     static RELAXED_FOR: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -87,8 +91,8 @@ impl<R: Runtime> Native<R> {
         made
     }
 
-    /// Permits this thread all calls. What was is returned where it has to be put back; where that cannot be done, calls say so
-    /// themselves.
+    /// Permits this thread all calls, and returns the former mode if it has to be put back. If the runtime
+    /// refuses, the calls to come say so themselves.
     fn relax(&self) -> Option<(i32, usize)> {
         let own = std::ptr::from_ref(self.found).addr();
         let other = RELAXED_FOR.replace(own);
@@ -222,7 +226,8 @@ impl<R: Runtime> Driver for Native<R> {
 
     fn leave(&self, before: Before) {
         if let Some(current) = before.current {
-            // What a call has made has to come to its owner; a context that cannot be put back is no longer one.
+            // The result of a call has to come to its owner; a context that cannot be put back is no longer
+            // one.
             let _ = unsafe { self.runtime.make_current(current) };
         }
         self.put_back(before.capture);
@@ -336,6 +341,10 @@ impl<R: Runtime> Driver for Native<R> {
 
     fn is_per_thread(&self, stream: RawStream) -> bool {
         stream == PER_THREAD
+    }
+
+    fn legacy_stream(&self) -> Option<RawStream> {
+        Some(LEGACY)
     }
 
     unsafe fn is_captured(&self, stream: RawStream) -> Outcome<bool> {

@@ -1,5 +1,7 @@
-//! Beside somebody's capture of a graph, as PyTorch and JAX begin them: calls of ours neither fail nor void it, and what is
-//! captured is not worked on.
+//! Beside somebody's capture of a graph, as PyTorch and JAX begin them: calls of ours neither fail nor void
+//! it, and what is captured is not worked on.
+
+use std::sync::Arc;
 
 use arrow_array::{BooleanArray, Int32Array};
 use bowstring::compute::filter;
@@ -11,7 +13,7 @@ use super::*;
 
 /// A mode in which calls of every thread count.
 const GLOBAL: i32 = 0;
-/// What a call gets that a capture forbids, and what the end of a capture gets that such a call has voided.
+/// The code of a call that a capture forbids, and that of the end of a capture which such a call has voided.
 const UNSUPPORTED: i32 = 900;
 const INVALIDATED: i32 = 901;
 

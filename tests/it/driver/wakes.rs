@@ -1,4 +1,5 @@
-//! Wakers are strangers' and may do anything: they run on a thread of the library's, never in what a runtime calls back.
+//! Wakers are strangers' and may do anything: they run on a thread of the library's, never in what a runtime
+//! calls back.
 
 use std::future::Future;
 use std::pin::Pin;

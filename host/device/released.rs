@@ -1,0 +1,128 @@
+//! Device memory that a consumer of an exported array has let go of. Its deleter is called when the
+//! consumer's program is through, and work that reads the memory may still be queued. So the memory is kept
+//! until that work has passed.
+//!
+//! The one idea: the runtime is asked for nothing when memory is let go of, because a consumer may do that in
+//! one of the runtime's callbacks. The next operation on the device, which could be given that memory, first
+//! records an event on the consumer's stream.
+
+use std::sync::{Arc, Weak};
+
+use super::driver::RawStream;
+use super::handles::{OwnedEvent, OwnedStream, SharedDriver};
+use crate::Result;
+use crate::array::Array;
+
+/// The stream that a consumer said it reads on.
+#[derive(Clone, Default)]
+pub(crate) enum Reader {
+    /// None, or a default stream: then it is taken to be one that the legacy default stream waits for.
+    #[default]
+    Unnamed,
+    /// A stream that the library made.
+    Own(Arc<OwnedStream>),
+    /// A stream of the caller's, who keeps it alive for as long as any handle over it.
+    Wrapped(RawStream),
+}
+
+/// An array that a consumer has let go of, and where it was read.
+pub(super) struct Released {
+    array: Array,
+    reader: Reader,
+}
+
+impl Released {
+    pub fn new(array: Array, reader: Reader) -> Released {
+        Released { array, reader }
+    }
+
+    /// The stream that it is kept for; `None` where the runtime has none for what named none.
+    fn stream(&self, driver: &SharedDriver, wrapped: &[Weak<OwnedStream>]) -> Option<Arc<OwnedStream>> {
+        let named = match &self.reader {
+            Reader::Unnamed => None,
+            Reader::Own(stream) => Some(stream.clone()),
+            Reader::Wrapped(raw) => wrapped.iter().filter_map(Weak::upgrade).find(|held| held.raw() == *raw),
+        };
+        named.or_else(|| OwnedStream::legacy(driver).map(Arc::new))
+    }
+}
+
+/// Arrays that are kept until an event of their consumer's stream has passed.
+pub(super) struct Fenced {
+    /// The stream's number, which no stream that passes run on has. The stream itself may be gone by then.
+    number: u64,
+    event: OwnedEvent,
+    _arrays: Vec<Array>,
+}
+
+impl Fenced {
+    /// A number for its stream.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether their consumer's work has passed; where the runtime cannot say, waiting makes it true.
+    pub fn has_passed(&self) -> bool {
+        self.event.query().unwrap_or_else(|_| {
+            self.wait();
+            true
+        })
+    }
+
+    /// Blocks until it has.
+    pub fn wait(&self) {
+        let _ = self.event.synchronise();
+    }
+}
+
+/// Records one event on each consumer's stream. Second come the arrays that have to wait for theirs, because
+/// the stream is being captured into a graph and an event would become part of that. `wrapped` are the
+/// caller's streams, some still held.
+pub(super) fn fence(
+    driver: &SharedDriver,
+    wrapped: &[Weak<OwnedStream>],
+    released: Vec<Released>,
+) -> (Vec<Fenced>, Vec<Released>) {
+    let mut streams: Vec<(Arc<OwnedStream>, Vec<Released>)> = vec![];
+    for released in released {
+        let Some(stream) = released.stream(driver, wrapped) else { continue };
+        match streams.iter_mut().find(|(known, _)| known.raw() == stream.raw()) {
+            Some((_, all)) => all.push(released),
+            None => streams.push((stream, vec![released])),
+        }
+    }
+    let (mut fenced, mut unfenced) = (vec![], vec![]);
+    for (stream, all) in streams {
+        match recorded(&stream) {
+            Ok(Some(event)) => {
+                let arrays = all.into_iter().map(|released| released.array).collect();
+                let number = 1 << 63 | stream.raw().0 as u64;
+                fenced.push(Fenced { number, event, _arrays: arrays });
+            }
+            Ok(None) => unfenced.extend(all),
+            // If the stream takes no event, none of its work may be left running.
+            Err(_) => drop(stream.synchronise()),
+        }
+    }
+    (fenced, unfenced)
+}
+
+/// An event behind a stream's work; `None` while that is captured.
+fn recorded(stream: &OwnedStream) -> Result<Option<OwnedEvent>> {
+    if stream.is_captured()? {
+        return Ok(None);
+    }
+    let event = OwnedEvent::create(stream.driver())?;
+    stream.record(&event).map(|()| Some(event))
+}
+
+/// Lets go of something whose device is gone: its memory is freed on the service stream, which waits for the
+/// consumer's.
+pub(super) fn let_go_late(service: &OwnedStream, released: Released) {
+    let (fenced, _captured) = fence(service.driver(), &[], vec![released]);
+    for fenced in fenced {
+        if service.wait(&fenced.event).is_err() {
+            fenced.wait();
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Consumers that let go of our memory while their own work still reads it: what comes next must not be put
+//! there before.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array};
+use arrow_schema::Field;
+use bowstring::compute::tensors::export_tensor;
+use bowstring::device::testing;
+use bowstring::exchange::{export_array, from_arrow};
+use bowstring::ffi::dlpack::{DLManagedTensor, ManagedTensor};
+use bowstring::{Array, Stream};
+
+use super::*;
+
+const ROWS: i64 = 5000;
+/// The legacy default stream.
+const LEGACY: usize = 0;
+
+/// A consumer, by how it came to the memory.
+#[derive(Clone, Copy, Debug)]
+enum Consumer {
+    /// By DLPack, on the legacy default stream, as it said.
+    Legacy,
+    /// The same, without having said where.
+    Silent,
+    /// By DLPack, on a stream of its own that waits for no other, and that it still holds wrapped.
+    Wrapped,
+    /// The same of one of ours.
+    Ours,
+    /// By Arrow's interface, which names no streams, on one that the legacy default stream waits for.
+    Arrow,
+}
+
+fn upload(stream: &Stream, first: i64) -> Array {
+    let host: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + ROWS));
+    stream.upload(&from_arrow(&host).unwrap()).unwrap()
+}
+
+fn wrapped(device: &Device, handle: usize) -> Stream {
+    // SAFETY: the tests keep their streams to the end, and the default stream is there for ever.
+    unsafe { device.wrap_stream(std::ptr::without_provenance_mut(handle)) }.unwrap()
+}
+
+/// Exported memory: its keeper, its address, and the native stream that reads it.
+struct Reads {
+    kept: Box<dyn Send>,
+    address: usize,
+    stream: usize,
+    handle: Option<Stream>,
+}
+
+impl Consumer {
+    fn reads(self, native: &Native, device: &Device, array: &Array) -> Reads {
+        let (stream, handle) = match self {
+            Consumer::Legacy => (LEGACY, Some(wrapped(device, LEGACY))),
+            Consumer::Silent => (LEGACY, None),
+            Consumer::Wrapped => {
+                let stranger = native.stranger();
+                (stranger, Some(wrapped(device, stranger)))
+            }
+            Consumer::Ours => {
+                let ours = device.stream().unwrap();
+                (ours.native_handle().map(<*mut c_void>::addr).unwrap(), Some(ours))
+            }
+            Consumer::Arrow => (native.stranger_with(0), None),
+        };
+        if let Consumer::Arrow = self {
+            let field = Field::new("x", array.data_type().clone(), false);
+            let (exported, _) = export_array(array, &field).unwrap();
+            let address = array.buffers()[0].address();
+            array.wait().unwrap();
+            return Reads { kept: Box::new(exported), address, stream, handle };
+        }
+        let own = device.stream().unwrap();
+        // It is named by a handle that is gone when the tensor is, as Python does it.
+        let named = handle.as_ref().map(|held| match self {
+            Consumer::Ours => held.clone(),
+            _ => wrapped(device, stream),
+        });
+        let tensor = export_tensor::<DLManagedTensor>(array, &own, named.as_ref()).unwrap();
+        let address = tensor.managed().tensor().data.addr();
+        Reads { kept: Box::new(tensor), address, stream, handle }
+    }
+}
+
+/// Queues a copy of the memory behind a gate, lets go of it at once, does what `next` says, and gives what
+/// was copied.
+fn read_late(native: &Native, reads: Reads, next: impl FnOnce()) -> Vec<i64> {
+    let mut copied = vec![0i64; ROWS as usize];
+    let gate = native.gate(reads.stream);
+    let to = copied.as_mut_ptr().cast();
+    // SAFETY: memory of as many rows, and the vector is there until the stream was waited for.
+    let queued =
+        native.raw(|raw| unsafe { (raw.copy_out)(to, reads.address, 8 * ROWS as usize, reads.stream) });
+    assert_eq!(queued, 0);
+    drop(reads.kept);
+    next();
+    gate.open();
+    // SAFETY: a live stream.
+    assert_eq!(native.raw(|raw| unsafe { (raw.synchronise)(reads.stream) }), 0);
+    copied
+}
+
+#[test]
+fn what_a_consumer_still_reads_is_not_overwritten() {
+    let expected: Vec<i64> = (0..ROWS).collect();
+    for native in Native::all() {
+        use Consumer::*;
+        for consumer in [Legacy, Silent, Wrapped, Ours, Arrow] {
+            let (stream, device) = (native.device.stream().unwrap(), &native.device);
+            let array = upload(&stream, 0);
+            let mut reads = consumer.reads(&native, device, &array);
+            let (its_stream, handle) = (reads.stream, reads.handle.take());
+            let copied = read_late(&native, reads, || {
+                drop(array);
+                for round in 1..4 {
+                    upload(&stream, round * ROWS).wait().unwrap();
+                }
+            });
+            assert_eq!(copied, expected, "{native:?}: {consumer:?}");
+            drop(handle);
+            // Memory that was kept for the consumer comes back.
+            testing::drain(device);
+            assert_eq!(device.memory_usage().in_use, 0, "{native:?}: {consumer:?}");
+            if let Wrapped | Arrow = consumer {
+                // SAFETY: the stranger's own, and nothing is on it any more.
+                native.raw(|raw| unsafe { (raw.destroy_stream)(its_stream) });
+            }
+        }
+        native.close();
+    }
+}
+
+#[test]
+fn what_outlives_its_device_is_kept_for_its_consumer_too() {
+    for native in Native::all() {
+        let other = testing::separate(&native.device).unwrap();
+        let array = upload(&other.stream().unwrap(), 0);
+        let reads = Consumer::Silent.reads(&native, &other, &array);
+        drop((array, other));
+        let copied = read_late(&native, reads, || {});
+        assert_eq!(copied, (0..ROWS).collect::<Vec<_>>(), "{native:?}");
+        native.close();
+    }
+}
+
+#[test]
+fn memory_is_let_go_of_in_callbacks_too_and_at_once_where_that_is_asked_for() {
+    for native in Native::all() {
+        let (device, stranger) = (&native.device, native.stranger());
+        let stream = device.stream().unwrap();
+        let release = |array: Array| {
+            let reads = Consumer::Silent.reads(&native, device, &array);
+            drop(array);
+            reads.kept
+        };
+        let kept = release(upload(&stream, 0));
+        native.call(stranger, move || drop(kept));
+        // SAFETY: a live stream.
+        assert_eq!(native.raw(|raw| unsafe { (raw.synchronise)(stranger) }), 0);
+        assert!(
+            device.memory_usage().in_use > 0,
+            "{native:?}: until somebody looks at the consumer's stream"
+        );
+        testing::drain(device);
+        assert_eq!(device.memory_usage().in_use, 0, "{native:?}");
+        device.set_export_fence(false);
+        drop(release(upload(&stream, 0)));
+        assert_eq!(device.memory_usage().in_use, 0, "{native:?}");
+        drop(stream);
+        // SAFETY: the stranger's own, and nothing is on it any more.
+        native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
+        native.close();
+    }
+}
