@@ -134,6 +134,23 @@ fn what_a_consumer_still_reads_is_not_overwritten() {
 }
 
 #[test]
+fn without_the_fence_the_next_operation_overwrites_it() {
+    for native in Native::standins() {
+        let stream = native.device.stream().unwrap();
+        native.device.set_export_fence(false);
+        let array = upload(&stream, 0);
+        let reads = Consumer::Silent.reads(&native, &native.device, &array);
+        let copied = read_late(&native, reads, || {
+            drop(array);
+            upload(&stream, ROWS).wait().unwrap();
+        });
+        assert_eq!(copied, (ROWS..2 * ROWS).collect::<Vec<_>>(), "{native:?}");
+        drop(stream);
+        native.close();
+    }
+}
+
+#[test]
 fn what_outlives_its_device_is_kept_for_its_consumer_too() {
     for native in Native::all() {
         let other = testing::separate(&native.device).unwrap();
