@@ -295,11 +295,11 @@ fn long_patterns_match_as_short_ones_do() {
     }
 }
 
-/// With a search that begins anew in each row, and looks at a needle's length each time, this takes minutes.
+/// With a search that begins anew in each row, and looks at a needle's length each time, this takes half a minute.
 #[test]
 fn a_search_takes_as_long_as_what_is_searched() {
     let len = 100_000;
-    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..100).map(|_| "a".repeat(len - 1))));
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..20).map(|_| "a".repeat(len - 1))));
     let [cpu, ..] = &devices()[..] else { panic!("no device") };
     let rows = batch(cpu, &[("s", texts)]);
     let needle = "a".repeat(len);

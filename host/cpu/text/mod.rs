@@ -179,8 +179,8 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// A long pattern, whose pieces are searched. Where case does not count, texts are written in characters that stand
-    /// for all that fold alike.
+    /// A long pattern, whose pieces are searched. Texts are written in characters that stand for all that fold alike
+    /// where case does not count.
     fn long(test: Test, pattern: &'a [u8]) -> Asked<'a> {
         let fold = test == Test::ILike;
         let own = written(pattern, fold);
