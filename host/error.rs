@@ -100,6 +100,9 @@ pub enum Error {
         /// The columns that there are.
         columns: Vec<String>,
     },
+    /// The caller no longer wants the result; see [`interruptible`](crate::interruptible).
+    #[error("interrupted by the caller")]
+    Interrupted,
     /// A call into a device runtime failed.
     #[error("{call} failed with code {code} on {device}")]
     Driver {

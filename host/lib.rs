@@ -73,7 +73,7 @@ mod pass;
 mod transfer;
 
 pub use array::{Array, Batch};
-pub use device::{Device, Stream};
+pub use device::{Device, Stream, interruptible};
 pub use error::{Error, Failure, Result};
 pub use pass::Pending;
 

@@ -56,8 +56,9 @@ END
     export RUSTFLAGS="-Zsanitizer=thread -Zexternal-clangrt -Zpre-link-args=-Wl,--whole-archive,$runtime,--no-whole-archive"
     export TSAN_OPTIONS=halt_on_error=1
     cargo=(/usr/bin/cargo test -Zbuild-std)
-    suites=(batches:: exchange::async_ exchange::streams faults:: ordering:: soak::)
-    [ "$length" = whole ] || suites=(batches:: exchange::streams ordering:: soak::)
+    # interrupts:: shares every operation of the CPU out among threads.
+    suites=(batches:: exchange::async_ exchange::streams faults:: interrupts:: ordering:: soak::)
+    [ "$length" = whole ] || suites=(batches:: exchange::streams interrupts:: ordering:: soak::)
 fi
 [ "$length" = whole ] && cases=8 || cases=2
 export BOWSTRING_CASES=${BOWSTRING_CASES:-$cases}

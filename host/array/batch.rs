@@ -24,6 +24,7 @@ impl Batch {
     /// A batch of these columns, where their types are the schema's and their lengths `len`.
     pub fn try_new(schema: SchemaRef, columns: Vec<Array>, len: usize) -> Result<Batch> {
         columns_are_of("batch", &schema, &columns)?;
+        rows_of("batch", [len])?;
         let other = schema.fields().iter().zip(&columns).find(|(_, column)| column.len() != len);
         if let Some((field, column)) = other {
             let problem = format!("{} has {} rows, not {len}", field.name(), column.len());
@@ -73,6 +74,13 @@ impl Batch {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
+}
+
+/// How many rows there are in all: neither an array nor a batch has more than an `i64` can count.
+pub(crate) fn rows_of(operation: &'static str, lens: impl IntoIterator<Item = usize>) -> Result<usize> {
+    let rows = lens.into_iter().try_fold(0usize, usize::checked_add);
+    let rows = rows.filter(|rows| i64::try_from(*rows).is_ok());
+    rows.ok_or_else(|| Error::invalid(operation, "more rows than an `i64` can count"))
 }
 
 /// That columns are as many as a schema has fields, and of their types.

@@ -15,8 +15,8 @@ mod place;
 mod side;
 mod validate;
 
-pub(crate) use batch::columns_are_of;
 pub use batch::{Batch, Metadata};
+pub(crate) use batch::{columns_are_of, rows_of};
 pub use batches::Batches;
 pub use buffer::{Bitmap, Buffer, Owner};
 pub use columns::{Columns, nullable};

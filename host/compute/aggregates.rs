@@ -97,7 +97,11 @@ impl Folded {
         to: &DataType,
         parts: impl Iterator<Item = &'a [u64]> + Clone,
     ) -> Result<Option<i128>> {
-        let rows: u64 = parts.clone().map(|words| words[4]).sum();
+        let rows = parts.clone().try_fold(0u64, |rows, words| rows.checked_add(words[4]));
+        let rows = rows.filter(|rows| i64::try_from(*rows).is_ok());
+        let rows = rows.ok_or_else(|| {
+            Error::invalid("aggregate", format!("{one}: more rows than an `i64` can count"))
+        })?;
         let number = number_of(of).expect("aggregated values have a number");
         if one.fold == Fold::Count {
             return Ok(Some(rows.into()));

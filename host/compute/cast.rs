@@ -16,11 +16,14 @@ pub use arrow_cast::display::{DurationFormat, FormatOptions};
 
 use super::{Columns, admit_all, nullability};
 use crate::array::{children, forbids_nulls};
-use crate::device::HostPool;
+use crate::device::{HostPool, interrupt};
 use crate::ffi::DeviceType;
 use crate::gpu::map::Column;
 use crate::{Array, Error, Pending, Result, Stream, cpu, exchange, gpu};
 use rules::{CastRule, cast_rule, reading_words, writing_words, zoned_words};
+
+/// Rows from which arrow-cast works in a thread of its own.
+const LONG: usize = 1 << 20;
 
 /// Whether [`cast`] knows how to turn the one type into the other; single values may still not fit.
 pub fn can_cast(from: &DataType, to: &DataType) -> bool {
@@ -228,8 +231,23 @@ fn refused(from: &DataType, to: &DataType, options: &CastOptions<'_>) -> Option<
     arrows(&none, to, options).err()
 }
 
-/// Casts by arrow-cast, which allocates what it likes: as much as it may need is reserved before.
+/// Casts by arrow-cast, in a thread that can be left to itself, but for formats that are the caller's.
 fn by_arrow(values: &Array, to: &DataType, options: &CastOptions<'_>, pool: &HostPool) -> Result<Array> {
+    if options.format_options != FormatOptions::default() {
+        return by_arrow_here(values, to, options, pool);
+    }
+    let (own, target, safe, pool) = (values.clone(), to.clone(), options.safe, pool.clone());
+    let options = move || CastOptions { safe, ..CastOptions::default() };
+    interrupt::apart(is_long(values), move || by_arrow_here(&own, &target, &options(), &pool))
+}
+
+/// Whether a part of an array has many rows: there may be few lists of many items.
+fn is_long(values: &Array) -> bool {
+    values.len() >= LONG || values.children().iter().chain(values.dictionary()).any(is_long)
+}
+
+/// Casts by arrow-cast, which allocates what it likes: as much as it may need is reserved before.
+fn by_arrow_here(values: &Array, to: &DataType, options: &CastOptions<'_>, pool: &HostPool) -> Result<Array> {
     if cpu::cast_bytes::describes_more(values) {
         // Reading all of it takes as long as writing it would.
         drop(pool.reserve(cpu::cast_bytes::of_cast(values, to, options)?)?);

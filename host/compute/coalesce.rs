@@ -56,6 +56,7 @@ pub struct Coalescer {
     rows: usize,
     /// Of how many pieces.
     pieces: usize,
+    /// Each has `target` rows or a multiple, which is cut when it is asked for; the last may have fewer.
     completed: VecDeque<Batch>,
 }
 
@@ -98,9 +99,12 @@ impl Coalescer {
         let pool = self.stream.device().host_pool().clone();
         let mut first = 0;
         while first < batch.len() {
-            let rows = (self.target - self.rows).min(batch.len() - first);
+            let left = batch.len() - first;
+            // Rows without memory may be any number of whole batches: they are cut when someone asks.
+            let whole = if self.rows == 0 { left - left % self.target } else { 0 };
+            let rows = if whole > 0 { whole } else { (self.target - self.rows).min(left) };
             let now = batch.slice(first, rows)?;
-            if rows == self.target {
+            if whole > 0 {
                 let columns = now.columns().to_vec();
                 self.completed.push_back(Batch::try_new(self.schema.clone(), columns, rows)?);
             } else if self.stream.as_gpu().is_some() {
@@ -178,7 +182,13 @@ impl Coalescer {
 
     /// The first batch that is complete and was not asked for yet.
     pub fn next_completed_batch(&mut self) -> Option<Batch> {
-        self.completed.pop_front()
+        let first = self.completed.pop_front()?;
+        if first.len() <= self.target {
+            return Some(first);
+        }
+        let rows = |at: usize, len: usize| first.slice(at, len).expect("it has these rows");
+        self.completed.push_front(rows(self.target, first.len() - self.target));
+        Some(rows(0, self.target))
     }
 
     /// Adds the rows of a selection, in host memory.

@@ -3,7 +3,12 @@
 use std::borrow::Cow;
 
 use super::admit_all;
+use crate::array::rows_of;
+use crate::device::interrupt;
 use crate::{Array, Error, Pending, Result, Stream, cpu, exchange, gpu};
+
+/// Bytes from which arrow-select works in a thread of its own.
+const LONG: usize = 16 << 20;
 
 /// The rows of all arrays, which are of one type, in their order: what is made of the chunks of a foreign stream. On the CPU they
 /// are read through first, where they are not known to be valid.
@@ -24,10 +29,7 @@ fn concat_now(arrays: &[&Array], stream: &Stream) -> Result<Array> {
     if let Some(other) = others.iter().find(|other| other.data_type() != first.data_type()) {
         return invalid(format!("{} after {}", other.data_type(), first.data_type()));
     }
-    let rows = arrays.iter().try_fold(0usize, |rows, array| rows.checked_add(array.len()));
-    if rows.is_none_or(|rows| i64::try_from(rows).is_err()) {
-        return invalid("more than 2^63 rows together".to_owned());
-    }
+    rows_of("concat", arrays.iter().map(|array| array.len()))?;
     let admitted = admit_all("concat", arrays.iter().copied(), stream)?;
     if others.is_empty() {
         return Ok((*first).clone());
@@ -46,12 +48,16 @@ fn concat_now(arrays: &[&Array], stream: &Stream) -> Result<Array> {
 /// On the CPU, by arrow-select: as much memory as it may need is reserved before.
 fn by_arrow(arrays: &[&Array], admitted: Vec<Cow<'_, Array>>, stream: &Stream) -> Result<Array> {
     let theirs = admitted.iter().map(|array| exchange::to_arrow(array)).collect::<Result<Vec<_>>>()?;
-    let theirs: Vec<&dyn arrow_array::Array> = theirs.iter().map(|array| &**array).collect();
     let admitted: Vec<Array> = admitted.into_iter().map(|array| array.into_owned()).collect();
-    let reserved = stream.device().host_pool().reserve(cpu::concat_bytes::of_concat(&admitted))?;
-    let joined = exchange::guarded("concat", || {
-        let joined = arrow_select::concat::concat(&theirs);
-        joined.map_err(|error| Error::Arrow { operation: "concat", problem: error.to_string() })
+    let bytes = cpu::concat_bytes::of_concat(&admitted);
+    let reserved = stream.device().host_pool().reserve(bytes)?;
+    let (joined, reserved) = interrupt::apart(bytes >= LONG, move || {
+        let theirs: Vec<&dyn arrow_array::Array> = theirs.iter().map(|array| &**array).collect();
+        let joined = exchange::guarded("concat", || {
+            let joined = arrow_select::concat::concat(&theirs);
+            joined.map_err(|error| Error::Arrow { operation: "concat", problem: error.to_string() })
+        })?;
+        Ok((joined, reserved))
     })?;
     exchange::counted(exchange::from_arrow(&joined)?, arrays, reserved)
 }

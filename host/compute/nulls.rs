@@ -8,9 +8,13 @@ use arrow_schema::DataType;
 
 use super::{Columns, admit, admit_all, filter};
 use crate::array::{Bitmap, Parts};
+use crate::device::interrupt;
 use crate::ffi::DeviceType;
 use crate::gpu::structure::logical::{self, valid};
 use crate::{Array, Pending, Result, Stream, cpu, exchange, gpu};
+
+/// Rows from which arrow-rs looks for nulls in a thread of its own.
+const LONG: usize = 1 << 20;
 
 /// How many rows are null by the array's own validity bitmap; of a batch, in each column: counted together, in one launch.
 /// The first [`wait`](Pending::wait) synchronises, once, where an array on a device does not know.
@@ -173,7 +177,9 @@ pub(super) fn valid_rows(operation: &'static str, values: &Array, stream: &Strea
                 DeviceType::Cpu => {
                     let theirs = exchange::to_arrow(values)?;
                     let reserved = stream.device().host_pool().reserve(cpu::cast_bytes::of_nulls(values))?;
-                    let nulls = exchange::guarded(operation, || Ok(theirs.logical_nulls()))?;
+                    let (nulls, reserved) = interrupt::apart(values.len() >= LONG, move || {
+                        Ok((exchange::guarded(operation, || Ok(theirs.logical_nulls()))?, reserved))
+                    })?;
                     let Some(nulls) = nulls else { return Ok(Valid::All) };
                     let bits = exchange::from_arrow(&BooleanArray::new(nulls.into_inner(), None))?;
                     let bits = exchange::counted(bits, &[values], reserved)?;

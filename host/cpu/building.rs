@@ -7,7 +7,7 @@
 use arrow_schema::DataType;
 
 use crate::array::{Array, Bitmap, Buffer, Parts, Slot, children, layout};
-use crate::device::{HostMemory, HostPool};
+use crate::device::{HostMemory, HostPool, interrupt};
 use crate::{Error, Result};
 
 use super::bitmap::Bits;
@@ -60,22 +60,22 @@ impl Building {
         let buffer = &array.buffers()[0];
         match self.values.as_mut().expect("begun with the first row") {
             Values::Bits(bits) => {
-                write_bits(rows::booleans(array), selection, at, memory::values_mut(bits));
+                write_bits(rows::booleans(array), selection, at, memory::values_mut(bits))?;
             }
             Values::Fixed(values, width) => match width {
-                1 => write::<1>(buffer, array.offset(), selection, at, values),
-                2 => write::<2>(buffer, array.offset(), selection, at, values),
-                4 => write::<4>(buffer, array.offset(), selection, at, values),
-                8 => write::<8>(buffer, array.offset(), selection, at, values),
-                16 => write::<16>(buffer, array.offset(), selection, at, values),
-                _ => write::<32>(buffer, array.offset(), selection, at, values),
+                1 => write::<1>(buffer, array.offset(), selection, at, values)?,
+                2 => write::<2>(buffer, array.offset(), selection, at, values)?,
+                4 => write::<4>(buffer, array.offset(), selection, at, values)?,
+                8 => write::<8>(buffer, array.offset(), selection, at, values)?,
+                16 => write::<16>(buffer, array.offset(), selection, at, values)?,
+                _ => write::<32>(buffer, array.offset(), selection, at, values)?,
             },
             Values::Bytes { offsets, bytes, width } => match width {
                 4 => write_bytes::<4>(array, selection, (at, self.room), offsets, bytes, pool)?,
                 _ => write_bytes::<8>(array, selection, (at, self.room), offsets, bytes, pool)?,
             },
             Values::Views(views, buffers) => {
-                write::<16>(buffer, array.offset(), selection, at, views);
+                write::<16>(buffer, array.offset(), selection, at, views)?;
                 let new = &mut memory::values_mut::<[u8; 16]>(views)[at..at + selection.len()];
                 point_at(&array.buffers()[1..], new, buffers);
             }
@@ -142,15 +142,18 @@ impl Building {
         let bits = memory::values_mut(self.valid.as_mut().expect("just made"));
         match valid {
             Some(valid) => write_bits(valid, selection, at, bits),
-            None => rows::set(bits, at, at + selection.len()),
+            None => {
+                rows::set(bits, at, at + selection.len());
+                Ok(())
+            }
         }
-        Ok(())
     }
 }
 
 /// The kept bits behind the first `at`.
-fn write_bits(bits: Bits, selection: &Selection, at: usize, words: &mut [u64]) {
+fn write_bits(bits: Bits, selection: &Selection, at: usize, words: &mut [u64]) -> Result<()> {
     for chunk in (0..selection.chunks()).map(|chunk| selection.chunk(chunk)) {
+        interrupt::check()?;
         if chunk.out.is_empty() {
             continue;
         }
@@ -163,6 +166,7 @@ fn write_bits(bits: Bits, selection: &Selection, at: usize, words: &mut [u64]) {
             words[start / 64] = others | ours;
         }
     }
+    Ok(())
 }
 
 fn write<const W: usize>(
@@ -171,12 +175,12 @@ fn write<const W: usize>(
     selection: &Selection,
     at: usize,
     memory: &mut HostMemory,
-) {
+) -> Result<()> {
     let values = rows::values::<W>(buffer, offset, selection.rows());
     let out = &mut memory::values_mut::<[u8; W]>(memory)[at..at + selection.len()];
     selection.write(1, out, &|chunk, out| {
         intrinsics::compress(&values[chunk.rows], chunk.words, out);
-    });
+    })
 }
 
 /// Offsets of `O` bytes, and the bytes, whose memory grows to what all rows will take if they are as long as those so far.
@@ -195,6 +199,7 @@ fn write_bytes<const O: usize>(
     let most = (0..selection.chunks()).map(|chunk| selection.chunk(chunk).out.len()).max().unwrap_or(0);
     let mut starts = pool.alloc(most * O)?;
     for chunk in (0..selection.chunks()).map(|chunk| selection.chunk(chunk)) {
+        interrupt::check()?;
         let starts = &mut memory::values_mut::<[u8; O]>(&mut starts)[..chunk.out.len()];
         let ends = &mut ends[1..][chunk.out.clone()];
         let end = used + filter_bytes::locate(from, data.len(), &chunk, starts, ends)?;

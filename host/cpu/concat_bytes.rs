@@ -23,6 +23,13 @@ pub(crate) fn of_concat(arrays: &[Array]) -> usize {
         arrays.iter().fold(0, |sum: usize, array| sum.saturating_add(of(array)))
     };
     let rows = sum(&Array::len);
+    if rows > i64::MAX as usize {
+        // Rows without memory, more than arrow-rs can count.
+        return usize::MAX;
+    }
+    if *first.data_type() == Null {
+        return arrays.len().saturating_mul(ARRAY);
+    }
     let bytes = |bytes: usize| bytes.saturating_mul(3);
     let own = bytes(rows.saturating_mul(width(first.data_type())))
         .saturating_add(rows / 2)

@@ -82,7 +82,7 @@ fn filter_slots(array: &Array, selection: &Selection, pool: &HostPool, parts: &m
 pub(crate) fn filter_bits(bits: Bits, selection: &Selection, pool: &HostPool) -> Result<(Buffer, usize)> {
     let words = selection.len().div_ceil(64);
     let mut memory = pool.alloc(words * 8)?;
-    let ones = selection.write_bits(bits, &mut memory::values_mut(&mut memory)[..words]);
+    let ones = selection.write_bits(bits, &mut memory::values_mut(&mut memory)[..words])?;
     Ok((memory.freeze(selection.len().div_ceil(8)), ones))
 }
 
@@ -117,7 +117,7 @@ fn filter_values<const W: usize>(
     let out = &mut memory::values_mut::<[u8; W]>(&mut memory)[..selection.len()];
     selection.write(1, out, &|chunk, out| {
         intrinsics::compress(&values[chunk.rows], chunk.words, out);
-    });
+    })?;
     Ok(memory.freeze(selection.len() * W))
 }
 
@@ -142,7 +142,7 @@ fn filter_any_width(
                 at += values.len();
             });
         }
-    });
+    })?;
     Ok(memory.freeze(bytes))
 }
 
@@ -157,7 +157,7 @@ fn repeat(selection: &Selection, size: usize, pool: &HostPool) -> Result<Selecti
             rows::set(words, first, first + len * size);
         });
     }
-    Ok(Selection::of_own(rows, bits))
+    Selection::of_own(rows, bits)
 }
 
 /// The `size` items of each kept row.
@@ -229,7 +229,7 @@ fn filter_lists<const O: usize>(
     }
     parts.buffers.push(memory.freeze((selection.len() + 1) * O));
     parts.children = vec![match kept {
-        KeptItems::Bits(bits) => filter(child, &Selection::of_own(child.len(), bits), pool)?,
+        KeptItems::Bits(bits) => filter(child, &Selection::of_own(child.len(), bits)?, pool)?,
         KeptItems::Ranges(ranges) => take::take_ranges(child, &ranges, pool)?,
     }];
     Ok(())

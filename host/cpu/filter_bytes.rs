@@ -56,8 +56,8 @@ pub(crate) fn filter<const O: usize>(
     }
 
     let measure = |piece: &mut Piece<O>| piece.measure(offsets, data.len());
-    among_threads(large, |parallel| match parallel {
-        true => each_part(&mut pieces, measure).into_iter().collect::<Result<()>>(),
+    among_threads(large, |large| match large {
+        true => each_part(&mut pieces, measure)?.into_iter().collect::<Result<()>>(),
         false => pieces.iter_mut().try_for_each(measure),
     })?;
     // Rows of a chunk do not overlap; those of chunks might, if offsets go back between them.
@@ -79,8 +79,8 @@ pub(crate) fn filter<const O: usize>(
     let copy =
         |(before, piece, bytes): (usize, Piece<O>, &mut [u8])| piece.copy(offsets, data, before, bytes);
     let work: Vec<_> = work.collect();
-    among_threads(large, |parallel| match parallel {
-        true => each_part(work, copy).into_iter().collect::<Result<()>>(),
+    among_threads(large, |large| match large {
+        true => each_part(work, copy)?.into_iter().collect::<Result<()>>(),
         false => work.into_iter().try_for_each(copy),
     })?;
     parts.buffers = vec![out_offsets.freeze((selection.len() + 1) * O), out_bytes.freeze(total)];

@@ -6,7 +6,7 @@
 use arrow_schema::DataType;
 
 use crate::array::{Array, Bitmap, Buffer};
-use crate::device::{HostMemory, HostPool};
+use crate::device::{HostMemory, HostPool, interrupt};
 use crate::{Error, Result};
 
 use super::bitmap::Bits;
@@ -164,6 +164,9 @@ impl Indices {
     ) -> Result<()> {
         let (limit, valid) = (self.limit(len), self.valid());
         for (word, values) in values.chunks(64).enumerate() {
+            if word % 1024 == 1023 {
+                interrupt::check()?;
+            }
             let valid = valid.map_or(u64::MAX, |valid| valid.word(word));
             for (i, value) in values.iter().enumerate() {
                 let index = index(*value);

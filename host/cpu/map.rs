@@ -70,7 +70,7 @@ pub(crate) fn map(
             };
             Outcome { misfit: outcome.misfit.map(|row| start + row), ..outcome }
         },
-    );
+    )?;
 
     debug_assert!(call.fallible || outcome.misfit.is_none(), "the call said that everything fits");
 
@@ -97,7 +97,8 @@ pub(crate) fn map(
 /// As many zeros as there are values, null where they are.
 pub(crate) fn zeros(values: &Array, to: &DataType, pool: &HostPool) -> Result<Array> {
     let width = layout(to).slots().next().and_then(|slot| slot.bytes_for(1)).expect("numbers have a width");
-    let bytes = values.len() * width;
+    // Nulls of type Null take no memory: zeros in their place may take more than there is.
+    let bytes = values.len().saturating_mul(width);
     with_nulls_of(values, to, pool.alloc_zeroed(bytes)?.freeze(bytes))
 }
 
@@ -121,10 +122,10 @@ pub(super) fn in_parts(
     to: &mut [u8],
     good: Option<&mut [u64]>,
     work: Work<'_>,
-) -> Outcome {
-    among_threads(rows * moved / 8 >= PARALLEL, |parallel| {
-        if !parallel {
-            return work(0, rows, to, good);
+) -> Result<Outcome> {
+    among_threads(rows * moved / 8 >= PARALLEL, |large| {
+        if !large {
+            return Ok(work(0, rows, to, good));
         }
         // Whole words of bits, and of values of any width.
         let part = (PART * 8 / moved).next_multiple_of(512);
@@ -132,7 +133,7 @@ pub(super) fn in_parts(
         let mut good = good.map(|good| good.chunks_mut(part / 64));
         let parts = to.chunks_mut(part * written / 8).enumerate();
         let parts = parts.map(|(i, to)| (i, to, good.as_mut().and_then(Iterator::next)));
-        let outcomes = each_part(parts, |(i, to, good)| work(i * part, there(i), to, good));
-        outcomes.into_iter().fold(Outcome::default(), Outcome::and)
+        let outcomes = each_part(parts, |(i, to, good)| work(i * part, there(i), to, good))?;
+        Ok(outcomes.into_iter().fold(Outcome::default(), Outcome::and))
     })
 }

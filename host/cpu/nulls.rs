@@ -21,13 +21,10 @@ pub(crate) fn inverted(bits: &Bitmap, len: usize, pool: &HostPool) -> Result<Buf
     let from = Bits::of(bits, len);
     let mut memory = pool.alloc(from.words() * 8)?;
     let to = &mut values_mut::<u64>(&mut memory)[..from.words()];
-    among_threads(to.len() >= 2 * PART, |parallel| match parallel {
-        true => {
-            let parts = to.chunks_mut(PART).enumerate();
-            each_part(parts, |(i, to)| intrinsics::read_words(from, i * PART, to, |_, word| !word));
-        }
-        false => intrinsics::read_words(from, 0, to, |_, word| !word),
-    });
+    among_threads(to.len() >= 2 * PART, |_| {
+        let parts = to.chunks_mut(PART).enumerate();
+        each_part(parts, |(i, to)| intrinsics::read_words(from, i * PART, to, |_, word| !word))
+    })?;
     Ok(memory.freeze(len.div_ceil(8)))
 }
 

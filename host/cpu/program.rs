@@ -19,11 +19,10 @@ use bowstring_kernels::function::Number;
 use bowstring_kernels::program::code::PART_WORDS;
 use bowstring_kernels::program::{parts, tiles};
 use bowstring_kernels::selection::TILE;
-use rayon::prelude::*;
 
 use super::memory;
 use super::selection::{PARALLEL, Selection};
-use super::threads::among_threads;
+use super::threads::{self, among_threads, each_part_in};
 use crate::array::{Array, Bitmap, Parts};
 use crate::device::{HostMemory, HostPool};
 use crate::expr::Fold;
@@ -36,6 +35,9 @@ use sums::Sum;
 
 /// Rows that one thread takes at a time, of what is written.
 const PART: usize = 64 * 1024;
+
+/// The most rows that are all alike and yet summed one by one: sums of floats are rounded on the way.
+const REPEATED: usize = 1 << 32;
 
 /// Rows of a part, by chunks; the first row that fails is the error.
 fn in_chunks<'m>(
@@ -60,17 +62,15 @@ fn in_parts<'m, P: Send>(
     machine: &'m Machine<'_>,
     rows: usize,
     parts: Vec<P>,
-    run: impl Fn(&mut Scratch<'m>, usize, P) -> Result<()> + Sync,
+    run: impl Fn(&mut Scratch<'m>, usize, P) -> Result<()> + Sync + Send,
 ) -> Result<()> {
-    among_threads(rows >= PARALLEL, |parallel| {
-        let _room = machine.room(if parallel { rayon::current_num_threads() } else { 1 })?;
-        if !parallel {
+    among_threads(rows >= PARALLEL, |large| {
+        let _room = machine.room(if large { threads::here() } else { 1 })?;
+        if !large {
             let mut scratch = machine.scratch();
             return parts.into_iter().enumerate().try_for_each(|(i, part)| run(&mut scratch, i, part));
         }
-        let parts = parts.into_par_iter().enumerate();
-        let results = parts.map_init(|| machine.scratch(), |scratch, (i, part)| run(scratch, i, part));
-        results.collect::<Vec<_>>().into_iter().collect()
+        each_part_in(parts, || machine.scratch(), run)
     })
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn select(plan: &Plan, columns: &[Array], rows: usize, pool: &HostPoo
             }
         })
     })?;
-    Ok(Selection::of_own(rows, words))
+    Selection::of_own(rows, words)
 }
 
 /// An output on its way.
@@ -185,6 +185,18 @@ pub(crate) fn aggregate(
     rows: usize,
     pool: &HostPool,
 ) -> Result<Vec<u64>> {
+    if rows > 1 && plan.is_constant() {
+        let one = aggregate(plan, conditional, kinds, columns, 1, pool)?;
+        let numbers = plan.roots[usize::from(conditional)..].iter().map(|root| plan.number(*root));
+        let words = one.chunks(PART_WORDS as usize).zip(kinds.iter().zip(numbers));
+        let all = words.map(|(words, (kind, number))| sums::repeated(words, *kind, number, rows as u64));
+        if let Some(all) = all.collect::<Option<Vec<_>>>() {
+            return Ok(all.concat());
+        }
+        if rows > REPEATED {
+            return Err(Error::invalid("aggregate", format!("no such sum of {rows} equal rows")));
+        }
+    }
     let len = rows as u64;
     let (each, count) = ((tiles(len) * TILE) as usize, parts(len, tiles(len)) as usize);
     let mut words = vec![0; count * kinds.len() * PART_WORDS as usize];

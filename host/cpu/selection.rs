@@ -7,19 +7,19 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::Result;
 use crate::array::{Array, Buffer};
-use crate::device::{HostMemory, HostPool};
+use crate::device::{HostMemory, HostPool, interrupt};
 
 use super::bitmap::Bits;
-use super::threads::{among_threads, join};
+use super::threads::{among_threads, each_part, join};
 use super::{intrinsics, memory, rows};
 
 /// The rows of a chunk: what one thread takes at a time. 128 KiB of 4-byte values, which two levels of cache hold.
 pub(crate) const CHUNK: usize = 32 * 1024;
 const CHUNK_WORDS: usize = CHUNK / 64;
+/// Chunks whose bits one thread counts at a time.
+const CHUNKS: usize = 8;
 
 /// The rows from which threads pay for themselves: one filters half as many numbers in the time that it takes to wake another.
 pub(crate) const PARALLEL: usize = 256 * 1024;
@@ -42,27 +42,23 @@ impl Selection {
     /// The rows that a host array of booleans has true.
     pub(crate) fn of_mask(mask: &Array, pool: &HostPool) -> Result<Selection> {
         match (rows::validity(mask), words_of(mask)) {
-            (None, Some(words)) => Ok(Selection::of_words(mask.len(), words)),
+            (None, Some(words)) => Selection::of_words(mask.len(), words),
             (valid, _) => Selection::new(rows::booleans(mask), valid, pool),
         }
     }
 
     /// The rows that are 1 in a buffer of whole words.
-    fn of_words(rows: usize, buffer: Buffer) -> Selection {
+    fn of_words(rows: usize, buffer: Buffer) -> Result<Selection> {
         let mut starts = vec![0; rows.div_ceil(CHUNK) + 1];
         let words = plain_words(&buffer);
-        let counts = &mut starts[1..];
-        among_threads(rows >= PARALLEL, |parallel| match parallel {
-            true => {
-                let chunks = words.par_chunks(CHUNK_WORDS).zip(counts);
-                chunks.for_each(|(words, count)| *count = intrinsics::count_ones(words));
-            }
-            false => {
+        among_threads(rows >= PARALLEL, |_| {
+            let parts = words.chunks(CHUNKS * CHUNK_WORDS).zip(starts[1..].chunks_mut(CHUNKS));
+            each_part(parts, |(words, counts)| {
                 let chunks = words.chunks(CHUNK_WORDS).zip(counts);
                 chunks.for_each(|(words, count)| *count = intrinsics::count_ones(words));
-            }
-        });
-        Selection { rows, words: Words::Shared(buffer), starts: summed(starts) }
+            })
+        })?;
+        Ok(Selection { rows, words: Words::Shared(buffer), starts: summed(starts) })
     }
 
     /// The rows that are 1 in `mask` and, where given, in `valid`.
@@ -82,19 +78,23 @@ impl Selection {
         pool: &HostPool,
         fill: impl Fn(&mut [u64], usize) + Sync,
     ) -> Result<Selection> {
-        Ok(Selection::filled(rows, pool.alloc(rows.div_ceil(64) * 8)?, fill))
+        Selection::filled(rows, pool.alloc(rows.div_ceil(64) * 8)?, fill)
     }
 
     /// The rows that are 1 in these words, which have no bit past row `rows`.
-    pub(crate) fn of_own(rows: usize, words: HostMemory) -> Selection {
+    pub(crate) fn of_own(rows: usize, words: HostMemory) -> Result<Selection> {
         Selection::filled(rows, words, |_, _| {})
     }
 
-    fn filled(rows: usize, mut words: HostMemory, fill: impl Fn(&mut [u64], usize) + Sync) -> Selection {
+    fn filled(
+        rows: usize,
+        mut words: HostMemory,
+        fill: impl Fn(&mut [u64], usize) + Sync,
+    ) -> Result<Selection> {
         let all = &mut memory::values_mut::<u64>(&mut words)[..rows.div_ceil(64)];
         let mut starts = vec![0; rows.div_ceil(CHUNK) + 1];
-        count_chunks(all, 0, &mut starts[1..], &fill);
-        Selection { rows, words: Words::Own(words), starts: summed(starts) }
+        count_chunks(all, 0, &mut starts[1..], &fill)?;
+        Ok(Selection { rows, words: Words::Own(words), starts: summed(starts) })
     }
 
     /// All of `rows` rows.
@@ -167,9 +167,9 @@ impl Selection {
         width: usize,
         out: &mut [T],
         write: &(impl Fn(Chunk, &mut [T]) + Sync),
-    ) {
+    ) -> Result<()> {
         assert_eq!(out.len(), self.len() * width);
-        self.write_chunks(0..self.chunks(), width, out, write);
+        self.write_chunks(0..self.chunks(), width, out, write)
     }
 
     fn write_chunks<T: Send>(
@@ -178,57 +178,61 @@ impl Selection {
         width: usize,
         out: &mut [T],
         write: &(impl Fn(Chunk, &mut [T]) + Sync),
-    ) {
+    ) -> Result<()> {
         if chunks.len() <= 1 {
+            interrupt::check()?;
             if !out.is_empty() {
                 write(self.chunk(chunks.start), out);
             }
-            return;
+            return Ok(());
         }
         let middle = chunks.start + chunks.len() / 2;
         let (left, right) = out.split_at_mut((self.starts[middle] - self.starts[chunks.start]) * width);
-        join(
+        let (left, right) = join(
             self.rows >= PARALLEL,
             || self.write_chunks(chunks.start..middle, width, left, write),
             || self.write_chunks(middle..chunks.end, width, right, write),
         );
+        left.and(right)
     }
 
     /// The kept bits of `bits` as words of `out`, and how many of them are 1.
-    pub(crate) fn write_bits(&self, bits: Bits, out: &mut [u64]) -> usize {
+    pub(crate) fn write_bits(&self, bits: Bits, out: &mut [u64]) -> Result<usize> {
         assert_eq!((bits.len(), out.len()), (self.rows, self.len().div_ceil(64)));
         if out.is_empty() {
-            return 0;
+            return Ok(0);
         }
-        let (seam, ones) = self.write_bit_chunks(0..self.chunks(), bits, out);
+        let (seam, ones) = self.write_bit_chunks(0..self.chunks(), bits, out)?;
         debug_assert_eq!(seam, 0, "the first chunk owns the first word");
-        ones
+        Ok(ones)
     }
 
     /// A chunk's output seldom begins at a word: it owns the words that begin inside of it, and returns what belongs
     /// into the one before.
-    fn write_bit_chunks(&self, chunks: Range<usize>, bits: Bits, out: &mut [u64]) -> (u64, usize) {
+    fn write_bit_chunks(&self, chunks: Range<usize>, bits: Bits, out: &mut [u64]) -> Result<(u64, usize)> {
         if chunks.len() == 1 {
+            interrupt::check()?;
             let chunk = self.chunk(chunks.start);
             let first = chunk.rows.start / 64;
-            return intrinsics::compact(chunk.words, |i| bits.word(first + i), chunk.out.start % 64, out);
+            return Ok(intrinsics::compact(chunk.words, |i| bits.word(first + i), chunk.out.start % 64, out));
         }
         let middle = chunks.start + chunks.len() / 2;
         let first = self.starts[chunks.start].div_ceil(64);
         let seam = self.starts[middle];
         let (left, right) = out.split_at_mut(seam.div_ceil(64) - first);
-        let ((mut head, left_ones), (bits_over, right_ones)) = join(
+        let (of_left, of_right) = join(
             self.rows >= PARALLEL,
             || self.write_bit_chunks(chunks.start..middle, bits, left),
             || self.write_bit_chunks(middle..chunks.end, bits, right),
         );
+        let ((mut head, left_ones), (bits_over, right_ones)) = (of_left?, of_right?);
         if !seam.is_multiple_of(64) {
             match (seam / 64).checked_sub(first) {
                 Some(word) => left[word] |= bits_over,
                 None => head |= bits_over,
             }
         }
-        (head, left_ones + right_ones)
+        Ok((head, left_ones + right_ones))
     }
 }
 
@@ -274,20 +278,22 @@ fn count_chunks(
     first: usize,
     counts: &mut [usize],
     fill: &(impl Fn(&mut [u64], usize) + Sync),
-) {
+) -> Result<()> {
     if counts.len() <= 1 {
+        interrupt::check()?;
         fill(words, first);
         if let [count] = counts {
             *count = intrinsics::count_ones(words);
         }
-        return;
+        return Ok(());
     }
     let middle = counts.len() / 2;
     let (left, right) = words.split_at_mut(middle * CHUNK_WORDS);
     let (left_counts, right_counts) = counts.split_at_mut(middle);
-    join(
+    let (left, right) = join(
         (left.len() + right.len()) * 64 >= PARALLEL,
         || count_chunks(left, first, left_counts, fill),
         || count_chunks(right, first + middle * CHUNK_WORDS, right_counts, fill),
     );
+    left.and(right)
 }

@@ -123,11 +123,11 @@ fn take_values<const W: usize>(
         Width::Narrow(indices) => each_chunk(out, rows::CHUNK, indices.len(), |first, out| {
             let valid = valid.map(|valid| valid.slice(first, out.len()));
             intrinsics::gather(values, &indices[first..first + out.len()], limit, valid, out)
-        }),
+        })?,
         Width::Wide(indices) => each_chunk(out, rows::CHUNK, indices.len(), |first, out| {
             let valid = valid.map(|valid| valid.slice(first, out.len()));
             intrinsics::gather(values, &indices[first..first + out.len()], limit, valid, out)
-        }),
+        })?,
     };
     if !good {
         indices.check(array.len())?;
@@ -141,13 +141,16 @@ fn each_chunk<T: Send>(
     chunk: usize,
     rows: usize,
     write: impl Fn(usize, &mut [T]) -> bool + Sync,
-) -> bool {
-    among_threads(rows >= PARALLEL, |parallel| match parallel {
+) -> Result<bool> {
+    among_threads(rows >= PARALLEL, |large| match large {
         true => {
             let parts = out.chunks_mut(chunk).enumerate();
-            each_part(parts, |(i, out)| write(i * chunk, out)).into_iter().all(|good| good)
+            Ok(each_part(parts, |(i, out)| write(i * chunk, out))?.into_iter().all(|good| good))
         }
-        false => out.chunks_mut(chunk).enumerate().fold(true, |all, (i, out)| all & write(i * chunk, out)),
+        false => {
+            let parts = out.chunks_mut(chunk).enumerate();
+            Ok(parts.fold(true, |all, (i, out)| all & write(i * chunk, out)))
+        }
     })
 }
 
@@ -186,12 +189,12 @@ pub(crate) fn take_bits(bits: Bits, indices: &Indices, pool: &HostPool) -> Resul
             let values = &values[first * 64..(first * 64 + out.len() * 64).min(values.len())];
             let valid = valid.map(|valid| valid.slice(first * 64, values.len()));
             intrinsics::gather_bits(bits, values, limit, valid, out)
-        }),
+        })?,
         Width::Wide(values) => each_chunk(out, rows::CHUNK / 64, indices.len(), |first, out| {
             let values = &values[first * 64..(first * 64 + out.len() * 64).min(values.len())];
             let valid = valid.map(|valid| valid.slice(first * 64, values.len()));
             intrinsics::gather_bits(bits, values, limit, valid, out)
-        }),
+        })?,
     };
     if !good {
         indices.check(bits.len())?;

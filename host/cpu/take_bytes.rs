@@ -62,18 +62,13 @@ fn take_width<const O: usize, const I: usize>(
     let starts = &mut memory::values_mut::<[u8; O]>(&mut starts)[..rows];
 
     let measure = |(chunk, rows): (usize, Rows<O>)| source.measure(chunk * rows::CHUNK, rows);
-    let sizes: Vec<Option<Result<usize>>> = among_threads(large, |parallel| match parallel {
-        true => {
-            let chunks = starts.chunks_mut(rows::CHUNK).zip(ends.chunks_mut(rows::CHUNK));
-            each_part(chunks.enumerate(), measure)
+    let sizes: Vec<Option<Result<usize>>> = among_threads(large, |large| {
+        let chunks = starts.chunks_mut(rows::CHUNK).zip(ends.chunks_mut(rows::CHUNK)).enumerate();
+        match large {
+            true => each_part(chunks, measure),
+            false => Ok(chunks.map(measure).collect()),
         }
-        false => starts
-            .chunks_mut(rows::CHUNK)
-            .zip(ends.chunks_mut(rows::CHUNK))
-            .enumerate()
-            .map(measure)
-            .collect(),
-    });
+    })?;
     let mut total = 0usize;
     let mut pieces = Vec::with_capacity(sizes.len());
     for size in sizes {
@@ -95,10 +90,13 @@ fn take_width<const O: usize, const I: usize>(
         work.push((rows, before, own));
     }
     let copy = |((starts, ends), before, bytes)| copy(source.data, starts, ends, before, bytes);
-    among_threads(large, |parallel| match parallel {
-        true => drop(each_part(work, copy)),
-        false => work.into_iter().for_each(copy),
-    });
+    among_threads(large, |large| match large {
+        true => each_part(work, copy).map(drop),
+        false => {
+            work.into_iter().for_each(copy);
+            Ok(())
+        }
+    })?;
     parts.buffers = vec![offsets.freeze((rows + 1) * O), out_bytes.freeze(total)];
     Ok(())
 }

@@ -1,11 +1,12 @@
 //! The threads of the CPU path: a pool of our own, started by the first operation that is large enough to use it.
 //!
-//! The one idea: [`among_threads`] is the one way into the pool, and it says whether there are threads to share work with:
-//! where there are none, everything runs in the caller's.
+//! The one idea: [`among_threads`] is the one way into the pool. Parts of the work are then shared out only where
+//! this thread is one of a pool's: where threads cannot be had, all parts run in the caller's.
 //!
 //! Rayon's global pool would not do. It panics where threads cannot be started, and a child that was forked after
 //! somebody used it waits for threads that it does not have. Ours is started anew there. A caller on a thread of a rayon
-//! pool stays in that one, so `ThreadPool::install` says how many threads we use.
+//! pool stays in that one, so `ThreadPool::install` says how many threads we use. No other file uses rayon:
+//! on a thread that is not a pool's, each of its functions starts the global pool.
 //!
 //! Rayon does not know which work it is that it is handed: what it is compiled to is some kilobytes for each kind.
 
@@ -14,7 +15,9 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::device::Device;
 use crate::device::fork::{Guarded, generation};
+use crate::device::interrupt::{self, Interrupted};
 use crate::device::sync::Mutex;
+use crate::{Error, Result};
 
 /// The stack of a thread, and what else may be mapped for it.
 const STACK: usize = 2 << 20;
@@ -23,7 +26,7 @@ const SPARE: usize = 256 << 10;
 /// The pool, and the process that it belongs to. Never dropped: of a parent's pool a child may touch nothing.
 static POOL: Guarded<Option<(u32, &'static ThreadPool)>> = Guarded::new(None);
 
-/// Runs `work` on one of the pool's threads where it is `large` enough to use several, and says whether it may. Going there
+/// Runs `work` on one of the pool's threads where it is `large` enough to use several, and says whether it is. Going there
 /// costs some microseconds: an operation does so as a whole, and what it then does goes on from there for nothing.
 pub(crate) fn among_threads<T: Send>(large: bool, work: impl FnOnce(bool) -> T + Send) -> T {
     if !large || rayon::current_thread_index().is_some() {
@@ -31,23 +34,37 @@ pub(crate) fn among_threads<T: Send>(large: bool, work: impl FnOnce(bool) -> T +
     }
     match pool() {
         Some(pool) => {
+            let interrupted = Interrupted::of_this_thread();
             let (mut work, mut done) = (Some(work), None);
-            install(pool, &mut || done = work.take().map(|work| work(true)));
+            install(pool, &mut || done = work.take().map(|work| interrupted.within(|| work(true))));
             done.expect("what is installed is done")
         }
-        None => work(false),
+        None => work(large),
     }
 }
 
 fn install(pool: &ThreadPool, work: &mut (dyn FnMut() + Send)) {
-    pool.install(work);
+    let mut work = Some(work);
+    pool.in_place_scope(|scope| {
+        interrupt::look_up(|over| {
+            let work = work.take();
+            scope.spawn(move |_| {
+                let _over = over;
+                work.map(|work| work());
+            });
+        })
+    });
+    if let Some(work) = work {
+        pool.install(work);
+    }
 }
 
-/// What `work` makes of each part, in their order; for those who are [`among_threads`].
+/// The results of `work` for each part, in their order, or [`Error::Interrupted`]. Shared out on a pool's thread
+/// ([`among_threads`]), else all on this one.
 pub(crate) fn each_part<P: Send, T: Send>(
     parts: impl IntoIterator<Item = P>,
     work: impl Fn(P) -> T + Sync,
-) -> Vec<T> {
+) -> Result<Vec<T>> {
     // Nobody waits for these locks: a part is one thread's.
     let parts: Vec<Mutex<(Option<P>, Option<T>)>> =
         parts.into_iter().map(|part| Mutex::new((Some(part), None))).collect();
@@ -55,12 +72,45 @@ pub(crate) fn each_part<P: Send, T: Send>(
         let mut part = parts[i].lock().expect("a part is one thread's");
         part.1 = part.0.take().map(&work);
     });
-    let done = |part: Mutex<(_, Option<T>)>| part.into_inner().ok()?.1;
-    parts.into_iter().map(|part| done(part).expect("every part is done")).collect()
+    let done = |part: Mutex<(Option<P>, Option<T>)>| part.into_inner().expect("no part has panicked").1;
+    parts.into_iter().map(|part| done(part).ok_or(Error::Interrupted)).collect()
 }
 
+/// Calls `work` with each number, or with some of them where the caller interrupts it.
 fn each_number(count: usize, work: &(dyn Fn(usize) + Sync)) {
-    (0..count).into_par_iter().for_each(work);
+    if rayon::current_thread_index().is_none() {
+        return (0..count).take_while(|_| interrupt::check().is_ok()).for_each(work);
+    }
+    let interrupted = Interrupted::of_this_thread();
+    (0..count).into_par_iter().for_each(|i| {
+        interrupted.within(|| {
+            if interrupt::check().is_ok() {
+                work(i);
+            }
+        })
+    });
+}
+
+/// As [`each_part`], with room to work in that each thread has `made`; of errors that of the first part.
+pub(crate) fn each_part_in<P: Send, R>(
+    parts: Vec<P>,
+    made: impl Fn() -> R + Sync + Send,
+    work: impl Fn(&mut R, usize, P) -> Result<()> + Sync + Send,
+) -> Result<()> {
+    let work = |room: &mut R, (i, part): (usize, P)| interrupt::check().and_then(|()| work(room, i, part));
+    if rayon::current_thread_index().is_none() {
+        let mut room = made();
+        return parts.into_iter().enumerate().try_for_each(|part| work(&mut room, part));
+    }
+    let interrupted = Interrupted::of_this_thread();
+    let parts = parts.into_par_iter().enumerate();
+    let results = parts.map_init(made, |room, part| interrupted.within(|| work(room, part)));
+    results.collect::<Vec<_>>().into_iter().collect()
+}
+
+/// How many threads may share work that is begun here.
+pub(crate) fn here() -> usize {
+    rayon::current_thread_index().map_or(1, |_| rayon::current_num_threads())
 }
 
 /// Both, at the same time where they are `large` and there are threads.
@@ -69,13 +119,16 @@ pub(crate) fn join<A: Send, B: Send>(
     left: impl FnOnce() -> A + Send,
     right: impl FnOnce() -> B + Send,
 ) -> (A, B) {
-    among_threads(large, |parallel| {
-        if !parallel {
+    among_threads(large, |large| {
+        if !large || rayon::current_thread_index().is_none() {
             return (left(), right());
         }
+        let interrupted = Interrupted::of_this_thread();
         let (mut left, mut right) = (Some(left), Some(right));
         let (mut a, mut b) = (None, None);
-        both(&mut || a = left.take().map(|left| left()), &mut || b = right.take().map(|right| right()));
+        both(&mut || a = left.take().map(|left| interrupted.within(left)), &mut || {
+            b = right.take().map(|right| interrupted.within(right));
+        });
         a.zip(b).expect("what is joined is done")
     })
 }
@@ -111,4 +164,63 @@ fn threads() -> usize {
     let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|threads| threads.parse().ok());
     let there = || std::thread::available_parallelism().map_or(1, usize::from);
     asked.filter(|threads| *threads > 0).unwrap_or_else(there)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::device::interruptible;
+
+    /// The caller says so while other threads work, or it itself: of many parts few are begun after that.
+    #[test]
+    fn parts_that_are_left_when_the_caller_interrupts_are_not_begun() {
+        for among in [true, false] {
+            let begun = Arc::new(AtomicUsize::new(0));
+            let (seen, counted) = (begun.clone(), begun.clone());
+            let done = interruptible(
+                Duration::ZERO,
+                move || seen.load(Ordering::Relaxed) >= 10,
+                || {
+                    let part = |_| {
+                        counted.fetch_add(1, Ordering::Relaxed);
+                        std::thread::sleep(Duration::from_micros(100));
+                    };
+                    match among {
+                        true => among_threads(true, |_| each_part(0..20_000, part)),
+                        false => each_part(0..20_000, part),
+                    }
+                },
+            );
+            assert!(matches!(done, Err(Error::Interrupted)));
+            let begun = begun.load(Ordering::Relaxed);
+            assert!((10..2000).contains(&begun), "{begun} parts, among threads: {among}");
+        }
+    }
+
+    /// A thread that waits for its own parts may take up another caller's: to interrupt the one leaves the
+    /// other alone.
+    #[test]
+    fn only_the_callers_own_work_is_interrupted() {
+        let parts = || each_part(0..1000, |i| i);
+        std::thread::scope(|scope| {
+            for ends in [true, false, true, false] {
+                scope.spawn(move || {
+                    for _ in 0..100 {
+                        let done = match ends {
+                            true => {
+                                let work = || among_threads(true, |_| parts());
+                                interruptible(Duration::ZERO, || true, work)
+                            }
+                            false => among_threads(true, |_| parts()),
+                        };
+                        assert_eq!(done.is_err(), ends);
+                    }
+                });
+            }
+        });
+    }
 }

@@ -17,8 +17,11 @@ use arrow_schema::{ArrowError, DataType, IntervalUnit};
 
 use super::{contents, guarded, read_ends};
 use crate::array::{Array, Batch, Bitmap, Buffer, Parts, Slot};
-use crate::device::Device;
+use crate::device::{Device, interrupt};
 use crate::{Error, Result};
+
+/// Bytes from which arrow-rs reads an array through in a thread of its own.
+const LONG: usize = 16 << 20;
 
 /// An arrow-rs array as one of ours, on the CPU, sharing its memory.
 pub fn from_arrow(array: &dyn arrow_array::Array) -> Result<Array> {
@@ -83,8 +86,12 @@ pub(crate) fn lacks_nulls(array: &Array) -> Result<()> {
 
 /// Has arrow-rs read an array through, with room for what it allocates meanwhile.
 fn look_through(array: &Array, data: &ArrayData) -> Result<()> {
-    let _reserved = Device::cpu().host_pool().reserve(contents::spread(array))?;
-    guarded("validate", || contents::check(array, data))
+    let reserved = Device::cpu().host_pool().reserve(contents::spread(array))?;
+    let (array, data) = (array.clone(), data.clone());
+    interrupt::apart(data.get_array_memory_size() >= LONG, move || {
+        let _reserved = reserved;
+        guarded("validate", || contents::check(&array, &data))
+    })
 }
 
 /// Takes down that an array's contents were found valid; not where a null count is false: operations believe those, so with

@@ -154,6 +154,11 @@ impl Plan {
         self.nodes[id].inputs.clear();
     }
 
+    /// Whether all rows are alike, as many as there are: no column is read.
+    pub fn is_constant(&self) -> bool {
+        !self.nodes.iter().any(|node| matches!(node.op, Op::Column(_) | Op::Checked(_)))
+    }
+
     /// The same, where rows that these fail are null in the column, and fail only where somebody asks for it.
     pub fn becomes_checked(&mut self, id: Id, column: usize, failing: Vec<Id>) {
         self.becomes_column(id, column);

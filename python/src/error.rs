@@ -1,9 +1,12 @@
 //! Errors as the exceptions that Python programmers expect. Every call of the library goes through [`ours`] or [`detached`]:
 //! so a panic of ours is an ordinary exception too, and not one that `except Exception` lets pass.
 
+use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use bowstring::{Error, Failure};
 use pyo3::exceptions::{
@@ -109,12 +112,30 @@ pub fn ours<T, E: Exception>(body: impl FnOnce() -> Result<T, E>) -> PyResult<T>
     }
 }
 
-/// Runs the library, and lets other Python threads run meanwhile: for whatever may compute or wait.
+/// How often an operation that is under way looks for signals.
+const LOOKS: Duration = Duration::from_millis(50);
+
+/// Runs the library, and lets other Python threads run meanwhile: for whatever may compute or wait. Operations
+/// on the CPU end at Ctrl-C, and at any signal whose handler raises: its exception is then the result.
 pub fn detached<T: Send, E: Exception + Send>(
     py: Python<'_>,
     body: impl FnOnce() -> Result<T, E> + Send,
 ) -> PyResult<T> {
-    ours(|| py.detach(body))
+    ours(|| {
+        let (done, raised) = py.detach(|| {
+            let raised = Rc::new(Cell::new(None));
+            let seen = raised.clone();
+            let interrupted = move || match Python::attach(|py| py.check_signals()) {
+                Ok(()) => false,
+                Err(error) => {
+                    seen.set(Some(error));
+                    true
+                }
+            };
+            (bowstring::interruptible(LOOKS, interrupted, body), raised.take())
+        });
+        raised.map_or(done.map_err(Exception::exception), Err)
+    })
 }
 
 /// The exception where the array API asks for `BufferError`: what DLPack cannot carry.

@@ -8,7 +8,7 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::children;
+use crate::support::{children, work};
 
 unsafe extern "C" {
     fn fork() -> c_int;
@@ -67,6 +67,14 @@ fn operations(rows: usize) {
     assert_eq!(to_arrow(&narrow).unwrap().as_ref(), &expected);
 }
 
+/// All operations there are, whatever they make.
+fn all_operations(rows: usize) {
+    for work in work::all(rows) {
+        (work.run)().unwrap_or_else(|error| panic!("{}: {error}", work.name));
+    }
+    work::to_arrow_and_back(rows).unwrap();
+}
+
 /// The test forks, and so runs where nothing else does.
 #[test]
 fn a_child_computes_and_its_children_do() {
@@ -78,6 +86,8 @@ fn a_child_computes_and_its_children_do() {
     assert_eq!(forked(limit, || operations(500_000)), Some(0), "before any use");
     operations(500_000);
     assert_eq!(forked(limit, || operations(1000)), Some(0), "small");
+    all_operations(300_000);
+    assert_eq!(forked(limit, || all_operations(300_000)), Some(0), "all operations");
     let nested = || {
         operations(500_000);
         assert_eq!(forked(limit, || operations(500_000)), Some(0), "a child's child");
@@ -118,6 +128,7 @@ fn threads_that_cannot_be_started_are_done_without() {
         return children::run(NAME, "threads", Some(1500), 120, &[("RAYON_NUM_THREADS", "4000")]);
     }
     operations(500_000);
+    all_operations(300_000);
 }
 
 /// Devices other than the CPU do not outlive a fork; asking one is an error.

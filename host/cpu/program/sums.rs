@@ -1,5 +1,6 @@
 //! Aggregates of a part of the rows.
 
+use arrow_buffer::i256;
 use bowstring_kernels::function::{F16, Native, Number};
 use bowstring_kernels::program::word::{plain_nan_f32, plain_nan_f64};
 
@@ -77,6 +78,32 @@ impl Sum {
             (Fold::Count, _) => [0, 0, 0, 0, self.rows],
         }
     }
+}
+
+/// The words of so many rows that are all alike, made of the words of one; `None` for sums that have to be
+/// made of each row, and for sums that words cannot hold.
+pub(super) fn repeated(words: &[u64], kind: Fold, number: Number, rows: u64) -> Option<[u64; 5]> {
+    let mut all = [words[0], words[1], words[2], words[3], words[4] * rows];
+    match (kind, number) {
+        (Fold::Sum, _) if words[4] == 0 => {}
+        (Fold::Sum, Number::F32 | Number::F64) => return None,
+        (Fold::Sum, _) => {
+            let limb =
+                |i: usize, value: i128| i256::from_i128(value).wrapping_mul(i256::from_i128(1 << (32 * i)));
+            let value = limb(0, words[0].into()).wrapping_add(limb(1, (words[1] as i64).into()));
+            let value = value.wrapping_add(limb(2, words[2].into()));
+            let value = value.wrapping_add(limb(3, (words[3] as i64).into()));
+            // At most 2^127 times 2^63.
+            let sum = value.wrapping_mul(i256::from_i128(rows.into()));
+            let low = sum.as_i128() as u128;
+            for (i, word) in all[..3].iter_mut().enumerate() {
+                *word = (low >> (32 * i)) as u64 & 0xffff_ffff;
+            }
+            all[3] = i64::try_from(i256::to_i128(sum >> 96)?).ok()? as u64;
+        }
+        _ => {}
+    }
+    Some(all)
 }
 
 /// The values of a block's rows that are there, and zeros.

@@ -95,12 +95,12 @@ fn in_parts(
     out: &mut [u64],
     part: &(dyn Fn(usize, &mut [u64]) -> Result<()> + Sync),
 ) -> Result<()> {
-    among_threads(rows >= PARALLEL, |parallel| {
-        if !parallel {
+    among_threads(rows >= PARALLEL, |large| {
+        if !large {
             return part(0, out);
         }
         let parts = out.chunks_mut(CHUNK / 64).enumerate();
-        each_part(parts, |(i, out)| part(i * CHUNK, out)).into_iter().collect()
+        each_part(parts, |(i, out)| part(i * CHUNK, out))?.into_iter().collect()
     })
 }
 

@@ -70,7 +70,7 @@ pub(crate) fn read(
                 Column::Views(column) => reading.visit(words, In { column, part }),
             }
         },
-    );
+    )?;
     let nowhere = |row: &usize| !known(&column, *row);
     if let Some(row) = outcome.misfit.filter(nowhere) {
         return Err(outside(row));

@@ -47,7 +47,7 @@ pub(crate) fn write(
         let texts = each_part((0..len).step_by(PART), |first| {
             let rows = first..len.min(first + PART);
             writing.visit(words, One { source, rows, pool, refused: &refused })
-        });
+        })?;
         let texts: Vec<Texts> = texts.into_iter().collect::<Result<_>>()?;
         match refused.into_inner() {
             usize::MAX => {}
@@ -282,7 +282,7 @@ fn joined<const O: usize>(
         for (offset, end) in offsets.iter_mut().zip(texts.ends()) {
             *offset = rows::offset_bytes(base + *end as usize);
         }
-    });
+    })?;
     Ok(vec![offsets.freeze((values.len() + 1) * O), bytes.freeze(total)])
 }
 
@@ -311,7 +311,7 @@ fn views(texts: Vec<Texts>, len: usize, pool: &HostPool) -> Result<Vec<Buffer>> 
             parts.push((texts, views, bytes, base));
             (left, bytes_left, base) = (more, rest, base + texts.long);
         }
-        each_part(parts, |(texts, views, bytes, base)| view(texts, views, bytes, (number, base)));
+        each_part(parts, |(texts, views, bytes, base)| view(texts, views, bytes, (number, base)))?;
         if *total > 0 {
             filled.push(bytes.freeze(*total));
         }

@@ -30,6 +30,7 @@ mod strategies;
 pub mod trees;
 mod types;
 mod uncounted;
+pub mod work;
 
 pub use arrays::{Nulls, array, bitmap, sliced};
 pub use cases::{LENGTHS, MASKS, Mask, OFFSETS, SELECTIVITIES, indices, mask};

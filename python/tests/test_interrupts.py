@@ -1,0 +1,39 @@
+"""Ctrl-C ends what is under way, however long it would take."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+CODE = """
+import time, bowstring as bs, pyarrow as pa
+rows = pa.Array.from_buffers(pa.struct([]), {rows}, [None])
+items = pa.FixedSizeListArray.from_arrays(pa.array(range(1 << 22)), 2)
+print("begun", flush=True)
+try:
+    {work}
+    print("done")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+# Sums of floats are made of every row; lists become text by arrow-rs.
+WORK = [
+    "bs.aggregate(pa.RecordBatch.from_struct_array(rows), [bs.lit(0.1).sum()])",
+    "while True: bs.cast(items, pa.string())",
+]
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_an_operation_ends_at_an_interrupt(work):
+    code = CODE.format(rows=2**32, work=work)
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "begun\n"
+    time.sleep(0.2)
+    begun = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    said, _ = child.communicate(timeout=100)
+    assert said == "interrupted\n"
+    assert time.monotonic() - begun < 5

@@ -1,0 +1,35 @@
+//! Which threads the library starts: those of its own pool, and only for what is large enough to be shared out.
+
+use std::fs;
+
+use crate::support::{children, work};
+
+/// The names of this process's threads.
+fn names() -> Vec<String> {
+    let threads = fs::read_dir("/proc/self/task").unwrap();
+    let name = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("comm")).unwrap_or_default();
+    threads.map(|thread| name(thread.unwrap())).collect()
+}
+
+/// A process of its own, in which nothing else has started any.
+#[test]
+#[cfg(target_os = "linux")]
+fn only_the_own_pool_is_started_and_only_for_many_rows() {
+    const NAME: &str = "threads::only_the_own_pool_is_started_and_only_for_many_rows";
+    if children::case().is_none() {
+        return children::run(NAME, "count", None, 120, &[("RAYON_NUM_THREADS", "3")]);
+    }
+    let before = names().len();
+    let works = work::all(3);
+    for work in &works {
+        (work.run)().unwrap();
+        assert_eq!(names().len(), before, "{} of three rows has started threads", work.name);
+    }
+    for work in work::all(300_000) {
+        (work.run)().unwrap();
+        let own = names().iter().filter(|name| name.starts_with("bowstring-")).count();
+        assert_eq!(names().len(), before + own, "{} has started others' threads", work.name);
+        assert!(own <= 3, "{} has started {own} threads", work.name);
+    }
+    assert_eq!(names().len(), before + 3, "the pool");
+}
