@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array as _, ArrayRef, BooleanArray, Int32Array, RecordBatch, StringArray, UInt32Array};
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    Array as _, ArrayRef, BooleanArray, DictionaryArray, Int32Array, RecordBatch, StringArray, UInt32Array,
+};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bowstring::compute::{Coalescer, TakeOptions};
 use bowstring::{Array, Batch, Error, Stream};
@@ -182,4 +185,34 @@ fn what_cannot_be_pushed_is_said_and_changes_nothing() {
     let all = RecordBatch::try_from(&coalescer.next_completed_batch().unwrap()).unwrap();
     let expected = StringArray::from(vec!["one", "two", "three", "one", "two", "three"]);
     assert_eq!(all.column(0).as_ref(), &expected as &dyn arrow_array::Array);
+}
+
+/// A column takes the rows of a push that then fails on another: of that nothing may be left.
+#[test]
+fn pieces_of_a_push_that_failed_are_not_joined() {
+    let stream = Stream::cpu();
+    let keys: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::from_iter(["a", "b", "c"]));
+    let text: ArrayRef = Arc::new(StringArray::from(vec!["one", "two", "three"]));
+    let theirs = RecordBatch::try_from_iter([("keys", keys), ("text", text)]).unwrap();
+    let good = Batch::try_from(&theirs).unwrap();
+    let back: ArrayRef = Arc::new(Int32Array::from(vec![0, 8, 3, 11]));
+    let mut parts = good.columns()[1].clone().into_parts();
+    parts.buffers[0] = Array::try_from(&back).unwrap().buffers()[0].clone();
+    let columns = vec![good.columns()[0].clone(), Array::try_new(parts).unwrap()];
+    let bad = Batch::try_new(good.schema().clone(), columns, 3).unwrap();
+    let masks: [ArrayRef; 2] = [vec![true, true, false], vec![false, true, true]]
+        .map(|mask| Arc::new(BooleanArray::from(mask)) as _);
+    let [first, last] = masks.map(|mask| Array::try_from(&mask).unwrap());
+
+    let mut coalescer = Coalescer::new(good.schema().clone(), 10, &stream).unwrap();
+    coalescer.push_batch_with_filter(&good, &first).unwrap();
+    let refused = coalescer.push_batch_with_filter(&bad, &first);
+    assert!(matches!(refused, Err(Error::OutOfSpec { .. })), "{refused:?}");
+    coalescer.push_batch_with_filter(&good, &last).unwrap();
+    coalescer.finish_buffered_batch().unwrap();
+    let all = RecordBatch::try_from(&coalescer.next_completed_batch().unwrap()).unwrap();
+    let keys = arrow_cast::cast(all.column(0), &DataType::Utf8).unwrap();
+    assert_eq!(keys.as_ref(), &StringArray::from(vec!["a", "b", "b", "c"]) as &dyn arrow_array::Array);
+    let text = StringArray::from(vec!["one", "two", "two", "three"]);
+    assert_eq!(all.column(1).as_ref(), &text as &dyn arrow_array::Array);
 }
