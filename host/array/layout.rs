@@ -1,7 +1,7 @@
 //! What each data type is made of: the one table that import, export, copy, validation and every operation that
 //! only moves data read. Adding a type adds a row.
 
-use arrow_schema::{DataType, Field, IntervalUnit, UnionMode};
+use arrow_schema::{DataType, Field, IntervalUnit, UnionFields, UnionMode};
 
 /// What one buffer of an array holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,4 +117,20 @@ pub fn forbids_nulls(data_type: &DataType) -> bool {
         RunEndEncoded(_, values) => forbids_nulls(values.data_type()),
         _ => false,
     }
+}
+
+/// The member of a union that a row is of which is null: the first that can say so. `None` where none can.
+pub fn null_member(fields: &UnionFields) -> Option<i8> {
+    fields.iter().find(|(_, field)| says_null(field)).map(|(id, _)| id)
+}
+
+/// Whether rows under a field can be null: unions and runs have no validity of their own, and leave that to
+/// what they are made of.
+pub fn says_null(field: &Field) -> bool {
+    field.is_nullable()
+        && match field.data_type() {
+            DataType::RunEndEncoded(_, values) => says_null(values),
+            DataType::Union(fields, _) => null_member(fields).is_some(),
+            _ => true,
+        }
 }

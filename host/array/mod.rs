@@ -21,7 +21,7 @@ pub use batches::Batches;
 pub use buffer::{Bitmap, Buffer, Owner};
 pub use columns::{Columns, nullable};
 pub(crate) use extents::{fits, number};
-pub(crate) use layout::{Layout, Slot, children, forbids_nulls, layout};
+pub(crate) use layout::{Layout, Slot, children, forbids_nulls, layout, null_member, says_null};
 pub use parts::{Array, Parts};
 pub use place::{Place, Ready};
 pub(crate) use side::{Side, outside};

@@ -7,9 +7,11 @@
 mod misfits;
 mod rules;
 
+use std::sync::Arc;
+
 use arrow_array::{ArrayRef, StringArray};
 use arrow_cast::can_cast_types;
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
 pub use arrow_cast::CastOptions;
 pub use arrow_cast::display::{DurationFormat, FormatOptions};
@@ -25,9 +27,39 @@ use rules::{CastRule, cast_rule, reading_words, writing_words, zoned_words};
 /// Rows from which arrow-cast works in a thread of its own.
 const LONG: usize = 1 << 20;
 
-/// Whether [`cast`] knows how to turn the one type into the other; single values may still not fit.
+/// Whether [`cast`] knows how to turn the one type into the other; single values may still not fit. Structs may
+/// have fewer fields afterwards: those of the names, or the first ones where a name is new. arrow-cast casts
+/// these, but says that it cannot.
 pub fn can_cast(from: &DataType, to: &DataType) -> bool {
     can_cast_types(from, to)
+        || chosen(from, to).is_some_and(|chosen| chosen != *from && can_cast_types(&chosen, to))
+}
+
+/// A type with only those fields of its structs that another type has fields for; `None` where it has too few.
+fn chosen(from: &DataType, to: &DataType) -> Option<DataType> {
+    use DataType::*;
+    let field = |of: &FieldRef, to: &FieldRef| -> Option<FieldRef> {
+        Some(Arc::new(Field::clone(of).with_data_type(chosen(of.data_type(), to.data_type())?)))
+    };
+    let item = |of: &FieldRef| match to {
+        List(to) | LargeList(to) | ListView(to) | LargeListView(to) | FixedSizeList(to, _) => field(of, to),
+        _ => Some(of.clone()),
+    };
+    Some(match (from, to) {
+        (Struct(from), Struct(to)) if to.is_empty() || to.len() > from.len() => return None,
+        (Struct(from), Struct(to)) => {
+            let named = |to: &FieldRef| from.iter().find(|of| of.name() == to.name());
+            let by_name: Option<Vec<&FieldRef>> = to.iter().map(named).collect();
+            let of = by_name.unwrap_or_else(|| from.iter().collect());
+            Struct(of.into_iter().zip(to).map(|(of, to)| field(of, to)).collect::<Option<_>>()?)
+        }
+        (List(of), _) => List(item(of)?),
+        (LargeList(of), _) => LargeList(item(of)?),
+        (ListView(of), _) => ListView(item(of)?),
+        (LargeListView(of), _) => LargeListView(item(of)?),
+        (FixedSizeList(of, size), _) => FixedSizeList(item(of)?, *size),
+        _ => from.clone(),
+    })
 }
 
 /// The values as another type, or each column as the type of the field of a schema in its place, with arrow-cast's meaning. A

@@ -106,6 +106,13 @@ impl Indices {
         Ok(self.with_validity(Some(validity)))
     }
 
+    /// Indices into `len` rows, row 0 in the place of nulls.
+    pub(crate) fn without_nulls(&self, len: usize, pool: &HostPool) -> Result<Indices> {
+        let mut rows = Rows::with_room(self.len, pool)?;
+        self.visit(len, |_, index| rows.push(Some(index.unwrap_or(0))))?;
+        Ok(rows.finish())
+    }
+
     /// How many.
     pub(crate) fn len(&self) -> usize {
         self.len

@@ -3,9 +3,9 @@
 //! The one idea: every kernel checks the indices that it follows, in the same pass, and reports only that one was out
 //! of bounds; which one is found out afterwards, when it no longer matters how long that takes.
 
-use arrow_schema::{DataType, UnionMode};
+use arrow_schema::{DataType, FieldRef, UnionMode};
 
-use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
+use crate::array::{Array, Bitmap, Buffer, Parts, Slot, null_member, says_null};
 use crate::device::HostPool;
 use crate::{Error, Result};
 
@@ -281,13 +281,13 @@ fn take_union(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Par
     let null_type = match indices.null_count() {
         0 => None,
         _ => {
-            let nullable = fields.iter().find(|(_, field)| field.is_nullable());
-            if nullable.is_none() {
+            let member = null_member(fields);
+            if member.is_none() {
                 // What is wrong with an index is said first, on every device.
                 indices.check(array.len())?;
             }
             let missing = || Error::invalid("take", "null indices into a union without a nullable member");
-            Some(nullable.ok_or_else(missing)?.0)
+            Some(member.ok_or_else(missing)?)
         }
     };
     let types = rows::values::<1>(&array.buffers()[0], array.offset(), array.len());
@@ -302,9 +302,18 @@ fn take_union(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Par
     })?;
     if *mode == UnionMode::Sparse {
         parts.buffers = vec![memory.freeze(indices.len())];
-        parts.children = (0..array.children().len())
-            .map(|i| take(&array.child_rows(i)?, indices, pool))
-            .collect::<Result<_>>()?;
+        // A null row is none of the other members' rows, which need not be able to say so: any will do.
+        let blind =
+            |(id, field): (i8, &FieldRef)| null_type.is_some_and(|null| null != id) && !says_null(field);
+        let any = match fields.iter().any(blind) && !array.is_empty() {
+            true => Some(indices.without_nulls(array.len(), pool)?),
+            false => None,
+        };
+        let children = fields.iter().enumerate().map(|(i, member)| {
+            let indices = any.as_ref().filter(|_| blind(member)).unwrap_or(indices);
+            take(&array.child_rows(i)?, indices, pool)
+        });
+        parts.children = children.collect::<Result<_>>()?;
         return Ok(());
     }
 

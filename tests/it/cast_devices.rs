@@ -308,3 +308,67 @@ fn keys_that_do_not_fit_are_errors() {
         assert!(problem(&target, &target.import(&array), &wide, true).is_none());
     }
 }
+
+/// A null row of a list view has no items, and its offset and size are not looked at.
+#[test]
+fn null_rows_of_list_views_may_point_anywhere() {
+    for target in gpus() {
+        let values: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3, 4]));
+        let item = Arc::new(Field::new_list_field(DataType::Int32, true));
+        let views = ListViewArray::new(
+            item,
+            ScalarBuffer::from(vec![2, 0, 0]),
+            ScalarBuffer::from(vec![2, 0, 1]),
+            values,
+            Some(NullBuffer::from(vec![true, false, true])),
+        );
+        let expected = cast_with_options(&views, &list(DataType::Int64), &options(false)).unwrap();
+        let theirs: ArrayRef = Arc::new(views);
+        let mut parts = target.import(&theirs).into_parts();
+        let far: ArrayRef = Arc::new(Int32Array::from(vec![2, 1_000_000, 0]));
+        let many: ArrayRef = Arc::new(Int32Array::from(vec![2, 1000, 1]));
+        parts.buffers = [far, many].map(|of| target.import(&of).buffers()[0].clone()).to_vec();
+        let views = Array::try_new(parts).unwrap();
+        let casted = cast(&views, &list(DataType::Int64), &options(false), &target.stream).wait().unwrap();
+        assert_eq!(casted.children()[0].len(), 3, "{target:?}");
+        target.assert_same(&casted, &expected, &"views to lists");
+    }
+}
+
+/// Structs lose the fields that the target has no name for; where it has other names, all but the first.
+/// arrow-cast says that it cannot, and can.
+#[test]
+fn structs_lose_fields() {
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(3)]));
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["4", "5", "6"]));
+    let names = Fields::from(vec![
+        Field::new("a", DataType::Int32, true),
+        Field::new("b", DataType::Utf8, true),
+        Field::new("c", DataType::Int32, true),
+    ]);
+    let nulls = Some(NullBuffer::from(vec![true, true, false]));
+    let item = Arc::new(Field::new_list_field(DataType::Struct(names.clone()), true));
+    let rows = StructArray::new(names, vec![numbers.clone(), texts, numbers], nulls);
+    let ends = OffsetBuffer::new(ScalarBuffer::from(vec![0, 2, 3]));
+    let lists: ArrayRef = Arc::new(ListArray::new(item, ends, Arc::new(rows.clone()), None));
+    let rows: ArrayRef = Arc::new(rows);
+    use DataType::*;
+    let some = [("c", Int64), ("b", Int8)];
+    for target in &devices() {
+        for (from, to) in [
+            (&rows, fields(&some)),
+            (&rows, fields(&[("b", LargeUtf8)])),
+            (&rows, fields(&[("x", Int64), ("y", Int32)])),
+            (&lists, list(fields(&some))),
+            (&lists, large_list(fields(&some[..1]))),
+        ] {
+            let expected = cast_with_options(from, &to, &options(false)).unwrap();
+            let casted = cast(&target.import(from), &to, &options(false), &target.stream).wait();
+            target.assert_same(&casted.unwrap(), &expected, &to);
+        }
+        for to in [fields(&[("x", Int64), ("a", list(Int8)), ("c", Int8), ("d", Int8)]), fields(&[])] {
+            let refused = cast(&target.import(&rows), &to, &options(false), &target.stream).wait();
+            assert!(matches!(refused, Err(Error::Unsupported { .. })), "{to}: {refused:?}");
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{
     Array as _, ArrayRef, Int8Array, Int16Array, Int32Array, Int64Array, ListArray, RunArray, StringArray,
-    UInt64Array,
+    UInt64Array, UnionArray,
 };
 use arrow_schema::{DataType, Field, Fields, Schema, UnionFields, UnionMode};
 use bowstring::array::Parts;
@@ -175,5 +175,38 @@ fn a_row_is_in_its_run_whatever_the_width_of_the_ends() {
     for array in arrays {
         let taken = plain_take(&from_arrow(&array).unwrap(), &Int32Array::from(vec![2, 3, 299])).unwrap();
         assert_same_rows(&rows(&to_arrow(&taken).unwrap()), &rows(&expected), array.data_type());
+    }
+}
+
+/// A null row is one of the first member that can say so; runs of values that are never null cannot,
+/// whatever their field says, and in a sparse union they have some row all the same.
+#[test]
+fn null_rows_of_unions_are_of_members_that_can_be_null() {
+    let ends = || Int32Array::from(vec![1, 3]);
+    let never = RunArray::try_new(&ends(), &StringArray::from(vec!["x", "y"])).unwrap();
+    let field = |values_nullable: bool| {
+        let values = Field::new("values", DataType::Utf8, values_nullable);
+        DataType::RunEndEncoded(Arc::new(Field::new("run_ends", DataType::Int32, false)), Arc::new(values))
+    };
+    let data = never.to_data().into_builder().data_type(field(false)).build().unwrap();
+    let runs: ArrayRef = arrow_array::make_array(data);
+    let numbers: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3)]));
+    let fields = UnionFields::try_new(
+        [3, 7],
+        [Field::new("runs", field(false), true), Field::new("numbers", DataType::Int64, true)],
+    )
+    .unwrap();
+    let indices: ArrayRef = Arc::new(Int32Array::from(vec![Some(2), None, Some(0), None, Some(1), Some(1)]));
+    for target in &devices() {
+        for offsets in [None, Some(vec![0, 1, 1])] {
+            let ids = vec![3, 7, 3].into();
+            let children = vec![runs.clone(), numbers.clone()];
+            let union = UnionArray::try_new(fields.clone(), ids, offsets.map(Into::into), children).unwrap();
+            let theirs: ArrayRef = Arc::new(union);
+            let expected = arrow_select::take::take(&theirs, &indices, None).unwrap();
+            let (values, at) = (target.import(&theirs), target.import(&indices));
+            let taken = take(&values, &at, &TakeOptions::default(), &target.stream).wait().unwrap();
+            target.assert_same(&taken, &expected, theirs.data_type());
+        }
     }
 }

@@ -201,7 +201,7 @@ fn structs(cast: Cast, values: &Array, to: &DataType, from: &Fields, into: &Fiel
 }
 
 fn by_position(cast: Cast, values: &Array, to: &DataType, into: &Fields) -> Result<Array> {
-    if into.len() != values.children().len() {
+    if into.len() > values.children().len() {
         let problem = format!("{} fields cannot become {}", values.children().len(), into.len());
         return Err(Error::Arrow { operation: "cast", problem });
     }

@@ -2,14 +2,14 @@
 //!
 //! A taken dense union's members are put in the order of the taken rows, as the format asks: its offsets never go back.
 
-use arrow_schema::{DataType, UnionFields, UnionMode};
-use bowstring_kernels::function::Number;
+use arrow_schema::{DataType, FieldRef, UnionFields, UnionMode};
 use bowstring_kernels::functions::{Function, FunctionCall};
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::structure::unions::{MEMBERS, MemberRow, Members, OF_TYPE, OfType, SPREAD, Spread};
 
 use super::{Marked, counted, viewed, written};
-use crate::array::{Array, Bitmap, Parts};
+use crate::array::{Array, Bitmap, Parts, null_member, says_null};
+use crate::expr::plan::number_of;
 use crate::gpu::bitmap::{aligned, and};
 use crate::gpu::indices::{Outside, TakeInside};
 use crate::gpu::map::{Column, map};
@@ -88,7 +88,7 @@ pub(crate) fn take(
     let taken = inside(&type_ids(array)?, indices, outside, stream)?;
     let mut null_as = None;
     if indices.possible_nulls().is_some() || outside.is_null() {
-        null_as = null_type(fields);
+        null_as = null_member(fields);
         if null_as.is_none() {
             refuse_nulls(&taken, stream)?;
         }
@@ -100,7 +100,15 @@ pub(crate) fn take(
     let outside = if null_as.is_some() { outside } else { Outside::Refused };
     let (offsets, children) = match mode {
         UnionMode::Sparse => {
-            let children = (0..fields.len()).map(|i| inside(&array.child_rows(i)?, indices, outside, stream));
+            // A null row is none of the other members' rows, which need not be able to say so: any will do.
+            let blind = |(id, field): (i8, &FieldRef)| {
+                outside == Outside::Refused && null_as.is_some_and(|null| null != id) && !says_null(field)
+            };
+            let any = fields.iter().any(blind).then(|| filled(indices, 0, stream)).transpose()?;
+            let children = fields.iter().enumerate().map(|(i, member)| {
+                let indices = any.as_ref().filter(|_| blind(member)).unwrap_or(indices);
+                inside(&array.child_rows(i)?, indices, outside, stream)
+            });
             (None, children.collect::<Result<Vec<_>>>()?)
         }
         UnionMode::Dense => {
@@ -125,11 +133,6 @@ pub(crate) fn take(
     Ok(union)
 }
 
-/// The type of rows that are null: that of the first member that may be.
-pub(crate) fn null_type(fields: &UnionFields) -> Option<i8> {
-    fields.iter().find(|(_, field)| field.is_nullable()).map(|(id, _)| id)
-}
-
 fn refuse_nulls(taken: &Array, stream: &Stream) -> Result<()> {
     let Some(bits) = taken.possible_nulls() else { return Ok(()) };
     match null_counts(&[(taken, bits)], stream)?.wait()?[..] {
@@ -145,7 +148,7 @@ pub(crate) fn no_null() -> Error {
 
 /// A number in place of nulls.
 fn filled(values: &Array, with: u64, stream: &Stream) -> Result<Array> {
-    let number = if *values.data_type() == DataType::Int8 { Number::I8 } else { Number::I32 };
+    let number = number_of(values.data_type()).ok_or_else(|| Error::invalid("take", "no numbers"))?;
     let mut call = FunctionCall::plain(Function::FillNull, number, number);
     if let Some(call) = &mut call {
         call.words[0] = with;
