@@ -1,6 +1,7 @@
 //! What expressions may take, and what they take: texts that are values, lists of any length, parts that are used again, searches.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
@@ -8,7 +9,7 @@ use arrow_array::*;
 use arrow_schema::DataType;
 use bowstring::compute::{CastOptions, Predicate, Projection, aggregate, cast, filter_where};
 use bowstring::expr::*;
-use bowstring::{Device, Error};
+use bowstring::{Device, Error, interruptible};
 
 use crate::expressions::{batch, ints, of};
 use crate::support::*;
@@ -347,12 +348,12 @@ fn plans_and_scratch_count_against_the_limit() {
     let rows = batch(&cpu, &[("i", ints([1])), ("s", texts)]);
     let is_one = |expr: Expr| of(&cpu, &rows, expr, &Options::default()).map(|made| made.len() == 1);
     let list = || col("i").in_list((0..100_000).map(|i| i * 3));
-    let sums = || (0..60).fold(col("i"), |all, i| (all + 1).nullif(i + 1_000_000));
+    let sums = || (0..30).fold(col("i"), |all, i| (all + 1).nullif(i + 1_000_000));
     for expr in [list(), sums()] {
         assert!(is_one(expr).unwrap());
     }
     let pool = device.host_pool();
-    pool.set_limit(pool.usage().in_use + (1 << 20));
+    pool.set_limit(pool.usage().in_use + (512 << 10));
     for expr in [list(), sums()] {
         let refused = is_one(expr);
         assert!(matches!(refused, Err(Error::OutOfMemory { .. })), "{refused:?}");
@@ -363,7 +364,7 @@ fn plans_and_scratch_count_against_the_limit() {
 
     // The text of an expression is nobody's until a row fails.
     let mut expr = col("s").eq("x".repeat(1 << 20));
-    (0..60).for_each(|_| expr = !expr.clone());
+    (0..40).for_each(|_| expr = !expr.clone());
     let predicate = || Predicate::bind(&expr, rows.schema(), &Options::default()).unwrap();
     let peak = allocations::peak(|| drop(predicate()));
     assert!(peak < 8 << 20, "{peak} bytes");
@@ -371,4 +372,15 @@ fn plans_and_scratch_count_against_the_limit() {
     let peak =
         allocations::peak(|| drop(Predicate::bind(&list, rows.schema(), &Options::default()).unwrap()));
     assert!(peak < 16 << 20, "{peak} bytes");
+}
+
+#[test]
+fn a_pattern_is_interrupted_between_few_rows() {
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["a long row"; 200]));
+    let cpu = devices().swap_remove(0);
+    let rows = batch(&cpu, &[("s", texts)]);
+    let expr = col("s").like("a_%r_w");
+    let kept = || filter_where(&rows, &expr, &cpu.stream).wait().map(|kept| kept.len());
+    assert!(matches!(interruptible(Duration::ZERO, || false, kept), Ok(200)));
+    assert!(matches!(interruptible(Duration::ZERO, || true, kept), Err(Error::Interrupted)));
 }

@@ -20,7 +20,7 @@ use super::threads::{among_threads, each_part};
 use super::{intrinsics, memory};
 use crate::Result;
 use crate::array::{Array, Bitmap, Parts, Side, outside};
-use crate::device::HostPool;
+use crate::device::{HostPool, interrupt};
 use arrow_schema::DataType;
 
 pub(crate) use layout::single;
@@ -114,6 +114,8 @@ fn fill(
     counts: Counts<'_>,
 ) -> Result<()> {
     for (i, out) in out.iter_mut().enumerate() {
+        // Patterns may take long for each row.
+        interrupt::check()?;
         let (start, mut word, mut bad) = (first + i * 64, 0, false);
         for k in 0..64.min(rows - start) {
             let passes = answer(start + k);
