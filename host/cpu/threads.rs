@@ -50,7 +50,9 @@ fn install(pool: &ThreadPool, work: &mut (dyn FnMut() + Send)) {
             let work = work.take();
             scope.spawn(move |_| {
                 let _over = over;
-                work.map(|work| work());
+                if let Some(work) = work {
+                    work();
+                }
             });
         })
     });
