@@ -10,7 +10,7 @@ import pytest
 CODE = """
 import time, bowstring as bs, pyarrow as pa
 rows = pa.Array.from_buffers(pa.struct([]), {rows}, [None])
-items = pa.FixedSizeListArray.from_arrays(pa.array(range(1 << 22)), 2)
+items = pa.ListArray.from_arrays(pa.array(range(0, (1 << 21) + 1, 2), pa.int32()), pa.array(range(1 << 21)))
 print("begun", flush=True)
 try:
     {work}
