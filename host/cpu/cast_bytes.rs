@@ -26,7 +26,8 @@ pub(crate) fn of_cast(array: &Array, to: &DataType, options: &CastOptions<'_>) -
     }
 }
 
-/// Whether views describe many times the bytes that there are, and many of them.
+/// Whether views describe many times the bytes that there are, and many of them. A view that is longer than all data
+/// together does not count: it is null, or the validation that follows finds it.
 pub(crate) fn describes_more(array: &Array) -> bool {
     const MANY: usize = 256 << 20;
     if !is_view(array.data_type()) {
@@ -34,7 +35,9 @@ pub(crate) fn describes_more(array: &Array) -> bool {
     }
     let there =
         array.buffers()[1..].iter().filter_map(|buffer| buffer.bytes()).fold(0, usize::saturating_add);
-    spans::of(array).total > there.saturating_mul(8).max(MANY)
+    let length = spans::of_row(array);
+    let lengths = (0..array.len()).map(length).filter(|length| *length <= there);
+    lengths.fold(0, usize::saturating_add) > there.saturating_mul(8).max(MANY)
 }
 
 /// The most that finding out which rows of an array are null takes, wherever it keeps its nulls.

@@ -95,9 +95,19 @@ fn read_late(native: &Native, reads: Reads, next: impl FnOnce()) -> Vec<i64> {
     let queued =
         native.raw(|raw| unsafe { (raw.copy_out)(to, reads.address, 8 * ROWS as usize, reads.stream) });
     assert_eq!(queued, 0);
-    drop(reads.kept);
+    // Where freeing memory waits for what was queued, the last owner of a device waits for its consumer: on a thread
+    // here, since this one opens the gate.
+    let kept = reads.kept;
+    let release = std::thread::spawn(move || drop(kept));
+    for _ in 0..100 {
+        if release.is_finished() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
     next();
     gate.open();
+    release.join().unwrap();
     // SAFETY: a live stream.
     assert_eq!(native.raw(|raw| unsafe { (raw.synchronise)(reads.stream) }), 0);
     copied
