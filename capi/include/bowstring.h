@@ -783,9 +783,9 @@ void bowstring_stream_free(struct BowstringStream *stream);
 // Looks for devices, and examines the CPU and each GPU that it finds, 8 of a kind at most: loads every kernel, tests, compares
 // with the CPU, measures. Takes so many seconds at most, nearly; 100 are enough for one GPU. Synchronises.
 //
-// All of it is done in this process, for a library does not start others by itself: a driver's library that
-// crashes ends it, and so does ROCm at a fault of its GPU. `python -m bowstring` and the doctor among the
-// Rust examples examine each GPU in a process of its own.
+// All of it is done in this process, for a library does not start others by itself: a driver's library
+// that crashes ends it, and so does ROCm at a fault of its GPU. `python -m bowstring` and the doctor among
+// the Rust examples examine each GPU in a process of its own.
 //
 // `progress` must be NULL, or a function that may be called with `data`; `out` NULL or writable.
 BowstringStatus bowstring_doctor(double seconds,

@@ -120,7 +120,8 @@ pub fn what_each_operation_waits_for() -> Result<()> {
     assert_eq!(waits(&stream, || null_count(&numbers, &stream).wait())?, 0); // known, since the upload
     assert_eq!(waits(&stream, || evaluate(&rows, &[col("pieces") + 1], &stream).wait())?, 0);
     assert_eq!(waits(&stream, || filter_where(&rows, &col("pieces").gt(2), &stream).wait())?, 1);
-    assert_eq!(waits(&stream, || aggregate(&rows, &[count_all()], None, &stream).wait())?, 1);
+    assert_eq!(waits(&stream, || aggregate(&rows, &[sum(col("pieces"))], None, &stream).wait())?, 1);
+    assert_eq!(waits(&stream, || aggregate(&rows, &[count_all()], None, &stream).wait())?, 0); // reads no column
     Ok(())
 }
 // ANCHOR_END: counted

@@ -21,7 +21,7 @@
 //! | [`drop_nulls`] | as [`filter`], where there may be nulls | the rows that are valid |
 //! | [`filter_where`] | as [`filter`] | the rows where an [expression](crate::expr) is true |
 //! | [`evaluate`] | never, unless a cast in it does | what expressions come to |
-//! | [`aggregate`] | once a batch | one row |
+//! | [`aggregate`] | once a batch, where it reads a column | one row |
 
 mod aggregates;
 pub mod batches;

@@ -219,7 +219,7 @@ def test_rows_beyond_64_bits() -> None:
             bs.record_batch(stream(batches))
     nulls = pa.Array.from_buffers(pa.null(), 2**62, [None], null_count=2**62)
     for chunks in [2, 4]:
-        with pytest.raises(ValueError, match="2\\^63 rows"):
+        with pytest.raises(ValueError, match="more rows than"):
             bs.array(pa.chunked_array([nulls] * chunks))
 
 
