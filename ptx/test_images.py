@@ -119,11 +119,15 @@ class Archives(Tree):
         raw = self.folder / "raw"
         raw.mkdir()
         (raw / "alone.sm_75.ptx").write_text("text")
-        (raw / "other.sm_75.ptx").write_bytes(random.Random(1).randbytes(360_000))
-        images.pack(raw, images.IMAGES, "rustc", ["alone", "other"], images.sources())
+        (raw / "other.sm_75.ptx").write_bytes(random.Random(1).randbytes(420_000))
+        for architecture, abi in [("gfx90a", 4), ("gfx942", 3), ("gfx11-generic", 4), ("gfx12-generic", 3)]:
+            (raw / f"objects.{architecture}.hsaco").write_bytes(b"\x7fELF\2\1\1@" + bytes([abi]))
+        images.pack(raw, images.IMAGES, "rustc", ["alone", "objects", "other"], images.sources())
         about = lambda family: [said for said in images.wrong() if said.startswith(family)]
         self.assertEqual(about("alone"), [])
-        self.assertRegex(about("other")[0], "other: 36.... bytes, 360000 allowed")
+        says = "objects.{}: its ELF header says ABI {}, not {}"
+        self.assertEqual(about("objects"), [says.format("gfx12-generic", 3, 4), says.format("gfx90a", 4, 3)])
+        self.assertRegex(about("other")[0], "other: 42.... bytes, 420000 allowed")
         images.write_archive(images.IMAGES / "alone.a", {"sm_75": b"tex?"})
         self.assertEqual(about("alone"), ["alone: the archive is not what the manifest says"])
 
