@@ -81,7 +81,7 @@ cp host/doctor/h200-predictions.tsv "$folder/predictions.tsv"
 target=${TARGET:-$(uname -m)}
 echo "${target%%-*}" >"$folder/ARCH"
 # The newest symbol of glibc's that any of it needs.
-find "$folder" -maxdepth 1 -type f \( -name '*.so' -o ! -name '*.*' \) -exec objdump -T {} + 2>/dev/null |
+find "$folder" -maxdepth 1 -type f -perm -u+x ! -name '*.sh' -exec objdump -T {} + |
     sed -n 's/.*GLIBC_\([0-9][0-9.]*\).*/\1/p' | sort -Vu | tail -n 1 >"$folder/GLIBC"
 needs=$(cat "$folder/GLIBC")
 if [ "$(printf '%s\n' "${GLIBC:-2.28}" "$needs" | sort -V | tail -n 1)" != "${GLIBC:-2.28}" ]; then

@@ -27,7 +27,7 @@ bare env BOWSTRING_BENCH=tiny FIRST_SECONDS="$seconds" "$there/first.sh" | grep 
 took=$((SECONDS - began))
 page=$(ls "$there"/results/*-stand-in.md)
 lacks() { echo "the page lacks $1:"; cat "$page"; exit 1; }
-tar -tJf "$there/results.tar.xz" | grep -q "results/$(basename "$page")" || { echo "the bundle lacks the page"; exit 1; }
+tar -tJf "$there/results.tar.xz" | grep "results/$(basename "$page")" >/dev/null || { echo "the bundle lacks the page"; exit 1; }
 for text in '^| doctor | .* done |$' '^| driver |' '^| equivalence |' '^| sanitizer |' '^| benches |' '^| peers |' '^CUDA:0 stand-in' \
     'results of .* as on the CPU'; do
     grep -q "$text" "$page" || lacks "$text"
@@ -58,6 +58,6 @@ stopped=$!
 for _ in $(seq 100); do [ -e "$there/logs/doctor.log" ] && break; sleep 0.2; done
 kill -TERM "$stopped"
 wait "$stopped" && { echo "it was not stopped"; exit 1; }
-tar -tJf "$there/results.tar.xz" | grep -q logs/machine.log || { cat "$folder/stopped"; exit 1; }
+tar -tJf "$there/results.tar.xz" | grep logs/machine.log >/dev/null || { cat "$folder/stopped"; exit 1; }
 
 echo "rehearsed in $took s: $((bytes >> 20)) MiB, $measured of $with_bench benches beside their predictions"
