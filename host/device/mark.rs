@@ -1,5 +1,6 @@
 //! Points in a stream's work, and when it came to them.
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -7,13 +8,27 @@ use super::{Event, Stream};
 use crate::Result;
 
 /// A point in a stream's work. What lies between two of them is what took the time between.
-#[derive(Clone, Debug, Default)]
-pub struct Mark(Arc<OnceLock<Instant>>);
+#[derive(Clone)]
+pub struct Mark {
+    time: Arc<OnceLock<Instant>>,
+    /// Records the point on a GPU's stream.
+    event: Option<Event>,
+}
 
 impl Mark {
-    /// When all work before it had passed; `None` as long as it has not.
+    /// When all work before it had passed; `None` as long as it has not. It is always known after
+    /// [`Stream::synchronise`], with the time of this call where the runtime has not called the host yet.
     pub fn reached(&self) -> Option<Instant> {
-        self.0.get().copied()
+        if self.event.as_ref().is_some_and(|event| !event.has_passed()) {
+            return None;
+        }
+        Some(*self.time.get_or_init(Instant::now))
+    }
+}
+
+impl fmt::Debug for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mark").field("reached", &self.time.get()).finish()
     }
 }
 
@@ -22,19 +37,14 @@ impl Stream {
     /// call on the host, which comes some microseconds later: this is for what takes longer. The stream's
     /// work is not held up. On the CPU it is there at once.
     pub fn mark(&self) -> Result<Mark> {
-        let mark = Mark::default();
-        let there = mark.clone();
-        let reached = move || {
-            let _first = there.0.set(Instant::now());
+        let time = Arc::new(OnceLock::new());
+        let Some((gpu, queue)) = self.as_gpu() else {
+            return Ok(Mark { time: Arc::new(Instant::now().into()), event: None });
         };
-        match self.as_gpu() {
-            None => reached(),
-            Some((gpu, queue)) => {
-                let event = Event::new(gpu.core(), queue.number())?;
-                event.record(queue.owned())?;
-                queue.call_behind(&event, Box::new(reached))?;
-            }
-        }
-        Ok(mark)
+        let event = Event::new(gpu.core(), queue.number())?;
+        event.record(queue.owned())?;
+        let noted = time.clone();
+        queue.call_behind(&event, Box::new(move || _ = noted.set(Instant::now())))?;
+        Ok(Mark { time, event: Some(event) })
     }
 }
