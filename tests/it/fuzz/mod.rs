@@ -11,6 +11,7 @@
 
 mod async_streams;
 mod driver;
+mod expressions;
 mod input;
 mod metadata;
 mod operations;

@@ -1,20 +1,23 @@
 //! Everything that a program can do with an array, decided before it is done, so that two devices can be asked the same.
 
+use std::slice::from_ref;
 use std::sync::Arc;
 
 use arrow_array::{Array as _, ArrayRef, BooleanArray, Int8Array, Int32Array, UInt64Array};
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, Schema};
 use bowstring::array::Place;
 use bowstring::compute::{
-    CastOptions, OutOfBounds, Selection, TakeOptions, cast, drop_nulls, filter, is_not_null, is_null,
-    logical_null_count, null_count, take,
+    CastOptions, OutOfBounds, Selection, TakeOptions, aggregate, cast, drop_nulls, evaluate, filter,
+    filter_where, is_not_null, is_null, logical_null_count, null_count, take,
 };
 use bowstring::exchange::{
     export_array, export_dlpack, export_host_array, from_arrow, import_dlpack, to_arrow, validate_on,
 };
+use bowstring::expr::{Aggregation, Expr};
 use bowstring::ffi::dlpack::DLManagedTensorVersioned;
-use bowstring::{Array, Result, Stream};
+use bowstring::{Array, Batch, Result, Stream};
 
+use super::expressions;
 use super::input::Input;
 use super::types::{akin, data_type};
 use crate::exchange::foreign::{import_host, import_on};
@@ -45,6 +48,9 @@ pub enum Operation {
     Tensor,
     Validate,
     ToArrow,
+    Evaluate(Expr),
+    FilterWhere(Expr),
+    Aggregate(Vec<Aggregation>, Option<Expr>),
 }
 
 /// What comes of it.
@@ -59,7 +65,15 @@ impl Operation {
     pub fn of(input: &mut Input<'_>, array: &Array) -> Operation {
         use Operation::*;
         let len = array.len();
-        match input.byte() % 24 {
+        let of = array.data_type();
+        let what = input.byte();
+        match if what < 216 { what % 24 } else { what } {
+            216..230 => Evaluate(expressions::value(input, of)),
+            230..243 => FilterWhere(expressions::condition(input, of)),
+            243.. => {
+                let all = expressions::aggregates(input, of);
+                Aggregate(all, input.one_in(2).then(|| expressions::condition(input, of)))
+            }
             0 | 1 => {
                 let start = input.below(len.min(usize::from(u16::MAX)) + 1);
                 let most = len - start;
@@ -108,6 +122,8 @@ impl Operation {
             _ => stream.upload(&from_arrow(array)?),
         };
         let field = || Field::new("f", array.data_type().clone(), true);
+        let batch = || Batch::try_new(Arc::new(Schema::new(vec![field()])), vec![array.clone()], array.len());
+        let first = |batch: Batch| batch.columns()[0].clone();
         let done = match self {
             Operation::Slice(start, len) => array.slice(*start, *len)?,
             Operation::Filter(mask) => filter(array, &on(mask)?, stream).wait()?,
@@ -148,6 +164,12 @@ impl Operation {
             }
             Operation::Validate => return validate_on(array, stream).map(|()| Given::Nothing),
             Operation::ToArrow => from_arrow(&to_arrow(array)?)?,
+            Operation::Evaluate(expr) => first(evaluate(&batch()?, from_ref(expr), stream).wait()?),
+            Operation::FilterWhere(expr) => first(filter_where(&batch()?, expr, stream).wait()?),
+            Operation::Aggregate(all, condition) => {
+                let row = aggregate(&batch()?, all, condition.as_ref(), stream).wait()?;
+                row.columns().last().expect("one at least").clone()
+            }
         };
         Ok(Given::Array(done))
     }

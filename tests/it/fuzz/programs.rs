@@ -75,6 +75,8 @@ fn step(operation: &Operation, from: &Kept, world: &World) -> Option<Kept> {
                 | Error::OutOfMemory { .. }
                 | Error::IndexOutOfBounds { .. }
                 | Error::Cast { .. }
+                | Error::Evaluation { .. }
+                | Error::NoColumn { .. }
                 | Error::Arrow { .. }
         );
         assert!(fair, "{}, a sound array: {error:?}", context());
@@ -137,6 +139,9 @@ fn agrees(
         // What a device, or memory, cannot do is no difference.
         (Err(Error::Unsupported { .. } | Error::OutOfMemory { .. }), _) => {}
         (_, Err(Error::Unsupported { .. } | Error::OutOfMemory { .. })) => {}
+        (Err(Error::Evaluation { row: given, .. }), Err(Error::Evaluation { row: expected, .. })) => {
+            assert_eq!(*given, expected, "{}: the first row that fails", context());
+        }
         (Err(given), Err(expected)) if std::mem::discriminant(given) == std::mem::discriminant(&expected) => {
         }
         (Err(Error::Invalid { .. }), Ok(_)) if operation.only_moves() => {}
