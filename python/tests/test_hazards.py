@@ -375,14 +375,15 @@ def test_the_user_wants_to_stop() -> None:
         ]:
             # Again where Python was busy with what lets no exception pass.
             signal.setitimer(signal.ITIMER_REAL, 0.1, 0.5)
-            begun = time.monotonic()
+            # Of the processor: how loaded the machine is does not count.
+            begun = time.process_time()
             try:
                 body()
             except KeyboardInterrupt:
                 signal.setitimer(signal.ITIMER_REAL, 0)
             else:
                 raise AssertionError("it went on")
-            assert time.monotonic() - begun < 1.1, time.monotonic() - begun
+            assert time.process_time() - begun < 3, time.process_time() - begun
         """,
         seconds=60,
     )

@@ -36,4 +36,4 @@ def test_an_operation_ends_at_an_interrupt(work):
     child.send_signal(signal.SIGINT)
     said, _ = child.communicate(timeout=100)
     assert said == "interrupted\n"
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 15

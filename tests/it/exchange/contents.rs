@@ -73,7 +73,7 @@ fn rows_without_memory_cost_validation_nothing() {
         validate(array).unwrap_or_else(|error| panic!("{}: {error}", array.data_type()));
         validate(&array.slice(1 << 39, 1 << 10).unwrap_or_else(|_| array.clone())).unwrap();
     }
-    assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
 }
 
 #[test]
