@@ -91,6 +91,8 @@ pub(super) fn searched(column: &Array, values: &[i128], stream: &Stream) -> Resu
     let mut parts = column.clone().into_parts();
     parts.data_type = DataType::FixedSizeBinary(width as i32);
     let bytes = cast_now(&Array::try_new(parts)?, &DataType::Binary, &CastOptions::default(), stream)?;
+    // The values themselves, their bytes in order, and where each is.
+    let _taken = stream.device().host_pool().reserve(size_of_val(values).saturating_mul(3))?;
     let mut list: Vec<[u8; 16]> = values.iter().map(|value| value.to_le_bytes()).collect();
     list.sort_unstable_by(|a, b| a[..width].cmp(&b[..width]));
     let list: Vec<&[u8]> = list.iter().map(|value| &value[..width]).collect();

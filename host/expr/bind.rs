@@ -6,6 +6,7 @@ use arrow_schema::{DataType, Schema};
 use bowstring_kernels::function::Number;
 
 use super::binder::{Binder, Typed};
+use super::extent::Extent;
 use super::plan::{Bad, Op, Plan, is_text, number_of, value_type};
 use super::print::short;
 use super::text::tested_as;
@@ -15,8 +16,9 @@ use crate::{Error, Result};
 /// What expressions come to for batches of a schema.
 pub(crate) fn bind(exprs: &[Expr], schema: &Schema, options: &Options) -> Result<Plan> {
     let mut binder = Binder { schema, options, plan: Plan::default(), alike: HashMap::new(), path: vec![] };
+    exprs.iter().try_for_each(Expr::check)?;
+    Extent::check_together(exprs.iter().map(|expr| expr.1))?;
     for expr in exprs {
-        expr.check()?;
         let root = binder.any(expr)?;
         binder.plan.roots.push(root.id);
     }

@@ -35,6 +35,12 @@ impl Extent {
         Extent { bytes: self.bytes.saturating_add(bytes), ..self }
     }
 
+    /// [`Error::Invalid`] where the values of expressions that are bound together take too much.
+    pub fn check_together(all: impl Iterator<Item = Extent>) -> Result<()> {
+        let bytes = all.fold(0, |sum: usize, one| sum.saturating_add(one.bytes));
+        Extent { depth: 0, parts: 0, bytes }.check()
+    }
+
     /// [`Error::Invalid`] where it is too large.
     pub fn check(self) -> Result<()> {
         let problem = match () {

@@ -23,7 +23,7 @@ use bowstring_kernels::target::find;
 
 use super::map::{self, map};
 use crate::array::{Array, Bitmap};
-use crate::device::Gpu;
+use crate::device::{Gpu, Reserved};
 use crate::expr::Fold;
 use crate::expr::plan::{Op, Plan};
 use crate::pass::{
@@ -42,6 +42,8 @@ pub(crate) struct Loaded {
     code: Code,
     pub rows: usize,
     gpu: Arc<Gpu>,
+    /// Counts the host memory of the plan and of the code.
+    _taken: [Reserved; 2],
 }
 
 impl Loaded {
@@ -53,6 +55,8 @@ impl Loaded {
         ends: impl Fn(&Plan) -> Vec<End>,
         stream: &Stream,
     ) -> Result<Loaded> {
+        let host = stream.device().host_pool();
+        let of_plan = host.reserve(plan.bytes())?;
         let mut plan = plan.only(&plan.roots);
         let mut used: Vec<Array> = vec![];
         for node in &mut plan.nodes {
@@ -78,12 +82,14 @@ impl Loaded {
                     match lower(&plan, &ends) {
                         Ok(code) => {
                             let code = Code { terms, ..code };
+                            let of_code = host.reserve(size_of_val(&*code.words))?;
                             return Ok(Loaded {
                                 plan,
                                 columns: used,
                                 code,
                                 rows,
                                 gpu: stream.device().gpu_or("expression")?.clone(),
+                                _taken: [of_plan, of_code],
                             });
                         }
                         Err(part) => part,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::*;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
 use bowstring::compute::{CastOptions, Predicate, Projection, aggregate, cast, filter_where};
 use bowstring::expr::*;
 use bowstring::{Device, Error, interruptible};
@@ -193,7 +193,7 @@ fn parts_that_are_used_again_are_computed_once() {
 
 #[test]
 fn what_an_expression_takes_is_counted_before() {
-    let schema = arrow_schema::Schema::new(vec![arrow_schema::Field::new("s", DataType::Utf8, true)]);
+    let schema = arrow_schema::Schema::new(vec![Field::new("s", DataType::Utf8, true)]);
     let refused =
         |expr: &Expr| match Projection::bind(std::slice::from_ref(expr), &schema, &Options::default()) {
             Err(Error::Invalid { problem, .. }) => problem,
@@ -203,6 +203,11 @@ fn what_an_expression_takes_is_counted_before() {
     let some = |doubled: usize| (0..doubled).fold(col("s").eq(long.clone()), |all, _| all.clone() | all);
     assert_eq!(refused(&some(8)), "more than 256 MiB of values");
     assert!(Projection::bind(&[some(3)], &schema, &Options::default()).is_ok());
+    // Expressions that are bound together count together.
+    let many = vec![some(7); 3];
+    assert!(Projection::bind(&many[..1], &schema, &Options::default()).is_ok());
+    let together = Projection::bind(&many, &schema, &Options::default());
+    assert!(together.unwrap_err().to_string().contains("more than 256 MiB of values"));
     // Errors quote the start.
     let problem = refused(&long.clone().eq(5));
     assert!(problem.len() < 3000 && problem.contains("..."), "{} bytes", problem.len());
@@ -333,6 +338,25 @@ fn what_views_describe_is_refused_by_its_length() {
             let refused = matches!(casted, Err(Error::OutOfMemory { .. } | Error::Invalid { .. }));
             assert!(refused, "{to} on {target:?}: {casted:?}");
         }
+        // Likewise inside of others, and of rows that stand for many.
+        let field = |of: DataType| Arc::new(Field::new("item", of, true));
+        let offsets = arrow_buffer::OffsetBuffer::from_lengths([theirs.len()]);
+        let list: ArrayRef =
+            Arc::new(ListArray::new(field(DataType::Utf8View), offsets, theirs.clone(), None));
+        let keys = Int32Array::from_iter_values((0..1 << 14).map(|i| i % 7));
+        let dictionary: ArrayRef = Arc::new(DictionaryArray::new(keys, theirs.slice(0, 7)));
+        let fields = |of: DataType| arrow_schema::Fields::from(vec![Field::new("item", of, true)]);
+        let structure: ArrayRef =
+            Arc::new(StructArray::new(fields(DataType::Utf8View), vec![theirs.clone()], None));
+        for (nested, to) in [
+            (list, DataType::List(field(DataType::Utf8))),
+            (dictionary, DataType::LargeUtf8),
+            (structure, DataType::Struct(fields(DataType::LargeUtf8))),
+        ] {
+            let casted = cast(&target.import(&nested), &to, &CastOptions::default(), &target.stream).wait();
+            let refused = matches!(casted, Err(Error::OutOfMemory { .. } | Error::Invalid { .. }));
+            assert!(refused, "{to} on {target:?}: {casted:?}");
+        }
     }
 }
 
@@ -361,6 +385,21 @@ fn plans_and_scratch_count_against_the_limit() {
     assert!(is_one(col("i").in_list(0..1_000_000)).unwrap());
     assert!(is_one(col("i") + 1).unwrap());
     assert_eq!(pool.usage().in_use, 0);
+
+    // Plans of devices are in host memory, too, and so are the code and the lists that are made of them.
+    let short = || (0..90).fold(col("i"), |all, i| all + (1000 + i));
+    for target in devices() {
+        let rows = batch(&target, &[("i", ints([1]))]);
+        let made = |expr: Expr| of(&target, &rows, expr, &Options::default()).map(|made| made.len());
+        for expr in [list(), short()] {
+            pool.set_limit(pool.usage().in_use + (64 << 20));
+            assert_eq!(made(expr.clone()).unwrap(), 1, "{target:?}");
+            pool.set_limit(pool.usage().in_use + (8 << 10));
+            let refused = made(expr);
+            assert!(matches!(refused, Err(Error::OutOfMemory { .. })), "{target:?}: {refused:?}");
+        }
+    }
+    pool.set_limit(usize::MAX);
 
     // The text of an expression is nobody's until a row fails.
     let mut expr = col("s").eq("x".repeat(1 << 20));
