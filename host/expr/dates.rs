@@ -1,6 +1,9 @@
 //! Parts of dates and times, bound: numbers since an epoch, divided.
 
 use arrow_array::{Array, StringArray};
+use arrow_buffer::Buffer;
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_data::ArrayData;
 use arrow_schema::{DataType, TimeUnit};
 
 use super::binder::{Binder, Typed};
@@ -96,6 +99,14 @@ impl Binder<'_> {
             (Arithmetic::Add | Arithmetic::Sub, Duration(unit), Duration(other)) if unit == other => {
                 self.node(Op::Arithmetic(op, bad), a.data_type.clone(), &[a, b], expr)
             }
+            (Arithmetic::Add | Arithmetic::Sub, Timestamp(..), Duration(unit)) if self.moves(a, b) => {
+                let a = self.in_units(expr, a, *unit)?;
+                self.node(Op::Arithmetic(op, bad), a.data_type.clone(), &[&a, b], expr)
+            }
+            (Arithmetic::Add, Duration(unit), Timestamp(..)) if self.moves(b, a) => {
+                let b = self.in_units(expr, b, *unit)?;
+                self.node(Op::Arithmetic(op, bad), b.data_type.clone(), &[a, &b], expr)
+            }
             (Arithmetic::Add | Arithmetic::Sub, Timestamp(..) | Date32 | Date64, Duration(_)) => {
                 let by = self.duration_of(expr, b, &a.data_type)?;
                 self.node(Op::Arithmetic(op, bad), a.data_type.clone(), &[a, &by], expr)
@@ -109,11 +120,37 @@ impl Binder<'_> {
         Ok(Some(made))
     }
 
+    /// Whether a moment is the same for all rows, and the duration beside it is not.
+    fn moves(&self, moment: &Typed, by: &Typed) -> bool {
+        let is_literal = |of: &Typed| matches!(self.plan.nodes[of.id].op, Op::Literal(_));
+        is_literal(moment) && !is_literal(by)
+    }
+
+    /// A moment that is the same for all rows in the units of what is added to it.
+    fn in_units(&mut self, expr: &Expr, of: &Typed, unit: TimeUnit) -> Result<Typed> {
+        let (DataType::Timestamp(_, zone), Op::Literal(raw)) = (&of.data_type, &self.plan.nodes[of.id].op)
+        else {
+            return Ok(of.clone());
+        };
+        let to = DataType::Timestamp(unit, zone.clone());
+        let Some(raw) = *raw else { return Ok(self.literal(None, to, expr)) };
+        match moment(raw, &of.data_type, &to) {
+            Some(raw) => Ok(self.literal(Some(raw), to, expr)),
+            None => Err(self.wrong(expr, format!("no {to} is that moment; cast the duration"))),
+        }
+    }
+
     /// A duration as it is added to values of a type: in its units.
     fn duration_of(&mut self, expr: &Expr, by: &Typed, to: &DataType) -> Result<Typed> {
         let (DataType::Duration(from), Op::Literal(raw)) = (&by.data_type, &self.plan.nodes[by.id].op) else {
             return match (to, &by.data_type) {
                 (DataType::Timestamp(unit, _), DataType::Duration(own)) if unit == own => Ok(by.clone()),
+                (DataType::Date32 | DataType::Date64, DataType::Duration(unit)) => {
+                    // Other libraries make days of it, or moments, or leave hours out.
+                    let instead = DataType::Timestamp(*unit, None);
+                    let problem = format!("{to} and durations of each row; cast the date to {instead}");
+                    Err(self.wrong(expr, problem))
+                }
                 (_, own) => Err(self.wrong(expr, format!("{to} and {own}; cast one"))),
             };
         };
@@ -182,6 +219,20 @@ pub(super) fn read(text: &str, to: &DataType) -> Option<i128> {
         Date32 | Time32(_) => read.buffer::<i32>(0)[0].into(),
         _ => read.buffer::<i64>(0)[0].into(),
     })
+}
+
+/// A date, a time, a moment or a duration as ISO 8601 has it; nothing of other types, nor of a year that no
+/// calendar has.
+pub(super) fn written(raw: i128, of: &DataType) -> Option<String> {
+    use DataType::{Date32, Date64, Duration, Time32, Time64, Timestamp};
+    let raw = match of {
+        Date32 | Time32(_) => Buffer::from_vec(vec![i32::try_from(raw).ok()?]),
+        Date64 | Time64(_) | Timestamp(..) | Duration(_) => Buffer::from_vec(vec![i64::try_from(raw).ok()?]),
+        _ => return None,
+    };
+    let row = ArrayData::builder(of.clone()).len(1).add_buffer(raw).build().ok()?;
+    let row = arrow_array::make_array(row);
+    ArrayFormatter::try_new(&row, &FormatOptions::default()).ok()?.value(0).try_to_string().ok()
 }
 
 /// So many seconds, and nanoseconds.

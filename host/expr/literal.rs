@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use bowstring_kernels::function::{F16, Number};
 
-use super::dates::{moment, read};
+use super::dates::{moment, read, written};
 use super::plan::{Bytes, is_text, value_type};
 
 /// A value of a type of fixed width, text, or a null.
@@ -342,7 +342,10 @@ impl fmt::Display for Literal {
                 f.write_str("'")
             }
             (Value::Integer(x), None) => write!(f, "{x}"),
-            (Value::Integer(x), Some(data_type)) => write!(f, "{x}::{data_type}"),
+            (Value::Integer(x), Some(data_type)) => match written(*x, data_type) {
+                Some(text) => write!(f, "'{text}'::{data_type}"),
+                None => write!(f, "{x}::{data_type}"),
+            },
             (Value::Bits(bits), Some(data_type)) => write!(f, "{bits:#x}::{data_type}"),
             (Value::Bits(bits), None) => write!(f, "{bits:#x}"),
         }

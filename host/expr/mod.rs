@@ -332,7 +332,8 @@ methods! {
     abs() = |x| Node::Abs(x);
     /// Whether a float is NaN, whatever its sign.
     is_nan() = |x| Node::IsNan(x);
-    /// The quotient of integers, rounded down; `/` cuts it towards zero.
+    /// The quotient of integers or floats, rounded down; `/` cuts that of integers towards zero. Floats have
+    /// the quotient that numpy gives them, which is Python's but for a divisor of zero.
     floor_div(other) = |x| Node::FloorDiv(x, other);
     /// This, or `other` where this is null.
     coalesce(other) = |x| Node::Coalesce(x, other);

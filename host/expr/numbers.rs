@@ -36,8 +36,11 @@ impl Binder<'_> {
         Ok(self.node(Op::Or, DataType::Boolean, &[&above, &below], expr))
     }
 
-    /// The quotient of integers, rounded down.
+    /// The quotient, rounded down.
     pub fn floor_div(&mut self, expr: &Expr, a: Typed, b: Typed) -> Result<Typed> {
+        if a.data_type.is_floating() {
+            return self.floor_div_floats(expr, a, b);
+        }
         let whole = self.arithmetic(expr, Arithmetic::Div, a.clone(), b.clone())?;
         let to = whole.data_type.clone();
         if !to.is_integer() {
@@ -56,13 +59,79 @@ impl Binder<'_> {
         };
         let (left_below, left_above) = (compared(self, 1, &left), compared(self, 4, &left));
         let (below, above) = (compared(self, 1, &b), compared(self, 4, &b));
-        let and =
-            |binder: &mut Self, a: &Typed, b: &Typed| binder.node(Op::And, DataType::Boolean, &[a, b], expr);
-        let (one, other) = (and(self, &left_below, &above), and(self, &left_above, &below));
-        let is_less = self.node(Op::Or, DataType::Boolean, &[&one, &other], expr);
+        let is_less = self.either_pair(expr, [&left_below, &above], [&left_above, &below]);
         let one = self.literal(Some(1), to.clone(), expr);
         let less = self.node(Op::Arithmetic(Arithmetic::Sub, Bad::Wraps), to.clone(), &[&whole, &one], expr);
         Ok(self.node(Op::Select, to, &[&is_less, &less, &whole], expr))
+    }
+
+    /// The quotient of floats, rounded down as numpy does: the rest is taken off first, so that a quotient
+    /// does not count that is whole only because it was rounded up. Divided by zero it is the quotient of
+    /// `/`.
+    fn floor_div_floats(&mut self, expr: &Expr, a: Typed, b: Typed) -> Result<Typed> {
+        let to = a.data_type.clone();
+        if to == DataType::Float16 && b.data_type == to {
+            let [a, b] = [a, b].map(|x| self.node(Op::Cast(true), DataType::Float32, &[&x], expr));
+            let made = self.floor_div_floats(expr, a, b)?;
+            return Ok(self.node(Op::Cast(true), to, &[&made], expr));
+        }
+        let truth = DataType::Boolean;
+        let constant = |binder: &mut Self, value: f64| {
+            let bits = Literal::from(value).as_type(&to).flatten();
+            binder.literal(bits, to.clone(), expr)
+        };
+        let select = |binder: &mut Self, condition: &Typed, then: &Typed, otherwise: &Typed| {
+            binder.node(Op::Select, to.clone(), &[condition, then, otherwise], expr)
+        };
+        // From here on nothing is divided by zero: no float fails.
+        let compute = |binder: &mut Self, op: Arithmetic, a: &Typed, b: &Typed| {
+            binder.node(Op::Arithmetic(op, Bad::Wraps), to.clone(), &[a, b], expr)
+        };
+        let quotient = self.arithmetic(expr, Arithmetic::Div, a.clone(), b.clone())?;
+        let [zero, minus_zero, one, half] = [0.0, -0.0, 1.0, 0.5].map(|value| constant(self, value));
+        // In the total order, which has -0.0 below 0.0.
+        let below = |binder: &mut Self, x: &Typed, y: &Typed| {
+            binder.node(Op::Compare(1), truth.clone(), &[x, y], expr)
+        };
+        let rest = compute(self, Arithmetic::Rem, &a, &b);
+        let without = compute(self, Arithmetic::Sub, &a, &rest);
+        let whole = compute(self, Arithmetic::Div, &without, &b);
+        let rest_signs = [below(self, &rest, &minus_zero), below(self, &zero, &rest)];
+        let signs = [below(self, &b, &minus_zero), below(self, &zero, &b)];
+        let differ = self.either_pair(expr, [&rest_signs[0], &signs[1]], [&rest_signs[1], &signs[0]]);
+        let less = compute(self, Arithmetic::Sub, &whole, &one);
+        let whole = select(self, &differ, &less, &whole);
+        // Beside the first number of which no float has a fraction, a sum is rounded to whole numbers.
+        let first = if to == DataType::Float32 { 2f64.powi(23) } else { 2f64.powi(52) };
+        let [first, minus_first] = [first, -first].map(|value| constant(self, value));
+        let is_below = below(self, &whole, &zero);
+        let beside = select(self, &is_below, &minus_first, &first);
+        let rounded = compute(self, Arithmetic::Add, &whole, &beside);
+        let rounded = compute(self, Arithmetic::Sub, &rounded, &beside);
+        // Just between two it goes down.
+        let by = compute(self, Arithmetic::Sub, &rounded, &whole);
+        let is_up = self.node(Op::Compare(2), truth.clone(), &[&by, &half], expr);
+        let down = compute(self, Arithmetic::Sub, &rounded, &one);
+        let rounded = select(self, &is_up, &down, &rounded);
+        let inside = [below(self, &minus_first, &whole), below(self, &whole, &first)];
+        let inside = self.node(Op::And, truth.clone(), &[&inside[0], &inside[1]], expr);
+        let rounded = select(self, &inside, &rounded, &whole);
+        // A zero has the sign of the quotient, as has what a zero divides.
+        let is_zero = |binder: &mut Self, x: &Typed| {
+            let plain = binder.node(Op::Plain, to.clone(), &[x], expr);
+            binder.node(Op::Compare(2), truth.clone(), &[&plain, &zero], expr)
+        };
+        let (none, by_zero) = (is_zero(self, &whole), is_zero(self, &b));
+        let is_minus = below(self, &quotient, &zero);
+        let signed = select(self, &is_minus, &minus_zero, &zero);
+        let rounded = select(self, &none, &signed, &rounded);
+        Ok(select(self, &by_zero, &quotient, &rounded))
+    }
+
+    /// Whether both of the one pair are true, or both of the other.
+    fn either_pair(&mut self, expr: &Expr, one: [&Typed; 2], other: [&Typed; 2]) -> Typed {
+        let both = [one, other].map(|pair| self.node(Op::And, DataType::Boolean, &pair, expr));
+        self.node(Op::Or, DataType::Boolean, &[&both[0], &both[1]], expr)
     }
 
     /// A number times itself so often, by squares.

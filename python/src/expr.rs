@@ -9,6 +9,7 @@ use pyo3::types::{PyBool, PyList, PyString, PyTuple};
 use crate::error::ours;
 use crate::items::items;
 use crate::pace::{Pace, push};
+use crate::plain;
 use crate::recipe::{self, Recipe};
 use crate::types;
 use crate::values;
@@ -122,6 +123,11 @@ impl Expr {
     }
 }
 
+fn no_exponent(given: &impl std::fmt::Display) -> PyErr {
+    let problem = "an exponent is an int from 0 to 1000";
+    PyTypeError::new_err(format!("{problem}, not {given}: other powers are not computed"))
+}
+
 #[pymethods]
 impl Expr {
     fn __eq__(this: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Expr> {
@@ -212,7 +218,8 @@ impl Expr {
         Expr::of(this, "__neg__", |x| -x)
     }
 
-    /// The quotient of integers, rounded down as Python does; `/` cuts it towards zero.
+    /// The quotient of integers or floats, rounded down as Python does; `/` cuts that of integers towards
+    /// zero. Floats divided by zero are infinite or NaN, as numpy has it.
     fn __floordiv__(this: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Expr> {
         Expr::with(this, "__floordiv__", other, Inner::floor_div)
     }
@@ -229,13 +236,14 @@ impl Expr {
     ) -> PyResult<Expr> {
         let number = exponent.extract::<u32>().ok().filter(|number| *number <= 1000 && modulo.is_none());
         let Some(number) = number.filter(|_| !exponent.is_instance_of::<PyBool>()) else {
-            let problem = format!(
-                "an exponent is an int from 0 to 1000, not {exponent}: other powers are not computed"
-            );
-            return Err(PyTypeError::new_err(problem));
+            return Err(no_exponent(exponent));
         };
         let given = [this.clone().into_any().unbind(), number.into_py_any(this.py())?];
         made(this.get().0.clone().pow(number), "__pow__", given)
+    }
+
+    fn __rpow__(&self, _base: &Bound<'_, PyAny>, _modulo: &Bound<'_, PyAny>) -> PyResult<Expr> {
+        Err(no_exponent(&self.0))
     }
 
     fn __abs__(this: &Bound<'_, Self>) -> PyResult<Expr> {
@@ -323,6 +331,9 @@ impl Expr {
 
     /// Whether it is one of these values; null where it is null, or where it is none of them and one of them is null.
     fn is_in(this: &Bound<'_, Self>, values: &Bound<'_, PyAny>) -> PyResult<Expr> {
+        if plain::is_text(values) {
+            return Err(PyTypeError::new_err(format!("values: a list is needed, not {}", values.get_type())));
+        }
         let (py, mut pace) = (values.py(), Pace::new());
         let (mut literals, kept): (Vec<Literal>, _) = (vec![], PyList::empty(py));
         for value in items(values)? {

@@ -72,9 +72,9 @@ fn all_of<'py, C: PyClass, T>(
 fn misfit(item: &Bound<'_, PyAny>, argument: &str, class: &str) -> PyErr {
     let meant = if let Ok(name) = item.cast::<PyString>() {
         format!(": the column is col({:?})", name.to_string_lossy())
-    } else if item.is_instance_of::<Aggregation>() {
+    } else if argument == "exprs" && item.is_instance_of::<Aggregation>() {
         ": aggregate(...) takes aggregations".to_owned()
-    } else if item.is_instance_of::<Expr>() {
+    } else if argument == "aggregations" && item.is_instance_of::<Expr>() {
         ": say what its rows come to, such as .sum()".to_owned()
     } else {
         String::new()
@@ -85,13 +85,17 @@ fn misfit(item: &Bound<'_, PyAny>, argument: &str, class: &str) -> PyErr {
 /// Aggregates bound to a schema.
 pub fn aggregates(
     aggregations: &Bound<'_, PyAny>,
-    predicate: Option<&Bound<'_, Expr>>,
+    predicate: Option<&Bound<'_, PyAny>>,
     schema: &Schema,
     options: &Options,
 ) -> PyResult<Aggregates> {
     let inner = |one: &Bound<'_, Aggregation>| one.get().0.clone();
     let aggregations = all_of(aggregations, "aggregations", inner, InnerAggregation::alias)?;
-    let predicate = predicate.map(|predicate| &predicate.get().0);
+    let predicate = predicate.map(|predicate| match predicate.cast::<Expr>() {
+        Ok(expr) => Ok(&expr.get().0),
+        Err(_) => Err(misfit(predicate, "where", Expr::NAME)),
+    });
+    let predicate = predicate.transpose()?;
     ours(|| Aggregates::bind(&aggregations, predicate, schema, options))
 }
 
@@ -152,7 +156,7 @@ pub fn evaluate(
 pub fn aggregate(
     batch: &Bound<'_, PyAny>,
     aggregations: &Bound<'_, PyAny>,
-    r#where: Option<&Bound<'_, Expr>>,
+    r#where: Option<&Bound<'_, PyAny>>,
     overflow: &str,
     division_by_zero: &str,
     floats: &str,

@@ -247,6 +247,11 @@ pub fn is_container(obj: &Bound<'_, PyAny>) -> bool {
         || obj.is_instance_of::<PySet>()
 }
 
+/// Whether an object is text or bytes of Python's own, whose items are no values of their own.
+pub fn is_text(obj: &Bound<'_, PyAny>) -> bool {
+    obj.is_instance_of::<PyString>() || obj.is_instance_of::<PyBytes>() || obj.is_instance_of::<PyByteArray>()
+}
+
 /// The values of an iterable, if it is one whose values are rows: neither text nor a dictionary is.
 pub fn rows(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Option<Vec<Plain>>> {
     let text = obj.is_instance_of::<PyString>() || obj.is_instance_of::<PyBytes>();

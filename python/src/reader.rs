@@ -328,7 +328,7 @@ impl BatchReader {
     fn aggregate(
         &self,
         aggregations: &Bound<'_, PyAny>,
-        r#where: Option<&Bound<'_, Expr>>,
+        r#where: Option<&Bound<'_, PyAny>>,
         overflow: &str,
         division_by_zero: &str,
         floats: &str,

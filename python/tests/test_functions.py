@@ -69,6 +69,29 @@ def test_quotients_are_rounded_down(device: str) -> None:
     assert made(device, {"x": [1, 0]}, 7 // col("x"), division_by_zero="null") == [7, None]
 
 
+def test_quotients_of_floats_are_rounded_down_as_numpy_does(device: str) -> None:
+    edges = [0.0, -0.0, 1.0, -1.0, 0.1, -0.3, 7.0, -7.5, 1e-310, math.inf, -math.inf, NAN, 2.0**53, 4503599627370497.5, 1.7e308, 2.5]
+    random = np.random.default_rng(7)
+    drawn = (random.standard_normal(200) * 10.0 ** random.integers(-20, 20, 200)).tolist()
+    # A quotient that is rounded to 10, and one where floats have halves.
+    pairs = [(a, b) for a in edges for b in edges] + list(zip(drawn, reversed(drawn), strict=True)) + [(1.0, 0.1), (-1.0, 0.1), (2.0**51 + 0.5, 1.0)]
+    for dtype in [np.float64, np.float32, np.float16]:
+        with np.errstate(all="ignore"):
+            a, b = (np.array([pair[side] for pair in pairs]).astype(dtype) for side in [0, 1])
+            expected, by_two, seven = a // b, a // dtype(2.5), dtype(7) // b
+        for floats in ["total", "sql"]:
+            for expr, right in [(col("a") // col("b"), expected), (col("a") // 2.5, by_two), (7 // col("b"), seven)]:
+                got = np.array(made(device, {"a": a, "b": b}, expr, floats=floats), dtype)
+                same = (got == right) & (np.signbit(got) == np.signbit(right)) | np.isnan(got) & np.isnan(right)
+                assert same.all(), [(expr, dtype, a[i], b[i], got[i], right[i]) for i in np.flatnonzero(~same)[:5]]
+    for x, y in [(7.5, 2.0), (-7.5, 2.0), (7.5, -2.0), (1.0, 0.1), (-1.0, 0.1), (5.0, math.inf), (-5.0, math.inf)]:
+        assert made(device, {"x": [x]}, col("x") // y) == [x // y] == [(x - x % y) / y if math.isfinite(y) else x // y]
+    assert made(device, {"x": [7.5, None]}, col("x") // col("x")) == [1.0, None]
+    money = {"d": pa.array([Decimal("1.50")], pa.decimal128(9, 2))}
+    with pytest.raises(ValueError, match="are not rounded down"):
+        made(device, money, col("d") // 2)
+
+
 def test_powers(device: str) -> None:
     values = [3, -2, 0, None, 1]
     for exponent in [1, 2, 3, 7, 12]:
@@ -83,6 +106,8 @@ def test_powers(device: str) -> None:
     for exponent in [-1, 0.5, 1001, True, "2", col("x")]:
         with pytest.raises(TypeError, match="an exponent is an int from 0 to 1000"):
             col("x") ** exponent
+    with pytest.raises(TypeError, match="an exponent is an int from 0 to 1000, not x:"):
+        2 ** col("x")
 
 
 def test_overflows_and_divisions_by_zero_are_told_apart(device: str) -> None:
@@ -177,6 +202,46 @@ def test_differences_of_times(device: str) -> None:
         assert made(device, columns, col("when") - timedelta(hours=5)) == [None if x is None else x - timedelta(hours=5) for x in TIMES]
         assert made(device, columns, col("when") + col("by")) == [None if x is None else x + timedelta(1) for x in TIMES]
         assert made(device, columns, (col("when") - first) - col("by") + timedelta(1)) == [None if x is None else x - start for x in TIMES]
-        with pytest.raises(ValueError, match="cast one"):
-            made(device, columns, col("day") + col("by"))
-    assert repr(col("day") + timedelta(3)).startswith("day + ")
+        for expr in [col("day") + col("by"), col("by") + col("day"), col("day") - col("by")]:
+            with pytest.raises(ValueError, match=r"Date32 and durations of each row; cast the date to Timestamp\("):
+                made(device, columns, expr)
+        moved = col("day").cast(f"timestamp[{unit}]")
+        later = [None if x is None else datetime(x.year, x.month, x.day) + timedelta(1) for x in DAYS]
+        assert made(device, columns, moved + col("by")) == made(device, columns, col("by") + moved) == later
+        assert made(device, columns, col("by") + col("when")) == [None if x is None else x + timedelta(1) for x in TIMES]
+        assert made(device, columns, col("when") - col("by")) == [None if x is None else x - timedelta(1) for x in TIMES]
+
+
+def test_a_moment_takes_the_unit_of_durations(device: str) -> None:
+    start = datetime(2024, 2, 29, 12, 30)
+    for unit in ["s", "ms", "us", "ns"]:
+        columns = {"by": pa.array([timedelta(1), None, timedelta(hours=-5)], pa.duration(unit))}
+        for expr, sign in [(start + col("by"), 1), (col("by") + start, 1), (start - col("by"), -1)]:
+            assert made(device, columns, expr) == [start + sign * timedelta(1), None, start - sign * timedelta(hours=5)]
+    seconds = {"by": pa.array([timedelta(1)], pa.duration("s"))}
+    with pytest.raises(ValueError, match="is that moment; cast the duration"):
+        made(device, seconds, col("by") + datetime(2024, 2, 29, 12, 30, 0, 1))
+    with pytest.raises(ValueError, match="cast one"):
+        made(device, {"by": pa.array([timedelta(1)], pa.duration("ms")), "when": pa.array([start], pa.timestamp("s"))}, col("when") + col("by"))
+
+
+def test_times_are_printed_as_iso_8601_has_them() -> None:
+    assert repr(col("day") >= date(1994, 1, 1)) == "day >= '1994-01-01'::Date32"
+    assert repr(col("when") < datetime(2024, 2, 29, 12, 30, 0, 250)).startswith("when < '2024-02-29T12:30:00.000250'::Timestamp(")
+    assert repr(col("day") + timedelta(days=3, hours=1)).startswith("day + 'PT262800S'::Duration(")
+    assert repr(lit("12:30:01", "time32[s]")).startswith("'12:30:01'::Time32(")
+    # No calendar has that year.
+    assert repr(lit(2**62, "timestamp[s]")).startswith(f"{2**62}::Timestamp(")
+    assert repr(lit(None, "date32")) == "null::Date32"
+
+
+def test_text_where_there_is_none(device: str) -> None:
+    rows = bs.record_batch({"s": ["abc", "a"], "keep": [True, False]}).to(device)
+    for text in ["abc", b"abc", bytearray(b"abc")]:
+        with pytest.raises(TypeError, match="values: a list is needed, not <class '(str|bytes|bytearray)'>"):
+            col("s").is_in(text)  # type: ignore[arg-type]
+    assert rows.evaluate(col("s").is_in(("abc",)))[0].to_pylist() == [True, False]
+    for where, words in [("keep", "str'>: the column is col.\"keep\".$"), ([True, False], "list'>$"), (bs.count_all(), "Aggregation'>$")]:
+        for aggregate in [rows.aggregate, bs.BatchReader(rows).aggregate, lambda *given, **named: bs.aggregate(rows, *given, **named)]:
+            with pytest.raises(TypeError, match=f"where: a bowstring.Expr is needed, not <class '.*{words}"):
+                aggregate(bs.count_all(), where=where)

@@ -407,8 +407,11 @@ def test_batches_as_pyarrow_has_them(target: str) -> None:
             rows.slice(*wrong)
     with pytest.raises(IndexError):
         rows.slice(-1)
-    with pytest.raises(NotImplementedError, match="step"):
-        rows[::2]
+    for part in [slice(None, None, 2), slice(None, None, -1), slice(2, 0, -2), slice(5, 1, -1), slice(2, 0), slice(1, None, 7), slice(-9, 9, 3)]:
+        assert rows[part].to_pylist() == rows.to_pylist()[part] and rows[part].device == rows.device
+    with pytest.raises(ValueError, match="zero"):
+        rows[::0]
+    assert rows.tail(2).to_pylist() == rows.to_pylist()[-2:] and len(rows.tail()) == 3 and len(rows.tail(0)) == 0
     assert bs.record_batch(pa.table(columns).to_pylist()).to_pydict() == columns
     typed = bs.RecordBatch.from_pydict(columns, {"s": "large_string", "n": int})
     assert typed.column_names == ["s", "n"] and typed.schema.types == ["large_string", "int64"]

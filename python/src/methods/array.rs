@@ -23,9 +23,8 @@ impl Array {
             return host_rows::part(self, offset as usize, rows.slicelength);
         }
         let on = default_stream(self.array.place())?;
-        detached(slice.py(), || {
-            operations::strided(self, rows.start as i64, rows.step as i64, rows.slicelength, &on)
-        })
+        let taken = detached(slice.py(), || operations::strided(&self.array, &rows, &on))?;
+        Ok(Array::new(taken, &self.field))
     }
 }
 

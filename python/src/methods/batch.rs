@@ -4,14 +4,14 @@ use arrow_schema::{DataType as InnerType, Field, Schema as InnerSchema};
 use bowstring::array::Place;
 use bowstring::ffi::FFI_ArrowSchema;
 use bowstring::{Batch, exchange};
-use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PySlice, PyString, PyTuple};
 
 use crate::array::Array;
 use crate::batch::RecordBatch;
 use crate::capsule::{device_capsule, export_schema, host_capsule, pair, refuse_unknown};
-use crate::device::{Device, Stream, device_of};
+use crate::device::{Device, Stream, default_stream, device_of};
 use crate::error::{detached, ours};
 use crate::expr::Expr;
 use crate::pace::Pace;
@@ -47,6 +47,17 @@ impl RecordBatch {
                  select(...) columns by theirs"
             ))),
         }
+    }
+
+    /// The rows of a slice.
+    fn rows_of(&self, slice: &Bound<'_, PySlice>) -> PyResult<RecordBatch> {
+        let rows = slice.indices(isize::try_from(self.0.len()).unwrap_or(isize::MAX))?;
+        if rows.step == 1 || rows.slicelength <= 1 {
+            let offset = if rows.slicelength == 0 { 0 } else { rows.start };
+            return ours(|| self.0.slice(offset as usize, rows.slicelength)).map(RecordBatch::new);
+        }
+        let on = default_stream(self.place())?;
+        detached(slice.py(), || operations::strided(&self.0, &rows, &on)).map(RecordBatch::new)
     }
 
     fn equal(&self, py: Python<'_>, other: &RecordBatch) -> PyResult<bool> {
@@ -158,6 +169,13 @@ impl RecordBatch {
         ours(|| self.0.slice(0, rows.min(self.0.len()))).map(RecordBatch::new)
     }
 
+    /// The last rows, or as many as there are.
+    #[pyo3(signature = (rows = 5))]
+    fn tail(&self, rows: usize) -> PyResult<RecordBatch> {
+        let rows = rows.min(self.0.len());
+        ours(|| self.0.slice(self.0.len() - rows, rows)).map(RecordBatch::new)
+    }
+
     /// How many bytes the columns' buffers have; as `Array.nbytes`.
     #[getter]
     fn nbytes(&self) -> usize {
@@ -250,7 +268,7 @@ impl RecordBatch {
     fn aggregate(
         this: &Bound<'_, Self>,
         aggregations: &Bound<'_, PyAny>,
-        r#where: Option<&Bound<'_, Expr>>,
+        r#where: Option<&Bound<'_, PyAny>>,
         overflow: &str,
         division_by_zero: &str,
         floats: &str,
@@ -345,17 +363,11 @@ impl RecordBatch {
     }
 
     /// A column by number or name; for a list of names, a batch of those columns; for a slice, booleans or an
-    /// expression, a batch of those rows.
+    /// expression, a batch of those rows: without a copy for a slice whose step is 1.
     fn __getitem__<'py>(this: &Bound<'py, Self>, which: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, batch) = (this.py(), this.get());
         if let Ok(slice) = which.cast::<PySlice>() {
-            let rows = slice.indices(isize::try_from(batch.0.len()).unwrap_or(isize::MAX))?;
-            if rows.step != 1 {
-                let problem = "the step of a batch's slice is 1: for others, take(...) the rows";
-                return Err(PyNotImplementedError::new_err(problem));
-            }
-            let offset = if rows.slicelength == 0 { 0 } else { rows.start as i128 };
-            return Ok(batch.slice(offset, Some(rows.slicelength as i128))?.into_pyobject(py)?.into_any());
+            return Ok(batch.rows_of(slice)?.into_pyobject(py)?.into_any());
         }
         match batch.chosen(which)? {
             Chosen::Column => Ok(batch.column(which)?.into_pyobject(py)?.into_any()),

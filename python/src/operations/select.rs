@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::Int64Array;
 use arrow_schema::{DataType, Field, Schema};
-use bowstring::compute::{self, Projection};
+use bowstring::compute::{self, Columns, Projection};
 use bowstring::exchange::from_arrow;
 use bowstring::expr::{Literal, Options, if_else, lit, nth};
 use bowstring::ffi::DeviceType;
@@ -12,8 +12,8 @@ use bowstring::{Array as Inner, Batch, Error, Result, Stream as InnerStream};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use pyo3::types::slice::PySliceIndices;
 
-use crate::array::Array;
 use crate::batch::RecordBatch;
 use crate::device::{Stream, stream_for};
 use crate::error::detached;
@@ -167,9 +167,8 @@ fn numbers(start: i64, step: i64, count: usize) -> Result<Inner> {
     from_arrow(&Int64Array::new(numbers.into(), None))
 }
 
-/// Rows `start`, `start + step`, … of an array, so many.
-pub fn strided(values: &Array, start: i64, step: i64, count: usize, on: &InnerStream) -> Result<Array> {
-    let indices = on.upload(&numbers(start, step, count)?)?;
-    let taken = compute::take(&values.array, &indices, &Default::default(), on).wait()?;
-    Ok(Array::new(taken, &values.field))
+/// The rows of a slice, whatever its step.
+pub fn strided<C: Columns>(values: &C, rows: &PySliceIndices, on: &InnerStream) -> Result<C> {
+    let indices = on.upload(&numbers(rows.start as i64, rows.step as i64, rows.slicelength)?)?;
+    compute::take(values, &indices, &Default::default(), on).wait()
 }
