@@ -1,4 +1,4 @@
-//! Everything that can go wrong, sorted by who must act.
+//! The crate's error type. Variants are sorted by who must act.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,97 +7,100 @@ use arrow_schema::DataType;
 
 use crate::ffi::DeviceType;
 
-/// The crate's result.
+/// A `Result` whose error defaults to this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Everything that can go wrong, sorted by who must act.
+/// An error of any operation in this crate. The variants tell who must act: the caller, the producer of the
+/// data, or the operator of the machine.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The caller's arguments do not fit together.
     #[error("{operation}: {problem}")]
     Invalid {
-        /// The operation that was asked for.
+        /// The operation that was called.
         operation: &'static str,
-        /// What does not fit.
+        /// Describes how the arguments conflict.
         problem: String,
     },
-    /// We do not do this (yet); the arguments are fine.
+    /// The operation does not support this combination of type and device (yet); the arguments themselves are
+    /// valid.
     #[error("{operation} does not support {data_type} on {device}")]
     Unsupported {
-        /// The operation that was asked for.
+        /// The operation that was called.
         operation: &'static str,
-        /// The type, or the pair of types, that it does not know.
+        /// The type, or the pair of types, that the operation does not support.
         data_type: String,
-        /// Where the data is.
+        /// The device that holds the data.
         device: DeviceType,
     },
-    /// A producer on the other side of a C interface broke the format.
+    /// A producer on the other side of a C interface violated the format.
     #[error("malformed array at {at}: {problem}")]
     OutOfSpec {
-        /// Which part, as a path from the top: `array.children[2].buffers[1]`.
+        /// The malformed part, as a path from the root: `array.children[2].buffers[1]`.
         at: String,
-        /// What is wrong with it.
+        /// Describes the violation.
         problem: String,
     },
-    /// A producer's stream failed; its own words.
+    /// A producer's stream failed. The message is the producer's own.
     #[error("the producer failed with code {code}: {message}")]
     Producer {
-        /// Its `errno`.
+        /// The `errno` value that the producer returned.
         code: i32,
-        /// What it said.
+        /// The producer's error message.
         message: String,
-        /// What else it gave along; only asynchronous streams can.
+        /// Additional metadata from the producer; only asynchronous streams provide it.
         metadata: BTreeMap<String, String>,
     },
-    /// Memory ran out, or the pool's limit was reached.
+    /// The device has no memory left, or the pool's limit was reached.
     #[error("out of memory: {bytes} bytes on {device}")]
     OutOfMemory {
-        /// What was asked for.
+        /// The size of the failed request.
         bytes: usize,
-        /// Where.
+        /// The device on which the allocation failed.
         device: DeviceType,
     },
-    /// An index points outside of what it indexes.
+    /// An index points outside of the array that it indexes.
     #[error("index {index} at row {row} is out of bounds for length {len}")]
     IndexOutOfBounds {
         /// The first row whose index is out of bounds.
         row: usize,
-        /// The index found there.
+        /// The index at that row.
         index: i128,
-        /// The length that it had to be below.
+        /// The exclusive upper bound for indices.
         len: usize,
     },
-    /// A value does not fit the type it was cast to, and the cast was strict.
+    /// A value does not fit the target type of a strict cast.
     #[error("cannot cast row {row} from {from} to {to}: {problem}")]
     Cast {
-        /// The first row that failed, where it is known. Of what lists, dictionaries and runs are made of, the first value there.
+        /// The first row that failed, if known. For values inside lists, dictionaries and run-end encoded
+        /// arrays, this counts the inner values.
         row: usize,
         /// The type of the values.
         from: DataType,
-        /// The type asked for.
+        /// The target type of the cast.
         to: DataType,
-        /// Why.
+        /// Describes why the value does not fit.
         problem: String,
     },
-    /// Arithmetic that overflows or divides by zero.
+    /// Arithmetic overflowed or divided by zero.
     #[error("row {row}: {expression} {failure}")]
     Evaluation {
         /// The first row that failed.
         row: usize,
-        /// What was computed there.
+        /// The expression that failed, as text.
         expression: String,
-        /// Why there is no result.
+        /// The reason why the row has no result.
         failure: Failure,
     },
-    /// There is no such column.
+    /// An expression names a column that the schema does not have.
     #[error("no column {column}; there are {}", names(columns))]
     NoColumn {
-        /// Its name, or its number, as an expression writes it.
+        /// The name or number of the column, as the expression writes it.
         column: String,
-        /// The number, where it was asked for by one.
+        /// The column's number, if the expression selects it by number.
         number: Option<usize>,
-        /// The columns that there are.
+        /// The names of the columns in the schema.
         columns: Vec<String>,
     },
     /// The caller no longer wants the result; see [`interruptible`](crate::interruptible).
@@ -106,53 +109,54 @@ pub enum Error {
     /// A call into a device runtime failed.
     #[error("{call} failed with code {code} on {device}")]
     Driver {
-        /// The runtime's function.
+        /// The name of the runtime's function.
         call: &'static str,
-        /// What it returned.
+        /// The error code that the runtime returned.
         code: i64,
-        /// Whose runtime.
+        /// The device type whose runtime failed.
         device: DeviceType,
     },
-    /// A device's runtime does not take the compiled kernels of a family.
+    /// A device's runtime rejects the compiled kernels of a family.
     #[error("{call} of the kernels of {family} failed with code {code} on {device}: {log}")]
     Image {
-        /// The kernel family.
+        /// The kernel family that failed to load.
         family: &'static str,
-        /// The runtime's function.
+        /// The name of the runtime's function.
         call: &'static str,
-        /// What it returned.
+        /// The error code that the runtime returned.
         code: i64,
-        /// Whose runtime.
+        /// The device type whose runtime failed.
         device: DeviceType,
-        /// What its compiler said.
+        /// The log of the runtime's compiler.
         log: String,
     },
-    /// There is no such device here.
+    /// The machine has no usable device of this type.
     #[error("no {device} device: {reason}")]
     NoDevice {
-        /// What was looked for.
+        /// The type of the requested device.
         device: DeviceType,
-        /// Why it cannot be used.
+        /// Describes why it cannot be used.
         reason: String,
     },
-    /// arrow-rs refused; its own words.
+    /// arrow-rs returned an error. The message is arrow-rs' own.
     #[error("{operation}: {problem}")]
     Arrow {
-        /// The operation that was asked for.
+        /// The operation that was called.
         operation: &'static str,
-        /// What arrow-rs said.
+        /// The error message from arrow-rs.
         problem: String,
     },
 }
 
-/// Why arithmetic has no result.
+/// The reason why arithmetic has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// The type does not have the value.
+    /// The result does not fit the type.
     Overflow,
     /// The divisor is zero.
     DivisionByZero,
-    /// One of both. A device says which row failed; to know why, the divisor has to be a column or the same for all rows.
+    /// Either an overflow or a division by zero. A device only reports which row failed; the two cases can be
+    /// told apart only if the divisor is a column or the same for all rows.
     Either,
 }
 
@@ -166,7 +170,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// So many names that a line has room for.
+/// Joins as many names as fit on one line.
 fn names(columns: &[String]) -> String {
     let most = 10;
     let more = if columns.len() > most { ", ..." } else { "" };
@@ -174,17 +178,17 @@ fn names(columns: &[String]) -> String {
 }
 
 impl Error {
-    /// The caller's arguments do not fit together.
+    /// Creates an [`Error::Invalid`].
     pub(crate) fn invalid(operation: &'static str, problem: impl Into<String>) -> Error {
         Error::Invalid { operation, problem: problem.into() }
     }
 
-    /// The producer broke the format.
+    /// Creates an [`Error::OutOfSpec`].
     pub(crate) fn out_of_spec(at: impl Into<String>, problem: impl Into<String>) -> Error {
         Error::OutOfSpec { at: at.into(), problem: problem.into() }
     }
 
-    /// The error of a part of an array, which called that part `array`, as its parent's.
+    /// Prefixes the path of an error in `part` of an array, so that it starts from the parent's root.
     pub(crate) fn inside(self, part: &str) -> Error {
         match self {
             Error::OutOfSpec { at, problem } => {

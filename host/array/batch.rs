@@ -8,7 +8,7 @@ use arrow_schema::{Schema, SchemaRef};
 use super::Array;
 use crate::{Error, Result};
 
-/// What somebody says of a batch besides its schema.
+/// Key-value metadata of a single batch, in addition to its schema's metadata.
 pub type Metadata = Arc<BTreeMap<String, String>>;
 
 /// Arrays of equal length under a schema: a record batch.
@@ -21,7 +21,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// A batch of these columns, where their types are the schema's and their lengths `len`.
+    /// Creates a batch. Returns an error unless the columns have the schema's types and `len` rows each.
     pub fn try_new(schema: SchemaRef, columns: Vec<Array>, len: usize) -> Result<Batch> {
         columns_are_of("batch", &schema, &columns)?;
         rows_of("batch", [len])?;
@@ -33,7 +33,7 @@ impl Batch {
         Ok(Batch { schema, metadata: Metadata::default(), columns, len })
     }
 
-    /// Rows `offset .. offset + len`, which share the columns' buffers.
+    /// Rows `offset .. offset + len`. The result shares the columns' buffers.
     pub fn slice(&self, offset: usize, len: usize) -> Result<Batch> {
         if offset.checked_add(len).is_none_or(|end| end > self.len) {
             let problem = format!("rows {offset}+{len} of a batch of {}", self.len);
@@ -43,47 +43,48 @@ impl Batch {
         Ok(Batch { schema: self.schema.clone(), metadata: self.metadata.clone(), columns, len })
     }
 
-    /// The fields' names and types.
+    /// The schema of the columns.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// What was said of this batch besides its schema, by who sent it in an asynchronous stream or by
-    /// [`with_metadata`](Self::with_metadata). Operations give it on with their results, as they do the schema's metadata.
+    /// The metadata of this batch, apart from that of its schema. The producer of an asynchronous stream sets
+    /// it, or [`with_metadata`](Self::with_metadata). Operations copy it to their results, as they do the
+    /// schema's metadata.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// The batch with another metadata.
+    /// Replaces the batch's metadata.
     pub fn with_metadata(mut self, metadata: Metadata) -> Batch {
         self.metadata = metadata;
         self
     }
 
-    /// The columns.
+    /// The columns in the order of the schema's fields.
     pub fn columns(&self) -> &[Array] {
         &self.columns
     }
 
-    /// How many rows.
+    /// The number of rows, also of a batch without columns.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether the batch has no rows.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 }
 
-/// How many rows there are in all: neither an array nor a batch has more than an `i64` can count.
+/// Adds up numbers of rows. Returns an error above `i64::MAX`, the limit of arrays and batches.
 pub(crate) fn rows_of(operation: &'static str, lens: impl IntoIterator<Item = usize>) -> Result<usize> {
     let rows = lens.into_iter().try_fold(0usize, usize::checked_add);
     let rows = rows.filter(|rows| i64::try_from(*rows).is_ok());
     rows.ok_or_else(|| Error::invalid(operation, "more rows than an `i64` can count"))
 }
 
-/// That columns are as many as a schema has fields, and of their types.
+/// Checks that the number and types of columns match a schema.
 pub(crate) fn columns_are_of(operation: &'static str, schema: &Schema, columns: &[Array]) -> Result<()> {
     let fields = schema.fields();
     if columns.len() != fields.len() {

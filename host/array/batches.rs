@@ -1,4 +1,4 @@
-//! Batches that come one after another.
+//! Streams of batches.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use arrow_schema::SchemaRef;
 use super::{Batch, Place, nesting};
 use crate::Result;
 
-/// Batches that come one after another, all of one schema and in one memory: a foreign stream, or an
-/// iterator. Nothing is done before a batch is asked for, and after an error nothing more comes. Streams
-/// may be made of streams 200 deep; deeper ones are an error when they are read.
+/// A stream of batches that share one schema and one memory: a foreign stream, or an iterator. Work starts
+/// only when a batch is requested, and the stream ends after an error. Streams can wrap other streams up to
+/// 200 deep; reading a deeper one returns an error.
 ///
 /// ```
 /// use bowstring::array::{Batches, Place};
@@ -31,15 +31,15 @@ use crate::Result;
 pub struct Batches {
     schema: SchemaRef,
     place: Place,
-    /// `None` once there has been an end or an error: whatever made the batches is let go of then.
+    /// `None` after the end or an error: the source is dropped then.
     items: Option<Items>,
 }
 
 type Items = Box<dyn Iterator<Item = Result<Batch>> + Send>;
 
 impl Batches {
-    /// What an iterator gives. That each batch has the schema and is in the place is for those to check who rely on it, as the
-    /// exports do.
+    /// Creates a stream from an iterator. This does not check that each batch has the given schema and place;
+    /// consumers that rely on it must check, as the exports do.
     pub fn new(
         schema: SchemaRef,
         place: Place,
@@ -48,12 +48,12 @@ impl Batches {
         Batches { schema, place, items: Some(Box::new(items)) }
     }
 
-    /// The names, types, nullability and metadata of all batches.
+    /// The schema of all batches: names, types, nullability and metadata.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Which memory they are in.
+    /// The memory that holds all batches.
     pub fn place(&self) -> Place {
         self.place
     }

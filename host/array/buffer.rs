@@ -1,15 +1,15 @@
-//! Memory on some device, and whatever keeps it alive.
+//! Memory on a device, together with its owner.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// Whatever must live as long as a buffer does: an allocation, a foreign array, an arrow-rs buffer.
+/// A value that keeps a buffer's memory alive: an allocation, a foreign array, an arrow-rs buffer.
 pub type Owner = Arc<dyn Any + Send + Sync>;
 
-/// Device memory, shared: an address, an extent, an owner. Cloning and slicing copy nothing.
+/// Shared device memory: an address, an extent, an owner. Cloning and slicing copy nothing.
 ///
-/// The address means something to the device it belongs to; only a device's own code may follow it.
+/// The address is valid on the device that the memory belongs to; only that device's own code may follow it.
 #[derive(Clone)]
 pub struct Buffer {
     address: usize,
@@ -17,56 +17,57 @@ pub struct Buffer {
     owner: Owner,
 }
 
-/// How long a buffer is.
+/// The length of a buffer.
 #[derive(Clone)]
 enum Extent {
     Bytes(usize),
-    /// A signed number of 4 or 8 bytes in memory of its device, at any address, says so.
+    /// A signed number of 4 or 8 bytes in the buffer's device memory, at any alignment.
     SaidBy(Arc<Buffer>),
-    /// The array that it becomes part of says so: see `extents.rs`.
+    /// Not known until the buffer becomes part of an array: see `extents.rs`.
     Unbound,
 }
 
 impl Buffer {
-    /// A buffer over memory that `owner` keeps alive. `bytes` is `None` where the extent is data on a device
-    /// (the C interface does not carry the size of a string's bytes): then it ends where the last offset says of the array
-    /// that is made of it, and for every part of that array too.
+    /// Creates a buffer over memory that `owner` keeps alive. Pass `None` for `bytes` if only the device
+    /// knows the extent (the C interface does not carry the size of a string's bytes). The buffer then ends
+    /// at the last offset of the array that is built from it, also in every slice of that array.
     ///
     /// # Safety
     ///
-    /// The memory must be readable on its device for `bytes` (where unknown: for what the rows of the array need, or its
-    /// last offset says), and must not change, for as long as `owner` lives. A null address must have zero bytes.
+    /// The memory must be readable on its device for `bytes` (if unknown: for what the rows of the array
+    /// need, or its last offset says), and must not change, for as long as `owner` lives. A null address must
+    /// have zero bytes.
     #[allow(unsafe_code)]
     pub unsafe fn new(address: usize, bytes: Option<usize>, owner: Owner) -> Buffer {
         Buffer { address, extent: bytes.map_or(Extent::Unbound, Extent::Bytes), owner }
     }
 
-    /// The same memory, as long as a number on its device says: one of 4 or 8 bytes.
+    /// The same memory with its length in a number of 4 or 8 bytes on its device.
     pub(crate) fn said_by(&self, number: Buffer) -> Buffer {
         Buffer { extent: Extent::SaidBy(Arc::new(number)), ..self.clone() }
     }
 
-    /// The same memory, as long as somebody has found out that it is.
+    /// The same memory with a length that has become known.
     pub(super) fn with_bytes(&self, bytes: usize) -> Buffer {
         Buffer { extent: Extent::Bytes(bytes), ..self.clone() }
     }
 
-    /// Whether an array that it is made part of has to say how long it is.
+    /// Whether the array that contains the buffer must determine its length.
     pub(super) fn is_unbound(&self) -> bool {
         matches!(self.extent, Extent::Unbound)
     }
 
-    /// A buffer of no bytes at no address.
+    /// Creates a buffer of no bytes at address 0.
     pub fn empty() -> Buffer {
         Buffer { address: 0, extent: Extent::Bytes(0), owner: Arc::new(()) }
     }
 
-    /// Where it starts.
+    /// The address of the first byte, in the device's address space.
     pub fn address(&self) -> usize {
         self.address
     }
 
-    /// How many bytes it has, where that is known.
+    /// The length in bytes; `None` if only the device knows it.
     pub fn bytes(&self) -> Option<usize> {
         match self.extent {
             Extent::Bytes(bytes) => Some(bytes),
@@ -74,26 +75,27 @@ impl Buffer {
         }
     }
 
-    /// The number that says how many they are, where only their device knows: 4 or 8 bytes.
+    /// The number on the device (4 or 8 bytes) that states the length, if the host does not know it.
     pub(crate) fn extent_at(&self) -> Option<&Buffer> {
         if let Extent::SaidBy(number) = &self.extent { Some(number) } else { None }
     }
 
-    /// What keeps it alive.
+    /// The value that keeps the memory alive.
     pub fn owner(&self) -> &Owner {
         &self.owner
     }
 
-    /// The same memory, and something else that lives as long.
+    /// The same memory, which then also keeps `also` alive.
     pub(crate) fn kept_with(&self, also: Owner) -> Buffer {
         Buffer { owner: Arc::new((self.owner.clone(), also)), ..self.clone() }
     }
 
-    /// The part from byte `start`, at most `bytes` of it where given.
+    /// The part of the buffer that starts at byte `start`. It is `bytes` long, or extends to the end if
+    /// `bytes` is `None`.
     ///
     /// # Panics
     ///
-    /// Where the part is not inside the buffer, as far as its extent is known.
+    /// Panics if the part is not inside the buffer, as far as its extent is known.
     pub fn slice(&self, start: usize, bytes: Option<usize>) -> Buffer {
         let rest = self.bytes().map(|all| all.checked_sub(start).expect("slice starts inside the buffer"));
         let extent = match (rest, bytes) {
@@ -117,17 +119,17 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// One bit a row, least significant first, starting `offset` bits into a buffer.
+/// One bit per row, least significant bit first, starting `offset` bits into a buffer.
 #[derive(Clone, Debug)]
 pub struct Bitmap {
-    /// The bytes.
+    /// The memory that holds the bits.
     pub buffer: Buffer,
-    /// The bit of the first row.
+    /// The position of the first row's bit in the buffer.
     pub offset: usize,
 }
 
 impl Bitmap {
-    /// The same bits from row `start` on.
+    /// The bitmap without its first `start` rows.
     pub fn slice(&self, start: usize) -> Bitmap {
         Bitmap { buffer: self.buffer.clone(), offset: self.offset + start }
     }

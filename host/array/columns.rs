@@ -1,5 +1,5 @@
-//! What operations and copies take: one array, or all columns of a batch. Each is written once, over the arrays, and gives back
-//! what it was given.
+//! The common interface of arrays and batches. Operations and copies are written once, over arrays, and
+//! return the kind of value that they were given.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use super::batch::{Batch, Metadata};
 use super::parts::Array;
 use crate::{Error, Result};
 
-/// An [`Array`] or a [`Batch`], which every operation and copy takes alike: the columns of a batch go together, in one pass.
+/// An [`Array`] or a [`Batch`]. Every operation and copy accepts both; the columns of a batch are processed
+/// together, in one pass.
 ///
 /// | | `Array` | `Batch` |
 /// | --- | --- | --- |
@@ -23,30 +24,30 @@ impl Columns for Array {}
 
 impl Columns for Batch {}
 
-/// What operations need of both; out of reach, so that it can change.
+/// The interface that operations use. It is private, so that it can change.
 pub(crate) mod sealed {
     use super::*;
 
     pub trait Columns: Sized + Send + Sync + 'static {
-        /// What a cast turns it into: a [`DataType`], or a schema with a field for each column.
+        /// The target of a cast: a [`DataType`], or a schema with a field for each column.
         type Target: ?Sized;
-        /// A number for each column: `usize`, or a `Vec` of them.
+        /// One number for each column: `usize`, or a `Vec` of them.
         type Counts: Send + 'static;
-        /// What is left of it without its arrays.
+        /// Everything but the arrays: a batch's schema and metadata.
         type Frame: Clone + Send + 'static;
 
         fn arrays(&self) -> &[Array];
         fn rows(&self) -> usize;
         fn frame(&self) -> Self::Frame;
-        /// Its frame where its rows may have become null.
+        /// The frame for a result whose rows may be null even if these are not.
         fn nullable_frame(&self) -> Self::Frame;
-        /// Its frame as something else, and the type of each array in that.
+        /// The frame of the cast's result, and the target type of each array.
         fn target<'a>(&self, to: &'a Self::Target) -> Result<(Self::Frame, Vec<&'a DataType>)>;
-        /// What the frame says of its arrays, if anything.
+        /// The schema in a frame; `None` for a single array.
         fn schema(frame: &Self::Frame) -> Option<&Schema>;
-        /// The frame with these arrays, as many as it had, of `rows` rows.
+        /// Combines the frame with as many arrays as before, of `rows` rows each.
         fn framed(frame: Self::Frame, arrays: Vec<Array>, rows: usize) -> Result<Self>;
-        /// The frame with what becomes of each array.
+        /// Applies `of` to each array and puts the results into the frame.
         fn each(
             &self,
             frame: Self::Frame,
@@ -86,7 +87,7 @@ impl sealed::Columns for Array {
         one(arrays)
     }
 
-    // Without the allocation of a list of one: batches are small.
+    // Avoids allocating a list of one: batches are small.
     fn each(&self, _: (), _: usize, mut of: impl FnMut(&Array) -> Result<Array>) -> Result<Array> {
         of(self)
     }
@@ -148,7 +149,8 @@ impl sealed::Columns for Batch {
     }
 }
 
-/// The schema with every field nullable: that of batches whose rows are taken by indices that may be null.
+/// A copy of the schema in which every field is nullable. [`take`](crate::compute::take) returns batches of
+/// this schema if its indices may be null.
 pub fn nullable(schema: &SchemaRef) -> SchemaRef {
     if schema.fields().iter().all(|field| field.is_nullable()) {
         return schema.clone();

@@ -1,24 +1,25 @@
-//! Where buffers end that only their device can tell: a foreign string's bytes, which the C interface gives no size for, and
-//! the data of views, whose sizes may be in device memory.
+//! Buffers whose length only their device knows: the bytes of a foreign string, for which the C interface has
+//! no size, and the data of views, whose sizes may be in device memory.
 //!
-//! The one idea: the number that says so is found once, when the array is made, and stays with the buffer. It is what the
-//! producer has vouched for. No other number is: the last offset of a slice is an inner one of the whole, and may be
-//! anything. So nothing below this file looks for it again, and slicing cannot lose it.
+//! The one idea: the number that states the length is located once, when the array is created, and stays with
+//! the buffer. The producer vouches for this number only. The last offset of a slice, by contrast, is an
+//! inner offset of the whole array, and may be anything. So code below this file never looks for it again,
+//! and slicing cannot lose it.
 
 use super::{Array, Buffer, Parts, Slot, layout};
 use crate::{Error, Result};
 
-/// What the largest address spaces hold.
+/// An upper bound for the size of any address space.
 const MAX_BYTES: usize = 1 << 57;
 
-/// Whether there can be a buffer there: the upper half of the address space is nobody's here, and no machine has so much
-/// that one could be as long.
+/// Whether a buffer can exist there: no buffer is in the upper half of the address space, and none is longer
+/// than any machine's memory.
 pub(crate) fn fits(address: usize, bytes: usize) -> bool {
     bytes <= MAX_BYTES && address.checked_add(bytes).is_some_and(|end| end <= isize::MAX as usize)
 }
 
-/// Says of every buffer of unknown extent what says how long it is: the array's rows, or its last offset. The parts fit
-/// together.
+/// Binds every buffer of unknown extent to its length: from the array's rows, or as the address of its last
+/// offset. The parts fit together.
 pub(super) fn bind(parts: &mut Parts) -> Result<()> {
     let (end, layout) = (parts.offset + parts.len, layout(&parts.data_type));
     if let Some(bits) = &mut parts.validity
@@ -31,7 +32,7 @@ pub(super) fn bind(parts: &mut Parts) -> Result<()> {
         if buffer.is_unbound() {
             *buffer = match slot.bytes_for(end) {
                 Some(bytes) => buffer.with_bytes(bytes),
-                // No row sees any of them.
+                // No row refers to any of the bytes.
                 None if parts.len == 0 => buffer.with_bytes(0),
                 None => buffer.said_by(offsets.take().unwrap_or_else(Buffer::empty)),
             };
@@ -49,7 +50,8 @@ pub(super) fn bind(parts: &mut Parts) -> Result<()> {
 }
 
 impl Buffer {
-    /// The same buffer; where nothing says how long it is and `other` is the same memory, as long as that.
+    /// The same buffer. If its extent is unbound and `other` is the same memory, it takes the extent of
+    /// `other`.
     pub(crate) fn ending_as(self, other: &Buffer) -> Buffer {
         match (other.bytes(), other.extent_at()) {
             _ if !self.is_unbound() || self.address() != other.address() => self,
@@ -59,7 +61,7 @@ impl Buffer {
         }
     }
 
-    /// The same buffer, an array's buffer `i`, once somebody has read the number that says how long it is.
+    /// The same buffer, buffer `i` of an array, after `number` has been read as its length.
     pub(crate) fn sized(&self, i: usize, number: i64) -> Result<Buffer> {
         let bytes = usize::try_from(number).ok().filter(|bytes| fits(self.address(), *bytes));
         match bytes.filter(|bytes| *bytes == 0 || self.address() != 0) {
@@ -69,7 +71,7 @@ impl Buffer {
     }
 }
 
-/// What a number that says how long a buffer is holds; `None` where there are fewer bytes than that.
+/// Decodes a length of `width` bytes; `None` if `bytes` is too short.
 pub(crate) fn number(width: usize, bytes: &[u8]) -> Option<i64> {
     match width {
         4 => Some(i32::from_ne_bytes(*bytes.first_chunk()?).into()),
@@ -78,7 +80,7 @@ pub(crate) fn number(width: usize, bytes: &[u8]) -> Option<i64> {
 }
 
 impl Array {
-    /// The numbers that say how long buffers are whose extent is not known, in the order in which
+    /// The numbers that state the lengths of buffers of unknown extent, in the order in which
     /// [`with_extents`](Array::with_extents) asks for them.
     pub(crate) fn unread_extents(&self) -> Vec<Buffer> {
         let own = self.buffers().iter().filter(|_| !self.is_empty()).filter_map(Buffer::extent_at).cloned();
@@ -86,13 +88,14 @@ impl Array {
         own.chain(below).collect()
     }
 
-    /// The array with all extents known, where some were not; `read` reads the numbers that say so.
+    /// The array with all extents known; `None` if they already were. `read` returns the value of a number
+    /// from `unread_extents`.
     pub(crate) fn with_extents(&self, read: &mut dyn FnMut(&Buffer) -> Result<i64>) -> Result<Option<Array>> {
         let mut parts: Option<Parts> = None;
         let mut changed = || self.parts().clone();
         for (i, buffer) in self.buffers().iter().enumerate() {
             let Some(number) = buffer.extent_at() else { continue };
-            // No row sees any of an empty array's.
+            // No row of an empty array refers to any of the bytes.
             let known =
                 if self.is_empty() { buffer.with_bytes(0) } else { buffer.sized(i, read(number)?)? };
             parts.get_or_insert_with(&mut changed).buffers[i] = known;

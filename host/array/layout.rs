@@ -1,31 +1,31 @@
-//! What each data type is made of: the one table that import, export, copy, validation and every operation that
-//! only moves data read. Adding a type adds a row.
+//! The buffers and children of each data type. Import, export, copies, validation and every operation that
+//! only moves data use this table. Adding a type adds a row.
 
 use arrow_schema::{DataType, Field, IntervalUnit, UnionFields, UnionMode};
 
-/// What one buffer of an array holds.
+/// The contents of one buffer of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
-    /// A bit a row.
+    /// One bit per row.
     Bits,
-    /// So many bytes a row.
+    /// The given number of bytes per row.
     Fixed(usize),
-    /// `len + 1` offsets of so many bytes each (4 or 8).
+    /// `len + 1` offsets of the given width in bytes (4 or 8).
     Offsets(usize),
     /// Bytes that offsets point into.
     Bytes,
-    /// A 16-byte view a row; the data buffers follow, any number of them.
+    /// One 16-byte view per row; any number of data buffers follow.
     Views,
 }
 
 impl Slot {
-    /// The bytes that rows `0..rows` need; `None` where that is data.
+    /// The number of bytes that rows `0..rows` need; `None` if the offsets determine it.
     pub fn bytes_for(self, rows: usize) -> Option<usize> {
         match self {
             Slot::Bits => Some(rows.div_ceil(8)),
             Slot::Fixed(width) => rows.checked_mul(width),
             Slot::Views => rows.checked_mul(16),
-            // An array of no rows may come without its one offset.
+            // An array of no rows may lack its single offset.
             Slot::Offsets(_) if rows == 0 => Some(0),
             Slot::Offsets(width) => rows.checked_add(1)?.checked_mul(width),
             Slot::Bytes => None,
@@ -33,19 +33,19 @@ impl Slot {
     }
 }
 
-/// What an array of some type is made of.
+/// The buffers of an array of a given type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Whether there may be a validity bitmap (the first buffer of the C struct).
+    /// Whether the array can have a validity bitmap (the first buffer of the C struct).
     pub validity: bool,
-    /// The buffers behind it.
+    /// The buffers that follow the validity bitmap.
     pub slots: [Option<Slot>; 2],
     /// Whether any number of data buffers follow.
     pub variadic: bool,
 }
 
 impl Layout {
-    /// The buffers that every array of the type has, validity left out.
+    /// The buffers that every array of the type has, without the validity bitmap.
     pub fn slots(&self) -> impl Iterator<Item = Slot> {
         self.slots.into_iter().flatten()
     }
@@ -59,7 +59,7 @@ const fn fixed(width: usize) -> Layout {
     row(true, [Some(Slot::Fixed(width)), None])
 }
 
-/// The table.
+/// The layout of a data type.
 pub fn layout(data_type: &DataType) -> Layout {
     use DataType::*;
     use Slot::*;
@@ -106,7 +106,7 @@ pub fn children(data_type: &DataType) -> Vec<&DataType> {
     }
 }
 
-/// Whether some part of the type, at whatever depth, has a field that says of it that it has no nulls.
+/// Whether any field inside the type, at any depth, is not nullable.
 pub fn forbids_nulls(data_type: &DataType) -> bool {
     use DataType::*;
     let of = |field: &Field| !field.is_nullable() || forbids_nulls(field.data_type());
@@ -119,13 +119,14 @@ pub fn forbids_nulls(data_type: &DataType) -> bool {
     }
 }
 
-/// The member of a union that a row is of which is null: the first that can say so. `None` where none can.
+/// The type id that a null row of a union gets: the first member that can be null. `None` if no member can be
+/// null.
 pub fn null_member(fields: &UnionFields) -> Option<i8> {
     fields.iter().find(|(_, field)| says_null(field)).map(|(id, _)| id)
 }
 
-/// Whether rows under a field can be null: unions and runs have no validity of their own, and leave that to
-/// what they are made of.
+/// Whether rows under a field can be null. Unions and run-end encoded arrays have no validity bitmap of their
+/// own; their members or values determine it.
 pub fn says_null(field: &Field) -> bool {
     field.is_nullable()
         && match field.data_type() {

@@ -1,7 +1,8 @@
-//! L2: what the data is. An [`Array`] is a data type, a length and an offset, buffers with their owners, children
-//! and a dictionary, on one device; it knows nothing of drivers, and following its addresses is up to the device.
+//! L2: arrays, without drivers or kernels. An [`Array`] is a data type, a length and an offset, buffers with
+//! their owners, children and a dictionary, on one device. Only the device may follow its addresses.
 //!
-//! The one idea of this file: an array is made of parts that have been looked at. Here, above what looks at them, is how.
+//! The one idea of this file: an array is made of parts that have been checked. This file has the
+//! constructors that check them.
 
 mod batch;
 mod batches;
@@ -30,8 +31,9 @@ pub(crate) use validate::well_formed;
 use crate::Result;
 
 impl Array {
-    /// An array of these parts, where they fit together: see the checks in `validate.rs`. No device memory is read. From here
-    /// on every buffer says how long it is, or which number on its device does: see `extents.rs`.
+    /// Creates an array of these parts, if they fit together; `validate.rs` has the checks. Reads no device
+    /// memory. Afterwards every buffer knows its length, or the number on its device that states it: see
+    /// `extents.rs`.
     pub fn try_new(mut parts: Parts) -> Result<Array> {
         validate::structure(&parts)?;
         extents::bind(&mut parts)?;
@@ -41,8 +43,9 @@ impl Array {
         Ok(Array::of(parts, false))
     }
 
-    /// An array that an operation of ours made. `valid` where its contents are valid Arrow data; an operation that only
-    /// moves rows keeps them so. Flat parts of our own making fit together; with children it is as well to look.
+    /// Creates an array that one of our operations produced. Pass `valid` if its contents are valid Arrow
+    /// data; an operation that only moves rows keeps its input's flag. Flat parts of our own making always
+    /// fit together, so only arrays with children are checked.
     #[inline]
     pub(crate) fn made(parts: Parts, valid: bool) -> Result<Array> {
         if cfg!(debug_assertions) || !parts.children.is_empty() {

@@ -1,20 +1,20 @@
-//! Streams made of streams, as deep in each other as a program likes to put them: neither reading one nor letting go of
-//! it may take all of a stack.
+//! Limits the nesting of streams that wrap other streams, so that neither reading nor dropping one can
+//! exhaust the stack.
 //!
-//! The one idea: a thread knows how deep it is in. One that reads goes no deeper than [`DEPTH`]. One that lets go of a stream while it
-//! lets go of another puts it aside, and the outermost does that afterwards.
+//! The one idea: each thread tracks its depth. Reads go no deeper than [`DEPTH`]. If a stream is dropped
+//! while another one is being dropped, it is deferred, and the outermost drop frees it afterwards.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 
 use crate::{Error, Result};
 
-/// As deep as expressions may be.
+/// The deepest nesting of streams; the same as for expressions.
 pub(crate) const DEPTH: usize = 200;
 
 thread_local! {
     static READING: Cell<usize> = const { Cell::new(0) };
-    /// What is put aside while this thread lets go of something.
+    /// The deferred values, while this thread drops a stream.
     static ASIDE: RefCell<Option<Vec<Box<dyn Any + Send>>>> = const { RefCell::new(None) };
 }
 
@@ -34,18 +34,18 @@ pub(crate) fn read<T>(next: impl FnOnce() -> T) -> Result<T> {
     Ok(next())
 }
 
-/// Drops something, of which others may be a part that come here, too.
+/// Drops a value whose fields may call this function, too.
 pub(crate) fn let_go(of: impl Any + Send) {
     struct Outermost;
     impl Drop for Outermost {
         fn drop(&mut self) {
             let left = ASIDE.with(|aside| aside.borrow_mut().take());
-            // Something is left only after a panic.
+            // The list is non-empty only after a panic.
             drop(left);
         }
     }
     let mut of = Some(of);
-    // A thread at its end drops it as ever.
+    // While a thread ends, its thread-local list is gone and the value is dropped directly.
     let put_aside = ASIDE.try_with(|aside| {
         let mut aside = aside.borrow_mut();
         match &mut *aside {
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(nested(super::DEPTH).next().unwrap().unwrap().len(), 1);
         let error = nested(super::DEPTH + 1).next().unwrap().unwrap_err();
         assert!(error.to_string().contains("more than 200 streams"), "{error}");
-        // Far more than any stack has room for.
+        // Far deeper than any stack could recurse.
         let mut deep = nested(1_000_000);
         assert!(deep.next().unwrap().is_err());
         assert!(deep.next().is_none());

@@ -1,7 +1,7 @@
-//! Arrays as they are kept: their parts, shared.
+//! Arrays and their parts, shared by reference count.
 //!
-//! The one idea: an array has parts and parts have arrays, so both are here. Nothing here looks whether parts fit together:
-//! what makes arrays of them does, see `mod.rs`.
+//! The one idea: arrays contain parts and parts contain arrays, so both types are in this file. Nothing here
+//! checks whether parts fit together; the constructors in `mod.rs` do.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,35 +12,35 @@ use arrow_schema::DataType;
 use super::{Bitmap, Buffer, Layout, Place, Ready, layout};
 use crate::{Error, Result};
 
-/// The parts of an [`Array`], for whoever makes or takes apart one.
+/// The parts of an [`Array`], for code that builds an array or takes one apart.
 #[derive(Clone, Debug)]
 pub struct Parts {
-    /// The type.
+    /// The Arrow type of the array.
     pub data_type: DataType,
-    /// How many rows.
+    /// The number of rows.
     pub len: usize,
-    /// How many rows of the buffers and of struct, union and fixed-size list children come before the first.
-    /// The validity bitmap has an offset of its own.
+    /// The number of rows before the first, in the buffers and in the children of structs, sparse unions and
+    /// fixed-size lists. The validity bitmap has an offset of its own.
     pub offset: usize,
-    /// Which rows are valid; `None` where all are. Types without validity never have it.
+    /// The validity bitmap; `None` if all rows are valid. Always `None` for types without a validity bitmap.
     pub validity: Option<Bitmap>,
-    /// How many rows are null by `validity`, where that is known.
+    /// The number of rows that are null by `validity`, if known.
     pub null_count: Option<usize>,
-    /// The buffers in the order of the Arrow format, without the validity bitmap; those that views point into come last, and the
-    /// buffer of their lengths, which C structs have, is none of them.
+    /// The buffers in the order of the Arrow format, without the validity bitmap. The data buffers of views
+    /// come last; the buffer of their lengths, which C structs have, is not included.
     pub buffers: Vec<Buffer>,
-    /// The children in the order of the type; a dictionary is none of them.
+    /// The children in the order of the type. A dictionary is not a child.
     pub children: Vec<Array>,
-    /// The values of a dictionary array.
+    /// The values of a dictionary array; `None` for other types.
     pub dictionary: Option<Array>,
-    /// Where it lives.
+    /// The device memory that holds the buffers.
     pub place: Place,
-    /// When it may be read; `None` means now.
+    /// The event after which the contents may be read; `None` if they may be read now.
     pub ready: Option<Arc<dyn Ready>>,
 }
 
 impl Parts {
-    /// Parts of no buffers and no nulls, on the CPU, to be filled in.
+    /// Creates parts on the CPU without buffers or nulls, for the caller to fill in.
     #[inline]
     pub fn new(data_type: DataType, len: usize) -> Parts {
         Parts {
@@ -64,13 +64,14 @@ pub struct Array(Arc<Inner>);
 
 struct Inner {
     parts: Parts,
-    /// Whether the contents are known to be valid Arrow data in every part: read through once, or made by arrow-rs, or by
-    /// an operation of ours from such arrays. Not among the parts, which anybody may put together.
+    /// Whether the contents are known to be valid Arrow data in every part: validated in full, made by
+    /// arrow-rs, or made by one of our operations from such arrays. Not one of the `Parts`, which any code
+    /// may assemble.
     valid: AtomicBool,
 }
 
 impl Array {
-    /// An array of parts that fit together.
+    /// Creates an array of parts that fit together.
     #[inline]
     pub(super) fn of(parts: Parts, valid: bool) -> Array {
         Array(Arc::new(Inner { parts, valid: AtomicBool::new(valid) }))
@@ -81,13 +82,13 @@ impl Array {
         self.0.valid.load(Ordering::Relaxed)
     }
 
-    /// Takes down that somebody has read the contents through and found them valid. They do not change.
+    /// Records that a full validation found the contents valid. Contents do not change, so this stays true.
     pub(crate) fn set_known_valid(&self) {
         self.0.valid.store(true, Ordering::Relaxed);
     }
 
-    /// The same array as one of plain host memory, where it is in memory that the host shares with a device: for a caller that
-    /// has waited for it, so that what the host makes of its parts is in one place.
+    /// Converts an array in memory that the host shares with a device into one of plain host memory, so that
+    /// later code on the host handles a single kind of place. The caller must have waited for it.
     pub(crate) fn on_host(&self) -> Array {
         if self.place() == Place::CPU {
             return self.clone();
@@ -99,12 +100,12 @@ impl Array {
         Array::of(parts, self.known_valid())
     }
 
-    /// The parts, as they are.
+    /// Borrows the parts.
     pub(super) fn parts(&self) -> &Parts {
         &self.0.parts
     }
 
-    /// The parts, cloned only where the array is shared.
+    /// Converts the array into its parts. Clones them only if the array is shared.
     pub fn into_parts(self) -> Parts {
         match Arc::try_unwrap(self.0) {
             Ok(inner) => inner.parts,
@@ -112,79 +113,80 @@ impl Array {
         }
     }
 
-    /// The type.
+    /// The Arrow type of the array.
     pub fn data_type(&self) -> &DataType {
         &self.0.parts.data_type
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.0.parts.len
     }
 
-    /// Whether there are none.
+    /// Whether the array has no rows.
     pub fn is_empty(&self) -> bool {
         self.0.parts.len == 0
     }
 
-    /// How many rows of the buffers come before the first.
+    /// The number of rows in the buffers that precede the array's first row.
     pub fn offset(&self) -> usize {
         self.0.parts.offset
     }
 
-    /// Which rows are valid; `None` where all are.
+    /// The validity bitmap; `None` if all rows are valid.
     pub fn validity(&self) -> Option<&Bitmap> {
         self.0.parts.validity.as_ref()
     }
 
-    /// How many rows are null by the validity bitmap, where that is known without reading it.
+    /// The number of nulls in the validity bitmap, if it is known without reading the bitmap.
     pub fn known_null_count(&self) -> Option<usize> {
         self.0.parts.null_count
     }
 
-    /// Which rows are valid, unless it is known that all are.
+    /// The validity bitmap, unless the array is known to have no nulls.
     pub(crate) fn possible_nulls(&self) -> Option<&Bitmap> {
         self.validity().filter(|_| self.known_null_count() != Some(0))
     }
 
-    /// The buffers, validity left out.
+    /// The buffers in the order of the Arrow format, without the validity bitmap.
     pub fn buffers(&self) -> &[Buffer] {
         &self.0.parts.buffers
     }
 
-    /// The children as they are: the array's own offset is not applied to them.
+    /// The children as stored: the array's own offset is not applied to them. See
+    /// [`child_rows`](Self::child_rows).
     pub fn children(&self) -> &[Array] {
         &self.0.parts.children
     }
 
-    /// The values of a dictionary array.
+    /// The values of a dictionary array; `None` for other types.
     pub fn dictionary(&self) -> Option<&Array> {
         self.0.parts.dictionary.as_ref()
     }
 
-    /// Where it lives.
+    /// The device memory that holds the buffers.
     pub fn place(&self) -> Place {
         self.0.parts.place
     }
 
-    /// When it may be read; `None` means now.
+    /// The event after which the contents may be read; `None` if they may be read now.
     pub fn ready(&self) -> Option<&Arc<dyn Ready>> {
         self.0.parts.ready.as_ref()
     }
 
-    /// Blocks until it, and what it is made of, may be read. The errors that only the data shows (an index out of bounds,
-    /// a value that does not fit) surface here.
+    /// Blocks until the array, its children and its dictionary may be read. Returns errors that depend on the
+    /// data (an index out of bounds, a value that does not fit).
     pub fn wait(&self) -> Result<()> {
         self.ready().map_or(Ok(()), |ready| ready.wait())?;
         self.children().iter().chain(self.dictionary()).try_for_each(Array::wait)
     }
 
-    /// What it is made of.
+    /// The buffers that the array's type consists of.
     pub(crate) fn layout(&self) -> Layout {
         layout(self.data_type())
     }
 
-    /// Rows `offset .. offset + len`.
+    /// Rows `offset .. offset + len`, without copying. Returns an error if the array has fewer rows.
     pub fn slice(&self, offset: usize, len: usize) -> Result<Array> {
         if offset.checked_add(len).is_none_or(|end| end > self.len()) {
             return Err(Error::invalid(
@@ -205,7 +207,7 @@ impl Array {
         Ok(Array::of(parts, self.known_valid()))
     }
 
-    /// Whether the rows are the same memory as another array's of the type.
+    /// Whether the rows occupy the same memory as those of another array of the same type.
     pub(crate) fn is_same_memory(&self, other: &Array) -> bool {
         let bits = |array: &Array| array.validity().map(|bits| (bits.buffer.address(), bits.offset));
         let buffers = |array: &Array| array.buffers().iter().map(Buffer::address).collect::<Vec<_>>();
@@ -218,8 +220,8 @@ impl Array {
             && mine.iter().zip(&theirs).all(|(mine, theirs)| mine.is_same_memory(theirs))
     }
 
-    /// Child `i` as the rows of this array see it: for structs and sparse unions row by row, for fixed-size lists
-    /// `size` rows a row; for every other type the child as it is.
+    /// Child `i`, restricted to the rows of this array: one row per row for structs and sparse unions, `size`
+    /// rows per row for fixed-size lists. Children of other types are returned unchanged.
     pub fn child_rows(&self, i: usize) -> Result<Array> {
         let child = &self.children()[i];
         match self.data_type() {

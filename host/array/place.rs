@@ -1,4 +1,4 @@
-//! Where an array is, and when it may be read.
+//! The memory that holds an array, and the event after which it may be read.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -8,20 +8,21 @@ use std::ptr::NonNull;
 use crate::Result;
 use crate::ffi::DeviceType;
 
-/// Which memory of which device.
+/// A kind of memory on one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The kind of memory.
     pub device_type: DeviceType,
-    /// Which device; -1 for the CPU.
+    /// The index of the device among those of its type; -1 for the CPU.
     pub device_id: i64,
 }
 
 impl Place {
-    /// Host memory.
+    /// Ordinary host memory.
     pub const CPU: Place = Place { device_type: DeviceType::Cpu, device_id: -1 };
 
-    /// Whether a device here, or the host, can read that memory: its own, and what a runtime shares between both.
+    /// Whether a device at this place, or the host, can read the given memory: its own, and memory that a
+    /// runtime shares between both.
     pub(crate) fn reaches(self, memory: Place) -> bool {
         let kind = memory.device_type;
         let shared = match self.device_type {
@@ -41,13 +42,14 @@ impl fmt::Display for Place {
     }
 }
 
-/// When an array's contents may be read: a device's event, ours or the producer's. Arrays carry it, streams wait on it.
+/// An event after which an array's contents may be read: a device's event, from this library or the producer.
+/// Arrays carry it, and streams wait on it.
 pub trait Ready: Any + fmt::Debug + Send + Sync {
-    /// Whether that moment has passed.
+    /// Whether the event has occurred. Does not block.
     fn is_ready(&self) -> Result<bool>;
-    /// Blocks the calling thread until it has.
+    /// Blocks the calling thread until the event has occurred.
     fn wait(&self) -> Result<()>;
-    /// Where the runtime's event handle is kept, for as long as this lives: what a consumer gets as `sync_event`.
-    /// `None` where there is no handle to give away; an exporter then waits on the host.
+    /// The address of the runtime's event handle, for a consumer's `sync_event`. It stays valid for as long
+    /// as this value lives. `None` if no handle can be shared; an exporter then waits on the host.
     fn sync_event(&self) -> Option<NonNull<c_void>>;
 }

@@ -1,20 +1,20 @@
-//! What a test of text is tried on.
+//! The operands of text tests.
 
 use super::{Array, Bitmap};
 use crate::Error;
 
-/// One side of a test of text.
+/// One operand of a text test.
 #[derive(Clone, Copy)]
 pub(crate) enum Side<'a> {
     Column(&'a Array),
-    /// The same for all rows.
+    /// The same value in all rows.
     Same(&'a [u8]),
-    /// Some that ascend.
+    /// A list of values in ascending order.
     List(&'a [&'a [u8]]),
 }
 
 impl<'a> Side<'a> {
-    /// Which rows are valid; `None` where all are known to be.
+    /// The validity bitmap; `None` if all rows are known to be valid.
     pub fn nulls(self) -> Option<&'a Bitmap> {
         match self {
             Side::Column(column) => column.possible_nulls(),
@@ -23,7 +23,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// A row of text whose bytes would lie outside of their buffer.
+/// The error for a row of text whose bytes are outside of their buffer.
 pub(crate) fn outside(row: usize) -> Error {
     Error::out_of_spec("text", format!("row {row} is not inside of its buffer"))
 }

@@ -1,4 +1,4 @@
-//! Whether the parts of an array fit together, as far as that can be seen without reading device memory.
+//! Checks whether the parts of an array fit together, as far as possible without reading device memory.
 
 use arrow_array::types::{
     Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, validate_decimal_precision_and_scale,
@@ -8,8 +8,8 @@ use arrow_schema::{DataType, UnionMode};
 use super::{Parts, children, layout};
 use crate::{Error, Result};
 
-/// Whether the type is one of Arrow's: `DataType` can say more than the format allows. Its children's types are not
-/// looked at; they are checked with the children.
+/// Whether the type is one of Arrow's: `DataType` can represent more than the format allows. Does not check
+/// the types of children, which are checked with the children themselves.
 pub(crate) fn well_formed(data_type: &DataType) -> std::result::Result<(), String> {
     let decimal =
         |checked: std::result::Result<(), arrow_schema::ArrowError>| checked.map_err(|e| e.to_string());
@@ -38,7 +38,7 @@ pub(crate) fn well_formed(data_type: &DataType) -> std::result::Result<(), Strin
     if wrong { Err(format!("{data_type} is not an Arrow type")) } else { Ok(()) }
 }
 
-/// Errors name the part from `array`; whoever knows the way there puts it in front.
+/// Checks the structure of parts. Error paths start at `array`; callers prefix the path to it.
 pub(super) fn structure(parts: &Parts) -> Result<()> {
     let bad = |at: &str, problem: String| Err(Error::out_of_spec(at, problem));
     let Some(end) = parts.offset.checked_add(parts.len).filter(|end| *end <= i64::MAX as usize) else {

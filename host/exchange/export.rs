@@ -1,7 +1,8 @@
-//! C structs out. Every struct of a tree, children and dictionary too, owns its part of the memory by itself, so a
-//! consumer may move any of them away and release them in any order.
+//! Exports C structs. Every struct of a tree, including children and dictionaries, owns its part of the
+//! memory by itself, so a consumer may move any of them out and release them in any order.
 //!
-//! The C struct has one offset for everything, an [`Array`] has an own one for its validity: see [`Shift`].
+//! A C struct has one offset for all its buffers, while an [`Array`] has a separate offset for validity: see
+//! [`Shift`].
 
 use std::borrow::Cow;
 use std::ffi::c_void;
@@ -18,34 +19,35 @@ use crate::device::{Reader, joined, let_go};
 use crate::ffi::{ArrowArray, ArrowDeviceArray, FFI_ArrowSchema};
 use crate::{Error, Result};
 
-/// Exports an array under a field's name, nullability and metadata, copying nothing (but a validity bitmap, in host
-/// memory, whose bits are out of step with the values).
+/// Exports an array with the name, nullability and metadata of a field. Copies nothing, except that a
+/// validity bitmap in host memory is copied if its bits are not aligned with the values.
 ///
-/// The event that the array waits for goes along as `sync_event`; of several, one behind all of them.
-/// `null_count` is exact where it is known or the host can count; else -1, which not all consumers take:
-/// where that matters, count nulls on the device before. A consumer may release memory of a device while its
-/// own work still reads it: see [`Device::set_export_fence`](crate::Device::set_export_fence). Synchronises only where a copy to host memory, which has no event to give along, is still
-/// on its way.
+/// The event that the array waits for becomes `sync_event`. If the array waits for several events,
+/// `sync_event` is one that completes after all of them. `null_count` is exact if it is known or the host can
+/// count; otherwise it is -1, which not all consumers accept. For such consumers, count nulls on the device
+/// first. A consumer may release device memory while its own work still reads it: see
+/// [`Device::set_export_fence`](crate::Device::set_export_fence). Synchronises only if a copy to host memory
+/// is still in progress, because host arrays have no event.
 pub fn export_array(array: &Array, field: &Field) -> Result<(ArrowDeviceArray, FFI_ArrowSchema)> {
     check_type(array, field)?;
     let schema = FFI_ArrowSchema::try_from(field).map_err(unwritable)?;
     Ok((device_array(array)?, schema))
 }
 
-/// Exports a batch as a struct array with offset 0 and no nulls; otherwise as [`export_array`].
+/// Exports a batch as a struct array with offset 0 and no nulls; otherwise like [`export_array`].
 pub fn export_batch(batch: &Batch) -> Result<(ArrowDeviceArray, FFI_ArrowSchema)> {
     let schema = FFI_ArrowSchema::try_from(batch.schema().as_ref()).map_err(unwritable)?;
     Ok((device_array(&rows(batch)?)?, schema))
 }
 
-/// Exports an array in host memory, once it is ready; otherwise as [`export_array`].
+/// Exports an array in host memory once it is ready; otherwise like [`export_array`].
 pub fn export_host_array(array: &Array, field: &Field) -> Result<(ArrowArray, FFI_ArrowSchema)> {
     check_type(array, field)?;
     let schema = FFI_ArrowSchema::try_from(field).map_err(unwritable)?;
     Ok((host_array(array)?, schema))
 }
 
-/// Exports a batch in host memory, once it is ready; otherwise as [`export_batch`].
+/// Exports a batch in host memory once it is ready; otherwise like [`export_batch`].
 pub fn export_host_batch(batch: &Batch) -> Result<(ArrowArray, FFI_ArrowSchema)> {
     let schema = FFI_ArrowSchema::try_from(batch.schema().as_ref()).map_err(unwritable)?;
     Ok((host_array(&rows(batch)?)?, schema))
@@ -62,7 +64,7 @@ fn check_type(array: &Array, field: &Field) -> Result<()> {
     Err(Error::invalid("export", format!("{} under a field of {}", array.data_type(), field.data_type())))
 }
 
-/// The struct array that a batch is.
+/// Converts a batch into a struct array.
 pub(super) fn rows(batch: &Batch) -> Result<Array> {
     let mut parts = Parts::new(DataType::Struct(batch.schema().fields().clone()), batch.len());
     parts.place = batch.columns().first().map_or(Place::CPU, Array::place);
@@ -77,7 +79,8 @@ pub(super) fn device_array(array: &Array) -> Result<ArrowDeviceArray> {
     device_array_keeping(array, None)
 }
 
-/// As [`device_array`]; what is released when the whole struct is, not with a child that was moved away, keeps `also`.
+/// Like [`device_array`], and also keeps `also` alive. The top struct owns `also`; a child that the consumer
+/// moves out does not.
 pub(super) fn device_array_keeping(array: &Array, also: Option<Owner>) -> Result<ArrowDeviceArray> {
     let event = pending(array)?;
     let sync_event = event.as_ref().and_then(|event| event.sync_event());
@@ -106,7 +109,7 @@ pub(super) fn host_array(array: &Array) -> Result<ArrowArray> {
     node(&*extents::read(array)?, true, KeepAlive::default())
 }
 
-/// The one event that is still to come, if any, of all that the array and those below it wait for.
+/// One event for all pending events of the array and its descendants, or `None` if all are ready.
 fn pending(array: &Array) -> Result<Option<Arc<dyn Ready>>> {
     fn collect(array: &Array, into: &mut Vec<Arc<dyn Ready>>) -> Result<()> {
         if let Some(event) = array.ready()
@@ -119,17 +122,17 @@ fn pending(array: &Array) -> Result<Option<Arc<dyn Ready>>> {
     }
     let mut events = vec![];
     collect(array, &mut events)?;
-    // The interface has room for one, and only on devices.
+    // The interface has room for one event, and only on devices.
     match array.place() {
         Place::CPU => events.iter().try_for_each(|event| event.wait()).map(|()| None),
         _ => joined(events),
     }
 }
 
-/// How the buffers' offset and the validity's become one: `skipped` rows are cut off the front of everything but
-/// validity, by moving pointers and slicing children, so that `offset` rows before the first are left; the validity
-/// bitmap is cut by whole bytes. That takes equal offsets modulo 8 where no rows can be cut, or bits are; where it
-/// cannot be done, the bitmap is copied.
+/// The way in which the offset of the buffers and that of the validity bitmap become one. Everything but
+/// validity loses `skipped` rows at its front, by moving pointers and slicing children, so that `offset` rows
+/// precede the first one. The validity bitmap loses whole bytes. This requires offsets that are equal modulo
+/// 8 if rows cannot be cut off, or if values are single bits. Otherwise the bitmap is copied.
 struct Shift {
     offset: usize,
     skipped: usize,
@@ -167,22 +170,22 @@ impl Shift {
     }
 }
 
-/// What buffers of no bytes point to on the host: some consumers want no nulls, and an offset to read.
+/// Host buffers of no bytes point here: some consumers reject null pointers, and some read the first offset.
 static ZEROS: [u64; 8] = [0; 8];
 
-/// What a struct keeps for as long as it is not released.
+/// Everything that a struct owns until it is released.
 struct Exported {
     addresses: Box<[*const c_void]>,
     children: Box<[*mut ArrowArray]>,
     dictionary: *mut ArrowArray,
     _sizes: Box<[i64]>,
     _validity: Option<Buffer>,
-    /// Present until it is dropped.
+    /// `None` only while `Exported` is dropped.
     array: Option<Array>,
     _kept: KeepAlive,
 }
 
-/// What is kept with the top struct of a tree.
+/// Additional owners that the top struct of a tree keeps alive.
 #[derive(Default)]
 struct KeepAlive {
     _event: Option<Arc<dyn Ready>>,
@@ -192,8 +195,8 @@ struct KeepAlive {
 impl Drop for Exported {
     fn drop(&mut self) {
         for child in self.children.iter().copied().chain([self.dictionary]).filter(|child| !child.is_null()) {
-            // SAFETY: boxed in `node`; a child that the consumer has moved away is marked released, and dropping it
-            // frees no more than the box.
+            // SAFETY: boxed in `node`; a child that the consumer has moved away is marked released, and
+            // dropping it frees no more than the box.
             drop(unsafe { Box::from_raw(child) });
         }
         if let Some(array) = self.array.take() {
@@ -211,12 +214,13 @@ unsafe extern "C" fn release(array: *mut ArrowArray) {
     let kept = std::mem::replace(&mut array.private_data, null_mut()).cast::<Exported>();
     // SAFETY: boxed in `node`, and taken out only here, once.
     let kept = unsafe { Box::from_raw(kept) };
-    // There is nobody to tell of a panic, and no way for it to go on.
+    // A panic must not unwind into C, and this function cannot report it.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(kept)));
 }
 
-/// The array that a struct was exported from, where this library exported it: a consumer may have moved it and hand it back.
-/// What it was made from knows where its buffers end, which the struct itself cannot say.
+/// The array that a struct was exported from, if this library exported it: a consumer may have moved the
+/// struct and hand it back. The original array knows the lengths of its buffers, which the struct does not
+/// state.
 pub(super) fn exported(array: &ArrowArray) -> Option<&Array> {
     let ours: unsafe extern "C" fn(*mut ArrowArray) = release;
     array.release.filter(|theirs| std::ptr::fn_addr_eq(*theirs, ours))?;
@@ -224,7 +228,8 @@ pub(super) fn exported(array: &ArrowArray) -> Option<&Array> {
     unsafe { array.private_data.cast::<Exported>().as_ref() }.and_then(|kept| kept.array.as_ref())
 }
 
-/// Where a device has the sizes of these buffers, one behind the other: where whoever they came from had put them.
+/// The address on the device of the array of these buffers' sizes, if the producer stored the sizes
+/// contiguously.
 fn sizes_on_the_device(buffers: &[Buffer]) -> Option<usize> {
     let places = buffers.iter().map(|buffer| buffer.extent_at().map(|size| size.address()));
     let places: Vec<usize> = places.collect::<Option<_>>()?;
@@ -232,7 +237,7 @@ fn sizes_on_the_device(buffers: &[Buffer]) -> Option<usize> {
     places.first().copied().filter(|_| in_a_row)
 }
 
-/// One struct of the tree.
+/// Exports one struct of the tree, with its children and dictionary.
 fn node(array: &Array, host_reads: bool, kept: KeepAlive) -> Result<ArrowArray> {
     if host_reads && !array.known_valid() {
         extents::check(array)?;
@@ -257,7 +262,8 @@ fn node(array: &Array, host_reads: bool, kept: KeepAlive) -> Result<ArrowArray> 
             Slot::Bytes => 0,
         };
         addresses.push(match buffer.bytes() {
-            // An array of no rows need not have offsets; consumers may read the first, and arrow-rs wants it to be 0.
+            // An array of no rows need not have offsets. Consumers may read the first, and arrow-rs requires
+            // it to be 0.
             _ if host && array.is_empty() && matches!(slot, Slot::Offsets(_)) => pointer(0),
             Some(0) if host => pointer(0),
             _ => pointer(buffer.address() + skipped),
@@ -316,7 +322,7 @@ fn node(array: &Array, host_reads: bool, kept: KeepAlive) -> Result<ArrowArray> 
     Ok(ArrowArray {
         length: array.len() as i64,
         null_count,
-        // Without rows there is nothing to skip, and the one offset there may be is the first.
+        // Without rows no offset applies, and the single offset in the buffer is the first.
         offset: if array.is_empty() { 0 } else { shift.offset as i64 },
         n_buffers: exported.addresses.len() as i64,
         n_children: exported.children.len() as i64,

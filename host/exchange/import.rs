@@ -1,11 +1,12 @@
-//! C structs in. The one place that trusts a stranger, and this is what it trusts: that pointers which are not null
-//! point to what the interface says is there, as long as the struct's lengths say; that nobody writes to it; and that
-//! the memory may be read, and the struct released, on any thread. Everything that can be checked without reading
-//! device memory is checked: counts, signs, overflows, nulls, types, and on the host the ends of offsets. What else stands
-//! in buffers is believed until somebody validates it (`validate.rs`); the documentation of [`import_array`] says by whom.
+//! Imports C structs. This is the one place that trusts an external producer. It trusts that non-null
+//! pointers point to what the interface defines, for as long as the struct's lengths say; that the memory
+//! does not change; and that the memory may be read, and the struct released, on any thread. Import checks
+//! everything that it can check without reading device memory: counts, signs, overflows, nulls, types, and in
+//! host memory the ends of offsets. It believes all other buffer contents until a caller validates them
+//! (`validate.rs`). The documentation of [`import_array`] says which operations check what.
 //!
-//! An import takes the struct over (the source is marked released) and gives it to an owner that all buffers share;
-//! dropping the owner is the release, so it happens once, whatever becomes of the import.
+//! An import moves the struct out (the source is marked released) and gives it to an owner that all buffers
+//! share. Dropping the owner releases the struct, so this happens exactly once, even if the import fails.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -18,19 +19,21 @@ use crate::device::Device;
 use crate::ffi::{ArrowArray, ArrowDeviceArray, DeviceType, FFI_ArrowSchema, check_schema};
 use crate::{Error, Result};
 
-/// Imports a device array and its field, copying nothing and waiting for nothing.
+/// Imports a device array and its field. Copies nothing and does not wait for the producer's event.
 ///
-/// Buffers need be neither aligned nor padded. Kernels read aligned blocks of 16 bytes that hold something wanted, and of such
-/// a block all of it: where a producer has not padded its buffers, as Arrow recommends, a tool that knows memory to the byte
-/// (compute-sanitizer's memcheck) reports reads of up to 15 bytes beyond them. They cannot fault, and no result depends on them.
+/// Buffers need be neither aligned nor padded. Kernels read whole aligned blocks of 16 bytes if any byte of
+/// the block is wanted. If a producer has not padded its buffers, as Arrow recommends, a tool that tracks
+/// memory by the byte (compute-sanitizer's memcheck) reports reads of up to 15 bytes beyond them. These reads
+/// cannot fault, and no result depends on them.
 ///
 /// # What is looked at
 ///
-/// Import looks at all that the structs say: counts, signs, lengths against lengths, null pointers, types, sums that overflow;
-/// and, where the host may read the memory now, at where offsets and run ends start and end. On a device these ends are
-/// looked at when the array is used. What else stands in the buffers is believed, and so is the null count. Operations check
-/// what they follow, and pass on what they only move: nothing here reads or writes memory that the structs did not describe,
-/// but whoever gets a result gets what was wrong with it, too. An operation that has nothing to do (a filter that keeps all
+/// Import checks everything that the structs state: counts, signs, lengths against lengths, null pointers,
+/// types, sums that overflow. If the host can read the memory at the time of the call, import also checks the
+/// first and last offsets and run ends. On a device these are checked when the array is used. Import believes
+/// all other buffer contents, and the null count. Operations check the values that they follow, and pass on
+/// the values that they only move. No operation reads or writes memory that the structs did not describe, but
+/// a result may be as malformed as its input. An operation that has nothing to do (a filter that keeps all
 /// rows, a cast to the same type) passes on everything.
 ///
 /// | what is wrong | `filter` | `take` | `drop_nulls` | `concat` | `cast` that follows it | logical nulls |
@@ -45,11 +48,13 @@ use crate::{Error, Result};
 /// | text that is not UTF-8 | passed on | passed on | passed on | error; GPU: passed on | error or right; GPU: error or passed on or right | passed on |
 /// | null counts | right | right | passed on or right | right; GPU: passed on or right | passed on or right; GPU: passed on | passed on |
 ///
-/// "error": it is reported, at once or when the result is waited for. "passed on": the result is as wrong. "right": the result
-/// is valid, because what was wrong is not needed for it. Numbers, times and decimals may be any bytes. Validate a stranger's
-/// data before it goes on to a consumer that believes what it gets: by [`validate_on`](super::validate_on) or
-/// [`validate_batch`](super::validate_batch), a stream by
-/// [`validate_batches`](crate::compute::batches::validate_batches). [`to_arrow`](super::to_arrow) looks by itself.
+/// "error": the problem is reported, at once or when the result is waited for. "passed on": the result is as
+/// wrong as the input. "right": the result is valid, because it does not depend on the malformed part.
+/// Numbers, times and decimals may be any bytes. Validate data from an untrusted producer before you hand it
+/// to a consumer that does not: with [`validate_on`](super::validate_on) or
+/// [`validate_batch`](super::validate_batch), and a stream with
+/// [`validate_batches`](crate::compute::batches::validate_batches). [`to_arrow`](super::to_arrow) validates
+/// by itself.
 ///
 /// ```
 /// # use bowstring::{Batch, Device, Result, exchange, ffi::{ArrowDeviceArray, FFI_ArrowSchema}};
@@ -64,14 +69,16 @@ use crate::{Error, Result};
 ///
 /// # Who owns what
 ///
-/// The array is moved out of `array`, and released exactly once: when the last part of it is dropped, or before this
-/// returns an error. Only where the array is on a device other than `device` (the CPU goes with all) is it left alone.
+/// The array is moved out of `array`, and released exactly once: when the last part of it is dropped, or
+/// before this function returns an error. If the array is on a device other than `device`, it is left in
+/// `array`. Arrays on the CPU are accepted with every device.
 ///
 /// # Safety
 ///
-/// Both structs must be what the Arrow C device data interface says, as far as this cannot be checked: pointers that
-/// are not null must point to what they should, for as long as lengths and offsets say, unchanging until released; and
-/// `sync_event` to an event of the device's runtime. Using and releasing it on any thread must be fine.
+/// Both structs must be what the Arrow C device data interface says, as far as this cannot be checked:
+/// pointers that are not null must point to what they should, for as long as lengths and offsets say,
+/// unchanging until released; and `sync_event` to an event of the device's runtime. Using and releasing the
+/// array on any thread must be fine.
 pub unsafe fn import_array(
     array: &mut ArrowDeviceArray,
     schema: &FFI_ArrowSchema,
@@ -88,7 +95,7 @@ pub unsafe fn import_array(
     }
 }
 
-/// Reads a schema: its fields' names, types and metadata.
+/// Imports a schema: its fields' names, types and metadata.
 ///
 /// # Safety
 ///
@@ -99,22 +106,22 @@ pub unsafe fn import_schema(schema: &FFI_ArrowSchema) -> Result<Schema> {
     Schema::try_from(schema).map_err(unparsable)
 }
 
-/// Reads a schema as a single field; otherwise as [`import_schema`].
+/// Imports a schema as a single field; otherwise like [`import_schema`].
 ///
 /// # Safety
 ///
-/// See [`import_schema`].
+/// The requirements of [`import_schema`] apply.
 pub unsafe fn import_field(schema: &FFI_ArrowSchema) -> Result<Field> {
     // SAFETY: the caller's promise.
     unsafe { check_schema(schema) }?;
     Field::try_from(schema).map_err(unparsable)
 }
 
-/// Imports a device array of structs as a batch; otherwise as [`import_array`].
+/// Imports a device array of structs as a batch; otherwise like [`import_array`].
 ///
 /// # Safety
 ///
-/// See [`import_array`].
+/// The requirements of [`import_array`] apply.
 pub unsafe fn import_batch(
     array: &mut ArrowDeviceArray,
     schema: &FFI_ArrowSchema,
@@ -131,32 +138,32 @@ pub unsafe fn import_batch(
     }
 }
 
-/// Imports an array in host memory and its field; otherwise as [`import_array`].
+/// Imports an array in host memory and its field; otherwise like [`import_array`].
 ///
 /// # Safety
 ///
-/// See [`import_array`].
+/// The requirements of [`import_array`] apply.
 pub unsafe fn import_host_array(array: ArrowArray, schema: &FFI_ArrowSchema) -> Result<(Field, Array)> {
     // SAFETY: the caller's promise.
     unsafe { import_array(&mut on_the_host(array), schema, &Device::cpu()) }
 }
 
-/// Imports an array of structs in host memory as a batch; otherwise as [`import_array`].
+/// Imports an array of structs in host memory as a batch; otherwise like [`import_array`].
 ///
 /// # Safety
 ///
-/// See [`import_array`].
+/// The requirements of [`import_array`] apply.
 pub unsafe fn import_host_batch(array: ArrowArray, schema: &FFI_ArrowSchema) -> Result<Batch> {
     // SAFETY: the caller's promise.
     unsafe { import_batch(&mut on_the_host(array), schema, &Device::cpu()) }
 }
 
-/// A plain array as what it is: a device array on the CPU.
+/// Wraps a plain array as a device array on the CPU.
 pub(super) fn on_the_host(array: ArrowArray) -> ArrowDeviceArray {
     ArrowDeviceArray { array, device_type: DeviceType::Cpu as i32, ..ArrowDeviceArray::empty() }
 }
 
-/// The batch that a struct array is.
+/// Converts a struct array into a batch. The struct itself must have no nulls.
 pub(super) fn batch(schema: SchemaRef, rows: &Array) -> Result<Batch> {
     if rows.known_null_count() != Some(0) {
         return Err(Error::out_of_spec("array.null_count", "a batch's rows must be known not to be null"));
@@ -169,7 +176,7 @@ pub(super) fn unparsable(error: arrow_schema::ArrowError) -> Error {
     Error::out_of_spec("schema", error.to_string())
 }
 
-/// Where memory of this kind and device is, if `device` serves it.
+/// The place that a device type and number denote, or an error if `device` cannot use that memory.
 pub(super) fn served(device_type: i32, device_id: i64, device: &Device) -> Result<Place> {
     let own = device.place();
     let theirs = match DeviceType::from_abi(device_type) {
@@ -189,11 +196,11 @@ pub(super) fn served(device_type: i32, device_id: i64, device: &Device) -> Resul
     Ok(Place { device_type: theirs, device_id: own.device_id })
 }
 
-/// Imports an array whose type is known. `place` is what [`served`] said of it.
+/// Imports an array whose type is known. `place` is the result of [`served`].
 ///
 /// # Safety
 ///
-/// See [`import_array`].
+/// The requirements of [`import_array`] apply.
 pub(super) unsafe fn import_typed(
     array: ArrowDeviceArray,
     data_type: &DataType,

@@ -1,7 +1,7 @@
-//! L1: expressions: what is computed of the columns of a batch, as it is written, and as it is bound to a schema.
+//! L1: expressions over the columns of a batch, unbound and bound to a schema.
 //!
-//! An [`Expr`] is built with functions and operators, knows no types and can be bound to any schema that has its columns.
-//! Binding finds all that is wrong with it; what is bound runs on every device.
+//! An [`Expr`] is built with functions and operators. It has no types of its own and can be bound to any
+//! schema that has its columns. Binding reports all errors in it; a bound expression runs on every device.
 //!
 //! ```
 //! use bowstring::expr::{Literal, col, lit};
@@ -11,11 +11,11 @@
 //! assert_eq!(discounted.to_string(), "price * (1 - discount) as discounted");
 //! ```
 //!
-//! The meaning is arrow-rs' ([`arrow_ord`], [`arrow_arith`]): comparisons of floats follow the total order, `+ - *` overflow with
-//! an error, decimals have arrow's precisions and scales. [`Options`] change that. Decimals of two scales are compared
-//! by their values. A literal takes the type of what it meets, if
-//! it has a value there: `col("a").lt(lit(24))` suits every column of numbers. One thing is ours: a NaN that arithmetic makes is
-//! always the same one, on every device; processors differ.
+//! Expressions have the semantics of arrow-rs ([`arrow_ord`], [`arrow_arith`]): comparisons of floats follow
+//! the total order, overflow of `+ - *` is an error, decimals have arrow's precisions and scales. [`Options`]
+//! change that. Decimals of two scales are compared by value. A literal takes the type of the other operand,
+//! if that type can represent it: `col("a").lt(lit(24))` works with every numeric column. One thing differs
+//! from arrow-rs: arithmetic always produces the same NaN on every device, while processors differ.
 //!
 //! [`arrow_ord`]: https://docs.rs/arrow-ord
 //! [`arrow_arith`]: https://docs.rs/arrow-arith
@@ -45,22 +45,22 @@ use extent::Extent;
 pub use literal::Literal;
 pub(crate) use literal::extended;
 
-/// What is computed of each row. See the [module](self).
+/// An expression over the rows of a batch. See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Expr(pub(crate) Arc<Node>, Extent);
 
-/// What an expression is made of.
+/// The root operation of an expression and its operands.
 #[derive(Debug)]
 pub(crate) enum Node {
-    /// A column by its name.
+    /// A column selected by name.
     Named(String),
-    /// A column by its number.
+    /// A column selected by its index.
     Indexed(usize),
     Literal(Literal),
     Compare(Comparison, Expr, Expr),
     Between(Expr, Expr, Expr),
     InList(Expr, Vec<Literal>),
-    /// A test of text.
+    /// A text or bytes test against another operand.
     Matches(Matches, Expr, Expr),
     And(Expr, Expr),
     Or(Expr, Expr),
@@ -75,14 +75,14 @@ pub(crate) enum Node {
     DatePart(DatePart, Expr),
     Abs(Expr),
     IsNan(Expr),
-    /// A quotient, rounded down.
+    /// A quotient that is rounded down.
     FloorDiv(Expr, Expr),
     Power(Expr, u32),
     Alias(Expr, String),
 }
 
 impl Node {
-    /// How large it is, by those that it is made of.
+    /// The size of the expression, derived from the sizes of its operands.
     fn extent(&self) -> Extent {
         let around = |parts: &[&Expr]| Extent::around(&parts.iter().map(|part| part.1).collect::<Vec<_>>());
         match self {
@@ -101,7 +101,7 @@ impl Node {
             | Node::FloorDiv(a, b)
             | Node::Coalesce(a, b)
             | Node::NullIf(a, b) => around(&[a, b]),
-            // The value is compared twice.
+            // The value counts twice because it is compared twice.
             Node::Between(x, low, high) => around(&[x, x, low, high]),
             Node::IfElse(condition, then, otherwise) => around(&[condition, then, otherwise]),
             Node::Not(x)
@@ -116,7 +116,7 @@ impl Node {
     }
 }
 
-/// How two values are compared.
+/// The operator of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Comparison {
     Eq,
@@ -129,7 +129,7 @@ pub(crate) enum Comparison {
     NotDistinct,
 }
 
-/// How text is tried against other text.
+/// The kind of a text test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Matches {
     StartsWith,
@@ -139,7 +139,7 @@ pub(crate) enum Matches {
     ILike,
 }
 
-/// What is asked of a truth value, or of whether there is a value.
+/// A test of a boolean, or of the presence of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Test {
     Null,
@@ -150,7 +150,7 @@ pub(crate) enum Test {
     NotFalse,
 }
 
-/// An arithmetic operation.
+/// The operator of an arithmetic expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Arithmetic {
     Add,
@@ -160,32 +160,34 @@ pub(crate) enum Arithmetic {
     Rem,
 }
 
-/// A part of a date or of a time.
+/// A component of a date or time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DatePart {
-    /// The year.
+    /// The year of the proleptic Gregorian calendar.
     Year,
-    /// The month, from 1 on.
+    /// The month, starting from 1.
     Month,
-    /// The day of the month, from 1 on.
+    /// The day of the month, starting from 1.
     Day,
-    /// The hour.
+    /// The hour of the day, 0 to 23.
     Hour,
-    /// The minute.
+    /// The minute of the hour, 0 to 59.
     Minute,
-    /// The second.
+    /// The second of the minute, 0 to 59.
     Second,
 }
 
-/// Where arrow-rs and SQL mean different things.
+/// Options for cases in which arrow-rs and SQL differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// What becomes of integers that overflow. Decimals that do are errors, as in arrow-rs, unless they become null.
+    /// Determines the result of integer overflow. Decimal overflow is an error, as in arrow-rs, unless this
+    /// option makes it null.
     pub overflow: Overflow,
-    /// Whether a division by zero, or one that overflows, gives a null; else it is an error. Floats always have a result.
+    /// Whether a division by zero, or one that overflows, results in null; otherwise it is an error. Floats
+    /// always have a result.
     pub division_by_zero_is_null: bool,
-    /// How floats are compared.
+    /// The order in which floats are compared.
     pub floats: FloatOrder,
 }
 
@@ -196,63 +198,65 @@ impl Default for Options {
 }
 
 impl Options {
-    /// As arrow-rs' checked functions: the default.
+    /// The default: the behaviour of arrow-rs' checked functions.
     pub fn new() -> Options {
         Options::default()
     }
 
-    /// With another way of overflowing.
+    /// Sets the behaviour on overflow.
     pub fn overflow(self, overflow: Overflow) -> Options {
         Options { overflow, ..self }
     }
 
-    /// With nulls for divisions by zero, or without.
+    /// Sets whether a division by zero results in null.
     pub fn division_by_zero_is_null(self, is_null: bool) -> Options {
         Options { division_by_zero_is_null: is_null, ..self }
     }
 
-    /// With another order of floats.
+    /// Sets the order of floats.
     pub fn floats(self, floats: FloatOrder) -> Options {
         Options { floats, ..self }
     }
 }
 
-/// What becomes of an integer that does not fit its type.
+/// The result of an integer operation that overflows its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
-    /// An error, which names the first row.
+    /// Returns an error that names the first such row.
     Error,
-    /// What remains of it in the type's bits.
+    /// Keeps the low bits of the result.
     Wrap,
-    /// A null.
+    /// Makes the row null.
     Null,
 }
 
-/// How floats are compared.
+/// The order in which floats are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FloatOrder {
-    /// By [`f64::total_cmp`], as arrow-rs does: `-0.0` is less than `0.0`, NaNs are told apart by their bits.
+    /// [`f64::total_cmp`], as in arrow-rs: `-0.0` is less than `0.0`, and NaNs are distinguished by their
+    /// bits.
     Total,
-    /// As SQL does: `-0.0` equals `0.0`, and all NaNs are equal to each other and greater than any number.
+    /// SQL's order: `-0.0` equals `0.0`, all NaNs are equal and greater than any number.
     Sql,
 }
 
-/// The column of a name.
+/// Selects a column by name.
 pub fn col(name: impl Into<String>) -> Expr {
     Node::Named(name.into()).into()
 }
 
-/// The column of a number, from 0 on.
+/// Selects a column by its index, starting from 0.
 pub fn nth(index: usize) -> Expr {
     Node::Indexed(index).into()
 }
 
-/// A value. Rust's integers and floats take the type of what they meet; a [`Literal`] of a type keeps its own.
+/// A constant. Rust's integers and floats take the type of the other operand; a typed [`Literal`] keeps its
+/// own.
 pub fn lit(value: impl Into<Literal>) -> Expr {
     Node::Literal(value.into()).into()
 }
 
-/// `then` where `condition` is true, else `otherwise`, also where the condition is null.
+/// `then` where `condition` is true, and `otherwise` where it is false or null.
 pub fn if_else(condition: impl Into<Expr>, then: impl Into<Expr>, otherwise: impl Into<Expr>) -> Expr {
     Node::IfElse(condition.into(), then.into(), otherwise.into()).into()
 }
@@ -283,102 +287,104 @@ macro_rules! methods {
 }
 
 methods! {
-    /// Whether both are equal; null where either is.
+    /// Whether both values are equal; null if either is null.
     eq(other) = |x| Node::Compare(Comparison::Eq, x, other);
-    /// Whether they differ.
+    /// Whether the values differ; null if either is null.
     neq(other) = |x| Node::Compare(Comparison::NotEq, x, other);
-    /// Whether this is less.
+    /// Whether this is less than `other`.
     lt(other) = |x| Node::Compare(Comparison::Lt, x, other);
-    /// Whether this is less or equal.
+    /// Whether this is less than or equal to `other`.
     lt_eq(other) = |x| Node::Compare(Comparison::LtEq, x, other);
-    /// Whether this is greater.
+    /// Whether this is greater than `other`.
     gt(other) = |x| Node::Compare(Comparison::Gt, x, other);
-    /// Whether this is greater or equal.
+    /// Whether this is greater than or equal to `other`.
     gt_eq(other) = |x| Node::Compare(Comparison::GtEq, x, other);
-    /// Whether they differ, where nulls are equal to each other and to nothing else. Never null.
+    /// Whether the values differ. Two nulls are equal, and null differs from every value. Never null.
     distinct(other) = |x| Node::Compare(Comparison::Distinct, x, other);
-    /// The opposite of `distinct`.
+    /// The negation of [`distinct`](Self::distinct).
     not_distinct(other) = |x| Node::Compare(Comparison::NotDistinct, x, other);
-    /// Whether it is `low` at least and `high` at most.
+    /// Whether this is at least `low` and at most `high`.
     between(low, high) = |x| Node::Between(x, low, high);
-    /// Whether this text, or these bytes, start with the other.
+    /// Whether this text (or binary value) starts with `prefix`.
     starts_with(prefix) = |x| Node::Matches(Matches::StartsWith, x, prefix);
-    /// Whether this text, or these bytes, end with the other.
+    /// Whether this text (or binary value) ends with `suffix`.
     ends_with(suffix) = |x| Node::Matches(Matches::EndsWith, x, suffix);
-    /// Whether the other is somewhere in this text, or in these bytes.
+    /// Whether this text (or binary value) contains `part`.
     contains(part) = |x| Node::Matches(Matches::Contains, x, part);
-    /// Whether the text is of a pattern: `%` stands for any text, `_` for any character, and a backslash takes the next one as it
-    /// is.
+    /// Whether the text matches a pattern: `%` matches any text, `_` any character, and a backslash escapes
+    /// the next character.
     like(pattern) = |x| Node::Matches(Matches::Like, x, pattern);
-    /// The same, where case does not count: characters are compared by Unicode's simple case folding, as arrow-rs does.
+    /// Like [`like`](Self::like), but ignores case: characters are compared by Unicode's simple case folding,
+    /// as in arrow-rs.
     ilike(pattern) = |x| Node::Matches(Matches::ILike, x, pattern);
-    /// Whether there is no value.
+    /// Whether this is null. Never null itself.
     is_null() = |x| Node::Test(Test::Null, x);
-    /// Whether there is a value.
+    /// Whether this is not null. Never null itself.
     is_not_null() = |x| Node::Test(Test::NotNull, x);
-    /// Whether it is true; null is not.
+    /// Whether this is true. Never null: null gives false.
     is_true() = |x| Node::Test(Test::True, x);
-    /// Whether it is false or null.
+    /// Whether this is false or null. Never null.
     is_not_true() = |x| Node::Test(Test::NotTrue, x);
-    /// Whether it is false; null is not.
+    /// Whether this is false. Never null: null gives false.
     is_false() = |x| Node::Test(Test::False, x);
-    /// Whether it is true or null.
+    /// Whether this is true or null. Never null.
     is_not_false() = |x| Node::Test(Test::NotFalse, x);
-    /// Kleene's and: false where either is false, even beside a null. Also `&`.
+    /// Kleene's and: false if either operand is false, even if the other is null. Also `&`.
     and(other) = |x| Node::And(x, other);
-    /// Kleene's or: true where either is true, even beside a null. Also `|`.
+    /// Kleene's or: true if either operand is true, even if the other is null. Also `|`.
     or(other) = |x| Node::Or(x, other);
-    /// The number without its sign. The least of the signed integers has none, and overflows.
+    /// The absolute value. The minimum of a signed integer type overflows.
     abs() = |x| Node::Abs(x);
-    /// Whether a float is NaN, whatever its sign.
+    /// Whether a float is NaN, regardless of its sign.
     is_nan() = |x| Node::IsNan(x);
-    /// The quotient of integers or floats, rounded down; `/` cuts that of integers towards zero. Floats have
-    /// the quotient that numpy gives them, which is Python's but for a divisor of zero.
+    /// The quotient of integers or floats, rounded towards negative infinity; `/` rounds that of integers towards
+    /// zero. Floats have the quotient that numpy gives them. It differs from Python's only for a divisor of zero.
     floor_div(other) = |x| Node::FloorDiv(x, other);
-    /// This, or `other` where this is null.
+    /// This value, or `other` if this is null.
     coalesce(other) = |x| Node::Coalesce(x, other);
-    /// This, but null where both are equal.
+    /// This value, or null if it equals `other`.
     nullif(other) = |x| Node::NullIf(x, other);
 }
 
 impl Expr {
-    /// Whether it is one of these; null where it is null, or where it is none of them and one of them is null.
+    /// Whether this equals one of the values. Null if this is null, or if no value is equal and the list
+    /// contains a null.
     pub fn in_list<L: Into<Literal>>(self, list: impl IntoIterator<Item = L>) -> Expr {
         Node::InList(self, list.into_iter().map(Into::into).collect()).into()
     }
 
-    /// As another type, by arrow-rs' rules; what does not fit is null.
+    /// Casts to another type by arrow-rs' rules. A value that does not fit becomes null.
     pub fn cast(self, to: DataType) -> Expr {
         Node::Cast(self, to, true).into()
     }
 
-    /// As another type; what does not fit is an error, in an aggregate also in rows that its condition
-    /// leaves out.
+    /// Casts to another type. A value that does not fit is an error. In an aggregate this includes rows that
+    /// its condition excludes.
     pub fn cast_strict(self, to: DataType) -> Expr {
         Node::Cast(self, to, false).into()
     }
 
-    /// So many of this, multiplied: a number of the same type, but for decimals, whose scales add up. Squares are computed
-    /// first, so floats may differ from `powi` in their last bits.
+    /// This raised to a power: a product of `exponent` factors. Keeps the type, except that the scales of
+    /// decimals add up. Squares are computed first, so floats may differ from `powi` in their last bits.
     pub fn pow(self, exponent: u32) -> Expr {
         Node::Power(self, exponent).into()
     }
 
-    /// A part of a date, a timestamp without a zone or a time: Int32. Null, as in arrow-rs, of dates outside of
-    /// the years -262143 to 262142 and of times beyond a day.
+    /// A component of a date, a time, or a timestamp without a time zone, as Int32. As in arrow-rs, the
+    /// result is null for dates outside of the years -262143 to 262142 and for times beyond a day.
     pub fn date_part(self, part: DatePart) -> Expr {
         Node::DatePart(part, self).into()
     }
 
-    /// [`crate::Error::Invalid`] where it is nested more than 200 deep, has more than 20 000 parts or more than
-    /// 256 MiB of values, those that are shared counted each time: it would be refused when bound.
-    /// Printing or dropping what is nested much deeper may take more stack than there is; who builds an expression in
-    /// a loop looks while building.
+    /// Returns [`crate::Error::Invalid`] if the expression is nested more than 200 deep, has more than 20 000
+    /// nodes, or more than 256 MiB of values; shared parts count each time. Binding refuses such an
+    /// expression. Printing or dropping a much deeper one may overflow the stack, so code that builds an
+    /// expression in a loop should check while it builds.
     pub fn check(&self) -> crate::Result<()> {
         self.1.check()
     }
 
-    /// The same under a name, which a result's field has.
+    /// Names the expression; the result's field gets this name.
     pub fn alias(self, name: impl Into<String>) -> Expr {
         Node::Alias(self, name.into()).into()
     }

@@ -1,4 +1,4 @@
-//! `ArrowArray` and `ArrowDeviceArray`.
+//! The C structs `ArrowArray` and `ArrowDeviceArray`.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -19,14 +19,14 @@ pub struct ArrowArray {
     pub(crate) private_data: *mut c_void,
 }
 
-// SAFETY: the struct is read through `&`, never written; that its memory may be read and released on any thread is
-// part of what the interface asks of producers.
+// SAFETY: the struct is read through `&`, never written; that its memory may be read and released on any
+// thread is part of what the interface asks of producers.
 unsafe impl Send for ArrowArray {}
 // SAFETY: as above.
 unsafe impl Sync for ArrowArray {}
 
 impl ArrowArray {
-    /// A released array: room for a producer to fill.
+    /// Creates a released array, as a place for a producer to fill.
     pub fn empty() -> ArrowArray {
         ArrowArray {
             length: 0,
@@ -47,7 +47,7 @@ impl ArrowArray {
         std::mem::replace(self, ArrowArray::empty())
     }
 
-    /// Whether there is nothing (any more) in it; in streams, the end.
+    /// Whether the array has been released or moved out; in a stream, this marks the end.
     pub fn is_released(&self) -> bool {
         self.release.is_none()
     }
@@ -56,13 +56,13 @@ impl ArrowArray {
 impl Drop for ArrowArray {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: not released yet, and nobody can use it after this.
+            // SAFETY: not released yet, and not usable after this.
             unsafe { release(self) };
         }
     }
 }
 
-/// An array and the device its buffers are on.
+/// An array together with the device that holds its buffers.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ArrowDeviceArray {
@@ -71,7 +71,7 @@ pub struct ArrowDeviceArray {
     pub(crate) device_type: i32,
     /// Points to an event handle that lives until `array` is released; null where the data is ready.
     pub(crate) sync_event: *mut c_void,
-    /// Zeroed in ours. Known producers leave garbage here: never read.
+    /// Zero in the structs that this crate makes. Known producers leave garbage here, so it is never read.
     pub(crate) reserved: [i64; 3],
 }
 
@@ -88,7 +88,7 @@ const _: () = {
 };
 
 impl ArrowDeviceArray {
-    /// A released array: room for a producer to fill.
+    /// Creates a released array, as a place for a producer to fill.
     pub fn empty() -> ArrowDeviceArray {
         ArrowDeviceArray {
             array: ArrowArray::empty(),
@@ -104,17 +104,18 @@ impl ArrowDeviceArray {
         std::mem::replace(self, ArrowDeviceArray::empty())
     }
 
-    /// Whether there is nothing (any more) in it; in streams, the end.
+    /// Whether the array has been released or moved out; in a stream, this marks the end.
     pub fn is_released(&self) -> bool {
         self.array.is_released()
     }
 
-    /// The ABI's number of the kind of memory; see [`DeviceType::from_abi`](crate::ffi::DeviceType::from_abi).
+    /// The ABI's number for the kind of memory; see
+    /// [`DeviceType::from_abi`](crate::ffi::DeviceType::from_abi).
     pub fn device_type(&self) -> i32 {
         self.device_type
     }
 
-    /// Which device.
+    /// The index of the device among those of its type; -1 or ignored for the CPU.
     pub fn device_id(&self) -> i64 {
         self.device_id
     }

@@ -1,9 +1,11 @@
-//! The asynchronous device stream, as Arrow's `abi.h` lays it out: the producer calls the consumer.
+//! The asynchronous device stream, laid out as in Arrow's `abi.h`. In this interface the producer calls the
+//! consumer.
 //!
-//! The consumer makes a handler, the producer calls it: schema, tasks, their end or an error, and `release` at last. A
-//! task gives its array when, and on which thread, the consumer wants it. What the producer may send is what was asked
-//! for by `request`. The interface is marked experimental. (Its documentation page gives `ArrowAsyncProducer` a member
-//! that the header, and all who implement it, do not have.)
+//! The consumer creates a handler. The producer calls it with the schema, with tasks, with their end or an
+//! error, and finally calls `release`. A task delivers its array at the time, and on the thread, that the
+//! consumer chooses. The producer sends at most as many tasks as the consumer has asked for with `request`.
+//! The interface is marked experimental. (Arrow's documentation page gives `ArrowAsyncProducer` a member that
+//! neither the header nor any implementation has.)
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::{ManuallyDrop, offset_of};
@@ -11,7 +13,7 @@ use std::ptr::{NonNull, null, null_mut};
 
 use super::{ArrowDeviceArray, FFI_ArrowSchema};
 
-/// An array to be had. Dropping it tells the producer that nobody wants it.
+/// A promise of one array. Dropping the task tells the producer that the array is not wanted.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ArrowAsyncTask {
@@ -20,7 +22,8 @@ pub struct ArrowAsyncTask {
     pub(crate) private_data: *mut c_void,
 }
 
-/// How a consumer asks for more, and for no more. It is the producer's, and there until the handler is released.
+/// Lets a consumer request more tasks or cancel the stream. The producer owns it and keeps it alive until the
+/// handler is released.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ArrowAsyncProducer {
@@ -36,7 +39,7 @@ type OnNextTask =
     unsafe extern "C" fn(*mut ArrowAsyncDeviceStreamHandler, *mut ArrowAsyncTask, *const c_char) -> c_int;
 type OnError = unsafe extern "C" fn(*mut ArrowAsyncDeviceStreamHandler, c_int, *const c_char, *const c_char);
 
-/// What a consumer wants to be called for what happens in a stream.
+/// The callbacks through which a producer delivers a stream to its consumer.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ArrowAsyncDeviceStreamHandler {
@@ -71,12 +74,13 @@ const _: () = {
 unsafe impl Send for ArrowAsyncTask {}
 
 impl ArrowAsyncTask {
-    /// A task that nothing is behind.
+    /// A task without a producer; extracting it fails.
     pub(crate) fn empty() -> ArrowAsyncTask {
         ArrowAsyncTask { extract_data: None, private_data: null_mut() }
     }
 
-    /// The array, released where the producer has put none, or the code that it gave.
+    /// Calls the producer for the array. Returns a released array if the producer provides none, or the
+    /// producer's error code.
     ///
     /// # Safety
     ///
@@ -87,7 +91,7 @@ impl ArrowAsyncTask {
         // SAFETY: the caller's promise; taken out, so that it is called once.
         match unsafe { extract_data(&mut self, &mut *array) } {
             0 => Ok(ManuallyDrop::into_inner(array)),
-            // Whatever has been written: a producer that fails gives nothing away.
+            // A producer that fails transfers no ownership, whatever it has written.
             code => Err(code),
         }
     }
@@ -102,7 +106,8 @@ impl Drop for ArrowAsyncTask {
     }
 }
 
-/// The right to call a handler, and the duty to release it: dropping this does so. The memory is the consumer's.
+/// The right to call a handler and the duty to release it, which dropping this value does. The consumer owns
+/// the memory.
 #[derive(Debug)]
 pub struct AsyncHandler(NonNull<ArrowAsyncDeviceStreamHandler>);
 
@@ -114,18 +119,18 @@ impl AsyncHandler {
     ///
     /// # Safety
     ///
-    /// The handler must be what the interface says, as far as that cannot be checked, there until it is released, and
-    /// called by nobody else. Calling it on any thread, one at a time, must be fine.
+    /// The handler must be what the interface says, as far as that cannot be checked. It must be there until
+    /// it is released, and no other code may call it. Calling it on any thread, one at a time, must be fine.
     pub unsafe fn from_raw(handler: NonNull<ArrowAsyncDeviceStreamHandler>) -> AsyncHandler {
         AsyncHandler(handler)
     }
 
-    /// Gives the handler away, to a producer that calls it as the interface says, and releases it.
+    /// Passes the handler to a producer, which must call and release it as the interface says.
     pub fn into_raw(self) -> NonNull<ArrowAsyncDeviceStreamHandler> {
         ManuallyDrop::new(self).0
     }
 
-    /// The first callback that there should be and is not.
+    /// The name of the first mandatory callback that is missing.
     pub(crate) fn missing(&self) -> Option<&'static str> {
         // SAFETY: `from_raw` was promised a handler that is there until released.
         let (schema, task, error) = unsafe {
@@ -140,7 +145,7 @@ impl AsyncHandler {
         missing.into_iter().find(|(_, missing)| *missing).map(|(name, _)| name)
     }
 
-    /// Says who answers the consumer's requests; before any other callback.
+    /// Sets the producer that answers the consumer's requests. Must precede all other callbacks.
     ///
     /// # Safety
     ///
@@ -150,9 +155,9 @@ impl AsyncHandler {
         unsafe { (*self.0.as_ptr()).producer = producer.cast_mut() };
     }
 
-    /// Gives the schema; not zero where the consumer refuses it.
+    /// Delivers the schema. Returns a non-zero code if the consumer refuses it.
     pub(crate) fn on_schema(&mut self, schema: FFI_ArrowSchema) -> c_int {
-        // The consumer takes what is in it, whatever it then says.
+        // The consumer takes the contents, whatever it returns.
         let mut schema = ManuallyDrop::new(schema);
         // SAFETY: `from_raw` was promised a handler.
         let on_schema = unsafe { (*self.0.as_ptr()).on_schema };
@@ -160,13 +165,13 @@ impl AsyncHandler {
         on_schema.map_or(0, |on_schema| unsafe { on_schema(self.0.as_ptr(), &mut *schema) })
     }
 
-    /// Lends a task, which the consumer moves out of it; not zero where it refuses it, and then the task is still ours.
-    /// `metadata`, if any, in the interface's encoding.
+    /// Lends a task; the consumer moves its contents out. Returns a non-zero code if the consumer refuses it;
+    /// then the task is still ours. `metadata` is in the interface's encoding.
     pub(crate) fn on_next_task(&mut self, task: &mut ArrowAsyncTask, metadata: Option<&[u8]>) -> c_int {
         self.next(task, metadata)
     }
 
-    /// Says that all tasks have come; not zero where the consumer refuses to hear it.
+    /// Signals the end of the tasks. Returns a non-zero code if the consumer refuses it.
     pub(crate) fn on_end(&mut self) -> c_int {
         self.next(null_mut(), None)
     }
@@ -179,7 +184,7 @@ impl AsyncHandler {
         on_next_task.map_or(0, |on_next_task| unsafe { on_next_task(self.0.as_ptr(), task, metadata) })
     }
 
-    /// Says what went wrong; `metadata`, if any, in the interface's encoding.
+    /// Reports an error; `metadata` is in the interface's encoding.
     pub(crate) fn on_error(&mut self, code: c_int, message: &CStr, metadata: Option<&[u8]>) {
         // SAFETY: `from_raw` was promised a handler.
         if let Some(on_error) = unsafe { (*self.0.as_ptr()).on_error } {

@@ -1,38 +1,40 @@
-//! The device types of the Arrow C device interface that we know: one row of facts for each, from which everything else
-//! that asks for a device type derives.
+//! The supported device types of the Arrow C device interface. One table row describes each type; all other
+//! code derives from it.
 
 use std::fmt;
 
-/// Which memory an array lives in: the ABI's `ArrowDeviceType`, those that we serve.
+/// The kind of memory that an array lives in: the supported subset of the ABI's `ArrowDeviceType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]
 pub enum DeviceType {
-    /// Host memory.
+    /// Ordinary host memory.
     Cpu = 1,
-    /// CUDA device memory.
+    /// Device memory allocated by CUDA.
     Cuda = 2,
     /// Host memory pinned by CUDA.
     CudaHost = 3,
-    /// ROCm device memory.
+    /// Device memory allocated by ROCm.
     Rocm = 10,
     /// Host memory pinned by ROCm.
     RocmHost = 11,
-    /// `ARROW_DEVICE_EXT_DEV`, the format's escape hatch: our emulator's memory.
+    /// The memory of this crate's emulator. Uses `ARROW_DEVICE_EXT_DEV`, which the format reserves for
+    /// extensions.
     Emulated = 12,
-    /// CUDA managed memory, which both sides may touch.
+    /// CUDA managed memory, which both the host and the device can access.
     CudaManaged = 13,
 }
 
 use DeviceType::*;
 
-/// What there is to know of a device type.
+/// The properties of a device type.
 struct Facts {
     name: &'static str,
     /// The kind of device that works on this memory.
     device: DeviceType,
-    /// Whether the host may read it, once it is ready.
+    /// Whether the host can read it once it is ready.
     host_reads: bool,
-    /// Whether it belongs to one device by number; else all of the kind reach it.
+    /// Whether it belongs to one device, identified by number. Otherwise all devices of the kind can access
+    /// it.
     numbered: bool,
 }
 
@@ -41,7 +43,7 @@ const fn facts(name: &'static str, device: DeviceType, host_reads: bool, numbere
 }
 
 impl DeviceType {
-    /// Every device type that we serve.
+    /// All supported device types.
     pub const ALL: [DeviceType; 7] = [Cpu, Cuda, CudaHost, Rocm, RocmHost, Emulated, CudaManaged];
 
     const fn facts(self) -> Facts {
@@ -56,22 +58,24 @@ impl DeviceType {
         }
     }
 
-    /// The device type behind an ABI number; `None` for one we do not serve.
+    /// Converts an ABI number; `None` if the type is not supported.
     pub fn from_abi(value: i32) -> Option<DeviceType> {
         DeviceType::ALL.into_iter().find(|known| *known as i32 == value)
     }
 
-    /// Whether the host may read this memory, once it is ready.
+    /// Whether the host can read this memory once it is ready.
     pub fn host_accessible(self) -> bool {
         self.facts().host_reads
     }
 
-    /// The kind of device that works on this memory: for pinned and managed memory, the GPU whose runtime made it.
+    /// The kind of device that works on this memory. For pinned and managed memory, this is the GPU whose
+    /// runtime allocated it.
     pub fn device(self) -> DeviceType {
         self.facts().device
     }
 
-    /// Whether the memory belongs to one device by its number; pinned host memory is every device's.
+    /// Whether the memory belongs to one device, identified by its number. Pinned host memory belongs to all
+    /// devices.
     pub(crate) fn is_numbered(self) -> bool {
         self.facts().numbered
     }

@@ -1,62 +1,63 @@
-//! DLPack: dense tensors as array libraries hand them to each other, with and without a version.
+//! DLPack structs: array libraries exchange dense tensors through them. Both the versioned and the
+//! unversioned form are supported.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-/// Where a tensor is; the numbers are those of the Arrow device interface.
+/// The device that holds a tensor. The numbers are those of the Arrow C device interface.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DLDevice {
-    /// Which kind of memory.
+    /// The kind of memory, numbered as in [`DeviceType`](crate::ffi::DeviceType).
     pub device_type: i32,
-    /// Which device; 0 for the CPU.
+    /// The index of the device among those of its type; 0 for the CPU.
     pub device_id: i32,
 }
 
-/// What the elements of a tensor are.
+/// The element type of a tensor.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DLDataType {
-    /// See the constants.
+    /// The type class; the constants of this type name the known ones.
     pub code: u8,
-    /// How many bits a lane has.
+    /// The number of bits per lane.
     pub bits: u8,
-    /// How many lanes an element has.
+    /// The number of lanes per element; 1 for scalars.
     pub lanes: u16,
 }
 
 impl DLDataType {
-    /// Signed integers.
+    /// The code for signed integers.
     pub const INT: u8 = 0;
-    /// Unsigned integers.
+    /// The code for unsigned integers.
     pub const UINT: u8 = 1;
-    /// IEEE floats.
+    /// The code for IEEE 754 floats.
     pub const FLOAT: u8 = 2;
-    /// Booleans, a byte each.
+    /// The code for booleans of one byte each.
     pub const BOOL: u8 = 6;
 }
 
-/// A tensor without an owner.
+/// A tensor that does not own its memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DLTensor {
-    /// Where its memory is.
+    /// The address of the memory, to which `byte_offset` is added.
     pub data: *mut c_void,
-    /// On which device.
+    /// The device that holds the memory.
     pub device: DLDevice,
-    /// How many dimensions.
+    /// The number of dimensions.
     pub ndim: i32,
-    /// What its elements are.
+    /// The type of the elements.
     pub dtype: DLDataType,
-    /// The size of each dimension.
+    /// The size of each dimension; points to `ndim` numbers.
     pub shape: *mut i64,
-    /// The distance of neighbours in each dimension, in elements; null where they are dense and in C order.
+    /// The distance between neighbours in each dimension, in elements. Null means dense and in C order.
     pub strides: *mut i64,
-    /// Where, from `data`, the first element is.
+    /// The distance of the first element from `data`, in bytes.
     pub byte_offset: u64,
 }
 
-/// A tensor and how to delete it: the older form.
+/// A tensor with its deleter: the older, unversioned form.
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLManagedTensor {
@@ -65,17 +66,17 @@ pub struct DLManagedTensor {
     pub(crate) deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
 }
 
-/// A version of the interface. Another major number means another layout.
+/// A version of the interface. A different major number means a different layout.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DLPackVersion {
-    /// Of the layout.
+    /// Changes when the layout of the structs changes.
     pub major: u32,
-    /// Of what the numbers mean.
+    /// Changes when the meaning of codes or flags is extended.
     pub minor: u32,
 }
 
-/// A tensor and how to delete it: the newer form.
+/// A tensor with its deleter: the newer, versioned form.
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLManagedTensorVersioned {
@@ -87,12 +88,13 @@ pub struct DLManagedTensorVersioned {
 }
 
 impl DLManagedTensorVersioned {
-    /// The tensor must not be written to.
+    /// Flag: the tensor must not be written to.
     pub const READ_ONLY: u64 = 1;
-    /// The tensor is a copy of what was asked for.
+    /// Flag: the producer copied the tensor for this exchange.
     pub const IS_COPIED: u64 = 2;
 
-    /// The flags of the tensor.
+    /// The tensor's flags: [`READ_ONLY`](Self::READ_ONLY), [`IS_COPIED`](Self::IS_COPIED), or others that the
+    /// producer set.
     pub fn flags(&self) -> u64 {
         self.flags
     }
@@ -105,37 +107,37 @@ const _: () = {
     assert!(std::mem::offset_of!(DLManagedTensorVersioned, dl_tensor) == 32);
 };
 
-/// What the two forms have in common.
+/// The common interface of the versioned and the unversioned form.
 ///
 /// # Safety
 ///
 /// `delete` must free the tensor that it is called for, and no more.
 pub unsafe trait ManagedTensor: Sized + 'static {
-    /// The tensor itself.
+    /// Borrows the tensor inside the managed struct.
     fn tensor(&self) -> &DLTensor;
 
-    /// The tensor itself, for who owns it.
+    /// Mutably borrows the tensor, for its owner.
     fn tensor_mut(&mut self) -> &mut DLTensor;
 
-    /// Its version; the older form has none.
+    /// The version of the interface; `None` for the unversioned form.
     fn version(&self) -> Option<DLPackVersion>;
 
-    /// Says what may be done with it; the older form cannot say.
+    /// Sets the flags of the tensor. The unversioned form has none and ignores this.
     fn set_flags(&mut self, flags: u64);
 
-    /// One of these in its own box, which frees `kept` with it. The tensor must be fit to be used as long as `kept`
+    /// Boxes a tensor of this form. Deleting it drops `kept`. The tensor must be usable for as long as `kept`
     /// lives.
     fn boxed(tensor: DLTensor, flags: u64, kept: Box<dyn Send + Sync>) -> NonNull<Self>;
 
-    /// Calls the deleter, if there is one.
+    /// Calls the deleter, if the tensor has one.
     ///
     /// # Safety
     ///
-    /// Nobody may use the tensor after this.
+    /// The tensor must not be used after this call.
     unsafe fn delete(this: NonNull<Self>);
 }
 
-/// What `manager_ctx` of our tensors points to.
+/// The target of `manager_ctx` in the tensors that this crate makes.
 type Kept = Box<dyn Send + Sync>;
 
 fn context(kept: Kept) -> *mut c_void {
@@ -148,7 +150,7 @@ fn context(kept: Kept) -> *mut c_void {
 unsafe fn drop_context(context: *mut c_void) {
     // SAFETY: the caller's promise.
     let kept = unsafe { Box::from_raw(context.cast::<Kept>()) };
-    // There is nobody to tell of a panic, and no way for it to go on.
+    // A panic must not unwind into C, and this function cannot report it.
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(kept)));
 }
 
@@ -234,7 +236,7 @@ unsafe impl ManagedTensor for DLManagedTensorVersioned {
     }
 }
 
-/// A tensor that is deleted when this is dropped.
+/// Owns a tensor and deletes it on drop.
 #[derive(Debug)]
 pub struct Owned<T: ManagedTensor>(NonNull<T>);
 
@@ -244,23 +246,23 @@ unsafe impl<T: ManagedTensor> Send for Owned<T> {}
 unsafe impl<T: ManagedTensor> Sync for Owned<T> {}
 
 impl<T: ManagedTensor> Owned<T> {
-    /// Takes over a tensor.
+    /// Takes ownership of a tensor.
     ///
     /// # Safety
     ///
-    /// It must be what DLPack says, as far as that cannot be checked: pointers that are not null must point to what they
-    /// should, its memory must be as long as shape and strides say and not change until it is deleted, and deleting it
-    /// on any thread must be fine. Nobody else may delete it.
+    /// It must be what DLPack says, as far as that cannot be checked: pointers that are not null must point
+    /// to what they should, its memory must be as long as shape and strides say and not change until it is
+    /// deleted, and deleting it on any thread must be fine. No other code may delete it.
     pub unsafe fn from_raw(tensor: NonNull<T>) -> Owned<T> {
         Owned(tensor)
     }
 
-    /// Gives the tensor away; whoever takes it calls its deleter.
+    /// Releases ownership of the tensor. The caller becomes responsible for calling its deleter.
     pub fn into_raw(self) -> NonNull<T> {
         std::mem::ManuallyDrop::new(self).0
     }
 
-    /// The tensor with its owner's fields.
+    /// Borrows the managed struct: the tensor and its owner's fields.
     pub fn managed(&self) -> &T {
         // SAFETY: `from_raw` was promised a tensor that is alive until deleted.
         unsafe { self.0.as_ref() }
@@ -268,8 +270,8 @@ impl<T: ManagedTensor> Owned<T> {
 }
 
 impl<T: ManagedTensor> Owned<T> {
-    /// The same tensor, its booleans taken for the bytes that they are (0 or 1), or such bytes for booleans. Any other
-    /// tensor as it is.
+    /// Relabels the elements without touching memory: bytes (0 or 1) become booleans if `wanted`, otherwise
+    /// booleans become bytes. Tensors of other types are returned unchanged.
     pub fn booleans(mut self, wanted: bool) -> Self {
         // SAFETY: `from_raw` was promised a tensor that is alive until deleted, and that is ours alone.
         let dtype = &mut unsafe { self.0.as_mut() }.tensor_mut().dtype;
@@ -283,7 +285,7 @@ impl<T: ManagedTensor> Owned<T> {
         self
     }
 
-    /// The same tensor, said to be a copy that nobody else has, and which may be written to.
+    /// Marks the tensor as a copy that has no other user, so that the consumer may write to it.
     pub fn copied(mut self) -> Self {
         // SAFETY: `from_raw` was promised a tensor that is alive until deleted, and that is ours alone.
         unsafe { self.0.as_mut() }.set_flags(DLManagedTensorVersioned::IS_COPIED);

@@ -1,10 +1,11 @@
-//! Metadata as the C data interface writes it: a count, then for each pair the lengths and bytes of key and value, the
-//! numbers 32 bits wide in the machine's order.
+//! Encodes and decodes metadata in the format of the C data interface: a count, then for each pair the
+//! lengths and bytes of key and value. Numbers are 32 bits wide, in native byte order.
 
 use std::collections::BTreeMap;
 use std::ffi::c_char;
 
-/// Reads metadata; null is none. `None` where a number is negative. What is no UTF-8 is replaced.
+/// Decodes metadata. A null pointer means no metadata. Returns `None` if a number is negative. Replaces bytes
+/// that are not UTF-8 with U+FFFD.
 ///
 /// # Safety
 ///
@@ -48,7 +49,7 @@ unsafe fn text(at: &mut *const u8) -> Option<String> {
     }
 }
 
-/// Writes metadata; `None` where there is none, or more than the format has room for.
+/// Encodes metadata. Returns `None` if it is empty, or exceeds what the format can hold.
 pub fn encode(metadata: &BTreeMap<String, String>) -> Option<Vec<u8>> {
     if metadata.is_empty() {
         return None;

@@ -1,8 +1,9 @@
 //! L1: the C structs of the Arrow device interface, and nothing about drivers or kernels.
 //!
-//! Each struct owns what it points to: dropping one calls the producer's `release`, once; moving one leaves a
-//! released struct behind. Fields are not public, since whoever could write `release` could make a drop jump
-//! anywhere; the layout is the ABI's, so C code, or a cast pointer, reads and writes them.
+//! Each struct owns what it points to. Dropping one calls the producer's `release` once; moving one out
+//! leaves a released struct in its place. Fields are private, because safe code that could write `release`
+//! could make a drop jump anywhere. The layout is the ABI's, so C code, or a cast pointer, reads and writes
+//! them.
 
 #![allow(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Whether a foreign `ArrowSchema` may be given to arrow-schema's parser, which believes its counts and pointers, and
+//! Checks a foreign `ArrowSchema` before arrow-schema parses it. The parser believes counts and pointers, and
 //! panics over strings that are not UTF-8.
 
 use std::ffi::{CStr, c_char, c_void};
@@ -8,12 +8,12 @@ use arrow_schema::DataType;
 use super::FFI_ArrowSchema;
 use crate::{Error, Result};
 
-/// How deep types may nest. Deeper than anything sensible, shallow enough for the stack.
+/// The deepest nesting of a type: deeper than any sensible type, shallow enough for the stack.
 const MAX_DEPTH: usize = 64;
-/// How many fields a type may have in all: a schema whose children are its own ancestors would go on for ever.
+/// The most fields of a type in total: a schema whose children are its own ancestors would never end.
 const MAX_FIELDS: usize = 1 << 20;
 
-/// The fields of `FFI_ArrowSchema`, which keeps them to itself.
+/// The fields of `FFI_ArrowSchema`, which are private there.
 #[repr(C)]
 struct Raw {
     format: *const c_char,
@@ -29,7 +29,7 @@ struct Raw {
 
 const _: () = assert!(size_of::<Raw>() == size_of::<FFI_ArrowSchema>());
 
-/// Checks a schema and all below it.
+/// Checks a schema and its descendants.
 ///
 /// # Safety
 ///

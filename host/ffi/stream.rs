@@ -1,4 +1,4 @@
-//! `ArrowArrayStream` and `ArrowDeviceArrayStream`.
+//! The C structs `ArrowArrayStream` and `ArrowDeviceArrayStream`.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -36,7 +36,7 @@ unsafe impl Send for ArrowArrayStream {}
 unsafe impl Send for ArrowDeviceArrayStream {}
 
 impl ArrowArrayStream {
-    /// A released stream: room for a producer to fill.
+    /// Creates a released stream, as a place for a producer to fill.
     pub fn empty() -> ArrowArrayStream {
         ArrowArrayStream {
             get_schema: None,
@@ -52,14 +52,14 @@ impl ArrowArrayStream {
         std::mem::replace(self, ArrowArrayStream::empty())
     }
 
-    /// Whether there is nothing (any more) in it.
+    /// Whether the stream has been released or moved out.
     pub fn is_released(&self) -> bool {
         self.release.is_none()
     }
 }
 
 impl ArrowDeviceArrayStream {
-    /// A released stream: room for a producer to fill.
+    /// Creates a released stream, as a place for a producer to fill.
     pub fn empty() -> ArrowDeviceArrayStream {
         ArrowDeviceArrayStream {
             device_type: 0,
@@ -76,12 +76,12 @@ impl ArrowDeviceArrayStream {
         std::mem::replace(self, ArrowDeviceArrayStream::empty())
     }
 
-    /// Whether there is nothing (any more) in it.
+    /// Whether the stream has been released or moved out.
     pub fn is_released(&self) -> bool {
         self.release.is_none()
     }
 
-    /// The ABI's number of the kind of memory that all its arrays are in.
+    /// The ABI's number for the kind of memory that holds all its arrays.
     pub fn device_type(&self) -> i32 {
         self.device_type
     }
@@ -90,7 +90,7 @@ impl ArrowDeviceArrayStream {
 impl Drop for ArrowArrayStream {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: not released yet, and nobody can use it after this.
+            // SAFETY: not released yet, and not usable after this.
             unsafe { release(self) };
         }
     }
@@ -99,7 +99,7 @@ impl Drop for ArrowArrayStream {
 impl Drop for ArrowDeviceArrayStream {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: not released yet, and nobody can use it after this.
+            // SAFETY: not released yet, and not usable after this.
             unsafe { release(self) };
         }
     }
