@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Starts Ballista's scheduler and two executors of ours, each a process of its own on free ports of this machine, and has
-# Ballista's client ask them TPC-H queries. Fails unless the answers are DataFusion's and both executors ran operators of
-# ours. Everything ends with it.
+# Starts Ballista's scheduler and two of our executors, each a process of its own on free ports of this
+# machine, and lets Ballista's client run TPC-H queries. Fails unless the answers equal DataFusion's and both
+# executors ran our operators. All processes end with the script.
 #
-#   cluster.sh [QUERY...]    asks these of the 22 queries (1 3 6 12 14), and ends
-#   cluster.sh --keep        asks nothing; the cluster stays until Ctrl-C
+#   cluster.sh [QUERY...]    runs these of the 22 queries (1 3 6 12 14), and ends
+#   cluster.sh --keep        runs no query; the cluster stays until Ctrl-C
 #
-# DEVICE is where the executors' stages run (cpu), SCALE the tables' scale factor (0.1); PROGRAMS
-# is the folder that cargo has built the programs into, where that is done already.
+# DEVICE is the device of the executors' stages (cpu), SCALE the tables' scale factor (0.1). PROGRAMS is the
+# folder with the built programs; without it, cargo builds them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -45,7 +45,8 @@ free_port() {
     while listens $port; do port=$((port + 1)); done
 }
 
-# start NAME PORT PROGRAM ARGUMENT...: a process in the background, its log in NAME.log, until it listens on PORT.
+# start NAME PORT PROGRAM ARGUMENT...: a process in the background, its log in NAME.log, until it listens on
+# PORT.
 start() {
     local name=$1 at=$2
     shift 2

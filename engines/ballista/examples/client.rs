@@ -1,4 +1,5 @@
-//! Ballista's own client: asks a cluster TPC-H queries, and can hold the answers against DataFusion's alone.
+//! Ballista's own client: runs TPC-H queries on a cluster, and can compare the answers with DataFusion's
+//! alone.
 //!
 //! `client --scheduler localhost:50050 --tables /tmp/tpch --make 0.1 --query 6 --check`
 
@@ -14,7 +15,7 @@ use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
-/// Asks a Ballista cluster TPC-H queries.
+/// Runs TPC-H queries on a Ballista cluster.
 #[derive(Parser)]
 struct Options {
     /// Host and port of the scheduler.
@@ -32,10 +33,10 @@ struct Options {
     /// Fails unless the rows are those that DataFusion gives in this process, in any order.
     #[arg(long)]
     check: bool,
-    /// How many parts a stage has.
+    /// The number of partitions of a stage.
     #[arg(long, default_value_t = 4)]
     partitions: usize,
-    /// Reads every shuffle over the network, also where a file on this machine would do.
+    /// Reads every shuffle over the network, even if a file on this machine would do.
     #[arg(long)]
     remote_shuffle: bool,
 }

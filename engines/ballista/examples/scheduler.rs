@@ -1,4 +1,5 @@
-//! Ballista's own scheduler, for whoever has not installed it (`cargo install ballista-scheduler`, which also knows S3).
+//! Ballista's own scheduler, in case it is not installed (`cargo install ballista-scheduler`, which also
+//! supports S3).
 
 use std::error::Error;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use ballista_scheduler::scheduler_process::start_server;
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
-/// Plans of deep queries are decoded by recursion; the stock program takes as much.
+/// Decoding the plans of deep queries recurses; the stock program has a stack of the same size.
 const STACK: usize = 32 << 20;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,7 +1,7 @@
 //! Connections to other executors, kept between the shuffles that read from them.
 //!
-//! The stock executor keeps them too, but in a pool that its crate does not give away; without one every shuffle opens a
-//! connection for each file it reads, and a query with many shuffles can use up a machine's ports.
+//! The stock executor keeps them too, but its crate does not export the pool. Without a pool every shuffle
+//! opens a connection for each file it reads, and a query with many shuffles can use up a machine's ports.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,10 +14,10 @@ use ballista_core::error::Result;
 use ballista_core::extension::BallistaConfigGrpcEndpoint;
 use ballista_core::utils::GrpcClientConfig;
 
-/// An executor's address, and how it is talked to.
+/// An executor's address, with the configuration of the connection.
 type Peer = (String, u16, GrpcClientConfig);
 
-/// Connections that nobody uses at the moment, and since when; the latest last.
+/// Unused connections with the time since when they are idle; the latest comes last.
 #[derive(Default)]
 struct Idle(HashMap<Peer, Vec<(Instant, BallistaClient)>>);
 
@@ -31,7 +31,7 @@ impl Idle {
     }
 }
 
-/// A pool that forgets a connection once it has been idle for a while; it looks whenever it is used.
+/// A pool that closes a connection once it has been idle for a while; it checks whenever it is used.
 pub(crate) struct Connections {
     idle: Arc<Mutex<Idle>>,
     keep: Duration,

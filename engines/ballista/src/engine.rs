@@ -1,7 +1,7 @@
-//! The engine that an executor is given: Ballista's own, with bowstring's rule run over each plan first.
+//! The engine for an executor: Ballista's own, with bowstring's rule run over each plan first.
 //!
-//! Whatever goes wrong in the rule, the stage is executed as Ballista would have executed it: operators of ours are a
-//! matter of speed, and a query must not fail for want of speed.
+//! If the rule fails in any way, the stage runs as Ballista planned it: our operators only make a query
+//! faster, so they must never make it fail.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,10 +24,11 @@ use crate::metrics::MetricsMap;
 use crate::settings;
 use crate::stage::DeviceStage;
 
-/// How long a connection to another executor is kept while idle, as the stock executor does by default.
+/// The time for which an idle connection to another executor is kept; the stock executor's default.
 const CLIENT_TTL: Duration = Duration::from_secs(30);
 
-/// Ballista's default engine, and before it our rule over the part of each stage's plan below its shuffle writer.
+/// Ballista's default engine, which first runs our rule over the part of each stage's plan below its shuffle
+/// writer.
 pub struct DeviceExecutionEngine {
     inner: Arc<dyn ExecutionEngine>,
     rule: Arc<dyn PhysicalOptimizerRule + Send + Sync>,
@@ -35,16 +36,16 @@ pub struct DeviceExecutionEngine {
     counters: Counters,
 }
 
-/// What an engine has done since it was made.
+/// The totals of an engine's work since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Tasks that it was given: one for each slice of a stage's partitions.
+    /// The number of tasks: one for each slice of a stage's partitions.
     pub tasks: u64,
-    /// Those of them whose plan got an operator of ours.
+    /// The number of tasks whose plan got an operator of ours.
     pub device_tasks: u64,
-    /// The operators of ours in all of these plans.
+    /// The number of our operators in all of these plans.
     pub operators: u64,
-    /// Tasks whose plan was left alone because the rule failed.
+    /// The number of tasks whose plan was left alone because the rule failed.
     pub failures: u64,
 }
 
@@ -57,13 +58,13 @@ struct Counters {
 }
 
 impl DeviceExecutionEngine {
-    /// An engine whose tasks run as `own` says, unless their session says otherwise. Shuffles share connections as in the
-    /// stock executor.
+    /// Creates an engine whose tasks run as `own` says, unless their session says otherwise. Shuffles share
+    /// connections as in the stock executor.
     pub fn new(own: DeviceOptions) -> Self {
         Self::with_client_ttl(own, CLIENT_TTL)
     }
 
-    /// [`new`](Self::new), whose connections to other executors are kept for `idle`; zero keeps none.
+    /// Like [`new`](Self::new), with connections to other executors kept for `idle`; zero keeps none.
     pub fn with_client_ttl(own: DeviceOptions, idle: Duration) -> Self {
         let inner = match idle {
             Duration::ZERO => DefaultExecutionEngine::new(),
@@ -72,17 +73,17 @@ impl DeviceExecutionEngine {
         Self { inner: Arc::new(inner), rule: Arc::new(DeviceRule::new()), own, counters: Counters::default() }
     }
 
-    /// The same over another engine than Ballista's default one.
+    /// Replaces Ballista's default engine by another one.
     pub fn over(self, inner: Arc<dyn ExecutionEngine>) -> Self {
         Self { inner, ..self }
     }
 
-    /// The same with another rule than [`DeviceRule`].
+    /// Replaces [`DeviceRule`] by another rule.
     pub fn with_rule(self, rule: Arc<dyn PhysicalOptimizerRule + Send + Sync>) -> Self {
         Self { rule, ..self }
     }
 
-    /// What it has done so far.
+    /// The totals so far.
     pub fn counts(&self) -> Counts {
         let Counters { tasks, device_tasks, operators, failures } = &self.counters;
         Counts {
@@ -93,7 +94,7 @@ impl DeviceExecutionEngine {
         }
     }
 
-    /// `plan`, a shuffle writer over the stage's work, with the rule's version of that work.
+    /// Returns `plan`, a shuffle writer over the stage's work, with the rule's version of that work.
     fn rewritten(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
@@ -105,7 +106,7 @@ impl DeviceExecutionEngine {
         // A panic here would end the loop in which the executor asks for work, and so the executor.
         let ours = catch_unwind(AssertUnwindSafe(|| self.rule.optimize(Arc::clone(work), config)))
             .unwrap_or_else(|_| internal_err!("the rule {} panicked", self.rule.name()))?;
-        // The shuffle writer and the scheduler count on both.
+        // The shuffle writer and the scheduler rely on both.
         if ours.schema() != work.schema() {
             return internal_err!("the rule {} changed the schema", self.rule.name());
         }
@@ -166,7 +167,7 @@ impl fmt::Debug for DeviceExecutionEngine {
     }
 }
 
-/// How many operators of ours a plan has.
+/// The number of our operators in a plan.
 fn operators(plan: &Arc<dyn ExecutionPlan>) -> u64 {
     u64::from(plan.is::<DeviceExec>()) + plan.children().into_iter().map(operators).sum::<u64>()
 }

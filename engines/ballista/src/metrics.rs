@@ -1,10 +1,11 @@
-//! The metrics of a plan with operators of ours, in the places of the plan that the scheduler knows.
+//! Reports the metrics of a plan with our operators under the operators that the scheduler knows.
 //!
-//! A task reports its metrics as a list, one set for each operator from the root down, and the scheduler adds the lists of
-//! a stage's tasks up, place by place. One operator of ours stands for several of the planned ones, so its list is shorter;
-//! and where one task's list has another length than the one before, the scheduler refuses the report, and with it the news
-//! that the task is done: the query would never end. Executors without a device, or with another one, serve the same
-//! stage. So every list is given the length that the plan had before the rule.
+//! A task reports its metrics as a list, one set for each operator from the root down, and the scheduler adds
+//! up the lists of a stage's tasks, position by position. One operator of ours stands for several planned
+//! ones, so its list is shorter. If a task's list has another length than the one before, the scheduler
+//! refuses the report, along with the news that the task is done: the query would never end. Executors
+//! without a device, or with another one, serve the same stage. So every list gets the length that the plan
+//! had before the rule.
 
 use std::iter::successors;
 use std::sync::Arc;
@@ -13,17 +14,18 @@ use bowstring_datafusion::DeviceExec;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::MetricsSet;
 
-/// For each set of metrics that the planned operators would report, which of the executed ones' it is.
+/// Maps each set of metrics that the planned operators would report to a set of the executed ones.
 #[derive(Debug, Default)]
 pub(crate) struct MetricsMap {
-    /// None for an operator that one of ours stands for, but for the first: that has the metrics of ours.
+    /// One entry for each planned operator. If one of ours replaces several, the first has its metrics and
+    /// the others are `None`.
     places: Vec<Option<usize>>,
-    /// How many sets the executed operators report.
+    /// The number of sets that the executed operators report.
     executed: usize,
 }
 
 impl MetricsMap {
-    /// How the metrics of a plan with operators of ours are reported.
+    /// Maps the metrics of a plan with our operators.
     pub(crate) fn of(plan: &Arc<dyn ExecutionPlan>) -> Self {
         let mut map = Self::default();
         map.add(plan);
@@ -43,7 +45,7 @@ impl MetricsMap {
         plan.children().into_iter().for_each(|child| self.add(child));
     }
 
-    /// The sets of the executed operators, one for each of the planned ones.
+    /// Arranges the sets of the executed operators, one for each planned operator.
     pub(crate) fn as_planned(&self, executed: Vec<MetricsSet>) -> Vec<MetricsSet> {
         self.places
             .iter()
@@ -52,7 +54,7 @@ impl MetricsMap {
     }
 }
 
-/// The planned operators that one of ours is executed for: a chain, each the parent of the next, down to its input.
+/// The planned operators that one of ours replaces: a chain, each the parent of the next, down to its input.
 fn stands_for(ours: &DeviceExec) -> impl Iterator<Item = &Arc<dyn ExecutionPlan>> {
     successors(Some(ours.original()), |planned| {
         let below = planned.children().first().copied()?;
@@ -74,7 +76,7 @@ mod tests {
 
     const NUMBERS: &str = "SELECT value, value * 2 AS twice FROM generate_series(1, 1000)";
 
-    /// The plan of a query over tables of numbers, before the rule and after it.
+    /// The plan of a query over tables of numbers, before and after the rule.
     async fn plans(context: &SessionContext, sql: &str) -> Result<[Arc<dyn ExecutionPlan>; 2]> {
         let planned = context.sql(sql).await?.create_physical_plan().await?;
         let mut eager = DeviceOptions::default();
@@ -84,7 +86,7 @@ mod tests {
         Ok([planned, executed])
     }
 
-    /// The operators that report, from the root down.
+    /// The names of the operators that report, from the root down.
     fn names(plan: &Arc<dyn ExecutionPlan>) -> Vec<&str> {
         let own = plan.metrics().map(|_| plan.name());
         own.into_iter().chain(plan.children().into_iter().flat_map(names)).collect()
@@ -107,7 +109,8 @@ mod tests {
             let sets = MetricsMap::of(&executed).as_planned(collect_plan_metrics(executed.as_ref()));
             assert_eq!(sets.len(), theirs.len());
 
-            // Operators that are in both plans keep their own; each of ours is found once, and the rest are empty.
+            // Operators that are in both plans keep their own sets; each of ours is found once, and the rest
+            // are empty.
             let mut left = ours.into_iter().zip(collect_plan_metrics(executed.as_ref())).peekable();
             for (name, set) in theirs.into_iter().zip(sets) {
                 let Some((_, own)) = left.next_if(|(ours, _)| {

@@ -1,4 +1,4 @@
-//! A stage that has operators of ours, and reports what it did as if it had none.
+//! A stage with our operators that reports its work as if it had none.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use datafusion::physical_plan::metrics::MetricsSet;
 
 use crate::metrics::MetricsMap;
 
-/// Another engine's stage, whose metrics are put where the scheduler expects them.
+/// Wraps another engine's stage and puts its metrics where the scheduler expects them.
 #[derive(Debug)]
 pub(crate) struct DeviceStage {
     inner: Arc<dyn QueryStageExecutor>,
@@ -40,7 +40,8 @@ impl QueryStageExecutor for DeviceStage {
         self.metrics.as_planned(self.inner.collect_plan_metrics())
     }
 
-    // What these look for is not an operator that the rule replaces, and they look through ours to find it.
+    // The rule replaces none of the operators that these methods look for, and they look through ours to find
+    // them.
     fn collect_runtime_stats_reports(&self) -> Vec<RuntimeStatsReport> {
         self.inner.collect_runtime_stats_reports()
     }

@@ -1,9 +1,10 @@
-//! TPC-H's queries by DataFusion alone, by it again (what differs is noise), and with bowstring on the CPU; from
-//! memory and from Parquet files; then by DuckDB and polars, on the same files. Rounds are interleaved, so that whatever
-//! else the machine does falls on all of them alike; what is shown is medians.
+//! Times TPC-H's queries with DataFusion alone, with DataFusion again (the difference is noise), and with
+//! bowstring on the CPU; from memory and from Parquet files; then with DuckDB and polars, on the same files.
+//! Rounds are interleaved, so that other load on the machine affects all engines alike. The table shows
+//! medians.
 //!
-//! `cargo bench --bench tpch -- --scale 1 --rounds 9 --folder /tmp/tpch --python python3` makes tables, writes
-//! `/tmp/tpch/times.csv`, prints a table, and has `plot.py` draw the picture.
+//! `cargo bench --bench tpch -- --scale 1 --rounds 9 --folder /tmp/tpch --python python3` makes tables,
+//! writes `/tmp/tpch/times.csv`, prints a table, and has `plot.py` draw the picture.
 
 #[path = "tpch/report.rs"]
 mod report;
@@ -23,22 +24,23 @@ use std::time::Instant;
 struct Arguments {
     #[arg(long, default_value = "1")]
     scale: Scale,
-    /// Partitions of tables in memory, files of the others, and threads of every engine.
+    /// Partitions of tables in memory, files of each table on disk, and threads of every engine.
     #[arg(long, default_value_t = 2)]
     partitions: usize,
-    /// Rounds that are measured, after one that is not.
+    /// Measured rounds, after one unmeasured round.
     #[arg(long, default_value_t = 9)]
     rounds: usize,
     /// Queries to run, as 1,6,14; all, if none are given.
     #[arg(long, value_delimiter = ',')]
     queries: Vec<usize>,
-    /// Where files go; those of an earlier run at the same scale are used again.
+    /// The folder for files; files of an earlier run at the same scale are reused.
     #[arg(long, default_value = "target/tpch")]
     folder: PathBuf,
-    /// A Python that has duckdb, polars and matplotlib; without it those columns and the picture are left out.
+    /// A Python that has duckdb, polars and matplotlib; without it those columns and the picture are left
+    /// out.
     #[arg(long)]
     python: Option<PathBuf>,
-    /// What cargo bench adds.
+    /// Accepted and ignored, because cargo bench passes it.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -136,7 +138,7 @@ async fn measure(
     Ok(())
 }
 
-/// Plans and runs a query; gives how many rows it has, and how many operators of ours.
+/// Plans and runs a query; returns its number of rows, and the number of our operators.
 async fn run(context: &SessionContext, text: &str) -> Result<(usize, usize)> {
     fn ours(plan: &dyn ExecutionPlan) -> usize {
         let below: usize = plan.children().into_iter().map(|child| ours(child.as_ref())).sum();

@@ -1,6 +1,7 @@
-//! DataFusion's aggregates without groups as ours: what we leave of many rows is a row of DataFusion's own state, which its
-//! accumulators put together and finish. So sums of runs of rows wrap, and averages round, as theirs do. What one run's sum is too
-//! large for, they are given themselves ([`crate::arguments`]).
+//! Translates DataFusion's aggregates without groups. Our aggregate reduces many rows to one row of
+//! DataFusion's own intermediate state; DataFusion's accumulators merge and finish those states. Sums over
+//! runs of rows therefore wrap, and averages round, as DataFusion's do. If a run's sum overflows our type,
+//! the accumulators get the arguments themselves ([`crate::arguments`]).
 
 use std::any::Any;
 use std::sync::Arc;
@@ -26,23 +27,23 @@ use crate::expression::{Made, translate};
 use crate::inputs::Inputs;
 use crate::types::our_type;
 
-/// Aggregates of ours that leave the states of DataFusion's.
+/// Our aggregates, which produce the intermediate states of DataFusion's functions.
 #[derive(Clone, Debug)]
 pub(crate) struct States {
     pub functions: Vec<Arc<AggregateFunctionExpr>>,
     pub aggregations: Vec<Aggregation>,
-    /// What each function is of; null where a condition of its own is not true.
+    /// The argument of each function; null for rows that fail the function's own `FILTER` condition.
     pub arguments: Vec<Expr>,
     /// The types of each function's state, in their order.
     types: Vec<Vec<DataType>>,
-    /// Whether a row can fail.
+    /// Whether any row can raise an error.
     pub can_fail: bool,
-    /// Whether anything is asked but how many rows there are.
+    /// Whether the aggregates read columns: false if they only count rows.
     pub reads_columns: bool,
 }
 
 impl States {
-    /// What is aggregated, over the columns of an input; `None` where any of it has no counterpart.
+    /// Translates an aggregate over an input's columns; `None` if any part of it has no counterpart.
     pub fn translate(aggregate: &Aggregate, inputs: &mut Inputs) -> Option<States> {
         let mut states = States {
             functions: aggregate.functions.clone(),
@@ -76,7 +77,7 @@ impl States {
         Some(states)
     }
 
-    /// Gives a row of ours to the accumulators.
+    /// Merges one row of our results into the accumulators.
     pub fn merge(&self, row: &Batch, accumulators: &mut [AccumulatorItem]) -> Result<()> {
         let mut columns = row.columns().iter();
         for (types, accumulator) in self.types.iter().zip(accumulators) {
@@ -87,9 +88,9 @@ impl States {
     }
 }
 
-/// A value where a condition is true, else null.
+/// The value if the condition is true, else null.
 fn only_where(condition: Made, made: Made, data_type: &DataType) -> Option<Made> {
-    // DataFusion computes it for no other rows.
+    // DataFusion does not compute it for the other rows.
     if made.can_fail {
         return None;
     }
@@ -103,7 +104,7 @@ fn only_where(condition: Made, made: Made, data_type: &DataType) -> Option<Made>
     })
 }
 
-/// The aggregates that leave a function's state.
+/// The aggregates that produce one function's state.
 fn of(
     function: &AggregateFunctionExpr,
     made: &Made,
@@ -129,14 +130,14 @@ fn of(
         [DataType::UInt64, to] if inner.is::<Avg>() && summed(to) => {
             Some(vec![count(expr.clone()), sum(expr)])
         }
-        // Of NaNs only their bits say which is least.
+        // Bits alone order NaNs, and the bits of a computed NaN differ from DataFusion's.
         [to] if to == of && !made.makes_nan && inner.is::<Min>() => Some(vec![min(expr)]),
         [to] if to == of && !made.makes_nan && inner.is::<Max>() => Some(vec![max(expr)]),
         _ => None,
     }
 }
 
-/// A column of ours as one of a state: decimals keep their digits, counts are never negative.
+/// Converts a result column to a state column: decimals keep their digits, counts are never negative.
 fn as_state(array: ArrayRef, to: &DataType) -> Result<ArrayRef> {
     match (array.data_type(), to) {
         (from, to) if from == to => Ok(array),

@@ -1,5 +1,6 @@
-//! What an aggregate is of, computed as columns: for the runs whose sums are too large for us. Our sums are exact, and one of decimals
-//! with more than 38 digits is an error; DataFusion's wrap around, and may come back.
+//! Computes an aggregate's arguments as columns, for runs whose sums overflow our types. Our sums are exact,
+//! and a decimal sum of more than 38 digits is an error; DataFusion's wrap around and may come back into
+//! range.
 
 use bowstring::compute::{Predicate, Projection};
 use bowstring::{Batch, Error, Stream};
@@ -9,7 +10,7 @@ use datafusion::physical_plan::aggregates::AccumulatorItem;
 use crate::bridge::array_out;
 use crate::error::external;
 
-/// The arguments of aggregates, one each, of the rows where a condition is true.
+/// The arguments of aggregates, one expression each, over the rows for which a condition is true.
 #[derive(Clone, Debug)]
 pub(crate) struct Arguments {
     pub condition: Option<Predicate>,
@@ -17,12 +18,12 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Whether this is an error of a sum, and of nothing else.
+    /// Whether this error came from a sum and nothing else.
     pub fn help_with(error: &Error) -> bool {
         matches!(error, Error::Invalid { operation: "aggregate", .. })
     }
 
-    /// Gives the arguments of a batch's rows to DataFusion's accumulators.
+    /// Passes the arguments of a batch's rows to DataFusion's accumulators.
     pub async fn update(
         &self,
         batch: &Batch,

@@ -1,9 +1,10 @@
-//! DataFusion's arrays as ours and back: two versions of arrow-rs in one process. This file goes when DataFusion takes the version
-//! of arrow that we have.
+//! Converts DataFusion's arrays to ours and back, since one process has two versions of arrow-rs. This file
+//! goes when DataFusion takes our version of arrow.
 //!
-//! Both versions describe an array by the same parts: a type, a length and an offset, buffers, nulls and children. So each direction
-//! is a walk over them; no buffer is copied, and each keeps the other version's handle on it as its owner. The structs of Arrow's C
-//! interface would carry the same with one more struct, and a list of pointers, allocated for each array of each batch.
+//! Both versions describe an array by the same parts: a type, a length and an offset, buffers, nulls and
+//! children. Each direction walks these parts. It copies no buffer; each new buffer holds a handle on the
+//! other version's buffer as its owner. Arrow's C structs would carry the same, but need one more struct and
+//! a list of pointers for each array of each batch.
 
 #![allow(unsafe_code)]
 
@@ -24,7 +25,7 @@ use datafusion::error::Result;
 use crate::error::{external, refused};
 use crate::types::{our_type, their_type};
 
-/// Columns of a DataFusion's batch, under a schema of ours that has their types: host memory, shared.
+/// Columns of a DataFusion batch, under a schema of ours with their types: shared host memory.
 pub(crate) fn batch_in(
     batch: &RecordBatch,
     columns: &[usize],
@@ -39,32 +40,32 @@ fn array_in(array: &ArrayRef, to: &arrow_schema::DataType) -> Result<Array> {
     from_arrow_data(&data_in(&array.to_data(), to)).map_err(external)
 }
 
-/// A batch of ours in host memory as DataFusion's, under its schema.
+/// Converts a batch of ours in host memory to DataFusion's, under `schema`.
 pub(crate) fn batch_out(batch: &Batch, schema: &SchemaRef) -> Result<RecordBatch> {
     let columns = batch.columns().iter().map(array_out).collect::<Result<Vec<_>>>()?;
     let options = datafusion::arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.len()));
     RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(refused)
 }
 
-/// An array of ours in host memory as DataFusion's.
+/// Converts an array of ours in host memory to DataFusion's.
 pub(crate) fn array_out(array: &Array) -> Result<ArrayRef> {
     Ok(make_array(data_out(&to_arrow_data(array).map_err(external)?)))
 }
 
-/// The batches of an `ArrowDeviceArrayStream`, which is taken over: the address of the C struct, as programs in C, or Python, have
-/// it. Nothing is copied, and nothing is read before it is asked for.
+/// Takes over an `ArrowDeviceArrayStream` and returns its batches. The stream is given by the address of the
+/// C struct, as programs in C or Python have it. Nothing is copied, and each batch is read on demand.
 ///
 /// # Safety
 ///
-/// There must be a stream at the address that nobody else uses, as Arrow's C device interface says, with arrays and callbacks that
-/// are what it says.
+/// The address must hold a stream that conforms to Arrow's C device interface, with valid arrays and
+/// callbacks. No other code may use the stream.
 pub unsafe fn batches_at(address: usize, device: &Device) -> Result<Batches> {
     let Some(mut stream) =
         NonNull::new(std::ptr::with_exposed_provenance_mut::<ArrowDeviceArrayStream>(address))
     else {
         return exec_err!("no stream at address 0");
     };
-    // SAFETY: the caller's promise: a stream that nobody else uses.
+    // SAFETY: the caller promises a valid stream that no other code uses.
     unsafe { import_batches(stream.as_mut(), device) }.map_err(external)
 }
 

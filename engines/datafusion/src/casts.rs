@@ -1,9 +1,11 @@
-//! Casts and arithmetic of decimals: which of them are the same in DataFusion and here, and which cannot fail.
+//! Casts and arithmetic of decimals: which of them are the same in DataFusion and here, and which cannot
+//! fail.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::Operator;
 
-/// Casts whose results are arrow-rs' on both sides. Those of text have formats, those of times bounds that DataFusion checks by itself.
+/// Casts whose results are arrow-rs' on both sides. Those of text have formats, those of times bounds that
+/// DataFusion checks by itself.
 pub(crate) fn same_everywhere(from: &DataType, to: &DataType) -> bool {
     let number = |of: &DataType| {
         of.is_integer()
@@ -36,7 +38,8 @@ pub(crate) fn always_fits(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Whether arithmetic of two decimals stays within their width, whatever the values: arrow-rs fails where it does not.
+/// Whether arithmetic of two decimals stays within their width, whatever the values: arrow-rs fails where it
+/// does not.
 pub(crate) fn decimals_fit(op: Operator, a: &DataType, b: &DataType) -> bool {
     let (Some((p1, s1)), Some((p2, s2))) = (decimal(a), decimal(b)) else { return false };
     let most = match a {

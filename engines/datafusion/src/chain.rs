@@ -1,6 +1,7 @@
-//! A chain of DataFusion's nodes as one step over the rows of its input: which are kept, what is computed of them, what they come to.
+//! Describes a chain of DataFusion's nodes as one step over its input's rows: which rows stay, which
+//! expressions are computed, and how they are aggregated.
 //!
-//! Expressions of the upper nodes are rewritten to the columns of the input, so that everything in between is never a batch.
+//! Expressions of upper nodes are rewritten over the input's columns, so no intermediate batch exists.
 
 use std::sync::Arc;
 
@@ -13,18 +14,18 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 
-/// What a chain does, over the columns of its input.
+/// The work of a chain, over the columns of its input.
 #[derive(Debug)]
 pub(crate) struct Chain {
-    /// The conditions, those that are asked first in front.
+    /// The conditions, in the order in which DataFusion tests them.
     pub conditions: Vec<Arc<dyn PhysicalExpr>>,
-    /// What the rows are made of; of an aggregate, those that it reads.
+    /// The output expressions; under an aggregate, the expressions that it reads.
     pub row: Vec<Arc<dyn PhysicalExpr>>,
-    /// Rows after which a partition ends.
+    /// The number of rows after which a partition ends.
     pub fetch: Option<usize>,
-    /// Rows that a filter makes a batch of.
+    /// The number of rows in each batch that a filter emits.
     pub batch_rows: Option<usize>,
-    /// What the rows become one of.
+    /// The aggregate that reduces the rows to one, if the chain has one.
     pub aggregate: Option<Aggregate>,
 }
 
@@ -33,13 +34,14 @@ pub(crate) struct Chain {
 pub(crate) struct Aggregate {
     pub mode: AggregateMode,
     pub functions: Vec<Arc<AggregateFunctionExpr>>,
-    /// What each is of.
+    /// The argument expressions of each function.
     pub arguments: Vec<Vec<Arc<dyn PhysicalExpr>>>,
-    /// The condition of each, where it has one of its own.
+    /// Each function's own `FILTER` condition, if any.
     pub conditions: Vec<Option<Arc<dyn PhysicalExpr>>>,
 }
 
-/// The nodes of a chain, the top one first: those that a chain may be made of, as far down as there are any.
+/// The nodes of a chain, top first: the supported nodes from `top` downwards, until the first unsupported
+/// one.
 pub(crate) fn nodes(top: &Arc<dyn ExecutionPlan>) -> Vec<&Arc<dyn ExecutionPlan>> {
     let mut nodes = vec![];
     let mut next = top;
@@ -58,7 +60,8 @@ pub(crate) fn nodes(top: &Arc<dyn ExecutionPlan>) -> Vec<&Arc<dyn ExecutionPlan>
     }
 }
 
-/// Whether an aggregate makes one row, or the state of one, of rows. One that tells its scan which rows it can still use does more.
+/// Whether an aggregate reduces rows to one row, or to one row of state, and does nothing else. An aggregate
+/// that pushes a dynamic filter into its scan does more.
 fn is_plain(aggregate: &AggregateExec) -> bool {
     matches!(aggregate.mode(), AggregateMode::Partial | AggregateMode::Single)
         && aggregate.group_expr().is_true_no_grouping()
@@ -68,7 +71,7 @@ fn is_plain(aggregate: &AggregateExec) -> bool {
 }
 
 impl Chain {
-    /// The chain of these nodes, of which the last is the lowest; `None` where they are not one.
+    /// The chain of these nodes, top first; `None` if they do not form one.
     pub fn of(nodes: &[&Arc<dyn ExecutionPlan>]) -> Result<Option<Chain>> {
         let Some(input) = nodes.last().and_then(|last| last.children().first().copied()) else {
             return Ok(None);
@@ -92,8 +95,8 @@ impl Chain {
 
     fn add(&mut self, node: &Arc<dyn ExecutionPlan>) -> Result<bool> {
         if let Some(filter) = node.downcast_ref::<FilterExec>() {
-            // Of the first rows that one filter keeps, another's are not the first that both keep. And what is computed below a filter
-            // is computed of all rows, of which one may fail.
+            // The first rows that pass one filter are not the first rows that pass two. And a projection
+            // below a filter computes all rows, any of which may fail.
             if self.fetch.is_some() || !self.row.iter().all(|expr| expr.is::<Column>()) {
                 return Ok(false);
             }
@@ -128,7 +131,7 @@ impl Chain {
     }
 }
 
-/// An expression over the columns of a row, as one over what the row is made of.
+/// Substitutes a row's defining expressions for the columns in `expr`.
 fn over(expr: &Arc<dyn PhysicalExpr>, row: &[Arc<dyn PhysicalExpr>]) -> Result<Arc<dyn PhysicalExpr>> {
     let made = expr.clone().transform_up(|expr| {
         let made = expr.downcast_ref::<Column>().and_then(|column| row.get(column.index()).cloned());

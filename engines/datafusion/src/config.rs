@@ -1,4 +1,4 @@
-//! What a session may say of us: `SET bowstring.device = 'cpu'`.
+//! A session's options for this crate: `SET bowstring.device = 'cpu'`.
 
 use std::any::Any;
 use std::fmt::Display;
@@ -8,28 +8,28 @@ use datafusion::config::{ConfigEntry, ConfigExtension, ConfigField, ConfigOption
 use datafusion::error::Result;
 
 config_namespace! {
-    /// Where and when our operators run.
+    /// The device that runs our operators, and the thresholds for using it.
     pub struct DeviceOptions {
         /// `auto` (the first GPU that opens, else the CPU), `cpu`, `cuda:0`, `rocm:0`, `emulator`, or `off`.
         pub device: String, default = "auto".to_owned()
 
-        /// Host batches are put together until they have so many rows before they are uploaded.
+        /// Host batches are merged until they have this many rows, then uploaded.
         pub upload_rows: usize, default = 1 << 20
 
-        /// Or until they have so many bytes.
+        /// Host batches are merged until they have this many bytes, then uploaded.
         pub upload_bytes: usize, default = 128 << 20
 
-        /// Uploads that a device works on at a time, for each partition.
+        /// The number of uploads that a device works on at a time, for each partition.
         pub in_flight: usize, default = 2
 
-        /// Plans that are estimated to read fewer rows than this stay on the host, whatever the device. Where nothing is known of
-        /// the rows they do not.
+        /// Plans that are estimated to read fewer rows than this stay on the host, whatever the device. A
+        /// plan without an estimate may run on the device.
         pub device_min_rows: usize, default = 100_000
 
-        /// Take whatever can be translated, and do not ask whether it pays: for tests.
+        /// Take every plan that can be translated, without asking whether it pays: for tests.
         pub always: bool, default = false
 
-        /// On the CPU, batches that an aggregate is given together.
+        /// On the CPU, the number of batches that an aggregate processes together.
         pub run_batches: usize, default = 16
     }
 }
@@ -38,8 +38,8 @@ impl ConfigExtension for DeviceOptions {
     const PREFIX: &'static str = "bowstring";
 }
 
-/// By hand, since what DataFusion generates leaves the prefix out of the entries' keys. By those keys `SHOW` finds an option,
-/// and Ballista sends it to the executors.
+/// Written by hand, because DataFusion's generated code leaves the prefix out of the entries' keys. `SHOW`
+/// finds an option by that key, and Ballista sends it to the executors.
 impl ExtensionOptions for DeviceOptions {
     fn as_any(&self) -> &dyn Any {
         self
@@ -77,7 +77,7 @@ impl Visit for Entries {
 }
 
 impl DeviceOptions {
-    /// Those of a session, or the usual ones.
+    /// The session's options, or the defaults if it has none.
     pub fn of(config: &ConfigOptions) -> DeviceOptions {
         config.extensions.get::<DeviceOptions>().cloned().unwrap_or_default()
     }

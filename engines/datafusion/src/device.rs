@@ -8,11 +8,11 @@ use datafusion::error::{DataFusionError, Result};
 
 use crate::error::external;
 
-/// Emulated devices of tests, under names of theirs.
+/// Emulated devices of tests, by name.
 static NAMED: LazyLock<Mutex<Vec<(String, Device)>>> = LazyLock::new(Mutex::default);
 
-/// Gives a device a name that `bowstring.device` may have: a device with an allocator or a limit of the caller's, say, or an
-/// emulated one of a test's own. A name that exists is given anew.
+/// Gives a device a name that `bowstring.device` accepts: for a device with a custom allocator or limit, or a
+/// test's own emulated one. Naming a device again replaces the earlier one.
 pub fn name_device(name: impl Into<String>, device: &Device) {
     let name = name.into();
     let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -20,7 +20,7 @@ pub fn name_device(name: impl Into<String>, device: &Device) {
     named.push((name, device.clone()));
 }
 
-/// The device of a name; `None` where our operators are off.
+/// Opens the device of this name; `None` if the name turns our operators off.
 pub fn open(name: &str) -> Result<Option<Device>> {
     if let Some((_, device)) =
         NAMED.lock().unwrap_or_else(PoisonError::into_inner).iter().find(|(other, _)| other == name)
@@ -49,7 +49,8 @@ pub fn open(name: &str) -> Result<Option<Device>> {
     Ok(Some(device))
 }
 
-/// The first GPU that opens, else the CPU. What there is does not change while a process runs, and looking takes time.
+/// The first GPU that opens, else the CPU. The result is cached: probing takes time, and devices do not
+/// change while a process runs.
 fn first() -> Device {
     static FIRST: LazyLock<Device> = LazyLock::new(|| {
         let gpus = [DeviceType::Cuda, DeviceType::Rocm];
@@ -58,12 +59,12 @@ fn first() -> Device {
     FIRST.clone()
 }
 
-/// A new order of work on a device; on the CPU that of whoever calls.
+/// A new stream on a device; on the CPU, the calling thread's stream.
 pub(crate) fn stream_of(device: &Device) -> Result<Stream> {
     if is_host(device) { Ok(Stream::cpu()) } else { device.stream().map_err(external) }
 }
 
-/// Whether a device computes in host memory, on the threads that DataFusion has already.
+/// Whether a device computes in host memory, on DataFusion's own threads.
 pub(crate) fn is_host(device: &Device) -> bool {
     device.place().device_type == DeviceType::Cpu
 }

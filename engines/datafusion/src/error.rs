@@ -1,11 +1,12 @@
-//! Errors of bowstring's as DataFusion has them.
+//! Converts bowstring's errors to DataFusion's.
 
 use bowstring::Error;
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 
-/// An error of ours, of the class that DataFusion's own operators would have said: what the data did is arrow's, memory is a
-/// resource, and what a device did stays what it is, to be found by downcasting.
+/// Converts a bowstring error to the class that DataFusion's own operators would return: errors in the data
+/// become arrow errors, lack of memory becomes a resource error, and device errors stay as they are, to be
+/// found by downcasting.
 pub(crate) fn external(error: Error) -> DataFusionError {
     match error {
         Error::Evaluation { .. } => refused(ArrowError::ArithmeticOverflow(error.to_string())),
@@ -16,7 +17,7 @@ pub(crate) fn external(error: Error) -> DataFusionError {
     }
 }
 
-/// An error of arrow-rs'.
+/// Wraps an arrow-rs error.
 pub(crate) fn refused(error: ArrowError) -> DataFusionError {
     DataFusionError::ArrowError(Box::new(error), None)
 }

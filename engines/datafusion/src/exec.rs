@@ -1,7 +1,7 @@
-//! The one node that we put into plans: a chain of DataFusion's nodes, translated.
+//! The one node that this crate puts into plans: a translated chain of DataFusion's nodes.
 //!
-//! The chain is kept as DataFusion made it, over the same input, and answers whatever a plan is asked: its schema, orderings,
-//! partitions, statistics, expressions. Only what it executes is ours.
+//! The node keeps the original chain over the same input, and the chain answers everything a plan is asked:
+//! schema, orderings, partitions, statistics, expressions. Only the execution is ours.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,13 +26,14 @@ use crate::metrics::Counters;
 use crate::program::Program;
 use crate::{gpu, host};
 
-/// A chain of filters, projections and an aggregate without groups over one input, run by bowstring on a device.
+/// A chain of filters, projections and an aggregate without groups over one input, run by bowstring on a
+/// device.
 pub struct DeviceExec {
-    /// As DataFusion made it: the top one first, each the parent of the next, the last of the input.
+    /// DataFusion's nodes, top first: each is the parent of the next, and the last reads the input.
     chain: Vec<Arc<dyn ExecutionPlan>>,
     input: Arc<dyn ExecutionPlan>,
     program: Arc<Program>,
-    /// What it does, as people read it.
+    /// The chain's steps as text, for `EXPLAIN`.
     steps: String,
     device: Device,
     options: DeviceOptions,
@@ -40,7 +41,8 @@ pub struct DeviceExec {
 }
 
 impl DeviceExec {
-    /// These nodes, of which each is the parent of the next, on a device; `None` where they cannot be translated whole.
+    /// Translates these nodes, each the parent of the next, for a device; `None` if any of them has no
+    /// counterpart.
     pub(crate) fn of(
         nodes: &[&Arc<dyn ExecutionPlan>],
         device: &Device,
@@ -62,27 +64,27 @@ impl DeviceExec {
         }))
     }
 
-    /// What it runs.
+    /// The translated program that this node runs.
     pub(crate) fn program(&self) -> &Program {
         &self.program
     }
 
-    /// Where it runs.
+    /// The device that runs this node.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// What comes in.
+    /// The plan that feeds this node.
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }
 
-    /// The nodes of DataFusion's that it stands for: the top one.
+    /// The top one of the DataFusion nodes that this node replaces.
     pub fn original(&self) -> &Arc<dyn ExecutionPlan> {
         &self.chain[0]
     }
 
-    /// The chain over another input, as DataFusion's nodes.
+    /// Rebuilds the chain of DataFusion's nodes over another input.
     fn rebuilt(
         &self,
         input: Arc<dyn ExecutionPlan>,
@@ -98,7 +100,7 @@ impl DeviceExec {
         Ok(chain)
     }
 
-    /// The chain, translated again; as it is where it no longer can be.
+    /// Translates the chain again; returns the chain itself if it can no longer be translated.
     fn translated_again(&self, chain: &[Arc<dyn ExecutionPlan>]) -> Result<Arc<dyn ExecutionPlan>> {
         let nodes: Vec<_> = chain.iter().collect();
         Ok(match DeviceExec::of(&nodes, &self.device, &self.options)? {
@@ -108,7 +110,7 @@ impl DeviceExec {
     }
 }
 
-/// What a chain does, in the order in which it is done.
+/// The chain's steps, in execution order.
 fn steps(chain: &Chain) -> String {
     let mut steps = vec![];
     let joined = |exprs: &[Arc<dyn PhysicalExpr>]| {
@@ -179,7 +181,7 @@ impl ExecutionPlan for DeviceExec {
     }
 
     fn input_distribution_requirements(&self) -> datafusion::physical_plan::InputDistributionRequirements {
-        // The others of a chain ask for nothing.
+        // The other nodes of a chain require nothing.
         self.chain[0].input_distribution_requirements()
     }
 
@@ -261,7 +263,7 @@ impl ExecutionPlan for DeviceExec {
     }
 
     fn with_fetch(&self, fetch: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
-        // A filter's; what is above it keeps all rows. One row is few enough.
+        // The limit goes to a filter, since the nodes above it keep all rows. One row needs no limit.
         if matches!(self.program.work, crate::program::Work::Aggregate(_)) {
             return None;
         }

@@ -1,4 +1,5 @@
-//! DataFusion's physical expressions as expressions of ours: wholly, with DataFusion's meaning, or not at all.
+//! Translates DataFusion's physical expressions to ours: completely and with DataFusion's meaning, or not at
+//! all.
 //!
 //! | where meanings differ | what is done |
 //! | --- | --- |
@@ -26,20 +27,20 @@ use crate::inputs::Inputs;
 use crate::types::our_type;
 use crate::{casts, floats, literal};
 
-/// How ours must be computed to mean what DataFusion means.
+/// The options under which our expressions mean the same as DataFusion's.
 pub(crate) fn options() -> Options {
     Options::new().overflow(Overflow::Wrap)
 }
 
-/// An expression of ours, and what must be known of it.
+/// A translated expression, with the properties that its users check.
 #[derive(Clone, Debug)]
 pub(crate) struct Made {
     pub expr: Expr,
-    /// Whether a row can fail.
+    /// Whether any row can raise an error.
     pub can_fail: bool,
-    /// Whether it may be a NaN that arithmetic made, whose bits are not DataFusion's.
+    /// Whether the value may be a NaN produced by arithmetic, whose bits differ from DataFusion's.
     pub makes_nan: bool,
-    /// Whether it takes a pass of its own over the rows: a cast, or a test of text.
+    /// Whether evaluation needs a separate pass over the rows: a cast or a text test.
     pub extra_pass: bool,
 }
 
@@ -48,7 +49,7 @@ impl Made {
         Made { expr, can_fail: false, makes_nan: false, extra_pass: false }
     }
 
-    /// Another expression made of these.
+    /// Combines parts into an expression that inherits their properties.
     fn of(expr: Expr, parts: &[&Made]) -> Made {
         let any = |what: fn(&Made) -> bool| parts.iter().any(|part| what(part));
         Made {
@@ -59,22 +60,22 @@ impl Made {
         }
     }
 
-    /// One that is computed from floats, but is none.
+    /// A boolean computed from floats, so never a NaN itself.
     fn truth(expr: Expr, parts: &[&Made]) -> Option<Made> {
         let made = Made::of(expr, parts);
         (!made.makes_nan).then_some(made)
     }
 }
 
-/// An expression over the columns of an input; `None` where any part of it has no counterpart.
+/// Translates an expression over an input's columns; `None` if any part of it has no counterpart.
 pub(crate) fn translate(expr: &Arc<dyn PhysicalExpr>, inputs: &mut Inputs) -> Option<Made> {
     let made = node(expr, inputs)?;
-    // A tree that is too deep or too large would be refused when it is bound; printing it first could take too much stack.
+    // Binding would refuse a tree that is too deep or too large; printing it first could overflow the stack.
     made.expr.check().ok()?;
     Some(made)
 }
 
-/// Whether an expression comes to this type when it is bound.
+/// Whether an expression has this type once it is bound.
 pub(crate) fn has_type(expr: &Expr, data_type: &DataType, inputs: &Inputs) -> bool {
     let bound = Projection::bind(std::slice::from_ref(expr), &inputs.schema(), &options());
     bound.is_ok_and(|bound| *bound.schema().field(0).data_type() == our_type(data_type))
@@ -86,7 +87,7 @@ fn type_of(expr: &Arc<dyn PhysicalExpr>, inputs: &Inputs) -> Option<DataType> {
 
 fn node(expr: &Arc<dyn PhysicalExpr>, inputs: &mut Inputs) -> Option<Made> {
     if let Some(column) = expr.downcast_ref::<Column>() {
-        // What a column is called may differ; of which type it is may not.
+        // The column's name may differ, its type may not.
         return inputs.column(column.index()).map(Made::plain);
     }
     if let Some(value) = scalar(expr) {
@@ -138,13 +139,13 @@ pub(crate) fn scalar(expr: &Arc<dyn PhysicalExpr>) -> Option<&datafusion::common
 
 fn binary_node(whole: &Arc<dyn PhysicalExpr>, binary: &BinaryExpr, inputs: &mut Inputs) -> Option<Made> {
     let (left, op, right) = (binary.left(), *binary.op(), binary.right());
-    // It does not say whether it fails where integers overflow, but one that wraps is equal to a new one.
+    // The node does not expose whether it fails on overflow, but a wrapping one equals a new one.
     if *binary != BinaryExpr::new(left.clone(), op, right.clone()) {
         return None;
     }
     let (a, b) = (translate(left, inputs)?, translate(right, inputs)?);
     match op {
-        // Which rows DataFusion computes the right side for depends on the data.
+        // The rows for which DataFusion computes the right side depend on the data.
         Operator::And | Operator::Or if b.can_fail => None,
         Operator::And => Some(Made::of(a.expr.clone() & b.expr.clone(), &[&a, &b])),
         Operator::Or => Some(Made::of(a.expr.clone() | b.expr.clone(), &[&a, &b])),
@@ -167,7 +168,7 @@ fn binary_node(whole: &Arc<dyn PhysicalExpr>, binary: &BinaryExpr, inputs: &mut 
     }
 }
 
-/// A comparison as ours; `None` for other operators.
+/// The comparison for a DataFusion operator; `None` for other operators.
 pub(crate) fn compare(op: Operator, a: Expr, b: Expr) -> Option<Expr> {
     Some(match op {
         Operator::Eq => a.eq(b),
@@ -210,7 +211,7 @@ fn arithmetic(
         }
         _ => return None,
     };
-    // Decimals have rules of their own on both sides; what comes of them must be the same type.
+    // Both sides have their own decimal rules; the result types must agree.
     if !has_type(&made.expr, &to, inputs) {
         return None;
     }
@@ -219,7 +220,7 @@ fn arithmetic(
 
 fn negative_node(negative: &NegativeExpr, inputs: &mut Inputs) -> Option<Made> {
     let of = type_of(negative.arg(), inputs)?;
-    // A literal is negated with a check.
+    // Negating a literal is checked for overflow.
     if scalar(negative.arg()).is_some() || !(of.is_signed_integer() || of.is_floating() || of.is_decimal()) {
         return None;
     }
@@ -241,7 +242,7 @@ fn cast_node(x: &Arc<dyn PhysicalExpr>, to: &DataType, safe: bool, inputs: &mut 
         if safe { x.expr.clone().cast(our_type(to)) } else { x.expr.clone().cast_strict(our_type(to)) };
     let made = Made::of(cast, &[&x]);
     let can_fail = made.can_fail || !safe && !casts::always_fits(&from, to);
-    // A NaN becomes none, and then its bits do not matter.
+    // A cast to a non-float removes the NaN, so its bits no longer matter.
     let makes_nan = made.makes_nan && to.is_floating();
     let widens = from.is_integer() && to.is_integer() && casts::always_fits(&from, to);
     Some(Made { can_fail, makes_nan, extra_pass: made.extra_pass || !widens, ..made })
@@ -249,7 +250,7 @@ fn cast_node(x: &Arc<dyn PhysicalExpr>, to: &DataType, safe: bool, inputs: &mut 
 
 fn in_list(list: &InListExpr, inputs: &mut Inputs) -> Option<Made> {
     let of = type_of(list.expr(), inputs)?;
-    // Zeros and NaNs in lists follow rules of their own.
+    // Lists treat zeros and NaNs by their own rules.
     if of.is_floating() || list.list().is_empty() || matches!(of, DataType::Dictionary(..)) {
         return None;
     }
@@ -288,7 +289,7 @@ fn case_node(whole: &Arc<dyn PhysicalExpr>, case: &CaseExpr, inputs: &mut Inputs
             Some(expr) if scalar(expr).is_none_or(|value| value.data_type() == to) => {
                 let of = type_of(expr, inputs)?;
                 let made = translate(expr, inputs)?;
-                // DataFusion computes it for some of the rows.
+                // DataFusion computes it for only some rows.
                 (of == to && !made.can_fail).then_some(made)
             }
             Some(expr) if !scalar(expr)?.is_null() => None,
@@ -352,7 +353,7 @@ fn date_part(function: &ScalarFunctionExpr, inputs: &mut Inputs) -> Option<Made>
     has_type(&made.expr, function.return_type(), inputs).then_some(made)
 }
 
-/// What a value is compared as.
+/// The type in which a value is compared.
 fn value_type(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Dictionary(_, values) => values,
@@ -360,7 +361,7 @@ fn value_type(data_type: &DataType) -> &DataType {
     }
 }
 
-/// Types of text.
+/// Whether the type is a text type.
 pub(crate) fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }

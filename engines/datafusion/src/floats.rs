@@ -1,5 +1,6 @@
-//! Comparisons of floats as DataFusion has them: `-0.0` is `0.0`, and everything else follows the total order, in which NaNs are told
-//! apart by their bits. Ours follows the total order alone, so zeros are made one on the way.
+//! Compares floats as DataFusion does: `-0.0` equals `0.0`, and all other values follow the total order,
+//! which tells NaNs apart by their bits. Our comparison follows the total order alone, so these expressions
+//! first map both zeros to one.
 
 use bowstring::expr::{Expr, Literal, if_else, lit};
 use datafusion::arrow::datatypes::DataType;
@@ -10,7 +11,7 @@ use crate::expression::compare as compare_as_is;
 use crate::literal::float;
 use crate::types::our_type;
 
-/// A comparison of two floats of a type; each comes with its value where that is a literal.
+/// Compares two floats of a type; each operand comes with its value if it is a literal.
 pub(crate) fn compare(
     op: Operator,
     of: &DataType,
@@ -20,7 +21,7 @@ pub(crate) fn compare(
     let zero = |value: Option<&ScalarValue>| value.and_then(float).map(|value| value == 0.0);
     let (low, high) = zeros(of)?;
     match (zero(left), zero(right)) {
-        // What is no zero is compared with zeros as they are.
+        // A literal other than zero needs no mapping of zeros.
         (Some(false), _) | (_, Some(false)) => compare_as_is(op, a.clone(), b.clone()),
         (None, Some(true)) => with_zero(op, a, low, high),
         (Some(true), None) => with_zero(turned(op)?, b, low, high),
@@ -28,7 +29,7 @@ pub(crate) fn compare(
     }
 }
 
-/// A comparison with zero, which is both of them.
+/// A comparison with zero, which stands for both zeros.
 fn with_zero(op: Operator, x: &Expr, low: Literal, high: Literal) -> Option<Expr> {
     let x = x.clone();
     Some(match op {
@@ -42,7 +43,7 @@ fn with_zero(op: Operator, x: &Expr, low: Literal, high: Literal) -> Option<Expr
     })
 }
 
-/// The same with its sides exchanged.
+/// The operator for exchanged operands.
 fn turned(op: Operator) -> Option<Operator> {
     Some(match op {
         Operator::Lt => Operator::Gt,
@@ -54,12 +55,12 @@ fn turned(op: Operator) -> Option<Operator> {
     })
 }
 
-/// A float with one zero.
+/// Replaces either zero by the positive one.
 fn one_zero(x: &Expr, low: &Literal, high: &Literal) -> Expr {
     if_else(x.clone().between(low.clone(), high.clone()), high.clone(), x.clone())
 }
 
-/// The zero below zero, and zero.
+/// The negative and the positive zero.
 fn zeros(of: &DataType) -> Option<(Literal, Literal)> {
     let sign: i128 = match of {
         DataType::Float16 => 1 << 15,

@@ -1,5 +1,6 @@
-//! A program on a device with memory of its own: host batches are put together and uploaded, several are under way, and what comes
-//! of them is downloaded when it is there. The pace is the consumer's: nothing is read that there is no room for.
+//! Runs a program on a device with memory of its own: merges and uploads host batches, keeps several in
+//! flight, and downloads the results when they are ready. The consumer sets the pace: the input is read only
+//! while memory is available.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,19 +27,19 @@ use crate::program::{Aggregated, Output, Program, Work};
 use crate::streams::{BatchSource, row, stream_of_batches};
 use crate::uploads::{Taken, Uploads};
 
-/// What a partition is run with.
+/// The program and settings of one partition.
 pub(crate) struct Run {
     pub program: Arc<Program>,
-    /// Of what leaves.
+    /// The schema of the output.
     pub schema: SchemaRef,
-    /// Rows of a batch that leaves.
+    /// The number of rows in each output batch.
     pub batch_rows: usize,
     pub device: Device,
     pub options: DeviceOptions,
     pub counters: Counters,
 }
 
-/// What leaves.
+/// Starts a partition and returns its output stream.
 pub(crate) fn run(
     run: Run,
     input: &Arc<dyn ExecutionPlan>,
@@ -61,7 +62,7 @@ pub(crate) fn run(
     Ok(stream_of_batches(schema, Made { work, ready: VecDeque::new() }))
 }
 
-/// The columns that go to the device, and their schema.
+/// The columns that are uploaded, and their schema.
 fn columns(program: &Program) -> (Vec<usize>, arrow_schema::SchemaRef) {
     match (&program.condition, &program.work) {
         (Some(condition), _) => (condition.whole.columns.clone(), condition.whole.schema.clone()),
@@ -70,18 +71,18 @@ fn columns(program: &Program) -> (Vec<usize>, arrow_schema::SchemaRef) {
     }
 }
 
-/// What was begun.
+/// A piece of work that was started on the device.
 struct Begun {
     made: Pending<Batch>,
-    /// What it is made of, where somebody may have to look again.
+    /// The input batch, kept in case an aggregate has to read it again.
     of: Option<Batch>,
-    /// Where it begins.
+    /// The mark after which the work begins on the stream.
     from: Mark,
-    /// What it holds of the session's memory.
+    /// The bytes that this work holds of the session's memory pool.
     bytes: usize,
 }
 
-/// What was begun and has come to its end.
+/// A completed piece of work.
 struct Ended {
     made: bowstring::Result<Batch>,
     of: Option<Batch>,
@@ -94,15 +95,15 @@ struct Under {
     stream: Stream,
     uploads: Uploads,
     reservation: MemoryReservation,
-    /// What was begun, the first first.
+    /// The work in flight, oldest first.
     under_way: VecDeque<Begun>,
     busy: Busy,
-    /// Rows that may still leave.
+    /// The number of rows that may still be emitted.
     left: usize,
 }
 
 impl Under {
-    /// What comes of the next batch, once as many are under way as may be; nothing where all have come.
+    /// Fills the device with as many pieces of work as allowed, then waits for the oldest; `None` at the end.
     async fn next(&mut self) -> Result<Option<Ended>> {
         while self.under_way.len() < self.run.options.in_flight.max(1) {
             let Some(taken) = self.uploads.gathered().await? else { break };
@@ -111,7 +112,7 @@ impl Under {
                 if self.under_way.is_empty() {
                     return Err(error);
                 }
-                // There is room again when what is under way is done.
+                // Memory becomes free again when the work in flight completes.
                 self.uploads.put_back(taken);
                 break;
             }
@@ -134,7 +135,7 @@ impl Under {
         Ok(Some(Ended { made, of, from }))
     }
 
-    /// Uploads a batch, where it is not on the device yet, and begins what is done to it.
+    /// Uploads a batch, if it is not on the device yet, and starts its work.
     fn begin(&self, taken: Taken) -> Result<(Pending<Batch>, Option<Batch>, Mark)> {
         let counters = &self.run.counters;
         let _timer = counters.baseline.elapsed_compute().timer();
@@ -157,12 +158,12 @@ impl Under {
                 let batch = kept.wait().map_err(external)?;
                 Ok((aggregated.aggregates.aggregate(&batch, &stream), Some(batch), from))
             }
-            // The rows that are left, which `aggregated` is given.
+            // `aggregated` aggregates the rows that pass.
             Work::Aggregate(_) => Ok((kept, None, from)),
         }
     }
 
-    /// The one row.
+    /// Computes the single result row.
     async fn aggregated(&mut self, mut accumulators: Vec<AccumulatorItem>) -> Result<RecordBatch> {
         let program = self.run.program.clone();
         let Work::Aggregate(aggregated) = &program.work else {
@@ -195,14 +196,14 @@ impl Under {
         Ok(row)
     }
 
-    /// Without those that only the condition reads, which come last.
+    /// Drops the columns that only the condition reads; they come last.
     fn aggregated_columns(&self, aggregated: &Aggregated, kept: &Batch) -> Result<Batch> {
         let columns = kept.columns()[..aggregated.columns.len()].to_vec();
         Batch::try_new(aggregated.schema.clone(), columns, kept.len()).map_err(external)
     }
 }
 
-/// The columns that leave, on the device still.
+/// Computes the output columns, still on the device.
 fn outputs_of(
     kept: &Batch,
     schema: &arrow_schema::SchemaRef,
@@ -226,7 +227,7 @@ fn outputs_of(
     Batch::try_new(Arc::new(arrow_schema::Schema::new(fields)), columns, batch.len())
 }
 
-/// Rows in batches of the size that is asked for.
+/// The output rows, in batches of the requested size.
 struct Made {
     work: Under,
     ready: VecDeque<RecordBatch>,
@@ -240,7 +241,7 @@ impl BatchSource for Made {
                 return Ok(Some(batch));
             }
             if self.work.left == 0 {
-                // What is still under way is of no use, and not waited for.
+                // The work still in flight is no longer needed, so it is not awaited.
                 self.work.busy.count();
                 return Ok(None);
             }
@@ -262,7 +263,7 @@ impl Under {
         self.busy.queued(from).map_err(external)?;
         let waited = counters.device_wait.timer();
         let there = pending.await.map_err(external)?;
-        // What was copied may not have arrived.
+        // The copies may not have arrived yet.
         there.columns().iter().try_for_each(bowstring::Array::wait).map_err(external)?;
         waited.done();
         let _timer = counters.baseline.elapsed_compute().timer();

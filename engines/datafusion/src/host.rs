@@ -1,5 +1,5 @@
-//! A program on the CPU, batch by batch as they come, on the thread that asks: DataFusion has as many threads as it wants, and our
-//! operations use no others for batches of its size.
+//! Runs a program on the CPU, batch by batch, on the calling thread: DataFusion has as many threads as it
+//! wants, and our operations use no other threads for batches of its size.
 
 use std::sync::Arc;
 
@@ -23,22 +23,22 @@ use crate::metrics::Counters;
 use crate::program::{Aggregated, Output, Program, Rows, Tested, Work};
 use crate::streams::{BatchSource, bytes_of, row, stream_of_batches};
 
-/// What a partition is run with.
+/// The program and settings of one partition.
 pub(crate) struct Run {
     pub program: Arc<Program>,
     pub input: SendableRecordBatchStream,
-    /// Of what leaves.
+    /// The schema of the output.
     pub schema: SchemaRef,
-    /// Rows of a batch, where the program does not say.
+    /// The number of rows in an output batch, unless the program specifies it.
     pub batch_rows: usize,
-    /// Batches that an aggregate is given together, where there is room for so many.
+    /// The number of batches that an aggregate processes together, if memory allows.
     pub run_batches: usize,
-    /// What they hold of the session's memory.
+    /// The session memory that the collected batches hold.
     pub reservation: MemoryReservation,
     pub counters: Counters,
 }
 
-/// What leaves.
+/// Runs a partition and returns its output stream.
 pub(crate) fn run(run: Run) -> SendableRecordBatchStream {
     let schema = run.schema.clone();
     if let Work::Aggregate(_) = &run.program.work {
@@ -53,10 +53,10 @@ pub(crate) fn run(run: Run) -> SendableRecordBatchStream {
     stream_of_batches(schema, Kept { run, coalescer, ended: false })
 }
 
-/// The rows that are kept, on their way.
+/// A stream of the rows that pass.
 struct Kept {
     run: Run,
-    /// Puts together what a condition leaves.
+    /// Merges the rows that pass into full batches.
     coalescer: Option<LimitedBatchCoalescer>,
     ended: bool,
 }
@@ -96,7 +96,7 @@ impl BatchSource for Kept {
 }
 
 impl Kept {
-    /// No more rows come: the input's resources are let go of now, not when somebody lets go of us.
+    /// Releases the input's resources as soon as it ends, not only when this stream is dropped.
     fn end(&mut self) -> Result<()> {
         self.ended = true;
         let schema = self.run.input.schema();
@@ -105,7 +105,7 @@ impl Kept {
     }
 }
 
-/// What becomes of a batch; nothing where no row is kept.
+/// The output for one batch; `None` if no row passes.
 fn made(run: &Run, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
     let Work::Rows(rows) = &run.program.work else { return Ok(None) };
     let stream = Stream::cpu();
@@ -135,7 +135,8 @@ fn select(tested: &Tested, batch: &RecordBatch, stream: &Stream) -> Result<bowst
     tested.predicate.select(&columns, stream).map_err(external)
 }
 
-/// The columns that leave, of the rows that were kept, or of all of a batch, of which these columns are what the program reads.
+/// Computes the output columns, from the rows that pass or from a whole batch. Its columns are those that the
+/// program reads.
 fn computed(
     rows: &Rows,
     (batch, columns): (&RecordBatch, &[usize]),
@@ -161,7 +162,7 @@ fn computed(
         let array = match *output {
             Output::Kept(column) => match there(&kept, column) {
                 Some(array) => array,
-                // What is kept whole never crosses.
+                // A column that is kept whole needs no conversion.
                 None => return Ok(batch.column(columns[column]).clone()),
             },
             Output::Computed(column) => there(&computed, column).ok_or_else(|| {
@@ -175,7 +176,7 @@ fn computed(
     RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(refused)
 }
 
-/// The columns that an aggregate reads, of the rows where a condition is true that is not part of it.
+/// The columns that an aggregate reads, filtered by the condition if the aggregate does not apply it itself.
 fn columns(
     program: &Program,
     aggregated: &Aggregated,
@@ -191,7 +192,7 @@ fn columns(
     }
 }
 
-/// The one row of all batches.
+/// Aggregates all batches to one row.
 async fn aggregated(run: Run) -> Result<RecordBatch> {
     let program = run.program.clone();
     let Work::Aggregate(aggregated) = &program.work else {
@@ -210,7 +211,8 @@ async fn aggregated(run: Run) -> Result<RecordBatch> {
             Some(batch) => {
                 let _timer = counters.baseline.elapsed_compute().timer();
                 counters.rows_in.add(batch.num_rows());
-                // A batch that there is no room for to be kept is not: it is here already, and is worked on now.
+                // A batch that memory cannot hold is not collected: it is here already, so it is processed
+                // now.
                 room = reservation.try_grow(bytes_of(&batch, &aggregated.columns)?).is_ok();
                 together.push(columns(&program, aggregated, &batch, &stream)?);
             }

@@ -8,7 +8,7 @@ use datafusion::arrow::datatypes::Schema;
 
 use crate::types::our_type;
 
-/// Columns of an input, of which only some are needed.
+/// The columns of an input, only some of which are used.
 #[derive(Clone, Debug)]
 pub(crate) struct Inputs {
     theirs: Arc<Schema>,
@@ -16,12 +16,13 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    /// None of the columns of this schema yet.
+    /// Starts with no columns of this schema in use.
     pub fn of(theirs: &Arc<Schema>) -> Inputs {
         Inputs { theirs: theirs.clone(), used: vec![] }
     }
 
-    /// The number of a column among those that are used, which it is from now on; `None` where there is no such column.
+    /// Marks a column as used and returns its number among the used columns; `None` if the input has no such
+    /// column.
     pub fn place(&mut self, column: usize) -> Option<usize> {
         if column >= self.theirs.fields().len() {
             return None;
@@ -33,22 +34,22 @@ impl Inputs {
         }))
     }
 
-    /// The column as an expression.
+    /// Marks a column as used and returns it as an expression.
     pub fn column(&mut self, column: usize) -> Option<Expr> {
         self.place(column).map(nth)
     }
 
-    /// All that are used, by their numbers in the whole.
+    /// The input's column numbers of all used columns.
     pub fn used(&self) -> &[usize] {
         &self.used
     }
 
-    /// What these were numbered in.
+    /// The schema that the column numbers refer to.
     pub fn theirs(&self) -> &Arc<Schema> {
         &self.theirs
     }
 
-    /// Those that are used, as ours. Their names may be each other's: they are known by their numbers.
+    /// The schema of the used columns, in our types. Names may repeat: columns are known by their numbers.
     pub fn schema(&self) -> SchemaRef {
         let field = |column: &usize| {
             let field = self.theirs.field(*column);

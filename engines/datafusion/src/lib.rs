@@ -1,5 +1,5 @@
-//! DataFusion on bowstring: a rule that makes chains of filters, projections and aggregates operators that run on a device, in host
-//! memory or on a GPU, with DataFusion's own meaning.
+//! DataFusion on bowstring: an optimizer rule that replaces chains of filters, projections and aggregates by
+//! operators that run on a device, in host memory or on a GPU, with DataFusion's own meaning.
 //!
 //! ```
 //! # use bowstring_datafusion::session;
@@ -57,7 +57,8 @@ pub use rule::DeviceRule;
 pub use scan::DeviceScan;
 pub use table::DeviceTable;
 
-/// A builder of sessions with our options and our rule: after all rules that change plans, before the one that checks them.
+/// Adds our options and our rule to a session builder. The rule runs after all rules that change plans,
+/// before the one that checks them.
 pub fn with_bowstring(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     let config = builder.config().get_or_insert_default();
     if config.options().extensions.get::<DeviceOptions>().is_none() {

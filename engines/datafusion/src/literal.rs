@@ -1,11 +1,11 @@
-//! DataFusion's scalars as literals of ours, each of its own type.
+//! Converts DataFusion's scalars to literals of ours, each of its own type.
 
 use bowstring::expr::Literal;
 use datafusion::common::ScalarValue;
 
 use crate::types::our_type;
 
-/// A scalar as a literal; `None` where expressions have no such value, or where it has no type.
+/// Converts a scalar to a literal; `None` if expressions have no such value, or if it has no type.
 pub(crate) fn literal(value: &ScalarValue) -> Option<Literal> {
     use ScalarValue::*;
     if let Dictionary(_, value) = value {
@@ -51,7 +51,7 @@ pub(crate) fn literal(value: &ScalarValue) -> Option<Literal> {
     Some(Literal::of(data_type, raw))
 }
 
-/// What a float literal is: nothing for other types.
+/// The value of a float literal; `None` for other types.
 pub(crate) fn float(value: &ScalarValue) -> Option<f64> {
     match value {
         ScalarValue::Float16(Some(x)) => Some(x.to_f64()),
@@ -61,7 +61,7 @@ pub(crate) fn float(value: &ScalarValue) -> Option<f64> {
     }
 }
 
-/// Whether division by this literal fails for no value.
+/// Whether no value fails when divided by this literal.
 pub(crate) fn divides(value: &ScalarValue) -> bool {
     use ScalarValue::*;
     match value {

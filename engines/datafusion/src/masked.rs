@@ -1,8 +1,8 @@
-//! A filter of which some is DataFusion's, on the CPU: what is of fixed width is tested by us; text is tested, and whatever is kept is moved,
-//! by DataFusion's own kernels, of the rows that are left.
+//! A filter on the CPU that shares its work with DataFusion: our operators test the fixed-width columns, and
+//! DataFusion's own kernels test the text of the remaining rows and move the output.
 //!
-//! The whole condition has a counterpart of ours all the same, none of whose rows can fail: so the order in which its parts are asked
-//! is nobody's business.
+//! The whole condition still has a counterpart of ours, and no row of it can fail, so the order in which its
+//! parts are tested does not matter.
 
 use std::sync::Arc;
 
@@ -21,21 +21,22 @@ use crate::error::{external, refused};
 use crate::expression::{options, translate};
 use crate::inputs::Inputs;
 
-/// One row in so many, or fewer, are moved before the rest is asked of them; DataFusion's own conjunctions do the same.
+/// If at most one row in this many passes our part, the rows are moved before the rest is tested;
+/// DataFusion's own conjunctions do the same.
 const FEW: usize = 5;
 
-/// A condition in two parts.
+/// A condition split in two parts.
 #[derive(Debug)]
 pub(crate) struct Masked {
     columns: Vec<usize>,
     schema: SchemaRef,
-    /// One column: whether our part is true.
+    /// A single column: whether our part is true.
     truth: Projection,
     rest: Option<Arc<dyn PhysicalExpr>>,
 }
 
 impl Masked {
-    /// Conditions over an input in two parts; `None` where we have none, or where a row can fail.
+    /// Splits conditions over an input; `None` if no part is ours, or if any row can fail.
     pub fn of(
         conditions: &[Arc<dyn PhysicalExpr>],
         schema: &datafusion::arrow::datatypes::SchemaRef,
@@ -62,7 +63,7 @@ impl Masked {
         Some(Masked { columns: inputs.used().to_vec(), schema: inputs.schema(), truth, rest })
     }
 
-    /// Some columns of the rows of a batch where all of it is true; nothing where it is nowhere.
+    /// Selected columns of the rows for which the whole condition is true; `None` if no row passes.
     pub fn filter(
         &self,
         batch: &RecordBatch,
@@ -103,7 +104,7 @@ fn truth_of(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Boolean
     Ok(without_nulls(truth.as_boolean()))
 }
 
-/// What is null is not true.
+/// Treats null as false.
 fn without_nulls(mask: &BooleanArray) -> BooleanArray {
     if mask.null_count() == 0 { mask.clone() } else { prep_null_mask_filter(mask) }
 }

@@ -1,4 +1,4 @@
-//! What an operator of ours counts, as `EXPLAIN ANALYZE` shows it.
+//! The metrics of our operators, as `EXPLAIN ANALYZE` shows them.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -12,9 +12,9 @@ use datafusion::physical_plan::metrics::{
 /// The counters of one partition.
 #[derive(Clone, Debug)]
 pub(crate) struct Counters {
-    /// Rows that leave, and the time that the host computes.
+    /// The rows emitted, and the time that the host computes.
     pub baseline: BaselineMetrics,
-    /// Rows that come in.
+    /// The rows received from the input.
     pub rows_in: Count,
     /// Rows and bytes that were uploaded to a device.
     pub rows_up: Count,
@@ -22,16 +22,16 @@ pub(crate) struct Counters {
     /// Rows and bytes that were downloaded from it.
     pub rows_down: Count,
     pub bytes_down: Count,
-    /// Kernels that were launched.
+    /// The number of kernel launches.
     pub launches: Count,
-    /// For how long the device had something to do.
+    /// The time during which the device had work.
     pub device_time: Time,
-    /// For how long the host had nothing to do but to wait for it.
+    /// The time during which the host only waited for the device.
     pub device_wait: Time,
 }
 
 impl Counters {
-    /// Those of a partition. A device's are there where there is a device.
+    /// Creates a partition's counters; device counters appear only if there is a device.
     pub fn new(metrics: &ExecutionPlanMetricsSet, partition: usize, on_device: bool) -> Counters {
         let count = |name: &'static str| match on_device {
             true => MetricBuilder::new(metrics).counter(name, partition),
@@ -55,14 +55,14 @@ impl Counters {
     }
 }
 
-/// What the stream of a partition had to do, and for how long: the time that lies between marks, counted once where several pieces of
-/// work were under way. Where the host was late with the next launch of one, that is in it.
+/// Measures how long a partition's stream had work: the time between pairs of marks, with overlapping pieces
+/// of work counted once. Delays of the host between the launches of one piece are included.
 pub(crate) struct Busy {
     stream: Stream,
     counters: Counters,
-    /// From where to where, the first first.
+    /// The begin and end marks of each piece of work, oldest first.
     spans: VecDeque<(Mark, Mark)>,
-    /// What is counted already.
+    /// The end of the time counted so far.
     until: Option<Instant>,
     launches: u64,
 }
@@ -73,21 +73,21 @@ impl Busy {
         Busy { stream, counters, spans: VecDeque::new(), until: None, launches: 0 }
     }
 
-    /// All of a piece of work is on the stream; it began behind this mark.
+    /// Records that all of a piece of work is on the stream; it began after the mark `from`.
     pub fn queued(&mut self, from: Mark) -> bowstring::Result<()> {
         self.spans.push_back((from, self.stream.mark()?));
         self.count();
         Ok(())
     }
 
-    /// Nothing more comes, and all of it has passed: what is not counted yet is.
+    /// Waits for the stream, then counts the rest: no more work follows.
     pub fn end(&mut self) -> bowstring::Result<()> {
         self.stream.synchronise()?;
         self.count();
         Ok(())
     }
 
-    /// Counts what was launched, and what has passed.
+    /// Counts the launches since the last call, and the pieces of work that have passed.
     pub fn count(&mut self) {
         let launches = self.stream.launches();
         self.counters.launches.add((launches - self.launches) as usize);

@@ -1,4 +1,4 @@
-//! A chain translated: what runs, bound to the columns that it reads.
+//! A translated chain: the operations, bound to the columns that they read.
 
 use arrow_schema::SchemaRef;
 use bowstring::compute::{Aggregates, Predicate, Projection};
@@ -15,32 +15,32 @@ use crate::expression::{Made, has_type, is_text, options, translate};
 use crate::inputs::Inputs;
 use crate::masked::Masked;
 
-/// What a chain does to batches of its input.
+/// The operations of a chain on batches of its input.
 #[derive(Debug)]
 pub(crate) struct Program {
-    /// The condition, where it is not part of the work.
+    /// The condition, unless the work applies it itself.
     pub condition: Option<Condition>,
-    /// The same in two parts, where text is tested or moved in host memory.
+    /// The same condition split in two, if text is tested or moved in host memory.
     pub masked: Option<Masked>,
     pub work: Work,
-    /// Rows after which a partition ends.
+    /// The number of rows after which a partition ends.
     pub fetch: Option<usize>,
-    /// Rows of a batch that leaves, where a filter says so.
+    /// The number of rows in an output batch, if a filter specifies it.
     pub batch_rows: Option<usize>,
-    /// What the cost rule asks.
+    /// The facts that the cost rule uses.
     pub shape: Shape,
 }
 
-/// Which rows are kept.
+/// The condition that selects rows.
 #[derive(Debug)]
 pub(crate) struct Condition {
-    /// Over the columns that it tests alone.
+    /// Bound to the columns that it tests only.
     pub tested: Tested,
-    /// Over the columns that the work is given, which come first, and those that it tests.
+    /// Bound to the columns of the work, which come first, and those that it tests.
     pub whole: Tested,
 }
 
-/// A condition over some columns of the input.
+/// A condition bound to some columns of the input.
 #[derive(Debug)]
 pub(crate) struct Tested {
     pub columns: Vec<usize>,
@@ -48,64 +48,64 @@ pub(crate) struct Tested {
     pub predicate: Predicate,
 }
 
-/// What is made of the rows that are kept.
+/// The work on the rows that pass.
 #[derive(Debug)]
 pub(crate) enum Work {
     Rows(Rows),
     Aggregate(Box<Aggregated>),
 }
 
-/// Rows of columns that are as they were, or computed.
+/// Columns that are copied or computed.
 #[derive(Debug)]
 pub(crate) struct Rows {
     pub columns: Vec<usize>,
     pub schema: SchemaRef,
-    /// Over `columns`; none where nothing is computed.
+    /// Bound to `columns`; `None` if no column is computed.
     pub projection: Option<Projection>,
     pub outputs: Vec<Output>,
 }
 
-/// A column that leaves.
+/// The source of an output column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// One of `columns`.
+    /// The index of one of `columns`.
     Kept(usize),
-    /// One of the projection's.
+    /// The index of one of the projection's results.
     Computed(usize),
 }
 
-/// One row of all rows.
+/// An aggregation to one row.
 #[derive(Debug)]
 pub(crate) struct Aggregated {
     pub columns: Vec<usize>,
     pub schema: SchemaRef,
-    /// The condition is part of it, or comes before it.
+    /// The aggregates; the condition is part of them, or is applied before.
     pub aggregates: Aggregates,
-    /// The same, without summing.
+    /// The same arguments without the sums, for runs whose sums overflow.
     pub arguments: Arguments,
     pub states: States,
     pub mode: AggregateMode,
 }
 
-/// What a program is made of, as far as its cost goes.
+/// The facts about a program that decide its cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shape {
     pub filters: bool,
     pub aggregates: bool,
-    /// Columns that are computed.
+    /// The number of computed columns.
     pub computed: usize,
-    /// Casts, and tests of text, among all that is computed.
+    /// Whether a computed value contains a cast or a text test.
     pub extra_passes: bool,
-    /// The same in the condition.
+    /// Whether the condition contains a cast or a text test.
     pub condition_extra_passes: bool,
-    /// Columns that are moved and are not of fixed width.
+    /// The number of moved columns that are not of fixed width.
     pub other_moved: usize,
-    /// Text is left to DataFusion's kernels.
+    /// Whether text is left to DataFusion's kernels.
     pub masked: bool,
 }
 
 impl Program {
-    /// A chain over an input of this schema, whole; `None` where any part of it has no counterpart.
+    /// Translates a whole chain over an input; `None` if any part of it has no counterpart.
     pub fn translate(chain: &Chain, input: &Arc<dyn ExecutionPlan>, on_the_host: bool) -> Option<Program> {
         let schema = input.schema();
         let mut shape = Shape { filters: !chain.conditions.is_empty(), ..Shape::default() };
@@ -118,7 +118,8 @@ impl Program {
                     return None;
                 }
                 (shape.aggregates, shape.computed) = (true, states.aggregations.len());
-                // Part of the aggregate where no row can fail: one that is left out could, in a cast that goes before.
+                // The condition is part of the aggregate only if no row can fail: a row that it excludes
+                // could fail in a cast executed earlier.
                 conditional = shape.filters && !states.can_fail;
                 let within = if conditional { condition(chain, &mut inputs)? } else { None };
                 let (predicate, schema) = (within.as_ref().map(|made| &made.expr), inputs.schema());
@@ -158,7 +159,7 @@ impl Program {
     }
 }
 
-/// All conditions as one. What can fail may only come first: DataFusion asks the others of the rows that are left.
+/// Combines all conditions. Only the first may fail: DataFusion tests the others on the remaining rows only.
 fn condition(chain: &Chain, inputs: &mut Inputs) -> Option<Option<Made>> {
     let mut all: Option<Made> = None;
     for expr in &chain.conditions {
@@ -192,7 +193,7 @@ fn rows(chain: &Chain, inputs: &mut Inputs, shape: &mut Shape) -> Option<Rows> {
             shape.other_moved += usize::from(!fixed);
             continue;
         }
-        // Where a NaN that arithmetic made goes to is not known: it may be sorted, or grouped by.
+        // The use of a NaN from arithmetic is unknown: the plan may sort or group by it.
         if made.makes_nan || is_text(&data_type) || !has_type(&made.expr, &data_type, inputs) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! The rule that puts our operators into plans.
+//! The optimizer rule that puts our operators into plans.
 
 use std::sync::Arc;
 
@@ -15,14 +15,16 @@ use crate::cost::pays;
 use crate::device::open;
 use crate::exec::DeviceExec;
 
-/// Makes chains of filters, projections and aggregates without groups operators of ours, where they can be translated whole and it pays.
+/// Replaces chains of filters, projections and ungrouped aggregates by our operators, if a chain can be
+/// translated whole and it pays.
 ///
-/// It comes after DataFusion's own rules: what they have pushed into scans stays there, and nothing moves our operators.
+/// It runs after DataFusion's own rules: whatever they have pushed into scans stays there, and no rule moves
+/// our operators.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DeviceRule;
 
 impl DeviceRule {
-    /// The rule; what it does a session's configuration says.
+    /// Creates the rule; a session's configuration controls it.
     pub fn new() -> DeviceRule {
         DeviceRule
     }
@@ -50,7 +52,7 @@ impl PhysicalOptimizerRule for DeviceRule {
     }
 }
 
-/// A plan with our operators where they pay, from the top down: the longest chain first.
+/// Replaces chains where it pays, from the top down, longest chain first.
 fn below(
     plan: Arc<dyn ExecutionPlan>,
     device: &Device,
@@ -87,6 +89,6 @@ fn with_children(
     if !changed {
         return Ok(plan);
     }
-    // Our operators say of themselves what those they stand for said.
+    // Our operators report the same properties as the operators that they replace.
     plan.replace_children(made, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))
 }

@@ -1,4 +1,4 @@
-//! The leaf of plans over batches that are on a device already: our operators above it take them as they are.
+//! The leaf of plans over batches that are already on a device: our operators above it take them as they are.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,14 +28,14 @@ use crate::device::stream_of;
 use crate::error::external;
 use crate::metrics::Counters;
 
-/// Batches of one partition, on their device.
+/// The batches of one partition, on their device.
 pub(crate) type DeviceBatches = Box<dyn Iterator<Item = bowstring::Result<Batch>> + Send>;
 
 /// A scan of batches on a device.
 pub struct DeviceScan {
     device: Device,
     partitions: Vec<Vec<Batch>>,
-    /// Which of the batches' columns, where not all.
+    /// The numbers of the projected columns.
     columns: Vec<usize>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -64,12 +64,12 @@ impl DeviceScan {
         }
     }
 
-    /// Whether its batches are in the memory of this device.
+    /// Whether the batches are in this device's memory.
     pub(crate) fn is_on(&self, device: &Device) -> bool {
         self.device.place() == device.place()
     }
 
-    /// The batches of a partition as they are, of the columns that are asked for.
+    /// The batches of a partition on their device, reduced to the projected columns.
     pub(crate) fn execute_device(&self, partition: usize) -> Result<DeviceBatches> {
         let Some(batches) = self.partitions.get(partition).cloned() else {
             return datafusion::common::internal_err!("no partition {partition}");
@@ -89,7 +89,7 @@ fn projected(batch: &Batch, columns: &[usize]) -> bowstring::Result<Batch> {
     Batch::try_new(Arc::new(arrow_schema::Schema::new(fields)), arrays, batch.len())
 }
 
-/// The same rows in so many partitions of about as many each: slices, which copy nothing.
+/// Divides the rows evenly into this many partitions, as slices without copying.
 fn shared_out(partitions: &[Vec<Batch>], into: usize) -> bowstring::Result<Vec<Vec<Batch>>> {
     let rows: usize = partitions.iter().flatten().map(Batch::len).sum();
     let each = rows.div_ceil(into).max(1);

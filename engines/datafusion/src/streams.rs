@@ -1,4 +1,4 @@
-//! Batches on their way, as DataFusion reads them.
+//! Adapts sources of batches to DataFusion's streams.
 
 use std::future::Future;
 
@@ -10,13 +10,13 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 
 use crate::error::refused;
 
-/// Gives batches, one after another.
+/// A source of batches.
 pub(crate) trait BatchSource: Send + 'static {
-    /// The next; nothing at the end.
+    /// The next batch; `None` at the end.
     fn next(&mut self) -> impl Future<Output = Result<Option<RecordBatch>>> + Send;
 }
 
-/// What a source gives, to its end or its first error.
+/// A stream of the source's batches, up to its end or its first error.
 pub(crate) fn stream_of_batches(schema: SchemaRef, source: impl BatchSource) -> SendableRecordBatchStream {
     let batches = futures::stream::unfold(Some(source), |source| async {
         let mut source = source?;
@@ -28,7 +28,7 @@ pub(crate) fn stream_of_batches(schema: SchemaRef, source: impl BatchSource) -> 
     Box::pin(RecordBatchStreamAdapter::new(schema, batches))
 }
 
-/// The one batch that a future gives.
+/// A stream of the one batch that a future returns.
 pub(crate) fn row(
     schema: SchemaRef,
     made: impl Future<Output = Result<RecordBatch>> + Send + 'static,
@@ -36,7 +36,7 @@ pub(crate) fn row(
     Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::once(made)))
 }
 
-/// The bytes of some columns of a batch: of its rows, and not of what they are slices of.
+/// The bytes of some columns of a batch: of its rows only, even if they are slices of longer arrays.
 pub(crate) fn bytes_of(batch: &RecordBatch, columns: &[usize]) -> Result<usize> {
     let bytes = columns.iter().map(|column| batch.column(*column).to_data().get_slice_memory_size());
     bytes.sum::<std::result::Result<usize, _>>().map_err(refused)

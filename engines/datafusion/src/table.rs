@@ -1,4 +1,4 @@
-//! Batches on a device as a table of DataFusion's.
+//! Batches on a device as a DataFusion table.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,12 +15,13 @@ use crate::error::external;
 use crate::scan::DeviceScan;
 use crate::types::their_schema;
 
-/// A table of batches that are on a device: imported from somebody who has computed them there, or uploaded.
+/// A table of batches on a device: imported from another library that computed them there, or uploaded.
 ///
-/// A stream that another library, or a program in C or Python, has at an address is read by [`batches_at`](crate::batches_at).
+/// [`batches_at`](crate::batches_at) reads a stream that another library, or a program in C or Python, has at
+/// an address.
 ///
-/// Our operators over it take the batches as they are, without a copy, where they run on the same device; any other operator gets
-/// them downloaded. The table keeps the batches for as long as it lives.
+/// Our operators over it take the batches as they are, without a copy, where they run on the same device; any
+/// other operator gets them downloaded. The table keeps the batches for as long as it lives.
 pub struct DeviceTable {
     device: Device,
     schema: SchemaRef,
@@ -28,7 +29,7 @@ pub struct DeviceTable {
 }
 
 impl DeviceTable {
-    /// These batches, all of one schema and in memory that the device serves.
+    /// Creates a table of batches of one schema, in memory that the device serves.
     pub fn try_new(device: &Device, batches: Batches) -> Result<DeviceTable> {
         let schema = Arc::new(their_schema(batches.schema()));
         let ours = batches.schema().clone();

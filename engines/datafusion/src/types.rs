@@ -1,5 +1,5 @@
-//! Arrow's types, as DataFusion's version of arrow has them and as ours has them. Both have the same types under the same names;
-//! a schema crosses once for a stream, never once for a batch.
+//! Converts Arrow types between DataFusion's version of arrow and ours. Both have the same types under the
+//! same names; a schema is converted once for a stream, never once for a batch.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ macro_rules! crossing {
 crossing!("ours.", our_type, our_field, our_fields, HashMap::clone, theirs => ours);
 crossing!("DataFusion's.", their_type, their_field, their_fields, their_metadata, ours => theirs);
 
-/// A schema as DataFusion's.
+/// Converts a schema to DataFusion's version.
 pub(crate) fn their_schema(from: &ours::Schema) -> theirs::Schema {
     theirs::Schema::new_with_metadata(their_fields(from.fields()), their_metadata(from.metadata()))
 }

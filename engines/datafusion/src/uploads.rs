@@ -1,4 +1,5 @@
-//! What a device is given: host batches put together until there are enough of them, or batches that are on the device already.
+//! The input of a device: host batches, merged until they are large enough, or batches that are already on
+//! the device.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::metrics::Counters;
 use crate::scan::{DeviceBatches, DeviceScan};
 use crate::streams::bytes_of;
 
-/// Where batches come from, and the columns of them that are needed.
+/// The source of batches, with the columns that are needed.
 pub(crate) struct Uploads {
     source: Source,
     columns: Vec<usize>,
@@ -25,7 +26,7 @@ pub(crate) struct Uploads {
     upload_rows: usize,
     upload_bytes: usize,
     counters: Counters,
-    /// What there was no room for.
+    /// A batch for which no memory was available; it comes next.
     put_back: Option<Taken>,
 }
 
@@ -35,25 +36,25 @@ enum Source {
     Ended,
 }
 
-/// As much as is uploaded at once.
+/// The unit of one upload.
 pub(crate) enum Taken {
     Host { batch: RecordBatch, bytes: usize },
     Device(Batch),
 }
 
 impl Taken {
-    /// The bytes that an upload takes.
+    /// The device memory that an upload takes.
     pub fn bytes(&self) -> usize {
         match self {
             Taken::Host { bytes, .. } => *bytes,
-            // Its memory is somebody's already.
+            // The batch's memory is already accounted for.
             Taken::Device(_) => 0,
         }
     }
 }
 
 impl Uploads {
-    /// A partition of an input. A scan of the same device's batches is asked for those as they are.
+    /// Opens a partition of an input. A scan of batches on the same device returns them without copying.
     pub fn new(
         input: &Arc<dyn ExecutionPlan>,
         partition: usize,
@@ -78,7 +79,7 @@ impl Uploads {
         })
     }
 
-    /// The next that there is to upload.
+    /// Gathers the next upload; `None` at the end.
     pub async fn gathered(&mut self) -> Result<Option<Taken>> {
         if self.put_back.is_some() {
             return Ok(self.put_back.take());
@@ -120,12 +121,12 @@ impl Uploads {
         Ok(Some(Taken::Host { batch, bytes }))
     }
 
-    /// Keeps for later what there is no room for now.
+    /// Keeps a batch for later, if memory is short.
     pub fn put_back(&mut self, taken: Taken) {
         self.put_back = Some(taken);
     }
 
-    /// What was taken, on the device.
+    /// Moves a batch to the device, if it is not there yet.
     pub fn upload(&self, taken: Taken, stream: &Stream, counters: &Counters) -> Result<Batch> {
         match taken {
             Taken::Device(batch) => Ok(batch),

@@ -1,8 +1,8 @@
-//! All 22 queries of TPC-H with our operators, against DataFusion alone: equal answers, bit for bit where they are
-//! floats, and our operators in the plans that should have them.
+//! All 22 queries of TPC-H with our operators, against DataFusion alone: equal answers, bit for bit where
+//! they are floats, and our operators in the plans that should have them.
 //!
-//! Scale 0.1 on the CPU, 0.01 on the emulator. `BOWSTRING_TPCH_SCALE=1` has the tests on the CPU run at that scale. Whether
-//! DataFusion's answers are right is asked in `tpch/tests/queries.rs`.
+//! The scale is 0.1 on the CPU and 0.01 on the emulator. `BOWSTRING_TPCH_SCALE=1` runs the tests on the CPU
+//! at scale 1. `tpch/tests/queries.rs` tests whether DataFusion's answers are right.
 
 use bowstring_tpch::{QUERIES, Scale, Table, in_memory, register_parquet, write_parquet};
 use datafusion::arrow::array::RecordBatch;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Two partitions on any machine, so that plans are the same everywhere.
 const PARTITIONS: usize = 2;
 
-/// What each query sorts by, as columns of its answer; rows that agree in these may come in any order.
+/// The columns by which each query sorts its answer; rows that are equal in these may come in any order.
 const SORTED_BY: [&[usize]; 22] = [
     &[0, 1],
     &[0, 2, 1, 3],
@@ -41,8 +41,8 @@ const SORTED_BY: [&[usize]; 22] = [
     &[0],
 ];
 
-/// Queries whose plans have our operators, wherever they run and whatever the tables are read from: those that mostly filter
-/// and sum up. What the others have is a matter of cost.
+/// Queries whose plans contain our operators on every device and from every source: those that mostly filter
+/// and sum. For the other queries the cost rule decides.
 const OURS: &[usize] = &[1, 6, 11, 14, 15, 17, 19, 22];
 
 fn scale_on_the_cpu() -> Scale {
@@ -66,7 +66,8 @@ fn set(context: &SessionContext, key: &str, value: &str) {
     context.state_ref().write().config_mut().options_mut().set(key, value).unwrap();
 }
 
-/// One answer, rows as text: every type's text says its value exactly, floats in the shortest form that reads back.
+/// One answer, rows as text: the text of every type gives its value exactly, floats in the shortest form that
+/// reads back.
 struct Answer {
     types: String,
     rows: Vec<Vec<String>>,
@@ -124,7 +125,7 @@ fn operators_of_ours(plan: &dyn ExecutionPlan) -> usize {
     below + usize::from(plan.name() == "DeviceExec")
 }
 
-/// Runs all queries on both.
+/// Runs all queries on both sessions.
 async fn compare(ours: &SessionContext, alone: &SessionContext, on: &str) -> Result<()> {
     let mut counts = vec![];
     for number in 1..=QUERIES.len() {
@@ -173,7 +174,7 @@ async fn all_queries_from_parquet_on_the_cpu() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_queries_from_memory_on_the_emulator() -> Result<()> {
     let (ours, alone) = (ours("emulator"), SessionContext::new_with_config(config()));
-    // Small tables are worth it here, and take several uploads.
+    // Use the device for small tables too, with several uploads each.
     set(&ours, "bowstring.device_min_rows", "0");
     set(&ours, "bowstring.upload_rows", "10000");
     register(&[&ours, &alone], Scale::new(0.01)?)?;

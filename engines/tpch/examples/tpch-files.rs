@@ -1,5 +1,5 @@
-//! Writes TPC-H's tables as Parquet files: `cargo run --release --example tpch-files -- 0.1 folder 2` has scale 0.1
-//! and two files a table.
+//! Writes TPC-H's tables as Parquet files: `cargo run --release --example tpch-files -- 0.1 folder 2` has
+//! scale 0.1 and two files a table.
 
 use bowstring_tpch::write_parquet;
 use datafusion::error::{DataFusionError, Result};

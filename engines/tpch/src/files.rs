@@ -1,4 +1,4 @@
-//! Tables as Parquet files: a folder a table, a file a part.
+//! Tables as Parquet files: a folder for each table, a file for each part.
 
 use crate::table::{Scale, Table};
 use datafusion::error::{DataFusionError, Result};
@@ -10,7 +10,8 @@ use std::fs::{File, create_dir_all};
 use std::path::Path;
 use std::thread;
 
-/// Writes all eight tables, each as so many files in `folder/<table>/`, the files of a table at the same time.
+/// Writes all eight tables, each as this many files in `folder/<table>/`; the files of a table are written in
+/// parallel.
 pub fn write_parquet(folder: &Path, scale: Scale, files: usize) -> Result<()> {
     for table in Table::ALL {
         let folder = folder.join(table.name());
@@ -43,7 +44,7 @@ fn write_file(path: &Path, table: Table, scale: Scale, part: usize, parts: usize
     Ok(())
 }
 
-/// Gives the tables that [`write_parquet`] wrote their names in a session.
+/// Registers the tables that [`write_parquet`] wrote under their names in a session.
 pub async fn register_parquet(context: &SessionContext, folder: &Path) -> Result<()> {
     for table in Table::ALL {
         let path = folder.join(table.name());

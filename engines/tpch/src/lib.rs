@@ -1,8 +1,8 @@
-//! TPC-H without downloads: tables made at any scale factor, in memory or as Parquet files, and the 22 queries with
-//! the specification's validation parameters.
+//! TPC-H without downloads: tables made at any scale factor, in memory or as Parquet files, and the 22
+//! queries with the specification's validation parameters.
 //!
-//! Rows are those of the specification's own generator; a table's partitions are runs of it, in order, so that all of
-//! them together are the same table whatever their number.
+//! The rows are those of the specification's own generator. A table's partitions are consecutive runs of its
+//! rows, so their union is the same table for any number of partitions.
 
 mod files;
 mod memory;
@@ -14,5 +14,5 @@ pub use memory::{in_memory, register_in_memory};
 pub use queries::{QUERIES, query};
 pub use table::{Scale, Table};
 
-/// Rows of a batch in memory: what DataFusion's own scans give by default.
+/// The rows of a batch in memory: the default of DataFusion's own scans.
 pub const BATCH_ROWS: usize = 8192;

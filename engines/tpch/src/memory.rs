@@ -1,4 +1,4 @@
-//! Tables in memory.
+//! Creates TPC-H's tables in memory.
 
 use crate::table::{Scale, Table};
 use datafusion::arrow::array::RecordBatch;
@@ -8,7 +8,7 @@ use datafusion::prelude::SessionContext;
 use std::sync::Arc;
 use std::thread;
 
-/// A table in so many partitions, each made by a thread of its own.
+/// A table in this many partitions, each made by a thread of its own.
 pub fn in_memory(table: Table, scale: Scale, partitions: usize) -> Result<MemTable> {
     let parts = table.parts(partitions);
     let made: Result<Vec<Vec<RecordBatch>>> = thread::scope(|scope| {
@@ -27,7 +27,7 @@ pub fn in_memory(table: Table, scale: Scale, partitions: usize) -> Result<MemTab
     MemTable::try_new(table.schema(), made?)
 }
 
-/// Makes all eight tables and gives them their names in a session.
+/// Makes all eight tables and registers them under their names in a session.
 pub fn register_in_memory(context: &SessionContext, scale: Scale, partitions: usize) -> Result<()> {
     for table in Table::ALL {
         context.register_table(table.name(), Arc::new(in_memory(table, scale, partitions)?))?;

@@ -1,4 +1,4 @@
-//! The 22 queries, as the files in `queries/` have them.
+//! The 22 queries from the files in `queries/`.
 
 /// The texts, in order: query 1 is the first.
 pub const QUERIES: [&str; 22] = [

@@ -1,4 +1,4 @@
-//! The eight tables, and the batches of one part of one.
+//! The eight tables, and the generator for the batches of one part.
 
 use crate::BATCH_ROWS;
 use datafusion::arrow::array::RecordBatch;
@@ -15,12 +15,13 @@ use tpchgen_arrow::{
     SupplierArrow,
 };
 
-/// How large the tables are: 1 is about a gigabyte of text, and 6,001,215 lines of orders.
+/// The size of the tables: 1 is about a gigabyte of text, and 6,001,215 lines of orders.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale(f64);
 
 impl Scale {
-    /// Refuses what the generator has no tables for: less than ten suppliers, or more rows than its keys count.
+    /// Refuses factors for which the generator has no tables: fewer than ten suppliers, or more rows than its
+    /// keys can count.
     pub fn new(factor: f64) -> Result<Self> {
         if (0.001..=100_000.0).contains(&factor) {
             Ok(Self(factor))
@@ -47,7 +48,7 @@ impl FromStr for Scale {
     }
 }
 
-/// A table of TPC-H.
+/// One of TPC-H's eight tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Table {
     Customer,
@@ -78,7 +79,7 @@ impl Table {
         Table::Supplier,
     ];
 
-    /// The name that queries call it.
+    /// The table's name in queries.
     pub fn name(self) -> &'static str {
         match self {
             Table::Customer => "customer",
@@ -105,7 +106,8 @@ impl Table {
         }
     }
 
-    /// How many parts it can be made in: two of the tables have the same few rows at every scale, and one part.
+    /// The number of parts that the table can be made in, at most `wanted`: two tables have the same few rows
+    /// at every scale, and one part.
     pub fn parts(self, wanted: usize) -> usize {
         match self {
             Table::Nation | Table::Region => 1,
@@ -113,7 +115,7 @@ impl Table {
         }
     }
 
-    /// The batches of one of `parts` parts, counted from 0, made as they are asked for.
+    /// The batches of one of `parts` parts, counted from 0; each is made on demand.
     pub fn batches(
         self,
         scale: Scale,

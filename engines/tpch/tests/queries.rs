@@ -1,12 +1,12 @@
-//! The queries and the tables together: the answers that TPC-H publishes.
+//! Tests the queries and the tables together against the answers that TPC-H publishes.
 
 use bowstring_tpch::{QUERIES, Scale, register_in_memory};
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
 
-/// Of scale 1, as far as they fit a line: how many rows, and the first row's value in one column, to the cent. Query 20 has
-/// texts only.
+/// The published answers at scale 1, one line each: the number of rows, and one column of the first row, to
+/// the cent. Query 20 has only text.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "makes two gigabytes of tables: cargo test --release --workspace --test queries -- --ignored"]
 async fn answers_are_those_that_are_published() -> Result<()> {

@@ -1,4 +1,4 @@
-//! The tables are the specification's, in however many parts they are made.
+//! Tests that the tables match the specification, in any number of parts.
 
 use bowstring_tpch::{
     QUERIES, Scale, Table, in_memory, query, register_in_memory, register_parquet, write_parquet,

@@ -26,11 +26,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 #[command(name = "bowstring-executor", version)]
 struct Options {
-    /// Where stages run whose session does not say: auto (the first GPU that opens, else the CPU), cpu, cuda:0, rocm:0,
-    /// emulator, or off for the stock executor's own operators.
+    /// The device for stages whose session names none: auto (the first GPU that opens, else the CPU), cpu,
+    /// cuda:0, rocm:0, emulator, or off for the stock executor's own operators.
     #[arg(long, default_value = "auto")]
     device: String,
-    /// Another option of the rule, as NAME=VALUE, where sessions do not say: device_min_rows=0, say. May be given again.
+    /// Another option of the rule, as NAME=VALUE, for sessions that do not set it: device_min_rows=0, say.
+    /// May be given again.
     #[arg(long = "option", value_name = "NAME=VALUE")]
     options: Vec<String>,
     #[command(flatten)]
@@ -57,7 +58,7 @@ async fn main() -> Result<()> {
     let server = spawn_health_server(probes, process.health.clone(), stopped);
     let outcome = start_executor_process(Arc::new(process)).await;
     log::info!("bowstring: {:?}", engine.counts());
-    // The server may have ended before, and then there is nobody to tell.
+    // The server may have ended earlier and dropped the receiver.
     let _ = stop.send(());
     if let Err(error) = server.await {
         log::warn!("the health server: {error}");
@@ -65,7 +66,8 @@ async fn main() -> Result<()> {
     outcome
 }
 
-/// What the command line says of devices. One that does not open is an error now, not a warning with each task.
+/// The device options from the command line. A device that does not open is an error at startup, not a
+/// warning with each task.
 fn own(device: String, options: &[String]) -> Result<DeviceOptions> {
     bowstring_datafusion::open(&device)?;
     let mut own = DeviceOptions::default();

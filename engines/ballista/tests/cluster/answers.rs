@@ -1,4 +1,4 @@
-//! TPC-H's tables as Parquet files, and what DataFusion alone answers.
+//! TPC-H's tables as Parquet files, and the answers of DataFusion alone.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -11,10 +11,11 @@ use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
 use tokio::time::timeout;
 
-/// Within this time a query has an answer or an error, whatever happens to the cluster.
+/// The time limit for an answer or an error, whatever happens to the cluster.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// The folder with the tables, at scale factor 0.01 and four files a table, written once by each run of the tests.
+/// The folder with the tables, at scale factor 0.01 and four files a table, written once by each run of the
+/// tests.
 pub fn tables() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -30,7 +31,7 @@ pub fn tpch(number: usize) -> &'static str {
     query(number).expect("queries are numbered from 1 to 22")
 }
 
-/// The rows that a session answers with, as text, sorted: a query's ORDER BY may leave ties.
+/// The rows of a session's answer, as sorted text: a query's ORDER BY may leave ties.
 pub async fn answer(session: &SessionContext, sql: &str) -> Result<Vec<String>> {
     let collected = async { session.sql(sql).await?.collect().await };
     let batches = timeout(LIMIT, collected).await.expect("a query ends within its time")?;
@@ -50,7 +51,7 @@ fn as_text(batch: &RecordBatch) -> Result<Vec<String>> {
     Ok((0..batch.num_rows()).map(row).collect())
 }
 
-/// What DataFusion alone answers, in one process and without us.
+/// The answer of DataFusion alone, in one process and without our operators.
 pub async fn alone(sql: &str) -> Result<Vec<String>> {
     let session = SessionContext::new();
     register_parquet(&session, tables()).await?;

@@ -1,5 +1,5 @@
-//! A scheduler and executors in this process that talk over loopback, each executor in a runtime of its own, so that one
-//! can be lost as a machine is: all at once.
+//! A scheduler and executors in this process that talk over loopback. Each executor has a runtime of its own,
+//! so that it can disappear at once, as a lost machine does.
 
 use std::io;
 use std::net::SocketAddr;
@@ -38,16 +38,17 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio_stream::wrappers::TcpListenerStream;
 
-/// Only here, so that nothing outside this machine can take part.
+/// Loopback only, so that nothing outside this machine can take part.
 const LOOPBACK: &str = "127.0.0.1:0";
 
-/// After how many seconds of silence an executor counts as lost. The stock three minutes are not for tests.
+/// The seconds of silence after which an executor counts as lost. The stock three minutes are too long for
+/// tests.
 const SILENCE: u64 = 4;
 
-/// Partitions of a stage: more than an executor has cores here, so that there is work for two.
+/// The partitions of a stage: more than an executor has cores here, so that two executors get work.
 const PARTITIONS: usize = 4;
 
-/// Options by which the rule takes all that it can: a test's tables are small.
+/// Options that let the rule take all that it can: a test's tables are small.
 pub fn own(device: &str) -> DeviceOptions {
     let mut own = DeviceOptions::default();
     (own.device, own.always) = (device.to_owned(), true);
@@ -59,7 +60,7 @@ pub struct Cluster {
     executors: Vec<Option<Machine>>,
 }
 
-/// An executor: what runs it, and the folder with its shuffles' files.
+/// An executor: its runtime, and the folder with its shuffle files.
 struct Machine {
     runtime: Runtime,
     _work: TempDir,
@@ -72,12 +73,12 @@ impl Drop for Cluster {
 }
 
 impl Cluster {
-    /// The stock scheduler and one executor for each engine.
+    /// Starts the stock scheduler and one executor for each engine.
     pub async fn start(engines: Vec<Arc<dyn ExecutionEngine>>) -> Result<Self> {
         Self::with_configs(engines, Arc::new(default_config_producer)).await
     }
 
-    /// [`start`](Self::start) with a scheduler that knows the settings of `sessions`.
+    /// Like [`start`](Self::start), with a scheduler that knows the settings of `sessions`.
     pub async fn with_configs(
         engines: Vec<Arc<dyn ExecutionEngine>>,
         sessions: ConfigProducer,
@@ -101,7 +102,7 @@ impl Cluster {
         Ok(Self { scheduler, executors: executors.collect::<io::Result<_>>()? })
     }
 
-    /// The stock client; every shuffle goes over the network, also where a file on this disk would do.
+    /// The stock client; every shuffle goes over the network, even if a file on this disk would do.
     pub async fn client(&self) -> Result<SessionContext> {
         self.client_with(SessionConfig::new_with_ballista()).await
     }
@@ -115,7 +116,7 @@ impl Cluster {
         SessionContext::remote_with_state(&format!("df://{}", self.scheduler), state).await
     }
 
-    /// Ends an executor without a word to anybody, with its files.
+    /// Ends an executor without notice, and removes its files.
     pub fn lose(&mut self, executor: usize) {
         if let Some(machine) = self.executors[executor].take() {
             machine.runtime.shutdown_background();
@@ -137,7 +138,7 @@ impl Machine {
     }
 }
 
-/// What Ballista's standalone executor does, with the engine to choose.
+/// Does the same as Ballista's standalone executor, with a given engine.
 async fn serve(scheduler: SocketAddr, engine: Arc<dyn ExecutionEngine>, folder: &str) -> Result<()> {
     let listener = TcpListener::bind(LOOPBACK).await?;
     let address = listener.local_addr()?;
@@ -145,7 +146,7 @@ async fn serve(scheduler: SocketAddr, engine: Arc<dyn ExecutionEngine>, folder: 
         id: new_instance_id(),
         host: Some(address.ip().to_string()),
         port: u32::from(address.port()),
-        // Of the service that a scheduler pushes tasks to; these executors pull them.
+        // The port for a scheduler that pushes tasks; these executors pull them.
         grpc_port: 0,
         specification: Some(ExecutorSpecification::default().with_vcores(1).into()),
         os_info: Some(ExecutorOperatingSystemSpecification::default().into()),

@@ -1,4 +1,4 @@
-//! Engines that do what a test needs: count, or take their time.
+//! Engines for tests: they count tasks, or delay them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -13,7 +13,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::prelude::SessionConfig;
 
-/// An engine's tasks, each of which waits before it begins; counted when given out and when done.
+/// Wraps an engine so that each task waits before it begins; counts tasks when they are handed out and when
+/// they are done.
 pub struct Paused {
     pub inner: Arc<dyn ExecutionEngine>,
     pub pause: Duration,

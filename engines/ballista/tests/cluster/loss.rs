@@ -1,4 +1,5 @@
-//! Executors lost in the middle of a query: it ends in time, with the right answer or with an error that says so.
+//! Executors lost in the middle of a query: it ends in time, with the right answer or with an error that says
+//! so.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -12,7 +13,7 @@ use crate::answers::{alone, answer, tables, tpch};
 use crate::cluster::{Cluster, own};
 use crate::engines::{Paused, Progress};
 
-/// How long each task takes, so that there is a middle of the query.
+/// The duration of each task, so that a query has a middle.
 const PAUSE: Duration = Duration::from_millis(300);
 
 fn slow() -> (Arc<Paused>, Arc<Progress>) {
@@ -28,7 +29,7 @@ async fn reached(counter: &AtomicU64) {
     tokio::time::timeout(Duration::from_secs(60), reached).await.expect("the executor takes part");
 }
 
-/// Runs a query with two joins while `moment` decides when the second executor is lost; what came of it.
+/// Runs a query with two joins, and drops the second executor at `moment`; returns the outcome.
 async fn with_loss(moment: fn(&Progress) -> &AtomicU64) -> Result<()> {
     let ((left, _), (right, progress)) = (slow(), slow());
     let mut cluster = Cluster::start(vec![left, right]).await?;
@@ -48,7 +49,7 @@ async fn an_executor_lost_with_a_task_in_hand_is_done_without() -> Result<()> {
     with_loss(|progress| &progress.given).await
 }
 
-/// What it has written for later stages is lost with it.
+/// The shuffle files that the lost executor has written are lost with it.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_executor_lost_with_shuffled_rows_is_done_without() -> Result<()> {
     with_loss(|progress| &progress.done).await

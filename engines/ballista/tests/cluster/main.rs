@@ -1,4 +1,5 @@
-//! Clusters in one process over loopback: Ballista's own scheduler and client, and executors with bowstring's engine.
+//! Clusters in one process over loopback: Ballista's own scheduler and client, and executors with bowstring's
+//! engine.
 
 mod answers;
 mod cluster;

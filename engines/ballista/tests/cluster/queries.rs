@@ -1,4 +1,5 @@
-//! Queries on clusters whose executors all live: the answers are DataFusion's, and who took part is counted.
+//! Queries on clusters without failures: the answers equal DataFusion's, and the tests count which executors
+//! took part.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,11 +44,12 @@ async fn an_emulated_gpu_answers_as_datafusion() -> Result<()> {
     Ok(())
 }
 
-/// The tasks of a stage then have other operators on one executor than on the other, and are added up nevertheless.
+/// The tasks of one stage then have different operators on the two executors, and their metrics still add up.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_executor_of_ours_and_a_stock_one_serve_the_same_stages() -> Result<()> {
     let ours = engine("cpu");
-    // Each waits a little, so that neither is through with a stage before the other has asked for its share.
+    // Each task waits a little, so that neither executor finishes a stage before the other has asked for its
+    // share.
     let (left, _) = Paused::over(ours.clone(), Duration::from_millis(60));
     let (right, stock) = Paused::over(Arc::new(DefaultExecutionEngine::new()), Duration::from_millis(60));
     let cluster = Cluster::start(vec![left, right]).await?;
@@ -88,7 +90,7 @@ async fn an_executor_that_is_off_is_a_stock_one() -> Result<()> {
     Ok(())
 }
 
-/// What the data did is what the client is told, if in our words.
+/// An error caused by the data reaches the client, in our wording.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_query_that_fails_says_why() -> Result<()> {
     const SQL: &str =

@@ -16,7 +16,7 @@ use crate::cluster::{Cluster, own};
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// What it does with each stage's plan.
+/// A rule that applies a function to each stage's plan.
 #[derive(Debug)]
 struct Rule(fn(Plan) -> Result<Plan>);
 
@@ -34,7 +34,7 @@ impl PhysicalOptimizerRule for Rule {
     }
 }
 
-/// Query 6 is answered, though not one task had anything of the rule.
+/// Checks that query 6 is answered although no task could use the rule.
 async fn is_survived(rule: fn(Plan) -> Result<Plan>) -> Result<()> {
     let engine = Arc::new(DeviceExecutionEngine::new(own("cpu")).with_rule(Arc::new(Rule(rule))));
     let cluster = Cluster::start(vec![engine.clone()]).await?;

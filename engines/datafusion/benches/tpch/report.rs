@@ -1,4 +1,4 @@
-//! What was measured, as CSV and as the table.
+//! Writes the measurements as CSV and as a table.
 
 use datafusion::error::{DataFusionError, Result};
 use std::fmt::Write;
@@ -6,16 +6,16 @@ use std::path::Path;
 
 /// The times of one query on one engine.
 pub struct Time {
-    /// memory or parquet.
+    /// The source of the tables: `memory` or `parquet`.
     pub source: String,
     pub query: usize,
-    /// datafusion, again, bowstring, duckdb or polars.
+    /// The engine: datafusion, again, bowstring, duckdb or polars.
     pub engine: String,
-    /// Rows of the answer.
+    /// The number of rows of the answer.
     pub rows: usize,
-    /// Operators of ours in the plan.
+    /// The number of our operators in the plan.
     pub ours: usize,
-    /// One a round.
+    /// The time of each round.
     pub milliseconds: Vec<f64>,
 }
 
@@ -50,7 +50,7 @@ pub fn write_csv(path: &Path, times: &[Time]) -> Result<()> {
     Ok(std::fs::write(path, text)?)
 }
 
-/// Lines without the header.
+/// Reads lines without the header.
 pub fn read_csv(text: &str) -> Result<Vec<Time>> {
     text.lines()
         .map(|line| {
@@ -73,10 +73,10 @@ pub fn read_csv(text: &str) -> Result<Vec<Time>> {
         .collect()
 }
 
-/// The queries whose sum is an aim of its own: they are mostly what we take.
+/// The queries whose total time is a separate goal: our operators take most of them.
 const AIMS: [usize; 5] = [1, 6, 12, 14, 19];
 
-/// A row a query, then sums. A peer that counts other rows than DataFusion is marked.
+/// One row for each query, then sums. A peer with another number of rows than DataFusion is marked.
 pub fn table(times: &[Time], queries: &[usize]) -> String {
     let mut table = String::from(
         "| query | ours, memory | DataFusion | again | bowstring | × | ours, Parquet | DataFusion | again | bowstring \

@@ -1,4 +1,4 @@
-//! The command line, and which query it means.
+//! The command line, and the query that it selects.
 
 use bowstring_tpch::{Scale, query};
 use clap::{ArgGroup, Parser};
@@ -33,7 +33,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SCALE")]
     pub tpch: Option<Scale>,
 
-    /// Where operators run: auto, cpu, cuda:0, rocm:0, emulator, or off for DataFusion alone
+    /// The device that runs operators: auto, cpu, cuda:0, rocm:0, emulator, or off for DataFusion alone
     #[arg(long, default_value = "auto")]
     pub device: String,
 
@@ -41,7 +41,8 @@ pub struct Arguments {
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub partitions: Option<u16>,
 
-    /// Any other setting of DataFusion's or ours, as datafusion.execution.batch_size=16384. May be given many times
+    /// Any other setting of DataFusion's or ours, as datafusion.execution.batch_size=16384. May be given many
+    /// times
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     pub settings: Vec<(String, String)>,
 
@@ -88,7 +89,7 @@ impl Arguments {
     }
 }
 
-/// What is wrong with the arguments, said without more around it.
+/// An error in the arguments; the message is shown without further context.
 pub fn wrong(what: String) -> DataFusionError {
     DataFusionError::Configuration(what)
 }

@@ -1,5 +1,6 @@
-//! `bowstring-sql`: a SQL query over Parquet or CSV files, or over TPC-H's tables made in memory, with bowstring's
-//! operators where they can work. The answer goes to standard output; times, counts and progress to standard error.
+//! `bowstring-sql`: a SQL query over Parquet or CSV files, or over TPC-H's tables made in memory, with
+//! bowstring's operators where they can work. The answer goes to standard output; times, counts and progress
+//! to standard error.
 
 mod arguments;
 mod progress;

@@ -1,4 +1,4 @@
-//! How far a query is: the rows that its scans have read, of those that there are.
+//! The progress of a query: the rows that its scans have read, out of all rows.
 
 use datafusion::common::stats::Precision;
 use datafusion::physical_plan::ExecutionPlan;
@@ -55,8 +55,8 @@ impl Drop for Watch {
     }
 }
 
-/// Rows that scans have given so far, if each of them is counted: those of memory do not count, but operators of ours above
-/// them do.
+/// The rows that scans have read so far, if each of them is counted: scans of memory do not count, but
+/// operators of ours above them do.
 pub fn rows_read(plan: &dyn ExecutionPlan) -> Option<usize> {
     let metrics = plan.metrics();
     let children = plan.children();

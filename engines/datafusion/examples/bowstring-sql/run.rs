@@ -1,4 +1,4 @@
-//! One query: planned, run, shown.
+//! Plans one query, runs it and prints the answer.
 
 use crate::arguments::Arguments;
 use crate::progress::{Watch, rows_read};
@@ -71,12 +71,12 @@ async fn planned(context: &SessionContext, text: &str) -> Result<Arc<dyn Executi
 }
 
 struct Answer {
-    /// The first rows, so many as are to be shown.
+    /// The first rows, as many as are printed.
     batches: Vec<RecordBatch>,
     rows: usize,
 }
 
-/// Runs a plan to its end, and keeps no more of the answer than is shown.
+/// Runs a plan to its end, and keeps only the rows that are printed.
 async fn answer(context: &SessionContext, plan: &Arc<dyn ExecutionPlan>, shown: usize) -> Result<Answer> {
     let _watch = Watch::new(Arc::clone(plan));
     let mut stream = execute_stream(Arc::clone(plan), context.task_ctx())?;
@@ -92,7 +92,7 @@ async fn answer(context: &SessionContext, plan: &Arc<dyn ExecutionPlan>, shown: 
     Ok(answer)
 }
 
-/// How many operators the plan has, and how many of them are ours.
+/// The number of operators in the plan, and the number of ours among them.
 fn operators(plan: &dyn ExecutionPlan) -> String {
     fn count(plan: &dyn ExecutionPlan, all: &mut usize, ours: &mut usize) {
         *all += 1;

@@ -16,7 +16,7 @@ enum Format {
     Csv,
 }
 
-/// Registers all of them; says how long making TPC-H's tables took.
+/// Registers all tables; reports how long making TPC-H's tables took.
 pub async fn register(
     context: &SessionContext,
     arguments: &Arguments,
@@ -56,7 +56,7 @@ async fn register_path(context: &SessionContext, name: &str, path: &Path) -> Res
         wrong(format!("table {name}: {shown} is neither a .parquet or .csv file nor a folder of such"))
     })?;
     let text = path.to_str().ok_or_else(|| wrong(format!("table {name}: {shown} is not a UTF-8 path")))?;
-    // A name stands for itself, whatever case it is in and whatever characters it has.
+    // A name is taken literally, in any case and with any characters.
     let name = datafusion::common::TableReference::bare(name);
     match format {
         Format::Parquet => context.register_parquet(name, text, ParquetReadOptions::default()).await,
@@ -64,7 +64,7 @@ async fn register_path(context: &SessionContext, name: &str, path: &Path) -> Res
     }
 }
 
-/// A file's format is what its name ends with; a folder's is that of its files, if they agree.
+/// A file's format follows from the end of its name; a folder's from its files, if they agree.
 fn format_of(path: &Path) -> Result<Option<Format>> {
     if !path.is_dir() {
         return Ok(match path.extension().and_then(|extension| extension.to_str()) {

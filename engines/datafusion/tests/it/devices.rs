@@ -1,4 +1,4 @@
-//! What becomes of a device's memory when queries end early, calls fail, or there is too little of it.
+//! Tests device memory when queries end early, calls fail, or memory is short.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,8 +28,8 @@ fn emulated(name: &str) -> EmulatedDevice {
     device
 }
 
-/// Nothing of a query is left on the device, once the tasks of its other partitions have ended: they are told to when one fails, and do
-/// when they are next asked.
+/// Checks that a query leaves nothing on the device once the tasks of its other partitions have ended: when
+/// one fails, the others are cancelled, and end when they are next polled.
 async fn nothing_left(device: &EmulatedDevice, what: &str) {
     for _ in 0..1000 {
         tokio::task::yield_now().await;
@@ -61,8 +61,9 @@ async fn dropped_queries_leave_nothing() {
     }
 }
 
-/// Each call of the device's runtime fails in its turn: the query ends with an error that says so, or with the right answer where the
-/// failure could be made good; nothing is left, and the next query works.
+/// Makes each call of the device's runtime fail in turn: the query ends with an error that reports it, or
+/// with the right answer if the failure could be compensated. Nothing is left on the device, and the next
+/// query works.
 #[tokio::test]
 async fn failing_calls_end_queries_and_leave_nothing() {
     let device = emulated("failing");
@@ -105,7 +106,7 @@ async fn failing_calls_end_queries_and_leave_nothing() {
     assert!(failures > 20, "{failures}");
 }
 
-/// A device whose own memory is bounded says so.
+/// A device whose own memory is limited reports that as an error.
 #[tokio::test]
 async fn a_device_without_memory_is_an_error() {
     let device = emulated("small");
@@ -132,7 +133,7 @@ async fn pooled(pool: Arc<dyn MemoryPool>, device: &str) -> SessionContext {
     context
 }
 
-/// What is uploaded is taken from DataFusion's pool, and given back.
+/// Uploads take their memory from DataFusion's pool, and give it back.
 #[tokio::test]
 async fn uploads_are_bounded_by_the_pool_of_the_session() {
     emulated("pooled");
@@ -145,7 +146,7 @@ async fn uploads_are_bounded_by_the_pool_of_the_session() {
     }
 }
 
-/// A pool that remembers how much of it was in use at most.
+/// A pool that records its peak use.
 #[derive(Debug)]
 struct Peak {
     pool: GreedyMemoryPool,
@@ -183,7 +184,7 @@ impl std::fmt::Display for Peak {
     }
 }
 
-/// On the CPU an aggregate keeps as many batches together as there is room for, and needs room for none.
+/// On the CPU an aggregate collects as many batches as memory allows, and works without any.
 #[tokio::test]
 async fn aggregates_on_the_cpu_keep_what_the_pool_has_room_for() {
     let mut answers = vec![];
@@ -196,7 +197,7 @@ async fn aggregates_on_the_cpu_keep_what_the_pool_has_room_for() {
     assert_eq!(answers[0], answers[1]);
 }
 
-/// What was given out lives on by itself, whatever becomes of the query.
+/// Result batches stay valid after the query ends.
 #[tokio::test]
 async fn batches_outlive_their_query() {
     let context = on("cpu").await;

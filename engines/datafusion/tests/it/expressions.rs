@@ -1,8 +1,9 @@
-//! Every kind of expression, over odd values: the rows that a condition keeps, and what is computed, are DataFusion's.
+//! Every kind of expression over odd values: conditions keep the rows, and expressions have the values, that
+//! DataFusion gives.
 
 use crate::support::*;
 
-/// Conditions that are ours, whole.
+/// Conditions that our operators take whole.
 const CONDITIONS: &[&str] = &[
     "i32 < 24",
     "24 > i32",
@@ -84,7 +85,7 @@ const CONDITIONS: &[&str] = &[
     "true",
 ];
 
-/// What is computed of rows.
+/// Expressions that the tests project.
 const VALUES: &[&str] = &[
     "i32 + 1",
     "i8 + i8",
@@ -134,7 +135,7 @@ const VALUES: &[&str] = &[
     "f64 / g64",
 ];
 
-/// What many rows become one of.
+/// Aggregates that the tests compute.
 const AGGREGATES: &[&str] = &[
     "count(*)",
     "count(i32)",
@@ -181,14 +182,15 @@ async fn check(device: &str, seeds: std::ops::Range<u64>) {
             for condition in CONDITIONS {
                 let sql = format!("SELECT i32, i64, f64, d15, b, day, s, v, k FROM t WHERE {condition}");
                 let taken = same(&ours, &theirs, &sql).await;
-                // What is always true, and what casts columns strictly that DataFusion computes of some rows, is not.
+                // Exceptions: conditions that are always true, and strict casts of columns that DataFusion
+                // computes for only some rows.
                 assert!(taken || *condition == "true", "left alone: {sql}");
             }
             for value in VALUES {
                 same(&ours, &theirs, &format!("SELECT {value} FROM t")).await;
                 same(&ours, &theirs, &format!("SELECT {value}, i16 FROM t WHERE i32 > 3 OR b")).await;
             }
-            // Text that is the same in all rows is a value like others.
+            // Text that is the same in all rows is an ordinary value.
             same(&ours, &theirs, "SELECT v, x'61', 'x', i32 FROM t WHERE i32 > 3").await;
             for one in AGGREGATES {
                 same(&ours, &theirs, &format!("SELECT {one} FROM t")).await;
@@ -214,7 +216,7 @@ async fn expressions_mean_the_same_on_the_emulator() {
     check("emulator", 10..11).await;
 }
 
-/// What must be taken over is: a test of the answers alone would pass if nothing ever were.
+/// Checks that supported expressions are taken over: comparing answers alone would pass if none ever were.
 #[tokio::test]
 async fn what_has_a_counterpart_is_taken_over() {
     let (ours_, _) = tables("cpu", 1, true).await;

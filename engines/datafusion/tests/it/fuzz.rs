@@ -1,11 +1,11 @@
-//! Random conditions, projections and aggregates over random tables: with our operators and without, the same. `BOWSTRING_CASES`
-//! says how many; the seed of each is in its message.
+//! Random conditions, projections and aggregates over random tables give the same with our operators as
+//! without. `BOWSTRING_CASES` sets the number of cases; each failure message contains its seed.
 
 use rand::prelude::*;
 
 use crate::support::*;
 
-/// The types that expressions are made of.
+/// The types of random expressions.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Truth,
@@ -138,7 +138,7 @@ impl Queries {
             }
             3 => {
                 let kind = [Kind::Int, Kind::Decimal][self.random.random_range(0..2)];
-                // Means of integers are of floats, whose sums depend on the order.
+                // The average of integers is a float, whose sum depends on the order.
                 let functions: &[&str] = &["sum", "min", "max", "count", "avg"];
                 let function = self.one(&functions[..if kind == Kind::Int { 4 } else { 5 }]).to_owned();
                 let (value, other) = (self.value(kind, 2), self.column(Kind::Day));
@@ -158,7 +158,7 @@ fn cases(usual: u64) -> u64 {
 
 async fn compare(device: &str, cases: u64, first: u64) {
     let (ours, theirs) = (on(device).await, on("off").await);
-    // Else literals with a point are floats, and so is all that is computed with them.
+    // Otherwise literals with a point are floats, and so is everything computed with them.
     for context in [&ours, &theirs] {
         answer(context, "SET datafusion.sql_parser.parse_float_as_decimal = true").await.unwrap();
     }
@@ -168,7 +168,7 @@ async fn compare(device: &str, cases: u64, first: u64) {
         let mut queries = Queries { random: StdRng::seed_from_u64(seed) };
         for _ in 0..5 {
             let sql = queries.query();
-            // What the planner refuses is no query.
+            // A statement that the planner refuses is not a query.
             if theirs.sql(&sql).await.is_err() {
                 continue;
             }
@@ -177,7 +177,7 @@ async fn compare(device: &str, cases: u64, first: u64) {
             taken += u64::from(same(&ours, &theirs, &sql).await);
         }
     }
-    // Most are ours, and most do not fail: else this would compare nothing.
+    // Most queries use our operators, and most do not fail; otherwise this test would compare nothing.
     assert!(taken > cases, "{taken} of {} were ours", cases * 5);
     assert!(failed < cases * 4, "{failed} of {} failed", cases * 5);
 }

@@ -1,4 +1,4 @@
-//! Which plans have our operators, and that they say of themselves what DataFusion's said.
+//! Tests which plans get our operators, and that these report the same properties as DataFusion's.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ async fn few_rows_stay_on_the_host() {
     assert_eq!(ours(&plan(&context, SIX).await), 1);
 }
 
-/// Schema, ordering, partitions, statistics: as the nodes that it stands for have them.
+/// Schema, ordering, partitions and statistics equal those of the replaced nodes.
 #[tokio::test]
 async fn operators_say_what_those_they_stand_for_said() {
     let context = usual("cpu").await;
@@ -71,7 +71,7 @@ async fn operators_say_what_those_they_stand_for_said() {
         let ours = found(&plan).unwrap_or_else(|| panic!("{sql}: {}", text(&plan)));
         let original = ours.original();
         assert_eq!(ours.schema(), original.schema());
-        // Unknown partitionings are equal to none, as far as they say.
+        // Unknown partitionings compare unequal, so their text is compared.
         let partitioning = |plan: &dyn ExecutionPlan| plan.properties().output_partitioning().to_string();
         assert_eq!(partitioning(ours), partitioning(original.as_ref()));
         assert_eq!(ours.properties().output_ordering(), original.output_ordering());
@@ -155,7 +155,7 @@ async fn metrics_say_what_was_done() {
     for name in ["output_rows=", "elapsed_compute=", "input_rows=", "rows_up=", "bytes_up="] {
         assert!(rows.contains(name), "{name} in {rows}");
     }
-    // What nothing was counted of would be shown, too.
+    // A metric that was never counted would be shown, too.
     for name in ["launches=", "device_time=", "device_wait="] {
         let value =
             rows.split_once(name).map(|(_, value)| value.split([',', ']']).next().unwrap_or_default());

@@ -1,13 +1,13 @@
-//! Files of queries with their answers, in the manner of sqllogictest: `statement ok`, `query` with rows behind `----`, and `query
-//! error` with the class of the error. Each is run without us, on the CPU and on the emulator. `BOWSTRING_BLESS=1` writes down what
-//! DataFusion says without us.
+//! Files of queries with their answers, in the format of sqllogictest: `statement ok`, `query` with rows
+//! after `----`, and `query error` with the class of the error. Each runs without our operators, on the CPU
+//! and on the emulator. `BOWSTRING_BLESS=1` records the answers of DataFusion alone.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use crate::support::*;
 
-/// A part of a file.
+/// One record of a file.
 struct Record {
     head: String,
     sql: String,
@@ -55,7 +55,7 @@ async fn check(device: &str) {
                 "statement ok" => drop(answer(&context, &record.sql).await.expect(&what)),
                 "query" => {
                     assert_eq!(said(&context, &record).await, record.right, "{device}, {what}");
-                    // Some are refused while they are planned.
+                    // Planning may refuse some queries.
                     if record.right.iter().all(|row| !row.starts_with("error")) {
                         taken += ours(&plan(&context, &record.sql).await);
                     }

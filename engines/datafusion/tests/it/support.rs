@@ -1,4 +1,5 @@
-//! Sessions with and without us, tables of every type with every odd value, and what queries give.
+//! Sessions with and without our operators, tables with every type and every odd value, and helpers that run
+//! queries.
 
 use std::sync::Arc;
 
@@ -13,12 +14,12 @@ use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use rand::prelude::*;
 
-/// A session on a device, of two partitions; our operators wherever they can be.
+/// A session on a device, with two partitions; our operators run wherever they can.
 pub async fn on(device: &str) -> SessionContext {
     with_batches(device, 128).await
 }
 
-/// The same, of batches of so many rows.
+/// Like [`on`], with this many rows in a batch.
 pub async fn with_batches(device: &str, rows: usize) -> SessionContext {
     let context = session(SessionConfig::new().with_target_partitions(2).with_batch_size(rows));
     for setting in [
@@ -32,7 +33,7 @@ pub async fn with_batches(device: &str, rows: usize) -> SessionContext {
     context
 }
 
-/// The rows of a query, each as text; the class of the error where it fails.
+/// The rows of a query, each as text, or the class of the error.
 pub async fn rows(context: &SessionContext, sql: &str) -> std::result::Result<Vec<String>, String> {
     match answer(context, sql).await {
         Ok(batches) => Ok(batches.iter().flat_map(texts).collect()),
@@ -50,17 +51,17 @@ pub async fn plan(context: &SessionContext, sql: &str) -> Arc<dyn ExecutionPlan>
     context.sql(sql).await.unwrap().create_physical_plan().await.unwrap()
 }
 
-/// What a plan gives.
+/// Runs a plan and returns its batches.
 pub async fn run(context: &SessionContext, plan: Arc<dyn ExecutionPlan>) -> Result<Vec<RecordBatch>> {
     collect(plan, context.task_ctx()).await
 }
 
-/// How many operators of ours a plan has.
+/// The number of our operators in a plan.
 pub fn ours(plan: &Arc<dyn ExecutionPlan>) -> usize {
     usize::from(plan.is::<DeviceExec>()) + plan.children().into_iter().map(ours).sum::<usize>()
 }
 
-/// What kind of error it is at its root.
+/// The class of an error's root cause.
 pub fn class(error: &DataFusionError) -> String {
     match error.find_root() {
         DataFusionError::ArrowError(..) => "arrow".to_owned(),
@@ -70,7 +71,7 @@ pub fn class(error: &DataFusionError) -> String {
     }
 }
 
-/// The rows of a batch as text. Floats by their bits, but for NaNs, which are all the same.
+/// The rows of a batch as text. Floats are shown by their bits, except that all NaNs are the same.
 pub fn texts(batch: &RecordBatch) -> Vec<String> {
     let options = FormatOptions::default().with_null("null");
     let columns: Vec<ArrayRef> = batch.columns().to_vec();
@@ -81,7 +82,8 @@ pub fn texts(batch: &RecordBatch) -> Vec<String> {
         .collect()
 }
 
-/// Both give the same rows, in whatever order, or fail in the same way; says whether ours was asked.
+/// Checks that both sessions give the same rows, in any order, or fail in the same way; returns whether our
+/// operators took part.
 pub async fn same(ours_: &SessionContext, theirs: &SessionContext, sql: &str) -> bool {
     let (mut a, mut b) = (rows(ours_, sql).await, rows(theirs, sql).await);
     a.iter_mut().chain(&mut b).for_each(|rows| rows.sort());
@@ -90,7 +92,7 @@ pub async fn same(ours_: &SessionContext, theirs: &SessionContext, sql: &str) ->
     ours(&plan) > 0
 }
 
-/// The table that tests ask: a name and a type for each column.
+/// The columns of the tests' table.
 pub fn schema() -> SchemaRef {
     let fields = [
         ("i8", DataType::Int8),
@@ -204,7 +206,7 @@ fn column(data_type: &DataType, rows: usize, tame: bool, random: &mut StdRng) ->
     }
 }
 
-/// Batches of random rows, some of them slices, some empty. Tame ones overflow nothing.
+/// Batches of random rows, some of them slices, some empty. Tame values overflow nothing.
 pub fn batches(seed: u64, tame: bool) -> Vec<RecordBatch> {
     let random = &mut StdRng::seed_from_u64(seed);
     let schema = schema();
@@ -221,7 +223,7 @@ pub fn batches(seed: u64, tame: bool) -> Vec<RecordBatch> {
         .collect()
 }
 
-/// The same table in each session.
+/// Registers the same table in each session.
 pub fn register(contexts: &[&SessionContext], name: &str, batches: Vec<RecordBatch>) {
     let schema = batches.first().map_or_else(schema, RecordBatch::schema);
     let middle = batches.len() / 2;

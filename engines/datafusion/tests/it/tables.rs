@@ -10,7 +10,7 @@ use bowstring_datafusion::{DeviceTable, batches_at, name_device};
 
 use crate::support::*;
 
-/// Numbers and text, in so many batches of a hundred rows.
+/// Numbers and text, in `count` batches of a hundred rows.
 fn host(count: i64) -> Vec<Batch> {
     use arrow_array::{ArrayRef, Decimal128Array, Int64Array, RecordBatch, StringArray};
     let batch = |first: i64| {
@@ -59,7 +59,7 @@ async fn tables_of_batches_on_a_device() {
     assert!(device.faults().is_empty());
 }
 
-/// As a program in another language hands them over: a C struct, by its address.
+/// A stream as another language hands it over: a C struct, by its address.
 #[tokio::test]
 async fn tables_of_foreign_streams() {
     let device = EmulatedDevice::new(EmulatorOptions::default()).unwrap();
@@ -67,16 +67,16 @@ async fn tables_of_foreign_streams() {
     let batches = on_device(device.device(), 5);
     let mut stream = export_batches(batches);
     let address = std::ptr::from_mut(&mut stream).expose_provenance();
-    // SAFETY: the stream is ours, just made, and nobody else's.
+    // SAFETY: the stream was just made here, and no other code uses it.
     let batches = unsafe { batches_at(address, device.device()) }.unwrap();
     let table = DeviceTable::try_new(device.device(), batches).unwrap();
     assert!(stream.is_released());
     check("foreign", table).await;
-    // SAFETY: there is nothing at address 0, which is looked at.
+    // SAFETY: the function checks the address and refuses 0 without reading from it.
     assert!(unsafe { batches_at(0, device.device()) }.is_err());
 }
 
-/// Our operators over such a table copy nothing up, and only what leaves comes down.
+/// Our operators over such a table upload nothing, and download only their output.
 #[tokio::test]
 async fn device_batches_are_not_copied() {
     let device = EmulatedDevice::new(EmulatorOptions::default()).unwrap();
