@@ -3,11 +3,11 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::marker::PhantomData;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::driver::{Before, RawEntry, Takes};
 use super::fork;
-use super::handles::{OwnedEvent, OwnedStream, SharedDriver, entry, error, takes};
+use super::handles::{OwnedEvent, OwnedStream, SharedDriver, Witness, entry, error, takes};
 use super::lock::lock;
 use super::released::{Fenced, Released, fence, let_go_late};
 use super::sync::Mutex;
@@ -28,6 +28,8 @@ pub(crate) struct Core {
     export_fence: AtomicBool,
     synchronisations: AtomicU64,
     wakes: Wakes,
+    /// Shown every launch, for diagnosis.
+    witness: OnceLock<Arc<dyn Witness>>,
     /// The process that opened it.
     process: u32,
 }
@@ -86,6 +88,7 @@ impl Core {
             export_fence: AtomicBool::new(true),
             synchronisations: AtomicU64::new(0),
             wakes: Wakes::default(),
+            witness: OnceLock::new(),
             process: fork::generation(),
             driver,
         }))
@@ -130,6 +133,16 @@ impl Core {
             let _ = self.service.synchronise();
             let _ = self.driver.trim();
         }
+    }
+
+    /// Who is shown every launch.
+    pub fn witness(&self) -> Option<&dyn Witness> {
+        self.witness.get().map(|witness| &**witness)
+    }
+
+    /// Has somebody shown every launch from now on; the first who asks for it.
+    pub fn set_witness(&self, witness: Arc<dyn Witness>) {
+        let _ = self.witness.set(witness);
     }
 
     /// The thread that wakes tasks which wait for its work.

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 mod memory;
+mod witness;
 
 use std::sync::Arc;
 
@@ -11,6 +12,8 @@ use super::driver::{Driver, Failure, LoadFailure, RawEntry, RawEvent, RawStream,
 use crate::{Error, Result};
 pub use memory::Allocator;
 pub(crate) use memory::{Allocation, Pinned, Source, read_back};
+pub(crate) use witness::witnessed;
+pub use witness::{Witness, Witnessed};
 
 /// Somebody's driver.
 pub(crate) type SharedDriver = Arc<dyn Driver>;

@@ -60,7 +60,7 @@ pub(crate) use tables::Table;
 
 use crate::array::{Array, Buffer, Parts, Place, Ready, Slot};
 use crate::device::driver::{Driver, Failure, Launch, RawStream};
-use crate::device::{Check, Event, Gpu, GpuStream, Kept, Memory, Stream};
+use crate::device::{Check, Event, Gpu, GpuStream, Kept, Memory, Stream, witnessed};
 use crate::{Error, Result};
 
 /// Bytes that a stream keeps for what nobody asks for.
@@ -313,7 +313,11 @@ impl Pass {
         let launch = Launch { entry: loaded, kernel: entry, waves, args };
         // SAFETY: `args` is what the entry was declared with; its pointers were made from buffers that are inputs or
         // regions of this pass, which keeps them alive, and outputs are regions, which nobody else writes.
-        self.queued(|driver, stream| unsafe { driver.launch(&launch, stream) })?;
+        let run = || self.queued(|driver, stream| unsafe { driver.launch(&launch, stream) });
+        match self.gpu.witness() {
+            None => run(),
+            Some(witness) => witnessed(witness, &launch, self.queue.owned(), &run),
+        }?;
         self.queue.count_launch();
         Ok(())
     }

@@ -59,10 +59,11 @@ pub struct Machine {
 }
 
 /// The wishes in `BOWSTRING_STANDIN_FAULT`, in a process of a test's: `abort` has the first stray access
-/// end the process, as ROCm does; `abort:NAME` also has launches of entries stray whose names begin so.
+/// end the process, as ROCm does; `abort:NAME` also has launches of entries stray whose names begin so;
+/// `wrong:NAME` has them write one bit that is not what they should write.
 #[derive(Clone, Copy)]
 struct Faults {
-    abort: bool,
+    how: &'static str,
     entry: Option<&'static str>,
 }
 
@@ -72,9 +73,14 @@ impl Faults {
         *ASKED.get_or_init(|| {
             let asked: &str = std::env::var("BOWSTRING_STANDIN_FAULT").unwrap_or_default().leak();
             let (how, entry) = asked.split_once(':').map_or((asked, None), |(how, entry)| (how, Some(entry)));
-            assert!(["", "abort"].contains(&how), "BOWSTRING_STANDIN_FAULT={asked}");
-            Faults { abort: how == "abort", entry }
+            assert!(["", "abort", "wrong"].contains(&how), "BOWSTRING_STANDIN_FAULT={asked}");
+            Faults { how, entry }
         })
+    }
+
+    /// What launches of an entry are to do: nothing but their work, if it is empty.
+    fn of(self, entry: &str) -> &'static str {
+        if self.entry.is_some_and(|start| entry.starts_with(start)) { self.how } else { "" }
     }
 }
 
@@ -95,7 +101,7 @@ impl Machine {
     /// The same of an access where nothing is. It is the last thing that the device does in this process,
     /// or that the process does: see [`Faults`].
     fn stray(&self, device: i32, call: &str, what: String) -> Outcome {
-        if Faults::asked().abort {
+        if Faults::asked().how == "abort" {
             eprintln!("stand-in device {device}: memory access fault in {call}: {what}");
             std::process::abort();
         }
@@ -416,10 +422,15 @@ impl Machine {
         let words = words(module.image.words(&name).ok_or(code::NOT_FOUND)?);
         stream.push(move || {
             let mut memory = lock(&self.memory);
-            let run = match Faults::asked().entry {
-                Some(entry) if name.starts_with(entry) => Err("BOWSTRING_STANDIN_FAULT names it".to_owned()),
+            let wish = Faults::asked().of(&name);
+            memory.written = None;
+            let run = match wish {
+                "abort" => Err("BOWSTRING_STANDIN_FAULT names it".to_owned()),
                 _ => module.image.run(&name, &words, blocks, &mut memory),
             };
+            if wish == "wrong" {
+                memory.spoil();
+            }
             drop(memory);
             run.or_else(|what| self.stray(module.device, &name, what))
         });

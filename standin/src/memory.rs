@@ -21,23 +21,36 @@ pub struct Owner {
 
 /// Every allocation of a runtime.
 #[derive(Default)]
-pub struct Memory(bowstring_sim::Memory<Owner>);
+pub struct Memory {
+    blocks: bowstring_sim::Memory<Owner>,
+    /// The first byte that a kernel has written since this was last taken.
+    pub written: Option<usize>,
+}
 
 impl Deref for Memory {
     type Target = bowstring_sim::Memory<Owner>;
 
     fn deref(&self) -> &Self::Target {
-        &self.0
+        &self.blocks
     }
 }
 
 impl DerefMut for Memory {
     fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.0
+        &mut self.blocks
     }
 }
 
 impl Memory {
+    /// Turns over a bit of the first byte that a kernel has written.
+    pub fn spoil(&mut self) {
+        if let Some(address) = self.written.take() {
+            // SAFETY: `write` found it inside a live allocation, and the lock that `self` came from has not
+            // been let go of.
+            unsafe { *at(address) ^= 1 };
+        }
+    }
+
     /// Whose memory an address is in, where it is in a live allocation.
     pub fn owner(&self, address: usize) -> Option<Owner> {
         self.block(address).map(|block| block.owner)
@@ -103,6 +116,7 @@ impl bowstring_watch::Memory for &mut Memory {
         self.check(address as usize, from.len())?;
         // SAFETY: as above.
         unsafe { at(address as usize).copy_from_nonoverlapping(from.as_ptr(), from.len()) };
+        self.written.get_or_insert(address as usize);
         Ok(())
     }
 }

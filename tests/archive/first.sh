@@ -7,6 +7,7 @@
 #   ./first.sh --shared               also where somebody else uses the GPU: figures mean less then
 #   FIRST_SECONDS=120 ./first.sh      in less time
 #   BOWSTRING_BENCH=tiny ./first.sh   with tiny inputs, to see whether it runs; figures mean nothing
+#   ./first.sh --wrong NAME           a test again, each launch interpreted too: the first that differs is results/wrong-launch-*.txt
 #   BOWSTRING_REQUIRE=rocm ./first.sh where there are GPUs of both makers; else it finds out by itself
 # A step that takes longer than its part is cut and named. The page is written anew after each step, and the
 # bundle also where it is stopped: so nothing is lost.
@@ -92,10 +93,10 @@ page() {
         printf '\n## What the doctor says\n\n```\n'
         cat logs/doctor.log 2>/dev/null
         printf '```\n'
-        for log in logs/equivalence.log logs/driver.log logs/memcheck.log logs/synccheck.log; do
+        for log in logs/equivalence.log logs/wrong.log logs/driver.log logs/memcheck.log logs/synccheck.log; do
             [ -s "$log" ] || continue
             printf '\n## The end of %s\n\n```\n' "$(basename "$log" .log)"
-            grep -E '^(devices:|cuda:|rocm:|test result:|test .*FAILED|========= ERROR SUMMARY|.*panicked at)' "$log" | tail -n 40
+            grep -E '^(devices:|cuda:|rocm:|test result:|test .*FAILED|========= ERROR SUMMARY|.*panicked at|.* launches as interpreted|.* waves, as )' "$log" | tail -n 40
             printf '```\n'
         done
     } >"$file.new"
@@ -183,6 +184,23 @@ predicted() {
 }
 [ "$1" = --predicted ] && { predicted; exit; }
 
+# Runs a test again with a witness: the interpreter runs each launch first. What differs is run a second time, from the file.
+wrong() {
+    rm -f results/wrong-launch-*.txt results/launches.txt
+    BOWSTRING_WITNESS="$here/results" ./test-it --exact "$1" --nocapture --test-threads 1
+    cat results/launches.txt 2>/dev/null || echo "no launch was seen"
+    for file in results/wrong-launch-*.txt; do
+        [ -e "$file" ] && ./run.sh --replay "$file"
+    done
+    true
+}
+[ "$1" = --wrong ] && { wrong "$2"; exit; }
+# The first test that failed in a step of this name gets a step of its own.
+witness() {
+    test=$(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "logs/$1.log" | head -n 1)
+    [ -z "$test" ] || [ -e logs/wrong.log ] || step wrong 10 "$here/first.sh" --wrong "$test"
+}
+
 can_run || exit 1
 [ "$1" = --page ] && { page; exit; }
 rm -f logs/* results/doctor.json
@@ -207,6 +225,7 @@ step doctor 20 ./doctor --devices 1 --budget $((limit * 15 / 100)) --json result
 cat logs/doctor.log
 step driver 6 ./test-bowstring installed
 BOWSTRING_CASES=${BOWSTRING_CASES-$few} step equivalence 20 ./test-it equivalence_ driver::equivalence small_batches expressions:: texts:: terms::
+witness equivalence
 if command -v compute-sanitizer >/dev/null; then
     # Memory that the pool keeps would be alive to the sanitizer. The kernels have no memory that lanes
     # share, so there is no race for racecheck to see; that all lanes come to what they do together is
@@ -224,4 +243,5 @@ step benches 35 "$here/first.sh" --predicted
 step peers 20 env PEERS_CPU=0 ./run.sh --peers /268435456/ /134217728/
 # Suites that were left over, if there is time.
 step suites 100 ./test-it --skip circles:: --skip layers:: --skip languages:: --skip readme:: --skip costs:: --skip doctor::fakes --skip doctor::apart
+witness suites
 ! cut -f 3 logs/steps.tsv | grep -q '^FAILED'

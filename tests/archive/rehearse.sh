@@ -45,6 +45,11 @@ python3 -m json.tool "$there/results/doctor.json" >/dev/null
 bare env BOWSTRING_STANDIN_FAULT=abort:copy "$there/doctor" --devices 1 --budget 12 >"$folder/fault" 2>&1 &&
     { echo "a fault was not noticed"; cat "$folder/fault"; exit 1; }
 grep -q 'ended by signal 6 in: equivalence, concat' "$folder/fault" || { cat "$folder/fault"; exit 1; }
+# A GPU that gives a wrong result: the launch is found, and the interpreter does not agree with it.
+entry=take_b1_i1 test=equivalence_take::every_index_type_meets_every_width
+bare env BOWSTRING_REQUIRE=cuda BOWSTRING_CASES=1 BOWSTRING_STANDIN_FAULT="wrong:$entry" "$there/first.sh" --wrong $test >"$folder/wrong" 2>&1
+grep -q "$entry of .* differs: the word" "$folder/wrong" || { cat "$folder/wrong"; exit 1; }
+[ -s "$there/results/wrong-launch-$entry.txt" ] || { ls "$there/results"; exit 1; }
 
 # One that somebody else uses is left alone. A run that is stopped in the midst of it leaves a bundle.
 printf '#!/bin/sh\necho 55, 10, 1000\n' >"$there/nvidia-smi"

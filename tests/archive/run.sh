@@ -7,6 +7,7 @@
 #   ./run.sh --bench               every bench, every peer that can run here, and the report of it all in results/
 #   ./run.sh --bench filter [...]  one bench; criterion gets what follows
 #   ./run.sh --peers [PART ...]    the peers alone: nvcc, Python with CuPy, torch, polars, pyarrow, whatever there is
+#   ./run.sh --replay FILE         the launch in a results/wrong-launch-*.txt (of first.sh) in the interpreter, on any machine
 #   ./run.sh --report              the report alone
 # BOWSTRING_BENCH= ./run.sh --bench takes minutes instead of a quarter of an hour: less of everything.
 cd "$(dirname "$0")" || exit 1
@@ -65,6 +66,9 @@ case $1 in
     exit ;;
 --report)
     report
+    exit ;;
+--replay)
+    BOWSTRING_REPLAY=$2 BOWSTRING_REQUIRE='' ./test-it --exact witness::replayed --ignored --nocapture
     exit ;;
 --sanitize)
     command -v compute-sanitizer >/dev/null || { echo "not run: there is no compute-sanitizer"; exit 1; }

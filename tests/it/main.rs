@@ -58,4 +58,5 @@ mod take;
 mod terms;
 mod texts;
 mod threads;
+mod witness;
 mod written;

@@ -11,6 +11,7 @@ pub use bowstring_sim::MemoryFault;
 use super::super::Device;
 use super::super::fork::Guarded;
 use super::super::handles::Source;
+pub use super::super::handles::{Witness, Witnessed};
 use super::super::lock;
 pub use super::super::open::{open_from, separate};
 use super::super::sync::atomic::{AtomicI64, Ordering};
@@ -47,6 +48,12 @@ pub fn adopt(array: &Array, device: &Device) -> Result<Array> {
 /// Lets go of inputs whose work on the device has passed, without blocking. Every operation does so too.
 pub fn retire(device: &Device) {
     device.as_gpu().into_iter().for_each(|gpu| gpu.retire());
+}
+
+/// Has a witness shown every launch on a GPU, through this handle and its clones: for diagnosis. Each launch is waited for
+/// then. Only the first witness is.
+pub fn set_witness(device: &Device, witness: Arc<dyn Witness>) {
+    device.as_gpu().into_iter().for_each(|gpu| gpu.set_witness(witness.clone()));
 }
 
 /// Blocks until all work on the device that inputs are kept for has passed, and lets go of them.

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bowstring::device::testing::{DeviceMemory, EmulatedDevice, EmulatorOptions, Execution, Executor};
-use bowstring_amdi::{CodeObject, Launch, Program, Target};
+use bowstring_amdi::{CodeObject, Launch, Program, Ran, Target};
+use bowstring_watch::Memory;
 
 use super::counted::{Cost, Counted};
 
@@ -86,6 +87,22 @@ impl Objects {
         std::mem::take(&mut self.ran.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Runs a launch on any memory.
+    pub fn interpret(&self, launch: &Execution<'_>, memory: &mut impl Memory) -> Result<Ran, String> {
+        let loaded = self.loaded(launch.family, launch.entry);
+        let in_block = 256 / u64::from(self.target.lanes);
+        let launch = Launch {
+            program: &loaded.program,
+            arguments: &loaded.object.kernels[launch.entry].laid_out(launch.words)?,
+            blocks: launch.waves.div_ceil(in_block) as u32,
+            block_size: 256,
+            seed: 1,
+            any_order: false,
+            races: false,
+        };
+        launch.run(memory).map_err(|error| error.to_string())
+    }
+
     /// A kernel, decoded once.
     fn loaded(&self, family: &str, entry: &str) -> Arc<Loaded> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,20 +120,9 @@ impl Objects {
 
 impl Executor for Objects {
     fn run(&self, launch: &Execution<'_>, memory: &mut DeviceMemory<'_>) -> Result<(), String> {
-        let what = (launch.family.to_owned(), launch.entry.to_owned());
-        let (waves, in_block) = (launch.waves, 256 / u64::from(self.target.lanes));
-        let loaded = self.loaded(launch.family, launch.entry);
-        let launch = Launch {
-            program: &loaded.program,
-            arguments: &loaded.object.kernels[launch.entry].laid_out(launch.words)?,
-            blocks: waves.div_ceil(in_block) as u32,
-            block_size: 256,
-            seed: 1,
-            any_order: false,
-            races: false,
-        };
+        let (what, waves) = ((launch.family.to_owned(), launch.entry.to_owned()), launch.waves);
         let mut given = Counted::new(memory, self.spoilt);
-        let ran = launch.run(&mut given).map_err(|error| error.to_string())?;
+        let ran = self.interpret(launch, &mut given)?;
         let (instructions, issued, scalar) = (ran.lanes, ran.waves, ran.scalar);
         given.cost += Cost { launches: 1, waves, instructions, issued, scalar, ..Cost::default() };
         *self.ran.lock().unwrap_or_else(PoisonError::into_inner).entry(what).or_default() += given.cost;

@@ -30,6 +30,7 @@ mod strategies;
 pub mod trees;
 mod types;
 mod uncounted;
+pub mod witness;
 pub mod work;
 
 pub use arrays::{Nulls, array, bitmap, sliced};

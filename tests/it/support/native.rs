@@ -15,6 +15,8 @@ use bowstring::device::testing::{open_from, separate};
 use bowstring::ffi::DeviceType;
 use libloading::Library;
 
+use super::witness::witnessed;
+
 /// What a call returns.
 type Code = i32;
 type Callback = unsafe extern "C" fn(*mut c_void);
@@ -189,7 +191,7 @@ impl Native {
             Err(_) if rocm && std::env::var_os("BOWSTRING_STANDIN").is_some() => (0, open(0)),
             opened => (of, opened),
         };
-        let device = opened.expect("the stand-in has devices");
+        let device = witnessed(opened.expect("the stand-in has devices"));
         let name = match (rocm, of) {
             (false, _) => "cuda:standin".into(),
             (true, of) => format!("amd:{}", AMD[of as usize]),
@@ -208,7 +210,7 @@ impl Native {
             opened.insert(architecture, Native::standin(DeviceType::Rocm, of as i64));
         }
         let Native { name, device, raw, standin } = &opened[architecture];
-        let device = separate(device).expect("a handle more");
+        let device = witnessed(separate(device).expect("a handle more"));
         Native { name: name.clone(), device, raw, standin: *standin }
     }
 
@@ -246,7 +248,7 @@ impl Native {
                 let device = |i: usize| {
                     let shared = open(i).expect("the runtime has counted it");
                     // Limits and counters are what a test looks at, and tests run side by side.
-                    let device = separate(&shared).expect("a handle more");
+                    let device = witnessed(separate(&shared).expect("a handle more"));
                     let raw = raw.as_ref().expect("where there are devices");
                     Native { name: format!("{kind}:{i}"), device, raw, standin: None }
                 };

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bowstring::device::testing::{DeviceMemory, Execution, Executor};
-use bowstring_ptxi::{Launch, Module};
+use bowstring_ptxi::{Launch, Module, Ran};
+use bowstring_watch::Memory;
 
 use super::counted::{Cost, Counted};
 
@@ -52,6 +53,21 @@ impl Images {
         std::mem::take(&mut self.ran.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Runs a launch on any memory.
+    pub fn interpret(&self, launch: &Execution<'_>, memory: &mut impl Memory) -> Result<Ran, String> {
+        let params: Vec<u8> = launch.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let launch = Launch {
+            module: &self.module(launch.family),
+            entry: launch.entry,
+            params: &params,
+            blocks: launch.waves.div_ceil(8) as u32,
+            block_size: 256,
+            seed: self.seed,
+            races: self.seed.is_some(),
+        };
+        launch.run(memory).map_err(|error| error.to_string())
+    }
+
     /// A family's image, parsed once.
     fn module(&self, family: &str) -> Arc<Module> {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,20 +78,9 @@ impl Images {
 
 impl Executor for Images {
     fn run(&self, launch: &Execution<'_>, memory: &mut DeviceMemory<'_>) -> Result<(), String> {
-        let params: Vec<u8> = launch.words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let what = (launch.family.to_owned(), launch.entry.to_owned());
-        let waves = launch.waves;
-        let launch = Launch {
-            module: &self.module(launch.family),
-            entry: launch.entry,
-            params: &params,
-            blocks: launch.waves.div_ceil(8) as u32,
-            block_size: 256,
-            seed: self.seed,
-            races: self.seed.is_some(),
-        };
+        let (what, waves) = ((launch.family.to_owned(), launch.entry.to_owned()), launch.waves);
         let mut given = Counted::new(memory, self.spoilt.load(Ordering::Relaxed));
-        let ran = launch.run(&mut given).map_err(|error| error.to_string())?;
+        let ran = self.interpret(launch, &mut given)?;
         let (instructions, issued) = (ran.lanes, ran.warps);
         given.cost += Cost { launches: 1, waves, instructions, issued, ..Cost::default() };
         *self.ran.lock().unwrap_or_else(PoisonError::into_inner).entry(what).or_default() += given.cost;
