@@ -51,7 +51,7 @@ pub use interrupt::interruptible;
 pub use loaded::LoadedImage;
 pub(crate) use lock::{lock, sync};
 pub use mark::Mark;
-pub(crate) use native::{is_too_old, refusal, why_not};
+pub(crate) use native::{is_too_old, is_unknown, refusal, why_not};
 pub(crate) use open::{RUNTIMES, count_of, library_names, open_from};
 pub(crate) use pool::Memory;
 pub(crate) use released::Reader;

@@ -7,7 +7,7 @@ use bowstring_images::ARCHITECTURES;
 
 use super::machine::Machine;
 use crate::Error;
-use crate::device::{NVIDIA_DRIVER, is_too_old, refusal};
+use crate::device::{NVIDIA_DRIVER, is_too_old, is_unknown, refusal};
 use crate::ffi::DeviceType;
 
 /// A state that a GPU can be in and that is of no use.
@@ -168,6 +168,9 @@ fn who_uses(runtime: DeviceType) -> &'static str {
 }
 
 fn of_reason(machine: &Machine, runtime: DeviceType, reason: &str) -> Diagnosis {
+    if is_unknown(reason) {
+        return say(State::Failed, format!("{reason}. A newer bowstring may know it."));
+    }
     if let Some((_, function)) = reason.split_once("it has no ") {
         if ["cuInit", "hipInit"].contains(&function) {
             return say(
@@ -177,9 +180,13 @@ fn of_reason(machine: &Machine, runtime: DeviceType, reason: &str) -> Diagnosis 
         }
         let version = machine.kernel_driver(runtime).unwrap_or_else(|| "of no known version".to_owned());
         let needs = needs(runtime);
+        let has = reason.split_once("and this is ").and_then(|(_, rest)| rest.split_once(';'));
+        let has = has.map_or(String::new(), |(has, _)| format!(", and is {has}"));
         return say(
             State::TooOld,
-            format!("the library has no {function}: {needs} is needed. The kernel's driver is {version}."),
+            format!(
+                "the library has no {function}{has}: {needs} is needed. The kernel's driver is {version}."
+            ),
         );
     }
     if is_too_old(reason) {

@@ -54,6 +54,11 @@ fn known(device: i32) -> Outcome<i32> {
     if (0..DEVICES).contains(&device) { Ok(device) } else { Err(code::INVALID_DEVICE) }
 }
 
+/// Whether a device allocates memory in stream order: some do not, whatever the profile.
+fn pools(device: i32) -> bool {
+    device % 8 != 7 && profile::pools()
+}
+
 /// PTX, parsed.
 struct Ptx(bowstring_ptxi::Module);
 
@@ -127,8 +132,7 @@ exports! {
             75 => if known == 99_999 { 6 } else { 7 },
             76 => if known == 99_999 { 1 } else { 5 },
             10 => 32,
-            // Some devices have no memory in stream order.
-            115 => i32::from(known % 8 != 7),
+            115 => i32::from(pools(known)),
             _ => return Err(code::INVALID_VALUE),
         }) }
     }
@@ -156,8 +160,8 @@ exports! {
     cuMemAllocAsync(address: *mut usize, bytes: usize, stream: usize) call {
         let device = current()?;
         MACHINE.stream(stream, device)?;
-        if device % 8 == 7 {
-            return Err(code::INVALID_VALUE);
+        if !pools(device) {
+            return Err(code::NOT_SUPPORTED);
         }
         unsafe { give(address, MACHINE.alloc(bytes, MemoryKind::Device, device)?) }
     }

@@ -184,7 +184,7 @@ exports! {
         let known = known(device)?;
         unsafe { give(value, match attribute {
             87 => lanes(known) as i32,
-            88 => 1,
+            88 => i32::from(profile::pools()),
             _ => return Err(code::INVALID_VALUE),
         }) }
     }
@@ -212,6 +212,9 @@ exports! {
     }
     hipMallocAsync(address: *mut usize, bytes: usize, stream: usize) call {
         MACHINE.stream(stream, current())?;
+        if !profile::pools() {
+            return Err(code::NOT_SUPPORTED);
+        }
         let late = profile::hip().late;
         unsafe { give(address, MACHINE.alloc_ordered(bytes, current(), stream, late)?) }
     }

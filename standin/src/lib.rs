@@ -55,6 +55,7 @@ mod code {
     pub const NOT_READY: Code = 600;
     pub const ILLEGAL_ADDRESS: Code = 700;
     pub const NOT_PERMITTED: Code = 800;
+    pub const NOT_SUPPORTED: Code = 801;
     pub const CAPTURE_UNSUPPORTED: Code = 900;
     pub const CAPTURE_INVALIDATED: Code = 901;
     pub const CAPTURE_IMPLICIT: Code = 906;

@@ -1,7 +1,10 @@
 //! Which runtime the stand-in is taken for: what real versions of CUDA and HIP take and refuse.
 //!
 //! `BOWSTRING_STANDIN=cuda-11.4,hip-6.3` says so for a process, of either or both; a test says it for its
-//! thread.
+//! thread. `no-pools` beside them means devices that allocate no memory in stream order, as some virtual GPUs do.
+//!
+//! No version lacks a function: those of the stand-in are the ones that the library asks for, and CUDA 11.4 and
+//! HIP 6.0 have them all. Libraries that lack some are made up in the doctor's tests.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -68,40 +71,62 @@ const RUNS: [(&str, &[&str]); 4] = [
     ("gfx12-generic", &["gfx1200", "gfx1201"]),
 ];
 
+/// What a list of names says: the places of profiles in the tables, where it has any, and whether devices
+/// allocate no memory in stream order.
+#[derive(Clone, Copy, Default)]
+struct Chosen {
+    cuda: Option<usize>,
+    hip: Option<usize>,
+    no_pools: bool,
+}
+
 thread_local! {
-    static CHOSEN: Cell<[Option<usize>; 2]> = const { Cell::new([None; 2]) };
+    static CHOSEN: Cell<Chosen> = Cell::default();
     static GPU: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-/// Those of the process: CUDA's and HIP's.
-static USUAL: LazyLock<[usize; 2]> = LazyLock::new(|| {
+/// Those of the process.
+static USUAL: LazyLock<Chosen> = LazyLock::new(|| {
     let named = std::env::var("BOWSTRING_STANDIN").unwrap_or_default();
-    let [cuda, hip] = chosen(&named).unwrap_or_else(|name| panic!("BOWSTRING_STANDIN: there is no {name:?}"));
-    [cuda.unwrap_or(2), hip.unwrap_or(2)]
+    chosen(&named).unwrap_or_else(|name| panic!("BOWSTRING_STANDIN: there is no {name:?}"))
 });
 
-/// The places of profiles in the tables, by names with commas between them; else, the name that there is not.
-fn chosen(names: &str) -> Result<[Option<usize>; 2], String> {
-    let mut chosen = [None; 2];
+/// What is taken where nobody says anything: CUDA 12.2, HIP 6.4.
+const USUAL_VERSION: usize = 2;
+
+/// What names mean that have commas between them; else, the name that there is not.
+fn chosen(names: &str) -> Result<Chosen, String> {
+    let mut chosen = Chosen::default();
     for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         let cuda = CUDA.iter().position(|profile| profile.name == name);
         let hip = HIP.iter().position(|profile| profile.name == name);
-        if cuda.or(hip).is_none() {
+        let no_pools = name == "no-pools";
+        if cuda.or(hip).is_none() && !no_pools {
             return Err(name.to_owned());
         }
-        chosen = [cuda.or(chosen[0]), hip.or(chosen[1])];
+        let before = chosen;
+        chosen = Chosen {
+            cuda: cuda.or(before.cuda),
+            hip: hip.or(before.hip),
+            no_pools: no_pools || before.no_pools,
+        };
     }
     Ok(chosen)
 }
 
 /// CUDA, as this thread sees it.
 pub fn cuda() -> &'static Cuda {
-    &CUDA[CHOSEN.get()[0].unwrap_or(USUAL[0])]
+    &CUDA[CHOSEN.get().cuda.or(USUAL.cuda).unwrap_or(USUAL_VERSION)]
 }
 
 /// HIP, as this thread sees it.
 pub fn hip() -> &'static Hip {
-    &HIP[CHOSEN.get()[1].unwrap_or(USUAL[1])]
+    &HIP[CHOSEN.get().hip.or(USUAL.hip).unwrap_or(USUAL_VERSION)]
+}
+
+/// Whether devices allocate memory in stream order, as this thread sees them.
+pub fn pools() -> bool {
+    !CHOSEN.get().no_pools && !USUAL.no_pools
 }
 
 /// The name that every AMD GPU gives itself to this thread, where a test said so.

@@ -123,14 +123,24 @@ impl Runtime for Cuda {
     const ORDERED_MEMORY: i32 = 115;
     type Own = Contexts;
 
-    fn trusts_ordered_memory() -> bool {
-        true
+    const NAME: &'static str = "CUDA";
+    const VERSION: &'static str = "cuDriverGetVersion";
+    const LEAST: Version = (11, 4);
+
+    fn version_of(number: i32) -> Version {
+        (number / 1000, number % 1000 / 10)
+    }
+
+    /// Before CUDA 11.5 a pool may hand out memory while its last use still runs on another stream (rapidsai/rmm
+    /// pull request 993).
+    fn trusts_ordered_memory(version: Version) -> bool {
+        version >= (11, 5)
     }
 
     fn version(found: &Found<Cuda>) -> Outcome<Version> {
         let (function, mut version) = (&found.common.version, 0);
         outcome(function.name, unsafe { (function.call)(&mut version) })?;
-        Ok((version / 1000, version % 1000 / 10))
+        Ok(Cuda::version_of(version))
     }
 
     unsafe fn open(found: &'static Found<Cuda>, device: i32, version: Version) -> Result<Cuda, String> {

@@ -116,7 +116,15 @@ impl Runtime for Hip {
     const ORDERED_MEMORY: i32 = 88;
     type Own = Devices;
 
-    fn trusts_ordered_memory() -> bool {
+    const NAME: &'static str = "HIP";
+    const VERSION: &'static str = "hipRuntimeGetVersion";
+    const LEAST: Version = (6, 0);
+
+    fn version_of(number: i32) -> Version {
+        version_of(number)
+    }
+
+    fn trusts_ordered_memory(_: Version) -> bool {
         std::env::var_os(ASYNC_ALLOC).is_some_and(|value| value == "1")
     }
 

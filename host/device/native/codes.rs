@@ -52,4 +52,12 @@ pub(crate) fn is_too_old(reason: &str) -> bool {
     reason.contains(OR_NEWER)
 }
 
+/// What is said of a version that has not all of what an older one has.
+pub(super) const UNKNOWN: &str = "of which we do not know how it is used";
+
+/// Whether a reason says that.
+pub(crate) fn is_unknown(reason: &str) -> bool {
+    reason.contains(UNKNOWN)
+}
+
 const OR_NEWER: &str = " or newer, and this is ";

@@ -27,7 +27,7 @@ use super::loaded::LoadedImage;
 use crate::array::Place;
 use codes::{CAPTURE_IMPLICIT, INVALID_VALUE, NO_IMAGE, NOT_READY, SUCCESS, failure};
 pub(super) use codes::{INVALID_CONTEXT, outcome, refused, too_old};
-pub(crate) use codes::{is_too_old, refusal};
+pub(crate) use codes::{is_too_old, is_unknown, refusal};
 use modules::Modules;
 pub(crate) use open::why_not;
 pub(super) use open::{Library, Opened};

@@ -6,9 +6,9 @@ use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Weak};
 
-use super::codes::{SUCCESS, outcome, refused};
+use super::codes::{SUCCESS, UNKNOWN, outcome, refused};
 use super::modules::Modules;
-use super::table::{Common, Table};
+use super::table::{Code, Common, Table};
 use super::{Found, Native, Runtime};
 use crate::device::handles::Source;
 use crate::device::sync::Mutex;
@@ -104,6 +104,30 @@ fn none<R: Runtime>(reason: &str) -> Error {
     Error::NoDevice { device: R::DEVICE, reason: reason.into() }
 }
 
+/// Why a library that has no function of a name is of no use to us, with its version where it says that.
+fn lacks<R: Runtime>(library: &libloading::Library, function: &str) -> String {
+    let mut number = 0;
+    // SAFETY: the name is the runtime's, whose function has this type and writes a number.
+    let said = unsafe {
+        let version = library.get::<unsafe extern "C" fn(*mut i32) -> Code>(R::VERSION.as_bytes());
+        version.is_ok_and(|version| version(&mut number) == SUCCESS && number > 0)
+    };
+    let (has, least) = (R::version_of(number), R::LEAST);
+    let has = format!("this is {} {}.{}", R::NAME, has.0, has.1);
+    match said {
+        false => format!("the driver is too old: it has no {function}"),
+        true if R::version_of(number) < least => {
+            format!(
+                "the driver is too old: {} {}.{} is needed, and {has}; it has no {function}",
+                R::NAME,
+                least.0,
+                least.1
+            )
+        }
+        true => format!("{has}, {UNKNOWN}: it has no {function}"),
+    }
+}
+
 impl<R: Runtime> Found<R> {
     /// Loads a library and initialises the runtime.
     fn load(library: Library<'_>) -> Result<&'static Found<R>> {
@@ -119,7 +143,7 @@ impl<R: Runtime> Found<R> {
                 first.or_else(|reason| tried.find_map(Result::ok).ok_or(reason))
             }
         }?;
-        let too_old = |name| none::<R>(&format!("the driver is too old: it has no {name}"));
+        let too_old = |name| none::<R>(&lacks::<R>(&library, name));
         // SAFETY: the names are the runtime's, whose functions have these types; `Found` is never dropped.
         let (common, own) = unsafe {
             let common = Common::find(&library, R::COLUMN).map_err(too_old)?;
@@ -149,7 +173,7 @@ impl<R: Runtime> Native<R> {
             outcome(common.device.name, (common.device.call)(&mut device, ordinal)).map_err(refused)?;
             let version = R::version(found).map_err(refused)?;
             let attribute = (common.attribute.call)(&mut ordered, R::ORDERED_MEMORY, device);
-            let ordered_memory = attribute == SUCCESS && ordered != 0 && R::trusts_ordered_memory();
+            let ordered_memory = attribute == SUCCESS && ordered != 0 && R::trusts_ordered_memory(version);
             let made = (common.device_name.call)(name.as_mut_ptr(), name.len() as i32 - 1, device);
             outcome(common.device_name.name, made).map_err(refused)?;
             let runtime = R::open(found, device, version)?;

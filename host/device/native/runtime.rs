@@ -27,8 +27,18 @@ pub(in super::super) trait Runtime: Sized + Send + Sync + 'static {
     /// What only it has.
     type Own: Table;
 
+    /// Its name, for people.
+    const NAME: &'static str;
+    /// The name of the function that says its version, before it is initialised.
+    const VERSION: &'static str;
+    /// The first version of which everything that we call is there.
+    const LEAST: Version;
+
+    /// The version that such a number is.
+    fn version_of(number: i32) -> Version;
+
     /// Whether memory in stream order is used where a device has it.
-    fn trusts_ordered_memory() -> bool;
+    fn trusts_ordered_memory(version: Version) -> bool;
 
     /// The version of what loads images.
     fn version(found: &Found<Self>) -> Outcome<Version>;

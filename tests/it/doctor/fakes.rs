@@ -1,6 +1,7 @@
 //! Machines that are in a bad way, made up: folders that look like `/dev` and `/proc`, and small libraries with CUDA's or HIP's
 //! functions, which answer as the real ones do in that state. They are compiled here, so this needs a C compiler and the sources.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -67,7 +68,9 @@ fn functions(runtime: DeviceType) -> Vec<String> {
         .collect();
     let names =
         text.split(start).skip(1).map(|rest| format!("{}{}", &start[1..], rest.split('"').next().unwrap()));
-    names.filter(|name| name.chars().all(|c| c.is_alphanumeric() || c == '_')).collect()
+    let functions: BTreeSet<String> =
+        names.filter(|name| name.chars().all(|c| c.is_alphanumeric() || c == '_')).collect();
+    functions.into_iter().collect()
 }
 
 /// C of all of them: they return 0, but for these, which have bodies of their own. An empty body is no function.
@@ -174,6 +177,24 @@ fn a_driver_that_is_too_old() {
     let root = Folder::new();
     let old = root.library(&fake(Rocm, &[("hipGetDevicePropertiesR0600", "")]), &[]);
     is_said(&machine(&root, Rocm, &old), "driver too old", &["ROCm 6"]);
+    // Where it says its version, that is told.
+    let root = Folder::new();
+    let says = ("cuDriverGetVersion", "*a = 11000; return 0;");
+    let old = root.library(&fake(Cuda, &[("cuMemAllocAsync", ""), says]), &[]);
+    is_said(&machine(&root, Cuda, &old), "driver too old", &["no cuMemAllocAsync, and is CUDA 11.0", "470"]);
+    let root = Folder::new();
+    let says = ("hipRuntimeGetVersion", "*a = 50731921; return 0;");
+    let old = root.library(&fake(Rocm, &[("hipGetDevicePropertiesR0600", ""), says]), &[]);
+    is_said(&machine(&root, Rocm, &old), "driver too old", &["and is HIP 5.7", "ROCm 6"]);
+    // A function may be missing because it was taken out.
+    let root = Folder::new();
+    let says = ("cuDriverGetVersion", "*a = 15000; return 0;");
+    let new = root.library(&fake(Cuda, &[("cuStreamAddCallback", ""), says]), &[]);
+    is_said(
+        &machine(&root, Cuda, &new),
+        "failed",
+        &["CUDA 15.0", "no cuStreamAddCallback", "newer bowstring"],
+    );
     let root = Folder::new();
     let one = ("cuDeviceGetCount", "*a = 1; return 0;");
     let old = root.library(&fake(Cuda, &[one, ("cuDriverGetVersion", "*a = 11020; return 0;")]), &[]);

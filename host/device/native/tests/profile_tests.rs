@@ -170,6 +170,20 @@ fn rocm_is_asked_for_plain_memory() {
     assert!(after[2] > before[2] && after[3] > before[3], "{before:?} {after:?}");
 }
 
+/// Before CUDA 11.5 memory in stream order is not used; where a device has none, no call for it is made.
+#[test]
+fn cuda_is_asked_for_plain_memory_where_the_other_is_not_to_be_had() {
+    for (profile, ordered) in [("cuda-11.4", false), ("cuda-12.2", true), ("cuda-13,no-pools", false)] {
+        let _profile = Profile::of(profile, "");
+        let device = device(DeviceType::Cuda, 0);
+        let before = ["cuMemAllocAsync", "cuMemFreeAsync", "cuMemAlloc_v2", "cuMemFree_v2"].map(calls);
+        conforms(&*driver(&device));
+        let after = ["cuMemAllocAsync", "cuMemFreeAsync", "cuMemAlloc_v2", "cuMemFree_v2"].map(calls);
+        let more: Vec<bool> = before.iter().zip(after).map(|(before, after)| after > *before).collect();
+        assert_eq!(more, [ordered, ordered, !ordered, !ordered], "{profile}");
+    }
+}
+
 /// The way that the variable asks for works, as far as the stand-in's HIP does.
 #[test]
 fn memory_in_stream_order_is_to_be_had_on_rocm() {
