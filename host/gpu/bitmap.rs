@@ -1,4 +1,5 @@
-//! Bitmaps that kernels make of others. A buffer's bytes are such a bitmap too, so what is misaligned is copied here.
+//! Bitmaps that kernels derive from other bitmaps. A misaligned buffer is copied here too: its bytes are a
+//! bitmap of eight bits each.
 
 use bowstring_kernels::bitmap::{COMBINE, Combine};
 use bowstring_kernels::memory::{In, Out};
@@ -7,7 +8,7 @@ use crate::Result;
 use crate::array::{Array, Bitmap, Buffer, Parts};
 use crate::pass::{BitPointer, Pass, Region, bits, bytes, input, is_aligned};
 
-/// The places of `COMBINE`'s entries.
+/// Indices into `COMBINE`'s entries.
 const COPY: usize = 0;
 const NOT: usize = 1;
 const AND: usize = 2;
@@ -19,12 +20,12 @@ pub(crate) fn copy_bits(pass: &mut Pass, from: BitPointer, len: usize, target: &
     combine(pass, COPY, from, NONE, len, target)
 }
 
-/// The opposite of each bit.
+/// Writes the complement of each bit.
 pub(crate) fn not(pass: &mut Pass, from: BitPointer, len: usize, target: &Region) -> Result<()> {
     combine(pass, NOT, from, NONE, len, target)
 }
 
-/// The bits that both have set.
+/// Writes the intersection of two bitmaps.
 pub(crate) fn and(
     pass: &mut Pass,
     left: BitPointer,
@@ -52,7 +53,7 @@ fn combine(
     pass.launch(&COMBINE[entry], &args)
 }
 
-/// A buffer as kernels read it, copied to where it is aligned if it is not.
+/// Returns a buffer as kernels read it; copies it first if its address is not a multiple of `alignment`.
 pub(crate) fn aligned(pass: &mut Pass, buffer: &Buffer, alignment: usize) -> Result<In<u8>> {
     if is_aligned(buffer, alignment) {
         return Ok(input(buffer));
@@ -63,8 +64,9 @@ pub(crate) fn aligned(pass: &mut Pass, buffer: &Buffer, alignment: usize) -> Res
     Ok(copy.input())
 }
 
-/// An array's validity from its first bit on, as C structs want it beside buffers that begin with the first row: shared
-/// where that is a byte's first.
+/// Returns an array's validity from its first row on, without a bit offset: C structs want that beside
+/// buffers that begin with the first row. Shares the bitmap if the first row's bit is the first of a byte,
+/// else copies it.
 pub(crate) fn validity_from_start(pass: &mut Pass, array: &Array) -> Result<Option<Bitmap>> {
     let Some(validity) = array.validity() else { return Ok(None) };
     if validity.offset.is_multiple_of(8) {
@@ -76,7 +78,7 @@ pub(crate) fn validity_from_start(pass: &mut Pass, array: &Array) -> Result<Opti
     Ok(Some(Bitmap { buffer: copy.buffer(), offset: 0 }))
 }
 
-/// The parts with the validity that the pass has written, or else that of the values.
+/// Gives the parts the validity that the pass has written, or else that of the values.
 pub(crate) fn nulls_or(
     pass: &mut Pass,
     written: Option<&Region>,
@@ -88,7 +90,7 @@ pub(crate) fn nulls_or(
     Ok(Parts { validity, null_count: None, ..parts })
 }
 
-/// The parts with the validity of the values.
+/// Gives the parts the validity of the values.
 pub(crate) fn nulls_of(pass: &mut Pass, values: &Array, parts: Parts) -> Result<Parts> {
     let validity = validity_from_start(pass, values)?;
     Ok(Parts { validity, null_count: values.known_null_count(), ..parts })

@@ -1,5 +1,5 @@
-//! Filter: first everything whose size is known before the rows are (bitmaps: at most as long as they were), then one
-//! look at the numbers, then the values.
+//! Filter, in three steps: everything whose output size is known before the row count (bitmaps are at most as
+//! long as they were); one read of the counts by the host; then the values.
 
 use bowstring_kernels::filter_bits::{FILTER_BITS, FilterBits, FilterBitsRow, filter_bits_spans};
 
@@ -18,13 +18,12 @@ use crate::{Result, Stream};
 
 /// The kept rows of some columns.
 pub(crate) struct Filtered {
-    /// The columns.
     pub columns: Vec<Array>,
-    /// How many rows.
+    /// The length of each column.
     pub rows: usize,
 }
 
-/// The rows of arrays as long as the mask where it is true. Synchronises once, when the result is waited for.
+/// Filters arrays as long as the mask. Synchronises once, when the result is waited for.
 pub(crate) fn filter(columns: &[&Array], mask: Source<'_>, stream: &Stream) -> Result<Pending<Filtered>> {
     if mask.rows() == 0 {
         let columns = columns.iter().copied().cloned().collect();
@@ -45,8 +44,8 @@ pub(crate) fn filter(columns: &[&Array], mask: Source<'_>, stream: &Stream) -> R
     })
 }
 
-/// The rows of `columns` that a mask keeps, of which there are `rows`. Synchronises once, when the result is waited for, where
-/// there are bitmaps or ranges.
+/// Keeps the rows of `columns` that a mask selects; `rows` is how many those are. Synchronises once, when the
+/// result is waited for, if any column has bitmaps or ranges.
 pub(crate) fn filter_by(
     mut pass: Pass,
     mask: &Mask,
@@ -64,9 +63,9 @@ pub(crate) fn filter_by(
     })
 }
 
-/// What is filtered by one mask. Bitmaps are in one launch.
+/// Everything that one mask filters. One launch filters all bitmaps.
 struct Plan {
-    /// The most rows there can be.
+    /// The length of the mask: no output is longer.
     rows: usize,
     requests: Requests,
     columns: Vec<Column>,
@@ -74,29 +73,29 @@ struct Plan {
     values: Values,
 }
 
-/// An array's rows as far as they are filtered before their number is known.
+/// The part of an array that is filtered before the row count is known.
 struct Column {
     array: Array,
-    /// Its place among the bitmaps.
+    /// The index of its validity in `Plan::bitmaps`.
     validity: Option<usize>,
     contents: Contents,
-    /// Those that move along.
+    /// Children whose rows correspond to the array's rows one to one.
     children: Vec<Column>,
 }
 
-/// What an array's buffers become.
+/// How an array's buffers are filtered.
 enum Contents {
-    /// Bits, whose place among the bitmaps this is.
+    /// Bits: an index into `Plan::bitmaps`.
     Bits(usize),
-    /// Values of fixed width, by the place of the first: moved once there is room.
+    /// Values of fixed width: the index of the first buffer. They are moved once the output is allocated.
     Values(usize),
-    /// Ranges: found, copied once there is room.
+    /// Ranges: found first, copied once the output is allocated.
     Ranges(Box<Node>),
-    /// Runs: found, and then filtered themselves by whether any row of theirs is kept.
+    /// Runs: found first, then filtered themselves. A run stays if any of its rows is kept.
     Runs(Box<Runs>),
 }
 
-/// Runs on their way, with the filter of their ends and values.
+/// Runs being filtered, with the plan that filters their ends and values.
 struct Runs {
     kept: KeptRuns,
     planned: Option<Plan>,
@@ -110,7 +109,7 @@ impl Plan {
         Plan::of(pass, rows, columns)
     }
 
-    /// A plan for columns that the pass reads or writes already.
+    /// Makes a plan for columns that the pass already reads or writes.
     fn of(pass: &mut Pass, rows: usize, columns: &[&Array]) -> Result<Plan> {
         let mut plan = Plan {
             rows,
@@ -170,7 +169,7 @@ impl Plan {
         self.bitmaps.len() - 1
     }
 
-    /// Gets what it asked for, and uploads the table of the bitmaps with it.
+    /// Allocates what was requested, and uploads the table of bitmaps in the same step.
     fn start(mut self, pass: &mut Pass) -> Result<Started> {
         let nulls = self.requests.sums(self.bitmaps.len());
         let granted = self.requests.grant(pass, self.bitmaps.len() * Table::<FilterBitsRow>::ROW_BYTES)?;
@@ -186,19 +185,19 @@ impl Plan {
     }
 }
 
-/// A plan that has what it asked for.
+/// A plan whose requests were granted.
 struct Started {
     granted: Granted,
     columns: Vec<Column>,
     table: Option<Region>,
-    /// What the bitmaps become, and the first of the counters of their unset bits.
+    /// The filtered bitmaps, and the first of the counters of their unset bits.
     bitmaps: Vec<Request>,
     nulls: Counter,
     values: Values,
 }
 
 impl Started {
-    /// Launches all that needs no number of rows.
+    /// Launches every kernel that does not depend on the row count.
     fn launch(&mut self, pass: &mut Pass, mask: &Mask) -> Result<()> {
         self.columns.iter_mut().try_for_each(|column| column.find(pass, &self.granted, mask))?;
         let Some(table) = &self.table else { return Ok(()) };
@@ -216,20 +215,21 @@ impl Started {
         pass.launch(&FILTER_BITS[0], &args)
     }
 
-    /// What must be read before the rest.
+    /// Returns the counters that the host must read before the remaining launches.
     fn counters(&self) -> Vec<Region> {
         let own = self.granted.has_counters().then(|| self.granted.counters().clone());
         own.into_iter().chain(self.columns.iter().flat_map(Column::counters)).collect()
     }
 
-    /// The columns of `rows` rows.
+    /// Builds the filtered columns, each of `rows` rows.
     fn build(self, mut pass: Pass, mask: &Mask, rows: usize, mut words: &[u64]) -> Result<Filtered> {
         let columns = self.columns(&mut pass, mask, rows, &mut words)?;
         pass.finish()?;
         Ok(Filtered { columns, rows })
     }
 
-    /// The same, as parts of what the pass makes; takes its own counters off `words`.
+    /// As [`Started::build`], but the arrays become parts of what the pass makes. Consumes its own counters
+    /// from the front of `words`.
     fn columns(
         mut self,
         pass: &mut Pass,
@@ -268,7 +268,7 @@ impl Started {
         if let Some(place) = column.validity {
             let nulls = self.nulls.plus(place).of(found.words) as usize;
             parts.null_count = Some(nulls);
-            // Without nulls there is nothing to say.
+            // Without nulls the array needs no bitmap.
             parts.validity = (nulls > 0).then(|| Bitmap { buffer: self.bitmap(place, rows), offset: 0 });
         }
         let slots = array.layout().slots().count();
@@ -286,7 +286,7 @@ impl Started {
                 parts.buffers.extend(values[first..][..slots].iter().map(Region::buffer))
             }
         }
-        // The data that views point into stays where it is.
+        // The data buffers that views point into are shared, not copied.
         parts.buffers.extend(array.buffers()[slots..].iter().cloned());
         parts.dictionary = array.dictionary().cloned();
         parts.children = match column.children.is_empty() {
@@ -301,14 +301,14 @@ impl Started {
         Array::try_new(parts)
     }
 
-    /// The first `rows` bits of a bitmap, the rest of which nobody sees.
+    /// Returns the first `rows` bits of a bitmap. The bits after them are unspecified.
     fn bitmap(&self, place: usize, rows: usize) -> Buffer {
         self.granted[self.bitmaps[place]].buffer().slice(0, Some(rows.div_ceil(8)))
     }
 }
 
 impl Column {
-    /// Starts the plans in it.
+    /// Starts the plans of runs in this column and its children.
     fn start(&mut self, pass: &mut Pass) -> Result<()> {
         if let Contents::Runs(runs) = &mut self.contents {
             runs.started = runs.planned.take().map(|plan| plan.start(pass)).transpose()?;
@@ -316,7 +316,7 @@ impl Column {
         self.children.iter_mut().try_for_each(|child| child.start(pass))
     }
 
-    /// Finds the ranges and runs in it.
+    /// Launches the search for ranges and runs in this column and its children.
     fn find(&mut self, pass: &mut Pass, granted: &Granted, mask: &Mask) -> Result<()> {
         match &mut self.contents {
             Contents::Ranges(node) => node.find(pass, granted, Rows::Kept(mask))?,
@@ -329,7 +329,7 @@ impl Column {
         self.children.iter_mut().try_for_each(|child| child.find(pass, granted, mask))
     }
 
-    /// What must be read of runs in it, in the order in which they are built.
+    /// Returns the counters of runs, in the order in which [`Started::columns`] consumes them.
     fn counters(&self) -> Vec<Region> {
         let own = match &self.contents {
             Contents::Runs(runs) => {
@@ -344,7 +344,7 @@ impl Column {
 }
 
 impl Runs {
-    /// The ends and the values of the runs that are left; takes its counters off `words`.
+    /// Builds the ends and the values of the remaining runs. Consumes its counters from the front of `words`.
     fn build(self, pass: &mut Pass, words: &mut &[u64]) -> Result<Vec<Array>> {
         let (Some(marked), Some(started)) = (self.marked, self.started) else {
             return Err(pass.unsupported("runs that nobody has found"));

@@ -1,4 +1,4 @@
-//! Filter of values of fixed width, once it is known how many rows are kept: those of equal width in one launch.
+//! Filter of values of fixed width, after the row count is known: one launch for all buffers of equal width.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,21 @@ use crate::Result;
 use crate::array::Buffer;
 use crate::pass::{Pass, Region, Requests, Table, input};
 
-/// Up to one kept row in so many, waves have several tiles each.
+/// If at most one row in so many is kept, each wave handles several tiles.
 const FEW: usize = 32;
 
-/// Tiles, of all columns of a launch, from which on that leaves waves enough.
+/// The least number of tiles, over all columns of a launch, that still occupies enough waves then.
 const ENOUGH: u64 = 32;
 
 /// Values of fixed width that one mask filters.
 #[derive(Default)]
 pub(crate) struct Values(Vec<(Buffer, usize)>);
 
-/// Which launch moves values: by what is loaded at once, and how often that makes a value.
+/// Identifies the launch that moves a buffer: the bytes of one access, and how many accesses make a value.
 type TableKey = (usize, usize);
 
 impl Values {
-    /// How many buffers there are.
+    /// Returns how many buffers were added.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -36,7 +36,7 @@ impl Values {
         self.0.push((rows, width));
     }
 
-    /// The `rows` kept rows of each: one launch for each table, one upload for all.
+    /// Moves the `rows` kept rows of each buffer: one launch for each table, one upload for all tables.
     pub fn launch(&self, pass: &mut Pass, mask: &Mask, rows: usize) -> Result<Vec<Region>> {
         let mut requests = Requests::default();
         let request = |(_, width): &(Buffer, usize)| Ok(requests.output(pass.times(rows, *width)?));

@@ -1,7 +1,7 @@
-//! What a take takes: the indices as kernels read them, and the one that was not a row.
+//! The indices of a take, as kernels read them, and the report of the first one that is out of bounds.
 //!
-//! The one idea: kernels read negative indices as huge ones, so one comparison with the number of rows (or with the greatest
-//! index that the type can say, where that is less) finds both kinds of nonsense.
+//! The one idea: kernels read indices as unsigned numbers, so negative ones are huge. One comparison with the
+//! number of rows (or with the greatest index that the type holds, if that is less) rejects both kinds.
 
 use arrow_schema::DataType;
 use bowstring_kernels::memory::{In, Out};
@@ -13,51 +13,54 @@ use crate::device::{Gpu, fetch};
 use crate::pass::{BitPointer, Counter, Granted, Pass, Requests, validity};
 use crate::{Error, Result, Stream};
 
-/// What becomes of an index that is not a row.
+/// How a take treats an index that is out of bounds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outside {
-    /// The caller's mistake, who gave the indices.
+    /// An error of the caller, who passed the indices.
     Refused,
-    /// A null row.
+    /// The row becomes null.
     Null,
-    /// A null row, and null items below it in lists of one size: what a cast must not see, whatever it looks at.
+    /// The row becomes null, and in lists of fixed size its items become null too: a later cast reads the
+    /// items and must not see other values there.
     NullBelow,
-    /// A producer's bad data: the indices are a dictionary's keys.
+    /// An error in the producer's data: the indices are a dictionary's keys.
     BadKey,
 }
 
 impl Outside {
-    /// Whether it is a null row.
+    /// Returns whether an out-of-bounds index makes a null row.
     pub fn is_null(self) -> bool {
         matches!(self, Outside::Null | Outside::NullBelow)
     }
 
-    /// What becomes of indices that were made of such, in which an index that is none stands for a null.
+    /// Returns the treatment for indices derived from these, in which an out-of-bounds index stands for a
+    /// null.
     pub fn made_null(self) -> Outside {
         if self == Outside::NullBelow { self } else { Outside::Null }
     }
 }
 
-/// The rows of an array at some indices, whatever its type: how what takes rows comes to take those of their parts. Synchronises
-/// where a take does.
+/// Takes rows of one array of any type: so a take of nested rows calls itself for their parts. Synchronises
+/// if [`take`](super::take) does.
 pub(crate) type TakeInside = fn(&Array, &Array, Outside, &Stream) -> Result<Array>;
 
-/// Indices into so many rows.
+/// Indices into an array of `rows` rows.
 #[derive(Clone)]
 pub(crate) struct Indices {
     pub array: Array,
-    /// Bytes of an index.
+    /// The bytes of one index.
     width: usize,
-    /// How many rows there are to take.
+    /// The length of the array that rows are taken from.
     pub rows: usize,
     pub outside: Outside,
-    /// The first index that is not a row, or not one that the type can say.
+    /// The least unsigned value that is out of bounds: `rows`, or one past the greatest index of the type if
+    /// that is less.
     limit: u64,
-    /// The first index that is none.
+    /// Receives the position of the first index that is out of bounds.
     fault: Counter,
 }
 
-/// The arguments that each launch has which takes by indices.
+/// The arguments that every launch by indices shares.
 #[derive(Clone, Copy)]
 pub(crate) struct IndexArguments {
     pub indices: In<u8>,
@@ -65,24 +68,24 @@ pub(crate) struct IndexArguments {
     pub valid: BitPointer,
     pub len: u64,
     pub limit: u64,
-    /// Receives the first index that is not a row.
+    /// Receives the position of the first index that is out of bounds.
     pub fault: Out<u64>,
 }
 
 impl Indices {
-    /// Asks for a place for the first index that is none of `rows` rows.
+    /// Requests a counter for the first index that is out of bounds for `rows` rows.
     pub fn new(requests: &mut Requests, array: &Array, rows: usize, outside: Outside) -> Result<Indices> {
         let (width, greatest) = index_width(array.data_type())?;
         let limit = (rows as u64).min(greatest.saturating_add(1));
         Ok(Indices { array: array.clone(), width, rows, outside, limit, fault: requests.first_row() })
     }
 
-    /// How many there are.
+    /// Returns the number of indices.
     pub fn len(&self) -> usize {
         self.array.len()
     }
 
-    /// What launches take.
+    /// Builds the arguments of launches.
     pub fn arguments(&self, pass: &mut Pass, granted: &Granted) -> Result<IndexArguments> {
         let values = rows_of(&self.array, &self.array.buffers()[0], self.width);
         Ok(IndexArguments {
@@ -95,7 +98,7 @@ impl Indices {
         })
     }
 
-    /// What tells from the counters whether an index was out of range, where that is an error.
+    /// Returns the error that the counters report, if out-of-bounds indices are errors.
     pub fn check(&self, gpu: &Gpu, words: &[u64]) -> Result<()> {
         let row = match self.fault.of(words) {
             u64::MAX => return Ok(()),
@@ -111,7 +114,7 @@ impl Indices {
         })
     }
 
-    /// An index: the device is asked for it when it is to be told, which is seldom.
+    /// Reads one index from the device, to report it in an error.
     fn index_at(&self, gpu: &Gpu, row: usize) -> Result<i128> {
         if row >= self.len() {
             let problem = format!("the device reports row {row} of {}", self.len());
@@ -131,7 +134,7 @@ impl Indices {
     }
 }
 
-/// The bytes of an index, and the greatest that its type can say.
+/// Returns the bytes of an index, and the greatest index of its type.
 pub(crate) fn index_width(data_type: &DataType) -> Result<(usize, u64)> {
     use DataType::*;
     Ok(match data_type {

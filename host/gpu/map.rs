@@ -1,5 +1,6 @@
-//! Functions of each row's value on a GPU: of each array one launch for the values, the new validity and the first row that
-//! does not fit; of many arrays one pass. The one idea: which function it is only the kernel's entry knows.
+//! Functions of each row's value on a GPU. Each array takes one launch, which writes the values, the new
+//! validity and the first row that does not fit; many arrays share one pass. The one idea: only the kernel's
+//! entry knows the function.
 
 use arrow_schema::DataType;
 use bowstring_kernels::function::Number;
@@ -13,21 +14,21 @@ use crate::array::{Array, Bitmap, Parts, layout};
 use crate::pass::{Counter, Granted, Pass, Region, Request, Requests, bits, validity};
 use crate::{Error, Result, Stream};
 
-/// An array, the type it gets, and the function of each value.
+/// An array, its target type, and the function that maps each value.
 pub(crate) struct Column<'a> {
     pub values: &'a Array,
     pub to: &'a DataType,
-    /// None where every value becomes zero.
+    /// `None` if every value becomes zero.
     pub call: Option<FunctionCall>,
 }
 
-/// A column, and what was asked for it.
+/// A column, and the memory requested for it.
 struct Planned<'a> {
     column: &'a Column<'a>,
-    /// Its new values, and their validity where that is new.
+    /// The new values, and their validity if the function makes nulls.
     out: Option<Request>,
     out_valid: Option<Request>,
-    /// The number of its nulls and, right behind it, its first bad row, where somebody asks.
+    /// The null count and, directly after it, the first bad row. `None` if neither is reported.
     status: Option<(Counter, Counter)>,
 }
 
@@ -50,8 +51,8 @@ impl<'a> Planned<'a> {
     }
 }
 
-/// Applies a function to every row of arrays on the stream's device, in one pass. What does not fit becomes null where that is
-/// `safe`, else it is an error of the first wait for any of the results.
+/// Applies a function to every row of arrays on the stream's device, in one pass. A value that does not fit
+/// becomes null if `safe`; otherwise it is an error of the first wait for any of the results.
 pub(crate) fn map(
     operation: &'static str,
     columns: &[Column<'_>],
@@ -92,7 +93,7 @@ fn map_one(pass: &mut Pass, granted: &Granted, planned: &Planned<'_>) -> Result<
     let status = match &planned.status {
         Some((nulls, _)) => granted.counter(*nulls),
         None if !call.fallible => Out::absent(),
-        // Nobody asks: who wants to know how many nulls there are looks at the bitmap.
+        // The null count is not requested; callers count the bitmap on demand.
         None => pass.discard_counters()?.out(),
     };
     let offset = values.offset().checked_mul(call.from.bits());
@@ -131,7 +132,7 @@ fn map_one(pass: &mut Pass, granted: &Granted, planned: &Planned<'_>) -> Result<
     Array::try_new(parts)
 }
 
-/// As many zeros as there are values, null where they are.
+/// Makes as many zeros as the column has values, with the column's nulls.
 fn zeros(pass: &mut Pass, &Column { values, to, .. }: &Column<'_>) -> Result<Array> {
     let slot = layout(to).slots().next().ok_or_else(|| pass.unsupported(to))?;
     let zeros = pass.zeroed_rows(slot, values.len())?;
@@ -141,7 +142,7 @@ fn zeros(pass: &mut Pass, &Column { values, to, .. }: &Column<'_>) -> Result<Arr
     Array::try_new(parts)
 }
 
-/// A pass that launches what it is given.
+/// Launches a function's kernel in a pass.
 struct Launch<'a>(&'a mut Pass);
 
 impl Launcher for Launch<'_> {

@@ -1,4 +1,4 @@
-//! A mask as kernels read it: a bit for each row, and where the kept rows of each tile go.
+//! A mask as kernels read it: a bit for each row, and the output offset of each tile's kept rows.
 
 use bowstring_kernels::memory::Out;
 use bowstring_kernels::selection::{OFFSETS, Offsets, SELECT, Select, Sizes, sizes};
@@ -11,31 +11,30 @@ use crate::pass::{BitPointer, Counter, Granted, Pass, Region, Request, Requests,
 /// The rows that a mask of booleans keeps, on the device.
 #[derive(Clone)]
 pub(crate) struct Mask {
-    /// Rows of the mask, at least one.
+    /// The length of the mask, at least 1.
     pub rows: usize,
     pub sizes: Sizes,
     words: Words,
     pub offsets: Region,
 }
 
-/// A bit for each row: the mask itself, or what was made of it and its validity, or of an expression.
+/// A bit for each row: the mask's own values, or a bitmap written for this pass (values and validity
+/// combined, or the result of an expression).
 #[derive(Clone)]
 enum Words {
     Mask(Bitmap),
     Own(Region),
 }
 
-/// Where a mask comes from.
+/// The source of a mask.
 #[derive(Clone, Copy)]
 pub(crate) enum Source<'a> {
-    /// An array of booleans.
     Array(&'a Array),
-    /// An expression.
     Program(&'a Loaded),
 }
 
 impl Source<'_> {
-    /// How many rows it is of.
+    /// Returns the length of the mask.
     pub fn rows(self) -> usize {
         match self {
             Source::Array(mask) => mask.len(),
@@ -43,7 +42,7 @@ impl Source<'_> {
         }
     }
 
-    /// Makes it readable in a pass.
+    /// Makes the source readable in a pass.
     pub fn enter(self, pass: &mut Pass) -> Result<()> {
         match self {
             Source::Array(mask) => pass.input(mask),
@@ -52,25 +51,26 @@ impl Source<'_> {
     }
 }
 
-/// A mask whose rows are still to be found.
+/// A mask whose kept rows are not yet found.
 pub(crate) struct Unread<'a> {
     source: Source<'a>,
     sizes: Sizes,
-    /// Where the first row is left that an expression fails at, if it can.
+    /// Receives the first row at which an expression fails. `None` if it cannot fail.
     pub failed: Option<Counter>,
     combined: Option<Request>,
     offsets: Request,
-    /// Rows kept in each tile, and in each group of them: what the offsets are made from.
+    /// The rows kept in each tile, and in each group of tiles; the offsets are computed from them.
     counts: Request,
     sums: Request,
 }
 
 impl<'a> Unread<'a> {
-    /// Asks for what it takes to read a mask of at least one row.
+    /// Requests what reading a mask of at least one row needs.
     pub fn new(requests: &mut Requests, source: Source<'a>) -> Unread<'a> {
         let sizes = sizes(source.rows() as u64);
         let bytes = |values: u64, width: usize| values as usize * width;
-        // A validity makes one bitmap of both; without one the mask is read as it is.
+        // A validity and the values are combined into one bitmap. Without a validity the mask is read as it
+        // is.
         let (own, failed) = match source {
             Source::Array(mask) => (mask.validity().is_some(), None),
             Source::Program(program) => (true, program.failure(requests)),
@@ -86,7 +86,7 @@ impl<'a> Unread<'a> {
         }
     }
 
-    /// Of the counters that were read: the error of a row at which an expression failed.
+    /// Returns a check of the counters: it reports the row at which an expression failed.
     pub fn outcome(&self) -> impl Fn(&[u64]) -> Result<()> + Send + use<> {
         let failure = match (self.source, self.failed) {
             (Source::Program(program), Some(failed)) => Some((program.outcome(), failed)),
@@ -95,7 +95,7 @@ impl<'a> Unread<'a> {
         move |words| failure.as_ref().map_or(Ok(()), |(outcome, failed)| outcome(failed.of(words)))
     }
 
-    /// Finds the rows where it is true. `total` receives how many they are.
+    /// Finds the rows that the mask keeps. `total` receives their number.
     pub fn read(&self, pass: &mut Pass, granted: &Granted, total: Out<u64>) -> Result<Mask> {
         let (counts, sums) = (&granted[self.counts], &granted[self.sums]);
         let own = self.combined.map(|words| granted[words].clone());
@@ -141,8 +141,8 @@ impl<'a> Unread<'a> {
 }
 
 impl Mask {
-    /// A bit for each row. Built for each launch: several threads may share a selection, but a kernel's arguments belong to
-    /// one thread.
+    /// Returns a bit for each row. It is built anew for each launch: threads may share a selection, but a
+    /// kernel's arguments belong to one thread.
     pub fn words(&self) -> BitPointer {
         match &self.words {
             Words::Mask(values) => bits(values),
@@ -150,7 +150,8 @@ impl Mask {
         }
     }
 
-    /// Makes what an earlier pass on the same stream has read readable here, but for the mask's own buffer.
+    /// Makes what an earlier pass on the same stream wrote readable in this one. The mask array's own buffer
+    /// is not included.
     pub fn reuse(&self, pass: &mut Pass) {
         let own = match &self.words {
             Words::Mask(_) => None,

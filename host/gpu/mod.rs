@@ -1,11 +1,12 @@
 //! L6: the operations on a GPU, in the vocabulary of [`Pass`](crate::pass::Pass).
 //!
-//! What only moves data is dispatched on the layout table: bits, fixed widths, offsets, children. Columns of equal width
-//! travel in one launch, described by a table in device memory. Whatever the host must know (how many rows a filter
-//! keeps, null counts, byte totals) is computed first, for all columns and all levels of nesting, and read in one go.
+//! Operations that only move data dispatch on the layout table: bits, fixed widths, offsets, children.
+//! Columns of equal width share one launch, described by a table in device memory. Numbers that the host must
+//! know (how many rows a filter keeps, null counts, byte totals) are computed first, for all columns and all
+//! levels of nesting, and read together.
 //!
-//! An operation walks its columns once and makes a plan, which asks for what it will need (see
-//! [`Requests`](crate::pass::Requests)); what was planned is launched when that is there.
+//! An operation walks its columns once and makes a plan, which requests the memory it will need (see
+//! [`Requests`](crate::pass::Requests)). The launches follow once the requests are granted.
 
 mod bitmap;
 pub(crate) mod cast;

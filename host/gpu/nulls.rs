@@ -10,7 +10,7 @@ use crate::array::{Array, Bitmap, Buffer};
 use crate::pass::{BitPointer, Granted, Pass, Pending, Requests, Table, bits};
 use crate::{Result, Stream};
 
-/// How many of the rows of each array are null by a bitmap, in one launch. Synchronises once, when the numbers are waited
+/// Counts the nulls of each array by its bitmap, in one launch. Synchronises once, when the counts are waited
 /// for.
 pub(crate) fn null_counts(arrays: &[(&Array, &Bitmap)], stream: &Stream) -> Result<Pending<Vec<usize>>> {
     if arrays.iter().all(|(values, _)| values.is_empty()) {
@@ -25,7 +25,7 @@ pub(crate) fn null_counts(arrays: &[(&Array, &Bitmap)], stream: &Stream) -> Resu
     })
 }
 
-/// The bitmaps of inputs, as kernels take them, and how long they are.
+/// Adds inputs to a pass and returns their bitmaps as kernels take them, each with its length.
 fn entered(pass: &mut Pass, arrays: &[(&Array, &Bitmap)]) -> Result<Vec<(BitPointer, usize)>> {
     arrays
         .iter()
@@ -33,7 +33,7 @@ fn entered(pass: &mut Pass, arrays: &[(&Array, &Bitmap)]) -> Result<Vec<(BitPoin
         .collect()
 }
 
-/// How many bits of each bitmap are not set: a counter each, for which a pass needs one launch.
+/// Counts the unset bits of each bitmap in one launch, a counter for each.
 fn unset(pass: &mut Pass, bitmaps: &[(BitPointer, usize)]) -> Result<Granted> {
     let (mut table, mut longest) = (Table::default(), 0);
     for ((words, offset), len) in bitmaps {
@@ -51,8 +51,8 @@ fn unset(pass: &mut Pass, bitmaps: &[(BitPointer, usize)]) -> Result<Granted> {
     Ok(granted)
 }
 
-/// The arrays, each with a bitmap, and `check` on how many rows of each are null, which whoever first waits for one of them is
-/// told. Does not synchronise.
+/// Returns the arrays with a check of their null counts, each by its bitmap. An error of `check` surfaces at
+/// the first wait for any of them. Does not synchronise.
 pub(crate) fn with_null_counts_checked(
     arrays: &[&Array],
     check: impl FnOnce(&[u64]) -> Result<()> + Send + 'static,
@@ -68,7 +68,8 @@ pub(crate) fn with_null_counts_checked(
     Ok(checked)
 }
 
-/// Has `check` look at how many bits of a bitmap are not set, for whoever first waits for what the pass makes.
+/// Passes the number of a bitmap's unset bits to `check`, whose error surfaces at the first wait for what the
+/// pass makes.
 pub(super) fn report_unset(
     pass: &mut Pass,
     bitmap: BitPointer,
@@ -79,7 +80,8 @@ pub(super) fn report_unset(
     pass.report(counted.counters(), move |words| check(words[0] as usize))
 }
 
-/// Which rows are null by a bitmap, as the values of a Boolean array; what that array waits for comes with it.
+/// Returns which rows are null by a bitmap, as a Boolean array. It waits for everything that `values` waits
+/// for.
 pub(crate) fn is_null(values: &Array, validity: &Bitmap, stream: &Stream) -> Result<Array> {
     let mut pass = Pass::begin("is_null", stream)?;
     pass.input(values)?;
@@ -88,7 +90,7 @@ pub(crate) fn is_null(values: &Array, validity: &Bitmap, stream: &Stream) -> Res
     booleans(pass, values.len(), target.buffer())
 }
 
-/// The same truth value for every row.
+/// Returns a Boolean array with the same value in every row.
 pub(crate) fn filled(operation: &'static str, value: bool, len: usize, stream: &Stream) -> Result<Array> {
     let mut pass = Pass::begin(operation, stream)?;
     let target = pass.output(len.div_ceil(8))?;
@@ -96,7 +98,7 @@ pub(crate) fn filled(operation: &'static str, value: bool, len: usize, stream: &
     booleans(pass, len, target.buffer())
 }
 
-/// The numbers of an array's rows, null where its bits are unset.
+/// Returns the numbers of the array's rows, from 0 on, null wherever `valid` is unset.
 pub(crate) fn numbers(operation: &'static str, of: &Array, valid: Bitmap, stream: &Stream) -> Result<Array> {
     let mut pass = Pass::begin(operation, stream)?;
     pass.input(of)?;

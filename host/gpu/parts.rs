@@ -1,4 +1,5 @@
-//! Arrays that a pass puts together without launching anything: of no rows, of nothing but nulls, of what other passes made.
+//! Arrays that a pass builds without a launch: empty ones, all-null ones, and ones from the results of other
+//! passes.
 
 use arrow_schema::{DataType, UnionMode};
 
@@ -6,7 +7,8 @@ use crate::array::{Array, Bitmap, Buffer, children, layout};
 use crate::pass::Pass;
 use crate::{Error, Result};
 
-/// An array that other passes made, as a part of what this pass makes, which has read it: one event for the whole.
+/// Returns an array of another pass as a part of what this pass makes; the pass must have it as an input. One
+/// event then covers the whole.
 pub(crate) fn part_of(pass: &Pass, array: Array) -> Result<Array> {
     let mut parts = array.into_parts();
     parts.ready = Some(pass.ready());
@@ -15,7 +17,7 @@ pub(crate) fn part_of(pass: &Pass, array: Array) -> Result<Array> {
     Array::try_new(parts)
 }
 
-/// No rows, like those of `array`; what rows point into is shared.
+/// Returns an empty array like `array`. It has `array`'s type at every level, and none of its buffers.
 pub(crate) fn empty_like(pass: &Pass, array: &Array) -> Result<Array> {
     let mut parts = pass.parts(array.data_type().clone(), 0);
     parts.buffers = array.buffers().iter().map(|_| Buffer::empty()).collect();
@@ -24,7 +26,7 @@ pub(crate) fn empty_like(pass: &Pass, array: &Array) -> Result<Array> {
     Array::try_new(parts)
 }
 
-/// No rows of a type: nothing is on the device.
+/// Returns an empty array of a type. It holds no device memory.
 pub(crate) fn empty(pass: &Pass, data_type: &DataType) -> Result<Array> {
     let mut parts = pass.parts(data_type.clone(), 0);
     parts.buffers = layout(data_type).slots().map(|_| Buffer::empty()).collect();
@@ -36,15 +38,15 @@ pub(crate) fn empty(pass: &Pass, data_type: &DataType) -> Result<Array> {
     Array::try_new(parts)
 }
 
-/// The end of a pass that has nothing to do: no rows of a type.
+/// Finishes a pass that has nothing to do and returns an empty array of a type.
 pub(crate) fn none(pass: Pass, data_type: &DataType) -> Result<Array> {
     let none = empty(&pass, data_type)?;
     pass.finish()?;
     Ok(none)
 }
 
-/// `len` null rows of a type; `None` for types that cannot say that a row is null. Where they are to be `like` the rows of an
-/// array, what those point into is shared.
+/// Returns `len` null rows of a type, or `None` for types that cannot represent a null row. With `like`, the
+/// rows share what the rows of that array point into.
 pub(crate) fn nulls(
     pass: &mut Pass,
     data_type: &DataType,
@@ -63,10 +65,10 @@ pub(crate) fn nulls(
     for slot in layout.slots() {
         parts.buffers.push(pass.zeroed_rows(slot, len)?.buffer());
     }
-    // The member that a null row of a union is of.
+    // The union member that null rows select.
     let mut member = None;
     if let DataType::Union(fields, _) = data_type {
-        // Rows that are taken are of the first that may be null; else they are of the first there is, as in arrow-rs.
+        // A take selects the first nullable member; otherwise the first member is selected, as in arrow-rs.
         let mut places = fields.iter().enumerate();
         let place = places.find(|(_, (_, field))| like.is_none() || field.is_nullable());
         let Some((place, (id, _))) = place else { return Ok(None) };
@@ -78,7 +80,7 @@ pub(crate) fn nulls(
         let rows = match data_type {
             DataType::Struct(_) | DataType::Union(_, UnionMode::Sparse) => len,
             DataType::FixedSizeList(_, size) => pass.times(len, *size as usize)?,
-            // All rows of a dense union may be the same one of their member.
+            // All rows of a dense union may point to one row of their member.
             DataType::Union(..) => usize::from(member == Some(i)),
             DataType::RunEndEncoded(..) if i == 0 => {
                 parts.children.push(one_end(pass, child, len)?);
@@ -100,7 +102,7 @@ pub(crate) fn nulls(
     Array::try_new(parts).map(Some)
 }
 
-/// Where the only run of so many rows ends.
+/// Returns the ends of a single run of `rows` rows.
 fn one_end(pass: &mut Pass, ends: &DataType, rows: usize) -> Result<Array> {
     check_end(pass.operation(), rows, ends)?;
     let mut parts = pass.parts(ends.clone(), 1);
@@ -108,7 +110,7 @@ fn one_end(pass: &mut Pass, ends: &DataType, rows: usize) -> Result<Array> {
     Array::try_new(parts)
 }
 
-/// Rows up to a number must have ends that can say so.
+/// Checks that run ends of a type can hold a number of rows.
 pub(crate) fn check_end(operation: &'static str, rows: usize, ends: &DataType) -> Result<()> {
     let most = match ends {
         DataType::Int16 => i16::MAX as usize,

@@ -1,6 +1,7 @@
-//! Bound expressions on a GPU: a launch for as many outputs or aggregates as fit in one program.
+//! Bound expressions on a GPU: one launch for as many outputs or aggregates as fit in one program.
 //!
-//! What does not fit in the machine's few values at hand is computed before, by a program of its own, and read as a column.
+//! A part that needs more values at hand than the machine has is computed first, by a program of its own, and
+//! read as a column.
 
 mod failures;
 mod lower;
@@ -35,19 +36,20 @@ use lower::{Code, End, lower};
 use needs::repeated;
 use terms::taken;
 
-/// A program over columns of so many rows, one at least.
+/// A program over columns of `rows` rows, at least one.
 pub(crate) struct Loaded {
     plan: Plan,
     columns: Vec<Array>,
     code: Code,
     pub rows: usize,
     gpu: Arc<Gpu>,
-    /// Counts the host memory of the plan and of the code.
+    /// Accounts for the host memory of the plan and of the code.
     _taken: [Reserved; 2],
 }
 
 impl Loaded {
-    /// A plan's program; the plan's columns are these. What is too large for one launch is computed by others, here.
+    /// Lowers a plan over these columns to a program. Parts too large for one launch are launched here first
+    /// and become columns.
     fn new(
         plan: &Plan,
         columns: &[Array],
@@ -66,7 +68,7 @@ impl Loaded {
             }
         }
         loop {
-            // Instructions say which by sixteen bits.
+            // Instructions name a column by sixteen bits.
             if used.len().max(plan.roots.len()) > usize::from(u16::MAX) {
                 return Err(Error::invalid("expression", format!("{} columns at once", used.len())));
             }
@@ -96,22 +98,23 @@ impl Loaded {
                     }
                 }
             };
-            // Rows that a condition leaves out do not fail there either, but in the condition itself.
+            // Rows that the condition excludes must not fail in this part either, unless it comes before the
+            // condition, which may use it.
             let left = condition.filter(|condition| part > *condition && plan.only(&[part]).can_fail());
             let of_part = plan.only(&left.into_iter().chain([part]).collect::<Vec<_>>());
             used.extend(evaluate_where(&of_part, left.is_some(), &used, rows, stream)?);
             plan.becomes_column(part, used.len() - 1);
-            // What only that needed goes; the columns keep their numbers.
+            // Drops the nodes that only this part used; columns keep their numbers.
             plan = plan.only(&plan.roots);
         }
     }
 
-    /// Whether a row can fail.
+    /// Returns whether the program can fail at a row.
     fn can_fail(&self) -> bool {
         self.plan.can_fail()
     }
 
-    /// A selection of it: the single root, a truth.
+    /// Builds the program of a selection: the plan has a single root, a truth.
     pub fn selection(plan: &Plan, columns: &[Array], rows: usize, stream: &Stream) -> Result<Loaded> {
         Loaded::new(plan, columns, rows, |plan| vec![End::Keep(plan.roots[0])], stream)
     }
@@ -123,18 +126,18 @@ impl Loaded {
         self.columns.iter().try_for_each(|column| pass.input(column))
     }
 
-    /// Asks for where the first row that fails is left.
+    /// Requests a counter for the first row that fails, if one can.
     pub fn failure(&self, requests: &mut Requests) -> Option<Counter> {
         self.can_fail().then(|| requests.first_row())
     }
 
-    /// The error of a row that failed, if one did.
+    /// Returns a function that maps the failure counter to the error of that row.
     pub fn outcome(&self) -> impl Fn(u64) -> Result<()> + Send + use<> {
         let failures = Failures::new(&self.plan, &self.columns, &self.gpu);
         move |failed| failures.outcome(failed)
     }
 
-    /// Its columns' table.
+    /// Builds the device table of columns.
     fn table(&self, pass: &mut Pass) -> Result<In<u64>> {
         let row = |column: &Array| {
             let (valid, valid_offset) = match column.possible_nulls() {
@@ -154,7 +157,7 @@ impl Loaded {
         Ok(columns.map_or(In::absent(), |table| table.input()))
     }
 
-    /// The arguments but for what the program leaves.
+    /// Builds the launch arguments, except for the outputs.
     fn arguments(&self, pass: &mut Pass, granted: &Granted, failed: Option<Counter>) -> Result<Program> {
         let code = pass.upload(&self.code.words)?;
         Ok(Program {
@@ -178,7 +181,7 @@ impl Loaded {
         pass.launch(entry, program)
     }
 
-    /// Launches it where it is terms and nothing else: for a selection, or for truths and which of them are known.
+    /// Launches the program's terms alone. They write a selection, or truths and which of them are known.
     fn test(
         &self,
         pass: &mut Pass,
@@ -197,12 +200,12 @@ impl Loaded {
         )
     }
 
-    /// Whether it is terms and nothing else.
+    /// Returns whether the program consists of terms only.
     fn is_terms(&self) -> bool {
         self.code.steps == 0
     }
 
-    /// Launches it as a selection.
+    /// Launches the program as a selection.
     pub fn select(
         &self,
         pass: &mut Pass,
@@ -218,19 +221,20 @@ impl Loaded {
             OutputRow::selection(words.out(), counts.out(), sums.out()).into_iter().collect();
         program.outputs = pass.upload(table.words())?.input();
         program.selects = 1;
-        // A wave a tile: so small a part that waves are many.
+        // One tile a wave: the parts are small, so this gives many waves.
         program.tiles = 1;
         self.launch(pass, &program)
     }
 }
 
-/// The values of a column of numbers, from its first row on.
+/// Returns the values of a column of numbers, from its first row on.
 fn values_of(column: &Array) -> In<u32> {
     let width = column.layout().slots().next().and_then(|slot| slot.bytes_for(1)).unwrap_or(1);
     crate::pass::input(&column.buffers()[0].slice(column.offset() * width, Some(column.len() * width)))
 }
 
-/// The array with its values where they may be read at once: foreign memory may start anywhere.
+/// Returns the array with values aligned for whole loads, copied if necessary: foreign memory may start at
+/// any address.
 fn aligned(array: &Array, stream: &Stream) -> Result<Array> {
     let number = crate::expr::plan::number_of(array.data_type());
     let Some(number) = number.filter(|number| *number != Number::Bit) else { return Ok(array.clone()) };
@@ -244,7 +248,7 @@ fn aligned(array: &Array, stream: &Stream) -> Result<Array> {
         8 => Number::I64,
         _ => Number::I128,
     };
-    // Puts zeros where nulls are, which makes no difference; its values are moved.
+    // This launch serves to move the values. It also puts zeros under nulls, which changes nothing.
     let call = FunctionCall::plain(Function::FillNull, same, same);
     let column = map::Column { values: array, to: array.data_type(), call };
     let moved = map("expression", &[column], true, stream)?.pop();
@@ -254,13 +258,13 @@ fn aligned(array: &Array, stream: &Stream) -> Result<Array> {
     Array::try_new(parts)
 }
 
-/// The roots of a plan, as arrays.
+/// Evaluates the roots of a plan to arrays.
 pub(crate) fn evaluate(plan: &Plan, columns: &[Array], rows: usize, stream: &Stream) -> Result<Vec<Array>> {
     evaluate_where(plan, false, columns, rows, stream)
 }
 
-/// The same. With a condition, which is the first root then and no array, rows where it is not true do not
-/// fail.
+/// As [`evaluate`]. If `conditional`, the first root is a condition and yields no array, and rows at which it
+/// is not true do not fail.
 fn evaluate_where(
     plan: &Plan,
     conditional: bool,
@@ -337,13 +341,15 @@ fn evaluate_where(
     Ok(built)
 }
 
-/// The value whose key an extreme is: the machine compares signed integers only, of eight bytes or sixteen.
+/// Turns the key of a minimum or maximum back into the value: the machine compares only signed integers, of
+/// eight or sixteen bytes.
 fn plain_extreme(words: &mut [u64], kind: Fold, number: Number, wide: bool) {
     if !matches!(kind, Fold::Min | Fold::Max) {
         return;
     }
     match number {
-        // A negative float has been turned over in all the bits of a value, which are more than its own.
+        // The key of a negative float has all bits of the machine's value inverted, which is wider than the
+        // float.
         Number::F16 | Number::F32 | Number::F64 if wide => {
             let value = key((u128::from(words[1]) << 64 | u128::from(words[0])) as i128);
             (words[0], words[1]) = (value as u64, (value >> 64) as u64);
@@ -354,8 +360,9 @@ fn plain_extreme(words: &mut [u64], kind: Fold, number: Number, wide: bool) {
     }
 }
 
-/// What aggregates of a plan's roots leave for each part of the rows: words of [`PART_WORDS`] for each aggregate, part by part.
-/// With a condition only of rows where it is true: it is the first root then.
+/// Aggregates the roots of a plan. Yields the partial aggregates of each part of the rows, part by part:
+/// [`PART_WORDS`] words for each aggregate. If `conditional`, the first root is a condition, and only rows at
+/// which it is true are aggregated.
 pub(crate) fn aggregate(
     plan: &Plan,
     conditional: bool,
@@ -399,7 +406,7 @@ pub(crate) fn aggregate(
     loaded.launch(&mut pass, &program)?;
     let (kinds, wide) = (kinds.to_vec(), loaded.code.wide);
     let outcome = loaded.outcome();
-    // What each part left, and behind it the row that failed.
+    // The partial aggregates, followed by the first row that failed.
     let read: Vec<&Region> = [&left].into_iter().chain(failed.map(|_| granted.counters())).collect();
     let count = words;
     pass.read_later(&read, move |pass, words| {

@@ -1,11 +1,11 @@
-//! Arrays whose rows are ranges of what lies below them: strings, binaries, and lists of every kind.
+//! Arrays whose rows are ranges of child elements: strings, binaries, and lists of every kind.
 //!
-//! The one idea: see [`bowstring_kernels::ranges`]. A [`Node`] asks for what its rows' ranges take at every level, then finds
-//! them and sums them; nothing of that needs to know any size. When the host has read the totals, what the ranges cover is
-//! copied (`ranges_copy.rs`). However deep a type is, there is one look at the numbers.
+//! The one idea: see [`bowstring_kernels::ranges`]. A [`Node`] requests what its rows' ranges need at every
+//! level, then finds and sums them; none of that depends on a size. After the host has read the totals,
+//! `ranges_copy.rs` copies what the ranges cover. The host reads once, however deep the type.
 //!
-//! Bytes of null rows: a string's or list's own null rows come out empty (for a take, those of null indices). What null
-//! elements inside of lists have comes along as it is.
+//! Bytes under nulls: null rows of a string or list array become empty (in a take, those whose index is
+//! null). Null elements inside lists keep whatever range they have.
 
 use arrow_schema::{DataType, UnionMode};
 use bowstring_kernels::memory::{In, Out};
@@ -23,79 +23,79 @@ use crate::Result;
 use crate::array::{Array, Slot};
 use crate::pass::{Counter, Granted, Pass, Reach, Region, Request, Requests, validity};
 
-/// The ranges of some rows, one for each.
+/// The ranges of some rows, one for each row.
 pub(crate) struct RangeSet {
-    /// Bytes of a start, of a length, and of the place where a range goes.
+    /// The bytes of a start, of a length, and of an output offset.
     pub width: usize,
-    /// The first element of each range, and how many it has.
+    /// The first element of each range, and its number of elements.
     pub starts: Request,
     pub lens: Request,
-    /// How many elements each tile of rows has.
+    /// The number of elements in each tile of rows.
     sums: Request,
-    /// How many elements come before each tile of rows, once that is found.
+    /// The number of elements before each tile of rows. `None` until that is computed.
     pub bases: Option<Region>,
-    /// How many elements there are.
+    /// The total number of elements.
     pub total: Counter,
     /// The first row with bad offsets.
     pub fault: Counter,
 }
 
-/// An array of ranges.
+/// An array whose rows are ranges.
 pub(crate) struct Node {
     pub array: Array,
-    /// Those of its rows.
+    /// The ranges of the array's rows.
     pub ranges: RangeSet,
-    /// What they are ranges of, unless that is bytes.
+    /// The child that the ranges point into. `None` if they point into bytes.
     pub child: Option<Child>,
 }
 
-/// An array of which the ranges of a set above are copied.
+/// An array from which the ranges of a set above are copied.
 pub(crate) struct Child {
     pub array: Array,
-    /// Rows of the array that make one element of the set above: more than 1 inside fixed-size lists.
+    /// Rows of the array in one element of the set above: more than 1 inside fixed-size lists.
     pub scale: u64,
-    /// Its own ranges, where it has some.
+    /// The array's own ranges, if its rows are ranges.
     pub node: Option<Box<Node>>,
-    /// Fields of a struct or sparse union, items of a fixed-size list.
+    /// The fields of a struct or sparse union, or the items of a fixed-size list.
     pub children: Vec<Child>,
-    /// Whether its rows are taken by their numbers, once those are known.
+    /// Whether its rows are taken by index, once the indices are known, rather than copied range by range.
     pub apart: bool,
 }
 
-/// Which rows are moved.
+/// Selects the rows that are moved.
 #[derive(Clone, Copy)]
 pub(crate) enum Rows<'a> {
-    /// Those that a filter keeps.
+    /// The rows that a filter keeps.
     Kept(&'a Mask),
-    /// Those at some indices.
+    /// The rows at some indices.
     At(&'a IndexArguments),
-    /// All of so many, which are list views.
+    /// All rows of an array of list views, of this length.
     Views(usize),
 }
 
-/// Plans arrays of ranges under the same rows.
+/// Plans arrays of ranges over the same selection of rows.
 pub(crate) struct Planner<'a> {
     pub pass: &'a Pass,
     pub requests: &'a mut Requests,
-    /// The most rows there can be.
+    /// The most rows that the selection can have.
     pub rows: usize,
-    /// Whether they stay in their order.
+    /// Whether the selected rows keep their order.
     pub in_order: bool,
 }
 
 impl Planner<'_> {
-    /// The rows of an array that a filter keeps.
+    /// Plans the rows of an array that a filter keeps.
     pub fn kept(&mut self, array: &Array) -> Result<Node> {
-        // Tiles of kept rows get their sums bit by bit.
+        // The sums start at zero because a filter's kernel adds to them piece by piece.
         self.node(array, offset_width(array), Requests::zeros)
     }
 
-    /// The rows of an array at some indices.
+    /// Plans the rows of an array at some indices.
     pub fn taken(&mut self, array: &Array) -> Result<Node> {
         self.node(array, offset_width(array), Requests::scratch)
     }
 
-    /// The rows of list views, as lists with offsets of so many bytes.
+    /// Plans the rows of list views, as lists with offsets of `width` bytes.
     pub fn viewed(&mut self, array: &Array, width: usize) -> Result<Node> {
         self.node(array, width, Requests::scratch)
     }
@@ -127,7 +127,7 @@ impl Planner<'_> {
         let mut child = Child { array: array.clone(), scale, node: None, children: vec![], apart: false };
         match array.data_type() {
             DataType::RunEndEncoded(..) => child.apart = true,
-            // The offsets of its rows must not go back.
+            // A dense union's offsets must not decrease.
             DataType::Union(_, UnionMode::Dense) => child.apart = !self.in_order,
             DataType::Struct(_) | DataType::Union(_, UnionMode::Sparse) => {
                 for i in 0..array.children().len() {
@@ -149,7 +149,7 @@ impl Planner<'_> {
 }
 
 impl Node {
-    /// Finds the ranges of an array's rows, and of all that lies below.
+    /// Finds the ranges of the array's rows, and of everything below.
     pub fn find(&mut self, pass: &mut Pass, granted: &Granted, rows: Rows) -> Result<()> {
         if let Rows::Views(_) = rows {
             self.find_views(pass, granted)?;
@@ -208,7 +208,7 @@ impl Node {
         self.find_below(pass, granted, rows)
     }
 
-    /// Finds the ranges of list views' rows; null ones have none.
+    /// Finds the ranges of list views' rows; null rows have empty ranges.
     fn find_views(&self, pass: &mut Pass, granted: &Granted) -> Result<()> {
         let (array, ranges) = (&self.array, &self.ranges);
         let width = offset_width(array);
@@ -235,7 +235,7 @@ impl Node {
         pass.launch(entry.ok_or_else(|| pass.unsupported(array.data_type()))?, &args)
     }
 
-    /// Finds the ranges that those of a set above cover.
+    /// Finds the ranges of the rows that the ranges above cover.
     fn find_inside(
         &mut self,
         pass: &mut Pass,
@@ -284,7 +284,7 @@ impl Child {
 }
 
 impl Rows<'_> {
-    /// The most rows there can be, and how many there are where the device knows better.
+    /// Returns the most rows there can be, and the device's exact number if only the device knows it.
     fn count(self) -> (u64, In<u64>) {
         match self {
             Rows::Kept(mask) => {
@@ -300,10 +300,10 @@ impl Rows<'_> {
 
 /// The offsets of an array as kernels take them.
 struct Edges {
-    /// Bytes of an offset; 0 for none.
+    /// The bytes of an offset; 0 if the array has no offsets.
     width: usize,
     offsets: In<u8>,
-    /// How far they may point.
+    /// The bound that offsets must not exceed.
     reach: Reach,
 }
 
@@ -316,7 +316,7 @@ impl Edges {
             Some(child) => Reach::elements(child.len()),
             None => Reach::bytes(&array.buffers()[1]),
         };
-        // An array of no rows may come without its one offset, and kernels read two.
+        // An empty array may come without its one offset, but kernels always read two.
         let offsets = match array.len() {
             0 => pass.zeroed(16)?.input(),
             _ => aligned(pass, &offsets_of(array, width), width)?,
@@ -325,7 +325,7 @@ impl Edges {
     }
 }
 
-/// Bytes of an offset; without any, starts are as wide as the widest.
+/// Returns the bytes of an offset, or 8 for an array without offsets.
 fn offset_width(array: &Array) -> usize {
     match array.layout().slots().next() {
         Some(Slot::Offsets(width) | Slot::Fixed(width)) => width,

@@ -1,4 +1,5 @@
-//! Copies what ranges cover, end to end, once the host knows how much that is: bytes, or arrays and what lies below them.
+//! Copies what ranges cover, end to end, once the host knows the totals: bytes, or arrays and everything
+//! below them.
 
 use arrow_schema::DataType;
 use bowstring_kernels::copy::{COPY_BITS, COPY_BYTES, COPY_OFFSETS, CopyBits, CopyBytes, CopyOffsets};
@@ -17,41 +18,41 @@ use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
 use crate::pass::{Granted, Pass, Region, bits, bytes};
 use crate::{Error, Result};
 
-/// Where the ranges of some rows are, and where they go.
+/// The source and the destination of some rows' ranges.
 struct Placed<'a> {
-    /// Bytes of a start and of a place.
+    /// The bytes of a start and of an output offset.
     width: u32,
     starts: &'a Region,
-    /// One place for each range, and where the last one ends.
+    /// The output offset of each range, followed by the end of the last.
     to: Region,
-    /// How many ranges; not 0.
+    /// The number of ranges, at least 1.
     rows: usize,
-    /// How many elements they have.
+    /// The total number of elements.
     total: usize,
 }
 
-/// What was planned, found and read.
+/// The state after planning, launching and reading.
 #[derive(Clone, Copy)]
 pub(crate) struct Found<'a> {
     pub granted: &'a Granted,
-    /// The counters.
+    /// The counters that the host has read.
     pub words: &'a [u64],
-    /// What takes rows that ranges of cannot be copied.
+    /// Takes rows of children whose ranges cannot be copied.
     pub inside: TakeInside,
 }
 
 impl Node {
-    /// Finishes the parts of the array's `rows` rows: buffers and children.
+    /// Completes the parts of the array's `rows` rows: buffers and children.
     pub fn build(&self, pass: &mut Pass, found: Found, rows: usize, parts: &mut Parts) -> Result<()> {
         let placed = self.ranges.place(pass, found, rows, &self.array)?;
-        // Of offsets, or what become offsets.
+        // This applies to offsets, and to views, which become offsets.
         if self.array.layout().slots().next().is_some() {
             parts.buffers.push(placed.to.buffer());
         }
         self.build_below(pass, found, &placed, parts)
     }
 
-    /// The bytes, or the child.
+    /// Copies the bytes, or builds the child.
     fn build_below(&self, pass: &mut Pass, found: Found, above: &Placed, parts: &mut Parts) -> Result<()> {
         match &self.child {
             Some(child) => parts.children = vec![child.build(pass, found, above)?],
@@ -62,7 +63,7 @@ impl Node {
 }
 
 impl Child {
-    /// The array of what the ranges cover.
+    /// Builds the array of everything that the ranges cover.
     fn build(&self, pass: &mut Pass, found: Found, above: &Placed) -> Result<Array> {
         let array = &self.array;
         let len = pass.times(above.total, self.scale as usize)?;
@@ -81,7 +82,8 @@ impl Child {
             (parts.validity, parts.null_count) = (Some(Bitmap { buffer, offset: 0 }), None);
         }
         if let Some(node) = &self.node {
-            // Its rows are as many as the ranges above cover, but its ranges are as many as those.
+            // The array has a row for each element of the ranges above, but its own ranges are merged: one
+            // for each range above.
             let below = node.ranges.place(pass, found, above.rows, array)?;
             parts.buffers.push(above.copy_offsets(pass, self.scale, &below, array)?.buffer());
             node.build_below(pass, found, &below, &mut parts)?;
@@ -102,7 +104,7 @@ impl Child {
             };
             parts.buffers.push(copied.buffer());
         }
-        // The data that views point into stays where it is, and so do children that rows only point into.
+        // Data buffers of views are shared, not copied, and so are children that rows only point into.
         parts.buffers.extend(array.buffers()[slots.len()..].iter().cloned());
         parts.dictionary = array.dictionary().cloned();
         parts.children = match self.children.is_empty() {
@@ -116,7 +118,7 @@ impl Child {
 }
 
 impl RangeSet {
-    /// Where the ranges of `rows` rows go, now that all is known.
+    /// Computes the output offsets of `rows` ranges, now that the totals are known.
     fn place<'a>(
         &self,
         pass: &mut Pass,
@@ -129,10 +131,10 @@ impl RangeSet {
             let problem = format!("row {fault} ends before it begins, or beyond what there is");
             return Err(Error::OutOfSpec { at: format!("offsets of {}", array.data_type()), problem });
         }
-        // Kernels let no sum wrap: one that 64 bits do not hold comes as more than any offset can be.
+        // Kernels saturate sums: one that exceeds 64 bits arrives as a number above every offset.
         let most = if self.width == 4 { i32::MAX as u64 } else { i64::MAX as u64 };
         if total > most {
-            // Beyond what any offset says, it is not exact.
+            // Such a total is not exact.
             let how_many = if total > i64::MAX as u64 { "2^63 or more".into() } else { total.to_string() };
             return Err(do_not_fit(pass, how_many, array));
         }
@@ -152,7 +154,7 @@ impl RangeSet {
 }
 
 impl Placed<'_> {
-    /// The numbers of elements, of which `scale` are one of the ranges', as indices.
+    /// Returns the indices of all rows that the ranges cover; `scale` rows make one element.
     fn numbers(&self, pass: &mut Pass, scale: u64, len: usize) -> Result<Array> {
         let out = pass.rows(len, 8)?;
         let args = Covered {
@@ -168,7 +170,7 @@ impl Placed<'_> {
         written(pass, DataType::UInt64, len, &out)
     }
 
-    /// Copies elements of `scale` bytes.
+    /// Copies elements of `scale` bytes each.
     fn copy_bytes(&self, pass: &mut Pass, scale: u64, source: &Buffer) -> Result<Region> {
         let len = pass.times(self.total, scale as usize)? as u64;
         let target = pass.output(len as usize)?;
@@ -191,7 +193,7 @@ impl Placed<'_> {
         Ok(target)
     }
 
-    /// Copies elements of `scale` bits.
+    /// Copies elements of `scale` bits each.
     fn copy_bits(&self, pass: &mut Pass, scale: u64, source: &Bitmap) -> Result<Region> {
         let len = pass.times(self.total, scale as usize)? as u64;
         let target = pass.zeroed(len.div_ceil(8) as usize)?;
@@ -212,7 +214,7 @@ impl Placed<'_> {
         Ok(target)
     }
 
-    /// Copies the offsets of an array, moved to where what they point to goes.
+    /// Copies the offsets of an array, rebased to the place where their targets go.
     fn copy_offsets(&self, pass: &mut Pass, scale: u64, below: &Placed, array: &Array) -> Result<Region> {
         let Some(Slot::Offsets(width)) = array.layout().slots().next() else {
             return Err(pass.unsupported(array.data_type()));

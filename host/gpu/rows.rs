@@ -1,23 +1,23 @@
-//! What an array's rows are made of, as far as moving them goes: which bytes of its buffers they have, and what becomes of
-//! its children.
+//! The composition of an array's rows, as far as moving them is concerned: the bytes of its buffers that
+//! belong to a row, and what becomes of its children.
 
 use arrow_schema::{DataType, UnionMode};
 
 use crate::array::{Array, Buffer, Slot};
 
-/// What becomes of an array's children when its rows are moved.
+/// How an array's children are treated when its rows are moved.
 pub(crate) enum Children {
-    /// Each row has its own: they move along.
+    /// Each row owns one child row: the children move with it.
     Along,
-    /// Rows say where theirs are: they stay where they are.
+    /// Rows point to their child rows: the children are shared.
     Shared,
-    /// Offsets or a size say which belong to a row.
+    /// Offsets or a fixed size assign a range of child rows to each row.
     Ranges,
-    /// Several rows share one: which are left is to be found first.
+    /// Several rows share one child row: the remaining ones must be found first.
     Runs,
 }
 
-/// What becomes of the children of a type.
+/// Returns how the children of a type are treated.
 pub(crate) fn children_of(data_type: &DataType) -> Children {
     match data_type {
         DataType::Struct(_) | DataType::Union(_, UnionMode::Sparse) => Children::Along,
@@ -29,23 +29,23 @@ pub(crate) fn children_of(data_type: &DataType) -> Children {
     }
 }
 
-/// Whether an array's rows are ranges of what lies below them.
+/// Returns whether an array's rows are ranges of child elements.
 pub(crate) fn has_ranges(array: &Array) -> bool {
     matches!(array.data_type(), DataType::FixedSizeList(..))
         || array.layout().slots().any(|slot| matches!(slot, Slot::Offsets(_)))
 }
 
-/// The part of a fixed-width buffer that an array's rows are in.
+/// Returns the part of a fixed-width buffer that holds the array's rows.
 pub(crate) fn rows_of(array: &Array, buffer: &Buffer, width: usize) -> Buffer {
     buffer.slice(array.offset() * width, Some(array.len() * width))
 }
 
-/// The offsets of an array's rows, of which there is one at least.
+/// Returns the offsets of the array's rows. An empty array has none, so it must have a row.
 pub(crate) fn offsets_of(array: &Array, width: usize) -> Buffer {
     array.buffers()[0].slice(array.offset() * width, Some((array.len() + 1) * width))
 }
 
-/// The bytes of a row, for slots where every row has as many.
+/// Returns the bytes of a row, for slots of fixed width.
 pub(crate) fn fixed_width(slot: Slot) -> Option<usize> {
     match slot {
         Slot::Fixed(width) => Some(width),
@@ -54,8 +54,8 @@ pub(crate) fn fixed_width(slot: Slot) -> Option<usize> {
     }
 }
 
-/// The largest power of two, at most 16, that divides both a value's width and where the values are: what kernels may
-/// load at once. Foreign memory may start anywhere.
+/// Returns the access width of kernels: the largest power of two, at most 16, that divides both a value's
+/// width and its address. Foreign memory may start at any address.
 pub(crate) fn unit(width: usize, address: usize) -> usize {
     1 << (width | 16 | address).trailing_zeros()
 }

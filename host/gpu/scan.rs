@@ -1,4 +1,4 @@
-//! Sums of lengths, of which each tile of rows has one, added up over all tiles.
+//! Prefix sums over tiles: each tile of rows has the sum of its lengths.
 
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::scan::{SCAN, SUMS, Scan, Sums, TILE};
@@ -7,12 +7,13 @@ use bowstring_kernels::target::find;
 use crate::Result;
 use crate::pass::{Pass, Region};
 
-/// How many sums some rows have.
+/// Returns the number of tiles, and so of sums, of some rows.
 pub(crate) fn tiles(rows: usize) -> usize {
     rows.div_ceil(TILE as usize)
 }
 
-/// What comes before each of some tiles, from their sums, and what all of them have.
+/// Returns the exclusive prefix sums of the tiles' sums, with the total as the last element. `total` receives
+/// the total too.
 pub(crate) fn scan_sums(pass: &mut Pass, sums: &Region, tiles: usize, total: Out<u64>) -> Result<Region> {
     let out = pass.scratch::<u64>(tiles + 1)?;
     let groups = tiles.div_ceil(TILE as usize);

@@ -6,15 +6,15 @@ use crate::array::Array;
 use crate::pass::{Pass, Requests};
 use crate::{Result, Stream};
 
-/// A mask, read.
+/// A mask whose kept rows are known.
 pub(crate) struct Selection {
-    /// With the array, which may still be read, where there is one.
+    /// `None` for an empty mask. The array is kept because kernels may still read it; an expression has none.
     mask: Option<(Mask, Option<Array>)>,
     total: usize,
 }
 
 impl Selection {
-    /// Synchronises once, for the number of rows.
+    /// Reads a mask. Synchronises once, for the number of rows.
     pub fn new(source: Source<'_>, stream: &Stream) -> Result<Selection> {
         if source.rows() == 0 {
             return Ok(Selection { mask: None, total: 0 });
@@ -35,12 +35,12 @@ impl Selection {
         Ok(Selection { mask: Some((read, array)), total: total.of(&words) as usize })
     }
 
-    /// How many rows it keeps.
+    /// Returns the number of kept rows.
     pub fn len(&self) -> usize {
         self.total
     }
 
-    /// The kept rows of arrays as long as the mask. Synchronises once where there are bitmaps or offsets.
+    /// Filters arrays as long as the mask. Synchronises once if any of them has bitmaps or offsets.
     pub fn filter(&self, columns: &[&Array], stream: &Stream) -> Result<Vec<Array>> {
         let Some((read, mask)) = &self.mask else {
             return Ok(columns.iter().copied().cloned().collect());

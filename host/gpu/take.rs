@@ -1,8 +1,8 @@
-//! Take: values by indices, columns of equal width in one launch. Everything but an error is known beforehand, so
-//! nothing is waited for: an index out of range surfaces when somebody waits for the result. Only how much strings and
-//! lists have is data: where there are some, the host looks at the totals of all of them, once, and at the null counts. How many runs
-//! there will be, and how many rows the members of a union, is data too: those arrays are taken by themselves when that look
-//! is over.
+//! Take: values by indices, with columns of equal width in one launch. Output sizes are known beforehand, so
+//! the call does not wait: an index out of range surfaces when the result is waited for. Strings and lists
+//! are the exception: the host reads the totals of all of them once, together with the null counts. The
+//! number of runs, and of rows in a union's members, is data too; the host takes such arrays separately after
+//! that read.
 
 use super::indices::{Outside, index_width};
 use super::parts::{empty_like, nulls};
@@ -12,8 +12,9 @@ use crate::array::Array;
 use crate::pass::{Pass, Pending};
 use crate::{Error, Result, Stream};
 
-/// The rows of columns of `rows` rows at `indices`. Where rows are ranges, the result synchronises once when it is waited
-/// for, and where they are runs or a union's again, see [`structure`](super::structure); else it is there.
+/// Takes the rows at `indices` from columns of `rows` rows. If rows are ranges, waiting for the result
+/// synchronises once; for runs and unions it synchronises again, see [`structure`](super::structure).
+/// Otherwise the result is known at once.
 pub(crate) fn take(
     columns: &[&Array],
     rows: usize,
@@ -32,7 +33,8 @@ pub(crate) fn take(
         pass.finish()?;
         return Ok(Pending::known(Ok(taken)));
     }
-    // Where there is no row to take, all are null, if the indices have nothing else to say.
+    // With no row to take from, every row is null, provided that the indices are null or may be out of
+    // bounds.
     let planned = if rows == 0 { &[] } else { columns };
     let mut plan = Plan::new(indices, rows, outside, take_one)?;
     for column in planned {
@@ -51,7 +53,7 @@ pub(crate) fn take(
     }
     let built = match rows {
         0 => {
-            // Nothing of a result is there to wait for later. Synchronises, to be sure.
+            // The result depends on no launch that could report the error later, so this synchronises.
             if !outside.is_null() {
                 taken.indices.check(&gpu, &pass.read(&counters)?)?;
             }
@@ -74,7 +76,7 @@ pub(crate) fn take(
     Ok(Pending::known(Ok(built)))
 }
 
-/// The rows of one array. Synchronises where a take does.
+/// Takes rows of one array. Synchronises if [`take`] does.
 pub(crate) fn take_one(array: &Array, indices: &Array, outside: Outside, stream: &Stream) -> Result<Array> {
     let taken = take(&[array], array.len(), indices, outside, stream)?.wait()?;
     taken.into_iter().next().ok_or_else(|| Error::invalid("take", "no array"))

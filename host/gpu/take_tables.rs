@@ -1,4 +1,4 @@
-//! What a take moves: tables of columns and bitmaps, for launches that take many of them by the same indices.
+//! The tables of a take: columns and bitmaps, for launches that each move many of them by the same indices.
 
 use std::collections::BTreeMap;
 
@@ -18,57 +18,60 @@ use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
 use crate::pass::{Counter, Granted, Pass, Region, Request, Requests, Table, bits, input, validity};
 use crate::{Result, Stream};
 
-/// What is taken by the same indices.
+/// Everything that one set of indices takes.
 pub(crate) struct Plan {
     requests: Requests,
     indices: Indices,
     columns: Vec<Column>,
     values: BTreeMap<TableKey, Vec<PlannedRow>>,
     bitmaps: Vec<Bits>,
-    /// Whether a validity is that of the indices, and whether one is of rows that are all valid.
+    /// Whether a column shares the indices' validity, and whether a bitmap of ones stands in for a validity
+    /// that a column lacks.
     shares_validity: bool,
     needs_ones: bool,
-    /// Whether something must be read before all can be taken.
+    /// Whether the host must read counters before the result can be built.
     reads: bool,
     inside: TakeInside,
 }
 
-/// Which launch takes a column: by unit, pieces, and whether the values have nulls.
+/// Identifies the launch that takes a column: the bytes of an access, accesses for a value, and whether the
+/// values have nulls.
 type TableKey = (usize, usize, bool);
 
-/// A row of a launch's table, without the memory that is written, and that memory: values, and validity.
+/// A row of a launch's table without its outputs, followed by the requests for those: values, and validity.
 type PlannedRow = (TakeRow<u8>, Request, Option<Request>);
 
-/// A bitmap, or one of all ones, and what it becomes.
+/// A bitmap (`None` stands for all ones), and the request for the taken bits.
 type Bits = (Option<Bitmap>, Request);
 
-/// Where a column's nulls are counted: its launch, or none for that of the bitmaps, and its row.
+/// Identifies the counter of a column's nulls: the launch (`None` for that of the bitmaps), and the row in
+/// its table.
 #[derive(Clone, Copy)]
 struct Count(Option<TableKey>, usize);
 
-/// An array as far as it is taken before the totals are known.
+/// The part of an array that is taken before the totals are known.
 struct Column {
     array: Array,
     validity: Validity,
-    /// Where its nulls are counted.
+    /// The counter of its nulls, if one is kept.
     nulls: Option<Count>,
     buffers: Vec<Request>,
     ranges: Option<Node>,
-    /// Children that move along.
+    /// Children whose rows correspond to the array's rows one to one.
     children: Option<Vec<Column>>,
-    /// Whether it is taken by itself, by the same indices.
+    /// Whether a separate take handles the array, by the same indices.
     apart: bool,
 }
 
-/// Which rows of a result are valid.
+/// The source of a result's validity.
 #[derive(Clone, Copy)]
 enum Validity {
     All,
-    /// Those whose index is.
+    /// A row is valid if its index is valid.
     OfIndices,
-    /// What is taken there: the rows' own validity.
+    /// The rows' own validity, taken into this bitmap.
     OfRows(Request),
-    /// What is taken there: rows are all valid, but not every index is one.
+    /// All rows are valid but indices may be out of bounds: ones, taken into this bitmap.
     InBounds(Request),
 }
 
@@ -88,7 +91,7 @@ impl Plan {
         })
     }
 
-    /// Adds a column that is taken.
+    /// Adds a column to the plan.
     pub fn add(&mut self, pass: &Pass, array: &Array) -> Result<()> {
         let column = self.column(pass, array)?;
         self.columns.push(column);
@@ -115,7 +118,7 @@ impl Plan {
             let along = (0..array.children().len()).map(|i| self.column(pass, &array.child_rows(i)?));
             column.children = Some(along.collect::<Result<_>>()?);
         }
-        // Where one access makes a value, it takes the validity along.
+        // If one access moves a whole value, the same launch takes the validity.
         let mut is_left = true;
         if has_ranges(array) {
             self.reads = true;
@@ -148,8 +151,9 @@ impl Plan {
         Ok(column)
     }
 
-    /// Whether rows of a type cannot be moved one by one: those of runs, those of a dense union, whose offsets must not go back
-    /// as taken ones would, and those of a sparse one that become null, of which its type ids must be told.
+    /// Returns whether rows of a type cannot be moved one by one. That holds for runs; for dense unions,
+    /// whose offsets must not decrease; for sparse unions if rows may become null, because a null needs a
+    /// type id; and for fixed-size lists whose null rows must have null items.
     fn is_apart(&self, data_type: &DataType) -> bool {
         match data_type {
             DataType::RunEndEncoded(..) | DataType::Union(_, UnionMode::Dense) => true,
@@ -161,13 +165,13 @@ impl Plan {
         }
     }
 
-    /// Decides where an array's validity comes from.
+    /// Chooses the source of an array's validity.
     fn validity(&mut self, array: &Array) -> Validity {
         let values = array.possible_nulls().is_some();
         let indices = self.indices.array.possible_nulls().is_some();
         let outside_is_null = self.indices.outside.is_null();
         if !array.layout().validity {
-            // A Null array need not say so, and rows of a union are not null here.
+            // A Null array needs no bitmap, and rows of a union do not become null here.
             return Validity::All;
         }
         let bytes = self.indices.len().div_ceil(8);
@@ -182,8 +186,8 @@ impl Plan {
         }
     }
 
-    /// Takes values of `width` bytes, and where one access makes a value the validity along: then it says where the nulls
-    /// are counted.
+    /// Takes values of `width` bytes. If one access moves a whole value, the launch takes the validity too,
+    /// and the counter of nulls is returned.
     fn values(
         &mut self,
         array: &Array,
@@ -195,7 +199,7 @@ impl Plan {
         let source = rows_of(array, buffer, width);
         let unit = match unit(width, source.address()) {
             unit if unit == width => unit,
-            // Several accesses a value come in these sizes only.
+            // If a value takes several accesses, kernels exist for these sizes only.
             unit => [16, 4, 1].into_iter().find(|size| *size <= unit).unwrap_or(1),
         };
         let left = if unit == width { left } else { Validity::All };
@@ -211,17 +215,17 @@ impl Plan {
         left.target().map(|_| Count(Some(key), rows.len() - 1))
     }
 
-    /// Takes bits.
+    /// Takes a bitmap, such as the values of booleans.
     fn bits(&mut self, source: Bitmap) -> Request {
         let target = self.requests.zeros(self.indices.len().div_ceil(8));
         self.bitmaps.push((Some(source), target));
         target
     }
 
-    /// Launches it all.
+    /// Launches the tables of all planned columns.
     pub fn launch(mut self, pass: &mut Pass) -> Result<Taken> {
         if self.values.is_empty() && self.bitmaps.is_empty() {
-            // Nothing to move, but the indices are looked at all the same.
+            // Nothing moves, but the indices are checked all the same.
             self.values.insert((1, 1, false), vec![]);
         }
         let requests = &mut self.requests;
@@ -229,7 +233,7 @@ impl Plan {
             self.values.iter().map(|(key, rows)| (Some(*key), requests.sums(rows.len()))).collect();
         counts.insert(None, requests.sums(self.bitmaps.len()));
         let rows: usize = self.values.values().map(Vec::len).sum();
-        // The kernel reads a row of the table before it asks whether there is one.
+        // The kernel reads a row of the table before it checks the table's length.
         let values_bytes = rows.max(1) * Table::<TakeRow<u8>>::ROW_BYTES;
         let bytes = values_bytes + self.bitmaps.len() * Table::<TakeBitsRow>::ROW_BYTES;
         let granted = self.requests.grant(pass, bytes)?;
@@ -246,7 +250,7 @@ impl Plan {
             words.extend(TakeBitsRow { source, offset, target: granted[*target].out() }.words());
         }
         let tables = pass.upload(&words)?;
-        // From here on launches send what was uploaded.
+        // Uploads end here: the first launch sends all of them at once.
         ones.map_or(Ok(()), |ones| pass.fill(&ones, 0xff))?;
         let by = self.indices.arguments(pass, &granted)?;
         let of_indices =
@@ -314,7 +318,7 @@ fn take_bits(
 }
 
 impl Validity {
-    /// The bitmap that is taken.
+    /// Returns the request for the taken bitmap, if there is one.
     fn target(self) -> Option<Request> {
         match self {
             Validity::All | Validity::OfIndices => None,
@@ -324,8 +328,8 @@ impl Validity {
 }
 
 impl Column {
-    /// Finds the ranges in it, where its validity has been taken. As in arrow-rs, what null rows hide stays behind: a later cast
-    /// of it could fail.
+    /// Finds the column's ranges; its validity must have been taken before. As in arrow-rs, the elements of
+    /// null rows are not copied: a later cast of them could fail.
     fn find(&mut self, pass: &mut Pass, granted: &Granted, by: &IndexArguments) -> Result<()> {
         let valid = self.validity.target().map_or(by.valid, |taken| (granted[taken].input(), 0));
         let shown = IndexArguments { valid, ..*by };
@@ -334,21 +338,21 @@ impl Column {
     }
 }
 
-/// What was launched.
+/// A plan after its launches.
 pub(crate) struct Taken {
     pub granted: Granted,
     pub indices: Indices,
     pub reads: bool,
     inside: TakeInside,
     columns: Vec<Column>,
-    /// The first of the counts of nulls of each launch.
+    /// The first null counter of each launch.
     counts: BTreeMap<Option<TableKey>, Counter>,
-    /// The indices' validity, where a column shares it.
+    /// The indices' validity, if a column shares it.
     of_indices: Option<Bitmap>,
 }
 
 impl Taken {
-    /// The columns. `words` are the counters, or none where they have not been read.
+    /// Builds the columns. `words` are the counters, empty if the host has not read them.
     pub fn build(mut self, pass: &mut Pass, words: &[u64]) -> Result<Vec<Array>> {
         let columns = std::mem::take(&mut self.columns);
         columns.into_iter().map(|column| self.column(pass, column, words)).collect()
@@ -376,7 +380,7 @@ impl Taken {
             node.build(pass, Found { granted, words, inside: self.inside }, rows, &mut parts)?;
             return Array::try_new(parts);
         }
-        // The data that views point into stays where it is, and so do children that rows only point into.
+        // Data buffers of views are shared, not copied, and so are children that rows only point into.
         let shared = array.buffers()[column.buffers.len()..].iter().cloned();
         parts.buffers = column.buffers.iter().map(|taken| granted[*taken].buffer()).chain(shared).collect();
         parts.children = match column.children {
@@ -388,7 +392,7 @@ impl Taken {
         Array::try_new(parts)
     }
 
-    /// An array that is taken by itself.
+    /// Takes an array in a pass of its own.
     fn apart(&self, array: &Array, stream: &Stream) -> Result<Array> {
         let (indices, outside) = (&self.indices.array, self.indices.outside);
         match array.data_type() {

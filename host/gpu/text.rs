@@ -1,4 +1,4 @@
-//! Tests of text on a GPU, in one launch: the columns as they are, what all rows are tested against uploaded with it.
+//! Tests of text on a GPU, in one launch. Columns are read as they are; a constant operand is uploaded.
 
 use arrow_schema::DataType;
 use bowstring_kernels::memory::In;
@@ -14,7 +14,7 @@ use crate::pass::{Pass, Reach, Table, bytes, validity};
 use crate::transfer::sized_buffers;
 use crate::{Result, Stream};
 
-/// The test of each row, as an array of booleans; null where either side is.
+/// Tests each row. Returns booleans, null if either side is.
 pub(crate) fn test(
     test: Test,
     left: Side<'_>,
@@ -84,7 +84,7 @@ pub(crate) fn test(
     Ok(tested)
 }
 
-/// A side as the kernel reads it.
+/// Returns a side as the kernel reads it.
 fn described(pass: &mut Pass, side: Side<'_>) -> Result<TextColumn> {
     match side {
         Side::Column(column) => text_column(pass, column),
@@ -93,7 +93,7 @@ fn described(pass: &mut Pass, side: Side<'_>) -> Result<TextColumn> {
     }
 }
 
-/// A column of text or bytes as kernels read it, whatever its layout.
+/// Returns a column of text or bytes as kernels read it, in any layout.
 pub(crate) fn text_column(pass: &mut Pass, column: &Array) -> Result<TextColumn> {
     pass.input(column)?;
     let (valid, valid_offset) = validity(column);
@@ -108,7 +108,7 @@ pub(crate) fn text_column(pass: &mut Pass, column: &Array) -> Result<TextColumn>
     };
     let mut reach = Reach { limit: 0, end: In::absent(), end_offset: 0 };
     let table: Table<BufferRow> = if width == VIEWS {
-        // Views are data: what they say they point to must be inside of what there is.
+        // Views are untrusted data: they must point inside the buffers, whose sizes are therefore needed.
         let sized = sized_buffers(pass, buffers)?;
         sized
             .iter()
@@ -139,7 +139,7 @@ fn row(buffer: &Buffer, limit: u64) -> BufferRow {
     BufferRow { bytes, offset, limit }
 }
 
-/// Texts of the host: offsets of eight bytes, and the bytes behind them.
+/// Uploads texts of the host: offsets of eight bytes, followed by the bytes.
 fn uploaded(pass: &mut Pass, texts: &[&[u8]], which: u64) -> Result<TextColumn> {
     let mut words = vec![0];
     let mut all: Vec<u8> = vec![];
