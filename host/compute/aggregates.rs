@@ -1,4 +1,4 @@
-//! What the parts of the rows left, put together: one row.
+//! Merges the partial aggregates of tiles and launches into one result row.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::expr::plan::{Bound, Op, Plan, number_of};
 use crate::expr::{Aggregation, Finish, Fold, Options, Overflow, extended};
 use crate::{Array, Batch, Device, Error, Result};
 
-/// The root that is aggregated: what is computed of an aggregate's expression before.
+/// Adds the steps that an aggregate needs before its fold to the plan. Returns the root to aggregate.
 pub(super) fn prepared(one: &Aggregation, plan: &mut Plan, root: usize) -> Result<usize> {
     let id = plan.roots[root];
     let data_type = plan.nodes[id].data_type.clone();
@@ -34,7 +34,7 @@ pub(super) fn prepared(one: &Aggregation, plan: &mut Plan, root: usize) -> Resul
     Ok(plan.add(Bound { op: Op::Cast(true), data_type: to, inputs: vec![id], written }))
 }
 
-/// The type of a result.
+/// The type of an aggregate's result; `None` if the aggregate does not support the input type.
 fn result_type(one: &Aggregation, of: &DataType) -> Option<DataType> {
     Some(match (one.fold, one.finish) {
         (Fold::Count, _) => DataType::Int64,
@@ -62,20 +62,20 @@ fn mean_scale(scale: i8) -> i8 {
     scale.saturating_add(4).min(38)
 }
 
-/// How words become a row.
+/// The information that turns partial aggregates into a row.
 pub(super) struct Folded {
     pub aggregations: Vec<Aggregation>,
-    /// Of the values that were aggregated.
+    /// The types of the aggregated values.
     pub types: Vec<DataType>,
     pub options: Options,
 }
 
 impl Folded {
-    /// The row, of the words of each launch.
+    /// Computes the result row from the partial aggregates of each launch.
     pub fn row(&self, launches: &[Vec<u64>]) -> Result<Batch> {
         let most = bowstring_kernels::program::code::AGGREGATES;
         let (mut fields, mut columns) = (vec![], vec![]);
-        // A launch has as many aggregates as fit; the host's has all.
+        // A launch on a device has as many aggregates as fit; the host's single run has all.
         let each = if launches.len() == 1 { self.types.len().max(1) } else { most };
         for (i, (one, of)) in self.aggregations.iter().zip(&self.types).enumerate() {
             let words = &launches[i / each];
@@ -136,7 +136,7 @@ impl Folded {
         Ok(Some(value))
     }
 
-    /// A sum of integers, which is exact.
+    /// Merges partial sums of integers. The result is exact.
     fn sum<'a>(
         &self,
         one: &Aggregation,
@@ -181,7 +181,7 @@ impl Folded {
     }
 }
 
-/// An array of one row in host memory.
+/// Creates an array of one row in host memory.
 fn of_one_row(data_type: &DataType, value: Option<i128>) -> Result<Array> {
     let pool = Device::cpu();
     let mut bytes = pool.host_pool().alloc_zeroed(16)?;

@@ -1,9 +1,11 @@
-//! The operations over streams of batches: iterators in, iterators out, and nothing done before it is asked for.
+//! The operations over streams of batches: they take and return iterators, and work only when a batch is
+//! requested.
 //!
-//! What a foreign stream gives are such batches ([`exchange::import_batches`]), and
-//! [`exchange::export_batches`] makes a stream of the result. The pace is the consumer's:
-//! one batch is read for each that is asked for, and where a GPU filters, [`AHEAD`] more, so that the device counts the
-//! rows of the next batches while the host waits for those of the first. The first error is the last item.
+//! [`exchange::import_batches`] turns a foreign stream into such an iterator, and
+//! [`exchange::export_batches`] turns the result into a stream. The consumer sets the pace: one batch is read
+//! for each that is requested. If a GPU filters, [`AHEAD`] more batches are read, so that the device counts
+//! the rows of the next batches while the host waits for those of the first. The first error is the last
+//! item.
 
 use std::collections::VecDeque;
 
@@ -13,11 +15,11 @@ use super::{Aggregates, CastOptions, Predicate, Projection, TakeOptions, cast, f
 use crate::array::Batches;
 use crate::{Array, Batch, Error, Pending, Result, Stream, exchange};
 
-/// How many batches a GPU's filter has begun beyond the one that is asked for.
+/// The number of batches that a filter on a GPU begins in advance.
 pub const AHEAD: usize = 2;
 
-/// The rows of each batch where the mask that `mask` finds for it is true: one of its columns ([`column()`]), or the next of
-/// another stream ([`in_step`]). Each batch is filtered as by [`filter`].
+/// Filters each batch as by [`filter`]. `mask` returns the mask for a batch: one of its columns
+/// ([`column()`]), or the next item of another stream ([`in_step`]).
 pub fn filter_batches(
     batches: Batches,
     mut mask: impl FnMut(&Batch) -> Result<Array> + Send + 'static,
@@ -27,14 +29,14 @@ pub fn filter_batches(
     ahead(batches, move |batch| Ok(filter(batch, &mask(batch)?, &on)), stream)
 }
 
-/// The rows of each batch where a predicate is true that is bound to their schema; each as by
+/// Filters each batch by a predicate that is bound to its schema, as by
 /// [`filter_where`](super::filter_where).
 pub fn filter_batches_where(batches: Batches, predicate: Predicate, stream: &Stream) -> Batches {
     let on = stream.clone();
     ahead(batches, move |batch| Ok(predicate.filter(batch, &on)), stream)
 }
 
-/// The batches as `filtered` begins to make them, on a GPU some of them before they are asked for.
+/// The results of `filtered`; on a GPU it begins some of them before they are requested.
 fn ahead(
     mut batches: Batches,
     mut filtered: impl FnMut(&Batch) -> Result<Pending<Batch>> + Send + 'static,
@@ -56,8 +58,8 @@ fn ahead(
     Batches::new(schema, place, filtered)
 }
 
-/// The rows of each batch at the indices that `indices` finds for it; each as by [`take`]. Which of them will have nulls
-/// only the indices know, so the fields of every batch are [`nullable`].
+/// Takes rows of each batch as by [`take`], at the indices that `indices` returns for it. The indices
+/// determine which rows are null, so the fields of every batch are [`nullable`].
 pub fn take_batches(
     batches: Batches,
     mut indices: impl FnMut(&Batch) -> Result<Array> + Send + 'static,
@@ -78,7 +80,8 @@ pub fn take_batches(
     )
 }
 
-/// Each batch with its columns cast to the types of `to`, by position, under the names of `to`; as by [`cast`].
+/// Casts the columns of each batch to the types of `to`, by position, as by [`cast`]. The results have the
+/// names of `to`.
 pub fn cast_batches(
     batches: Batches,
     to: SchemaRef,
@@ -90,14 +93,15 @@ pub fn cast_batches(
     Batches::new(schema, stream.device().place(), batches.map(casted))
 }
 
-/// One row of what the rows of all batches come to, as by [`aggregate`](super::aggregate): every batch is of the schema that the
-/// aggregates are bound to. Reads to the end, here and now; on a GPU one batch is begun while another is waited for. A row that fails
-/// is one of its batch.
+/// Aggregates the rows of all batches into one row, as by [`aggregate`](super::aggregate). Every batch must
+/// have the schema that the aggregates are bound to. Reads the stream to its end inside the call; on a GPU
+/// one batch is begun while another is waited for. The row number in an error counts from the start of its
+/// batch.
 pub fn aggregate_batches(batches: Batches, aggregates: &Aggregates, stream: &Stream) -> Result<Batch> {
     aggregates.of_all(batches, stream)
 }
 
-/// What expressions that are bound to the schema come to for each batch, as by [`evaluate`](super::evaluate). Every batch is of the
+/// Evaluates expressions for each batch, as by [`evaluate`](super::evaluate). Every batch must have the
 /// projection's schema.
 pub fn evaluate_batches(batches: Batches, projection: Projection, stream: &Stream) -> Batches {
     let (on, schema) = (stream.clone(), projection.schema());
@@ -110,8 +114,8 @@ pub fn evaluate_batches(batches: Batches, projection: Projection, stream: &Strea
     Batches::new(schema, stream.device().place(), batches.map(evaluated))
 }
 
-/// Each batch as it is, once it was found valid, as by [`validate_batch`](crate::exchange::validate_batch): an import that
-/// trusts no contents. On a GPU each is downloaded for it.
+/// Validates each batch, as by [`validate_batch`](crate::exchange::validate_batch), and passes it on
+/// unchanged. Use this for imports from untrusted producers. On a GPU each batch is downloaded for it.
 pub fn validate_batches(batches: Batches, stream: &Stream) -> Batches {
     let (schema, place, stream) = (batches.schema().clone(), batches.place(), stream.clone());
     let validated = move |batch: Result<Batch>| {
@@ -121,7 +125,7 @@ pub fn validate_batches(batches: Batches, stream: &Stream) -> Batches {
     Batches::new(schema, place, batches.map(validated))
 }
 
-/// Each array as it is, once it was found valid, as by [`validate_on`](crate::exchange::validate_on).
+/// Validates each array, as by [`validate_on`](crate::exchange::validate_on), and passes it on unchanged.
 pub fn validate_arrays<A: Iterator<Item = Result<Array>>>(
     arrays: A,
     stream: &Stream,
@@ -133,7 +137,7 @@ pub fn validate_arrays<A: Iterator<Item = Result<Array>>>(
     }))
 }
 
-/// Column number `index` of each batch.
+/// Selects column number `index` of each batch.
 pub fn column(index: usize) -> impl FnMut(&Batch) -> Result<Array> {
     move |batch| {
         let found = batch.columns().get(index);
@@ -143,7 +147,7 @@ pub fn column(index: usize) -> impl FnMut(&Batch) -> Result<Array> {
     }
 }
 
-/// An array for each batch from an iterator beside it, which must not end before the batches do.
+/// Supplies one array per batch from a second iterator, which must not end before the batches do.
 pub fn in_step(mut arrays: impl Iterator<Item = Result<Array>>) -> impl FnMut(&Batch) -> Result<Array> {
     move |_| {
         let next = arrays.next();
@@ -151,7 +155,7 @@ pub fn in_step(mut arrays: impl Iterator<Item = Result<Array>>) -> impl FnMut(&B
     }
 }
 
-/// The items up to the first error, that one included; the source is let go of then.
+/// The items up to and including the first error; the source is dropped then.
 fn until_error<T>(items: impl Iterator<Item = Result<T>>) -> impl Iterator<Item = Result<T>> {
     let mut source = Some(items);
     std::iter::from_fn(move || {

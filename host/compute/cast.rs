@@ -1,8 +1,9 @@
-//! Casts: arrow-cast's meaning for every pair of types that it knows.
+//! Casts with arrow-cast's semantics, for every pair of types that arrow-cast supports.
 //!
-//! There are four ways. Where the bits do not change the result shares the input's buffers. Where every value is
-//! converted by itself, [`cast_rule`] says by which function and the device maps it; where one of the two is text, by which reader or
-//! writer. The rest, nested types for the most part, goes through arrow-cast on the CPU; GPUs take it apart.
+//! A cast takes one of four ways. If the bits do not change, the result shares the input's buffers. If every
+//! value is converted by itself, [`cast_rule`] selects the function and the device maps it. If one of the two
+//! types is text, `cast_rule` selects a parser or formatter. The rest, mostly nested types, goes through
+//! arrow-cast on the CPU; GPUs decompose it.
 
 mod misfits;
 mod rules;
@@ -24,18 +25,18 @@ use crate::gpu::map::Column;
 use crate::{Array, Error, Pending, Result, Stream, cpu, exchange, gpu};
 use rules::{CastRule, cast_rule, reading_words, writing_words, zoned_words};
 
-/// Rows from which arrow-cast works in a thread of its own.
+/// The number of rows from which arrow-cast works on a separate thread.
 const LONG: usize = 1 << 20;
 
-/// Whether [`cast`] knows how to turn the one type into the other; single values may still not fit. Structs may
-/// have fewer fields afterwards: those of the names, or the first ones where a name is new. arrow-cast casts
-/// these, but says that it cannot.
+/// Whether [`cast`] supports a cast between these types; single values may still not fit. A struct may lose
+/// fields: the target's fields are selected by name, or, if a name is new, by position. arrow-cast performs
+/// such casts, although its `can_cast_types` returns false.
 pub fn can_cast(from: &DataType, to: &DataType) -> bool {
     can_cast_types(from, to)
         || chosen(from, to).is_some_and(|chosen| chosen != *from && can_cast_types(&chosen, to))
 }
 
-/// A type with only those fields of its structs that another type has fields for; `None` where it has too few.
+/// The type reduced to the struct fields that have a counterpart in another type; `None` if it has too few.
 fn chosen(from: &DataType, to: &DataType) -> Option<DataType> {
     use DataType::*;
     let field = |of: &FieldRef, to: &FieldRef| -> Option<FieldRef> {
@@ -62,29 +63,35 @@ fn chosen(from: &DataType, to: &DataType) -> Option<DataType> {
     })
 }
 
-/// The values as another type, or each column as the type of the field of a schema in its place, with arrow-cast's meaning. A
-/// batch takes the schema's names.
+/// Casts an array to another type, or each column of a batch to the type of the field at its position, with
+/// arrow-cast's semantics. A batch takes the names of the target schema.
 ///
-/// A value that the type cannot hold becomes null where the options say `safe` (the default), else it is
-/// [`Error::Cast`] with the first such row: at once on the CPU, on a GPU for the first caller that waits for the array. A list as text
-/// prints the error instead, whatever the options say, for that is how arrow displays lists.
-/// Buffers are shared where the bits do not change.
+/// If the options are `safe` (the default), a value that does not fit the target type becomes null. Otherwise
+/// it is [`Error::Cast`] with the first such row: at once on the CPU, and on a GPU for the first caller that
+/// waits for the array. A list that is cast to text contains the error message instead, whatever the options,
+/// because arrow displays lists this way. Buffers are shared if the bits do not change.
 ///
-/// Nulls under a field of a schema that is not nullable are [`Error::Invalid`], whether they were in the batch already or a safe
-/// cast made them: at once where their number is known or in host memory, else for the first caller that waits for that column.
-/// Nulls that show under such a field inside of a nested type are an error in the same way, [`Error::Arrow`].
+/// Nulls under a field of a schema that is not nullable are [`Error::Invalid`], whether they were in the
+/// batch already or a safe cast made them. The error is returned at once if the number of nulls is known or
+/// the array is in host memory, and otherwise to the first caller that waits for that column. Visible nulls
+/// under such a field inside of a nested type are an error in the same way, [`Error::Arrow`].
 ///
-/// Custom formats of text ([`CastOptions::format_options`]) are unsupported on GPUs, as are texts that name a time zone themselves, and
-/// lists of unions as text.
+/// GPUs do not support custom text formats ([`CastOptions::format_options`]), texts that name a time zone
+/// themselves, or lists of unions as text.
 ///
-/// Synchronises only where a device has to find out what is data: how many bytes values are as text, the bytes
-/// behind views, bytes that are to be text, the items of lists in a cast that may fail or to a type with a field inside that is not
-/// nullable (then also lists of fixed size that may be null), the items of list views that become lists and of lists that become text (which are text first), and how many runs or values
-/// there are in what becomes run-end encoded or a dictionary. Where the values that are moved then are strings or lists that is one
-/// synchronisation more, as it is for [`take`](super::take). A dictionary is made in rounds, nearly always few enough for one look; each
-/// look settles some values at least. On a GPU all numbers are
-/// cast together: a launch for each column that changes, and one event for all of them, so that a value that does not fit
-/// is an error for whoever waits for any of them.
+/// Synchronises only if a device must compute a size that depends on the data:
+///
+/// - the number of bytes of values as text, of the data behind views, and of bytes that become text
+/// - the items of lists, in a cast that may fail or to a type with an inner field that is not nullable (then
+///   also for lists of fixed size that may be null)
+/// - the items of list views that become lists, and of lists that become text (these become text first)
+/// - the number of runs or values in an array that becomes run-end encoded or a dictionary
+///
+/// If the moved values are strings or lists, this takes one more synchronisation, as in
+/// [`take`](super::take). A dictionary is built in rounds, nearly always few enough for one synchronisation;
+/// each synchronisation resolves at least some values. On a GPU all numeric columns are cast together, with
+/// one launch for each column that changes, and one event for all of them. So a value that does not fit is an
+/// error for the first caller that waits for any of these columns.
 pub fn cast<C: Columns>(
     values: &C,
     to: &C::Target,
@@ -117,7 +124,7 @@ fn cast_columns(
 ) -> Result<Vec<Array>> {
     let arrays = admit_all("cast", columns.iter().map(|(values, _)| *values), stream)?;
     let device = stream.device().place().device_type;
-    // Before anything is done.
+    // Checks all columns before any work is done.
     for (values, (_, to)) in arrays.iter().zip(columns) {
         if has_negative_size(to) {
             return Err(Error::invalid("cast", format!("{to} is not an Arrow type")));
@@ -145,7 +152,7 @@ fn cast_columns(
     Ok(casted.flatten().collect())
 }
 
-/// Whether a part of the type has rows of a size that is negative, with which arrow-cast would do sums.
+/// Whether any part of the type has a negative size. arrow-cast would calculate with it.
 fn has_negative_size(to: &DataType) -> bool {
     match to {
         DataType::FixedSizeBinary(size) | DataType::FixedSizeList(_, size) if *size < 0 => true,
@@ -154,7 +161,7 @@ fn has_negative_size(to: &DataType) -> bool {
     }
 }
 
-/// A column that does not go together with others.
+/// Casts a column that is not part of the common pass.
 fn cast_one(
     rule: CastRule,
     values: &Array,
@@ -220,7 +227,7 @@ fn cast_one(
             }
         }
         _ => {
-            // Of a zone that nobody knows, say, whether or not there is a value of it to print.
+            // The cast fails regardless of the values, for example because a time zone is unknown.
             if let Some(why) = refused(values.data_type(), to, options) {
                 return Err(why);
             }
@@ -246,24 +253,24 @@ fn unsupported(values: &Array, to: &DataType, device: DeviceType) -> Error {
     Error::Unsupported { operation: "cast", data_type, device }
 }
 
-/// The same buffers under another type.
+/// Shares the buffers under another type.
 fn same_bits(values: &Array, to: &DataType) -> Result<Array> {
     if values.data_type() == to {
         return Ok(values.clone());
     }
     let mut parts = values.clone().into_parts();
     parts.data_type = to.clone();
-    // Text is valid bytes, and fixed widths hold anything.
+    // All text is valid as bytes, and values of fixed width may have any bits.
     Array::made(parts, values.known_valid())
 }
 
-/// What arrow-cast says against a cast that it refuses whatever the values.
+/// The error of arrow-cast if it refuses the cast regardless of the values.
 fn refused(from: &DataType, to: &DataType, options: &CastOptions<'_>) -> Option<Error> {
     let none = arrow_array::new_empty_array(from);
     arrows(&none, to, options).err()
 }
 
-/// Casts by arrow-cast, in a thread that can be left to itself, but for formats that are the caller's.
+/// Casts with arrow-cast on a thread that can be abandoned, unless the caller supplies formats.
 fn by_arrow(values: &Array, to: &DataType, options: &CastOptions<'_>, pool: &HostPool) -> Result<Array> {
     if options.format_options != FormatOptions::default() {
         return by_arrow_here(values, to, options, pool);
@@ -273,12 +280,13 @@ fn by_arrow(values: &Array, to: &DataType, options: &CastOptions<'_>, pool: &Hos
     interrupt::apart(is_long(values), move || by_arrow_here(&own, &target, &options(), &pool))
 }
 
-/// Whether a part of an array has many rows: there may be few lists of many items.
+/// Whether any part of an array has many rows: a few lists may have many items.
 fn is_long(values: &Array) -> bool {
     values.len() >= LONG || values.children().iter().chain(values.dictionary()).any(is_long)
 }
 
-/// Casts by arrow-cast, which allocates what it likes: as much as it may need is reserved before.
+/// Casts with arrow-cast on this thread. arrow-cast allocates freely, so the memory that it may need is
+/// reserved first.
 fn by_arrow_here(values: &Array, to: &DataType, options: &CastOptions<'_>, pool: &HostPool) -> Result<Array> {
     if cpu::cast_bytes::describes_more(values) {
         // Reading all of it takes as long as writing it would.
@@ -296,8 +304,8 @@ fn by_arrow_here(values: &Array, to: &DataType, options: &CastOptions<'_>, pool:
         }
         Err(refusal) => refusal,
     };
-    // Which row it was arrow-cast does not say. Where it is a row's fault, the rows before it can be cast; it need not be:
-    // a dictionary's values are cast whether rows have them or not.
+    // arrow-cast does not report the row. If a row is at fault, the rows before it can be cast. If not, no
+    // row is: arrow-cast casts all values of a dictionary, even those that no row refers to.
     let fails =
         |rows, safe| arrows(&theirs.slice(0, rows), to, &CastOptions { safe, ..options.clone() }).is_err();
     if let Error::Arrow { problem, .. } = &refusal
@@ -316,8 +324,8 @@ fn by_arrow_here(values: &Array, to: &DataType, options: &CastOptions<'_>, pool:
     Err(refusal)
 }
 
-/// Sees to it that arrow-cast's answer has no nulls where fields inside of its type say so. It does not look where it makes
-/// lists of lists of fixed size, whose null rows may have hidden some.
+/// Checks arrow-cast's result for nulls under inner fields that are not nullable. arrow-cast does not check
+/// when it makes lists of lists of fixed size, whose null rows may have hidden some.
 fn held_inside(casted: &Array) -> Result<()> {
     exchange::lacks_nulls(casted).map_err(|error| match error {
         Error::OutOfSpec { problem, .. } => Error::Arrow { operation: "cast", problem },
@@ -325,7 +333,7 @@ fn held_inside(casted: &Array) -> Result<()> {
     })
 }
 
-/// One call of arrow-cast.
+/// Calls arrow-cast.
 fn arrows(values: &dyn arrow_array::Array, to: &DataType, options: &CastOptions<'_>) -> Result<ArrayRef> {
     exchange::guarded("cast", || {
         let refused = |error: ArrowError| Error::Arrow { operation: "cast", problem: error.to_string() };
@@ -333,7 +341,8 @@ fn arrows(values: &dyn arrow_array::Array, to: &DataType, options: &CastOptions<
     })
 }
 
-/// What arrow-cast says of a text on a device that says no value, of which this is the beginning.
+/// Reproduces arrow-cast's error for a text on a device that cannot be parsed. `text` is the beginning of
+/// that text.
 fn unread(row: usize, text: &[u8], len: usize, from: DataType, to: DataType) -> Error {
     let whole = std::str::from_utf8(text).ok().filter(|_| text.len() == len);
     let strict = CastOptions { safe: false, ..CastOptions::default() };
@@ -344,7 +353,7 @@ fn unread(row: usize, text: &[u8], len: usize, from: DataType, to: DataType) -> 
     }
 }
 
-/// What arrow-cast says of a row whose text says no value of the type, or whose value has no text.
+/// Reproduces arrow-cast's error for a row that cannot be parsed or formatted.
 fn says_no_value(one: &Array, row: usize, to: &DataType, options: &CastOptions<'_>) -> Error {
     let theirs = exchange::to_arrow(one);
     let strict = CastOptions { safe: false, ..options.clone() };
@@ -360,7 +369,7 @@ fn says_no_value(one: &Array, row: usize, to: &DataType, options: &CastOptions<'
     }
 }
 
-/// The error for a row whose value does not fit, with the value in it where it can be shown.
+/// The error for a row whose value does not fit. Includes the value if it can be displayed.
 fn does_not_fit(values: &Array, row: usize, to: &DataType) -> Error {
     let shown = values.slice(row, 1).and_then(|one| exchange::to_arrow(&one)).and_then(|one| {
         let options = FormatOptions::default();

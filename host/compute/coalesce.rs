@@ -1,7 +1,7 @@
-//! Small batches made into batches of a size.
+//! Combines small batches into batches of a given size.
 //!
-//! The one idea: where rows can be written where they will stay, they are filtered straight into the batch under construction; of
-//! what cannot, the pieces are kept until it is complete, and then joined.
+//! The one idea: rows that can be written to their final location are filtered straight into the batch under
+//! construction. For all other rows, the pieces are kept until the batch is complete, and then concatenated.
 
 use std::collections::VecDeque;
 
@@ -16,15 +16,17 @@ use crate::cpu::threads::among_threads;
 use crate::device::HostPool;
 use crate::{Array, Batch, Error, Result, Stream, cpu};
 
-/// Makes batches of so many rows of what filters and takes leave of others, in their order: the batches that come out of a selective
-/// filter are too small for what follows it.
+/// Combines the results of filters and takes into batches of a given number of rows, in their order. The
+/// batches that a selective filter produces are too small for the operations that follow it.
 ///
-/// On the CPU, values of fixed widths, booleans, text, bytes and views are filtered straight into the batch under construction,
-/// whose memory has room for all of its rows; each is copied once. Of other types (dictionaries, nested ones, Null, bytes of odd
-/// widths) what is kept of each batch is joined as by [`concat()`] when the batch is complete. On a GPU that is so of all types.
+/// On the CPU, values of fixed widths, booleans, text, bytes and views are filtered straight into the batch
+/// under construction, whose memory has room for all of its rows; each value is copied once. For other types
+/// (dictionaries, nested ones, Null, bytes of odd widths) the kept rows of each batch are concatenated as by
+/// [`concat()`] when the batch is complete. On a GPU this applies to all types.
 ///
-/// What a batch says in its [metadata](Batch::metadata) is not passed on. Of a batch that something is wrong with, the first rows may be in
-/// a batch that was completed; what was buffered before is kept, unless it is completing a batch that failed.
+/// The [metadata](Batch::metadata) of input batches is not passed on. If an operation on an input batch
+/// fails, its first rows may already be in a completed batch. Rows buffered before it are kept, unless
+/// completing a batch failed.
 ///
 /// ```
 /// use arrow_array::{ArrayRef, BooleanArray, Int32Array, RecordBatch};
@@ -52,11 +54,11 @@ pub struct Coalescer {
     target: usize,
     stream: Stream,
     columns: Vec<Column>,
-    /// How many rows the batch under construction has.
+    /// The number of rows in the batch under construction.
     rows: usize,
-    /// Of how many pieces.
+    /// The number of pieces that those rows consist of.
     pieces: usize,
-    /// Each has `target` rows or a multiple, which is cut when it is asked for; the last may have fewer.
+    /// Each batch has `target` rows or a multiple, which is split on request; the last may have fewer.
     completed: VecDeque<Batch>,
 }
 
@@ -67,7 +69,8 @@ enum Column {
 }
 
 impl Coalescer {
-    /// Makes batches of `target` rows, the last may have fewer, under this schema.
+    /// Creates a coalescer for batches of `target` rows under this schema. The last batch may have fewer
+    /// rows.
     pub fn new(schema: SchemaRef, target: usize, stream: &Stream) -> Result<Coalescer> {
         if target == 0 {
             return Err(Error::invalid("coalesce", "batches of no rows"));
@@ -82,17 +85,17 @@ impl Coalescer {
         Ok(Coalescer { schema, target, stream, columns, rows: 0, pieces: 0, completed })
     }
 
-    /// The schema of the batches, in and out.
+    /// The schema of the input and output batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// How many rows wait for their batch to be complete.
+    /// The number of rows in the batch under construction.
     pub fn buffered_rows(&self) -> usize {
         self.rows
     }
 
-    /// Adds all rows of a batch. Those that make whole batches by themselves, where none are buffered, are shared, not copied.
+    /// Adds all rows of a batch. If no rows are buffered, whole batches are shared instead of copied.
     pub fn push_batch(&mut self, batch: &Batch) -> Result<()> {
         columns_are_of("coalesce", &self.schema, batch.columns())?;
         reach_all("coalesce", batch.columns(), &self.stream)?;
@@ -100,7 +103,7 @@ impl Coalescer {
         let mut first = 0;
         while first < batch.len() {
             let left = batch.len() - first;
-            // Rows without memory may be any number of whole batches: they are cut when someone asks.
+            // Rows without memory can be arbitrarily many whole batches, so these are split on request.
             let whole = if self.rows == 0 { left - left % self.target } else { 0 };
             let rows = if whole > 0 { whole } else { (self.target - self.rows).min(left) };
             let now = batch.slice(first, rows)?;
@@ -117,7 +120,7 @@ impl Coalescer {
         Ok(())
     }
 
-    /// Adds the rows where `mask` is true, as [`filter`] finds them; synchronises as it does.
+    /// Adds the rows for which `mask` is true, as by [`filter`]. Synchronises as `filter` does.
     pub fn push_batch_with_filter(&mut self, batch: &Batch, mask: &Array) -> Result<()> {
         columns_are_of("coalesce", &self.schema, batch.columns())?;
         check_rows(batch, mask.len())?;
@@ -130,7 +133,8 @@ impl Coalescer {
         reach_all("coalesce", batch.columns(), &self.stream)?;
         let pool = self.stream.device().host_pool().clone();
         among_threads(mask.len() >= PARALLEL, |_| {
-            // What a part's selection is cut into is looked for from its beginning each time.
+            // Splitting a selection searches it from its beginning each time, so large batches are processed
+            // in parts.
             let part = self.target.max(PARALLEL);
             (0..batch.len()).step_by(part).try_for_each(|first| {
                 let rows = part.min(batch.len() - first);
@@ -140,8 +144,8 @@ impl Coalescer {
         })
     }
 
-    /// Adds the rows at `indices`, as [`take`] finds them; synchronises as it does. Where an index may be null, the fields of the
-    /// schema must be nullable.
+    /// Adds the rows at `indices`, as by [`take`]. Synchronises as `take` does. If an index may be null, the
+    /// fields of the schema must be nullable.
     pub fn push_batch_with_take(
         &mut self,
         batch: &Batch,
@@ -172,7 +176,7 @@ impl Coalescer {
                 concat(&std::mem::take(all).iter().collect::<Vec<_>>(), stream).wait()
             }
         });
-        // All of them, so that none keeps rows that others have not.
+        // All columns finish before an error is returned, so that none keeps rows that others have lost.
         let finished: Vec<Result<Array>> = finished.collect();
         (self.rows, self.pieces) = (0, 0);
         let columns = finished.into_iter().collect::<Result<_>>()?;
@@ -180,7 +184,7 @@ impl Coalescer {
         Ok(())
     }
 
-    /// The first batch that is complete and was not asked for yet.
+    /// Removes and returns the first completed batch; `None` if no batch is complete.
     pub fn next_completed_batch(&mut self) -> Option<Batch> {
         let first = self.completed.pop_front()?;
         if first.len() <= self.target {
@@ -191,7 +195,7 @@ impl Coalescer {
         Some(rows(0, self.target))
     }
 
-    /// Adds the rows of a selection, in host memory.
+    /// Adds the selected rows of a batch in host memory.
     fn push(&mut self, batch: &Batch, selection: Selection, pool: &HostPool) -> Result<()> {
         let mut left = Some(selection).filter(|selection| selection.len() > 0);
         while let Some(selection) = left {
@@ -216,7 +220,7 @@ impl Coalescer {
         Ok(())
     }
 
-    /// Adds a batch whose rows are joined later.
+    /// Adds a batch whose rows are concatenated later.
     fn push_pieces(&mut self, batch: &Batch) -> Result<()> {
         let mut first = 0;
         while first < batch.len() {
@@ -233,7 +237,7 @@ impl Coalescer {
         Ok(())
     }
 
-    /// So many more rows are in all columns.
+    /// Counts rows that were added to all columns.
     fn added(&mut self, rows: usize) -> Result<()> {
         self.rows += rows;
         self.pieces += 1;

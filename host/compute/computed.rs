@@ -1,4 +1,4 @@
-//! What the nodes of a plan come to as arrays, on the machine that the stream is of.
+//! Evaluates nodes of a plan as arrays, on the CPU or a GPU.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::expr::lit;
 use crate::expr::plan::{Bound, Bytes, Id, Op, Plan, is_text, number_of};
 use crate::{Array, Error, Result, Stream, cpu, exchange, gpu};
 
-/// The roots as arrays.
+/// Evaluates the roots of a plan.
 pub(super) fn roots(plan: &Plan, columns: &[Array], rows: usize, stream: &Stream) -> Result<Vec<Array>> {
     if plan.roots.is_empty() {
         return Ok(vec![]);
@@ -26,7 +26,7 @@ pub(super) fn roots(plan: &Plan, columns: &[Array], rows: usize, stream: &Stream
     }
 }
 
-/// Which nodes are texts that are the same in all rows and have to be columns: results, and what is cast.
+/// Marks constant text nodes that must become columns: results, and inputs of casts.
 pub(super) fn texts(plan: &Plan) -> Vec<bool> {
     let is_same = |id: Id| {
         let node = &plan.nodes[id];
@@ -40,7 +40,7 @@ pub(super) fn texts(plan: &Plan) -> Vec<bool> {
     texts
 }
 
-/// The same text in all rows, or nulls: the only row of an array, taken as often.
+/// A column of a constant text, or of nulls: `take` repeats the only row of an array.
 pub(super) fn text(node: &Bound, rows: usize, stream: &Stream) -> Result<Array> {
     let (value, bytes) = match &node.op {
         Op::Bytes(Bytes(bytes)) => (Some(0), &**bytes),
@@ -74,15 +74,15 @@ fn one_row(data_type: &DataType, bytes: &[u8]) -> Result<ArrayRef> {
     })
 }
 
-/// Values of a list that a program for a device compares each row with, one after the other.
+/// The most values in a list that a device program compares one by one.
 const LISTED: usize = 256;
 
-/// Whether a node looks among so many values that they are searched, by a launch of its own.
+/// Whether a node's list is so long that a separate launch searches it.
 pub(super) fn is_searched(node: &Bound, stream: &Stream) -> bool {
     matches!(&node.op, Op::In(values) if values.len() > LISTED) && stream.as_gpu().is_some()
 }
 
-/// Whether each is one of the values, which are searched as bytes: any order will do.
+/// Tests whether each row is one of the values. The values are compared as bytes, so any order will do.
 pub(super) fn searched(column: &Array, values: &[i128], stream: &Stream) -> Result<Array> {
     let number = number_of(column.data_type());
     let width =
@@ -91,7 +91,7 @@ pub(super) fn searched(column: &Array, values: &[i128], stream: &Stream) -> Resu
     let mut parts = column.clone().into_parts();
     parts.data_type = DataType::FixedSizeBinary(width as i32);
     let bytes = cast_now(&Array::try_new(parts)?, &DataType::Binary, &CastOptions::default(), stream)?;
-    // The values themselves, their bytes in order, and where each is.
+    // The values themselves, their bytes in order, and the position of each.
     let _taken = stream.device().host_pool().reserve(size_of_val(values).saturating_mul(3))?;
     let mut list: Vec<[u8; 16]> = values.iter().map(|value| value.to_le_bytes()).collect();
     list.sort_unstable_by(|a, b| a[..width].cmp(&b[..width]));

@@ -1,4 +1,4 @@
-//! Arrays one after another.
+//! The `concat` operation: appends arrays to each other.
 
 use std::borrow::Cow;
 
@@ -7,17 +7,19 @@ use crate::array::rows_of;
 use crate::device::interrupt;
 use crate::{Array, Error, Pending, Result, Stream, cpu, exchange, gpu};
 
-/// Bytes from which arrow-select works in a thread of its own.
+/// The size in bytes from which arrow-select works on a separate thread.
 const LONG: usize = 16 << 20;
 
-/// The rows of all arrays, which are of one type, in their order: what is made of the chunks of a foreign stream. On the CPU they
-/// are read through first, where they are not known to be valid.
+/// Concatenates arrays of one type, such as the chunks of a foreign stream, in their order. On the CPU,
+/// arrays that are not known to be valid are validated first.
 ///
-/// On a GPU this synchronises once for each level of text, lists or runs in lists, where there are some, to learn how much of them
-/// rows have; offsets, keys and views that point to nothing are an error for the first caller that waits for the result. Where the
-/// keys of dictionaries have no room for all values, these are made fewer in host memory.
+/// On a GPU this synchronises once for each level of text, lists, or run-end encoded arrays in lists, to
+/// learn how much of their data the rows refer to. Offsets, keys and views that are out of bounds are an
+/// error for the first caller that waits for the result. If the key type of a dictionary cannot index all
+/// values, the values are deduplicated in host memory.
 ///
-/// Copies all contents, but for what views point at and a dictionary that all arrays share, and nothing where there is one array.
+/// Copies all contents, except for the data that views point into and a dictionary that all arrays share. A
+/// single array is returned without a copy.
 pub fn concat(arrays: &[&Array], stream: &Stream) -> Pending<Array> {
     Pending::known(concat_now(arrays, stream))
 }
@@ -40,12 +42,12 @@ fn concat_now(arrays: &[&Array], stream: &Stream) -> Result<Array> {
     if let Some(joined) = gpu::concat(arrays, stream)? {
         return Ok(joined);
     }
-    // Only arrow-select makes equal values of dictionaries one.
+    // Only arrow-select merges equal values of dictionaries.
     let here = arrays.iter().map(|array| stream.download(*array)).collect::<Result<Vec<_>>>()?;
     stream.upload(&concat_now(&here.iter().collect::<Vec<_>>(), &Stream::cpu())?)
 }
 
-/// On the CPU, by arrow-select: as much memory as it may need is reserved before.
+/// Concatenates on the CPU with arrow-select, after reserving the memory that it may need.
 fn by_arrow(arrays: &[&Array], admitted: Vec<Cow<'_, Array>>, stream: &Stream) -> Result<Array> {
     let theirs = admitted.iter().map(|array| exchange::to_arrow(array)).collect::<Result<Vec<_>>>()?;
     let admitted: Vec<Array> = admitted.into_iter().map(|array| array.into_owned()).collect();

@@ -1,4 +1,4 @@
-//! A value in place of nulls.
+//! The `fill_null` operation: replaces nulls with a value.
 
 use arrow_schema::DataType;
 use bowstring_kernels::function::Number;
@@ -10,13 +10,14 @@ use crate::array::{Bitmap, Parts, Slot};
 use crate::gpu::map::Column;
 use crate::{Array, Error, Pending, Result, Stream, cpu, gpu};
 
-/// The values, and `scalar`, which is of their type, where they are null, wherever the type keeps its nulls: none of them is then,
-/// if the scalar's value is none. A scalar that is null by its own validity leaves all as it is. arrow-rs spells it
-/// `zip(&is_not_null(values)?, values, scalar)`.
+/// Replaces each logical null in `values` with `scalar`, which must have the same type. The result has no
+/// nulls, unless the scalar is null. If the scalar is null by its own validity, the values are returned
+/// unchanged. The equivalent in arrow-rs is `zip(&is_not_null(values)?, values, scalar)`.
 ///
-/// Booleans and values of 1, 2, 4, 8, 16 or 32 bytes are filled in one pass, which never synchronises. All others are taken from the
-/// values and the scalar behind them: that synchronises as [`concat()`] and [`take()`] do, and copies the values twice. What is
-/// known to have no nulls is not copied.
+/// Booleans and values of 1, 2, 4, 8, 16 or 32 bytes are filled in one pass, which never synchronises. For
+/// other types, the scalar is appended to the values and `take` selects from both. This synchronises as
+/// [`concat()`] and [`take()`] do, and copies the values twice. An array that is known to have no nulls is
+/// not copied.
 ///
 /// ```
 /// use arrow_array::Int32Array;
@@ -50,7 +51,7 @@ fn fill_null_now(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<Arr
     }
 }
 
-/// Values that are bits of their own.
+/// Fills values of fixed width.
 fn filled(values: &Array, call: FunctionCall, stream: &Stream) -> Result<Array> {
     let to = values.data_type();
     match stream.as_gpu() {
@@ -66,7 +67,7 @@ fn filled(values: &Array, call: FunctionCall, stream: &Stream) -> Result<Array> 
     }
 }
 
-/// Each row from where it is, or from behind all of them, where the scalar is put.
+/// Takes each row from its own position, or from the end, where the scalar is appended.
 fn taken_where_null(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<Array> {
     let own = values.possible_nulls().cloned().map(|bits| (values.clone(), bits));
     let valid = match valid_rows("fill_null", values, stream)? {
@@ -93,11 +94,11 @@ fn taken_where_null(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<
     let both = concat(&[values, &scalar.on(stream)?], stream).wait()?;
     let taken = take(&both, &rows, &TakeOptions::default(), stream).wait()?;
     let valid = taken.known_valid();
-    // Every row is one that was valid, or the scalar.
+    // Every row of the result was valid, or is the scalar.
     Array::made(Parts { validity: None, null_count: Some(0), ..taken.into_parts() }, valid)
 }
 
-/// The numbers of all rows on the CPU, null where these bits are unset.
+/// The indices of all rows on the CPU; null where the bit is unset.
 fn numbers(valid: Bitmap, len: usize, stream: &Stream) -> Result<Array> {
     let bytes = len.saturating_mul(8);
     let mut memory = stream.device().host_pool().alloc(bytes)?;
@@ -110,7 +111,7 @@ fn numbers(valid: Bitmap, len: usize, stream: &Stream) -> Result<Array> {
     Array::made(parts, true)
 }
 
-/// The function for values of a width, with the scalar's bits.
+/// The function call for values of a width, with the scalar's bits as parameters.
 fn call_of(values: &Array, scalar: &Scalar) -> Option<FunctionCall> {
     let number = match values.layout().slots {
         [Some(Slot::Bits), None] => Number::Bit,
@@ -122,7 +123,7 @@ fn call_of(values: &Array, scalar: &Scalar) -> Option<FunctionCall> {
         [Some(Slot::Fixed(32)), None] => Number::I256,
         _ => return None,
     };
-    // Keys, type ids and the like are no values.
+    // Dictionary keys, type ids and the like are not values.
     let is_value = values.children().is_empty() && values.dictionary().is_none();
     let mut call = FunctionCall::plain(Function::FillNull, number, number).filter(|_| is_value)?;
     call.words[..4].copy_from_slice(&scalar.words()?);

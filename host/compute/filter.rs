@@ -1,4 +1,4 @@
-//! The rows that a mask keeps.
+//! The `filter` operation: rows selected by a mask.
 
 use super::selection::{check_mask, check_rows, kept};
 use super::{Columns, admit, reach_all};
@@ -6,12 +6,14 @@ use crate::cpu::selection::{PARALLEL, Selection};
 use crate::cpu::threads::among_threads;
 use crate::{Array, Pending, Result, Stream, gpu};
 
-/// The rows where `mask` is true; null is not. The mask is as long as the values; arrow-rs takes a shorter one,
-/// and leaves out the rows beyond it. To filter several arrays by one mask, prepare a
-/// [`Selection`](super::Selection).
+/// Keeps the rows for which `mask` is true; null is not true. The mask must be as long as the values;
+/// arrow-rs also accepts a shorter one and drops the rows beyond it. To filter several arrays by one mask,
+/// prepare a [`Selection`](super::Selection).
 ///
-/// On a GPU the first [`wait`](Pending::wait) synchronises, once for all columns: how many rows are kept is data. (Lists of runs are the
-/// exception: once more, for how many runs that leaves.) Copies what is kept, but for buffers that rows only point into; where all rows are, nothing.
+/// On a GPU the first [`wait`](Pending::wait) synchronises, once for all columns, because the number of kept
+/// rows depends on the data. (Lists of run-end encoded arrays synchronise once more, for the number of
+/// remaining runs.) Copies the kept rows, except for buffers that rows only point into. If all rows are kept,
+/// nothing is copied.
 ///
 /// ```
 /// use bowstring::{Array, Batch, Stream, compute::filter};

@@ -1,12 +1,15 @@
-//! L7: the operations: check the arguments, choose the device's way, launch.
+//! L7: the public operations. They check their arguments, choose the implementation for the device, and
+//! launch it.
 //!
-//! Every operation takes an array or a batch ([`Columns`]) and, last, the [`crate::Stream`] it runs on, and gives a
-//! [`crate::Pending`] result. Wrong arguments are found at once, and [`wait`](crate::Pending::wait) returns the error. Arrays that
-//! the stream's device cannot reach are [`crate::Error::Invalid`].
+//! Every operation takes an array or a batch ([`Columns`]) and, as its last argument, the [`crate::Stream`]
+//! that it runs on. It returns a [`crate::Pending`] result. Invalid arguments are detected at once, and
+//! [`wait`](crate::Pending::wait) returns the error. Arrays that the stream's device cannot reach are
+//! [`crate::Error::Invalid`].
 //!
-//! [`filter`], [`drop_nulls`], [`filter_where`], [`null_count`] and [`aggregate`] do not block before `wait`. The others, where the
-//! table says that they wait for a device, still block inside the call; so does the rest of a result that is awaited, where a nested
-//! type needs a second number. On the CPU operations run inside the call.
+//! [`filter`], [`drop_nulls`], [`filter_where`], [`null_count`] and [`aggregate`] do not block before `wait`.
+//! Other operations that wait for a device, as listed in the table, still block inside the call. A result
+//! that is awaited may also block for its remainder, if a nested type needs a second number. On the CPU,
+//! operations run inside the call.
 //!
 //! | operation | waits for a device | copies |
 //! | --- | --- | --- |
@@ -57,7 +60,8 @@ use std::borrow::Cow;
 use crate::array::Place;
 use crate::{Array, Error, Result, Stream, exchange};
 
-/// A stream's device, or the host, must reach an array to work on it. The host is about to read, so it waits until that may be.
+/// Checks that the stream's device can reach the array. The host reads the array next, so on the CPU this
+/// waits for its event.
 fn reach(operation: &'static str, array: &Array, stream: &Stream) -> Result<()> {
     let (here, there) = (stream.device().place(), array.place());
     if !here.reaches(there) {
@@ -66,13 +70,13 @@ fn reach(operation: &'static str, array: &Array, stream: &Stream) -> Result<()> 
     if here == Place::CPU { array.wait() } else { Ok(()) }
 }
 
-/// All of these: so that none of the threads that they are shared out to has to wait.
+/// Checks all arrays and waits for them before threads share the work, so that no thread has to wait.
 fn reach_all(operation: &'static str, arrays: &[Array], stream: &Stream) -> Result<()> {
     arrays.iter().try_for_each(|array| reach(operation, array, stream))
 }
 
-/// The array as a stream may work on it. On the host that is with ends that could not be read when it was imported, and in plain
-/// host memory, shared with a device or not.
+/// The array in the form in which operations use it. On the host, extents that import could not read are read
+/// now, and memory shared with a device becomes plain host memory.
 fn admit<'a>(operation: &'static str, array: &'a Array, stream: &Stream) -> Result<Cow<'a, Array>> {
     reach(operation, array, stream)?;
     if stream.device().place() != Place::CPU {
@@ -82,7 +86,7 @@ fn admit<'a>(operation: &'static str, array: &'a Array, stream: &Stream) -> Resu
     Ok(if array.place() == Place::CPU { array } else { Cow::Owned(array.on_host()) })
 }
 
-/// All of these.
+/// Applies [`admit`] to several arrays.
 fn admit_all<'a>(
     operation: &'static str,
     arrays: impl IntoIterator<Item = &'a Array>,

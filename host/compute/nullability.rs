@@ -1,15 +1,17 @@
-//! What a schema says of nulls, and what operations on batches make of it.
+//! Enforces the nullability of schemas in operations on batches.
 //!
-//! The one idea: under a field that is not nullable there are no nulls, whichever operation made the column. A filter keeps
-//! what is said of a field. A take whose indices may be null makes every field nullable. A cast goes to the schema that the
-//! caller asks for, so there a null under such a field is an error, as it is where arrow-rs makes a `RecordBatch`.
+//! The one idea: a column under a field that is not nullable has no nulls, whichever operation made it. A
+//! filter keeps the nullability of each field. A take whose indices may be null makes every field nullable. A
+//! cast produces the schema that the caller asks for, so a null under a field that is not nullable is an
+//! error, as it is when arrow-rs creates a `RecordBatch`.
 
 use arrow_schema::Schema;
 
 use crate::{Array, Error, Result, Stream, cpu, gpu};
 
-/// The columns, none of which has nulls where the schema says that there are none. Nulls are an error at once where their
-/// number is known or the host can count them; on a GPU else of whoever first waits for one of those columns.
+/// Checks that the columns have no nulls under fields that are not nullable. The error is returned at once if
+/// the count is known or the host can count; otherwise, on a GPU, the first caller that waits for the column
+/// gets it.
 pub(super) fn held_to(schema: &Schema, mut columns: Vec<Array>, stream: &Stream) -> Result<Vec<Array>> {
     let mut uncounted = vec![];
     for (i, (column, field)) in columns.iter().zip(schema.fields()).enumerate() {

@@ -1,7 +1,8 @@
-//! Which rows are null, and how many.
+//! Null tests and null counts.
 //!
-//! The validity bitmap tells, but for types that keep their nulls elsewhere: a Null array has nothing but nulls, a
-//! dictionary's may be among its values, those of unions and runs in their children. "Logical" means all of these.
+//! Most types keep their nulls in the validity bitmap. In a Null array every row is null, a dictionary's
+//! nulls may be among its values, and those of unions and run-end encoded arrays are in their children.
+//! "Logical" nulls include all of these.
 
 use arrow_array::BooleanArray;
 use arrow_schema::DataType;
@@ -13,22 +14,23 @@ use crate::ffi::DeviceType;
 use crate::gpu::structure::logical::{self, valid};
 use crate::{Array, Pending, Result, Stream, cpu, exchange, gpu};
 
-/// Rows from which arrow-rs looks for nulls in a thread of its own.
+/// The number of rows from which arrow-rs computes logical nulls on a separate thread.
 const LONG: usize = 1 << 20;
 
-/// How many rows are null by the array's own validity bitmap; of a batch, in each column: counted together, in one launch.
-/// The first [`wait`](Pending::wait) synchronises, once, where an array on a device does not know.
+/// Counts the nulls in an array's own validity bitmap, or in those of all columns of a batch in one launch.
+/// If a count on a device is not known, the first [`wait`](Pending::wait) synchronises, once.
 pub fn null_count<C: Columns>(values: &C, stream: &Stream) -> Pending<C::Counts> {
     Pending::begun(|| Ok(counts(values.arrays(), stream)?.map(C::counts)))
 }
 
-/// How many rows of each array are null; those that do not know are counted.
+/// Counts the nulls of each array; known counts are reused.
 fn counts(arrays: &[Array], stream: &Stream) -> Result<Pending<Vec<usize>>> {
     let _current = stream.enter()?;
     let known =
         |values: &Array| if values.validity().is_none() { Some(0) } else { values.known_null_count() };
     if stream.as_gpu().is_none() {
-        // One by one, without the lists that a launch is planned with: of a small batch they would take most of the time.
+        // One by one, without the lists that plan a launch: for a small batch these would take most of the
+        // time.
         let count = |values: &Array| {
             let values = &*admit("null_count", values, stream)?;
             let counted = || {
@@ -53,8 +55,8 @@ fn counts(arrays: &[Array], stream: &Stream) -> Result<Pending<Vec<usize>>> {
     }))
 }
 
-/// How many rows are null, wherever the type keeps its nulls; of a batch, in each column. The first
-/// [`wait`](Pending::wait) synchronises where that is not known.
+/// Counts the logical nulls of an array, or of each column of a batch. If a count is not known, the first
+/// [`wait`](Pending::wait) synchronises.
 pub fn logical_null_count<C: Columns>(values: &C, stream: &Stream) -> Pending<C::Counts> {
     Pending::begun(|| {
         let (mut own, mut counted) = (vec![], vec![]);
@@ -82,7 +84,7 @@ pub fn logical_null_count<C: Columns>(values: &C, stream: &Stream) -> Pending<C:
     })
 }
 
-/// Which rows are null, wherever the type keeps its nulls: booleans without nulls. Does not synchronise.
+/// Returns a boolean array that is true for each logical null. The result has no nulls. Does not synchronise.
 pub fn is_null(values: &Array, stream: &Stream) -> Pending<Array> {
     Pending::known(is_null_now(values, stream))
 }
@@ -108,8 +110,8 @@ fn is_null_now(values: &Array, stream: &Stream) -> Result<Array> {
     booleans(Bitmap { buffer, offset: 0 }, values.len())
 }
 
-/// Which rows are not null, wherever the type keeps its nulls: booleans without nulls. Where a bitmap says so already it
-/// is shared, not copied. Does not synchronise.
+/// Returns a boolean array that is true for each row that is not a logical null. The result has no nulls. If
+/// a bitmap already contains the answer, it is shared, not copied. Does not synchronise.
 pub fn is_not_null(values: &Array, stream: &Stream) -> Pending<Array> {
     Pending::known(is_not_null_now(values, stream))
 }
@@ -137,7 +139,7 @@ fn is_not_null_now(values: &Array, stream: &Stream) -> Result<Array> {
     booleans(Bitmap { buffer, offset: 0 }, values.len())
 }
 
-/// The rows that are not null, wherever the type keeps its nulls. Synchronises as [`filter`] does, where there may be nulls.
+/// Removes the rows that are logical nulls. Synchronises as [`filter`] does, if the array may have nulls.
 pub fn drop_nulls(values: &Array, stream: &Stream) -> Pending<Array> {
     Pending::begun(|| {
         let _current = stream.enter()?;
@@ -153,24 +155,24 @@ pub fn drop_nulls(values: &Array, stream: &Stream) -> Pending<Array> {
     })
 }
 
-/// What tells which rows are valid.
+/// The source of the rows' validity.
 pub(super) enum Valid {
-    /// All are.
+    /// No row is null.
     All,
-    /// None is.
+    /// Every row is null.
     None,
-    /// The array's own bitmap, where it has one; else all are.
+    /// The array's own bitmap; without one, no row is null.
     Own,
-    /// This bitmap, put together from the array's children.
+    /// A bitmap that was computed from the array's children.
     These(Bitmap),
-    /// The same, on a device: booleans without nulls.
+    /// Such a bitmap on a device, as a boolean array without nulls.
     There(Array),
 }
 
 pub(super) fn valid_rows(operation: &'static str, values: &Array, stream: &Stream) -> Result<Valid> {
     match values.data_type() {
         DataType::Null => Ok(Valid::None),
-        // Values that cannot be null leave the keys.
+        // Only the keys can be null if the values cannot.
         DataType::Dictionary(..) if values.dictionary().is_some_and(never_null) => Ok(Valid::Own),
         DataType::Dictionary(..) | DataType::Union(..) | DataType::RunEndEncoded(..) => {
             match stream.device().place().device_type {
@@ -196,7 +198,7 @@ pub(super) fn valid_rows(operation: &'static str, values: &Array, stream: &Strea
     }
 }
 
-/// Whether that no row is null can be told from the outside.
+/// Whether the array is known to have no logical nulls, without reading it.
 fn never_null(values: &Array) -> bool {
     let nested = matches!(
         values.data_type(),
@@ -205,7 +207,7 @@ fn never_null(values: &Array) -> bool {
     !nested && values.known_null_count() == Some(0)
 }
 
-/// Bits of the CPU as an array.
+/// Wraps a bitmap in host memory as a boolean array.
 #[inline]
 fn booleans(bits: Bitmap, len: usize) -> Result<Array> {
     Array::made(bits_as_parts(bits, len), true)
@@ -219,12 +221,12 @@ fn bits_as_parts(bits: Bitmap, len: usize) -> Parts {
     parts
 }
 
-/// The bits of booleans.
+/// The values of a boolean array as a bitmap.
 pub(super) fn bits_of(booleans: &Array) -> Bitmap {
     Bitmap { buffer: booleans.buffers()[0].clone(), offset: booleans.offset() }
 }
 
-/// Booleans whose own bitmap is what they say.
+/// A boolean array that uses its values as its validity bitmap.
 fn with_own_bits(valid: Array) -> Result<Array> {
     Array::try_new(Parts { validity: Some(bits_of(&valid)), null_count: None, ..valid.into_parts() })
 }

@@ -1,4 +1,4 @@
-//! One value, for operations that take the same for all rows.
+//! A single value, for operations that use the same value for all rows.
 
 use arrow_array::Datum;
 use arrow_schema::DataType;
@@ -10,8 +10,8 @@ use super::admit;
 use crate::expr::Literal;
 use crate::expr::plan::is_text;
 
-/// A value of any type, null included, as arrow-rs' `Scalar` is: an array of one row in host memory, which goes to a device
-/// with the launch that needs it.
+/// A single value of any type, possibly null, like arrow-rs' `Scalar`. It is an array of one row in host
+/// memory; the launch that needs it transfers it to the device.
 ///
 /// ```
 /// use arrow_array::{Int32Array, Scalar as ArrowScalar, StringArray};
@@ -28,7 +28,8 @@ use crate::expr::plan::is_text;
 pub struct Scalar(Array);
 
 impl Scalar {
-    /// The value of an array of one row in memory that the host reads. Waits for the array's event.
+    /// Creates a scalar from an array of one row in memory that the host can read. Waits for the array's
+    /// event.
     pub fn try_new(array: &Array) -> Result<Scalar> {
         let array = admit("scalar", array, &Stream::cpu())?;
         match array.len() {
@@ -37,28 +38,28 @@ impl Scalar {
         }
     }
 
-    /// An arrow-rs scalar, or an array of one row.
+    /// Creates a scalar from an arrow-rs scalar, or from an arrow-rs array of one row.
     pub fn from_arrow(scalar: &dyn Datum) -> Result<Scalar> {
         Scalar::try_new(&exchange::from_arrow(scalar.get().0)?)
     }
 
-    /// Its type.
+    /// The Arrow type of the value.
     pub fn data_type(&self) -> &DataType {
         self.0.data_type()
     }
 
-    /// Whether it is null by its own validity.
+    /// Whether the value is null by its own validity.
     pub fn is_null(&self) -> bool {
         let is_null = |bits| cpu::nulls::count_valid(bits, 1) == 0;
         self.0.validity().map_or(*self.data_type() == DataType::Null, is_null)
     }
 
-    /// The array of one row, on a stream's device.
+    /// Uploads the value to a stream's device, as an array of one row.
     pub(super) fn on(&self, stream: &Stream) -> Result<Array> {
         stream.upload(&self.0)
     }
 
-    /// The bits of a value of fixed width, 32 bytes at most, from the lowest word on; `None` of other types.
+    /// The bits of a value of fixed width, at most 32 bytes, lowest word first; `None` for other types.
     pub(super) fn words(&self) -> Option<[u64; 4]> {
         let (values, row) = (self.0.buffers(), self.0.offset());
         let mut words = [0; 4];
@@ -83,7 +84,8 @@ impl Scalar {
 impl TryFrom<&Scalar> for Literal {
     type Error = Error;
 
-    /// The value with its type, or [`Error::Invalid`] where expressions do not compute with that.
+    /// Converts the value into a typed literal. Returns [`Error::Invalid`] if expressions do not support the
+    /// type.
     fn try_from(scalar: &Scalar) -> Result<Literal> {
         let data_type = scalar.data_type();
         if scalar.is_null() {

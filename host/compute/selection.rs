@@ -1,11 +1,12 @@
-//! A mask prepared once, for any number of arrays.
+//! A mask that is prepared once and applied to any number of arrays.
 
 use arrow_schema::DataType;
 
 use super::{Columns, admit, reach_all};
 use crate::{Array, Error, Pending, Result, Stream, cpu, gpu};
 
-/// Which rows a filter keeps: the mask read and counted once, then applied to as many arrays as there are.
+/// The rows that a filter keeps. The mask is read and counted once, and can then be applied to any number of
+/// arrays.
 ///
 /// ```
 /// use bowstring::{Stream, compute::Selection, exchange::{from_arrow, to_arrow}};
@@ -26,17 +27,17 @@ pub struct Selection {
     stream: Stream,
 }
 
-/// A selection as each kind of device keeps it.
+/// A selection in the form that the CPU or a GPU uses.
 pub(super) enum Way {
     Cpu(cpu::selection::Selection),
     Gpu(gpu::Selection),
 }
 
 impl Selection {
-    /// Keeps the rows that `mask`, an array of booleans, has true; null is not.
+    /// Selects the rows for which `mask`, a boolean array, is true. Null is not true.
     ///
-    /// Synchronises, once: how many rows are kept is data. Everything after it is asynchronous but for the byte
-    /// totals of strings.
+    /// Synchronises, once, because the number of kept rows depends on the data. All later work is
+    /// asynchronous, except for the total lengths of strings.
     pub fn new(mask: &Array, stream: &Stream) -> Result<Selection> {
         let _current = stream.enter()?;
         let mask = &*admit("filter", mask, stream)?;
@@ -48,12 +49,12 @@ impl Selection {
         Ok(Selection { way, rows: mask.len(), stream: stream.clone() })
     }
 
-    /// Rows that somebody has found.
+    /// Wraps a selection that was already computed.
     pub(super) fn of(way: Way, rows: usize, stream: &Stream) -> Selection {
         Selection { way, rows, stream: stream.clone() }
     }
 
-    /// How many rows are kept.
+    /// The number of rows that the selection keeps.
     pub fn len(&self) -> usize {
         match &self.way {
             Way::Cpu(selection) => selection.len(),
@@ -61,13 +62,13 @@ impl Selection {
         }
     }
 
-    /// Whether none is.
+    /// Whether the selection keeps no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The kept rows of an array or a batch that is as long as the mask. Where all are, that is the array itself; buffers that
-    /// rows only point into (dictionaries, the data of views) are shared.
+    /// Filters an array or a batch that is as long as the mask. If the selection keeps all rows, the input
+    /// itself is returned. Buffers that rows only point into (dictionaries, the data of views) are shared.
     pub fn filter<C: Columns>(&self, values: &C) -> Pending<C> {
         Pending::known(self.filter_now(values))
     }
@@ -89,7 +90,7 @@ impl Selection {
     }
 }
 
-/// The rows that a selection keeps on the host.
+/// Filters the columns on the host.
 pub(super) fn kept<C: Columns>(
     values: &C,
     selection: &cpu::selection::Selection,
@@ -108,7 +109,7 @@ pub(super) fn check_mask(mask: &Array) -> Result<()> {
     Err(Error::invalid("filter", format!("the mask is {}, not Boolean", mask.data_type())))
 }
 
-/// Every array is as long as the mask.
+/// Checks that every array is as long as the mask.
 pub(super) fn check_rows<C: Columns>(values: &C, mask: usize) -> Result<()> {
     let other = values.arrays().iter().map(Array::len).chain([values.rows()]).find(|rows| *rows != mask);
     match other {

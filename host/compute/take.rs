@@ -1,4 +1,4 @@
-//! The rows at given indices.
+//! The `take` operation: rows selected by index.
 
 use super::{Columns, admit, reach_all};
 use crate::cpu::indices::Indices;
@@ -6,33 +6,34 @@ use crate::cpu::selection::PARALLEL;
 use crate::cpu::threads::among_threads;
 use crate::{Array, Pending, Result, Stream, cpu, gpu};
 
-/// What becomes of an index that is not a row: negative, or the length or more.
+/// The result for an index that is out of bounds: negative, or not less than the number of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutOfBounds {
-    /// [`IndexOutOfBounds`](crate::Error::IndexOutOfBounds) with the first such row.
+    /// Returns [`IndexOutOfBounds`](crate::Error::IndexOutOfBounds) with the first such row.
     #[default]
     Error,
-    /// A null row.
+    /// Makes the row null.
     Null,
 }
 
-/// How to take.
+/// Options for [`take`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TakeOptions {
-    /// What becomes of an index that is not a row.
+    /// The result for an index that is out of bounds. The default is an error.
     pub out_of_bounds: OutOfBounds,
 }
 
-/// The rows at `indices`, an array of any integer type; a null index is a null row, and a negative one
-/// never counts from the end. Indices into an array of type Null are checked as any others are; arrow-rs does not look at
-/// those. Where an index of a batch may be null, or become null for being out of bounds, the fields of the result are
-/// [`nullable`](super::nullable).
+/// Takes the rows of an array or a batch at `indices`, an array of any integer type. A null index results in
+/// a null row. A negative index never counts from the end. Indices into an array of type Null are checked
+/// like all others; arrow-rs does not check those. If an index of a batch may be null, or may become null
+/// because it is out of bounds, the fields of the result are [`nullable`](super::nullable).
 ///
-/// On a GPU this synchronises only for types whose size the device has to find out: strings and lists, once for all columns; and by
-/// themselves arrays of runs (for how many runs that makes) and unions (a dense one's members, and any whose rows may be null), each
-/// once, and once more where their values are such again, or strings or lists;
-/// an index out of bounds is an error for the first caller that waits for the result, and a null row meanwhile. A launch for each
-/// width of values, not for each column. Copies the rows, but not what they only point into.
+/// On a GPU this synchronises only for types whose size the device must compute: once for all strings and
+/// lists together. Run-end encoded arrays (for the number of runs) and unions (for the members of a dense
+/// one, and for any whose rows may be null) synchronise once each, and once more if their values are again of
+/// these types, or strings or lists. An index out of bounds is an error for the first caller that waits for
+/// the result; until then its row is null. Launches one kernel per width of values, not per column. Copies
+/// the rows, but not buffers that rows only point into.
 ///
 /// ```
 /// use bowstring::{Stream, compute::{TakeOptions, take}, exchange::{from_arrow, to_arrow}};
@@ -56,7 +57,7 @@ fn begin<C: Columns>(
 ) -> Result<Pending<C>> {
     let _current = stream.enter()?;
     let null_out_of_bounds = options.out_of_bounds == OutOfBounds::Null;
-    // Those of a bitmap that nobody has counted may be null: counting them would wait for a device.
+    // An uncounted bitmap may contain nulls; counting them would wait for a device.
     let may_be_null = indices.possible_nulls().is_some();
     let frame = if may_be_null || null_out_of_bounds { values.nullable_frame() } else { values.frame() };
     let (indices, rows) = (&*admit("take", indices, stream)?, values.rows());

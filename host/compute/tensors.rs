@@ -1,6 +1,6 @@
-//! Tensors of any device, over DLPack: what [`exchange`] does without touching memory, and what takes
-//! work on the device: nulls are counted where their number is not known, and booleans, which are bytes there and bits
-//! here, are converted.
+//! Exchanges DLPack tensors on any device. [`exchange`] handles everything that touches no memory. This
+//! module adds the steps that need work on the device: it counts nulls whose number is not known, and
+//! converts booleans between DLPack's bytes and Arrow's bits.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::ffi::DeviceType;
 use crate::ffi::dlpack::{DLDataType, ManagedTensor, Owned};
 use crate::{Error, Result};
 
-/// As [`exchange::export_dlpack`], on devices too: booleans are copied to bytes on `stream`, and are then where it is;
-/// all else stays where the array is, which `stream` must reach.
-/// Synchronises where a device's null count is not known, once for each level of lists.
+/// Exports an array on any device; otherwise like [`exchange::export_dlpack`]. Booleans are copied to bytes
+/// on `stream`, and the tensor is then on its device. Other values stay in place, in memory that `stream`
+/// must reach. Synchronises once for each level of lists whose null count is not known on a device.
 pub fn export_tensor<T: ManagedTensor>(
     array: &Array,
     stream: &Stream,
@@ -34,9 +34,10 @@ pub fn export_tensor<T: ManagedTensor>(
     Ok(exchange::export_dlpack::<T>(&bytes, consumer)?.booleans(true).copied())
 }
 
-/// As [`exchange::import_dlpack`], on devices too: booleans are copied to bits on `stream`. Synchronises nothing.
+/// Imports a tensor on any device; otherwise like [`exchange::import_dlpack`]. Booleans are copied to bits on
+/// `stream`. Does not synchronise.
 pub fn import_tensor<T: ManagedTensor>(tensor: Owned<T>, stream: &Stream) -> Result<Array> {
-    // What another version's fields mean is not known.
+    // Other major versions give the fields a different meaning.
     let known = tensor.managed().version().is_none_or(|version| version.major == 1);
     let there = known.then(|| *tensor.managed().tensor());
     let bits = there.is_some_and(|tensor| {
@@ -50,7 +51,7 @@ pub fn import_tensor<T: ManagedTensor>(tensor: Owned<T>, stream: &Stream) -> Res
     cast(&bytes, &bits, &CastOptions::default(), stream).wait()
 }
 
-/// The array, known to have no nulls in any level of lists.
+/// The array, known to have no nulls at any level of lists.
 fn counted(array: &Array, stream: &Stream) -> Result<Array> {
     let mut parts = array.clone().into_parts();
     if parts.validity.is_some() {
@@ -65,13 +66,13 @@ fn counted(array: &Array, stream: &Stream) -> Result<Array> {
         }
     }
     if let DataType::FixedSizeList(..) = parts.data_type {
-        // The rows that are seen: what else the child has may be null.
+        // Restricts the child to the visible rows; its other rows may be null.
         (parts.offset, parts.children) = (0, vec![counted(&array.child_rows(0)?, stream)?]);
     }
     Array::try_new(parts)
 }
 
-/// What lists of lists are of.
+/// The item type of the innermost list.
 fn innermost(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::FixedSizeList(item, _) => innermost(item.data_type()),
@@ -79,7 +80,7 @@ fn innermost(data_type: &DataType) -> &DataType {
     }
 }
 
-/// Lists of lists of something else.
+/// The same nesting of lists with another innermost item type.
 fn of_innermost(data_type: &DataType, innermost: DataType) -> DataType {
     match data_type {
         DataType::FixedSizeList(item, size) => {

@@ -1,4 +1,4 @@
-//! Tests of text in expressions, on the machine that the stream is of.
+//! Executes the text tests of expressions, on the CPU or a GPU.
 
 use arrow_schema::DataType;
 use bowstring_kernels::text::Test;
@@ -8,8 +8,8 @@ use super::cast::cast_now;
 use crate::array::{Parts, Side};
 use crate::{Array, Result, Stream, cpu, gpu};
 
-/// The test of each row. Where one side is a dictionary and the other the same for all rows, its values are tested, and rows have
-/// what their key's has.
+/// Computes the test for each row. If one side is a dictionary and the other is the same for all rows, the
+/// test runs on the dictionary's values, and each row gets the result of its key.
 pub(super) fn test_now(
     test: Test,
     left: Side<'_>,
@@ -36,7 +36,7 @@ fn dictionary(side: Side<'_>) -> Option<(&Array, &Array)> {
     Some((column, column.dictionary()?))
 }
 
-/// For each row what there is for its key.
+/// Looks up the result for each row's key.
 fn by_key(column: &Array, tested: Array, stream: &Stream) -> Result<Array> {
     let DataType::Dictionary(keys, _) = column.data_type() else { return Ok(tested) };
     let data_type = DataType::Dictionary(keys.clone(), Box::new(DataType::Boolean));

@@ -1,9 +1,10 @@
-//! To and from arrow-rs. Both sides describe an array the same way (one offset for the buffers, an own one for the
-//! validity bitmap), so each direction is a walk over the parts that shares every buffer.
+//! Conversions to and from arrow-rs. Both sides describe an array in the same way (one offset for the
+//! buffers, a separate one for the validity bitmap), so each direction walks over the parts and shares every
+//! buffer.
 //!
-//! arrow-rs believes what an array says about itself: what it is given must be valid in every byte, and aligned.
-//! [`to_arrow`] therefore reads an array through, once: what it finds valid, what came from arrow-rs, and what an
-//! operation made of such arrays is marked so.
+//! arrow-rs believes what an array says about itself: its input must be valid in every byte, and aligned.
+//! [`to_arrow`] therefore validates an array, once. Three kinds of arrays are marked valid: those that it
+//! found valid, those that came from arrow-rs, and those that an operation made from such arrays.
 
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
@@ -20,15 +21,15 @@ use crate::array::{Array, Batch, Bitmap, Buffer, Parts, Slot};
 use crate::device::{Device, interrupt};
 use crate::{Error, Result};
 
-/// Bytes from which arrow-rs reads an array through in a thread of its own.
+/// The size in bytes from which arrow-rs validates an array on a separate thread.
 const LONG: usize = 16 << 20;
 
-/// An arrow-rs array as one of ours, on the CPU, sharing its memory.
+/// Converts an arrow-rs array into an [`Array`] on the CPU that shares its memory.
 pub fn from_arrow(array: &dyn arrow_array::Array) -> Result<Array> {
     from_arrow_data(&array.to_data())
 }
 
-/// Arrow-rs array data as one of our arrays, on the CPU, sharing its memory.
+/// Converts arrow-rs array data into an [`Array`] on the CPU that shares its memory.
 pub fn from_arrow_data(data: &ArrayData) -> Result<Array> {
     let mut parts = Parts::new(data.data_type().clone(), data.len());
     parts.offset = data.offset();
@@ -43,20 +44,20 @@ pub fn from_arrow_data(data: &ArrayData) -> Result<Array> {
     }
     parts.children = children;
     let array = Array::try_new(parts)?;
-    // arrow-rs makes nothing else, but for callers who promised it.
+    // arrow-rs only makes valid arrays, except for callers who promised validity.
     array.set_known_valid();
     Ok(array)
 }
 
-/// A host array as an arrow-rs array that shares its memory. All of it is read first where it is not known to be valid:
-/// what is not valid Arrow data is [`Error::OutOfSpec`]. Buffers that arrow-rs finds misaligned are copied. Waits for the
-/// array's event.
+/// Converts a host array into an arrow-rs array that shares its memory. Validates the array first, unless it
+/// is known to be valid; invalid Arrow data is [`Error::OutOfSpec`]. Copies buffers that are misaligned for
+/// arrow-rs. Waits for the array's event.
 pub fn to_arrow(array: &Array) -> Result<ArrayRef> {
     let data = to_arrow_data(array)?;
     guarded("to_arrow", || Ok(make_array(data)))
 }
 
-/// As [`to_arrow`], as array data.
+/// Converts a host array into arrow-rs array data; otherwise like [`to_arrow`].
 pub fn to_arrow_data(array: &Array) -> Result<ArrayData> {
     let array = &*readable("to_arrow", array)?;
     let data = share(array)?;
@@ -67,7 +68,8 @@ pub fn to_arrow_data(array: &Array) -> Result<ArrayData> {
     Ok(data)
 }
 
-/// Reads an array in host memory through, whatever is known of it; every part must be valid, and every null count true.
+/// Validates an array in host memory even if it is known to be valid. Every part must be valid, and every
+/// null count correct.
 pub(super) fn read_through(operation: &'static str, array: &Array) -> Result<()> {
     let array = &*readable(operation, array)?;
     let data = share(array)?;
@@ -77,14 +79,14 @@ pub(super) fn read_through(operation: &'static str, array: &Array) -> Result<()>
     counts
 }
 
-/// Whether no part of an array in host memory has nulls where its field says so.
+/// Checks that no part of an array in host memory has nulls under a field that is not nullable.
 pub(crate) fn lacks_nulls(array: &Array) -> Result<()> {
     let data = share(array)?;
     let _reserved = Device::cpu().host_pool().reserve(contents::spread(array))?;
     guarded("cast", || contents::each_part(array, &data, &contents::no_nulls_where_forbidden))
 }
 
-/// Has arrow-rs read an array through, with room for what it allocates meanwhile.
+/// Validates an array with arrow-rs, after reserving the memory that arrow-rs allocates for it.
 fn look_through(array: &Array, data: &ArrayData) -> Result<()> {
     let reserved = Device::cpu().host_pool().reserve(contents::spread(array))?;
     let (array, data) = (array.clone(), data.clone());
@@ -94,15 +96,15 @@ fn look_through(array: &Array, data: &ArrayData) -> Result<()> {
     })
 }
 
-/// Takes down that an array's contents were found valid; not where a null count is false: operations believe those, so with
-/// a false one, rows would stay whose contents nothing has looked at.
+/// Marks an array as valid, unless a null count is wrong. Operations believe null counts, so a wrong one
+/// would let rows pass whose contents were never checked.
 fn mark(array: &Array, true_counts: &Result<()>) {
     if true_counts.is_ok() {
         array.set_known_valid();
     }
 }
 
-/// The array once the host may read it, its ends known.
+/// The array with its extents known, once the host may read it.
 fn readable<'a>(operation: &'static str, array: &'a Array) -> Result<Cow<'a, Array>> {
     let device = array.place().device_type;
     if !device.host_accessible() {
@@ -113,20 +115,20 @@ fn readable<'a>(operation: &'static str, array: &'a Array) -> Result<Cow<'a, Arr
     read_ends(array)
 }
 
-/// An arrow-rs batch as one of ours, on the CPU, sharing its memory.
+/// Converts an arrow-rs batch into a [`Batch`] on the CPU that shares its memory.
 pub fn batch_from_arrow(batch: &RecordBatch) -> Result<Batch> {
     let columns = batch.columns().iter().map(|column| from_arrow(column)).collect::<Result<_>>()?;
     Batch::try_new(batch.schema(), columns, batch.num_rows())
 }
 
-/// A host batch as an arrow-rs batch; each column as by [`to_arrow`].
+/// Converts a host batch into an arrow-rs batch; each column is converted by [`to_arrow`].
 pub fn batch_to_arrow(batch: &Batch) -> Result<RecordBatch> {
     let columns = batch.columns().iter().map(to_arrow).collect::<Result<_>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.len()));
     RecordBatch::try_new_with_options(batch.schema().clone(), columns, &options).map_err(refused)
 }
 
-/// As [`from_arrow`].
+/// Converts like [`from_arrow`].
 impl TryFrom<&ArrayRef> for Array {
     type Error = Error;
 
@@ -135,7 +137,7 @@ impl TryFrom<&ArrayRef> for Array {
     }
 }
 
-/// As [`to_arrow`].
+/// Converts like [`to_arrow`].
 impl TryFrom<&Array> for ArrayRef {
     type Error = Error;
 
@@ -144,7 +146,7 @@ impl TryFrom<&Array> for ArrayRef {
     }
 }
 
-/// As [`batch_from_arrow`].
+/// Converts like [`batch_from_arrow`].
 impl TryFrom<&RecordBatch> for Batch {
     type Error = Error;
 
@@ -153,7 +155,7 @@ impl TryFrom<&RecordBatch> for Batch {
     }
 }
 
-/// As [`batch_to_arrow`].
+/// Converts like [`batch_to_arrow`].
 impl TryFrom<&Batch> for RecordBatch {
     type Error = Error;
 
@@ -168,29 +170,29 @@ fn refused(error: ArrowError) -> Error {
 
 fn from_arrow_buffer(buffer: &arrow_buffer::Buffer) -> Buffer {
     let address = buffer.as_ptr().expose_provenance();
-    // SAFETY: the owner, a handle on the same memory, keeps `len` bytes readable, and arrow-rs shares no buffer that
-    // can still be written.
+    // SAFETY: the owner, a handle on the same memory, keeps `len` bytes readable, and arrow-rs shares no
+    // buffer that can still be written.
     unsafe { Buffer::new(address, Some(buffer.len()), Arc::new(buffer.clone())) }
 }
 
-/// The array's memory under arrow-rs' description of it. Whether its contents are valid is the caller's business.
+/// Describes the array's memory to arrow-rs. The caller is responsible for the validity of its contents.
 fn share(array: &Array) -> Result<ArrayData> {
     let mut buffers: Vec<_> = array.buffers().iter().map(to_arrow_buffer).collect::<Result<_>>()?;
-    // Arrays of no rows may come with less than the one offset, which arrow-rs wants whole or not at all.
+    // Arrays of no rows may have less than one offset; arrow-rs requires a complete one or none.
     if let (0, Some(Slot::Offsets(width)), Some(offsets)) =
         (array.len(), array.layout().slots[0], buffers.first_mut())
         && offsets.len() < (array.offset() + 1) * width
     {
         *offsets = arrow_buffer::Buffer::default();
     }
-    // arrow-rs asks four bytes' alignment of these, and then reads them as 64-bit words.
+    // arrow-rs checks these values for an alignment of four bytes, and then reads them as 64-bit words.
     if let (DataType::Interval(IntervalUnit::DayTime), Some(values)) =
         (array.data_type(), buffers.first_mut())
         && !values.as_ptr().cast::<i64>().is_aligned()
     {
         *values = arrow_buffer::Buffer::from(values.as_slice());
     }
-    // Counted here: arrow-rs relies on the count, and foreign ones may be wrong.
+    // Counted here, because arrow-rs relies on the count, and foreign counts may be wrong.
     let nulls = array.validity().map(|bits| host_bits(bits, array.len()).map(NullBuffer::new)).transpose()?;
     let children = array.children().iter().chain(array.dictionary());
     let builder = ArrayDataBuilder::new(array.data_type().clone())
@@ -200,7 +202,8 @@ fn share(array: &Array) -> Result<ArrayData> {
         .buffers(buffers)
         .child_data(children.map(share).collect::<Result<_>>()?)
         .align_buffers(true);
-    // SAFETY: nothing is read here; before anything is, the callers know or make sure that all of it is valid.
+    // SAFETY: nothing is read here; before anything is, the callers know or make sure that all of it is
+    // valid.
     unsafe { builder.skip_validation(true) }.build().map_err(refused)
 }
 
@@ -208,7 +211,7 @@ fn host_bits(bits: &Bitmap, len: usize) -> Result<BooleanBuffer> {
     Ok(BooleanBuffer::new(to_arrow_buffer(&bits.buffer)?, bits.offset, len))
 }
 
-/// How many of a host bitmap's rows are null.
+/// The number of null rows in a host bitmap.
 pub(super) fn count_nulls(bits: &Bitmap, len: usize) -> Result<usize> {
     Ok(len - host_bits(bits, len)?.count_set_bits())
 }
@@ -229,7 +232,8 @@ fn to_arrow_buffer(buffer: &Buffer) -> Result<arrow_buffer::Buffer> {
     let (Some(start), 1..) = (NonNull::new(start), bytes) else {
         return Ok(arrow_buffer::Buffer::default());
     };
-    // A buffer that came from arrow-rs goes back as it was: wrapping it each time would nest owners without end.
+    // A buffer that came from arrow-rs is returned unwrapped: wrapping it each time would nest owners without
+    // limit.
     if let Some(own) = buffer.owner().downcast_ref::<arrow_buffer::Buffer>()
         && let Some(before) = buffer.address().checked_sub(own.as_ptr().addr())
         && before + bytes <= own.len()

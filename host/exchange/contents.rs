@@ -1,8 +1,9 @@
-//! Whether what stands in an array's buffers is valid Arrow data: arrow-rs's own checks, part by part, and the null counts.
+//! Validates the contents of an array's buffers with arrow-rs's own checks, part by part, and checks the null
+//! counts.
 //!
-//! The one idea: an array is looked at under arrow-rs's description of it, beside ours. Theirs counted its nulls anew, ours
-//! says what the producer claimed. Everything here reads each buffer once, and allocates nothing that a few bytes could make
-//! large.
+//! The one idea: an array is compared with arrow-rs's description of it. arrow-rs has recounted the nulls;
+//! our array has the producer's claim. Everything here reads each buffer once, and allocates nothing that a
+//! few bytes of input could make large.
 
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
@@ -10,9 +11,11 @@ use arrow_schema::DataType;
 use crate::array::Array;
 use crate::{Error, Result};
 
-/// Whether `data`, which describes `array` and all below it, is valid in every byte. An error says in which part it is not.
+/// Checks that `data`, which describes `array` and its descendants, is valid in every byte. The error names
+/// the malformed part.
 pub(super) fn check(array: &Array, data: &ArrayData) -> Result<()> {
-    // Of the whole tree: that buffers are as long as the types ask, which what follows relies on.
+    // Checks for the whole tree that buffers have the length that their types require; the later checks rely
+    // on it.
     data.validate().map_err(|error| Error::out_of_spec("array", error.to_string()))?;
     each_part(array, data, &|array, data| {
         no_nulls_where_forbidden(array, data)?;
@@ -20,7 +23,7 @@ pub(super) fn check(array: &Array, data: &ArrayData) -> Result<()> {
     })
 }
 
-/// Whether the children of an array have no nulls where their fields say so.
+/// Checks that the children of an array have no nulls under fields that are not nullable.
 pub(super) fn no_nulls_where_forbidden(_: &Array, data: &ArrayData) -> Result<()> {
     match cannot_lack_items(data) {
         true => Ok(()),
@@ -28,7 +31,7 @@ pub(super) fn no_nulls_where_forbidden(_: &Array, data: &ArrayData) -> Result<()
     }
 }
 
-/// Whether the null counts that the array claims to know, in all its parts, are those of `data`.
+/// Checks that the null counts that the array and its descendants claim to know are those of `data`.
 pub(super) fn true_counts(array: &Array, data: &ArrayData) -> Result<()> {
     each_part(array, data, &|array, data| match (array.known_null_count(), array.validity()) {
         (Some(known), Some(_)) if known != data.null_count() => {
@@ -39,15 +42,15 @@ pub(super) fn true_counts(array: &Array, data: &ArrayData) -> Result<()> {
     })
 }
 
-/// Whether this is a fixed-size list of items that may not be null and have no bitmap to say that they are. arrow-rs would
-/// find nothing wrong with those, and on the way make a bitmap of the list's, a bit for each item: of items without memory
-/// there may be any number.
+/// Whether this is a fixed-size list of non-nullable items without a bitmap. arrow-rs would find nothing
+/// wrong, but on the way spread the list's bitmap to one bit per item. Items that take no memory can be
+/// arbitrarily many.
 fn cannot_lack_items(data: &ArrayData) -> bool {
     matches!(data.data_type(), DataType::FixedSizeList(_, _) if data.child_data()[0].nulls().is_none())
 }
 
-/// How many bytes arrow-rs allocates to read an array through: it spreads the validity of fixed-size lists over items that may
-/// not be null, where those have a bitmap.
+/// The number of bytes that arrow-rs allocates to validate an array: it spreads the validity of fixed-size
+/// lists over non-nullable items that have a bitmap.
 pub(super) fn spread(array: &Array) -> usize {
     let own = match array.data_type() {
         DataType::FixedSizeList(items, size) if !items.is_nullable() && array.validity().is_some() => {
@@ -60,7 +63,7 @@ pub(super) fn spread(array: &Array) -> usize {
     parts.fold(own, |sum, part| sum.saturating_add(spread(part)))
 }
 
-/// Calls `look` with an array and all below it, and names the part that it refuses.
+/// Calls `look` with an array and each of its descendants. Prefixes an error with the path of the part.
 pub(super) fn each_part(
     array: &Array,
     data: &ArrayData,

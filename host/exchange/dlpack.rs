@@ -1,6 +1,7 @@
-//! Dense tensors in and out: numbers without nulls, of one dimension as they are, of more as fixed-size lists.
-//! DLPack knows no events: who exports says which stream will read, and that one is made to wait; who imports says
-//! on which stream the producer has made the tensor ready.
+//! Imports and exports dense tensors: numbers without nulls. Tensors of one dimension are primitive arrays,
+//! those of more dimensions fixed-size lists. DLPack has no events. The exporter names the stream that will
+//! read the tensor, and that stream waits. The importer names the stream on which the producer has made the
+//! tensor ready.
 
 use std::sync::Arc;
 
@@ -15,10 +16,11 @@ use crate::ffi::dlpack::{
 };
 use crate::{Error, Result};
 
-/// More dimensions than array libraries have.
+/// The most dimensions that a tensor may have; array libraries have fewer.
 const MAX_DIMENSIONS: usize = 64;
 
-/// The element types that both sides have. Booleans, bytes there and bits here, are a matter of their own.
+/// The element types that both sides support. Booleans are bytes in DLPack and bits in Arrow, so they are
+/// handled separately.
 const NUMBERS: [(u8, u8, DataType); 11] = [
     (DLDataType::INT, 8, DataType::Int8),
     (DLDataType::INT, 16, DataType::Int16),
@@ -37,9 +39,10 @@ fn unsupported(what: String, place: Place) -> Error {
     Error::Unsupported { operation: "DLPack", data_type: what, device: place.device_type }
 }
 
-/// Imports a tensor that is ready for work on `stream`, copying nothing; only booleans, which are bytes there, are
-/// copied, and only on the CPU: [`compute::tensors`](crate::compute::tensors) has them on devices. It is deleted when the
-/// last part of the array is gone, or before this returns an error.
+/// Imports a tensor that is ready for work on `stream`. Copies nothing, except that booleans, which are bytes
+/// in DLPack, become bits. This works only on the CPU; see [`compute::tensors`](crate::compute::tensors) for
+/// devices. The tensor is deleted when the last part of the array is dropped, or before this function returns
+/// an error.
 pub fn import_dlpack<T: ManagedTensor>(tensor: Owned<T>, stream: &Stream) -> Result<Array> {
     if let Some(version) = tensor.managed().version().filter(|version| version.major != 1) {
         let DLPackVersion { major, minor } = version;
@@ -84,14 +87,14 @@ pub fn import_dlpack<T: ManagedTensor>(tensor: Owned<T>, stream: &Stream) -> Res
     if code == DLDataType::BOOL {
         array = packed(&array)?;
     }
-    // The outermost dimension is the rows.
+    // The outermost dimension becomes the rows.
     for (i, size) in shape.iter().enumerate().skip(1).rev() {
         array = lists(array, shape[..i].iter().product(), *size)?;
     }
     Ok(array)
 }
 
-/// The moment that the stream has reached; `None` on the CPU, where it has passed.
+/// The event of the stream's current position; `None` on the CPU, where all work has finished.
 fn mark(stream: &Stream) -> Result<Option<Arc<dyn Ready>>> {
     let Some((gpu, on)) = stream.as_gpu() else { return Ok(None) };
     on.enter(gpu, "DLPack")?;
@@ -100,7 +103,7 @@ fn mark(stream: &Stream) -> Result<Option<Arc<dyn Ready>>> {
     Ok(Some(Arc::new(event)))
 }
 
-/// A dense tensor's shape.
+/// The shape of a tensor; an error if the tensor is not dense.
 fn shape(tensor: &DLTensor) -> Result<Vec<usize>> {
     let bad = |part: &str, problem: String| Err(Error::out_of_spec(format!("tensor.{part}"), problem));
     let ndim = match usize::try_from(tensor.ndim) {
@@ -135,7 +138,7 @@ fn shape(tensor: &DLTensor) -> Result<Vec<usize>> {
     Ok(shape)
 }
 
-/// Bytes as booleans.
+/// Converts booleans of one byte each into bits.
 fn packed(bytes: &Array) -> Result<Array> {
     let data = to_arrow_data(bytes)?;
     let bits = data.buffers()[0][data.offset()..].iter().take(data.len()).map(|byte| *byte != 0);
@@ -143,7 +146,7 @@ fn packed(bytes: &Array) -> Result<Array> {
     super::from_arrow(&bits)
 }
 
-/// Lists of `size` rows each.
+/// Wraps rows as fixed-size lists of `size` rows each.
 fn lists(rows: Array, len: usize, size: usize) -> Result<Array> {
     let item = Arc::new(Field::new("item", rows.data_type().clone(), false));
     let mut parts = Parts::new(DataType::FixedSizeList(item, size as i32), len);
@@ -153,13 +156,13 @@ fn lists(rows: Array, len: usize, size: usize) -> Result<Array> {
     Array::try_new(parts)
 }
 
-/// Exports numbers without nulls, or fixed-size lists of them, as a tensor that shares their memory and is marked
-/// read-only (the older form has no mark). Booleans are copied to bytes, and only on the CPU:
-/// [`compute::tensors`](crate::compute::tensors) has them on devices.
+/// Exports numbers without nulls, or fixed-size lists of them, as a tensor. The tensor shares the array's
+/// memory and is marked read-only (the unversioned form has no mark). Booleans are copied to bytes, which
+/// works only on the CPU; see [`compute::tensors`](crate::compute::tensors) for devices.
 ///
-/// `consumer` is the stream that the tensor will be read on, which is made to wait for the array; without one, the host
-/// waits. The tensor's user may delete it while its own work on that stream is still reading:
-/// [`Device::set_export_fence`](crate::Device::set_export_fence) says how far that goes.
+/// `consumer` is the stream that will read the tensor; it waits for the array. Without one, the host waits.
+/// The consumer may delete the tensor while its own work on that stream is still reading;
+/// [`Device::set_export_fence`](crate::Device::set_export_fence) documents how far that is safe.
 pub fn export_dlpack<T: ManagedTensor>(array: &Array, consumer: Option<&Stream>) -> Result<Owned<T>> {
     let place = array.place();
     let mut shape = vec![array.len() as i64];
@@ -206,7 +209,7 @@ pub fn export_dlpack<T: ManagedTensor>(array: &Array, consumer: Option<&Stream>)
     let reader =
         consumer.and_then(Stream::as_gpu).map_or_else(Reader::default, |(_, stream)| stream.reader());
     let kept = Box::new(Exported { _shape: shape, _strides: strides, values: Some(values), reader });
-    // SAFETY: just made, and owned by nobody else; what its pointers point to is kept with it.
+    // SAFETY: just made, and no other code owns it; what its pointers point to is kept with it.
     Ok(unsafe { Owned::from_raw(T::boxed(tensor, flags, kept)) })
 }
 
@@ -214,7 +217,7 @@ pub fn export_dlpack<T: ManagedTensor>(array: &Array, consumer: Option<&Stream>)
 struct Exported {
     _shape: Box<[i64]>,
     _strides: Box<[i64]>,
-    /// Present until it is dropped.
+    /// `None` only while `Exported` is dropped.
     values: Option<Array>,
     reader: Reader,
 }
@@ -242,7 +245,7 @@ fn no_nulls(array: &Array) -> Result<()> {
     }
 }
 
-/// Makes whoever will read wait for an array and all below it.
+/// Makes the consumer's stream, or the host, wait for an array and its descendants.
 fn wait(array: &Array, consumer: Option<&Stream>) -> Result<()> {
     if let Some(ready) = array.ready() {
         match consumer.and_then(Stream::as_gpu) {
@@ -253,7 +256,7 @@ fn wait(array: &Array, consumer: Option<&Stream>) -> Result<()> {
     array.children().iter().try_for_each(|child| wait(child, consumer))
 }
 
-/// Booleans as bytes.
+/// Converts booleans of one bit each into bytes.
 fn unpacked(bits: &Array) -> Result<Array> {
     let data = to_arrow_data(bits)?;
     let bits = arrow_array::BooleanArray::from(data);

@@ -1,8 +1,9 @@
-//! Where things end that only their contents say: the last offset, the last run, the sizes of a view's data.
+//! Ends that only the contents state: the last offset, the last run end, the sizes of a view's data.
 //!
-//! Import looks at them where the host may. Memory that a device shares with the host but is still writing is looked at
-//! later, when the host is about to work on it: [`read`]. What is exported for the host to read is looked at once more:
-//! rows of a slice end with an inner offset of the whole, which import does not see: [`check`].
+//! Import checks these ends if the host can read them. Memory that a device shares with the host but is still
+//! writing is checked later, when the host is about to work on it: [`read`]. An export for the host to read
+//! is checked once more, because rows of a slice end with an inner offset of the whole array, which import
+//! does not check: [`check`].
 
 use std::borrow::Cow;
 
@@ -11,13 +12,13 @@ use arrow_schema::DataType;
 use crate::array::{Array, Buffer, Place, Slot};
 use crate::{Error, Result};
 
-/// The array with all ends read and checked, as import does where it may. It must be in memory that the host reads, and
-/// what it waits for must have passed.
+/// The array with all ends read and checked, as import does if the host can read them. The array must be in
+/// memory that the host can read, and its event must have occurred.
 pub(crate) fn read(array: &Array) -> Result<Cow<'_, Array>> {
     Ok(unread(array)?.map_or(Cow::Borrowed(array), Cow::Owned))
 }
 
-/// The array anew, where anything about it was not known.
+/// The array with all ends known; `None` if they already were.
 fn unread(array: &Array) -> Result<Option<Array>> {
     if !array.place().device_type.host_accessible() || array.known_valid() {
         return Ok(None);
@@ -27,14 +28,15 @@ fn unread(array: &Array) -> Result<Option<Array>> {
         // SAFETY: import was promised the number, in memory that the host reads.
         Ok(if width == 0 { 0 } else { unsafe { integer(number.address(), width, 0) } })
     })?;
-    // What had nothing to wait for was looked at when it came; a plain host array waits for copies of ours alone.
+    // An array without an event was checked when it was imported; a plain host array only waits for copies of
+    // our own.
     if array.place() != Place::CPU {
         waited_for(known.as_ref().unwrap_or(array))?;
     }
     Ok(known)
 }
 
-/// Checks the ends of what import could not look at.
+/// Checks the ends that import could not read.
 fn waited_for(array: &Array) -> Result<()> {
     if array.ready().is_some() {
         check(array)?;
@@ -48,8 +50,8 @@ fn waited_for(array: &Array) -> Result<()> {
     array.dictionary().map_or(Ok(()), waited_for).map_err(|error| error.inside("dictionary"))
 }
 
-/// Checks that the offsets of an array that the host reads now begin and end inside of what they point into, as far as the
-/// first and the last say so. Its extents must be known.
+/// Checks that the first and last offsets of an array in readable host memory are inside of what they point
+/// into. Its extents must be known.
 pub(super) fn check(array: &Array) -> Result<()> {
     let (Some(Slot::Offsets(width)), [offsets, below @ ..]) = (array.layout().slots[0], array.buffers())
     else {
@@ -79,7 +81,8 @@ pub(super) fn reach(child: &Array, needed: usize) -> Result<()> {
     Err(Error::out_of_spec("array.children[0]", format!("{} rows of {needed} needed", child.len())))
 }
 
-/// How far offsets reach; both ends checked, and the problem if there is one.
+/// The end of the data that offsets refer to. Checks the first and the last offset, and returns the problem
+/// as an error.
 ///
 /// # Safety
 ///
@@ -101,7 +104,8 @@ pub(super) unsafe fn last_offset(
     Ok(last as usize)
 }
 
-/// Checks that run ends, where the host may look, reach the last row: of `len` rows, it is the one before `end`.
+/// Checks that run ends, if the host can read them, reach the last of `len` rows, which is the one before
+/// `end`.
 ///
 /// # Safety
 ///
@@ -135,7 +139,7 @@ pub(super) unsafe fn run_ends(
 ///
 /// # Safety
 ///
-/// There are more than `i` integers of `width` bytes, readable by the host.
+/// More than `i` integers of `width` bytes are there, readable by the host.
 pub(super) unsafe fn integer(address: usize, width: usize, i: usize) -> i64 {
     let start: *const u8 = std::ptr::with_exposed_provenance(address);
     // SAFETY: the caller's promise.

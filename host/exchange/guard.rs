@@ -1,7 +1,8 @@
-//! The border to arrow-rs' functions: their panics are errors here, and their memory counts like ours.
+//! Guards calls to arrow-rs functions: their panics become errors, and their memory counts like ours.
 //!
-//! The one idea: who calls knows how much memory a call takes at most and has reserved it ([`HostPool`]'s `reserve`), since
-//! an allocation that fails there ends the process. Whatever else those functions did not expect ends at [`guarded`].
+//! The one idea: the caller knows how much memory a call takes at most, and has reserved it ([`HostPool`]'s
+//! `reserve`), because a failed allocation inside the call would end the process. [`guarded`] catches all
+//! other failures.
 //!
 //! [`HostPool`]: crate::device::HostPool
 
@@ -13,9 +14,9 @@ use crate::array::{Array, Bitmap, Buffer};
 use crate::device::Reserved;
 use crate::{Error, Result};
 
-/// Calls into arrow-rs; a panic there is an error.
+/// Calls arrow-rs and turns a panic into an error.
 pub(crate) fn guarded<T>(operation: &'static str, call: impl FnOnce() -> Result<T>) -> Result<T> {
-    // What the call had in its hands goes with it: nothing of ours is changed in there.
+    // The call's own values are dropped by the panic; it changes none of ours.
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<String>().map(String::as_str);
         let said = said.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
@@ -23,14 +24,16 @@ pub(crate) fn guarded<T>(operation: &'static str, call: impl FnOnce() -> Result<
     })
 }
 
-/// A result of arrow-rs whose memory counts as in use for as long as it lives, but for what it shares with `inputs`.
+/// A result of arrow-rs whose memory counts as in use while it lives, except for memory that it shares with
+/// `inputs`.
 pub(crate) fn counted(result: Array, inputs: &[&Array], mut reserved: Reserved) -> Result<Array> {
     let (mut shared, mut new) = (vec![], vec![]);
     inputs.iter().for_each(|input| buffers(input, &mut |buffer| shared.push(extent(buffer))));
     shared.sort_unstable();
     let is_shared = |buffer: &Buffer| {
         let (start, end) = extent(buffer);
-        // The input buffers overlap as little as memory does, but for slices of one: any that begins before will do.
+        // Input buffers do not overlap, except for slices of one buffer, so any buffer that begins before
+        // will do.
         let before = shared.partition_point(|(first, _)| *first <= start);
         shared[..before].iter().rev().any(|(_, last)| end <= *last)
     };
@@ -59,19 +62,19 @@ fn buffers(array: &Array, see: &mut impl FnMut(&Buffer)) {
     array.children().iter().chain(array.dictionary()).for_each(|part| buffers(part, see));
 }
 
-/// Where a buffer starts and ends.
+/// The addresses of a buffer's start and end.
 fn extent(buffer: &Buffer) -> (usize, usize) {
     (buffer.address(), buffer.address() + buffer.bytes().unwrap_or(0))
 }
 
-/// What was allocated for a buffer, as far as its owner tells.
+/// The size of the allocation that holds a buffer, if its owner reveals it.
 fn allocated(buffer: &Buffer) -> usize {
     let owner: &(dyn Any + Send + Sync) = &**buffer.owner();
     let own = owner.downcast_ref::<arrow_buffer::Buffer>().map_or(0, arrow_buffer::Buffer::capacity);
     own.max(buffer.bytes().unwrap_or(0))
 }
 
-/// The array with other buffers in the place of its own.
+/// The array with its buffers replaced.
 fn kept(array: Array, other: &impl Fn(&Buffer) -> Buffer) -> Result<Array> {
     let valid = array.known_valid();
     let mut parts = array.into_parts();

@@ -1,4 +1,4 @@
-//! L5: arrays in and out of other libraries, without copying them.
+//! L5: zero-copy exchange of arrays with other libraries.
 
 #![allow(unsafe_code)]
 

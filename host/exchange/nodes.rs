@@ -1,5 +1,5 @@
-//! A foreign array and all below it, checked node by node on the way in. What is believed, and what is not, is said in
-//! `import.rs`.
+//! Imports a foreign array and its descendants, and checks each node. `import.rs` documents what is checked
+//! and what is believed.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use crate::device::Device;
 use crate::ffi::ArrowArray;
 use crate::{Error, Result};
 
-/// More data buffers than a view's 32-bit index can name.
+/// The most data buffers of a view array: more than a view's 32-bit index can address.
 const MAX_VARIADIC: usize = 1 << 31;
 
-/// What all nodes of one import have in common.
+/// The context that all nodes of one import share.
 pub(super) struct Nodes<'a> {
     pub owner: Owner,
     pub place: Place,
     pub ready: Option<Arc<dyn Ready>>,
-    /// Whether buffers may be read here and now.
+    /// Whether the host can read the buffers at the time of the import.
     pub host_reads: bool,
     pub device: &'a Device,
 }
@@ -35,11 +35,11 @@ fn not_negative(value: i64, part: &str) -> Result<usize> {
 }
 
 impl Nodes<'_> {
-    /// One array of the tree.
+    /// Imports one array of the tree.
     ///
     /// # Safety
     ///
-    /// See [`super::import_array`].
+    /// The requirements of [`super::import_array`] apply.
     pub unsafe fn import(&self, array: &ArrowArray, data_type: &DataType) -> Result<Array> {
         well_formed(data_type).or_else(|problem| bad("", problem))?;
         if array.is_released() {
@@ -110,7 +110,7 @@ impl Nodes<'_> {
         let first = usize::from(layout.validity);
         let expected = first + layout.slots().count();
         let (least, most) = match layout.variadic {
-            // The data buffers' sizes come last.
+            // The buffer of the data buffers' sizes comes last.
             true => (expected + 1, expected + 1 + MAX_VARIADIC),
             false => (expected, expected),
         };
@@ -135,11 +135,12 @@ impl Nodes<'_> {
         let mut bytes_at_offsets = None;
         for (i, slot) in (first..).zip(layout.slots()) {
             let bytes = match slot {
-                // A null pointer is as good as no bytes: whether that is enough only the offsets know.
+                // A null pointer counts as a buffer of no bytes; only the offsets tell whether that is
+                // enough.
                 Slot::Bytes => bytes_at_offsets.or((address(i) == 0).then_some(0)),
                 _ => match slot.bytes_for(end) {
                     None => return bad("", format!("{end} rows of {} overflow", parts.data_type)),
-                    // No rows need no buffer, so neither do the rows before them.
+                    // An array of no rows needs no buffer, not even for rows before its offset.
                     Some(_) if address(i) == 0 && parts.len == 0 => {
                         parts.offset = 0;
                         Some(0)
@@ -173,7 +174,7 @@ impl Nodes<'_> {
         unsafe { extents::run_ends(&parts.data_type, &parts.children, (parts.len, end), self.host_reads) }
     }
 
-    /// The data buffers of views, whose sizes are in the buffer behind them.
+    /// Imports the data buffers of views. The last buffer of the struct has their sizes.
     ///
     /// # Safety
     ///
@@ -194,14 +195,15 @@ impl Nodes<'_> {
         }
         // SAFETY: the caller promised a size for each data buffer.
         let numbers = unsafe { self.buffer(sizes, Some(8 * count), last) }?;
-        // Some producers keep the sizes in host memory, some on the device: those are read when somebody must know them.
+        // Some producers keep the sizes in host memory, some on the device. The latter are read only when
+        // they are needed.
         let known = self.host_reads || self.on_host(sizes)?;
         for (n, i) in buffers.enumerate() {
             // SAFETY: as above, and the host may read them.
             let bytes = known.then(|| unsafe { extents::integer(sizes, 8, n) });
             let bytes =
                 bytes.map(|bytes| not_negative(bytes, &format!(".buffers[{last}][{n}]"))).transpose()?;
-            // A null pointer is as good as no bytes.
+            // A null pointer counts as a buffer of no bytes.
             let bytes = bytes.or((address(i) == 0).then_some(0));
             // SAFETY: the caller promised that many bytes, or as many as the size on the device says.
             parts.buffers.push(unsafe {
@@ -215,14 +217,15 @@ impl Nodes<'_> {
         Ok(())
     }
 
-    /// Whether the host may read at an address that is part of a device's array: in memory that the runtime does not know,
-    /// for no stream writes that; in memory that it shares with the host, where nothing is waited for.
+    /// Whether the host may read at an address that is part of a device's array. It may if the runtime does
+    /// not know the memory, because no stream writes such memory, or if the memory is shared with the host
+    /// and the array waits for no event.
     fn on_host(&self, address: usize) -> Result<bool> {
         let place = self.device.place_of(address)?;
         Ok(place.is_none_or(|place| place.device_type.host_accessible() && self.ready.is_none()))
     }
 
-    /// Buffer `i`, where it can be one.
+    /// Buffer `i`, if its address and length are possible.
     ///
     /// # Safety
     ///

@@ -1,28 +1,32 @@
-//! Validation on request: an array's contents read through in every part, wherever it is.
+//! Full validation of an array's contents, on any device.
 //!
-//! The one idea: import checks what the structs say and believes what stands in the buffers, and operations check what they
-//! follow and pass on what they only move ([`import_array`](crate::exchange::import_array) has the table). A stranger's data
-//! that goes on to a consumer who believes it is validated once, here.
+//! The one idea: import checks the structs and believes the contents of buffers; operations check the values
+//! that they follow and pass on the values that they only move
+//! ([`import_array`](crate::exchange::import_array) has the table). Data from an untrusted producer is
+//! validated here, once, before it goes on to a consumer that believes it.
 
 use super::arrow::read_through;
 use crate::array::{Array, Batch};
 use crate::{Error, Result, Stream};
 
-/// Reads an array in host memory through and says whether it is valid Arrow data in every part: offsets in order and in
-/// range, views inside their buffers, text in UTF-8, keys, indices and type ids inside what they index, run ends ascending,
-/// no nulls where a child's field forbids them, null counts true. What is not is [`Error::OutOfSpec`] and names the part.
+/// Validates an array in host memory in full. Checks that offsets are in order and in range, views are inside
+/// their buffers, text is UTF-8, keys, indices and type ids are in range, run ends ascend, non-nullable
+/// children have no nulls, and null counts are correct. Returns [`Error::OutOfSpec`] with the path of the
+/// first malformed part.
 ///
-/// These are the checks of arrow-rs's `ArrayData::validate_full`, and the null counts. What arrow-rs accepts is accepted: any
-/// bytes are a number, a time or a decimal, whatever its precision, and keys of maps may repeat. What arrow-rs refuses is
-/// refused, also where the format would allow it: a view or a list view under a null row must be in range.
+/// These are the checks of arrow-rs's `ArrayData::validate_full`, and the null counts. An array that arrow-rs
+/// accepts is valid: any bytes are a number, a time or a decimal, whatever its precision, and keys of maps
+/// may repeat. An array that arrow-rs refuses is invalid, even if the format would allow it: a view or a list
+/// view under a null row must be in range.
 ///
-/// Waits for the array's event. Elsewhere than in host memory it is [`Error::Unsupported`]: see [`validate_on`].
+/// Waits for the array's event. Returns [`Error::Unsupported`] if the array is not in host memory: see
+/// [`validate_on`].
 pub fn validate(array: &Array) -> Result<()> {
     read_through("validate", array)
 }
 
-/// As [`validate`], on any device: an array that the host cannot read is downloaded on `stream`, whole, and the copy is read.
-/// Synchronises.
+/// Validates an array on any device; otherwise like [`validate`]. An array that the host cannot read is
+/// downloaded in full on `stream`, and the copy is validated. Synchronises.
 pub fn validate_on(array: &Array, stream: &Stream) -> Result<()> {
     match array.place().device_type.host_accessible() {
         true => validate(array),
@@ -30,8 +34,9 @@ pub fn validate_on(array: &Array, stream: &Stream) -> Result<()> {
     }
 }
 
-/// As [`validate_on`], for every column of a batch, which are downloaded together; a column under a field that says it has no
-/// nulls must have none. Synchronises, once, where the batch is not in host memory.
+/// Validates every column of a batch; otherwise like [`validate_on`]. The columns are downloaded together. A
+/// column under a field that is not nullable must have no nulls. Synchronises, once, if the batch is not in
+/// host memory.
 pub fn validate_batch(batch: &Batch, stream: &Stream) -> Result<()> {
     let readable = |column: &Array| column.place().device_type.host_accessible();
     let copy = match batch.columns().iter().all(readable) {
@@ -42,7 +47,7 @@ pub fn validate_batch(batch: &Batch, stream: &Stream) -> Result<()> {
     for (i, (field, column)) in batch.schema().fields().iter().zip(batch.columns()).enumerate() {
         let named = |error: Error| error.inside(&format!("children[{i}]"));
         validate(column).map_err(named)?;
-        // Found true, where it is known at all.
+        // A known count has been found correct.
         let nulls = match (column.known_null_count(), column.validity()) {
             (Some(known), _) => known,
             (None, Some(bits)) => super::arrow::count_nulls(bits, column.len())?,

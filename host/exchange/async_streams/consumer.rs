@@ -1,11 +1,12 @@
-//! The consumer: a handler for a foreign producer to call, and what came of it.
+//! The consuming side: a handler for a foreign producer to call, and the batches that it received.
 //!
-//! The producer's struct may be used until the producer calls `release`, which may be at any moment and on any thread; so
-//! `release` waits until no other thread is inside a call to the producer.
+//! The producer's struct may be used until the producer calls `release`, which it may do at any moment and on
+//! any thread. Therefore `release` waits until no other thread is inside a call to the producer.
 //!
-//! A task is never refused: who owns a refused one the specification leaves open. What cannot be used (after an error,
-//! out of turn, beyond what was asked for, after the reader is gone) is extracted into nothing, and the producer told to
-//! stop. So no producer can have more lie here than the queue was made for.
+//! A task is never refused, because the specification leaves open who owns a refused one. A task that cannot
+//! be used (after an error, out of turn, beyond the requested number, after the reader is gone) is extracted
+//! and discarded, and the producer is told to stop. So no producer can queue more tasks here than the queue
+//! holds.
 
 use std::cell::UnsafeCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -32,16 +33,16 @@ use crate::{Error, Result};
 
 #[derive(Debug)]
 pub(super) struct Consumer {
-    /// The producer writes one field of it, and no one else any.
+    /// The producer writes one field of it; no other code writes it.
     handler: UnsafeCell<ArrowAsyncDeviceStreamHandler>,
     device: Device,
     queue: i64,
     pub state: Mutex<State>,
-    /// A call to the producer has returned.
+    /// Signalled when a call to the producer has returned.
     returned: Condvar,
 }
 
-/// A batch to be had, and what its producer says of it.
+/// A batch that can be extracted, and its metadata.
 #[derive(Debug)]
 pub(super) struct Task {
     task: ArrowAsyncTask,
@@ -50,33 +51,33 @@ pub(super) struct Task {
 
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// From its schema until its release.
+    /// Set from the producer's schema until its release.
     producer: Option<NonNull<ArrowAsyncProducer>>,
-    /// The threads that are in a call to it.
+    /// The threads that are inside a call to the producer.
     calling: Vec<ThreadId>,
     pub schema: Option<SchemaRef>,
     pub metadata: BTreeMap<String, String>,
     pub device_type: i32,
-    /// How many batches were asked for in all, and how many have come.
+    /// The total number of batches requested. `come` counts the batches received.
     requested: u64,
     come: u64,
     pub tasks: VecDeque<Task>,
-    /// What comes behind the tasks.
+    /// The end of the stream or its error, which follows the queued tasks.
     pub end: Option<Result<()>>,
-    /// Nothing more is wanted.
+    /// The consumer wants no more batches.
     closed: bool,
     released: bool,
     pub waker: Option<Waker>,
 }
 
-// SAFETY: `handler` is written by the producer alone, which the interface makes call one callback at a time; pointers to
-// the producer are followed only as `Consumer::call` says.
+// SAFETY: `handler` is written by the producer alone, which the interface makes call one callback at a time;
+// pointers to the producer are followed only as `Consumer::call` says.
 unsafe impl Send for Consumer {}
 // SAFETY: as above; all else is behind a lock.
 unsafe impl Sync for Consumer {}
 
 impl State {
-    /// What comes behind the tasks, unless that is known already.
+    /// Sets the end of the stream, unless it is already set. Returns whether it was set.
     fn finish(&mut self, end: Result<()>) -> bool {
         let first = self.end.is_none();
         self.end.get_or_insert(end);
@@ -105,14 +106,15 @@ impl Consumer {
             returned: Condvar::new(),
         });
         let handler = consumer.handler.get();
-        // SAFETY: nobody else knows of it yet. The handler's own count of the consumer is given back in `release`.
+        // SAFETY: no other code has access to it yet. The handler's own count of the consumer is given back
+        // in `release`.
         unsafe { (*handler).private_data = Arc::into_raw(consumer.clone()).cast_mut().cast() };
         // SAFETY: it is what the interface says, and there until `release`, since it is part of the consumer.
         let handler = unsafe { AsyncHandler::from_raw(NonNull::new_unchecked(handler)) };
         (consumer, handler)
     }
 
-    /// Where the batches are, once there is a schema.
+    /// The memory that holds the batches, once the schema has arrived.
     pub fn place(&self) -> Place {
         let here = self.device.place();
         let device_type = DeviceType::from_abi(lock(&self.state).device_type);
@@ -131,7 +133,7 @@ impl Consumer {
         changed
     }
 
-    /// Calls the producer, if it is there.
+    /// Calls the producer, unless it has released the handler.
     fn call(&self, body: impl FnOnce(NonNull<ArrowAsyncProducer>)) {
         let own = thread::current().id();
         let producer = {
@@ -148,7 +150,7 @@ impl Consumer {
     }
 
     pub fn request(&self, n: i64) {
-        // Before the producer knows, which may send at once.
+        // Counted before the producer is called, because it may send at once.
         lock(&self.state).requested += n.unsigned_abs();
         // SAFETY: while `call` runs this, the producer has not been told that its handler is released.
         self.call(|producer| unsafe {
@@ -158,7 +160,7 @@ impl Consumer {
         });
     }
 
-    /// Lets go of what has come, and tells the producer, once, that nothing more is wanted.
+    /// Drops the received batches, and tells the producer, once, that no more are wanted.
     pub fn close(&self) {
         let (going_on, tasks) = {
             let mut state = lock(&self.state);
@@ -171,7 +173,8 @@ impl Consumer {
         drop(tasks);
     }
 
-    /// Puts an error behind what has come, and stops the producer without letting go of that.
+    /// Ends the stream with an error after the received batches, and stops the producer without dropping
+    /// those batches.
     fn fail(&self, error: Error) {
         if self.update(|state| state.finish(Err(error))) {
             self.cancel();
@@ -189,7 +192,7 @@ impl Consumer {
 
     /// # Safety
     ///
-    /// As for the callback.
+    /// The requirements of the callback apply.
     unsafe fn begin(
         &self,
         producer: *mut ArrowAsyncProducer,
@@ -223,7 +226,7 @@ impl Consumer {
         })
     }
 
-    /// A batch or, where there is no task, the end; and what is said of it, `None` if that is malformed.
+    /// Receives a batch, or the end if `task` is `None`. `metadata` is `None` if it is malformed.
     fn next(&self, mut task: Option<ArrowAsyncTask>, metadata: Option<BTreeMap<String, String>>) {
         let accepted = self.update(|state| {
             if state.schema.is_none() {
@@ -249,11 +252,11 @@ impl Consumer {
         if let Err(error) = accepted {
             self.fail(error);
         }
-        // Outside of the lock: what is left is let go of, by calling the producer.
+        // Outside of the lock: dropping a remaining task calls the producer.
         drop(task);
     }
 
-    /// The batch that a task gives.
+    /// Extracts the batch of a task.
     pub fn take(&self, Task { task, metadata }: Task) -> Result<Batch> {
         let (schema, device_type) = {
             let state = lock(&self.state);
@@ -262,7 +265,7 @@ impl Consumer {
         let schema = schema.ok_or_else(|| violation("on_schema", "not called"))?;
         // SAFETY: moved out of what the producer has lent.
         let array = unsafe { task.extract() }.map_err(|code| {
-            // The producer says the same in words, perhaps already.
+            // The producer reports the same error in words, and may have done so already.
             match &lock(&self.state).end {
                 Some(Err(error @ Error::Producer { .. })) => error.clone(),
                 _ if code == 0 => Error::out_of_spec("task.extract_data", "null"),
@@ -288,13 +291,13 @@ fn failure(code: c_int, message: String) -> Error {
     Error::Producer { code, message, metadata: BTreeMap::new() }
 }
 
-/// Runs a callback's body: no panic goes out to the producer, and a code tells of one.
+/// Runs a callback's body. A panic does not unwind into the producer; it becomes an error code.
 fn guard(body: impl FnOnce() -> c_int) -> c_int {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(EIO)
 }
 
-/// The consumer behind a handler, kept for as long as a callback runs; `None` after its release, as long as there is a
-/// handler to ask.
+/// The consumer of a handler, kept alive while a callback runs. `None` after the handler's release, while the
+/// handler's memory still exists.
 ///
 /// # Safety
 ///
@@ -339,8 +342,8 @@ unsafe extern "C" fn on_next_task(
     words: *const c_char,
 ) -> c_int {
     guard(|| {
-        // SAFETY: the interface asks for a handler that is not released, null or a task that is ours to move, and null or
-        // metadata.
+        // SAFETY: the interface asks for a handler that is not released, null or a task that is ours to move,
+        // and null or metadata.
         let (consumer, task, metadata) = unsafe {
             let task = task.as_mut().map(|task| std::mem::replace(task, ArrowAsyncTask::empty()));
             (consumer(handler), task, metadata::decode(words))
@@ -376,8 +379,8 @@ unsafe extern "C" fn on_error(
 
 unsafe extern "C" fn release(handler: *mut ArrowAsyncDeviceStreamHandler) {
     guard(|| {
-        // SAFETY: the interface asks for a handler that is not released, once. Where it is called again, the reader being
-        // alive, the handler still is, too, and says so.
+        // SAFETY: the interface asks for a handler that is not released, once. If it is called again while
+        // the reader is alive, the handler still exists, too, and says so.
         let private_data: *mut c_void = unsafe {
             (*handler).release = None;
             std::mem::replace(&mut (*handler).private_data, null_mut())

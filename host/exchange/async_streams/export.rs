@@ -1,4 +1,4 @@
-//! The producer: batches sent to a foreign handler, as many as it asks for.
+//! The producing side: sends batches to a foreign handler, as many as it requests.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_int};
@@ -19,13 +19,15 @@ use crate::exchange::streams::{EIO, code, placed, rows_of, words};
 use crate::ffi::{ArrowDeviceArray, AsyncHandler, DeviceType, FFI_ArrowSchema, metadata};
 use crate::{Error, Result};
 
-/// A stream on its way to a consumer: a future that is done when the consumer's handler has been released. It says what
-/// went wrong, of which the consumer has been told; a consumer that cancels is fine.
+/// A future that sends a stream to a consumer. It completes when the consumer's handler has been released.
+/// Its result is the error that ended the stream; the consumer has been told of it. Cancellation by the
+/// consumer is not an error.
 ///
-/// Dropped before that, it tells the consumer that it is, and releases the handler.
+/// If the future is dropped before that, it reports the cancellation to the consumer, and releases the
+/// handler.
 #[must_use = "nothing is sent unless it is polled or run"]
 pub struct AsyncExport {
-    /// `None` when all is over.
+    /// `None` once the handler has been released.
     handler: Option<AsyncHandler>,
     link: Arc<Link>,
     begun: bool,
@@ -36,9 +38,9 @@ pub struct AsyncExport {
 
 type Sending = Pin<Box<dyn Stream<Item = Result<Batch>> + Send>>;
 
-/// Sends batches, all of one schema and in one kind of memory, to a consumer. The source is polled only for what the
-/// consumer has asked for. Its first error is the last that the consumer hears. The consumer is told each batch's
-/// [`metadata`](Batch::metadata).
+/// Sends batches to a consumer. All batches must have the given schema and be in one kind of memory. The
+/// source is polled only for batches that the consumer has requested. The first error ends the stream. The
+/// consumer also receives each batch's [`metadata`](Batch::metadata).
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -74,17 +76,17 @@ pub fn export_async_batches(
     }
 }
 
-/// Sends what an iterator gives, such as those of [`compute::batches`](crate::compute::batches), which runs on the thread
-/// that polls; otherwise as [`export_async_batches`].
+/// Sends the batches of an iterator, such as those in [`compute::batches`](crate::compute::batches). The
+/// iterator runs on the thread that polls. Otherwise like [`export_async_batches`].
 pub fn export_async_iterator(batches: Batches, handler: AsyncHandler) -> AsyncExport {
     let (schema, device_type) = (batches.schema().clone(), batches.place().device_type);
     export_async_batches(schema, device_type, Always(batches), handler)
 }
 
-/// An iterator as a stream that never has anybody wait.
+/// Adapts an iterator to a stream that is always ready.
 struct Always<I>(I);
 
-// What it holds is never pinned.
+// The iterator is never pinned.
 impl<I> Unpin for Always<I> {}
 
 impl<I: Iterator> Stream for Always<I> {
@@ -96,7 +98,7 @@ impl<I: Iterator> Stream for Always<I> {
 }
 
 impl AsyncExport {
-    /// Says something of the stream besides its schema: `additional_metadata`.
+    /// Sets the stream's metadata, apart from that of its schema: `additional_metadata` in the C struct.
     pub fn with_metadata(mut self, metadata: &BTreeMap<String, String>) -> AsyncExport {
         if !self.begun {
             self.link = Link::new(self.device_type, metadata::encode(metadata));
@@ -104,7 +106,7 @@ impl AsyncExport {
         self
     }
 
-    /// Sends everything from this thread, which sleeps while the consumer wants nothing.
+    /// Sends everything from this thread, which sleeps while the consumer requests nothing.
     pub fn run(self) -> Result<()> {
         block_on(self)
     }
@@ -113,10 +115,10 @@ impl AsyncExport {
         self.handler.as_mut().expect("asked for before the end only")
     }
 
-    /// Connects the handler to the link, and gives the schema.
+    /// Connects the handler to the link, and sends the schema.
     fn begin(&mut self) -> Result<(), Stop> {
         self.begun = true;
-        // Also where the first thing to say is an error.
+        // The producer must be connected even if the first message is an error.
         let producer = &raw const self.link.producer;
         // SAFETY: the export keeps the link until it has released the handler.
         unsafe { self.handler().connect(producer) };
@@ -130,7 +132,7 @@ impl AsyncExport {
         }
     }
 
-    /// One step: `Ready` where it was the last, or where another can be made at once.
+    /// Performs one step. `Ready` means that it was the last one, or that another is possible at once.
     fn step(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Stop>> {
         if !self.begun {
             self.begin()?;
@@ -155,7 +157,7 @@ impl AsyncExport {
         };
         let refused = match next {
             Some(batch) => {
-                // Made now, so that extracting it cannot fail.
+                // Exported here, so that extracting it cannot fail.
                 let rows = placed(rows_of(&batch, self.schema.fields())?, self.device_type)?;
                 let array = device_array_keeping(&rows, Some(self.link.clone()))?;
                 self.link.served();
@@ -179,7 +181,7 @@ impl AsyncExport {
         refused
     }
 
-    /// Lets go of the source, says the last word and releases the handler.
+    /// Drops the source, sends the end or the error, and releases the handler.
     fn finish(&mut self, stop: Stop) -> Result<()> {
         let outcome = match stop {
             Stop::Over => Ok(()),
@@ -225,7 +227,7 @@ impl Future for AsyncExport {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Err(stop)) => Poll::Ready(this.finish(stop)),
             Poll::Ready(Ok(())) => {
-                // Others on this thread have their turn between two batches.
+                // Yields, so that other tasks on this thread run between two batches.
                 context.waker().wake_by_ref();
                 Poll::Pending
             }
@@ -248,11 +250,11 @@ impl Drop for AsyncExport {
     }
 }
 
-/// Why no more is sent.
+/// The reason why the stream sends no more.
 enum Stop {
     /// The end was sent, or the consumer cancelled.
     Over,
-    /// The consumer gave a code; all that it may then hear is its release.
+    /// The consumer returned an error code; it only expects its release now.
     Refused(c_int),
     Failed(Error),
 }

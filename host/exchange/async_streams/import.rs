@@ -1,4 +1,4 @@
-//! A foreign producer's batches as a stream: the reader of what a [`Consumer`] has been sent.
+//! Reads the batches of a foreign producer, which a [`Consumer`] receives, as a stream.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -15,35 +15,37 @@ use crate::array::{Batch, Batches};
 use crate::device::{Device, lock};
 use crate::ffi::{AsyncHandler, DeviceType};
 
-/// The batches of a foreign producer, in its order, as a stream. After an error or the end there is nothing more.
-/// Dropping it cancels the producer; what comes afterwards all the same is let go of.
+/// A stream of the batches of a foreign producer, in its order. The stream ends after an error. Dropping the
+/// reader cancels the producer and discards batches that still arrive.
 ///
-/// Batches that had come before an error are yielded before it. A producer that goes away without an end is an error, and
-/// so is one that sends more than it was asked for. What the producer says of a batch is its [`Batch::metadata`].
+/// Batches that arrived before an error are yielded before it. The stream ends with an error if the producer
+/// releases the handler without an end, or sends more than was requested. [`Batch::metadata`] has the
+/// producer's metadata for each batch.
 #[derive(Debug)]
 pub struct AsyncBatchReader {
     consumer: Arc<Consumer>,
-    /// There has been an end or an error.
+    /// The stream has ended or failed.
     done: bool,
 }
 
-/// Makes a reader, and the handler that a producer of batches on `device` is to be given. As soon as there is a schema,
-/// `queue` batches are asked for (at least one), and one more for each that is taken.
+/// Creates a reader, and the handler to pass to a producer of batches on `device`. When the schema arrives,
+/// the reader requests `queue` batches (at least one), and one more for each batch that is taken.
 ///
-/// The handler goes to a producer in C by [`AsyncHandler::into_raw`], or to
-/// [`export_async_batches`](crate::exchange::export_async_batches). Dropped, it ends the stream with an error.
+/// Pass the handler to a producer in C with [`AsyncHandler::into_raw`], or to
+/// [`export_async_batches`](crate::exchange::export_async_batches). Dropping it ends the stream with an
+/// error.
 ///
-/// What is known of arrays from elsewhere ([`import_batch`](crate::exchange::import_batch)) is known of these, too, and
-/// what is trusted there whoever calls the producer vouches for.
+/// The arrays are checked as in [`import_batch`](crate::exchange::import_batch). The code that calls the
+/// producer must guarantee what that function's safety section requires.
 pub fn import_async_batches(device: &Device, queue: usize) -> (AsyncBatchReader, AsyncHandler) {
     let (consumer, handler) = Consumer::new(device, queue);
     (AsyncBatchReader { consumer, done: false }, handler)
 }
 
 impl AsyncBatchReader {
-    /// The names, types, nullability and metadata of all batches, when they are known.
+    /// Polls for the schema of all batches: names, types, nullability and metadata.
     pub fn poll_schema(&mut self, context: &mut Context<'_>) -> Poll<Result<SchemaRef>> {
-        // Cloned outside of the lock: a waker may do anything.
+        // Cloned outside of the lock: a waker's code is arbitrary.
         let waker = context.waker().clone();
         let mut state = lock(&self.consumer.state);
         match (&state.schema, &state.end) {
@@ -58,28 +60,30 @@ impl AsyncBatchReader {
         }
     }
 
-    /// The names, types, nullability and metadata of all batches, as soon as they are known.
+    /// Waits for the schema of all batches: names, types, nullability and metadata.
     pub fn schema(&mut self) -> impl Future<Output = Result<SchemaRef>> + Send {
         std::future::poll_fn(|context| self.poll_schema(context))
     }
 
-    /// What the producer says of the stream besides its schema: with it, and with the end once that has come.
+    /// The producer's metadata of the stream, apart from that of the schema. It arrives with the schema; the
+    /// end of the stream may add to it.
     pub fn metadata(&self) -> BTreeMap<String, String> {
         lock(&self.consumer.state).metadata.clone()
     }
 
-    /// The kind of memory that all batches are in; `None` before there is a schema.
+    /// The kind of memory that holds all batches; `None` before the schema has arrived.
     pub fn device_type(&self) -> Option<DeviceType> {
         let state = lock(&self.consumer.state);
         state.schema.as_ref().and_then(|_| DeviceType::from_abi(state.device_type))
     }
 
-    /// As [`schema`](Self::schema), for who is not asynchronous.
+    /// Blocks until the schema has arrived; otherwise like [`schema`](Self::schema).
     pub fn wait_for_schema(&mut self) -> Result<SchemaRef> {
         block_on(self.schema())
     }
 
-    /// For who is not asynchronous: waits for the schema; the batches are then waited for by who asks for the next.
+    /// Converts the reader into a blocking iterator. Blocks until the schema has arrived; the iterator blocks
+    /// for each batch.
     pub fn wait(mut self) -> Result<Batches> {
         let schema = self.wait_for_schema()?;
         let place = self.consumer.place();

@@ -1,12 +1,14 @@
-//! What is between an export and its consumer: the producer's struct and what the consumer has asked for by it, and the
+//! The link between an export and its consumer: the producer's struct, the consumer's requests, and the
 //! tasks.
 //!
-//! The struct, part of a [`Link`], must be there until `release`. Known consumers ask also after that: for
-//! one more batch with each that they take out of their queue, when the producer may long be through. So the link is
-//! counted: by the export, until it has released the handler, by each task, until it is extracted, and by each array made
-//! of one, until that is released. Whoever takes a task out of a queue has it, or its array, while asking, so asking then
-//! is sound. What stays unsound, as the specification has it, is to ask or to cancel after the release when every task
-//! has been extracted and every array released, or only children are left that were moved out of theirs.
+//! The struct, part of a [`Link`], must exist until `release`. Known consumers use it even after that: they
+//! request one more batch for each task that they take out of their queue, possibly long after the producer
+//! has finished. So the link is reference-counted. The export holds a count until it has released the
+//! handler, each task until it is extracted, and each array made of a task until the array is released. A
+//! consumer that takes a task out of its queue holds the task or its array while it requests, so this is
+//! sound. One case stays unsound, as in the specification: to request or cancel after the release when every
+//! task has been extracted and every array released, or only children remain that were moved out of their
+//! arrays.
 
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +21,7 @@ use crate::device::sync::Mutex;
 use crate::exchange::streams::EINVAL;
 use crate::ffi::{ArrowAsyncProducer, ArrowAsyncTask, ArrowDeviceArray, DeviceType};
 
-/// A producer for a consumer to ask, and what it has asked.
+/// The producer's struct, and the requests that it has received.
 #[repr(C)]
 pub(super) struct Link {
     pub producer: ArrowAsyncProducer,
@@ -35,13 +37,13 @@ unsafe impl Sync for Link {}
 #[derive(Default)]
 struct Demand {
     wanted: u64,
-    /// Nothing more is to be sent, or has been cancelled.
+    /// The stream has ended or was cancelled.
     over: bool,
     nonsense: Option<i64>,
     waker: Option<Waker>,
 }
 
-/// What a consumer has asked for.
+/// The state of the consumer's requests.
 pub(super) enum Demanded {
     Nothing,
     Batch,
@@ -64,7 +66,7 @@ impl Link {
         })
     }
 
-    /// What is wanted now; the context is woken when that changes.
+    /// The current demand. Wakes the context when the demand changes.
     pub fn demand(&self, context: &Context<'_>) -> Demanded {
         let waker = context.waker().clone();
         let mut demand = lock(&self.demand);
@@ -84,7 +86,7 @@ impl Link {
         lock(&self.demand).wanted -= 1;
     }
 
-    /// Nothing more is sent: what is asked now nobody hears.
+    /// Ends the stream; later requests are ignored.
     pub fn end(&self) {
         let waker = {
             let mut demand = lock(&self.demand);
@@ -117,7 +119,7 @@ unsafe fn change(producer: *mut ArrowAsyncProducer, change: impl FnOnce(&mut Dem
     let link =
         unsafe { producer.as_ref().and_then(|producer| producer.private_data.cast::<Link>().as_ref()) };
     if let Some(link) = link {
-        // A waker may panic; there is nobody to tell.
+        // A waker may panic. A panic must not unwind into C, and this function cannot report it.
         let _ = catch_unwind(AssertUnwindSafe(|| link.change(change)));
     }
 }
@@ -136,21 +138,21 @@ unsafe extern "C" fn cancel(producer: *mut ArrowAsyncProducer) {
     unsafe { change(producer, |demand| demand.over = true) };
 }
 
-/// What a task's `private_data` points to.
+/// The target of a task's `private_data`.
 pub(super) struct Sent {
     array: Mutex<Option<ArrowDeviceArray>>,
     _link: Arc<Link>,
 }
 
 impl Sent {
-    /// An array that waits to be extracted, and the task for it, which has a count of its own.
+    /// Wraps an array for extraction. Returns it together with its task, which holds a count of its own.
     pub fn new(array: ArrowDeviceArray, link: Arc<Link>) -> (Arc<Sent>, ArrowAsyncTask) {
         let sent = Arc::new(Sent { array: Mutex::new(Some(array)), _link: link });
         let private_data = Arc::into_raw(sent.clone()).cast_mut().cast();
         (sent, ArrowAsyncTask { extract_data: Some(extract_data), private_data })
     }
 
-    /// After the consumer has refused the task: it is ours again, unless it was extracted before it was refused.
+    /// Takes the array back after the consumer has refused the task, unless it was already extracted.
     pub fn take_back(self: Arc<Sent>) {
         if lock(&self.array).take().is_some() {
             // SAFETY: the task's own count, which extracting would have given back.

@@ -1,7 +1,8 @@
-//! Asynchronous streams of batches, both ways: what a foreign producer sends is a `futures::Stream`, and such a stream, or
-//! an iterator, is sent to a foreign consumer. Experimental, as the interface is.
+//! Asynchronous streams of batches in both directions. A foreign producer's batches become a
+//! `futures::Stream`; such a stream, or an iterator, is sent to a foreign consumer. Experimental, as the
+//! interface is.
 //!
-//! Nobody holds a lock of ours while the other side is called, or a waker is: either may call back at once.
+//! No lock of ours is held during calls to the other side or to a waker, because both may call back at once.
 
 mod consumer;
 mod export;
@@ -18,7 +19,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::device::sync::thread::{self, Thread};
 
-/// The consumer wants no more, or the producer gives up.
+/// The error code for a consumer that wants no more, or a producer that gives up.
 const ECANCELED: c_int = 125;
 
 struct Sleeper(Thread);
@@ -29,7 +30,7 @@ impl Wake for Sleeper {
     }
 }
 
-/// Runs a future on this thread, which sleeps where there is nothing to do.
+/// Runs a future on this thread, which sleeps while the future is pending.
 fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Sleeper(thread::current())));

@@ -1,6 +1,6 @@
-//! Iterators as streams for others to pull. Errors are told by number and, on request, in words; a panic is an error,
-//! after which the stream has nothing more to give. So is asking from inside of an answer: an iterator may not read the
-//! stream that is made of it.
+//! Exports iterators as C streams. Errors are reported as a code and, on request, as a message. A panic is an
+//! error that ends the stream. A recursive call from inside an answer is also an error: an iterator may not
+//! read the stream that is made of it.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -23,32 +23,32 @@ const ENOMEM: c_int = 12;
 pub(in crate::exchange) const EINVAL: c_int = 22;
 const ENOSYS: c_int = 38;
 
-/// What a stream's `private_data` points to.
+/// The target of a stream's `private_data`.
 struct Exported {
     /// [`IDLE`], [`ANSWERING`] or [`RELEASED`].
     state: AtomicU8,
-    /// Belongs to whoever made the state [`ANSWERING`].
+    /// Exclusively owned by the thread that set the state to [`ANSWERING`].
     source: UnsafeCell<Source>,
 }
 
 const IDLE: u8 = 0;
 const ANSWERING: u8 = 1;
-/// Released from inside of an answer, which frees it at its end.
+/// Released during an answer, which frees the stream when it ends.
 const RELEASED: u8 = 2;
 
-/// What a stream gives, and what went wrong last.
+/// The source of a stream's arrays, and its last error.
 struct Source {
     schema: Box<dyn Fn() -> Result<FFI_ArrowSchema> + Send>,
     /// The next array, which must be of the stream's type; `None` at the end.
     next: Box<dyn FnMut() -> Result<Option<Array>> + Send>,
     device_type: DeviceType,
-    /// Nothing more comes: there was an end, or a panic.
+    /// The stream has ended, or its source has panicked.
     ended: bool,
     last_error: Option<CString>,
 }
 
-/// Exports arrays, all under one field and in one kind of memory, as a device stream. The iterator is asked for the
-/// next array when the consumer asks, on the consumer's thread.
+/// Exports arrays as a device stream. All arrays must have the field's type and be in one kind of memory. The
+/// iterator is asked for the next array when the consumer asks, on the consumer's thread.
 pub fn export_stream(
     field: Field,
     device_type: DeviceType,
@@ -57,14 +57,14 @@ pub fn export_stream(
     device_stream(Source::of_arrays(field, device_type, arrays))
 }
 
-/// Exports batches as a device stream; otherwise as [`export_stream`]. A batch of another schema, or in other memory, is an
-/// error.
+/// Exports batches as a device stream; otherwise like [`export_stream`]. A batch with another schema, or in
+/// other memory, is an error.
 pub fn export_batches(batches: Batches) -> ArrowDeviceArrayStream {
     let device_type = batches.place().device_type;
     device_stream(Source::of_batches(batches, device_type))
 }
 
-/// Exports arrays in host memory as a plain stream; otherwise as [`export_stream`].
+/// Exports arrays in host memory as a plain stream; otherwise like [`export_stream`].
 pub fn export_host_stream(
     field: Field,
     arrays: impl Iterator<Item = Result<Array>> + Send + 'static,
@@ -72,7 +72,7 @@ pub fn export_host_stream(
     host_stream(Source::of_arrays(field, DeviceType::Cpu, arrays))
 }
 
-/// Exports batches in host memory as a plain stream; otherwise as [`export_batches`].
+/// Exports batches in host memory as a plain stream; otherwise like [`export_batches`].
 pub fn export_host_batches(batches: Batches) -> ArrowArrayStream {
     host_stream(Source::of_batches(batches, DeviceType::Cpu))
 }
@@ -117,14 +117,14 @@ impl Source {
         if self.ended {
             return Ok(None);
         }
-        // Stays so where this panics.
+        // Stays set if the source panics.
         self.ended = true;
         let array = nesting::read(|| (self.next)()).and_then(|array| array);
         self.ended = matches!(array, Ok(None));
         array?.map(|array| placed(array, self.device_type)).transpose()
     }
 
-    /// Runs a callback's body: its result as a code, its error kept for whoever asks.
+    /// Runs a callback's body. Returns its result as a code, and keeps its error for `get_last_error`.
     fn answer(&mut self, body: impl FnOnce(&mut Source) -> Result<()>) -> c_int {
         let result = catch_unwind(AssertUnwindSafe(|| body(self)));
         let (code, message) = match result {
@@ -140,7 +140,7 @@ impl Source {
     }
 }
 
-/// The struct array that a batch is, in a stream of these fields.
+/// Converts a batch into a struct array. The batch must have these fields.
 pub(in crate::exchange) fn rows_of(batch: &Batch, fields: &Fields) -> Result<Array> {
     if batch.schema().fields() != fields {
         let problem = format!("a batch of {} in a stream of {fields:?}", batch.schema());
@@ -149,7 +149,7 @@ pub(in crate::exchange) fn rows_of(batch: &Batch, fields: &Fields) -> Result<Arr
     rows(batch)
 }
 
-/// The array, if it is in the memory that its stream speaks of.
+/// Returns the array if it is in the kind of memory that the stream declares.
 pub(in crate::exchange) fn placed(array: Array, device_type: DeviceType) -> Result<Array> {
     if array.place().device_type != device_type {
         let problem = format!("an array on {} in a stream of {device_type}", array.place());
@@ -158,7 +158,7 @@ pub(in crate::exchange) fn placed(array: Array, device_type: DeviceType) -> Resu
     Ok(array)
 }
 
-/// The `errno` that is nearest.
+/// The closest `errno` value.
 pub(in crate::exchange) fn code(error: &Error) -> c_int {
     match error {
         Error::OutOfMemory { .. } => ENOMEM,
@@ -169,7 +169,7 @@ pub(in crate::exchange) fn code(error: &Error) -> c_int {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(in crate::exchange) fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
@@ -201,7 +201,8 @@ fn host_stream(source: Source) -> ArrowArrayStream {
     }
 }
 
-/// Answers a call with the source behind a stream's private data; `None` where it is released, or is answering another call.
+/// Runs `body` on the source of a stream. Returns `None` if the stream is released or is answering another
+/// call.
 ///
 /// # Safety
 ///
@@ -211,7 +212,7 @@ unsafe fn with_source<R>(private_data: *mut c_void, body: impl FnOnce(&mut Sourc
     // SAFETY: the caller's promise: it is freed by `release`, and not while it is answering.
     let Exported { state, source } = unsafe { exported.as_ref() };
     state.compare_exchange(IDLE, ANSWERING, Ordering::Acquire, Ordering::Relaxed).ok()?;
-    // SAFETY: nobody else gets here until the state is another.
+    // SAFETY: no other thread gets here until the state changes.
     let answer = body(unsafe { &mut *source.get() });
     if state.compare_exchange(ANSWERING, IDLE, Ordering::Release, Ordering::Acquire).is_err() {
         // SAFETY: released meanwhile, which left it to this call.
@@ -226,7 +227,7 @@ unsafe fn with_source<R>(private_data: *mut c_void, body: impl FnOnce(&mut Sourc
 unsafe fn free(exported: NonNull<Exported>) {
     // SAFETY: the caller's promise.
     let exported = unsafe { Box::from_raw(exported.as_ptr()) };
-    // There is nobody to tell of a panic, and no way for it to go on.
+    // A panic must not unwind into C, and this function cannot report it.
     let _ = catch_unwind(AssertUnwindSafe(|| nesting::let_go(exported)));
 }
 

@@ -1,4 +1,5 @@
-//! Foreign streams as iterators. Dropping the reader releases the stream; what it gave lives on by itself.
+//! Imports foreign C streams as iterators. Dropping a reader releases the stream; arrays that it returned
+//! stay alive.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
@@ -13,22 +14,22 @@ use crate::ffi::{
 };
 use crate::{Error, Result};
 
-/// The arrays of a foreign stream. After an error or the end there is nothing more.
+/// An iterator over the arrays of a foreign stream. It ends after an error.
 #[derive(Debug)]
 pub struct ArrayReader {
     field: Field,
     device: Device,
-    /// `None` once it has ended.
+    /// `None` after the end of the stream.
     source: Option<Source>,
 }
 
-/// Takes over a device stream as arrays; the stream is left alone only where it is of memory that `device` does not
-/// serve.
+/// Imports a device stream as an iterator over arrays. Moves the stream out of `stream`, unless its memory is
+/// of a kind that `device` cannot use.
 ///
 /// # Safety
 ///
-/// The stream's callbacks must be what the Arrow C interface says, and each array that comes, and its schema, must be
-/// fit for [`import_array`](crate::exchange::import_array).
+/// The stream's callbacks must be what the Arrow C interface says, and each array that comes, and its schema,
+/// must be fit for [`import_array`](crate::exchange::import_array).
 pub unsafe fn import_stream(stream: &mut ArrowDeviceArrayStream, device: &Device) -> Result<ArrayReader> {
     // SAFETY: the caller's promise.
     let (source, schema) = unsafe { open(stream, device) }?;
@@ -36,22 +37,22 @@ pub unsafe fn import_stream(stream: &mut ArrowDeviceArrayStream, device: &Device
     Ok(ArrayReader { field, device: device.clone(), source: Some(source) })
 }
 
-/// Takes over a device stream of structs as batches; otherwise as [`import_stream`].
+/// Imports a device stream of structs as batches; otherwise like [`import_stream`].
 ///
 /// # Safety
 ///
-/// See [`import_stream`].
+/// The requirements of [`import_stream`] apply.
 pub unsafe fn import_batches(stream: &mut ArrowDeviceArrayStream, device: &Device) -> Result<Batches> {
     // SAFETY: the caller's promise.
     let (source, schema) = unsafe { open(stream, device) }?;
     batches(source, &schema, device)
 }
 
-/// Takes over a stream in host memory as arrays; otherwise as [`import_stream`].
+/// Imports a stream in host memory as an iterator over arrays; otherwise like [`import_stream`].
 ///
 /// # Safety
 ///
-/// See [`import_stream`].
+/// The requirements of [`import_stream`] apply.
 pub unsafe fn import_host_stream(stream: ArrowArrayStream) -> Result<ArrayReader> {
     let mut source = Source::Host(stream);
     // SAFETY: the caller's promise.
@@ -60,11 +61,11 @@ pub unsafe fn import_host_stream(stream: ArrowArrayStream) -> Result<ArrayReader
     Ok(ArrayReader { field, device: Device::cpu(), source: Some(source) })
 }
 
-/// Takes over a stream of structs in host memory as batches; otherwise as [`import_stream`].
+/// Imports a stream of structs in host memory as batches; otherwise like [`import_stream`].
 ///
 /// # Safety
 ///
-/// See [`import_stream`].
+/// The requirements of [`import_stream`] apply.
 pub unsafe fn import_host_batches(stream: ArrowArrayStream) -> Result<Batches> {
     let mut source = Source::Host(stream);
     // SAFETY: the caller's promise.
@@ -84,14 +85,14 @@ unsafe fn open(stream: &mut ArrowDeviceArrayStream, device: &Device) -> Result<(
 }
 
 impl ArrayReader {
-    /// The name, type, nullability and metadata of all arrays.
+    /// The field of all arrays: name, type, nullability and metadata.
     pub fn field(&self) -> &Field {
         &self.field
     }
 
     fn pull(&mut self) -> Result<Option<Array>> {
         let Some(source) = &mut self.source else { return Ok(None) };
-        // SAFETY: whoever made the reader promised that the callbacks are what they should be.
+        // SAFETY: the code that made the reader promised that the callbacks are what they should be.
         let array = unsafe { source.next() }?;
         if array.is_released() {
             return Ok(None);
@@ -129,7 +130,7 @@ fn batches(source: Source, schema: &FFI_ArrowSchema, device: &Device) -> Result<
     Ok(Batches::new(schema, place, rows.map(move |rows| batch(of.clone(), &rows?))))
 }
 
-/// Either kind of stream.
+/// A device stream or a plain one.
 #[derive(Debug)]
 enum Source {
     Device(ArrowDeviceArrayStream),
@@ -189,7 +190,7 @@ impl Source {
         Ok(array)
     }
 
-    /// The producer's words for a code that is not zero.
+    /// Turns a code other than zero into an error with the producer's message.
     unsafe fn check(&mut self, code: c_int) -> Result<()> {
         if code == 0 {
             return Ok(());
@@ -209,7 +210,7 @@ impl Source {
         Err(Error::Producer { code, message, metadata: Default::default() })
     }
 
-    /// Where its arrays are.
+    /// The memory that holds the stream's arrays.
     fn place(&self, device: &Device) -> Result<Place> {
         match self {
             Source::Device(stream) => served(stream.device_type, device.place().device_id, device),

@@ -1,4 +1,5 @@
-//! Pull streams of arrays and batches, both ways: a foreign stream is an iterator, an iterator is made a stream.
+//! C streams of arrays and batches in both directions: foreign streams become iterators, iterators become
+//! streams.
 
 mod export;
 mod import;

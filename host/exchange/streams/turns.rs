@@ -1,7 +1,8 @@
-//! Something that several threads may use, one after another: what a handle to a stream holds.
+//! Shares a value, such as the reader behind a stream handle, between threads that use it in turn.
 //!
-//! The one idea: it is taken out of the lock while it is used. So whoever comes meanwhile waits with nothing in hand, and a
-//! producer that asks the very handle that is asking it, which would wait for itself, is told so instead.
+//! The one idea: the value is taken out of the lock while it is used. So other threads wait without holding
+//! it. A producer that uses the handle which is currently calling it would wait for itself; it gets an error
+//! instead.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -10,10 +11,10 @@ use crate::device::sync::thread::{self, ThreadId};
 use crate::device::sync::{Condvar, Mutex, MutexGuard};
 use crate::{Error, Result};
 
-/// How often a thread that waits asks whether it is still to.
+/// The interval at which a waiting thread checks for interrupts.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// A value that one thread at a time has in hand.
+/// A value that one thread at a time uses.
 #[derive(Debug)]
 pub struct Turns<T> {
     state: Mutex<State<T>>,
@@ -22,25 +23,25 @@ pub struct Turns<T> {
 
 #[derive(Debug)]
 struct State<T> {
-    /// `None` while a thread has it.
+    /// `None` while a thread uses it.
     value: Option<T>,
     in_hand_of: Option<ThreadId>,
 }
 
 impl<T> Turns<T> {
-    /// Nobody has it in hand.
+    /// Wraps a value that no thread is using.
     pub fn new(value: T) -> Turns<T> {
         Turns { state: Mutex::new(State { value: Some(value), in_hand_of: None }), returned: Condvar::new() }
     }
 
-    /// Uses the value; where another thread does, after that one. [`Error::Invalid`] where this thread does already: it is
-    /// inside of a call of this function.
+    /// Uses the value, after waiting for another thread that uses it. Returns [`Error::Invalid`] on a
+    /// recursive call from the same thread.
     pub fn with<R>(&self, body: impl FnOnce(&mut T) -> Result<R>) -> Result<R> {
         self.with_interrupts(|| false, body)
     }
 
-    /// As [`with`](Self::with); [`Error::Invalid`] where `interrupted`, which is asked again and again while another thread has
-    /// the value, says so: a user may not want to wait any longer.
+    /// Like [`with`](Self::with), but also returns [`Error::Invalid`] if `interrupted` returns true. It is
+    /// called repeatedly while another thread uses the value, so that a user can stop waiting.
     pub fn with_interrupts<R>(
         &self,
         mut interrupted: impl FnMut() -> bool,
@@ -58,7 +59,7 @@ impl<T> Turns<T> {
             let (woken, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             state = woken;
             if timeout.timed_out() && state.value.is_none() {
-                // Asked with nothing in hand: the answer may take another lock.
+                // Called without the lock: the answer may take another lock.
                 drop(state);
                 if interrupted() {
                     return Err(Error::invalid("stream", "interrupted while another thread reads it"));
@@ -75,7 +76,7 @@ impl<T> Turns<T> {
         }
     }
 
-    /// Uses the value if no thread has it in hand, and waits for nothing. `body` must not come here again.
+    /// Uses the value if no thread is using it; never waits. `body` must not call this value's methods.
     pub fn try_with<R>(&self, body: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.state.try_lock().ok()?.value.as_mut().map(body)
     }
@@ -85,7 +86,7 @@ impl<T> Turns<T> {
     }
 }
 
-/// Gives the value back, also where its use panics.
+/// Gives the value back, also if its use panics.
 struct Turn<'a, T> {
     turns: &'a Turns<T>,
     value: Option<T>,
