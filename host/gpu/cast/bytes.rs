@@ -1,4 +1,4 @@
-//! Bytes of any length as bytes of one: rows of another length are null, or an error.
+//! Casts of variable-length bytes to fixed-size binary: rows of another length are null, or an error.
 
 use arrow_schema::DataType;
 use bowstring_kernels::copy::{COPY_BYTES, CopyBytes};
@@ -24,7 +24,8 @@ pub(super) fn cast(cast: Cast, values: &Array, to: &DataType, size: i32) -> Resu
     let sized = of_one_size(cast, &mut pass, values, to, size)?;
     let data = std::slice::from_ref(&values.buffers()[1]);
     let data = sized_buffers(&mut pass, data)?.pop().unwrap_or_else(|| values.buffers()[1].clone());
-    // Rows of another length have the first bytes there are; where those are too few, no row has enough.
+    // A row of another length copies the bytes at the start of the data. If the data is shorter than one
+    // value, no row can have the right length.
     let out = if data.bytes().is_some_and(|bytes| bytes >= size) && len > 0 {
         let out = pass.output(len)?;
         let to_places = regular_offsets(&mut pass, rows, size, 8, to)?;

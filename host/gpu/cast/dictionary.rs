@@ -1,6 +1,6 @@
-//! Dictionaries: the values are cast once, whether rows have them or not, and then taken by the keys; or the keys stay and
-//! get another width. Values become a dictionary by the first row that is like each, see
-//! [`alike`](crate::gpu::structure::alike).
+//! Dictionaries. A cast from one casts the values once, including those that no row uses, and then takes them
+//! by the keys; or it keeps the keys and changes their width. A cast to one encodes each row by the first row
+//! equal to it, see [`alike`](crate::gpu::structure::alike).
 
 use arrow_cast::CastOptions;
 use arrow_schema::DataType;
@@ -15,19 +15,20 @@ use crate::gpu::structure::runs::rows_of_mask;
 use crate::gpu::{Outside, take_one};
 use crate::{Error, Result};
 
-/// A dictionary array as a plain one, or as one with other keys or values. Synchronises once where rows are ranges (see
-/// `take`), and as often as the cast of the values does.
+/// Casts a dictionary array to a plain one, or to one with other keys or values. Synchronises once if rows
+/// are ranges (see `take`), and whenever the cast of the values does.
 pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Array> {
     let dictionary =
         values.dictionary().ok_or_else(|| Error::invalid("cast", "a dictionary without values"))?;
     match (dictionary.data_type(), to) {
         (DataType::Dictionary(..), DataType::Dictionary(..)) => {
-            // Two levels of keys are one: those of the inner level, taken.
+            // Two levels of keys become one: the inner keys, taken by the outer ones.
             let flat = take_keys(cast, dictionary, values)?;
             cast.cast(&flat, to)
         }
         (_, DataType::Dictionary(key, of)) => {
-            // A key that does not fit is an error whatever is asked for: it would be a null that was none.
+            // A key that does not fit is an error even in a safe cast; otherwise a valid row would become
+            // null.
             let strict = CastOptions { safe: false, ..cast.options.clone() };
             let keys = Cast { options: &strict, ..cast }.cast(&keys(values)?, key)?;
             let dictionary = cast.cast(dictionary, of)?;
@@ -40,8 +41,8 @@ pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Array> {
     }
 }
 
-/// Values as a dictionary of those that differ, in the order in which they are first met; `None` for types that no dictionary has.
-/// Synchronises nearly always once, and again where the values are text.
+/// Encodes values as a dictionary of the distinct ones, in order of first occurrence; `None` for types that
+/// cannot be dictionary values. Synchronises once in nearly all cases, and again if the values are text.
 pub(super) fn encode(
     cast: Cast,
     values: &Array,
@@ -49,7 +50,7 @@ pub(super) fn encode(
     (key, of): (&DataType, &DataType),
 ) -> Result<Option<Array>> {
     use DataType::*;
-    // What arrow-cast goes through.
+    // The intermediate type of arrow-cast.
     let through = match (of, values.data_type()) {
         (Date32 | Time32(_), _) => Some(Int32),
         (Date64 | Time64(_) | Timestamp(..), _) => Some(Int64),
@@ -77,7 +78,7 @@ pub(super) fn encode(
         return none(pass, to).map(Some);
     }
     let (keys, dictionary) = match of {
-        // Every row is its own, as in arrow-cast.
+        // Every row gets a value of its own, as in arrow-cast.
         Struct(_) => {
             check_keys(casted.len(), key)?;
             (own_keys(&mut pass, casted.len(), key)?, part_of(&pass, casted.clone())?)
@@ -87,7 +88,7 @@ pub(super) fn encode(
             check_keys(firsts.count, key)?;
             let keys = firsts.keys(&mut pass, key)?;
             let rows = rows_of_mask(&mut pass, firsts.mask(), firsts.count)?;
-            // No first row is null.
+            // First occurrences are never null.
             let all = Parts { validity: None, null_count: Some(0), ..casted.clone().into_parts() };
             let taken = take_one(&Array::try_new(all)?, &rows, Outside::Refused, cast.stream)?;
             pass.input(&taken)?;
@@ -102,7 +103,7 @@ pub(super) fn encode(
     Ok(Some(encoded))
 }
 
-/// So many values must have keys that tell them apart. In arrow-cast's words.
+/// Checks that a type has enough keys for so many values. The error's text is arrow-cast's.
 fn check_keys(values: usize, key: &DataType) -> Result<()> {
     match values > 0 && values as u64 - 1 > index_width(key)?.1 {
         false => Ok(()),
@@ -113,12 +114,12 @@ fn check_keys(values: usize, key: &DataType) -> Result<()> {
     }
 }
 
-/// The rows of `from` by the keys of `values`.
+/// Takes the rows of `from` by the keys of `values`.
 fn take_keys(cast: Cast, from: &Array, values: &Array) -> Result<Array> {
     take_one(from, &keys(values)?, Outside::BadKey, cast.stream)
 }
 
-/// The keys as an array of numbers.
+/// Returns the keys as an array of numbers.
 fn keys(values: &Array) -> Result<Array> {
     let DataType::Dictionary(key, _) = values.data_type() else {
         return Err(Error::invalid("cast", "an array without keys"));

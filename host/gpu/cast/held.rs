@@ -1,8 +1,8 @@
-//! Parts whose fields say that they have no nulls. A cast that leaves some there is the error that it is on the CPU, for whoever
-//! first waits for the result where their number is data.
+//! Parts whose fields are not nullable. A cast that leaves nulls in them is an error, as on the CPU. If the
+//! number of nulls is data, the error surfaces when the result is first waited for.
 //!
-//! The one idea: what counts is the nulls that show. A struct, or a list of fixed size, has rows of its parts for its null
-//! rows too, and hides what is null there; nothing hides an item of another list.
+//! The one idea: only visible nulls count. A struct or a fixed-size list has rows of its parts for its null
+//! rows too, and hides nulls there; items of other lists are never hidden.
 
 use std::sync::Arc;
 
@@ -17,15 +17,16 @@ use crate::gpu::{Source, filter};
 use crate::pass::{Pass, bits};
 use crate::{Error, Result};
 
-/// Rows, each of which has so many rows of a part.
+/// The rows of a parent, each of which has `each` rows of the part.
 #[derive(Clone, Copy)]
 pub(super) struct Above<'a> {
     pub rows: &'a Array,
     pub each: usize,
 }
 
-/// Sees to it that a part of what the pass makes has no nulls where its field says so, but for those that null rows `above` it
-/// hide. Synchronises only where lists of fixed size may be null, and items of theirs.
+/// Checks that a part of what the pass makes has no nulls if its field is not nullable. Nulls under null rows
+/// of `above` do not count. Synchronises only for fixed-size lists that may be null, with items that may be
+/// null too.
 pub(super) fn hold(
     cast: Cast,
     pass: &mut Pass,
@@ -65,7 +66,7 @@ pub(super) fn hold(
     }
 }
 
-/// Which rows of a part are valid, as booleans; of the rows above that are valid themselves. Synchronises.
+/// Returns the validity of a part as booleans, for valid rows of `above` only. Synchronises.
 fn of_valid_rows(cast: Cast, part: &Array, own: &Bitmap, above: Above, valid: &Bitmap) -> Result<Array> {
     let item = Arc::new(Field::new_list_field(DataType::Boolean, false));
     let parts = Parts::new(DataType::FixedSizeList(item, above.each as i32), above.rows.len());
@@ -75,7 +76,8 @@ fn of_valid_rows(cast: Cast, part: &Array, own: &Bitmap, above: Above, valid: &B
     seen.columns[0].child_rows(0)
 }
 
-/// Whether rows of an array may be null without a bitmap of their own that says so: devices do not look into its parts.
+/// Returns whether rows of an array may be null although its own bitmap does not say so. Devices do not look
+/// into its parts.
 fn has_nulls_inside(array: &Array) -> bool {
     let mut parts = array.children().iter().chain(array.dictionary());
     match array.data_type() {
@@ -86,7 +88,7 @@ fn has_nulls_inside(array: &Array) -> bool {
     }
 }
 
-/// In the way of arrow-rs, which refuses the same on the CPU.
+/// Makes the error of arrow-rs, which refuses the same on the CPU.
 fn refuse(nulls: usize, name: &str) -> Result<()> {
     match nulls {
         0 => Ok(()),

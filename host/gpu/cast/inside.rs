@@ -1,4 +1,4 @@
-//! A cast on its way down through the parts of arrays.
+//! The recursion of casts into the parts of arrays.
 
 use arrow_cast::CastOptions;
 use arrow_schema::{DataType, Field};
@@ -8,25 +8,25 @@ use crate::gpu::parts::none;
 use crate::pass::Pass;
 use crate::{Result, Stream};
 
-/// What casts a part of an array, whatever way there is.
+/// The public operations that casts of parts call.
 pub(crate) struct Inside<'a> {
-    /// Any part.
+    /// Casts any part, by any route.
     pub cast: &'a dyn Fn(&Array, &DataType, &CastOptions<'_>) -> Result<Array>,
-    /// Plain values, as LargeUtf8. Those that have no text have no bytes.
+    /// Writes plain values as LargeUtf8. Values without a textual form have no bytes.
     pub write: &'a dyn Fn(&Array) -> Result<Array>,
-    /// What is printed for values of a type that have no text.
+    /// Returns the text printed for values of a type that have no textual form.
     pub misfits: &'a dyn Fn(&DataType) -> Option<Misfits>,
 }
 
-/// What is printed for a value that has no text.
+/// The text printed for a value that has no textual form.
 pub(crate) struct Misfits {
-    /// Before and behind its number.
+    /// The text before and after the number.
     pub said: [String; 2],
-    /// From one number to the other nothing is.
+    /// Values in this range have a textual form.
     pub unsaid: [i64; 2],
 }
 
-/// A cast on its way down.
+/// A cast, with what it needs to recurse into parts.
 #[derive(Clone, Copy)]
 pub(super) struct Cast<'a> {
     pub options: &'a CastOptions<'a>,
@@ -35,26 +35,28 @@ pub(super) struct Cast<'a> {
 }
 
 impl Cast<'_> {
-    /// The values as another type, whatever way there is.
+    /// Casts values to another type, by any route.
     pub fn cast(self, values: &Array, to: &DataType) -> Result<Array> {
         (self.inside.cast)(values, to, self.options)
     }
 
-    /// Whether items that no row sees would show if they were cast along: as an error, or as nulls where none may be.
+    /// Returns whether casting unreferenced items could change the result: by an error, or by nulls in a
+    /// field that is not nullable.
     pub fn minds_unseen(self, items: &Array, item: &Field) -> bool {
         let (from, to) = (items.data_type(), item.data_type());
         let converted = from != to && (!self.options.safe || forbids_nulls(to) || fails_safely(from, to));
         !item.is_nullable() || converted
     }
 
-    /// Lists of no rows. Their items are cast all the same: the values of a dictionary may fail whether rows have them or not.
+    /// Casts an empty list array. Its items are cast too: the values of a dictionary may fail even if no row
+    /// uses them.
     pub fn of_no_rows(self, values: &Array, to: &DataType, item: &Field) -> Result<Array> {
         let items = self.cast(&values.children()[0].slice(0, 0)?, item.data_type())?;
         let pass = self.begin(&[values, &items])?;
         none(pass, to)
     }
 
-    /// A pass that reads these.
+    /// Begins a pass that reads these arrays.
     pub fn begin(self, inputs: &[&Array]) -> Result<Pass> {
         let mut pass = Pass::begin("cast", self.stream)?;
         inputs.iter().try_for_each(|input| pass.input(input))?;
@@ -62,8 +64,8 @@ impl Cast<'_> {
     }
 }
 
-/// Whether values may fail even a safe cast: where they are more than keys or ends tell apart, have no text or more than its offsets
-/// reach.
+/// Returns whether values may fail even a safe cast: too many for the keys or run ends, no textual form, or
+/// too much text for the offsets.
 fn fails_safely(from: &DataType, to: &DataType) -> bool {
     use DataType::*;
     match (from, to) {

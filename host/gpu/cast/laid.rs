@@ -1,5 +1,5 @@
-//! Columns of text of which the rows' lengths are known: offsets by a scan, bytes by a kernel of the caller's, and views where those
-//! are asked for.
+//! Builds columns of text from known row lengths: offsets by a scan, bytes by a kernel of the caller, and
+//! views if the type asks for them.
 
 use arrow_schema::DataType;
 use bowstring_kernels::memory::{In, Out};
@@ -13,19 +13,19 @@ use crate::array::{Array, Slot, layout};
 use crate::gpu::bitmap::nulls_of;
 use crate::pass::{Pass, Region, validity};
 
-/// How many bytes rows take, which kernels have written.
+/// The byte lengths of rows, as kernels have written them.
 pub(crate) struct Lengths<'a> {
-    /// Of each row.
+    /// The length of each row.
     pub lens: &'a Region,
-    /// Bytes of a length: 4, or those of an offset.
+    /// The bytes of a length: 4, or the width of an offset.
     pub width: usize,
-    /// Of all rows before each tile.
+    /// The sum of lengths before each tile.
     pub bases: &'a Region,
-    /// Of all rows.
+    /// The sum of all lengths.
     pub total: u64,
 }
 
-/// Bytes of the offsets that text is laid out by. Views are made of long ones.
+/// Returns the bytes of the offsets that the text is laid out by. Views are made from 8-byte offsets.
 pub(crate) fn offset_width(to: &DataType) -> usize {
     match layout(to).slots().next() {
         Some(Slot::Offsets(width)) => width,
@@ -33,7 +33,8 @@ pub(crate) fn offset_width(to: &DataType) -> usize {
     }
 }
 
-/// Text with the nulls of the values, whose rows `write` puts where these offsets say: it is called where there are any bytes.
+/// Builds text with the nulls of `values`. `write` gets the offsets and writes each row's bytes there; it is
+/// not called if there are no bytes.
 pub(crate) fn lay_out(
     pass: &mut Pass,
     values: &Array,

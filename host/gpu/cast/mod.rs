@@ -1,10 +1,11 @@
-//! Casts on a GPU, by what the types are made of: [`map`](super::map) has the types of fixed width, [`text`] strings and binaries,
-//! [`bytes`] those that become of fixed width, [`nested`] what has children, [`views`] lists by offsets and sizes, and of one size,
-//! [`dictionary`] dictionaries, [`runs`] runs, [`unions`] unions, [`print`] lists that become text.
+//! Casts on a GPU, by the composition of the types: [`map`](super::map) has the types of fixed width,
+//! [`text`] strings and binaries, [`bytes`] binaries that become fixed-size, [`nested`] types with children,
+//! [`views`] list views and fixed-size lists, [`dictionary`] dictionaries, [`runs`] runs, [`unions`] unions,
+//! [`print`] lists that become text.
 //!
-//! The one idea: whatever changes the shape of an array (offsets, views, keys) is a pass of its own kind, and casts what is
-//! inside by the public cast again, as arrow-cast does; the caller passes that in. What a type is made of decides; no pair is listed
-//! twice, and a pair that nobody here knows is `None`.
+//! The one idea: a cast that changes the shape of an array (offsets, views, keys) is a pass of its own kind,
+//! and casts the parts by the public cast again, as arrow-cast does; the caller passes that in. The
+//! composition of a type decides, so no pair is listed twice. A pair that no device supports is `None`.
 
 mod bytes;
 mod dictionary;
@@ -31,7 +32,7 @@ use inside::Cast;
 use crate::array::Array;
 use crate::{Result, Stream};
 
-/// Casts what is not a plain value of fixed width; `None` for pairs of types that no device knows.
+/// Casts everything except plain values of fixed width; `None` for pairs of types that no device supports.
 pub(crate) fn cast(
     values: &Array,
     to: &DataType,
@@ -41,7 +42,7 @@ pub(crate) fn cast(
 ) -> Result<Option<Array>> {
     use DataType::*;
     let cast = Cast { options, stream, inside };
-    // In arrow-cast's order: what stands first wins.
+    // The arms follow arrow-cast's order: the first match wins.
     match (values.data_type(), to) {
         (Null, _) | (Decimal32(..) | Decimal64(..) | Decimal128(..) | Decimal256(..), Null) => {
             nested::nulls(cast, values, to)

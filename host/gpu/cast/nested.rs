@@ -1,8 +1,8 @@
-//! Lists, structs, and arrays of nothing but nulls: the parts are cast, and put together again.
+//! Lists, structs, and null arrays: the parts are cast, and the array is rebuilt around them.
 //!
-//! What rows of a list do not see of its items is cast along where that cannot show. A cast that may fail, or to items that may
-//! not be null, must not fail for it, though, and neither must offsets be too great for it: then the host looks where the rows begin and
-//! end, and only what lies between is cast.
+//! Unreferenced list items are cast along if that cannot change the result. They must not fail a cast that
+//! may fail or whose items may not be null, nor make offsets overflow. In those cases the host reads the
+//! extent of the rows, and only the items within it are cast.
 
 use arrow_schema::{DataType, FieldRef, Fields};
 
@@ -17,7 +17,7 @@ use crate::gpu::rows::offsets_of;
 use crate::pass::{Reach, Region};
 use crate::{Error, Result};
 
-/// Casts from or to a nested type; `None` where devices do not know how.
+/// Casts from or to a nested type; `None` if no device supports the pair.
 pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Option<Array>> {
     use DataType::*;
     let done = match (values.data_type(), to) {
@@ -39,7 +39,7 @@ pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Option<A
         }
         (FixedSizeList(_, 1), _) if !is_list(to) => cast.cast(&values.child_rows(0)?, to),
         (from, _) if is_list(from) => return Ok(None),
-        // Any other row is a list of its own, and null an item.
+        // Any other row becomes a list of one item, and a null row a null item.
         (_, List(item) | LargeList(item) | ListView(item) | LargeListView(item)) => {
             let items = cast.cast(values, item.data_type())?;
             regular_list(cast, values, to, items, 1, false)
@@ -60,13 +60,13 @@ fn is_list(data_type: &DataType) -> bool {
     matches!(data_type, List(_) | LargeList(_) | ListView(_) | LargeListView(_) | FixedSizeList(..))
 }
 
-/// Lists of one kind of offsets as lists of the same or the other kind.
+/// Casts lists with offsets to lists with offsets, of the same or the other width.
 fn list(cast: Cast, values: &Array, to: &DataType, item: &FieldRef) -> Result<Array> {
     let same_items = values.children()[0].data_type() == item.data_type();
     ranges(cast, values, to, (item, same_items), |items| cast.cast(items, item.data_type()))
 }
 
-/// Maps: their entries are cast by position.
+/// Casts maps: their entries are cast by position.
 fn map(cast: Cast, values: &Array, to: &DataType, entries: &FieldRef) -> Result<Array> {
     let DataType::Struct(into) = entries.data_type() else {
         return Err(Error::invalid("cast", "a map whose entries are no struct"));
@@ -74,7 +74,7 @@ fn map(cast: Cast, values: &Array, to: &DataType, entries: &FieldRef) -> Result<
     ranges(cast, values, to, (entries, false), |rows| by_position(cast, rows, entries.data_type(), into))
 }
 
-/// Rows that offsets describe, with other items. Synchronises where what rows do not see must not be cast.
+/// Casts the items of rows that offsets describe. Synchronises if unreferenced items must not be cast.
 fn ranges(
     cast: Cast,
     values: &Array,
@@ -127,12 +127,12 @@ fn ranges(
     Array::try_new(parts)
 }
 
-/// Whether it is known without a look that no row of an array is null.
+/// Returns whether an array is known, without reading it, to have no null rows.
 fn cannot_be_null(array: &Array) -> bool {
     array.possible_nulls().is_none() && array.layout().validity && array.dictionary().is_none()
 }
 
-/// Lists of `size` items each; the values' nulls are theirs where `nulls` says so.
+/// Builds lists of `size` items each; they get the values' nulls if `nulls` is set.
 fn regular_list(
     cast: Cast,
     values: &Array,
@@ -162,7 +162,7 @@ fn regular_list(
     Ok(casted)
 }
 
-/// What has no buffers of its own; the values' nulls are its nulls where `nulls` says so.
+/// Builds an array that has no buffers of its own; it gets the values' nulls if `nulls` is set.
 fn of_children(
     cast: Cast,
     values: &Array,
@@ -188,7 +188,7 @@ fn of_children(
     Array::try_new(parts)
 }
 
-/// Structs: by the fields' names where they are the same in another order, else by position.
+/// Casts structs. Fields are matched by name if the names are the same in another order, else by position.
 fn structs(cast: Cast, values: &Array, to: &DataType, from: &Fields, into: &Fields) -> Result<Array> {
     let place = |name: &str| from.iter().position(|field| field.name() == name);
     let in_order =
@@ -218,7 +218,7 @@ fn of_fields<'a>(
     of_children(cast, values, to, fields.map(one).collect::<Result<_>>()?, true)
 }
 
-/// As many nulls as there are values; `None` for types that cannot say that a row is null.
+/// Makes as many nulls as there are values; `None` for types that cannot represent a null row.
 pub(super) fn nulls(cast: Cast, values: &Array, to: &DataType) -> Result<Option<Array>> {
     let mut pass = cast.begin(&[values])?;
     let nulls = parts::nulls(&mut pass, to, None, values.len())?;

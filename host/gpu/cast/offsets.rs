@@ -1,4 +1,5 @@
-//! Offsets that casts write: in another width, or of rows that all have as many elements.
+//! Offsets that casts write: converted to another width, or for rows that all have the same number of
+//! elements.
 
 use arrow_schema::DataType;
 use bowstring_kernels::memory::In;
@@ -9,7 +10,7 @@ use crate::array::Array;
 use crate::pass::{Pass, Reach, Region};
 use crate::{Error, Result};
 
-/// The greatest offset of so many bytes.
+/// Returns the greatest offset of `width` bytes.
 pub(crate) fn most(width: usize) -> u64 {
     if width == 4 { i32::MAX as u64 } else { i64::MAX as u64 }
 }
@@ -18,21 +19,21 @@ pub(super) fn do_not_fit(elements: u64, to: &DataType) -> Error {
     Error::invalid("cast", format!("{elements} elements do not fit the offsets of {to}"))
 }
 
-/// Offsets that are to be written in another width.
+/// Offsets to be converted to another width.
 pub(super) struct Offsets {
     pub offsets: In<u8>,
-    /// Bytes of one.
+    /// The bytes of one offset.
     pub width: usize,
-    /// How many rows they belong to.
+    /// The number of rows they delimit, one less than offsets.
     pub rows: usize,
-    /// How far they may point.
+    /// The bound that offsets must not exceed.
     pub reach: Reach,
-    /// What is subtracted.
+    /// Subtracted from each offset.
     pub base: u64,
 }
 
-/// Writes offsets in the width that `to` has. Bad ones, and those that do not fit, are errors when somebody waits for the
-/// result.
+/// Converts offsets to `width` bytes. Bad offsets, and offsets that do not fit, are errors when the result is
+/// waited for.
 pub(super) fn convert_offsets(
     pass: &mut Pass,
     from: &Offsets,
@@ -71,7 +72,7 @@ pub(super) fn convert_offsets(
     Ok(out)
 }
 
-/// The offsets of `rows` rows of `size` elements each, as `to` has them.
+/// Writes the offsets of `rows` rows of `size` elements each, `width` bytes an offset.
 pub(super) fn regular_offsets(
     pass: &mut Pass,
     rows: usize,
@@ -90,7 +91,7 @@ pub(super) fn regular_offsets(
     Ok(out)
 }
 
-/// Reads some of the offsets. Synchronises.
+/// Reads the offsets of some rows. Synchronises.
 pub(super) fn read_offsets(pass: &mut Pass, offsets: In<u8>, width: usize, rows: &[u64]) -> Result<Vec<u64>> {
     let (places, out) = (pass.upload(rows)?, pass.zeroed(8 * rows.len())?);
     let entry = find(OFFENDER, &[width as u32]).ok_or_else(|| pass.unsupported("offsets"))?;

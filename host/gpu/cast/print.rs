@@ -1,8 +1,10 @@
-//! Lists as text, as arrow's display has them: `[1, , [2, 3]]`. What is null in there is nothing, bytes are hexadecimal, and a value
-//! that has no text is the error about it, whether the cast is strict or not.
+//! Lists as text, in the form of arrow's display: `[1, , [2, 3]]`. A null inside prints as nothing, bytes
+//! print as hexadecimal, and a value without a textual form prints as the error about it, whether the cast is
+//! strict or not.
 //!
-//! The one idea: the items become text first, by whatever way there is, and only those that rows see: so lists in lists are this
-//! cast again. Synchronises for where those are, for how many bytes there are, and as the items' casts do.
+//! The one idea: the items become text first, by any route, and only those that rows reference. A list in a
+//! list recurses into this cast. Synchronises to read the items' extent and the number of bytes, and whenever
+//! the items' casts do.
 
 use std::sync::Arc;
 
@@ -24,7 +26,7 @@ use crate::gpu::scan::{scan_sums, tiles};
 use crate::pass::{BitPointer, Pass, Reach, Region, Requests, bytes, validity};
 use crate::{Error, Result};
 
-/// Casts lists to text; `None` where something in them is printed in a way that devices do not know.
+/// Casts lists to text; `None` if devices cannot print something in them.
 pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Option<Array>> {
     if cast.options.format_options != FormatOptions::default() || has_unions(values.data_type()) {
         return Ok(None);
@@ -50,20 +52,20 @@ fn has_unions(data_type: &DataType) -> bool {
     }
 }
 
-/// Where rows' items are.
+/// The items of each row.
 struct Lists {
     starts: Region,
     counts: Region,
-    /// The first item that any row sees.
+    /// The first item that any row references; `starts` count from the first item of the array.
     base: u64,
 }
 
 /// Items as rows of bytes that offsets describe.
 struct Printable {
     bytes: Array,
-    /// What each byte takes.
+    /// The printed characters of each byte: 2 if bytes print as hexadecimal.
     scale: u64,
-    /// The values, where such as have no bytes are printed, and how.
+    /// The values and their error texts, if values without bytes must be printed as errors.
     misfits: Option<(Array, Misfits)>,
 }
 
@@ -91,7 +93,7 @@ fn printable(cast: Cast, items: Array) -> Result<Printable> {
     }
 }
 
-/// What runs are of, in the end: a cast of runs to runs is one of their values.
+/// Returns the type of the values under any levels of runs: a cast from runs to runs casts the values.
 fn without_runs(of: &DataType) -> &DataType {
     match of {
         DataType::RunEndEncoded(_, of) => without_runs(of.data_type()),
@@ -99,15 +101,16 @@ fn without_runs(of: &DataType) -> &DataType {
     }
 }
 
-/// What kernels are told of items, whose arrays are inputs of their pass.
+/// The items as kernel arguments. Their arrays are inputs of the pass.
 struct Told {
     offsets: In<u8>,
-    /// Bytes of an offset.
+    /// The bytes of an offset.
     width: usize,
     bytes: BitPointer,
     values: In<u8>,
     value_width: usize,
-    /// What is printed of values without a text, but for their number: so many bytes before it, and so many behind.
+    /// The text around the number of a value without textual form: the first `before` bytes precede the
+    /// number, the rest follow it.
     said: In<u8>,
     before: usize,
     behind: usize,
@@ -150,7 +153,7 @@ fn word(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// Prints lists of such items.
+/// Prints lists of printable items.
 fn print(cast: Cast, values: &Array, to: &DataType, lists: &Lists, items: &Printable) -> Result<Array> {
     let mut pass = cast.begin(&[values, &items.bytes])?;
     items.misfits.as_ref().map_or(Ok(()), |(values, _)| pass.input(values))?;
@@ -221,7 +224,7 @@ fn print(cast: Cast, values: &Array, to: &DataType, lists: &Lists, items: &Print
     Ok(printed)
 }
 
-/// Where the print of each item ends, if all stand end to end. There is one at least.
+/// Computes the end of each item's printed text, with all texts end to end. Needs at least one item.
 fn find_ends(
     pass: &mut Pass,
     items: &Printable,

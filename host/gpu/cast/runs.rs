@@ -1,4 +1,4 @@
-//! Runs: rows that are alike become one, and a run's value is that of each of its rows.
+//! Runs: equal neighbouring rows become one run, and a run's value becomes the value of each of its rows.
 
 use arrow_schema::{DataType, FieldRef};
 
@@ -11,13 +11,13 @@ use crate::gpu::structure::{Marked, runs};
 use crate::gpu::{Outside, take_one};
 use crate::{Error, Result};
 
-/// Runs as their rows, cast then; or as runs of other values, or with other ends, of which only those that rows have are cast:
-/// that synchronises, as does the take of values that are text.
+/// Casts runs to plain rows, or to runs with other ends or values. The latter casts only the runs that rows
+/// use, and synchronises for that; a take of text values synchronises too.
 pub(super) fn cast_from(cast: Cast, values: &Array, to: &DataType) -> Result<Array> {
     let DataType::RunEndEncoded(ends, of) = to else {
         let found = runs::of_rows("cast", values, cast.stream)?;
         let runs = &values.children()[1];
-        // A cast of lists of one item to what that is shows it, whether or not its list is null.
+        // A cast that unwraps lists of one item shows the item whether or not its list is null.
         let listed = matches!(runs.data_type(), DataType::FixedSizeList(..));
         let outside = if listed { Outside::NullBelow } else { Outside::Refused };
         return cast.cast(&take_one(runs, &found, outside, cast.stream)?, to);
@@ -33,12 +33,12 @@ pub(super) fn cast_from(cast: Cast, values: &Array, to: &DataType) -> Result<Arr
     pass.input(&casted)?;
     pass.input(&new)?;
     hold(cast, &mut pass, &casted, of, None)?;
-    // Each fits, as the last one does.
+    // Every end fits because the last one does.
     runs::built(pass, to, values.len(), without_nulls(new)?, casted)
 }
 
-/// Values as runs of those that follow each other and are alike. Synchronises for how many there are, and as the take of the
-/// values does.
+/// Encodes values as runs of equal neighbours. Synchronises to read the number of runs, and whenever the take
+/// of the values does.
 pub(super) fn cast_to(
     cast: Cast,
     values: &Array,
@@ -61,13 +61,13 @@ pub(super) fn cast_to(
     runs::built(pass, to, casted.len(), ends, taken)
 }
 
-/// In the way of arrow-rs, which refuses the same on the CPU.
+/// Makes the error of arrow-rs, which refuses the same on the CPU.
 fn check_ends(rows: usize, ends: &DataType) -> Result<()> {
     check_end("cast", rows, ends)
         .map_err(|error| Error::Arrow { operation: "cast", problem: error.to_string() })
 }
 
-/// Ends have no bitmap.
+/// Drops the bitmap: run ends have none.
 fn without_nulls(ends: Array) -> Result<Array> {
     let parts = ends.into_parts();
     Array::try_new(Parts { validity: None, null_count: Some(0), ..parts })

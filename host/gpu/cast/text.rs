@@ -1,9 +1,10 @@
-//! Strings and binaries: from one kind of offsets or views to another. Bytes are shared wherever the result can point into
+//! Strings and binaries: conversions between offsets and views. Bytes are shared if the result can point into
 //! them; only from views to offsets are they copied, end to end.
 //!
-//! Bytes that are to be text are looked at, each row by itself. A strict cast reports the first row that is none, null or
-//! not, as arrow-cast does. For a safe cast such a row becomes null, and null rows of text must not have bytes that are
-//! none: views can leave them out, offsets cannot. So where the host finds that there are some, the rest goes by views.
+//! A cast from bytes to text validates each row by itself. A strict cast reports the first row that is not
+//! UTF-8, null or not, as arrow-cast does. In a safe cast such a row becomes null, and text must not contain
+//! its bytes: views can leave them out, offsets cannot. So if the host finds such rows, the cast continues by
+//! way of views.
 
 use arrow_schema::DataType;
 use bowstring_kernels::copy::{COPY_VIEWS, CopyViews};
@@ -24,10 +25,10 @@ use crate::pass::{BitPointer, Pass, Reach, Region, Requests, Table, bytes, valid
 use crate::transfer::sized_buffers;
 use crate::{Error, Result};
 
-/// How a type holds bytes.
+/// The representation of bytes in a type.
 #[derive(Clone, Copy, PartialEq)]
 struct ByteLayout {
-    /// Bytes of an offset; 0 for views.
+    /// The bytes of an offset; 0 for views.
     width: usize,
     text: bool,
 }
@@ -60,7 +61,7 @@ pub(super) fn cast(cast: Cast, values: &Array, to: &DataType) -> Result<Option<A
     }
     let safe = cast.options.safe && into.text && !from.text;
     match (from.width, into.width) {
-        // Bad rows are left out on the way.
+        // The views on the way leave bad rows out.
         (0, 4 | 8) if safe => by_views(cast, values, to),
         (0, _) => of_views(cast, values, to, into, into.text && !from.text),
         _ => of_offsets(cast, values, to, (from, into), safe),
@@ -73,7 +74,7 @@ fn by_views(cast: Cast, values: &Array, to: &DataType) -> Result<Array> {
     cast.cast(&views, to)
 }
 
-/// Numbers and binaries of fixed width: their rows are bytes already.
+/// Casts numbers and fixed-size binaries to bytes: their rows are bytes already.
 fn of_fixed_width(cast: Cast, values: &Array, to: &DataType, into: ByteLayout) -> Result<Option<Array>> {
     let from = values.data_type();
     let width = values.layout().slots().next().and_then(fixed_width);
@@ -103,14 +104,14 @@ fn of_fixed_width(cast: Cast, values: &Array, to: &DataType, into: ByteLayout) -
     Ok(Some(casted))
 }
 
-/// Rows as offsets and bytes.
+/// Rows described by offsets, with the bytes that those point into.
 pub(super) struct Edges {
     pub offsets: In<u8>,
     pub width: usize,
     pub bytes: Buffer,
 }
 
-/// Rows that offsets describe.
+/// Casts rows that offsets describe.
 fn of_offsets(
     cast: Cast,
     values: &Array,
@@ -126,7 +127,7 @@ fn of_offsets(
     if safe {
         let bad = pass.zeroed(values.len().div_ceil(32) * 4)?;
         let fault = pass.upload(&[u64::MAX])?;
-        // Where the bytes are shared, those of null rows must be text too.
+        // If the bytes are shared, those of null rows must be valid text too.
         let looked_at = if into.width == 0 { validity(values) } else { (In::absent(), 0) };
         validate(&mut pass, &edges, values.len(), looked_at, bad.out(), &fault)?;
         if into.width > 0 && pass.read(&fault)?[0] != u64::MAX {
@@ -140,7 +141,7 @@ fn of_offsets(
     }
     let mut parts = pass.parts(to.clone(), values.len());
     if into.width == 0 {
-        // How many data buffers there will be.
+        // Finds the size of the bytes: it decides the number of data buffers.
         if let Some(known) = sized_buffers(&mut pass, std::slice::from_ref(&edges.bytes))?.pop() {
             edges.bytes = known;
         }
@@ -160,16 +161,16 @@ fn of_offsets(
     }
     let casted = Array::try_new(parts)?;
     pass.finish()?;
-    // Views that were made on the way to offsets.
+    // The cast went through views on the way to offsets.
     if to == target { Ok(casted) } else { cast.cast(&casted, target) }
 }
 
-/// Views' bytes end to end. Synchronises, for how many they are.
+/// Copies the bytes of views end to end. Synchronises to read their total.
 fn of_views(cast: Cast, values: &Array, to: &DataType, into: ByteLayout, unsure: bool) -> Result<Array> {
     let mut pass = cast.begin(&[values])?;
     let rows = values.len();
     let views: In<u8> = aligned(&mut pass, &rows_of(values, &values.buffers()[0], 16), 16)?;
-    // Views are data: what they say they point to must be inside of what there is.
+    // Views are untrusted data: they must point inside the buffers, whose sizes are therefore needed.
     let buffers = sized_buffers(&mut pass, &values.buffers()[1..])?;
     let table: Table<BufferRow> = buffers
         .iter()
@@ -179,7 +180,7 @@ fn of_views(cast: Cast, values: &Array, to: &DataType, into: ByteLayout, unsure:
             BufferRow { bytes, offset, limit }
         })
         .collect();
-    // arrow-cast looks at what null views point to where text views come of it, and leaves it alone otherwise.
+    // arrow-cast validates the bytes of null views if the target is text views, and ignores them otherwise.
     let strict = unsure && !cast.options.safe;
     let (valid, valid_offset) = if strict && into.width == 0 { (In::absent(), 0) } else { validity(values) };
     let tiles = tiles(rows);
@@ -260,7 +261,7 @@ fn of_views(cast: Cast, values: &Array, to: &DataType, into: ByteLayout, unsure:
     Ok(casted)
 }
 
-/// Sets the bits of rows that are valid but no text, and lowers `fault` to the first of them.
+/// Sets the bits of rows that are valid but not UTF-8, and lowers `fault` to the first of them.
 fn validate(
     pass: &mut Pass,
     edges: &Edges,
@@ -290,7 +291,7 @@ fn validate(
     pass.launch(entry, &args)
 }
 
-/// The first row that is no text, null or not, is an error when somebody waits for the result.
+/// Reports the first row that is not UTF-8, null or not, when the result is waited for.
 fn report_bad_text(pass: &mut Pass, edges: &Edges, values: &Array, to: &DataType) -> Result<()> {
     let fault = pass.upload(&[u64::MAX])?;
     validate(pass, edges, values.len(), (In::absent(), 0), Out::absent(), &fault)?;
@@ -304,7 +305,7 @@ fn report_bad_text(pass: &mut Pass, edges: &Edges, values: &Array, to: &DataType
     })
 }
 
-/// The rows that are valid and not among the bad ones.
+/// Returns the validity of the rows without the bad ones.
 fn without(pass: &mut Pass, values: &Array, bad: &Region) -> Result<Region> {
     let bytes = values.len().div_ceil(32) * 4;
     let (good, both) = (pass.zeroed(bytes)?, pass.zeroed(bytes)?);
@@ -316,7 +317,7 @@ fn without(pass: &mut Pass, values: &Array, bad: &Region) -> Result<Region> {
     Ok(both)
 }
 
-/// The buffers of views of rows: the views, and the bytes, which are shared, in pieces whose places 32 bits can say.
+/// Builds the buffers of views: the views, and the shared bytes, in pieces small enough for 32-bit offsets.
 pub(super) fn build_views(
     pass: &mut Pass,
     values: &Array,
@@ -354,7 +355,7 @@ pub(super) fn build_views(
             Err(Error::out_of_spec(format!("offsets of {from}"), problem))
         }
     })?;
-    // The last row of a piece may reach into the next.
+    // A piece overlaps the next, because its last row may reach beyond it.
     let piece =
         |from: usize| edges.bytes.slice(from, Some((len - from).min((1 << shift) + i32::MAX as usize)));
     let pieces = (0..len).step_by(1 << shift).map(piece);

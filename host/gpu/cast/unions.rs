@@ -1,4 +1,4 @@
-//! Unions: one member is what they are cast to, and rows of others are null.
+//! Unions: one member is cast, and rows of other members become null.
 
 use arrow_cast::can_cast_types;
 use arrow_schema::{DataType, UnionFields};
@@ -9,14 +9,15 @@ use crate::array::Array;
 use crate::gpu::structure::unions::member;
 use crate::gpu::take_one;
 
-/// A union as the type that one of its members is nearest to; `None` where none is.
+/// Casts the member of a union that is nearest to the type; `None` if no member can be cast.
 pub(super) fn cast(cast: Cast, values: &Array, to: &DataType, fields: &UnionFields) -> Result<Option<Array>> {
     let Some(place) = nearest(fields, to) else { return Ok(None) };
     let member = member("cast", values, place, take_one, cast.stream)?;
     cast.cast(&member, to).map(Some)
 }
 
-/// The member that arrow-cast chooses: the first of the type, else of its family, else one that can be cast to it.
+/// Returns the member that arrow-cast chooses: the first of the same type, else of the same family, else the
+/// first that can be cast.
 fn nearest(fields: &UnionFields, to: &DataType) -> Option<usize> {
     let first = |is: &dyn Fn(&DataType) -> bool| fields.iter().position(|(_, field)| is(field.data_type()));
     first(&|of| of == to)
@@ -24,7 +25,7 @@ fn nearest(fields: &UnionFields, to: &DataType) -> Option<usize> {
         .or_else(|| if to.is_nested() { None } else { first(&|of| can_cast_types(of, to)) })
 }
 
-/// Types that hold the same in another width or layout.
+/// Returns the family of a type: types that hold the same in another width or layout share one.
 fn family(data_type: &DataType) -> Option<u8> {
     use DataType::*;
     Some(match data_type {

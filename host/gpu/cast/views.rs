@@ -1,8 +1,9 @@
-//! Lists whose rows are offsets and sizes, and lists that become lists of one size: where each row's items are is found, and then
-//! they stay where they are, are copied one after the other, or taken.
+//! List views, and lists that become lists of fixed size. The range of each row's items is found; then the
+//! items are shared, copied end to end, or taken.
 //!
-//! As in [`nested`](super::nested), items that no row sees are cast along where that cannot show; else the host looks where the rows' items
-//! begin and end. Rows of list views may lie anywhere, so that is looked at row by row.
+//! As in [`nested`](super::nested), unreferenced items are cast along if that cannot change the result;
+//! otherwise the host reads the extent of the rows' items. Rows of list views may lie anywhere, so a kernel
+//! computes that extent row by row.
 
 use arrow_schema::{DataType, FieldRef};
 use bowstring_kernels::memory::{In, Out};
@@ -23,19 +24,19 @@ use crate::gpu::{Outside, take_one};
 use crate::pass::{BitPointer, Pass, Reach, Region, Requests, validity};
 use crate::{Error, Result};
 
-/// Rows by their offsets, or by offsets and sizes.
+/// Rows described by offsets, or by offsets and sizes.
 pub(super) struct Described {
     offsets: In<u8>,
     sizes: In<u8>,
-    /// Bytes of an offset.
+    /// The bytes of an offset.
     width: usize,
     pub rows: usize,
-    /// How far they may point.
+    /// The bound that offsets must not exceed.
     reach: Reach,
 }
 
 impl Described {
-    /// Those of an array of lists, of strings or of bytes, which has rows.
+    /// Describes the rows of an array of lists, strings or bytes. It must have rows.
     pub fn of(pass: &mut Pass, array: &Array) -> Result<Described> {
         let reach = match array.children().first() {
             Some(items) => Reach::elements(items.len()),
@@ -56,14 +57,14 @@ impl Described {
         Ok(Described { offsets, sizes, width, rows, reach })
     }
 
-    /// Rows of the same size, by offsets that the pass has written.
+    /// Describes rows of equal size, by offsets that the pass has written.
     fn regular(offsets: &Region, width: usize, rows: usize) -> Described {
         let reach = Reach::elements(i64::MAX as usize);
         Described { offsets: offsets.input(), sizes: In::absent(), width, rows, reach }
     }
 
-    /// Finds where each row's items begin, counted from `base`, and how many they are. What is not there goes into `fault`, the
-    /// ends of all of it into `limits`.
+    /// Finds the first item of each row, counted from `base`, and its number of items. `fault` receives the
+    /// first row whose items are out of bounds, and `limits` the extent of all items.
     pub fn find(
         &self,
         pass: &mut Pass,
@@ -92,7 +93,7 @@ impl Described {
         pass.launch(entry.ok_or_else(|| pass.unsupported("lists"))?, &args)
     }
 
-    /// Finds the same, and where the items of all rows begin and end. Synchronises.
+    /// As [`Described::find`], and returns the extent of all rows' items. Synchronises.
     pub fn look(
         &self,
         pass: &mut Pass,
@@ -103,19 +104,19 @@ impl Described {
         self.find(pass, 0, into, (found.out(), found.out().skip(1)))?;
         let words = pass.read(&found)?;
         match words[0] {
-            // Where no row has items, nothing was found.
+            // If no row has items, `limits` keeps its initial values.
             u64::MAX => Ok((words[1].min(!words[2]), !words[2])),
             row => Err(outside(values.data_type(), row)),
         }
     }
 }
 
-/// What rows are called whose items are not there.
+/// Makes the error for a row whose items are out of bounds.
 fn outside(from: &DataType, row: u64) -> Error {
     Error::out_of_spec(format!("offsets of {from}"), format!("the items of row {row} are not there"))
 }
 
-/// Has somebody told of such rows.
+/// Reports such rows when the result is waited for.
 pub(super) fn report(pass: &mut Pass, fault: &Region, from: &DataType) -> Result<()> {
     let from = from.clone();
     pass.report(fault, move |words| match words[0] {
@@ -131,7 +132,7 @@ fn offset_width(to: &DataType) -> Result<usize> {
     }
 }
 
-/// Lists of any kind as list views. Synchronises where what rows do not see must not be cast.
+/// Casts lists of any kind to list views. Synchronises if unreferenced items must not be cast.
 pub(super) fn to_views(cast: Cast, values: &Array, to: &DataType, item: &FieldRef) -> Result<Array> {
     if values.is_empty() {
         return cast.of_no_rows(values, to, item);
@@ -170,7 +171,7 @@ pub(super) fn to_views(cast: Cast, values: &Array, to: &DataType, item: &FieldRe
     Array::try_new(parts)
 }
 
-/// The offsets and sizes of rows of `size` items each.
+/// Writes the offsets and sizes of rows of `size` items each.
 pub(super) fn regular_views(
     pass: &mut Pass,
     rows: usize,
@@ -187,7 +188,7 @@ pub(super) fn regular_views(
     Ok([starts, lens])
 }
 
-/// List views as lists: their items one after the other. Synchronises for how many those are.
+/// Casts list views to lists: the items are copied end to end. Synchronises to read their number.
 pub(super) fn to_lists(cast: Cast, values: &Array, to: &DataType, item: &FieldRef) -> Result<Array> {
     if values.is_empty() {
         return cast.of_no_rows(values, to, item);
@@ -204,7 +205,7 @@ pub(super) fn to_lists(cast: Cast, values: &Array, to: &DataType, item: &FieldRe
     let found = Found { granted: &granted, words: &words, inside: take_one };
     node.build(&mut pass, found, rows, &mut built)?;
     let offsets = built.buffers.clone();
-    // The items wait for this pass, so that whoever casts them is told what it reports.
+    // The items must wait for this pass, so that their cast reports the errors of this pass.
     let items = built.children.pop().ok_or_else(|| Error::invalid("cast", "lists without items"))?;
     pass.finish()?;
     let casted = cast.cast(&items, item.data_type())?;
@@ -218,8 +219,9 @@ pub(super) fn to_lists(cast: Cast, values: &Array, to: &DataType, item: &FieldRe
     Ok(lists)
 }
 
-/// Which rows are valid and have `size` elements, where those of each row begin (0 for other rows), and how many each has. Valid rows
-/// of another length are null where the cast is safe, else the first is an error when somebody waits.
+/// The rows that are valid and have `size` elements, the first element of each of those rows (0 for others),
+/// and each row's start and length. In a safe cast valid rows of another length become null; otherwise the
+/// first one is an error when the result is waited for.
 pub(super) struct OfOneSize {
     pub valid: Bitmap,
     pub kept: Region,
@@ -267,7 +269,8 @@ pub(super) fn of_one_size(
     Ok(OfOneSize { valid: Bitmap { buffer: good.buffer(), offset: 0 }, kept, starts, lens })
 }
 
-/// Lists as lists of one size: rows of another are null, or an error. Synchronises as the take of the items does.
+/// Casts lists to lists of fixed size: rows of another length are null, or an error. Synchronises if the take
+/// of the items does.
 pub(super) fn to_fixed(
     cast: Cast,
     values: &Array,
@@ -294,9 +297,9 @@ pub(super) fn to_fixed(
     };
     let (numbers, shown) = (Array::try_new(numbers)?, Array::try_new(shown)?);
     pass.finish()?;
-    // Rows of another length have no items, and lists of one size have some for them too.
+    // A row of another length gets null items, because fixed-size lists have items under null rows too.
     let taken = take_one(&values.children()[0], &numbers, Outside::NullBelow, cast.stream)?;
-    // Views that were taken have all items that there were, and those that are left out must fail no cast.
+    // Taken list views keep all items of the source; unreferenced ones must not fail the cast.
     let taken = match taken.data_type() {
         DataType::ListView(below) | DataType::LargeListView(below) if cast.minds_unseen(&taken, item) => {
             to_lists(cast, &taken, &DataType::LargeList(below.clone()), below)?

@@ -1,4 +1,4 @@
-//! One array of several, once it is known what of each is wanted: what its buffers become.
+//! Builds one array from several, after the extents of each are known.
 
 use arrow_schema::DataType;
 use bowstring_kernels::join::{JOIN, Join, REBASE, Rebase, SourceRow};
@@ -16,11 +16,12 @@ use crate::pass::{Pass, Region, Table, bits, input, validity};
 use crate::transfer::Gathered;
 use crate::{Error, Result};
 
-/// What numbers of an array are numbers of.
+/// The bound on one array's numbers (offsets, keys or run ends), and the shift that it adds to those of later
+/// arrays.
 struct Part {
-    /// The least number that is none of them.
+    /// Every number of this array must be less.
     there: u64,
-    /// How much comes behind it in the result.
+    /// The elements that this array has in the result.
     adds: u64,
 }
 
@@ -31,7 +32,7 @@ impl Part {
 }
 
 impl Node {
-    /// The array, of what is below it.
+    /// Builds the concatenated array from the arrays `below` it.
     pub fn join(&self, pass: &mut Pass, below: Vec<Array>) -> Result<Array> {
         match &self.pieces[..] {
             [] => return empty(pass, &self.data_type),
@@ -53,7 +54,7 @@ impl Node {
         Array::try_new(parts)
     }
 
-    /// The buffers, and what is below.
+    /// Fills in the buffers and children.
     fn fill(&self, pass: &mut Pass, parts: &mut Parts, below: Vec<Array>) -> Result<()> {
         let numbers = Numbers { pieces: &self.pieces, slot: 0, sizes: None, types: None, most: u64::MAX };
         match (&self.data_type, &self.found) {
@@ -79,7 +80,7 @@ impl Node {
                 parts.buffers = vec![self.bytes(pass, 0, 1)?.buffer()];
                 if self.pieces[0].layout().slots().count() > 1 {
                     let members = self.parts(|piece| {
-                        // By their ids, which are less than 128.
+                        // Type ids index this table; they are less than 128.
                         let mut parts: Vec<Part> = (0..128).map(|_| Part::of(0)).collect();
                         let members = fields.iter().zip(piece.children());
                         members.for_each(|((id, _), child)| parts[id as usize] = Part::of(child.len()));
@@ -108,7 +109,7 @@ impl Node {
                 for (i, slot) in self.pieces[0].layout().slots().enumerate() {
                     parts.buffers.push(self.plain(pass, i, slot, parts.len)?.buffer());
                 }
-                // One dictionary that all rows have.
+                // All pieces share one dictionary.
                 parts.dictionary = self.pieces[0].dictionary().cloned();
             }
         }
@@ -116,7 +117,7 @@ impl Node {
         Ok(())
     }
 
-    /// A buffer of bits or fixed widths.
+    /// Concatenates a buffer of bits or fixed widths.
     fn plain(&self, pass: &mut Pass, i: usize, slot: Slot, rows: usize) -> Result<Region> {
         match fixed_width(slot) {
             Some(width) => self.bytes(pass, i, width),
@@ -138,8 +139,8 @@ impl Node {
         bytes.launch(pass)
     }
 
-    /// The offsets, each array's moved to behind the elements of those before it. Those that go back are an error when somebody
-    /// waits.
+    /// Concatenates the offsets, each array's moved by the elements of those before it. Decreasing offsets
+    /// are an error when the result is waited for.
     fn offsets(&self, pass: &mut Pass) -> Result<Region> {
         let (Found::Spans(spans), Some(width)) = (&self.found, self.offset_width()) else {
             return Err(pass.unsupported(&self.data_type));
@@ -157,7 +158,7 @@ impl Node {
                 limit: span.end as u64,
                 end: In::absent(),
                 end_offset: 0,
-                // What is less than nothing is added: it wraps.
+                // A negative base wraps.
                 base: (span.start as u64).wrapping_sub(before),
                 most: most(width),
                 out: out.out().skip((row * width) as u64),
@@ -182,10 +183,10 @@ impl Node {
         Ok(out)
     }
 
-    /// Where runs end, of which the ends in each array are known.
+    /// Concatenates run ends; `ends` are the run ends of each array.
     fn ends(&self, pass: &mut Pass, data_type: &DataType, ends: &[Array], rows: usize) -> Result<Array> {
         check_end(pass.operation(), rows, data_type)?;
-        // An end is the number of the row behind it.
+        // An end is the number of the row after the run, so it may equal the length.
         let part = |piece: &Array| vec![Part { there: piece.len() as u64 + 1, adds: piece.len() as u64 }];
         let parts = self.pieces.iter().map(part).collect();
         let numbers = Numbers { pieces: ends, slot: 0, sizes: None, types: None, most: u64::MAX };
@@ -195,27 +196,28 @@ impl Node {
         Array::try_new(joined)
     }
 
-    /// What numbers of each array are numbers of.
+    /// Computes the bounds and shifts of each array's numbers.
     fn parts(&self, of: impl Fn(&Array) -> Vec<Part>) -> Vec<Vec<Part>> {
         self.pieces.iter().map(of).collect()
     }
 }
 
-/// Numbers of elements, a buffer of several arrays.
+/// A buffer of offsets or keys, of several arrays.
 struct Numbers<'a> {
     pieces: &'a [Array],
     slot: usize,
-    /// The buffer that says how many elements each is of.
+    /// The index of the buffer of sizes, if each number starts a range of elements.
     sizes: Option<usize>,
-    /// The buffer that says of what.
+    /// The index of the buffer of type ids, if those choose the elements that a number refers to.
     types: Option<usize>,
-    /// How many elements there may be, where nobody has looked yet whether numbers can say as many.
+    /// The most elements that are accepted; `u64::MAX` if the caller has checked their number.
     most: u64,
 }
 
 impl Numbers<'_> {
-    /// The numbers, and their sizes, each array's moved to behind what those before it have: of each `parts`, one for each type.
-    /// Numbers of nothing are an error when somebody waits.
+    /// Moves each array's numbers by the elements of the arrays before it, and returns them with their sizes.
+    /// `parts` has, for each array, an entry for each type id. Numbers out of bounds are an error when the
+    /// result is waited for.
     fn rebased(&self, pass: &mut Pass, parts: Vec<Vec<Part>>) -> Result<(Region, Option<Region>)> {
         let data_type = self.pieces[0].data_type().clone();
         let width = self.pieces[0].layout().slots().nth(self.slot).and_then(fixed_width);
@@ -269,7 +271,7 @@ impl Numbers<'_> {
     }
 }
 
-/// So many elements must be no more than offsets can say.
+/// Checks that offsets can count so many elements.
 fn check_total(pass: &Pass, total: u64, most: u64, data_type: &DataType) -> Result<()> {
     if total <= most {
         return Ok(());
@@ -277,7 +279,7 @@ fn check_total(pass: &Pass, total: u64, most: u64, data_type: &DataType) -> Resu
     Err(Error::invalid(pass.operation(), format!("{total} elements do not fit the offsets of {data_type}")))
 }
 
-/// Bits end to end; all are set where there is no bitmap.
+/// Concatenates bitmaps; a missing one counts as all set.
 fn join_bits(
     pass: &mut Pass,
     bitmaps: impl Iterator<Item = (Option<Bitmap>, usize)>,

@@ -1,11 +1,12 @@
-//! Arrays one after another, whatever they are made of.
+//! Concatenation of arrays of any type.
 //!
-//! The one idea: what lies below an array's rows is known from its type, or from two of its offsets. So a tree of arrays of one
-//! type is walked from the top, and what has to be read to go on is read for all of it that was reached: one look for each level
-//! of text or lists in lists. Then everything is put together from the bottom up (`joined.rs`).
+//! The one idea: the type, or two of an array's offsets, tell what lies below its rows. So the arrays of one
+//! type form a tree, walked from the top. The host reads what it needs for all nodes reached so far at once:
+//! one read for each level of text or lists in lists. Then the result is built from the bottom up
+//! (`joined.rs`).
 //!
-//! Only what rows cover of text, lists and runs is copied. What rows merely point into comes whole: dictionaries, the items of
-//! list views, the members of dense unions.
+//! Text, lists and runs contribute only what their rows cover. Elements that rows merely point into come
+//! whole: dictionaries, the items of list views, the members of dense unions.
 
 mod joined;
 
@@ -24,8 +25,9 @@ use crate::pass::{Pass, Region, Table};
 use crate::transfer::sized_arrays;
 use crate::{Error, Result, Stream};
 
-/// The rows of arrays of one type; `None` where the keys of a dictionary would have to be wider than they are, unless equal
-/// values became one. Synchronises where lengths or runs are data, and where only the device knows an extent.
+/// Concatenates arrays of one type. `None` if a dictionary's keys are too narrow for all values together;
+/// merging equal values might make them fit. Synchronises if lengths or runs are data, or if only the device
+/// knows an extent.
 pub(crate) fn concat(arrays: &[&Array], stream: &Stream) -> Result<Option<Array>> {
     let Some(first) = arrays.first() else { return Err(Error::invalid("concat", "no arrays")) };
     let mut pass = Pass::begin("concat", stream)?;
@@ -34,7 +36,7 @@ pub(crate) fn concat(arrays: &[&Array], stream: &Stream) -> Result<Option<Array>
     let arrays = sized_arrays(&mut pass, arrays.iter().map(|array| (*array).clone()).collect())?;
     let Some(nodes) = plan(&mut pass, &data_type, arrays)? else { return Ok(None) };
     let mut joined: Vec<Option<Array>> = nodes.iter().map(|_| None).collect();
-    // What is below comes after what is above.
+    // Nodes below come later in the list, so the loop runs backwards.
     for (i, node) in nodes.iter().enumerate().rev() {
         let below = joined[node.below.clone()].iter_mut().filter_map(Option::take).collect();
         joined[i] = Some(node.join(&mut pass, below)?);
@@ -43,33 +45,33 @@ pub(crate) fn concat(arrays: &[&Array], stream: &Stream) -> Result<Option<Array>
     Ok(joined.swap_remove(0))
 }
 
-/// Arrays of one type that become one.
+/// Arrays of one type that are concatenated.
 struct Node {
     data_type: DataType,
-    /// Those that have rows.
+    /// The arrays that have rows.
     pieces: Vec<Array>,
-    /// The nodes of what lies below.
+    /// The nodes of the children or of the dictionary.
     below: Range<usize>,
     found: Found,
 }
 
-/// What was read of a node's arrays.
+/// The result of reading a node's arrays.
 enum Found {
     Nothing,
-    /// Where the elements of each begin and end.
+    /// The range of elements of each array.
     Spans(Vec<Range<usize>>),
-    /// Where the runs of each end.
+    /// The run ends of each array.
     Ends(Vec<Array>),
 }
 
-/// What is to be read of them.
+/// The device memory that the host must read for a node.
 enum Look {
     Spans(Region),
     Runs(Vec<SliceRuns>),
 }
 
 impl Look {
-    /// What must be read before it is known what lies below; `None` where nothing must.
+    /// Launches what finds the extent of a node's children; `None` if nothing needs to be read.
     fn at(pass: &mut Pass, node: &Node) -> Result<Option<Look>> {
         if node.pieces.len() < 2 {
             return Ok(None);
@@ -99,7 +101,7 @@ impl Look {
     }
 }
 
-/// All nodes, each before what is below it; `None` as [`concat`] says.
+/// Plans all nodes, each before those below it; `None` as [`concat`] says.
 fn plan(pass: &mut Pass, data_type: &DataType, arrays: Vec<Array>) -> Result<Option<Vec<Node>>> {
     let mut nodes = vec![Node::new(data_type, arrays)];
     let (mut next, mut waiting) = (0, vec![]);
@@ -128,7 +130,8 @@ fn plan(pass: &mut Pass, data_type: &DataType, arrays: Vec<Array>) -> Result<Opt
     }
 }
 
-/// Adds the nodes below one; `values` of runs, which only their looks tell. Whether keys have room for all values.
+/// Adds the nodes below one. `values` are those of runs, known only after reading. Returns whether keys have
+/// room for all values.
 fn expand(nodes: &mut Vec<Node>, at: usize, values: Option<Vec<Array>>) -> Result<bool> {
     let first = nodes.len();
     let Some(below) = nodes[at].what_is_below(values)? else { return Ok(false) };
@@ -143,7 +146,7 @@ impl Node {
         Node { data_type: data_type.clone(), pieces, below: 0..0, found: Found::Nothing }
     }
 
-    /// Bytes of an offset, where there are some.
+    /// Returns the bytes of an offset; `None` for types without offsets.
     fn offset_width(&self) -> Option<usize> {
         self.pieces.first()?.layout().slots().find_map(|slot| match slot {
             Slot::Offsets(width) => Some(width),
@@ -151,7 +154,7 @@ impl Node {
         })
     }
 
-    /// Takes down what was read; the values of runs.
+    /// Records the words that were read. Returns the values of runs.
     fn answered(&mut self, pass: &Pass, look: &Look, words: &[u64]) -> Result<Option<Vec<Array>>> {
         match look {
             Look::Spans(_) => {
@@ -170,7 +173,8 @@ impl Node {
         }
     }
 
-    /// What lies below the rows, in the order of the type; `None` where keys have no room for all values.
+    /// Returns the nodes below, in the order of the type's children; `None` if keys have no room for all
+    /// values.
     fn what_is_below(&self, values: Option<Vec<Array>>) -> Result<Option<Vec<Node>>> {
         if self.pieces.len() < 2 {
             return Ok(Some(vec![]));
@@ -204,7 +208,7 @@ impl Node {
         }
     }
 
-    /// A node of the values, unless all rows have the same.
+    /// Returns a node of the dictionaries' values, or none if all pieces share one dictionary.
     fn dictionary(&self, key: &DataType, of: &DataType) -> Result<Option<Vec<Node>>> {
         let values: Vec<Array> = self.pieces.iter().filter_map(Array::dictionary).cloned().collect();
         if values.windows(2).all(|two| two[0].is_same_memory(&two[1])) {
@@ -216,7 +220,7 @@ impl Node {
     }
 }
 
-/// Where the elements of an array's rows are, which its first and last offset say.
+/// Returns the elements that an array's first and last offset delimit, or an error if they are out of bounds.
 fn checked(array: &Array, first: u64, last: u64) -> Result<Range<usize>> {
     let there = match array.children() {
         [child, ..] => child.len(),

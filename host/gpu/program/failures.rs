@@ -1,5 +1,5 @@
-//! The errors of rows at which a program failed. A device says which row and at which node; whether a divisor was zero there, it is
-//! asked when the error is to be told.
+//! The errors of rows at which a program failed. A device reports the row and the node. Only when the error
+//! is reported is the device read once more, to tell whether the divisor was zero.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::expr::plan::{Op, Plan};
 use crate::expr::print::short;
 use crate::{Error, Failure, Result};
 
-/// What is to be said of each node of a plan.
+/// The possible errors of each node of a plan.
 pub(super) struct Failures {
     nodes: Vec<Node>,
     gpu: Arc<Gpu>,
@@ -19,7 +19,7 @@ pub(super) struct Failures {
 struct Node {
     written: Expr,
     failure: Failure,
-    /// The column that it divides by, where that decides.
+    /// The divisor's column, if its value decides which error it is.
     divisor: Option<Array>,
 }
 
@@ -36,12 +36,12 @@ impl Failures {
         Failures { nodes: (0..plan.nodes.len()).map(node).collect(), gpu: gpu.clone() }
     }
 
-    /// The columns that an error may have to be looked for in.
+    /// Returns the columns that an error may have to be looked up in.
     pub fn divisors(&self) -> impl Iterator<Item = &Array> {
         self.nodes.iter().filter_map(|node| node.divisor.as_ref())
     }
 
-    /// The error that a device reports, if it does.
+    /// Returns the error that a device reports, if it does.
     pub fn outcome(&self, failed: u64) -> Result<()> {
         if failed == u64::MAX {
             return Ok(());
@@ -58,7 +58,7 @@ impl Failures {
         Err(Error::Evaluation { row, expression: short(&node.written), failure })
     }
 
-    /// Why a quotient by this column has no value.
+    /// Tells why a quotient by this column has no value.
     fn by(&self, divisor: &Array, row: usize) -> Result<Failure> {
         let width = divisor.layout().slots().next().and_then(|slot| slot.bytes_for(1)).unwrap_or(1);
         if row >= divisor.len() {

@@ -1,7 +1,9 @@
-//! Plans as code for the machine that kernels have (`bowstring_kernels::program`): its few values and truths at hand.
+//! Lowers plans to code for the kernels' machine (`bowstring_kernels::program`), which has few values and
+//! truths at hand.
 //!
-//! The one idea: of two operands the one that needs more is computed first, so that what waits meanwhile is least; then trees of
-//! ten and more values need no more than four. [`lower`] names a part to be computed by a launch of its own where that is not so.
+//! The one idea: the operand that needs more is computed first, so that the least waits meanwhile; then trees
+//! of ten and more values need no more than four. If a plan does need more, [`lower`] names a part that a
+//! launch of its own must compute.
 
 use bowstring_kernels::function::Number;
 use bowstring_kernels::program::code::{Bad, Instruction, Op as Does, Operand, UNSIGNED, VALUES, WORDS};
@@ -12,21 +14,21 @@ use super::needs::{Need, Needs};
 use crate::expr::plan::{Id, Op, Plan};
 use crate::expr::{Arithmetic, DatePart, Fold};
 
-/// What becomes of a node at the end of a program.
+/// The use that a program makes of a node at its end.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum End {
-    /// Only rows where it is true go on.
+    /// Excludes the rows at which the node is not true.
     Where(Id),
-    /// It is written to an output.
+    /// Writes the node to the output of this number.
     Store(Id, u16),
-    /// It is a selection.
+    /// Writes the node as a selection.
     Keep(Id),
-    /// It is aggregated.
+    /// Aggregates the node into the accumulator of this number.
     Aggregate(Fold, Id, u16),
 }
 
 impl End {
-    /// The node.
+    /// Returns the node that this ends.
     fn of(self) -> Id {
         match self {
             End::Where(id) | End::Store(id, _) | End::Keep(id) | End::Aggregate(_, id, _) => id,
@@ -34,18 +36,18 @@ impl End {
     }
 }
 
-/// A program.
+/// A program, as kernels read it.
 #[derive(Debug, Default)]
 pub(super) struct Code {
     pub words: Vec<u64>,
     pub steps: u64,
-    /// Whether values have sixteen bytes.
+    /// Whether the machine's values have sixteen bytes rather than eight.
     pub wide: bool,
-    /// What tells beforehand which rows it is for, or is all there is to do.
+    /// Tests that choose the program's rows in advance. If there are no steps, they are the whole program.
     pub terms: Vec<Term>,
 }
 
-/// The code of what is to be done at the end of a plan, or a node that must be computed before by itself.
+/// Lowers the ends of a plan. `Err` names a node that must be computed first, by a program of its own.
 pub(super) fn lower(plan: &Plan, ends: &[End]) -> Result<Code, Id> {
     let mut used = vec![false; plan.nodes.len()];
     ends.iter().for_each(|end| used[end.of()] = true);
@@ -80,7 +82,7 @@ pub(super) struct Lowering<'a> {
     wide: bool,
     pub(super) needs: Needs<'a>,
     code: Vec<Instruction>,
-    /// Behind the instructions.
+    /// Appended to the instructions.
     constants: Vec<i128>,
 }
 
@@ -101,7 +103,7 @@ impl Lowering<'_> {
         self.code.last_mut().expect("just pushed")
     }
 
-    /// An instruction with a column or a constant as its operand.
+    /// Appends an instruction whose operand is a column or a constant.
     pub(super) fn put_with(&mut self, op: Does, operand: Id, compared: bool, node: Id) -> &mut Instruction {
         let number = self.plan.number(operand);
         let (of, slot, constant) = match self.plan.nodes[operand].op {
@@ -118,7 +120,7 @@ impl Lowering<'_> {
         step
     }
 
-    /// Makes a node the newest value, behind so many others.
+    /// Makes a node the newest value, while `behind` values wait.
     pub(super) fn value(&mut self, id: Id, behind: usize) {
         let node = &self.plan.nodes[id];
         if self.needs.is_truth(id) {
@@ -147,7 +149,7 @@ impl Lowering<'_> {
                     None => self.pair_of(does, (a, b), false, id, behind),
                 };
                 step.detail = detail;
-                // What is cut afterwards is looked at there.
+                // The range check after the cut reports overflow.
                 let divides = matches!(op, Arithmetic::Div | Arithmetic::Rem);
                 step.bad = if cut.is_none() || divides { bad } else { Bad::Wraps };
                 self.fit(number, bad, id);
@@ -221,7 +223,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Makes a node the newest truth, behind so many values.
+    /// Makes a node the newest truth, while `behind` values wait.
     fn truth(&mut self, id: Id, behind: usize) {
         let node = &self.plan.nodes[id];
         let inputs = node.inputs.clone();
@@ -284,14 +286,14 @@ impl Lowering<'_> {
         }
     }
 
-    /// Takes away the newest value, unless nothing waits behind it that would be missed.
+    /// Drops the newest value, unless no other value waits: then nothing needs its place.
     fn dropped(&mut self, behind: usize, id: Id) {
         if behind > 0 {
             self.put(Does::Drop, id);
         }
     }
 
-    /// A value as it is compared.
+    /// Makes a node the newest value in the form that comparisons take.
     fn compared_value(&mut self, id: Id, behind: usize) {
         self.value(id, behind);
         if self.needs.is_float(id) {
@@ -299,7 +301,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// An instruction of two values.
+    /// Appends an instruction of two values.
     fn pair_of(
         &mut self,
         does: Does,
@@ -362,7 +364,7 @@ impl Lowering<'_> {
         (does, self.unsigned(id))
     }
 
-    /// The integer type that results are cut to, unless the machine's values are of it.
+    /// Returns the integer type that results are cut to; `None` if the machine's values have that type.
     pub(super) fn cut(&self, number: Number) -> Option<u8> {
         let signed = match number {
             Number::I8 | Number::I16 | Number::I32 | Number::I64 => 0,
@@ -426,7 +428,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The key of a float's bits among the machine's values.
+/// Returns the key of a float's bits, in the width of the machine's values.
 fn keyed(value: i128, wide: bool) -> i128 {
     if wide { key(value) } else { key(value as i64).into() }
 }

@@ -1,10 +1,11 @@
-//! How many values and truths the nodes of a plan need at hand, computed in the order that needs least.
+//! Computes how many values and truths each node of a plan needs at hand, in the order of evaluation that
+//! needs least.
 
 use bowstring_kernels::function::Number;
 
 use crate::expr::plan::{Id, Op, Plan};
 
-/// What a node needs at hand: values and truths.
+/// The values and truths that a node needs at hand.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Need {
     pub values: usize,
@@ -12,18 +13,18 @@ pub(super) struct Need {
 }
 
 impl Need {
-    /// Of two, one after the other.
+    /// Returns the need of two nodes evaluated one after the other.
     fn and(self, other: Need) -> Need {
         Need { values: self.values.max(other.values), truths: self.truths.max(other.truths) }
     }
 
-    /// While so many values and truths wait.
+    /// Returns the need while `values` values and `truths` truths wait.
     fn behind(self, values: usize, truths: usize) -> Need {
         Need { values: self.values + values, truths: self.truths + truths }
     }
 }
 
-/// Those of the nodes of a plan so far.
+/// The needs of the nodes of a plan computed so far.
 pub(super) struct Needs<'a> {
     pub plan: &'a Plan,
     pub of: Vec<Need>,
@@ -38,7 +39,8 @@ impl Needs<'_> {
         matches!(self.plan.number(id), Number::F16 | Number::F32 | Number::F64)
     }
 
-    /// Whether an instruction can have it as its operand. Compared floats are keys, which columns have not.
+    /// Returns whether an instruction can read the node as an operand. Floats are compared by key, and
+    /// columns do not hold keys.
     pub fn is_operand(&self, id: Id, compared: bool) -> bool {
         match self.plan.nodes[id].op {
             Op::Literal(_) => !self.is_truth(id),
@@ -51,7 +53,7 @@ impl Needs<'_> {
         let node = &self.plan.nodes[id];
         let of = |input: Id| {
             let need = self.of[input];
-            // As a value, where values are meant.
+            // Even a truth takes one value once it is used as a value.
             Need { values: need.values.max(1), ..need }
         };
         let one = Need { values: 1, truths: 0 };
@@ -64,7 +66,7 @@ impl Needs<'_> {
                     one
                 }
             }
-            // Each before it, and gone.
+            // Each input is computed before the node, and dropped.
             (Op::Checked(_), inputs) => {
                 let own = if self.is_truth(id) { truth } else { one };
                 inputs.iter().fold(own, |all, input| all.and(of(*input)))
@@ -96,7 +98,7 @@ impl Needs<'_> {
         }
     }
 
-    /// Of two values.
+    /// Returns the need of an instruction of two values.
     pub fn pair(&self, a: Id, b: Id, compared: bool) -> Need {
         let of = |id: Id| Need { values: self.of[id].values.max(1), ..self.of[id] };
         match (self.is_operand(a, compared), self.is_operand(b, compared)) {
@@ -109,7 +111,8 @@ impl Needs<'_> {
         }
     }
 
-    /// Which of two is the other's partner, scaled, and that other: then both are computed once.
+    /// Returns the scaled one of two nodes, and the other, if the first is scaled beside the second: then
+    /// each is computed only once.
     pub fn scaled_beside(&self, a: Id, b: Id) -> Option<(Id, Id)> {
         let beside = |scaled: Id, other: Id| {
             let node = &self.plan.nodes[scaled];
@@ -122,7 +125,7 @@ impl Needs<'_> {
         }
     }
 
-    /// The need of a value that is scaled, and of the other.
+    /// Returns the need of a scaled value together with the other.
     fn scaled(&self, of: Id, other: Id) -> Need {
         self.pair(of, other, false).and(Need { values: 2, truths: 1 })
     }
@@ -136,13 +139,13 @@ impl Needs<'_> {
     }
 }
 
-/// Steps of a program above which parts that it would compute several times are looked for.
+/// The length of a program above which it is searched for parts that it would compute several times.
 const STEPS: usize = 4096;
-/// Steps of such a part that make it worth a launch.
+/// The length of such a part that makes a launch of its own worthwhile.
 const PART: usize = 64;
 
-/// A part that code would have several times, where that makes the code long: nested parts would double it each
-/// time. The first: no such part is inside of it.
+/// Returns a part that the code of a long program would contain several times; nested, each level would
+/// double the code. It is the first such part, so it contains no other.
 pub(super) fn repeated(plan: &Plan) -> Option<Id> {
     let (mut steps, mut uses) = (vec![], vec![0; plan.nodes.len()]);
     for node in &plan.nodes {

@@ -1,5 +1,5 @@
-//! Parts of plans that are code of several instructions: decimals that are scaled beside others, and what is computed for the rows
-//! that it fails.
+//! Parts of plans that take several instructions: decimals scaled beside others, and inputs computed only for
+//! the rows that they fail.
 
 use bowstring_kernels::program::code::{Bad, Instruction, Op as Does, Operand};
 
@@ -7,7 +7,7 @@ use super::lower::Lowering;
 use crate::expr::plan::{Id, Op};
 
 impl Lowering<'_> {
-    /// Computes what may fail rows, for that alone.
+    /// Computes the inputs only because they may fail rows; their values are dropped.
     pub fn checked(&mut self, inputs: &[Id], behind: usize, id: Id) {
         for input in inputs {
             self.value(*input, behind);
@@ -15,13 +15,13 @@ impl Lowering<'_> {
         }
     }
 
-    /// The newest value and the one before it change places.
+    /// Exchanges the newest value and the one before it.
     pub fn swap(&mut self, id: Id) {
         self.put(Does::Push, id).operand = Operand::Before;
     }
 
-    /// Makes a scaled node the newest value. The value that it is null beside is the one before, unless an instruction can have
-    /// it as its operand; that says what comes back.
+    /// Makes a scaled node the newest value. It is null wherever its partner is null. Returns whether the
+    /// partner waits as the value before it; otherwise an instruction can have the partner as its operand.
     pub fn scaled(&mut self, id: Id, behind: usize) -> bool {
         let node = &self.plan.nodes[id];
         let (&[of, power, other], Op::Scaled(bad)) = (&node.inputs[..], &node.op) else {
@@ -54,7 +54,7 @@ impl Lowering<'_> {
         waits
     }
 
-    /// An instruction of two values, of which one is scaled beside the other.
+    /// Appends an instruction of two values, one of which is scaled beside the other.
     pub fn pair_with_scaled(
         &mut self,
         does: Does,
@@ -72,7 +72,7 @@ impl Lowering<'_> {
             _ => {}
         }
         let step = self.put(does, id);
-        // The left one is the newest, but where it has waited.
+        // The left operand is the newest value, unless it has waited.
         step.operand = if scaled != a && waits { Operand::Newest } else { Operand::Before };
         step
     }

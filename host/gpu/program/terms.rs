@@ -1,8 +1,8 @@
-//! Predicates as terms (`bowstring_kernels::program::terms`), where they are nothing but tests of single columns.
+//! Turns predicates that only test single columns into terms (`bowstring_kernels::program::terms`).
 //!
-//! The one idea: a comparison with a constant is a range of the column's values in their order, and so is its opposite, or all
-//! but a range. Negations go down to the comparisons, ranges of the same column become one where both must hold, and only then
-//! are they told in bits.
+//! The one idea: a comparison with a constant is a range of the column's values in their order, and its
+//! negation is a range too, or all but one. Negations move down to the comparisons. Ranges of one column
+//! merge if both must hold. Only then are they expressed in bits.
 
 use bowstring_kernels::function::Number;
 use bowstring_kernels::program::terms::{Asks, TRUTHS, Term, Then};
@@ -11,10 +11,10 @@ use super::lower::End;
 use crate::expr::plan::{Id, Op, Plan};
 use crate::expr::range::{self, in_order, is_float, limits, with_constant};
 
-/// Ranges of a list that are worth tests of their own.
+/// The most ranges of an `In` list that become terms.
 const LISTED: usize = 4;
 
-/// Values of a column in a range, or all others.
+/// The values of a column inside a range, or outside it.
 #[derive(Clone, Copy)]
 struct Range {
     slot: u16,
@@ -25,13 +25,14 @@ struct Range {
 #[derive(Clone)]
 enum Tree {
     Range(Range),
-    /// A column of booleans, or which of its rows are valid; or the opposite.
+    /// Tests a column of booleans, or the validity of a column; negated if the flag is set.
     Column(Asks, u16, bool),
     All(Vec<Tree>),
     Any(Vec<Tree>),
 }
 
-/// Takes from what is to be done what terms can tell: all of it, or of a condition those of its parts that they are.
+/// Removes from the ends what terms can compute, and returns those terms: all ends, or the parts of a
+/// condition that consist of terms.
 pub(super) fn taken(plan: &Plan, ends: &mut Vec<End>) -> Vec<Term> {
     match ends[..] {
         [End::Keep(root) | End::Store(root, _)] if plan.number(root) == Number::Bit => {
@@ -50,7 +51,7 @@ pub(super) fn taken(plan: &Plan, ends: &mut Vec<End>) -> Vec<Term> {
                     _ => rest.push(id),
                 }
             }
-            // A row that terms leave out would not fail any more.
+            // A row that terms exclude would no longer fail.
             if told.is_empty() || plan.only(&rest).can_fail() {
                 return vec![];
             }
@@ -64,7 +65,7 @@ pub(super) fn taken(plan: &Plan, ends: &mut Vec<End>) -> Vec<Term> {
     }
 }
 
-/// A truth, or its opposite.
+/// Converts a truth, or its negation; `None` if terms cannot express it.
 fn tree(plan: &Plan, id: Id, negated: bool) -> Option<Tree> {
     let node = &plan.nodes[id];
     let slot = |id: Id| match plan.nodes[id].op {
@@ -82,7 +83,7 @@ fn tree(plan: &Plan, id: Id, negated: bool) -> Option<Tree> {
         (Op::Valid(null), &[a]) => Some(Tree::Column(Asks::Valid, slot(a)?, *null != negated)),
         (Op::Compare(how), &[a, b]) => compared(plan, *how, a, b, negated).map(Tree::Range),
         (Op::Distinct(how), &[a, b]) if matches!(how, 2 | 5) => {
-            // Never null: of a null it is known, too, that it is another.
+            // This is never null: a null is known to differ from the constant.
             let distinct = (*how == 5) != negated;
             let range = compared(plan, *how, a, b, negated)?;
             Some(joined(!distinct, vec![Tree::Column(Asks::Valid, range.slot, distinct), Tree::Range(range)]))
@@ -92,7 +93,7 @@ fn tree(plan: &Plan, id: Id, negated: bool) -> Option<Tree> {
             let [least, most] = limits(number);
             let values = values.iter().map(|value| in_order(*value, number));
             let mut ranges: Vec<range::Range> = vec![];
-            // They ascend.
+            // The list's values ascend.
             for value in values.filter(|value| (least..=most).contains(value)) {
                 match ranges.last_mut() {
                     Some(last) if value == last.high || value - 1 == last.high => last.high = value,
@@ -107,7 +108,7 @@ fn tree(plan: &Plan, id: Id, negated: bool) -> Option<Tree> {
     }
 }
 
-/// A column, widened or not, and the numbers that it has where it lies.
+/// Returns a column's slot and its own number type, seen through widenings.
 fn column(plan: &Plan, id: Id) -> Option<(u16, Number)> {
     match (&plan.nodes[id].op, &plan.nodes[id].inputs[..]) {
         (Op::Column(slot), _) if plan.number(id) != Number::Bit => {
@@ -118,7 +119,7 @@ fn column(plan: &Plan, id: Id) -> Option<(u16, Number)> {
     }
 }
 
-/// A comparison of a column with a constant.
+/// Converts a comparison of a column with a constant, or its negation.
 fn compared(plan: &Plan, how: u8, a: Id, b: Id, negated: bool) -> Option<Range> {
     let (of, how, value) = with_constant(plan, how, a, b)?;
     let (slot, number) = column(plan, of)?;
@@ -127,14 +128,14 @@ fn compared(plan: &Plan, how: u8, a: Id, b: Id, negated: bool) -> Option<Range> 
 }
 
 impl Range {
-    /// The same rows told by the others, if these are a range too.
+    /// Returns the same rows as a range of the complement, if that is one range.
     fn opposite(self) -> Option<Range> {
         let [least, most] = limits(self.number);
         let range::Range { low, high, inverted } = self.of;
         let (low, high) = if self.of.is_empty() {
             (least, most)
         } else if low == least {
-            // Above the greatest there is nothing.
+            // No value lies above the greatest.
             if high == most { (most, least) } else { (high + 1, most) }
         } else if high == most {
             (least, low - 1)
@@ -144,8 +145,8 @@ impl Range {
         Some(Range { of: range::Range { low, high, inverted: !inverted }, ..self })
     }
 
-    /// The range of bits, its first and how far the last is from it, and whether it is of the other values; nothing where it
-    /// would be two.
+    /// Returns the range in bits: its first value, the distance to its last, and whether it is inverted;
+    /// `None` if it would be two ranges.
     fn bits(self) -> Option<(u128, u128, bool)> {
         let all = u128::MAX >> (128 - self.number.bits());
         let bits = |value: i128| in_order(value, self.number) as u128 & all;
@@ -156,18 +157,18 @@ impl Range {
         if is_float(self.number) && low < 0 && high >= 0 {
             return self.opposite()?.bits();
         }
-        // Negative floats come the other way round.
+        // Negative floats ascend in the opposite order of their bits.
         let turned = is_float(self.number) && low < 0;
         let (first, last) = if turned { (high, low) } else { (low, high) };
         let (first, last) = (bits(first), bits(last));
         if first > last && self.number.bits() < 32 {
-            // Narrow values are compared in wider ones, which do not wrap with them.
+            // Narrow values are compared in wider words, which do not wrap as they do.
             return Some((last + 1, first - last - 2, !inverted));
         }
         Some((first, last.wrapping_sub(first) & all, inverted))
     }
 
-    /// What both must hold for, if that is a range.
+    /// Returns the conjunction of two ranges of one column, if that is a range.
     fn and(self, other: Range) -> Option<Range> {
         let of = self.of.and(other.of).filter(|_| self.slot == other.slot)?;
         Some(Range { of, ..self })
@@ -175,7 +176,7 @@ impl Range {
 }
 
 impl Tree {
-    /// Its terms; none where it needs more truths at hand than there are.
+    /// Returns the terms; empty if they need more truths at hand than there are.
     fn terms(self) -> Vec<Term> {
         let (tree, mut terms) = (self.merged(), vec![]);
         if tree.depth() <= TRUTHS {
@@ -184,8 +185,8 @@ impl Tree {
         terms
     }
 
-    /// With ranges of a column as one where all must hold, or where any must, of their opposites; and joins in joins of their
-    /// kind as one.
+    /// Merges ranges of one column: by intersection under `All`, and under `Any` by intersection of their
+    /// complements. Flattens joins nested in joins of their kind.
     fn merged(self) -> Tree {
         let (parts, all) = match self {
             Tree::All(parts) => (parts, true),
@@ -199,7 +200,7 @@ impl Tree {
                 Tree::All(parts) if all => waiting.extend(parts.into_iter().rev()),
                 Tree::Any(parts) if !all => waiting.extend(parts.into_iter().rev()),
                 Tree::Range(range) => {
-                    // Of any the opposites must all hold, or none does.
+                    // Under `Any`, ranges merge by their complements.
                     let wanted =
                         if range.of.inverted == all { range.opposite().unwrap_or(range) } else { range };
                     let mergeable = wanted.of.inverted != all;
@@ -225,17 +226,18 @@ impl Tree {
         }
         match (parts.len(), all) {
             (1, _) => parts.remove(0),
-            // What needs most, first: nothing waits for it yet.
+            // The part that needs most comes first, while nothing waits.
             (_, true) => Tree::All(heaviest_first(parts)),
             (_, false) => Tree::Any(heaviest_first(parts)),
         }
     }
 
-    /// A leaf as leaves that are ranges of bits.
+    /// Converts a leaf to leaves that are ranges of bits.
     fn in_bits(self) -> Tree {
         match self {
             Tree::Range(range) if range.bits().is_none() => {
-                // Floats on both sides of zero: from the least on, and up to the greatest.
+                // A float range across zero becomes two: everything from its low end up, and everything up to
+                // its high end.
                 let [least, most] = limits(range.number);
                 let part = |of| Tree::Range(Range { of, ..range });
                 let parts = vec![
@@ -248,7 +250,8 @@ impl Tree {
         }
     }
 
-    /// How many truths it takes at hand: one for what is joined to a leaf at once.
+    /// Returns the truths that the tree needs at hand. A leaf needs none, because it joins the newest truth
+    /// directly.
     fn depth(&self) -> usize {
         match self {
             Tree::All(parts) | Tree::Any(parts) => {

@@ -1,4 +1,4 @@
-//! Rows that are alike: where one differs from the next, and the first of all that are.
+//! Row equality: run boundaries, and the first occurrence of each distinct row.
 
 use arrow_schema::DataType;
 use bowstring_kernels::memory::In;
@@ -15,12 +15,12 @@ use crate::gpu::text::text_column;
 use crate::pass::{BitPointer, Pass, Region, Table, bits, validity};
 use crate::{Error, Result};
 
-/// Rounds that are launched before the host looks whether they were enough: nearly always they are.
+/// The rounds launched before the host checks whether they sufficed; in nearly all cases they do.
 const ROUNDS: u64 = 4;
 
-/// Rows as kernels compare them.
+/// Rows in the form that kernels compare.
 struct Compared {
-    /// What is compared at once.
+    /// The unit of comparison, which selects the kernel's entry.
     key: u32,
     values: In<u8>,
     pieces: u64,
@@ -28,7 +28,7 @@ struct Compared {
     column: In<u64>,
 }
 
-/// An array's rows as kernels compare them; `None` for types whose rows are not in one place.
+/// Describes an array's rows for comparison; `None` for types whose rows do not lie in one place.
 fn compared(pass: &mut Pass, array: &Array) -> Result<Option<Compared>> {
     let (column, valid) = (In::absent(), validity(array));
     if !array.children().is_empty() {
@@ -43,7 +43,7 @@ fn compared(pass: &mut Pass, array: &Array) -> Result<Option<Compared>> {
         }
         Some(Slot::Fixed(width)) => {
             let rows = rows_of(array, &buffer(), width);
-            // Values of other widths are compared in pieces: fewer entries, and no more bytes.
+            // Values of other widths are compared in pieces: fewer entries, and the same bytes.
             let unit = match unit(width, rows.address()) {
                 _ if width == 0 => 1,
                 16 => 8,
@@ -62,7 +62,8 @@ fn compared(pass: &mut Pass, array: &Array) -> Result<Option<Compared>> {
     })
 }
 
-/// A bit for each row that is not like the next one, and for the last. Rows of nested types are like none.
+/// Writes a bit for each row that differs from the next one, and for the last row. Rows of nested types count
+/// as all different.
 pub(crate) fn stretches(pass: &mut Pass, array: &Array) -> Result<Region> {
     let rows = array.len();
     let out = pass.output(rows.div_ceil(32) * 4)?;
@@ -84,17 +85,17 @@ pub(crate) fn stretches(pass: &mut Pass, array: &Array) -> Result<Region> {
     Ok(out)
 }
 
-/// The first row that is like each, and those that are like none before.
+/// The first occurrence of each row's value, and a mask of the rows that are first occurrences.
 pub(crate) struct Firsts {
     of: Region,
     rows: usize,
     marked: Mask,
-    /// How many there are.
+    /// The number of distinct rows.
     pub count: usize,
 }
 
-/// Finds the first row that is like each of at least one row; null rows have none. `None` for types whose rows are not compared.
-/// Synchronises, nearly always once.
+/// Finds the first occurrence of each row's value; null rows have none. Needs at least one row. `None` for
+/// types whose rows cannot be compared. Synchronises once in nearly all cases.
 pub(crate) fn firsts(pass: &mut Pass, array: &Array) -> Result<Option<Firsts>> {
     let Some(Compared { key, values, pieces, valid: (valid, valid_offset), column }) = compared(pass, array)?
     else {
@@ -106,7 +107,7 @@ pub(crate) fn firsts(pass: &mut Pass, array: &Array) -> Result<Option<Firsts>> {
     let slots = rows.checked_next_power_of_two().ok_or_else(too_many)?;
     let most = slots as u64 - 1;
     let slots = pass.rows(slots, 8)?;
-    // One is read while the other is written.
+    // One buffer is read while the other is written.
     let both = [pass.rows(rows, 8)?, pass.rows(rows, 8)?];
     let (bits, fault) = (pass.output(rows.div_ceil(32) * 4)?, pass.upload(&[u64::MAX])?);
     let mut round = 0;
@@ -155,7 +156,7 @@ pub(crate) fn firsts(pass: &mut Pass, array: &Array) -> Result<Option<Firsts>> {
         if others[0] != u64::MAX {
             return Err(outside(others[0] as usize));
         }
-        // Each round settles the rows that are like the first one left, so there is a last.
+        // Each round settles at least the rows equal to the first unsettled one, so the loop ends.
         if left[ROUNDS as usize - 1] == 0 {
             let count = marked.total(&others[1..]);
             let of = both[((round - 1) % 2) as usize].clone();
@@ -164,19 +165,19 @@ pub(crate) fn firsts(pass: &mut Pass, array: &Array) -> Result<Option<Firsts>> {
     }
 }
 
-/// A number of each round, of which every bit tells rounds apart.
+/// Returns a hash seed for a round; every bit depends on the round.
 fn seed(round: u64) -> u64 {
     let mixed = (round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
 impl Firsts {
-    /// The rows themselves, as a selection.
+    /// Returns the first occurrences as a selection.
     pub fn mask(&self) -> &Mask {
         &self.marked
     }
 
-    /// The place of each row's first among all of them, as keys of a type.
+    /// Writes keys of a type: for each row, the rank of its first occurrence among all first occurrences.
     pub fn keys(&self, pass: &mut Pass, key: &DataType) -> Result<Region> {
         let width = key.primitive_width().ok_or_else(|| Error::invalid("cast", format!("keys of {key}")))?;
         let out = pass.rows(self.rows, width)?;
@@ -196,7 +197,7 @@ impl Firsts {
     }
 }
 
-/// The numbers of all rows, as keys of a type that can say them.
+/// Writes the row numbers as keys. The caller checks that the type can hold them.
 pub(crate) fn own_keys(pass: &mut Pass, rows: usize, key: &DataType) -> Result<Region> {
     let width = key.primitive_width().ok_or_else(|| Error::invalid("cast", format!("keys of {key}")))?;
     let (at, out) = (super::counted(pass, rows)?, pass.rows(rows, width)?);

@@ -1,6 +1,7 @@
-//! Lists of one size, taken so that rows that are or become null have null items.
+//! Lists of fixed size, taken so that null rows have null items.
 //!
-//! A take of them is of ranges otherwise, and leaves any items under a null row: nobody sees those, but casts do.
+//! Otherwise a take of such lists is a take of ranges, and leaves arbitrary items under a null row: queries
+//! never see those, but casts do.
 
 use arrow_schema::DataType;
 use bowstring_kernels::structure::lists::{SPACED, Spaced};
@@ -11,7 +12,7 @@ use crate::gpu::parts::part_of;
 use crate::pass::{Pass, Requests, validity};
 use crate::{Result, Stream};
 
-/// Takes lists of `size` items, of which there is one at least, by at least one index. Synchronises as the take of the items
+/// Takes lists of `size` items, at least one, by at least one index. Synchronises if the take of the items
 /// does.
 pub(crate) fn take(
     array: &Array,
@@ -21,7 +22,7 @@ pub(crate) fn take(
     inside: TakeInside,
     stream: &Stream,
 ) -> Result<Array> {
-    // Rows of no bytes have nothing but their validity.
+    // Rows of zero bytes carry nothing but their validity.
     let shown = Parts {
         data_type: DataType::FixedSizeBinary(0),
         buffers: vec![Buffer::empty()],

@@ -1,7 +1,8 @@
-//! Which rows say something, for types that keep their nulls elsewhere: among a dictionary's values, in the members of a union,
-//! in the values of runs.
+//! Logical validity for types that keep their nulls elsewhere: among a dictionary's values, in the members of
+//! a union, in the values of runs.
 //!
-//! The one idea: whether a row is valid is a bit of what it points to, so bits are taken by the same indices as rows would be.
+//! The one idea: the validity of a row is a bit of the element it points to, so the bits are taken by the
+//! same indices as the rows.
 
 use arrow_schema::{DataType, UnionMode};
 use bowstring_kernels::memory::In;
@@ -13,15 +14,15 @@ use crate::gpu::indices::{Outside, TakeInside};
 use crate::pass::{Pass, Table, bits};
 use crate::{Error, Result, Stream};
 
-/// Which rows are valid.
+/// The logical validity of an array's rows.
 pub(crate) enum Valid {
     All,
     None,
-    /// Booleans without nulls.
+    /// A Boolean array without nulls, true for valid rows.
     These(Array),
 }
 
-/// Which rows of an array are valid, wherever its type keeps its nulls. Does not synchronise.
+/// Returns the logical validity of an array's rows, wherever its type keeps nulls. Does not synchronise.
 pub(crate) fn valid(
     operation: &'static str,
     array: &Array,
@@ -59,14 +60,14 @@ pub(crate) fn valid(
     }
 }
 
-/// By the array's own bitmap.
+/// Returns the array's own bitmap as its validity.
 fn own(array: &Array) -> Result<Valid> {
     array.possible_nulls().map_or(Ok(Valid::All), |bits| booleans(array, bits).map(Valid::These))
 }
 
-/// Booleans that are true where some are and valid.
+/// Returns booleans that are true where the given ones are true and valid.
 fn set(taken: &Array) -> Result<Array> {
-    // Taken bits are unset where the index is null, and so are those of rows that only are for want of any to take.
+    // Taken bits are unset for null indices, and also for rows that are null because the source is empty.
     let parts = Parts { validity: None, null_count: Some(0), ..taken.clone().into_parts() };
     Array::try_new(parts)
 }

@@ -1,8 +1,8 @@
-//! Arrays whose rows are elsewhere: runs, unions, dictionaries. What each row's value is, as indices into what holds it; the rows
-//! themselves are then taken or filtered like any others.
+//! Encoded arrays: run-end, union, dictionary. Kernels compute each row's value as an index into the array
+//! that holds it; the rows are then taken or filtered like any others.
 //!
-//! The one idea: see [`bowstring_kernels::structure`]. What the host must know in between (how many runs or members' rows there
-//! will be) is read once; where values are text or lists, moving them reads once more.
+//! The one idea: see [`bowstring_kernels::structure`]. The host reads once for the sizes in between (the
+//! number of runs, or of rows in each member). If values are text or lists, moving them reads once more.
 
 pub(crate) mod alike;
 pub(crate) mod lists;
@@ -19,14 +19,14 @@ use crate::Result;
 use crate::array::{Array, Bitmap, Buffer, Parts};
 use crate::pass::{Counter, Granted, Pass, Region, Requests};
 
-/// Values of fixed width without nulls that a pass has written, for what comes after it on its stream: nothing waits for
-/// them.
+/// Wraps values of fixed width without nulls, written by this pass, for later work on the same stream. It
+/// needs no event for that.
 pub(crate) fn written(pass: &Pass, data_type: DataType, len: usize, values: &Region) -> Result<Array> {
     let parts = Parts { ready: None, buffers: vec![values.buffer()], ..pass.parts(data_type, len) };
     Array::try_new(parts)
 }
 
-/// The numbers from 0 on.
+/// Writes the numbers from 0 on, one for each row.
 pub(crate) fn counted(pass: &mut Pass, rows: usize) -> Result<Region> {
     let out = pass.rows(rows + 1, 8)?;
     let entry = find(REGULAR, &[8]).ok_or_else(|| pass.unsupported("numbers"))?;
@@ -34,19 +34,19 @@ pub(crate) fn counted(pass: &mut Pass, rows: usize) -> Result<Region> {
     Ok(out)
 }
 
-/// Bits of an array, as booleans.
+/// Wraps bits of an array as booleans.
 pub(crate) fn booleans(of: &Array, bits: &Bitmap) -> Result<Array> {
     viewed(of, DataType::Boolean, bits.offset, bits.buffer.clone())
 }
 
-/// A buffer of an array as an array of its own, without nulls.
+/// Wraps a buffer of an array as an array without nulls.
 fn viewed(of: &Array, data_type: DataType, offset: usize, buffer: Buffer) -> Result<Array> {
     let parts = Parts::new(data_type, of.len());
     let (place, ready) = (of.place(), of.ready().cloned());
     Array::try_new(Parts { place, ready, offset, buffers: vec![buffer], ..parts })
 }
 
-/// Rows that a kernel has marked, as a selection whose size is still to be read.
+/// Rows that a kernel has marked, as a selection whose size is not yet read.
 pub(crate) struct Marked {
     pub mask: Mask,
     pub granted: Granted,
@@ -54,7 +54,7 @@ pub(crate) struct Marked {
 }
 
 impl Marked {
-    /// Reads the bits of at least one row, which a kernel has written.
+    /// Reads the mark bits, which a kernel has written. Needs at least one row.
     pub fn new(pass: &mut Pass, rows: usize, bits: &Region) -> Result<Marked> {
         let marks = written(pass, DataType::Boolean, rows, bits)?;
         let mut requests = Requests::default();
@@ -64,12 +64,12 @@ impl Marked {
         Ok(Marked { mask, granted, total })
     }
 
-    /// What is to be read.
+    /// Returns the counters that the host must read.
     pub fn counters(&self) -> &Region {
         self.granted.counters()
     }
 
-    /// How many rows it has, of the counters that were read.
+    /// Returns the number of marked rows, given the counters that were read.
     pub fn total(&self, words: &[u64]) -> usize {
         self.total.of(words) as usize
     }

@@ -1,6 +1,7 @@
-//! Arrays of runs: the run of each row, which runs a filter leaves, and runs made of rows.
+//! Run-end encoded arrays: the run of each row, the runs that a filter keeps, and runs built from rows.
 //!
-//! Where runs end is not trusted: a row that no run has is an error, and so are ends that go back where that shows.
+//! Run ends are not trusted: a row that no run covers is an error, and so are decreasing ends if they are
+//! noticed.
 
 use arrow_schema::DataType;
 use bowstring_kernels::memory::{In, Out};
@@ -19,17 +20,17 @@ use crate::gpu::rows::rows_of;
 use crate::pass::{BitPointer, Pass, Region, Requests};
 use crate::{Error, Result, Stream};
 
-/// The width of a run's end in bytes.
+/// Returns the width of a run end in bytes.
 fn end_width(ends: &DataType) -> usize {
     ends.primitive_width().unwrap_or(8)
 }
 
-/// What a row that no run has is called.
+/// Makes the error for a row that no run covers.
 pub(crate) fn uncovered(row: u64) -> Error {
     Error::out_of_spec("array.children[0]", format!("no run for row {row}"))
 }
 
-/// Where the runs of an array end, as kernels take it.
+/// Returns an array's run ends as kernels take them, with their width.
 fn ends_of(pass: &mut Pass, array: &Array) -> Result<(In<u8>, usize)> {
     let ends = &array.children()[0];
     let width = end_width(ends.data_type());
@@ -39,7 +40,7 @@ fn ends_of(pass: &mut Pass, array: &Array) -> Result<(In<u8>, usize)> {
     Ok((aligned(pass, &rows_of(ends, &ends.buffers()[0], width), width)?, width))
 }
 
-/// Writes the run of each row of an array, or of those at indices.
+/// Writes the run of each row of an array, or of the rows at some indices.
 fn find_runs(
     pass: &mut Pass,
     array: &Array,
@@ -67,8 +68,8 @@ fn find_runs(
     pass.launch(entry, &args)
 }
 
-/// The run of each row, as indices into the values. A row that no run has is an error when somebody waits. Does not
-/// synchronise.
+/// Returns the run of each row, as indices into the values. A row that no run covers is an error when the
+/// result is waited for. Does not synchronise.
 pub(crate) fn of_rows(operation: &'static str, array: &Array, stream: &Stream) -> Result<Array> {
     let mut pass = Pass::begin(operation, stream)?;
     pass.input(array)?;
@@ -85,23 +86,23 @@ pub(crate) fn of_rows(operation: &'static str, array: &Array, stream: &Stream) -
     Ok(runs)
 }
 
-/// The runs of an array's own rows, of which there is one at least: where they end, counted from its first row, and their values.
-/// Synchronises.
+/// Returns the runs that an array's own rows cover: their ends, counted from the array's first row, and their
+/// values. Needs at least one row. Synchronises.
 pub(crate) fn of_slice(pass: &mut Pass, array: &Array) -> Result<(Array, Array)> {
     let runs = SliceRuns::new(pass, array)?;
     let words = pass.read_all(&runs.counters())?;
     runs.found(pass, &words)
 }
 
-/// The runs of an array's own rows, before it is known which they are.
+/// The runs that an array's own rows cover, before the host has read which they are.
 pub(crate) struct SliceRuns {
     kept: KeptRuns,
-    /// The first and the last.
+    /// The runs of the first and the last row.
     ends: Region,
 }
 
 impl SliceRuns {
-    /// Looks for them; there is one row at least.
+    /// Launches the search. Needs at least one row.
     pub fn new(pass: &mut Pass, array: &Array) -> Result<SliceRuns> {
         let mut requests = Requests::default();
         let ends = pass.upload(&[0, array.len() as u64 - 1])?;
@@ -116,23 +117,24 @@ impl SliceRuns {
         Ok(SliceRuns { kept, ends: out })
     }
 
-    /// What is to be read.
+    /// Returns what the host must read.
     pub fn counters(&self) -> [&Region; 2] {
         [self.kept.faults(), &self.ends]
     }
 
-    /// Where they end, counted from the array's first row, and their values, by the words that were read.
+    /// Returns the ends of the runs, counted from the array's first row, and their values, given the words
+    /// that were read.
     pub fn found(&self, pass: &Pass, words: &[u64]) -> Result<(Array, Array)> {
         KeptRuns::check(words)?;
-        // Where ends do not go back, the first row's run is none behind the last row's.
+        // If ends do not decrease, the first row's run does not come after the last row's.
         let (first, last) = (words[2] as usize, words[3] as usize);
         let runs = (last + 1).saturating_sub(first);
         Ok((self.kept.ends(pass)?.slice(first, runs)?, self.kept.array.children()[1].slice(first, runs)?))
     }
 }
 
-/// Takes rows of an array of runs, of which there is one at least, by at least one index: neighbours of one run stay one.
-/// Synchronises for how many runs that makes, and as the take of the values does.
+/// Takes rows of an array of runs: neighbouring rows of one run stay one run. Needs at least one row
+/// and one index. Synchronises to read the number of runs, and whenever the take of the values does.
 pub(crate) fn take(
     array: &Array,
     indices: &Array,
@@ -176,7 +178,7 @@ pub(crate) fn take(
     }
     let runs = marked.total(others);
     let (ends, picked) = ends_and_rows(&mut pass, &marked.mask, runs, Some(&of), ends.data_type())?;
-    // A run of null or outside indices is that of no value.
+    // A null or out-of-bounds index yields a run number that no value has.
     let may_be_null = indices.possible_nulls().is_some() || outside.is_null();
     let values = inside(values, &picked, if may_be_null { outside.made_null() } else { outside }, stream)?;
     if may_be_null && !field.is_nullable() {
@@ -193,8 +195,8 @@ fn refuse_nulls(values: &Array, stream: &Stream) -> Result<()> {
     }
 }
 
-/// Where each of `runs` runs ends, of which a mask has the last rows, and a number of each: of its last row, or that row's
-/// own.
+/// Returns the ends of `runs` runs whose last rows a mask selects, and a number for each: its last row's
+/// entry in `of`, or without `of` that row's number.
 pub(crate) fn ends_and_rows(
     pass: &mut Pass,
     mask: &Mask,
@@ -208,7 +210,7 @@ pub(crate) fn ends_and_rows(
     Ok((written(pass, ends.clone(), runs, &out)?, written(pass, DataType::UInt64, runs, &picked)?))
 }
 
-/// The numbers of a mask's rows, of which there are so many.
+/// Returns the numbers of the `rows` rows that a mask selects.
 pub(crate) fn rows_of_mask(pass: &mut Pass, mask: &Mask, rows: usize) -> Result<Array> {
     let picked = pass.rows(rows, 8)?;
     launch_ends(pass, mask, None, None, &picked)?;
@@ -236,7 +238,7 @@ fn launch_ends(
     pass.launch(find(ENDS, &[width]).ok_or_else(|| pass.unsupported("run ends"))?, &args)
 }
 
-/// The array of these runs, of which the pass has written the ends and another has made the values.
+/// Builds an array of runs from ends that this pass has written and values that another has made.
 pub(crate) fn built(
     mut pass: Pass,
     data_type: &DataType,
@@ -252,7 +254,7 @@ pub(crate) fn built(
     Ok(array)
 }
 
-/// What a filter makes of an array's runs, before it is known how many rows it keeps.
+/// The runs that a filter keeps, before the number of rows is known.
 pub(crate) struct KeptRuns {
     array: Array,
     ends: Region,
@@ -275,17 +277,17 @@ impl KeptRuns {
         })
     }
 
-    /// How many runs there are.
+    /// Returns the number of runs before the filter.
     pub fn runs(&self) -> usize {
         self.array.children()[0].len()
     }
 
-    /// Where they end, once that is found.
+    /// Returns the new ends of all runs, once they are found.
     pub fn ends(&self, pass: &Pass) -> Result<Array> {
         written(pass, self.array.children()[0].data_type().clone(), self.runs(), &self.ends)
     }
 
-    /// Finds where they end, and which of them have rows left.
+    /// Launches the search for the new ends, and for the runs that keep a row.
     pub fn find(&self, pass: &mut Pass, mask: &Mask) -> Result<Marked> {
         self.launch(pass, mask.words(), mask.offsets.input(), mask.rows)?;
         Marked::new(pass, self.runs(), &self.bits)
@@ -315,17 +317,17 @@ impl KeptRuns {
         pass.launch(entry, &args)
     }
 
-    /// Where they end in the array's own rows.
+    /// Launches the search for the ends in the array's own rows, without a filter.
     pub fn find_all(&self, pass: &mut Pass) -> Result<()> {
         self.launch(pass, (In::absent(), 0), In::absent(), self.array.len())
     }
 
-    /// Where it is left what is wrong with them.
+    /// Returns the memory that receives the first bad run and the first uncovered row.
     pub fn faults(&self) -> &Region {
         &self.faults
     }
 
-    /// What is wrong with them, of the words that were read.
+    /// Returns the error that the fault words report, if they do.
     pub fn check(words: &[u64]) -> Result<()> {
         match (words[0], words[1]) {
             (u64::MAX, u64::MAX) => Ok(()),

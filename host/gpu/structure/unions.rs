@@ -1,6 +1,7 @@
-//! Unions: their rows taken, and the rows of one member.
+//! Unions: take, and the rows of one member.
 //!
-//! A taken dense union's members are put in the order of the taken rows, as the format asks: its offsets never go back.
+//! A take of a dense union orders its members by the taken rows: the format demands that offsets never
+//! decrease.
 
 use arrow_schema::{DataType, FieldRef, UnionFields, UnionMode};
 use bowstring_kernels::functions::{Function, FunctionCall};
@@ -19,17 +20,17 @@ use crate::gpu::rows::rows_of;
 use crate::pass::{Pass, Region, Table, bits, input, validity};
 use crate::{Error, Result, Stream};
 
-/// The type ids of a union's rows, as numbers.
+/// Returns the type ids of a union's rows as an array of numbers.
 fn type_ids(array: &Array) -> Result<Array> {
     viewed(array, DataType::Int8, array.offset(), array.buffers()[0].clone())
 }
 
-/// Where the rows of a dense union are in their members.
+/// Returns the offsets of a dense union's rows into their members.
 fn offsets(array: &Array) -> Result<Array> {
     viewed(array, DataType::Int32, array.offset(), array.buffers()[1].clone())
 }
 
-/// What is wrong with rows of a union, of the words that were read.
+/// Returns the error that the words report about rows of a union.
 pub(super) fn check(words: &[u64]) -> Result<()> {
     match (words[0], words[1]) {
         (u64::MAX, u64::MAX) => Ok(()),
@@ -40,7 +41,8 @@ pub(super) fn check(words: &[u64]) -> Result<()> {
     }
 }
 
-/// Looks at the rows of a union; the bit of each says whether its member is valid there. Both of its buffers are aligned.
+/// Checks the rows of a union, and writes for each the validity of its member's row. Both buffers must be
+/// aligned.
 pub(super) fn look(
     pass: &mut Pass,
     (types, offsets): (In<u8>, In<u32>),
@@ -64,7 +66,7 @@ pub(super) fn look(
     pass.launch(&MEMBERS[0], &args)
 }
 
-/// The buffers of a union's rows as kernels take them.
+/// Returns the type ids and offsets of a union's rows as kernels take them.
 pub(super) fn buffers(pass: &mut Pass, array: &Array) -> Result<(In<u8>, In<u32>)> {
     let types = input(&rows_of(array, &array.buffers()[0], 1));
     match array.buffers().get(1) {
@@ -73,8 +75,9 @@ pub(super) fn buffers(pass: &mut Pass, array: &Array) -> Result<(In<u8>, In<u32>
     }
 }
 
-/// Takes rows of a union, of which there is one at least, by at least one index. Synchronises for how many rows each member of
-/// a dense one has, where null indices must not be, and as the takes of the members do.
+/// Takes rows of a union. Needs at least one row and one index. Synchronises to read the number of rows of
+/// each member of a dense union, to refuse null indices if no member is nullable, and whenever the takes of
+/// the members do.
 pub(crate) fn take(
     array: &Array,
     indices: &Array,
@@ -100,7 +103,8 @@ pub(crate) fn take(
     let outside = if null_as.is_some() { outside } else { Outside::Refused };
     let (offsets, children) = match mode {
         UnionMode::Sparse => {
-            // A null row is none of the other members' rows, which need not be able to say so: any will do.
+            // A null row selects the nullable member. The contents of other members there do not matter, so
+            // one that cannot hold nulls takes any row.
             let blind = |(id, field): (i8, &FieldRef)| {
                 outside == Outside::Refused && null_as.is_some_and(|null| null != id) && !says_null(field)
             };
@@ -141,12 +145,12 @@ fn refuse_nulls(taken: &Array, stream: &Stream) -> Result<()> {
     }
 }
 
-/// Why a row of a union cannot be null.
+/// Makes the error for a null row in a union without a nullable member.
 pub(crate) fn no_null() -> Error {
     Error::invalid("take", "null indices into a union without a nullable member")
 }
 
-/// A number in place of nulls.
+/// Replaces nulls by a number.
 fn filled(values: &Array, with: u64, stream: &Stream) -> Result<Array> {
     let number = number_of(values.data_type()).ok_or_else(|| Error::invalid("take", "no numbers"))?;
     let mut call = FunctionCall::plain(Function::FillNull, number, number);
@@ -157,17 +161,17 @@ fn filled(values: &Array, with: u64, stream: &Stream) -> Result<Array> {
     filled.into_iter().next().ok_or_else(|| Error::invalid("take", "no array"))
 }
 
-/// Taken rows of a dense union.
+/// The taken type ids and offsets of a dense union.
 struct Rows<'a> {
     types: &'a Array,
-    /// The types, null where the rows are.
+    /// The type ids, null for null rows.
     taken: &'a Array,
     offsets: &'a Array,
-    /// Whether there may be null rows.
+    /// Whether rows may be null.
     nulls: bool,
 }
 
-/// The rows' new offsets, and the members' rows in their order.
+/// Returns the new offsets of the rows, and each member's rows in their order.
 fn in_order(
     array: &Array,
     fields: &UnionFields,
@@ -233,7 +237,7 @@ fn in_order(
     Ok((places, taken))
 }
 
-/// A bit for each row that is of a type.
+/// Writes a bit for each row of one type id.
 fn rows_of_type(pass: &mut Pass, types: In<u8>, id: i8, rows: usize) -> Result<Region> {
     let out = pass.output(rows.div_ceil(32) * 4)?;
     let args = OfType { types, id: (id as u8).into(), rows: rows as u64, out: out.out() };
@@ -241,7 +245,8 @@ fn rows_of_type(pass: &mut Pass, types: In<u8>, id: i8, rows: usize) -> Result<R
     Ok(out)
 }
 
-/// One member's rows, and nulls where rows are another's. Synchronises as the take of it does, where that is needed.
+/// Returns one member's rows, with nulls for rows of other members. Synchronises if the member has to be
+/// taken and its take does.
 pub(crate) fn member(
     operation: &'static str,
     array: &Array,
@@ -280,7 +285,7 @@ pub(crate) fn member(
         return Ok(member);
     }
     if *mode == UnionMode::Dense {
-        // Of the member's rows; others may be anywhere.
+        // Only the offsets of the member's rows are checked; those of other rows may be anything.
         let (_, offsets) = buffers(&mut pass, array)?;
         let row = MemberRow {
             id: (id as u8).into(),
@@ -294,7 +299,7 @@ pub(crate) fn member(
         look(&mut pass, (types, offsets), looked_at, rows, &members, (Out::absent(), &faults))?;
         pass.report(&faults, check)?;
     }
-    // By indices, which are null where rows are another's.
+    // The member is taken by indices that are null for rows of other members.
     let parts = match mode {
         UnionMode::Dense => {
             let own = pass.parts(DataType::Int32, rows);

@@ -1,4 +1,5 @@
-//! Values as text on a GPU: a launch to read, and for what is hard to read a second; two and sums in between to write.
+//! Conversions between values and text on a GPU. Reading takes one launch, and a second for texts that are
+//! hard to read; writing takes two launches with sums in between.
 
 mod read;
 mod write;

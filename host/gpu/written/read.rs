@@ -1,4 +1,4 @@
-//! Columns of text to values.
+//! Parses columns of text into values.
 
 use arrow_schema::DataType;
 use bowstring_kernels::memory::{In, Out};
@@ -14,10 +14,11 @@ use crate::gpu::text::text_column;
 use crate::pass::{Pass, Table};
 use crate::{Error, Result, Stream};
 
-/// What is said of a row whose text says no value: the row, the beginning of its text, and how long that is.
+/// Makes the error for a text that cannot be parsed, given its row, its first bytes, and its whole length.
 pub(crate) type Unread = Box<dyn FnOnce(usize, &[u8], usize) -> Error + Send>;
 
-/// The values that texts say. Of those that say none the rows are null, or the first is `unread` for whoever waits.
+/// Parses text into values. A text that cannot be parsed becomes null; with `unread` the first one is an
+/// error when the result is waited for.
 pub(crate) fn read(
     (reading, words): (Reading, &[u64]),
     values: &Array,
@@ -43,7 +44,7 @@ pub(crate) fn read(
     };
     let bits = len.div_ceil(32) * 4;
     let out = if width == 0 { pass.output(bits)? } else { pass.rows(len, width)? };
-    // Of bits that others set and do not.
+    // Validity is written only if rows may become null; otherwise such a row is an error.
     let good = unread.is_none().then(|| pass.output(bits)).transpose()?;
     let hard = reading.has_hard().then(|| pass.scratch::<u32>(bits / 4)).transpose()?;
     let mut first = vec![u64::MAX; 3];

@@ -1,4 +1,4 @@
-//! Values to columns of text. Synchronises, for how many bytes there are.
+//! Formats values as columns of text. Synchronises to read the number of bytes.
 
 use arrow_schema::DataType;
 use bowstring_kernels::target::find;
@@ -14,7 +14,7 @@ use crate::gpu::scan::{scan_sums, tiles};
 use crate::pass::{Pass, Requests, bits, validity};
 use crate::{Error, Result, Stream};
 
-/// The texts of values. Of those that have none the rows have no bytes, or the first is `unwritten`.
+/// Formats values. A value without a textual form gets no bytes; with `unwritten` the first one is an error.
 pub(crate) fn write(
     (writing, words): (Writing, &[u64]),
     values: &Array,

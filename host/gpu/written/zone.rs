@@ -1,4 +1,4 @@
-//! Casts that a time zone takes part in, one launch.
+//! Casts that depend on a time zone, in one launch.
 
 use arrow_schema::DataType;
 use bowstring_kernels::memory::Out;
@@ -11,7 +11,8 @@ use crate::gpu::rows::{fixed_width, rows_of};
 use crate::pass::{Pass, validity};
 use crate::{Error, Result, Stream};
 
-/// The values as another type by a [`Zoning`](bowstring_kernels::written::zoning::Zoning), units and a zone, which are the words.
+/// Casts values by a [`Zoning`](bowstring_kernels::written::zoning::Zoning); `words` are its units and its
+/// zone.
 pub(crate) fn cast_zoned(
     words: &[u64],
     values: &Array,
