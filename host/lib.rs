@@ -1,8 +1,9 @@
-//! Compute kernels for Apache Arrow arrays where they are: in host memory, on NVIDIA's GPUs, on AMD's.
+//! Compute kernels for Apache Arrow arrays in place: in host memory, on NVIDIA GPUs, and on AMD GPUs.
 //!
-//! An [`Array`] is Arrow data on a device: an import of a C struct, a view of an arrow-rs array, or the result of an operation.
-//! A [`Batch`] is arrays under a schema. Each operation takes either, and a [`Stream`], which says where it runs and in which order,
-//! and gives a [`Pending`] result, which is waited for or awaited.
+//! An [`Array`] is Arrow data on a device: an imported C struct, a view of an arrow-rs array, or the result
+//! of an operation. A [`Batch`] is a set of arrays under a schema. Each operation accepts either, and a
+//! [`Stream`], which determines the device and the order of execution. It returns a [`Pending`] result, which
+//! can be waited for or awaited.
 //!
 //! | here | in arrow-rs | in CUDA's world |
 //! | --- | --- | --- |
@@ -34,7 +35,8 @@
 //! # }
 //! ```
 //!
-//! On a GPU, if there is one (`DeviceType::Cuda` or `DeviceType::Rocm` and a number), here on the emulated one:
+//! On a GPU, if the machine has one (`DeviceType::Cuda` or `DeviceType::Rocm` and a number). This example
+//! uses the emulated GPU:
 //!
 //! ```
 //! use arrow_array::{ArrayRef, BooleanArray, Int32Array};
@@ -54,8 +56,9 @@
 //! # }
 //! ```
 //!
-//! Where to look: [`compute`] has the operations, and says of each whether it synchronises and what it copies; [`exchange`] has the
-//! ways in and out; [`ffi`] the C structs. `DESIGN.md` says how it is built, and why.
+//! [`compute`] has the operations, and documents for each whether it synchronises and what it copies.
+//! [`exchange`] imports and exports arrays. [`ffi`] has the C structs. `DESIGN.md` explains the design and
+//! its reasons.
 
 #![deny(unsafe_code)]
 
@@ -77,7 +80,7 @@ pub use device::{Device, Stream, interruptible};
 pub use error::{Error, Failure, Result};
 pub use pass::Pending;
 
-/// Handles go to any thread, and several may use one at once; what is still to come goes to any thread.
+/// Handles can be sent to and shared between threads; pending results can be sent.
 const _: () = {
     const fn goes_to_any_thread<T: Send>() {}
     const fn used_by_any_thread<T: Send + Sync>() {}
@@ -90,7 +93,7 @@ const _: () = {
     goes_to_any_thread::<Pending<Batch>>();
 };
 
-/// The README's example is compiled and run with the documentation's.
+/// Compiles and runs the README's example with the doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

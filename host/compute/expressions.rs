@@ -1,4 +1,4 @@
-//! Expressions over the rows of batches: bound to a schema once, then run on any batch of it.
+//! Expressions over the rows of batches, bound to a schema once and then run on any number of batches.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::expr::print::short;
 use crate::expr::{Aggregation, Expr, Options};
 use crate::{Array, Batch, Error, Pending, Result, Stream, cpu, gpu};
 
-/// Columns computed of the rows of a batch. See [`evaluate`].
+/// Expressions bound to a schema, to be evaluated for the rows of batches. See [`evaluate`].
 ///
 /// ```
 /// use arrow_schema::{DataType, Field, Schema};
@@ -40,17 +40,17 @@ pub struct Projection {
     fields: Vec<Field>,
 }
 
-/// A condition on the rows of a batch. See [`filter_where`].
+/// A condition on the rows of batches, bound to a schema. See [`filter_where`].
 #[derive(Clone, Debug)]
 pub struct Predicate {
     plan: Plan,
     schema: SchemaRef,
 }
 
-/// Aggregates of the rows of a batch. See [`aggregate`].
+/// Aggregates over the rows of batches, bound to a schema. See [`aggregate`].
 #[derive(Clone, Debug)]
 pub struct Aggregates {
-    /// The condition, where there is one, is the first root.
+    /// The first root is the condition, if `conditional` is set.
     plan: Plan,
     conditional: bool,
     schema: SchemaRef,
@@ -58,11 +58,11 @@ pub struct Aggregates {
     options: Options,
 }
 
-/// The rows of a batch where `predicate` is true; null is not.
+/// Keeps the rows of a batch for which `predicate` is true; null is not true.
 ///
-/// The predicate is computed and counted in one launch, and never becomes an array. On a GPU the first
-/// [`wait`](Pending::wait) synchronises, once for all columns, as [`filter`](super::filter) does. Binds the predicate to the
-/// batch's schema: to do that once for many batches, keep a [`Predicate`].
+/// The predicate is evaluated and counted in one launch, and never becomes an array. On a GPU the first
+/// [`wait`](Pending::wait) synchronises, once for all columns, as [`filter`](super::filter) does. Binds the
+/// predicate to the batch's schema; to bind it once for many batches, create a [`Predicate`].
 ///
 /// ```
 /// use arrow_array::{ArrayRef, Int32Array, RecordBatch};
@@ -82,8 +82,9 @@ pub fn filter_where(batch: &Batch, predicate: &Expr, stream: &Stream) -> Pending
     })
 }
 
-/// A batch of what the expressions come to, in one launch. Never synchronises, unless a cast inside does. Columns that are not
-/// computed are shared.
+/// Evaluates expressions for each row of a batch in one launch, and returns the results as the columns of a
+/// batch. Does not synchronise, unless a cast in an expression does. An expression that is just a column
+/// shares that column.
 ///
 /// ```
 /// use arrow_array::{ArrayRef, Int64Array, RecordBatch};
@@ -104,8 +105,9 @@ pub fn evaluate(batch: &Batch, exprs: &[Expr], stream: &Stream) -> Pending<Batch
     })
 }
 
-/// One row of what the rows of a batch come to, those where the predicate is true, or all. The rows are read once, and nothing
-/// but the sums of their parts is written; the host looks at those when somebody waits. The row is in host memory.
+/// Aggregates the rows of a batch for which the predicate is true, or all rows, into one row. Reads the rows
+/// once, and writes only partial aggregates; the host merges them when the result is waited for. The
+/// resulting row is in host memory.
 ///
 /// ```
 /// use arrow_array::{ArrayRef, Int64Array, RecordBatch};
@@ -133,7 +135,7 @@ pub fn aggregate(
 }
 
 impl Projection {
-    /// Expressions bound to a schema: what is wrong with them is known now.
+    /// Binds expressions to a schema. Returns an error if they do not fit it.
     pub fn bind(exprs: &[Expr], schema: &Schema, options: &Options) -> Result<Projection> {
         let plan = bind(exprs, schema, options)?;
         let nullable = plan.nullable(|index| schema.field(index).is_nullable());
@@ -153,12 +155,12 @@ impl Projection {
         Arc::new(Schema::new(self.fields.clone()))
     }
 
-    /// What will run.
+    /// Describes the bound plan as text: one line per node, then the roots.
     pub fn explain(&self) -> String {
         self.plan.to_string()
     }
 
-    /// The expressions of each row.
+    /// Evaluates the expressions for each row of a batch, which must have the bound types.
     pub fn evaluate(&self, batch: &Batch, stream: &Stream) -> Pending<Batch> {
         Pending::known(self.evaluate_now(batch, stream))
     }
@@ -176,13 +178,13 @@ impl Projection {
                 Op::Column(index) => columns[index].clone(),
                 _ => arrays.next().expect("one for each that is computed"),
             };
-            // Data may have nulls where a schema says that there are none.
+            // Data may contain nulls even if the schema says otherwise.
             if !field.is_nullable() && array.possible_nulls().is_some() {
                 *field = field.clone().with_nullable(true);
             }
             results.push(array);
         }
-        // The others say which rows failed, and nothing else.
+        // The remaining arrays only report which rows failed.
         arrays.try_for_each(|array| array.wait())?;
         let made = Batch::try_new(Arc::new(Schema::new(fields)), results, batch.len())?;
         Ok(made.with_metadata(batch.metadata().clone()))
@@ -190,24 +192,25 @@ impl Projection {
 }
 
 impl Predicate {
-    /// A condition bound to a schema: what is wrong with it is known now.
+    /// Binds a condition to a schema. Returns an error if it does not fit it.
     pub fn bind(expr: &Expr, schema: &Schema, options: &Options) -> Result<Predicate> {
         let plan = bind(std::slice::from_ref(expr), schema, options)?;
         boolean(expr, &plan, 0)?;
         Ok(Predicate { plan, schema: Arc::new(schema.clone()) })
     }
 
-    /// What will run.
+    /// Describes the bound plan as text: one line per node, then the roots.
     pub fn explain(&self) -> String {
         self.plan.to_string()
     }
 
-    /// The rows where it is true.
+    /// Keeps the rows of a batch for which the condition is true.
     pub fn filter(&self, batch: &Batch, stream: &Stream) -> Pending<Batch> {
         Pending::begun(|| self.begin(batch, stream))
     }
 
-    /// Which rows it is true for, for any number of arrays of that many rows. Synchronises, once: how many they are is data.
+    /// Selects the rows for which the condition is true, to filter any number of arrays of that many rows.
+    /// Synchronises once, because the number of rows depends on the data.
     pub fn select(&self, batch: &Batch, stream: &Stream) -> Result<Selection> {
         let _current = stream.enter()?;
         let (plan, columns) = settled("filter_where", &self.plan, &self.schema, batch, stream)?;
@@ -232,7 +235,7 @@ impl Predicate {
             return Ok(Pending::known(Ok(batch.clone())));
         }
         if stream.as_gpu().is_none() {
-            // Both on the same threads, as one operation.
+            // The evaluation and the filter run on the same threads, as one operation.
             return Ok(Pending::known(among_threads(rows >= PARALLEL, |_| {
                 self.select(batch, stream)?.filter(batch).wait()
             })));
@@ -250,7 +253,7 @@ impl Predicate {
 }
 
 impl Aggregates {
-    /// Aggregates bound to a schema: what is wrong with them is known now.
+    /// Binds aggregates to a schema. Returns an error if they do not fit it.
     pub fn bind(
         aggregations: &[Aggregation],
         predicate: Option<&Expr>,
@@ -272,18 +275,18 @@ impl Aggregates {
         Ok(Aggregates { plan, conditional, schema, aggregations: aggregations.to_vec(), options: *options })
     }
 
-    /// What will run.
+    /// Describes the bound plan as text: one line per node, then the roots.
     pub fn explain(&self) -> String {
         self.plan.to_string()
     }
 
-    /// The one row.
+    /// Aggregates the rows of a batch into one row.
     pub fn aggregate(&self, batch: &Batch, stream: &Stream) -> Pending<Batch> {
         let folded = self.folded();
         Pending::begun(|| Ok(self.words(batch, stream)?.map(move |words| folded.row(&words))))
     }
 
-    /// The one row of the rows of many batches, of which one more is begun while one is waited for.
+    /// Aggregates the rows of many batches into one row. The next batch is begun while one is waited for.
     pub(super) fn of_all(
         &self,
         batches: impl Iterator<Item = Result<Batch>>,
@@ -300,7 +303,7 @@ impl Aggregates {
         let mut before = None;
         for batch in batches {
             let batch = batch?;
-            // Of no rows nothing is left, in however many launches.
+            // An empty batch contributes nothing.
             if batch.is_empty() {
                 check("aggregate", &self.schema, &batch)?;
                 continue;
@@ -317,19 +320,19 @@ impl Aggregates {
         Folded { aggregations: self.aggregations.clone(), types, options: self.options }
     }
 
-    /// What each launch leaves of the parts of the rows.
+    /// The partial aggregates that each launch produces.
     fn words(&self, batch: &Batch, stream: &Stream) -> Result<Pending<Vec<Vec<u64>>>> {
         let _current = stream.enter()?;
         let rows = batch.len();
         let (plan, columns) = settled("aggregate", &self.plan, &self.schema, batch, stream)?;
         let kinds: Vec<_> = self.aggregations.iter().map(|one| one.fold).collect();
-        // Rows that are all alike take no memory: there may be any number of them.
+        // Constant rows take no memory, so there can be arbitrarily many of them.
         if stream.as_gpu().is_none() || rows == 0 || kinds.is_empty() || plan.is_constant() {
             let pool = stream.device().host_pool();
             let words = cpu::program::aggregate(&plan, self.conditional, &kinds, &columns, rows, pool)?;
             return Ok(Pending::known(Ok(vec![words])));
         }
-        // As many as lanes have room for, each time.
+        // Each launch computes as many aggregates as lanes have room for.
         let (condition, values) = plan.roots.split_at(usize::from(self.conditional));
         let mut launched: Option<Pending<Vec<Vec<u64>>>> = None;
         let most = bowstring_kernels::program::code::AGGREGATES;
@@ -348,7 +351,7 @@ impl Aggregates {
     }
 }
 
-/// Whether a root is a condition.
+/// Checks that a root is a boolean condition.
 fn boolean(expr: &Expr, plan: &Plan, root: usize) -> Result<()> {
     match &plan.nodes[plan.roots[root]].data_type {
         arrow_schema::DataType::Boolean => Ok(()),
@@ -356,8 +359,9 @@ fn boolean(expr: &Expr, plan: &Plan, root: usize) -> Result<()> {
     }
 }
 
-/// The plan for a batch, and its columns: what a machine does not do itself is done, by the operations that do it, and is a column
-/// more. Behind the roots may be others, which are computed for the rows that they fail.
+/// The plan for a batch, and its columns. Steps that the program cannot run (casts, text tests) are executed
+/// first; each result becomes an extra column. Extra roots may follow the original ones: they are evaluated
+/// only for the rows that they fail.
 fn settled<'a>(
     operation: &'static str,
     plan: &'a Plan,
@@ -371,7 +375,8 @@ fn settled<'a>(
         columns.push(admit(operation, column, stream)?.into_owned());
     }
     let mut plan = Cow::Borrowed(plan);
-    // Of nodes that are columns by now, and of types that plans do not compute with: what fails their rows.
+    // For each node that has become a column of a type that plans do not support: the nodes that can fail its
+    // rows.
     let mut failing: Vec<Vec<Id>> = vec![vec![]; plan.nodes.len()];
     let texts = computed::texts(&plan);
     for id in 0..plan.nodes.len() {
@@ -379,7 +384,7 @@ fn settled<'a>(
         let input = |columns: &[Array]| match plan.nodes[node.inputs[0]].op {
             Op::Column(index) => Ok(columns[index].clone()),
             _ => {
-                // Rows that fail are null for now: whether they count is found later, and which is the first.
+                // Failing rows are null for now. A later step finds the first one, and whether it counts.
                 let of = plan.only(&[node.inputs[0]]).quiet();
                 let made = computed::roots(&of, columns, batch.len(), stream)?.pop();
                 made.ok_or_else(|| Error::invalid(operation, "no array"))
@@ -399,7 +404,7 @@ fn settled<'a>(
                 let is = if *null { nulls::is_null } else { nulls::is_not_null };
                 is(&array, stream).wait()?
             }
-            // What texts are made of is a column by now.
+            // Text operands have become columns in earlier iterations.
             Op::Text(test) => {
                 let side = |input: usize| match &plan.nodes[node.inputs[input]].op {
                     Op::Column(index) => Ok(Side::Column(&columns[*index])),
@@ -430,12 +435,12 @@ fn settled<'a>(
             failing[id] = fail;
         }
     }
-    // Roots that no plan computes do not say what failed: that is computed beside them.
+    // A root that no plan computes cannot report failures, so the failing nodes become additional roots.
     let fail: Vec<Id> = plan.roots.iter().flat_map(|root| failing[*root].clone()).collect();
     if !fail.is_empty() {
         plan.to_mut().roots.extend(fail);
     }
-    // What only that was made of is not computed again.
+    // Drops nodes that only the extra columns needed, so that they are not computed again.
     let plan = match plan {
         Cow::Borrowed(plan) => Cow::Borrowed(plan),
         Cow::Owned(plan) => Cow::Owned(plan.only(&plan.roots)),
@@ -443,7 +448,7 @@ fn settled<'a>(
     Ok((plan, columns))
 }
 
-/// Whether the batch is of the schema that was bound to, as far as types go.
+/// Checks that a batch has the types of the schema that the plan was bound to.
 fn check(operation: &'static str, schema: &Schema, batch: &Batch) -> Result<()> {
     let (bound, there) = (schema.fields().len(), batch.columns().len());
     if bound != there {

@@ -1,19 +1,19 @@
-//! What arrays are made of, as kernels take it.
+//! Converts the parts of arrays into kernel arguments.
 
 use bowstring_kernels::memory::In;
 use bowstring_kernels::target::Value;
 
 use crate::array::{Array, Bitmap, Buffer};
 
-/// What a buffer is taken to hold where its extent is data: more than any address space has.
+/// The assumed length of a buffer whose extent only the device knows: larger than any address space.
 const UNKNOWN_EXTENT: u64 = 1 << 47;
 
-/// The bytes of a buffer, as kernels take them that read bitmaps of eight bits a byte: they may start anywhere.
+/// A buffer's bytes for kernels that read bitmaps, eight bits per byte. The buffer may start at any address.
 pub(crate) fn bytes(buffer: &Buffer) -> BitPointer {
     bits(&Bitmap { buffer: buffer.clone(), offset: 0 })
 }
 
-/// A buffer, to be read by a kernel: a typed one must be aligned, see [`is_aligned`].
+/// A buffer that a kernel reads. The address must have the alignment of `T`, see [`is_aligned`].
 pub(crate) fn input<T: Value>(buffer: &Buffer) -> In<T> {
     match buffer.address() {
         0 => In::absent(),
@@ -21,10 +21,10 @@ pub(crate) fn input<T: Value>(buffer: &Buffer) -> In<T> {
     }
 }
 
-/// A bitmap as kernels take it: an aligned pointer and the offset in bits from there.
+/// A bitmap for kernels: an aligned pointer, and the offset from there in bits.
 pub(crate) type BitPointer = (In<u32>, u64);
 
-/// A bitmap, to be read by a kernel.
+/// A bitmap that a kernel reads.
 pub(crate) fn bits(bitmap: &Bitmap) -> BitPointer {
     let (buffer, offset) = (&bitmap.buffer, bitmap.offset as u64);
     let bytes = buffer.bytes().map_or(UNKNOWN_EXTENT, |bytes| bytes as u64);
@@ -34,23 +34,24 @@ pub(crate) fn bits(bitmap: &Bitmap) -> BitPointer {
     }
 }
 
-/// How many elements offsets may point into, as kernels take it: see [`bowstring_kernels::ranges::extent`].
+/// The number of elements that offsets may refer to, in the form that kernels use: see
+/// [`bowstring_kernels::ranges::extent`].
 #[derive(Clone, Copy)]
 pub(crate) struct Reach {
-    /// How many, or how many bits the number has that says so.
+    /// The number of elements, or the width in bits of the number on the device that states it.
     pub limit: u64,
-    /// The number, where only the device knows it.
+    /// The number, if only the device knows it.
     pub end: In<u32>,
     pub end_offset: u64,
 }
 
 impl Reach {
-    /// So many elements.
+    /// A limit that the host knows.
     pub fn elements(elements: usize) -> Reach {
         Reach { limit: elements as u64, end: In::absent(), end_offset: 0 }
     }
 
-    /// As many as the buffer has bytes: what whoever made the array has vouched for, whatever offsets say.
+    /// The length of a buffer in bytes, which its producer has vouched for, independent of the offsets.
     pub fn bytes(buffer: &Buffer) -> Reach {
         let Some(number) = buffer.extent_at() else { return Reach::elements(buffer.bytes().unwrap_or(0)) };
         let (end, end_offset) = bytes(number);
@@ -58,7 +59,7 @@ impl Reach {
     }
 }
 
-/// An array's validity as kernels take it: absent where all rows are valid.
+/// An array's validity bitmap for kernels; absent if all rows are valid.
 pub(crate) fn validity(array: &Array) -> BitPointer {
     array.validity().map_or((In::absent(), 0), bits)
 }

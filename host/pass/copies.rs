@@ -1,5 +1,5 @@
-//! Copies of a pass between the host, its device and another one. What is small is packed, see `small_uploads.rs`, and sent
-//! before whatever else the pass puts on its stream.
+//! A pass's copies between the host, its device and another device. Small data is packed, see
+//! `small_uploads.rs`, and sent before any other work of the pass.
 
 use std::ops::Range;
 
@@ -11,12 +11,13 @@ use crate::array::Place;
 use crate::device::{Kept, Staged};
 
 impl Pass {
-    /// Says how long the small things are that are uploaded next, so that one copy sends all of them.
+    /// Announces the lengths of the next small uploads, so that one copy sends all of them.
     pub(super) fn reserve(&mut self, lengths: impl IntoIterator<Item = usize>) {
         self.small_uploads.reserve(lengths);
     }
 
-    /// Memory of `bytes` that begins with these words and goes on with zeros, where that is small.
+    /// Packs `bytes` of memory that begin with `words`, followed by zeros, if that is small. Otherwise
+    /// returns `None`.
     pub(super) fn pack(&mut self, bytes: usize, words: &[u64]) -> Result<Option<Region>> {
         if !is_small(bytes) {
             return Ok(None);
@@ -29,7 +30,7 @@ impl Pass {
         Ok(self.small_uploads.pack(bytes, words))
     }
 
-    /// Queues the copy of what was packed since the last one. All work that could read it comes after.
+    /// Queues the copy of everything packed since the last one. Work that reads it must be queued later.
     pub(super) fn send(&mut self) -> Result<()> {
         let Some((region, staged, part)) = self.small_uploads.unsent() else { return Ok(()) };
         let copied = self.copy_in(region, staged, part);
@@ -37,7 +38,7 @@ impl Pass {
         copied
     }
 
-    /// Device memory with these words, which travel through pinned memory: what is small travels together.
+    /// Uploads words through pinned memory. Small uploads travel together.
     pub fn upload(&mut self, words: &[u64]) -> Result<Region> {
         if let Some(region) = self.pack(size_of_val(words), words)? {
             return Ok(region);
@@ -54,7 +55,7 @@ impl Pass {
         self.gpu.staging().alloc(bytes)
     }
 
-    /// Device memory with the first bytes of a staged block, in one copy.
+    /// Uploads the first bytes of a staged block in one copy.
     pub fn upload_staged(&mut self, staged: Staged, bytes: usize) -> Result<Region> {
         let region = self.output(bytes)?;
         let copied = self.copy_in(&region, &staged, 0..bytes);
@@ -62,8 +63,8 @@ impl Pass {
         copied.map(|()| region)
     }
 
-    /// Queues a copy of part of a block to the same part of a region, which `used` keeps. The block must be kept until the
-    /// copy has passed, and the part not be written, also where this fails.
+    /// Queues a copy of part of a block to the same part of a region, which `used` keeps. Even if this fails,
+    /// the block must be kept, and the part not written, until the copy has finished.
     fn copy_in(&self, region: &Region, from: &Staged, part: Range<usize>) -> Result<()> {
         assert!(part.end <= region.bytes() && part.end <= from.pinned().len(), "the part is inside of both");
         if part.is_empty() {
@@ -76,8 +77,8 @@ impl Pass {
         })
     }
 
-    /// Queues a copy of device memory that is an input or a region of this pass. The block must be kept until the copy
-    /// has passed, also where the pass fails later.
+    /// Queues a copy of device memory that is an input or a region of this pass. The block must be kept until
+    /// the copy has finished, even if the pass fails later.
     pub fn copy_out(&mut self, from: usize, bytes: usize, to: &Staged, at: usize) -> Result<()> {
         assert!(at <= to.pinned().len() && bytes <= to.pinned().len() - at, "the copy fits the block");
         if bytes == 0 {
@@ -90,7 +91,8 @@ impl Pass {
         })
     }
 
-    /// Queues a copy of the first bytes of a region, which this pass keeps, from another device of the runtime.
+    /// Queues a copy of the first bytes of a region on another device of the same runtime. This pass keeps
+    /// that region.
     pub fn copy_from(&mut self, from: &Region, place: Place, to: &Region) -> Result<()> {
         assert_eq!(
             (from.bytes(), place.device_type),

@@ -1,12 +1,12 @@
-//! How a pass ends, also one that an error ends half-way: its event is recorded behind what it has put on the stream, and
-//! whatever that uses is kept until the event has passed.
+//! Ends a pass, also one that an error ends early. The pass records its event after all its work on the
+//! stream, and keeps everything that the work uses until the event has occurred.
 
 use super::Pass;
 use crate::Result;
 use crate::device::Check;
 
 impl Pass {
-    /// Ends the pass: its event is recorded, and inputs are kept until it has passed.
+    /// Ends the pass: records its event, and keeps its inputs until the event has occurred.
     pub fn finish(mut self) -> Result<()> {
         self.end()
     }
@@ -20,7 +20,7 @@ impl Pass {
             .then(|| -> Check { Box::new(move || checks.into_iter().try_for_each(|check| check())) });
         let (parents, looked_at) = (std::mem::take(&mut self.parents), std::mem::take(&mut self.looked_at));
         self.done.depends_on(parents, check, looked_at);
-        // Not `self.queue`'s: the pass is borrowed meanwhile.
+        // A clone, because the pass itself is borrowed mutably meanwhile.
         let queue = self.queue.clone();
         let ending = queue.ending();
         let recorded = self.done.record(self.queue.owned());
@@ -36,7 +36,7 @@ impl Pass {
 impl Drop for Pass {
     fn drop(&mut self) {
         if !self.ended {
-            // Nobody has its outputs, and the error that led here is already on its way.
+            // No caller has its outputs, and the original error is already being returned.
             let _ = self.end();
         }
     }

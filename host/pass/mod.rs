@@ -1,5 +1,5 @@
-//! L4: how an operation runs on a GPU. A [`Pass`] is one operation's work on one stream, from waiting for its inputs to
-//! recording the event that its outputs carry. It is the only place where kernels meet a driver.
+//! L4: runs operations on a GPU. A [`Pass`] is one operation's work on one stream, from waiting for its
+//! inputs to recording the event that its outputs carry. It is the only place where kernels meet a driver.
 //!
 //! ```text
 //! let mut pass = Pass::begin("double", stream)?;
@@ -26,7 +26,8 @@
 //! pass.finish()?;                                        // records the event; scratch goes back to the pool
 //! ```
 //!
-//! A pass that is dropped half-way, by an error say, is ended the same way: what it has launched stays safe to run.
+//! A pass that is dropped early, for example by an error, is ended in the same way, so the work that it has
+//! launched stays safe to run.
 
 #![allow(unsafe_code)]
 
@@ -63,7 +64,7 @@ use crate::device::driver::{Driver, Failure, Launch, RawStream};
 use crate::device::{Check, Event, Gpu, GpuStream, Kept, Memory, Stream, witnessed};
 use crate::{Error, Result};
 
-/// Bytes that a stream keeps for what nobody asks for.
+/// The number of bytes that a stream keeps for counters that are not read.
 const DISCARDED: usize = 64;
 
 /// One operation's work on one stream.
@@ -111,17 +112,17 @@ impl Pass {
         })
     }
 
-    /// Which GPU's.
+    /// The GPU that runs the pass.
     pub fn gpu(&self) -> &Arc<Gpu> {
         &self.gpu
     }
 
-    /// Its stream.
+    /// The stream that runs the pass.
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
 
-    /// Which operation it is.
+    /// The name of the operation, for errors.
     pub fn operation(&self) -> &'static str {
         self.operation
     }
@@ -131,29 +132,30 @@ impl Pass {
         self.ready.clone()
     }
 
-    /// Keeps something until the pass's work has passed.
+    /// Keeps a value until the pass's work has finished.
     pub fn keep(&mut self, kept: Kept) {
         self.kept.push(kept);
     }
 
-    /// Where its results are.
+    /// The device memory that holds its results.
     pub fn place(&self) -> Place {
         self.gpu.place()
     }
 
-    /// Lanes in a wave: 32 or 64.
+    /// The number of lanes in a wave: 32 or 64.
     pub fn width(&self) -> u32 {
         self.gpu.driver().width()
     }
 
-    /// The error for what the operation does not do.
+    /// The error for a type that the operation does not support.
     pub fn unsupported(&self, what: impl ToString) -> Error {
         let device = self.place().device_type;
         Error::Unsupported { operation: self.operation, data_type: what.to_string(), device }
     }
 
-    /// Makes an array readable from here on: its events are waited for on the stream, each once, and it stays alive until
-    /// the pass's work has passed. An array elsewhere is [`Error::Invalid`].
+    /// Makes an array readable by the pass. The stream waits for each of its events, once, and the array
+    /// stays alive until the pass's work has finished. An array that the device cannot reach is
+    /// [`Error::Invalid`].
     pub fn input(&mut self, array: &Array) -> Result<()> {
         if self.enter(array)? {
             self.kept.push(Kept::Array(array.clone()));
@@ -161,7 +163,8 @@ impl Pass {
         Ok(())
     }
 
-    /// Whether any of it must be kept: what is used in this stream's order only need not, see `pool.rs`.
+    /// Prepares an array and returns whether it must be kept. Memory that is only used in this stream's order
+    /// need not be kept, see `pool.rs`.
     fn enter(&mut self, array: &Array) -> Result<bool> {
         if !self.place().reaches(array.place()) {
             let problem = format!("an array on {} and a stream on {}", array.place(), self.place());
@@ -198,12 +201,13 @@ impl Pass {
         self.waited.push(ready.clone());
         let any: &dyn std::any::Any = &**ready;
         let own = any.downcast_ref::<Event>();
-        // Work on the same stream runs later anyway.
+        // Work on the same stream runs in order anyway.
         let earlier = own.is_some_and(|event| event.stream() == self.queue.number());
         if !earlier {
             self.queue.wait(&self.gpu, &**ready)?;
         }
-        // Only now: when this pass has passed, what its parents report is looked at, and they must have passed then.
+        // Added only after the wait is queued: when this pass has finished, errors of its parents are
+        // examined, and they must have finished by then.
         self.parents.extend(own.cloned());
         Ok(())
     }
@@ -213,26 +217,26 @@ impl Pass {
         self.use_memory(region.memory().clone());
     }
 
-    /// Device memory of unspecified contents.
+    /// Allocates device memory with unspecified contents.
     pub fn output(&mut self, bytes: usize) -> Result<Region> {
         let memory = self.gpu.pool().alloc(bytes, self.queue.number(), self.queue.owned())?;
         self.used.push(memory.clone());
         Ok(Region::of(memory, bytes))
     }
 
-    /// How much is so many times that: what is more than a number can say is more than any memory. Lengths are a stranger's,
-    /// and rows of no bytes may be more than there are bytes.
+    /// Multiplies sizes. Returns `OutOfMemory` on overflow: lengths come from imported, untrusted data, and
+    /// rows of no bytes may outnumber the bytes of any memory.
     pub fn times(&self, rows: usize, each: usize) -> Result<usize> {
         let too_much = Error::OutOfMemory { bytes: usize::MAX, device: self.place().device_type };
         rows.checked_mul(each).filter(|product| *product <= isize::MAX as usize).ok_or(too_much)
     }
 
-    /// Device memory for `rows` rows of `width` bytes each, of unspecified contents.
+    /// Allocates device memory for `rows` rows of `width` bytes each, with unspecified contents.
     pub fn rows(&mut self, rows: usize, width: usize) -> Result<Region> {
         self.output(self.times(rows, width)?)
     }
 
-    /// Device memory of zeros for `rows` rows of a slot; bytes that offsets would point into are none.
+    /// Allocates zeroed device memory for `rows` rows of a slot; for bytes that offsets point into, none.
     pub fn zeroed_rows(&mut self, slot: Slot, rows: usize) -> Result<Region> {
         self.zeroed(match slot {
             Slot::Bits => rows.div_ceil(8),
@@ -243,12 +247,13 @@ impl Pass {
         })
     }
 
-    /// Device memory for `len` values that nobody sees after the pass.
+    /// Allocates device memory for `len` values that are only used inside the pass.
     pub fn scratch<T: Value>(&mut self, len: usize) -> Result<Region> {
         self.rows(len, size_of::<T>())
     }
 
-    /// Device memory of zero bytes; so is the rest of the last 64, for consumers that read whole words of bitmaps.
+    /// Allocates zeroed device memory. The rest of its last 64 bytes is also zero, for consumers that read
+    /// bitmaps by whole words.
     pub fn zeroed(&mut self, bytes: usize) -> Result<Region> {
         match self.pack(bytes, &[])? {
             Some(region) => Ok(region),
@@ -256,15 +261,15 @@ impl Pass {
         }
     }
 
-    /// The same, however small it is, made by a call.
+    /// Allocates zeroed device memory of any size with a fill call.
     fn cleared(&mut self, bytes: usize) -> Result<Region> {
         let region = self.output(bytes)?;
         self.set(&region, 0)?;
         Ok(region)
     }
 
-    /// Words for kernels that count what this operation does not ask for. They belong to the stream and are written once:
-    /// cheaper than words of its own for each pass.
+    /// Memory for counters that a kernel writes but this operation does not read. It belongs to the stream
+    /// and is initialised once, which is cheaper than separate memory for each pass.
     pub fn discard_counters(&mut self) -> Result<Region> {
         let queue = self.queue.clone();
         let mut discarded = queue.sink();
@@ -277,13 +282,13 @@ impl Pass {
         Ok(region)
     }
 
-    /// Sets every byte of a region and of the rest of its last 64.
+    /// Sets every byte of a region, and of the rest of its last 64 bytes.
     pub fn fill(&mut self, region: &Region, byte: u8) -> Result<()> {
         self.send()?;
         self.set(region, byte)
     }
 
-    /// The same of a region that nothing is to be sent to.
+    /// Like `fill`, without sending packed uploads first: none of them may go to this region.
     fn set(&mut self, region: &Region, byte: u8) -> Result<()> {
         let bytes = region.bytes().next_multiple_of(64);
         if bytes == 0 {
@@ -293,8 +298,8 @@ impl Pass {
         self.queued(|driver, stream| unsafe { driver.fill(region.address(), byte, bytes, stream) })
     }
 
-    /// Launches an entry, in as many waves as it says for these arguments. What they point to comes from this pass's inputs
-    /// and regions.
+    /// Launches an entry with as many waves as it requests for these arguments. The arguments' pointers must
+    /// come from this pass's inputs and regions.
     pub fn launch<A: Args>(&mut self, entry: &'static Entry<A>, args: &A) -> Result<()> {
         let waves = (entry.waves)(args, self.width());
         if waves == 0 {
@@ -311,8 +316,9 @@ impl Pass {
         self.send()?;
         let loaded = self.gpu.entry(entry.family, entry.name)?;
         let launch = Launch { entry: loaded, kernel: entry, waves, args };
-        // SAFETY: `args` is what the entry was declared with; its pointers were made from buffers that are inputs or
-        // regions of this pass, which keeps them alive, and outputs are regions, which nobody else writes.
+        // SAFETY: `args` is what the entry was declared with; its pointers were made from buffers that are
+        // inputs or regions of this pass, which keeps them alive, and outputs are regions, which no other
+        // code writes.
         let run = || self.queued(|driver, stream| unsafe { driver.launch(&launch, stream) });
         match self.gpu.witness() {
             None => run(),
@@ -322,7 +328,7 @@ impl Pass {
         Ok(())
     }
 
-    /// Parts of an array that this pass makes: on its device, readable once it has passed.
+    /// Creates parts for an array that this pass makes: on its device, readable once the pass has finished.
     pub fn parts(&self, data_type: DataType, len: usize) -> Parts {
         let (place, ready) = (self.place(), Some(self.ready.clone()));
         Parts { place, ready, ..Parts::new(data_type, len) }

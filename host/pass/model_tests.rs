@@ -1,5 +1,6 @@
-//! Models of work on a device: the pool's blocks go from stream to stream, events have one outcome, futures are woken, and
-//! inputs live until the work that reads them has passed. The emulator's streams are threads of the model, too.
+//! Models of work on a device: the pool's blocks go from stream to stream, events have one outcome, futures
+//! are woken, and inputs live until the work that reads them has passed. The emulator's streams are threads
+//! of the model, too.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -19,7 +20,7 @@ fn device(keep: Option<usize>) -> EmulatedDevice {
     EmulatedDevice::new(EmulatorOptions { keep, width: 64, ..Default::default() }).unwrap()
 }
 
-/// Nothing was done that may not be, and everything has come back.
+/// Checks that no rule was broken, and that all memory was returned.
 fn ends(device: EmulatedDevice) {
     drain(device.device());
     assert_eq!(device.faults(), []);
@@ -35,7 +36,7 @@ fn blocks_go_from_stream_to_stream_once_their_use_has_passed() {
             thread::spawn(move || {
                 let stream = device.device().stream().unwrap();
                 let array = stream.upload(&sample(70).0).unwrap();
-                // What this counts in goes to the pool while it still may be to come.
+                // The memory of the count returns to the pool while the count may still be pending.
                 drop(later(&array, &stream));
                 drop((array, stream));
                 assert_eq!(three_streams(&device, 65), Ok(true));

@@ -1,5 +1,6 @@
-//! What holds passes together, tried by taking it away: with a driver that breaks a promise, or inputs let go of too early,
-//! answers must go wrong; and by failing the runtime's calls one after another.
+//! Tests of the ordering between passes. Each test removes one guarantee, with a driver that breaks a promise
+//! or inputs that are dropped too early, and expects wrong answers. Other tests let the runtime's calls fail
+//! one after another.
 
 use std::time::Duration;
 
@@ -10,13 +11,13 @@ use crate::device::faulty::Break;
 use crate::device::testing::{EmulatedDevice, EmulatorOptions, INJECTED};
 use crate::exchange::to_arrow;
 
-/// One array's way over three streams, nothing waited for on the host in between and everything dropped at once: uploaded
-/// on the first, its nulls counted on the second, the count's bits counted on the third.
+/// Sends an array over three streams: it is uploaded on the first, its nulls are counted on the second, and
+/// the count's bits on the third. The host does not wait in between, and drops everything at once.
 pub(super) fn three_streams(device: &EmulatedDevice, len: i64) -> Result<bool> {
     three_streams_and(device, len, || ())
 }
 
-/// The same, with something done whenever an input has been dropped.
+/// Like `three_streams`; calls `dropped` whenever an input has been dropped.
 pub(super) fn three_streams_and(device: &EmulatedDevice, len: i64, dropped: impl Fn()) -> Result<bool> {
     let streams = [(); 3].map(|()| device.device().stream());
     let [first, second, third] = streams.each_ref().map(|stream| stream.as_ref().map_err(Error::clone));
@@ -58,7 +59,7 @@ fn nothing_goes_wrong_at_random_delays() {
     }
 }
 
-/// Whether some of many runs gives a wrong answer, fails, or leaves a fault.
+/// Whether any of many runs gives a wrong answer, fails, or leaves a fault.
 fn goes_wrong(
     device: impl Fn(u64) -> Result<EmulatedDevice>,
     run: impl Fn(&EmulatedDevice) -> Result<bool>,
@@ -94,7 +95,7 @@ fn an_input_freed_too_early_is_noticed() {
     ));
 }
 
-/// Everything a pass does, and both copies.
+/// Runs everything that a pass can do, and both copies.
 fn everything(device: &EmulatedDevice) -> Result<()> {
     assert!(three_streams(device, 500)?);
     let (first, second) = (device.device().stream()?, device.device().stream()?);
@@ -106,7 +107,7 @@ fn everything(device: &EmulatedDevice) -> Result<()> {
     checked.ready().map_or(Ok(()), |ready| ready.wait())
 }
 
-/// With call `n` of the runtime failing, and `times - 1` after it: whether any did.
+/// Lets call `n` of the runtime and the `times - 1` calls after it fail. Returns whether any call failed.
 fn fails_cleanly(call: Option<&'static str>, n: u64, times: u64) -> bool {
     let options = EmulatorOptions { keep: n.is_multiple_of(2).then_some(0), ..Default::default() };
     let device = EmulatedDevice::new(options).unwrap();

@@ -1,4 +1,4 @@
-//! A result whose size the device is still finding out.
+//! Results that depend on a number which the device is still computing.
 
 use std::fmt;
 use std::future::Future;
@@ -11,14 +11,14 @@ use crate::array::Ready;
 use crate::device::{Event, Kept, Sleeper, Staged};
 use crate::{Error, Result, Stream};
 
-/// The result of an operation that needs to know something from the device before it can go on, such as how
-/// many rows a filter keeps. [`wait`](Pending::wait) blocks until it is there, [`is_ready`](Pending::is_ready)
-/// looks, and a task can await it: awaiting does not block a thread for that first number. Where a nested type
-/// needs a second number, the poll that finishes the operation blocks for it. Dropping a result abandons the
-/// operation.
+/// The result of an operation that needs a number from the device before it can continue, such as the number
+/// of rows that a filter keeps. [`wait`](Pending::wait) blocks until the result is available,
+/// [`is_ready`](Pending::is_ready) checks without blocking, and a task can await it. Awaiting does not block
+/// a thread for the first number. If a nested type needs a second number, the poll that finishes the
+/// operation blocks for it. Dropping a result abandons the operation.
 ///
-/// Tasks are woken one after another on a thread of the library's, one for each device, which is started for
-/// the first. If none can be started, polling blocks until the result is there.
+/// Tasks are woken one after another on a thread of this library. Each device has one such thread, which
+/// starts with the first task. If it cannot be started, polling blocks until the result is available.
 #[must_use = "an operation's errors are in its result, and dropping it abandons the operation"]
 pub struct Pending<T>(State<T>);
 
@@ -31,7 +31,7 @@ enum State<T> {
 type Then<T> = Box<dyn FnOnce(Pass, &Staged) -> Result<T> + Send>;
 
 struct Waiting<T> {
-    /// What is needed for the rest; taken out together, when the words are there or nobody wants them.
+    /// The rest of the operation. It is taken when the words have arrived or the result is dropped.
     rest: Option<(Pass, Staged, Then<T>)>,
     seen: Event,
     parents: Vec<Event>,
@@ -39,12 +39,12 @@ struct Waiting<T> {
 }
 
 impl<T> Pending<T> {
-    /// A result that needed nothing from the device.
+    /// A result that is already available.
     pub fn known(result: Result<T>) -> Pending<T> {
         Pending(State::Known(result))
     }
 
-    /// What an operation began, or could not begin: then the error is the result.
+    /// The result of beginning an operation. If it could not begin, the error becomes the result.
     pub(crate) fn begun(begin: impl FnOnce() -> Result<Pending<T>>) -> Pending<T> {
         begin().unwrap_or_else(|error| Pending::known(Err(error)))
     }
@@ -55,12 +55,13 @@ impl<T> Pending<T> {
         Pending(State::Waiting(Box::new(Waiting { rest, seen, parents, sleeper: None })))
     }
 
-    /// The result; blocks until the device has come far enough.
+    /// Blocks until the result is available, and returns it.
     pub fn wait(mut self) -> Result<T> {
         match std::mem::replace(&mut self.0, State::Taken) {
             State::Known(result) => result,
             State::Waiting(waiting) => {
-                // Once for all that follows: each way to a device costs calls of its driver.
+                // Entered once for all that follows, because each entry to a device costs calls of its
+                // driver.
                 let stream = waiting.stream()?;
                 let _current = stream.enter()?;
                 waiting.seen.wait()?;
@@ -78,7 +79,7 @@ impl<T> Pending<T> {
         }
     }
 
-    /// The same, and then something else on the host.
+    /// Applies `then` to the result, on the host.
     pub fn map<U: 'static>(self, then: impl FnOnce(T) -> Result<U> + Send + 'static) -> Pending<U>
     where
         T: 'static,
@@ -99,12 +100,12 @@ impl<T> Pending<T> {
 }
 
 impl<T> Waiting<T> {
-    /// Where it runs.
+    /// The stream that runs the operation.
     fn stream(&self) -> Result<Stream> {
         self.rest.as_ref().map(|(pass, ..)| pass.stream.clone()).ok_or_else(taken)
     }
 
-    /// Goes on where the words have arrived.
+    /// Continues the operation after the words have arrived.
     fn go_on(mut self) -> Result<T> {
         self.parents.iter().try_for_each(Event::outcome)?;
         let stream = self.stream()?;
@@ -120,7 +121,7 @@ impl<T> Drop for Waiting<T> {
             sleeper.forget();
         }
         if let Some((mut pass, staged, _)) = self.rest.take() {
-            // The copy to it may still be under way.
+            // The copy to it may still be in progress.
             pass.kept.push(Kept::Staged(staged));
         }
     }
@@ -152,7 +153,7 @@ impl<T> Future for Pending<T> {
 }
 
 impl<T> Waiting<T> {
-    /// Whether the words are there; where not, the task is woken when they are, on a thread of ours.
+    /// Whether the words have arrived. If not, one of our threads wakes the task when they have.
     fn ready_or_wake(&mut self, context: &Context<'_>) -> Result<bool> {
         let stream = self.stream()?;
         let _current = stream.enter()?;

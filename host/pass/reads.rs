@@ -1,4 +1,4 @@
-//! How words that kernels have written come to the host: now, later, or only when somebody asks.
+//! Reads words that kernels have written: at once, later, or when a result is waited for.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::device::{Event, Kept, Staged};
 use crate::{Error, Result};
 
 impl Pass {
-    /// Copies of regions on their way to the host, one behind the other, and the event behind them.
+    /// Queues copies of regions to consecutive places in host memory, and an event after them.
     fn copied(&mut self, regions: &[&Region]) -> Result<(Staged, Event)> {
         let staged = self.stage(regions.iter().map(|region| region.bytes()).sum())?;
         match self.copy_all(regions, &staged) {
@@ -28,19 +28,19 @@ impl Pass {
         Ok(seen)
     }
 
-    /// Keeps a block that a copy may be on its way to until the pass has passed.
+    /// Keeps a block that a copy may still write until the pass's work has finished.
     fn abandon(&mut self, staged: Staged, error: Error) -> Error {
         self.kept.push(Kept::Staged(staged));
         error
     }
 
-    /// The words of a region: the host waits until the pass has come here. Errors in what the inputs were made from
-    /// surface here too. An operation does this once at most.
+    /// Reads the words of a region. The host waits until the pass has reached this point. Errors of
+    /// operations that produced the inputs are returned here too. An operation does this at most once.
     pub fn read(&mut self, region: &Region) -> Result<Vec<u64>> {
         self.read_all(&[region])
     }
 
-    /// As [`Pass::read`], of several regions, one after the other.
+    /// Reads several regions, one after the other; otherwise like [`Pass::read`].
     pub fn read_all(&mut self, regions: &[&Region]) -> Result<Vec<u64>> {
         let (staged, seen) = self.copied(regions)?;
         if let Err(error) = seen.wait() {
@@ -50,8 +50,8 @@ impl Pass {
         Ok(words(staged.pinned().bytes(), regions.iter().map(|region| region.bytes()).sum()))
     }
 
-    /// As [`Pass::read`], of several regions and without waiting: `then` goes on with the pass when somebody asks for the result and the words
-    /// have arrived.
+    /// Reads several regions without waiting. `then` continues the pass when the result is waited for and the
+    /// words have arrived.
     pub fn read_later<T>(
         mut self,
         regions: &[&Region],
@@ -70,8 +70,8 @@ impl Pass {
         ))
     }
 
-    /// Has `check` look at the words of a region when somebody first waits for the pass's outputs, or for anything made
-    /// from them: how an error that only the data shows surfaces without a synchronisation of its own.
+    /// Runs `check` on the words of a region when the pass's outputs, or anything made from them, are first
+    /// waited for. In this way, errors that depend on the data need no synchronisation of their own.
     pub fn report(
         &mut self,
         region: &Region,
@@ -80,7 +80,7 @@ impl Pass {
         let staged = Arc::new(self.stage(region.bytes())?);
         let queued = self.copy_out(region.address(), region.bytes(), &staged, 0);
         let (failed, bytes) = (queued.clone().err(), region.bytes());
-        // Also where nothing came, the block is kept until the pass has passed.
+        // Even if the copy failed, the block is kept until the pass's work has finished.
         self.checks.push(Box::new(move || match failed {
             None => check(&words(staged.pinned().bytes(), bytes)),
             Some(failure) => Err(failure),
@@ -88,7 +88,7 @@ impl Pass {
         queued
     }
 
-    /// Keeps an array for as long as checks of this pass may want to fetch something of it.
+    /// Keeps an array for as long as checks of this pass may read it.
     pub fn keep_for_checks(&mut self, array: &Array) {
         self.looked_at.push(array.clone());
     }

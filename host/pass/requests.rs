@@ -1,8 +1,8 @@
-//! What an operation asks for while it plans, and is granted all at once when its plan is complete: counters, bitmaps of
-//! zeros, outputs and scratch.
+//! Collects the memory that an operation needs while it plans (counters, zeroed bitmaps, outputs and
+//! scratch), and allocates all of it at once when the plan is complete.
 //!
-//! The one idea: to ask gives a number, not memory. So one walk over the types finds out what is needed and notes who needs
-//! it, nothing has to be counted before it, and launches find their memory by that number.
+//! The one idea: a request returns a number, not memory. So one walk over the types determines what is needed
+//! and by which part, without a counting pass before it, and launches find their memory by that number.
 
 use std::ops::Index;
 
@@ -12,34 +12,34 @@ use super::Pass;
 use super::region::Region;
 use crate::Result;
 
-/// Outputs that are larger have blocks of their own: to take a block from the pool and give it back costs the host more than
-/// a small column's bytes are worth.
+/// Larger outputs have blocks of their own. For a small column, taking a block from the pool and returning it
+/// costs the host more than it saves in memory.
 const SMALL_OUTPUT: usize = 128 << 10;
-/// Where outputs start in a shared block, as blocks of the pool do.
+/// The alignment of outputs in a shared block; the same as that of the pool's blocks.
 const OUTPUT_ALIGNMENT: usize = 256;
-/// More zeros than these are not sent: a call makes them there, of several bitmaps at once.
+/// The most bytes of zeros that are uploaded. Beyond this a call fills several bitmaps on the device at once.
 const SENT_ZEROS: usize = 16 << 10;
 const SMALL_ZEROS: usize = 512 << 10;
-/// Where zeros start: as far apart as consumers' reads of whole words reach.
+/// The alignment of zeroed memory: consumers read whole words up to this boundary.
 const ZEROS_ALIGNMENT: usize = 64;
-/// No shared block is larger: it stays for as long as anything in it.
+/// The size limit of shared blocks: a block stays allocated for as long as any part of it.
 const LARGEST_SHARED: usize = 1 << 20;
 
-/// What has been asked for so far.
+/// The requests so far.
 #[derive(Default)]
 pub(crate) struct Requests {
-    /// What the counters start at.
+    /// The initial values of the counters.
     counters: Vec<u64>,
     zeros: Vec<usize>,
     outputs: Vec<usize>,
     scratch: Vec<usize>,
 }
 
-/// A number that kernels leave for the host: a sum, or the first row that something is wrong with.
+/// A number that kernels write for the host: a sum, or the first row that fails.
 #[derive(Clone, Copy)]
 pub(crate) struct Counter(usize);
 
-/// Memory that was asked for: what was granted is found by it.
+/// A request for memory. It identifies the granted memory.
 #[derive(Clone, Copy)]
 pub(crate) enum Request {
     Zeros(usize),
@@ -47,7 +47,7 @@ pub(crate) enum Request {
     Scratch(usize),
 }
 
-/// What was asked for.
+/// The memory for all requests.
 pub(crate) struct Granted {
     counters: Option<Region>,
     zeros: Vec<Region>,
@@ -56,55 +56,56 @@ pub(crate) struct Granted {
 }
 
 impl Counter {
-    /// The one so many places after this one.
+    /// The counter that is `places` after this one.
     pub fn plus(self, places: usize) -> Counter {
         Counter(self.0 + places)
     }
 
-    /// Its value among those that were read.
+    /// Its value among the words that were read.
     pub fn of(self, words: &[u64]) -> u64 {
         words[self.0]
     }
 }
 
 impl Requests {
-    /// A sum, which starts at zero.
+    /// Requests a sum, which starts at zero.
     pub fn sum(&mut self) -> Counter {
         self.sums(1)
     }
 
-    /// The first of so many sums, one after the other.
+    /// Requests consecutive sums, and returns the first.
     pub fn sums(&mut self, count: usize) -> Counter {
         let first = Counter(self.counters.len());
         self.counters.resize(first.0 + count, 0);
         first
     }
 
-    /// The first of some rows: it starts beyond all of them, and is lowered.
+    /// Requests a counter for the first of some rows. It starts beyond all rows, and kernels lower it.
     pub fn first_row(&mut self) -> Counter {
         self.counters.push(u64::MAX);
         Counter(self.counters.len() - 1)
     }
 
-    /// So many zero bytes, of an array that is made or of scratch.
+    /// Requests zeroed memory, for an output array or for scratch.
     pub fn zeros(&mut self, bytes: usize) -> Request {
         self.zeros.push(bytes);
         Request::Zeros(self.zeros.len() - 1)
     }
 
-    /// So many bytes of an array that is made.
+    /// Requests memory for an output array.
     pub fn output(&mut self, bytes: usize) -> Request {
         self.outputs.push(bytes);
         Request::Output(self.outputs.len() - 1)
     }
 
-    /// So many bytes that are not seen after the pass.
+    /// Requests memory that is not used after the pass.
     pub fn scratch(&mut self, bytes: usize) -> Request {
         self.scratch.push(bytes);
         Request::Scratch(self.scratch.len() - 1)
     }
 
-    /// Gets all of it. Tables of so many bytes that the pass uploads next travel with the counters.
+    /// Allocates everything. `tables` is the size of the tables that the pass uploads next; they travel with
+    /// the counters.
     pub fn grant(self, pass: &mut Pass, tables: usize) -> Result<Granted> {
         let are_sent = padded(&self.zeros, ZEROS_ALIGNMENT) <= SENT_ZEROS;
         let sent = if are_sent { &self.zeros[..] } else { &[] };
@@ -120,7 +121,7 @@ impl Requests {
     }
 }
 
-/// Regions of these sizes, of which the small ones are parts of shared blocks.
+/// Allocates regions of these sizes. Small ones become parts of shared blocks.
 fn shared(
     sizes: &[usize],
     small: usize,
@@ -147,24 +148,24 @@ fn shared(
     sizes.iter().map(|bytes| place(*bytes)).collect()
 }
 
-/// How much of a block they take together.
+/// The total size of these pieces in a shared block.
 fn padded<'a>(sizes: impl IntoIterator<Item = &'a usize>, alignment: usize) -> usize {
     let padded = |bytes: &usize| bytes.checked_next_multiple_of(alignment).unwrap_or(usize::MAX);
     sizes.into_iter().map(padded).fold(0, usize::saturating_add)
 }
 
 impl Granted {
-    /// Where kernels leave a number.
+    /// The output through which kernels write a counter.
     pub fn counter(&self, counter: Counter) -> Out<u64> {
         self.counters.as_ref().map_or(Out::absent(), |region| region.out().skip(counter.0 as u64))
     }
 
-    /// Whether any counter was asked for.
+    /// Whether any counter was requested.
     pub fn has_counters(&self) -> bool {
         self.counters.is_some()
     }
 
-    /// All counters, to be read: some were asked for.
+    /// All counters, for reading them. Panics if none was requested.
     pub fn counters(&self) -> &Region {
         self.counters.as_ref().expect("counters were asked for")
     }

@@ -1,41 +1,41 @@
-//! Tables that kernels read in device memory: rows of words, as wide as the kernel that reads them says.
+//! Tables of words that kernels read in device memory. The kernel's row type determines the width.
 
 use std::marker::PhantomData;
 
 use bowstring_kernels::memory::TableRow;
 
-/// Rows of a table, until they are uploaded.
+/// The rows of a table before its upload.
 pub(crate) struct Table<R> {
     words: Vec<u64>,
     rows: PhantomData<fn(R)>,
 }
 
 impl<R: TableRow> Table<R> {
-    /// Bytes of a row.
+    /// The size of a row in bytes.
     pub const ROW_BYTES: usize = R::ROW as usize * size_of::<u64>();
 
-    /// Adds a row, and says which it is.
+    /// Adds a row, and returns its index.
     pub fn push(&mut self, row: &R) -> usize {
         self.words.extend_from_slice(row.words().as_ref());
         self.len() - 1
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.words.len() / R::ROW as usize
     }
 
-    /// Whether there are none.
+    /// Whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// The rows' words, one row after the other.
+    /// The words of the rows, one row after the other.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// How many bytes those are.
+    /// The size of the table in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(&self.words[..])
     }

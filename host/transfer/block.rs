@@ -1,5 +1,5 @@
-//! What a copy of arrays moves, laid out as one block: which bytes of which buffers, where each goes, and the arrays that
-//! are made over the block then.
+//! Lays out a copy of arrays as one block: the pieces of buffers that move, their positions, and the arrays
+//! over the resulting block.
 
 use std::sync::Arc;
 
@@ -13,32 +13,33 @@ use crate::device::HostPool;
 use crate::pass::{Pass, Region};
 use crate::{Error, Result};
 
-/// Every buffer starts at a multiple of this, and what is between them is zero.
+/// The alignment of buffers in a block. The gaps between them are zero.
 const ALIGNMENT: usize = 64;
 
-/// The buffers that go over, and where in the block each goes.
+/// The pieces of buffers that move, and their positions in the block.
 #[derive(Default)]
 pub(super) struct BlockLayout {
     pub pieces: Vec<Piece>,
-    /// For host arrays: bitmaps begin with a byte, so that no consumer on the device finds validity out of step.
+    /// Set for host arrays: their bitmaps are moved to begin at a byte, so that consumers on the device find
+    /// validity aligned with the values.
     pub align_bits: Option<HostPool>,
 }
 
-/// Part of a block.
+/// One piece of a block.
 pub(super) struct Piece {
-    /// `None` for zeros.
+    /// The source of the bytes; `None` for zeros.
     pub from: Option<Buffer>,
     pub bytes: usize,
     pub at: usize,
 }
 
 pub(super) struct BlockSize {
-    /// What is before this is small pieces only.
+    /// The size of the first part of the block, which only has small pieces.
     pub small: usize,
     pub total: usize,
 }
 
-/// An array whose buffers are pieces.
+/// An array whose buffers are pieces of a block.
 pub(super) struct LaidOut {
     parts: Parts,
     validity: Option<(usize, usize)>,
@@ -48,14 +49,14 @@ pub(super) struct LaidOut {
 }
 
 impl BlockLayout {
-    /// Another buffer's bytes, or zeros; its number.
+    /// Adds a piece of a buffer's bytes, or of zeros. Returns its index.
     pub fn piece(&mut self, from: Option<Buffer>, bytes: usize) -> usize {
         let from = from.filter(|_| bytes > 0).map(|buffer| buffer.slice(0, Some(bytes)));
         self.pieces.push(Piece { from, bytes, at: 0 });
         self.pieces.len() - 1
     }
 
-    /// Gives each piece its place: those smaller than `large` first.
+    /// Assigns a position to each piece. Pieces smaller than `large` come first.
     pub fn lay_out(&mut self, large: usize) -> Result<BlockSize> {
         let overflow = || Error::invalid("copy", "the buffers together exceed any memory");
         let mut place = |at: usize, is_small: bool| {
@@ -69,8 +70,8 @@ impl BlockLayout {
         Ok(BlockSize { small, total: place(small, false).ok_or_else(overflow)? })
     }
 
-    /// Plans the rows of an array whose extents are known, nothing before or behind them where that can be told without
-    /// reading them.
+    /// Plans the copy of an array whose extents are known. Leaves out bytes before and after its rows, as far
+    /// as that is possible without reading offsets.
     pub fn array(&mut self, array: &Array) -> Result<LaidOut> {
         let aligned = self.align_bits.as_ref().map(|pool| with_aligned_bits(array, pool)).transpose()?;
         let array = aligned.as_ref().unwrap_or(array);
@@ -99,7 +100,7 @@ impl BlockLayout {
             buffers.push(self.piece(Some(from), bytes));
         }
         for buffer in array.buffers().iter().skip(buffers.len()) {
-            // Where there are no rows, no view points there.
+            // Without rows, no view points into the buffer.
             let bytes = if len == 0 { 0 } else { buffer.bytes().ok_or_else(unknown)? };
             buffers.push(self.piece(Some(buffer.clone()), bytes));
         }
@@ -125,7 +126,7 @@ impl BlockLayout {
     }
 }
 
-/// The same rows of a host array, its own bitmaps beginning with a byte.
+/// The same rows of a host array, with bitmaps that begin at a byte.
 fn with_aligned_bits(array: &Array, pool: &HostPool) -> Result<Array> {
     let bits = array.layout().slots[0] == Some(Slot::Bits);
     let first_bits = [array.validity().map(|bits| bits.offset), bits.then_some(array.offset())];
@@ -150,7 +151,7 @@ fn with_aligned_bits(array: &Array, pool: &HostPool) -> Result<Array> {
 }
 
 impl LaidOut {
-    /// The array over a block that the layout's pieces are in.
+    /// Builds the array over a block that contains the layout's pieces.
     pub fn build(
         self,
         block_layout: &BlockLayout,
@@ -176,10 +177,11 @@ impl LaidOut {
     }
 }
 
-/// The small pieces of the layout, which are those before byte `total`, gathered in device memory, and zeros between them.
+/// Gathers the small pieces of the layout, which are those before byte `total`, in device memory. The gaps
+/// are zero.
 pub(super) fn gather(pass: &mut Pass, block_layout: &BlockLayout, total: usize) -> Result<Region> {
     let mut gathered = Gathered::default();
-    // What is small was placed in the order in which it stands here.
+    // Small pieces have positions in the order of this list.
     for piece in block_layout.pieces.iter().filter(|piece| piece.at < total && piece.bytes > 0) {
         gathered.zeros(piece.at);
         if let Some(from) = &piece.from {

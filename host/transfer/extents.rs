@@ -1,16 +1,17 @@
-//! Extents that only the device knows: where a foreign string's bytes end, how long a view's data is. Nobody looks at them
-//! until a copy, or a kernel that has to stay inside, must know; then the host looks once, at all of them together.
+//! Reads extents that only the device knows: the end of a foreign string's bytes, the length of a view's
+//! data. They are read only when a copy, or a kernel that has to stay inside, needs them. Then the host
+//! synchronises once for all of them.
 //!
-//! The one idea: which numbers say so is the arrays' business (`array/extents.rs`). Here they are put one behind the other,
-//! and read.
+//! The one idea: `array/extents.rs` knows which numbers state the extents. This file gathers these numbers
+//! and reads them.
 
 use super::block::{BlockLayout, gather};
 use crate::array::{Array, Buffer, number};
 use crate::pass::{Pass, Pending, Region};
 use crate::{Error, Result};
 
-/// Goes on with a pass once the extents of all its arrays are known: at once, or when those that only the device knows have
-/// been read.
+/// Continues a pass once the extents of all its arrays are known: at once, or after those that only the
+/// device knows have been read.
 pub(super) fn sized(
     mut pass: Pass,
     arrays: Vec<Array>,
@@ -28,7 +29,7 @@ pub(super) fn sized(
     })
 }
 
-/// The arrays, all extents known once `read` has read the numbers that say so.
+/// The arrays with all extents known; `read` returns the value of a number.
 pub(super) fn with_extents(
     arrays: Vec<Array>,
     read: &mut dyn FnMut(&Buffer) -> Result<i64>,
@@ -40,10 +41,10 @@ fn unread() -> Error {
     Error::out_of_spec("array.buffers", "nothing says how long a buffer is")
 }
 
-/// Numbers, one behind the other in a region, and where each is.
+/// The numbers, gathered in a region, with the place of each.
 struct Numbers {
     region: Region,
-    /// Where it begins in the region, and its width.
+    /// The offset of each number in the region, and its width.
     places: Vec<(usize, usize)>,
 }
 
@@ -68,7 +69,7 @@ impl Numbers {
     }
 }
 
-/// The arrays, all extents known: the host looks at those that only the device knows, once.
+/// The arrays with all extents known. The host synchronises once for those that only the device knows.
 pub(crate) fn sized_arrays(pass: &mut Pass, arrays: Vec<Array>) -> Result<Vec<Array>> {
     let numbers: Vec<Buffer> = arrays.iter().flat_map(Array::unread_extents).collect();
     if numbers.is_empty() {
@@ -79,8 +80,8 @@ pub(crate) fn sized_arrays(pass: &mut Pass, arrays: Vec<Array>) -> Result<Vec<Ar
     with_extents(arrays, &mut |_| values.next().ok_or_else(unread))
 }
 
-/// The same buffers of bytes, those after an array's first one, all extents known: the host looks at those that only the device
-/// knows, once.
+/// The buffers with all extents known; they are buffers of an array after its first. The host synchronises
+/// once for the extents that only the device knows.
 pub(crate) fn sized_buffers(pass: &mut Pass, buffers: &[Buffer]) -> Result<Vec<Buffer>> {
     let numbers: Vec<Buffer> = buffers.iter().filter_map(Buffer::extent_at).cloned().collect();
     if numbers.is_empty() {

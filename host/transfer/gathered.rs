@@ -1,6 +1,6 @@
-//! Bytes of many buffers end to end in device memory, by one launch.
+//! Concatenates bytes of many buffers in device memory with one launch.
 //!
-//! The one idea: a kernel that copies what views point to does that too, where each buffer is what one view points to.
+//! The one idea: the kernel that copies what views point to does this too, if each piece becomes one view.
 
 use bowstring_kernels::copy::{COPY_VIEWS, CopyViews};
 use bowstring_kernels::memory::In;
@@ -11,23 +11,24 @@ use crate::Result;
 use crate::array::Buffer;
 use crate::pass::{Pass, Region, Table};
 
-/// What is put together, in its order.
+/// The pieces to concatenate, in order.
 #[derive(Default)]
 pub(crate) struct Gathered {
     views: Vec<u64>,
     places: Vec<u64>,
     buffers: Table<BufferRow>,
-    /// How many bytes there are so far.
+    /// The total number of bytes so far.
     len: usize,
 }
 
 impl Gathered {
-    /// The first bytes of a buffer, which has as many.
+    /// Appends the first `bytes` bytes of a buffer.
     pub fn bytes(&mut self, from: &Buffer, bytes: usize) {
         if bytes == 0 {
             return;
         }
-        // Any length over 12 says that the bytes are in a buffer; how many is the distance to the next row.
+        // Any length over 12 marks the bytes as outside of the view; the distance to the next row determines
+        // their number.
         self.views.extend([13, self.buffers.len() as u64]);
         self.places.push(self.len as u64);
         let limit = bytes as u64;
@@ -36,10 +37,10 @@ impl Gathered {
         self.len = self.len.saturating_add(limit as usize);
     }
 
-    /// Zeros up to byte `upto`.
+    /// Appends zeros up to byte `upto`.
     pub fn zeros(&mut self, upto: usize) {
         while self.len < upto {
-            // A row of up to 12 bytes is in its view.
+            // A row of up to 12 bytes is inside its view.
             let bytes = (upto - self.len).min(12);
             self.views.extend([bytes as u64, 0]);
             self.places.push(self.len as u64);
@@ -47,7 +48,7 @@ impl Gathered {
         }
     }
 
-    /// All of it.
+    /// Launches the kernel and returns the concatenated bytes.
     pub fn launch(mut self, pass: &mut Pass) -> Result<Region> {
         let gathered = pass.rows(self.len, 1)?;
         if self.len == 0 {

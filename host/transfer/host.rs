@@ -1,8 +1,8 @@
-//! Arrays from host memory to a device's and back.
+//! Copies arrays between host memory and a device.
 //!
-//! What a call moves is laid out in one block, however many buffers it has: one piece of pinned memory, one allocation on
-//! the device, and one copy between them, of which the new arrays' buffers are parts. On the way to the host a kernel first
-//! gathers the small buffers; large ones have a copy of their own.
+//! Each call lays out all buffers in one block: one piece of pinned memory, one allocation on the device, and
+//! one copy between them. The buffers of the new arrays are parts of the block. On the way to the host a
+//! kernel first gathers the small buffers; each large one has a copy of its own.
 
 use std::sync::Arc;
 
@@ -14,24 +14,26 @@ use crate::device::{Kept, Stream};
 use crate::pass::{Pass, Pending};
 use crate::{Error, Result};
 
-/// A buffer of at least this many bytes is worth a copy of its own.
+/// The size from which a buffer has a copy of its own.
 const LARGE: usize = 1 << 20;
 
 impl Stream {
-    /// A host array or batch on this stream's device, by one copy. Does not block, but for the memory it reads; does not
-    /// synchronise. On the CPU it is itself, as is what is on the device already.
+    /// Uploads a host array or batch to this stream's device with one copy. Blocks only until the host memory
+    /// may be read; does not synchronise. On the CPU, and for arrays that are already on the device, returns
+    /// the input itself.
     pub fn upload<C: Columns>(&self, values: &C) -> Result<C> {
         C::framed(values.frame(), upload(self, values.arrays())?, values.rows())
     }
 
-    /// An array or a batch of this stream's device in host memory, by one copy where it is small; it says when it may be read.
-    /// Synchronises once where only the device knows an extent, of a foreign string's bytes or a view's data; else never. What
-    /// is in host memory is itself.
+    /// Downloads an array or a batch of this stream's device to host memory, with one copy if it is small.
+    /// The result carries an event for the copy. Synchronises once if only the device knows an extent (of a
+    /// foreign string's bytes or a view's data); otherwise never. Arrays in host memory are returned
+    /// unchanged.
     pub fn download<C: Columns>(&self, values: &C) -> Result<C> {
         self.download_later(values)?.wait()
     }
 
-    /// As [`Stream::download`], without ever blocking.
+    /// Downloads without ever blocking; otherwise like [`Stream::download`].
     pub fn download_later<C: Columns>(&self, values: &C) -> Result<Pending<C>> {
         let (frame, rows) = (values.frame(), values.rows());
         let arrays = download(self, values.arrays().to_vec())?;
@@ -99,7 +101,7 @@ fn download_sized(mut pass: Pass, arrays: &[Array]) -> Result<Vec<Array>> {
     staged.pinned_mut().bytes_mut()[..size.total].fill(0);
     let staged = Arc::new(staged);
     let block = pinned_buffer(&staged, size.total);
-    // From here on the block may be written by the device, whatever goes wrong.
+    // From here on the device may write the block, even if a later step fails.
     pass.keep(Kept::Buffer(block.clone()));
     if size.small > 0 {
         let gathered = gather(&mut pass, &block_layout, size.small)?;
@@ -117,7 +119,7 @@ fn download_sized(mut pass: Pass, arrays: &[Array]) -> Result<Vec<Array>> {
     Ok(arrays)
 }
 
-/// Blocks until a host array and all below it may be read.
+/// Blocks until a host array and its descendants may be read.
 fn host_wait(array: &Array) -> Result<()> {
     array.ready().map_or(Ok(()), |ready| ready.wait())?;
     array.children().iter().chain(array.dictionary()).try_for_each(host_wait)

@@ -1,5 +1,5 @@
-//! L5: arrays from one memory to another: from the host to a device and back, between devices, copies on a device. What a
-//! call moves is laid out as one block, however many buffers it has, and moved with one copy.
+//! L5: copies of arrays between the host and a device, between devices, and on a device. Each call lays out
+//! all buffers as one block, and moves it with one copy.
 
 #![allow(unsafe_code)]
 
@@ -17,7 +17,7 @@ pub(crate) use gathered::Gathered;
 use crate::array::Buffer;
 use crate::device::Staged;
 
-/// A host buffer's bytes; its array must be readable now.
+/// The bytes of a host buffer. Its array must be readable now.
 fn host_bytes(buffer: &Buffer) -> &[u8] {
     match buffer.bytes() {
         None | Some(0) => &[],
@@ -28,7 +28,8 @@ fn host_bytes(buffer: &Buffer) -> &[u8] {
     }
 }
 
-/// The first bytes of a block of pinned memory as a buffer that keeps it, to be read once the copies to it have passed.
+/// The first bytes of a block of pinned memory as a buffer that keeps it. May be read once the copies to it
+/// have finished.
 fn pinned_buffer(staged: &Arc<Staged>, bytes: usize) -> Buffer {
     let address = staged.pinned().start().expose_provenance();
     // SAFETY: the block has the bytes, and lives as long as its owner.

@@ -1,5 +1,5 @@
-//! Arrays from one device to another of the same runtime, without going through host memory: the buffers are gathered
-//! there, and moved with one copy.
+//! Copies arrays between devices of the same runtime without host memory: the source device gathers the
+//! buffers, and one copy moves them.
 
 use super::block::{BlockLayout, gather};
 use super::extents::sized;
@@ -9,16 +9,17 @@ use crate::pass::{Pass, Pending};
 use crate::{Error, Result};
 
 impl Stream {
-    /// An array or a batch of another device of the same runtime, as one of this stream's device, by one copy; `from` is a stream
-    /// of that other device, on which it is gathered. Synchronises once where only that device knows an extent, of a foreign
-    /// string's bytes or a view's data; else never. What is here already is itself.
+    /// Copies an array or a batch from another device of the same runtime to this stream's device, with one
+    /// copy. `from` is a stream of the other device, on which the buffers are gathered. Synchronises once if
+    /// only that device knows an extent (of a foreign string's bytes or a view's data); otherwise never.
+    /// Arrays that are already on this device are returned unchanged.
     pub fn transfer<C: Columns>(&self, values: &C, from: &Stream) -> Result<C> {
         let arrays = transfer(self, values.arrays().to_vec(), from)?.wait()?;
         C::framed(values.frame(), arrays, values.rows())
     }
 
-    /// A copy on the stream's own device, where the array or batch is, which shares memory with nothing. Synchronises as
-    /// [`Stream::transfer`] does.
+    /// Copies an array or batch on the stream's own device. The copy shares no memory with the input.
+    /// Synchronises like [`Stream::transfer`].
     pub fn copy<C: Columns>(&self, values: &C) -> Result<C> {
         let mut pass = Pass::begin("copy", self)?;
         values.arrays().iter().try_for_each(|array| pass.input(array))?;
