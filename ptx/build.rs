@@ -1,7 +1,8 @@
-//! Embeds the archives of `images/`, and says which are older than the kernels they were made from.
+//! Embeds the archives of `images/`, and reports those that are older than their kernel sources.
 //!
-//! Users need no device toolchain: the archives are checked in. With `BOWSTRING_BUILD_KERNELS=1` they are built here instead,
-//! by build.sh, and the checked-in ones are left alone. A published crate has no kernels beside it and nothing to say.
+//! Users need no device toolchain, because the archives are checked in. With `BOWSTRING_BUILD_KERNELS=1`
+//! build.sh builds them here instead, and leaves the checked-in ones alone. A published crate has no kernel
+//! sources beside it, so nothing can be out of date.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,7 @@ fn main() {
     fs::write(out.join("images.rs"), tables).expect("OUT_DIR is writable");
 }
 
-/// The files of a folder whose names end so, sorted.
+/// The files of a folder with this extension, sorted.
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -53,12 +54,12 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// What a file is called without its ending: a family.
+/// The name of a file without its extension: the family.
 fn family(path: &Path) -> &str {
     path.file_stem().and_then(|stem| stem.to_str()).expect("a family's name is ASCII")
 }
 
-/// The table of architectures, from the file of that name.
+/// Generates the table of architectures from the file `architectures`.
 fn architectures_of(file: &str) -> String {
     let rows: Vec<String> = file
         .lines()
@@ -81,7 +82,7 @@ fn architectures_of(file: &str) -> String {
     )
 }
 
-/// The table of images, and the archives that it points into.
+/// Generates the table of images, and copies the archives that it refers to.
 fn table(folder: &Path) -> String {
     let (mut archives, mut images, mut count) = (String::new(), String::new(), 0);
     for path in files(folder, "a") {
@@ -97,7 +98,7 @@ fn table(folder: &Path) -> String {
     format!("{archives}static IMAGES: [Image; {count}] = [\n{images}];\n")
 }
 
-/// What is in an archive of `ar`: name, start and length of each member.
+/// The members of an `ar` archive: name, start and length of each.
 fn members(archive: &[u8]) -> Vec<(&str, usize, usize)> {
     let text = |from: usize, to: usize| {
         std::str::from_utf8(&archive[from..to]).expect("a header is ASCII").trim_end()
@@ -112,8 +113,8 @@ fn members(archive: &[u8]) -> Vec<(&str, usize, usize)> {
     members
 }
 
-/// A family with a source that is not what its manifest says it was made from, and that source. Which files a family reaches,
-/// images.py found out: it reaches another one only once one of these has changed.
+/// Returns a family whose source differs from the one in its manifest, with that source. images.py determined
+/// the files of each family: it depends on another file only once one of these has changed.
 fn stale(manifest: &Path, sources: &Path) -> Option<String> {
     let text = fs::read_to_string(manifest).unwrap_or_default();
     let changed = text.lines().filter_map(|line| line.strip_prefix("source ")).find_map(|line| {

@@ -1,14 +1,15 @@
 #!/bin/bash
-# Builds device images from kernels/src: of each family an archive with one for each architecture, and a manifest.
+# Builds device images from kernels/src: for each family an archive with one image for each architecture, and
+# a manifest.
 #   ptx/build.sh [OUT]          OUT defaults to ptx/images; the same compiler gives the same images anywhere
-# Knows no family by name: what a compiler should know of one stands beside its kernels, and images.py reads it.
+# Contains no family's name: each kernel declares its own compiler options, and images.py reads them.
 # Needs Python and either of:
 #   Debian's rustc-web 1.96, as CI uses:   apt-get install rustc-web cargo-web rust-web-src rust-web-llvm lld-22
 #   a rustup nightly, as users have:       rustup toolchain install nightly -c rust-src -c llvm-tools
-# With both, DEVICE_RUSTC and DEVICE_CARGO choose. Intermediate files go to TARGET_ROOT (target/device), the images as they
-# are, FAMILY.ARCH.ptx or .hsaco, to images in it.
-# FAMILIES restricts what is built, and so does STALE=1, to those whose sources have changed. ARCHES (sm_75 gfx90a …) does
-# too, for work on one kernel: then nothing is put into archives.
+# If both are present, DEVICE_RUSTC and DEVICE_CARGO choose. Intermediate files go to TARGET_ROOT
+# (target/device), uncompressed images, FAMILY.ARCH.ptx or .hsaco, to images in it.
+# FAMILIES restricts the build to these families; STALE=1 restricts it to those whose sources have changed.
+# ARCHES (sm_75 gfx90a …) restricts the architectures, for work on one kernel; then no archives are written.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 out=$(mkdir -p "${1:-$here/ptx/images}" && cd "${1:-$here/ptx/images}" && pwd)
@@ -38,8 +39,9 @@ case $lld in */rust-lld) lld="$lld -flavor gnu" ;; esac
 images() { # ARCH
   set -euo pipefail
   arch=$1
-  # A target directory for each: core is built for the architecture. What differs by family is passed to the last crate
-  # only. JumpThreading breaks convergence before 1.97 (kernels/src/selftest.rs has the case): the flag must reach core too.
+  # Each architecture has its own target directory, because core is built for it. Flags that differ by family
+  # go to the last crate only. JumpThreading breaks convergence before 1.97 (kernels/src/selftest.rs has the
+  # case), so that flag must reach core too.
   export CARGO_TARGET_DIR=$targets/$arch
   flags="-Ctarget-cpu=$arch -Zmir-enable-passes=-JumpThreading -Awarnings"
   flags+=" --remap-path-prefix=$sysroot=/rust"
@@ -48,17 +50,19 @@ images() { # ARCH
   gfx9*) target=amdgcn-amd-amdhsa flags+=" --cfg gpu_wave64 --cfg gpu_gfx9" type=staticlib ;;
   *) target=amdgcn-amd-amdhsa flags+=" --cfg gpu_wave32" type=staticlib ;;
   esac
-  # Version 5 of code objects loads from ROCm 6.0 on. Generic targets need version 6, which is LLVM's own choice: ROCm 6.4.
+  # Code objects of version 5 load from ROCm 6.0 on. Generic targets need version 6, LLVM's default, which
+  # needs ROCm 6.4.
   case $arch in sm_* | *-generic) version= ;; *) version=-Cllvm-args=--amdhsa-code-object-version=5 ;; esac
-  # Two entries of the same code would become one with two names, of which on AMD one has no descriptor and cannot be
-  # launched: hence merge-functions=disabled.
+  # Merging functions would join two entries with the same code to one with two names. On AMD one of the names
+  # would have no descriptor and could not be launched: hence merge-functions=disabled.
   for family in $families; do
     case $arch in
     sm_*) emit=asm=$raw/$family.$arch.ptx attributes= ;;
     *) emit=obj=$targets/$family.$arch.o attributes="-Cllvm-args=-forceattrs-csv-path=$targets/$family.$arch.csv $version" ;;
     esac
     rm -f "${emit#*=}"
-    # Of a block's size AMD's compiler is told where that matters: planning for 1024 it spills in the largest casts.
+    # Tell AMD's compiler the block size if it matters: planning for 1024 threads, it spills in the largest
+    # casts.
     tool tuning "$family" | awk '$1 == "threads" { for (i = 4; i <= NF; i++) print $i ",amdgpu-flat-work-group-size=1," $2 }' \
       > "$targets/$family.$arch.csv"
     touch "$here/kernels/src/lib.rs" # cargo does not know of the extra output: a fresh crate would write nothing

@@ -1,13 +1,14 @@
 #!/bin/bash
-# Refuses images that hold what a kernel must not, and keeps the table of what each entry costs. Needs no GPU.
+# Refuses images that contain what a kernel must not, and keeps the table of each entry's costs. Needs no GPU.
 #   ptx/check.sh [--write] [ARCHIVES]   compares with (or writes) STATIC.md in this directory (static.py makes it); the
 #                                       folder of archives defaults to images/
-# Refused: calls, panics, local memory, spills (on AMD also those of scalars to lanes of vectors), scratch, LDS, undefined
-# symbols, generic loads and stores; more than one ballot in selftest_bait (then jump threading was on); on AMD, anything but
-# the wave's index made scalar in copy_views, whose lanes have buffers of their own; more than 128 registers (in a 256-bit
-# cast; elsewhere the blocks that a family asks for leave 64 or 80); images of a family, for one maker, that do not have the
-# same entries, and code objects that have an entry without its descriptor, or a descriptor without its entry.
-# Compared: what amdi/ makes of every instruction of AMD's, with LLVM's disassembler.
+# Refused: calls, panics, local memory, spills (on AMD also spills of scalars to lanes of vectors), scratch,
+# LDS, undefined symbols, generic loads and stores; more than one ballot in selftest_bait (a sign of jump
+# threading); on AMD, any value but the wave's index made scalar in copy_views, whose lanes have buffers of
+# their own; more than 128 registers (in a 256-bit cast; elsewhere the block sizes that a family requests
+# leave 64 or 80); images of a family, for one maker, with different entries; and code objects with an entry
+# without its descriptor, or a descriptor without its entry.
+# Compared: the text of every AMD instruction by amdi/, with LLVM's disassembler.
 # Needs Rust, LLVM 22 (llvm-readelf, llvm-nm, llvm-objdump) and, from PyPI on first use, ptxas and nvdisasm, kept in $TOOLS.
 set -euo pipefail
 write=; [ "${1:-}" != --write ] || { write=1; shift; }
@@ -26,7 +27,7 @@ if [ ! -x "$bin/ptxas" ]; then
   chmod +x "$bin"/{ptxas,nvdisasm}
 fi
 
-# The PTX as text.
+# Check the PTX as text.
 for f in "$dir"/*.ptx; do
   name=$(basename "$f")
   if grep -nE '\.func|^\s+call|\btrap;|__local_depot|\.extern|\.shared' "$f" | head -3 | grep .; then bad "$name: a call, a panic or memory of its own"; fi
@@ -35,7 +36,8 @@ done
 ballots=$(awk '/^\.visible \.entry/ { inside = /selftest_bait\(/ } inside && /vote\.sync/ { n++ } END { print n + 0 }' "$dir"/selftest.*.ptx)
 [ "$ballots" = 1 ] || bad "selftest_bait has $ballots ballots: jump threading"
 
-# ptxas, for each architecture: each entry's registers; for sm_90 its instructions, with their control bits.
+# Run ptxas for each architecture: each entry's registers; for sm_90 its instructions, with their control
+# bits.
 assemble() { # ARCH FILE
   "$bin/ptxas" -v -arch="$1" "$2" -o "$work/$1.$(basename "$2").cubin" 2> "$work/$1.$(basename "$2").log" || { cat "$work/$1.$(basename "$2").log"; exit 1; }
 }
@@ -50,7 +52,7 @@ for arch in sm_75 sm_80 sm_90 sm_100 sm_120; do
 done > "$work/facts"
 for cubin in "$work"/sm_90.*.cubin; do "$bin/nvdisasm" -c -hex "$cubin"; done > "$work/sass"
 
-# AMD: the code objects' own notes, and their instructions.
+# Check AMD's code objects: their notes and their instructions.
 for f in "$dir"/*.hsaco; do
   name=$(basename "$f" .hsaco); arch=${name#*.}
   llvm readelf --notes "$f" | awk -v arch="$arch" '
@@ -69,16 +71,17 @@ for f in "$dir"/*.hsaco; do
     END { for (e in n) print "code", arch, e, n[e] }' >> "$work/facts"
 done
 
-# AMD: every instruction, as our interpreter's decoder writes it and as LLVM does.
+# Compare every AMD instruction in the text of our interpreter's decoder and of LLVM.
 cargo run --quiet --manifest-path "$here/../Cargo.toml" -p bowstring-amdi --example amdi -- text "$dir"/*.hsaco > "$work/ours"
 for f in "$dir"/*.hsaco; do
-  # Behind the text are the address and the words, of a branch the name of its target; zeroes between kernels are no code.
+  # The text is followed by the address, the words, and the target of a branch; zeroes between kernels are no
+  # code.
   llvm objdump -d "$f" | sed -nE '/^\t(v_illegal|\.\.\.)|: 00000000 *$/d; s/^\t([a-z].*)\/\/ [0-9A-F]{12}:.*$/\1/; T; s/[[:space:]]+$//; s/[[:space:]]+/ /g; p'
 done > "$work/theirs"
 cmp -s "$work/ours" "$work/theirs" || bad "instructions that are not what LLVM says: $(diff "$work/ours" "$work/theirs" | head -4 | tr '\n' ' ')"
 
-# What must not be there, but is known to be: "KIND ARCH ENTRY" and why, one a line. Nothing else passes, and what is mended
-# must go from here too.
+# Known exceptions: "KIND ARCH ENTRY" and the reason, one on each line. Everything else fails, and a fixed
+# exception must be removed from this list.
 cat > "$work/known" <<'KNOWN'
 lanes gfx90a program_b8 five scalars that only code between tiles wants: lanes of a vector register keep them, memory none
 lanes gfx9-4-generic program_b8 the same
@@ -124,7 +127,8 @@ while read -r kind arch entry rest; do
   grep -q "^$kind $arch $entry " "$work/facts" || bad "known no more: $kind $arch $entry"
 done < "$work/known"
 
-# Every image of a maker's machines has the same entries of a family: one exported function in PTX, a function and its descriptor in a code object.
+# All images of a maker's machines must have the same entries in a family: one exported function in PTX, a
+# function and its descriptor in a code object.
 for f in "$dir"/*.ptx "$dir"/*.hsaco; do
   name=$(basename "$f"); family=${name%%.*}.${name##*.}
   case $f in

@@ -26,11 +26,12 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "kernels" / "src"
 IMAGES = ROOT / "ptx" / "images"
 
-# What is embedded in each library that uses ours; what the checked-in folder may weigh; what one family may add to git's
-# history when it is built anew, which is its archive: compressed bytes share nothing with what they were.
+# The limits in bytes: for the images embedded in a library that uses ours, for the checked-in folder, and for
+# one family's archive. A rebuilt archive adds its whole size to git's history, because compressed bytes share
+# nothing with the earlier ones.
 EMBEDDED, FOLDER, FAMILY = 3_900_000, 4_700_000, 420_000
 
-# No image is larger than this, and who inflates one holds as much.
+# No image is larger than this; inflating one takes this much memory.
 WINDOW = 4 << 20
 FILTERS = [{"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": WINDOW}]
 

@@ -18,9 +18,9 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 ARCHITECTURES = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120", "gfx90a"]
-# What stands for AMD's architectures with waves of 32, as gfx90a does for those with waves of 64.
+# The representative of AMD's architectures with waves of 32, as gfx90a is for those with waves of 64.
 NARROW = "gfx11-generic"
-# Threads of a block, as kernels/src/target/mod.rs launches them; what a processor of sm_90 has.
+# The threads of a block, as kernels/src/target/mod.rs launches them, and the limits of a processor of sm_90.
 BLOCK, WARPS, REGISTERS, PARTITIONS = 256, 64, 65536, 4
 WIDTHS = {"8": 1, "16": 2, "64": 8, "128": 16}
 

@@ -106,7 +106,7 @@ class Archives(Tree):
     def test_the_same_contents_leave_it_alone(self):
         path = self.folder / "take.a"
         images.write_archive(path, {"sm_75": b"one" * 99})
-        # As another compressor would have written it.
+        # Simulates the output of another compressor.
         images.FILTERS[0]["lc"] = 0
         self.addCleanup(images.FILTERS[0].pop, "lc")
         before = path.read_bytes()

@@ -24,7 +24,7 @@ CHANGES = {
         ("V_CMP_GT_I32", "S0.i32 > S1.i32", "S0.u32 > S1.u32"),
         ("V_CMP_LE_U64", "<=", "<"),
         ("V_CMP_LE_F64", "<=", "<"),
-        # The same of all numbers, not of what is none.
+        # The same for numbers, but not for NaNs.
         ("V_CMP_NGE_F64", "!(S0.f64 >= S1.f64)", "S0.f64 < S1.f64"),
         ("V_CMP_U_F32", "(isNAN", "(!isNAN"),
         ("V_CMPX_NE_U32", "<>", "=="),

@@ -46,7 +46,8 @@ def check_independent(entries):
             continue
         code = bytes.fromhex(entry["hex"])
         try:
-            # A literal that follows is part of what is decoded, so there may be more bytes than there need be.
+            # A trailing literal is part of the instruction, so the code may be followed by more bytes than
+            # needed.
             made = decode_inst(code + bytes(16), family)
             again = encoded_again(made)
         except Exception as error:  # The decoder raises whatever its enumerations raise.
@@ -54,7 +55,7 @@ def check_independent(entries):
             continue
         if made.size() != len(code) or again != code:
             wrong.append((entry["arch"], entry["hex"], entry["text"], f"tinygrad's bytes {again.hex()}"))
-        # The interpreter names a pair by its first half; the second is in the text.
+        # The interpreter names a pair by its first half; the text contains the second.
         names = (plain(entry["name"]), *(plain(part.split()[0]) for part in entry["text"].split(" :: ")[1:]))
         if names != independent_name(made):
             wrong.append((entry["arch"], entry["hex"], entry["text"], f"tinygrad's name {independent_name(made)}"))

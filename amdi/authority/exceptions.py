@@ -8,7 +8,7 @@ USED = collections.Counter()
 
 DENORMALS = "DENORM is any denormal number"
 
-# Texts that cannot mean what they say: family, operation, what is written, what is read instead, the entry's name.
+# Corrections of wrong texts: family, operation, the written text, the text read instead, the entry's name.
 CORRECTIONS = [
     (r"cdna", r"V_PK_MOV_B32", r"S([01])\.u32\[OPSEL", r"S\1[OPSEL", "V_PK_MOV_B32's operands have 64 bits"),
     (r"cdna", r"V_PK_MOV_B32", r"D0\.u32\[", r"D0[", "V_PK_MOV_B32's operands have 64 bits"),
@@ -24,13 +24,13 @@ CORRECTIONS = [
     (r"rdna.", r"DS_BPERMUTE_B32", r"32'I\(VGPR", r"32'U(VGPR", "DS_BPERMUTE_B32's addresses have no sign"),
 ]
 
-# These change nothing that a program can see by itself: waiting, hints, the end.
+# Instructions without an effect that a program can observe: waiting, hints, the end.
 SILENT = re.compile(
     r"S_(NOP|CLAUSE|DELAY_ALU|ENDPGM|WAITCNT\w*|WAIT_\w+|SENDMSG|SET_INST_PREFETCH_DISTANCE|INST_PREFETCH)$"
 )
 
 
-# What the wheel does not have, in its words and under the name of an operation with the same fields.
+# Instructions that the wheel lacks, in its notation, under the name of an operation with the same fields.
 ABSENT = {"v_mac_f32": ("v_fmac_f32", "D0.f32 = flush(flush(flush(S0.f32) * flush(S1.f32)) + flush(D0.f32))")}
 
 

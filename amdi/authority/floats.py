@@ -3,7 +3,7 @@ nearest, ties to even. Nothing here is done by the host's own floating-point uni
 
 from fractions import Fraction
 
-# For each width, how many bits of the significand are stored, and the exponent's bias.
+# For each width: the stored bits of the significand, and the exponent's bias.
 FORMATS = {16: (10, 15), 32: (23, 127), 64: (52, 1023)}
 
 
@@ -60,7 +60,7 @@ def nearest(number, width, zero_sign=0):
     rest = scaled - units
     if rest > Fraction(1, 2) or (rest == Fraction(1, 2) and units & 1):
         units += 1
-    # A carry out of the significand counts up the exponent, as it should; a denormal has exponent 0.
+    # A carry out of the significand increments the exponent, as it should; a denormal has exponent 0.
     bits = units + ((exponent + bias - 1) << stored)
     return min(bits, infinity(0, width)) | sign << (width - 1)
 
@@ -150,7 +150,7 @@ def scale(a, power, width):
         return nan(width)
     if is_infinite(a, width) or value(a, width) == 0:
         return a
-    # Beyond this the result is 0 or infinite all the same.
+    # Beyond these bounds the result is 0 or infinite anyway.
     power = max(-4096, min(4096, power))
     return nearest(value(a, width) * Fraction(2) ** power, width, sign_of(a, width))
 

@@ -29,7 +29,7 @@ def binary(sign, a, b):
     width = max(a.width, b.width)
     kind = "i" if a.kind == b.kind == "i" else "u"
     if sign in ("==", "!=", "<>", "<", "<=", ">", ">="):
-        # As in C, a constant without a sign of its own takes the other's kind.
+        # As in C, a constant without an explicit sign takes the other operand's kind.
         if kind == "u":
             a, b = Value("u", width, a.number), Value("u", width, b.number)
         return Value("u", 1, COMPARE[sign]((a.number > b.number) - (a.number < b.number)))
@@ -56,7 +56,7 @@ def float_binary(sign, a, b):
         raise TypeError(f"{a.kind}{a.width} {sign} {b.kind}{b.width}")
     if sign in COMPARE:
         order = floats.compare(a.number, b.number, width)
-        # Only `!=` holds of what is no number; `<>` is "less or greater".
+        # Only `!=` is true for a NaN; `<>` means "less or greater".
         return Value("u", 1, sign == "!=" if order is None else COMPARE[sign](order))
     if sign == "-":
         return Value("f", width, floats.add(a.number, b.number ^ 1 << (width - 1), width))
@@ -121,7 +121,7 @@ for _type in ("u16", "i16", "u32", "i32"):
     FUNCTIONS[f"v_max3_{_type}"] = lambda a, b, c: FUNCTIONS["v_max_i32"](FUNCTIONS["v_max_i32"](a, b), c)
 
 
-# Numbers by name, of the width that the text asks for.
+# Named constants, in the width that the text requests.
 NAMED = {"NAN": floats.nan, "INF": lambda width: floats.infinity(0, width)}
 for _width in (32, 64):
     NAMED[f"OVERFLOW_F{_width}"] = lambda _, width=_width: floats.infinity(0, width)
@@ -199,7 +199,7 @@ class Program:
         if target[0] == "name":
             known = self.names.get(target[1])
             if known is None or known.width is None:
-                # A variable is what was last put into it.
+                # A variable has the type of its last assignment.
                 self.names[target[1]] = Bits(value.bits(), value.width, value.kind)
                 known = self.names[target[1]]
                 known.width = None if value.kind == "b" else value.width

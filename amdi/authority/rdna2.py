@@ -7,7 +7,7 @@ import re
 import exceptions
 import shipped
 
-# Halves in registers as RDNA2 has them: whole registers, of which the lower half counts.
+# The representation of halves on RDNA2: whole registers, of which only the lower half counts.
 RDNA3 = ("gfx1100", "-real-true16,+wavefrontsize32")
 CDNA = "gfx90a"
 

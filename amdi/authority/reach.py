@@ -23,7 +23,7 @@ class Reaching:
             names["S1"] = Bits(self.operand(made, made.src1.offset, 32, 0, "B32"), 32)
         names["D0"] = Bits(0, 32)
         Program(names, arrays=self.arrays()).run(self.text(made.op.name))
-        # The field is one of vectors in the decoder for some of these; the register is a scalar one.
+        # For some of these the decoder has a vector field, although the register is scalar.
         self.put_scalar(made.vdst.offset % 256, 32, names["D0"].number)
 
     def run_lane_write(self, made):

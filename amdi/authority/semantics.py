@@ -17,7 +17,7 @@ from values import Unsupported
 
 WORDS = [0, 1, 2, 3, 15, 16, 31, 32, 33, 63, 64, 127, 128, 255, 256, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000,
          0x80000001, 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFF8000, 0xFF, 0x80, 0x01020304, 0x0C0D0A09, 0x0B08070F]
-# Zeros, denormals, the least and the greatest, ones, halves, bounds of integers, infinities, no numbers.
+# Zeros, denormals, the least and the greatest, ones, halves, bounds of integers, infinities, NaNs.
 FLOATS = [0, 0x80000000, 1, 0x80000001, 0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF7FFFFF, 0x3F800000, 0xBF800000, 0x3F000000,
           0xBF000000, 0x3EFFFFFF, 0x4F000000, 0xCF000000, 0x4F7FFFFF, 0x4F800000, 0x7F800000, 0xFF800000, 0x7FC00000,
           0x7F800001, 0xFFC00001, 0x4B800000, 0x4B000001, 0x3F7FFFFF, 0x40200000, 0xC0600000, 0xC77FFF80]
@@ -28,7 +28,7 @@ DOUBLES = [0, 1 << 63, 1, 0x000FFFFFFFFFFFFF, 0x0010000000000000, 0x7FEFFFFFFFFF
            0x47EFFFFFEFFFFFFF, 0x47EFFFFFF0000000, 0x4340000000000001, 0xC3E0000000000000,
            0x4004000000000000, 0xC00C000000000000, 0xBFD0000000000000, 0xC0EFFFF000000000]
 
-# Where the memory of a case lies, and how much of it each lane has to itself.
+# The address of a case's memory, and the bytes that belong to each lane.
 MEMORY, OWN = 0x7F0012340000, 64
 
 
@@ -56,7 +56,7 @@ def shape(text):
     text = re.sub(r"\b0x[0-9a-f]+\b", "literal", text)
     text = re.sub(r"\b(s_\w*branch\w*|s_nop|s_delay_alu|s_clause|s_wait\w*) .*", r"\1", text)
     text = re.sub(r"offset:-?\d+", "offset", text)
-    # Of the many whole constants the signs and the ends are kept.
+    # Whole constants are reduced to their sign, and to whether they have one digit or more.
     return re.sub(r"(?<![\w:.])-?\d+(?![\w.\]])", lambda m: "-n" if m[0][0] == "-" else "n" if len(m[0]) > 1 else m[0], text)
 
 
@@ -91,7 +91,7 @@ def case(entry, made, wave, number, draw):
     """Registers and memory for an instruction."""
     name = made.opx.name if hasattr(made, "opx") else made.op.name
     kind = "f64" if "F64" in name else "f32" if "F32" in name or "DUAL" in name else "b"
-    # A wave's registers are all given, so that reading another than the instruction's would show.
+    # All registers of a wave get values, so that reading a wrong register shows.
     scalars = [word(draw, kind) for _ in range(106)] + [0] * 22
     used = set()
     for field, _ in made._fields:
@@ -109,7 +109,7 @@ def case(entry, made, wave, number, draw):
                     vectors[register][lane], vectors[register + 1][lane] = double & 0xFFFFFFFF, double >> 32
     for lane in range(wave):
         if draw.random() < 0.25 and len(used) > 2:
-            # Operands that are equal are not met by chance.
+            # Random operands would rarely be equal.
             first, second = draw.sample(sorted(used), 2)
             vectors[first][lane] = vectors[second][lane]
     equal_pairs(made, wave, scalars, vectors, draw)
@@ -183,7 +183,7 @@ def reach(made, wave, scalars, vectors, draw):
     draw.shuffle(order)
     saddr = made.saddr.offset
     if saddr < 106:
-        # The lanes' part is unsigned: a large one, from a base far below.
+        # The lane's offset is unsigned: a large one needs a base far below.
         far = draw.choice([0, 0x80000000, 0xFFFF0000])
         place(scalars, saddr, MEMORY - offset - far)
         vectors[register] = [OWN * order[lane] + far for lane in range(wave)]
@@ -306,7 +306,8 @@ def check(pairs, cases, draw):
         made = decode_inst(bytes.fromhex(code) + bytes(16), family)
         _, instead = exceptions.absent(entry["name"]) or (None, None)
         first = draw.randrange(4)
-        # Of few shapes each gets more, or rare operands would not be met: a zero, a negative fraction.
+        # Operations with few shapes get more cases, to reach rare operands such as a zero or a negative
+        # fraction.
         for number in range(first, first + max(cases, 2 * cases // shapes[entry["name"]])):
             run = case(entry, made, wave, number, draw)
             try:

@@ -11,7 +11,8 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
-# Each architecture of the shipped objects: the independent decoder's family for it, if it has one, LLVM's name, and lanes.
+# Each shipped architecture: the family in the independent decoder (if it has one), LLVM's name, and the
+# lanes.
 TARGETS = {
     "gfx90a": ("cdna", "gfx90a", 64),
     "gfx942": ("cdna", "gfx942", 64),
@@ -67,7 +68,7 @@ def assemble(target, texts, attributes=""):
     arguments = [tool("llvm-mc"), "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}", "--show-encoding"]
     if attributes:
         arguments.append(f"-mattr={attributes}")
-    # A label before each tells which are missing from the output.
+    # A label before each instruction shows which are missing from the output.
     source = "".join(f"at{i}:\n{text}\n" for i, text in enumerate(texts))
     run = subprocess.run(arguments, input=source, text=True, capture_output=True, check=False)
     codes, at = [None] * len(texts), None

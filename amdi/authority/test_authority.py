@@ -84,12 +84,12 @@ class Authority(unittest.TestCase):
                       f"pseudo-code, {len(wrong)} differ")
                 self.assertFalse(wrong, shown(wrong))
                 self.assertFalse(uncovered)
-                # None is left out: what has no text is in the table of exceptions.
+                # No operation is left out: those without a text are in the table of exceptions.
                 names = {name for entry in self.shipped[target] for name in semantics.operations_of(entry)}
                 self.assertEqual(names, operations)
         entries = {line.split(" | ")[0].removeprefix("| ") for line in table() if line.startswith("| ")}
         entries -= {"Exception", "---"}
-        # The decoding uses one, which is there if both tests have run.
+        # The decoding test uses one exception, which is present if both tests have run.
         used = set(exceptions.USED) | {"16-bit literals have an upper half"}
         self.assertEqual(entries, used, "AUTHORITY.md's table and what was used")
         print(f"exceptions: {len(used)}, each in AUTHORITY.md")
@@ -108,7 +108,7 @@ class Authority(unittest.TestCase):
                     self.assertIn(written, texts[key], f"{family} {key}")
                     changed[key] = texts[key].replace(written, other)
                 self.assertTrue(keys and held, f"{name} is not shipped for {target}")
-                # Again where there are fewer: a scalar operation is one comparison a wave, not one a lane.
+                # Scalar operations get more cases: each wave gives one comparison, not one for each lane.
                 pairs += draw.choices(held, k=12)
             machine.CACHE[family] = texts | changed
             try:

@@ -1,12 +1,13 @@
-//! What the interpreter makes of single instructions, for those who hold it against another authority.
+//! Shows how the interpreter treats single instructions, for comparison with another authority.
 //!
-//! - `amdi decode ARCH` reads an instruction a line, as hexadecimal bytes in the order of memory, and writes
+//! - `amdi decode ARCH` reads one instruction for each line, as hexadecimal bytes in memory order, and writes
 //!   `{"size", "name", "text"}`, or `{"error"}`, for each.
-//! - `amdi encodings DIR` writes every distinct instruction of the code objects in a folder: `{"arch", "hex", "name", "text"}`.
-//! - `amdi text FILE…` writes every instruction of code objects as text, in the order in which they stand.
-//! - `amdi eval` reads `{"arch", "hex", "wave", "exec", "vcc", "scc", "s": {"4": …}, "v": {"1": […]}, "memory": [[address,
-//!   "hex"]]}` a line (masks are hexadecimal; what is left out is 0), runs the instruction, and writes what changed in the
-//!   same form, with `"taken"` for branches.
+//! - `amdi encodings DIR` writes every distinct instruction of the code objects in a folder: `{"arch", "hex",
+//!   "name", "text"}`.
+//! - `amdi text FILE…` writes every instruction of code objects as text, in their order.
+//! - `amdi eval` reads one `{"arch", "hex", "wave", "exec", "vcc", "scc", "s": {"4": …}, "v": {"1": […]},
+//!   "memory": [[address, "hex"]]}` for each line (masks are hexadecimal; omitted values are 0), runs the
+//!   instruction, and writes the changes in the same form, with `"taken"` for branches.
 //!
 //! Words are little-endian. `cargo run -p bowstring-amdi --example amdi -- eval < cases.jsonl`.
 
@@ -36,7 +37,7 @@ fn main() -> Anything {
     }
 }
 
-/// Answers each line of the input with one.
+/// Writes one line of output for each line of input.
 fn lines(answer: impl Fn(&str) -> Result<Value, Box<dyn Error>>) -> Anything {
     let mut out = std::io::BufWriter::new(stdout().lock());
     for line in stdin().lock().lines() {
@@ -101,7 +102,7 @@ fn text(file: &str) -> Anything {
     Ok(())
 }
 
-/// Pieces of memory, each at an address.
+/// A sparse memory: byte ranges, each at an address.
 struct Pieces(Vec<(u64, Vec<u8>)>);
 
 impl Pieces {

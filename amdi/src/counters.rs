@@ -1,8 +1,9 @@
-//! What is on its way from memory, and which waits make it arrive.
+//! Tracks the memory accesses in flight, and the waits that complete them.
 //!
-//! Loads of vectors arrive in the order in which they were issued, so a wait for all but the last few is enough for the
-//! others; scalar loads arrive in any order, so that only a wait for all helps. On gfx9 stores count with the loads; later
-//! they have a counter that no register waits for. gfx12 has a counter for each kind, where `lgkmcnt` was for two.
+//! Vector loads arrive in the order in which they were issued, so a wait for all but the last few completes
+//! the earlier ones. Scalar loads arrive in any order, so only a wait for all of them completes any. On gfx9
+//! stores count with the loads; later generations have a separate counter for stores, which no register waits
+//! for. gfx12 has a counter for each kind; before, `lgkmcnt` counts two kinds.
 
 use crate::instruction::Instruction;
 use crate::table::{Action, Generation, Waits};
@@ -14,7 +15,7 @@ enum Queue {
     Shared,
 }
 
-/// One that is on its way: what it will write.
+/// An access in flight, with the registers that it will write.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     queue: Queue,
@@ -23,12 +24,13 @@ struct Pending {
     count: u16,
 }
 
-/// A wave's.
+/// The accesses of one wave that are in flight, oldest first.
 #[derive(Default)]
 pub(crate) struct Counters(Vec<Pending>);
 
 impl Instruction {
-    /// How many loads, exports and scalar or shared accesses may be left, of a wait that says all three.
+    /// The numbers of loads, exports and scalar or shared accesses that may stay in flight, for a wait on all
+    /// three.
     pub(crate) fn waits(&self) -> [u32; 3] {
         let word = self.immediate as u32;
         let of = |from: u32, len: u32| word >> from & ((1 << len) - 1);
@@ -39,12 +41,12 @@ impl Instruction {
         }
     }
 
-    /// The numbers that wait for nothing.
+    /// The largest counts: a wait with these waits for nothing.
     pub(crate) fn most_waits(&self) -> [u32; 3] {
         [63, 7, if self.target.generation == Generation::Gfx9 { 15 } else { 63 }]
     }
 
-    /// Where it queues, and whether what it brings back has registers to go to.
+    /// The instruction's queue, and whether it returns a value to registers.
     fn queue(&self) -> Option<(Queue, bool)> {
         match &self.row.action {
             Action::Load { .. } => Some((Queue::Loads, true)),
@@ -60,7 +62,7 @@ impl Instruction {
 }
 
 impl Counters {
-    /// Refuses an instruction that touches a register which something is on its way to.
+    /// Refuses an instruction that touches a register which an access in flight will write.
     pub(crate) fn check(&self, made: &Instruction) -> Result<(), String> {
         if self.0.iter().all(|pending| pending.count == 0) {
             return Ok(());
@@ -69,7 +71,7 @@ impl Counters {
         for (is_vector, first, count, written) in &made.touches {
             for pending in self.0.iter().filter(|pending| pending.is_vector == *is_vector) {
                 let apart = first + count <= pending.first || pending.first + pending.count <= *first;
-                // What comes later in the same order may write the same register.
+                // A later access in the same ordered queue may write the same register.
                 let ordered = *written && own == Some(pending.queue) && pending.queue != Queue::Scalars;
                 if !apart && !ordered && pending.count > 0 {
                     let letter = if *is_vector { 'v' } else { 's' };
@@ -82,7 +84,7 @@ impl Counters {
         Ok(())
     }
 
-    /// Notes what an instruction sets on its way.
+    /// Records the access that an instruction starts.
     pub(crate) fn issue(&mut self, made: &Instruction) {
         let Some((queue, returns)) = made.queue() else { return };
         let written = made.touches.iter().find(|(.., written)| *written && returns);
@@ -109,7 +111,7 @@ impl Counters {
         }
     }
 
-    /// What must have arrived once no more than `left` are on their way.
+    /// Removes the accesses that have arrived once at most `left` are in flight.
     fn arrive(&mut self, queues: &[Queue], left: u32) {
         let counted = |pending: &Pending| queues.contains(&pending.queue);
         let all = self.0.iter().filter(|pending| counted(pending)).count();

@@ -1,5 +1,6 @@
-//! From bytes to instructions. The format says where fields are, the table what the opcode means; whatever is in neither,
-//! and every bit that would change what an instruction does but is not modelled, is an error.
+//! Decodes bytes to instructions. The format gives the fields, the table the opcode's meaning. Anything that
+//! is in neither is an error, and so is every bit that would change an instruction's effect but is not
+//! modelled.
 
 mod vectors;
 mod words;
@@ -10,7 +11,7 @@ use crate::{Target, touches};
 use words::{Words, bits, operand, signed};
 
 impl Instruction {
-    /// Decodes the instruction that these bytes start with.
+    /// Decodes the instruction at the start of these bytes.
     pub fn decode(target: Target, bytes: &[u8]) -> Result<Instruction, String> {
         let words = Words(bytes);
         let first = words.at(0)?;
@@ -50,7 +51,7 @@ fn scalar(target: Target, words: Words<'_>, first: u32) -> Result<Instruction, S
         0b1_0111_1111 => {
             let mut made = Instruction::new(target, Format::Sopp, bits(first, 16, 7))?;
             made.immediate = half.into();
-            // Messages may reach the host.
+            // Other messages may reach the host.
             if made.row.names.starts_with("s_sendmsg") && half != 3 {
                 return Err(format!("message {half}"));
             }
@@ -105,9 +106,9 @@ fn scalar_load(target: Target, first: u32, second: u32) -> Result<Instruction, S
     made.size = 8;
     made.to = Operand::Scalar(bits(first, 6, 7) as u8);
     made.from[0] = Operand::Scalar(bits(first, 0, 6) as u8 * 2);
-    // An immediate offset, that in a scalar register, or both.
+    // The offset is immediate, in a scalar register, or both.
     let register = match generation {
-        // Bit 4 of this says that there is an immediate, bit 1 that there is a register.
+        // Bit 4 marks an immediate, bit 1 a register.
         Generation::Gfx9 => match bits(first, 13, 5) {
             0b10000 => None,
             0b10010 => Some(bits(second, 25, 7)),
@@ -195,7 +196,8 @@ fn global_newest(target: Target, first: u32, second: u32, third: u32) -> Result<
     Ok(made)
 }
 
-/// The operands of a reach to memory: its address, what is stored, what is added to the address, and what is loaded.
+/// Sets the operands of a memory access: its address, the stored value, the base added to the address, and
+/// the destination.
 fn reach(made: &mut Instruction, address: Operand, data: Operand, base: Operand, to: Operand, returns: bool) {
     made.from = [address, data, base];
     match made.row.action {

@@ -1,4 +1,4 @@
-//! A decoded instruction: what decoders make, waves run, and text says.
+//! A decoded instruction: decoders create it, waves run it, and `text` prints it.
 
 use crate::Target;
 use crate::table::{Action, Format, Kind, Output, Row, find};
@@ -7,90 +7,92 @@ use crate::table::{Action, Format, Kind, Output, Row, find};
 pub(crate) const VCC: u8 = 106;
 pub(crate) const EXEC: u8 = 126;
 
-/// A source or a destination.
+/// A source or destination of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Operand {
     #[default]
     None,
     Vector(u16),
     Scalar(u8),
-    /// Reads 0, keeps nothing.
+    /// Reads as 0, and discards results.
     Null,
-    /// A value that the instruction's field itself stands for.
+    /// A constant that the operand's code stands for.
     Constant(u8),
     Literal(u32),
-    /// Whether `vcc` or `exec` is 0, and the condition code.
+    /// Tests whether `vcc` or `exec` is 0; `Condition` reads the condition code.
     NoVcc,
     NoExec,
     Condition,
 }
 
-/// How an instruction of vectors was written, which is part of its name.
+/// The encoding of a vector instruction, which is part of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
-    /// There is one form only.
+    /// The instruction has one form only.
     Only,
     Short,
     Long,
 }
 
-/// Where lanes get their first operand from, instead of from themselves.
+/// Takes the first operand from another lane (DPP).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dpp {
-    /// So many lanes below, in the same row of 16.
+    /// The distance in lanes to the source, which is below in the same row of 16.
     pub shift: u8,
     pub rows: u8,
     pub banks: u8,
-    /// Lanes without a source read 0; without this they keep what they have.
+    /// Lanes without a source read 0; if unset, they keep their old value.
     pub zero: bool,
 }
 
-/// Bytes or halves of operands and of the result.
+/// Selects bytes or halves of operands and of the result (SDWA).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sdwa {
     pub to: u8,
-    /// What becomes of the rest of the result's register: 0 is zeroes, 1 the sign, 2 what is there.
+    /// The rest of the result's register: 0 clears it, 1 fills it with the sign, 2 keeps it.
     pub rest: u8,
     pub from: [u8; 2],
     pub signed: [bool; 2],
 }
 
-/// A decoded instruction.
+/// A decoded instruction, ready to run or to print.
 pub struct Instruction {
     pub(crate) row: &'static Row,
     pub(crate) target: Target,
     pub(crate) size: u8,
     pub(crate) encoding: Encoding,
     pub(crate) to: Operand,
-    /// Where bits go, one for each lane.
+    /// The destination of a result with one bit for each lane.
     pub(crate) bits_to: Operand,
     pub(crate) from: [Operand; 3],
-    /// A bit for each operand.
+    /// Flags with one bit for each operand.
     pub(crate) absolute: u8,
     pub(crate) negated: u8,
-    /// Operands of 16 bits that are the high half of their register; bit 3 is the result's. Of packed operations: which
-    /// half goes into the low result, and `high_halves` into the high one.
+    /// Marks 16-bit operands that are the high half of their register; bit 3 is the result's. For packed
+    /// operations it selects the half that goes into the low result, and `high_halves` selects the half for
+    /// the high one.
     pub(crate) halves: u8,
     pub(crate) high_halves: u8,
     pub(crate) clamp: bool,
     pub(crate) dpp: Option<Dpp>,
     pub(crate) sdwa: Option<Sdwa>,
-    /// The signed offset of an address or of a branch, or what a wait says.
+    /// The signed offset of an address or of a branch, or a wait's limits.
     pub(crate) immediate: i32,
-    /// Whether an atomic update gives back the old value.
+    /// Whether an atomic update returns the old value.
     pub(crate) returns: bool,
-    /// Whether a load is the first look of an update: see `Program`.
+    /// Whether a load is the first read of an update: see `Program`.
     pub(crate) first_look: bool,
-    /// Bits for caches, which change nothing here: as the encoding has them.
+    /// Cache bits as encoded; they change nothing here.
     pub(crate) cache: u8,
-    /// The second of a pair, which runs at once with this.
+    /// The second instruction of a pair; both run at once.
     pub(crate) pair: Option<Box<Instruction>>,
-    /// The registers that are read or written: whether they are vectors, the first, how many, and whether written.
+    /// The registers that the instruction reads or writes: whether they are vector registers, the first,
+    /// their count, and whether they are written.
     pub(crate) touches: Vec<(bool, u16, u16, bool)>,
 }
 
 impl Operand {
-    /// The value of what is no register, for an operand of this kind.
+    /// The value of an operand that is not a register, for this kind; `None` for registers.
     pub(crate) fn constant(self, kind: Kind) -> Option<u64> {
         let fraction = |code: u8| [0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0][usize::from(code - 240)];
         let value = match self {
@@ -114,18 +116,18 @@ impl Operand {
 }
 
 impl Instruction {
-    /// Its length in bytes.
+    /// The length of the encoding in bytes.
     pub fn size(&self) -> usize {
         self.size.into()
     }
 
-    /// Whether it is one for the whole wave.
+    /// Whether the instruction runs once for the whole wave.
     pub(crate) fn is_scalar(&self) -> bool {
         use Format::*;
         matches!(self.row.format, Sop1 | Sop2 | Sopk | Sopc | Sopp | Smem)
     }
 
-    /// One with nothing but its row.
+    /// Creates an instruction with only its row set.
     pub(crate) fn new(target: Target, format: Format, code: u32) -> Result<Instruction, String> {
         let row = find(target.generation, format, code).ok_or_else(|| format!("{format:?} opcode {code}"))?;
         Ok(Instruction {
@@ -152,7 +154,7 @@ impl Instruction {
         })
     }
 
-    /// The kinds of an operation's operands, and of its result.
+    /// The kinds of the operands, and the output.
     pub(crate) fn kinds(&self) -> (&[Kind], Option<Output>) {
         match &self.row.action {
             Action::Vector(vector) => (&vector.from, Some(vector.to)),

@@ -1,4 +1,5 @@
-//! A kernel, decoded once, and its launches: a few waves at a time are on their way, and which goes on is drawn.
+//! Decodes a kernel once and launches it: a few waves are in flight at a time, and a random draw selects the
+//! next to run.
 
 use std::collections::HashMap;
 
@@ -10,19 +11,19 @@ use crate::table::{Action, Generation, WIDE};
 use crate::wave::{ARGUMENTS, Next, Reach, Scratch, State, Wave};
 use crate::{Error, Kernel, Target};
 
-/// Instructions that one wave may run: far more than a kernel's tile needs.
+/// The most instructions that one wave may run: far more than a kernel's tile needs.
 const MOST_STEPS: u64 = 5_000_000;
-/// Waves that are on their way at once.
+/// The number of waves in flight at once.
 const RESIDENT: usize = 4;
-/// Where the newest generation puts the work-group's index.
+/// The register in which the newest generation passes the work-group's index.
 const TTMP9: usize = 117;
 
-/// Instructions from the first look of an update to its compare-and-swap, at most.
+/// The most instructions between the first read of an update and its compare-and-swap.
 const UPDATE: usize = 64;
 
-/// Whether a load is of what a compare-and-swap changes: LLVM's way to update memory where there is no instruction for it
-/// starts with a plain load, and goes on until what was there is what was seen. Such a look is part of the update, and no
-/// race with those of others.
+/// Whether a load is the first read of a compare-and-swap loop. If no instruction updates memory as needed,
+/// LLVM reads the old value with a plain load and retries until the compare-and-swap succeeds. The plain load
+/// is part of the update, so it does not race with other updates.
 fn looks_first(load: &Instruction, later: &Instruction) -> bool {
     let (Action::Load { bytes, .. }, Action::Atomic { bytes: swapped, operands: 2, .. }) =
         (&load.row.action, &later.row.action)
@@ -35,23 +36,23 @@ fn looks_first(load: &Instruction, later: &Instruction) -> bool {
     bytes == swapped && same_base && load.immediate == later.immediate
 }
 
-/// A kernel's instructions.
+/// A kernel, decoded for one target.
 pub struct Program {
     target: Target,
     code: Vec<Instruction>,
-    /// The place of each in bytes.
+    /// The byte offset of each instruction.
     places: Vec<usize>,
-    /// Where a branch goes, for each.
+    /// For each instruction, the index of its branch target.
     jumps: Vec<usize>,
     vectors: usize,
     arguments: usize,
     start: Start,
 }
 
-/// What a wave's registers hold at first.
+/// The initial contents of a wave's registers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Start {
-    /// The scalar registers of the address of the arguments, and of the work-group's index.
+    /// The scalar registers that hold the address of the arguments, and the work-group's index.
     arguments: usize,
     group: usize,
 }
@@ -60,14 +61,14 @@ fn bits(word: u32, from: u32, len: u32) -> u32 {
     word >> from & ((1 << len) - 1)
 }
 
-/// Reads a kernel's descriptor, and refuses what is not modelled.
+/// Reads a kernel's descriptor, and refuses features that are not modelled.
 fn start(kernel: &Kernel, target: Target) -> Result<Start, String> {
     let word = |at: usize| u32::from_le_bytes(kernel.descriptor[at..at + 4].try_into().expect("4 bytes"));
     let (first, second, properties) = (word(48), word(52), word(56));
     if word(0) != 0 || word(4) != 0 || properties >> 16 != 0 {
         return Err("local memory, scratch or arguments in registers".into());
     }
-    // Rounding to the nearest, and no number too small.
+    // The mode must round to nearest and keep denormals.
     if bits(first, 12, 8) != 0b1111_0000 {
         return Err(format!("floats of mode {:#x}", bits(first, 12, 8)));
     }
@@ -75,11 +76,11 @@ fn start(kernel: &Kernel, target: Target) -> Result<Start, String> {
     if wave32 != (target.lanes == 32) || kernel.width != target.lanes {
         return Err(format!("waves of {}", kernel.width));
     }
-    // Only the first index of work-groups and work-items is there.
+    // Only the first dimension of work-groups and work-items is modelled.
     if bits(second, 7, 4) != 1 || bits(second, 11, 2) != 0 {
         return Err("indices of other dimensions".into());
     }
-    // The resource of scratch, then the addresses of the dispatch, the queue and the arguments.
+    // These registers come first: the scratch resource, then the addresses of the dispatch and the queue.
     let before =
         [(0, 4), (1, 2), (2, 2)].map(|(bit, count)| bits(properties, bit, 1) * count).iter().sum::<u32>();
     if bits(properties, 3, 1) == 0 {
@@ -126,12 +127,12 @@ impl Program {
         Ok(Program { target, code, places, jumps, vectors, arguments, start })
     }
 
-    /// Each instruction, and its place in bytes.
+    /// The instructions, each with its byte offset.
     pub fn instructions(&self) -> impl Iterator<Item = (usize, &Instruction)> {
         self.places.iter().copied().zip(&self.code)
     }
 
-    /// Bytes of the block of arguments.
+    /// The size of the argument block in bytes.
     pub fn arguments(&self) -> usize {
         self.arguments
     }
@@ -146,34 +147,34 @@ impl Program {
 
 /// A launch of one kernel.
 pub struct Launch<'a> {
-    /// The kernel.
+    /// The kernel to run.
     pub program: &'a Program,
-    /// The block of its arguments.
+    /// The argument block, as [`Kernel::laid_out`](crate::Kernel::laid_out) builds it.
     pub arguments: &'a [u8],
-    /// How many work-groups.
+    /// The number of work-groups.
     pub blocks: u32,
-    /// Work-items in a group, a multiple of the lanes in a wave.
+    /// The number of work-items in a group, a multiple of the lanes in a wave.
     pub block_size: u32,
-    /// What registers hold at first, and in which order waves and lanes run, is drawn from this.
+    /// The seed for the initial contents of registers, and for the order of waves and lanes.
     pub seed: u64,
-    /// Whether waves and lanes run in a drawn order; if not, in that of their numbers.
+    /// Whether waves and lanes run in a random order; if not, they run in the order of their numbers.
     pub any_order: bool,
     /// Whether unordered accesses to one byte are errors.
     pub races: bool,
 }
 
-/// How many instructions a launch ran.
+/// The numbers of instructions that a launch ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
-    /// Those of vectors, each counted once for each lane that ran it.
+    /// Vector instructions, each counted once for each lane that ran it.
     pub lanes: u64,
-    /// All, each counted once for a wave.
+    /// All instructions, each counted once for a wave.
     pub waves: u64,
-    /// Of those, the ones of scalars, waits and hints included.
+    /// Scalar instructions among them, including waits and hints.
     pub scalar: u64,
 }
 
-/// A wave on its way.
+/// A wave in flight.
 struct Running {
     state: State,
     counters: Counters,
@@ -185,7 +186,7 @@ struct Running {
 }
 
 impl Launch<'_> {
-    /// Runs it. Returns how many instructions were run.
+    /// Runs the launch to its end, and returns the numbers of instructions.
     pub fn run<M: Memory>(&self, memory: &mut M) -> Result<Ran, Error> {
         let (program, lanes) = (self.program, self.program.target.lanes);
         if self.arguments.len() != program.arguments || !self.block_size.is_multiple_of(lanes) {
@@ -201,7 +202,8 @@ impl Launch<'_> {
         if self.any_order {
             (1..waiting.len()).rev().for_each(|i| waiting.swap(i, order.below(i + 1)));
         }
-        // A scalar load may be of more than it is for: the block is on a whole line of the cache, with rubbish behind.
+        // A scalar load may read beyond its value, so the block fills whole cache lines, with random bytes at
+        // the end.
         let mut arguments = self.arguments.to_vec();
         arguments.resize_with(self.arguments.len().next_multiple_of(64), || order.draw() as u8);
         let (mut running, mut scratch, mut ran) = (vec![], Scratch::default(), Ran::default());
@@ -223,7 +225,7 @@ impl Launch<'_> {
         Ok(ran)
     }
 
-    /// A wave with rubbish in its registers, but for what the descriptor promises.
+    /// Creates a wave with random registers, except for those that the descriptor defines.
     fn begin(&self, wave: u64, per_block: u32) -> Running {
         let (lanes, start) = (self.program.target.lanes, self.program.start);
         let (block, first_thread) = ((wave / u64::from(per_block)) as u32, wave as u32 % per_block * lanes);
@@ -245,7 +247,7 @@ impl Launch<'_> {
         Running { state, counters: Counters::default(), at: 0, steps: 0, block, first_thread, random }
     }
 
-    /// Runs a wave up to its next reach to memory, or all of it; whether it has ended.
+    /// Runs a wave up to its next memory access, or all of it; returns whether it has ended.
     fn go_on<M: Memory>(
         &self,
         running: &mut Running,
@@ -290,7 +292,7 @@ impl Launch<'_> {
 }
 
 impl Instruction {
-    /// Runs it alone, on registers and memory as they are given; whether it branched.
+    /// Runs the instruction alone, on the given registers and memory; returns whether it branched.
     pub fn run<M: Memory>(&self, state: &mut State, memory: &mut M) -> Result<bool, String> {
         let (mut counters, mut scratch) = (Counters::default(), Scratch::default());
         let mut reach =

@@ -1,14 +1,16 @@
 //! Runs AMD code objects on the host, for tests: the shipped object itself, not the source it was made from.
 //!
-//! Exactly the instructions that bowstring's kernels compile to, of six architectures; anything else is an error when a
-//! kernel is decoded, never a guess when it runs. A wave's lanes run together, under `exec`, as hardware runs them; which
-//! wave goes on, and which lane reaches memory first, is drawn from a seed. Every access goes through the caller's
-//! [`Memory`], which says what exists; registers start as rubbish; and whoever reads a register that a load is still to
-//! write, because no `s_waitcnt` came between, is told.
+//! It supports exactly the instructions that bowstring's kernels compile to, on six architectures. Any other
+//! instruction is an error when a kernel is decoded, never a guess when it runs. A wave's lanes run together,
+//! under `exec`, as on hardware. The order of waves, and the order in which lanes reach memory, is drawn from
+//! a seed. Every access goes through the caller's [`Memory`], which knows the valid addresses. Registers
+//! start with random contents. Reading a register before its load has arrived, without an `s_waitcnt`, is an
+//! error.
 //!
-//! Not modelled: how many cycles must lie between two instructions (hazards that the instruction set leaves to the
-//! compiler: `s_nop`, `s_delay_alu`, `s_wait_alu`), caches, local memory, barriers, scratch. Reciprocals, which hardware
-//! gives to within one unit in the last place, are the nearest here: what divides by them corrects them.
+//! Not modelled: the cycles that must lie between two instructions (hazards that the instruction set leaves
+//! to the compiler: `s_nop`, `s_delay_alu`, `s_wait_alu`), caches, local memory, barriers, scratch.
+//! Reciprocals are exactly rounded here; hardware gives them to within one unit in the last place, and
+//! divisions correct them.
 
 mod counters;
 mod decode;
@@ -29,14 +31,14 @@ pub use object::{Argument, CodeObject, Kernel};
 pub use table::Generation;
 pub use wave::State;
 
-/// What went wrong, and at which byte of the kernel.
+/// An error in decoding or running a kernel, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The place of the instruction, from the kernel's start.
+    /// The byte offset of the instruction from the kernel's start.
     pub at: usize,
-    /// The instruction as text; empty where there is none.
+    /// The instruction as text; empty if it could not be decoded.
     pub instruction: String,
-    /// The reason.
+    /// The reason, as text for people.
     pub reason: String,
 }
 
@@ -48,19 +50,19 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What instructions are encoded for.
+/// The architecture that instructions are encoded for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The architecture's name, as in `gfx11-generic`.
     pub name: &'static str,
-    /// Whose encodings it has.
+    /// The generation, which decides the encodings.
     pub generation: Generation,
-    /// Lanes of a wave.
+    /// The number of lanes in a wave.
     pub lanes: u32,
 }
 
 impl Target {
-    /// Those that code objects are shipped for.
+    /// The targets for which code objects are shipped.
     pub const ALL: [Target; 6] = [
         Target { name: "gfx90a", generation: Generation::Gfx9, lanes: 64 },
         Target { name: "gfx942", generation: Generation::Gfx9, lanes: 64 },
@@ -70,7 +72,7 @@ impl Target {
         Target { name: "gfx12-generic", generation: Generation::Gfx12, lanes: 32 },
     ];
 
-    /// The one with a name.
+    /// Finds a target by its name.
     pub fn named(name: &str) -> Option<Target> {
         Target::ALL.into_iter().find(|target| target.name == name)
     }

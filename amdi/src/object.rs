@@ -1,52 +1,52 @@
-//! An AMD code object: an ELF file whose metadata note, MessagePack, says what its kernels take, whose descriptors say what
-//! their registers hold at first, and whose text is their instructions.
+//! Reads an AMD code object. It is an ELF file: its metadata note, in MessagePack, describes the kernels'
+//! arguments, its descriptors define the initial registers, and its text section contains the instructions.
 
 use std::collections::HashMap;
 
-/// A whole code object.
+/// A parsed code object.
 #[derive(Debug)]
 pub struct CodeObject {
     /// The architecture, as in `gfx90a`.
     pub target: String,
-    /// What it has, by name.
+    /// Its kernels, by name.
     pub kernels: HashMap<String, Kernel>,
 }
 
-/// One kernel.
+/// One kernel of a code object.
 #[derive(Debug)]
 pub struct Kernel {
-    /// Its arguments, in their order.
+    /// The arguments, in order.
     pub arguments: Vec<Argument>,
-    /// Bytes of the block of arguments.
+    /// The size of the argument block in bytes.
     pub bytes: usize,
-    /// Lanes in its waves.
+    /// The number of lanes in a wave.
     pub width: u32,
-    /// Vector registers that a lane may use.
+    /// The number of vector registers that a lane may use.
     pub vector_registers: u32,
-    /// Scalar registers that a wave may use, `vcc` included.
+    /// The number of scalar registers that a wave may use, `vcc` included.
     pub scalar_registers: u32,
-    /// The 64 bytes that say how a wave starts.
+    /// The descriptor, which defines how a wave starts.
     pub descriptor: [u8; 64],
     /// The address of its first instruction in the file.
     pub address: usize,
-    /// Its instructions.
+    /// The instructions as bytes, not decoded.
     pub code: Vec<u8>,
 }
 
-/// Where an argument is in the block.
+/// The place of an argument in the block.
 #[derive(Debug)]
 pub struct Argument {
-    /// The place of its first byte.
+    /// The offset of the first byte.
     pub at: usize,
-    /// How long it is.
+    /// The size in bytes.
     pub bytes: usize,
-    /// Whether it is an address.
+    /// Whether the argument is an address.
     pub is_pointer: bool,
 }
 
-/// The type of the note that is metadata.
+/// The type of the metadata note.
 const METADATA: u32 = 32;
-/// The types of sections that hold notes, and the symbols that a loader sees.
+/// The section types for notes, and for the symbols that a loader sees.
 const NOTES: usize = 7;
 const SYMBOLS: usize = 11;
 
@@ -55,7 +55,7 @@ fn number(file: &[u8], at: usize, bytes: usize) -> Option<usize> {
     Some(from.iter().rev().fold(0, |all, byte| all << 8 | usize::from(*byte)))
 }
 
-/// A section: what is in it, and at which address it is loaded.
+/// A section: its contents, and the address at which it is loaded.
 struct Section<'a> {
     kind: usize,
     address: usize,
@@ -63,17 +63,17 @@ struct Section<'a> {
     bytes: &'a [u8],
 }
 
-/// The sections of a whole ELF file; none where it is not one.
+/// The sections of a complete ELF file; `None` if the file is not one.
 fn sections(file: &[u8]) -> Option<Vec<Section<'_>>> {
     file.starts_with(b"\x7fELF\x02\x01").then_some(())?;
     let (at, size, count) = (number(file, 40, 8)?, number(file, 58, 2)?, number(file, 60, 2)?);
-    // The table comes last: where it is there, the file is whole.
+    // The table comes last, so its presence shows that the file is complete.
     file.get(at..at.checked_add(size.checked_mul(count)?)?)?;
     let section = |i: usize| {
         let at = at.checked_add(i * size)?;
         let (kind, from, len) =
             (number(file, at + 4, 4)?, number(file, at + 24, 8)?, number(file, at + 32, 8)?);
-        // What holds no bytes in the file has none.
+        // A section without bytes in the file (`SHT_NOBITS`) is empty.
         let bytes = if kind == 8 { &[][..] } else { file.get(from..from.checked_add(len)?)? };
         Some(Section { kind, address: number(file, at + 16, 8)?, link: number(file, at + 40, 4)?, bytes })
     };
@@ -95,7 +95,7 @@ fn metadata<'a>(sections: &[Section<'a>]) -> Option<&'a [u8]> {
     None
 }
 
-/// What symbols name, by name: an address, and the bytes that are there.
+/// Symbols by name: each with its address and its bytes.
 type Symbols<'a> = HashMap<String, (usize, &'a [u8])>;
 
 fn symbols<'a>(sections: &[Section<'a>]) -> Option<Symbols<'a>> {
@@ -114,7 +114,7 @@ fn symbols<'a>(sections: &[Section<'a>]) -> Option<Symbols<'a>> {
     Some(found)
 }
 
-/// What MessagePack can say, as far as metadata does.
+/// The MessagePack values that metadata uses.
 enum Value {
     Nothing,
     Number(u64),
@@ -195,7 +195,7 @@ impl Value {
 }
 
 impl CodeObject {
-    /// Reads one; none where it is not a whole one.
+    /// Parses a code object; `None` if the file is not a complete one.
     pub fn read(file: &[u8]) -> Option<CodeObject> {
         let sections = sections(file)?;
         let all = Reader(metadata(&sections)?).value()?;
@@ -230,7 +230,8 @@ fn read_kernel(from: &Value, symbols: &Symbols<'_>) -> Option<(String, Kernel)> 
 }
 
 impl Kernel {
-    /// The block of arguments, a word each; or which of them does not fit what the metadata says.
+    /// Builds the argument block from one word for each argument; an error names the argument that does not
+    /// fit the metadata.
     pub fn laid_out(&self, words: &[u64]) -> Result<Vec<u8>, String> {
         let mut block = vec![0; self.bytes];
         if words.len() != self.arguments.len() {

@@ -1,5 +1,5 @@
-//! The instructions that the shipped code objects use: for each its opcode in every generation's encoding, its names, and
-//! what it does. What is not here cannot be decoded, so nothing is ever guessed.
+//! The instructions that the shipped code objects use: for each its opcode in every generation's encoding,
+//! its names, and its action. Instructions outside the table cannot be decoded, so nothing is ever guessed.
 
 mod compares;
 mod division;
@@ -36,7 +36,7 @@ static CODES: LazyLock<[Codes; 4]> = LazyLock::new(|| {
     })
 });
 
-/// The instruction with an opcode.
+/// Looks up an instruction by its opcode.
 pub(crate) fn find(generation: Generation, format: Format, code: u32) -> Option<&'static Row> {
     CODES[generation as usize].get(&(format, code as u16)).copied()
 }

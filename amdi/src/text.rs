@@ -1,11 +1,11 @@
-//! Instructions as LLVM's disassembler writes them, so that its output and ours can be compared line by line.
+//! Prints instructions as LLVM's disassembler does, so that its output and ours can be compared line by line.
 
 use std::fmt::{self, Write};
 
 use crate::instruction::{Encoding, Instruction, Operand, Sdwa};
 use crate::table::{Action, Format, Generation, Kind, Output, Waits};
 
-/// Register names that are no numbers: of one register, and of a pair.
+/// The names of special registers: for one register, and for a pair.
 fn named(register: u8, count: u32) -> Option<&'static str> {
     Some(match (register, count) {
         (106, 2) => "vcc",
@@ -26,7 +26,7 @@ fn registers(letter: &str, first: u32, count: u32) -> String {
 const FRACTIONS: [&str; 9] = ["0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0", "0.15915494"];
 
 impl Instruction {
-    /// The mnemonic, with what tells its form.
+    /// The mnemonic, with the suffix for its form.
     pub fn name(&self) -> String {
         let mut name = self.row.name(self.target.generation).to_owned();
         name.push_str(match (self.encoding, self.sdwa.is_some(), self.dpp.is_some()) {
@@ -40,7 +40,7 @@ impl Instruction {
         name
     }
 
-    /// So many registers' worth of an operand.
+    /// Prints an operand of this many registers.
     fn operand(&self, operand: Operand, count: u32, kind: Kind) -> String {
         match operand {
             Operand::None => "off".into(),
@@ -64,7 +64,7 @@ impl Instruction {
         }
     }
 
-    /// Whether registers of halves are written with the half they mean.
+    /// Whether half registers are printed with their half.
     fn names_halves(&self) -> bool {
         self.target.generation == Generation::Gfx11
     }
@@ -99,7 +99,7 @@ impl Instruction {
         text
     }
 
-    /// The operands of an operation of lanes.
+    /// The operands of a vector operation.
     fn lanes_operands(&self, from: &[Kind], to: Output) -> String {
         let mut all = vec![];
         let mask = self.target.lanes / 32;
@@ -114,7 +114,7 @@ impl Instruction {
         for (i, kind) in from.iter().enumerate() {
             match kind {
                 Kind::Result | Kind::Lane | Kind::Vcc => {}
-                // What pairs choose by goes without saying.
+                // The text of a pair omits the mask.
                 Kind::Mask if self.row.format == Format::VopdX || self.row.format == Format::VopdY => {}
                 kind => all.push(self.lanes_operand(i, *kind)),
             }
@@ -122,7 +122,7 @@ impl Instruction {
         all.join(", ")
     }
 
-    /// What follows the operands.
+    /// The modifiers after the operands.
     fn modifiers(&self, from: &[Kind], to: Output) -> String {
         let mut text = String::new();
         let list = |bits: u8, count: usize| {
@@ -164,7 +164,7 @@ impl Instruction {
         text
     }
 
-    /// What a reach to memory says of offsets and caches.
+    /// The offset and cache modifiers of a memory access.
     fn reach(&self) -> String {
         let mut text = String::new();
         if self.immediate != 0 {
@@ -194,7 +194,7 @@ impl Instruction {
         text
     }
 
-    /// What a wait of all counters says: of each that it waits for.
+    /// The limits of a wait on several counters; counters without a wait are omitted.
     fn packed_wait(&self) -> String {
         let [loads, expected, scalars] = self.waits();
         let most = self.most_waits();
@@ -292,7 +292,7 @@ impl fmt::Display for Instruction {
     }
 }
 
-/// The immediate of an instruction that changes nothing.
+/// The immediate of an instruction that has no effect on results.
 fn hint(name: &str, value: u16, generation: Generation) -> String {
     let of = |from: u32, len: u32| usize::from(value >> from) & ((1 << len) - 1);
     match name {

@@ -1,11 +1,11 @@
-//! Which registers an instruction reads and writes: what may not be on its way from memory when it runs.
+//! Lists the registers that an instruction reads and writes: no access in flight may write them when it runs.
 
 use crate::instruction::{EXEC, Instruction, Operand, VCC};
 use crate::table::{Action, Kind, Output, When};
 
 type Touches = Vec<(bool, u16, u16, bool)>;
 
-/// Registers of 32 bits that an operand of this kind takes.
+/// The number of 32-bit registers that an operand of this kind takes.
 fn registers(kind: Kind, lanes: u32) -> u16 {
     match kind {
         Kind::Mask => (lanes / 32) as u16,
@@ -88,7 +88,7 @@ pub(crate) fn of(made: &Instruction) -> Touches {
     all
 }
 
-/// An address of 64 bits in vector registers, or of 32 on top of a scalar one.
+/// An address of 64 bits in vector registers, or of 32 bits added to a scalar one.
 fn address(made: &Instruction, add: &mut impl FnMut(Operand, u16, bool)) {
     add(made.from[0], if made.from[2] == Operand::None { 2 } else { 1 }, false);
     add(made.from[2], 2, false);

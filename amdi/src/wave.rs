@@ -1,4 +1,4 @@
-//! A wave: its registers, and what one instruction does to them.
+//! A wave: its registers, and the effect of one instruction on them.
 
 mod reach;
 mod vectors;
@@ -10,21 +10,21 @@ use crate::instruction::{EXEC, Instruction, Operand, VCC};
 use crate::table::{Action, Kind, Scalar, Sources, WIDE, When, Wide};
 use crate::{Memory, Target};
 
-/// A register of vectors.
+/// A vector register: one word for each lane.
 type Lanes = [u32; WIDE];
 
-/// A wave's registers.
+/// The registers of one wave.
 #[derive(Clone)]
 pub struct State {
-    /// The vector registers, of which a wave of 32 uses the first half of each.
+    /// The vector registers; a wave of 32 uses the first half of each.
     pub vectors: Vec<Lanes>,
-    /// The scalar ones, with `vcc` at 106, `m0` at 124 and `exec` at 126.
+    /// The scalar registers, with `vcc` at 106, `m0` at 124 and `exec` at 126.
     pub scalars: [u32; 128],
-    /// The condition code.
+    /// The condition code (`scc`).
     pub condition: bool,
 }
 
-/// Where an operation of lanes gets and puts its values: kept, since they are large.
+/// Buffers for the inputs and outputs of a vector operation; reused, because they are large.
 pub(crate) struct Scratch {
     from: Sources,
     to: [Wide; 2],
@@ -36,12 +36,12 @@ impl Default for Scratch {
     }
 }
 
-/// Where a wave goes on.
+/// The next instruction of a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// At the next instruction.
+    /// Continues with the following instruction.
     On,
-    /// Where the branch goes.
+    /// Jumps to the target of the branch.
     Jump,
     End,
 }
@@ -58,12 +58,12 @@ impl State {
         u64::from(self.scalars[usize::from(first)]) | u64::from(self.scalars[usize::from(first) + 1]) << 32
     }
 
-    /// A bit for each lane.
+    /// Reads one bit for each lane from scalar registers.
     fn mask(&self, first: u8, lanes: u32) -> u64 {
         if lanes == 64 { self.pair(first) } else { self.scalars[usize::from(first)].into() }
     }
 
-    /// The lanes that run.
+    /// The mask of active lanes.
     pub(crate) fn exec(&self, lanes: u32) -> u64 {
         self.mask(EXEC, lanes)
     }
@@ -77,7 +77,7 @@ impl State {
         }
     }
 
-    /// A scalar operand's value.
+    /// Reads a scalar operand.
     fn scalar(&self, operand: Operand, bits: u32, lanes: u32) -> u64 {
         match operand {
             Operand::Scalar(first) if bits == 64 => self.pair(first),
@@ -95,7 +95,7 @@ impl Wave<'_> {
         self.target.lanes
     }
 
-    /// Runs one instruction.
+    /// Runs one instruction and returns the next place.
     pub(crate) fn step<M: Memory>(
         &mut self,
         made: &Instruction,
@@ -172,7 +172,7 @@ impl Wave<'_> {
         self.state.set(made.to, 32, value);
     }
 
-    /// A lane that does not run gives 0.
+    /// An inactive source lane gives 0.
     fn permute(&mut self, made: &Instruction) {
         let exec = self.state.exec(self.lanes());
         let [Operand::Vector(address), Operand::Vector(data), _] = made.from else { return };
@@ -181,7 +181,7 @@ impl Wave<'_> {
         for lane in (0..self.lanes() as usize).filter(|lane| exec >> lane & 1 != 0) {
             let address = self.state.vectors[usize::from(address)][lane].wrapping_add(made.immediate as u32);
             let from = address / 4 % self.lanes();
-            // Addresses are read before the result is written: a lane's own is not read again.
+            // Each lane reads its address before it writes its result, so both may use the same register.
             self.state.vectors[usize::from(to)][lane] =
                 if exec >> from & 1 != 0 { data[from as usize] } else { 0 };
         }

@@ -1,8 +1,8 @@
-//! Small kernels of our own: what the interpreter must see, and what it must let pass.
+//! Small hand-written kernels: the interpreter must reject some and accept others.
 
 use bowstring_amdi::{Argument, Error, Instruction, Kernel, Launch, Memory, Program, Ran, Target};
 
-/// What the kernels are put together from: text, and the words that it is.
+/// The instructions of the test kernels: their text, and their encoding in words.
 const GFX11: &[(&str, &[u32])] = &[
     ("s_load_b64 s[2:3], s[0:1], null", &[0xf4040080, 0xf8000000]),
     ("s_waitcnt lgkmcnt(0)", &[0xbf89fc07]),
@@ -78,7 +78,7 @@ const GFX9: &[(&str, &[u32])] = &[
     ("global_store_dword v1, v2, s[2:3]", &[0xdc708000, 0x00020201]),
 ];
 
-/// One piece of memory.
+/// One contiguous range of memory.
 struct Piece {
     start: u64,
     bytes: Vec<u8>,
@@ -107,7 +107,7 @@ impl Memory for Piece {
     }
 }
 
-/// A piece of so many words, each its own number.
+/// A memory of this many words, each with its own index as value.
 fn piece(words: u32) -> Piece {
     Piece { start: 0x1_0000, bytes: (0..words).flat_map(u32::to_le_bytes).collect() }
 }
@@ -124,7 +124,7 @@ fn bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// A kernel of these lines, which takes two words.
+/// A kernel of these instructions, which takes two words.
 fn kernel(target: Target, lines: &[&str]) -> Kernel {
     let word = |line: &&str| {
         let known = words_of(target).iter().find(|(text, _)| text == line);
@@ -132,7 +132,8 @@ fn kernel(target: Target, lines: &[&str]) -> Kernel {
     };
     let mut descriptor = [0; 64];
     let wide = target.lanes == 64;
-    // Floats as the shipped kernels have them; the work-group's index behind the other scalar registers.
+    // The same float mode as in the shipped kernels; the work-group's index follows the other scalar
+    // registers.
     let group: u32 = if wide { 6 } else { 2 };
     descriptor[48..52].copy_from_slice(&(0xf0u32 << 12).to_le_bytes());
     descriptor[52..56].copy_from_slice(&(1u32 << 7 | group << 1).to_le_bytes());
@@ -151,7 +152,7 @@ fn kernel(target: Target, lines: &[&str]) -> Kernel {
     }
 }
 
-/// Runs one block on a piece of memory, which is the first argument.
+/// Runs one block with a memory, whose address is the first argument.
 fn run_as(
     target: Target,
     lines: &[&str],
@@ -222,13 +223,14 @@ fn what_was_waited_for_may_be_used() {
 
 #[test]
 fn what_was_not_waited_for_may_not() {
-    // The scalar load; the vector load; a later one than was waited for; one on its way that is written over.
+    // Missing waits for: the scalar load; the vector load; a later load than the wait covers; a load whose
+    // register is overwritten.
     fails("gfx11-generic", &without(&LOADS, 2), &format!("s2 {EARLY}"));
     fails("gfx11-generic", &without(&LOADS, 5), &format!("v2 {EARLY}"));
     let with = |at: usize, line| [&LOADS[..at], &[line], &LOADS[at..]].concat();
     fails("gfx11-generic", &with(6, "v_add_nc_u32_e32 v3, 7, v3"), &format!("v3 {EARLY}"));
     fails("gfx11-generic", &with(5, "v_mov_b32_e32 v2, 1"), &format!("v2 {EARLY}"));
-    // Scalar loads come in any order: only a wait for all of them is one.
+    // Scalar loads arrive in any order, so only a wait for all of them completes any.
     let mut some = LOADS.to_vec();
     some.splice(2..3, ["s_load_b64 s[4:5], s[0:1], 0x8", "s_waitcnt lgkmcnt(1)"]);
     fails("gfx11-generic", &some, &format!("s2 {EARLY}"));
@@ -280,7 +282,7 @@ fn scalar_loads_add_a_register_to_their_address() {
         ("gfx11-generic", gfx11.to_vec(), 6),
         ("gfx12-generic", gfx12.to_vec(), 6),
         ("gfx90a", gfx9.to_vec(), 6),
-        // The immediate one has a sign.
+        // The immediate offset is signed.
         ("gfx11-generic", with(&gfx11, 4, back), 2),
         ("gfx12-generic", with(&gfx12, 4, back), 2),
     ] {
@@ -288,7 +290,7 @@ fn scalar_loads_add_a_register_to_their_address() {
         assert_eq!([0, 1, 31].map(|i| memory.word(i)), [word; 3], "{target}: {}", lines[4]);
         fails(target, &without(&lines, 5), EARLY);
     }
-    // The register has none, and is waited for like any other that is read.
+    // The offset register is unsigned, and needs a wait like any other register.
     fails("gfx11-generic", &with(&gfx11, 2, "s_mov_b32 s6, -8"), "no memory at 0x100010000");
     let mut loaded = gfx11.to_vec();
     loaded.splice(2..4, ["s_waitcnt lgkmcnt(0)", "s_load_b32 s6, s[2:3], 0x10"]);
@@ -301,7 +303,7 @@ fn without<'a>(lines: &[&'a str], at: usize) -> Vec<&'a str> {
 
 #[test]
 fn each_generation_counts_its_own_way() {
-    // On gfx9 a store counts with the loads, so that one may be left of two.
+    // On gfx9 a store counts with the loads, so one of two may stay in flight.
     let gfx9 = [
         "s_load_dwordx2 s[2:3], s[4:5], 0x0",
         "v_lshlrev_b32_e32 v1, 2, v0",
@@ -330,7 +332,7 @@ fn each_generation_counts_its_own_way() {
     for wait in [2, 4, 6] {
         fails("gfx12-generic", &without(&gfx12, wait), EARLY);
     }
-    // There a store is no load.
+    // On gfx12 a wait for loads does not cover a store.
     let mut stored = gfx12.to_vec();
     stored.splice(4..5, ["global_store_b32 v1, v2, s[2:3]", "s_wait_loadcnt 0x1"]);
     fails("gfx12-generic", &stored, &format!("v2 {EARLY}"));
@@ -344,14 +346,14 @@ fn races_are_seen_between_waves_and_between_lanes() {
         let lines = [&start[..], lines, &["s_endpgm"]].concat();
         run_as(target, &lines, &mut piece(64), threads, Some(5)).err().map(|error| error.reason)
     };
-    // Each lane its own byte; the same ones again in another wave's lanes would be other bytes.
+    // Each lane has its own byte; the lanes of another wave have other bytes.
     assert_eq!(race(&["global_store_b8 v0, v2, s[2:3]"], 64), None);
     let all_to_one = ["v_mov_b32_e32 v1, 0", "global_store_b32 v1, v2, s[2:3]"];
     assert!(race(&all_to_one, 32).is_some_and(|reason| reason.contains("a race at 0x10000")));
     let one_lane = ["v_mov_b32_e32 v1, 0", "s_mov_b32 exec_lo, 1", "global_store_b32 v1, v2, s[2:3]"];
     assert_eq!(race(&one_lane, 32), None);
     assert!(race(&one_lane, 64).is_some_and(|reason| reason.contains("a race at 0x10000")));
-    // Updates are ordered by the memory itself.
+    // The memory itself orders updates.
     let mut memory = piece(64);
     let lines =
         [&start[..], &["v_mov_b32_e32 v1, 0", "global_atomic_add_u32 v1, v2, s[2:3]", "s_endpgm"]].concat();
@@ -372,7 +374,7 @@ fn the_first_look_of_an_update_is_no_race() {
         "s_endpgm",
     ];
     run_as(target, &lines, &mut piece(64), 64, Some(3)).unwrap();
-    // A look at the same place that no update follows.
+    // A plain load of the same address without a following update.
     let mut apart = lines.to_vec();
     apart.splice(5..6, ["v_mov_b32_e32 v2, 1", "global_atomic_add_u32 v1, v2, s[2:3]"]);
     let error = run_as(target, &apart, &mut piece(64), 64, Some(3)).unwrap_err();
@@ -406,7 +408,7 @@ fn lanes_that_do_not_run_keep_what_they_have_and_count_for_nothing() {
     let mut memory = piece(256);
     let ran = run_as(target, &lines, &mut memory, 32, None).unwrap();
     assert_eq!([0, 1].map(|i| memory.word(i)), [7, 1]);
-    // Three instructions of vectors by all lanes, two by one.
+    // Three vector instructions run on all lanes, two on one.
     assert_eq!(ran, Ran { lanes: 3 * 32 + 2, waves: 11, scalar: 6 });
 }
 
@@ -417,7 +419,7 @@ fn memory_that_is_not_there_is_an_error_with_its_place() {
     let error = run_as(target, &LOADS, &mut memory, 32, None).unwrap_err();
     assert_eq!(error.instruction, "global_load_b32 v2, v1, s[2:3]");
     assert_eq!((error.at, error.reason.as_str()), (16, "block 0 thread 16: no memory at 0x10040"));
-    // Only what must happen at once has to be aligned.
+    // Only atomic accesses must be aligned.
     let mut odd = LOADS.to_vec();
     odd[3] = "global_atomic_add_u32 v1, v2, s[2:3] offset:2";
     fails("gfx11-generic", &odd, "4 bytes at 0x10002 are misaligned");
@@ -440,7 +442,8 @@ fn what_is_outside_of_the_subset_is_an_error_before_anything_runs() {
         Program::decode(&kernel, target).err().map(|error| error.reason)
     };
     assert_eq!(refused(&|_| {}), None);
-    // Local memory; other floats; waves of 64; no address of the arguments; a barrier; half an instruction.
+    // Local memory; another float mode; waves of 64; no address of the arguments; a barrier; half an
+    // instruction.
     let changes: [&dyn Fn(&mut Kernel); 6] = [
         &|kernel| kernel.descriptor[0] = 4,
         &|kernel| kernel.descriptor[50] = 0,

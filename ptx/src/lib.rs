@@ -1,52 +1,53 @@
-//! bowstring's compiled kernels, built in: for each kernel family an archive with an image for each architecture.
+//! bowstring's compiled kernels, embedded: for each kernel family an archive with an image for each
+//! architecture.
 //!
-//! The one idea: an image is inflated when it is first asked for, once in the life of the process, and stays. A machine runs
-//! one architecture and few families, so nearly everything stays compressed.
+//! The one idea: an image is inflated when it is first requested, once in the life of the process, and stays
+//! in memory. A machine runs one architecture and few families, so nearly everything stays compressed.
 
 use std::io::Read;
 use std::sync::OnceLock;
 
 include!(concat!(env!("OUT_DIR"), "/images.rs"));
 
-/// What images are built for.
+/// An architecture that images are built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Architecture {
-    /// Its name, as compilers know it.
+    /// The name that compilers use.
     pub name: &'static str,
-    /// Lanes of a wave.
+    /// The number of lanes in a wave.
     pub lanes: u32,
-    /// The first version, major and minor, of CUDA or ROCm that loads its images.
+    /// The first version, major and minor, of CUDA or ROCm that loads these images.
     pub since: (i32, i32),
-    /// The names that GPUs which run its images give themselves; none for NVIDIA's, all of which do.
+    /// The names that compatible GPUs report; empty for NVIDIA's, because all of those run these images.
     pub gpus: &'static [&'static str],
-    /// Which these are, for people.
+    /// A description of the machines, for people.
     pub machines: &'static str,
 }
 
-/// The architecture whose images an AMD GPU runs, by the name that it gives itself: its own, or the generic
-/// one of its family. Features behind a colon do not matter. Only names that are known count: gfx1250 is no
-/// gfx12-generic.
+/// The architecture whose images an AMD GPU runs, by the name that the GPU reports: the GPU's own, or the
+/// generic one of its family. Features after a colon are ignored. Only known names match: gfx1250, say, does
+/// not run gfx12-generic.
 pub fn architecture_of(gpu: &str) -> Option<&'static Architecture> {
     let name = gpu.split(':').next().unwrap_or_default();
     ARCHITECTURES.iter().find(|architecture| architecture.gpus.contains(&name))
 }
 
-/// An architecture of the list.
+/// Finds an architecture by its name.
 pub fn architecture(name: &str) -> Option<&'static Architecture> {
     ARCHITECTURES.iter().find(|architecture| architecture.name == name)
 }
 
-/// One image, as it is built in and as a GPU's runtime wants it.
+/// One image: its compressed bytes, and its inflated contents once they were requested.
 struct Image {
     family: &'static str,
     architecture: &'static str,
-    /// What `xz` calls an .lzma file.
+    /// The compressed bytes, in the format of an `.lzma` file.
     packed: &'static [u8],
     contents: OnceLock<Option<Vec<u8>>>,
 }
 
 impl Image {
-    /// The member of an archive that starts there and is so long.
+    /// The member of an archive with this start and length.
     const fn new(
         family: &'static str,
         architecture: &'static str,
@@ -58,9 +59,9 @@ impl Image {
         Image { family, architecture, packed, contents: OnceLock::new() }
     }
 
-    /// `None` where it is damaged.
+    /// Inflates the image; `None` if it is damaged.
     fn inflated(&self) -> Option<Vec<u8>> {
-        // The window is what the archives are made with, 4 MiB; the limit is for bytes that only look like ours.
+        // The archives use a window of 4 MiB; the limit protects against bytes that only look like ours.
         const LIMIT_KIB: u32 = 16 << 10;
         let mut reader = lzma_rust2::LzmaReader::new_mem_limit(self.packed, LIMIT_KIB, None).ok()?;
         let mut contents = Vec::new();
@@ -69,14 +70,14 @@ impl Image {
     }
 }
 
-/// The image of a kernel family for an architecture: PTX's text, or an ELF file. The first call for it inflates it, 20 ms at
-/// most.
+/// The image of a kernel family for an architecture: PTX text, or an ELF file. The first call for an image
+/// inflates it, which takes at most 20 ms.
 pub fn find(family: &str, architecture: &str) -> Option<&'static [u8]> {
     let image = IMAGES.iter().find(|image| image.family == family && image.architecture == architecture)?;
     image.contents.get_or_init(|| image.inflated()).as_deref()
 }
 
-/// Every image's family and architecture.
+/// The family and architecture of every image.
 pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
     IMAGES.iter().map(|image| (image.family, image.architecture))
 }
@@ -112,7 +113,7 @@ mod tests {
             let cut = Image::new("scan", "cut off", whole.packed, 0, cut);
             assert_ne!(cut.inflated(), whole.inflated());
         }
-        // A header that asks for a window of 4 GiB.
+        // This header requests a window of 4 GiB.
         let greedy: &[u8] = &[0x5d, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(Image::new("scan", "greedy", greedy, 0, greedy.len()).inflated(), None);
     }

@@ -1,10 +1,10 @@
-//! What the instructions compute that touch neither memory nor other lanes: a mnemonic becomes a closure.
+//! The instructions that touch neither memory nor other lanes: each mnemonic becomes a closure.
 
 use half::f16;
 
 use crate::module::{Function, Value};
 
-/// A PTX type, as the suffix of a mnemonic says it.
+/// A PTX type, as a mnemonic's suffix names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Type {
     Predicate,
@@ -54,7 +54,7 @@ pub(crate) fn signed(value: u64, bits: u32) -> i64 {
     (value << (64 - bits)) as i64 >> (64 - bits)
 }
 
-/// The number a register holds, wide enough for any of the integer types.
+/// The number in a register, in a type that holds all integer types.
 fn integer(value: u64, ty: Type) -> i128 {
     match ty {
         Type::Signed(bits) => i128::from(signed(value, bits)),
@@ -70,7 +70,8 @@ fn float(value: u64, bits: u32) -> f64 {
     }
 }
 
-/// Rounds to nearest even. Exact operations on f32 may go through f64; f16 through both without a second rounding.
+/// Rounds to nearest even. Exact operations on f32 may go through f64, and on f16 through both, without a
+/// second rounding.
 fn unfloat(value: f64, bits: u32) -> u64 {
     match bits {
         16 => u64::from(f16::from_f64(value).to_bits()),
@@ -79,8 +80,8 @@ fn unfloat(value: f64, bits: u32) -> u64 {
     }
 }
 
-/// One of the four operations, rounded once: f64's own, f32's own, f16 through f32, whose 24 bits are more than twice
-/// 11 and 2 more, so that the second rounding changes nothing.
+/// One of the four operations, rounded once: by f64's own, by f32's own, or for f16 through f32. Its 24 bits
+/// are more than twice 11 plus 2, so the second rounding changes nothing.
 fn float_op(bits: u32, wide: fn(f64, f64) -> f64, narrow: fn(f32, f32) -> f32) -> Function {
     match bits {
         64 => Box::new(move |s| wide(f64::from_bits(s[0]), f64::from_bits(s[1])).to_bits()),
@@ -195,7 +196,7 @@ fn convert(to: Type, from: Type, how: &[&str]) -> Option<Function> {
         Type::Signed(n) => (-(1i128 << (n - 1)), (1i128 << (n - 1)) - 1),
         ty => (0, (1i128 << ty.bits()) - 1),
     };
-    // A register wider than a signed result holds it with its sign.
+    // A register wider than a signed result holds it sign-extended.
     let kept = move |value: i64| match to {
         Type::Signed(n) => signed(value as u64, n) as u64,
         _ => low(value as u64, bits),
@@ -209,10 +210,11 @@ fn convert(to: Type, from: Type, how: &[&str]) -> Option<Function> {
         }
         (Type::Float(64), ty) => Box::new(move |s| (integer(s[0], ty) as f64).to_bits()),
         (Type::Float(32), ty) => Box::new(move |s| u64::from((integer(s[0], ty) as f32).to_bits())),
-        // An f64 holds integers up to 2^53, beyond what f16 can tell from infinity, and larger ones stay larger.
+        // An f64 holds integers up to 2^53 exactly. f16 is infinite far below that, and larger integers stay
+        // larger.
         (Type::Float(_), ty) => Box::new(move |s| unfloat(integer(s[0], ty) as f64, bits)),
         (_, Type::Float(n)) => {
-            // NaN becomes 0 where neither side has 64 bits, else the highest bit alone.
+            // NaN becomes 0 if neither side has 64 bits, else a value with only the highest bit set.
             let of_nan = if n < 64 && bits < 64 { 0 } else { 1 << (bits - 1) };
             let round = round(how);
             Box::new(move |s| {
@@ -226,7 +228,7 @@ fn convert(to: Type, from: Type, how: &[&str]) -> Option<Function> {
     })
 }
 
-/// The closure for a mnemonic and how many sources it takes; `None` where it is not in the subset.
+/// The closure for a mnemonic, and the number of its sources; `None` if it is not in the subset.
 pub(crate) fn function(mnemonic: &str) -> Option<(Function, usize)> {
     let mut words = mnemonic.split('.');
     let name = words.next()?;
@@ -236,7 +238,7 @@ pub(crate) fn function(mnemonic: &str) -> Option<(Function, usize)> {
     let (ty, last) = (*types.first()?, *types.last()?);
     let bits = ty.bits();
     let is_float = matches!(ty, Type::Float(_));
-    // The modifiers that an operation may have here. Any other changes its meaning.
+    // The modifiers allowed for this operation. Any other would change its meaning.
     let known: &[&str] = match name {
         "add" | "sub" | "mul" | "div" | "rcp" | "sqrt" | "fma" if is_float => &["rn"],
         "mul" | "mad" => &["lo", "hi", "wide"],
@@ -257,7 +259,7 @@ pub(crate) fn function(mnemonic: &str) -> Option<(Function, usize)> {
         "div" if is_float && has("rn") => (float_op(bits, |a, b| a / b, |a, b| a / b), 2),
         "rcp" if is_float && has("rn") => (float_op(bits, |a, _| 1.0 / a, |a, _| 1.0 / a), 1),
         "sqrt" if is_float && has("rn") => (float_op(bits, |a, _| a.sqrt(), |a, _| a.sqrt()), 1),
-        // Rust's are IEEE's minNum and maxNum but for the sign of zero, which PTX orders.
+        // Rust's functions are IEEE's minNum and maxNum except for the sign of zero, which PTX orders.
         "min" if is_float => (float_op(bits, least, |a, b| least(a.into(), b.into()) as f32), 2),
         "max" if is_float => {
             (float_op(bits, |a, b| -least(-a, -b), |a, b| -least(-f64::from(a), -f64::from(b)) as f32), 2)
@@ -288,7 +290,7 @@ pub(crate) fn function(mnemonic: &str) -> Option<(Function, usize)> {
             (Box::new(move |s| low(((product(s) >> bits) as u64).wrapping_add(s[2]), bits)), 3)
         }
         "mad" if has("lo") => (Box::new(move |s| low(s[0].wrapping_mul(s[1]).wrapping_add(s[2]), bits)), 3),
-        // Division by zero gives all ones, and the dividend as remainder, on the hardware.
+        // On hardware, division by zero gives all ones, and the dividend as remainder.
         "div" => (
             Box::new(move |s| {
                 let divisor = integer(s[1], ty);
@@ -319,7 +321,7 @@ pub(crate) fn function(mnemonic: &str) -> Option<(Function, usize)> {
         "brev" => (Box::new(move |s| low(s[0], bits).reverse_bits() >> (64 - bits)), 1),
         "clz" => (Box::new(move |s| u64::from(low(s[0], bits).leading_zeros() - (64 - bits))), 1),
         "popc" => (Box::new(move |s| u64::from(low(s[0], bits).count_ones())), 1),
-        // Four bytes forward: those from a byte on.
+        // Four bytes forward, starting at the selected byte.
         "prmt" if has("f4e") => {
             (Box::new(|s| low((low(s[1], 32) << 32 | low(s[0], 32)) >> (8 * (s[2] & 3)), 32)), 3)
         }
@@ -368,7 +370,7 @@ fn least(a: f64, b: f64) -> f64 {
     }
 }
 
-/// What an atomic makes of the old value (first) and its operands.
+/// Computes an atomic's new value from the old one (first) and the operands.
 pub(crate) fn atomic(how: &str, ty: Type) -> Option<Function> {
     let bits = ty.bits();
     Some(match how {

@@ -1,12 +1,13 @@
-//! Where lanes that have parted meet again.
+//! Computes the points at which diverged lanes reconverge.
 //!
-//! The one idea: a block that every way to the end leads through is where lanes wait for each other, as NVIDIA's compiler has it
-//! (it puts a convergence barrier there). Such a block is nearer to the root of the tree of post-dominators than what it waits for;
-//! so whoever stands deepest in that tree runs first. A block's place in the image says nothing: what is seldom run is put last.
+//! The one idea: lanes wait for each other at a block that every path to the end leads through, as NVIDIA's
+//! compiler arranges it (it puts a convergence barrier there). Such a block is nearer to the root of the
+//! post-dominator tree than the blocks that it waits for, so the deepest block in that tree runs first. A
+//! block's position in the image does not matter: rarely executed code is placed last.
 
 use crate::module::{Instruction, Op};
 
-/// How deep in the tree of post-dominators each instruction is. What never comes to an end is at the root.
+/// The depth of each instruction in the post-dominator tree. Code that never reaches the end is at the root.
 pub(crate) fn depths(code: &[Instruction]) -> Vec<u32> {
     let blocks = Blocks::of(code);
     let over = blocks.dominators();
@@ -18,7 +19,7 @@ pub(crate) fn depths(code: &[Instruction]) -> Vec<u32> {
     blocks.of_instruction.iter().map(|block| of_block[*block]).collect()
 }
 
-/// The flow of a kernel between blocks; behind the last one stands the end.
+/// The control flow between a kernel's blocks; an extra block after the last one stands for the end.
 struct Blocks {
     starts: Vec<usize>,
     of_instruction: Vec<usize>,
@@ -50,12 +51,14 @@ impl Blocks {
         Blocks { of_instruction: (0..code.len()).map(block).collect(), next, starts }
     }
 
-    /// The nearest block that all ways from a block to the end lead through; of the end itself. `None` where none leads there.
+    /// For each block the nearest post-dominator, the nearest block that all paths to the end lead through.
+    /// The end is its own; `None` for a block without a path to the end.
     fn dominators(&self) -> Vec<Option<usize>> {
         let end = self.next.len() - 1;
         let mut before = vec![vec![]; self.next.len()];
         self.next.iter().enumerate().for_each(|(i, next)| next.iter().for_each(|to| before[*to].push(i)));
-        // From the end backwards, so that most of what follows a block is known when it is come to.
+        // Visits blocks backwards from the end, so that most successors of a block are known when it is
+        // visited.
         let (mut order, mut number) = (vec![], vec![usize::MAX; self.next.len()]);
         let (mut seen, mut stack) = (vec![false; self.next.len()], vec![(end, 0)]);
         seen[end] = true;
@@ -93,7 +96,7 @@ impl Blocks {
     }
 }
 
-/// Where an instruction that ends a block may go on elsewhere; `None` of others.
+/// The other places to which an instruction that ends a block may jump; `None` for other instructions.
 fn targets(instruction: &Instruction) -> Option<&[usize]> {
     match &instruction.op {
         Op::Branch { target } => Some(std::slice::from_ref(target)),

@@ -1,14 +1,14 @@
-//! A parsed image: what the parser makes, and warps run.
+//! A parsed image: the parser creates it, and warps run it.
 
 use std::collections::HashMap;
 use std::fmt;
 
-/// What went wrong, and on which line of the image.
+/// An error in parsing or running an image, with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The line of the PTX text, from 1; 0 where there is none.
+    /// The line of the PTX text, from 1; 0 if there is none.
     pub line: u32,
-    /// The reason.
+    /// The reason, as text for people.
     pub reason: String,
 }
 
@@ -26,43 +26,43 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A parsed image.
+/// A parsed PTX image.
 pub struct Module {
     pub(crate) entries: HashMap<String, Entry>,
     pub(crate) constants: Vec<u8>,
 }
 
-/// One kernel.
+/// One kernel of an image.
 pub(crate) struct Entry {
     pub(crate) params: usize,
     pub(crate) registers: usize,
     pub(crate) code: Vec<Instruction>,
-    /// Of each instruction: see [`meet`](crate::meet).
+    /// The post-dominator depth of each instruction: see [`meet`](crate::meet).
     pub(crate) depths: Vec<u32>,
 }
 
 impl Module {
-    /// The names of its kernels, sorted.
+    /// The names of the kernels, sorted.
     pub fn entries(&self) -> Vec<&str> {
         let mut names: Vec<_> = self.entries.keys().map(String::as_str).collect();
         names.sort_unstable();
         names
     }
 
-    /// How many bytes of parameters a kernel takes; `None` where there is no such kernel.
+    /// The size of a kernel's parameters in bytes; `None` if the image has no such kernel.
     pub fn params(&self, entry: &str) -> Option<usize> {
         self.entries.get(entry).map(|entry| entry.params)
     }
 }
 
-/// Where the image's own constants appear in the address space: nowhere that a host allocation is.
+/// The virtual address of the image's constants; no host allocation lies there.
 pub(crate) const CONSTANTS: u64 = 0x00ff_0000_0000_0000;
 
 pub(crate) type Register = u32;
 pub(crate) type Value = [u64; 4];
 pub(crate) type Function = Box<dyn Fn(&Value) -> u64 + Send + Sync>;
 
-/// A source of a value.
+/// The source of an operand's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Operand {
     Register(Register),
@@ -87,7 +87,7 @@ pub(crate) enum Special {
 
 pub(crate) struct Instruction {
     pub(crate) line: u32,
-    /// Runs only in lanes where the predicate is (or with `true`: is not) set.
+    /// Runs only in lanes whose predicate is set (with `true`: is not set).
     pub(crate) guard: Option<(Register, bool)>,
     pub(crate) op: Op,
 }
@@ -155,7 +155,7 @@ pub(crate) enum Op {
         at: Place,
         bytes: usize,
     },
-    /// `function` gets the old value and the operands, and gives the new one.
+    /// `function` computes the new value from the old value and the operands.
     Atomic {
         function: Function,
         to: Option<Register>,

@@ -1,4 +1,4 @@
-//! From text to instructions. What is not understood is an error: an interpreter that guesses proves nothing.
+//! Parses PTX text to instructions. Unknown text is an error: an interpreter that guesses proves nothing.
 
 mod instruction;
 mod tokens;
@@ -56,16 +56,16 @@ struct Parser<'a> {
     symbols: HashMap<&'a str, u64>,
 }
 
-/// The names of the kernel being parsed.
+/// The names in the kernel being parsed.
 #[derive(Default)]
 struct Scope<'a> {
-    /// Inner blocks (inline assembly has them) see the outer ones' registers.
+    /// Inner blocks (inline assembly has them) see the outer blocks' registers.
     registers: Vec<HashMap<String, Register>>,
     count: Register,
     params: HashMap<&'a str, usize>,
     labels: HashMap<&'a str, usize>,
     tables: HashMap<&'a str, Vec<&'a str>>,
-    /// Instructions whose targets are not known yet, and the names of those.
+    /// Instructions whose targets are not resolved yet, with the names of those targets.
     jumps: Vec<(usize, Vec<&'a str>)>,
     code: Vec<Instruction>,
 }
@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `.align 4 .b8 name[64] = {…};` behind `.global` or `.const`.
+    /// Parses `.align 4 .b8 name[64] = {…};` after `.global` or `.const`.
     fn constant(&mut self) -> Result<()> {
         let (mut align, mut bytes) = (1, 0);
         while self.peek().starts_with('.') {
@@ -199,7 +199,7 @@ impl<'a> Parser<'a> {
             self.accept(",");
         }
         while !self.accept("{") {
-            // `.maxntid` and the like: nothing that the meaning depends on.
+            // `.maxntid` and the like do not affect the meaning.
             if self.next().is_empty() {
                 return self.fail("the body is missing".into());
             }
@@ -236,7 +236,7 @@ impl<'a> Parser<'a> {
                 self.at += 1;
                 return self.registers(scope);
             }
-            // To the end of its line, or to the semicolon on it.
+            // Skips to the end of the line, or to the semicolon on it.
             ".loc" | ".pragma" => {
                 let line = self.tokens[self.at].line;
                 while self.tokens.get(self.at).is_some_and(|token| token.line == line && token.text != ";") {
@@ -312,7 +312,7 @@ impl<'a> Parser<'a> {
         Ok(Operand::Register(self.register(scope)?))
     }
 
-    /// `{a, b}` or a single one; `_` is nothing.
+    /// Parses `{a, b}` or a single item; `_` is ignored.
     fn group<T>(&mut self, one: impl Fn(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         if !self.accept("{") {
             return Ok(vec![one(self)?]);
@@ -333,7 +333,7 @@ impl<'a> Parser<'a> {
         self.group(|p| p.operand(scope))
     }
 
-    /// `[base+offset]`.
+    /// Parses an address: `[base+offset]`.
     fn place(&mut self, scope: &Scope) -> Result<Place> {
         self.expect("[")?;
         let base = self.operand(scope)?;

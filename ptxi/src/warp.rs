@@ -1,4 +1,4 @@
-//! Running a launch: one warp after another, each of 32 lanes with their own program counters.
+//! Runs a launch: one warp after another, each with 32 lanes that have their own program counters.
 
 mod collective;
 
@@ -11,37 +11,39 @@ use crate::alu::{low, signed};
 use crate::module::{CONSTANTS, Entry, Error, Instruction, Module, Op, Operand, Place, Special};
 
 const LANES: usize = 32;
-/// Instructions that one warp may run: far more than a kernel's tile needs.
+/// The most instructions that one warp may run: far more than a kernel's tile needs.
 const MOST_STEPS: u64 = 50_000_000;
 
 /// A launch of one kernel.
 pub struct Launch<'a> {
-    /// The image.
+    /// The image that contains the kernel.
     pub module: &'a Module,
-    /// The kernel's name.
+    /// The name of the kernel.
     pub entry: &'a str,
-    /// Its parameters as bytes, laid out as PTX does.
+    /// The parameters as bytes, in PTX's layout.
     pub params: &'a [u8],
-    /// How many blocks.
+    /// The number of blocks.
     pub blocks: u32,
-    /// Threads in a block, a multiple of 32.
+    /// The number of threads in a block, a multiple of 32.
     pub block_size: u32,
-    /// Runs lanes in an order drawn from this seed; `None` for those first for whom others wait, as hardware would.
+    /// Runs lanes in a random order with this seed; `None` runs those first that others wait for, as hardware
+    /// does.
     pub seed: Option<u64>,
     /// Whether unordered accesses to one byte are errors.
     pub races: bool,
 }
 
-/// How many instructions a launch ran.
+/// The numbers of instructions that a launch ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
-    /// Each counted once for each lane.
+    /// Instructions, each counted once for each lane.
     pub lanes: u64,
-    /// Each counted once for the lanes that ran it together: what a processor issues.
+    /// Instructions, each counted once for the lanes that ran it together: the number that a processor
+    /// issues.
     pub warps: u64,
 }
 
-/// The number that up to eight bytes are, with its sign where it has one.
+/// Extends up to eight little-endian bytes to a word, with their sign if asked.
 fn extended(bytes: &[u8], with_sign: bool) -> u64 {
     let mut word = [0; 8];
     word[..bytes.len()].copy_from_slice(bytes);
@@ -66,7 +68,7 @@ struct Warp<'a, M: Memory> {
 }
 
 impl Launch<'_> {
-    /// Runs it. Returns how many instructions were run.
+    /// Runs the launch to its end, and returns the numbers of instructions.
     pub fn run<M: Memory>(&self, memory: &mut M) -> Result<Ran, Error> {
         let fail = |reason: String| Error::new(0, reason);
         let entry =
@@ -113,7 +115,7 @@ impl Launch<'_> {
 
 impl<M: Memory> Warp<'_, M> {
     fn run(&mut self) -> Result<(), Error> {
-        // Lanes that stand at a `.sync` instruction which has to wait for others.
+        // The lanes at a `.sync` instruction that wait for others.
         let mut waiting = 0u32;
         while self.done != !0 {
             let ready = !(self.done | waiting);
@@ -138,7 +140,7 @@ impl<M: Memory> Warp<'_, M> {
             match self.collective_mask(instruction, active)? {
                 None => self.step(instruction, group, active)?,
                 Some(mask) => {
-                    // Lanes switched off by the guard pass by; the others wait until all that are named stand here.
+                    // Lanes disabled by the guard pass; the others wait until all lanes in the mask are here.
                     self.advance(group & !active);
                     let arrived = (0..LANES)
                         .filter(|l| (waiting | active) >> l & 1 != 0 && self.counter[*l] == place)
@@ -165,7 +167,7 @@ impl<M: Memory> Warp<'_, M> {
         self.random.as_mut().map(Drawn::draw)
     }
 
-    /// Where the lanes are that run next.
+    /// The program counter of the lanes that run next.
     fn choose(&mut self, ready: u32) -> usize {
         let lanes = (0..LANES).filter(|l| ready >> l & 1 != 0);
         match self.draw() {
@@ -223,7 +225,7 @@ impl<M: Memory> Warp<'_, M> {
         u64::from(self.block[0]) << 32 | u64::from(self.first_thread + lane as u32)
     }
 
-    /// Runs an instruction that each active lane can run on its own, and moves the group on.
+    /// Runs an instruction that needs no other lanes, and advances the group.
     fn step(&mut self, instruction: &Instruction, group: u32, active: u32) -> Result<(), Error> {
         self.advance(group);
         if matches!(instruction.op, Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. }) {
@@ -231,7 +233,7 @@ impl<M: Memory> Warp<'_, M> {
         }
         let mut lanes: Vec<usize> = (0..LANES).filter(|l| active >> l & 1 != 0).collect();
         if let Some(random) = self.draw() {
-            // Which lane's access comes first must not matter.
+            // The result must not depend on the order of the lanes' accesses.
             let by = random as usize % lanes.len().max(1);
             lanes.rotate_left(by);
         }
@@ -254,7 +256,8 @@ impl<M: Memory> Warp<'_, M> {
             }
             Op::Carry { bits, subtract, takes, leaves, to, from } => {
                 let [a, b] = from.map(|operand| u128::from(low(self.value(operand, lane), *bits)));
-                // A subtraction adds the complement: the flag says that nothing was borrowed, to an addition, too.
+                // A subtraction adds the complement, so the flag means "no borrow"; a later addition reads it
+                // as it is.
                 let b = if *subtract { u128::from(low(!b as u64, *bits)) } else { b };
                 let carry = u128::from(if *takes { self.carry[lane] } else { *subtract });
                 let result = a + b + carry;
@@ -345,7 +348,7 @@ impl<M: Memory> Warp<'_, M> {
         self.memory.read(address, into)
     }
 
-    /// Notes an access, and refuses one that another lane's makes unordered.
+    /// Records an access, and refuses one that races with another lane's.
     fn touch(&mut self, address: u64, bytes: usize, now: Touch) -> Result<(), String> {
         self.touched.as_mut().map_or(Ok(()), |touched| touched.touch(address, bytes, now))
     }

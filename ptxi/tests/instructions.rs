@@ -1,10 +1,11 @@
-//! Each instruction of the subset, on values where it could go wrong, and what the interpreter must refuse.
+//! Tests each instruction of the subset on critical values, and the programs that the interpreter must
+//! refuse.
 
 use std::collections::BTreeMap;
 
 use bowstring_ptxi::{Error, Launch, Memory, Module};
 
-/// One stretch of memory.
+/// One contiguous range of memory.
 struct Words {
     start: u64,
     bytes: Vec<u8>,
@@ -41,7 +42,8 @@ impl Memory for Words {
 
 const HEAD: &str = ".version 7.4\n.target sm_75\n.address_size 64\n";
 
-/// A kernel of one warp whose body starts with `%base` = the memory's start and `%me` = the lane's own word in it.
+/// A kernel of one warp. Its body starts with `%base`, the start of the memory, and `%me`, the lane's own
+/// word in it.
 fn kernel(body: &str) -> String {
     format!(
         "{HEAD}.visible .entry k(\n.param .u64 .ptr .align 1 k_param_0\n)\n{{
@@ -65,7 +67,7 @@ fn run(body: &str, words: &[u64], seed: Option<u64>) -> Result<Vec<u64>, Error> 
     Ok(memory.words())
 }
 
-/// What one instruction gives on up to four sources, with registers of the widths its types say.
+/// The result of one instruction on up to four sources, in registers as wide as its types.
 fn result(instruction: &str, sources: &[u64]) -> u64 {
     let to = if instruction.starts_with("setp") { "%p1" } else { "%rd0" };
     let loads: String =
@@ -142,7 +144,7 @@ fn integers() {
         ("selp.b64", &[7, 8, 1], 7),
         ("cvt.u64.u32", &[0xffff_ffff], 0xffff_ffff),
         ("cvt.s64.s32", &[0xffff_ffff], !0),
-        // A register wider than the result holds its sign.
+        // A register wider than the result holds it sign-extended.
         ("cvt.s32.s8", &[0x80], minus(128)),
         ("cvt.s8.s32", &[0x180], minus(128)),
         ("cvt.s16.u64", &[0x1_8000], minus(1 << 15)),
@@ -177,7 +179,7 @@ fn floats() {
         ("cvt.rzi.s32.f64", &[d(-1.9)], !0),
         ("cvt.rzi.s64.f64", &[d(1e300)], i64::MAX as u64),
         ("cvt.rzi.u64.f64", &[d(-1.0)], 0),
-        // NaN: 0 where neither side has 64 bits, else the highest bit.
+        // NaN becomes 0 if neither side has 64 bits, else the highest bit.
         ("cvt.rzi.s32.f32", &[nan], 0),
         ("cvt.rzi.u16.f32", &[nan], 0),
         ("cvt.rzi.s64.f32", &[nan], 1 << 63),
@@ -209,7 +211,7 @@ fn floats() {
 
 #[test]
 fn carries_packs_and_vectors() {
-    // A 128-bit sum and difference, word 0:1 with word 2:3.
+    // The 128-bit sum and difference of words 0:1 and words 2:3.
     let sum = run(
         "setp.ne.u32 %p1, %lane, 0; @%p1 bra $end;
         ld.global.v2.b64 {%rd1, %rd2}, [%base]; ld.global.v2.u64 {%rd3, %rd4}, [%base+16];
@@ -238,7 +240,7 @@ fn carries_packs_and_vectors() {
     assert_eq!(packed[1..], [0x5566_7788_1122_3344, 0x5566, 0xffff_ff88, 0x66]);
 }
 
-/// Each lane writes a result to its own word, in lane order and in random ones.
+/// Each lane writes a result to its own word; lanes run in order and in random orders.
 fn in_lanes(body: &str) -> Vec<u64> {
     let results: Vec<_> = [None, Some(1), Some(99)]
         .into_iter()
@@ -303,7 +305,7 @@ fn constants_and_tables() {
     assert_eq!(module.entries(), ["k"]);
     let mut memory = Words::new(&[0; 4]);
     let params = memory.start.to_le_bytes();
-    // Lanes past the table jump nowhere: that, too, must be seen.
+    // Lanes with an index beyond the table have no target; that must be an error, too.
     let launch = Launch {
         module: &module,
         entry: "k",
@@ -399,17 +401,17 @@ fn what_ran_is_counted_by_lanes_and_by_what_they_ran_together() {
     };
     let straight = ran("st.global.b64 [%me], %base;");
     assert_eq!((straight.lanes, straight.warps), (straight.warps * 32, 4 * 6));
-    // One lane goes another way: its two instructions are issued for it alone, the others' for 31.
+    // One lane takes another path: its two instructions are issued for it alone, the others' for 31 lanes.
     let divergent = ran("setp.eq.u32 %p1, %lane, 3; @%p1 bra $one; mov.b64 %rd0, 1; bra $out;
         $one: mov.b64 %rd0, 2; mov.b64 %rd1, 2; $out: st.global.b64 [%me], %rd0;");
     assert_eq!(divergent.warps - straight.warps, 4 * 6);
     assert_eq!(divergent.lanes - straight.lanes, 4 * (2 * 32 + 2 * 31 + 2));
-    // What one lane does stands behind what all do: they wait for it where it comes back.
+    // One lane's detour lies after the common code: the others wait for it at the point of return.
     let apart =
         ran("setp.eq.u32 %p1, %lane, 3; @%p1 bra $apart; $back: st.global.b64 [%me], %base; bra $out;
         $apart: mov.b64 %rd0, 2; bra $back; $out:");
     assert_eq!(apart.warps - straight.warps, 4 * 5);
-    // Who has been round often enough waits for the others.
+    // Lanes that have left the loop wait for the others.
     let loops = ran("mov.b32 %r0, %lane; bra $next; $out: st.global.b64 [%me], %base; bra $end;
         $round: add.s32 %r0, %r0, -1; $next: setp.ne.u32 %p1, %r0, 0; @%p1 bra $round; bra $out; $end:");
     assert_eq!(loops.warps - straight.warps, 4 * (2 + 31 * 3 + 2 + 1 + 1));

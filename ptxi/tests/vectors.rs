@@ -1,6 +1,7 @@
-//! Results that are not ours: inputs and outputs that ZLUDA's tests (`ptx/src/test/spirv_run` in vosen/ZLUDA) record for single
-//! instructions. Its project runs them through NVIDIA's own driver as well as through its compiler, so they say what hardware does.
-//! Taken over are the numbers of all those tests whose instruction is in our subset; kernels around them are of our own.
+//! Tests against independent results: inputs and outputs that ZLUDA's tests (`ptx/src/test/spirv_run` in
+//! vosen/ZLUDA) record for single instructions. ZLUDA runs them through NVIDIA's own driver as well as
+//! through its compiler, so they show what hardware does. The numbers come from all tests whose instruction
+//! is in our subset; the kernels around them are our own.
 
 use bowstring_ptxi::{Launch, Memory, Module};
 
@@ -22,7 +23,8 @@ impl Memory for Bytes {
     }
 }
 
-/// What a body leaves in the words behind `%out`. `%in` is where its inputs are, `%mine` is the lane's own word of 32 bits.
+/// The words that a body stores at `%out`. `%in` is the address of its inputs, `%mine` that of the lane's own
+/// 32-bit word.
 fn run(body: &str, inputs: &[u8], outputs: usize) -> Vec<u8> {
     let text = format!(
         ".version 7.4\n.target sm_75\n.address_size 64\n.visible .entry k(\n.param .u64 p\n)\n{{
@@ -56,7 +58,7 @@ fn f(x: f32) -> u32 {
     x.to_bits()
 }
 
-/// An instruction on words of 32 bits, one after another, and the word that it gives.
+/// An instruction on consecutive 32-bit words, and the word that it returns.
 #[test]
 fn instructions_of_32_bits() {
     for (instruction, sources, expected) in [
@@ -135,10 +137,10 @@ fn instructions_of_other_widths() {
     // -1 * 3 + (4 + 5 * 2^32)
     let wide = [0x3_ffff_ffff, 4 | 5 << 32];
     assert_eq!(of("mad.wide.s32 %d0, %r1, %r2, %d2;", wide), 21_474_836_481);
-    // A shift by more than the width leaves the sign.
+    // A shift by more than the width leaves only the sign.
     let shifted = "ld.global.s16 %h1, [%in]; shr.s16 %h0, %h1, 16; cvt.s64.s16 %d0, %h0;";
     assert_eq!(of(shifted, [0x8000, 0]), u64::MAX);
-    // The smaller of NaN and a number is the number.
+    // The minimum of NaN and a number is the number.
     let least =
         "ld.global.b16 %h1, [%in]; ld.global.b16 %h2, [%in+2]; min.f16 %h0, %h1, %h2; cvt.u64.u16 %d0, %h0;";
     let (nan, number) = (half::f16::NAN.to_bits(), half::f16::from_f32(123.0).to_bits());
@@ -161,7 +163,8 @@ fn carries() {
     };
     assert_eq!(one(&chain("add"), &[!0, !0, !0, 0, 1, 0, 0, 0], 4), bytes(&[0, 0, 0, 1]));
     assert_eq!(one(&chain("sub"), &[0, 0, 0, 1, 1, 0, 0, 0], 4), bytes(&[!0, !0, !0, 0]));
-    // What one leaves for an addition: a sum that carries says 1, a difference that borrows says 0.
+    // The flag that an instruction leaves for an addition: 1 after a sum that carries, 0 after a difference
+    // that borrows.
     let flag = |name: &str| {
         format!(
             "ld.global.b32 %r1, [%in]; ld.global.b32 %r2, [%in+4]; add.cc.u32 %r3, -1, 1; {name}.cc.s32 %r0, %r1, %r2;
@@ -201,7 +204,7 @@ fn shuffles_and_votes() {
         let out = run(&format!("{body} st.global.b32 [%mine], %r0;"), &[], 128);
         out.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect::<Vec<u32>>()
     };
-    // Where a lane takes from, and a thousand more where that is out of range.
+    // The lane that each lane reads from, plus a thousand if that is out of range.
     let taken = |how: &str, clamp: u32| {
         let by = if how == "idx" { 12 } else { 3 };
         lanes(&format!(
@@ -213,7 +216,7 @@ fn shuffles_and_votes() {
     assert_eq!(taken("down", 31), expect(|lane| if lane < 29 { lane + 3 } else { lane + 1000 }));
     assert_eq!(taken("bfly", 31), expect(|lane| lane ^ 3));
     assert_eq!(taken("idx", 31), expect(|_| 12));
-    // The four with segments of 2, 4, 8 and 16 lanes, added up.
+    // The four shuffles with segments of 2, 4, 8 and 16 lanes, added up.
     let segments = lanes(
         "shfl.sync.up.b32 %r0, %lane, 3, 7680, -1; shfl.sync.down.b32 %r1, %lane, 3, 7199, -1; add.u32 %r0, %r0, %r1;
         shfl.sync.bfly.b32 %r1, %lane, 3, 6175, -1; add.u32 %r0, %r0, %r1;
@@ -224,7 +227,7 @@ fn shuffles_and_votes() {
         96, 97, 109, 107, 108, 109,
     ];
     assert_eq!(segments, recorded);
-    // All lanes but the first; no lane but the first.
+    // All lanes but the first; then no lane but the first.
     let vote = |test: &str, how: &str| {
         lanes(&format!(
             "setp.{test}.u32 %p1, %lane, 0; vote.sync.{how}.pred %p2, %p1, -1; selp.b32 %r0, 1, 0, %p2;"

@@ -1,17 +1,17 @@
-//! Calls that are counted, and fail where a test asked for it.
+//! Counts calls, and makes them fail on a test's request.
 
 use std::collections::BTreeMap;
 
-/// Counts calls by name and fails those that a test picked, with the code it gave.
+/// Counts calls by name, and fails those that a test selected, with the code that it gave.
 pub struct Injector<C> {
     plan: Option<Plan<C>>,
     calls: BTreeMap<&'static str, u64>,
 }
 
 struct Plan<C> {
-    /// Only calls of this function count.
+    /// If set, only calls of this function count.
     call: Option<String>,
-    /// How many calls still succeed.
+    /// The number of calls that still succeed.
     before: u64,
     times: u64,
     hit: u64,
@@ -25,18 +25,18 @@ impl<C> Default for Injector<C> {
 }
 
 impl<C: Copy> Injector<C> {
-    /// From now on call number `nth` (from 1) fails with `code`, and `times - 1` more after it; with `call`, only calls of
-    /// that function count.
+    /// Makes call number `nth` (from 1) fail with `code`, and `times - 1` more after it. With `call`, only
+    /// calls of that function count.
     pub fn fail(&mut self, call: Option<String>, nth: u64, times: u64, code: C) {
         self.plan = Some(Plan { call, before: nth.saturating_sub(1), times, hit: 0, code });
     }
 
-    /// Ends that, and says how many calls failed.
+    /// Ends the failures, and returns the number of failed calls.
     pub fn stop_failing(&mut self) -> u64 {
         self.plan.take().map_or(0, |plan| plan.hit)
     }
 
-    /// Counts a call, and fails it where a test wants that. A call in `spared` fails only where it was named.
+    /// Counts a call, and fails it on request. A call in `spared` fails only if it was named.
     pub fn enter(&mut self, call: &'static str, spared: &[&str]) -> Result<(), C> {
         *self.calls.entry(call).or_default() += 1;
         let picks = |plan: &&mut Plan<C>| match &plan.call {
@@ -55,12 +55,12 @@ impl<C: Copy> Injector<C> {
         Err(plan.code)
     }
 
-    /// How often each function was called.
+    /// The number of calls of each function.
     pub fn calls(&self) -> &BTreeMap<&'static str, u64> {
         &self.calls
     }
 
-    /// Starts counting anew.
+    /// Resets all counts to zero.
     pub fn forget_calls(&mut self) {
         self.calls.clear();
     }

@@ -1,31 +1,33 @@
-//! Memory: host memory of which every allocation is known, with a red zone around each, spoilt when it is freed and kept in
-//! quarantine for a while, so that a stray access reads rubbish or leaves a trace instead of being undefined.
+//! Simulates device memory in host memory. It knows every allocation, surrounds each with red zones,
+//! overwrites freed memory and keeps it in quarantine for a while. So a stray access reads garbage or leaves
+//! a trace instead of being undefined.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-/// Bytes before and after an allocation that no access may touch. Allocations start at multiples of it, as on GPUs.
+/// The bytes before and after an allocation that no access may touch. Allocations start at multiples of it,
+/// as on GPUs.
 pub const ZONE: usize = 256;
-/// What memory holds that has not been written yet, or whose contents were discarded.
+/// The value of bytes that were not written yet, or whose contents were discarded.
 pub const FRESH_BYTE: u8 = 0xA5;
-/// What red zones hold.
+/// The value of bytes in red zones.
 const ZONE_BYTE: u8 = 0xFD;
-/// What freed memory holds.
+/// The value of bytes in freed memory.
 const FREED_BYTE: u8 = 0xDB;
-/// Freed bytes that stay in quarantine.
+/// The number of freed bytes that stay in quarantine.
 const QUARANTINE: usize = 64 << 20;
 
-/// Something that is wrong with memory.
+/// An error in the use of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryFault {
-    /// Bytes outside of an allocation were written.
+    /// Work wrote bytes outside any allocation.
     RedZoneWritten,
-    /// Bytes were written after they were freed.
+    /// Work wrote bytes after they were freed.
     WrittenAfterFree,
-    /// Work was queued that would touch freed memory or a red zone.
+    /// A call queued work that would touch freed memory or a red zone.
     OutsideAllocation,
-    /// An address was freed that is not an allocation.
+    /// A call freed an address that is not an allocation.
     BadFree,
 }
 
@@ -40,14 +42,14 @@ impl fmt::Display for MemoryFault {
     }
 }
 
-/// An allocation.
+/// An allocation, with its owner.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<T> {
-    /// Where it starts.
+    /// The address of the first byte.
     pub address: usize,
-    /// How long it is.
+    /// The size in bytes.
     pub bytes: usize,
-    /// Whatever the simulator notes beside it.
+    /// The simulator's own note about the allocation.
     pub owner: T,
     layout: Layout,
 }
@@ -70,7 +72,7 @@ impl<T> Block<T> {
         all_are(FREED_BYTE, self.address, self.bytes)
     }
 
-    /// Gives the memory back to the host.
+    /// Returns the memory to the host.
     fn release(self) {
         // SAFETY: allocated in `alloc` with this layout; the block has left both maps.
         unsafe { dealloc(at(self.address - ZONE), self.layout) };
@@ -94,22 +96,22 @@ impl<T> Default for Memory<T> {
 }
 
 impl<T: Copy> Memory<T> {
-    /// How many allocations are live.
+    /// The number of live allocations.
     pub fn count(&self) -> usize {
         self.live.len()
     }
 
-    /// How many bytes they have.
+    /// The total size of live allocations in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The live allocations.
+    /// The live allocations, by address.
     pub fn blocks(&self) -> impl Iterator<Item = &Block<T>> {
         self.live.values()
     }
 
-    /// A new allocation; `None` where the host has no memory.
+    /// Allocates memory and returns its address; `None` if the host has no memory.
     pub fn alloc(&mut self, bytes: usize, owner: T) -> Option<usize> {
         let whole = bytes.checked_next_multiple_of(ZONE)?.checked_add(2 * ZONE)?;
         let layout = Layout::from_size_align(whole, ZONE).ok()?;
@@ -129,7 +131,7 @@ impl<T: Copy> Memory<T> {
         Some(address)
     }
 
-    /// Ends an allocation: spoils it and puts it in quarantine.
+    /// Frees an allocation: overwrites it and puts it in quarantine.
     pub fn free(&mut self, address: usize) -> Result<(), MemoryFault> {
         let block = self.live.remove(&address).ok_or(MemoryFault::BadFree)?;
         let mut result = if block.zones_intact() { Ok(()) } else { Err(MemoryFault::RedZoneWritten) };
@@ -151,7 +153,7 @@ impl<T: Copy> Memory<T> {
         result
     }
 
-    /// Whether every red zone and all freed memory is as it was left.
+    /// Checks that every red zone and all freed memory are unchanged.
     pub fn check(&self) -> Result<(), MemoryFault> {
         if !self.live.values().all(Block::zones_intact) {
             return Err(MemoryFault::RedZoneWritten);
@@ -162,7 +164,7 @@ impl<T: Copy> Memory<T> {
         }
     }
 
-    /// The live allocation that an address is in.
+    /// The live allocation that contains an address.
     pub fn block(&self, address: usize) -> Option<&Block<T>> {
         holding(&self.live, address)
     }
@@ -172,12 +174,13 @@ impl<T: Copy> Memory<T> {
         holding(&self.freed, address).is_some()
     }
 
-    /// The bytes from an address to the end of its allocation; none where it is in none.
+    /// The number of bytes from an address to the end of its allocation; 0 outside all allocations.
     pub fn extent(&self, address: usize) -> usize {
         self.block(address).map_or(0, |block| block.end() - address)
     }
 
-    /// Whether work may touch these bytes: yes inside a live allocation and in memory that is not the simulator's.
+    /// Checks that work may touch these bytes: inside a live allocation, or in memory that is not the
+    /// simulator's.
     pub fn may_touch(&self, address: usize, bytes: usize) -> Result<(), MemoryFault> {
         if bytes <= self.extent(address) {
             return Ok(());
@@ -201,20 +204,20 @@ impl<T> Drop for Memory<T> {
     }
 }
 
-/// The block that holds the address.
+/// The block that contains the address.
 fn holding<T>(blocks: &BTreeMap<usize, Block<T>>, address: usize) -> Option<&Block<T>> {
     let (_, block) = blocks.range(..=address).next_back()?;
     block.holds(address).then_some(block)
 }
 
-/// The pointer behind an address of simulated memory.
+/// The pointer for an address of simulated memory.
 pub fn at(address: usize) -> *mut u8 {
     std::ptr::with_exposed_provenance_mut(address)
 }
 
 fn all_are(byte: u8, address: usize, bytes: usize) -> bool {
-    // SAFETY: callers pass parts of blocks that are still allocated and were initialised by `alloc`; work that writes
-    // simulated memory runs under the same lock as these checks.
+    // SAFETY: callers pass parts of blocks that are still allocated and were initialised by `alloc`; work
+    // that writes simulated memory runs under the same lock as these checks.
     unsafe { std::slice::from_raw_parts(at(address), bytes) }.iter().all(|b| *b == byte)
 }
 
@@ -240,7 +243,7 @@ mod tests {
         assert!(memory.was_freed(first + 99) && !memory.was_freed(first + 100));
         assert_eq!(memory.may_touch(first, 1), Err(MemoryFault::OutsideAllocation));
         assert_eq!(memory.check(), Ok(()));
-        // SAFETY: what is in quarantine is still allocated.
+        // SAFETY: memory in quarantine is still allocated.
         unsafe { at(first).write(1) };
         assert_eq!(memory.check(), Err(MemoryFault::WrittenAfterFree));
     }
@@ -251,7 +254,7 @@ mod tests {
         let first = memory.alloc(QUARANTINE, ()).unwrap();
         let second = memory.alloc(1, ()).unwrap();
         memory.free(first).unwrap();
-        // SAFETY: what is in quarantine is still allocated.
+        // SAFETY: memory in quarantine is still allocated.
         unsafe { at(first).write(1) };
         assert_eq!(memory.free(second), Err(MemoryFault::WrittenAfterFree));
         assert!(!memory.was_freed(first) && memory.was_freed(second));

@@ -1,5 +1,5 @@
-//! Streams and events. A stream is a queue that a thread of its own runs; whoever waits for an event waits for its recording
-//! of that moment, as in CUDA, whatever the event is recorded for later.
+//! Streams and events. A stream is a queue with a thread of its own. A wait for an event waits for its latest
+//! recording at that moment, as in CUDA; later recordings do not matter.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use crate::lock;
 use crate::sync::mpsc::{Sender, channel};
 use crate::sync::{Condvar, Mutex, thread};
 
-/// One piece of a stream's work. What it returns is the error that the stream is left with.
+/// One piece of a stream's work. An error that it returns becomes the stream's error.
 pub type Job<E> = Box<dyn FnOnce() -> Result<(), E> + Send>;
 
-/// A stream. When its last handle is gone, what is queued still runs.
+/// A stream. Queued work still runs after the last handle is dropped.
 pub struct Queue<E> {
     jobs: Sender<Job<E>>,
     failed: Arc<Mutex<Result<(), E>>>,
@@ -25,8 +25,8 @@ impl<E> Clone for Queue<E> {
 }
 
 impl<E: Copy + Send + 'static> Queue<E> {
-    /// Starts the thread; `None` where there can be none. Before each job it sleeps for a random time below `delay`. A job
-    /// that panics leaves the stream with `panicked`; `ended` is called when the thread ends.
+    /// Starts the thread; `None` if the system cannot. Before each job it sleeps for a random time below
+    /// `delay`. A job that panics leaves the stream with `panicked`. The thread calls `ended` when it ends.
     pub fn start(
         name: String,
         delay: Duration,
@@ -44,7 +44,8 @@ impl<E: Copy + Send + 'static> Queue<E> {
                     random = splitmix(random);
                     thread::sleep(delay.mul_f64((random >> 40) as f64 / (1u64 << 24) as f64));
                 }
-                // A job that panics has shown a bug of ours; whoever waits for the stream must hear of it.
+                // A panicking job has shown a bug of ours; threads that wait for the stream must see an
+                // error.
                 let outcome = catch_unwind(AssertUnwindSafe(job)).unwrap_or(Err(panicked));
                 let mut failed = lock(&state);
                 *failed = failed.and(outcome);
@@ -55,13 +56,13 @@ impl<E: Copy + Send + 'static> Queue<E> {
         Some(Queue { jobs, failed })
     }
 
-    /// Puts a job after all others.
+    /// Queues a job after all others.
     pub fn push(&self, job: impl FnOnce() -> Result<(), E> + Send + 'static) {
         // The receiver lives until the last sender, this one, is gone.
         let _ = self.jobs.send(Box::new(job));
     }
 
-    /// Calls something with what came of all work before it: the first failure stays.
+    /// Queues a call that gets the outcome of all earlier work: the first failure stays.
     pub fn then(&self, call: impl FnOnce(Result<(), E>) + Send + 'static) {
         let state = self.failed.clone();
         self.push(move || {
@@ -71,17 +72,17 @@ impl<E: Copy + Send + 'static> Queue<E> {
         });
     }
 
-    /// Lets a recording pass when the stream comes to it.
+    /// Makes the recording pass when the stream reaches it.
     pub fn record(&self, recording: Arc<Recording<E>>) {
         self.then(move |outcome| recording.pass(outcome));
     }
 
-    /// Holds the stream back until the recording has passed.
+    /// Blocks the stream until the recording has passed.
     pub fn wait(&self, recording: Arc<Recording<E>>) {
         self.push(move || recording.wait());
     }
 
-    /// Blocks until all work that is queued now has run; what came of it.
+    /// Blocks until all work queued so far has run; returns its outcome.
     pub fn synchronise(&self) -> Result<(), E> {
         let recording = Arc::<Recording<E>>::default();
         self.record(recording.clone());
@@ -96,7 +97,7 @@ fn splitmix(state: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// One recording of an event: a point that some stream comes to.
+/// One recording of an event: a point that a stream reaches.
 pub struct Recording<E> {
     outcome: Mutex<Option<(Result<(), E>, Instant)>>,
     passed: Condvar,
@@ -109,13 +110,13 @@ impl<E> Default for Recording<E> {
 }
 
 impl<E: Copy> Recording<E> {
-    /// The stream has come to it, in this state.
+    /// Marks the recording as passed, with the stream's outcome.
     pub fn pass(&self, outcome: Result<(), E>) {
         *lock(&self.outcome) = Some((outcome, Instant::now()));
         self.passed.notify_all();
     }
 
-    /// Blocks until it has passed.
+    /// Blocks until the recording has passed.
     pub fn wait(&self) -> Result<(), E> {
         let mut outcome = lock(&self.outcome);
         loop {
@@ -126,13 +127,13 @@ impl<E: Copy> Recording<E> {
         }
     }
 
-    /// What it has passed with, and when; `None` where it has not.
+    /// The outcome and the time at which the recording passed; `None` if it has not passed yet.
     pub fn passed(&self) -> Option<(Result<(), E>, Instant)> {
         *lock(&self.outcome)
     }
 }
 
-/// An event: whoever waits takes the recording of that moment, and later ones do not matter to it.
+/// An event. A wait uses the latest recording at that moment; later recordings do not affect it.
 pub struct Point<E>(Arc<Mutex<Arc<Recording<E>>>>);
 
 impl<E> Clone for Point<E> {
@@ -142,7 +143,7 @@ impl<E> Clone for Point<E> {
 }
 
 impl<E: Copy> Default for Point<E> {
-    /// One that was never recorded, which counts as passed.
+    /// An event that was never recorded; it counts as passed.
     fn default() -> Self {
         let never_recorded = Recording::default();
         never_recorded.pass(Ok(()));
@@ -151,14 +152,14 @@ impl<E: Copy> Default for Point<E> {
 }
 
 impl<E: Copy> Point<E> {
-    /// A new recording, which the caller makes some stream come to.
+    /// Starts a new recording; the caller queues it on a stream.
     pub fn record(&self) -> Arc<Recording<E>> {
         let recording = Arc::<Recording<E>>::default();
         *lock(&self.0) = recording.clone();
         recording
     }
 
-    /// What someone who waits now waits for.
+    /// The recording that a wait would use now.
     pub fn latest(&self) -> Arc<Recording<E>> {
         lock(&self.0).clone()
     }

@@ -1,8 +1,9 @@
-//! What threads meet by: locks, atomics, channels and threads, as the standard library has them, for this crate and for the
-//! library over it.
+//! The synchronisation primitives (locks, atomics, channels and threads) of this crate and of the library
+//! above it: the standard library's.
 //!
-//! The one idea: a build with `cfg(shuttle)`, which only `tests/models` makes, has shuttle's instead. They decide who runs
-//! next, so a model tries orders that no machine would happen on; and the code that is tried is the code that ships.
+//! The one idea: a build with `cfg(shuttle)`, which only `tests/models` makes, uses shuttle's instead.
+//! Shuttle chooses the next thread to run, so a model tries orders that real machines rarely produce, with
+//! the same code that ships.
 
 #[cfg(not(shuttle))]
 pub use std::{

@@ -1,44 +1,46 @@
-//! What the interpreters of PTX and of AMD's code objects share: memory as the caller describes it, who touched which byte
-//! in a launch, and orders that are drawn from a seed.
+//! The common parts of the interpreters of PTX and of AMD's code objects: memory that the caller provides, a
+//! record of each thread's accesses in a launch, and random orders from a seed.
 //!
-//! Nothing orders the lanes of these kernels but the end of the launch. So a byte that one lane wrote and another touches
-//! in the same launch is an error, unless both updated it atomically.
+//! Only the end of a launch orders the lanes of these kernels. So a byte that one lane wrote and another
+//! touches in the same launch is an error, unless both updated it atomically.
 
 use std::collections::HashMap;
 
-/// Device memory as the caller sees it. Addresses are the kernel's.
+/// Device memory, provided by the caller. Addresses are the kernel's.
 pub trait Memory {
-    /// Reads `into.len()` bytes at `address`; an error says why it may not.
+    /// Reads `into.len()` bytes at `address`; an error explains why the access is invalid.
     fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), String>;
     /// Writes `from` to `address`.
     fn write(&mut self, address: u64, from: &[u8]) -> Result<(), String>;
-    /// What is read and written from here to the next call is one instruction's, by lanes that run together.
+    /// Starts a new instruction: the accesses until the next call belong to it, made by lanes that run
+    /// together.
     fn next(&mut self) {}
 }
 
-/// What has been done to a byte, and by which thread: its block in the high 32 bits, its number there in the low ones.
+/// The accesses to a byte so far, with the thread: its block in the high 32 bits, its number in the block in
+/// the low ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
-    /// Read by one thread.
+    /// One thread has read the byte.
     Read(u64),
-    /// Read by several.
+    /// Several threads have read the byte.
     ReadByMany,
-    /// Written, and perhaps read, by one thread.
+    /// One thread has written, and perhaps read, the byte.
     Written(u64),
-    /// Updated atomically, by any.
+    /// Any threads have updated the byte atomically.
     Updated,
 }
 
 const PAGE: u64 = 256;
 
-/// What has been done to every byte in a launch.
+/// The accesses to every byte in a launch.
 #[derive(Default)]
 pub struct Touched {
     pages: HashMap<u64, Box<[Option<Touch>; PAGE as usize]>>,
 }
 
 impl Touched {
-    /// Notes an access, and refuses one that another thread's makes unordered.
+    /// Records an access, and refuses one that races with another thread's.
     pub fn touch(&mut self, address: u64, bytes: usize, now: Touch) -> Result<(), String> {
         let end = address.saturating_add(bytes as u64);
         let mut at = address;
@@ -63,7 +65,7 @@ impl Touched {
     }
 }
 
-/// What two accesses come to; none where nothing orders them.
+/// Combines two accesses; `None` if they race.
 fn both(then: Touch, now: Touch) -> Option<Touch> {
     use Touch::*;
     match (then, now) {
@@ -85,17 +87,17 @@ fn say(touch: Touch) -> String {
     }
 }
 
-/// Numbers drawn from a seed.
+/// A random sequence of numbers from a seed.
 #[derive(Clone, Debug)]
 pub struct Drawn(u64);
 
 impl Drawn {
-    /// Another sequence for each pair of numbers.
+    /// Creates a sequence; each pair of numbers gives a different one.
     pub fn new(seed: u64, of: u64) -> Drawn {
         Drawn((seed ^ of.wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1)
     }
 
-    /// The next number.
+    /// Draws the next number of the sequence.
     pub fn draw(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -103,7 +105,7 @@ impl Drawn {
         self.0
     }
 
-    /// One below `bound`, which is not 0.
+    /// Draws a number below `bound`, which must not be 0.
     pub fn below(&mut self, bound: usize) -> usize {
         self.draw() as usize % bound
     }

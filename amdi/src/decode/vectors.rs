@@ -1,15 +1,15 @@
-//! Instructions of vectors, in each of their forms.
+//! Decodes vector instructions, in each of their forms.
 
 use super::words::{Words, bits, operand};
 use crate::Target;
 use crate::instruction::{Dpp, EXEC, Encoding, Instruction, Operand, Sdwa, VCC};
 use crate::table::{Action, Format, Generation, Kind, Output, find};
 
-/// What the first operand's field says where more follows in the next word.
+/// Codes in the first operand's field that announce more fields in the next word.
 const SDWA: u32 = 249;
 const DPP: u32 = 250;
 
-/// One word, and one more at most.
+/// Decodes an instruction of one word and at most one more.
 pub(super) fn short(target: Target, words: Words<'_>, first: u32) -> Result<Instruction, String> {
     let (format, code) = match bits(first, 25, 6) {
         0x3f => (Format::Vop1, bits(first, 9, 8)),
@@ -56,7 +56,7 @@ pub(super) fn short(target: Target, words: Words<'_>, first: u32) -> Result<Inst
         Some(Output::Exec) => (made.to, made.bits_to) = (Operand::None, Operand::Scalar(EXEC)),
         Some(Output::Both(_)) => made.bits_to = Operand::Scalar(VCC),
         Some(Output::Lanes(_)) => {}
-        // A lane's value goes to a scalar register.
+        // The destination of a lane read is a scalar register.
         None => made.to = operand(target, to, Err("a literal result".into()))?,
     }
     short_halves(&mut made);
@@ -64,8 +64,8 @@ pub(super) fn short(target: Target, words: Words<'_>, first: u32) -> Result<Inst
     Ok(made)
 }
 
-/// Half registers have numbers of their own in the short form, from the third generation on: the high half's have a bit
-/// more.
+/// From the third generation on, the short form numbers half registers by itself: the high half's number has
+/// one bit more.
 fn short_halves(made: &mut Instruction) {
     if made.target.generation < Generation::Gfx11 {
         return;
@@ -89,7 +89,7 @@ fn short_halves(made: &mut Instruction) {
     }
 }
 
-/// The operand that is the result's register.
+/// Sets the operand that is also the result's register.
 fn result_operand(made: &mut Instruction) {
     if let Some(i) = made.kinds().0.iter().position(|kind| *kind == Kind::Result) {
         made.from[i] = made.to;
@@ -134,12 +134,12 @@ fn sdwa(made: &mut Instruction, word: u32, compares: bool) -> Result<(), String>
     Ok(())
 }
 
-/// Two words, and one more at most.
+/// Decodes an instruction of two words and at most one more.
 pub(super) fn long(target: Target, words: Words<'_>, first: u32) -> Result<Instruction, String> {
     let second = words.at(1)?;
     let code = bits(first, 16, 10);
     let singles = if target.generation == Generation::Gfx9 { 0x140 } else { 0x180 };
-    // Short instructions have their opcodes here too, each format from its own number on.
+    // Short instructions have opcodes here too; each format starts at its own number.
     let known = |format, code: u32| find(target.generation, format, code).is_some();
     let (format, code) = match code {
         0..=255 => (Format::Vopc, code),
@@ -194,7 +194,7 @@ pub(super) fn long(target: Target, words: Words<'_>, first: u32) -> Result<Instr
     }
     let floats = |i: usize| kinds.get(i).is_some_and(|kind| kind.is_float() || *kind == Kind::Result);
     let changed = made.negated | made.absolute;
-    // A choice between words may be of floats, as far as signs go.
+    // A selection between words may carry float modifiers, if they only change signs.
     let chooses = made.row.names.starts_with("v_cndmask_b32");
     if (0..3).any(|i| changed >> i & 1 != 0 && !floats(i) && !(chooses && i < 2)) {
         return Err("a sign changed of what has none".into());
@@ -212,7 +212,7 @@ pub(super) fn long(target: Target, words: Words<'_>, first: u32) -> Result<Instr
     Ok(made)
 }
 
-/// Two results at once, in halves of registers.
+/// Decodes an instruction with two results, in halves of registers.
 pub(super) fn packed(target: Target, first: u32, second: u32) -> Result<Instruction, String> {
     let mut made = Instruction::new(target, Format::Vop3p, bits(first, 16, 7))?;
     made.size = 8;
@@ -228,7 +228,7 @@ pub(super) fn packed(target: Target, first: u32, second: u32) -> Result<Instruct
     Ok(made)
 }
 
-/// Two short instructions in one.
+/// Decodes two short instructions that share one encoding.
 pub(super) fn pair(target: Target, words: Words<'_>, first: u32) -> Result<Instruction, String> {
     let second = words.at(1)?;
     let mut one = Instruction::new(target, Format::VopdX, bits(first, 22, 4))?;

@@ -1,4 +1,4 @@
-//! The words that instructions are read from: fields of bits, and what the codes of operands stand for.
+//! Reads the words of instructions: bit fields, and the meaning of operand codes.
 
 use crate::Target;
 use crate::instruction::Operand;
@@ -13,7 +13,7 @@ pub(super) fn signed(value: u32, bits: u32) -> i32 {
     (value << (32 - bits)) as i32 >> (32 - bits)
 }
 
-/// The words of an instruction, as far as there are any.
+/// The bytes of an instruction, read as words; the last ones may be missing.
 #[derive(Clone, Copy)]
 pub(super) struct Words<'a>(pub &'a [u8]);
 
@@ -24,7 +24,7 @@ impl Words<'_> {
     }
 }
 
-/// An operand of 8 bits, of scalar instructions, or of 9, which may be a vector register.
+/// Decodes an operand of 8 bits, as scalar instructions have, or of 9, which may be a vector register.
 pub(super) fn operand(target: Target, code: u32, literal: Result<u32, String>) -> Result<Operand, String> {
     let newer = target.generation >= Generation::Gfx11;
     Ok(match code {
@@ -32,7 +32,7 @@ pub(super) fn operand(target: Target, code: u32, literal: Result<u32, String>) -
         125 if newer => Operand::Scalar(124),
         125 if target.generation == Generation::Gfx10 => Operand::Null,
         0..=107 | 124 | 126 | 127 => Operand::Scalar(code as u8),
-        // Where the newest generation puts the work-group's index.
+        // The newest generation passes the work-group's index in one of these registers.
         108..=123 => Operand::Scalar(code as u8),
         128..=208 | 240..=248 => Operand::Constant(code as u8),
         251 => Operand::NoVcc,

@@ -1,4 +1,4 @@
-//! Comparisons of vectors. Those called `cmpx` say which lanes go on.
+//! Vector comparisons. Those called `cmpx` set `exec`, the lanes that stay active.
 
 use super::lanes::{compare, compare_exec};
 use super::row::{Format::Vopc, N, Row, row};

@@ -1,15 +1,15 @@
-//! The operations that a division is made of: what scales its operands out of the extremes, what scales the quotient back,
-//! and what says the quotient where there is no dividing. In between compilers put Newton's iteration.
+//! The operations of a division: they scale the operands away from the extremes, scale the quotient back, and
+//! fix up the special cases. Compilers put Newton's iteration in between.
 //!
-//! Where AMD's pseudo-code cannot mean what it says, this does what gives the nearest quotient, as compilers rely on:
-//! AUTHORITY.md has each case, and the test below divides.
+//! AMD's pseudo-code is wrong in some cases. This code then computes the nearest quotient, as compilers rely
+//! on: AUTHORITY.md lists each case, and the test below divides.
 
 use super::floats::scaled;
 use super::lanes::{carries, mixed};
 use super::row::Format::Vop3;
 use super::row::{Action, Kind, Row, row};
 
-/// A finite number that is not 0, as 53 bits, of which the highest is set, times a power of two.
+/// Splits a finite number other than 0 into 53 bits, the highest of which is set, and a power of two.
 fn parts(a: f64) -> (u128, i32) {
     let field = (a.to_bits() >> 52 & 0x7ff) as i32;
     let stored = a.to_bits() & ((1 << 52) - 1);
@@ -18,17 +18,17 @@ fn parts(a: f64) -> (u128, i32) {
     (u128::from(whole << up), field.max(1) - 1075 - up as i32)
 }
 
-/// Without the lowest bits, but for whether there were any.
+/// Shifts right, and keeps in the lowest bit whether any set bit was lost.
 fn shifted_right(a: u128, by: u32) -> u128 {
     let kept = a.checked_shr(by).unwrap_or(0);
     kept | u128::from(a != kept.checked_shl(by).unwrap_or(0))
 }
 
-/// The sign, bits and power of two of `a * b + c`: as many bits as tell how to round it to any width there is.
+/// The sign, bits and power of two of `a * b + c`: enough bits to round it correctly to any width.
 fn exact(a: f64, b: f64, c: f64) -> (bool, u128, i32) {
     let ((a_bits, a_power), (b_bits, b_power)) = (parts(a), parts(b));
     let negative = a.is_sign_negative() != b.is_sign_negative();
-    // 126 bits each, so that the sum has room.
+    // Both have 126 bits, which leaves room for the sum.
     let (product, power) = ((a_bits * b_bits) << 20, a_power + b_power - 20);
     if c == 0.0 {
         return (negative, product, power);
@@ -36,7 +36,7 @@ fn exact(a: f64, b: f64, c: f64) -> (bool, u128, i32) {
     let (c_bits, c_power) = parts(c);
     let (more, more_power) = (c_bits << 73, c_power - 73);
     let top = power.max(more_power);
-    // What is shifted away is far below the other's highest bit: nothing cancels that much.
+    // The bits shifted out are far below the other operand's highest bit, so cancellation cannot reach them.
     let product = shifted_right(product, (top - power) as u32);
     let more = shifted_right(more, (top - more_power) as u32);
     match negative == c.is_sign_negative() {
@@ -46,7 +46,7 @@ fn exact(a: f64, b: f64, c: f64) -> (bool, u128, i32) {
     }
 }
 
-/// The nearest number with so many stored bits of a significand and this bias, as bits.
+/// Rounds to the nearest number with this many stored bits of significand and this bias; returns its bits.
 fn nearest((negative, bits, power): (bool, u128, i32), width: u32, stored: u32, bias: i32) -> u64 {
     let sign = u64::from(negative) << (width - 1);
     let infinity = ((2 * bias + 1) as u64) << stored;
@@ -63,12 +63,12 @@ fn nearest((negative, bits, power): (bool, u128, i32), width: u32, stored: u32, 
         }
         up => (bits << -up) as u64,
     };
-    // A carry out of the significand counts up the exponent, as it should; a denormal has exponent 0.
+    // A carry out of the significand increments the exponent, as it should; a denormal has exponent 0.
     sign | (units + (((exponent + bias - 1) as u64) << stored)).min(infinity)
 }
 
-/// `$far` is how much larger a numerator's exponent is where the quotient may be too large, `$tiny` an exponent below
-/// which remainders are lost, `$nothing` how much smaller one is where nothing is left of the quotient.
+/// `$far` is the difference of exponents from which the quotient may overflow, `$tiny` the exponent below
+/// which remainders are lost, and `$nothing` the difference below which the quotient is 0.
 macro_rules! division {
     (
         $t:ident, $width:literal, $stored:literal, $bias:literal,
@@ -85,7 +85,8 @@ macro_rules! division {
                 scaled(f64::from(a), by) as $t
             }
 
-            /// `a`, which is the denominator or the numerator, scaled; and whether the quotient then is, too.
+            /// Scales `a`, which is the denominator or the numerator; returns whether the quotient is scaled
+            /// too.
             fn scale(a: $t, under: $t, over: $t) -> ($t, bool) {
                 let tiny_quotient = (over / under).is_subnormal();
                 let huge = (1.0 / under).is_subnormal();
@@ -108,7 +109,7 @@ macro_rules! division {
                 }
             }
 
-            /// `a * b + c`, the quotient, which is scaled back before it is rounded.
+            /// The quotient `a * b + c`, scaled back before it is rounded.
             fn multiply_add(a: $t, b: $t, c: $t, is_scaled: bool) -> $t {
                 let sum = a.mul_add(b, c);
                 if !is_scaled {
@@ -133,7 +134,7 @@ macro_rules! division {
                 } else if under.is_infinite() || over == 0.0 || exponent(over) - exponent(under) < $nothing {
                     0.0
                 } else if quotient.is_nan() {
-                    // The iteration had infinities to subtract.
+                    // The iteration subtracted infinities.
                     $t::INFINITY
                 } else {
                     quotient.abs()
@@ -164,7 +165,7 @@ macro_rules! division {
                 })
             }
 
-            /// What compilers make of `over / under`.
+            /// The division `over / under`, in the steps that compilers emit.
             #[cfg(test)]
             pub(super) fn divided(over: $t, under: $t, more: u32) -> $t {
                 let (under_scaled, _) = scale(under, under, over);
@@ -203,7 +204,7 @@ pub(super) fn rows() -> Vec<Row> {
 mod tests {
     use bowstring_watch::Drawn;
 
-    /// Bits that are anything, mostly; else a few at the bounds of exponents, so that quotients are, too.
+    /// Draws random bits; in some cases with exponents near the bounds, so that quotients are near them too.
     fn drawn(random: &mut Drawn, stored: u32, exponents: u64) -> u64 {
         let (bits, near) = (random.draw(), random.draw());
         let exponent = match near % 8 {

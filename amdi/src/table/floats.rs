@@ -1,4 +1,5 @@
-//! Vector instructions on floating-point numbers, and the halves of pairs, most of which are.
+//! Vector instructions on floating-point numbers, and the halves of pairs, most of which are float
+//! operations.
 
 use super::lanes::{mixed, onto, packed, plain};
 use super::row::Format::*;
@@ -31,13 +32,13 @@ fn multiply_add_onto() -> Action {
     onto(|[a, b, sum]: [f32; 3]| a.mul_add(b, sum))
 }
 
-/// In two steps, of which neither takes or gives what is too small for a whole significand.
+/// Multiplies, then adds; both steps flush denormal operands and results.
 fn multiply_then_add_onto() -> Action {
     let flushed = |a: f32| if a.is_subnormal() { a * 0.0 } else { a };
     onto(move |[a, b, sum]: [f32; 3]| flushed(flushed(flushed(a) * flushed(b)) + flushed(sum)))
 }
 
-/// `a * 2^by`, rounded once: below the least exponent by the last product alone.
+/// `a * 2^by`, rounded once: only the last product may fall below the least exponent.
 pub(super) fn scaled(mut a: f64, mut by: i32) -> f64 {
     let power = |by: i32| f64::from_bits(((by + 1023) as u64) << 52);
     for _ in 0..2 {
@@ -45,7 +46,7 @@ pub(super) fn scaled(mut a: f64, mut by: i32) -> f64 {
             a *= power(1023);
             by -= 1023;
         } else if by < -1022 {
-            // 53 bits are left for the last step, so that nothing was rounded before it.
+            // Keeps 53 bits for the last step, so that no earlier step rounds.
             a *= power(-969);
             by += 969;
         }
@@ -71,7 +72,7 @@ fn floats() -> Vec<Row> {
         row(Vop1, [26, 26, 26, 26], "v_floor_f64", plain(|[a]: [f64; 1]| a.floor())),
         row(Vop1, [28, 33, 33, 33], "v_trunc_f32", plain(|[a]: [f32; 1]| a.trunc())),
         row(Vop1, [31, 36, 36, 36], "v_floor_f32", plain(|[a]: [f32; 1]| a.floor())),
-        // Hardware gives these to within one unit in the last place; here they are the nearest.
+        // Hardware gives these to within one unit in the last place; here they are exactly rounded.
         row(Vop1, [34, 42, 42, 42], "v_rcp_f32", plain(|[a]: [f32; 1]| 1.0 / a)),
         row(Vop1, [37, 47, 47, 47], "v_rcp_f64", plain(|[a]: [f64; 1]| 1.0 / a)),
         row(Vop1, [35, 43, 43, 43], "v_rcp_iflag_f32", plain(|[a]: [f32; 1]| 1.0 / a)),
@@ -93,7 +94,7 @@ fn floats() -> Vec<Row> {
             "v_ldexp_f32",
             mixed(F32, [F32, B32], |[a, by]| {
                 let a = f64::from(f32::from_bits(a as u32));
-                // Exact in between: no result of 32 bits needs more.
+                // The intermediate value is exact: no 32-bit result needs more.
                 (scaled(a, (by as i32).clamp(-500, 500)) as f32).to_bits().into()
             }),
         ),
@@ -107,7 +108,7 @@ fn floats() -> Vec<Row> {
     ]
 }
 
-/// The halves of pairs that run at once, which have opcodes of their own.
+/// The halves of pairs that run at once; they have opcodes of their own.
 fn pairs() -> Vec<Row> {
     let both = |code, name, action: fn() -> Action| {
         [VopdX, VopdY].map(|format| row(format, [N, N, code, code], name, action()))

@@ -1,9 +1,9 @@
-//! Operations of vectors, made from plain functions on one lane's values: a loop over all lanes around each, which the
-//! compiler sees through. Values of every type travel as 64 bits a lane.
+//! Makes vector operations from plain functions on one lane's values: each is wrapped in a loop over all
+//! lanes, which the compiler optimises. Values of every type travel as 64 bits for each lane.
 
 use super::row::{Action, Body, Kind, Output, Packed, Sources, Vector, WIDE};
 
-/// A type of a lane's values.
+/// A type of value in a lane.
 pub(crate) trait Lane: Copy {
     const KIND: Kind;
     fn of(bits: u64) -> Self;
@@ -49,7 +49,7 @@ impl Lane for f64 {
     }
 }
 
-/// A loop over the lanes of a wave, of a number that the compiler knows.
+/// Runs a closure for each lane of a wave; the lane count is a constant for the compiler.
 #[inline(always)]
 fn each(lanes: usize, mut run: impl FnMut(usize)) {
     match lanes {
@@ -74,14 +74,14 @@ fn all<T: Lane, R: Lane, const K: usize>(run: impl Fn([T; K]) -> R + Send + Sync
     })
 }
 
-/// A result of operands that are of one type.
+/// An operation on operands of one type.
 pub(super) fn plain<T: Lane, R: Lane, const K: usize>(
     run: impl Fn([T; K]) -> R + Send + Sync + 'static,
 ) -> Action {
     Action::Vector(vector(Output::Lanes(R::KIND), vec![T::KIND; K], all(run)))
 }
 
-/// The same, which can also give the nearest value that fits.
+/// Like [`plain`], with a variant that saturates instead of wrapping.
 pub(super) fn clampable<T: Lane, const K: usize>(
     run: impl Fn([T; K]) -> T + Send + Sync + 'static,
     clamped: impl Fn([T; K]) -> T + Send + Sync + 'static,
@@ -90,12 +90,12 @@ pub(super) fn clampable<T: Lane, const K: usize>(
     Action::Vector(Vector { clamped: Some(all(clamped)), ..made })
 }
 
-/// A result that also depends on what its register holds, the third operand.
+/// An operation that also reads its result's register, as the third operand.
 pub(super) fn onto<T: Lane>(run: impl Fn([T; 3]) -> T + Send + Sync + 'static) -> Action {
     Action::Vector(vector(Output::Lanes(T::KIND), vec![T::KIND, T::KIND, Kind::Result], all(run)))
 }
 
-/// A result of operands of several types.
+/// An operation on operands of several types.
 pub(super) fn mixed<const K: usize>(
     to: Kind,
     from: [Kind; K],
@@ -104,7 +104,7 @@ pub(super) fn mixed<const K: usize>(
     Action::Vector(vector(Output::Lanes(to), from.to_vec(), all(run)))
 }
 
-/// A result and a bit.
+/// An operation that returns a value and a bit.
 pub(super) fn carries<const K: usize>(
     to: Kind,
     from: [Kind; K],
@@ -134,17 +134,17 @@ fn compared<T: Lane>(to: Output, run: impl Fn(T, T) -> bool + Send + Sync + 'sta
     Action::Vector(vector(to, vec![T::KIND; 2], body))
 }
 
-/// A comparison.
+/// A comparison that returns one bit for each lane.
 pub(super) fn compare<T: Lane>(run: impl Fn(T, T) -> bool + Send + Sync + 'static) -> Action {
     compared(Output::Mask, run)
 }
 
-/// One whose result says which lanes go on.
+/// A comparison that sets `exec`, the lanes that stay active.
 pub(super) fn compare_exec<T: Lane>(run: impl Fn(T, T) -> bool + Send + Sync + 'static) -> Action {
     compared(Output::Exec, run)
 }
 
-/// Two results at once: `half` bits each.
+/// An operation with two results at once, of `half` bits each.
 pub(super) fn packed(kind: Kind, half: u32, moves: bool, run: fn(u64, u64) -> u64) -> Action {
     let made = vector(Output::Lanes(kind), vec![kind; 2], Box::new(|_, _, _| 0));
     Action::Vector(Vector { packed: Some(Packed { run, half, moves }), ..made })

@@ -1,4 +1,4 @@
-//! Instructions that reach memory or other lanes.
+//! Instructions that access memory or other lanes.
 
 use super::row::Format::{Ds, Global, Smem, Vop1, Vop3};
 use super::row::{Action, N, Part, Row, row};
@@ -23,7 +23,7 @@ fn add(bytes: u8) -> Action {
     Action::Atomic { bytes, operands: 1, run: |old, [by, _]| old.wrapping_add(by) }
 }
 
-/// The new value, then what the old one must be for it.
+/// Compare-and-swap: the operands are the new value and the expected old one.
 fn swap(bytes: u8) -> Action {
     Action::Atomic { bytes, operands: 2, run: |old, [new, must]| if old == must { new } else { old } }
 }

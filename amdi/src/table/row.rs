@@ -1,19 +1,19 @@
-//! A row of the table: what one instruction is, in every generation that has it.
+//! A row of the table: one instruction in every generation that has it.
 
-/// Encodings change with these; what an operation does hardly.
+/// The generations of architectures. Encodings differ between them; the effects of operations hardly do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Generation {
-    /// GCN and CDNA.
+    /// The GCN and CDNA architectures.
     Gfx9,
     /// RDNA 1 and 2.
     Gfx10,
-    /// RDNA 3.
+    /// The RDNA 3 architecture.
     Gfx11,
-    /// RDNA 4.
+    /// The RDNA 4 architecture.
     Gfx12,
 }
 
-/// Which fields an instruction has.
+/// An encoding format, which determines the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Format {
     Sop1,
@@ -27,21 +27,21 @@ pub(crate) enum Format {
     Vop3,
     Vop3p,
     Vopc,
-    /// The first and the second half of a pair that runs at once.
+    /// The first and the second half of a pair; both run at once.
     VopdX,
     VopdY,
     Ds,
     Global,
 }
 
-/// The lanes of the widest wave.
+/// The number of lanes in the widest wave.
 pub(crate) const WIDE: usize = 64;
 /// A value for each lane.
 pub(crate) type Wide = [u64; WIDE];
-/// An operation's operands.
+/// The operands of one operation, for all lanes.
 pub(crate) type Sources = [Wide; 4];
 
-/// What an operand is, which says how many registers it takes and how constants are read.
+/// The kind of an operand: it determines the number of registers, and how constants are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     B16,
@@ -49,13 +49,13 @@ pub(crate) enum Kind {
     B64,
     F32,
     F64,
-    /// A bit for each lane, in scalar registers.
+    /// One bit for each lane, in scalar registers.
     Mask,
-    /// The register that the result goes to.
+    /// The old value of the result's register.
     Result,
-    /// No operand, but the lane's number.
+    /// The lane's number; not an encoded operand.
     Lane,
-    /// No operand, but the lane's bit in `vcc`. It comes last.
+    /// The lane's bit in `vcc`, not an encoded operand. It comes last.
     Vcc,
 }
 
@@ -73,66 +73,67 @@ impl Kind {
     }
 }
 
-/// What becomes of the result.
+/// The destination of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     Lanes(Kind),
-    /// A bit for each lane, to scalar registers.
+    /// One bit for each lane, in scalar registers.
     Mask,
-    /// To `exec`.
+    /// One bit for each lane, in `exec`.
     Exec,
-    /// A value, and a bit for each lane.
+    /// A value in a vector register, and a bit for each lane.
     Both(Kind),
 }
 
-/// Gives lanes and bits, for so many lanes.
+/// Computes the values of this many lanes, and returns their bits.
 pub(super) type Body = Box<dyn Fn(&Sources, usize, &mut Wide) -> u64 + Send + Sync>;
 
 pub(crate) struct Vector {
     pub to: Output,
     pub from: Vec<Kind>,
     pub run: Body,
-    /// What it does where the instruction asks for the nearest value that fits instead of the low bits.
+    /// The saturating variant, for instructions with the clamp bit.
     pub clamped: Option<Body>,
     pub packed: Option<Packed>,
 }
 
-/// Two results at once, in the halves of a value, from halves of the operands that bits of the instruction choose.
+/// Two results at once, in the halves of a value. Bits of the instruction choose the operands' halves.
 #[derive(Clone, Copy)]
 pub(crate) struct Packed {
     pub run: fn(u64, u64) -> u64,
-    /// Bits of a half.
+    /// The width of a half in bits.
     pub half: u32,
-    /// The result's halves are halves of one operand each, not results of both.
+    /// Whether each half of the result is a half of one operand, not a result of both.
     pub moves: bool,
 }
 
-/// What a scalar operation needs besides two operands, and what it leaves.
+/// The properties of a scalar operation.
 #[derive(Clone, Copy)]
 pub(crate) struct Scalar {
-    /// Bits of the result and of the operands; 0 where there is none.
+    /// The widths of the result and of the operands in bits; 0 if absent.
     pub to: u32,
     pub from: [u32; 2],
-    /// From operands and the condition code, the result and what becomes of the condition code.
+    /// Computes the result and the new condition code from the operands and the condition code; `None` keeps
+    /// the code.
     pub run: fn(u64, u64, bool) -> (u64, Option<bool>),
-    /// Whether the result's register is an operand too, the first.
+    /// Whether the result's register is also the first operand.
     pub onto: bool,
 }
 
-/// When a branch is taken.
+/// The condition of a branch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum When {
     Always,
     Condition(bool),
-    /// Whether any bit of `vcc`, or of `exec`, is set.
+    /// Tests whether any bit of `vcc`, or of `exec`, is set.
     Vcc(bool),
     Exec(bool),
 }
 
-/// How the immediate of a waiting instruction says up to how many may be left.
+/// The encoding of a wait's limits in its immediate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Waits {
-    /// All counters in one number, packed as the generation does.
+    /// All counters in one number, in the generation's packing.
     Packed,
     Loads,
     Scalars,
@@ -142,19 +143,20 @@ pub(crate) enum Waits {
 
 pub(crate) enum Action {
     Scalar(Scalar),
-    /// The old `exec` to the destination, and a new one from it and the operand.
+    /// Saves the old `exec` to the destination, and computes a new one from it and the operand.
     SaveExec(u32, fn(u64, u64) -> u64),
     Branch(When),
     End,
     Nothing,
     Wait(Waits),
     Vector(Vector),
-    /// One lane's value to a scalar register: the first active one's, or that which the second operand names.
+    /// Copies one lane's value to a scalar register: the first active lane's, or that of the lane in the
+    /// second operand.
     FirstLane,
     OneLane,
-    /// A scalar value to that lane.
+    /// Copies a scalar value to the lane in the second operand.
     IntoLane,
-    /// Each lane's value from the lane that its address names.
+    /// Gives each lane the value of the lane that its address names.
     Permute,
     ScalarLoad {
         words: u8,
@@ -168,7 +170,7 @@ pub(crate) enum Action {
         bytes: u8,
         high: bool,
     },
-    /// An update: from the old value and the operands the new one.
+    /// An atomic update: computes the new value from the old one and the operands.
     Atomic {
         bytes: u8,
         operands: u8,
@@ -176,7 +178,7 @@ pub(crate) enum Action {
     },
 }
 
-/// Which part of its register a load writes.
+/// The part of its register that a load writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Part {
     Whole,
@@ -184,14 +186,14 @@ pub(crate) enum Part {
     High,
 }
 
-/// An opcode that a generation does not have.
+/// Marks an opcode that a generation does not have.
 pub(super) const N: u16 = u16::MAX;
 
-/// One instruction of every generation that has it.
+/// One instruction in all generations.
 pub(crate) struct Row {
     pub format: Format,
     pub codes: [u16; 4],
-    /// The first generation's name, then, each with the generation's number before it, those that came later:
+    /// The first generation's name, followed by the later names, each after its generation's number:
     /// `s_andn2_b32 11:s_and_not1_b32`.
     pub names: &'static str,
     pub action: Action,
@@ -208,13 +210,13 @@ impl Row {
     }
 }
 
-/// A row.
+/// Makes a row of the table.
 pub(super) fn row(format: Format, codes: [u16; 4], names: &'static str, action: Action) -> Row {
     Row { format, codes, names, action }
 }
 
 impl Action {
-    /// Whether it hands a lane's value to a scalar register: such an instruction has one form only.
+    /// Whether the instruction copies a lane's value to a scalar register; it then has one form only.
     pub(crate) fn is_plain_lane_read(&self) -> bool {
         matches!(self, Action::FirstLane | Action::OneLane)
     }

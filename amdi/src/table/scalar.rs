@@ -1,11 +1,11 @@
-//! Scalar instructions: one value for the whole wave, and where it goes on.
+//! Scalar instructions: operations on one value for the whole wave, and branches.
 
 use super::row::Format::*;
 use super::row::{Action, N, Row, Scalar, Waits, When, row};
 
 type Run = fn(u64, u64, bool) -> (u64, Option<bool>);
 
-/// Two operands of as many bits as the result.
+/// An operation whose two operands are as wide as the result.
 fn two(bits: u32, run: Run) -> Action {
     Action::Scalar(Scalar { to: bits, from: [bits, bits], run, onto: false })
 }
@@ -22,12 +22,12 @@ fn compare(bits: u32, run: Run) -> Action {
     Action::Scalar(Scalar { to: 0, from: [bits, bits], run, onto: false })
 }
 
-/// The second operand is the instruction's own.
+/// An operation whose second operand is the instruction's immediate.
 fn onto(to: u32, run: Run) -> Action {
     Action::Scalar(Scalar { to, from: [32, 32], run, onto: true })
 }
 
-/// The result, and whether it is anything but 0.
+/// The result, and whether it differs from 0.
 fn nonzero(value: u64) -> (u64, Option<bool>) {
     (value, Some(value != 0))
 }
@@ -58,19 +58,19 @@ fn float(value: u64) -> f32 {
     f32::from_bits(value as u32)
 }
 
-/// The place of the lowest set bit, or -1.
+/// The position of the lowest set bit, or -1.
 fn lowest(value: u64) -> u64 {
     if value == 0 { WORD } else { value.trailing_zeros().into() }
 }
 
-/// A field of so many bits from a place on, with its sign. The second operand has both.
+/// Extracts a bit field with its sign; the second operand encodes position and width.
 fn signed_field(a: u64, field: u64) -> u64 {
     let (from, len) = (field & 31, (field >> 16 & 127).min(32));
     let value = a >> from << 32;
     if len == 0 { 0 } else { u64::from((((value << (32 - len)) as i64) >> (64 - len)) as u32) }
 }
 
-/// The same without a sign.
+/// Extracts a bit field without a sign.
 fn field(a: u64, field: u64) -> u64 {
     let (from, len) = (field & 31, (field >> 16 & 127).min(32));
     a >> from & ((1 << len) - 1)
@@ -199,7 +199,7 @@ fn compares() -> Vec<Row> {
         row(Sopc, [19, 19, 17, 17], "s_cmp_lg_u64", compare(64, |a, b, _| (0, Some(a != b)))),
         row(Sopk, [2, 3, 3, N], "s_cmpk_eq_i32", onto(0, |a, imm, _| (0, Some(a == imm)))),
         row(Sopk, [3, 4, 4, N], "s_cmpk_lg_i32", onto(0, |a, imm, _| (0, Some(a != imm)))),
-        // An unsigned comparison has an unsigned immediate.
+        // Unsigned comparisons have unsigned immediates.
         row(Sopk, [10, 11, 11, N], "s_cmpk_gt_u32", onto(0, |a, imm, _| (0, Some(a > (imm & 0xffff))))),
         row(Sopk, [12, 13, 13, N], "s_cmpk_lt_u32", onto(0, |a, imm, _| (0, Some(a < (imm & 0xffff))))),
     ]
@@ -232,13 +232,13 @@ fn control() -> Vec<Row> {
         row(Sopp, [8, 8, 37, 37], "s_cbranch_execz", Action::Branch(When::Exec(false))),
         row(Sopp, [9, 9, 38, 38], "s_cbranch_execnz", Action::Branch(When::Exec(true))),
         row(Sopp, [1, 1, 48, 48], "s_endpgm", Action::End),
-        // What only says when, never what. Hazards that it keeps apart are not modelled.
+        // Instructions that only affect timing. The hazards that they prevent are not modelled.
         row(Sopp, [0, 0, 0, 0], "s_nop", Action::Nothing),
         row(Sopp, [N, 33, 5, 5], "s_clause", Action::Nothing),
         row(Sopp, [N, N, 7, 7], "s_delay_alu", Action::Nothing),
         row(Sopp, [N, 32, 4, N], "s_inst_prefetch 11:s_set_inst_prefetch_distance", Action::Nothing),
         row(Sopp, [N, N, 8, 8], "s_waitcnt_depctr 12:s_wait_alu", Action::Nothing),
-        // The only message that is decoded gives vector registers back before the end.
+        // The only message that the decoder accepts releases vector registers before the end.
         row(Sopp, [N, N, 54, 54], "s_sendmsg", Action::Nothing),
         row(Sopp, [12, 12, 9, N], "s_waitcnt", Action::Wait(Waits::Packed)),
         row(Sopp, [N, N, N, 64], "s_wait_loadcnt", Action::Wait(Waits::Loads)),

@@ -1,4 +1,4 @@
-//! Vector instructions that compute: in each lane on its own.
+//! Vector instructions that compute each lane on its own.
 
 use super::lanes::{carries, clampable, mixed, packed, plain};
 use super::row::Format::*;
@@ -80,19 +80,19 @@ pub(super) fn shift_left_word() -> Action {
     plain(|[by, a]: Words<2>| a << (by & 31))
 }
 
-/// The place of the highest bit that differs from the sign, counted from above; -1 where there is none.
+/// The position, from above, of the highest bit that differs from the sign; -1 if none does.
 fn sign_bits(a: u32) -> u32 {
     let differing = (a ^ ((a as i32) >> 31) as u32).leading_zeros();
     if differing == 32 { !0 } else { differing }
 }
 
-/// A byte of `high` and `low`, or what its selector says instead.
+/// A byte of `high` and `low`, or a constant, as the selector says.
 fn permuted(high: u32, low: u32, selector: u32) -> u32 {
     let both = (u64::from(high) << 32 | u64::from(low)) as i64;
     (0..4).fold(0, |all, i| {
         let byte = match selector >> (8 * i) & 0xff {
             from @ 0..=7 => (both >> (8 * from)) as u32 & 0xff,
-            // A sign, in all bits: of one of the four halves.
+            // The sign of one of the four halves, repeated in all bits.
             half @ 8..=11 => ((both << (48 - 16 * (half - 8))) >> 63) as u32 & 0xff,
             12 => 0,
             _ => 0xff,
@@ -101,7 +101,7 @@ fn permuted(high: u32, low: u32, selector: u32) -> u32 {
     })
 }
 
-/// Of lower lanes that the mask has, those among the first 32 or the others.
+/// Counts the mask's lanes below `lane` among the 32 lanes from `first` on.
 fn lanes_below(mask: u64, lane: u64, first: u64) -> u64 {
     let lower = lane.saturating_sub(first).min(32);
     (mask & ((1 << lower) - 1)).count_ones().into()

@@ -1,4 +1,4 @@
-//! Reaches to memory: scalar loads, and loads, stores and updates of lanes.
+//! Memory accesses: scalar loads, and loads, stores and updates of lanes.
 
 use bowstring_watch::{Drawn, Touch, Touched};
 
@@ -7,16 +7,16 @@ use crate::Memory;
 use crate::instruction::{Instruction, Operand};
 use crate::table::{Action, Part};
 
-/// Where the block of arguments appears in the address space: nowhere that a host allocation is.
+/// The virtual address of the argument block; no host allocation lies there.
 pub(crate) const ARGUMENTS: u64 = 0x00fe_0000_0000_0000;
 
-/// What a wave reaches, and who it is there.
+/// The memory that a wave accesses, and the wave's identity in the checks.
 pub(crate) struct Reach<'a, M: Memory> {
     pub memory: &'a mut M,
     pub touched: Option<&'a mut Touched>,
     pub arguments: &'a [u8],
     pub random: Option<&'a mut Drawn>,
-    /// The block, and the wave's first thread in it.
+    /// The work-group, and the number of the wave's first thread in it.
     pub block: u32,
     pub first_thread: u32,
 }
@@ -30,7 +30,7 @@ impl<M: Memory> Reach<'_, M> {
         self.touched.as_mut().map_or(Ok(()), |touched| touched.touch(address, bytes, now))
     }
 
-    /// A read, by a thread where others could be told from it, else by the whole wave.
+    /// Reads memory; `by` is the reading thread, or the whole wave if the threads cannot be told apart.
     fn read(&mut self, address: u64, into: &mut [u8], by: Touch) -> Result<(), String> {
         if let Some(start) = address.checked_sub(ARGUMENTS)
             && start < self.arguments.len() as u64
@@ -64,7 +64,7 @@ impl Wave<'_> {
         }
         let exec = self.state.exec(self.lanes());
         let lanes = self.lanes() as usize;
-        // Which lane's access comes first must not matter.
+        // The result must not depend on the order of the lanes' accesses.
         let (turn, backwards) = match &mut reach.random {
             Some(random) => (random.below(lanes), random.below(2) == 1),
             None => (0, false),
@@ -80,7 +80,7 @@ impl Wave<'_> {
         Ok(())
     }
 
-    /// Constants, as far as the launch goes: what any lane writes in it must not be read so.
+    /// A scalar load treats memory as constant during the launch: no lane may write the bytes that it reads.
     fn scalar_load<M: Memory>(
         &mut self,
         made: &Instruction,
@@ -100,7 +100,7 @@ impl Wave<'_> {
         }
         let mut buffer = [0; 64];
         let buffer = &mut buffer[..words * 4];
-        // Word by word: a large load is allowed to be less aligned than it is long.
+        // Reads word by word, because a large load may be less aligned than it is long.
         for (i, bytes) in buffer.chunks_mut(4).enumerate() {
             reach.read(address.wrapping_add(4 * i as u64), bytes, Touch::ReadByMany)?;
         }
@@ -138,7 +138,7 @@ impl Wave<'_> {
         let (to, data) = (register(made.to), register(made.from[1]));
         let vectors = &mut self.state.vectors;
         let (bytes, aligned) = match made.row.action {
-            // Waves run in unaligned access mode under HSA, which is what LLVM counts on: it joins stores of bytes.
+            // Under HSA waves run in unaligned access mode. LLVM relies on that when it joins byte stores.
             Action::Load { bytes, .. } | Action::Store { bytes, .. } => (bytes.into(), 1),
             Action::Atomic { bytes, .. } => (bytes.into(), bytes),
             _ => (0usize, 1),

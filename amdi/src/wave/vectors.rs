@@ -1,11 +1,11 @@
-//! Operations of lanes: operands as values for each lane, the operation, and what becomes of the results.
+//! Vector operations: reads operands as values for each lane, runs the operation, and stores the results.
 
 use super::{State, Wave};
 use crate::Target;
 use crate::instruction::{Dpp, EXEC, Instruction, Operand, Sdwa, VCC};
 use crate::table::{Action, Generation, Kind, Output, Packed, Sources, Vector, Wide};
 
-/// The half, byte or all of a word that a part's number means: where it begins, and its bits.
+/// The bit offset and width of a numbered part of a word: a byte, a half or all.
 fn part(number: u8) -> (u32, u32) {
     match number {
         0..=3 => (8 * u32::from(number), 8),
@@ -14,7 +14,7 @@ fn part(number: u8) -> (u32, u32) {
     }
 }
 
-/// An operand's value in each lane.
+/// Reads an operand's value in each lane.
 fn read(state: &State, operand: Operand, kind: Kind, half: u32, target: Target, into: &mut Wide) {
     let lanes = target.lanes as usize;
     match (operand, kind) {
@@ -49,7 +49,7 @@ fn read(state: &State, operand: Operand, kind: Kind, half: u32, target: Target, 
     }
 }
 
-/// Lanes that have a source, each with that lane's value instead of its own.
+/// Moves values between lanes for DPP; returns the mask of lanes that are written.
 fn from_below(dpp: Dpp, exec: u64, lanes: usize, values: &mut Wide) -> u64 {
     let (mut writes, own) = (0u64, *values);
     for (lane, value) in values.iter_mut().enumerate().take(lanes) {
@@ -83,7 +83,7 @@ fn changed(made: &Instruction, i: usize, kind: Kind, lanes: usize, values: &mut 
     }
 }
 
-/// Which half of each operand goes into which half of the result.
+/// Runs a packed operation on the halves that the instruction selects.
 fn run_packed(packed: Packed, made: &Instruction, from: &Sources, lanes: usize, to: &mut Wide) {
     let most = (1u64 << packed.half) - 1;
     let half = |value: u64, choice: u8, i: usize| value >> (packed.half * u32::from(choice >> i & 1)) & most;
@@ -102,7 +102,7 @@ fn run_packed(packed: Packed, made: &Instruction, from: &Sources, lanes: usize, 
 
 impl Wave<'_> {
     pub(super) fn vector(&mut self, made: &Instruction) {
-        // A pair's results are written when both have read.
+        // Both instructions of a pair read before either writes.
         let first = self.compute(made, 0);
         let second = made.pair.as_ref().map(|pair| (pair, self.compute(pair, 1)));
         self.keep(made, 0, first);
@@ -111,7 +111,7 @@ impl Wave<'_> {
         }
     }
 
-    /// The values, in the scratch, and the bits, of which the lanes are good that are also given.
+    /// Computes values (in the scratch) and bits; returns the bits, and the mask of lanes to write.
     fn compute(&mut self, made: &Instruction, which: usize) -> (u64, u64) {
         let Action::Vector(vector) = &made.row.action else { return (0, 0) };
         let (lanes, exec) = (self.lanes() as usize, self.state.exec(self.lanes()));
@@ -130,7 +130,7 @@ impl Wave<'_> {
                 (Kind::Result, Output::Lanes(kind)) => kind,
                 _ => *kind,
             };
-            // With parts chosen, all of a register is read first.
+            // With SDWA, the whole register is read first.
             let whole = if made.sdwa.is_some() && kind == Kind::B16 { Kind::B32 } else { kind };
             read(self.state, made.from[i], whole, u32::from(made.halves >> i & 1), self.target, values);
             if let (0, Some(dpp)) = (i, made.dpp) {
@@ -181,7 +181,7 @@ impl Wave<'_> {
             let (value, old) = (values[lane], vectors[to][lane]);
             vectors[to][lane] = match (made.sdwa, kind) {
                 (Some(sdwa), _) => merged(sdwa, value as u32, old),
-                // Half a register: on the oldest generation the rest becomes zero, on the others it stays.
+                // Half a register: the oldest generation clears the rest, the others keep it.
                 (None, Kind::B16) if made.target.generation == Generation::Gfx9 => value as u32 & 0xffff,
                 (None, Kind::B16) => {
                     let shift = 16 * (made.halves >> 3 & 1);
@@ -196,7 +196,7 @@ impl Wave<'_> {
     }
 }
 
-/// A part of a word replaced, and the rest of it made what the instruction says.
+/// Replaces a part of a word, and fills the rest as the instruction says.
 fn merged(sdwa: Sdwa, value: u32, old: u32) -> u32 {
     let (from, bits) = part(sdwa.to);
     let mask = (((1u64 << bits) - 1) as u32) << from;

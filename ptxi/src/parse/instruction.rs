@@ -1,4 +1,4 @@
-//! One instruction: its guard, its mnemonic, its operands.
+//! Parses one instruction: its guard, its mnemonic, its operands.
 
 use super::{Parser, Result, Scope};
 use crate::alu::{self, Type};
@@ -24,7 +24,7 @@ impl<'a> Parser<'a> {
         let words: Vec<&str> = mnemonic.split('.').collect();
         let has = |word: &str| words.contains(&word);
         let ty = words.iter().rev().find_map(|word| Type::parse(word));
-        // The modifiers that an access may have here: any other, of order or of scope, changes its meaning.
+        // The modifiers allowed for this access: any other, of order or of scope, would change its meaning.
         let known: &[&str] = match words[0] {
             "ld" => &["param", "global", "nc", "L1::no_allocate", "v2", "v4"],
             "st" => &["global", "v2", "v4"],

@@ -1,4 +1,4 @@
-//! Words and signs, each with its line; comments and white space left out.
+//! Splits text into words and punctuation, each with its line; drops comments and white space.
 
 pub struct Token<'a> {
     pub text: &'a str,
@@ -28,7 +28,7 @@ pub fn tokens(text: &str) -> Vec<Token<'_>> {
                 continue;
             }
             c if word(c) => {
-                // A mnemonic may hold `::`, as in `ld.global.L1::no_allocate`.
+                // A mnemonic may contain `::`, as in `ld.global.L1::no_allocate`.
                 while i < bytes.len()
                     && (word(bytes[i])
                         || bytes[i..].starts_with(b"::")

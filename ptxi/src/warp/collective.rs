@@ -1,4 +1,4 @@
-//! What lanes do together: votes, shuffles, barriers.
+//! Runs the operations that lanes do together: votes, shuffles, barriers.
 
 use super::{LANES, Warp};
 use crate::Memory;
@@ -6,7 +6,7 @@ use crate::alu::low;
 use crate::module::{Error, Instruction, Op, Shuffle, Vote};
 
 impl<M: Memory> Warp<'_, M> {
-    /// The lanes that have to run this instruction together; `None` where each can run it alone.
+    /// The lanes that must run this instruction together; `None` if each can run it alone.
     pub(super) fn collective_mask(
         &self,
         instruction: &Instruction,
