@@ -1,8 +1,8 @@
-//! cast on every device that is here; on the CPU against arrow-rs too, which runs on one thread and allocates with
-//! mimalloc. The other peers: `peers/`.
+//! Benches cast on every available device; on the CPU also arrow-rs, which runs on one thread and allocates
+//! with mimalloc. The other peers are in `peers/`.
 //!
-//! The fifth part of an id says how much fits: `all` values, or all but one in a hundred (`99%`), and whether the cast
-//! is `safe` or `strict`.
+//! The fifth part of an id gives the share of values that fit: `all`, or all but one in a hundred (`99%`),
+//! and whether the cast is `safe` or `strict`.
 
 mod support;
 
@@ -19,7 +19,7 @@ use support::{Scale, Where, model, wanted};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// A cast: whether all values fit, whether it is safe, whether there are nulls.
+/// A cast: whether all values fit, whether it is safe, whether the input has nulls.
 #[derive(Clone, Copy)]
 struct Kind {
     all: bool,

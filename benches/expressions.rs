@@ -1,5 +1,6 @@
-//! Predicates, projections and aggregates on every device that is here; on the CPU against the chain of arrow-rs' kernels that
-//! comes to the same. TPC-H's sixth query among them, of rows like its. Other peers: `peers/`.
+//! Benches predicates, projections and aggregates on every available device; on the CPU also the equivalent
+//! chain of arrow-rs' kernels. TPC-H's sixth query is among them, on rows like its own. The other peers are
+//! in `peers/`.
 
 mod support;
 
@@ -59,7 +60,7 @@ fn expressions(criterion: &mut Criterion) {
     });
 }
 
-/// `a < k`, true for about half.
+/// The comparison `a < k`, true for about half of the rows.
 fn comparison(criterion: &mut Criterion, place: &Where, data_type: &DataType, rows: usize, nulls: bool) {
     let name = data_type.to_string().to_lowercase().replace(['(', ')', ',', ' '], "");
     let name = if name.starts_with("decimal") { "decimal128".to_owned() } else { name };
@@ -78,7 +79,7 @@ fn comparison(criterion: &mut Criterion, place: &Where, data_type: &DataType, ro
     group.theirs("arrow-rs", || cmp::lt(black_box(&theirs), &scalar).expect("of one type"));
 }
 
-/// Three terms of columns with nulls.
+/// Three terms over columns with nulls.
 fn kleene(criterion: &mut Criterion, place: &Where, rows: usize) {
     let id = format!("three_terms/{}/int32-int64-float64/{rows}/-/10%-null/3", place.name);
     if !wanted(&id) {
@@ -102,7 +103,7 @@ fn kleene(criterion: &mut Criterion, place: &Where, rows: usize) {
     });
 }
 
-/// Tests of text against the same bytes for all rows, which some rows start with, and one in 64 is.
+/// Tests of text against the same bytes for all rows; some rows start with them, and one in 64 equals them.
 fn texts(criterion: &mut Criterion, place: &Where, data_type: &DataType, rows: usize) {
     type Theirs = fn(&dyn Datum, &dyn Datum) -> Result<BooleanArray, arrow_schema::ArrowError>;
     let tests: [(&str, Expr, &str, Theirs); 5] = [
@@ -140,8 +141,9 @@ fn texts(criterion: &mut Criterion, place: &Where, data_type: &DataType, rows: u
     }
 }
 
-/// A needle that is a byte longer than rows of nothing but its bytes: a search that begins anew at each takes as long as
-/// both multiplied. Devices look for needles in that way, and are left out.
+/// A needle one byte longer than the rows, which consist of its bytes only. A search that restarts at each
+/// byte takes time in proportion to the product of both lengths. Devices search in that way, so they are left
+/// out.
 fn long_needle(criterion: &mut Criterion, place: &Where, data_type: &DataType, rows: usize) {
     const LEN: usize = 4096;
     let of = data_type.to_string().to_lowercase();
@@ -161,7 +163,7 @@ fn long_needle(criterion: &mut Criterion, place: &Where, data_type: &DataType, r
     group.theirs("arrow-rs", || like::contains(black_box(&theirs), &needle).expect("of one type"));
 }
 
-/// `sum(price * discount)` of a year, some discounts and quantities: one row in fifty.
+/// The sum `sum(price * discount)` over a year, some discounts and quantities: one row in fifty.
 fn sixth_query(criterion: &mut Criterion, place: &Where, rows: usize) {
     let id = format!("tpch_q6/{}/decimal128-date32/{rows}/2%/no-nulls/4", place.name);
     if !wanted(&id) {
@@ -209,7 +211,7 @@ fn sixth_query(criterion: &mut Criterion, place: &Where, rows: usize) {
         let mut terms = terms.into_iter().map(|term| term.expect("of one type"));
         let first = terms.next().expect("five");
         let mask = terms.fold(first, |all, term| and_kleene(&all, &term).expect("as long"));
-        // As engines do: the rows that are left, then their product.
+        // As engines do it: filter the rows, then multiply.
         let kept = |array: &ArrayRef| arrow_select::filter::filter(array, &mask).expect("as long");
         let product = numeric::mul(&kept(&price), &kept(&discount)).expect("small");
         sums::sum(product.as_primitive::<Decimal128Type>())

@@ -1,5 +1,5 @@
-//! filter on every device that is here, alone and into batches of a size; on the CPU against arrow-rs too, which runs on one
-//! thread and allocates with mimalloc. The other peers: `peers/`.
+//! Benches filter on every available device, alone and into batches of a given size; on the CPU also
+//! arrow-rs, which runs on one thread and allocates with mimalloc. The other peers are in `peers/`.
 
 mod support;
 
@@ -19,7 +19,7 @@ use support::{Scale, Where, model, wanted};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Which rows are kept: so many in a hundred, how they are spread, and the bit that the mask starts at.
+/// A mask: the percentage of rows that it keeps, their spread, and its bit offset.
 type Mask = (f64, Spread, usize);
 
 const HALF: Mask = (50.0, Spread::Uniform, 0);
@@ -53,7 +53,7 @@ fn filters(criterion: &mut Criterion) {
             };
             both(criterion, place, name, large, plain, null);
         }
-        // A GPU's strings end before 2 GiB.
+        // Strings on a GPU must stay below 2 GiB.
         let text = if place.on_gpu() && large > 1 << 27 { 1 << 27 } else { large };
         let others = if full { FEW } else { &[HALF] };
         for (name, rows) in [("int8", large), ("boolean", large), ("utf8", text)] {
@@ -93,14 +93,14 @@ fn id(place: &Where, name: &str, rows: usize, mask: &Mask, nulls: bool, columns:
     format!("filter/{}/{name}/{rows}/{percent}%-{}{offset}/{validity}/{columns}", place.name, spread.name())
 }
 
-/// Masks over an array without nulls, and masks over one with.
+/// Runs masks over an array without nulls, and masks over one with nulls.
 fn both(criterion: &mut Criterion, place: &Where, name: &str, rows: usize, plain: &[Mask], null: &[Mask]) {
     let is_wanted = |nulls: bool, mask: &Mask| wanted(&id(place, name, rows, mask, nulls, 1));
     let any = |nulls: bool, masks: &[Mask]| masks.iter().any(|mask| is_wanted(nulls, mask));
     if !any(false, plain) && !any(true, null) {
         return;
     }
-    // Made once for both.
+    // Made once for both kinds of masks.
     let with_nulls = values(name, rows, any(true, null));
     for (nulls, masks) in [(false, plain), (true, null)] {
         if any(nulls, masks) {
@@ -135,7 +135,7 @@ fn arrays<'a>(
     }
 }
 
-/// A batch of equal columns.
+/// A batch of identical columns.
 fn batches(criterion: &mut Criterion, place: &Where, rows: usize, columns: usize) {
     let id = id(place, "int32", rows, &HALF, false, columns);
     if !wanted(&id) {
@@ -154,7 +154,7 @@ fn batches(criterion: &mut Criterion, place: &Where, rows: usize, columns: usize
         return;
     };
     let ours = Batch::try_new(schema.clone(), our_columns, rows).expect("a batch");
-    // Columns of its own each, as ours has them on a GPU.
+    // Each column has its own memory, as ours have on a GPU.
     let copied = (0..columns).map(|_| values("int32", rows, false)).collect();
     let theirs = RecordBatch::try_new(schema, copied).expect("a batch");
     let mut group = place.group(criterion, id, moved);
@@ -174,7 +174,8 @@ const COALESCED: &[(&str, bool, usize)] = &[
     ("utf8view", false, 1),
 ];
 
-/// Half of the rows of equal batches, filtered into batches of as many rows: every other push completes one.
+/// Keeps half of the rows of equal batches, and coalesces them into batches of the same size: every other
+/// push completes one.
 fn coalesced(criterion: &mut Criterion, place: &Where, name: &str, rows: usize, nulls: bool, columns: usize) {
     let id = id(place, name, rows, &HALF, nulls, columns).replacen("filter", "coalesce", 1);
     if !wanted(&id) {

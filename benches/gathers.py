@@ -14,9 +14,9 @@ import re
 import subprocess
 import sys
 
-# Functions that choose: `gathers()` in host/cpu/vectorise.rs.
+# Functions that may contain gathers: `gathers()` in host/cpu/vectorise.rs chooses them.
 ALLOWED = re.compile(r"cpu::intrinsics::(gather::(gather|gather_bits|locate)|compress::compress_avx512)\b")
-# Functions of the library. What others do is theirs to know.
+# Functions of the library. Other code may use gathers as it likes.
 OURS = re.compile(r"\bbowstring(_kernels)?::")
 
 FUNCTION = re.compile(r"^[0-9a-f]+ <(.*)>:$")

@@ -1,9 +1,10 @@
-//! What an operation costs on the host, beside the device's time: what our code takes, and the runtime's functions that it
-//! calls. The runtime is the stand-in for CUDA's library, so **nothing here is a measurement of a GPU**: the stand-in says
-//! how long the calling thread was inside of it, which is taken off, and how often it was called, function by function.
-//! Where CUDA is installed, the time on the wall of the same operations is printed too, which is the real sum.
+//! Measures the host's cost of an operation, apart from the device's time: the time in our code, and the
+//! calls of the runtime's functions. The runtime is the stand-in for CUDA's library, so **nothing here is a
+//! measurement of a GPU**. The stand-in reports the calling thread's time inside it, which is subtracted, and
+//! the number of calls of each function. If CUDA is installed, the bench also prints the wall time of the
+//! same operations, which is the real total.
 //!
-//! `cargo bench --bench host_cost` prints tables in Markdown. The time of one run is the median of many.
+//! `cargo bench --bench host_cost` prints tables in Markdown. Each time is the median of many runs.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -22,7 +23,8 @@ use libloading::Library;
 
 const ROWS: usize = 8_192;
 
-/// What one call is taken to cost on a real driver, in nanoseconds: **assumptions** of the usual size, not measurements.
+/// The assumed cost of one call on a real driver, in nanoseconds: **assumptions** of the usual size, not
+/// measurements.
 const ASSUMED: [(&str, f64); 12] = [
     ("cuLaunchKernel", 2500.0),
     ("cuMemcpyHtoDAsync_v2", 2500.0),
@@ -33,13 +35,13 @@ const ASSUMED: [(&str, f64); 12] = [
     ("cuEventRecord", 700.0),
     ("cuStreamWaitEvent", 500.0),
     ("cuEventQuery", 400.0),
-    // Beyond the waiting.
+    // In addition to the waiting.
     ("cuEventSynchronize", 1500.0),
     ("cuCtxSetCurrent", 100.0),
     ("cuCtxGetCurrent", 20.0),
 ];
 
-/// The stand-in's library, and what it says of this thread.
+/// The stand-in's library, with the functions that report on this thread.
 struct Standin {
     path: PathBuf,
     forget: unsafe extern "C" fn(),
@@ -89,7 +91,7 @@ type Work = fn(&Inputs) -> Result<Vec<Array>>;
 
 struct Inputs {
     batch: Batch,
-    /// The same, its null counts not known.
+    /// The same batch with unknown null counts.
     uncounted: Batch,
     narrow: SchemaRef,
     mask: Array,
@@ -113,7 +115,7 @@ const WORKS: [(&str, Work); 4] = [
     }),
 ];
 
-/// Columns of 64-bit numbers, one in ten of them null, or none.
+/// Columns of 64-bit numbers, with one null in ten rows or none.
 fn inputs(device: &Device, columns: usize, nulls: bool) -> Inputs {
     let stream = device.stream().expect("a stream");
     let column = |i: usize| -> (String, ArrayRef) {
@@ -151,11 +153,12 @@ fn median(mut of: Vec<f64>) -> f64 {
     of[of.len() / 2]
 }
 
-/// What a run of an operation came to: nanoseconds on the wall, those of them in our code, calls, and new memory.
+/// The cost of one run of an operation: nanoseconds of wall time, the part of them in our code, calls, and
+/// new memory.
 struct Cost {
     wall: f64,
     own: f64,
-    /// Of all runs the least: what is left where nothing else has used the caches.
+    /// The least of all runs: the cost when no other work has used the caches.
     least: f64,
     calls: Calls,
     hits: u64,
@@ -191,14 +194,14 @@ fn measure(on: &Inputs, device: &Device, work: Work, standin: Option<&Standin>, 
     Cost { wall: median(walls), own: median(owns), least, calls, hits, misses }
 }
 
-/// What it costs to be told of a call: two looks at the clock, part of which the stand-in cannot take off.
+/// The cost of measuring one call: two reads of the clock, part of which the stand-in cannot subtract.
 fn overhead(standin: &Standin, device: &Device) -> f64 {
     let (runs, event) = (20_000u32, device.stream().expect("a stream"));
     let start = Instant::now();
     // SAFETY: the function takes nothing.
     unsafe { (standin.forget)() };
     for _ in 0..runs {
-        // One call into the runtime: nothing is on the stream.
+        // One call into the runtime: the stream is empty.
         event.synchronise().expect("an idle stream");
     }
     // SAFETY: as above.
@@ -252,7 +255,7 @@ fn row(name: &str, columns: usize, nulls: bool, cost: &Cost) -> String {
     )
 }
 
-/// Where there is a GPU: the sum itself, with the device's time in it where an operation waits.
+/// On a real GPU: the total wall time, including the device's time if an operation waits.
 fn installed_tables(runs: impl Fn(usize) -> usize) {
     let Ok(device) = Device::cuda(0) else { return };
     println!("\nOn {}: time on the wall until the call returns.\n", device.name());
@@ -276,7 +279,7 @@ fn installed_tables(runs: impl Fn(usize) -> usize) {
 }
 
 fn main() {
-    // As `cargo test --benches` runs it: once, to see that it runs.
+    // `cargo test --benches` runs each once, to check that it works.
     let bench = std::env::args().any(|argument| argument == "--bench");
     let runs = |columns: usize| if bench { (400 / columns).clamp(9, 200) } else { 1 };
     standin_tables(runs);

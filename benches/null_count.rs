@@ -1,5 +1,6 @@
-//! Counting and showing nulls on every device that is here; on the CPU against arrow-rs too, whose count is that of making
-//! a null buffer, and whose `is_null` (of arrow-arith) is what is written out here. Other peers: `peers/`.
+//! Benches counting and showing nulls on every available device; on the CPU also arrow-rs, whose count is the
+//! cost of making a null buffer, and whose `is_null` (of arrow-arith) is written out here. The other peers
+//! are in `peers/`.
 
 mod support;
 
@@ -20,7 +21,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn counts(criterion: &mut Criterion) {
     Where::each(|place| {
         place.copy(criterion);
-        // Its bitmap no cache holds.
+        // No cache holds this bitmap.
         let huge = match place.scale {
             Scale::Tiny => 20_000,
             Scale::Usual if place.on_gpu() => 1 << 31,
@@ -46,7 +47,7 @@ fn one(criterion: &mut Criterion, place: &Where, rows: usize, offset: usize, als
         return;
     }
     let bits = bits(rows, 90.0, Spread::Uniform, offset, 2);
-    // Only which rows are null is looked at: what the rows hold may be the same bits.
+    // Only the validity is read, so the values may be the same bits.
     let theirs = BooleanArray::new(bits.clone(), Some(NullBuffer::new(bits.clone())));
     let Some(ours) = place.import_validity(&bits) else { return };
     let mut parts = ours.into_parts();

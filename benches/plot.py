@@ -8,7 +8,7 @@ import matplotlib
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
 
-# Told apart by most eyes, and by lightness on paper.
+# Colours that most eyes can tell apart, and that differ in lightness on paper.
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a67c00", "#3a9bd9", "#7a5195", "#8c564b"]
 COPY = "#555555"
 STYLE = {

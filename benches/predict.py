@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "benches/results/h200-predictions.md"
-# The same for programs: the doctor in the library, and tests/archive.
+# The same predictions for programs: for the doctor in the library, and for tests/archive.
 TABLE = ROOT / "host/doctor/h200-predictions.tsv"
 COUNTED = 98_304  # rows in COSTS.md
 PROCESSORS, SCHEDULERS, CLOCK = 132, 4, 1.755e9
@@ -100,12 +100,12 @@ def predict(tables, name, rows, waits, extra, given):
         sass = float(issued) * of["ratio"]
         touched = float(touched) + extra * apart / (sum(beyond) or 1)
         moved, slots = moved + touched, slots + sass
-        # Counts are of all launches of an entry; a wave of one has its part.
+        # The counts cover all launches of an entry; one wave has its share.
         widths = re.findall(r"([\d.]+)x(\d+)", loads)
         rounds = sum(float(n) / in_flight(of["flights"], int(width)) for n, width in widths)
         overhead = times * given.launch
         if a_wave >= COUNTED:
-            # One wave did it all: at any size it is a few waves and their round trips.
+            # A single wave did the work: at any size the cost is a few waves and their round trips.
             overhead += times * rounds * given.latency
             limits["launches and waits"] += overhead
             total += overhead
@@ -129,7 +129,8 @@ def predict(tables, name, rows, waits, extra, given):
 
 
 WIDTHS = {"Int8": 1, "Int16": 2, "Int32": 4, "Int64": 8}
-# What memory moves for a random string of 0 to 24 bytes beyond the string: its sectors, on average 1.31 of them.
+# The bytes that memory moves for a random string of 0 to 24 bytes beyond the string: its sectors, on average
+# 1.31 of them.
 TEXT, TEXT_SECTORS = 12.0, 24 / 25 * (1 + 11.5 / 32) * 32
 
 
@@ -140,14 +141,14 @@ def bound(tables, name):
         if found[3] == "uniform":
             read = width * (1 - (1 - p) ** (32 / width))
         else:
-            # Runs are long: what is read is what is kept, of which the counted mask had this much.
+            # Runs are long, so the bytes read are the bytes kept; the counted mask kept this share.
             p = (tables.must[name] - 0.125) / (2 * width)
             read = width * p
         return 0.125 + read + width * p + ((1 + p) / 8 if found[4] else 0)
     if name.startswith("filter Boolean"):
         return 0.25 + 0.5 / 8
     if name.startswith("filter Utf8"):
-        # Offsets are all read; of eleven twelfths of the text's sectors some row is kept.
+        # All offsets are read; eleven twelfths of the text's sectors contain a kept row.
         return 0.125 + 4 + TEXT * 11 / 12 + 0.5 * (4 + TEXT)
     if found := re.match(r"take (Int\d+), (ascending|random)$", name):
         width = WIDTHS[found[1]]
@@ -173,7 +174,7 @@ def waits(name):
     return 1 if name.startswith("filter") or name.startswith("take Utf8") else 0
 
 
-# The targets: what it is, which counts stand for it, rows, and the share of a copy's rate that it must reach.
+# The targets: the name, the matching counts, rows, and the share of a copy's rate to reach.
 TARGETS = [
     ("filter 4- and 8-byte, 50–99 % uniform", r"filter Int(32|64), (50|90|99) % uniform$", 1 << 28, 0.85),
     ("filter, 1 % and 10 % uniform (of the sectors)", r"filter Int(32|64), (1|10) % uniform$", 1 << 28, 0.80),
@@ -330,7 +331,8 @@ Other machines and other counts of bytes, for orientation only:
 """
 
 
-# The pairs of the cast bench, and what each is nearest to: of some there is only one without nulls, which moves a fiftieth less.
+# The pairs of the cast bench, each with its nearest counts: some pairs exist only without nulls, and move a
+# fiftieth less.
 CASTS = dict.fromkeys(["int64-int32", "float64-int32", "int64-decimal12818,2"], "10%-null")
 CASTS |= dict.fromkeys(["int32-int64", "float64-float32", "date32-timestampms", "int32-int8", "int32-float64"], "no-nulls")
 CASTS |= dict.fromkeys(["int64-utf8", "utf8-int64", "float64-utf8", "utf8-float64"], "no-nulls")
@@ -346,7 +348,7 @@ def bench(name, rows):
     if found := re.fullmatch(r"take (\w+), (ascending|random)", plain):
         return f"take/cuda/{found[1].lower()}/{rows}/{found[2]}/{nulls}/1"
     if found := re.fullmatch(r"cast (.+) to (.+)", plain):
-        # How long the texts are is said behind the type of their values.
+        # The length of texts is written after the type of their values.
         kind = lambda name: re.sub("[ ()]", "", re.sub(r", \d+ digits", "", name)).lower()
         pair = f"{kind(found[1])}-{kind(found[2])}"
         if pair not in CASTS:

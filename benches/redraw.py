@@ -61,7 +61,7 @@ def read(page):
             bench.seconds = {who: time for who, time in bench.seconds.items() if time}
             bench.bytes = float(row["GB/s"].replace(",", "")) * 1e9 * bench.ours()
             share = row.get("of copy, sectors", "-")
-            # The same share is the same bytes, which the rate says with more digits.
+            # An unchanged share means unchanged bytes, and the rate has more digits.
             if share not in ("-", row["of copy"]):
                 bench.sectors = float(share) * copies.near(bench.device, bench.bytes) * bench.ours()
     return benches, copies
@@ -86,7 +86,7 @@ def main():
         if not measured:
             sys.exit(f"{path}: no figures")
         for _, name, svg in draw(measured, copies, path.stem):
-            # A page links to what it was written with: nothing is added to it, and nothing left out.
+            # A page links to its plots: none is added, and none left out.
             if f"({name})" not in page:
                 sys.exit(f"{path} does not link to {name}")
             (path.parent / name).write_text(svg)

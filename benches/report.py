@@ -170,7 +170,7 @@ def table(benches, copies):
         row += [f"{rate / 1e9:,.3g}" if rate and rate < 1e12 else f"{(rate or 0) / 1e9:,.0f}", share(bench.bytes)]
         row += [share(bench.sectors)] if sectors else []
         row += [duration(bench.seconds.get(who)) for who in whos]
-        # Rounded down, so that 1.00 is never slower.
+        # Rounded down, so that 1.00 never hides a slower result.
         row += [f"{math.floor(best[1] * 100 + 1e-6) / 100:.2f}" if best else "-"]
         out.append("| " + " | ".join(row) + " |")
     return out
@@ -233,7 +233,7 @@ def kept_plots(benches, copies):
         for who in everybody([bench for _, _, bench in group]):
             for spread in ["uniform", "clustered"]:
                 points = [(p, b.rate(who) / 1e9) for p, s, b in group if s == spread and b.rate(who)]
-                # Others' lines twice would hide ours.
+                # Drawing the peers' lines twice would hide ours.
                 if len(points) > 1 and (spread == "uniform" or who == "bowstring"):
                     series.append((who, spread == "clustered", points))
         ticks = sorted({percent for percent, _, _ in group})
@@ -284,7 +284,7 @@ def machine(devices, absent):
 
 
 def commit():
-    # An archive of tests and benches says which commit it is of.
+    # An archive of tests and benches names its commit in a file.
     beside = ROOT / "COMMIT"
     if beside.exists():
         return beside.read_text().strip()[:10]

@@ -1,5 +1,5 @@
-//! take on every device that is here; on the CPU against arrow-rs too, which runs on one thread and allocates with
-//! mimalloc. The other peers: `peers/`.
+//! Benches take on every available device; on the CPU also arrow-rs, which runs on one thread and allocates
+//! with mimalloc. The other peers are in `peers/`.
 
 mod support;
 
@@ -67,7 +67,7 @@ fn id(place: &Where, name: &str, rows: usize, order: &str, nulls: bool, columns:
     format!("take/{}/{name}/{rows}/{order}/{}/{columns}", place.name, validity_name(nulls))
 }
 
-/// As many indices as rows, of 32 bits; where there are nulls, one index in ten is null too.
+/// Uses as many 32-bit indices as rows; with nulls, one index in ten is null too.
 fn arrays(criterion: &mut Criterion, place: &Where, name: &str, rows: usize, nulls: bool, orders: &[&str]) {
     let id = |order: &str| id(place, name, rows, order, nulls, 1);
     if !orders.iter().any(|order| wanted(&id(order))) {
@@ -79,7 +79,7 @@ fn arrays(criterion: &mut Criterion, place: &Where, name: &str, rows: usize, nul
         let indices = indices(rows, *order == "random", nulls);
         let signed = Int32Array::new(indices.values().inner().clone().into(), indices.nulls().cloned());
         let Some(our_indices) = place.import(&signed) else { continue };
-        // What a CPU's caches hold is as large as many a table.
+        // A CPU's caches hold tables as large as many real ones, so sectors count only on GPUs.
         let sector = (place.on_gpu() && *order == "random").then(|| place.sector());
         let moved = model::take(&values, &indices, sector);
         let mut group = place.group(criterion, id(order), moved);
@@ -93,7 +93,7 @@ fn arrays(criterion: &mut Criterion, place: &Where, name: &str, rows: usize, nul
     }
 }
 
-/// A batch of equal columns.
+/// A batch of identical columns.
 fn batches(criterion: &mut Criterion, place: &Where, rows: usize, columns: usize) {
     let id = id(place, "int32", rows, "random", false, columns);
     if !wanted(&id) {

@@ -8,7 +8,7 @@ import re
 
 LARGE = "(268435456|134217728)"
 
-# What it is, the ids (without operation and device), the least share, the least ratio to the best peer.
+# The name, the ids (without operation and device), the least share, the least ratio to the best peer.
 TARGETS = [
     ("filter 4 and 8 bytes, 50-99 % uniform", "filter", f"int(32|64)/{LARGE}/(50|90|99)%-uniform/no-nulls/1", 0.85, 1.5),
     ("filter 4 and 8 bytes, 1 and 10 % uniform", "filter", f"int(32|64)/{LARGE}/(1|10)%-uniform/no-nulls/1", 0.80, 2.5),
@@ -48,7 +48,7 @@ def reached(benches, copies, device):
         row = [name, f"{least_share:.2f}", f"{min(shares):.2f}" if shares else "not run"]
         row += [f"{least_ratio:.1f}" if least_ratio else "-", f"{min(ratios):.2f}" if ratios and least_ratio else "-"]
         out.append(f"| {' | '.join(row)} | {verdict(all(met)) if met else ''} |")
-    # Nulls must not cost more than they move.
+    # Nulls must cost no more time than the bytes that they add.
     both = [(bench, known.get(key.replace("10%-null", "no-nulls"))) for key, bench in known.items() if "10%-null" in key]
     both = [(a, b) for a, b in both if b and a.operation == "filter" and re.fullmatch(LARGE, a.rows) and share(a)]
     kept = [share(with_nulls) / share(without) for with_nulls, without in both]

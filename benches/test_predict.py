@@ -34,7 +34,7 @@ class Static(unittest.TestCase):
         found = entry((LOAD, 2, 0), (f"@P0 {LOAD}", 2, 0), (USE, 7, 0b100), (LOAD, 2, 0), (USE, 7, 0b100), (STORE, 7, 0))
         self.assertEqual(found.in_flight(), "2x4")
         self.assertEqual((found.code, dict(found.loaded), dict(found.stored)), (6, {4: 3}, {16: 1}))
-        # Another scoreboard's wait leaves them where they are.
+        # Waiting for another scoreboard leaves these loads in flight.
         self.assertEqual(entry((LOAD, 2, 0), (USE, 7, 0b1000), (LOAD, 3, 0), (USE, 7, 0b1100)).in_flight(), "2x4")
 
     def test_only_a_jump_that_is_always_taken_ends_a_stretch(self):
@@ -58,7 +58,7 @@ class Model(unittest.TestCase):
         self.assertEqual(self.predict().limit(), "memory")
         self.assertEqual(self.predict(issued="90.0").limit(), "issue")
         self.assertEqual(self.predict(loads="160.0x4").limit(), "latency")
-        # Nothing is faster than its bytes.
+        # No operation is faster than its bytes.
         found = self.predict()
         self.assertGreater(found.seconds, 8 * 2**28 / predict.EXPECTED.copy)
 

@@ -62,7 +62,7 @@ class Report(unittest.TestCase):
     def test_rates_are_held_against_the_copy_and_the_best_peer(self):
         self.say({"id": KEPT, "who": "polars", "seconds": 0.0003}, file="peers.jsonl")
         page = self.report("--note", "nothing else ran")
-        # 4 MB in 0.4 ms are 10 GB/s; the better copy has 20; polars is faster.
+        # 4 MB in 0.4 ms are 10 GB/s; the better copy reaches 20; polars is faster.
         row = self.row(page, "int32/1048576/50%")
         self.assertEqual(row[1:], ["400 µs", "10", "0.50", "800 µs", "300 µs", "0.75"])
         self.assertIn(f"Slower: `{KEPT}` (0.75, polars).", page)
@@ -86,7 +86,7 @@ class Report(unittest.TestCase):
         self.say({"id": gpu, "bytes": 5_000_000, "sectors": 2_000_000}, {"device": "cuda", "name": "A GPU"})
         page = self.report()
         row = self.row(page, "int32/1048576/1%-uniform/no-nulls/1 | 100 µs")
-        # 50 GB/s, 20 in sectors, of a copy's 100; nobody to compare with.
+        # 50 GB/s, 20 in sectors, of a copy's 100; the table has no peer.
         self.assertEqual(row[1:], ["100 µs", "200 µs", "50", "0.50", "0.20", "-"])
         self.assertIn("- CUDA: A GPU", page)
 

@@ -1,5 +1,5 @@
-//! Text to values and values to text, on every device that is here; on the CPU against arrow-rs too, which runs on one thread and
-//! allocates with mimalloc. The other peers: `peers/`.
+//! Benches parsing and formatting of text on every available device; on the CPU also arrow-rs, which runs on
+//! one thread and allocates with mimalloc. The other peers are in `peers/`.
 
 mod support;
 
@@ -17,7 +17,7 @@ use support::{Scale, Where, model, wanted};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Values whose texts are of usual lengths: 8 digits on average, prices, days and moments of thirty years.
+/// Values whose texts have usual lengths: 8 digits on average, prices, days and moments of thirty years.
 fn values(of: &DataType, rows: usize) -> ArrayRef {
     let mut state = 7u64;
     let mut next = move || {

@@ -1,4 +1,5 @@
-//! Builds a batch, filters it, takes rows, casts a column and counts its nulls: before and after, on each device.
+//! Builds a batch, filters it, takes rows, casts a column and counts its nulls: before and after, on each
+//! device.
 //!
 //! Run it with `cargo run --example 01-filter`.
 
@@ -25,14 +26,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let batch = RecordBatch::try_from_iter([("city", city), ("degrees", degrees)])?;
     show("before", &batch)?;
     run(&Stream::cpu(), &batch)?;
-    // The same on a GPU that is emulated: its own memory, streams and events, and the kernels that real ones get.
+    // Run the same on an emulated GPU, which has its own memory, streams and events, and runs the kernels of
+    // real GPUs.
     run(&Device::emulated().stream()?, &batch)
 }
 
-/// The same calls on whatever device the stream is of.
+/// Makes the same calls on any stream's device.
 fn run(stream: &Stream, before: &RecordBatch) -> Result<(), Box<dyn Error>> {
     println!("\n=== on {} ({}) ===", stream.device().name(), stream.device().place());
-    // Shares the memory of the arrow-rs batch where that is the device's, else copies it there.
+    // This shares the memory of the arrow-rs batch if the device can read it, else copies it.
     let batch = stream.upload(&batch_from_arrow(before)?)?;
     let after = |batch: &Batch| batch_to_arrow(&stream.download(batch)?);
 
@@ -57,14 +59,14 @@ fn run(stream: &Stream, before: &RecordBatch) -> Result<(), Box<dyn Error>> {
             show("cast", &RecordBatch::try_from_iter([("degrees as Int32", casted)])?)?;
             println!("nulls after the cast: {}", null_count(&whole, stream).wait()?);
         }
-        // What a device cannot do yet it says; the README has the table.
+        // A device reports operations that it does not support yet; the README has the table.
         Err(error @ bowstring::Error::Unsupported { .. }) => println!("{error}"),
         Err(error) => return Err(error.into()),
     }
     Ok(())
 }
 
-/// Prints a batch, a line a row.
+/// Prints a batch, one line for each row.
 fn show(title: &str, batch: &RecordBatch) -> Result<(), Box<dyn Error>> {
     let options = FormatOptions::default().with_null("null");
     let formatters = batch.columns().iter().map(|column| ArrayFormatter::try_new(column.as_ref(), &options));

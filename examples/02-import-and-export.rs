@@ -1,5 +1,5 @@
-//! Gives an array away through the Arrow C data interface and takes it back, as two libraries would that know nothing
-//! of each other. Nothing is copied; whoever made the memory gets it back when the last user is done.
+//! Exports an array through the Arrow C data interface and imports it again, as two independent libraries
+//! would. Nothing is copied; the memory returns to its producer when the last user is done.
 //!
 //! Run it with `cargo run --release --example 02-import-and-export`.
 
@@ -14,13 +14,13 @@ fn main() -> bowstring::Result<()> {
     let numbers = from_arrow(&StringArray::from(vec![Some("1"), None, Some("three"), Some("4")]))?;
     println!("made:     {} rows of {}, on {}", numbers.len(), numbers.data_type(), numbers.place());
 
-    // Out: the array and its schema as C structs. They could now cross into C, C++ or Python.
+    // Export the array and its schema as C structs. They could now cross into C, C++ or Python.
     let (mut array, schema) = export_array(&numbers, &Field::new("numbers", DataType::Utf8, true))?;
     println!("exported: memory of kind {} (1 is the CPU), device {}", array.device_type(), array.device_id());
     // The exported struct keeps the memory alive by itself.
     drop(numbers);
 
-    // In: the struct is moved out of `array`, which is left marked as released.
+    // Import: the struct is moved out of `array`, which is left marked as released.
     // SAFETY: these are the structs that were just exported.
     let (field, imported) = unsafe { import_array(&mut array, &schema, stream.device()) }?;
     assert!(array.is_released());

@@ -1,9 +1,9 @@
-//! Looks at this machine's devices, tries each, and says what it found: `cargo run --release --example doctor`.
+//! Finds this machine's devices, tries each, and prints a report: `cargo run --release --example doctor`.
 //!
-//! `--json FILE` writes the same for us to read, anew after each device; `--budget SECONDS` bounds the
-//! time, `--devices N` the GPUs of a kind. Each GPU is examined by a process of its own, which is this
-//! program with `--only cuda:0`: so the page is written whatever a GPU or its driver does. Ends with 1
-//! where something is wrong.
+//! `--json FILE` also writes the report in a form for us to read, updated after each device; `--budget
+//! SECONDS` limits the time, `--devices N` the number of GPUs of a kind. A process of its own examines each
+//! GPU: this program with `--only cuda:0`. So the report is written whatever a GPU or its driver does. The
+//! exit status is 1 if a device has a fault.
 
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 const USAGE: &str = "usage: doctor [--json FILE] [--budget SECONDS] [--devices NUMBER] [--only cuda|rocm|cuda:NUMBER|rocm:NUMBER]";
 
-/// The command line, understood.
+/// The parsed command line.
 #[derive(Default)]
 struct Asked {
     options: Options,
@@ -21,7 +21,7 @@ struct Asked {
     only: Option<String>,
 }
 
-/// `None` where that cannot be understood.
+/// Parses the arguments; `None` if they are invalid.
 fn asked(mut arguments: impl Iterator<Item = String>) -> Option<Asked> {
     let mut asked = Asked::default();
     while let Some(name) = arguments.next() {
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
             }
         };
     }
-    // Nothing is drawn where standard error is no terminal.
+    // Draws nothing if standard error is not a terminal.
     let bar = ProgressBar::new(1);
     let style = ProgressStyle::with_template("{elapsed_precise} {bar:32} {pos}/{len} {msg}");
     bar.set_style(style.expect("a template without mistakes"));

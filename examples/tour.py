@@ -17,7 +17,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import bowstring as bs
 from bowstring import col
 
-# 1. Arrays: of lists, of ranges, of numpy, of whatever has Arrow data. They print themselves.
+# 1. Arrays: of lists, of ranges, of numpy, of anything with Arrow data. They print themselves.
 numbers = bs.array([3, None, 300, 4])
 print(numbers)
 assert len(numbers) == 4 and numbers.null_count == 1
@@ -45,7 +45,7 @@ assert numbers.cast("int8", strict=False).to_pylist() == [3, None, None, 4]
 assert numbers.is_null().to_pylist() == [False, True, False, False]
 assert numbers.fill_null(0).to_pylist() == [3, 0, 300, 4] and numbers.drop_null().to_pylist() == [3, 300, 4]
 
-# 4. What goes wrong says what, and with which argument.
+# 4. Errors describe the problem and name the argument.
 mistakes: list[tuple[Callable[[], bs.Array], str]] = [
     (lambda: numbers.cast("Int33"), 'did you mean "int32"?'),
     (lambda: numbers.cast("int8"), "row 2"),
@@ -87,7 +87,7 @@ with bs.BatchReader(table.to_reader(max_chunksize=100)) as reader:
     assert reader.filter("odd").filter(col("n") > 990).read_all()["n"].to_pylist() == [991, 993, 995, 997, 999]
 assert pl.DataFrame(bs.BatchReader(table).cast({"n": "int16"})).schema["n"] == pl.Int16
 
-# 8. Devices: the same, where the memory is.
+# 8. Devices: the same operations on a device's memory.
 device = bs.Device(os.environ.get("BOWSTRING_DEVICE", "emulated"))
 there = numbers.to(device)
 print(there)

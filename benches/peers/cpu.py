@@ -22,7 +22,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# With tiny inputs figures mean nothing.
+# With tiny inputs the figures mean nothing.
 TINY = os.environ.get("BOWSTRING_BENCH") == "tiny"
 LARGE, BATCH, HUGE = (5000, 1000, 20_000) if TINY else (1 << 24, 8192, 1 << 29)
 BETWEEN = [] if TINY else [1 << 17, 1 << 20]
@@ -82,7 +82,7 @@ def filters(name, rows, nulls, percents, spreads):
     if not any(wanted(bench) for bench in ids.values()):
         return
     arrow = values(name, rows, nulls)
-    # polars has views only: it is measured on those, against either of ours.
+    # polars has only views, so it is compared with both of our layouts.
     polars = pl.Series(arrow).rechunk()
     for (spread, percent), bench in ids.items():
         if not wanted(bench):
@@ -148,7 +148,7 @@ def numbers(name, rows, nulls):
     return pa.array(whole * 0.5, mask=null)
 
 
-# Names of benches/written.rs: what is written, in polars, pyarrow and DuckDB.
+# The names of benches/written.rs: the type that is formatted, in polars, pyarrow and DuckDB.
 WRITTEN = [
     ("int64", pl.Int64, pa.int64(), "BIGINT"),
     ("float64", pl.Float64, pa.float64(), "DOUBLE"),
@@ -228,13 +228,14 @@ def casts(rows, nulls):
         arrow = numbers(name, rows, nulls)
         polars = pl.Series(arrow).rechunk()
         measure(f"{prefix}safe/{validity}/1", "polars", lambda: polars.cast(polars_type, strict=False))
-        # pyarrow knows no nulls for what does not fit: it is strict, or it does not look. Dropped fractions are fine.
+        # pyarrow cannot turn misfits into nulls: it either fails or does not check. Dropped fractions are
+        # fine.
         options = pc.CastOptions(arrow_type, allow_float_truncate=True)
         run = lambda: pc.cast(arrow, options=options)
         try:
             measure(f"{prefix}safe/{validity}/1", "pyarrow (strict)", run)
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-            # An integer to a decimal must have room for every integer of its type, whatever the values.
+            # A decimal type must have room for every integer of the source type, whatever the values.
             pass
         gc.collect()
 
@@ -248,7 +249,7 @@ def null_counts(rows):
     values = pa.py_buffer(np.zeros(rows, dtype=np.int8))
 
     def count():
-        # A new array each time, for the count is kept in it.
+        # A new array for each run, because an array caches its count.
         return pa.Array.from_buffers(pa.int8(), rows, [bitmap, values]).null_count
 
     measure(bench, "pyarrow", count)
@@ -307,7 +308,7 @@ def texts(name, rows):
         "text_starts_with": (lambda a: a.str.starts_with("ship"), lambda a: pc.starts_with(a, "ship")),
         "text_ends_with": (lambda a: a.str.ends_with("mode 1"), lambda a: pc.ends_with(a, "mode 1")),
         "text_contains": (lambda a: a.str.contains("mode", literal=True), lambda a: pc.match_substring(a, "mode")),
-        # polars has no LIKE: the regular expression that it comes to.
+        # polars has no LIKE, so it runs the equivalent regular expression.
         "text_like": (lambda a: a.str.contains("(?s)5.*mode .$"), lambda a: pc.match_like(a, "%5%mode _")),
     }
     tests = {f"{test}/cpu/{name}/{rows}/-/no-nulls/1": runs for test, runs in tests.items()}
@@ -345,7 +346,7 @@ def sixth_query(rows):
     first, after = datetime.date(1994, 1, 1), datetime.date(1995, 1, 1)
     five, seven, pieces = Decimal("0.05"), Decimal("0.07"), Decimal(24)
 
-    # Its products have the scale of their factors: the sum is not the exact one.
+    # Its products have the scale of their factors, so the sum is not exact.
     frame, column = pl.from_arrow(table).rechunk(), pl.col
     kept = column("shipped").is_between(first, after, closed="left") & column("discount").is_between(five, seven)
     kept &= column("quantity") < pieces

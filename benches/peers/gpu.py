@@ -40,7 +40,7 @@ CASTS = [
 ]
 
 
-# The inputs of benches/support/data.rs. 64-bit numbers with a sign, as every library has them: what overflows wraps.
+# The inputs of benches/support/data.rs, as signed 64-bit numbers, which every library has; overflow wraps.
 
 
 def signed(number):

@@ -1,6 +1,6 @@
-//! A GPU's own time, and the rate at which it copies: events with timing around work on a stream of the library's, whose
-//! own events keep none. CUDA's and HIP's functions are found by name at run time, as the library finds them, so one
-//! clock does for both and the benches start where neither is.
+//! Measures a GPU's own time, and its copy rate: by events with timing around work on a stream of the
+//! library's, whose own events have no timing. CUDA's and HIP's functions are found by name at run time, as
+//! the library finds them, so one clock serves both, and the benches start without either.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use libloading::Library;
 
 type Code = i32;
 
-/// What is put before the work that is timed: while it runs, the host gets ahead of the device.
+/// The work queued before the timed work: while it runs, the host gets ahead of the device.
 const HEAD_START: usize = 16 << 20;
 const HEAD_START_TIMES: usize = 8;
 
@@ -31,7 +31,7 @@ pub struct Clock {
     stream: usize,
     start: usize,
     stop: usize,
-    /// Memory to fill, and how much.
+    /// The memory to fill for the head start, and its size.
     head_start: (usize, usize),
 }
 
@@ -46,7 +46,7 @@ fn function<F: Copy>(library: &Library, name: &str) -> F {
     *unsafe { library.get::<F>(name.as_bytes()) }.unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Fails where a call did: a bench has no use for a device that does.
+/// Fails if a call failed: a bench cannot continue on such a device.
 fn good(code: Code, call: &str) {
     assert_eq!(code, 0, "{call} failed");
 }
@@ -64,7 +64,8 @@ impl Clock {
                     function(library, "cuDevicePrimaryCtxRetain");
                 let set: unsafe extern "C" fn(usize) -> Code = function(library, "cuCtxSetCurrent");
                 let mut context = 0;
-                // SAFETY: a device that was opened; its context, the library's too, is kept as long as the process lives.
+                // SAFETY: the device was opened; its context, which the library shares, is kept as long as
+                // the process lives.
                 good(unsafe { retain(&mut context, ordinal) }, "cuDevicePrimaryCtxRetain");
                 // SAFETY: as above.
                 good(unsafe { set(context) }, "cuCtxSetCurrent");
@@ -107,12 +108,12 @@ impl Clock {
         Some(clock)
     }
 
-    /// How long the device takes for the work that a call puts on the stream. Where the call itself waits for the device,
-    /// what the device waits for the host counts too.
+    /// The device's time for the work that a call puts on the stream. If the call itself waits for the
+    /// device, the time that the device waits for the host counts too.
     pub fn time<R>(&self, run: impl FnOnce() -> R) -> Duration {
         let (fill, bytes) = self.head_start;
         for _ in 0..HEAD_START_TIMES {
-            // SAFETY: `fill` is so many bytes of the device's memory, which nobody reads.
+            // SAFETY: `fill` is the address of `bytes` bytes of the device's memory, which no code reads.
             good(unsafe { (self.functions.fill)(fill, 0, bytes, self.stream) }, "filling memory");
         }
         // SAFETY: both handles are live.
@@ -132,11 +133,13 @@ impl Clock {
         Duration::from_secs_f64(f64::from(milliseconds) / 1e3)
     }
 
-    /// Two pieces of the device's memory of so many bytes, to copy from one to the other; none where it has no room.
+    /// Allocates two pieces of device memory of this size, to copy from one to the other; `None` if the
+    /// device has no room.
     pub fn copies(&self, bytes: usize) -> Option<Copies<'_>> {
         let mut copies = Copies { clock: self, bytes, from: self.alloc(bytes)?, to: 0 };
         copies.to = self.alloc(bytes)?;
-        // SAFETY: so many bytes of ours. What was never written may be copied faster than what was.
+        // SAFETY: the memory is ours and has this size. Memory that was never written might copy faster, so
+        // it is filled.
         good(unsafe { (self.functions.fill)(copies.from, 1, bytes, self.stream) }, "filling memory");
         Some(copies)
     }
@@ -148,7 +151,7 @@ impl Clock {
     }
 }
 
-/// Memory to copy.
+/// Two pieces of device memory to copy between.
 pub struct Copies<'a> {
     clock: &'a Clock,
     bytes: usize,
@@ -157,10 +160,10 @@ pub struct Copies<'a> {
 }
 
 impl Copies<'_> {
-    /// How long a copy takes.
+    /// The time of one copy.
     pub fn time(&self) -> Duration {
         self.clock.time(|| {
-            // SAFETY: both are that long, and live until the work that is timed has passed.
+            // SAFETY: both pieces have this size, and live until the timed work has passed.
             let code =
                 unsafe { (self.clock.functions.copy)(self.to, self.from, self.bytes, self.clock.stream) };
             good(code, "copying");
@@ -171,7 +174,7 @@ impl Copies<'_> {
 impl Drop for Copies<'_> {
     fn drop(&mut self) {
         for address in [self.from, self.to].into_iter().filter(|address| *address != 0) {
-            // SAFETY: allocated in `copies`; every copy was waited for.
+            // SAFETY: the memory was allocated in `copies`, and every copy was waited for.
             good(unsafe { (self.clock.functions.free)(address) }, "freeing memory");
         }
     }

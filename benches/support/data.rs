@@ -1,4 +1,4 @@
-//! Arrays of a known shape, the same in every run, made by all threads: row `i` depends on nothing but `i`.
+//! Makes arrays of a known shape, the same in every run, by all threads: row `i` depends on nothing but `i`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 use arrow_schema::DataType;
 use rayon::prelude::*;
 
-/// SplitMix64's number `i` of a sequence.
+/// Number `i` of a SplitMix64 sequence.
 pub fn random(sequence: u64, i: usize) -> u64 {
     let state = (sequence << 48).wrapping_add((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -17,17 +17,17 @@ pub fn random(sequence: u64, i: usize) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// The same below a limit.
+/// Number `i` of a sequence, below a limit.
 pub fn below(sequence: u64, i: usize, limit: usize) -> usize {
     ((u128::from(random(sequence, i)) * limit as u128) >> 64) as usize
 }
 
-/// How the rows that a mask keeps are spread.
+/// The spread of the rows that a mask keeps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
-    /// Each row by itself.
+    /// Each row is drawn independently.
     Uniform,
-    /// 1,024 neighbours at a time.
+    /// Runs of 1,024 neighbours are drawn together.
     Clustered,
 }
 
@@ -40,7 +40,7 @@ impl Spread {
     }
 }
 
-/// Bits of which so many in a hundred are set, behind `offset` others.
+/// Bits of which this percentage is set, after `offset` other bits.
 pub fn bits(rows: usize, percent: f64, spread: Spread, offset: usize, sequence: u64) -> BooleanBuffer {
     let limit = (percent / 100.0 * 2f64.powi(32)) as u64;
     let bit = |row: usize| {
@@ -52,7 +52,7 @@ pub fn bits(rows: usize, percent: f64, spread: Spread, offset: usize, sequence: 
     BooleanBuffer::new(words.into(), offset, rows)
 }
 
-/// One row in ten is null, or none.
+/// A validity with one null in ten rows, or no validity.
 pub fn validity(rows: usize, nulls: bool) -> Option<NullBuffer> {
     nulls.then(|| NullBuffer::new(bits(rows, 90.0, Spread::Uniform, 0, 2)))
 }
@@ -82,7 +82,7 @@ pub fn values(name: &str, rows: usize, nulls: bool) -> ArrayRef {
     }
 }
 
-/// 0 to 24 bytes each, 12 on average.
+/// Strings of 0 to 24 bytes each, 12 on average.
 fn strings(rows: usize, validity: Option<NullBuffer>) -> StringArray {
     let lengths: Vec<i32> = (0..rows).into_par_iter().map(|i| below(3, i, 25) as i32).collect();
     let mut offsets = Vec::with_capacity(rows + 1);
@@ -96,14 +96,15 @@ fn strings(rows: usize, validity: Option<NullBuffer>) -> StringArray {
     StringArray::new(OffsetBuffer::new(offsets.into()), bytes.into(), validity)
 }
 
-/// Indices of 32 bits, as many as rows; one in ten null, or none.
+/// As many 32-bit indices as rows, with one null in ten or none.
 pub fn indices(rows: usize, random: bool, nulls: bool) -> UInt32Array {
     let one = |i: usize| if random { below(4, i, rows) } else { i } as u32;
     let numbers: Vec<u32> = (0..rows).into_par_iter().map(one).collect();
     UInt32Array::new(numbers.into(), nulls.then(|| bits(rows, 90.0, Spread::Uniform, 0, 5).into()))
 }
 
-/// Numbers of a type that fit every type that the benches cast to, but for one in a hundred where not `all` do.
+/// Numbers of a type that fit every type that the benches cast to; unless `all`, one in a hundred does not
+/// fit.
 pub fn numbers(from: &DataType, rows: usize, all: bool, nulls: bool) -> ArrayRef {
     let validity = validity(rows, nulls);
     let narrow = matches!(from, DataType::Int8);
@@ -135,7 +136,7 @@ fn primitive<T: ArrowPrimitiveType>(
     Arc::new(PrimitiveArray::<T>::new(values.into(), validity))
 }
 
-/// The same without its nulls, sharing what it holds.
+/// The same array without its nulls; it shares the buffers.
 pub fn without_nulls(array: &ArrayRef) -> ArrayRef {
     let data = array.to_data().into_builder().nulls(None).build().expect("the same array");
     make_array(data)

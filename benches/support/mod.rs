@@ -1,13 +1,14 @@
-//! What the benches share. `data` makes arrays of a known shape (those of `peers/` too), `model` counts the bytes that an
-//! operation must move, `place` is where it runs, `clock` a GPU's own time, `notes` what the report needs beside
-//! criterion's figures.
+//! The common parts of the benches. `data` makes arrays of a known shape (also used in `peers/`), `model`
+//! counts the bytes that an operation must move, `place` is the device, `clock` a GPU's own time, and `notes`
+//! the facts that the report needs beside criterion's figures.
 //!
-//! Ids are `operation/device/type/rows/selectivity/validity/columns` and who ran it: `bowstring` is the device's time
-//! (on the CPU that is time on the wall), `bowstring-wall` the time until a GPU's result is there. Throughput is bytes
-//! read and written, each once.
+//! Ids are `operation/device/type/rows/selectivity/validity/columns` and the contestant: `bowstring` is the
+//! device's time (on the CPU the wall time), `bowstring-wall` the time until a GPU's result is there.
+//! Throughput is bytes read and written, each counted once.
 //!
-//! `BOWSTRING_BENCH=full` runs everything; without, a machine with two cores is done in minutes. Without `--bench`, as
-//! `cargo test --benches` has it, or with `BOWSTRING_BENCH=tiny`, the inputs are tiny and the figures mean nothing.
+//! `BOWSTRING_BENCH=full` runs everything; without it, a machine with two cores takes minutes. Without
+//! `--bench`, as under `cargo test --benches`, or with `BOWSTRING_BENCH=tiny`, the inputs are tiny and the
+//! figures mean nothing.
 
 #![allow(dead_code)]
 
@@ -28,14 +29,14 @@ use criterion::{BenchmarkGroup, Criterion, Throughput};
 pub use model::Moved;
 pub use place::Where;
 
-/// How much is run.
+/// The amount of benches that run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scale {
-    /// Whatever runs at all.
+    /// Tiny inputs that only check that a bench runs.
     Tiny,
-    /// What a newcomer waits for.
+    /// The default, which takes a first-time user minutes.
     Usual,
-    /// Everything.
+    /// Every bench at every size.
     Full,
 }
 
@@ -51,7 +52,7 @@ impl Scale {
     }
 }
 
-/// Whether the command line asks for a bench of this group: what it does not ask for is not made inputs for.
+/// Whether the command line selects a bench of this group; inputs are made only for selected benches.
 pub fn wanted(id: &str) -> bool {
     const ALONE: [&str; 16] = [
         "--bench",
@@ -74,8 +75,8 @@ pub fn wanted(id: &str) -> bool {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         if !argument.starts_with('-') {
-            // A whole id names its function too, and there may be several. Other expressions are
-            // criterion's to match.
+            // A full id names its function too, and several ids may be given. Criterion matches other
+            // expressions.
             let one = |asked: &str| {
                 let plain = !asked.contains(['\\', '^', '$', '*', '+', '?', '[', ']', '(', ')', '{', '}']);
                 !plain || id.contains(asked) || asked.starts_with(id)
@@ -98,7 +99,7 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// A group of a bench that moves so much.
+    /// A group for a bench that moves this many bytes.
     pub fn new(criterion: &'a mut Criterion, place: &'a Where, id: String, moved: Moved) -> Group<'a> {
         let (warm_up, measure) = match (place.scale, place.on_gpu()) {
             (Scale::Tiny, _) => (1, 10),
@@ -108,7 +109,7 @@ impl<'a> Group<'a> {
         };
         let mut group = criterion.benchmark_group(&id);
         group.sample_size(10);
-        // Medians need no more.
+        // Medians need no more resamples.
         group.nresamples(2_000);
         group.warm_up_time(Duration::from_millis(warm_up));
         group.measurement_time(Duration::from_millis(measure));
@@ -117,10 +118,10 @@ impl<'a> Group<'a> {
         Group { place, id, moved, group }
     }
 
-    /// The library.
+    /// Benches the library itself.
     pub fn ours<R>(&mut self, mut run: impl FnMut() -> R) {
         let place = self.place;
-        // What fails, on a device that nobody has tried, must not take the other benches with it.
+        // A failure on an untested device must not end the other benches.
         let once = || {
             let result = run();
             place.stream.synchronise().expect("the work was good");
@@ -168,14 +169,14 @@ impl<'a> Group<'a> {
         });
     }
 
-    /// A peer in this process: the CPU has some.
+    /// Benches a peer in this process; only the CPU has some.
     pub fn theirs<R>(&mut self, who: &str, mut run: impl FnMut() -> R) {
         if !self.place.on_gpu() {
             self.group.bench_function(who, |bencher| bencher.iter(&mut run));
         }
     }
 
-    /// Says how near it came to what a copy of as many bytes took in this run.
+    /// Prints the share of the rate that a copy of as many bytes reached in this run.
     fn say_share(&self, mut seconds: Vec<f64>) {
         if self.place.scale == Scale::Tiny {
             return;

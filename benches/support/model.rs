@@ -1,6 +1,7 @@
-//! What an operation must move, whatever it does: its inputs read and its outputs written, each byte once. Where few of
-//! an input's rows are wanted, memory gives no less than a sector (32 bytes on a GPU, a line of 64 on a CPU), so the sectors
-//! that hold a wanted row are counted too: that is what a device can be held to.
+//! Models the bytes that any implementation of an operation must move: it reads its inputs and writes its
+//! outputs, each byte once. If an operation needs few rows of an input, memory still moves whole sectors (32
+//! bytes on a GPU, a line of 64 on a CPU). So the model also counts the sectors that contain a needed row:
+//! that is the fair measure for a device.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array, UInt32Array};
@@ -8,15 +9,15 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 use rayon::prelude::*;
 
-/// Inputs of so many bytes are in no cache when they are read at random.
+/// Inputs of this size are in no cache when they are read at random.
 const BEYOND_CACHES: u64 = 128 << 20;
 
-/// What one run of a bench moves.
+/// The bytes that one run of a bench moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moved {
-    /// Bytes read and written.
+    /// The bytes read and written.
     pub bytes: u64,
-    /// The same where what is read counts as the sectors that hold it; `None` where that is no different.
+    /// The same, with reads counted in whole sectors; `None` if that makes no difference.
     pub sectors: Option<u64>,
 }
 
@@ -25,19 +26,20 @@ impl Moved {
         Moved { bytes, sectors: None }
     }
 
-    /// So many columns for one that moves this, all but for what is read once for all.
+    /// The bytes for this many columns, given those of one; `once` is the part that is read once for all
+    /// columns.
     pub fn columns(self, columns: usize, once: u64) -> Moved {
         let all = |bytes: u64| once + (bytes - once) * columns as u64;
         Moved { bytes: all(self.bytes), sectors: self.sectors.map(all) }
     }
 }
 
-/// Bits in whole bytes.
+/// The bytes of a bitmap.
 fn bitmap(rows: usize) -> u64 {
     rows.div_ceil(8) as u64
 }
 
-/// The bits of a row in the buffer that has something for every row: values, views, booleans, or where strings end.
+/// The bits of a row in the buffer that has an entry for every row: values, views, booleans, or offsets.
 fn width_in_bits(data_type: &DataType) -> usize {
     match data_type {
         DataType::Boolean => 1,
@@ -47,7 +49,7 @@ fn width_in_bits(data_type: &DataType) -> usize {
     }
 }
 
-/// The bytes that so many rows of a type take, without what strings hold.
+/// The bytes of this many rows of a type, without the contents of strings.
 fn fixed(data_type: &DataType, rows: usize) -> u64 {
     (rows * width_in_bits(data_type)).div_ceil(8) as u64
 }
@@ -59,7 +61,7 @@ fn text(array: &dyn Array) -> u64 {
     })
 }
 
-/// The bytes that an array takes; what is behind views is shared, not moved.
+/// The bytes of an array, without the data behind views, which is shared and not moved.
 pub fn bytes(array: &dyn Array) -> u64 {
     let validity = array.nulls().map_or(0, |_| bitmap(array.len()));
     fixed(array.data_type(), array.len()) + text(array) + validity
@@ -71,12 +73,12 @@ pub fn cast(values: &dyn Array, to: &DataType) -> Moved {
     Moved::bytes(bytes(values) + fixed(to, values.len()) + validity)
 }
 
-/// Text to values, or values to text.
+/// Parsing text to values, or formatting values as text.
 pub fn written(from: &dyn Array, to: &dyn Array) -> Moved {
     Moved::bytes(bytes(from) + bytes(to))
 }
 
-/// A filter by a mask, where memory gives sectors of so many bytes.
+/// A filter by a mask, on memory with sectors of this many bytes.
 pub fn filter(values: &dyn Array, mask: &BooleanBuffer, sector: u64) -> Moved {
     let (rows, kept) = (values.len(), mask.count_set_bits());
     let data_type = values.data_type();
@@ -93,14 +95,14 @@ pub fn filter(values: &dyn Array, mask: &BooleanBuffer, sector: u64) -> Moved {
     Moved { bytes: read + written, sectors: Some(bitmaps + sector * touched + written) }
 }
 
-/// How many groups of so many rows, a power of two, hold a row that is kept.
+/// The number of groups of `group` rows, a power of two, with at least one kept row.
 pub fn touched(mask: &BooleanBuffer, group: usize) -> u64 {
     let chunks = mask.bit_chunks();
     if group >= 64 {
         let words: Vec<u64> = chunks.iter_padded().collect();
         return words.chunks(group / 64).filter(|words| words.iter().any(|word| *word != 0)).count() as u64;
     }
-    // One bit of every group: the lowest of each.
+    // The lowest bit of every group.
     let lowest = (0..64).step_by(group).fold(0u64, |bits, bit| bits | 1 << bit);
     let one = |mut word: u64| {
         let mut shift = 1;
@@ -113,7 +115,7 @@ pub fn touched(mask: &BooleanBuffer, group: usize) -> u64 {
     chunks.iter_padded().map(one).sum()
 }
 
-/// The bytes of the strings that are kept, and the sectors that these are in.
+/// The bytes of the kept strings, and their sectors.
 fn kept_text(offsets: &[i32], mask: &BooleanBuffer, sector: u64) -> (u64, u64) {
     let (mut kept, mut sectors, mut next) = (0, 0, 0);
     for row in mask.set_indices() {
@@ -128,8 +130,8 @@ fn kept_text(offsets: &[i32], mask: &BooleanBuffer, sector: u64) -> (u64, u64) {
     (kept, sectors)
 }
 
-/// A take: an index read, a row read and written. Where a `sector` is said, as for indices at random, large values cost one
-/// for each row of them.
+/// A take reads an index, then reads and writes a row. If a `sector` is given, as for random indices, large
+/// values cost one sector for each row.
 pub fn take(values: &dyn Array, indices: &UInt32Array, sector: Option<u64>) -> Moved {
     let rows = indices.len();
     let data_type = values.data_type();
@@ -146,7 +148,7 @@ pub fn take(values: &dyn Array, indices: &UInt32Array, sector: Option<u64>) -> M
     let once = bytes(indices) + read_validity + written;
     let sectors = sector.filter(|_| bytes(values) >= BEYOND_CACHES).map(|sector| {
         let of_text = |from: u64, to: u64| if from < to { to.div_ceil(sector) - from / sector } else { 0 };
-        // Where a string starts and ends is in one sector, but for one row in eight (of 32 bytes).
+        // A string's two offsets are in one sector, except for one row in eight (with sectors of 32 bytes).
         let offsets = if *data_type == DataType::Utf8 { 4 * rows as u64 / sector } else { 0 };
         once + sector * (rows as u64 + offsets + taken(&of_text))
     });

@@ -1,5 +1,6 @@
-//! What criterion does not keep: a line of JSON each for the machine, for devices that were not there and for what a
-//! bench moves, in `bowstring.jsonl` next to criterion's figures. Of lines that say the same, the last one counts.
+//! Records facts that criterion does not keep, as lines of JSON in `bowstring.jsonl` next to criterion's
+//! figures: the machine, unavailable devices, and the bytes that a bench moves. If a fact occurs twice, the
+//! last line counts.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -8,7 +9,8 @@ use std::path::PathBuf;
 
 use super::Moved;
 
-/// Where criterion puts its figures: it asks cargo where the target folder is, which the executable's place says too.
+/// The folder of criterion's figures: criterion asks cargo for the target folder, which this takes from the
+/// executable's path.
 fn folder() -> PathBuf {
     if let Some(home) = std::env::var_os("CRITERION_HOME") {
         return home.into();
@@ -22,7 +24,7 @@ fn folder() -> PathBuf {
     target.map_or_else(|| "target".into(), PathBuf::from).join("criterion")
 }
 
-/// Text as JSON has it.
+/// Quotes text as JSON does.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
@@ -35,7 +37,7 @@ fn quoted(text: &str) -> String {
     quoted + "\""
 }
 
-/// A line more, where this run measures.
+/// Appends a line, if this run measures.
 fn append(line: String) {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
@@ -50,17 +52,17 @@ fn append(line: String) {
     }
 }
 
-/// A device of this run.
+/// Records a device of this run.
 pub fn device(kind: &str, name: &str) {
     append(format!("{{\"device\": {}, \"name\": {}}}", quoted(kind), quoted(name)));
 }
 
-/// One that was not there.
+/// Records an unavailable device, with the reason.
 pub fn not_run(kind: &str, reason: &str) {
     append(format!("{{\"not_run\": {}, \"reason\": {}}}", quoted(kind), quoted(reason)));
 }
 
-/// What a bench moves.
+/// Records the bytes that a bench moves.
 pub fn moves(id: &str, moved: &Moved) {
     let sectors = moved.sectors.map_or("null".into(), |sectors| sectors.to_string());
     append(format!("{{\"id\": {}, \"bytes\": {}, \"sectors\": {sectors}}}", quoted(id), moved.bytes));

@@ -1,5 +1,5 @@
-//! Where a bench runs: the CPU always, a GPU of each kind where there is one. Each place has a stream, and on a GPU a
-//! clock; what it copies in a second is measured at its first use and is what the other figures are held against.
+//! The devices for benches: the CPU always, and a GPU of each kind if there is one. Each has a stream, and on
+//! a GPU a clock. The copy rate of a device is measured at first use, and other figures are compared with it.
 
 use std::cell::{Cell, OnceCell};
 use std::hint::black_box;
@@ -14,21 +14,21 @@ use criterion::Criterion;
 use super::clock::Clock;
 use super::{Group, Moved, Scale, notes, wanted};
 
-/// A place.
+/// A device that benches run on.
 pub struct Where {
-    /// `cpu`, `cuda` or `rocm`, as in ids.
+    /// The device's name in ids: `cpu`, `cuda` or `rocm`.
     pub name: &'static str,
     pub stream: Stream,
     pub scale: Scale,
     pub(super) clock: Option<Clock>,
-    /// Bytes read and written in a second by copies that move so many.
+    /// The rates of copies in bytes read and written in a second, each with the bytes of one copy.
     rates: OnceCell<Vec<(u64, f64)>>,
-    /// Whether a bench failed.
+    /// Whether any bench has failed.
     pub(super) failed: Cell<bool>,
 }
 
 impl Where {
-    /// Runs benches at every place that is here, and says which are not.
+    /// Runs benches on every available device, and reports the unavailable ones.
     pub fn each(mut run: impl FnMut(&Where)) {
         let scale = Scale::of_this_run();
         let mut any_failed = false;
@@ -40,7 +40,7 @@ impl Where {
             };
             match device.and_then(|device| device.stream()) {
                 Ok(stream) => {
-                    // Results larger than what is kept by default would come from the runtime each time.
+                    // Larger results than the default limit would be allocated from the runtime each time.
                     stream.device().set_memory_kept(1 << 35);
                     notes::device(name, &stream.device().name());
                     let clock = Clock::new(&stream, scale == Scale::Tiny);
@@ -62,12 +62,12 @@ impl Where {
         self.clock.is_some()
     }
 
-    /// The bytes that memory gives at least.
+    /// The smallest number of bytes that memory transfers.
     pub fn sector(&self) -> u64 {
         if self.on_gpu() { 32 } else { 64 }
     }
 
-    /// An arrow-rs array here, or none where there is no room for it.
+    /// Imports an arrow-rs array to the device; `None` if the device has no room for it.
     pub fn import(&self, array: &dyn ArrowArray) -> Option<Array> {
         let host = from_arrow(array).expect("arrow-rs arrays are valid");
         let there = self.stream.upload(&host).and_then(|there| self.stream.synchronise().map(|()| there));
@@ -76,12 +76,12 @@ impl Where {
             .ok()
     }
 
-    /// Bits here, at the bit offset at which they are: a copy would align them, so what is before them is copied too.
+    /// Imports bits at their bit offset. A copy would align them, so the bits before them are copied too.
     pub fn import_mask(&self, bits: &BooleanBuffer) -> Option<Array> {
         self.import_bits(bits, |whole| BooleanArray::new(whole, None))
     }
 
-    /// The same, as what the rows hold and as which of them are valid.
+    /// Imports bits both as values and as the validity of the rows.
     pub fn import_validity(&self, bits: &BooleanBuffer) -> Option<Array> {
         self.import_bits(bits, |whole| BooleanArray::new(whole.clone(), Some(NullBuffer::new(whole))))
     }
@@ -96,12 +96,12 @@ impl Where {
         Some(self.import(&whole)?.slice(offset, len).expect("rows of the array"))
     }
 
-    /// As many rows as a batch that engines hand around has.
+    /// The number of rows of a batch that engines pass around.
     pub fn batch(&self) -> usize {
         if self.scale == Scale::Tiny { 1_000 } else { 8_192 }
     }
 
-    /// As many rows as no cache holds.
+    /// A number of rows that no cache holds.
     pub fn large(&self) -> usize {
         match self.scale {
             Scale::Tiny => 5_000,
@@ -120,18 +120,18 @@ impl Where {
         }
     }
 
-    /// The groups of these benches; a name for where it is.
+    /// A group of these benches, for this device.
     pub fn group<'a>(&'a self, criterion: &'a mut Criterion, id: String, moved: Moved) -> Group<'a> {
         Group::new(criterion, self, id, moved)
     }
 
-    /// What the memory here allows. Must run before the other benches of a place.
+    /// Measures the copy rates of this device's memory. Must run before the other benches of a device.
     pub fn copy(&self, criterion: &mut Criterion) {
         let smallest = if self.on_gpu() { 15 } else { 16 };
         let moved: Vec<u32> = match (self.scale, &self.clock) {
             (Scale::Tiny, _) => vec![12, 16],
             (_, Some(_)) => (smallest + 1..=33).step_by(2).collect(),
-            // One that the caches hold, one that they do not.
+            // One size that the caches hold, and one that they do not.
             (_, None) => vec![17, 27],
         };
         for bytes in moved.into_iter().map(|power| 1usize << (power - 1)) {
@@ -157,7 +157,7 @@ impl Where {
         });
     }
 
-    /// Bytes read and written in a second by a copy that moves about as many.
+    /// The rate of a copy that moves about as many bytes, in bytes read and written in a second.
     pub(super) fn copied(&self, moved: u64) -> Option<f64> {
         let rates = self.rates.get_or_init(|| {
             let clock = self.clock.as_ref();
@@ -197,7 +197,7 @@ impl Where {
     }
 }
 
-/// A copy by all of rayon's threads; of little by one, which is faster then.
+/// Copies with all of rayon's threads; small copies use one thread, which is faster.
 fn copy_by_all(to: &mut [u8], from: &[u8]) {
     use rayon::prelude::*;
     let piece = from.len().div_ceil(rayon::current_num_threads()).max(1 << 18);
