@@ -1,5 +1,5 @@
-//! What everything on one GPU shares: its driver, a stream of our own, spare events, loaded entries, and what must be kept
-//! until work has passed. It knows neither events nor memory of ours: those are made over it.
+//! The state that everything on one GPU shares: its driver, the service stream, spare events, loaded entries,
+//! and things to keep until work has passed. Events and memory pools are built on it, so it knows neither.
 
 use std::collections::{HashMap, VecDeque};
 use std::marker::PhantomData;
@@ -16,7 +16,7 @@ use super::wakes::Wakes;
 use crate::array::Place;
 use crate::{Error, Result};
 
-/// One GPU's runtime.
+/// A GPU's driver and the state over it that pools, events and streams share.
 pub(crate) struct Core {
     driver: SharedDriver,
     service: Arc<OwnedStream>,
@@ -24,37 +24,38 @@ pub(crate) struct Core {
     entries: Mutex<HashMap<&'static str, RawEntry>>,
     held: Mutex<HashMap<u64, VecDeque<Box<dyn Held>>>>,
     released: Mutex<Consumers>,
-    /// Whether memory that consumers let go of is kept until their work has passed.
+    /// Whether memory that consumers have released is kept until their work has passed.
     export_fence: AtomicBool,
     synchronisations: AtomicU64,
     wakes: Wakes,
     /// Shown every launch, for diagnosis.
     witness: OnceLock<Arc<dyn Witness>>,
-    /// The process that opened it.
+    /// The fork generation of the process that opened it.
     process: u32,
 }
 
-/// Memory that consumers have let go of and that no event is behind yet, and the streams they may read on.
+/// Memory that consumers have released, with no event recorded after their work yet, and the streams that
+/// they may read on.
 #[derive(Default)]
 struct Consumers {
     released: Vec<Released>,
-    /// Streams of the caller's that were wrapped, some of them still held.
+    /// The caller's streams that were wrapped; some may be gone.
     wrapped: Vec<Weak<OwnedStream>>,
-    /// The device is gone, and no operation follows.
+    /// Whether the device is gone, so that no operation follows.
     closed: bool,
 }
 
-/// Things that work on a stream uses, and that are dropped once it has passed.
+/// Things that work on a stream uses. They are dropped once it has passed.
 pub(super) trait Held: Send {
     /// Whether the work has passed.
     fn has_passed(&self) -> bool;
     /// Blocks until it has.
     fn wait(&self);
-    /// Settles what came of the work, while what it used is still there.
+    /// Determines the work's outcome while the things that it used still exist.
     fn settle(&self);
 }
 
-/// Puts back what the thread had, such as another device that was current, when it is dropped.
+/// Restores the thread's state (another current device, for example) when it is dropped.
 pub(crate) struct Entered<'a>(&'a Core, Before, PhantomData<*const ()>);
 
 impl Drop for Entered<'_> {
@@ -76,7 +77,7 @@ impl Held for Fenced {
 }
 
 impl Core {
-    /// The runtime behind a driver.
+    /// Makes the shared state of a driver's GPU.
     pub(super) fn new(driver: SharedDriver) -> Result<Arc<Core>> {
         let service = Arc::new(OwnedStream::create(&driver, 0)?);
         Ok(Arc::new(Core {
@@ -94,13 +95,13 @@ impl Core {
         }))
     }
 
-    /// The runtime's functions.
+    /// The driver, through which all calls into the runtime go.
     pub fn driver(&self) -> &SharedDriver {
         &self.driver
     }
 
-    /// Makes the device current on the calling thread until what this returns is dropped. Calls make sure of that themselves;
-    /// this saves those of an operation from doing so one by one.
+    /// Makes the device current on the calling thread until the result is dropped. Each call makes it current
+    /// by itself if need be; this saves an operation's calls from doing so one by one.
     pub fn enter(&self) -> Result<Entered<'_>> {
         if self.is_parents() {
             let reason = "it was opened before this process was forked".to_owned();
@@ -110,42 +111,43 @@ impl Core {
         Ok(Entered(self, before, PhantomData))
     }
 
-    /// Whether this process was forked after it was opened: no runtime works then, and no work ever passes.
+    /// Whether this process was forked after the device was opened. The runtime does not work then, and no
+    /// work ever passes.
     fn is_parents(&self) -> bool {
         self.process != fork::generation()
     }
 
-    /// Which device.
+    /// The device's type and number.
     pub fn place(&self) -> Place {
         self.driver.place()
     }
 
-    /// Our own stream, on which memory is freed: so nothing is ever asked of a caller's stream after a call.
+    /// The service stream, on which memory is freed, so that a caller's stream is never used after a call.
     pub fn service(&self) -> &Arc<OwnedStream> {
         &self.service
     }
 
-    /// Blocks until the runtime has the memory again that was given back so far.
+    /// Blocks until the runtime has received all memory freed so far.
     pub fn await_frees(&self) {
         if !self.is_parents() {
             self.count_synchronisation();
-            // A failure shows in what the caller tries next, too.
+            // The caller's next call reports a failure, too.
             let _ = self.service.synchronise();
             let _ = self.driver.trim();
         }
     }
 
-    /// Who is shown every launch.
+    /// The witness that sees every launch; `None` if none is set.
     pub fn witness(&self) -> Option<&dyn Witness> {
         self.witness.get().map(|witness| &**witness)
     }
 
-    /// Has somebody shown every launch from now on; the first who asks for it.
+    /// Sets the witness that sees every launch from now on. Later calls have no effect.
     pub fn set_witness(&self, witness: Arc<dyn Witness>) {
         let _ = self.witness.set(witness);
     }
 
-    /// The thread that wakes tasks which wait for its work.
+    /// The thread that wakes tasks waiting for the device's work.
     pub fn wakes(&self) -> &Wakes {
         &self.wakes
     }
@@ -156,7 +158,8 @@ impl Core {
         spare.map_or_else(|| OwnedEvent::create(&self.driver), Ok)
     }
 
-    /// Takes an event back that will be neither recorded nor waited for any more. Waits that have begun are not affected.
+    /// Returns an event that will be neither recorded nor waited for any more. Waits that have begun are not
+    /// affected.
     pub fn give_event(&self, event: OwnedEvent) {
         lock(&self.events).push(event);
     }
@@ -171,35 +174,36 @@ impl Core {
         Ok(loaded)
     }
 
-    /// What a lane of an entry takes, which is loaded; `None` where nobody knows.
+    /// Loads an entry, and returns the resources that it takes per lane; `None` if the runtime does not
+    /// compile entries.
     pub fn takes(&self, family: &'static str, name: &'static str) -> Result<Option<Takes>> {
         takes(&self.driver, self.entry(family, name)?)
     }
 
-    /// Counts a call that may block the host until the device has come somewhere.
+    /// Counts a call that may block the host until work on the device has passed.
     pub fn count_synchronisation(&self) {
         self.synchronisations.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often that was.
+    /// The number of calls counted by [`Core::count_synchronisation`].
     pub fn synchronisations(&self) -> u64 {
         self.synchronisations.load(Ordering::Relaxed)
     }
 
-    /// Keeps things until the work on stream number `stream` that uses them has passed. Some later call drops them, on
-    /// whatever thread: see [`Core::retire`].
+    /// Keeps things until the work on stream number `stream` that uses them has passed. A later call drops
+    /// them, on any thread: see [`Core::retire`].
     pub(super) fn hold(&self, stream: u64, held: Box<dyn Held>) {
         lock(&self.held).entry(stream).or_default().push_back(held);
     }
 
-    /// Whether what consumers let go of is kept until their work has passed.
+    /// Sets whether memory that consumers have released is kept until their work has passed.
     pub fn set_export_fence(&self, kept: bool) {
         self.export_fence.store(kept, Ordering::Relaxed);
     }
 
-    /// A consumer has let go of memory of this device's.
+    /// Takes an array that its consumer has released.
     pub(super) fn let_go(&self, released: Released) {
-        // Nothing runs in a child, which must not ask the runtime for anything either.
+        // Nothing runs in a forked child, which must not call the runtime either.
         if !self.export_fence.load(Ordering::Relaxed) || self.is_parents() {
             return;
         }
@@ -211,7 +215,8 @@ impl Core {
         let_go_late(&self.service, released);
     }
 
-    /// Puts events behind what consumers have let go of, so that it is dropped once their work has passed.
+    /// Records events on the streams of consumers that have released memory, so that it is dropped once their
+    /// work has passed.
     fn fence(&self) {
         let (released, wrapped) = {
             let mut consumers = lock(&self.released);
@@ -227,14 +232,14 @@ impl Core {
         lock(&self.released).released.extend(unfenced);
     }
 
-    /// The caller has wrapped a stream, and promises it for as long as he holds that.
+    /// Notes a stream that the caller has wrapped and keeps alive while holding the handle.
     pub(super) fn wrapped(&self, stream: &Arc<OwnedStream>) {
         let mut consumers = lock(&self.released);
         consumers.wrapped.retain(|known| known.strong_count() > 0);
         consumers.wrapped.push(Arc::downgrade(stream));
     }
 
-    /// The device is gone: what is let go of from now on is no longer kept for later.
+    /// Marks the device as gone: memory released from now on is no longer kept for a later operation.
     pub fn close(&self) {
         let released = {
             let mut consumers = lock(&self.released);
@@ -244,18 +249,18 @@ impl Core {
         drop(released);
     }
 
-    /// Drops everything that is kept, whether its work has passed or not: for tests, which must notice.
+    /// Drops everything that is kept, even if its work has not passed: for tests, which must notice.
     #[cfg(test)]
     pub fn let_go_too_early(&self) {
         lock(&self.held).clear();
     }
 
-    /// Drops what was kept for work that has passed. Does not block.
+    /// Drops things that were kept for work that has passed. Does not block.
     pub fn retire(&self) {
         self.fence();
         let mut passed = vec![];
         {
-            // Another thread that holds the lock is doing this already.
+            // A thread that holds the lock is doing this already.
             let Ok(mut held) = self.held.try_lock() else { return };
             held.retain(|_, queue| {
                 while queue.front().is_some_and(|first| first.has_passed()) {
@@ -264,11 +269,12 @@ impl Core {
                 !queue.is_empty()
             });
         }
-        // Outside of the lock: a producer's release may call anything.
+        // Outside the lock, because a producer's release may call anything.
         release(passed);
     }
 
-    /// Blocks until all work that something is kept for has passed, and drops that. Whether there was any.
+    /// Blocks until all work for which things are kept has passed, and drops them. Returns whether any were
+    /// kept.
     pub fn drain(&self) -> bool {
         if self.is_parents() {
             return false;

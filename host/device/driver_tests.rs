@@ -1,4 +1,4 @@
-//! What every driver must do, as a plain function over one: each driver's tests call it.
+//! The behaviour that every driver must have, as a function over a driver. Each driver's tests call it.
 
 #![allow(unsafe_code)]
 
@@ -13,10 +13,10 @@ use super::driver::{Driver, Launch, RawStream};
 
 const BYTES: usize = 1 << 16;
 
-/// Panics where the driver does not do what [`Driver`] says.
+/// Panics if the driver breaks the contract of [`Driver`].
 pub(super) fn conforms(driver: &dyn Driver) {
-    // SAFETY: all handles and addresses are the driver's own, used within their extents and until they are freed or
-    // destroyed at the end; host memory outlives the synchronisation behind the last copy.
+    // SAFETY: all handles and addresses are the driver's own, used within their extents and until they are
+    // freed or destroyed at the end; host memory outlives the synchronisation after the last copy.
     unsafe {
         assert!([32, 64].contains(&driver.width()));
         assert!(!driver.name().is_empty());
@@ -62,7 +62,7 @@ pub(super) fn conforms(driver: &dyn Driver) {
             assert!(back.iter().all(|byte| *byte == round), "round {round}");
         }
 
-        // A wait is for the recording of its moment, whatever the event is recorded for later.
+        // A wait is for the event's recording at that moment, even if the event is recorded again later.
         driver.fill(device, 0x11, BYTES, first).unwrap();
         driver.record(event, first).unwrap();
         driver.wait(second, event).unwrap();
@@ -72,7 +72,7 @@ pub(super) fn conforms(driver: &dyn Driver) {
         driver.synchronise(second).unwrap();
         assert!(back.iter().all(|byte| *byte == 0x11));
 
-        // A host function runs behind the work before it.
+        // A host function runs after the work before it.
         let called = Arc::new(AtomicBool::new(false));
         let by = called.clone();
         driver.call(second, Box::new(move || by.store(true, Ordering::Release))).unwrap();
@@ -106,7 +106,8 @@ pub(super) fn conforms(driver: &dyn Driver) {
     }
 }
 
-/// Queues a launch that reads where nothing is, and which no extent lets it read. `memory` holds 256 bytes, which become a table of one row.
+/// Queues a launch that reads an address that nothing is at and that no extent covers. `memory` holds 256
+/// bytes, which become a table of one row.
 ///
 /// # Safety
 ///

@@ -1,8 +1,9 @@
-//! Events: when work has passed, and what came of it.
+//! Events: whether work has passed, and its outcome.
 //!
-//! An [`Event`] is a point in a stream. Besides having passed or not, it has an outcome: kernels put errors that only the
-//! data shows (an index out of bounds) into device memory, a copy of which is looked at once the event has passed; an
-//! event whose inputs failed has failed too. So an error surfaces at the first synchronisation after it, wherever that is.
+//! An [`Event`] is a point in a stream. It has passed or not, and it has an outcome: kernels write errors
+//! that only the data shows (an index out of bounds) into device memory, and the host reads a copy of them
+//! once the event has passed. An event whose inputs failed has failed too. So an error surfaces at the first
+//! synchronisation after it, whichever call that is.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -17,10 +18,10 @@ use super::sync::atomic::{AtomicBool, Ordering};
 use crate::array::{Array, Ready};
 use crate::{Error, Result};
 
-/// The number of every device's own stream, which is none of those that passes run on.
+/// The number of every device's service stream. No stream that passes run on has it.
 pub(super) const SERVICE: u64 = u64::MAX;
 
-/// Looks at what kernels have reported, once their work has passed.
+/// Reads the errors that kernels have reported, once their work has passed.
 pub(crate) type Check = Box<dyn FnOnce() -> Result<()> + Send>;
 
 /// A point in one of our streams. A cheap handle.
@@ -29,7 +30,7 @@ pub(crate) struct Event(Arc<Inner>);
 
 struct Inner {
     core: Arc<Core>,
-    /// Taken out only when dropped, for the next one who needs an event.
+    /// Taken out only in `drop`, which returns it to the core's spare events.
     native: Option<OwnedEvent>,
     stream: u64,
     recorded: AtomicBool,
@@ -40,14 +41,15 @@ struct Inner {
 #[derive(Default)]
 struct State {
     check: Option<Check>,
-    /// What the check may look at. Let go of behind the lock: a producer's release may call anything.
+    /// The arrays that the check may read. They are dropped after the lock is released, because a producer's
+    /// release may call anything.
     kept: Vec<Array>,
     parents: Vec<Event>,
     outcome: Option<Result<()>>,
 }
 
 impl Event {
-    /// An event that is yet to be recorded, on stream number `stream`.
+    /// Makes an event that is not recorded yet, for stream number `stream`.
     pub fn new(core: &Arc<Core>, stream: u64) -> Result<Event> {
         Ok(Event(Arc::new(Inner {
             native: Some(core.take_event()?),
@@ -63,7 +65,7 @@ impl Event {
         self.0.native.as_ref().expect("there until dropped")
     }
 
-    /// The GPU that it is an event of.
+    /// The GPU on which it is recorded.
     pub fn core(&self) -> &Arc<Core> {
         &self.0.core
     }
@@ -73,16 +75,16 @@ impl Event {
         self.0.stream
     }
 
-    /// What decides the outcome besides the device: the events of what the work read, and a look at its reports, for which
-    /// the arrays are kept.
+    /// Sets what the outcome depends on, besides the device: the events of the work's inputs, and a check of
+    /// the errors that its kernels report. `kept` are the arrays that the check may read.
     pub fn depends_on(&self, parents: Vec<Event>, check: Option<Check>, kept: Vec<Array>) {
         let mut state = lock(&self.0.state);
         state.parents = parents.into_iter().filter(Event::may_fail).collect();
         (state.check, state.kept) = (check, kept);
     }
 
-    /// The work has failed. What it would have been asked is let go of by [`Event::outcome`] and not here, where callers
-    /// hold the locks of what that may come to: the pool's, say.
+    /// Marks the work as failed. [`Event::outcome`] drops the check and its arrays; this does not, because
+    /// its callers hold locks (the pool's, for example) that such a drop may take.
     fn fail(&self, failure: Error) {
         lock(&self.0.state).outcome.get_or_insert(Err(failure));
     }
@@ -96,7 +98,8 @@ impl Event {
         }
     }
 
-    /// Records it on the stream. Where that fails the stream is drained instead, so that the event has passed either way.
+    /// Records it on the stream. If that fails, drains the stream instead, so that the event has passed in
+    /// either case.
     pub fn record(&self, stream: &OwnedStream) -> Result<()> {
         let recorded = stream.record(self.native());
         if let Err(failure) = &recorded {
@@ -108,7 +111,7 @@ impl Event {
         recorded
     }
 
-    /// Whether the work has passed, with whatever outcome.
+    /// Whether the work has passed, successfully or not.
     pub fn has_passed(&self) -> bool {
         if self.0.passed.load(Ordering::Acquire) {
             return true;
@@ -116,7 +119,7 @@ impl Event {
         if !self.0.recorded.load(Ordering::Acquire) {
             return false;
         }
-        // Where the runtime cannot say, waiting makes it true; see `Driver::synchronise_event`.
+        // If the runtime cannot answer, the event has passed after a wait; see `Driver::synchronise_event`.
         let passed = self.native().query().unwrap_or_else(|_| {
             if let Err(failure) = self.native().synchronise() {
                 self.fail(failure);
@@ -135,9 +138,10 @@ impl Event {
         stream.wait(self.native())
     }
 
-    /// What came of work that has passed.
+    /// The outcome of work that has passed.
     pub fn outcome(&self) -> Result<()> {
-        // The lock is held meanwhile, so that a second caller gets the same answer; parents are older, never circular.
+        // The lock is held during the check, so that a second caller gets the same answer. Parents are older,
+        // so they form no cycle.
         let mut state = lock(&self.0.state);
         let (parents, kept) = (std::mem::take(&mut state.parents), std::mem::take(&mut state.kept));
         let mut check = state.check.take();
@@ -147,7 +151,7 @@ impl Event {
         });
         let outcome = outcome.clone();
         drop(state);
-        // Also where nobody looks: a check may keep what keeps this event.
+        // Dropped also if the check did not run: a check may keep things that keep this event alive.
         drop((parents, kept, check));
         outcome
     }

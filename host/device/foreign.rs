@@ -1,4 +1,4 @@
-//! Events of others: those that come with a producer's arrays, and what waits for events of any kind, as one.
+//! Foreign events, which come with a producer's arrays, and waits for events of any kind.
 
 #![allow(unsafe_code)]
 
@@ -16,11 +16,11 @@ use super::sync::atomic::{AtomicBool, Ordering};
 use crate::Result;
 use crate::array::{Owner, Place, Ready};
 
-/// An event of somebody else's, from a `sync_event`.
+/// A producer's event, from a `sync_event`.
 pub(crate) struct ForeignEvent {
     core: Arc<Core>,
     raw: RawEvent,
-    /// Once it has, nobody need ask the runtime again.
+    /// Once it has passed, the runtime is not asked again.
     passed: AtomicBool,
     _owner: Owner,
 }
@@ -77,24 +77,25 @@ impl fmt::Debug for ForeignEvent {
 }
 
 impl Device {
-    /// The event behind a producer's `sync_event`, which points to a native handle. Nothing is waited for.
+    /// The event that a producer's `sync_event` refers to: it points to a native handle. Does not wait.
     ///
     /// # Safety
     ///
-    /// `pointer` must point to a live event handle of this device's runtime, which lives as long as `owner` does.
+    /// `pointer` must point to a live event handle of this device's runtime, which lives as long as `owner`
+    /// does.
     pub(crate) unsafe fn import_event(
         &self,
         pointer: NonNull<c_void>,
         owner: Owner,
     ) -> Result<Arc<dyn Ready>> {
         let core = self.gpu_or("import")?.core().clone();
-        // SAFETY: the caller's promise; producers need not align what it points to.
+        // SAFETY: the caller's promise; producers need not align the handle.
         let raw = RawEvent(unsafe { pointer.cast::<usize>().read_unaligned() });
         Ok(Arc::new(ForeignEvent { core, raw, passed: AtomicBool::new(false), _owner: owner }))
     }
 
-    /// Which memory an address, which may be anything, is in; `None` for memory that the device's runtime does not know. The
-    /// CPU knows none.
+    /// The memory that contains an address, which may be any number; `None` for memory that the device's
+    /// runtime does not know. On the CPU this is an error.
     pub fn place_of(&self, address: usize) -> Result<Option<Place>> {
         let driver = self.gpu_or("place_of")?.driver();
         // SAFETY: any address will do.
@@ -102,7 +103,7 @@ impl Device {
     }
 }
 
-/// Makes a stream's further work wait until `ready`; another runtime's events are waited for on the host.
+/// Makes a stream's further work wait until `ready`. For another runtime's events, the host waits.
 pub(crate) fn hold_back(stream: &OwnedStream, place: Place, ready: &dyn Ready) -> Result<()> {
     let same = |other: Place| other.device_type == place.device_type;
     let any: &dyn std::any::Any = ready;
@@ -119,8 +120,8 @@ pub(crate) fn hold_back(stream: &OwnedStream, place: Place, ready: &dyn Ready) -
     ready.wait()
 }
 
-/// What waits for several, as one: an event behind all those of a runtime, on the stream of our own there. Nothing is
-/// waited for on the host but events of other runtimes, and those that have none to wait for.
+/// Joins several events into one, recorded after all of them on the service stream of the first one's device.
+/// The host waits only for events of other runtimes, and for values of [`Ready`] that have no native event.
 pub(crate) fn joined(all: Vec<Arc<dyn Ready>>) -> Result<Option<Arc<dyn Ready>>> {
     let core_of = |ready: &Arc<dyn Ready>| {
         let any: &dyn std::any::Any = &**ready;

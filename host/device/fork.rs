@@ -1,8 +1,8 @@
-//! What a process that forks leaves to its child: memory as it was, and of all threads only the one that forked.
+//! Forks: the child process has its parent's memory as it was, and only the thread that forked.
 //!
-//! The one idea: one lock guards everything that a child goes on using, and a thread that forks holds it meanwhile. So the
-//! child finds the lock free and what it guards whole. What cannot go on in a child (threads, devices) is told by its
-//! [`generation`], which a fork raises.
+//! The one idea: one lock guards everything that a child goes on using, and a thread holds it while it forks.
+//! So the child finds the lock free and the guarded values whole. Threads and devices do not work in a child;
+//! they compare the [`generation`], which a fork raises.
 
 #![allow(unsafe_code)]
 
@@ -15,17 +15,17 @@ static LOCK: Mutex<()> = Mutex::new(());
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
-    /// What a thread that forks holds meanwhile.
+    /// The lock, while this thread forks.
     static HELD: Cell<Option<MutexGuard<'static, ()>>> = const { Cell::new(None) };
 }
 
-/// How many forks lie between the process that first asked this and this one.
+/// The number of forks between the process that first called this and the current one.
 pub(crate) fn generation() -> u32 {
     watch();
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// A value behind the lock that all of its kind share: for what is held for less than a microsecond.
+/// A value under the lock that all `Guarded` values share. The lock may be held for less than a microsecond.
 pub(crate) struct Guarded<T>(UnsafeCell<T>);
 
 // SAFETY: the value is used under the lock only, by one thread at a time.
@@ -36,11 +36,12 @@ impl<T> Guarded<T> {
         Guarded(UnsafeCell::new(value))
     }
 
-    /// Works on the value under the lock; `work` must not come here again.
+    /// Runs `work` on the value under the lock; `work` must not call this again.
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         watch();
         let _held = lock();
-        // SAFETY: the lock is held until `work` returns, which cannot have it twice, so this is the only reference.
+        // SAFETY: the lock is held until `work` returns, and no thread holds it twice, so this is the only
+        // reference.
         work(unsafe { &mut *self.0.get() })
     }
 }
@@ -49,15 +50,17 @@ fn lock() -> MutexGuard<'static, ()> {
     LOCK.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// When the library is loaded: a thread may take the lock for the first time while another one forks already.
+/// Runs when the library is loaded, because a thread may take the lock for the first time while another one
+/// is forking.
 #[cfg(target_os = "linux")]
 #[used]
-// SAFETY: what is in this section are functions that are called once, with arguments that ours does not look at.
+// SAFETY: the loader calls each function in this section once, with arguments that ours ignores.
 #[unsafe(link_section = ".init_array")]
 static EARLY: extern "C" fn() = register;
 
-/// Asks to be called when this process forks, where that has not been done yet. No thread waits here for another that does so, which a child might not
-/// have: two may ask at the same time, and the handlers then do nothing the second time.
+/// Registers the fork handlers, once. No thread waits for another that is registering them, because a child
+/// would not have that thread. Two threads may register at the same time; the second set of handlers then
+/// does nothing.
 fn watch() {
     static WATCHED: AtomicBool = AtomicBool::new(false);
     if !WATCHED.load(Ordering::Acquire) {
@@ -72,15 +75,16 @@ extern "C" fn register() {
     unsafe extern "C" {
         fn pthread_atfork(before: Handler, parent: Handler, child: Handler) -> std::ffi::c_int;
     }
-    // SAFETY: the handlers are functions of this library, which stays loaded, take nothing and do not unwind. Where there
-    // is no memory to note them, a fork is as it would be without.
+    // SAFETY: the handlers are functions of this library, which stays loaded, take nothing and do not unwind.
+    // Without memory to note them, a fork works as it would without handlers.
     unsafe { pthread_atfork(before, after, in_child) };
 }
 
 #[cfg(not(unix))]
 extern "C" fn register() {}
 
-/// A thread whose locals are gone already holds nothing: it forks at its very end, and that is left to chance.
+/// Takes the lock. A thread that forks while its thread-locals are being destroyed takes none: that case is
+/// not protected.
 pub(super) extern "C" fn before() {
     let _ = HELD.try_with(|place| place.set(Some(place.take().unwrap_or_else(lock))));
 }

@@ -1,4 +1,4 @@
-//! One GPU: its [`Core`], and the pools of memory over it.
+//! A GPU: its [`Core`], and its pools of memory.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::staging::{Staged, Staging};
 use crate::Result;
 use crate::array::{Array, Buffer, Ready};
 
-/// One GPU.
+/// A GPU's core and its memory pools, as every handle of the GPU shares them.
 pub(crate) struct Gpu {
     core: Arc<Core>,
     pool: Arc<DevicePool>,
@@ -27,7 +27,7 @@ impl Deref for Gpu {
     }
 }
 
-/// Something that work on a stream uses and that must outlive it: held only to be dropped.
+/// Something that work on a stream uses and that must outlive the work. It is only held to be dropped.
 #[allow(dead_code)]
 pub(crate) enum Kept {
     Array(Array),
@@ -35,7 +35,7 @@ pub(crate) enum Kept {
     Staged(Staged),
 }
 
-/// What is kept until an event.
+/// Things that are kept until an event has passed.
 struct KeptUntil {
     until: Event,
     _kept: Vec<Kept>,
@@ -57,24 +57,21 @@ impl Held for KeptUntil {
 }
 
 impl Gpu {
-    /// A GPU behind a driver; its pool keeps at most `keep` unused bytes.
+    /// Makes a GPU over a driver; its pool keeps at most `keep` unused bytes.
     pub(super) fn new(driver: SharedDriver, source: Source, keep: Option<usize>) -> Result<Arc<Gpu>> {
         let core = Core::new(driver)?;
         let (pool, staging) = (DevicePool::new(&core, source, keep), Staging::new(&core));
         Ok(Arc::new(Gpu { core, pool, staging }))
     }
 
-    /// What everything on it shares.
     pub fn core(&self) -> &Arc<Core> {
         &self.core
     }
 
-    /// Device memory.
     pub fn pool(&self) -> &Arc<DevicePool> {
         &self.pool
     }
 
-    /// Pinned host memory.
     pub fn staging(&self) -> &Arc<Staging> {
         &self.staging
     }
@@ -85,8 +82,8 @@ impl Gpu {
     }
 }
 
-/// Drops an array that a consumer has read on a stream of its own: where its memory is ours, not before that
-/// has passed.
+/// Drops an array that a consumer has read on a stream of its own. If the memory is ours, it is freed only
+/// after the consumer's work has passed.
 pub(crate) fn let_go(array: Array, reader: Reader) {
     let bitmap = array.validity().map(|bits| &bits.buffer);
     let mut owners = array.buffers().iter().chain(bitmap).map(Buffer::owner);
@@ -95,8 +92,8 @@ pub(crate) fn let_go(array: Array, reader: Reader) {
     }
 }
 
-/// A few bytes that no work writes any more, for what an error has to say: blocks for a copy on a stream made for that, so
-/// that it waits for no other work.
+/// Reads a few bytes that no work writes any more, for an error's message. Blocks for a copy on a stream of
+/// its own, so that it waits for no other work.
 pub(crate) fn fetch(gpu: &Gpu, from: &Buffer, bytes: usize) -> Result<Vec<u8>> {
     gpu.count_synchronisation();
     read_back(gpu.driver(), from, bytes)

@@ -1,5 +1,6 @@
-//! The safe side of the driver seam: owned streams, events and memory. A handle that exists is a live one, so the calls
-//! that need no more than that are safe here; what else is queued on memory is up to `pass`.
+//! The safe side of the driver seam: owned streams, events and memory. A handle that exists is live, so the
+//! calls that need only live handles are safe here. `pass` makes the unsafe calls, which queue work on
+//! memory.
 
 #![allow(unsafe_code)]
 
@@ -15,7 +16,7 @@ pub(crate) use memory::{Allocation, Pinned, Source, read_back};
 pub(crate) use witness::witnessed;
 pub use witness::{Witness, Witnessed};
 
-/// Somebody's driver.
+/// A driver, shared by the handles that it made.
 pub(crate) type SharedDriver = Arc<dyn Driver>;
 
 /// The failure of a call that asked for no memory.
@@ -48,14 +49,14 @@ pub(crate) struct OwnedStream {
 }
 
 impl OwnedStream {
-    /// A new stream.
+    /// Creates a stream; lower priorities are more urgent, 0 is usual.
     pub fn create(driver: &SharedDriver, priority: i32) -> Result<OwnedStream> {
         // SAFETY: no handles are passed.
         let raw = unsafe { driver.stream(priority) }.map_err(|failure| error(driver, failure))?;
         Ok(OwnedStream { driver: driver.clone(), raw, wrapped: false })
     }
 
-    /// A stream of the caller's, where the driver takes the handle for one of its own.
+    /// Wraps a stream of the caller's, if the driver accepts the handle as one of its own.
     ///
     /// # Safety
     ///
@@ -67,26 +68,25 @@ impl OwnedStream {
         stream.refuse_capture("wrap_stream").map(|()| stream)
     }
 
-    /// The default stream that other libraries' usual streams wait for, and it for them, where the runtime
-    /// has such.
+    /// The default stream that synchronises with other libraries' blocking streams, if the runtime has one.
     pub fn legacy(driver: &SharedDriver) -> Option<OwnedStream> {
         let raw = driver.legacy_stream()?;
         Some(OwnedStream { driver: driver.clone(), raw, wrapped: true })
     }
 
-    /// Whether it is the caller's.
+    /// Whether the stream belongs to the caller, who destroys it.
     pub fn is_wrapped(&self) -> bool {
         self.wrapped
     }
 
-    /// Whether what is put on it now becomes part of somebody's graph instead of being run.
+    /// Whether work queued on it now becomes part of a graph instead of running.
     pub fn is_captured(&self) -> Result<bool> {
         // SAFETY: the handle is live.
         unsafe { self.driver.is_captured(self.raw) }.map_err(|failure| error(&self.driver, failure))
     }
 
-    /// Refuses a stream of the caller's that is captured into a graph: memory and events that a graph has
-    /// would be used again for other work, and the graph would go on using them.
+    /// Refuses a stream of the caller's that is captured into a graph: we would reuse memory and events for
+    /// other work while the graph goes on using them.
     pub fn refuse_capture(&self, operation: &'static str) -> Result<()> {
         if !self.wrapped || !self.is_captured()? {
             return Ok(());
@@ -97,12 +97,12 @@ impl OwnedStream {
         ))
     }
 
-    /// The native handle.
+    /// The runtime's handle of the stream.
     pub fn raw(&self) -> RawStream {
         self.raw
     }
 
-    /// The runtime's functions.
+    /// The driver that made the stream.
     pub fn driver(&self) -> &SharedDriver {
         &self.driver
     }
@@ -119,7 +119,7 @@ impl OwnedStream {
         unsafe { self.driver.wait(self.raw, event.raw) }.map_err(|failure| error(&self.driver, failure))
     }
 
-    /// Blocks until the stream's work has passed. Whatever this returns, none of it runs any more.
+    /// Blocks until the stream's work has passed. None of it runs any more, even if this fails.
     pub fn synchronise(&self) -> Result<()> {
         // SAFETY: the handle is live.
         unsafe { self.driver.synchronise(self.raw) }.map_err(|failure| error(&self.driver, failure))
@@ -135,7 +135,7 @@ impl OwnedStream {
 impl Drop for OwnedStream {
     fn drop(&mut self) {
         if !self.wrapped {
-            // SAFETY: made in `create`, and this is its only owner. There is nobody to tell of a failure.
+            // SAFETY: made in `create`, and this is its only owner. A failure cannot be reported from here.
             let _ = unsafe { self.driver.destroy_stream(self.raw) };
         }
     }
@@ -148,14 +148,14 @@ pub(crate) struct OwnedEvent {
 }
 
 impl OwnedEvent {
-    /// A new event.
+    /// Creates an event, which counts as passed until it is recorded.
     pub fn create(driver: &SharedDriver) -> Result<OwnedEvent> {
         // SAFETY: no handles are passed.
         let raw = unsafe { driver.event() }.map_err(|failure| error(driver, failure))?;
         Ok(OwnedEvent { driver: driver.clone(), raw })
     }
 
-    /// The native handle. What a `sync_event` points to is this field, where it is.
+    /// The native handle, in place: a `sync_event` points to this field.
     pub fn raw(&self) -> &RawEvent {
         &self.raw
     }
@@ -166,7 +166,7 @@ impl OwnedEvent {
         unsafe { self.driver.query(self.raw) }.map_err(|failure| error(&self.driver, failure))
     }
 
-    /// Blocks until it has passed. Whatever this returns, the work before it runs no more.
+    /// Blocks until it has passed. The work before it runs no more, even if this fails.
     pub fn synchronise(&self) -> Result<()> {
         // SAFETY: the handle is live.
         let outcome = unsafe { self.driver.synchronise_event(self.raw) };
@@ -176,7 +176,7 @@ impl OwnedEvent {
 
 impl Drop for OwnedEvent {
     fn drop(&mut self) {
-        // SAFETY: made in `create`, and this is its only owner. There is nobody to tell of a failure.
+        // SAFETY: made in `create`, and this is its only owner. A failure cannot be reported from here.
         let _ = unsafe { self.driver.destroy_event(self.raw) };
     }
 }

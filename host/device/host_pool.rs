@@ -1,7 +1,8 @@
-//! Host memory for results, kept and used again: touching a fresh page costs more than most operations do with it.
+//! Host memory for results, kept and reused: touching a fresh page costs more than most operations on it.
 //!
-//! Blocks come in size classes, four to a power of two, aligned to 256 bytes. All of a block's bytes are initialised
-//! (fresh ones by the system's zero pages, used ones by what they held), so handing out plain slices is sound.
+//! Blocks come in size classes, four to a power of two, aligned to 256 bytes. All of a block's bytes are
+//! initialised (fresh ones by the system's zero pages, used ones by what they held), so handing out plain
+//! slices is sound.
 
 #![allow(unsafe_code)]
 
@@ -16,14 +17,16 @@ use crate::array::Buffer;
 use crate::ffi::DeviceType;
 use crate::{Error, Result};
 
-/// Every block starts at a multiple of this: what GPUs give, and more than any vector unit asks for.
+/// Every block starts at a multiple of this: the alignment of GPU allocations, and more than any vector unit
+/// needs.
 const ALIGNMENT: usize = 256;
-/// Blocks of at least this are put on pages of this size where the system has them: reading a result all over the place,
-/// as a take does, takes a third less time then.
+/// Blocks of at least this many bytes use pages of this size if the system has them. Random reads of a
+/// result, as in a take, then take a third less time.
 const HUGE: usize = 2 << 20;
-/// What others allocate is asked for first from this on: below, whoever cannot have it cannot go on anyway.
+/// From this many bytes on, [`HostPool::reserve`] probes the system for memory that other libraries allocate.
+/// A process that cannot get less than this cannot go on anyway.
 const PROBED: usize = 256 << 10;
-/// Unused blocks kept by default.
+/// The most bytes of unused blocks that are kept by default.
 const DEFAULT_KEPT: usize = 4 << 30;
 
 /// A bounded pool of host memory. A cheap handle.
@@ -31,22 +34,22 @@ const DEFAULT_KEPT: usize = 4 << 30;
 pub struct HostPool(Arc<Guarded<State>>);
 
 struct State {
-    /// Blocks that wait for their next use, by the number of their class.
+    /// Blocks that are not in use, by the number of their class.
     free: [Vec<NonNull<u8>>; CLASSES],
     usage: PoolUsage,
     limit: usize,
     keep: usize,
 }
 
-// SAFETY: the pointers in `free` are blocks that nobody else knows of; they belong to the state.
+// SAFETY: the state owns the blocks that `free` points to; no other pointer to them exists.
 unsafe impl Send for State {}
 
-/// What a pool holds.
+/// How much memory a pool holds, and how often it served requests from kept blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolUsage {
     /// Bytes in blocks that are in use.
     pub in_use: usize,
-    /// The most that this ever was.
+    /// The most bytes that were ever in use at once.
     pub peak: usize,
     /// Bytes in blocks kept for the next request.
     pub kept: usize,
@@ -63,10 +66,11 @@ pub(super) fn size_class(bytes: usize) -> Option<usize> {
     bytes.checked_next_multiple_of(step).filter(|bytes| *bytes <= isize::MAX as usize - ALIGNMENT)
 }
 
-/// How many classes there are.
+/// The number of size classes.
 const CLASSES: usize = 8 + 4 * (usize::BITS as usize - 11);
 
-/// The number of a class: up to 2 KiB they are the multiples of 256 bytes, from there on four to a power of two.
+/// The number of a class: up to 2 KiB they are the multiples of 256 bytes, from there on four to a power of
+/// two.
 fn number(class: usize) -> usize {
     if class <= 8 * ALIGNMENT {
         return class / ALIGNMENT - 1;
@@ -75,7 +79,7 @@ fn number(class: usize) -> usize {
     8 + 4 * (power - 11) + ((class - 1) >> (power - 2)) % 4
 }
 
-/// The class of a number that some class has.
+/// The class that has this number.
 fn class(number: usize) -> usize {
     if number < 8 { (number + 1) * ALIGNMENT } else { ((number - 8) % 4 + 5) << ((number - 8) / 4 + 9) }
 }
@@ -85,7 +89,7 @@ fn layout(class: usize) -> Layout {
     Layout::from_size_align(class, alignment).expect("a class is bounded")
 }
 
-/// A new block of zeros.
+/// Allocates a new block of zeros.
 fn fresh(class: usize) -> Option<NonNull<u8>> {
     if class < HUGE {
         // SAFETY: a class is never zero.
@@ -94,16 +98,17 @@ fn fresh(class: usize) -> Option<NonNull<u8>> {
     // SAFETY: as above.
     let start = NonNull::new(unsafe { alloc(layout(class)) })?;
     ask_for_huge_pages(start, class);
-    // SAFETY: the block is `class` bytes, and nobody else's. They are touched only now: pages come in their final size.
+    // SAFETY: the block is `class` bytes, and this function is its only owner. The bytes are touched only
+    // now, after the advice, so that pages come in their final size.
     unsafe { start.write_bytes(0, class) };
     Some(start)
 }
 
-/// Whether the system gives as many bytes now. They are not touched.
+/// Whether the system can allocate as many bytes now. They are not touched.
 fn available(bytes: usize) -> bool {
     let mut probe: Vec<u8> = Vec::new();
     let available = probe.try_reserve_exact(bytes).is_ok();
-    // The compiler may leave out an allocation that is not used.
+    // Otherwise the compiler may remove the allocation, which is not used.
     std::hint::black_box(probe.as_mut_ptr());
     available
 }
@@ -114,15 +119,15 @@ fn ask_for_huge_pages(start: NonNull<u8>, bytes: usize) {
     unsafe extern "C" {
         fn madvise(start: *mut c_void, bytes: usize, advice: c_int) -> c_int;
     }
-    // SAFETY: advice on memory of ours, which changes nothing in it; whether it is taken does not matter.
+    // SAFETY: advice on memory of ours, which changes nothing in it. The result does not matter.
     unsafe { madvise(start.as_ptr().cast(), bytes, MADV_HUGEPAGE) };
 }
 
 #[cfg(not(target_os = "linux"))]
 fn ask_for_huge_pages(_: NonNull<u8>, _: usize) {}
 
-/// Tells AddressSanitizer that nobody may touch these bytes: what is behind a buffer, and blocks that nobody has. In a build
-/// without it (`tests/sanitize.sh` makes the other) nothing is told.
+/// Tells AddressSanitizer that no code may touch these bytes: those after the end of a buffer, and blocks
+/// that are not in use. Does nothing in a build without it; `tests/sanitize.sh` makes one with it.
 fn unreadable(start: NonNull<u8>, bytes: usize) {
     #[cfg(sanitized)]
     // SAFETY: the bytes are a block's; the call changes nothing in them.
@@ -133,7 +138,7 @@ fn unreadable(start: NonNull<u8>, bytes: usize) {
     let _ = (start, bytes);
 }
 
-/// Takes that back.
+/// Tells AddressSanitizer that these bytes may be touched again.
 fn readable(start: NonNull<u8>, bytes: usize) {
     #[cfg(sanitized)]
     // SAFETY: as above.
@@ -151,7 +156,7 @@ unsafe extern "C" {
 }
 
 impl HostPool {
-    /// A pool without a limit on what is in use.
+    /// Makes a pool without a limit on the bytes in use.
     pub fn new() -> HostPool {
         HostPool(Arc::new(Guarded::new(State {
             free: [const { Vec::new() }; CLASSES],
@@ -166,7 +171,7 @@ impl HostPool {
         self.with(|state| state.limit = bytes);
     }
 
-    /// Bounds the bytes kept for later; what is over it goes back to the system now.
+    /// Bounds the bytes kept for later; kept bytes beyond it go back to the system now.
     pub fn set_keep(&self, bytes: usize) {
         self.with(|state| {
             state.keep = bytes;
@@ -174,12 +179,12 @@ impl HostPool {
         });
     }
 
-    /// What it holds now.
+    /// The pool's current use, and its counts of requests so far.
     pub fn usage(&self) -> PoolUsage {
         self.with(|state| state.usage)
     }
 
-    /// At least `bytes` of memory, of unspecified contents.
+    /// Allocates at least `bytes` of memory, of unspecified contents.
     pub fn alloc(&self, bytes: usize) -> Result<HostMemory> {
         let out_of_memory = || Error::OutOfMemory { bytes, device: DeviceType::Cpu };
         let class = size_class(bytes).ok_or_else(out_of_memory)?;
@@ -205,8 +210,8 @@ impl HostPool {
         }
     }
 
-    /// Counts `bytes` that others allocate against the limit, for as long as the result lives. An error, too, where the
-    /// system does not have as many now.
+    /// Counts `bytes` that other libraries allocate against the limit, for as long as the result lives. It is
+    /// also an error if the system does not have as many now.
     pub(crate) fn reserve(&self, bytes: usize) -> Result<Reserved> {
         let out_of_memory = || Error::OutOfMemory { bytes, device: DeviceType::Cpu };
         self.with(|state| state.charge(bytes)).ok_or_else(out_of_memory)?;
@@ -215,7 +220,7 @@ impl HostPool {
         if available { Ok(reserved) } else { Err(out_of_memory()) }
     }
 
-    /// Gives all kept blocks back to the system; whether there were any.
+    /// Gives all kept blocks back to the system. Returns whether it had any.
     fn give_back_kept(&self) -> bool {
         self.with(|state| {
             let any = state.usage.kept > 0;
@@ -224,7 +229,7 @@ impl HostPool {
         })
     }
 
-    /// Memory of `bytes` zero bytes.
+    /// Allocates memory whose first `bytes` are zero.
     pub fn alloc_zeroed(&self, bytes: usize) -> Result<HostMemory> {
         let mut memory = self.alloc(bytes)?;
         memory.bytes_mut()[..bytes].fill(0);
@@ -243,14 +248,14 @@ impl Default for HostPool {
 }
 
 impl State {
-    /// Counts bytes as in use; `None` where that is over the limit.
+    /// Counts bytes as in use; `None` if that is over the limit.
     fn charge(&mut self, bytes: usize) -> Option<()> {
         self.usage.in_use = self.usage.in_use.checked_add(bytes).filter(|sum| *sum <= self.limit)?;
         self.usage.peak = self.usage.peak.max(self.usage.in_use);
         Some(())
     }
 
-    /// Gives kept blocks back to the system until there are at most `keep` bytes of them.
+    /// Gives kept blocks back to the system until they have at most `keep` bytes.
     fn trim(&mut self, keep: usize) {
         for (number, free) in self.free.iter_mut().enumerate().rev() {
             while self.usage.kept > keep
@@ -258,7 +263,7 @@ impl State {
             {
                 self.usage.kept -= class(number);
                 readable(start, class(number));
-                // SAFETY: allocated in `fresh` with this class's layout, and in nobody's hands.
+                // SAFETY: allocated in `fresh` with this class's layout, and not in use.
                 unsafe { dealloc(start.as_ptr(), layout(class(number))) };
             }
         }
@@ -271,7 +276,8 @@ impl Drop for State {
     }
 }
 
-/// A block of host memory, written by its one owner and then frozen into a [`Buffer`]. Returns to its pool.
+/// A block of host memory, written by its one owner and then frozen into a [`Buffer`]. It returns to its pool
+/// when dropped.
 pub struct HostMemory {
     start: NonNull<u8>,
     class: usize,
@@ -284,19 +290,20 @@ unsafe impl Send for HostMemory {}
 unsafe impl Sync for HostMemory {}
 
 impl HostMemory {
-    /// All of it: at least what was asked for.
+    /// All bytes of the block: at least as many as were requested.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the block is `class` initialised bytes, and borrowed with `self`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.class) }
     }
 
-    /// All of it, to be written.
+    /// All bytes of the block, writable.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: the block is `class` initialised bytes, and borrowed mutably with `self`.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.class) }
     }
 
-    /// The first `bytes` as a shared buffer; the rest of the last 64 bytes is zeroed for those who over-read.
+    /// Turns the first `bytes` into a shared buffer. The rest of the last 64 bytes is zeroed for code that
+    /// reads whole blocks.
     pub fn freeze(mut self, bytes: usize) -> Buffer {
         let padded = bytes.next_multiple_of(64).min(self.class);
         if bytes < padded {
@@ -324,14 +331,14 @@ impl Drop for HostMemory {
     }
 }
 
-/// Bytes of others that count as in use.
+/// Bytes that other libraries allocate and that count as in use.
 pub(crate) struct Reserved {
     bytes: usize,
     pool: HostPool,
 }
 
 impl Reserved {
-    /// Counts so many bytes from now on, which are there already: no limit stops that.
+    /// Changes the number of bytes counted. They are allocated already, so no limit applies.
     pub(crate) fn resize(&mut self, bytes: usize) {
         self.pool.with(|state| state.usage.in_use = state.usage.in_use - self.bytes + bytes);
         self.bytes = bytes;

@@ -1,4 +1,4 @@
-//! What a device was given to run, and how long that took.
+//! The kernels that a device has loaded, and the time that took.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use std::time::Duration;
 pub struct LoadedImage {
     /// The family of its kernels.
     pub family: &'static str,
-    /// What it is called: on CUDA the one kernel in it, which the driver compiles now or finds in its cache on disk; on ROCm
-    /// the family, all of which is machine code already.
+    /// Its name: on CUDA the one kernel in it, which the driver compiles or finds in its cache on disk; on
+    /// ROCm the family, all of which is machine code already.
     pub name: &'static str,
-    /// How long the runtime took to load it.
+    /// The time that the runtime took to load it.
     pub time: Duration,
 }

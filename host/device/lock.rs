@@ -1,6 +1,7 @@
-//! What threads meet by, and locks that a panicking holder leaves usable.
+//! The locks, atomics and threads that the library uses.
 
-/// Takes a lock that a panicking holder leaves usable: what these guard is consistent between any two statements.
+/// Takes a lock, also one whose holder panicked: the values under these locks are consistent between any two
+/// statements.
 pub(crate) use bowstring_sim::lock;
-/// The standard library's locks, atomics and threads, or those that models are run with.
+/// The standard library's locks, atomics and threads, or shuttle's in model tests.
 pub(crate) use bowstring_sim::sync;

@@ -1,4 +1,4 @@
-//! Points in a stream's work, and when it came to them.
+//! Points in a stream's work, and the times at which it reached them.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -7,7 +7,8 @@ use std::time::Instant;
 use super::{Event, Stream};
 use crate::Result;
 
-/// A point in a stream's work. What lies between two of them is what took the time between.
+/// A point in a stream's work. The difference between the times of two marks is the time of the work between
+/// them.
 #[derive(Clone)]
 pub struct Mark {
     time: Arc<OnceLock<Instant>>,
@@ -16,8 +17,8 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// When all work before it had passed; `None` as long as it has not. It is always known after
-    /// [`Stream::synchronise`], with the time of this call where the runtime has not called the host yet.
+    /// The time at which all work before it had passed; `None` while it has not. It is always known after
+    /// [`Stream::synchronise`]; if the runtime has not called the host yet, it is the time of this call.
     pub fn reached(&self) -> Option<Instant> {
         if self.event.as_ref().is_some_and(|event| !event.has_passed()) {
             return None;
@@ -33,9 +34,9 @@ impl fmt::Debug for Mark {
 }
 
 impl Stream {
-    /// Marks the point up to which there is work on it now. A GPU's runtime says when it comes there by a
-    /// call on the host, which comes some microseconds later: this is for what takes longer. The stream's
-    /// work is not held up. On the CPU it is there at once.
+    /// Marks the end of the work that is on the stream now. A GPU's runtime reports the time by calling the
+    /// host, some microseconds late, so marks suit work that takes longer. They do not hold up the stream's
+    /// work. On the CPU a mark is reached at once.
     pub fn mark(&self) -> Result<Mark> {
         let time = Arc::new(OnceLock::new());
         let Some((gpu, queue)) = self.as_gpu() else {

@@ -1,8 +1,10 @@
-//! L3: who runs. A [`Device`] is where arrays live and operations run; a [`Stream`] is an order of work on it.
+//! L3: who runs. A [`Device`] is the place where arrays live and operations run; a [`Stream`] is an order of
+//! work on it.
 //!
-//! `driver` is the seam to a GPU runtime: `emu` emulates one, `native` has the functions that CUDA and HIP share, `cuda` and
-//! `hip` what they do not. `handles` is the seam's safe side, `gpu` what the handles of one GPU share. Memory and events
-//! are used again and again: see `pool` and `event`. What runs on them is put together by `launch`.
+//! `driver` is the seam to a GPU runtime: `emu` emulates one, `native` has the functions that CUDA and HIP
+//! share, `cuda` and `hip` those that they do not. `handles` is the seam's safe side; `gpu` has the state
+//! that all handles of one GPU share. `pool` and `event` reuse memory and events. Level 4, `pass`, composes
+//! the work that runs on them.
 
 mod core;
 mod cuda;
@@ -64,7 +66,7 @@ use self::fork::Guarded;
 use crate::array::Place;
 use crate::{Error, Result};
 
-/// Where arrays live and operations run. A cheap handle.
+/// The place where arrays live and operations run: a GPU, the CPU or the emulator. A cheap handle.
 #[derive(Clone)]
 pub struct Device(Arc<Inner>);
 
@@ -75,27 +77,27 @@ struct Inner {
 }
 
 impl Device {
-    /// Host memory, computed on by rayon's threads.
+    /// The CPU: host memory, and rayon's threads, which compute.
     pub fn cpu() -> Device {
         static CPU: Guarded<Option<Device>> = Guarded::new(None);
         let new = || Device(Arc::new(Inner { place: Place::CPU, host_pool: HostPool::new(), gpu: None }));
         CPU.with(|cpu| cpu.get_or_insert_with(new).clone())
     }
 
-    /// The GPU behind a driver. Its pool keeps at most `keep` unused bytes.
+    /// Makes the device of a driver. Its pool keeps at most `keep` unused bytes.
     fn behind(driver: handles::SharedDriver, source: handles::Source, keep: Option<usize>) -> Result<Device> {
         let (place, gpu) = (driver.place(), Gpu::new(driver, source, keep)?);
         Ok(Device(Arc::new(Inner { place, host_pool: Device::cpu().host_pool().clone(), gpu: Some(gpu) })))
     }
 
-    /// The same device, with memory for results and scratch from the caller's allocator instead of our pool. Arrays made
-    /// with either handle work with both.
+    /// The same device, with memory for results and scratch from the caller's allocator instead of our pool.
+    /// Arrays made with either handle work with both.
     pub fn with_allocator(&self, allocator: Arc<dyn Allocator>) -> Result<Device> {
         let driver = self.gpu_or("with_allocator")?.driver().clone();
         Device::behind(driver, handles::Source::User(allocator), None)
     }
 
-    /// Which memory of which device.
+    /// The kind of memory, and the device's number.
     pub fn place(&self) -> Place {
         self.0.place
     }
@@ -105,12 +107,13 @@ impl Device {
         self.0.gpu.as_ref().map_or_else(|| "CPU".into(), |gpu| gpu.driver().name())
     }
 
-    /// Where host memory for results comes from.
+    /// The pool from which results in host memory come.
     pub fn host_pool(&self) -> &HostPool {
         &self.0.host_pool
     }
 
-    /// Bounds the device memory taken from the runtime, in use or kept; beyond it results are [`Error::OutOfMemory`].
+    /// Bounds the device memory taken from the runtime, in use or kept; an operation that needs more is
+    /// [`Error::OutOfMemory`].
     pub fn set_memory_limit(&self, bytes: usize) {
         match &self.0.gpu {
             Some(gpu) => gpu.pool().set_limit(bytes),
@@ -118,7 +121,7 @@ impl Device {
         }
     }
 
-    /// Bounds the unused memory that is kept for later; what is over it is given back now.
+    /// Bounds the unused memory that is kept for later; kept memory beyond it is freed now.
     pub fn set_memory_kept(&self, bytes: usize) {
         match &self.0.gpu {
             Some(gpu) => gpu.pool().set_keep(bytes),
@@ -126,16 +129,16 @@ impl Device {
         }
     }
 
-    /// Sets whether exported memory of this device stays untouched, once its consumer has let go of it, until
-    /// the work has passed that the consumer had put on its stream. It does by default: a DLPack deleter or
-    /// an Arrow release says only that the program is through, and kernels may still be reading.
+    /// Sets whether exported memory of this device, once its consumer has released it, stays untouched until
+    /// the work that the consumer had put on its stream has passed. It does by default: a DLPack deleter or
+    /// an Arrow release says only that the program is done, and kernels may still be reading.
     ///
     /// The stream is the one that the consumer named, if that is a stream of this library or a wrapped one of
     /// which a handle is still held. Otherwise it is the legacy default stream, which does not wait for
-    /// non-blocking streams: a consumer that reads on such a stream must let go of the memory only once its
-    /// work has passed. The next operation on the device records an event there, one for everything let go of
-    /// so far; the memory is free again when that event has passed. The emulator has no default stream, so
-    /// there only named streams count.
+    /// non-blocking streams: a consumer that reads on such a stream must release the memory only once its
+    /// work has passed. The next operation on the device records one event on that stream, for all memory
+    /// released so far; the memory is free again when that event has passed. The emulator has no default
+    /// stream, so it protects only memory read on named streams.
     pub fn set_export_fence(&self, kept: bool) {
         if let Some(gpu) = &self.0.gpu {
             gpu.set_export_fence(kept);
@@ -147,31 +150,33 @@ impl Device {
         self.0.gpu.as_ref().map_or_else(|| self.0.host_pool.usage(), |gpu| gpu.pool().usage())
     }
 
-    /// How often a call of this library had to wait on the host for this device: what each operation's documentation
-    /// says about synchronising can be checked with it.
+    /// How often a call of this library blocked the host to wait for this device. With it, a program can
+    /// check what each operation's documentation says about synchronising.
     pub fn host_synchronisations(&self) -> u64 {
         self.0.gpu.as_ref().map_or(0, |gpu| gpu.synchronisations())
     }
 
-    /// The kernels that its runtime was given in this process so far, the first first, and how long each took: what the
-    /// first call of an operation waits for on the host, and later ones do not. The emulator and the CPU have none.
+    /// The kernels that its runtime has loaded in this process so far, in order, with the time that each
+    /// took. The first call of an operation waits for that on the host; later calls do not. The emulator and
+    /// the CPU have none.
     pub fn images_loaded(&self) -> Vec<LoadedImage> {
         self.0.gpu.as_ref().map_or_else(Vec::new, |gpu| gpu.driver().loaded())
     }
 
-    /// The GPU behind it; `None` for the CPU.
+    /// The GPU; `None` for the CPU.
     pub(crate) fn as_gpu(&self) -> Option<&Arc<Gpu>> {
         self.0.gpu.as_ref()
     }
 
-    /// The GPU behind it, for an operation that needs one.
+    /// The GPU, for an operation that needs one; an error for the CPU.
     pub(crate) fn gpu_or(&self, operation: &'static str) -> Result<&Arc<Gpu>> {
         self.as_gpu().ok_or_else(|| Error::invalid(operation, "the CPU has no streams or events of its own"))
     }
 }
 
 impl Drop for Inner {
-    /// Nothing runs any more behind the last handle: inputs are let go of, and memory that comes back later is not kept.
+    /// Waits for the device's work when the last handle is dropped, and drops its inputs. Memory that comes
+    /// back later is not kept.
     fn drop(&mut self) {
         if let Some(gpu) = &self.gpu {
             gpu.drain();

@@ -1,9 +1,9 @@
-//! Models of what every thread of a process shares: the pool of host memory, and the lock that forks take. And how models are
-//! run: see [`explore`].
+//! Models of the state that all threads of a process share: the pool of host memory, and the lock that forks
+//! take. [`explore`] runs a model.
 //!
-//! A model is a small program of several threads. `tests/models` builds this library with shuttle's locks, atomics and
-//! threads (`bowstring_sim::sync`), which run one thread at a time and change it wherever one meets another, so that each
-//! run of a model is another order, and a thread that nobody wakes is found out.
+//! A model is a small program of several threads. `tests/models` builds this library with shuttle's locks,
+//! atomics and threads (`bowstring_sim::sync`), which run one thread at a time and switch wherever threads
+//! synchronise. So each run of a model is another order, and a thread that is never woken is detected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,14 +16,15 @@ use super::fork::{Guarded, after, before};
 use super::sync::thread;
 use crate::Error;
 
-/// A thread that runs kernels has that much.
+/// The stack of a thread that runs kernels.
 const STACK: usize = 2 << 20;
 
-/// How many orders of a model are tried by each of the two ways to draw them, where nobody says (`BOWSTRING_ORDERS`).
+/// The number of orders of a model that each of the two schedulers tries, unless `BOWSTRING_ORDERS` says
+/// otherwise.
 const ORDERS: usize = 4000;
 
-/// Runs a model in many orders: half of them drawn at each step, half with three changes of a fixed order of threads, which
-/// finds what needs one thread to be held up for long.
+/// Runs a model in many orders. Half of them are drawn at random at each step. The other half change a fixed
+/// order of threads three times, which finds errors that need one thread to be delayed for long.
 pub(crate) fn explore(model: impl Fn() + Send + Sync + 'static) {
     let asked = std::env::var("BOWSTRING_ORDERS").ok().map(|orders| orders.parse().expect("a number"));
     let orders = asked.unwrap_or(ORDERS);
@@ -95,7 +96,7 @@ fn a_block_of_host_memory_is_one_owners_and_the_limit_holds() {
 fn a_thread_that_forks_finds_nobody_inside() {
     explore(|| {
         let value = Arc::new(Guarded::new(0));
-        // Of the standard library's: a look at it is no step of the model.
+        // The standard library's type, so that reading it is no step of the model.
         let inside = Arc::new(AtomicUsize::new(0));
         let works = || {
             let (value, inside) = (value.clone(), inside.clone());

@@ -8,34 +8,35 @@ use super::{Device, cuda, hip};
 use crate::ffi::DeviceType;
 use crate::{Error, Result};
 
-/// A device of a library that is not the installed one: a file with the functions of CUDA or HIP.
+/// Opens a device of a library other than the installed one: a file with the functions of CUDA or HIP.
 pub fn open_from(library: &Path, device_type: DeviceType, device_id: i64) -> Result<Device> {
     open(Library::At(library), device_type, device_id)
 }
 
-/// The same GPU behind a handle with memory, events and counters of its own, as if it had been opened by somebody else.
+/// Opens the same GPU with memory, events and counters of its own, as another user of it would.
 pub fn separate(device: &Device) -> Result<Device> {
     let driver = device.gpu_or("separate")?.driver().clone();
     Device::behind(driver, Source::Driver, None)
 }
 
-/// The kinds of GPU that there are drivers for.
+/// The kinds of GPU that have drivers.
 pub(crate) const RUNTIMES: [DeviceType; 2] = [DeviceType::Cuda, DeviceType::Rocm];
 
-/// What the library of a kind of GPU is called, the preferred name first.
+/// The names of the library of a kind of GPU, the preferred one first.
 pub(crate) fn library_names(runtime: DeviceType) -> &'static [&'static str] {
     if runtime == DeviceType::Rocm { hip::LIBRARIES } else { cuda::LIBRARIES }
 }
 
-/// How many GPUs of a kind its library finds, the installed one or that in a file; or why it cannot say.
+/// The number of GPUs of a kind that its library finds: the installed one, or one in a file. The error says
+/// why it cannot.
 pub(crate) fn count_of(library: Option<&Path>, runtime: DeviceType) -> Result<usize> {
     let library = library.map_or(Library::Installed, Library::At);
     if runtime == DeviceType::Rocm { hip::count(library) } else { cuda::count(library) }
 }
 
 impl Device {
-    /// The device of this type and number: what an `ArrowDeviceArray` says in `device_type` and `device_id`. The CPU
-    /// goes by any number.
+    /// Opens the device of this type and number, as in an `ArrowDeviceArray`'s `device_type` and `device_id`.
+    /// Any number means the CPU if the type is the CPU's.
     pub fn open(device_type: DeviceType, device_id: i64) -> Result<Device> {
         open(Library::Installed, device_type, device_id)
     }

@@ -1,8 +1,9 @@
-//! Device memory for results and scratch, in blocks that are used again.
+//! Device memory for results and scratch, in blocks that are reused.
 //!
-//! A block remembers the event behind its last use. Work on the same stream may have it at once, for it runs later
-//! anyway; other streams may have it when that event has passed. So nothing is waited for, and no call is made on a
-//! stream when memory is dropped. Where an engine supplies an [`Allocator`](super::Allocator), nothing is kept here.
+//! A block remembers the event after its last use. Work on the same stream may take the block at once,
+//! because it runs later anyway; work on other streams may take it once that event has passed. So an
+//! allocation waits for nothing, and dropping memory makes no call on a stream. If an engine supplies an
+//! [`Allocator`](super::Allocator), the pool keeps nothing.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -15,18 +16,18 @@ use super::lock::lock;
 use super::sync::Mutex;
 use crate::{Error, Result};
 
-/// Unused bytes kept by default.
+/// The most unused bytes that are kept by default.
 const DEFAULT_KEPT: usize = 4 << 30;
-/// How many blocks of other streams are looked at for one whose last use has passed.
+/// The number of other streams' blocks that an allocation checks for one whose last use has passed.
 const LOOKED_AT: usize = 4;
 
-/// Bytes that the variable `BOWSTRING_KEEP` says: with 0 the runtime, and so a sanitizer, sees when each
-/// block's life ends.
+/// The value of the variable `BOWSTRING_KEEP`, in bytes. With 0, the runtime (and so a sanitizer) sees when
+/// each block's life ends.
 fn asked_to_keep() -> Option<usize> {
     std::env::var("BOWSTRING_KEEP").ok()?.parse().ok()
 }
 
-/// A device's memory. The limit is on what is taken from the runtime, in use or kept.
+/// A device's memory. The limit bounds the bytes taken from the runtime, in use or kept.
 pub(crate) struct DevicePool {
     core: Arc<Core>,
     source: Source,
@@ -47,10 +48,10 @@ struct Free {
 }
 
 impl Free {
-    /// Gives the memory back to where it came from, once its last use has passed.
+    /// Returns the memory to its source once its last use has passed.
     fn release(self, service: &OwnedStream) {
         if self.used.hold_back(service).is_err() {
-            // Where the service stream cannot wait, we do.
+            // The service stream cannot wait, so the host does.
             let _ = crate::array::Ready::wait(&self.used);
         }
     }
@@ -79,7 +80,7 @@ impl DevicePool {
         lock(&self.state).usage
     }
 
-    /// At least `bytes` of memory of unspecified contents, for work on `stream` from now on.
+    /// Allocates at least `bytes` of memory of unspecified contents, for work on `stream` from now on.
     pub fn alloc(self: &Arc<Self>, bytes: usize, number: u64, stream: &OwnedStream) -> Result<Arc<Memory>> {
         let out_of_memory = Error::OutOfMemory { bytes, device: self.core.place().device_type };
         let class = size_class(bytes).ok_or(out_of_memory.clone())?;
@@ -94,8 +95,9 @@ impl DevicePool {
             }
             return Ok(memory(block.allocation));
         }
-        // Each step gives more up than the one before: kept blocks, inputs of passed work, inputs of running
-        // work. It is free once the service stream has come to it, which the last step waits for.
+        // Each step releases more than the one before: kept blocks, inputs of passed work, inputs of running
+        // work. The memory is free once the service stream has reached its release; the last step waits for
+        // that.
         let mut room = self.reserve(class);
         for step in 0..3 {
             if room {
@@ -125,7 +127,7 @@ impl DevicePool {
         Err(out_of_memory)
     }
 
-    /// A kept block that work on the stream may have.
+    /// Takes a kept block that work on the stream may use.
     fn take(&self, class: usize, stream: u64) -> Option<Free> {
         let mut state = lock(&self.state);
         let blocks = state.free.get_mut(&class)?;
@@ -139,7 +141,7 @@ impl DevicePool {
         Some(found)
     }
 
-    /// Counts a block as in use where that is within the limit.
+    /// Counts a block as in use, if that is within the limit.
     fn reserve(&self, class: usize) -> bool {
         let mut state = lock(&self.state);
         let (in_use, kept) = (state.usage.in_use, state.usage.kept);
@@ -170,7 +172,7 @@ impl DevicePool {
         self.trim(|state| state.usage.kept > state.keep);
     }
 
-    /// Gives kept blocks back, largest first, for as long as `more` says so.
+    /// Releases kept blocks, largest first, while `more` returns true.
     fn trim(&self, more: impl Fn(&State) -> bool) {
         loop {
             let block = {
@@ -194,12 +196,12 @@ impl DevicePool {
     }
 }
 
-/// A block of device memory; back in the pool when the last buffer over it is gone.
+/// A block of device memory. It returns to the pool when the last buffer over it is gone.
 pub(crate) struct Memory {
     allocation: Option<Allocation>,
     pool: Arc<DevicePool>,
     stream: u64,
-    /// What is behind its last use; none where it never had one.
+    /// The event after its last use; `None` if it was never used.
     used: Mutex<Option<Event>>,
 }
 
@@ -208,7 +210,6 @@ impl Memory {
         self.allocation.as_ref().expect("there until dropped")
     }
 
-    /// Where it starts.
     pub fn address(&self) -> usize {
         self.allocation().address()
     }
@@ -218,12 +219,12 @@ impl Memory {
         self.stream
     }
 
-    /// The GPU that it is memory of.
+    /// The GPU whose memory it is.
     pub fn core(&self) -> &Core {
         &self.pool.core
     }
 
-    /// Its last use on its stream is behind this event.
+    /// Says that its last use on its stream ends before this event.
     pub fn used_until(&self, event: &Event) {
         *lock(&self.used) = Some(event.clone());
     }

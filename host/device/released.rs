@@ -1,10 +1,10 @@
-//! Device memory that a consumer of an exported array has let go of. Its deleter is called when the
-//! consumer's program is through, and work that reads the memory may still be queued. So the memory is kept
-//! until that work has passed.
+//! Device memory that a consumer of an exported array has released. The consumer calls the deleter when its
+//! program is done, and work that reads the memory may still be queued. So the memory is kept until that work
+//! has passed.
 //!
-//! The one idea: the runtime is asked for nothing when memory is let go of, because a consumer may do that in
-//! one of the runtime's callbacks. The next operation on the device, which could be given that memory, first
-//! records an event on the consumer's stream.
+//! The one idea: releasing memory makes no call into the runtime, because a consumer may release it in one of
+//! the runtime's callbacks. The next operation on the device, which could be given that memory, first records
+//! an event on the consumer's stream.
 
 use std::sync::{Arc, Weak};
 
@@ -13,19 +13,20 @@ use super::handles::{OwnedEvent, OwnedStream, SharedDriver};
 use crate::Result;
 use crate::array::Array;
 
-/// The stream that a consumer said it reads on.
+/// The stream on which a consumer reads, as the consumer named it.
 #[derive(Clone, Default)]
 pub(crate) enum Reader {
-    /// None, or a default stream: then it is taken to be one that the legacy default stream waits for.
+    /// The consumer named none, or a default stream. The stream is then assumed to be one that the legacy
+    /// default stream waits for.
     #[default]
     Unnamed,
     /// A stream that the library made.
     Own(Arc<OwnedStream>),
-    /// A stream of the caller's, who keeps it alive for as long as any handle over it.
+    /// A stream of the caller's, who keeps it alive while a handle over it exists.
     Wrapped(RawStream),
 }
 
-/// An array that a consumer has let go of, and where it was read.
+/// An array that a consumer has released, and the stream on which it was read.
 pub(super) struct Released {
     array: Array,
     reader: Reader,
@@ -36,7 +37,8 @@ impl Released {
         Released { array, reader }
     }
 
-    /// The stream that it is kept for; `None` where the runtime has none for what named none.
+    /// The stream whose work the array waits for; `None` if the consumer named none and the runtime has no
+    /// legacy default stream.
     fn stream(&self, driver: &SharedDriver, wrapped: &[Weak<OwnedStream>]) -> Option<Arc<OwnedStream>> {
         let named = match &self.reader {
             Reader::Unnamed => None,
@@ -49,19 +51,20 @@ impl Released {
 
 /// Arrays that are kept until an event of their consumer's stream has passed.
 pub(super) struct Fenced {
-    /// The stream's number, which no stream that passes run on has. The stream itself may be gone by then.
+    /// A number for the stream that differs from that of every stream that passes run on. The stream itself
+    /// may be gone.
     number: u64,
     event: OwnedEvent,
     _arrays: Vec<Array>,
 }
 
 impl Fenced {
-    /// A number for its stream.
+    /// The number under which [`super::core::Core`] holds them.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Whether their consumer's work has passed; where the runtime cannot say, waiting makes it true.
+    /// Whether their consumer's work has passed. If the runtime cannot answer, waits until it has.
     pub fn has_passed(&self) -> bool {
         self.event.query().unwrap_or_else(|_| {
             self.wait();
@@ -75,9 +78,9 @@ impl Fenced {
     }
 }
 
-/// Records one event on each consumer's stream. Second come the arrays that have to wait for theirs, because
-/// the stream is being captured into a graph and an event would become part of that. `wrapped` are the
-/// caller's streams, some still held.
+/// Records one event on each consumer's stream. The second result is the arrays whose stream is being
+/// captured into a graph, of which an event would become part; they stay for the next call. `wrapped` are the
+/// caller's streams; some may be gone.
 pub(super) fn fence(
     driver: &SharedDriver,
     wrapped: &[Weak<OwnedStream>],
@@ -107,7 +110,7 @@ pub(super) fn fence(
     (fenced, unfenced)
 }
 
-/// An event behind a stream's work; `None` while that is captured.
+/// Records an event after a stream's work; `None` while the stream is captured.
 fn recorded(stream: &OwnedStream) -> Result<Option<OwnedEvent>> {
     if stream.is_captured()? {
         return Ok(None);
@@ -116,8 +119,8 @@ fn recorded(stream: &OwnedStream) -> Result<Option<OwnedEvent>> {
     stream.record(&event).map(|()| Some(event))
 }
 
-/// Lets go of something whose device is gone: its memory is freed on the service stream, which waits for the
-/// consumer's.
+/// Drops an array whose device is gone. Its memory is freed on the service stream, which waits for the
+/// consumer's stream.
 pub(super) fn let_go_late(service: &OwnedStream, released: Released) {
     let (fenced, _captured) = fence(service.driver(), &[], vec![released]);
     for fenced in fenced {

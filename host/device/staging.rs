@@ -1,4 +1,4 @@
-//! Pinned host memory, which copies run from and to without blocking anyone, in blocks that are used again.
+//! Pinned host memory, in blocks that are reused. Copies from and to it do not block.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use super::lock::lock;
 use super::sync::Mutex;
 use crate::{Error, Result};
 
-/// Unused bytes kept.
+/// The most unused bytes that are kept.
 const KEPT: usize = 256 << 20;
 
-/// A device's spare blocks by their size.
+/// A device's spare blocks, by size.
 pub(crate) struct Staging {
     core: Arc<Core>,
     spare: Mutex<Spare>,
@@ -30,7 +30,7 @@ impl Staging {
         Arc::new(Staging { core: core.clone(), spare: Mutex::default() })
     }
 
-    /// At least `bytes` of pinned memory, of unspecified contents.
+    /// Allocates at least `bytes` of pinned memory, of unspecified contents.
     pub fn alloc(self: &Arc<Self>, bytes: usize) -> Result<Staged> {
         let out_of_memory = Error::OutOfMemory { bytes, device: self.core.place().device_type };
         let class = size_class(bytes).ok_or(out_of_memory)?;
@@ -45,20 +45,18 @@ impl Staging {
     }
 }
 
-/// A block of pinned memory. It must not be dropped while a copy from or to it is under way: whoever queues one keeps it
-/// until that has passed.
+/// A block of pinned memory. It must not be dropped while a copy from or to it is under way: code that queues
+/// a copy keeps the block until the copy has passed.
 pub(crate) struct Staged {
     pinned: Option<Pinned>,
     staging: Arc<Staging>,
 }
 
 impl Staged {
-    /// The memory.
     pub fn pinned(&self) -> &Pinned {
         self.pinned.as_ref().expect("there until dropped")
     }
 
-    /// The memory, to be written.
     pub fn pinned_mut(&mut self) -> &mut Pinned {
         self.pinned.as_mut().expect("there until dropped")
     }

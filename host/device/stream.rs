@@ -21,22 +21,24 @@ use super::sync::{Mutex, MutexGuard};
 use crate::Result;
 use crate::array::Ready;
 
-/// An order of work on a device: what is put on it runs one after another, beside the work of other streams. On the CPU
-/// everything runs at once, in the call. A cheap handle.
+/// An order of work on a device: work on one stream runs in order, concurrently with the work of other
+/// streams. On the CPU all work runs at once, in the call. A cheap handle.
 #[derive(Clone)]
 pub struct Stream {
     device: Device,
     gpu: Option<Arc<GpuStream>>,
 }
 
-/// A GPU's stream.
+/// The stream's handle on a GPU, its number, and the state of its operations.
 pub(crate) struct GpuStream {
     owned: Arc<OwnedStream>,
     number: u64,
-    /// For the default stream of "the calling thread", which is another one in each: operations run on `owned`, between
-    /// what that stream has now and what it is given later.
+    /// Set for the default stream of "the calling thread", which differs from thread to thread. Operations
+    /// then run on `owned`, after the work that the calling thread's stream has now and before the work that
+    /// it is given later.
     callers: Option<OwnedStream>,
-    /// A stream for callbacks behind work of this one: a callback holds its stream back until it has run.
+    /// A second stream for callbacks after this one's work, because a callback holds its stream back until it
+    /// has run.
     beside: Mutex<Option<OwnedStream>>,
     sink: Mutex<Option<Arc<Memory>>>,
     ending: Mutex<()>,
@@ -44,34 +46,33 @@ pub(crate) struct GpuStream {
 }
 
 impl GpuStream {
-    /// The handle.
     pub fn owned(&self) -> &OwnedStream {
         &self.owned
     }
 
-    /// A number that no other stream of this process ever has, for whatever native handle.
+    /// A number that no other stream of this process ever has, even one with the same native handle.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Words that kernels of this stream count in and nobody reads, once there are some.
+    /// Words in which kernels of this stream count and which no code reads; `None` until a kernel needs them.
     pub fn sink(&self) -> MutexGuard<'_, Option<Arc<Memory>>> {
         lock(&self.sink)
     }
 
-    /// Held from recording an event until memory knows that its last use is behind that: so that of two threads whose
-    /// operations end on this stream, it is the later event that stays.
+    /// Locked from recording an event until the memory has noted that event as its last use. So if operations
+    /// of two threads end on this stream at the same time, the memory keeps the later event.
     pub fn ending(&self) -> MutexGuard<'_, ()> {
         lock(&self.ending)
     }
 
-    /// Another kernel was launched here.
+    /// Counts a kernel launch on this stream.
     pub fn count_launch(&self) {
         self.launches.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Before an operation: its work waits for what the caller has put on the stream before, which must not
-    /// be captured into a graph.
+    /// Begins an operation: its work waits for the work that the caller has put on the stream so far. An
+    /// error if the stream is being captured into a graph.
     pub fn enter(&self, core: &Core, operation: &'static str) -> Result<()> {
         let Some(callers) = &self.callers else { return self.owned.refuse_capture(operation) };
         callers.refuse_capture(operation)?;
@@ -82,14 +83,14 @@ impl GpuStream {
         waits
     }
 
-    /// Behind an operation: what the caller puts on the stream from now on waits for its work.
+    /// Ends an operation: work that the caller puts on the stream from now on waits for it.
     pub fn leave(&self, done: &Event) -> Result<()> {
         self.callers.as_ref().map_or(Ok(()), |callers| done.hold_back(callers))
     }
 
-    /// Calls `then` once an event of this stream has passed, also where that has failed; or drops it. It runs
-    /// on a thread of the runtime's, so it must be short, must not call the driver and must not be a
-    /// stranger's. Nothing waits for it.
+    /// Calls `then` once an event of this stream has passed or failed, or drops it. `then` runs on a thread
+    /// of the runtime's, so it must be short, must not call the driver and must not run foreign code. Nothing
+    /// waits for it.
     pub fn call_behind(&self, event: &Event, then: Box<dyn FnOnce() + Send>) -> Result<()> {
         let mut beside = lock(&self.beside);
         let beside = match &mut *beside {
@@ -100,8 +101,8 @@ impl GpuStream {
         beside.call(then)
     }
 
-    /// This stream as the one that a consumer names. A wrapped one is the caller's, and may be gone when memory
-    /// comes back.
+    /// This stream as a consumer's. A wrapped stream is the caller's, and may be gone when the memory is
+    /// released.
     pub fn reader(&self) -> Reader {
         match (&self.callers, self.owned.is_wrapped()) {
             (Some(_), _) => Reader::Unnamed,
@@ -110,19 +111,19 @@ impl GpuStream {
         }
     }
 
-    /// Makes what its caller puts on it himself from now on wait until `ready`.
+    /// Makes work that the caller queues directly from now on wait until `ready`.
     pub fn hold_caller_back(&self, core: &Core, ready: &dyn Ready) -> Result<()> {
         hold_back(self.callers.as_ref().unwrap_or(&*self.owned), core.place(), ready)
     }
 
-    /// Makes further work wait until `ready`. Only for another runtime's events it is the host that waits.
+    /// Makes further work wait until `ready`. For another runtime's events, the host waits.
     pub fn wait(&self, core: &Core, ready: &dyn Ready) -> Result<()> {
         hold_back(&self.owned, core.place(), ready)
     }
 }
 
 impl Stream {
-    /// The CPU's.
+    /// The CPU's stream, on which every operation has finished when its call returns.
     pub fn cpu() -> Stream {
         Stream { device: Device::cpu(), gpu: None }
     }
@@ -149,7 +150,7 @@ impl Stream {
         Stream { device: device.clone(), gpu: Some(Arc::new(stream)) }
     }
 
-    /// Whose.
+    /// The device on which the stream's work runs.
     pub fn device(&self) -> &Device {
         &self.device
     }
@@ -161,12 +162,13 @@ impl Stream {
         Some(std::ptr::without_provenance_mut(handle))
     }
 
-    /// The kernels that were launched here so far; none on the CPU.
+    /// The number of kernels launched on it so far; 0 on the CPU.
     pub fn launches(&self) -> u64 {
         self.gpu.as_ref().map_or(0, |stream| stream.launches.load(Ordering::Relaxed))
     }
 
-    /// Blocks until everything on it has passed. Operations never do; arrays can be waited for one by one.
+    /// Blocks until all work on it has passed, which no operation does. To wait for one result, wait for its
+    /// array.
     pub fn synchronise(&self) -> Result<()> {
         let (Some(stream), Some(gpu)) = (&self.gpu, self.device.as_gpu()) else { return Ok(()) };
         gpu.count_synchronisation();
@@ -175,12 +177,12 @@ impl Stream {
         passed
     }
 
-    /// Makes its GPU, if it has one, current on this thread for as long as an operation makes calls.
+    /// Makes its GPU, if it has one, current on this thread until the result is dropped.
     pub(crate) fn enter(&self) -> Result<Option<Entered<'_>>> {
         self.device.as_gpu().map(|gpu| gpu.enter()).transpose()
     }
 
-    /// The GPU's side of it; `None` on the CPU.
+    /// The GPU and its side of the stream; `None` on the CPU.
     pub(crate) fn as_gpu(&self) -> Option<(&Arc<Gpu>, &Arc<GpuStream>)> {
         Some((self.device.as_gpu()?, self.gpu.as_ref()?))
     }
@@ -196,27 +198,27 @@ impl fmt::Debug for Stream {
 }
 
 impl Device {
-    /// A new order of work on this device.
+    /// Creates a stream on this device, with the usual priority.
     pub fn stream(&self) -> Result<Stream> {
         self.stream_with_priority(0)
     }
 
-    /// A new order of work on this device; lower numbers are more urgent, 0 is usual, what the device does not have means
-    /// the nearest that it has.
+    /// Creates a stream on this device. Lower priorities are more urgent, 0 is usual; a priority that the
+    /// device does not have becomes the nearest one that it has.
     pub fn stream_with_priority(&self, priority: i32) -> Result<Stream> {
         Stream::create(self, priority)
     }
 
-    /// A native stream of the caller's (a `CUstream`, a `hipStream_t`) as this device's: operations run there
-    /// and nowhere else. The legacy default stream (`0` or `1`) and that of the calling thread (`2`) are
-    /// streams too; the latter means that of whichever thread calls an operation, which runs between what is
-    /// on it then and later. A stream that is being captured into a graph is
-    /// [`Error::Invalid`](crate::Error::Invalid), here and when an operation begins.
+    /// Wraps a native stream of the caller's (a `CUstream`, a `hipStream_t`): operations run on that stream
+    /// and on no other. The handle may be the legacy default stream (`0` or `1`) or the default stream of the
+    /// calling thread (`2`). The latter means the stream of the thread that calls an operation; the operation
+    /// runs after the work that is on it then, and before later work. A stream that is being captured into a
+    /// graph is [`Error::Invalid`](crate::Error::Invalid), here and when an operation begins.
     ///
     /// # Safety
     ///
-    /// The handle must be a stream of this device, and stay one until the last clone of the [`Stream`] and every
-    /// operation put on it is gone.
+    /// The handle must be a stream of this device, and stay one until the last clone of the [`Stream`] and
+    /// every operation put on it is gone.
     pub unsafe fn wrap_stream(&self, handle: *mut c_void) -> Result<Stream> {
         let gpu = self.gpu_or("wrap_stream")?;
         let raw = RawStream(handle.addr());

@@ -1,5 +1,5 @@
-//! How tasks are told that they can go on: on a thread of ours. A waker is a stranger's and may do anything,
-//! which nothing may that a runtime calls back.
+//! Wakes tasks, on a thread of ours. A waker is foreign code and may do anything, whereas a callback of a GPU
+//! runtime may not.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,8 +19,8 @@ struct State {
 }
 
 impl Sleeper {
-    /// The waker that is used from now on; `false` where the task was woken already. A waker is cloned and
-    /// dropped outside of the lock, because either may call anything.
+    /// Replaces the waker; `false` if the task was woken already. Wakers are cloned and dropped outside the
+    /// lock, because either may call anything.
     pub fn renew(&self, waker: &Waker) -> bool {
         let waker = waker.clone();
         let mut state = lock(&self.0);
@@ -31,7 +31,7 @@ impl Sleeper {
         !woken
     }
 
-    /// The task no longer waits, and is not woken.
+    /// Ends the wait, so that the task is not woken.
     pub fn forget(&self) {
         let waker = lock(&self.0).waker.take();
         drop(waker);
@@ -44,12 +44,13 @@ impl Sleeper {
             state.waker.take()
         };
         let woken = catch_unwind(AssertUnwindSafe(|| waker.map(Waker::wake)));
-        // A panic ends here, and its payload may panic when it is dropped.
+        // A panic ends here. Its payload is leaked, because its drop may panic.
         woken.map(drop).unwrap_or_else(std::mem::forget);
     }
 }
 
-/// Has a task woken when it is dropped: so it is where a callback never comes, too.
+/// Wakes a task when it is dropped, so the task wakes even if the runtime drops a callback without calling
+/// it.
 pub(crate) struct Alarm {
     sleeper: Arc<Sleeper>,
     queue: Sender<Arc<Sleeper>>,
@@ -62,7 +63,7 @@ impl Drop for Alarm {
     }
 }
 
-/// The thread that wakes a device's tasks. It is started for the first of them and ends with the device.
+/// The thread that wakes a device's tasks. It starts with the first task and ends with the device.
 #[derive(Default)]
 pub(crate) struct Wakes(Mutex<Thread>);
 
@@ -71,13 +72,13 @@ enum Thread {
     #[default]
     NotStarted,
     Started(Sender<Arc<Sleeper>>),
-    /// As where the system has no thread for us.
+    /// Simulates a system that cannot start a thread.
     #[cfg(test)]
     Refused,
 }
 
 impl Wakes {
-    /// An alarm that wakes a task once it is dropped; `None` where no thread can be started.
+    /// Makes an alarm that wakes a task once it is dropped; `None` if no thread can be started.
     pub fn alarm(&self, waker: &Waker) -> Option<(Arc<Sleeper>, Alarm)> {
         let waker = waker.clone();
         let queue = self.queue()?;
@@ -94,14 +95,14 @@ impl Wakes {
             Thread::Refused => return None,
         }
         let (queue, told) = channel();
-        // The name is as long as Linux takes.
+        // The name has the most characters that Linux allows.
         let started = thread::Builder::new().name("bowstring wakes".into()).spawn(move || wake_all(told));
         started.ok()?;
         *thread = Thread::Started(queue.clone());
         Some(queue)
     }
 
-    /// As where the system has no thread for us.
+    /// Simulates a system that cannot start a thread.
     #[cfg(test)]
     pub fn refuse(&self) {
         *lock(&self.0) = Thread::Refused;

@@ -1,8 +1,9 @@
-//! CUDA: what NVIDIA's driver library does its own way. The rest is `native`.
+//! CUDA: the parts of the driver that are specific to NVIDIA's driver library. The rest is `native`.
 //!
-//! Each device works in its primary context, as the CUDA runtime and the libraries over it do, so their pointers, streams
-//! and events are good here and ours there. One image of a family is shipped for all: PTX, of which the driver is given
-//! an entry at a time, compiles it for the GPU the first time that an operation needs it, and keeps the result on disk.
+//! Each device works in its primary context, as the CUDA runtime and the libraries over it do, so their
+//! pointers, streams and events are valid here, and ours there. Each family has one image for all GPUs, in
+//! PTX. The driver receives one entry of it at a time, compiles it for the GPU the first time that an
+//! operation needs it, and keeps the result on disk.
 
 #![allow(unsafe_code)]
 
@@ -18,23 +19,23 @@ use super::native::{Found, INVALID_CONTEXT, Library, Opened, Runtime, Version, o
 use crate::Result;
 use crate::ffi::DeviceType;
 
-/// The one architecture that images are made for: every later one runs them.
+/// The architecture for which images are compiled; every later one runs them.
 const ARCHITECTURE: &str = "sm_75";
-/// The driver that takes, by the name that people know it by.
+/// The oldest driver that loads them, by its usual name.
 pub(crate) const DRIVER: &str = "NVIDIA's driver 470";
-/// The compute capability that takes.
+/// The least compute capability that runs them.
 const LEAST: (i32, i32) = (7, 5);
-/// Attributes of devices.
+/// The numbers of a device's attributes: its compute capability.
 pub(super) const CAPABILITY_MAJOR: i32 = 75;
 pub(super) const CAPABILITY_MINOR: i32 = 76;
-/// A pointer's memory is the host's; all else is some device's.
+/// The memory type of a pointer into host memory; all other types are a device's.
 pub(super) const HOST_MEMORY: u32 = 1;
 
-/// What the library is called, the preferred name first.
+/// The names of the library, the preferred one first.
 pub(super) const LIBRARIES: &[&str] = &["libcuda.so.1", "libcuda.so", "nvcuda.dll"];
 
 functions! {
-    /// What only CUDA has: contexts.
+    /// The functions that only CUDA has: devices are current by context.
     Contexts {
         current: fn(*mut Word) = "cuCtxGetCurrent";
         make_current: fn(Word) = "cuCtxSetCurrent";
@@ -46,12 +47,13 @@ functions! {
     }
 }
 
-/// What starts an entry in an image, and what ends it: nothing else is between.
+/// The texts that start and end an entry in an image. Nothing else is between entries.
 const ENTRY: &str = "\n.visible .entry ";
 const END: &str = "\n}\n";
 
-/// An image with nothing but one entry of another. Entries share no code and no data, and the driver compiles what it is
-/// given whether it is used or not: a family takes up to a hundred times longer than the entry that was asked for.
+/// Extracts one entry of an image into an image of its own; `None` if the image has no such entry. Entries
+/// share no code and no data. The driver compiles everything it receives, used or not, so a family takes up
+/// to a hundred times longer than the one entry that an operation needs.
 pub(super) fn alone(image: &str, entry: &str) -> Option<String> {
     let head = &image[..image.find(ENTRY)?];
     let start = image.find(&format!("{ENTRY}{entry}("))?;
@@ -59,7 +61,7 @@ pub(super) fn alone(image: &str, entry: &str) -> Option<String> {
     Some([head, &image[start..end]].concat())
 }
 
-/// A CUDA device.
+/// A device of CUDA, with its primary context.
 pub(super) struct Cuda {
     functions: &'static Contexts,
     device: i32,
@@ -71,38 +73,39 @@ pub(super) struct Cuda {
 static OPENED: LazyLock<Opened<Cuda>> = Opened::new();
 
 impl Device {
-    /// NVIDIA GPU number `ordinal`, as CUDA counts them. [`Error::NoDevice`](crate::Error::NoDevice) says why there is none.
+    /// Opens NVIDIA GPU number `ordinal`, as CUDA counts them. [`Error::NoDevice`](crate::Error::NoDevice)
+    /// says why it cannot be used.
     ///
-    /// Each kernel is compiled for the GPU by its driver the first time that an operation needs it; the driver keeps the
+    /// The driver compiles each kernel for the GPU the first time that an operation needs it, and keeps the
     /// result on disk.
     pub fn cuda(ordinal: usize) -> Result<Device> {
         cuda(Library::Installed, ordinal as i64)
     }
 
-    /// How many NVIDIA GPUs CUDA finds here; none where there is no CUDA.
+    /// The number of NVIDIA GPUs that CUDA finds; 0 without CUDA.
     pub fn cuda_count() -> usize {
         count(Library::Installed).unwrap_or(0)
     }
 }
 
-/// What a library has, for tests of the table.
+/// The functions that were found in a library, for tests of the table.
 #[cfg(test)]
 pub(super) fn found_at(path: &std::path::Path) -> &'static Found<Cuda> {
     OPENED.found(Library::At(path)).expect("a library with all functions")
 }
 
-/// How many devices a library finds.
+/// The number of devices that a library finds.
 pub(super) fn count(library: Library<'_>) -> Result<usize> {
     OPENED.count(library)
 }
 
-/// A device of any library that has CUDA's functions.
+/// Opens a device of any library that has CUDA's functions.
 pub(super) fn cuda(library: Library<'_>, number: i64) -> Result<Device> {
     OPENED.device(library, number)
 }
 
-/// The context that the CUDA runtime uses for the device. It is never let go of: arrays, and the libraries that we share it
-/// with, may live as long as the process.
+/// The context that the CUDA runtime uses for the device. It is never released: arrays, and the libraries
+/// that share it with us, may live as long as the process.
 ///
 /// # Safety
 ///
@@ -114,7 +117,8 @@ unsafe fn primary(functions: &Contexts, device: i32) -> Outcome<Word> {
     Ok(context)
 }
 
-// SAFETY of every block: as the trait's functions ask; results are written to locals of the type that the table says.
+// SAFETY of every block: as the trait's functions ask; results are written to locals of the type that the
+// table says.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Runtime for Cuda {
     const DEVICE: DeviceType = DeviceType::Cuda;
@@ -131,8 +135,8 @@ impl Runtime for Cuda {
         (number / 1000, number % 1000 / 10)
     }
 
-    /// Before CUDA 11.5 a pool may hand out memory while its last use still runs on another stream (rapidsai/rmm
-    /// pull request 993).
+    /// Before CUDA 11.5 a pool may hand out memory while its last use still runs on another stream
+    /// (rapidsai/rmm pull request 993).
     fn trusts_ordered_memory(version: Version) -> bool {
         version >= (11, 5)
     }
@@ -223,7 +227,7 @@ impl Runtime for Cuda {
 
     fn image(&self, family: &'static str, entry: &'static str) -> Option<Cow<'static, [u8]>> {
         let text = std::str::from_utf8(images::find(family, ARCHITECTURE)?).ok()?;
-        // CUDA wants a zero behind the text.
+        // CUDA expects a zero after the text.
         Some(Cow::Owned(format!("{}\0", alone(text, entry)?).into_bytes()))
     }
 

@@ -1,4 +1,5 @@
-//! A driver that breaks a promise on purpose, for tests that must notice: everything else it passes on to the emulator.
+//! A driver that breaks a promise on purpose, for tests that must notice. It passes all other calls on to the
+//! emulator.
 
 #![allow(unsafe_code)]
 
@@ -21,7 +22,7 @@ pub(crate) enum Break {
     Records,
 }
 
-/// The driver.
+/// A driver that breaks one promise and passes all other calls on.
 pub(crate) struct Faulty {
     inner: Arc<dyn Driver>,
     breaks: Break,
@@ -29,19 +30,20 @@ pub(crate) struct Faulty {
 }
 
 impl Faulty {
-    /// Breaks a promise of a driver's.
+    /// Wraps a driver, and breaks one of its promises.
     pub fn new(inner: Arc<dyn Driver>, breaks: Break) -> Faulty {
         Faulty { inner, breaks, held_back: Mutex::default() }
     }
 
-    /// Launches what was held back for a stream.
+    /// Makes the launches that were held back for a stream.
     unsafe fn catch_up(&self, stream: RawStream) -> Outcome {
         let late: Vec<HeldBack> =
             lock(&self.held_back).extract_if(.., |late| late.stream == stream).collect();
         late.iter().try_for_each(|late| {
             let launch =
                 Launch { entry: late.entry, kernel: late.kernel, waves: late.waves, args: &late.args };
-            // SAFETY: the caller's promise at the launch; what it uses is kept until a later event of the stream.
+            // SAFETY: the caller's promise at the launch; the memory that it uses is kept until a later event
+            // of the stream.
             unsafe { self.inner.launch(&launch, stream) }
         })
     }

@@ -1,4 +1,4 @@
-//! The emulated device's memory, as whatever runs its kernels may touch it.
+//! The emulated device's memory, with checks of each access by an executor of kernels.
 
 use bowstring_sim::at;
 
@@ -11,7 +11,8 @@ pub struct DeviceMemory<'a> {
     extents: &'a [(u64, u64, bool)],
 }
 
-/// Kernels read bitmaps by whole aligned words, up to this many bytes each, of which parts may be outside.
+/// Kernels read bitmaps by whole aligned words of up to this many bytes, parts of which may be outside the
+/// bitmap.
 const WORD: u64 = 16;
 
 impl<'a> DeviceMemory<'a> {
@@ -19,15 +20,15 @@ impl<'a> DeviceMemory<'a> {
         DeviceMemory { memory, extents }
     }
 
-    /// Reads at an address that the kernel made.
+    /// Reads at an address that the kernel computed.
     pub fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), String> {
         self.check(address, into.len(), false)?;
-        // SAFETY: inside an allocation, or inside (in the last word of) what the launch was given.
+        // SAFETY: inside an allocation, or inside (or in the last word of) an extent of the launch.
         unsafe { at(address as usize).cast_const().copy_to_nonoverlapping(into.as_mut_ptr(), into.len()) };
         Ok(())
     }
 
-    /// Writes at an address that the kernel made.
+    /// Writes at an address that the kernel computed.
     pub fn write(&mut self, address: u64, from: &[u8]) -> Result<(), String> {
         self.check(address, from.len(), true)?;
         // SAFETY: as in `read`, and an output of the launch.
@@ -35,7 +36,8 @@ impl<'a> DeviceMemory<'a> {
         Ok(())
     }
 
-    /// Whether the bytes are in an allocation of the device, or in the last word of one. What was imported is not.
+    /// Whether the bytes are in an allocation of the device, or in the last word of one. Imported memory is
+    /// in none.
     pub fn allocated(&self, address: u64, bytes: usize) -> bool {
         let address = address as usize;
         let extent = self.memory.extent(address);
@@ -49,7 +51,8 @@ impl<'a> DeviceMemory<'a> {
             let (start, past) = (start / WORD * WORD, (start + len).next_multiple_of(WORD));
             (!write || *written) && address >= start && end <= past && end > address
         });
-        // What tables describe is not among the arguments: then the allocations decide. Nobody's is in the first page.
+        // Memory that tables describe is not among the arguments; for it, the allocations decide. No
+        // allocation is in the first page.
         match given
             || end > address && address >= 4096 && self.memory.may_touch(address as usize, bytes).is_ok()
         {

@@ -1,10 +1,10 @@
 //! The emulator: a driver over host memory, with real asynchrony.
 //!
-//! A stream is a queue that a thread runs, after random delays where a test asks for them; kernels are the host build
-//! of the ones that GPUs run. So a forgotten wait or a too-early free gives a wrong answer here, as it would there, but
-//! never undefined behaviour: jobs that touch memory run one at a time, freed memory is spoilt and kept for a while, and
-//! every access of a kernel is checked. What a kernel may not do leaves its stream failed, and every event recorded and
-//! every stream that waits behind it.
+//! A stream is a queue that a thread runs, after random delays if a test asks for them. Kernels are the host
+//! build of those that GPUs run. So a forgotten wait or a too-early free gives a wrong answer, as on a GPU,
+//! but never undefined behaviour: jobs that touch memory run one at a time, freed memory is overwritten and
+//! kept for a while, and every access of a kernel is checked. A violation fails the kernel's stream, every
+//! event recorded after it, and every stream that waits for such an event.
 
 #![allow(unsafe_code)]
 
@@ -33,15 +33,15 @@ use memory::{DeviceMemory, Memory};
 use queue::{INVALID_HANDLE, PANICKED, Queue, point};
 use watch::{EmulatorOptions, Execution, Fault, Injector};
 
-/// Memory ran out.
+/// The code for memory that ran out; the same as CUDA's.
 const OUT_OF_MEMORY: i64 = 2;
-/// A kernel or a copy did what it may not; the code of CUDA's illegal address.
+/// The code for a kernel or a copy that broke a rule; the same as CUDA's for an illegal address.
 const FAULT: i64 = 700;
 
-/// An emulated device.
+/// The driver of one emulated device.
 pub(crate) struct Emulator(Arc<Shared>);
 
-/// What the device's streams share.
+/// The state that the device's streams share.
 struct Shared {
     options: EmulatorOptions,
     place: Place,
@@ -69,13 +69,13 @@ impl Emulator {
         found.ok_or(Failure { call, code: INVALID_HANDLE, out_of_memory: false })
     }
 
-    /// Counts the call, fails it where a test wants that, and finds the stream.
+    /// Counts the call, fails it if a test asks for that, and finds the stream.
     fn enter(&self, stream: RawStream, call: &'static str) -> Outcome<Queue> {
         self.0.injector.enter(call)?;
         self.queue(stream, call)
     }
 
-    /// Queues work on memory: `parts` are the device memory it touches.
+    /// Queues work on memory; `parts` are the ranges of device memory that it touches.
     fn touch(
         &self,
         stream: RawStream,
@@ -99,7 +99,7 @@ impl Emulator {
 }
 
 impl Shared {
-    /// Puts a fault down, loudly.
+    /// Records a fault, and prints it to stderr.
     fn fault(&self, fault: Fault) -> Outcome {
         let call = fault.call();
         eprintln!("emulated device {}: {fault:?}", self.place.device_id);
@@ -111,7 +111,7 @@ impl Shared {
         result.or_else(|fault| self.fault(Fault::Memory { call, fault }))
     }
 
-    /// Runs a kernel. The memory is locked meanwhile: streams are ordered at random, but never race.
+    /// Runs a kernel with the memory locked: streams run in random order, but never race.
     fn run(&self, launch: &Queued) -> Outcome {
         let memory = lock(&self.memory);
         let kernel = launch.kernel;
@@ -133,8 +133,9 @@ impl Shared {
             return run.or_else(|reason| self.fault(Fault::Executor { entry: kernel.name(), reason }));
         }
         let faults = Faults::new();
-        // SAFETY: the driver's caller keeps what the arguments point to alive until the stream has passed this job,
-        // `Memory` initialises and exposes all of it, and the lock keeps every other job away.
+        // SAFETY: the driver's caller keeps the memory that the arguments point to alive until the stream has
+        // passed this job, `Memory` initialises and exposes all of it, and the lock keeps every other job
+        // away.
         unsafe { kernel.emulate(&*launch.args, self.options.width, 0..launch.waves, &faults) };
         match faults.first() {
             None => Ok(()),

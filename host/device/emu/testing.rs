@@ -1,6 +1,6 @@
-//! For tests, ours and those of who builds on this: emulated devices with random delays, calls that fail on demand,
-//! and counts of what is alive. **Not part of the public API**: hidden from the documentation, and anything here may change
-//! in any release.
+//! For tests, ours and those of libraries that build on this one: emulated devices with random delays, calls
+//! that fail on demand, and counts of live objects. **Not part of the public API**: hidden from the
+//! documentation, and anything here may change in any release.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,14 +26,14 @@ use crate::{Error, Result};
 pub use super::memory::DeviceMemory;
 pub use super::watch::{Alive, EmulatorOptions, Execution, Executor, Fault, INJECTED};
 
-/// An emulated device of a test's own, and a hand on its inside.
+/// An emulated device of a test's own, with access to its internals.
 pub struct EmulatedDevice {
     device: Device,
     shared: Arc<Shared>,
 }
 
-/// A host array as one of an emulated device, whose memory is host memory: nothing is copied or moved, so an array at odd
-/// addresses and bits stays there.
+/// Turns a host array into one of an emulated device, whose memory is host memory. Copies and moves nothing,
+/// so an array at odd addresses and bit offsets stays there.
 pub fn adopt(array: &Array, device: &Device) -> Result<Array> {
     if device.place().device_type != DeviceType::Emulated || array.place() != Place::CPU {
         return Err(Error::invalid("adopt", "takes a host array and an emulated device"));
@@ -45,25 +45,25 @@ pub fn adopt(array: &Array, device: &Device) -> Result<Array> {
     Array::try_new(parts)
 }
 
-/// Lets go of inputs whose work on the device has passed, without blocking. Every operation does so too.
+/// Drops inputs whose work on the device has passed, without blocking. Every operation does so too.
 pub fn retire(device: &Device) {
     device.as_gpu().into_iter().for_each(|gpu| gpu.retire());
 }
 
-/// Has a witness shown every launch on a GPU, through this handle and its clones: for diagnosis. Each launch is waited for
-/// then. Only the first witness is.
+/// Shows every launch on a GPU through this handle and its clones to a witness, for diagnosis. The host then
+/// waits for each launch. Only the first witness of a device is set.
 pub fn set_witness(device: &Device, witness: Arc<dyn Witness>) {
     device.as_gpu().into_iter().for_each(|gpu| gpu.set_witness(witness.clone()));
 }
 
-/// Blocks until all work on the device that inputs are kept for has passed, and lets go of them.
+/// Blocks until all work on the device for which inputs are kept has passed, and drops the inputs.
 pub fn drain(device: &Device) {
     device.as_gpu().into_iter().for_each(|gpu| {
         gpu.drain();
     });
 }
 
-/// The ids of emulated devices; 0 is [`Device::emulated`].
+/// The number of the next emulated device; 0 is [`Device::emulated`].
 static NEXT_ID: AtomicI64 = AtomicI64::new(1);
 
 fn emulated(emulator: Emulator, keep: Option<usize>) -> Result<Device> {
@@ -71,31 +71,31 @@ fn emulated(emulator: Emulator, keep: Option<usize>) -> Result<Device> {
 }
 
 impl Device {
-    /// An emulated GPU with waves of 32 lanes, for programs that must run where there is none: kernels run on the host,
-    /// a lane at a time. Its arrays export as `ARROW_DEVICE_EXT_DEV` with a `sync_event` that points to a `uint64_t`:
-    /// the number of an emulated event of this process.
+    /// An emulated GPU with waves of 32 lanes, for programs that must run without one: kernels run on the
+    /// host, a lane at a time. Its arrays export as `ARROW_DEVICE_EXT_DEV` with a `sync_event` that points to
+    /// a `uint64_t`: the number of an emulated event of this process.
     ///
     /// # Panics
     ///
-    /// When no thread can be started; [`Device::open`] of [`DeviceType::Emulated`] is an error then.
+    /// If no thread can be started; [`Device::open`] of [`DeviceType::Emulated`] returns an error instead.
     pub fn emulated() -> Device {
         Device::try_emulated().expect("an emulated device has all it needs but threads")
     }
 
-    /// The same device; an error where no thread can be started now.
+    /// The same device; an error if no thread can be started now.
     pub(in crate::device) fn try_emulated() -> Result<Device> {
         static DEVICE: Guarded<Option<Device>> = Guarded::new(None);
         if let Some(device) = DEVICE.with(|device| device.clone()) {
             return Ok(device);
         }
-        // Not under the lock: of two threads that make it, one uses the other's.
+        // Not under the lock: if two threads make one, both use the first.
         let made = emulated(Emulator::new(EmulatorOptions::default(), 0), None)?;
         Ok(DEVICE.with(|device| device.get_or_insert_with(|| made.clone()).clone()))
     }
 }
 
 impl EmulatedDevice {
-    /// A new device.
+    /// Makes a device that shares nothing with other emulated devices.
     pub fn new(options: EmulatorOptions) -> Result<EmulatedDevice> {
         let keep = options.keep;
         let emulator = Emulator::new(options, NEXT_ID.fetch_add(1, Ordering::Relaxed));
@@ -103,7 +103,7 @@ impl EmulatedDevice {
         Ok(EmulatedDevice { device: emulated(emulator, keep)?, shared })
     }
 
-    /// A new device whose driver breaks a promise.
+    /// Makes a device whose driver breaks a promise.
     #[cfg(test)]
     pub(crate) fn faulty(options: EmulatorOptions, breaks: super::faulty::Break) -> Result<Self> {
         let keep = options.keep;
@@ -113,33 +113,33 @@ impl EmulatedDevice {
         Ok(EmulatedDevice { device: Device::behind(driver, Source::Driver, keep)?, shared })
     }
 
-    /// The device.
+    /// The device, as a program sees it.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// From now on, call number `nth` (from 1) of the runtime's functions fails, and `times - 1` more after it; with
-    /// `call`, only calls of that function count.
+    /// Makes call number `nth` (from 1, counted from now on) of the runtime's functions fail, and the
+    /// `times - 1` calls after it. With `call`, only calls of that function count.
     pub fn fail(&self, call: Option<&'static str>, nth: u64, times: u64) {
         lock(&self.shared.injector.calls).fail(call.map(str::to_owned), nth, times, ());
     }
 
-    /// Ends that, and says how many calls failed.
+    /// Stops failing calls, and returns how many failed.
     pub fn stop_failing(&self) -> u64 {
         lock(&self.shared.injector.calls).stop_failing()
     }
 
-    /// What was called how often.
+    /// The number of calls of each of the runtime's functions so far.
     pub fn calls(&self) -> BTreeMap<&'static str, u64> {
         lock(&self.shared.injector.calls).calls().clone()
     }
 
-    /// What is alive now.
+    /// The numbers of live allocations, events, streams and threads of the device now.
     pub fn alive(&self) -> Alive {
         self.shared.alive()
     }
 
-    /// What kernels, copies and frees did that they may not, so far; red zones and freed memory are looked at too.
+    /// The violations by kernels, copies and frees so far. Checks red zones and freed memory as well.
     pub fn faults(&self) -> Vec<Fault> {
         let mut faults = self.shared.injector.put_down_so_far();
         for memory in [&self.shared.memory, &self.shared.pinned] {
@@ -150,17 +150,17 @@ impl EmulatedDevice {
         faults
     }
 
-    /// The device gone as for its user, the counters still there.
+    /// Drops the device as its user would, and keeps its counters.
     pub fn close(self) -> Closed {
         Closed(self.shared)
     }
 }
 
-/// What is left of an [`EmulatedDevice`].
+/// The counters of an [`EmulatedDevice`] that was closed.
 pub struct Closed(Arc<Shared>);
 
 impl Closed {
-    /// What is alive still, once the streams' threads have ended.
+    /// Waits until the streams' threads have ended, and counts the objects that are still alive.
     pub fn alive(self) -> Alive {
         while Arc::strong_count(&self.0.injector.threads) > 1 && lock(&self.0.streams).is_empty() {
             thread::yield_now();
@@ -183,26 +183,26 @@ impl Shared {
     }
 }
 
-/// An emulated event that a test, in the part of a foreign producer or consumer, fires or looks at by hand.
+/// An emulated event that a test, acting as a foreign producer or consumer, fires by hand.
 pub struct ManualEvent {
     number: Box<u64>,
     fire: Arc<super::queue::Recording>,
 }
 
 impl ManualEvent {
-    /// An event that has been recorded and has not passed.
+    /// Makes an event that is recorded and has not passed.
     pub fn pending() -> ManualEvent {
         let number = new_point();
         let fire = point(number, "event").expect("just made").record();
         ManualEvent { number: Box::new(number as u64), fire }
     }
 
-    /// What a `sync_event` holds; good for as long as `self` lives.
+    /// The pointer for a `sync_event`; valid as long as `self` lives.
     pub fn pointer(&self) -> *mut std::ffi::c_void {
         std::ptr::from_ref(&*self.number).cast_mut().cast()
     }
 
-    /// Lets it pass.
+    /// Makes the event pass, with success.
     pub fn fire(&self) {
         self.fire.pass(Ok(()));
     }

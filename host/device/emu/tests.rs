@@ -41,7 +41,8 @@ fn stale_handles_are_errors() {
 #[test]
 fn misused_memory_is_seen() {
     let emulator = emulator(32, Duration::ZERO);
-    // SAFETY: what is misused is refused before it is touched, but for a red zone, which is the emulator's own memory.
+    // SAFETY: misused memory is refused before it is touched, except for a red zone, which is the emulator's
+    // own memory.
     unsafe {
         let stream = emulator.stream(0).unwrap();
         let address = emulator.alloc(100, stream).unwrap();

@@ -1,5 +1,5 @@
-//! How an emulated device behaves, and what is seen of it: its options, the calls that fail and are counted, the faults that
-//! were put down, what is alive.
+//! The options of an emulated device, and the observations of it: calls that fail or are counted, recorded
+//! faults, live objects.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,39 +13,39 @@ use super::super::sync::Mutex;
 use super::super::sync::atomic::{AtomicUsize, Ordering};
 use super::memory::DeviceMemory;
 
-/// How an emulated device behaves.
+/// The options of an emulated device.
 #[derive(Clone, Debug)]
 pub struct EmulatorOptions {
     /// Lanes in a wave: 32 or 64.
     pub width: u32,
-    /// Before each piece of work a stream sleeps for a random time below this.
+    /// The bound on the random time that a stream sleeps before each piece of work.
     pub delay: Duration,
-    /// Where the random times start from.
+    /// The seed of the random times.
     pub seed: u64,
-    /// How many bytes of memory the device has.
+    /// The bytes of memory that the device has.
     pub memory: usize,
-    /// How many unused bytes the device's pool keeps; `Some(0)` makes every use after free show.
+    /// The most unused bytes that the device's pool keeps; `Some(0)` exposes every use after free.
     pub keep: Option<usize>,
-    /// What runs kernels in place of their host build, as waves of 32: an interpreter of the images.
+    /// An interpreter of the images, which runs kernels in place of their host build, as waves of 32.
     pub executor: Option<Arc<dyn Executor>>,
 }
 
-/// Runs kernels on host memory.
+/// Runs kernels from their images, on host memory.
 pub trait Executor: fmt::Debug + Send + Sync {
-    /// Runs one launch; an error says what the kernel may not do.
+    /// Runs one launch; the error says which rule the kernel broke.
     fn run(&self, launch: &Execution<'_>, memory: &mut DeviceMemory<'_>) -> std::result::Result<(), String>;
 }
 
 /// One launch for an [`Executor`].
 #[derive(Clone, Copy, Debug)]
 pub struct Execution<'a> {
-    /// The image.
+    /// The family, which names the kernel's image.
     pub family: &'a str,
     /// The entry in it.
     pub entry: &'a str,
     /// The arguments, eight bytes each.
     pub words: &'a [u64],
-    /// How many waves, in blocks of 256 threads.
+    /// The number of waves, in blocks of 256 threads.
     pub waves: u64,
 }
 
@@ -62,50 +62,50 @@ impl Default for EmulatorOptions {
     }
 }
 
-/// The code of a call that failed because a test wanted it.
+/// The code of a call that failed because a test asked for it.
 pub const INJECTED: i64 = 999;
 
-/// What of a device is alive.
+/// The numbers of a device's live objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Alive {
     /// Allocations of device memory.
     pub allocations: usize,
-    /// Their bytes.
+    /// The sum of their bytes.
     pub bytes: usize,
     /// Allocations of pinned host memory.
     pub pinned: usize,
-    /// Events.
+    /// Events that were made and not destroyed.
     pub events: usize,
-    /// Streams.
+    /// Streams that were made and not destroyed.
     pub streams: usize,
     /// Threads that run streams, also those of destroyed ones that still have work.
     pub threads: usize,
 }
 
-/// Something that was done on an emulated device and must not be.
+/// A violation on an emulated device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// A kernel accessed what it may not; it read zero, or did not write.
+    /// A kernel accessed memory outside its arguments. The read gave zero, or the write was dropped.
     Kernel {
-        /// The kernel's entry.
+        /// The name of the kernel's entry.
         entry: &'static str,
-        /// Through which argument.
+        /// The name of the argument through which it accessed the memory.
         argument: &'static str,
-        /// Where.
+        /// The access: its argument's number, place and kind.
         fault: Access,
     },
     /// An [`Executor`] refused to go on.
     Executor {
-        /// The kernel's entry.
+        /// The name of the kernel's entry.
         entry: &'static str,
-        /// Why.
+        /// The executor's message, which says which rule was broken.
         reason: String,
     },
-    /// Memory was misused.
+    /// A call or kernel used memory that it must not use.
     Memory {
-        /// In which call, or by which entry.
+        /// The name of the call, or of the kernel's entry.
         call: &'static str,
-        /// How.
+        /// The kind of misuse that the memory's checks found.
         fault: MemoryFault,
     },
 }
@@ -119,7 +119,7 @@ impl Fault {
     }
 }
 
-/// What a test does to a device, and sees of it.
+/// The state through which a test makes a device's calls fail and observes them.
 #[derive(Default)]
 pub(super) struct Injector {
     pub calls: Mutex<bowstring_sim::Injector<()>>,

@@ -1,4 +1,4 @@
-//! Memory by owned handles: of a device, from its runtime or an engine's allocator, and of the host, pinned.
+//! Owned handles of memory: device memory from the runtime or an engine's allocator, and pinned host memory.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -10,35 +10,38 @@ use crate::array::Buffer;
 use crate::device::driver::RawStream;
 use crate::{Error, Result};
 
-/// Where device memory comes from instead of the library's own pool: an engine's arena, an RMM resource.
+/// A source of device memory that replaces the library's own pool: an engine's arena, an RMM resource.
 ///
-/// Both functions are stream-ordered: memory that was freed on a stream may be handed out again to work that comes later
-/// on that stream. `stream` is the native handle. They are called from any thread, `free` also from threads that drop the
-/// last owner of an array.
+/// Both functions are stream-ordered: memory that was freed on a stream may be handed out again to work that
+/// comes later on that stream. `stream` is the native handle. Any thread may call them; a thread that drops
+/// the last owner of an array calls `free`.
 ///
 /// # Safety
 ///
-/// What `alloc` returns must be that many bytes of the device's memory, aligned to 256, that nobody else uses until `free`.
+/// `alloc` must return that many bytes of the device's memory, aligned to 256, that nothing else uses until
+/// `free`.
 pub unsafe trait Allocator: Send + Sync {
-    /// `bytes` (not zero) of memory, or [`Error::OutOfMemory`].
+    /// Returns the address of `bytes` (not zero) of memory, or [`Error::OutOfMemory`].
     fn alloc(&self, bytes: usize, stream: *mut c_void) -> Result<usize>;
 
     /// Takes memory back once the work that is on `stream` now has passed.
     ///
     /// # Safety
     ///
-    /// `address` must come from `alloc` with the same `bytes`, and not be used by anything but work on `stream`.
+    /// `address` must come from `alloc` with the same `bytes`, and not be used by anything but work on
+    /// `stream`.
     unsafe fn free(&self, address: usize, bytes: usize, stream: *mut c_void);
 }
 
-/// Where memory comes from.
+/// The source of a device's memory.
 #[derive(Clone)]
 pub(crate) enum Source {
     Driver,
     User(Arc<dyn Allocator>),
 }
 
-/// Device memory that is freed with this handle, on the service stream: see [`super::super::core::Core::service`].
+/// Device memory that is freed with this handle, on the service stream: see
+/// [`super::super::core::Core::service`].
 pub(crate) struct Allocation {
     source: Source,
     service: Arc<OwnedStream>,
@@ -64,17 +67,15 @@ impl Allocation {
         Ok(Allocation { source: source.clone(), service: service.clone(), address, bytes })
     }
 
-    /// Where it starts.
     pub fn address(&self) -> usize {
         self.address
     }
 
-    /// How many bytes it has.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Says that what it holds is not wanted by work on `stream` from here on.
+    /// Declares the contents unused by work on `stream` from here on.
     pub fn discard(&self, stream: &OwnedStream) -> Result<()> {
         let driver = &self.service.driver;
         // SAFETY: the memory is this handle's, and its stream is live.
@@ -87,8 +88,8 @@ impl Drop for Allocation {
     fn drop(&mut self) {
         let (driver, service) = (&self.service.driver, self.service.raw);
         match &self.source {
-            // SAFETY: allocated in `create`; whoever drops this has seen to it that its work has passed, or made the
-            // service stream wait for it. There is nobody to tell of a failure.
+            // SAFETY: allocated in `create`; before this is dropped its work has passed, or the service
+            // stream waits for it. A failure cannot be reported from here.
             Source::Driver => drop(unsafe { driver.free(self.address, service) }),
             // SAFETY: as above, with the bytes that it was allocated with.
             Source::User(allocator) => unsafe {
@@ -125,23 +126,21 @@ impl Pinned {
         Ok(Pinned { driver: driver.clone(), start, bytes })
     }
 
-    /// Where it starts.
     pub fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 
-    /// How many bytes it has.
     pub fn len(&self) -> usize {
         self.bytes
     }
 
-    /// All of it. No copy to it may be under way.
+    /// All its bytes. No copy to it may be under way.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: `bytes` initialised bytes, borrowed with `self`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
     }
 
-    /// All of it, to be written. No copy from or to it may be under way.
+    /// All its bytes, writable. No copy from or to it may be under way.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
@@ -149,7 +148,7 @@ impl Pinned {
 }
 
 impl Pinned {
-    /// Part of it, to be written. No copy from or to that part may be under way.
+    /// Some of its bytes, writable. No copy from or to that part may be under way.
     pub fn part_mut(&mut self, part: Range<usize>) -> &mut [u8] {
         assert!(part.start <= part.end && part.end <= self.bytes, "the part is inside the block");
         // SAFETY: inside of `bytes` initialised bytes, borrowed mutably.
@@ -159,16 +158,17 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // SAFETY: made in `create`, and this is its only owner. There is nobody to tell of a failure.
+        // SAFETY: made in `create`, and this is its only owner. A failure cannot be reported from here.
         let _ = unsafe { self.driver.free_pinned(self.start.as_ptr()) };
     }
 }
 
-/// A few bytes of device memory that no work writes any more. Blocks, on a stream made for that.
+/// Reads a few bytes of device memory that no work writes any more. Blocks, on a stream made for the copy.
 pub(crate) fn read_back(driver: &SharedDriver, from: &Buffer, bytes: usize) -> Result<Vec<u8>> {
     let from = from.slice(0, Some(bytes));
     let (stream, to) = (OwnedStream::create(driver, 0)?, Pinned::create(driver, bytes.max(1))?);
-    // SAFETY: the buffer has the bytes, as whoever made it promised, and the block too; both live until the copy has passed.
+    // SAFETY: the buffer has the bytes, as its maker promised, and so has the block; both live until the copy
+    // has passed.
     let queued = unsafe { driver.copy_out(to.start(), from.address(), bytes, stream.raw()) };
     let passed = stream.synchronise();
     queued.map_err(|failure| error(driver, failure)).and(passed)?;

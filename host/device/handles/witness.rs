@@ -1,40 +1,40 @@
-//! For diagnosis: a witness is shown every launch on a device, between what was put on the stream before it and what
-//! comes after, with a way to read the device's memory then. See `testing::set_witness`.
+//! Witnesses, for diagnosis. A witness sees every launch on a device, after all earlier work of the stream
+//! and before all later work, and can read the device's memory then. See `testing::set_witness`.
 
 use super::OwnedStream;
 use crate::Result;
 use crate::array::Place;
 use crate::device::driver::Launch;
 
-/// A launch, as a [`Witness`] is shown it.
+/// A launch, as a [`Witness`] sees it.
 pub struct Witnessed<'a> {
-    /// The device.
+    /// The device on which the kernel runs.
     pub place: Place,
-    /// Whose images the device runs; `None` where it runs none.
+    /// The architecture whose images the device runs; `None` if it runs none.
     pub architecture: Option<&'static str>,
-    /// The image.
+    /// The family, which names the kernel's image.
     pub family: &'static str,
     /// The entry in it.
     pub entry: &'static str,
     /// The arguments, eight bytes each.
     pub words: Vec<u64>,
-    /// How many waves, in blocks of 256 threads.
+    /// The number of waves, in blocks of 256 threads.
     pub waves: u64,
-    /// The memory that the arguments give: first address, bytes, and whether it is written. What tables in
-    /// that memory point to is not among it.
+    /// The memory that the arguments describe: first address, bytes, and whether the kernel writes it. Memory
+    /// that tables point to is not included.
     pub extents: Vec<(u64, u64, bool)>,
     stream: &'a OwnedStream,
 }
 
-/// Sees launches.
+/// Observes the launches on a device, each before and after it has run.
 pub trait Witness: Send + Sync {
-    /// Shown a launch whose inputs are ready. It must call `run`, once: that launches, and blocks until the
-    /// launch has passed.
+    /// Observes a launch whose inputs are ready. It must call `run` once, which launches, and blocks until
+    /// the launch has passed.
     fn see(&self, launch: &Witnessed<'_>, run: &mut dyn FnMut());
 }
 
 impl Witnessed<'_> {
-    /// Reads memory as it is now; false where some of it is not known to the runtime.
+    /// Reads memory as it is now; `false` if the runtime does not know some of it.
     pub fn read(&self, address: u64, into: &mut [u8]) -> bool {
         let (driver, raw, address) = (&self.stream.driver, self.stream.raw, address as usize);
         // SAFETY: any address will do.
@@ -50,7 +50,7 @@ impl Witnessed<'_> {
     }
 }
 
-/// Has a witness see a launch on a stream, which `run` puts there.
+/// Shows a launch on a stream to a witness; `run` queues it.
 pub(crate) fn witnessed(
     witness: &dyn Witness,
     launch: &Launch<'_>,

@@ -1,8 +1,9 @@
-//! HIP: what AMD's ROCm runtime does its own way. The rest is `native`. **Never run on AMD hardware.**
+//! HIP: the parts of the driver that are specific to AMD's ROCm runtime. The rest is `native`. **Never run on
+//! AMD hardware.**
 //!
-//! In the order of `cuda`: devices are current by number, not by context; an image is machine code for one architecture,
-//! or for a generic one that stands for a family, and is chosen by the name that the device gives itself; waves have as
-//! many lanes as the device says.
+//! HIP differs from `cuda` in this: devices are current by number, not by context. An image is machine code
+//! for one architecture, or for a generic one that covers several; the device's name for its architecture
+//! selects it. The device reports how many lanes a wave has.
 
 #![allow(unsafe_code)]
 
@@ -19,21 +20,22 @@ use super::native::{Found, INVALID_CONTEXT, Library, Opened, Runtime, Version, o
 use crate::Result;
 use crate::ffi::DeviceType;
 
-/// Lanes in a wave, as an attribute of a device.
+/// The number of the attribute "lanes in a wave" of a device.
 pub(super) const WAVE_WIDTH: i32 = 87;
-/// Kinds of a pointer's memory, since ROCm 6; 0 is memory that the runtime does not know.
+/// The memory type of a pointer into host memory, since ROCm 6. 0 is memory that the runtime does not know.
 pub(super) const HOST_MEMORY: u32 = 1;
-/// The properties of a device, and where in them its architecture's name is: `hipDeviceProp_tR0600`, `gcnArchName`.
+/// The size of a device's properties (`hipDeviceProp_tR0600`), and the place of its architecture's name
+/// (`gcnArchName`) in them.
 pub(super) const PROPERTIES_BYTES: usize = 1472;
 pub(super) const ARCHITECTURE_AT: usize = 1160;
 pub(super) const ARCHITECTURE_BYTES: usize = 256;
 
-/// What the library is called, the preferred name first.
+/// The names of the library, the preferred one first.
 pub(super) const LIBRARIES: &[&str] =
     &["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so", "amdhip64_7.dll", "amdhip64_6.dll"];
 
 functions! {
-    /// What only HIP has: devices that are current by number.
+    /// The functions that only HIP has: devices are current by number.
     Devices {
         current: fn(*mut i32) = "hipGetDevice";
         make_current: fn(i32) = "hipSetDevice";
@@ -44,70 +46,71 @@ functions! {
     }
 }
 
-/// A HIP device.
+/// A device of HIP, with the architecture whose images it runs.
 pub(super) struct Hip {
     functions: &'static Devices,
     device: i32,
     width: u32,
-    /// What the device calls itself, features aside.
+    /// The device's own name for its architecture, without features.
     architecture: String,
-    /// Those of the images that it runs.
+    /// The architecture whose images it runs.
     images: &'static Architecture,
-    /// The version of the library, and of the driver below it.
+    /// The version of the library; `driver` is that of the driver below it.
     version: Version,
     driver: Version,
 }
 
-/// A version as HIP's functions say it.
+/// Decodes a version as HIP's functions return it.
 fn version_of(number: i32) -> Version {
     (number / 10_000_000, number / 100_000 % 100)
 }
 
-/// The variable that has memory allocated by `hipMallocAsync`, where it is 1. Such memory may still be in use
-/// on another stream, or not be there yet, in every ROCm so far (ROCm/rocm-systems issues 10943 and 11693,
-/// ROCm/clr 288); the pool keeps what it has, so plain memory costs little.
+/// The variable that selects `hipMallocAsync` if it is 1. In every ROCm so far, such memory may still be in
+/// use on another stream, or not be usable yet (ROCm/rocm-systems issues 10943 and 11693, ROCm/clr 288). The
+/// pool keeps freed memory, so plain allocation costs little.
 const ASYNC_ALLOC: &str = "BOWSTRING_HIP_ASYNC_ALLOC";
 
-/// Codes of an image that the runtime does not take: hipErrorInvalidDeviceFunction, hipErrorInvalidImage,
+/// The codes with which the runtime refuses an image: hipErrorInvalidDeviceFunction, hipErrorInvalidImage,
 /// hipErrorNoBinaryForGpu, hipErrorSharedObjectInitFailed.
 const IMAGE_REFUSED: [i64; 4] = [98, 200, 209, 303];
 
 static OPENED: LazyLock<Opened<Hip>> = Opened::new();
 
 impl Device {
-    /// AMD GPU number `ordinal`, as HIP counts them. [`Error::NoDevice`](crate::Error::NoDevice) says why
-    /// there is none. This has never run on AMD hardware.
+    /// Opens AMD GPU number `ordinal`, as HIP counts them. [`Error::NoDevice`](crate::Error::NoDevice) says
+    /// why it cannot be used. This has never run on AMD hardware.
     ///
-    /// ROCm 6.4 or newer is needed, for MI200 and MI300 6.0. Memory is allocated by `hipMalloc`, kept and used again;
-    /// with `BOWSTRING_HIP_ASYNC_ALLOC=1` in the environment it is allocated by `hipMallocAsync`, which hands
-    /// out memory that is still in use in every ROCm so far.
+    /// It needs ROCm 6.4 or newer; for MI200 and MI300, 6.0. Memory is allocated by `hipMalloc`, kept and
+    /// reused. With `BOWSTRING_HIP_ASYNC_ALLOC=1` in the environment it is allocated by `hipMallocAsync`,
+    /// which in every ROCm so far may return memory that is still in use.
     pub fn rocm(ordinal: usize) -> Result<Device> {
         rocm(Library::Installed, ordinal as i64)
     }
 
-    /// How many AMD GPUs HIP finds here; none where there is no ROCm.
+    /// The number of AMD GPUs that HIP finds; 0 without ROCm.
     pub fn rocm_count() -> usize {
         count(Library::Installed).unwrap_or(0)
     }
 }
 
-/// What a library has, for tests of the table.
+/// The functions that were found in a library, for tests of the table.
 #[cfg(test)]
 pub(super) fn found_at(path: &std::path::Path) -> &'static Found<Hip> {
     OPENED.found(Library::At(path)).expect("a library with all functions")
 }
 
-/// How many devices a library finds.
+/// The number of devices that a library finds.
 pub(super) fn count(library: Library<'_>) -> Result<usize> {
     OPENED.count(library)
 }
 
-/// A device of any library that has HIP's functions.
+/// Opens a device of any library that has HIP's functions.
 pub(super) fn rocm(library: Library<'_>, number: i64) -> Result<Device> {
     OPENED.device(library, number)
 }
 
-// SAFETY of every block: as the trait's functions ask; results are written to locals of the type that the table says.
+// SAFETY of every block: as the trait's functions ask; results are written to locals of the type that the
+// table says.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Runtime for Hip {
     const DEVICE: DeviceType = DeviceType::Rocm;
@@ -142,14 +145,14 @@ impl Runtime for Hip {
         outcome(attribute.name, made).map_err(refused)?;
         let width = u32::try_from(width).ok().filter(|width| [32, 64].contains(width));
         let width = width.ok_or("its waves have neither 32 nor 64 lanes")?;
-        // Room for what later versions may put behind.
+        // With room for fields that later versions may add at the end.
         let (functions, mut properties) = (&found.own, vec![0u64; PROPERTIES_BYTES / 2]);
         let made = unsafe { (functions.properties.call)(properties.as_mut_ptr().cast(), device) };
         outcome(functions.properties.name, made).map_err(refused)?;
         let bytes: Vec<u8> = properties.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let name = CStr::from_bytes_until_nul(&bytes[ARCHITECTURE_AT..][..ARCHITECTURE_BYTES]);
         let name = name.unwrap_or_default().to_string_lossy();
-        // Behind a colon are features, which our images do not depend on.
+        // After a colon come features, which our images do not depend on.
         let architecture = name.split(':').next().unwrap_or_default().to_owned();
         let known =
             || ARCHITECTURES.iter().flat_map(|images| images.gpus).copied().collect::<Vec<_>>().join(", ");
@@ -226,7 +229,7 @@ impl Runtime for Hip {
     }
 
     unsafe fn trim(&self) -> Outcome {
-        // It keeps nothing that it was not asked to keep.
+        // HIP keeps nothing that it was not asked to keep.
         Ok(())
     }
 

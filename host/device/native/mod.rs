@@ -1,10 +1,11 @@
-//! The driver over a GPU runtime's own library, found on the user's machine at run time. What CUDA and HIP have in common
-//! is here, which is nearly all; what each does its own way is its [`Runtime`], in `cuda` and `hip`.
+//! The driver over a GPU runtime's own library, found on the user's machine at run time. This module has the
+//! code that CUDA and HIP share, which is nearly all of it; their differences are in an implementation of
+//! [`Runtime`] each, in `cuda` and `hip`.
 //!
-//! The one idea: a call makes the device current on its thread, is made, and puts back what was current. So
-//! we leave no trace in the caller's threads (the mode that says what they may call while a graph is captured
-//! is put back as well), and the caller's other libraries, which share the device's primary context, none in
-//! us.
+//! The one idea: each call makes the device current on its thread, and afterwards restores the device that
+//! was current. So we leave no trace in the caller's threads, not even in the mode that says which calls are
+//! allowed while a graph is captured. Nor do the caller's other libraries, which share the device's primary
+//! context, disturb us.
 
 #![allow(unsafe_code)]
 
@@ -34,37 +35,39 @@ pub(super) use open::{Library, Opened};
 pub(super) use runtime::{Found, Runtime, Version};
 use table::{Code, Common, Function, Word};
 
-/// Pinned memory of all devices: `CU_MEMHOSTALLOC_PORTABLE`, `hipHostMallocPortable`.
+/// The flag for pinned memory that all devices share: `CU_MEMHOSTALLOC_PORTABLE`, `hipHostMallocPortable`.
 const PORTABLE: u32 = 1;
-/// A stream that does not wait for the legacy default stream.
+/// The flag for a stream that does not wait for the legacy default stream.
 const NON_BLOCKING: u32 = 1;
-/// The default stream that all others wait for but those that were made not to, and it for them.
+/// The default stream that synchronises with all blocking streams.
 const LEGACY: RawStream = RawStream(0);
 /// The default stream of the calling thread: `CU_STREAM_PER_THREAD`, `hipStreamPerThread`.
 const PER_THREAD: RawStream = RawStream(2);
-/// An event that keeps no time, which is the cheaper one.
+/// The flag for an event without a time, which is cheaper.
 const NO_TIMING: u32 = 2;
-/// A thread's mode of capture in which it may make any call while others capture graphs, which our calls are
-/// never part of. In the usual mode an allocation or a look at an event fails then, and voids the capture.
+/// The capture mode in which a thread may make any call while other threads capture graphs. Our calls are
+/// never part of a graph. In the usual mode, an allocation or a query of an event fails then, and invalidates
+/// the capture.
 const RELAXED: i32 = 2;
 
 thread_local! {
-    /// The library for which this thread is in that mode: its address, or 0.
+    /// The address of the library for which this thread is in the mode `RELAXED`, or 0.
     static RELAXED_FOR: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Attributes of pointers.
+/// The numbers of a pointer's attributes.
 const MEMORY_TYPE: i32 = 2;
 const IS_MANAGED: i32 = 8;
 const DEVICE_ORDINAL: i32 = 9;
-/// Attributes of entries: registers a lane, and bytes of memory a lane that its compiler had to add.
+/// The numbers of an entry's attributes: registers per lane, and bytes of memory per lane that its compiler
+/// had to add.
 const REGISTERS: i32 = 4;
 const LOCAL_BYTES: i32 = 3;
-/// Options of loading: where the compiler writes what is wrong with an image, and how much it may write.
+/// The numbers of the options of loading: the buffer for the compiler's error messages, and its size.
 const ERROR_LOG: i32 = 5;
 const ERROR_LOG_BYTES: i32 = 6;
 
-/// A device of a runtime.
+/// A runtime's device: its library, its place among the library's devices, and the images it has loaded.
 pub(super) struct Native<R: Runtime> {
     found: &'static Found<R>,
     runtime: R,
@@ -79,11 +82,11 @@ impl<R: Runtime> Native<R> {
         &self.found.common
     }
 
-    /// Runs something with the device current on this thread.
+    /// Runs a closure with the device current on this thread.
     ///
     /// # Safety
     ///
-    /// As for what runs.
+    /// As for the calls that `run` makes.
     unsafe fn current<T>(&self, run: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
         let before = self.enter()?;
         let made = run();
@@ -91,8 +94,8 @@ impl<R: Runtime> Native<R> {
         made
     }
 
-    /// Permits this thread all calls, and returns the former mode if it has to be put back. If the runtime
-    /// refuses, the calls to come say so themselves.
+    /// Permits this thread all calls, and returns the previous mode if it must be restored. If the runtime
+    /// refuses, the calls that follow report it.
     fn relax(&self) -> Option<(i32, usize)> {
         let own = std::ptr::from_ref(self.found).addr();
         let other = RELAXED_FOR.replace(own);
@@ -116,7 +119,7 @@ impl<R: Runtime> Native<R> {
         RELAXED_FOR.set(other);
     }
 
-    /// Makes the device current on this thread, and says what was, where that was another one.
+    /// Makes the device current on this thread. Returns the previous one, if it was another.
     fn make_current(&self) -> Outcome<Option<usize>> {
         // SAFETY: the device is one of the library's.
         unsafe {
@@ -128,27 +131,27 @@ impl<R: Runtime> Native<R> {
         }
     }
 
-    /// Makes a call, and gives its code.
+    /// Makes a call, and returns its code.
     ///
     /// # Safety
     ///
-    /// As for the function.
+    /// As for the function that is called.
     unsafe fn code<F: Copy>(&self, function: &Function<F>, call: impl FnOnce(F) -> Code) -> Outcome<Code> {
         // SAFETY: the caller's promise.
         unsafe { self.current(|| Ok(call(function.call))) }
     }
 
-    /// Makes a call that returns nothing but whether it failed.
+    /// Makes a call, and turns its code into an [`Outcome`].
     ///
     /// # Safety
     ///
-    /// As for the function.
+    /// As for the function that is called.
     unsafe fn make<F: Copy>(&self, function: &Function<F>, call: impl FnOnce(F) -> Code) -> Outcome {
         // SAFETY: the caller's promise.
         unsafe { outcome(function.name, self.code(function, call)?) }
     }
 
-    /// An attribute of whatever is at an address; `None` where the runtime knows nothing of it.
+    /// An attribute of an address; `None` if the runtime does not know the address.
     fn attribute_of(&self, address: usize, attribute: i32) -> Outcome<Option<u32>> {
         let (function, mut value) = (&self.functions().pointer, 0u32);
         // SAFETY: the attributes asked for are at most as wide as `value`; any address will do.
@@ -158,7 +161,7 @@ impl<R: Runtime> Native<R> {
         }
     }
 
-    /// The image that has an entry, loaded at its first use.
+    /// The image that contains an entry, loaded at its first use.
     ///
     /// # Safety
     ///
@@ -172,7 +175,7 @@ impl<R: Runtime> Native<R> {
         })
     }
 
-    /// Loads an image. It is the runtime that says what is wrong with one, and it does so in words.
+    /// Loads an image. The failure's log is the runtime's own message, or ours if it wrote none.
     ///
     /// # Safety
     ///
@@ -201,12 +204,13 @@ type Then = Box<dyn FnOnce() + Send>;
 unsafe extern "C" fn call_back(_stream: Word, _came_of_it: Code, data: *mut c_void) {
     // SAFETY: boxed in `Driver::call`, and a runtime calls this once.
     let then = unsafe { Box::from_raw(data.cast::<Then>()) };
-    // A panic must not cross the runtime; whoever waits for what it would have done sees that it has not.
+    // A panic must not cross the runtime. Code that waits for the closure's effect sees that it did not
+    // happen.
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(then));
 }
 
-// SAFETY of every block in this implementation: handles and memory are good by `Driver`'s own contract, which the caller
-// keeps; results are written to locals of the type that the table says.
+// SAFETY of every block in this implementation: handles and memory are good by `Driver`'s own contract, which
+// the caller keeps; results are written to locals of the type that the table says.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<R: Runtime> Driver for Native<R> {
     fn place(&self) -> Place {
@@ -226,8 +230,8 @@ impl<R: Runtime> Driver for Native<R> {
 
     fn leave(&self, before: Before) {
         if let Some(current) = before.current {
-            // The result of a call has to come to its owner; a context that cannot be put back is no longer
-            // one.
+            // The result of the call must reach its caller. A context that cannot be restored no longer
+            // exists.
             let _ = unsafe { self.runtime.make_current(current) };
         }
         self.put_back(before.capture);
@@ -265,7 +269,7 @@ impl<R: Runtime> Driver for Native<R> {
         if self.ordered_memory {
             return unsafe { self.make(&functions.free, |f| f(address, stream.0)) };
         }
-        // The pool above keeps memory, so this blocks seldom.
+        // The pool keeps memory, so this seldom blocks.
         let passed = unsafe { self.synchronise(stream) };
         unsafe { self.make(&functions.free_now, |f| f(address)) }.and(passed)
     }
@@ -281,7 +285,7 @@ impl<R: Runtime> Driver for Native<R> {
         let mut pointer = null_mut();
         unsafe {
             self.make(&self.functions().alloc_pinned, |f| f(&mut pointer, bytes, PORTABLE))?;
-            // The runtime leaves open what fresh memory holds.
+            // The runtime does not define the contents of fresh memory.
             pointer.cast::<u8>().write_bytes(0, bytes);
         }
         Ok(pointer.cast())
@@ -324,7 +328,7 @@ impl<R: Runtime> Driver for Native<R> {
         let (functions, mut least, mut greatest, mut stream) = (self.functions(), 0, 0, 0);
         unsafe {
             self.make(&functions.priorities, |f| f(&mut least, &mut greatest))?;
-            // The more urgent, the lower: the range runs from `greatest` up to `least`.
+            // More urgent priorities are lower numbers: the range runs from `greatest` up to `least`.
             let priority = priority.max(greatest).min(least);
             self.make(&functions.stream, |f| f(&mut stream, NON_BLOCKING, priority))?;
         }
@@ -351,7 +355,7 @@ impl<R: Runtime> Driver for Native<R> {
         let (function, mut status) = (&self.functions().is_captured, 0);
         match unsafe { self.code(function, |f| f(stream.0, &mut status)) }? {
             CAPTURE_IMPLICIT => Ok(true),
-            // A capture that is void lasts until it is ended, too.
+            // A capture that was invalidated also lasts until it is ended.
             code => outcome(function.name, code).map(|()| status != 0),
         }
     }

@@ -1,5 +1,5 @@
-//! The images that a runtime was given, each once in the life of the process: loading one is what takes long, for CUDA
-//! compiles it.
+//! The images that a runtime has loaded, each once in the life of the process, because loading is slow: CUDA
+//! compiles.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use crate::device::loaded::LoadedImage;
 use crate::device::lock;
 use crate::device::sync::Mutex;
 
-/// Loaded images by name, and how long each took.
+/// The loaded images, by name and in order.
 #[derive(Default)]
 pub(super) struct Modules(Mutex<Loaded>);
 
@@ -21,19 +21,19 @@ struct Loaded {
 }
 
 impl Modules {
-    /// All of them, the first first.
+    /// The images loaded so far, in order.
     pub fn loaded(&self) -> Vec<LoadedImage> {
         lock(&self.0).in_order.clone()
     }
 
-    /// The image of a name, which `load` loads where it is not there yet.
+    /// The image of this name; `load` loads it at its first use.
     pub fn get(
         &self,
         family: &'static str,
         name: &'static str,
         load: impl FnOnce() -> Result<Word, LoadFailure>,
     ) -> Result<Word, LoadFailure> {
-        // Held while it loads: a thread that wants the same meanwhile would load it a second time.
+        // Held during the load, so that another thread does not load the same image a second time.
         let mut modules = lock(&self.0);
         if let Some(module) = modules.by_name.get(name) {
             return Ok(*module);

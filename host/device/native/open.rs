@@ -15,37 +15,38 @@ use crate::device::sync::Mutex;
 use crate::device::{Device, Inner, lock};
 use crate::{Error, Result};
 
-/// Which library to use.
+/// The library of a runtime: the installed one or a file.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) enum Library<'a> {
-    /// The one that the system finds by the runtime's names.
+    /// The library that the system finds by the runtime's names.
     Installed,
-    /// This file.
+    /// The library in this file.
     At(&'a Path),
 }
 
-/// What has been opened of a runtime in this process. Opening a device again gives the same one.
+/// The libraries and devices of a runtime that this process has opened. Opening a device again gives the same
+/// one.
 pub(in super::super) struct Opened<R: Runtime> {
     libraries: Mutex<HashMap<Option<PathBuf>, Result<&'static Found<R>>>>,
     devices: Mutex<HashMap<Key, Known<R>>>,
 }
 
-/// A library's file (none is the installed one), and a device's number.
+/// A library's file (`None` is the installed one), and a device's number.
 type Key = (Option<PathBuf>, i64);
 
-/// A device that was opened once, and its handle while there is one.
+/// A device that was opened before, and its handle while one exists.
 struct Known<R: Runtime> {
     driver: Arc<Native<R>>,
     device: Weak<Inner>,
 }
 
 impl<R: Runtime> Opened<R> {
-    /// Nothing yet.
+    /// Makes a registry with nothing opened.
     pub const fn new() -> LazyLock<Opened<R>> {
         LazyLock::new(|| Opened { libraries: Mutex::default(), devices: Mutex::default() })
     }
 
-    /// A device of a library; [`Error::NoDevice`] says why there is none.
+    /// Opens a device of a library; [`Error::NoDevice`] says why it cannot be used.
     pub fn device(&self, library: Library<'_>, number: i64) -> Result<Device> {
         let path = library.path();
         let found = self.found(library)?;
@@ -63,7 +64,7 @@ impl<R: Runtime> Opened<R> {
         Ok(device)
     }
 
-    /// How many devices a library has.
+    /// The number of devices that a library finds.
     pub fn count(&self, library: Library<'_>) -> Result<usize> {
         let (found, mut count) = (self.found(library)?, 0);
         let function = &found.common.device_count;
@@ -73,7 +74,7 @@ impl<R: Runtime> Opened<R> {
         Ok(usize::try_from(count).unwrap_or(0))
     }
 
-    /// The library, loaded once.
+    /// The functions of a library, which is loaded at its first use.
     pub fn found(&self, library: Library<'_>) -> Result<&'static Found<R>> {
         let mut libraries = lock(&self.libraries);
         libraries.entry(library.path()).or_insert_with(|| Found::load(library)).clone()
@@ -90,12 +91,12 @@ impl Library<'_> {
 }
 
 fn load(path: &Path) -> std::result::Result<libloading::Library, String> {
-    // SAFETY: loading a GPU runtime's library runs its initialisers, which is what it is for.
+    // SAFETY: loading a GPU runtime's library runs its initialisers, which are meant to run then.
     let opened = unsafe { libloading::Library::new(path) };
     opened.map_err(|error| error.source().map_or_else(|| error.to_string(), ToString::to_string))
 }
 
-/// Why a library of this name, or at this path, cannot be loaded; `None` where it can.
+/// The reason why a library of this name, or at this path, cannot be loaded; `None` if it can.
 pub(crate) fn why_not(path: &Path) -> Option<String> {
     load(path).err()
 }
@@ -137,7 +138,7 @@ impl<R: Runtime> Found<R> {
         let library = match library {
             Library::At(path) => open(path),
             Library::Installed => {
-                // Where there is none, the reason is that of the preferred one.
+                // If none can be loaded, the error gives the reason for the preferred name.
                 let mut tried = R::LIBRARIES.iter().map(|name| open(name.as_ref()));
                 let first = tried.next().expect("a runtime's library has a name");
                 first.or_else(|reason| tried.find_map(Result::ok).ok_or(reason))
@@ -161,7 +162,7 @@ impl<R: Runtime> Native<R> {
         Native::look(found, number).map_err(|reason| none::<R>(&reason))
     }
 
-    /// Looks at a device; the error says why it cannot be used.
+    /// Opens a device by its number; the error says why it cannot be used.
     pub(super) fn look(found: &'static Found<R>, number: i64) -> Result<Native<R>, String> {
         let common = &found.common;
         let (mut count, mut device, mut ordered, mut name) = (0, 0, 0, [0 as c_char; 256]);

@@ -1,4 +1,4 @@
-//! What tells one GPU runtime from another, and its library.
+//! The differences between GPU runtimes, and a runtime's library.
 
 use std::borrow::Cow;
 
@@ -9,22 +9,22 @@ use crate::ffi::DeviceType;
 /// A runtime's version: major and minor.
 pub(in super::super) type Version = (i32, i32);
 
-/// What one runtime does its own way.
+/// The parts of a driver that differ between CUDA and HIP.
 ///
 /// # Safety
 ///
-/// Every `unsafe` function may assume that the device is one of the library's, that it is current where a call needs that,
-/// and that handles are live.
+/// Every `unsafe` function may assume that the device is one of the library's, that it is current where a
+/// call needs that, and that handles are live.
 pub(in super::super) trait Runtime: Sized + Send + Sync + 'static {
-    /// Its device memory's type; in an error, its name.
+    /// The type of its device memory, which also names the runtime in errors.
     const DEVICE: DeviceType;
     /// Its column of names in the table of functions.
     const COLUMN: usize;
-    /// What its library is called, the preferred first.
+    /// The names of its library, the preferred one first.
     const LIBRARIES: &'static [&'static str];
     /// The number of the attribute "memory is allocated in stream order".
     const ORDERED_MEMORY: i32;
-    /// What only it has.
+    /// The functions that only this runtime has.
     type Own: Table;
 
     /// Its name, for people.
@@ -37,16 +37,16 @@ pub(in super::super) trait Runtime: Sized + Send + Sync + 'static {
     /// The version that such a number is.
     fn version_of(number: i32) -> Version;
 
-    /// Whether memory in stream order is used where a device has it.
+    /// Whether to use memory in stream order on devices that have it.
     fn trusts_ordered_memory(version: Version) -> bool;
 
-    /// The version of what loads images.
+    /// The version of the component that loads images.
     fn version(found: &Found<Self>) -> Outcome<Version>;
 
-    /// Looks at a device of a runtime of this version; the error says why it cannot be used.
+    /// Opens a device of a runtime of this version; the error says why it cannot be used.
     unsafe fn open(found: &'static Found<Self>, device: i32, version: Version) -> Result<Self, String>;
 
-    /// Lanes in a wave.
+    /// The number of lanes in a wave: 32 or 64.
     fn width(&self) -> u32;
 
     /// The architecture whose images it runs.
@@ -55,44 +55,45 @@ pub(in super::super) trait Runtime: Sized + Send + Sync + 'static {
     /// The architecture and the runtime's version, for people.
     fn describe(&self) -> String;
 
-    /// Why the runtime may have refused an image, where it says so with nothing but a code; empty where we do
-    /// not know.
+    /// The likely reason why the runtime refused an image with a code and no message; empty if we do not
+    /// know.
     fn why_refused(&self, code: i64) -> String;
 
-    /// What is to be current on a thread that calls.
+    /// The device or context that must be current on a thread that makes calls.
     fn own(&self) -> Word;
 
-    /// What is current on this thread.
+    /// The device or context that is current on this thread.
     unsafe fn current(&self) -> Outcome<Word>;
 
-    /// Makes it current on this thread.
+    /// Makes a device or context current on this thread.
     unsafe fn make_current(&self, what: Word) -> Outcome;
 
     /// Whether the stream is this device's.
     unsafe fn check_stream(&self, stream: Word) -> Outcome;
 
-    /// A copy from another device's memory.
+    /// Queues a copy from the memory of device `other`.
     unsafe fn copy_from(&self, other: i32, to: Word, from: Word, bytes: usize, stream: Word) -> Outcome;
 
-    /// Gives the system back what the runtime keeps of memory in stream order.
+    /// Releases the freed memory in stream order that the runtime keeps to the system.
     unsafe fn trim(&self) -> Outcome;
 
-    /// What the image that has an entry is called: what has the same name is the same image.
+    /// The name of the image that contains an entry. Entries with the same image name share the image.
     fn image_name(&self, family: &'static str, entry: &'static str) -> &'static str;
 
-    /// That image, where there is one for this device, as the library wants it.
+    /// The image that contains an entry, in the library's format; `None` if none exists for this device.
     fn image(&self, family: &'static str, entry: &'static str) -> Option<Cow<'static, [u8]>>;
 
-    /// Which memory it is, where the runtime knows it.
+    /// The type of memory that the runtime's attributes describe; `None` if the runtime does not know the
+    /// memory.
     fn memory(memory_type: u32, managed: bool) -> Option<DeviceType>;
 }
 
 /// A library that was loaded, and is never unloaded.
 pub(in super::super) struct Found<R: Runtime> {
-    /// The functions that all runtimes have.
+    /// The functions that both runtimes have.
     pub common: Common,
-    /// Those that only this one has.
+    /// The functions that only this runtime has.
     pub own: R::Own,
-    /// Keeps the functions where they are.
+    /// Keeps the library loaded, so that the functions stay valid.
     pub(super) _library: libloading::Library,
 }

@@ -1,16 +1,16 @@
 //! The functions of a runtime's library, found by name when it is loaded.
 //!
-//! CUDA's driver API and HIP have most of them in common, down to the order and width of every argument: one table with
-//! two names for each. Handles and device addresses are words here; the tests compare every signature with the published
-//! headers.
+//! CUDA's driver API and HIP have most of them in common, down to the order and width of every argument: one
+//! table with two names for each. Handles and device addresses are words here; the tests compare every
+//! signature with the published headers.
 
 use std::ffi::{c_char, c_void};
 
-/// What every function returns: zero, or what is wrong.
+/// The code that every function returns: zero, or an error's number.
 pub(in super::super) type Code = i32;
 /// A stream, an event, a module, a function or an address of device memory.
 pub(in super::super) type Word = usize;
-/// What `call` has called back.
+/// The type of function that `call` calls back.
 pub(in super::super) type Callback = unsafe extern "C" fn(Word, Code, *mut c_void);
 
 /// A function and the name it has in its library.
@@ -22,11 +22,12 @@ pub(in super::super) struct Function<F> {
 
 /// Functions that come from one library.
 pub(in super::super) trait Table: Sized + Send + Sync + 'static {
-    /// Finds all of them, by the names of this runtime; else, the first that is missing.
+    /// Finds all functions, by the names of this runtime. The error is the first name that is missing.
     ///
     /// # Safety
     ///
-    /// What the library has by these names must be functions of these types. It must never be unloaded.
+    /// The library's symbols of these names must be functions of these types. The library must never be
+    /// unloaded.
     unsafe fn find(library: &libloading::Library, runtime: usize) -> Result<Self, &'static str>;
 }
 
@@ -55,7 +56,7 @@ macro_rules! functions {
 pub(in super::super) use functions;
 
 functions! {
-    /// What both runtimes have: the names are CUDA's, then HIP's.
+    /// The functions that both runtimes have, by their names in CUDA, then in HIP.
     Common {
         init: fn(u32) = "cuInit" | "hipInit";
         version: fn(*mut i32) = "cuDriverGetVersion" | "hipDriverGetVersion";
@@ -88,8 +89,8 @@ functions! {
         wait: fn(Word, Word, u32) = "cuStreamWaitEvent" | "hipStreamWaitEvent";
         query: fn(Word) = "cuEventQuery" | "hipEventQuery";
         synchronise_event: fn(Word) = "cuEventSynchronize" | "hipEventSynchronize";
-        // Not cuLaunchHostFunc, which CUDA recommends: that one is never called once the device has failed, and whoever
-        // awaits a result would sleep forever.
+        // Not cuLaunchHostFunc, which CUDA recommends: it never calls back once the device has failed, and a
+        // task that awaits a result would sleep forever.
         call: fn(Word, Callback, *mut c_void, u32) = "cuStreamAddCallback" | "hipStreamAddCallback";
         load: fn(*mut Word, *const c_void, u32, *mut i32, *mut *mut c_void) =
             "cuModuleLoadDataEx" | "hipModuleLoadDataEx";

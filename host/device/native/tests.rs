@@ -14,19 +14,20 @@ use crate::device::driver_tests::conforms;
 use crate::device::{Device, LoadedImage, cuda, hip};
 use crate::{Error, ffi::DeviceType};
 
-/// The library that stands in for CUDA's and HIP's: cargo puts it next to the tests.
+/// The library that stands in for CUDA's and HIP's. Cargo puts it next to the tests.
 fn standin() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let name = format!("{}bowstring_standin{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     tests.parent().unwrap().join(name)
 }
 
-/// A device of the stand-in that no other test has, `of` modulo 8: HIP's differ in that.
+/// A device of the stand-in that no other test uses. Its number is `of` modulo 8, which selects the kind of
+/// HIP device.
 fn device(device_type: DeviceType, of: i64) -> Device {
     crate::device::testing::open_from(&standin(), device_type, number(of)).unwrap()
 }
 
-/// A number that no other test has.
+/// A device number that no other test uses.
 fn number(of: i64) -> i64 {
     static NEXT: AtomicI64 = AtomicI64::new(0);
     NEXT.fetch_add(8, Ordering::Relaxed) + of
@@ -82,7 +83,7 @@ fn what_is_not_there_is_no_device_with_a_reason() {
     let open = |path: PathBuf, id| crate::device::testing::open_from(&path, DeviceType::Cuda, id);
     assert!(reason(open("/nowhere/libcuda.so".into(), 0)).contains("/nowhere/libcuda.so"));
     assert_eq!(reason(open(standin(), -1)), "there is no number -1 of 100000");
-    // A library without the functions: this one is sure to be there.
+    // A library without the functions, which every system has.
     let other = if cfg!(target_os = "macos") { "libSystem.B.dylib" } else { "libc.so.6" };
     assert_eq!(reason(open(other.into(), 0)), "the driver is too old: it has no cuInit");
     let no_kernels = crate::device::testing::open_from(&standin(), DeviceType::Rocm, 3);
@@ -114,7 +115,7 @@ fn an_entry_alone_is_a_whole_image() {
     let native = Native::<cuda::Cuda>::look(cuda::found_at(&standin()), device.place().device_id).unwrap();
     for (family, _) in images::names().filter(|(_, architecture)| *architecture == "sm_75") {
         let text = std::str::from_utf8(images::find(family, "sm_75").unwrap()).unwrap();
-        // Nothing is outside of the entries but the head: so nothing is lost.
+        // Only the head is outside the entries, so nothing is lost.
         let entry = |part: &str| cuda::alone(text, &part[..part.find('(').unwrap()]).unwrap();
         let mut parts = text.split("\n.visible .entry ");
         let head = parts.next().unwrap();
@@ -160,7 +161,8 @@ fn who_waits_is_called_also_when_the_work_has_failed() {
     for of in [DeviceType::Cuda, DeviceType::Rocm] {
         let driver = driver(&device(of, 0));
         let called = Arc::new(AtomicI64::new(0));
-        // SAFETY: the stream is live until the end; the address is nobody's, which is the point.
+        // SAFETY: the stream is live until the end; the address belongs to no allocation, as the test
+        // intends.
         unsafe {
             let stream = driver.stream(0).unwrap();
             let memory = driver.alloc(256, stream).unwrap();
@@ -171,7 +173,7 @@ fn who_waits_is_called_also_when_the_work_has_failed() {
             };
             let queued = driver.call(stream, Box::new(count_it));
             assert!(driver.synchronise(stream).is_err(), "{of:?}");
-            // Whoever asks too late is told so instead.
+            // A call that comes too late fails instead.
             assert_eq!(called.load(Ordering::SeqCst), i64::from(queued.is_ok()), "{of:?}");
             let _ = driver.destroy_stream(stream);
         }
@@ -190,7 +192,7 @@ fn every_architecture_finds_its_images() {
         ("gfx1100", Some("gfx11-generic")),
         ("gfx1151", Some("gfx11-generic")),
         ("gfx1201", Some("gfx12-generic")),
-        // The instructions of these are others, however much the names look like it.
+        // These have other instructions, although their names look similar.
         ("gfx1250", None),
         ("gfx1251", None),
         ("gfx1170", None),
@@ -209,7 +211,7 @@ fn every_architecture_finds_its_images() {
     assert!(images::names().all(|(_, on)| families(on) == families("sm_75")), "every family for each");
 }
 
-/// Asks a device for every kernel there is. Each image is loaded once, whatever asks for it how often.
+/// Asks a device for every kernel. Each image is loaded once, however often its kernels are requested.
 fn load_everything(device: &Device) -> Vec<LoadedImage> {
     let driver = driver(device);
     let mut names = std::collections::BTreeSet::new();
@@ -232,14 +234,13 @@ fn every_kernel_is_loaded_once_and_how_long_that_took_is_known() {
         let device = device(of.0, of.1);
         assert_eq!(device.images_loaded(), []);
         load_everything(&device);
-        // Who opens the device once more has what was loaded.
+        // Opening the device again finds the images that were loaded.
         let again = crate::device::testing::separate(&device).unwrap();
         assert_eq!(load_everything(&again), device.images_loaded());
     }
 }
 
-/// What it takes on a GPU is printed, by family: the driver's cache on disk, where it has one, is `CUDA_CACHE_DISABLE=1`'s
-/// business.
+/// Prints the load times on a GPU, by family. `CUDA_CACHE_DISABLE=1` excludes the driver's cache on disk.
 #[test]
 fn every_kernel_loads_on_those_that_are_installed() {
     use std::io::Write;
@@ -255,7 +256,7 @@ fn every_kernel_loads_on_those_that_are_installed() {
             let (sum, longest) = (all.iter().sum::<std::time::Duration>(), all.iter().max());
             format!("{} in {sum:.1?}, the longest {:.1?}", all.len(), longest.unwrap())
         };
-        // Past the test harness, which would swallow it.
+        // Written around the test harness, which would capture it.
         for (family, all) in &families {
             let _ = writeln!(std::io::stderr(), "{name}: loaded {family}: {}", times(all));
         }
@@ -264,7 +265,7 @@ fn every_kernel_loads_on_those_that_are_installed() {
     }
 }
 
-/// The bytes of what a function takes and gives.
+/// The sizes of a function's arguments and result, in bytes.
 trait Shape {
     fn shape(&self) -> Vec<usize>;
 }
@@ -285,7 +286,7 @@ macro_rules! shapes {
 }
 shapes! { A; A B; A B C; A B C D; A B C D E; A B C D E F; A B C D E F G H I J K; }
 
-/// The kind of function that each crate makes of a header's.
+/// The type of function as which each crate declares a header's function.
 macro_rules! published {
     (cuda_headers($($argument:tt),*)) => { unsafe fn($($argument),*) -> _ };
     (hip_headers($($argument:tt),*)) => { unsafe extern "C" fn($($argument),*) -> _ };

@@ -1,4 +1,5 @@
-//! Against what real versions of the runtimes take and refuse, as the stand-in's profiles have it.
+//! Tests against the stand-in's profiles, which accept and refuse the same images as real versions of the
+//! runtimes.
 
 use std::ffi::{CString, c_char};
 use std::sync::LazyLock;
@@ -38,7 +39,8 @@ static CONTROL: LazyLock<Control> = LazyLock::new(|| {
     }
 });
 
-/// Has this thread take the stand-in for a runtime, and every AMD GPU for that one, until it is dropped.
+/// Makes the stand-in behave as one version of a runtime, and every AMD GPU as one model, on this thread
+/// until it is dropped.
 struct Profile;
 
 impl Profile {
@@ -57,14 +59,14 @@ impl Drop for Profile {
     }
 }
 
-/// How often this thread has called a function.
+/// The number of calls of a function by this thread.
 fn calls(name: &str) -> u64 {
     let name = CString::new(name).unwrap();
     // SAFETY: it ends with a zero.
     unsafe { (CONTROL.calls)(name.as_ptr()) }
 }
 
-/// A new device of the stand-in, or why there is none.
+/// Opens a new device of the stand-in; the error says why it cannot.
 fn opened(device_type: DeviceType, of: i64) -> Result<Device, String> {
     match crate::device::testing::open_from(&standin(), device_type, number(of)) {
         Ok(device) => Ok(device),
@@ -73,7 +75,7 @@ fn opened(device_type: DeviceType, of: i64) -> Result<Device, String> {
     }
 }
 
-/// Loads a kernel of each family, or says why one is refused.
+/// Loads a kernel of each family; the error is the log of the first refusal.
 fn load_each_family(device: &Device) -> Result<(), String> {
     let (driver, mut families) = (driver(device), std::collections::BTreeSet::new());
     for entry in bowstring_kernels::every_entry().filter(|entry| families.insert(entry.family())) {
@@ -127,8 +129,7 @@ fn every_cuda_loads_everything_or_is_told_which_driver_does() {
     }
 }
 
-/// The version that is asked for when a device is opened is not too high, and the driver before it does
-/// refuse the text.
+/// The version that opening a device requires is the lowest possible: the driver before it refuses the text.
 #[test]
 fn ptx_that_is_newer_than_the_driver_is_refused_by_it() {
     let device = device(DeviceType::Cuda, 0);
@@ -138,7 +139,7 @@ fn ptx_that_is_newer_than_the_driver_is_refused_by_it() {
     assert_eq!(refused.failure.code, 222);
 }
 
-/// The list names the first ROCm that loads the version of code object that the images are.
+/// The list names the first ROCm that loads the images' version of code object.
 #[test]
 fn images_are_code_objects_of_the_version_that_the_list_says() {
     let first = |images: &Architecture, abi: u8| match (abi, images.name.ends_with("-generic")) {
@@ -184,7 +185,7 @@ fn cuda_is_asked_for_plain_memory_where_the_other_is_not_to_be_had() {
     }
 }
 
-/// The way that the variable asks for works, as far as the stand-in's HIP does.
+/// The allocation that the variable selects works on the stand-in's HIP.
 #[test]
 fn memory_in_stream_order_is_to_be_had_on_rocm() {
     let device = device(DeviceType::Rocm, 0);
@@ -195,9 +196,9 @@ fn memory_in_stream_order_is_to_be_had_on_rocm() {
     conforms(&native);
 }
 
-/// A block that was allocated on one stream, was used on another and is freed on a third is given to the
-/// first at once, as AMD's allocator does; and new memory loses what is written to it before it is there.
-/// That is why we do not use it.
+/// As with AMD's allocator, a block that was allocated on one stream, used on another and freed on a third
+/// goes back to the first at once, and new memory loses writes that come before it is usable. That is why we
+/// do not use it by default.
 #[test]
 fn memory_in_stream_order_is_as_it_is_on_rocm() {
     let _profile = Profile::of("hip-7.2", "");
@@ -218,7 +219,7 @@ fn memory_in_stream_order_is_as_it_is_on_rocm() {
             native.synchronise(first).unwrap();
             byte == 0
         };
-        // A machine that is busy may write too late to write too early.
+        // On a busy machine the write may come late enough to be kept, so this tries several times.
         assert!((0..100).any(lost), "what is written too early is lost");
         let block = native.alloc(4096, first).unwrap();
         native.free(block, service).unwrap();
@@ -227,11 +228,11 @@ fn memory_in_stream_order_is_as_it_is_on_rocm() {
     }
 }
 
-/// Memory that is given back is the runtime's again only once the stream that frees it has come there.
+/// The runtime has freed memory again only once the freeing stream has reached the free.
 #[test]
 fn memory_that_is_on_its_way_back_is_waited_for() {
-    // The device's own stream, which frees, is made by this thread, and slow.
-    // SAFETY: the functions take numbers.
+    // This thread makes the device's service stream, which frees memory, and makes it slow. SAFETY: the
+    // functions take numbers.
     unsafe { (CONTROL.delay)(20_000) };
     let device = device(DeviceType::Cuda, 0);
     // SAFETY: as above.
