@@ -360,8 +360,8 @@ fn boolean(expr: &Expr, plan: &Plan, root: usize) -> Result<()> {
 }
 
 /// The plan for a batch, and its columns. Steps that the program cannot run (casts, text tests) are executed
-/// first; each result becomes an extra column. Extra roots may follow the original ones: they are evaluated
-/// only for the rows that they fail.
+/// first; each result becomes an extra column. Extra roots may follow the original ones; they are evaluated
+/// only to detect rows that fail.
 fn settled<'a>(
     operation: &'static str,
     plan: &'a Plan,

@@ -1,4 +1,4 @@
-//! What many rows become one of.
+//! Aggregate functions.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use arrow_schema::DataType;
 
 use super::{Expr, Literal, if_else, lit};
 
-/// How rows become one.
+/// The function that reduces rows to one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Fold {
     Sum,
@@ -15,17 +15,17 @@ pub(crate) enum Fold {
     Count,
 }
 
-/// What is made of the value.
+/// The conversion of the reduced value into the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finish {
     Value,
-    /// Divided by how many there are.
+    /// Divided by the number of values.
     Mean,
-    /// As a truth: zero is false.
+    /// Converted to a boolean: zero is false.
     Truth,
 }
 
-/// An aggregate of an expression, under a name.
+/// An aggregate of an expression, with the name of its result.
 #[derive(Clone, Debug)]
 pub struct Aggregation {
     pub(crate) fold: Fold,
@@ -35,7 +35,7 @@ pub struct Aggregation {
 }
 
 impl Aggregation {
-    /// The same under another name.
+    /// Renames the result.
     pub fn alias(self, name: impl Into<String>) -> Aggregation {
         Aggregation { name: name.into(), ..self }
     }
@@ -51,29 +51,31 @@ fn aggregation(function: &str, fold: Fold, of: Expr, made: Expr) -> Aggregation 
     Aggregation { fold, finish: Finish::Value, name: format!("{function}({of})"), of: made }
 }
 
-/// The sum of what is not null; null of nothing. Integers become Int64 or UInt64, decimals the same scale with
-/// 38 digits, both exact: what does not fit is an error, or what
-/// [`Options::overflow`](super::Options::overflow) says. Float32 and Float64 keep their type; Float16 becomes
-/// Float32, which holds the sums of more than a few rows of it. The order in which floats are added is the same
-/// on every device, whatever the number of threads (DESIGN.md has it).
+/// The sum of the values that are not null; null if all are. The result is Int64 or UInt64 for integers, and
+/// a decimal of the same scale with 38 digits for decimals. Both are exact; a result that does not fit is an
+/// error, or as [`Options::overflow`](super::Options::overflow) specifies. Float32 and Float64 keep their
+/// type. Float16 becomes Float32, because Float16 cannot represent the sums of more than a few rows. The
+/// order in which floats are added is the same on every device, whatever the number of threads (see
+/// DESIGN.md).
 pub fn sum(of: impl Into<Expr>) -> Aggregation {
     let of = of.into();
     aggregation("sum", Fold::Sum, of.clone(), of)
 }
 
-/// The least of what is not null; null of nothing. Floats by their total order.
+/// The minimum of the values that are not null; null if all are. Floats are compared by their total order.
 pub fn min(of: impl Into<Expr>) -> Aggregation {
     let of = of.into();
     aggregation("min", Fold::Min, of.clone(), of)
 }
 
-/// The greatest of what is not null; null of nothing. Floats by their total order: NaN is greatest.
+/// The maximum of the values that are not null; null if all are. Floats are compared by their total order, in
+/// which NaN is greatest.
 pub fn max(of: impl Into<Expr>) -> Aggregation {
     let of = of.into();
     aggregation("max", Fold::Max, of.clone(), of)
 }
 
-/// How many are not null, of any type: Int64.
+/// The number of values that are not null, as Int64. Accepts any type.
 pub fn count(of: impl Into<Expr>) -> Aggregation {
     let of = of.into();
     let one =
@@ -81,25 +83,26 @@ pub fn count(of: impl Into<Expr>) -> Aggregation {
     aggregation("count", Fold::Count, of, one)
 }
 
-/// How many rows there are: Int64.
+/// The number of rows, as Int64.
 pub fn count_all() -> Aggregation {
     let one = lit(Literal::of(DataType::Int8, 1));
     Aggregation { name: "count(*)".to_owned(), ..aggregation("count", Fold::Count, one.clone(), one) }
 }
 
-/// The mean of what is not null; null of nothing. Float64, but of decimals a decimal with four more digits behind the point (as
-/// far as there are), cut and not rounded, as DataFusion has it.
+/// The mean of the values that are not null; null if all are. The result is Float64, except for decimals:
+/// their mean is a decimal with four more digits after the point (up to the maximum scale), truncated as in
+/// DataFusion.
 pub fn mean(of: impl Into<Expr>) -> Aggregation {
     let of = of.into();
     Aggregation { finish: Finish::Mean, ..aggregation("mean", Fold::Sum, of.clone(), of) }
 }
 
-/// Whether all that are not null are true; null of nothing.
+/// Whether all values that are not null are true; null if all are null.
 pub fn bool_and(of: impl Into<Expr>) -> Aggregation {
     truths("bool_and", Fold::Min, of.into())
 }
 
-/// Whether any is true; null of nothing.
+/// Whether any value is true; null if all are null.
 pub fn bool_or(of: impl Into<Expr>) -> Aggregation {
     truths("bool_or", Fold::Max, of.into())
 }

@@ -1,4 +1,4 @@
-//! Expressions bound to a schema: names become columns, literals take types, and what does not fit together is found.
+//! Binds expressions to a schema: resolves columns, types literals, and reports type errors.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::text::tested_as;
 use super::{Arithmetic, Comparison, Expr, Literal, Node, Options, Overflow, Test, decimal};
 use crate::{Error, Result};
 
-/// What expressions come to for batches of a schema.
+/// Binds expressions to a schema.
 pub(crate) fn bind(exprs: &[Expr], schema: &Schema, options: &Options) -> Result<Plan> {
     let mut binder = Binder { schema, options, plan: Plan::default(), alike: HashMap::new(), path: vec![] };
     exprs.iter().try_for_each(Expr::check)?;
@@ -22,11 +22,11 @@ pub(crate) fn bind(exprs: &[Expr], schema: &Schema, options: &Options) -> Result
         let root = binder.any(expr)?;
         binder.plan.roots.push(root.id);
     }
-    // Parts of a constant are of no use, and may be of a type that machines do not compute with.
+    // Operands of folded constants are not needed, and may have types that the machine does not support.
     Ok(binder.plan.only(&binder.plan.roots))
 }
 
-/// The name of a result.
+/// The name of a result column.
 pub(crate) fn name(expr: &Expr, schema: &Schema) -> String {
     match &*expr.0 {
         Node::Alias(_, name) => name.clone(),
@@ -36,11 +36,11 @@ pub(crate) fn name(expr: &Expr, schema: &Schema) -> String {
 }
 
 impl Binder<'_> {
-    /// What is inside of an expression, under a name.
+    /// Binds a subexpression; errors in it report `step` as part of their path.
     fn inside<T>(&mut self, step: &str, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.path.push(step.to_owned());
         let bound = bind(self);
-        // An error keeps the path that it was found at in its words.
+        // The error message already contains the path.
         self.path.pop();
         bound
     }
@@ -59,7 +59,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Two of one type: literals take that of the other.
+    /// Binds two operands; a literal takes the type of the other one.
     fn pair(&mut self, whole: &Expr, a: (&str, &Expr), b: (&str, &Expr)) -> Result<(Typed, Typed)> {
         let (left, right) = match (literal(a.1), literal(b.1)) {
             (Some(literal), None) => {
@@ -81,8 +81,9 @@ impl Binder<'_> {
         Ok((left, right))
     }
 
-    /// What is compared by its values: those of dictionaries, but for text that is tested against the same for all rows, where the
-    /// dictionary is; and binaries of fixed width as others.
+    /// Casts a value to the type in which it is compared. A dictionary becomes its values, except for text
+    /// that is tested against a constant, which keeps the dictionary. A binary of fixed width becomes a
+    /// binary of variable length.
     fn computable(&mut self, value: Typed, with_literal: bool) -> Typed {
         let to = match &value.data_type {
             DataType::Dictionary(_, values) if with_literal && is_text(values) => return value,
@@ -108,7 +109,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The error of a column that the schema does not have.
+    /// The error for a column that the schema does not have.
     fn no_column(&self, expr: &Expr, number: Option<usize>) -> Error {
         let columns = self.schema.fields().iter().map(|field| field.name().clone()).collect();
         Error::NoColumn { column: short(expr), number, columns }
@@ -121,7 +122,7 @@ impl Binder<'_> {
                 let exactly = literal.exactly().expect("just looked");
                 self.literal_alone(whole, &exactly)
             }
-            // Of a type of its own, which whoever asks compares with the other's.
+            // The literal keeps its own type; the caller compares it with the other operand's.
             None if literal.has_a_type() => self.literal_alone(whole, literal),
             None => Err(self.wrong(whole, format!("{} is no value of {to}", short(literal)))),
         }
@@ -138,7 +139,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A literal as a value of a type, where it is one.
+    /// Converts a literal to a type; `None` if the type cannot represent it.
     fn literal_as(&mut self, whole: &Expr, literal: &Literal, to: &DataType) -> Option<Typed> {
         if !is_text(to) {
             return Some(self.literal(literal.as_type(to)?, to.clone(), whole));
@@ -256,7 +257,8 @@ impl Binder<'_> {
 
     fn column(&mut self, expr: &Expr, index: usize) -> Result<Typed> {
         let data_type = self.schema.field(index).data_type().clone();
-        // What can be cast is for the cast to say; whether there is a value can be said of all, and a column is its own result.
+        // Casts check their own input types, null tests accept all types, and a bare column is its own
+        // result.
         let as_it_is = self.path.last().is_none_or(|step| step == "cast" || step == "null test");
         let of_values = matches!(data_type, DataType::FixedSizeBinary(_)) || is_text(value_type(&data_type));
         if !as_it_is && !of_values && !matches!(data_type, DataType::Dictionary(..)) {
@@ -265,7 +267,7 @@ impl Binder<'_> {
         Ok(self.node(Op::Column(index), data_type, &[], expr))
     }
 
-    /// A comparison of what is of one type, or of decimals.
+    /// Binds a comparison of operands that have one type or are decimals.
     fn comparison(&mut self, how: Comparison, a: Typed, b: Typed, expr: &Expr) -> Result<Typed> {
         let decimals = decimal::is_decimal(&a.data_type) && decimal::is_decimal(&b.data_type);
         if decimals && a.data_type != b.data_type {
@@ -328,7 +330,7 @@ impl Binder<'_> {
         }
         let to = a.data_type.clone();
         if to == DataType::Float16 {
-            // As the crate half does: in 32 bits, rounded each time.
+            // Like the `half` crate: computed in 32 bits, and rounded after each step.
             let single =
                 |binder: &mut Self, x: &Typed| binder.node(Op::Cast(true), DataType::Float32, &[x], expr);
             let (a, b) = (single(self, &a), single(self, &b));
@@ -370,7 +372,7 @@ impl Binder<'_> {
     }
 }
 
-/// What is written where a literal is.
+/// The literal that an expression consists of, if it is one.
 fn literal(expr: &Expr) -> Option<&Literal> {
     match &*expr.0 {
         Node::Literal(literal) => Some(literal),
@@ -379,7 +381,7 @@ fn literal(expr: &Expr) -> Option<&Literal> {
     }
 }
 
-/// Whether integers of one type are integers of the other, whatever they are.
+/// Whether one integer type can represent all values of the other.
 fn widens(from: &DataType, to: &DataType) -> bool {
     if !from.is_integer() || !to.is_integer() {
         return false;

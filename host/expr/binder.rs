@@ -1,4 +1,4 @@
-//! A plan in the making.
+//! The state of binding: a plan under construction.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,32 +11,32 @@ use super::print::short;
 use super::{Expr, FloatOrder, Options};
 use crate::{Error, Result};
 
-/// A node with its type.
+/// A node's id with its type.
 #[derive(Clone)]
 pub(super) struct Typed {
     pub id: Id,
     pub data_type: DataType,
 }
 
-/// Binds to one schema.
+/// Binds expressions to one schema.
 pub(super) struct Binder<'a> {
     pub schema: &'a Schema,
     pub options: &'a Options,
     pub plan: Plan,
-    /// The plan's nodes, by their hashes.
+    /// The plan's nodes by their hashes.
     pub alike: HashMap<u64, Vec<Id>>,
-    /// From the root on: where in the expression we are.
+    /// The path from the root to the current subexpression.
     pub path: Vec<String>,
 }
 
 impl Binder<'_> {
-    /// What is wrong with an expression, and where it is.
+    /// The error for an expression, with the path to it.
     pub fn wrong(&self, expr: &Expr, problem: impl std::fmt::Display) -> Error {
         let at = if self.path.is_empty() { String::new() } else { format!(" (at {})", self.path.join(".")) };
         Error::invalid("expression", format!("{}{at}: {problem}", short(expr)))
     }
 
-    /// A node that is like this one, new or not.
+    /// Adds a node, or returns an equal existing one.
     pub fn node(&mut self, op: Op, data_type: DataType, inputs: &[&Typed], expr: &Expr) -> Typed {
         let inputs = inputs.iter().map(|input| input.id).collect();
         let node = Bound { op, data_type: data_type.clone(), inputs, written: expr.clone() };
@@ -57,7 +57,7 @@ impl Binder<'_> {
         self.node(Op::Literal(value), data_type, &[], expr)
     }
 
-    /// An error where expressions do not compute with a type.
+    /// Returns an error if expressions do not support a type.
     pub fn computed(&self, expr: &Expr, data_type: &DataType) -> Result<()> {
         match number_of(data_type) {
             Some(_) => Ok(()),
@@ -65,13 +65,13 @@ impl Binder<'_> {
         }
     }
 
-    /// How a value is computed.
+    /// The number type in which a value is computed.
     pub fn number(&self, expr: &Expr, value: &Typed) -> Result<Number> {
         self.computed(expr, &value.data_type)?;
         Ok(number_of(&value.data_type).expect("just looked"))
     }
 
-    /// A value as it is compared.
+    /// Converts a value to the form in which it is compared.
     pub fn ordered(&mut self, value: Typed, expr: &Expr) -> Typed {
         if self.options.floats == FloatOrder::Total {
             return value;
@@ -85,7 +85,7 @@ impl Binder<'_> {
         self.node(Op::Plain, data_type, &[&value], expr)
     }
 
-    /// Whether it is null, or whether it is not; of what is the same in all rows that is known now.
+    /// Binds a null test. For a constant the result is known at once.
     pub fn valid(&mut self, is_null: bool, value: &Typed, expr: &Expr) -> Typed {
         let null = match &self.plan.nodes[value.id].op {
             Op::Literal(value) => value.is_none(),
@@ -96,7 +96,7 @@ impl Binder<'_> {
     }
 }
 
-/// The same for nodes that are alike, another one for most others.
+/// A hash that is the same for equal nodes.
 fn hash(node: &Bound) -> u64 {
     let mut hasher = DefaultHasher::new();
     (std::mem::discriminant(&node.op), &node.data_type, &node.inputs).hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! Parts of dates and times, bound: numbers since an epoch, divided.
+//! Binds components of dates and times, and arithmetic with times: divisions of numbers since an epoch.
 
 use arrow_array::{Array, StringArray};
 use arrow_buffer::Buffer;
@@ -11,14 +11,14 @@ use super::plan::{Bad, Op};
 use super::{Arithmetic, DatePart, Expr};
 use crate::Result;
 
-/// The first and the last day since 1970 of the years that arrow-rs knows, those of the crate chrono.
+/// The first and last day that arrow-rs (and its calendar crate chrono) supports, in days since 1970.
 const DAYS: [i64; 2] = [-96_465_292, 95_026_236];
 
 impl Binder<'_> {
-    /// The part of a date or a time, as Int32.
+    /// Binds a component of a date or time, as Int32.
     pub fn date_part(&mut self, expr: &Expr, part: DatePart, x: Typed) -> Result<Typed> {
         let day = 86_400;
-        // How many there are in a second, and whether it is a date, a time or both.
+        // The units per second, and whether the type has a date, a time or both.
         let (each, has_date, has_time) = match &x.data_type {
             DataType::Date32 => (0, true, false),
             DataType::Date64 => (1000, true, true),
@@ -31,7 +31,8 @@ impl Binder<'_> {
             return Err(self.wrong(expr, format!("{} has no {part}", x.data_type)));
         }
         let to = DataType::Int32;
-        // As arrow-rs: nothing is known of times beyond a day, nor of far years but, in timestamps, the time.
+        // As in arrow-rs, times beyond a day give null. Days outside of the calendar do too, except for the
+        // time in timestamps.
         let each_day = if has_time { each * day } else { 1 };
         let known = match &x.data_type {
             DataType::Time32(_) | DataType::Time64(_) => Some([0, each_day - 1]),
@@ -68,8 +69,8 @@ impl Binder<'_> {
         Ok(self.node(Op::FloorRem(of), to, &[&whole], expr))
     }
 
-    /// Sums and differences of dates, timestamps and durations, as arrow-rs has them; and dates beside durations of whole days that are
-    /// the same for all rows. Nothing for other types.
+    /// Binds sums and differences of dates, timestamps and durations, as in arrow-rs, and of dates and
+    /// constant durations of whole days. Returns `None` for other types.
     pub fn between_times(
         &mut self,
         expr: &Expr,
@@ -120,13 +121,13 @@ impl Binder<'_> {
         Ok(Some(made))
     }
 
-    /// Whether a moment is the same for all rows, and the duration beside it is not.
+    /// Whether a moment is constant and the duration next to it is not.
     fn moves(&self, moment: &Typed, by: &Typed) -> bool {
         let is_literal = |of: &Typed| matches!(self.plan.nodes[of.id].op, Op::Literal(_));
         is_literal(moment) && !is_literal(by)
     }
 
-    /// A moment that is the same for all rows in the units of what is added to it.
+    /// Converts a constant moment to the unit of what is added to it.
     fn in_units(&mut self, expr: &Expr, of: &Typed, unit: TimeUnit) -> Result<Typed> {
         let (DataType::Timestamp(_, zone), Op::Literal(raw)) = (&of.data_type, &self.plan.nodes[of.id].op)
         else {
@@ -140,13 +141,13 @@ impl Binder<'_> {
         }
     }
 
-    /// A duration as it is added to values of a type: in its units.
+    /// Converts a duration to the unit of the type that it is added to.
     fn duration_of(&mut self, expr: &Expr, by: &Typed, to: &DataType) -> Result<Typed> {
         let (DataType::Duration(from), Op::Literal(raw)) = (&by.data_type, &self.plan.nodes[by.id].op) else {
             return match (to, &by.data_type) {
                 (DataType::Timestamp(unit, _), DataType::Duration(own)) if unit == own => Ok(by.clone()),
                 (DataType::Date32 | DataType::Date64, DataType::Duration(unit)) => {
-                    // Other libraries make days of it, or moments, or leave hours out.
+                    // Other libraries disagree here: the result is a date, a timestamp, or drops the hours.
                     let instead = DataType::Timestamp(*unit, None);
                     let problem = format!("{to} and durations of each row; cast the date to {instead}");
                     Err(self.wrong(expr, problem))
@@ -154,7 +155,7 @@ impl Binder<'_> {
                 (_, own) => Err(self.wrong(expr, format!("{to} and {own}; cast one"))),
             };
         };
-        // What it has to be a whole number of, and what one more is.
+        // The unit of which the duration must be a multiple, and the size of one step in the result.
         let (whole, one) = match to {
             DataType::Timestamp(unit, _) => (nanoseconds(*unit), nanoseconds(*unit)),
             DataType::Date64 => (A_DAY, nanoseconds(TimeUnit::Millisecond)),
@@ -172,20 +173,21 @@ impl Binder<'_> {
         Ok(self.literal(Some(value), to.clone(), expr))
     }
 
-    /// Midnight.
+    /// Zero, the time of midnight, for each row that is not null.
     fn zero_where_valid(&mut self, x: Typed, expr: &Expr) -> Typed {
         let wide = self.node(Op::Widen, DataType::Int64, &[&x], expr);
         self.node(Op::FloorRem(1), DataType::Int32, &[&wide], expr)
     }
 }
 
-/// The same in units of which a day has so many; nothing where no value is beyond them.
+/// The supported range of days in units of `each` per day; `None` if every value is inside.
 fn days(each: i64) -> Option<[i64; 2]> {
     Some([DAYS[0].checked_mul(each)?, (DAYS[1] + 1).checked_mul(each)? - 1])
 }
 
-/// The value of a date, a time or a duration in the units of another type of the same kind; nothing where it has no whole number of
-/// them. A date is midnight among timestamps without a zone; those with one are moments, wherever they are.
+/// Converts a date, time or duration to the unit of another type of the same kind; `None` if the result is
+/// not a whole number. A date is midnight as a timestamp without a zone. Timestamps with a zone are instants,
+/// whatever the zone.
 pub(super) fn moment(raw: i128, from: &DataType, to: &DataType) -> Option<i128> {
     let kind = |of: &DataType| match of {
         DataType::Date32 => Some((0, A_DAY)),
@@ -207,7 +209,7 @@ pub(super) fn moment(raw: i128, from: &DataType, to: &DataType) -> Option<i128> 
     (is_same && is_whole && fits).then_some(value)
 }
 
-/// Text as a date, a time or a timestamp, as a cast reads it.
+/// Parses text as a date, time or timestamp, as a cast does.
 pub(super) fn read(text: &str, to: &DataType) -> Option<i128> {
     use DataType::{Date32, Date64, Time32, Time64, Timestamp};
     if !matches!(to, Date32 | Date64 | Time32(_) | Time64(_) | Timestamp(..)) {
@@ -221,8 +223,8 @@ pub(super) fn read(text: &str, to: &DataType) -> Option<i128> {
     })
 }
 
-/// A date, a time, a moment or a duration as ISO 8601 has it; nothing of other types, nor of a year that no
-/// calendar has.
+/// Formats a date, time, timestamp or duration in ISO 8601; `None` for other types, and for years outside of
+/// the calendar.
 pub(super) fn written(raw: i128, of: &DataType) -> Option<String> {
     use DataType::{Date32, Date64, Duration, Time32, Time64, Timestamp};
     let raw = match of {
@@ -235,7 +237,7 @@ pub(super) fn written(raw: i128, of: &DataType) -> Option<String> {
     ArrayFormatter::try_new(&row, &FormatOptions::default()).ok()?.value(0).try_to_string().ok()
 }
 
-/// So many seconds, and nanoseconds.
+/// The number of seconds in a day. `A_DAY` is in nanoseconds.
 const DAY: i64 = 86_400;
 const A_DAY: i64 = DAY * 1_000_000_000;
 

@@ -1,5 +1,5 @@
-//! Arithmetic of decimals, as arrow-arith does it: operands are brought to a common scale, every step is checked in the width of
-//! the type, and the precision is that of the largest result but for the type's own.
+//! Decimal arithmetic as in arrow-arith. Operands are brought to a common scale, every step is checked in the
+//! width of the type, and the precision is that of the largest result, limited to the type's maximum.
 
 use arrow_schema::DataType;
 
@@ -9,7 +9,7 @@ use super::print::short;
 use super::{Arithmetic, Expr, Options};
 use crate::{Error, Result};
 
-/// What a decimal type can have.
+/// The parameters of a decimal type.
 #[derive(Clone, Copy)]
 struct Decimal {
     make: fn(u8, i8) -> DataType,
@@ -33,17 +33,18 @@ fn decimal(data_type: &DataType) -> Option<Decimal> {
     }
 }
 
-/// Whether a type is one of decimals.
+/// Whether a type is a decimal.
 pub(super) fn is_decimal(data_type: &DataType) -> bool {
     decimal(data_type).is_some()
 }
 
-/// How many digits are behind the point.
+/// The number of digits after the decimal point.
 pub(super) fn scale(data_type: &DataType) -> i8 {
     decimal(data_type).map_or(0, |decimal| decimal.scale)
 }
 
-/// Two decimals of one width with the scale of the one that has more: what does not fit then is as in arithmetic.
+/// Brings two decimals of one width to the larger of their scales. A value that no longer fits is treated as
+/// in arithmetic.
 pub(super) fn alike(binder: &mut Binder<'_>, a: &Typed, b: &Typed, expr: &Expr) -> Result<(Typed, Typed)> {
     let no = |problem: &str| {
         let types = format!("{} and {}", a.data_type, b.data_type);
@@ -62,7 +63,8 @@ pub(super) fn alike(binder: &mut Binder<'_>, a: &Typed, b: &Typed, expr: &Expr) 
     Ok((raised_a, raised(binder, b, up(y.scale), a, &to, expr)?))
 }
 
-/// A decimal with so many more digits behind the point, as another type of its width.
+/// Multiplies a decimal by a power of ten, which gives it more digits after the point. The result has another
+/// type of its width.
 fn raised(
     binder: &mut Binder<'_>,
     value: &Typed,
@@ -81,12 +83,13 @@ fn raised(
         return Err(Error::invalid("expression", format!("{}: {types}: scales too far apart", short(expr))));
     };
     let factor = binder.literal(Some(power), to.clone(), expr);
-    // A row without a partner has no result, and so none that is too large.
+    // A row whose other operand is null has no result, so it cannot overflow.
     let scaled = Op::Scaled(overflow(binder.options));
     Ok(binder.node(scaled, to.clone(), &[value, &factor, beside], expr))
 }
 
-/// What becomes of decimals that do not fit: always checked, also where arrow-rs' function is called "wrapping".
+/// The treatment of decimals that do not fit: always checked, even if arrow-rs' function is called
+/// "wrapping".
 fn overflow(options: &Options) -> Bad {
     if options.overflow == super::Overflow::Null { Bad::Null } else { Bad::Fails }
 }
@@ -110,7 +113,7 @@ pub(super) fn bind(
     }
     let (p1, s1, p2, s2) =
         (i32::from(x.precision), i32::from(x.scale), i32::from(y.precision), i32::from(y.scale));
-    // Powers of ten for each operand, and the result's precision and scale.
+    // The powers of ten for each operand, and the result's precision and scale.
     let (up1, up2, precision, scale) = match op {
         Arithmetic::Add | Arithmetic::Sub => {
             let scale = s1.max(s2);
@@ -123,7 +126,7 @@ pub(super) fn bind(
             (0, 0, p1 + p2 + 1, s1 + s2)
         }
         Arithmetic::Div => {
-            // As PostgreSQL and MySQL: four digits more.
+            // Four more digits, as in PostgreSQL and MySQL.
             let scale = (s1 + 4).min(i32::from(x.max_scale));
             let up = scale - s1 + s2;
             (up.max(0), (-up).max(0), p1 + up, scale)

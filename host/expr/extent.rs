@@ -1,27 +1,28 @@
-//! How large an expression is: known without walking it, for whoever walks it takes stack, and shared parts again each time.
+//! The size of an expression, computed while it is built: walking an expression takes stack, and visits
+//! shared parts repeatedly.
 
 use crate::{Error, Result};
 
-/// How deep an expression may be nested: binding and dropping that took between 250 and 500 kB of stack, optimised, and threads have
-/// 2 MiB.
+/// The deepest nesting. Binding and dropping an expression of this depth took between 250 and 500 kB of
+/// stack, optimised; threads have 2 MiB.
 const MOST_DEEP: u32 = 200;
 
-/// How many parts it may have, each counted as often as it is bound.
+/// The most nodes. A shared node counts each time, because it is bound each time.
 const MOST_PARTS: u32 = 20_000;
 
-/// How many bytes its values may take: binding lists copies each once, as 16 bytes or as its text.
+/// The most bytes of values: binding copies each list once, as 16 bytes per number or as its text.
 const MOST_BYTES: usize = 256 << 20;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     depth: u32,
     parts: u32,
-    /// How many its values and names take, each counted as often as it is bound.
+    /// The size of its values and names in bytes; shared ones count each time.
     bytes: usize,
 }
 
 impl Extent {
-    /// Of an expression by those that it is made of.
+    /// The extent of an expression with these operands.
     pub fn around(parts: &[Extent]) -> Extent {
         Extent {
             depth: parts.iter().map(|part| part.depth).max().unwrap_or(0).saturating_add(1),
@@ -30,18 +31,18 @@ impl Extent {
         }
     }
 
-    /// With so many bytes of values more.
+    /// Adds the size of an expression's own values.
     pub fn with_bytes(self, bytes: usize) -> Extent {
         Extent { bytes: self.bytes.saturating_add(bytes), ..self }
     }
 
-    /// [`Error::Invalid`] where the values of expressions that are bound together take too much.
+    /// Returns [`Error::Invalid`] if the values of expressions that are bound together are too large.
     pub fn check_together(all: impl Iterator<Item = Extent>) -> Result<()> {
         let bytes = all.fold(0, |sum: usize, one| sum.saturating_add(one.bytes));
         Extent { depth: 0, parts: 0, bytes }.check()
     }
 
-    /// [`Error::Invalid`] where it is too large.
+    /// Returns [`Error::Invalid`] if the expression is too large.
     pub fn check(self) -> Result<()> {
         let problem = match () {
             () if self.depth > MOST_DEEP => format!("nested more than {MOST_DEEP} deep"),

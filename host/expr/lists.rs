@@ -1,4 +1,4 @@
-//! Whether a value is one of a list, bound: what is looked among is sorted once, and each list is one node, however long it is.
+//! Binds list membership tests. A list is sorted once, and is a single node however long it is.
 
 use arrow_schema::DataType;
 use bowstring_kernels::function::Number;
@@ -13,7 +13,7 @@ use super::{Expr, FloatOrder, Literal};
 use crate::Result;
 
 impl Binder<'_> {
-    /// Whether a value is one of these literals.
+    /// Binds a test whether a value is one of these literals.
     pub fn in_list(&mut self, expr: &Expr, x: Typed, list: &[Literal]) -> Result<Typed> {
         if is_text(value_type(&x.data_type)) {
             return self.text_in_list(expr, x, list);
@@ -24,7 +24,7 @@ impl Binder<'_> {
             match literal.as_type(&x.data_type) {
                 Some(Some(value)) => values.push(value),
                 Some(None) => has_null = true,
-                // No decimal of the type is that number.
+                // No decimal of the type equals that number.
                 None if is_decimal(&x.data_type) && literal.exactly().is_some() => {}
                 None => {
                     let problem = format!("{} is no value of {}", short(literal), x.data_type);
@@ -44,7 +44,7 @@ impl Binder<'_> {
             (Number::Bit, &[only]) if only != 0 => x,
             (Number::Bit, &[_]) => self.node(Op::Not, DataType::Boolean, &[&x], expr),
             (Number::Bit, _) => {
-                // Each that is known.
+                // Both booleans are listed, so every known value matches.
                 let known = self.node(Op::Test(3), DataType::Boolean, &[&x], expr);
                 self.or_null(known, expr)
             }
@@ -73,7 +73,7 @@ impl Binder<'_> {
         found.expect("there are ranges")
     }
 
-    /// Whether a value is one of none: false, and null where it is null.
+    /// Membership in an empty list: false, or null if the value is null.
     pub fn none_of_none(&mut self, x: &Typed, expr: &Expr) -> Typed {
         let is_null = match x.data_type {
             DataType::Boolean => self.node(Op::Test(4), DataType::Boolean, &[x], expr),
@@ -83,18 +83,18 @@ impl Binder<'_> {
         self.node(Op::And, DataType::Boolean, &[&is_null, &null], expr)
     }
 
-    /// Where a truth is not true, null: whether it is one of a list with a null is not known then.
+    /// Null unless the test is true: a list with a null makes every other result unknown.
     pub fn or_null(&mut self, truth: Typed, expr: &Expr) -> Typed {
         let null = self.literal(None, DataType::Boolean, expr);
         self.node(Op::Or, DataType::Boolean, &[&truth, &null], expr)
     }
 }
 
-/// Ranges that are worth comparisons of their own, and how many values at least they stand for, each.
+/// The most ranges that replace a list, and the fewest values that each must stand for on average.
 const RANGES: usize = 4;
 const EACH: usize = 16;
 
-/// Many integers as a few ranges, where they are; they ascend, and are all different.
+/// Converts a list of ascending, distinct integers into a few ranges, if possible.
 fn ranges(values: &[i128], number: Number) -> Option<Vec<[i128; 2]>> {
     if is_float(number) {
         return None;
@@ -111,7 +111,7 @@ fn ranges(values: &[i128], number: Number) -> Option<Vec<[i128; 2]>> {
     (values.len() >= ranges.len() * EACH).then_some(ranges)
 }
 
-/// A float's bits as those of the float that SQL compares: with one zero and one NaN, and a half as the single that it is.
+/// The bits of a float as SQL compares it: with a single zero and a single NaN, and a half as a single.
 fn as_compared(value: i128, number: Number) -> i128 {
     let single = |x: f32| i128::from((if x == 0.0 { 0.0 } else { plain_nan_f32(x) }).to_bits() as i32);
     match number {

@@ -1,4 +1,4 @@
-//! Values in expressions.
+//! Constants in expressions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,38 +9,39 @@ use bowstring_kernels::function::{F16, Number};
 use super::dates::{moment, read, written};
 use super::plan::{Bytes, is_text, value_type};
 
-/// A value of a type of fixed width, text, or a null.
+/// A constant of a fixed-width or text type, or null. It may be untyped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Literal {
     pub(super) value: Value,
-    /// The type; none where the literal takes that of what it meets.
+    /// The type; `None` if the literal takes the type of the other operand.
     pub(super) data_type: Option<DataType>,
 }
 
-/// What is written.
+/// The value of a literal as written.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Null,
     Bit(bool),
-    /// An integer; of a type, as the type has it: unscaled, or since its epoch.
+    /// An integer; if typed, in the type's own representation: unscaled, or since its epoch.
     Integer(i128),
     Float(f64),
-    /// A decimal without a type: unscaled, and its scale.
+    /// An untyped decimal: the unscaled value and its scale.
     Decimal(i128, i8),
-    /// The bits of a float of the type.
+    /// The bits of a float of the literal's type.
     Bits(u64),
     Text(Arc<str>),
     Bytes(Arc<[u8]>),
 }
 
 impl Literal {
-    /// A null of a type; of [`DataType::Null`], one that takes the type of what it meets.
+    /// A typed null. A null of [`DataType::Null`] takes the type of the other operand.
     pub fn null(data_type: DataType) -> Literal {
         Literal { value: Value::Null, data_type: Some(data_type) }
     }
 
-    /// A value of a type as arrays of it have it: integers as they are, decimals unscaled, dates and times since their epoch,
-    /// floats by their bits, booleans as 0 or 1. [`crate::Error::Invalid`], when bound, where the type has no such value.
+    /// A typed value in the representation of arrays: integers directly, decimals unscaled, dates and times
+    /// since their epoch, floats as bits, booleans as 0 or 1. Binding returns [`crate::Error::Invalid`] if
+    /// the type has no such value.
     pub fn of(data_type: DataType, raw: i128) -> Literal {
         let value = match data_type {
             DataType::Boolean => Value::Bit(raw != 0),
@@ -55,13 +56,14 @@ impl Literal {
         Literal::of(DataType::Decimal128(precision, scale), unscaled)
     }
 
-    /// A decimal that takes the type of what it meets, if it has this very value there; else it is one of 128 bits with as many
-    /// digits as it has. `exact(5, 2)` is 0.05.
+    /// A decimal that takes the type of the other operand, if that type can represent it exactly. Otherwise
+    /// it is a decimal of 128 bits with as many digits as the value has. `exact(5, 2)` is 0.05.
     pub fn exact(unscaled: i128, scale: i8) -> Literal {
         Literal { value: Value::Decimal(unscaled, scale), data_type: None }
     }
 
-    /// Text or bytes of a type of these. [`crate::Error::Invalid`], when bound, where the type has no such value.
+    /// A text or binary value of the given type. Binding returns [`crate::Error::Invalid`] if the type has no
+    /// such value.
     pub fn text(data_type: DataType, bytes: impl AsRef<[u8]>) -> Literal {
         let is_string = matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
         let value = match std::str::from_utf8(bytes.as_ref()) {
@@ -71,17 +73,17 @@ impl Literal {
         Literal { value, data_type: Some(data_type) }
     }
 
-    /// A day, counted from 1970-01-01.
+    /// A date in days since 1970-01-01.
     pub fn date(days: i32) -> Literal {
         Literal::of(DataType::Date32, days.into())
     }
 
-    /// Of the lowest bits of an array's value.
+    /// A literal of a type from the low bits of an array's value.
     pub(crate) fn of_bits(data_type: &DataType, bits: u128) -> Option<Literal> {
         Some(Literal::of(data_type.clone(), extended(bits, super::plan::number_of(data_type)?)))
     }
 
-    /// How much memory it takes.
+    /// The memory that the value takes, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let text = match &self.value {
             Value::Text(text) => text.len(),
@@ -91,17 +93,17 @@ impl Literal {
         size_of::<Literal>().saturating_add(text)
     }
 
-    /// Whether it is null.
+    /// Whether the literal is null.
     pub(super) fn is_null(&self) -> bool {
         self.value == Value::Null
     }
 
-    /// Whether it may stand for itself beside another type.
+    /// Whether it can keep its own type next to an operand of another type.
     pub(super) fn has_a_type(&self) -> bool {
         self.data_type.is_some() || matches!(self.value, Value::Decimal(..))
     }
 
-    /// The type where it has one of its own, or the one that its Rust type stands for.
+    /// The literal's type, or the one that corresponds to its Rust type.
     pub(super) fn own_type(&self) -> DataType {
         match (&self.data_type, &self.value) {
             (Some(data_type), _) => data_type.clone(),
@@ -118,14 +120,14 @@ impl Literal {
         }
     }
 
-    /// Whether it has a type, and that is another; a null of [`DataType::Null`] takes any, and one of a
-    /// dictionary is one of its values.
+    /// Whether its type conflicts with another one. A null of [`DataType::Null`] fits any type, and a
+    /// dictionary literal fits the type of its values.
     fn is_of_another_type(&self, to: &DataType) -> bool {
         let takes_any = self.is_null() && self.data_type == Some(DataType::Null);
         !takes_any && self.data_type.as_ref().is_some_and(|own| value_type(own) != to)
     }
 
-    /// A number without a type as the decimal that is written.
+    /// An untyped number as exactly the decimal that was written.
     pub(super) fn exactly(&self) -> Option<Literal> {
         match (&self.data_type, &self.value) {
             (None, Value::Decimal(..)) => Some(self.clone()),
@@ -141,7 +143,8 @@ impl Literal {
         }
     }
 
-    /// Its bits as a value of a type, sign-extended (`None` in it is null); nothing where the type does not have that value.
+    /// Its sign-extended bits as a value of a type (inner `None` is null); outer `None` if the type cannot
+    /// represent the value.
     pub(super) fn as_type(&self, to: &DataType) -> Option<Option<i128>> {
         if self.is_of_another_type(to) {
             return match (&self.data_type, &self.value) {
@@ -180,7 +183,8 @@ impl Literal {
         fits(raw, number, to).then_some(Some(raw))
     }
 
-    /// Its bytes as a value of a type of text or bytes, as [`Literal::as_type`].
+    /// Its bytes as a value of a text or binary type, with the same meaning of `None` as
+    /// [`Literal::as_type`].
     pub(super) fn as_text(&self, to: &DataType) -> Option<Option<Bytes>> {
         if self.is_of_another_type(to) {
             return None;
@@ -197,8 +201,8 @@ impl Literal {
     }
 }
 
-/// The bits of a float as one of a type; nothing where it is another value there. A decimal fraction is written as `0.05`, which is
-/// another number in each float type: it is rounded to all of them.
+/// The bits of a float in a float type; `None` if it overflows there. All other values are rounded: a decimal
+/// fraction such as `0.05` is a different number in each float type.
 fn float_bits(value: f64, number: Number) -> Option<i128> {
     Some(match number {
         Number::F64 => i128::from(value.to_bits() as i64),
@@ -219,16 +223,16 @@ fn float_bits(value: f64, number: Number) -> Option<i128> {
     })
 }
 
-/// A decimal fraction as a decimal: what is written, as far as it has a value there.
+/// A decimal fraction as a decimal: the number as written, if the type can represent it.
 fn decimal_of(x: f64, to: &DataType) -> Option<i128> {
-    // The shortest decimal that is this float, which is what was written.
+    // The shortest decimal that parses to this float is the number that was written.
     let text = format!("{x}");
     let (whole, fraction) = text.split_once('.')?;
     rescaled(format!("{whole}{fraction}").parse().ok()?, i8::try_from(fraction.len()).ok()?, to)
 }
 
-/// A decimal, or an integer as one without a scale, as the type has it. What a bare number means as a date or a time is nobody's
-/// guess.
+/// A decimal, or an integer (scale 0), in the type's representation; `None` if the type cannot represent it.
+/// Dates and times never accept a bare number, because its meaning would be unclear.
 fn rescaled(x: i128, from: i8, to: &DataType) -> Option<i128> {
     let scale = match to {
         DataType::Decimal32(_, scale) | DataType::Decimal64(_, scale) | DataType::Decimal128(_, scale) => {
@@ -246,7 +250,7 @@ fn rescaled(x: i128, from: i8, to: &DataType) -> Option<i128> {
     }
 }
 
-/// A decimal as people write it.
+/// A decimal in positional notation.
 fn decimal_text(x: i128, scale: i8) -> String {
     let (behind, zeros) =
         (usize::from(scale.max(0).unsigned_abs()), usize::from(scale.min(0).unsigned_abs()));
@@ -256,7 +260,7 @@ fn decimal_text(x: i128, scale: i8) -> String {
     format!("{sign}{whole}{}{fraction}", if behind > 0 { "." } else { "" })
 }
 
-/// Whether a type has this value.
+/// Whether a type can represent this value.
 fn fits(raw: i128, number: Number, to: &DataType) -> bool {
     let precision = match to {
         DataType::Decimal32(precision, _)
@@ -280,7 +284,7 @@ fn fits(raw: i128, number: Number, to: &DataType) -> bool {
     }
 }
 
-/// The lowest bits, those of a value, extended by its sign where it has one.
+/// The low bits as a value, extended by the sign bit if the number type is signed.
 pub(crate) fn extended(bits: u128, number: Number) -> i128 {
     let above = 128 - number.bits();
     match number {

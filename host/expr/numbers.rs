@@ -1,4 +1,4 @@
-//! Functions of numbers, bound: the machine has no instructions for them, and computes them by those that it has.
+//! Binds numeric functions for which the machine has no instructions, by combining its instructions.
 
 use arrow_schema::DataType;
 use bowstring_kernels::function::Number;
@@ -10,7 +10,8 @@ use super::{Arithmetic, Expr, Literal};
 use crate::Result;
 
 impl Binder<'_> {
-    /// A number without its sign. Floats are below zero by their total order, as which -0.0 and some NaNs are.
+    /// The absolute value. The sign of floats is that of their total order, in which -0.0 and some NaNs are
+    /// negative.
     pub fn abs(&mut self, expr: &Expr, x: Typed) -> Result<Typed> {
         if x.data_type.is_unsigned_integer() {
             return Ok(x);
@@ -21,7 +22,7 @@ impl Binder<'_> {
         Ok(self.node(Op::Select, x.data_type.clone(), &[&below, &negated, &x], expr))
     }
 
-    /// Whether a float is NaN: beyond both infinities, in their total order.
+    /// Whether a float is NaN, which means beyond both infinities in the total order.
     pub fn is_nan(&mut self, expr: &Expr, x: Typed) -> Result<Typed> {
         let number = self.number(expr, &x)?;
         if !is_float(number) {
@@ -51,7 +52,7 @@ impl Binder<'_> {
         if to.is_unsigned_integer() {
             return Ok(whole);
         }
-        // One less where something is left whose sign is not the divisor's.
+        // One less if the remainder is not zero and its sign differs from the divisor's.
         let left = self.arithmetic(expr, Arithmetic::Rem, a, b.clone())?;
         let zero = self.literal(Some(0), to.clone(), expr);
         let compared = |binder: &mut Self, bits: u8, x: &Typed| {
@@ -65,8 +66,8 @@ impl Binder<'_> {
         Ok(self.node(Op::Select, to, &[&is_less, &less, &whole], expr))
     }
 
-    /// The quotient of floats, rounded down as numpy does: the rest is taken off first, so that a quotient
-    /// does not count that is whole only because it was rounded up. Divided by zero it is the quotient of
+    /// The quotient of floats, rounded down as in numpy: the remainder is subtracted first, so that a
+    /// quotient that rounding made whole does not count as whole. Division by zero gives the same result as
     /// `/`.
     fn floor_div_floats(&mut self, expr: &Expr, a: Typed, b: Typed) -> Result<Typed> {
         let to = a.data_type.clone();
@@ -89,7 +90,7 @@ impl Binder<'_> {
         };
         let quotient = self.arithmetic(expr, Arithmetic::Div, a.clone(), b.clone())?;
         let [zero, minus_zero, one, half] = [0.0, -0.0, 1.0, 0.5].map(|value| constant(self, value));
-        // In the total order, which has -0.0 below 0.0.
+        // In the total order, -0.0 is below 0.0.
         let below = |binder: &mut Self, x: &Typed, y: &Typed| {
             binder.node(Op::Compare(1), truth.clone(), &[x, y], expr)
         };
@@ -101,14 +102,15 @@ impl Binder<'_> {
         let differ = self.either_pair(expr, [&rest_signs[0], &signs[1]], [&rest_signs[1], &signs[0]]);
         let less = compute(self, Arithmetic::Sub, &whole, &one);
         let whole = select(self, &differ, &less, &whole);
-        // Beside the first number of which no float has a fraction, a sum is rounded to whole numbers.
+        // From this number on, floats have no fraction, so adding and subtracting it rounds to a whole
+        // number.
         let first = if to == DataType::Float32 { 2f64.powi(23) } else { 2f64.powi(52) };
         let [first, minus_first] = [first, -first].map(|value| constant(self, value));
         let is_below = below(self, &whole, &zero);
         let beside = select(self, &is_below, &minus_first, &first);
         let rounded = compute(self, Arithmetic::Add, &whole, &beside);
         let rounded = compute(self, Arithmetic::Sub, &rounded, &beside);
-        // Just between two it goes down.
+        // Halfway cases round down.
         let by = compute(self, Arithmetic::Sub, &rounded, &whole);
         let is_up = self.node(Op::Compare(2), truth.clone(), &[&by, &half], expr);
         let down = compute(self, Arithmetic::Sub, &rounded, &one);
@@ -116,7 +118,7 @@ impl Binder<'_> {
         let inside = [below(self, &minus_first, &whole), below(self, &whole, &first)];
         let inside = self.node(Op::And, truth.clone(), &[&inside[0], &inside[1]], expr);
         let rounded = select(self, &inside, &rounded, &whole);
-        // A zero has the sign of the quotient, as has what a zero divides.
+        // A zero has the sign of the quotient, also if the dividend is zero.
         let is_zero = |binder: &mut Self, x: &Typed| {
             let plain = binder.node(Op::Plain, to.clone(), &[x], expr);
             binder.node(Op::Compare(2), truth.clone(), &[&plain, &zero], expr)
@@ -128,13 +130,13 @@ impl Binder<'_> {
         Ok(select(self, &by_zero, &quotient, &rounded))
     }
 
-    /// Whether both of the one pair are true, or both of the other.
+    /// Whether both of one pair are true, or both of the other.
     fn either_pair(&mut self, expr: &Expr, one: [&Typed; 2], other: [&Typed; 2]) -> Typed {
         let both = [one, other].map(|pair| self.node(Op::And, DataType::Boolean, &pair, expr));
         self.node(Op::Or, DataType::Boolean, &[&both[0], &both[1]], expr)
     }
 
-    /// A number times itself so often, by squares.
+    /// A number raised to a power by repeated squaring.
     pub fn power(&mut self, expr: &Expr, x: Typed, exponent: u32) -> Result<Typed> {
         if exponent == 0 {
             let one = self.number(expr, &x)?;
@@ -148,7 +150,8 @@ impl Binder<'_> {
             return Ok(self.node(Op::Select, x.data_type.clone(), &[&valid, &one, &none], expr));
         }
         let mut made = x.clone();
-        // From the exponent's second bit on: no power beyond the one that is asked for is computed, and so none overflows.
+        // From the exponent's second bit on, so that no higher power than the requested one is computed or
+        // overflows.
         for bit in (0..exponent.ilog2()).rev() {
             made = self.arithmetic(expr, Arithmetic::Mul, made.clone(), made)?;
             if exponent >> bit & 1 == 1 {

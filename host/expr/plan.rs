@@ -1,4 +1,5 @@
-//! What expressions are bound to: nodes of which each has its type and names what it is made of. Equal parts are one node.
+//! Plans: expressions bound to a schema. Each node has a type and refers to its inputs; equal subexpressions
+//! share a node.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,81 +11,82 @@ use bowstring_kernels::text::Test as TextTest;
 use super::{Arithmetic, Expr};
 use crate::Failure;
 
-/// The number of a node.
+/// The index of a node in its plan.
 pub(crate) type Id = usize;
 
-/// What several expressions of the same columns come to. What a node is made of comes before it.
+/// Several expressions over the same columns. The inputs of a node precede it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
     pub nodes: Vec<Bound>,
-    /// The expressions.
+    /// The nodes that are the results of the expressions.
     pub roots: Vec<Id>,
 }
 
-/// A node: what it does, and with what.
+/// A node: an operation and its inputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     pub op: Op,
     pub data_type: DataType,
     pub inputs: Vec<Id>,
-    /// As it was written, for errors of the data: printed when there is one.
+    /// The source expression, which is printed in errors that depend on the data.
     pub written: Expr,
 }
 
-/// What a node does. What is made of a null is null unless it says otherwise.
+/// The operation of a node. The result is null if an input is null, unless stated otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Op {
     /// A column of the batch.
     Column(usize),
-    /// The same; and rows that one of the inputs fails, which are null in it, fail.
+    /// A column of the batch whose rows fail where an input fails. Those rows are null in the column.
     Checked(usize),
-    /// The same value in every row, by its bits, sign-extended; `None` is null.
+    /// A constant as sign-extended bits; `None` is null.
     Literal(Option<i128>),
-    /// Whether the two are as the bits say: 1 less, 2 equal, 4 greater.
+    /// A comparison. The bits select when it is true: 1 less, 2 equal, 4 greater.
     Compare(u8),
-    /// The same, where nulls are equal to each other and to nothing else.
+    /// Like `Compare`, but two nulls are equal, and null differs from every value.
     Distinct(u8),
     And,
     Or,
     Not,
-    /// What the bits say: of false 1, of true 2, of null 4. Never null.
+    /// A test of a boolean. The bits select when it is true: 1 false, 2 true, 4 null. Never null.
     Test(u8),
-    /// Whether it is valid, or whether it is null. Never null.
+    /// Whether the input is valid (`false`) or null (`true`). Never null.
     Valid(bool),
-    /// Integers, decimals as integers, floats.
+    /// Arithmetic on integers, decimals (as integers) and floats.
     Arithmetic(super::Arithmetic, Bad),
     Negate(Bad),
-    /// A decimal times the second, a power of ten; but null where the third is, whatever the product.
+    /// A decimal times the second input, a power of ten. Null if the third input is null, whatever the
+    /// product.
     Scaled(Bad),
-    /// A float with one zero and one NaN.
+    /// A float with a single zero and a single NaN.
     Plain,
-    /// Any cast; `true` makes nulls of what does not fit.
+    /// Any cast; with `true`, a value that does not fit becomes null.
     Cast(bool),
-    /// By a condition: where it is true, else.
+    /// Selects by a condition: the second input if it is true, otherwise the third.
     Select,
     Coalesce,
-    /// The first, but null where the second is true.
+    /// The first input, or null if the second is true.
     NullIf,
-    /// Whether it is one of these, which ascend in the order of their type.
+    /// Whether the input is one of these values, which ascend in the order of their type.
     In(Arc<[i128]>),
-    /// Of days.
+    /// A component of a date, from a number of days.
     Date(super::DatePart),
-    /// The integer, but null where it is not one of these or between them.
+    /// The input, an integer, or null if it is outside of this range. The limits are inside.
     Within(i64, i64),
-    /// Divided by this, rounded down; and what that leaves.
+    /// Division by this constant, rounded down. `FloorRem` is its remainder.
     FloorDiv(i64),
     FloorRem(i64),
-    /// An integer as one of another type that has all of its values.
+    /// An integer converted to a type that has all of its values.
     Widen,
-    /// The same text in every row.
+    /// A constant text.
     Bytes(Bytes),
-    /// A test of a column of text, or of a dictionary's, against another column or the same text for all rows.
+    /// A test of a text column, or of a dictionary's values, against another column or a constant text.
     Text(TextTest),
-    /// Whether it is one of these texts, which ascend.
+    /// Whether the input is one of these texts, which ascend.
     TextIn(Arc<[Bytes]>),
 }
 
-/// Text, or any bytes, that is a value.
+/// A text or binary value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Bytes(pub Arc<[u8]>);
 
@@ -94,21 +96,21 @@ impl fmt::Debug for Bytes {
     }
 }
 
-/// What becomes of results that do not fit.
+/// The result of a row that overflows or divides by zero.
 pub(crate) use bowstring_kernels::program::code::Bad;
 
 impl Bound {
-    /// Whether it comes to the same.
+    /// Whether both nodes compute the same.
     pub fn is_like(&self, other: &Bound) -> bool {
         self.op == other.op && self.data_type == other.data_type && self.inputs == other.inputs
     }
 
-    /// Whether a row can fail here.
+    /// Whether a row can fail at this node.
     pub fn can_fail(&self) -> bool {
         matches!(self.op, Op::Arithmetic(_, Bad::Fails) | Op::Negate(Bad::Fails) | Op::Scaled(Bad::Fails))
     }
 
-    /// The column that it reads, if it does.
+    /// The column that the node reads; `None` for other operations.
     pub fn column(&self) -> Option<usize> {
         match self.op {
             Op::Column(index) | Op::Checked(index) => Some(index),
@@ -118,7 +120,7 @@ impl Bound {
 }
 
 impl Plan {
-    /// A node that is like this one, new or not.
+    /// Adds a node, or returns an equal existing one.
     pub fn add(&mut self, node: Bound) -> Id {
         if let Some(old) = self.nodes.iter().position(|old| old.is_like(&node)) {
             return old;
@@ -127,7 +129,7 @@ impl Plan {
         self.nodes.len() - 1
     }
 
-    /// The plan of nothing but what these are made of.
+    /// The plan for only these roots and the nodes that they depend on.
     pub fn only(&self, roots: &[Id]) -> Plan {
         let mut plan = Plan::default();
         let mut place = vec![None; self.nodes.len()];
@@ -148,18 +150,19 @@ impl Plan {
         plan
     }
 
-    /// Has a node read from a column what it would compute. What it was made of stays.
+    /// Replaces a node by a column that has its values. The nodes that computed it remain.
     pub fn becomes_column(&mut self, id: Id, column: usize) {
         self.nodes[id].op = Op::Column(column);
         self.nodes[id].inputs.clear();
     }
 
-    /// Whether all rows are alike, as many as there are: no column is read.
+    /// Whether all rows are equal because no column is read.
     pub fn is_constant(&self) -> bool {
         !self.nodes.iter().any(|node| matches!(node.op, Op::Column(_) | Op::Checked(_)))
     }
 
-    /// The same, where rows that these fail are null in the column, and fail only where somebody asks for it.
+    /// Replaces a node by a column in which the rows that `failing` nodes fail are null. A row fails only if
+    /// its value is used.
     pub fn becomes_checked(&mut self, id: Id, column: usize, failing: Vec<Id>) {
         self.becomes_column(id, column);
         if !failing.is_empty() {
@@ -168,7 +171,7 @@ impl Plan {
         }
     }
 
-    /// The same with nulls for rows that would fail.
+    /// The plan with nulls in place of failures.
     pub fn quiet(mut self) -> Plan {
         for node in &mut self.nodes {
             match &mut node.op {
@@ -185,12 +188,12 @@ impl Plan {
         self.only(&self.roots)
     }
 
-    /// Whether a row can fail.
+    /// Whether a row can fail at any node.
     pub fn can_fail(&self) -> bool {
         self.nodes.iter().any(Bound::can_fail)
     }
 
-    /// Why a row fails at a node, unless its divisor has to be looked at for that.
+    /// The reason why a row fails at a node. [`Failure::Either`] if only the value of the divisor tells.
     pub fn failure(&self, id: Id) -> Failure {
         let node = &self.nodes[id];
         let divisor = match node.op {
@@ -201,18 +204,19 @@ impl Plan {
         match self.nodes[divisor].op {
             Op::Literal(Some(0)) => Failure::DivisionByZero,
             Op::Literal(Some(_)) => Failure::Overflow,
-            // Only the least of the signed integers has a quotient that overflows, and no decimal is that.
+            // Only the minimum of a signed integer type has a quotient that overflows, and no decimal has
+            // that value.
             _ if node.data_type.is_signed_integer() => Failure::Either,
             _ => Failure::DivisionByZero,
         }
     }
 
-    /// How a node's values are computed.
+    /// The number type in which a node is computed.
     pub fn number(&self, id: Id) -> Number {
         number_of(&self.nodes[id].data_type).expect("bound nodes have types that are computed")
     }
 
-    /// Which nodes may be null, if these columns may.
+    /// Whether each node may be null, given which columns may be.
     pub fn nullable(&self, column: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut nullable: Vec<bool> = vec![];
         for node in &self.nodes {
@@ -232,7 +236,7 @@ impl Plan {
         nullable
     }
 
-    /// How much memory it takes.
+    /// The memory that the plan takes, in bytes.
     pub fn bytes(&self) -> usize {
         let more = |node: &Bound| match &node.op {
             Op::In(values) => size_of_val(&**values),
@@ -244,7 +248,7 @@ impl Plan {
     }
 }
 
-/// How values of a type are computed: `None` where they are not.
+/// The number type in which values of a type are computed; `None` if expressions do not support the type.
 pub(crate) fn number_of(data_type: &DataType) -> Option<Number> {
     use DataType::*;
     Some(match data_type {
@@ -265,13 +269,13 @@ pub(crate) fn number_of(data_type: &DataType) -> Option<Number> {
     })
 }
 
-/// Types of text and of bytes of any length.
+/// Whether a type is text or binary of variable length.
 pub(crate) fn is_text(data_type: &DataType) -> bool {
     use DataType::*;
     matches!(data_type, Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView)
 }
 
-/// What a value is compared as: one of a dictionary as those that it has.
+/// The type as which a value is compared: for a dictionary, the type of its values.
 pub(crate) fn value_type(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Dictionary(_, values) => values,

@@ -1,4 +1,4 @@
-//! Expressions as they are written.
+//! Prints expressions as text.
 
 use std::fmt;
 
@@ -46,7 +46,7 @@ impl fmt::Display for Expr {
     }
 }
 
-/// An expression inside of another: in parentheses, if it has several words.
+/// An operand, which is put in parentheses if it consists of several words.
 struct Part<'a>(&'a Expr);
 
 fn part(expr: &Expr) -> Part<'_> {
@@ -70,10 +70,10 @@ impl fmt::Display for Part<'_> {
     }
 }
 
-/// Bytes of what errors quote.
+/// The most bytes that errors quote.
 const QUOTED: usize = 1000;
 
-/// As it is printed, up to what an error quotes: an expression may have a text or a list of any length.
+/// The text, truncated to the length that errors quote: a value or list may have any length.
 pub(crate) fn short(of: &impl fmt::Display) -> String {
     let mut start = Start(String::new());
     match fmt::write(&mut start, format_args!("{of}")) {
@@ -82,7 +82,7 @@ pub(crate) fn short(of: &impl fmt::Display) -> String {
     }
 }
 
-/// The start of what is written; then an error, so that no more is printed.
+/// Collects the beginning of the text, then returns an error to stop the printing.
 struct Start(String);
 
 impl fmt::Write for Start {

@@ -1,12 +1,13 @@
-//! Comparisons with constants as ranges. The one idea: numbers stand in an order, floats by their keys, and what a constant
-//! leaves of them lies between two places in it, or is all but that.
+//! Comparisons with constants as ranges. The one idea: numbers are ordered, floats by their keys, and a
+//! comparison with a constant selects a range in that order, or everything but a range.
 
 use bowstring_kernels::function::Number;
 
 use super::extended;
 use super::plan::{Id, Op, Plan};
 
-/// Values from `low` to `high` in their order; or, `inverted`, all others. There are none where `low` is above `high`.
+/// The values from `low` to `high` in their order or, if `inverted`, all others. Empty if `low` is above
+/// `high`.
 #[derive(Clone, Copy)]
 pub(crate) struct Range {
     pub low: i128,
@@ -15,10 +16,11 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// What compares to a value, by its place in their order, as `how` says: 1 less, 2 equal, 4 greater.
+    /// The values that compare to `value` as `how` selects: 1 less, 2 equal, 4 greater. `value` is a position
+    /// in the order.
     pub fn compared(how: u8, value: i128, number: Number) -> Range {
         let [least, most] = limits(number);
-        // Unequal is all but equal; the others are from somewhere to somewhere.
+        // "Not equal" is the inverse of "equal"; all other comparisons are plain ranges.
         let inverted = how == 5;
         let how = if inverted { 2 } else { how };
         let low = match how {
@@ -41,14 +43,15 @@ impl Range {
         self.low > self.high
     }
 
-    /// What is in both.
+    /// The intersection; `None` if only one of the ranges is inverted.
     pub fn and(self, other: Range) -> Option<Range> {
         let (low, high) = (self.low.max(other.low), self.high.min(other.high));
         (self.inverted == other.inverted).then_some(Range { low, high, ..self })
     }
 }
 
-/// A comparison of two nodes as one with a constant, if either is: what is compared, how, and the constant's bits, extended.
+/// Rewrites a comparison of two nodes as one with a constant, if either is: the node, the operator, and the
+/// constant's extended bits.
 pub(crate) fn with_constant(plan: &Plan, how: u8, a: Id, b: Id) -> Option<(Id, u8, i128)> {
     let constant = |id: Id| match plan.nodes[id].op {
         Op::Literal(value) => value.map(|value| extended(value as u128, plan.number(id))),
@@ -65,7 +68,7 @@ pub(crate) fn is_float(number: Number) -> bool {
     matches!(number, Number::F16 | Number::F32 | Number::F64)
 }
 
-/// The least and the greatest, of floats of their keys.
+/// The limits of a number type in its order; for floats, those of their keys.
 pub(crate) fn limits(number: Number) -> [i128; 2] {
     let above = 128 - number.bits();
     match number.signed() == number {
@@ -74,7 +77,7 @@ pub(crate) fn limits(number: Number) -> [i128; 2] {
     }
 }
 
-/// Where a value stands in its order: of a float's bits its key, which is its own inverse.
+/// The position of a value in its order. For a float's bits this is its key; the function is its own inverse.
 pub(crate) fn in_order(value: i128, number: Number) -> i128 {
     if is_float(number) && value < 0 { value ^ limits(number)[1] } else { value }
 }

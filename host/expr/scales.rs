@@ -1,7 +1,8 @@
-//! Decimals of two scales, compared by their values.
+//! Comparisons of decimals with different scales, by value.
 //!
-//! A literal takes the other's scale, rounded down: beside what it lost, a value that is not above it is below. So nothing
-//! can overflow there. Of two columns the one of fewer decimals is multiplied, as in arithmetic.
+//! A literal is converted to the other operand's scale and rounded down. If digits were lost, a value that is
+//! not above the rounded literal is below the original. So no overflow can occur. For two columns, the one
+//! with fewer decimal digits is multiplied, as in arithmetic.
 
 use arrow_schema::DataType;
 use bowstring_kernels::function::Number;
@@ -12,7 +13,7 @@ use super::range::limits;
 use super::{Comparison, Expr, decimal};
 use crate::Result;
 
-/// A decimal in units of another scale, rounded down, and whether that is all of it.
+/// A decimal in units of another scale, rounded down, and whether the conversion is exact.
 fn floored(raw: i128, from: i8, to: i8, number: Number) -> (i128, bool) {
     let by = i32::from(to) - i32::from(from);
     let factor = 10i128.checked_pow(by.unsigned_abs());
@@ -27,12 +28,12 @@ fn floored(raw: i128, from: i8, to: i8, number: Number) -> (i128, bool) {
         (false, Some(factor)) => (raw.div_euclid(factor), raw.rem_euclid(factor) == 0),
         (false, None) => (if raw < 0 { -1 } else { 0 }, false),
     };
-    // No decimal of the type is beyond what its integers can be.
+    // No decimal of the type exceeds the limits of its integers.
     if (least..=most).contains(&value) { (value, is_all) } else { (beyond, false) }
 }
 
 impl Binder<'_> {
-    /// A comparison of decimals whose types differ, where they can be compared.
+    /// Binds a comparison of decimals with different types, if they can be compared.
     pub fn compare_scales(&mut self, how: Comparison, a: &Typed, b: &Typed, expr: &Expr) -> Result<Typed> {
         let literal = |value: &Typed| match self.plan.nodes[value.id].op {
             Op::Literal(Some(raw)) => Some(raw),
@@ -57,7 +58,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A comparison to a decimal that is the same for all rows.
+    /// Binds a comparison with a constant decimal.
     fn compare_to(
         &mut self,
         how: Comparison,
@@ -79,7 +80,7 @@ impl Binder<'_> {
             _ => (compared(3), compared(4)),
         };
         Ok(match how {
-            // Both, or either, of which one is true unless there is no value.
+            // The conjunction, or disjunction. Exactly one of the two is true, unless a value is null.
             Comparison::Eq => self.node(Op::And, DataType::Boolean, &[&below, &above], expr),
             Comparison::NotEq => self.node(Op::Or, DataType::Boolean, &[&below, &above], expr),
             how => {

@@ -1,4 +1,4 @@
-//! Tests of text, bound: what is known of literals is computed now, the rest is a node that a launch of its own computes.
+//! Binds text tests. Tests of literals are computed at once; a separate launch computes the others.
 
 use arrow_schema::DataType;
 use bowstring_kernels::text::{Test as TextTest, passes};
@@ -9,7 +9,7 @@ use super::print::short;
 use super::{Comparison, Expr, Literal, Matches};
 use crate::Result;
 
-/// The test of a type of text; `None` where it has none: patterns are made of characters.
+/// The test for a text type; `None` if the type does not support it: patterns require characters.
 pub(super) fn tested_as(how: Matches, data_type: &DataType) -> Option<TextTest> {
     use DataType::*;
     let is_string = matches!(data_type, Utf8 | LargeUtf8 | Utf8View);
@@ -26,7 +26,7 @@ pub(super) fn tested_as(how: Matches, data_type: &DataType) -> Option<TextTest> 
 }
 
 impl Binder<'_> {
-    /// A test of two of one type.
+    /// Binds a test of two operands of one type.
     pub fn text_test(&mut self, test: TextTest, a: Typed, b: Typed, expr: &Expr) -> Typed {
         let known = match (&self.plan.nodes[a.id].op, &self.plan.nodes[b.id].op) {
             (Op::Literal(_), _) | (_, Op::Literal(_)) => Some(None),
@@ -39,7 +39,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A comparison that is true as the bits say.
+    /// Binds a comparison that is true as the bits select.
     pub fn compare_text(&mut self, how: Comparison, bits: u8, a: Typed, b: Typed, expr: &Expr) -> Typed {
         let is_distinct = match how {
             Comparison::Distinct => true,
@@ -59,7 +59,7 @@ impl Binder<'_> {
         if is_distinct { self.node(Op::Not, truth, &[&same], expr) } else { same }
     }
 
-    /// Whether text is one of these literals.
+    /// Binds a test whether a text is one of these literals.
     pub fn text_in_list(&mut self, expr: &Expr, x: Typed, list: &[Literal]) -> Result<Typed> {
         let of = value_type(&x.data_type).clone();
         let (mut values, mut has_null) = (vec![], false);

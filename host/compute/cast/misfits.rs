@@ -1,4 +1,5 @@
-//! What arrow's display prints for values that have no text, such as a day that chrono has no date for. In a list that is no error.
+//! The text that arrow's display prints for values without a textual form, such as a day outside of chrono's
+//! calendar. Inside lists such values are not an error.
 
 use std::sync::Arc;
 
@@ -9,8 +10,8 @@ use arrow_schema::DataType;
 use super::rules::instants;
 use crate::gpu::cast::Misfits;
 
-/// What is printed for such values of a type, by what arrow prints for the greatest number: `None` where that has a text, as then all
-/// of the type have.
+/// The text for such values of a type, derived from the text that arrow prints for the greatest number.
+/// `None` if that number has a textual form, because then all values of the type have one.
 pub(super) fn misfits(of: &DataType) -> Option<Misfits> {
     use DataType::*;
     let (numbers, greatest): (ArrayRef, i64) = match of {
@@ -21,7 +22,7 @@ pub(super) fn misfits(of: &DataType) -> Option<Misfits> {
     let (values, options) = (arrow_cast::cast(&numbers, of).ok()?, FormatOptions::default());
     let shown = ArrayFormatter::try_new(&values, &options).ok()?.value(0).to_string();
     let (before, behind) = shown.split_once(&greatest.to_string())?;
-    // Where the instant has a date and the clock of the zone has none, arrow panics.
+    // For these timestamps arrow panics if the instant has a date but the zone's local time has none.
     let unsaid = match of {
         Timestamp(unit, Some(_)) => instants(*unit),
         _ => [1, 0],

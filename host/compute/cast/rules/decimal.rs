@@ -16,7 +16,8 @@ use super::rule::{CastRule, apply, decimal, float, integer, signed, with};
 /// A decimal type: native type, precision and scale.
 pub(super) type Type = (Number, u8, i8);
 
-/// The most digits of a native type of decimals: also the greatest power of ten it holds.
+/// The maximum precision of a native decimal type, and the exponent of the greatest power of ten that it
+/// holds.
 const fn max_precision(number: Number) -> u8 {
     match number {
         Number::I32 => 9,
@@ -26,7 +27,7 @@ const fn max_precision(number: Number) -> u8 {
     }
 }
 
-/// The native type, precision and scale of a decimal.
+/// The native type, precision and scale of a decimal type; `None` for other types.
 pub(super) fn of(data_type: &DataType) -> Option<Type> {
     Some(match *data_type {
         DataType::Decimal32(precision, scale) => (Number::I32, precision, scale),
@@ -37,17 +38,17 @@ pub(super) fn of(data_type: &DataType) -> Option<Type> {
     })
 }
 
-/// Whether precision and scale go together. A negative scale always does.
+/// Whether precision and scale are consistent. A negative scale always is.
 pub(super) const fn is_valid((number, precision, scale): Type) -> bool {
     precision != 0 && precision <= max_precision(number) && (scale <= 0 || scale as u8 <= precision)
 }
 
-/// 10^exponent below 2^256.
+/// Ten to the power of `exponent`; `None` above 2^256.
 pub(super) fn power_of_ten(exponent: u32) -> Option<U256> {
     (exponent <= 77).then(|| (0..exponent).fold(U256::ONE, |power, _| power.wrapping_mul(U256::from_low(10))))
 }
 
-/// The inputs whose absolute values are at most these; a bound beyond the type is no bound.
+/// The inputs whose absolute values are at most these limits. A limit beyond the type does not restrict it.
 fn bounds<A: Integer>(below_zero: U256, above_zero: U256) -> Bounds<A> {
     let (least, greatest) = (A::LEAST.split().1.to_wide(), A::GREATEST.split().1.to_wide());
     Bounds {
@@ -61,7 +62,7 @@ fn exclude_some<A: Integer>(bounds: &Bounds<A>) -> bool {
     bounds.least != A::LEAST || bounds.greatest != A::GREATEST
 }
 
-/// Multiply, inputs limited in absolute value on either side of zero.
+/// Multiplication, with inputs limited in absolute value on either side of zero.
 fn up<A, B>(factor: U256, below_zero: U256, above_zero: U256) -> CastRule
 where
     A: Native + Integer + Parameter,
@@ -72,13 +73,13 @@ where
     apply(Function::Up, Up { bounds, factor, addend: 0 }, exclude_some(&bounds))
 }
 
-/// Divide, quotients limited in absolute value on either side of zero.
+/// Division, with quotients limited in absolute value on either side of zero.
 fn down<A, B>(divisor: U256, rounding: Rounding, below_zero: U256, above_zero: U256) -> CastRule
 where
     A: Native + Integer<Magnitude: Parameter> + Parameter,
     B: Native + Integer,
 {
-    // The greatest input whose quotient is this: one below where the next quotient starts.
+    // The greatest input with this quotient: one below the first input of the next quotient.
     let next = match rounding {
         Rounding::TowardZero => divisor,
         Rounding::HalfAway => divisor.shr(1),
@@ -92,12 +93,12 @@ where
     apply(Function::Down, conversion, exclude_some(&bounds))
 }
 
-/// The absolute values of the ends of an integer type.
+/// The absolute values of an integer type's limits.
 fn ends<B: Integer>() -> (U256, U256) {
     (B::LEAST.split().1.to_wide(), B::GREATEST.split().1.to_wide())
 }
 
-/// A decimal to a decimal.
+/// The rule for a decimal to a decimal.
 pub(super) fn rescale((a, p, s): Type, to @ (b, q, t): Type) -> CastRule {
     if !is_valid(to) {
         return CastRule::InvalidTarget;
@@ -107,12 +108,12 @@ pub(super) fn rescale((a, p, s): Type, to @ (b, q, t): Type) -> CastRule {
     let result = if a == b && change == 0 && p <= q {
         Some(CastRule::Same)
     } else if change >= 0 {
-        // arrow-cast has a table of powers as long as the target's precision.
+        // arrow-cast's table of powers is as long as the target's maximum precision.
         if change > max_precision(b) as i32 {
             return CastRule::Overflow;
         }
         power_of_ten(change as u32).and_then(|factor| {
-            // Every number of the source's precision fits: then arrow-cast does not look.
+            // Every number of the source's precision fits; arrow-cast does not check.
             let certain = p as i32 + change <= q as i32;
             // |x| * 10^change <= 10^q - 1 is |x| <= 10^(q - change) - 1, and x = 0 if q < change.
             let most = power_of_ten((q as u32).saturating_sub(change as u32))?.wrapping_sub(U256::ONE);
@@ -120,12 +121,12 @@ pub(super) fn rescale((a, p, s): Type, to @ (b, q, t): Type) -> CastRule {
             decimal!(a, A, decimal!(b, B, Some(up::<A, B>(factor, limit, limit))))
         })
     } else {
-        // As long as the source's precision: beyond it everything rounds to zero.
+        // The limit is the source's maximum precision; beyond it everything rounds to zero.
         if -change > max_precision(a) as i32 {
             return CastRule::Zero;
         }
         power_of_ten(change.unsigned_abs()).and_then(|divisor| {
-            // Rounding can add a digit, hence below and not at most.
+            // Rounding can add a digit, so the comparison is strict.
             let certain = (p as i32 + change) < q as i32;
             let limit = if certain { U256::MAX } else { digits };
             let round = Rounding::HalfAway;
@@ -135,7 +136,7 @@ pub(super) fn rescale((a, p, s): Type, to @ (b, q, t): Type) -> CastRule {
     result.unwrap_or(CastRule::Never)
 }
 
-/// A decimal to an integer or float.
+/// The rule for a decimal to an integer or float.
 pub(super) fn to_plain(a: Number, scale: i8, b: Number) -> CastRule {
     let exponent = scale.unsigned_abs() as u32;
     if matches!(b, Number::F16 | Number::F32 | Number::F64) {
@@ -147,7 +148,7 @@ pub(super) fn to_plain(a: Number, scale: i8, b: Number) -> CastRule {
     };
     let ends_of = |number| integer!(number, B, Some(ends::<B>()));
     let Some((below, above)) = ends_of(b) else { return CastRule::Never };
-    // What fits is decided by `b`; the bits of what does are those of the signed type.
+    // The target type `b` decides which values fit; the resulting bits are those of the signed type.
     decimal!(
         a,
         A,
@@ -155,7 +156,7 @@ pub(super) fn to_plain(a: Number, scale: i8, b: Number) -> CastRule {
             Some(if scale > 0 {
                 down::<A, B>(power, Rounding::TowardZero, below, above)
             } else {
-                // The product must fit both types: arrow-cast multiplies in the decimal's.
+                // The product must fit both types, because arrow-cast multiplies in the decimal's type.
                 let divisor = Divisor::new(power);
                 let within = |end: U256, own: U256| divisor.divide(end.min(own)).0;
                 let (own_below, own_above) = ends::<A>();
@@ -166,7 +167,7 @@ pub(super) fn to_plain(a: Number, scale: i8, b: Number) -> CastRule {
     .unwrap_or(CastRule::Never)
 }
 
-/// A decimal to a float, if the scale can be.
+/// The rule for a decimal to a float, if the scale is supported.
 fn to_float<A, F>(scale: i8) -> Option<CastRule>
 where
     A: Native + Decimal<Significand: Parameter>,
@@ -204,7 +205,7 @@ where
     Some(apply(Function::Product, Product::<A, F> { factor, exponent, types: PhantomData }, false))
 }
 
-/// An integer or float to a decimal.
+/// The rule for an integer or float to a decimal.
 pub(super) fn from_plain(a: Number, to @ (b, precision, scale): Type) -> CastRule {
     if !is_valid(to) {
         return CastRule::InvalidTarget;
@@ -237,7 +238,8 @@ pub(super) fn from_plain(a: Number, to @ (b, precision, scale): Type) -> CastRul
         a,
         A,
         decimal!(b, B, {
-            // arrow-cast has the power of ten in the integer's own type; where it does not fit, all is zero.
+            // arrow-cast computes the power of ten in the integer's own type; if it does not fit, every
+            // result is zero.
             let power = power_of_ten(exponent).filter(|power| *power <= ends::<A>().1);
             Some(
                 power.map_or(CastRule::Zero, |power| {
@@ -249,7 +251,8 @@ pub(super) fn from_plain(a: Number, to @ (b, precision, scale): Type) -> CastRul
     .unwrap_or(CastRule::Never)
 }
 
-/// 10^exponent as `f64::powi` computes it, by squaring; where that is inexact, so is arrow-cast.
+/// Ten to the power of `exponent` as `f64::powi` computes it, by squaring. If that is inexact, so is
+/// arrow-cast.
 fn power_as_float(exponent: i32) -> f64 {
     let (mut power, mut square, mut left) = (1.0, 10.0, exponent.unsigned_abs());
     loop {

@@ -1,9 +1,9 @@
-//! From a pair of Arrow types to the function between them: the table of casts of fixed width, and the answer to
-//! "supported?".
+//! Selects the function for a cast between a pair of Arrow types. This table covers casts between types of
+//! fixed width, and determines which casts are supported.
 //!
-//! The one idea: arrow-cast decides by `match` on pairs of types, and often casts twice (Int64 to Date32 is Int64 to Int32
-//! to Date32). Here each pair becomes one [`FunctionCall`](bowstring_kernels::functions::FunctionCall), and all bounds are
-//! worked out once, exactly.
+//! The one idea: arrow-cast decides by `match` on pairs of types, and often casts twice (Int64 to Date32 is
+//! Int64 to Int32 to Date32). Here each pair becomes one
+//! [`FunctionCall`](bowstring_kernels::functions::FunctionCall), and all bounds are computed once, exactly.
 
 mod decimal;
 mod rule;
@@ -23,7 +23,7 @@ use rule::{apply, apply_plain};
 pub(in crate::compute) use temporal::instants;
 pub(in crate::compute) use text::{reading_words, writing_words, zoned_words};
 
-/// How to cast values of one type to another.
+/// The rule for casting values of one type to another.
 pub(in crate::compute) fn cast_rule(from: &DataType, to: &DataType) -> CastRule {
     if from == to {
         return CastRule::Same;
@@ -37,12 +37,12 @@ pub(in crate::compute) fn cast_rule(from: &DataType, to: &DataType) -> CastRule 
     }
 }
 
-/// Where at least one of the two is neither a decimal nor a plain number.
+/// The rule if at least one of the types is neither a decimal nor a plain number.
 fn between_others(from: &DataType, to: &DataType) -> CastRule {
     use DataType::*;
     use Number::{I32, I64};
     match (from, to) {
-        // Text is bytes, and bytes need not be text.
+        // Text is valid as bytes, but bytes need not be text.
         (Utf8, Binary) | (LargeUtf8, LargeBinary) | (Utf8View, BinaryView) => CastRule::Same,
 
         (Boolean, to) => {
@@ -98,7 +98,7 @@ fn between_others(from: &DataType, to: &DataType) -> CastRule {
     }
 }
 
-/// The native type of integers to 64 bits and of floats.
+/// The native type of integers up to 64 bits and of floats.
 fn plain(data_type: &DataType) -> Option<Number> {
     Some(match data_type {
         DataType::Int8 => Number::I8,
@@ -120,10 +120,10 @@ fn is_number(data_type: &DataType) -> bool {
     plain(data_type).is_some() || decimal::of(data_type).is_some()
 }
 
-/// Between integers and floats.
+/// The rule between integers and floats.
 fn direct(from: Number, to: Number) -> CastRule {
     let unsigned = |number: Number| number.signed() != number;
-    // More zeros before it are the same bits, whatever the wider type's sign.
+    // Zero extension gives the same bits, whether or not the wider type is signed.
     let widens = unsigned(from) && unsigned(to) && from.width() < to.width();
     match from == to {
         true => CastRule::Same,

@@ -1,4 +1,4 @@
-//! What a rule can say, and how one that needs functions is put together.
+//! The kinds of cast rules, and constructors for rules that apply functions.
 
 use bowstring_kernels::function::words::Parameter;
 use bowstring_kernels::function::{Native, Number, ValueFunction};
@@ -6,31 +6,31 @@ use bowstring_kernels::functions::{Function, FunctionCall};
 use bowstring_kernels::written::readers::Reading;
 use bowstring_kernels::written::writers::Writing;
 
-/// How to cast.
+/// The method of a cast.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::compute) enum CastRule {
     /// The bits do not change.
     Same,
-    /// Apply a function to every value.
+    /// Applies a function to every value.
     Map(FunctionCall),
-    /// Read the text of every row.
+    /// Parses the text of every row.
     Read(Reading),
-    /// Write every value as text.
+    /// Formats every value as text.
     Write(Writing),
-    /// Every value becomes zero: the scale falls by more digits than there are.
+    /// Every value becomes zero, because the scale decreases by more digits than the type has.
     Zero,
-    /// An error whatever the values and whatever is asked for values that do not fit: the power of ten
-    /// between the scales does not fit the type.
+    /// Always an error, whatever the values and options: the power of ten between the scales does not fit the
+    /// type.
     Overflow,
-    /// The target type itself is wrong: precision and scale do not go together.
+    /// The target type itself is invalid: precision and scale are inconsistent, or the time zone is unknown.
     InvalidTarget,
-    /// The time zone database decides.
+    /// The cast depends on the time zone database.
     NeedsZone,
-    /// There is no such cast, or not between plain values of fixed width.
+    /// Unsupported, or not between plain values of fixed width.
     Never,
 }
 
-/// A function applied to every value.
+/// Applies a function with parameters to every value.
 pub(super) fn apply<F>(function: Function, values: F, fallible: bool) -> CastRule
 where
     F: ValueFunction<From: Native, To: Native> + Parameter,
@@ -38,7 +38,7 @@ where
     CastRule::Map(FunctionCall::new(function, values, fallible))
 }
 
-/// A function without parameters applied to every value.
+/// Applies a function without parameters to every value.
 pub(super) fn apply_plain(function: Function, from: Number, to: Number) -> CastRule {
     FunctionCall::plain(function, from, to).map_or(CastRule::Never, CastRule::Map)
 }
@@ -68,7 +68,7 @@ macro_rules! signed {
     };
 }
 
-/// Counts of days and of units of time.
+/// Runs the body with the Rust type of a count of days or time units.
 macro_rules! count {
     ($number:expr, $t:ident, $body:expr) => { with!($number, $t = [I32 i32, I64 i64], $body) };
 }

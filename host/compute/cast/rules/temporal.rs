@@ -12,10 +12,10 @@ use bowstring_kernels::functions::Function;
 
 use super::rule::{CastRule, apply, count, with};
 
-/// The zone of a timestamp, by name.
+/// The time zone of a timestamp, by name.
 pub(super) type Zone<'a> = Option<&'a str>;
 
-/// How many of a unit make a second.
+/// The number of units in a second.
 pub(super) const fn per_second(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,
@@ -25,14 +25,14 @@ pub(super) const fn per_second(unit: TimeUnit) -> i64 {
     }
 }
 
-/// What Date64 counts in.
+/// The length of a day in Date64's unit.
 pub(super) const DAY_IN_MILLISECONDS: i64 = 86_400_000;
 
-/// The seconds since 1970 of the first and last second that a chrono `NaiveDateTime` can be: of the years
-/// -262143 and 262142. arrow-cast asks chrono wherever a zone takes part, so what is outside does not fit.
+/// The first and last second of chrono's `NaiveDateTime`, since 1970: the years -262143 to 262142. arrow-cast
+/// uses chrono for every cast with a time zone, so values outside of this range do not fit.
 const CALENDAR: (i128, i128) = (-8_334_601_228_800, 8_210_266_876_799);
 
-/// Every `i64`.
+/// The range of all `i64` values.
 const ALL: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
 
 /// The instants of the calendar in this unit.
@@ -41,18 +41,18 @@ fn calendar(unit: TimeUnit) -> (i128, i128) {
     (CALENDAR.0 * per_second, (CALENDAR.1 + 1) * per_second - 1)
 }
 
-/// The first and the last of them that 64 bits say.
+/// The first and last of those instants that fit into 64 bits.
 pub(in crate::compute) fn instants(unit: TimeUnit) -> [i64; 2] {
     let (first, last) = common(calendar(unit), ALL);
     [first as i64, last as i64]
 }
 
-/// What two ranges have in common.
+/// The intersection of two ranges.
 fn common(a: (i128, i128), b: (i128, i128)) -> (i128, i128) {
     (a.0.max(b.0), a.1.min(b.1))
 }
 
-/// The part of a range that a type holds.
+/// The part of a range that fits into a type.
 fn bounds<A: Integer>(range: (i128, i128)) -> Bounds<A> {
     let end = |limit: A, value: i128, beyond: bool| {
         if beyond { limit } else { A::truncate(I256::from_i128(value)) }
@@ -65,7 +65,7 @@ fn bounds<A: Integer>(range: (i128, i128)) -> Bounds<A> {
 }
 
 /// `x * factor + addend` or `x / divisor + addend`, one of them 1, in types of 32 or 64 bits. The result
-/// before the addition must be in the range, which holds 0.
+/// before the addition must be in the range, which contains 0.
 fn scale(from: Number, to: Number, factor: i64, divisor: i64, range: (i128, i128), addend: i64) -> CastRule {
     count!(
         from,
@@ -75,12 +75,12 @@ fn scale(from: Number, to: Number, factor: i64, divisor: i64, range: (i128, i128
             let range = common(range, ends);
             Some(if divisor == 1 {
                 let factor = factor as i128;
-                // Divisions toward zero give the least and greatest input that stay in the range.
+                // Division towards zero gives the least and greatest inputs that stay in the range.
                 let bounds = bounds::<A>((range.0 / factor, range.1 / factor));
                 let factor = B::truncate(I256::from_i128(factor));
                 apply(Function::Up, Up { bounds, factor, addend }, excludes(&bounds))
             } else {
-                // What is cut off leads no further than the next quotient.
+                // Truncated inputs reach at most the next quotient.
                 let wide = divisor as i128;
                 let bounds = bounds::<A>(((range.0 - 1) * wide + 1, (range.1 + 1) * wide - 1));
                 let divisor = <A as Integer>::Magnitude::from_wide(U256::from_low(divisor as u128));
@@ -97,24 +97,24 @@ fn excludes<A: Integer>(bounds: &Bounds<A>) -> bool {
     bounds.least != A::LEAST || bounds.greatest != A::GREATEST
 }
 
-/// Multiply or divide; what the target type does not hold does not fit.
+/// The rule for multiplication or division; results outside of the target type do not fit.
 pub(super) fn rescale(from: Number, to: Number, factor: i64, divisor: i64) -> CastRule {
     scale(from, to, factor, divisor, ALL, 0)
 }
 
-/// Factor and divisor between units, one of them 1.
+/// The factor and divisor between two units; one of them is 1.
 fn ratio(from: TimeUnit, to: TimeUnit) -> (i64, i64) {
     let (from, to) = (per_second(from), per_second(to));
     if to >= from { (to / from, 1) } else { (1, from / to) }
 }
 
-/// A count of one unit to a count of another.
+/// The rule for a count in one unit to a count in another.
 pub(super) fn change_unit(a: Number, from: TimeUnit, b: Number, to: TimeUnit) -> CastRule {
     let (factor, divisor) = ratio(from, to);
     if a == b && from == to { CastRule::Same } else { rescale(a, b, factor, divisor) }
 }
 
-/// A count without a zone (days or a unit of time) to a timestamp.
+/// The rule for a count without a zone (days or a time unit) to a timestamp.
 pub(super) fn to_timestamp(
     from: Number,
     factor: i64,
@@ -126,8 +126,8 @@ pub(super) fn to_timestamp(
     match (zone, seconds_east(zone)) {
         (None, _) => whole(ALL, 0),
         (Some(_), None) => CastRule::NeedsZone,
-        // The wall clock stays, the instant moves. The reading and the instant are both in the calendar.
-        // (arrow-cast panics where the reading is and the instant is not.)
+        // The wall clock time stays and the instant changes. Both must be in the calendar. (arrow-cast panics
+        // if only the wall clock time is.)
         (Some(_), Some(east)) => {
             let offset = i64::from(east) * per_second(unit);
             let calendar = common(calendar(unit), ALL);
@@ -137,7 +137,7 @@ pub(super) fn to_timestamp(
     }
 }
 
-/// A timestamp to a timestamp.
+/// The rule for a timestamp to a timestamp.
 pub(super) fn between_timestamps(
     from: TimeUnit,
     from_zone: Zone<'_>,
@@ -157,10 +157,11 @@ fn offset(unit: TimeUnit, east: i32) -> (i64, u64) {
     (offset.div_euclid(day), offset.rem_euclid(day) as u64)
 }
 
-/// The seconds east of UTC, none being none, or nothing if only the time zone database knows.
+/// The offset from UTC in seconds, positive to the east; 0 without a zone. `None` if only the time zone
+/// database knows it.
 ///
-/// `+hh:mm`, `+hhmm` and `+hh` are fixed, below a day, and UTC is no way from itself; anything else, what is not a zone at
-/// all included (such as `Z`), is left to arrow-cast and its database.
+/// Offsets of the forms `+hh:mm`, `+hhmm` and `+hh` are fixed and below a day, and UTC has offset 0. All
+/// other names, including invalid ones (such as `Z`), are left to arrow-cast and its database.
 pub(super) fn seconds_east(zone: Zone<'_>) -> Option<i32> {
     let Some(name) = zone else { return Some(0) };
     if matches!(name, "UTC" | "Etc/UTC") {
@@ -183,12 +184,12 @@ pub(super) fn seconds_east(zone: Zone<'_>) -> Option<i32> {
     }
 }
 
-/// A day in this unit.
+/// The length of a day in this unit, as a divisor.
 fn day(unit: TimeUnit) -> Divisor<u64> {
     Divisor::new(86_400 * per_second(unit) as u64)
 }
 
-/// A timestamp to Date32 (I32) or Date64 (I64).
+/// The rule for a timestamp to Date32 (I32) or Date64 (I64).
 pub(super) fn days(unit: TimeUnit, zone: Zone<'_>, to: Number) -> CastRule {
     let Some(east) = seconds_east(zone) else { return CastRule::NeedsZone };
     let (offset_days, offset) = offset(unit, east);
@@ -199,8 +200,8 @@ pub(super) fn days(unit: TimeUnit, zone: Zone<'_>, to: Number) -> CastRule {
     };
     let range = match zone {
         None => (least * day_length, (greatest + 1) * day_length - 1),
-        // Both the instant and the time on the wall are in the calendar; then the day fits. (arrow-cast
-        // panics where only the instant is.)
+        // Both the instant and the wall clock time must be in the calendar; then the day fits. (arrow-cast
+        // panics if only the instant is.)
         Some(_) => {
             let (calendar, east) = (calendar(unit), east as i128 * per_second(unit) as i128);
             common(calendar, (calendar.0 - east, calendar.1 - east))
@@ -215,7 +216,7 @@ pub(super) fn days(unit: TimeUnit, zone: Zone<'_>, to: Number) -> CastRule {
     .unwrap_or(CastRule::Never)
 }
 
-/// A timestamp to Time32 (I32) or Time64 (I64) of this unit.
+/// The rule for a timestamp to Time32 (I32) or Time64 (I64) of this unit.
 pub(super) fn time_of_day(unit: TimeUnit, zone: Zone<'_>, to: Number, target: TimeUnit) -> CastRule {
     let Some(east) = seconds_east(zone) else { return CastRule::NeedsZone };
     let (_, offset) = offset(unit, east);
@@ -230,14 +231,14 @@ pub(super) fn time_of_day(unit: TimeUnit, zone: Zone<'_>, to: Number, target: Ti
     .unwrap_or(CastRule::Never)
 }
 
-/// A duration to months, days and nanoseconds.
+/// The rule for a duration to months, days and nanoseconds.
 pub(super) fn duration_to_interval(unit: TimeUnit) -> CastRule {
     let factor = ratio(unit, TimeUnit::Nanosecond).0;
     let bounds = bounds::<i64>((ALL.0 / factor as i128, ALL.1 / factor as i128));
     apply(Function::DurationToInterval, DurationToInterval { bounds, factor }, excludes(&bounds))
 }
 
-/// Months, days and nanoseconds to a duration.
+/// The rule for months, days and nanoseconds to a duration.
 pub(super) fn interval_to_duration(unit: TimeUnit) -> CastRule {
     let divisor = Divisor::new(ratio(unit, TimeUnit::Nanosecond).0 as u64);
     apply(Function::IntervalToDuration, IntervalToDuration { divisor }, true)

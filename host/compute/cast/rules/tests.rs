@@ -1,7 +1,8 @@
-//! The rules and their functions against arrow-cast: every pair of fixed-width types, on the values where things change.
+//! Compares the rules and their functions with arrow-cast: every pair of fixed-width types, on the values at
+//! which results change.
 //!
-//! For each pair the rule must agree with `can_cast_types`, every value's bits and whether it fits with a
-//! safe cast of all values, and every value that does not fit must fail a strict cast alone.
+//! For each pair, the rule must agree with `can_cast_types`. Every value's bits, and whether it fits, must
+//! agree with a safe cast of all values. Every value that does not fit must fail a strict cast alone.
 
 mod values;
 
@@ -52,7 +53,7 @@ fn types() -> Vec<DataType> {
         [(76, 0), (76, 76), (40, 10), (76, 38), (50, -20), (76, -1), (76, -76), (76, -128)]
             .map(|(p, s)| Decimal256(p, s)),
     );
-    // Not types at all: as targets an error.
+    // Invalid types; casts to them are errors.
     types.extend([Decimal32(5, 6), Decimal64(19, 0), Decimal128(0, 0), Decimal256(77, 1)]);
     let units = [TimeUnit::Second, TimeUnit::Millisecond, TimeUnit::Microsecond, TimeUnit::Nanosecond];
     types.extend([Time32(units[0]), Time32(units[1]), Time64(units[2]), Time64(units[3])]);
@@ -114,8 +115,8 @@ impl Visitor for Rows<'_> {
 /// A cast by arrow-cast.
 ///
 /// A decimal becomes half precision through `f64`, and from there as the `half` crate likes: with its feature
-/// `std` on an x86 that can, through `f32`, rounding again; else dropping 32 bits and rounding the rest. Float64
-/// to Float16 is through `f32` on every machine, so that is the definition for decimals too.
+/// `std` on an x86 that can, through `f32`, rounding again; else dropping 32 bits and rounding the rest.
+/// Float64 to Float16 is through `f32` on every machine, so that is the definition for decimals too.
 fn arrow(array: &ArrayRef, to: &DataType, safe: bool) -> Result<Vec<Option<Vec<u8>>>, String> {
     let options = CastOptions { safe, ..Default::default() };
     let cast = || match (array.data_type().is_decimal(), to) {
@@ -131,7 +132,7 @@ fn arrow(array: &ArrayRef, to: &DataType, safe: bool) -> Result<Vec<Option<Vec<u
     }
 }
 
-/// Compares one pair; gives the call if there is one.
+/// Compares one pair; returns the function call if the rule has one.
 fn compare(from: &DataType, to: &DataType, input: &[Vec<u8>]) -> Option<FunctionCall> {
     let context = format!("{from} to {to}");
     let rule = cast_rule(from, to);
@@ -141,7 +142,7 @@ fn compare(from: &DataType, to: &DataType, input: &[Vec<u8>]) -> Option<Function
         CastRule::Never => return None,
         CastRule::Overflow | CastRule::InvalidTarget => {
             for safe in [true, false] {
-                // Or a panic: a table of powers of ten that ends before the precision.
+                // A panic is also accepted: a table of powers of ten ends before the precision.
                 arrow(&data, to, safe).expect_err(&context);
             }
             return None;
@@ -151,8 +152,8 @@ fn compare(from: &DataType, to: &DataType, input: &[Vec<u8>]) -> Option<Function
         CastRule::Read(_) | CastRule::Write(_) | CastRule::NeedsZone => unreachable!("{context}"),
         CastRule::Map(call) => (call.visit(Rows(input)).expect(&context), Some(call)),
     };
-    // One value can make it panic: value by value then. A decimal with more digits than its precision has no
-    // right answer; any other value that makes it panic does not fit here.
+    // A single value can make arrow-cast panic, so the values are cast one by one. A decimal with more digits
+    // than its precision has no right answer; any other value that makes it panic does not fit here.
     let alone = |row: &Vec<u8>| array(from, std::slice::from_ref(row));
     let theirs: Vec<Option<Option<Vec<u8>>>> = match arrow(&data, to, true) {
         Ok(theirs) => theirs.into_iter().map(Some).collect(),
@@ -187,7 +188,8 @@ thread_local! {
 
 #[test]
 fn every_pair_agrees_with_arrow_cast() {
-    // arrow-cast panics on dates at the ends of the calendar, by the dozen. Other threads are other tests'.
+    // arrow-cast panics on many dates at the ends of the calendar. Panics of other threads belong to other
+    // tests.
     let loud = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if !QUIET.get() {

@@ -1,4 +1,5 @@
-//! Which texts say values of which types, what casts a time zone decides, and what those who read, write and cast are told.
+//! Cast rules between text and values, casts that depend on a time zone, and the parameters for their
+//! parsers, formatters and casts.
 
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use bowstring_kernels::function::U256;
@@ -12,12 +13,12 @@ use super::decimal::{self, is_valid, power_of_ten};
 use super::rule::CastRule;
 use super::zones;
 
-/// Whether rows are text.
+/// Whether a type is text.
 fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
-/// The rule where one of the two is text and the other a plain value.
+/// The rule if one of the types is text and the other a plain value.
 pub(super) fn rule(from: &DataType, to: &DataType) -> Option<CastRule> {
     let (of_text, to_text) = (is_text(from), is_text(to));
     let value = if of_text { to } else { from };
@@ -69,7 +70,7 @@ fn writing(from: &DataType) -> Option<Writing> {
     })
 }
 
-/// What a reader is told of the type that it reads.
+/// The parameters of the parser for a type.
 pub(in crate::compute) fn reading_words(to: &DataType) -> Vec<u64> {
     use DataType::*;
     match to {
@@ -83,7 +84,7 @@ pub(in crate::compute) fn reading_words(to: &DataType) -> Vec<u64> {
     }
 }
 
-/// What a writer is told of the type that it writes.
+/// The parameters of the formatter for a type.
 pub(in crate::compute) fn writing_words(from: &DataType) -> Vec<u64> {
     use DataType::*;
     match from {
@@ -97,7 +98,7 @@ pub(in crate::compute) fn writing_words(from: &DataType) -> Vec<u64> {
     }
 }
 
-/// What is said of types that are read and written by the same words.
+/// The parameters that parser and formatter of a type share.
 fn told(data_type: &DataType) -> Vec<u64> {
     use DataType::*;
     match data_type {
@@ -118,12 +119,12 @@ fn decimals(to: &DataType) -> Vec<u64> {
     decimal_words(form).to_vec()
 }
 
-/// Bits of an integer.
+/// The width of an integer type in bits.
 fn bits(data_type: &DataType) -> u32 {
     data_type.primitive_width().map_or(64, |bytes| 8 * bytes as u32)
 }
 
-/// How many times a second is cut into a thousand.
+/// The power of 1000 by which a unit divides a second.
 fn cuts(unit: TimeUnit) -> u64 {
     match unit {
         TimeUnit::Second => 0,
@@ -138,7 +139,7 @@ fn with_zone(first: &[u64], zone: Option<&str>) -> Vec<u64> {
     first.iter().chain(zone.iter().flat_map(|zone| zone.iter())).copied().collect()
 }
 
-/// What a cast is told that a time zone decides: nothing where there is no such zone.
+/// The parameters of a cast that depends on a time zone; `None` if the zone is unknown.
 pub(in crate::compute) fn zoned_words(from: &DataType, to: &DataType) -> Option<Vec<u64>> {
     use DataType::*;
     let (zoning, units, zone) = match (from, to) {

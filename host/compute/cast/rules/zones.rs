@@ -1,9 +1,10 @@
-//! Time zones as tables: by how much their clocks are ahead of UTC, and since when.
+//! Time zones as tables of their offsets from UTC, and of the times at which these change.
 //!
-//! The one idea: whoever knows the rules is asked once for each zone, and the answer is a list of numbers that every device can search.
-//! It is arrow's own zones that are asked (chrono-tz, where that is compiled in): any other source would disagree with arrow-cast about
-//! some village before 1970, or about last month's decree. They do not list their changes, so they are asked for every second day;
-//! no zone changes twice within that, which a test holds against all of them.
+//! The one idea: the authority on zones is asked once for each zone, and the answer is a list of numbers that
+//! every device can search. That authority is arrow's own implementation (chrono-tz, if compiled in), because
+//! any other source would disagree with arrow-cast about some village before 1970, or about last month's
+//! decree. It does not list the changes, so it is asked for every second day. No zone changes twice within
+//! two days; a test checks this for all of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,15 +15,16 @@ use chrono::{DateTime, Offset, TimeZone};
 
 use crate::device::fork::Guarded;
 
-/// Before and after, no zone that there is changes.
+/// No existing zone changes before or after these times.
 const YEARS: (i64, i64) = (-5_364_662_400, 7_258_118_400); // 1800, 2200
-/// Less than any two changes of a zone are apart.
+/// Less than the time between any two changes of a zone.
 const STEP: i64 = 2 * 86_400;
 
-/// Tables of zones that were asked for by name. There are some six hundred.
+/// The tables of zones that have been used, by name. About six hundred zones exist.
 static KNOWN: Guarded<Option<HashMap<String, Arc<[u64]>>>> = Guarded::new(None);
 
-/// The table of a zone, or of UTC for none: how many spans, and their words. Nothing of what is no zone.
+/// The table of a zone, or of UTC if `zone` is `None`: the number of spans, followed by their words. `None`
+/// if the zone is unknown.
 pub(super) fn table(zone: Option<&str>) -> Option<Arc<[u64]>> {
     let Some(name) = zone else { return Some(fixed(0)) };
     if let Some(table) = KNOWN.with(|known| known.as_ref()?.get(name).cloned()) {
