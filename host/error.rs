@@ -39,7 +39,7 @@ pub enum Error {
     OutOfSpec {
         /// The malformed part, as a path from the root: `array.children[2].buffers[1]`.
         at: String,
-        /// Describes the violation.
+        /// Describes how it violates the format.
         problem: String,
     },
     /// A producer's stream failed. The message is the producer's own.
@@ -178,12 +178,10 @@ fn names(columns: &[String]) -> String {
 }
 
 impl Error {
-    /// Creates an [`Error::Invalid`].
     pub(crate) fn invalid(operation: &'static str, problem: impl Into<String>) -> Error {
         Error::Invalid { operation, problem: problem.into() }
     }
 
-    /// Creates an [`Error::OutOfSpec`].
     pub(crate) fn out_of_spec(at: impl Into<String>, problem: impl Into<String>) -> Error {
         Error::OutOfSpec { at: at.into(), problem: problem.into() }
     }

@@ -100,7 +100,6 @@ impl Array {
         Array::of(parts, self.known_valid())
     }
 
-    /// Borrows the parts.
     pub(super) fn parts(&self) -> &Parts {
         &self.0.parts
     }

@@ -18,7 +18,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Ordinary host memory.
+    /// Ordinary host memory, not pinned by a device runtime.
     pub const CPU: Place = Place { device_type: DeviceType::Cpu, device_id: -1 };
 
     /// Whether a device at this place, or the host, can read the given memory: its own, and memory that a

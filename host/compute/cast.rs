@@ -333,7 +333,7 @@ fn held_inside(casted: &Array) -> Result<()> {
     })
 }
 
-/// Calls arrow-cast.
+/// Calls arrow-cast; a panic becomes an error.
 fn arrows(values: &dyn arrow_array::Array, to: &DataType, options: &CastOptions<'_>) -> Result<ArrayRef> {
     exchange::guarded("cast", || {
         let refused = |error: ArrowError| Error::Arrow { operation: "cast", problem: error.to_string() };

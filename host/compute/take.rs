@@ -16,7 +16,7 @@ pub enum OutOfBounds {
     Null,
 }
 
-/// Options for [`take`].
+/// The options of [`take`]. By default, an index out of bounds is an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TakeOptions {
     /// The result for an index that is out of bounds. The default is an error.

@@ -128,7 +128,7 @@ pub fn batch_to_arrow(batch: &Batch) -> Result<RecordBatch> {
     RecordBatch::try_new_with_options(batch.schema().clone(), columns, &options).map_err(refused)
 }
 
-/// Converts like [`from_arrow`].
+/// Shares the memory, as [`from_arrow`] does.
 impl TryFrom<&ArrayRef> for Array {
     type Error = Error;
 
@@ -137,7 +137,7 @@ impl TryFrom<&ArrayRef> for Array {
     }
 }
 
-/// Converts like [`to_arrow`].
+/// Validates once and shares the memory, as [`to_arrow`] does.
 impl TryFrom<&Array> for ArrayRef {
     type Error = Error;
 
@@ -146,7 +146,7 @@ impl TryFrom<&Array> for ArrayRef {
     }
 }
 
-/// Converts like [`batch_from_arrow`].
+/// Shares the memory, as [`batch_from_arrow`] does.
 impl TryFrom<&RecordBatch> for Batch {
     type Error = Error;
 
@@ -155,7 +155,7 @@ impl TryFrom<&RecordBatch> for Batch {
     }
 }
 
-/// Converts like [`batch_to_arrow`].
+/// Validates each column once, as [`batch_to_arrow`] does.
 impl TryFrom<&Batch> for RecordBatch {
     type Error = Error;
 

@@ -26,7 +26,7 @@ use crate::{Error, Result};
 /// memory by the byte (compute-sanitizer's memcheck) reports reads of up to 15 bytes beyond them. These reads
 /// cannot fault, and no result depends on them.
 ///
-/// # What is looked at
+/// # What import checks
 ///
 /// Import checks everything that the structs state: counts, signs, lengths against lengths, null pointers,
 /// types, sums that overflow. If the host can read the memory at the time of the call, import also checks the
@@ -67,7 +67,7 @@ use crate::{Error, Result};
 /// }
 /// ```
 ///
-/// # Who owns what
+/// # Ownership
 ///
 /// The array is moved out of `array`, and released exactly once: when the last part of it is dropped, or
 /// before this function returns an error. If the array is on a device other than `device`, it is left in

@@ -35,7 +35,7 @@ pub struct Aggregation {
 }
 
 impl Aggregation {
-    /// Renames the result.
+    /// Renames the result column.
     pub fn alias(self, name: impl Into<String>) -> Aggregation {
         Aggregation { name: name.into(), ..self }
     }

@@ -78,7 +78,7 @@ pub(crate) enum Op {
     FloorRem(i64),
     /// An integer converted to a type that has all of its values.
     Widen,
-    /// A constant text.
+    /// The same text in every row.
     Bytes(Bytes),
     /// A test of a text column, or of a dictionary's values, against another column or a constant text.
     Text(TextTest),

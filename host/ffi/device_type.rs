@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]
 pub enum DeviceType {
-    /// Ordinary host memory.
+    /// Ordinary host memory, not pinned by a device runtime.
     Cpu = 1,
     /// Device memory allocated by CUDA.
     Cuda = 2,
