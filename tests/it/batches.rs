@@ -1,4 +1,5 @@
-//! The operations over streams of batches: each batch as by itself, no earlier than asked for, and broken off in order.
+//! Tests the operations over streams of batches: each batch is treated by itself, lazily, and streams end in
+//! order after errors.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +19,7 @@ use bowstring::{Array, Batch, Error, Result, Stream};
 use crate::exchange::foreign_stream::read_batches;
 use crate::support::devices;
 
-/// Rows of which a third are kept, as numbers and as text.
+/// Rows as numbers and as text, a third of which are kept.
 fn rows(range: std::ops::Range<i32>) -> RecordBatch {
     let keep: BooleanArray = range.clone().map(|i| Some(i % 3 == 1)).collect();
     let text: StringArray = range.clone().map(|i| (i % 5 != 0).then(|| i.to_string())).collect();
@@ -30,7 +31,7 @@ fn rows(range: std::ops::Range<i32>) -> RecordBatch {
     .unwrap()
 }
 
-/// Batches of all sorts of lengths, those of none among them.
+/// Batches of many lengths, empty ones among them.
 fn batches() -> Vec<RecordBatch> {
     [0..0, 0..70, 70..71, 71..71, 71..1200, 1200..1233].map(rows).into()
 }
@@ -162,7 +163,7 @@ fn nothing_is_read_before_it_is_asked_for() {
             count.fetch_add(1, Ordering::SeqCst);
             on.upload(&batch_from_arrow(&rows(0..100))?)
         });
-        // Through the C interface and back, as a neighbour would.
+        // Export through the C interface and import again, as another library would.
         let filtered = filter_batches(over(&stream, endless), column(2), &stream);
         let mut exported = export_batches(filtered);
         let mut reader = read_batches(&mut exported, stream.device()).unwrap();

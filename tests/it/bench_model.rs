@@ -1,4 +1,5 @@
-//! What the benches say that an operation must move, against the plain definition: every byte and sector by its number.
+//! Compares the benches' model of the bytes that an operation must move with a plain definition that numbers
+//! every byte and sector.
 
 #[path = "../../benches/support/model.rs"]
 #[allow(dead_code)]
@@ -14,7 +15,7 @@ use model::Moved;
 
 const ROWS: usize = 5000;
 
-/// Rows kept at random, some rows before the first.
+/// Masks that keep random rows, each with some rows before the first.
 fn masks() -> Vec<BooleanBuffer> {
     let kept = |every: usize| {
         BooleanBuffer::collect_bool(ROWS + 3, |row| (row * 7919 + row / 13).is_multiple_of(every))
@@ -22,7 +23,7 @@ fn masks() -> Vec<BooleanBuffer> {
     [1, 2, 10, 400].map(|every| kept(every).slice(3, ROWS)).into()
 }
 
-/// The sectors that bytes of rows are in, each row so many bytes from where the one before ends.
+/// Counts the sectors of the rows' bytes; `ends` gives each row's first byte and end.
 fn sectors(sector: u64, ends: impl Fn(usize) -> (usize, usize), rows: impl Iterator<Item = usize>) -> u64 {
     let of = |row| {
         let (from, to) = ends(row);
@@ -87,7 +88,7 @@ fn a_take_moves_indices_and_rows_twice() {
     let numbers = Int64Array::from(vec![1; ROWS]);
     assert_eq!(model::take(&numbers, &indices, Some(32)), Moved::bytes(4 * rows + 16 * rows));
     let strings = strings(true);
-    // 7919 and the rows have no factor in common: each row is taken once.
+    // 7919 and the rows are coprime, so each row is taken once.
     let text = strings.values().len() as u64;
     let bitmap = rows / 8;
     assert_eq!(model::take(&strings, &indices, Some(32)).bytes, 4 * rows + 2 * (4 * rows + text + bitmap));

@@ -1,4 +1,5 @@
-//! What expressions may take, and what they take: texts that are values, lists of any length, parts that are used again, searches.
+//! Tests the limits of expressions, and their time and memory: text values, lists of any length, shared
+//! parts, searches.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,7 +76,7 @@ fn texts_are_values() {
         let counted: Vec<i64> =
             counted.columns().iter().map(|one| one.as_primitive::<Int64Type>().value(0)).collect();
         assert_eq!(counted, [3, 0, 2], "{target:?}");
-        // What is not computed with is said when it is bound.
+        // Binding reports types that cannot be computed with.
         for expr in [if_else(col("s").eq("a"), "x", col("s")), lit("x").coalesce(col("s")), -lit("x")] {
             let refused = of(&target, &rows, expr, &Options::default());
             assert!(matches!(refused, Err(Error::Invalid { .. })), "{refused:?} on {target:?}");
@@ -180,7 +181,7 @@ fn parts_that_are_used_again_are_computed_once() {
         }
         let made = of(&target, &rows, truth, &Options::default()).unwrap();
         assert_eq!(made.as_boolean().iter().collect::<Vec<_>>(), [Some(true), Some(true), None]);
-        // The value is compared and given.
+        // The value is both compared and returned.
         let mut number = col("i");
         for i in 0..60 {
             number = number.nullif(i + 3);
@@ -203,17 +204,18 @@ fn what_an_expression_takes_is_counted_before() {
     let some = |doubled: usize| (0..doubled).fold(col("s").eq(long.clone()), |all, _| all.clone() | all);
     assert_eq!(refused(&some(8)), "more than 256 MiB of values");
     assert!(Projection::bind(&[some(3)], &schema, &Options::default()).is_ok());
-    // Expressions that are bound together count together.
+    // Expressions that are bound together share one limit.
     let many = vec![some(7); 3];
     assert!(Projection::bind(&many[..1], &schema, &Options::default()).is_ok());
     let together = Projection::bind(&many, &schema, &Options::default());
     assert!(together.unwrap_err().to_string().contains("more than 256 MiB of values"));
-    // Errors quote the start.
+    // Errors quote only the start of a long value.
     let problem = refused(&long.clone().eq(5));
     assert!(problem.len() < 3000 && problem.contains("..."), "{} bytes", problem.len());
 }
 
-/// Needles a byte longer than rows, rows that hold one across their end, rows of all lengths around a needle's: as one by one.
+/// Searches for needles one byte longer than the rows, needles that would span two rows, and needles among
+/// rows of similar lengths: the answers equal a search row by row.
 #[test]
 fn long_needles_are_found_in_the_rows_that_hold_them() {
     let mut rng = Random::new(5);
@@ -263,7 +265,7 @@ fn long_needles_are_found_in_the_rows_that_hold_them() {
     }
 }
 
-/// Patterns that are longer than what is matched step by step, of parts that repeat, as arrow-rs has them.
+/// Patterns longer than the step-by-step matcher handles, with repeating parts, match as in arrow-rs.
 #[test]
 fn long_patterns_match_as_short_ones_do() {
     let mut rng = Random::new(7);
@@ -301,7 +303,8 @@ fn long_patterns_match_as_short_ones_do() {
     }
 }
 
-/// With a search that begins anew in each row, and looks at a needle's length each time, this takes half a minute.
+/// A search that restarts in each row, and reads the needle's length each time, would take half a minute
+/// here.
 #[test]
 fn a_search_takes_as_long_as_what_is_searched() {
     let len = 100_000;
@@ -320,7 +323,8 @@ fn a_search_takes_as_long_as_what_is_searched() {
     }
 }
 
-/// Views that describe a tebibyte of the same bytes are no text behind offsets, and it is their lengths that say so.
+/// Views that describe a tebibyte of repeated bytes cannot become text with offsets; their total length
+/// reveals that.
 #[test]
 fn what_views_describe_is_refused_by_its_length() {
     let len = 64 << 20;
@@ -328,7 +332,7 @@ fn what_views_describe_is_refused_by_its_length() {
     let view = u128::from(len as u32) | u128::from(u32::from_le_bytes(*b"aaaa")) << 32;
     let views = arrow_buffer::ScalarBuffer::from(vec![view; 16 << 10]);
     let theirs = StringViewArray::try_new(views.slice(0, 1), vec![bytes.clone()], None).unwrap();
-    // SAFETY: all views are the first, which has been looked at.
+    // SAFETY: all views equal the first, which was validated.
     let theirs = unsafe { StringViewArray::new_unchecked(views, theirs.data_buffers().clone(), None) };
     let theirs: ArrayRef = Arc::new(theirs);
     for target in devices() {
@@ -338,7 +342,7 @@ fn what_views_describe_is_refused_by_its_length() {
             let refused = matches!(casted, Err(Error::OutOfMemory { .. } | Error::Invalid { .. }));
             assert!(refused, "{to} on {target:?}: {casted:?}");
         }
-        // Likewise inside of others, and of rows that stand for many.
+        // The same inside other arrays, and in dictionaries and runs, where one value stands for many rows.
         let field = |of: DataType| Arc::new(Field::new("item", of, true));
         let offsets = arrow_buffer::OffsetBuffer::from_lengths([theirs.len()]);
         let list: ArrayRef =
@@ -360,7 +364,7 @@ fn what_views_describe_is_refused_by_its_length() {
     }
 }
 
-/// In a process of its own, whose limit is nobody else's.
+/// Runs in a child process, which has its own memory limit.
 #[test]
 fn plans_and_scratch_count_against_the_limit() {
     const NAME: &str = "bounds::plans_and_scratch_count_against_the_limit";
@@ -386,7 +390,7 @@ fn plans_and_scratch_count_against_the_limit() {
     assert!(is_one(col("i") + 1).unwrap());
     assert_eq!(pool.usage().in_use, 0);
 
-    // Plans of devices are in host memory, too, and so are the code and the lists that are made of them.
+    // A device's plans take host memory too, and so do the code and the lists made from them.
     let short = || (0..90).fold(col("i"), |all, i| all + (1000 + i));
     for target in devices() {
         let rows = batch(&target, &[("i", ints([1]))]);
@@ -401,7 +405,7 @@ fn plans_and_scratch_count_against_the_limit() {
     }
     pool.set_limit(usize::MAX);
 
-    // The text of an expression is nobody's until a row fails.
+    // An expression's text is not built until a row fails.
     let mut expr = col("s").eq("x".repeat(1 << 20));
     (0..40).for_each(|_| expr = !expr.clone());
     let predicate = || Predicate::bind(&expr, rows.schema(), &Options::default()).unwrap();

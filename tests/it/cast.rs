@@ -1,5 +1,5 @@
-//! Casts against arrow-cast: every pair of types that it knows, safe and strict, sliced and displaced, at the edges of
-//! every number.
+//! Compares casts with arrow-cast: every pair of types that it knows, safe and strict, sliced and displaced,
+//! at the edges of every number type.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ fn options(safe: bool) -> CastOptions<'static> {
     CastOptions { safe, ..CastOptions::default() }
 }
 
-/// Casts on every device, and compares with arrow-cast: the rows, or that there is an error, and the row it names. The devices are
-/// the caller's: making them starts threads, which takes longer than a cast of a few rows.
+/// Casts on every device, and compares the rows, or the error and the row that it names, with arrow-cast. The
+/// caller passes the devices: creating them starts threads, which takes longer than a cast of a few rows.
 fn check(
     targets: &[Target],
     array: &ArrayRef,
@@ -32,7 +32,7 @@ fn check(
     let theirs = cast_with_options(&array.slice(offset, len), to, &options(safe));
     for target in targets {
         let values = target.import_as(form, array, offset, len);
-        // A GPU tells of a row that does not fit when somebody waits for the result.
+        // A GPU reports a row that does not fit when the result is awaited.
         let ours = cast(&values, to, &options(safe), &target.stream)
             .wait()
             .and_then(|ours| to_arrow(&target.stream.download(&ours)?).map(|_| ours));
@@ -48,7 +48,7 @@ fn check(
     }
 }
 
-/// Whether every device casts these: fixed widths, and no time zone that only a database knows.
+/// Whether every device supports the cast: fixed widths, and no time zone that needs a database.
 fn converts_by_value(from: &DataType, to: &DataType) -> bool {
     [from, to].into_iter().all(|data_type| match data_type {
         DataType::Timestamp(_, Some(zone)) => zone.starts_with(['+', '-']),
@@ -56,7 +56,7 @@ fn converts_by_value(from: &DataType, to: &DataType) -> bool {
     })
 }
 
-/// Where the error names a row, it is the first that cannot be cast by itself.
+/// Checks that an error with a row names the first row that cannot be cast by itself.
 fn check_row(error: &Error, array: &ArrayRef, to: &DataType, context: &str) {
     match error {
         Error::Cast { row, from, to: named, .. } => {
@@ -64,19 +64,20 @@ fn check_row(error: &Error, array: &ArrayRef, to: &DataType, context: &str) {
                 |of: &DataType| matches!(of, DataType::Dictionary(..) | DataType::RunEndEncoded(..));
             let nested = |of: &DataType| of.is_nested() || encoded(of);
             if (from, named) != (array.data_type(), to) {
-                // A device names the items, fields or values that it was casting when it came to the row.
+                // A device names the item, field or value that it was casting when it reached the row.
                 assert!(nested(array.data_type()) || nested(to), "{context}: {error}");
                 return;
             }
             let fails =
                 |row: usize, rows| cast_with_options(&array.slice(row, rows), to, &options(false)).is_err();
-            // Where many rows do not fail together, none of them does.
+            // If 1024 rows together do not fail, none of them does.
             let many = |row: usize| 1024.min(array.len() - row);
             let parts = (0..array.len()).step_by(1024).filter(|row| fails(*row, many(*row)));
             let first = parts.flat_map(|row| row..row + many(row)).find(|row| fails(*row, 1));
             assert_eq!(Some(*row), first, "{context}");
         }
-        // arrow-cast's own, without a row: only where it casts itself, or no row is to blame.
+        // arrow-cast's own errors have no row: they occur only if arrow-cast does the cast itself, or if no
+        // row causes the error.
         Error::Arrow { .. } => {
             let ours = array.data_type().primitive_width().and(to.primitive_width()).is_some();
             let always = cast_with_options(array, to, &options(true)).is_err();
@@ -111,7 +112,7 @@ fn every_pair_that_arrow_casts() {
                 for safe in [true, false] {
                     check(&targets, array, (offset, 150 - offset), Form::ALL[(pairs + i) % 3], to, safe);
                 }
-                // Short ones, so that strict casts have a chance to succeed.
+                // Short slices, so that some strict casts succeed.
                 for row in 0..12 {
                     check(&targets, array, (row * 11, row % 4), Form::SlicedAfter, to, false);
                 }
@@ -122,7 +123,7 @@ fn every_pair_that_arrow_casts() {
     assert_eq!(pairs, 1_370);
 }
 
-/// The types that are converted value by value, with more parameters than the list of all types has.
+/// The types that are converted value by value, with more parameters than in the list of all types.
 fn fixed_types() -> Vec<DataType> {
     use DataType::*;
     let mut types: Vec<_> =
@@ -202,7 +203,7 @@ fn many_rows_on_many_threads() {
     assert_eq!((row, problem.as_str()), (599_999, "9223372036854175808 does not fit"));
 }
 
-/// What casts mean, written out: the row's value and whether it fits.
+/// Written-out definitions of casts: the row's value, and whether it fits.
 #[test]
 fn numbers_by_their_plain_definition() {
     let floats: Vec<f64> = {
@@ -227,7 +228,7 @@ fn numbers_by_their_plain_definition() {
     };
     let array: ArrayRef = Arc::new(Float64Array::from(floats.clone()));
     fn whole<T: TryFrom<i128>>(value: f64) -> Option<T> {
-        // Beyond 2^100 nothing fits, and `as` would saturate.
+        // No value above 2^100 fits, but `as` would saturate.
         (value.abs() < 1e30).then(|| T::try_from(value.trunc() as i128).ok())?
     }
     let casted = |to| {
@@ -248,7 +249,7 @@ fn numbers_by_their_plain_definition() {
     assert_eq!(casted(DataType::Boolean).as_ref(), &truth as &dyn Array);
 }
 
-/// Of all numbers only zero fits where every digit is behind the point.
+/// If all digits are after the decimal point, only zero fits.
 #[test]
 fn zero_fits_where_no_other_number_does() {
     let values = Decimal128Array::from(vec![Some(0), None, Some(1)]).with_precision_and_scale(10, 0);
@@ -296,7 +297,7 @@ fn bits_that_do_not_change_are_shared() {
     }
 }
 
-/// Where nothing can fail the validity is the input's, bit offset and all.
+/// If no value can fail, the result shares the input's validity, including its bit offset.
 #[test]
 fn validity_is_shared_where_nothing_fails() {
     let array: ArrayRef = Arc::new(Int64Array::from_iter((0..200).map(|i| (i % 3 > 0).then_some(i))));

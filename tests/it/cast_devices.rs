@@ -1,5 +1,5 @@
-//! Casts on devices that change what an array is made of: that none of these is refused, how often the host waits, and
-//! what becomes of bad offsets, views, keys and bytes.
+//! Tests casts on devices that change the structure of an array: no pair is refused, the number of host
+//! synchronisations, and the treatment of bad offsets, views, keys and bytes.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn dictionary(key: DataType, of: DataType) -> DataType {
     DataType::Dictionary(Box::new(key), Box::new(of))
 }
 
-/// Pairs that no device may refuse.
+/// Pairs of types that no device may refuse.
 fn pairs() -> Vec<(DataType, DataType)> {
     use DataType::*;
     let text = [Utf8, LargeUtf8, Utf8View, Binary, LargeBinary, BinaryView];
@@ -109,7 +109,7 @@ fn these_are_cast_on_every_device() {
     }
 }
 
-/// How often the host waits for a cast to be made.
+/// The number of host synchronisations during a cast.
 fn waits(target: &Target, values: &ArrayRef, to: &DataType, safe: bool) -> u64 {
     let ours = target.import(values);
     target.stream.synchronise().unwrap();
@@ -151,7 +151,7 @@ fn the_host_waits_only_for_sizes() {
             (&to(dictionary(Int32, Utf8)), Utf8, true, 1),
             (&to(dictionary(Int32, Utf8)), Utf8View, true, 0),
         ] {
-            // A list is not wrapped in another by arrow-rs.
+            // arrow-rs does not wrap a list in another list.
             if arrow_cast::can_cast_types(values.data_type(), &into) {
                 let context = format!("{} to {into}, safe {safe}, {target:?}", values.data_type());
                 assert_eq!(waits(&target, values, &into, safe), expected, "{context}");
@@ -183,7 +183,7 @@ fn utc_is_no_way_from_itself() {
     }
 }
 
-/// The first error that somebody who waits for a cast gets.
+/// The first error that a caller who awaits the cast gets.
 fn problem(target: &Target, values: &Array, to: &DataType, safe: bool) -> Option<Error> {
     let casted = cast(values, to, &options(safe), &target.stream).wait();
     casted.and_then(|casted| to_arrow(&target.stream.download(&casted)?)).err()
@@ -228,11 +228,11 @@ fn what_lies_is_an_error() {
             }
         }
         for key in [2, -1, i32::MAX] {
-            // Two values; the third key is another's.
+            // The array has two values; the third key is out of range.
             let mut parts = target.forged(&keys, &bytes(&[0, key, 1])).into_parts();
             parts.dictionary = parts.dictionary.map(|values| values.slice(0, 2).unwrap());
             let error = problem(&target, &Array::try_new(parts).unwrap(), &Utf8, true);
-            // The producer's mistake, as on the CPU: no caller has given these keys.
+            // The error blames the producer, as on the CPU: no caller has passed these keys.
             let problem = format!("key {key} in row 1, of 2 values");
             assert_eq!(error, Some(Error::OutOfSpec { at: "array.buffers[0]".into(), problem }));
         }
@@ -246,7 +246,7 @@ fn bytes_of_unknown_extent_are_views_too() {
     for target in gpus() {
         let mut parts = target.import(&strings).into_parts();
         let known = parts.buffers[1].clone();
-        // SAFETY: as the buffer it is made of.
+        // SAFETY: the same memory and owner as the original buffer.
         #[allow(unsafe_code)]
         let unknown = unsafe { Buffer::new(known.address(), None, known.owner().clone()) };
         parts.buffers[1] = unknown;
@@ -264,7 +264,7 @@ fn bytes_of_unknown_extent_are_views_too() {
 
 #[test]
 fn what_rows_do_not_see_cannot_fail() {
-    // The first and last items are no row's; the null row's are cast, as arrow-rs casts them.
+    // The first and last items belong to no row; the items of the null row are cast, as in arrow-rs.
     let items = Int64Array::from(vec![i64::MAX, 1, 2, 3, i64::MAX]);
     let field = Arc::new(Field::new_list_field(DataType::Int64, true));
     let of = |nulls: Option<NullBuffer>| -> ArrayRef {
@@ -294,7 +294,7 @@ fn what_rows_do_not_see_cannot_fail() {
     }
 }
 
-/// A key that does not fit is an error even where the cast is safe: a null would be a value lost.
+/// A key that does not fit is an error even in a safe cast, because a null would lose a value.
 #[test]
 fn keys_that_do_not_fit_are_errors() {
     let keys = Int32Array::from_iter((0..400).map(|i| (i % 3 > 0).then_some(i % 300)));
@@ -309,7 +309,7 @@ fn keys_that_do_not_fit_are_errors() {
     }
 }
 
-/// A null row of a list view has no items, and its offset and size are not looked at.
+/// A null row of a list view has no items; its offset and size are not read.
 #[test]
 fn null_rows_of_list_views_may_point_anywhere() {
     for target in gpus() {
@@ -335,8 +335,8 @@ fn null_rows_of_list_views_may_point_anywhere() {
     }
 }
 
-/// Structs lose the fields that the target has no name for; where it has other names, all but the first.
-/// arrow-cast says that it cannot, and can.
+/// A cast to a struct with fewer names drops the other fields; with different names it drops all but the
+/// first. arrow-cast denies that it can do this, but does it.
 #[test]
 fn structs_lose_fields() {
     let numbers: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(3)]));

@@ -1,21 +1,22 @@
-//! No files import each other, directly or around a corner: read off the sources.
+//! Checks in the sources that no files import each other, directly or indirectly.
 //!
-//! The one idea: an import is an edge from a file to the file that *defines* what it names. A path is followed through
-//! modules and through re-exports (`pub use`), which are a module's face and no dependency of it; what a file of tests
-//! imports does not count. A file that reaches itself by such edges is in a circle.
+//! The one idea: an import is an edge from a file to the file that *defines* the imported name. Paths are
+//! followed through modules and through re-exports (`pub use`), which are a module's interface and not a
+//! dependency of it. Imports of test files do not count. A file that reaches itself by such edges is in a
+//! circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The crates that are looked at, by the folders of their sources.
+/// The folders of the crates' sources that are checked.
 const CRATES: &[&str] =
     &["host", "kernels/src", "capi/src", "python/src", "sim/src", "standin/src", "ptxi/src", "amdi/src"];
 
 /// A module's path from its crate's root.
 type Module = Vec<String>;
 
-/// One file: what it imports, and what it passes on under which name.
+/// The imports of one file, and its re-exports by name.
 #[derive(Default)]
 struct File {
     imports: BTreeSet<Vec<String>>,
@@ -34,7 +35,7 @@ fn rust_files(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// The text without comments, strings and a module of tests at its end.
+/// The text without comments, strings and a test module at its end.
 fn code(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or("");
     let mut code = String::new();
@@ -55,7 +56,7 @@ fn code(text: &str) -> String {
     code
 }
 
-/// The paths of a `use`, braces multiplied out.
+/// The paths of a `use`, with braces expanded.
 fn paths(tree: &str, before: &[String]) -> Vec<Vec<String>> {
     let tree = tree.trim();
     let braces = tree.find('{');
@@ -81,7 +82,7 @@ fn paths(tree: &str, before: &[String]) -> Vec<Vec<String>> {
     all
 }
 
-/// What a file's text says, given the names of the modules below it.
+/// Parses a file's text, given the names of the modules below it.
 fn read(text: &str, below: &BTreeSet<&str>) -> File {
     let (text, mut file) = (code(text), File::default());
     let mut rest = String::new();
@@ -104,7 +105,7 @@ fn read(text: &str, below: &BTreeSet<&str>) -> File {
             }
         }
     }
-    // Paths that are spelled out where they are used.
+    // Full paths in expressions and types count as imports too.
     for path in rest.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')) {
         let steps: Vec<String> = path.split("::").map(str::to_owned).collect();
         let starts = matches!(steps[0].as_str(), "crate" | "super") || below.contains(steps[0].as_str());
@@ -144,7 +145,7 @@ impl Crate {
         Crate(files.collect())
     }
 
-    /// The file that defines what a path in a module leads to; `None` for what is in no file of the crate.
+    /// The file that defines the target of a path; `None` if no file of the crate does.
     fn defines(&self, module: &Module, path: &[String], depth: usize) -> Option<&Module> {
         let (mut at, mut path) = (module.clone(), path);
         match path.first()?.as_str() {
@@ -188,7 +189,7 @@ impl Crate {
         found.filter(|found| *found != module).collect()
     }
 
-    /// A shortest way from a file back to itself, if there is one.
+    /// A shortest path from a file back to itself; `None` if the file is in no circle.
     fn circle(&self, start: &Module) -> Option<Vec<&str>> {
         let (start, _) = self.0.get_key_value(start)?;
         let mut came_from: BTreeMap<&Module, &Module> = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! The Coalescer: what comes out is what joining the filtered batches gives, in batches of the size that was asked for.
+//! Tests the Coalescer: its output equals the concatenation of the filtered batches, cut into batches of the
+//! requested size.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use bowstring::{Array, Batch, Error, Stream};
 
 use crate::support::*;
 
-/// What is pushed: slices of longer arrays, with and without nulls, of none and of many rows.
+/// The input: slices of longer arrays, with and without nulls, empty and long.
 fn pushed(data_type: &DataType, seed: u64) -> Vec<(Sample, BooleanArray)> {
     let lengths = [70, 0, 1, 64, 333, 129, 65, 200];
     let sample = |(i, len): (usize, usize)| {
@@ -34,7 +35,7 @@ fn batch(schema: &SchemaRef, array: Array) -> Batch {
     Batch::try_new(schema.clone(), vec![array], rows).unwrap()
 }
 
-/// All that comes out, after a look at the sizes: each is the target, but for the last.
+/// Drains all output and checks the sizes: each equals the target, except for the last.
 fn drained(mut coalescer: Coalescer, target: usize) -> Result<Vec<Array>, Error> {
     coalescer.finish_buffered_batch()?;
     assert_eq!(coalescer.buffered_rows(), 0);
@@ -171,7 +172,7 @@ fn what_cannot_be_pushed_is_said_and_changes_nothing() {
     let none = Batch::try_new(Arc::new(Schema::empty()), vec![], 3).unwrap();
     invalid(coalescer.push_batch(&none));
 
-    // Offsets that go back, in the second batch.
+    // The second batch has decreasing offsets.
     let mut parts = text.clone().into_parts();
     let back: ArrayRef = Arc::new(Int32Array::from(vec![0, 8, 3, 11]));
     parts.buffers[0] = Array::try_from(&back).unwrap().buffers()[0].clone();
@@ -187,7 +188,7 @@ fn what_cannot_be_pushed_is_said_and_changes_nothing() {
     assert_eq!(all.column(0).as_ref(), &expected as &dyn arrow_array::Array);
 }
 
-/// A column takes the rows of a push that then fails on another: of that nothing may be left.
+/// A push fails on one column after another column has taken its rows: none of those rows may remain.
 #[test]
 fn pieces_of_a_push_that_failed_are_not_joined() {
     let stream = Stream::cpu();

@@ -1,4 +1,5 @@
-//! Devices as their user sees them: copies there and back, memory and its limits, allocators, several at once.
+//! Tests devices from a user's view: copies in both directions, memory and its limits, allocators, several
+//! devices at once.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +19,7 @@ fn emulated() -> EmulatedDevice {
     EmulatedDevice::new(EmulatorOptions::default()).unwrap()
 }
 
-/// Some columns of every type, 100 in all.
+/// Several columns of every type, 100 in total.
 fn wide(rows: usize) -> RecordBatch {
     let columns: Vec<ArrayRef> = (0..100)
         .zip(types().iter().cycle())
@@ -108,7 +109,7 @@ fn memory_is_bounded_used_again_and_given_back() {
     assert_eq!(device.close().alive(), Default::default());
 }
 
-/// In a process of its own: the variable is read where a device is made.
+/// Runs in a child process, because a device reads the variable when it is created.
 #[test]
 fn a_variable_bounds_what_is_kept() {
     if std::env::var_os("BOWSTRING_KEEP").is_none() {
@@ -142,7 +143,7 @@ fn the_runtime_may_run_out_of_memory() {
     stream.upload(&host).unwrap();
 }
 
-/// An engine's arena, which here is another emulated device's way of saying "host memory".
+/// An engine's arena, represented by another emulated device that allocates host memory.
 #[derive(Default)]
 struct Arena {
     blocks: Mutex<Vec<(usize, Vec<u8>)>>,
@@ -150,7 +151,7 @@ struct Arena {
     limit: usize,
 }
 
-// SAFETY: blocks are kept to the end of the test, apart from each other and aligned.
+// SAFETY: blocks are kept to the end of the test, disjoint and aligned.
 unsafe impl Allocator for Arena {
     fn alloc(&self, bytes: usize, stream: *mut c_void) -> Result<usize> {
         assert!(!stream.is_null());

@@ -1,6 +1,6 @@
-//! The doctor: what it says of devices that are well, of one that lies, and of one that does not answer. What it says where
-//! there is no device to examine is in `doctor/fakes.rs`; what it says of one that ends the
-//! process, in `doctor/apart.rs`.
+//! Tests the doctor's reports on healthy devices, on one that computes wrong results, and on one that does
+//! not answer. `doctor/fakes.rs` has the reports without a usable device, and `doctor/apart.rs` those on a
+//! device that ends the process.
 
 mod apart;
 mod fakes;
@@ -28,7 +28,7 @@ fn json(report: &Report) -> Value {
     serde_json::from_str(&report.to_json()).expect("a report is JSON")
 }
 
-/// A device's report, and the page that it is in.
+/// A device's report, and the page that contains it.
 fn examined(device: &Device, seconds: f64) -> (Value, String) {
     let report = examine_device(device, &in_seconds(seconds), &mut |_| ());
     let device = json(&report)["devices"][0].clone();
@@ -51,7 +51,7 @@ fn the_cpu_is_well_and_its_copies_and_operations_are_measured() {
     assert!(works.iter().all(|work| work["h200_expected"].is_null()), "nobody has predicted a CPU");
 }
 
-/// A machine whose CUDA is the stand-in, and that has no ROCm.
+/// A machine with the stand-in for CUDA, and without ROCm.
 fn with_standin() -> Machine {
     let nowhere = Path::new("/nowhere/libamdhip64.so").to_owned();
     let libraries = vec![(DeviceType::Cuda, standin_path()), (DeviceType::Rocm, nowhere)];
@@ -95,7 +95,7 @@ fn a_gpu_that_is_well_is_examined_whole() {
     assert!(last.starts_with("CUDA:0: speed, "), "{last}");
 }
 
-/// Runs the shipped images, but for the last wave of every launch from a family.
+/// Runs the shipped images, but skips the last block of every launch of one family.
 #[derive(Debug)]
 struct Liar {
     images: Images,
@@ -108,7 +108,7 @@ impl Executor for Liar {
             return self.images.run(launch, memory);
         }
         match launch.waves {
-            // A block is 8 waves, and as many run.
+            // A block has 8 waves, which run together.
             0..=8 => Ok(()),
             waves => self.images.run(&Execution { waves: waves - 8, ..*launch }, memory),
         }
@@ -135,7 +135,7 @@ fn what_there_is_no_time_for_is_cut_and_named() {
     let report = examine_machine(&with_standin(), &in_seconds(0.05), &mut |_| ());
     assert!(report.is_well(), "{report}");
     let notes = json(&report)["devices"][1]["notes"].to_string();
-    // How far it came depends on which images other tests have inflated.
+    // The progress depends on which images other tests have inflated.
     assert!(notes.contains("equivalence cut: "), "{report}");
     assert!(report.to_string().contains("cut: "), "{report}");
     assert!(start.elapsed() < Duration::from_secs(60), "seconds at most, however slow the machine");

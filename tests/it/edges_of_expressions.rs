@@ -1,4 +1,5 @@
-//! Values at the edges of their types, in programs of both widths, and rows past the first part that a thread takes.
+//! Tests values at the edges of their types, in programs of both widths, and rows beyond the first part of a
+//! thread.
 
 use std::sync::Arc;
 
@@ -86,11 +87,11 @@ fn decimals_at_the_ends_of_their_halves() {
         assert_eq!(truths(col("a").lt(col("b"))), expected(&|a, b| a < b), "{target:?}");
         assert_eq!(truths(col("a").lt_eq(col("b"))), expected(&|a, b| a <= b), "{target:?}");
         assert_eq!(truths(col("a").eq(col("b"))), expected(&|a, b| a == b), "{target:?}");
-        // Long enough not to be ranges.
+        // Long enough that the list does not become ranges.
         let list = [5 + short, -short, (1 << 63) + short, most, 77, 78 + short];
         let found = truths(col("a").in_list(list.map(literal)));
         assert_eq!(found, expected(&|a, _| list.contains(&a)), "{target:?}");
-        // The least product that there is, and others that are too large.
+        // The least possible product, and others that overflow.
         let ends = [
             (-short, 1 << 63),
             (short, -(1 << 63)),
@@ -122,7 +123,7 @@ fn sums_and_means_of_decimals_have_their_values() {
         assert_eq!(one(&[1 - most, -1], sum(col("d"))), Ok(-most), "{target:?}");
         assert!(one(&[most, 1], sum(col("d"))).is_err(), "{target:?}");
         assert!(one(&[-most, -1], sum(col("d"))).is_err(), "{target:?}");
-        // Four digits more, cut.
+        // The mean has four more digits, truncated.
         assert_eq!(one(&[100, 200, 200], mean(col("d"))), Ok(1_666_666), "{target:?}");
         assert_eq!(one(&[-100, -200, -200], mean(col("d"))), Ok(-1_666_666), "{target:?}");
         for of in [DataType::Decimal32(7, 2), DataType::Decimal64(12, 2)] {
@@ -130,7 +131,7 @@ fn sums_and_means_of_decimals_have_their_values() {
             assert_eq!(one(&[100, 200, 200], asked[0].clone()), Ok(1_666_666), "{target:?}");
             assert_eq!(one(&[100, 200, 200], asked[1].clone()), Ok(500), "{target:?}");
         }
-        // No more digits behind the point than there are.
+        // The scale cannot exceed the maximum number of digits.
         let scaled = decimals([10, 20, 20], 38, 36);
         let rows = batch(&target, &[("d", scaled)]);
         let made = aggregate(&rows, &[mean(col("d"))], None, &target.stream).wait().unwrap();
@@ -154,14 +155,15 @@ fn literals_have_the_digits_of_their_type() {
             true => Literal::decimal(sign * value, 15, 2),
             false => Literal::exact(sign * value, 2),
         };
-        // A value of the type has its digits; one without a type may have more, and is compared all the same.
+        // A typed literal has at most the digits of its type; an untyped one may have more, and can still be
+        // compared.
         assert!(binds(col("d").lt(decimal(ten(15) - 1))) && binds(col("d").lt(decimal(ten(15)))) != literal);
         let small = |value: i128| Literal::of(DataType::Decimal32(9, 0), sign * value);
         assert!(binds(col("e").lt(small(ten(9) - 1))) && !binds(col("e").lt(small(ten(9)))));
         let bare = |value: i128| Literal::from(sign * value);
         assert!(binds(col("d").lt(bare(ten(13) - 1))) && binds(col("d").lt(bare(ten(13)))));
     }
-    // Nulls of a type have it as other values do; those without take any.
+    // Typed nulls keep their type as other values do; untyped ones take any type.
     let null = |of: &DataType| Expr::from(Literal::null(of.clone()));
     let one = |of: &DataType| Expr::from(Literal::of(of.clone(), 1));
     for of in [DataType::Int64, DataType::Int8, DataType::Utf8, DataType::Decimal128(15, 2)] {
@@ -178,7 +180,7 @@ fn literals_have_the_digits_of_their_type() {
         let bound = Projection::bind(&[col("d") + other], &schema, &Options::default()).unwrap();
         assert_eq!(bound.schema().field(0).data_type(), &wide);
     }
-    // What has no arithmetic is not negated either.
+    // Types without arithmetic cannot be negated either.
     let types = [
         DataType::Date32,
         DataType::Date64,
@@ -201,7 +203,7 @@ fn literals_have_the_digits_of_their_type() {
 
 #[test]
 fn sums_of_singles_are_of_all_parts_of_the_rows() {
-    // Exact in any order; more rows than one part on a device.
+    // The sums are exact in any order; the rows exceed one part on a device.
     let singles: ArrayRef = Arc::new(Float32Array::from_iter_values((0..5000).map(|row| (row % 100) as f32)));
     for of in [DataType::Float32, DataType::Float16, DataType::Float64] {
         let column = arrow_cast::cast(&singles, &of).unwrap();
@@ -261,10 +263,10 @@ const PARTS: [(DatePart, Part); 6] = [
 #[test]
 fn parts_of_leap_days_and_of_times_that_nobody_lives_in() {
     use TimeUnit::*;
-    // Around 29 February and 1 March of years that 400 divides, that 100 and that 4 does, and that none does; around the ends of
-    // the years that arrow-rs knows; and the ends of the types.
+    // Dates around 29 February and 1 March of years divisible by 400, by 100, by 4, and by none of them;
+    // dates around the limits of arrow-rs' years; and the ends of the types.
     let years = [2000i64, 1600, 2400, 0, -400, -800, 1900, 2100, -100, 1996, 2004, 1999, -1, 1970];
-    // The number of 1 March.
+    // The day number of 1 March.
     let leap = years
         .map(|year| 365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) - 719_468);
     let far = [-96_465_292i64, 95_026_236, 0];
@@ -301,7 +303,7 @@ fn parts_of_leap_days_and_of_times_that_nobody_lives_in() {
             for (ours, theirs) in PARTS {
                 if let Ok(theirs) = date_part(column, theirs) {
                     let expr = col("t").date_part(ours);
-                    // Whatever is computed on has the same numbers.
+                    // Further computation sees the same numbers.
                     let three: ArrayRef = Arc::new(Int32Array::new_scalar(3).into_inner());
                     let product = numeric::mul(&theirs, &Scalar::new(three)).unwrap();
                     exprs.extend([expr.clone(), expr * 3]);
@@ -326,7 +328,7 @@ fn parts_of_leap_days_and_of_times_that_nobody_lives_in() {
 
 #[test]
 fn rows_past_the_first_part_that_a_thread_takes() {
-    // Parts of 65,536 rows on the CPU, of which each differs from the others.
+    // The CPU works in parts of 65,536 rows; each part has different values.
     let (rows, target) = (150_001, &devices()[0]);
     let value = |row: i64| row * 7 % 100_003;
     let columns: [(&str, ArrayRef); 2] = [

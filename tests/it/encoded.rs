@@ -1,5 +1,5 @@
-//! What devices encode and decode, beyond that rows are the same: dictionaries in the order of arrow-rs, runs as the CPU has them,
-//! keys that do not suffice, and how often the host waits.
+//! Tests how devices encode and decode, beyond equal rows: dictionaries in arrow-rs' order, runs as on the
+//! CPU, too narrow key types, and the number of host synchronisations.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ fn runs(of: DataType) -> DataType {
     DataType::RunEndEncoded(ends, Arc::new(Field::new("values", of, true)))
 }
 
-/// The array on the host as arrow-rs has it.
+/// Downloads an array as arrow-rs' type.
 fn down(target: &Target, array: &Array) -> ArrayRef {
     to_arrow(&target.stream.download(array).unwrap()).unwrap()
 }
 
-/// Numbers of which many are the same, and as text.
+/// Numbers with many duplicates, also as text.
 fn samples(rows: usize, distinct: usize) -> Vec<ArrayRef> {
     let mut random = Random::new(rows as u64);
     let numbers: Vec<Option<i64>> =
@@ -93,9 +93,8 @@ fn keys_that_do_not_tell_values_apart_are_an_error() {
     }
 }
 
-/// A filter of runs looks once, like any other; a take of them or of a dense union's members once more for what it can only
-/// then know; which rows are null needs no look.
-/// Where values outnumber keys, or have no text, even a safe cast fails: for items that some row has, and for no others.
+/// If values outnumber keys, or have no text, even a safe cast fails, but only because of items that some row
+/// has.
 #[test]
 fn items_that_no_row_sees_fail_no_safe_cast() {
     let item = |of: &DataType| Arc::new(Field::new_list_field(of.clone(), true));
@@ -136,7 +135,7 @@ fn items_that_no_row_sees_fail_no_safe_cast() {
     }
 }
 
-/// A dictionary's values are cast whether rows have them or not, in lists of no rows, too.
+/// Casting a dictionary casts all its values, whether rows use them or not, also in lists without rows.
 #[test]
 fn values_that_no_row_has_fail_a_strict_cast() {
     let words: ArrayRef = Arc::new(StringArray::from(vec!["7", "seven"]));
@@ -163,7 +162,7 @@ fn values_that_no_row_has_fail_a_strict_cast() {
     }
 }
 
-/// A pair that arrow-rs refuses whatever the values it refuses of no values, too.
+/// A pair of types that arrow-rs refuses for any values is refused for an empty array, too.
 #[test]
 fn what_is_refused_is_refused_of_no_items() {
     let item = |of: DataType| Arc::new(Field::new_list_field(of, true));
@@ -186,6 +185,8 @@ fn what_is_refused_is_refused_of_no_items() {
     }
 }
 
+/// A filter of runs synchronises once, like any other filter. A take of runs, or of a dense union's members,
+/// synchronises once more for sizes that are known only then. Finding null rows needs no synchronisation.
 #[test]
 fn the_host_waits_no_more_than_is_said() {
     let numbers: ArrayRef = samples(500, 2).remove(4);
@@ -206,7 +207,7 @@ fn the_host_waits_no_more_than_is_said() {
         let by = TakeOptions::default();
         counted("filter of runs", 1, &|| drop(filter(&runs, &mask, &target.stream).wait().unwrap()));
         counted("take of runs", 2, &|| drop(take(&runs, &indices, &by, &target.stream).wait().unwrap()));
-        // Its text is one look more.
+        // A union's text needs one more synchronisation.
         counted("take of a union", 3, &|| drop(take(&union, &indices, &by, &target.stream).wait().unwrap()));
         counted("nulls of runs", 0, &|| drop(is_null(&runs, &target.stream).wait().unwrap()));
         counted("nulls of a union", 0, &|| drop(is_null(&union, &target.stream).wait().unwrap()));
@@ -217,7 +218,7 @@ fn the_host_waits_no_more_than_is_said() {
     }
 }
 
-/// Rows that nobody has: bounds are checked whatever is inside.
+/// Rows that no run covers: bounds are checked inside encoded arrays too.
 #[test]
 fn what_lies_is_an_error_inside_too() {
     let ends: ArrayRef = Arc::new(Int32Array::from(vec![2, 4, 9]));

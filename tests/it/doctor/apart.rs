@@ -1,5 +1,5 @@
-//! Drivers that hang, and drivers and GPUs that end the process, each in a process of its own: there is a report all the same, and it
-//! names the step. That process is this executable again, asked for `the_child`.
+//! Drivers that hang, and drivers and GPUs that end the process, each in a process of its own: a report is
+//! still written, and it names the step. That process is this test binary again, running `the_child`.
 
 use std::io::Write;
 use std::path::Path;
@@ -14,17 +14,18 @@ use super::fakes::{Folder, fake};
 use super::{in_seconds, json};
 use crate::support::native::standin_path;
 
-/// Says to which part of a child's arguments it is to listen.
+/// Marks the arguments that are for the child.
 const MARK: &str = "BOWSTRING_DOCTOR_CHILD";
 
-/// Examined where the loader finds `library` by the name of CUDA's; with these variables.
+/// Examines a machine whose loader finds `library` under the name of CUDA's, with these environment
+/// variables.
 fn examined(library: &Path, seconds: f64, variables: &[(&str, &str)]) -> (Value, String) {
     let folder = Folder::new();
     fs::copy(library, folder.0.join("libcuda.so.1")).unwrap();
     let mut seen = vec![];
     let report = examine_apart(
         &|| {
-            // What is added to the command goes into a variable by way of a shell: a test takes no arguments.
+            // A shell script puts the added arguments into a variable, because a test takes no arguments.
             let mut command = Command::new("sh");
             let this = env::current_exe().unwrap();
             let script = format!("{MARK}=$2:$4 exec \"$0\" --exact doctor::apart::the_child --nocapture");
@@ -43,7 +44,7 @@ fn examined(library: &Path, seconds: f64, variables: &[(&str, &str)]) -> (Value,
     (found, report.to_string())
 }
 
-/// Not a test, but what the others start.
+/// Not a test by itself; the other tests start it.
 #[test]
 fn the_child() {
     let Some((what, seconds)) = env::var(MARK).ok().and_then(|asked| {
@@ -53,7 +54,7 @@ fn the_child() {
         return;
     };
     let mut out = std::io::stdout();
-    // The harness has begun a line of its own.
+    // The harness has already begun a line.
     out.write_all(b"\n").unwrap();
     examine_only(&what, &in_seconds(seconds), &mut out).unwrap();
 }

@@ -1,5 +1,6 @@
-//! Machines that are in a bad way, made up: folders that look like `/dev` and `/proc`, and small libraries with CUDA's or HIP's
-//! functions, which answer as the real ones do in that state. They are compiled here, so this needs a C compiler and the sources.
+//! Simulates machines in a bad state: folders that look like `/dev` and `/proc`, and small libraries with
+//! CUDA's or HIP's functions, which answer as the real ones do in that state. The tests compile them, so they
+//! need a C compiler and the sources.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +14,7 @@ use bowstring::ffi::DeviceType::{self, Cuda, Rocm};
 
 use super::{in_seconds, json};
 
-/// A folder of this test's own, gone when it is dropped.
+/// A temporary folder of this test, removed when it is dropped.
 pub(super) struct Folder(pub PathBuf);
 
 impl Folder {
@@ -26,7 +27,7 @@ impl Folder {
         Folder(path)
     }
 
-    /// With files that hold this.
+    /// Creates a folder with these files and contents.
     fn with(files: &[(&str, &str)]) -> Folder {
         let folder = Folder::new();
         for (name, text) in files {
@@ -37,7 +38,7 @@ impl Folder {
         folder
     }
 
-    /// A shared library of these sources.
+    /// Compiles a shared library from this source.
     pub fn library(&self, source: &str, flags: &[&str]) -> PathBuf {
         let (code, library) = (self.0.join("fake.c"), self.0.join("libfake.so"));
         fs::write(&code, source).unwrap();
@@ -58,7 +59,7 @@ impl Drop for Folder {
     }
 }
 
-/// The functions that the library looks for, by its sources.
+/// The functions that the library looks up, extracted from its sources.
 fn functions(runtime: DeviceType) -> Vec<String> {
     let (own, start) = if runtime == Cuda { ("cuda", "\"cu") } else { ("hip", "\"hip") };
     let files = ["native/table.rs".to_owned(), format!("{own}/mod.rs")];
@@ -73,14 +74,15 @@ fn functions(runtime: DeviceType) -> Vec<String> {
     functions.into_iter().collect()
 }
 
-/// C of all of them: they return 0, but for these, which have bodies of their own. An empty body is no function.
+/// C code for all of these functions: they return 0, except for those with bodies given here. An empty body
+/// omits the function.
 pub(super) fn fake(runtime: DeviceType, bodies: &[(&str, &str)]) -> String {
     let function = |name: &String| {
         let own = bodies.iter().find(|(known, _)| known == name);
         match own {
             Some((_, "")) => String::new(),
             Some((_, body)) => format!("int {name}(int *a, void *b, void *c) {{ {body} }}\n"),
-            // Newer than whatever is needed.
+            // A newer version than any that is needed.
             None if name.ends_with("GetVersion") => {
                 format!("int {name}(int *a) {{ *a = 99999999; return 0; }}\n")
             }
@@ -101,14 +103,15 @@ fn refused(_: &Path) -> io::Result<()> {
     Err(io::ErrorKind::PermissionDenied.into())
 }
 
-/// A machine with these files and one library; of the other kind there is none.
+/// A machine with these files and one library, and no library of the other kind.
 fn machine(root: &Folder, runtime: DeviceType, library: &Path) -> Machine {
     let other = if runtime == Cuda { Rocm } else { Cuda };
     let libraries = vec![(runtime, library.to_owned()), (other, "/nowhere/lib.so".into())];
     Machine { root: root.0.clone(), libraries, variables: Default::default(), open: allowed }
 }
 
-/// The state that such a machine's GPU is said to be in, with what is said, and whether it was the library's or a device's.
+/// Checks the reported state of the machine's GPU and the words of the report, for a state of the library or
+/// of a device.
 #[track_caller]
 fn is_said(machine: &Machine, state: &str, words: &[&str]) {
     let report = examine_machine(machine, &in_seconds(0.05), &mut |_| ());
@@ -177,7 +180,7 @@ fn a_driver_that_is_too_old() {
     let root = Folder::new();
     let old = root.library(&fake(Rocm, &[("hipGetDevicePropertiesR0600", "")]), &[]);
     is_said(&machine(&root, Rocm, &old), "driver too old", &["ROCm 6"]);
-    // Where it says its version, that is told.
+    // A library that reports its version has it in the report.
     let root = Folder::new();
     let says = ("cuDriverGetVersion", "*a = 11000; return 0;");
     let old = root.library(&fake(Cuda, &[("cuMemAllocAsync", ""), says]), &[]);
@@ -186,7 +189,7 @@ fn a_driver_that_is_too_old() {
     let says = ("hipRuntimeGetVersion", "*a = 50731921; return 0;");
     let old = root.library(&fake(Rocm, &[("hipGetDevicePropertiesR0600", ""), says]), &[]);
     is_said(&machine(&root, Rocm, &old), "driver too old", &["and is HIP 5.7", "ROCm 6"]);
-    // A function may be missing because it was taken out.
+    // A newer library may lack a function because it was removed.
     let root = Folder::new();
     let says = ("cuDriverGetVersion", "*a = 15000; return 0;");
     let new = root.library(&fake(Cuda, &[("cuStreamAddCallback", ""), says]), &[]);
@@ -204,7 +207,7 @@ fn a_driver_that_is_too_old() {
     is_said(&machine(&root, Cuda, &other), "driver too old", &["do not fit together", "803"]);
 }
 
-/// A library that finds no device, because it says so or because it counts none.
+/// A library that finds no device: its initialisation fails, or it counts none.
 fn finds_none(root: &Folder, runtime: DeviceType) -> PathBuf {
     let (init, body) =
         if runtime == Cuda { ("cuInit", "return 100;") } else { ("hipGetDeviceCount", "*a = 0; return 0;") };
@@ -283,7 +286,7 @@ fn a_device_that_cannot_be_used_now() {
     is_said(&machine(&root, Cuda, &old), "no kernels for it", &["compute capability 6.6", "Turing"]);
 }
 
-/// Nothing that is asked of it ever comes back.
+/// A device that never completes a call.
 #[test]
 fn a_device_that_does_not_answer_is_left_alone() {
     let root = Folder::new();

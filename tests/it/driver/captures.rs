@@ -1,5 +1,5 @@
-//! Beside somebody's capture of a graph, as PyTorch and JAX begin them: calls of ours neither fail nor void
-//! it, and what is captured is not worked on.
+//! Tests calls of ours while another library captures a graph, as PyTorch and JAX do: our calls neither fail
+//! nor invalidate the capture, and a captured stream is not used for work.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use bowstring::{Error, Stream};
 
 use super::*;
 
-/// A mode in which calls of every thread count.
+/// The capture mode that restricts calls of every thread.
 const GLOBAL: i32 = 0;
-/// The code of a call that a capture forbids, and that of the end of a capture which such a call has voided.
+/// The error of a call that a capture forbids, and the error at the end of an invalidated capture.
 const UNSUPPORTED: i32 = 900;
 const INVALIDATED: i32 = 901;
 
@@ -28,7 +28,8 @@ fn end(native: &Native, stream: usize) -> i32 {
     native.raw(|raw| unsafe { (raw.end_capture)(stream, &mut graph) })
 }
 
-/// Allocations of both kinds, copies both ways, launches, waits and looks at events, and all of it let go of.
+/// Makes allocations of both kinds, copies in both directions, launches, waits and event queries, and
+/// releases everything.
 fn works(device: &Device) {
     let stream = device.stream().unwrap();
     let on = |array: ArrayRef| stream.upload(&from_arrow(&array).unwrap()).unwrap();
@@ -85,7 +86,7 @@ fn a_stream_that_is_captured_is_refused() {
         is_refused(stream.download(&there));
         is_refused(stream.synchronise());
         assert_eq!(end(&native, stranger), 0, "{native:?}: the capture is void");
-        // The stream is as good as before.
+        // The stream still works as before.
         assert_eq!(&to_arrow(&stream.download(&there).unwrap()).unwrap(), &array);
         drop((there, stream));
         testing::drain(&native.device);

@@ -1,5 +1,5 @@
-//! A part of the equivalence suites through the drivers themselves, on the stand-ins: every type that the device takes, at
-//! a few lengths and offsets, against arrow-rs.
+//! Runs a part of the equivalence suites through the drivers themselves, on the stand-ins: every type that
+//! the device supports, at a few lengths and offsets, against arrow-rs.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use bowstring::compute::{CastOptions, TakeOptions, cast, filter, null_count, tak
 
 use super::*;
 
-/// Lengths around a wave and a tile, each with an offset of its own.
+/// Lengths around a wave and a tile, each with its own offset.
 const CASES: &[(usize, usize)] = &[(0, 0), (33, 1), (65, 31), (1025, 8)];
 
 #[test]

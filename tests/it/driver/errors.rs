@@ -1,4 +1,5 @@
-//! What goes wrong is an error that names the call, the code and the device, and the library goes on.
+//! Tests that a failing call becomes an error that names the call, the code and the device, and that the
+//! library goes on.
 
 use std::ffi::c_void;
 use std::ptr::without_provenance_mut;
@@ -32,7 +33,8 @@ fn memory_that_runs_out_is_out_of_memory_and_comes_back() {
     });
     for native in Native::standins() {
         let (standin, stream) = (native.standin.unwrap(), native.device.stream().unwrap());
-        // The runtime's own words for it, whatever is asked for, and however often the library tries again.
+        // The error has the runtime's own name for the call, whatever the operation and however often the
+        // library retries.
         let alloc = if native.is_rocm() { "hipMalloc" } else { "cuMemAllocAsync" };
         let name = std::ffi::CString::new(alloc).unwrap();
         // SAFETY: text that ends with a zero.
@@ -142,11 +144,11 @@ fn arrays_and_streams_of_different_devices_do_not_mix() {
     }
 }
 
-/// An array where nothing is, and a mask for it.
+/// An array at an address without memory, and a mask for it.
 fn stray(stream: &Stream) -> (bowstring::Array, bowstring::Array) {
     let mut parts = stream.upload(&numbers()).unwrap().into_parts();
     let address = parts.buffers[0].address() + (1 << 40);
-    // SAFETY: nobody reads it but the stand-in, which knows that nothing is there.
+    // SAFETY: only the stand-in reads the address, and it knows that no memory is there.
     parts.buffers[0] = unsafe { bowstring::array::Buffer::new(address, Some(8000), std::sync::Arc::new(())) };
     let mask = arrow_array::BooleanArray::from_iter((0..1000).map(|i| Some(i % 2 == 0)));
     let mask = from_arrow(&(std::sync::Arc::new(mask) as ArrayRef)).unwrap();
@@ -155,9 +157,9 @@ fn stray(stream: &Stream) -> (bowstring::Array, bowstring::Array) {
 
 #[test]
 fn a_device_whose_work_has_strayed_is_lost_and_no_other() {
-    // What runs HIP's kernels here would read what the table says, and be gone; the driver is the same code.
+    // The HIP stand-in would really read the invalid address and crash; the driver is the same code.
     let of = DeviceType::Cuda;
-    // Not closed as the others: what it did is what it is about.
+    // Not closed like the others, because the test is about its faults.
     let (lost, other) = (Native::standin(of, 0), Native::standin(of, 0));
     let stream = lost.device.stream().unwrap();
     let before = stream.upload(&numbers()).unwrap();
@@ -167,7 +169,7 @@ fn a_device_whose_work_has_strayed_is_lost_and_no_other() {
     let ready = kept.and_then(|kept| kept.ready().unwrap().wait());
     let is_lost = |error: &Error| matches!(error, Error::Driver { call, code: 700, device } if *device == of && call.starts_with("cu"));
     assert!(ready.as_ref().is_err_and(is_lost), "{ready:?}");
-    // From then on whatever is asked of it fails in the same way, and at once.
+    // From then on every call fails in the same way, and at once.
     let every: Vec<(&str, bowstring::Result<()>)> = vec![
         ("upload", stream.upload(&numbers()).map(drop)),
         ("download", stream.download(&before).and_then(|back| back.wait())),
@@ -178,14 +180,14 @@ fn a_device_whose_work_has_strayed_is_lost_and_no_other() {
     for (what, result) in every {
         assert!(result.as_ref().is_err_and(is_lost), "{what}: {result:?}");
     }
-    // Another device of the same runtime works on.
+    // Another device of the same runtime still works.
     let elsewhere = other.device.stream().unwrap();
     let there = elsewhere.upload(&numbers()).unwrap();
     let back = to_arrow(&elsewhere.download(&there).unwrap()).unwrap();
     assert_same_rows(&rows(&back), &rows(&sample(&DataType::Int64, 1000)), &"the other device");
     drop((there, back, elsewhere));
     other.close();
-    // Nothing hangs when it is shut down, what there was is given back, and once: a second time would be a fault.
+    // Shutting down does not hang, and frees each resource once: freeing it twice would be a fault.
     drop((before, array, mask, stream));
     let Native { device, standin, .. } = lost;
     let (place, standin) = (device.place(), standin.unwrap());

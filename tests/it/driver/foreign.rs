@@ -1,5 +1,5 @@
-//! Arrays that come from and go to another library on the same runtime, which has nothing but the C structs and the
-//! runtime's own functions.
+//! Tests arrays that come from and go to another library on the same runtime, which uses only the C structs
+//! and the runtime's own functions.
 
 use std::ffi::c_void;
 use std::ptr::without_provenance;
@@ -15,8 +15,8 @@ use super::*;
 use crate::exchange::foreign::{Elsewhere, RawArray, RawDeviceArray, Releases, produce_in, schema, structs};
 use crate::support::native::Gate;
 
-/// An array of a stranger's: its memory is written, behind a gate, by a stream of the stranger's, and spoilt when it is
-/// released; the event behind that goes along.
+/// An array of another library. Its own stream fills the memory, after a gate, and records the array's event;
+/// release overwrites the memory.
 pub(super) struct Stranger {
     array: ArrowDeviceArray,
     pub(super) gate: Gate,
@@ -51,7 +51,7 @@ impl Stranger {
             assert_eq!(copied, 0);
             memory.push(address);
             let owner = native.clone();
-            // Behind a stream of its own: whoever still reads is too late.
+            // Overwrites the memory on a stream of its own: a late reader sees the damage.
             let spoil = move || {
                 // SAFETY: the memory is there to the end of the test.
                 owner.raw(|raw| unsafe {
@@ -75,10 +75,11 @@ impl Stranger {
         Stranger { array: raw.into_ours(), gate, stream, event, memory, kind }
     }
 
-    /// Writes to its memory on its own stream, behind its gate, and has its event say when that has passed too. The bytes
-    /// must stay until then.
+    /// Writes to the array's memory on its own stream, after the gate, and records its event again after the
+    /// write. The bytes must stay valid until then.
     fn write(&self, native: &Native, address: usize, bytes: &[u8]) {
-        // SAFETY: the memory and the event are the stranger's own; nobody waits for the event before the import.
+        // SAFETY: the memory and the event are the stranger's own; no consumer waits for the event before the
+        // import.
         let done = native.raw(|raw| unsafe {
             [
                 (raw.copy_in)(address, bytes.as_ptr(), bytes.len(), self.stream),
@@ -93,7 +94,7 @@ impl Stranger {
         unsafe { import_array(&mut self.array, &schema(data_type), &native.device) }.unwrap().1
     }
 
-    /// Ends its event, and has another one, to be ended as usual.
+    /// Destroys the event and creates another, which is destroyed as usual.
     pub fn destroy_event(&mut self, native: &Native) {
         // SAFETY: its own event.
         assert_eq!(native.raw(|raw| unsafe { (raw.destroy_event)(*self.event) }), 0);
@@ -101,13 +102,13 @@ impl Stranger {
         *self.event = native.made(|raw, event| unsafe { (raw.event)(event, 2) });
     }
 
-    /// Gives everything back, once all work has passed.
+    /// Frees everything, once all work has passed.
     pub(super) fn end(self, native: &Native) {
         let pinned = matches!(self.kind, DeviceType::CudaHost | DeviceType::RocmHost);
         native.raw(|raw| {
-            // SAFETY: the stranger's own, and nobody uses any of it any more.
+            // SAFETY: the stranger's own, and no other code uses any of it any more.
             unsafe {
-                // Its own work may be all that was ever done with the array.
+                // This stream's own work may be all that was ever done with the array.
                 assert_eq!((raw.synchronise)(self.stream), 0);
                 for address in self.memory {
                     let freed = if pinned { (raw.free_pinned)(address) } else { (raw.free)(address) };
@@ -120,7 +121,7 @@ impl Stranger {
     }
 }
 
-/// The device types of a runtime, but managed memory on a real GPU: see the note on the machines it can hang.
+/// The device types of a runtime, except for managed memory on a real GPU, which can hang some machines.
 pub(super) fn kinds(native: &Native) -> Vec<DeviceType> {
     match (native.is_rocm(), native.standin) {
         (true, _) => vec![DeviceType::Rocm, DeviceType::RocmHost],
@@ -150,12 +151,13 @@ fn an_import_waits_for_nothing_and_its_use_waits_on_the_stream() {
                 let stream = native.device.stream().unwrap();
                 let back = stream.download_later(&batch).unwrap();
                 assert_eq!(native.device.host_synchronisations(), waited, "{context}");
-                // Dropped before anybody has read it: what it came from stays until the work has passed.
+                // The batch is dropped before any read: its source must stay until the work has passed.
                 drop(batch);
                 assert_eq!(releases.count(), 0, "{context}");
                 stranger.gate.open();
                 let back = back.wait().unwrap();
-                // The one look at what only the device knows: where strings end, how long a view's data is.
+                // The one synchronisation reads sizes that only the device knows: the ends of strings, the
+                // lengths of a view's data.
                 let unknown = matches!(
                     data_type,
                     DataType::Utf8
@@ -199,8 +201,8 @@ fn operations_take_memory_of_every_kind() {
                 let back = to_arrow(&stream.download(&kept).unwrap()).unwrap();
                 assert_same_rows(&rows(&back), &rows(&expected), &context);
             }
-            // The same array on the CPU, which waits for its event on the host, once, and then looks at the ends that an
-            // import before that event could not see.
+            // The same array on the CPU: the host waits for its event once, then checks the ends that an
+            // import before the event could not see.
             if kind.host_accessible() {
                 let cpu = bowstring::Stream::cpu();
                 assert_eq!(
@@ -260,9 +262,9 @@ fn ends_that_are_wrong_are_seen_when_the_host_may_look() {
         let (theirs, releases) = (sample(data_type, 60), Releases::default());
         let mut stranger = Stranger::new(&native, &theirs, DeviceType::CudaHost, &releases);
         let raw = RawDeviceArray::of(&stranger.array);
-        // SAFETY: the array has offsets, behind a gate that nobody waits for yet.
+        // SAFETY: the array has offsets, after a gate that no one waits for yet.
         let offsets = unsafe { (*raw.array.buffers.add(buffer)).addr() };
-        // Read when the gate opens.
+        // The value is read once the gate opens.
         let last = if *data_type == text { -1 } else { i32::MAX };
         let last = last.to_ne_bytes();
         let end = offsets + 60 * 4;
@@ -287,7 +289,7 @@ fn views_whose_sizes_are_on_the_device_are_cast_and_passed_on() {
         let mut stranger = Stranger::new(&native, &theirs, kind, &releases);
         let ours = stranger.import(&native, &DataType::Utf8View);
         assert!(ours.buffers().iter().skip(1).any(|buffer| buffer.bytes().is_none()), "there is such data");
-        // Passed on as they came: where the sizes are, and without waiting.
+        // The array is passed on as it came, with its sizes, and without waiting.
         let waited = native.device.host_synchronisations();
         let field = Field::new("f", DataType::Utf8View, true);
         let (mut exported, schema) = export_array(&ours.slice(5, 80).unwrap(), &field).unwrap();
@@ -308,7 +310,8 @@ fn views_whose_sizes_are_on_the_device_are_cast_and_passed_on() {
     }
 }
 
-/// The first value of an array of 64-bit values as a consumer in C reads it: behind its event, on its own stream.
+/// Reads the first value of an array of 64-bit values as a consumer in C does: after its event, on its own
+/// stream.
 fn read(native: &Native, array: &ArrowDeviceArray) -> i64 {
     let raw_array = RawDeviceArray::of(array);
     let (stream, mut first) = (native.stranger(), [0u8; 8]);

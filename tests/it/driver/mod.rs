@@ -1,5 +1,5 @@
-//! What every driver must do, seen through the public API: the emulator's, CUDA's and HIP's on the stand-in, and those of
-//! GPUs that are installed.
+//! Tests every driver through the public API: the emulator's, CUDA's and HIP's on the stand-ins, and those of
+//! installed GPUs.
 
 mod captures;
 mod equivalence;
@@ -39,7 +39,7 @@ fn kinds_of_buffers() -> Vec<DataType> {
     kinds.iter().map(|kind| first(kind).unwrap_or_else(|| panic!("there is no {kind}"))).collect()
 }
 
-/// The devices to try, by name: with an emulated one of each width.
+/// Runs a test on each device, by name, including emulated ones of each width.
 fn with_devices(run: impl Fn(&str, &Device)) {
     for width in [32, 64] {
         let options = EmulatorOptions { width, ..Default::default() };
@@ -54,7 +54,7 @@ fn with_devices(run: impl Fn(&str, &Device)) {
     }
 }
 
-/// An array, and the same every time.
+/// A reproducible array of a type.
 fn sample(data_type: &DataType, len: usize) -> ArrayRef {
     array(data_type, len, Nulls::Some, &mut Random::new(len as u64))
 }

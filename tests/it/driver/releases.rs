@@ -1,5 +1,5 @@
-//! Consumers that let go of our memory while their own work still reads it: what comes next must not be put
-//! there before.
+//! Tests consumers that release our memory while their own work still reads it: new data must not be put
+//! there before that work has passed.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -15,21 +15,22 @@ use bowstring::{Array, Stream};
 use super::*;
 
 const ROWS: i64 = 5000;
-/// The legacy default stream.
+/// The handle of the legacy default stream.
 const LEGACY: usize = 0;
 
-/// A consumer, by how it came to the memory.
+/// A consumer, by the way in which it got the memory.
 #[derive(Clone, Copy, Debug)]
 enum Consumer {
-    /// By DLPack, on the legacy default stream, as it said.
+    /// Through DLPack, on the legacy default stream, which it named.
     Legacy,
-    /// The same, without having said where.
+    /// The same, without naming a stream.
     Silent,
-    /// By DLPack, on a stream of its own that waits for no other, and that it still holds wrapped.
+    /// Through DLPack, on a stream of its own that waits for no other, and that it still holds wrapped.
     Wrapped,
-    /// The same of one of ours.
+    /// The same on one of our streams.
     Ours,
-    /// By Arrow's interface, which names no streams, on one that the legacy default stream waits for.
+    /// Through Arrow's interface, which names no streams, on a stream that the legacy default stream waits
+    /// for.
     Arrow,
 }
 
@@ -74,7 +75,7 @@ impl Consumer {
             return Reads { kept: Box::new(exported), address, stream, handle };
         }
         let own = device.stream().unwrap();
-        // It is named by a handle that is gone when the tensor is, as Python does it.
+        // The consumer names the stream by a handle that lives as long as the tensor, as in Python.
         let named = handle.as_ref().map(|held| match self {
             Consumer::Ours => held.clone(),
             _ => wrapped(device, stream),
@@ -85,8 +86,8 @@ impl Consumer {
     }
 }
 
-/// Queues a copy of the memory behind a gate, lets go of it at once, does what `next` says, and gives what
-/// was copied.
+/// Queues a copy of the memory after a gate, releases the memory at once, runs `next`, and returns the copied
+/// values.
 fn read_late(native: &Native, reads: Reads, next: impl FnOnce()) -> Vec<i64> {
     let mut copied = vec![0i64; ROWS as usize];
     let gate = native.gate(reads.stream);
@@ -95,8 +96,8 @@ fn read_late(native: &Native, reads: Reads, next: impl FnOnce()) -> Vec<i64> {
     let queued =
         native.raw(|raw| unsafe { (raw.copy_out)(to, reads.address, 8 * ROWS as usize, reads.stream) });
     assert_eq!(queued, 0);
-    // Where freeing memory waits for what was queued, the last owner of a device waits for its consumer: on a thread
-    // here, since this one opens the gate.
+    // If freeing memory waits for queued work, the last owner of a device waits for its consumer. So the
+    // release runs on another thread, because this one opens the gate.
     let kept = reads.kept;
     let release = std::thread::spawn(move || drop(kept));
     for _ in 0..100 {
@@ -131,7 +132,7 @@ fn what_a_consumer_still_reads_is_not_overwritten() {
             });
             assert_eq!(copied, expected, "{native:?}: {consumer:?}");
             drop(handle);
-            // Memory that was kept for the consumer comes back.
+            // Memory that was kept for the consumer is returned.
             testing::drain(device);
             assert_eq!(device.memory_usage().in_use, 0, "{native:?}: {consumer:?}");
             if let Wrapped | Arrow = consumer {

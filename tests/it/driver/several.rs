@@ -1,4 +1,4 @@
-//! Several devices, streams and threads at once; streams that are the caller's.
+//! Tests several devices, streams and threads at once, and streams of the caller.
 
 use std::ptr::without_provenance_mut;
 
@@ -43,7 +43,7 @@ fn a_batch_moves_across_devices_with_one_copy() {
         for (ours, theirs) in back.columns().iter().zip(host.columns()) {
             assert_same_rows(&rows(&to_arrow(ours).unwrap()), &rows(theirs), &format_args!("{name}"));
         }
-        // What is here already stays, and nothing is copied from one runtime to another.
+        // A column that is already here stays, and transfers between two runtimes are refused.
         let again = here.transfer(&moved.columns()[1], &there).unwrap();
         assert_eq!(again.buffers()[0].address(), moved.columns()[1].buffers()[0].address());
         let cpu = bowstring::Stream::cpu();
@@ -77,7 +77,7 @@ fn an_export_joins_several_events_without_the_host() {
         let (mut exported, schema) = export_batch(&both).unwrap();
         assert_eq!(native.device.host_synchronisations(), waited, "{native:?}");
         drop(both);
-        // Its consumer waits for the one event; only when both gates are open are both columns there.
+        // Its consumer waits for the one event; both columns are complete only when both gates are open.
         // SAFETY: the library's own structs.
         let again =
             unsafe { bowstring::exchange::import_batch(&mut exported, &schema, &native.device) }.unwrap();
@@ -143,7 +143,7 @@ fn the_calling_threads_default_stream_is_waited_for_and_waits() {
         let there = stream.upload(&from_arrow(&host).unwrap()).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(2));
         assert!(!there.ready().unwrap().is_ready().unwrap(), "{native:?}: behind what was on it before");
-        // What comes later on the caller's stream is behind the upload.
+        // Later work on the caller's stream comes after the upload.
         let behind = native.recorded(2);
         gate.open();
         let mut first = [0u8; 8];
@@ -174,7 +174,7 @@ fn only_streams_that_say_so_wait_for_the_legacy_default_stream() {
         let (ours, theirs, legacy) = (native.device.stream().unwrap(), wrap(blocking), wrap(0));
         let up = |stream: &bowstring::Stream| stream.upload(&from_arrow(&host).unwrap()).unwrap();
         let passed = |array: &bowstring::Array| array.ready().unwrap().is_ready().unwrap();
-        // What is on the legacy stream holds back streams that block, and none of ours.
+        // Work on the legacy stream blocks blocking streams, and none of ours.
         let gate = native.gate(0);
         let (free, held) = (up(&ours), up(&theirs));
         free.wait().unwrap();
@@ -183,7 +183,7 @@ fn only_streams_that_say_so_wait_for_the_legacy_default_stream() {
         gate.open();
         held.wait().unwrap();
         drop((free, held));
-        // And they hold it back.
+        // Blocking streams block the legacy stream, too.
         let gate = native.gate(blocking);
         let (free, held) = (up(&ours), up(&legacy));
         free.wait().unwrap();
@@ -199,7 +199,7 @@ fn only_streams_that_say_so_wait_for_the_legacy_default_stream() {
     }
 }
 
-/// Counts those who come, and waits until both have; whether they met.
+/// Counts the arrivals, and waits until both have arrived; returns whether they met.
 fn meet(place: &std::sync::Mutex<usize>, came: &std::sync::Condvar) -> bool {
     let mut there = place.lock().unwrap();
     *there += 1;
@@ -220,8 +220,9 @@ fn two_streams_work_at_the_same_time() {
         let host = sample(&DataType::Int64, 1000);
         let mut parts =
             streams.each_ref().map(|stream| uncounted(stream.upload(&from_arrow(&host).unwrap()).unwrap()));
-        // Each stream's operation is between work that goes on only when both are in the middle of it: were anything of
-        // ours to wait for the other stream, or the host for the first of them, nobody would ever come.
+        // Each stream's operation is between work that continues only when both are in the middle of it. If
+        // any work of ours waited for the other stream, or the host waited for the first of them, the two
+        // would never meet.
         for (i, stream) in streams.iter().enumerate() {
             let (meeting, tell) = (meeting.clone(), tell.clone());
             native.call(strangers[i], move || tell.send(meet(&meeting.0, &meeting.1)).unwrap());

@@ -1,5 +1,5 @@
-//! Handles that have ended while the library still has them: an error that names the call and the device, and work goes on.
-//! And memory from an engine's allocator, on every driver.
+//! Tests handles that were destroyed while the library still has them: an error names the call and the
+//! device, and work goes on. Also tests memory from an engine's allocator, on every driver.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -22,7 +22,7 @@ fn numbers() -> ArrayRef {
     sample(&DataType::Int64, 500)
 }
 
-/// What the runtimes say of a handle that is none.
+/// The runtimes' error code for an invalid handle.
 const INVALID_HANDLE: i64 = 400;
 
 fn is_stale<T: std::fmt::Debug>(result: Result<T, Error>, native: &Native) {
@@ -32,7 +32,7 @@ fn is_stale<T: std::fmt::Debug>(result: Result<T, Error>, native: &Native) {
     assert!(named, "{native:?}: {result:?}");
 }
 
-/// An array goes up, is worked on and comes back.
+/// Uploads an array, works on it and downloads it.
 fn works(native: &Native) {
     let stream = native.device.stream().unwrap();
     let there = stream.upload(&from_arrow(&numbers()).unwrap()).unwrap();
@@ -43,7 +43,7 @@ fn works(native: &Native) {
 
 #[test]
 fn an_event_that_its_producer_has_destroyed_is_an_error() {
-    // What a real runtime does with one is undefined.
+    // On a real runtime the use of a destroyed handle is undefined, so this test uses only the stand-ins.
     for native in Native::standins().into_iter().map(Rc::new) {
         let kind = native.device.place().device_type;
         let (theirs, releases) = (numbers(), Releases::default());
@@ -83,7 +83,7 @@ fn a_stream_that_its_owner_has_destroyed_is_an_error() {
         );
         is_stale(null_count(&uncounted(there.clone()), &stream).wait().map(|_| ()), &native);
         is_stale(stream.synchronise(), &native);
-        // What it has made is as good as it was, on other streams.
+        // Its earlier results remain valid on other streams.
         let other = native.device.stream().unwrap();
         let back = to_arrow(&other.download(&there).unwrap()).unwrap();
         assert_same_rows(&rows(&back), &rows(&numbers()), &native.name);
@@ -94,13 +94,14 @@ fn a_stream_that_its_owner_has_destroyed_is_an_error() {
     }
 }
 
-/// An engine's memory, taken from the runtime by its plain functions. It leaves nothing current on the thread that calls.
+/// An engine's memory, allocated by the runtime's plain functions. It leaves no device current on the calling
+/// thread.
 struct Arena {
     native: Native,
     alive: Mutex<HashMap<usize, usize>>,
 }
 
-// SAFETY: every block is the runtime's own, and nobody else's until it is freed.
+// SAFETY: every block comes from the runtime, and has no other user until it is freed.
 unsafe impl Allocator for Arena {
     fn alloc(&self, bytes: usize, _: *mut c_void) -> bowstring::Result<usize> {
         // SAFETY: the function writes an address.
@@ -115,7 +116,7 @@ unsafe impl Allocator for Arena {
             Some(bytes),
             "freed once, as it was allocated"
         );
-        // SAFETY: the stream is the library's, and what is behind it is nobody's any more.
+        // SAFETY: the stream is the library's, and the memory has no user after its work.
         self.native.raw(|raw| unsafe {
             assert_eq!((raw.synchronise)(stream.addr()), 0);
             assert_eq!((raw.free)(address), 0);

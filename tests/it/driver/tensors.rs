@@ -1,5 +1,5 @@
-//! Tensors over DLPack in every kind of memory that a runtime has: what somebody else put there comes in as Arrow, goes out
-//! as a tensor that says where it is, and comes in again, uncopied.
+//! Tests DLPack tensors in every kind of memory that a runtime has: another library's tensor comes in as
+//! Arrow, goes out as a tensor with its device, and comes in again, without a copy.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn through<T: ManagedTensor>(
     native: &Native,
     ours: &bowstring::Array,
 ) -> (i32, i32, usize, bowstring::Array) {
-    // What the host reaches is the CPU's to work on; the memory says where it is all the same.
+    // The CPU can work on memory that the host can access; the tensor still names its device.
     let stream = native.device.stream().unwrap();
     let tensor = export_tensor::<T>(ours, &stream, None).unwrap();
     let said = *tensor.managed().tensor();
@@ -44,7 +44,7 @@ fn tensors_of_every_kind_of_memory_say_so_and_come_back() {
                     through::<DLManagedTensor>(&native, &ours),
                     through::<DLManagedTensorVersioned>(&native, &ours),
                 ] {
-                    // Booleans are made anew where the stream's device has its own memory.
+                    // Booleans are rebuilt if the stream's device has its own memory.
                     let expected = if shared { kind } else { own.device_type };
                     assert_eq!((there, i64::from(id)), (expected as i32, own.device_id), "{context}");
                     assert_eq!(address == ours.buffers()[0].address(), shared, "{context}");

@@ -1,5 +1,5 @@
-//! Wakers are strangers' and may do anything: they run on a thread of the library's, never in what a runtime
-//! calls back.
+//! Wakers are foreign code and may do anything: they run on a thread of the library's, never inside a
+//! callback of the runtime.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use bowstring::{Array, Pending};
 
 use super::*;
 
-/// How long is waited for a wake before the test fails.
+/// The time limit for a wake.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Does(Mutex<Option<Box<dyn FnOnce() + Send>>>);
@@ -54,7 +54,7 @@ fn a_waker_may_call_the_library_drop_its_task_and_panic() {
         let arrays = (there.clone(), mask.clone());
         let wakes_rude = waker(move || {
             drop(its_task.lock().unwrap().take());
-            // On the very stream that it was woken by, and it waits for that.
+            // The waker works on the same stream that woke it, and waits for that work.
             let again = filter(&arrays.0, &arrays.1, &its_stream).wait().map(|kept| kept.len());
             drop((arrays, its_stream));
             tells.send(again).unwrap();

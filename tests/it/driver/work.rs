@@ -1,4 +1,5 @@
-//! Copies, operations, streams, events, host functions: that they work, in order, and wait as little as they say.
+//! Tests that copies, operations, streams, events and host functions work, in order, and wait no more than
+//! documented.
 
 use std::future::Future;
 use std::pin::pin;
@@ -86,7 +87,7 @@ fn streams_wait_for_each_other_and_not_for_the_host() {
         let streams: Vec<_> = (0..3).map(|i| device.stream_with_priority(i - 1).unwrap()).collect();
         for round in 0..10 {
             let there = streams[0].upload(&batch_from_arrow(&batch).unwrap()).unwrap();
-            // Nothing is waited for in between, and every input is dropped as soon as it was used.
+            // The host does not wait in between, and every input is dropped right after its use.
             let waited = device.host_synchronisations();
             let back = streams[(round + 1) % 3].download_later(&there).unwrap();
             drop(there);
