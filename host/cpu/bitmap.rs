@@ -1,54 +1,54 @@
-//! One bit a row, starting at any bit of any byte, read 64 rows at a time.
+//! Bitmaps that start at any bit of any byte, read 64 rows at a time.
 
 use super::threads::{among_threads, each_part};
 use super::{count, memory};
 use crate::array::Bitmap;
 
-/// Bits of some rows. Foreign memory neither aligns nor pads them; nothing outside of them is read.
+/// The bits of some rows. Foreign memory is neither aligned nor padded, so nothing outside of them is read.
 #[derive(Clone, Copy)]
 pub(crate) struct Bits<'a> {
     bytes: &'a [u8],
-    /// The first row's bit, below 8.
+    /// The position of the first row's bit in the first byte, below 8.
     shift: u32,
     len: usize,
 }
 
 impl<'a> Bits<'a> {
-    /// The first `len` rows of a bitmap.
+    /// Returns the first `len` rows of a bitmap.
     pub(crate) fn of(bitmap: &'a Bitmap, len: usize) -> Bits<'a> {
         Bits::new(memory::bytes(&bitmap.buffer), bitmap.offset, len)
     }
 
-    /// `len` rows from bit `offset` of `bytes` on.
+    /// Returns `len` rows, from bit `offset` of `bytes` on.
     pub(crate) fn new(bytes: &'a [u8], offset: usize, len: usize) -> Bits<'a> {
         let end = (offset + len).div_ceil(8);
         let start = (offset / 8).min(end);
         Bits { bytes: &bytes[start..end], shift: (offset % 8) as u32, len }
     }
 
-    /// How many rows.
+    /// Returns the number of rows.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// The bytes, and the bit of the first that is the first row's.
+    /// Returns the bytes, and the position of the first row's bit in the first of them.
     pub(crate) fn parts(&self) -> (&'a [u8], u32) {
         (self.bytes, self.shift)
     }
 
-    /// How many words of 64 rows.
+    /// Returns the number of words of 64 rows, the last of which may be partial.
     pub(crate) fn words(&self) -> usize {
         self.len.div_ceil(64)
     }
 
-    /// Rows `64 * i .. 64 * i + 64`, the first in the lowest bit; zeros past the end.
+    /// Returns rows `64 * i .. 64 * i + 64`, the first in the lowest bit; bits past the end are zero.
     #[inline(always)]
     pub(crate) fn word(&self, i: usize) -> u64 {
         let start = i * 8;
         match self.bytes.get(start..start + 9) {
             Some(nine) => {
                 let low = u64::from_le_bytes(nine[..8].try_into().expect("eight bytes"));
-                // Two steps, so that a shift of zero does not shift by 64.
+                // Shifts in two steps, because a shift by 64 is not allowed.
                 let high = (u64::from(nine[8]) << 1) << (63 - self.shift);
                 ((low >> self.shift) | high) & self.inside(i)
             }
@@ -56,7 +56,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// A word that fewer than nine bytes are left for.
+    /// Reads a word that has fewer than nine bytes left.
     #[inline(never)]
     fn last_word(&self, i: usize) -> u64 {
         let mut bytes = [0; 16];
@@ -65,7 +65,7 @@ impl<'a> Bits<'a> {
         (u128::from_le_bytes(bytes) >> self.shift) as u64 & self.inside(i)
     }
 
-    /// Which rows of word `i` there are.
+    /// Returns the mask of rows that exist in word `i`.
     #[inline(always)]
     fn inside(&self, i: usize) -> u64 {
         match self.len - (i * 64).min(self.len) {
@@ -75,13 +75,13 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// Rows `start .. start + len`.
+    /// Returns rows `start .. start + len`.
     pub(crate) fn slice(&self, start: usize, len: usize) -> Bits<'a> {
         assert!(start + len <= self.len, "rows inside the bits");
         Bits::new(self.bytes, self.shift as usize + start, len)
     }
 
-    /// Row `i`.
+    /// Returns whether the bit of row `i` is set.
     #[inline(always)]
     pub(crate) fn get(&self, i: usize) -> bool {
         debug_assert!(i < self.len, "a row inside the bits");
@@ -89,9 +89,10 @@ impl<'a> Bits<'a> {
         (self.bytes[bit / 8] >> (bit % 8)) & 1 == 1
     }
 
-    /// How many are set.
+    /// Returns the number of set bits.
     pub(crate) fn count(&self) -> usize {
-        // All bytes, then less what others have of the first and of the last: so that vectors start where the bytes do.
+        // Counts whole bytes, then subtracts the foreign bits of the first and the last, so that the vector
+        // loop starts at the first byte.
         let (Some(first), Some(last)) = (self.bytes.first(), self.bytes.last()) else { return 0 };
         let end = (self.shift as usize + self.len) % 8;
         let before = first & !(0xff << self.shift);
@@ -100,17 +101,19 @@ impl<'a> Bits<'a> {
     }
 }
 
-/// Bytes that one thread counts: some microseconds of work, so that handing it over pays.
+/// The bytes that one thread counts. They take some microseconds, which outweighs the cost of handing them
+/// over.
 const PART: usize = 512 << 10;
 
-/// The set bits of whole bytes.
+/// Counts the set bits of whole bytes.
 fn count_ones(bytes: &[u8]) -> usize {
     if bytes.len() < 2 * PART {
         return count::count_bits(bytes);
     }
     among_threads(true, |_| match each_part(bytes.chunks(PART), count::count_bits) {
         Ok(counts) => counts.into_iter().sum(),
-        // Interrupted: no one asks for an error, and gigabytes take a tenth of a second.
+        // An interrupt is ignored here: the caller has no way to return an error, and gigabytes take a tenth
+        // of a second.
         Err(_) => count::count_bits(bytes),
     })
 }
@@ -119,7 +122,7 @@ fn count_ones(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// Bytes without a pattern that a mistake could hide in.
+    /// Makes bytes without a regular pattern, which might hide a mistake.
     fn noise(len: usize) -> Vec<u8> {
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
         (0..len)

@@ -1,8 +1,8 @@
-//! A column under construction: kept rows of one array after another, written where they will stay.
+//! A column that grows by kept rows of several arrays, written directly to their final place.
 //!
-//! The one idea: there is room for all rows of the column from the start, so that the filter's own loops write behind what
-//! others have written. What an append has written counts only once the caller says that more rows are there: of one that
-//! failed nothing is seen, and the next writes over it.
+//! The one idea: memory for all rows of the column is allocated at the start, so that the filter's own loops
+//! append to it. Appended rows count only after the caller has accepted them: a failed append leaves no
+//! trace, and the next one overwrites it.
 
 use arrow_schema::DataType;
 
@@ -17,12 +17,12 @@ use super::{filter_bytes, intrinsics, memory, rows};
 /// A column under construction.
 pub(crate) struct Building {
     data_type: DataType,
-    /// How many rows there will be at most.
+    /// The most rows that the column can have.
     room: usize,
-    /// Which rows are valid; not there as long as all are.
+    /// The validity of the rows; `None` as long as all are valid.
     valid: Option<HostMemory>,
     values: Option<Values>,
-    /// Whether everything that it is made of is known to be valid Arrow data.
+    /// Whether all arrays appended so far are known to be valid Arrow data.
     known_valid: bool,
 }
 
@@ -34,7 +34,8 @@ enum Values {
 }
 
 impl Building {
-    /// A column of so many rows at most; of types whose rows are not all in buffers of their own, none.
+    /// Makes a column for at most `room` rows; `None` for types whose rows do not lie entirely in the array's
+    /// own buffers.
     pub(crate) fn new(data_type: &DataType, room: usize) -> Option<Building> {
         let flat = children(data_type).is_empty() && !matches!(data_type, DataType::Dictionary(..));
         let slot = layout(data_type).slots().next()?;
@@ -43,7 +44,8 @@ impl Building {
         (flat && known).then_some(Building { data_type, room, valid: None, values: None, known_valid: true })
     }
 
-    /// Writes the kept rows of an array of its type behind the first `at`. There is room for them.
+    /// Writes the kept rows of an array of the column's type after the first `at` rows. The capacity must
+    /// suffice.
     pub(crate) fn append(
         &mut self,
         array: &Array,
@@ -83,7 +85,7 @@ impl Building {
         Ok(())
     }
 
-    /// Its first `len` rows as an array; then it is as new.
+    /// Returns the first `len` rows as an array, and resets the column.
     pub(crate) fn finish(&mut self, len: usize) -> Result<Array> {
         let mut parts = Parts::new(self.data_type.clone(), len);
         if let Some(valid) = self.valid.take() {
@@ -107,7 +109,7 @@ impl Building {
         Array::made(parts, std::mem::replace(&mut self.known_valid, true))
     }
 
-    /// Memory for its rows.
+    /// Allocates memory for the column's rows.
     fn begun(&self, pool: &HostPool) -> Result<Values> {
         let room = |width: usize| pool.alloc(self.room.saturating_add(1).saturating_mul(width));
         Ok(match layout(&self.data_type).slots().next() {
@@ -150,7 +152,7 @@ impl Building {
     }
 }
 
-/// The kept bits behind the first `at`.
+/// Writes the kept bits after the first `at`.
 fn write_bits(bits: Bits, selection: &Selection, at: usize, words: &mut [u64]) -> Result<()> {
     for chunk in (0..selection.chunks()).map(|chunk| selection.chunk(chunk)) {
         interrupt::check()?;
@@ -158,7 +160,7 @@ fn write_bits(bits: Bits, selection: &Selection, at: usize, words: &mut [u64]) -
             continue;
         }
         let (start, first) = (at + chunk.out.start, chunk.rows.start / 64);
-        // The word that others have begun keeps their bits.
+        // The shared first word keeps the bits that earlier appends wrote.
         let others = words[start / 64] & rows::ones(start % 64);
         let out = &mut words[start.div_ceil(64)..];
         let (ours, _) = intrinsics::compact(chunk.words, |i| bits.word(first + i), start % 64, out);
@@ -183,7 +185,8 @@ fn write<const W: usize>(
     })
 }
 
-/// Offsets of `O` bytes, and the bytes, whose memory grows to what all rows will take if they are as long as those so far.
+/// Appends offsets of `O` bytes, and the bytes. Their memory grows to what the whole column will need if
+/// later rows have the same average length.
 fn write_bytes<const O: usize>(
     array: &Array,
     selection: &Selection,
@@ -212,7 +215,7 @@ fn write_bytes<const O: usize>(
         if end > bytes.bytes().len() {
             let expected = end as u128 * room as u128 / (at + chunk.out.end).max(1) as u128;
             let expected = usize::try_from(expected).unwrap_or(end).min(4 * end);
-            // A little more than the average needs, and than whole vectors write.
+            // Adds a little more than the average requires, and room for whole vector stores.
             let mut more = pool.alloc(expected + expected / 16 + 64)?;
             more.bytes_mut()[..used].copy_from_slice(&bytes.bytes()[..used]);
             *bytes = more;
@@ -226,7 +229,8 @@ fn write_bytes<const O: usize>(
     Ok(())
 }
 
-/// Makes views, which point into buffers of their own, point into the same among those of all; where they point into any.
+/// Makes views into an array's own buffers point into the same buffers within the list of all; inline views
+/// do not change.
 fn point_at(own: &[Buffer], views: &mut [[u8; 16]], all: &mut Vec<Buffer>) {
     let word = |view: &[u8; 16], i: usize| u32::from_le_bytes(std::array::from_fn(|byte| view[i * 4 + byte]));
     let is_long = |view: &[u8; 16]| word(view, 0) > 12;
@@ -235,7 +239,7 @@ fn point_at(own: &[Buffer], views: &mut [[u8; 16]], all: &mut Vec<Buffer>) {
     }
     let same =
         |one: &Buffer, other: &Buffer| (one.address(), one.bytes()) == (other.address(), other.bytes());
-    // Mostly they are slices of one array, one behind the other.
+    // Arrays are often consecutive slices of one array, so the last buffers are tried first.
     let last = all.len().saturating_sub(own.len());
     let base = if all.len() >= own.len() && all[last..].iter().zip(own).all(|(one, other)| same(one, other)) {
         last

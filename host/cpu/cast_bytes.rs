@@ -1,10 +1,10 @@
-//! How much memory arrow-cast asks for at most, before it does: where that fails the process ends, since Rust's collections
-//! abort. What it is given is bounded here, row by row, by what its functions allocate (version 60), intermediate results and
-//! the doubling of what grows included.
+//! Upper bounds on the memory that arrow-cast allocates, computed before it does: if one of its allocations
+//! fails the process ends, since Rust's collections abort. The bounds follow the allocations of arrow-cast 60
+//! row by row, including intermediate results and the doubling of growing buffers.
 //!
-//! The one idea: a cast sees rows of an array, each once or some of them again and again (a dictionary's values, a run's
-//! value, the items of list views). [`Rows`] are such rows, and every type says what so many of its rows take. Sums
-//! saturate: what is more than there can be is refused like what is too much.
+//! The one idea: a cast sees rows of an array, each once or some of them repeatedly (a dictionary's values, a
+//! run's value, the items of list views). [`Rows`] describes such rows, and each type has a rule for the
+//! memory that they take. Sums saturate: a bound beyond `usize` is refused like one that is merely too large.
 
 use std::cell::Cell;
 
@@ -15,8 +15,8 @@ use super::{run_ends, spans};
 use crate::array::{Slot, layout};
 use crate::{Array, Error, Result};
 
-/// The most that casting all rows of an array takes, which is valid Arrow data; an error where the result is known to be too
-/// long for its type's offsets, which arrow-cast does not expect.
+/// Returns a bound for casting all rows of a valid array. It is an error if the result is certain to exceed
+/// the offsets of its type, because arrow-cast does not check for that.
 pub(crate) fn of_cast(array: &Array, to: &DataType, options: &CastOptions<'_>) -> Result<usize> {
     let bound = Bound { options, too_long: Cell::new(false) };
     let bytes = bound.cast(&Rows::each(array.clone()), to);
@@ -26,8 +26,8 @@ pub(crate) fn of_cast(array: &Array, to: &DataType, options: &CastOptions<'_>) -
     }
 }
 
-/// Whether views describe many times the bytes that there are, and many of them. A view that is longer than all data
-/// together does not count: it is null, or the validation that follows finds it.
+/// Returns whether views describe many times the bytes that exist, and many bytes in total. A view longer
+/// than all data together is not counted: either it is null, or the validation that follows rejects it.
 pub(crate) fn describes_more(array: &Array) -> bool {
     const MANY: usize = 256 << 20;
     if !is_view(array.data_type()) {
@@ -40,9 +40,9 @@ pub(crate) fn describes_more(array: &Array) -> bool {
     lengths.fold(0, usize::saturating_add) > there.saturating_mul(8).max(MANY)
 }
 
-/// The most that finding out which rows of an array are null takes, wherever it keeps its nulls.
+/// Returns a bound for computing the logical nulls of an array, wherever its type keeps them.
 pub(crate) fn of_nulls(array: &Array) -> usize {
-    // A bitmap for each part, and in unions the few that they are put together from.
+    // Each part takes a bitmap; a union takes a few more to combine them.
     let own = array.len().div_ceil(8).saturating_mul(4);
     let inside = matches!(
         array.data_type(),
@@ -52,12 +52,12 @@ pub(crate) fn of_nulls(array: &Array) -> usize {
     parts.fold(own, |sum, part| sum.saturating_add(of_nulls(part)))
 }
 
-/// Rows of an array.
+/// Rows of an array that a cast reads, possibly several times each.
 pub(super) struct Rows {
     array: Array,
-    /// How many, where it is not each once.
+    /// The number of rows; `None` if they are the array's rows, each once.
     any: Option<usize>,
-    /// How many bytes of text they have, where that is known better than by the longest.
+    /// The bytes of text in the rows, if that is known more precisely than by the longest row.
     text: Option<usize>,
 }
 
@@ -66,7 +66,7 @@ impl Rows {
         Rows { array, any: None, text: None }
     }
 
-    /// `rows` of them, whichever.
+    /// Describes `rows` rows of the array, whichever they are.
     pub(super) fn any(array: &Array, rows: usize, text: Option<usize>) -> Rows {
         Rows { array: array.clone(), any: Some(rows), text }
     }
@@ -75,7 +75,7 @@ impl Rows {
         self.any.unwrap_or(self.array.len())
     }
 
-    /// What is in the ranges that the rows have: bytes of text, items.
+    /// Returns the elements in the rows' ranges: bytes of text, or items.
     fn spanned(&self) -> usize {
         let spans = spans::of(&self.array);
         match self.any {
@@ -84,7 +84,7 @@ impl Rows {
         }
     }
 
-    /// Child `i`, of which each row has `size` rows.
+    /// Describes the rows of child `i`; each row has `size` of them.
     fn child(&self, i: usize, size: usize) -> Rows {
         match (self.any, self.array.child_rows(i)) {
             (None, Ok(child)) => Rows::each(child),
@@ -92,7 +92,7 @@ impl Rows {
         }
     }
 
-    /// The items of lists and maps.
+    /// Describes the items of lists and maps.
     fn items(&self) -> Rows {
         let items = &self.array.children()[0];
         let first = spans::first(&self.array).filter(|_| self.any.is_none());
@@ -107,7 +107,7 @@ fn add<const N: usize>(parts: [usize; N]) -> usize {
     parts.into_iter().fold(0, usize::saturating_add)
 }
 
-/// Bytes that rows have in the buffers of a type, what they point into left out.
+/// Returns the bytes of a row in a type's buffers, without what the row points into.
 pub(super) fn width(data_type: &DataType) -> usize {
     let width = |slot: Slot| match slot {
         Slot::Bits => 1,
@@ -127,12 +127,13 @@ fn is_view(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8View | DataType::BinaryView)
 }
 
-/// What it takes to look for nulls, wherever items keep them: arrow-rs does for every list and struct that it makes.
+/// Returns the memory that a search for nulls takes: arrow-rs makes one for each list and struct that it
+/// builds.
 fn looked_through(rows: &Rows) -> usize {
     rows.len() / 2
 }
 
-/// So many nulls of a type.
+/// Returns the memory of `rows` nulls of a type.
 fn nulls(data_type: &DataType, rows: usize) -> usize {
     use DataType::*;
     let own = add([rows.saturating_mul(width(data_type)), rows / 8, 128]);
@@ -148,14 +149,14 @@ fn nulls(data_type: &DataType, rows: usize) -> usize {
     }
 }
 
-/// A copy of rows, as taking them makes one.
+/// Returns the memory of a copy of the rows, as a take makes it.
 pub(super) fn copy(rows: &Rows) -> usize {
     use DataType::*;
     let (n, array) = (rows.len(), &rows.array);
     let own = add([n.saturating_mul(width(array.data_type())), n / 8, 128]);
     match array.data_type() {
         Utf8 | LargeUtf8 | Binary | LargeBinary => own.saturating_add(rows.spanned()),
-        // Items are taken by indices.
+        // Items are taken by indices, which need memory too.
         List(_) | LargeList(_) | Map(..) => {
             let items = rows.items();
             add([own, items.len().saturating_mul(8), copy(&items)])
@@ -180,7 +181,7 @@ struct Bound<'a> {
 }
 
 impl Bound<'_> {
-    /// Takes down what some rows have altogether, for offsets of a type to reach.
+    /// Records whether the rows' `total` elements exceed the offsets of a type.
     fn reach(&self, rows: &Rows, total: usize, to: &DataType) {
         use DataType::*;
         let narrow = matches!(to, Utf8 | Binary | List(_) | ListView(_));
@@ -189,7 +190,7 @@ impl Bound<'_> {
         }
     }
 
-    /// What casting these rows takes.
+    /// Returns a bound for casting these rows.
     fn cast(&self, rows: &Rows, to: &DataType) -> usize {
         use DataType::*;
         let (n, array, from) = (rows.len(), &rows.array, rows.array.data_type());
@@ -235,7 +236,7 @@ impl Bound<'_> {
                 })
             }
             (_, Dictionary(_, values)) => {
-                // Values that were not seen before are kept in a builder that grows, and found again by a hash table.
+                // Distinct values are kept in a growing builder, and a hash table finds them again.
                 let cast = self.cast(rows, values);
                 add([each(64), cast, self.result(rows, values, cast).saturating_mul(3)])
             }
@@ -278,13 +279,14 @@ impl Bound<'_> {
             (Struct(_), Struct(to)) => add([each(1), looked_through(rows), self.fields(rows, to)]),
             (from, to) if is_text(from) && is_text(to) => self.text_as_text(rows, to),
             (from, to) if is_text(from) => each(width(to).max(1) * if self.options.safe { 4 } else { 8 }),
-            // What grows has been copied to twice the memory before it is full, and the first half is still there.
+            // A growing buffer is copied to twice the memory before it is full, while the old half still
+            // exists.
             (_, to) if is_text(to) => add([each(3 * width(to)), self.shown(rows).saturating_mul(3), 2 << 20]),
             (from, to) => each(2 * width(from) + 4 * width(to) + 1),
         }
     }
 
-    /// Struct fields to fields: by name where all that are asked for are there, else by position.
+    /// Returns a bound for casting struct fields: by name if all target names exist, else by position.
     fn fields(&self, rows: &Rows, to: &Fields) -> usize {
         let DataType::Struct(from) = rows.array.data_type() else { return 0 };
         let named = |name: &str| from.iter().position(|field| field.name() == name);
@@ -302,10 +304,10 @@ impl Bound<'_> {
         let own = rows.len().saturating_mul(2 * width(to) + 17);
         self.reach(rows, text, to);
         let bytes = match (is_view(from), is_view(to)) {
-            // Bytes are shared, but for some that are no text and are left out.
+            // Bytes are shared, except for those that are not UTF-8 and are left out.
             (_, true) => text.saturating_add(2 << 20),
             (false, false) => text.saturating_mul(2),
-            // Room is made for the bytes that there are, and grows where views share them.
+            // arrow-cast reserves the size of the data, and grows the buffer if views share bytes.
             (true, false) => {
                 let there = rows.array.buffers()[1..].iter().filter_map(|buffer| buffer.bytes());
                 let there = there.fold(0, usize::saturating_add);
@@ -315,7 +317,8 @@ impl Bound<'_> {
         add([own, bytes, 1024])
     }
 
-    /// What the result of casting these rows takes, if it is copied; `cast` is what casting as many takes.
+    /// Returns a bound for the result of casting these rows, if it is copied; `cast` is the bound for casting
+    /// as many.
     fn result(&self, rows: &Rows, to: &DataType, cast: usize) -> usize {
         let from = rows.array.data_type();
         let own = rows.len().saturating_mul(width(to) + 1);
@@ -329,7 +332,7 @@ impl Bound<'_> {
         }
     }
 
-    /// The text that rows are shown as.
+    /// Returns the bytes of text that the rows are displayed as.
     fn shown(&self, rows: &Rows) -> usize {
         use DataType::*;
         let (array, options) = (&rows.array, &self.options.format_options);
@@ -340,7 +343,7 @@ impl Bound<'_> {
             options.timestamp_tz_format(),
             options.time_format(),
         ];
-        // No specifier of two letters is longer than that.
+        // No two-letter specifier expands to more than 40 bytes.
         let own: usize = formats.iter().flatten().map(|format| format.len() * 40).sum();
         let one = match array.data_type() {
             Null => 0,
@@ -359,7 +362,7 @@ impl Bound<'_> {
             _ => 8,
         };
         let spanned = match array.data_type() {
-            // Bytes are shown as two digits.
+            // Each byte displays as two digits.
             data_type if is_text(data_type) => rows.spanned().saturating_mul(2),
             List(_) | LargeList(_) | ListView(_) | LargeListView(_) | Map(..) => self.shown(&rows.items()),
             FixedSizeList(_, size) => self.shown(&rows.child(0, *size as usize)),
@@ -387,7 +390,7 @@ impl Bound<'_> {
             }
             _ => 0,
         };
-        // A separator, quotes, or the word for null.
+        // The 4 covers a separator, quotes, or the word for null.
         rows.len().saturating_mul(one + options.null().len() + 4).saturating_add(spanned)
     }
 }

@@ -1,7 +1,9 @@
-//! How much memory arrow-select asks for at most to join arrays, before it does: as `cast_bytes.rs` does for casts.
+//! Upper bounds on the memory that arrow-select allocates to concatenate arrays, as `cast_bytes.rs` has them
+//! for casts.
 //!
-//! The one idea: rows are copied once, into buffers that may have grown by doubling on the way: three times their bytes are
-//! never exceeded. What rows point into is shared (views), or joined as it is (dictionaries, the items of list views).
+//! The one idea: rows are copied once, into buffers that may have grown by doubling; they never exceed three
+//! times their final bytes. Elements that rows point into are shared (views), or concatenated whole
+//! (dictionaries, the items of list views).
 
 use arrow_schema::{DataType, UnionMode};
 
@@ -9,13 +11,13 @@ use super::cast_bytes::{Rows, copy, width};
 use super::{run_ends, spans};
 use crate::Array;
 
-/// What an array is in the hands of arrow-select, without its rows.
+/// The memory of an array in arrow-select, without its rows.
 const ARRAY: usize = 512;
-/// What a dictionary's value takes while equal ones are looked for: its place in a hash table that is at most half full, its
-/// address, its new key, and where it is from.
+/// The memory of a dictionary's value while equal ones are merged: its slot in a hash table that is at most
+/// half full, its address, its new key, and its origin.
 const VALUE: usize = 192;
 
-/// The most that joining these arrays takes, which are of one type and valid Arrow data.
+/// Returns a bound for concatenating these arrays. They must be valid and of one type.
 pub(crate) fn of_concat(arrays: &[Array]) -> usize {
     use DataType::*;
     let Some(first) = arrays.first() else { return 0 };
@@ -24,7 +26,7 @@ pub(crate) fn of_concat(arrays: &[Array]) -> usize {
     };
     let rows = sum(&Array::len);
     if rows > i64::MAX as usize {
-        // Rows without memory, more than arrow-rs can count.
+        // Only rows that take no memory can be this many; arrow-rs cannot count them.
         return usize::MAX;
     }
     if *first.data_type() == Null {
@@ -56,7 +58,7 @@ pub(crate) fn of_concat(arrays: &[Array]) -> usize {
         }
         Dictionary(..) => {
             let values: Vec<Array> = arrays.iter().filter_map(Array::dictionary).cloned().collect();
-            // Where all have the same, as slices of one array do, it is shared.
+            // A dictionary that all arrays have in common, as slices of one array do, is shared.
             let one = values.iter().all(|of| of.children().is_empty() && of.is_same_memory(&values[0]));
             let values = &values[..if one { 1 } else { values.len() }];
             let each = values.iter().fold(128, |sum: usize, of| sum.saturating_add(of.len()));
@@ -67,7 +69,7 @@ pub(crate) fn of_concat(arrays: &[Array]) -> usize {
     own.saturating_add(nested)
 }
 
-/// The items that the rows of a list or of a map have.
+/// Returns the items that the rows of a list or map array cover.
 fn items(array: &Array) -> Array {
     let items = &array.children()[0];
     let of_rows = spans::first(array).map(|first| items.slice(first, spans::of(array).total));

@@ -1,6 +1,7 @@
-//! Counting bits, with AVX-512, AVX2, and in plain Rust.
+//! Population counts with AVX-512, AVX2, and in plain Rust.
 //!
-//! Spelled out: of a plain loop over words the compiler has made gathers, which took four times as long on AMD's processors.
+//! The loops are written with intrinsics because the compiler turned a plain loop over words into gathers,
+//! which took four times as long on AMD's processors.
 
 #![allow(unsafe_code)]
 
@@ -9,13 +10,13 @@ use std::arch::x86_64::*;
 
 use super::vectorise::VectorLevel;
 
-/// How many bits are 1.
+/// Counts the set bits of words.
 pub(crate) fn count_ones(words: &[u64]) -> usize {
     // SAFETY: the same memory; every byte is a value.
     count_bits(unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) })
 }
 
-/// The same of bytes.
+/// Counts the set bits of bytes.
 pub(crate) fn count_bits(bytes: &[u8]) -> usize {
     count_bits_at(VectorLevel::widest(), bytes)
 }
@@ -42,7 +43,7 @@ fn plain(bytes: &[u8]) -> usize {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vpopcntdq,bmi2,popcnt")]
 fn avx512(bytes: &[u8]) -> usize {
-    // Four sums, so that loads are what is waited for.
+    // Four accumulators, so that the loop waits only for its loads.
     let mut sums = [_mm512_setzero_si512(); 4];
     let (blocks, rest) = bytes.as_chunks::<256>();
     for block in blocks {
@@ -61,7 +62,7 @@ fn avx512(bytes: &[u8]) -> usize {
     _mm512_reduce_add_epi64(_mm512_add_epi64(_mm512_add_epi64(a, b), _mm512_add_epi64(c, d))) as usize
 }
 
-/// Both halves of each byte are looked up.
+/// Looks up the count of each half byte in a table.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt")]
 fn avx2(bytes: &[u8]) -> usize {

@@ -1,8 +1,9 @@
-//! Filter on host memory: the rows of an array that a [`Selection`] keeps.
+//! Filter on host memory: keeps the rows of an array that a [`Selection`] selects.
 //!
-//! The one idea: types do not matter, slots do. What a row owns in a buffer (a bit, so many bytes, a view) moves with
-//! the row; what rows point into (view data, dictionaries, the children of list views and dense unions) is shared;
-//! what lies in ranges behind offsets is filtered again under the ranges of the kept rows.
+//! The one idea: filtering depends on slots, not on types. A row's own part of a buffer (a bit, a fixed
+//! number of bytes, a view) moves with the row. Elements that rows point into (view data, dictionaries, the
+//! children of list views and dense unions) are shared. Ranges described by offsets are filtered recursively,
+//! by the ranges of the kept rows.
 
 use arrow_schema::{DataType, UnionMode};
 
@@ -15,7 +16,8 @@ use super::ranges::Ranges;
 use super::selection::Selection;
 use super::{filter_bytes, intrinsics, memory, ranges, rows, run_ends, take};
 
-/// The rows of `array` that `selection` keeps. The array is on the host, readable, and has as many rows.
+/// Keeps the rows of `array` that `selection` selects. The array must be readable by the host and have as
+/// many rows as the selection.
 pub(crate) fn filter(array: &Array, selection: &Selection, pool: &HostPool) -> Result<Array> {
     assert_eq!(array.len(), selection.rows());
     if selection.len() == selection.rows() {
@@ -63,7 +65,7 @@ pub(crate) fn filter(array: &Array, selection: &Selection, pool: &HostPool) -> R
     Array::made(parts, array.known_valid())
 }
 
-/// The buffers that have something of every row; variadic ones are shared.
+/// Filters the buffers that have a part for every row; variadic buffers are shared.
 fn filter_slots(array: &Array, selection: &Selection, pool: &HostPool, parts: &mut Parts) -> Result<()> {
     let mut buffers = array.buffers().iter();
     for (slot, buffer) in array.layout().slots().zip(buffers.by_ref()) {
@@ -78,7 +80,7 @@ fn filter_slots(array: &Array, selection: &Selection, pool: &HostPool, parts: &m
     Ok(())
 }
 
-/// The kept bits, and how many of them are 1.
+/// Keeps the selected bits. Returns them and the number of set ones.
 pub(crate) fn filter_bits(bits: Bits, selection: &Selection, pool: &HostPool) -> Result<(Buffer, usize)> {
     let words = selection.len().div_ceil(64);
     let mut memory = pool.alloc(words * 8)?;
@@ -86,7 +88,7 @@ pub(crate) fn filter_bits(bits: Bits, selection: &Selection, pool: &HostPool) ->
     Ok((memory.freeze(selection.len().div_ceil(8)), ones))
 }
 
-/// The kept values of `width` bytes; the first row's is the one at `offset`.
+/// Keeps the selected values of `width` bytes; the first row's value is at index `offset`.
 fn filter_rows(
     buffer: &Buffer,
     offset: usize,
@@ -121,7 +123,7 @@ fn filter_values<const W: usize>(
     Ok(memory.freeze(selection.len() * W))
 }
 
-/// Widths that no vector unit knows: a copy for each run of kept rows.
+/// Filters values of a width without a vector loop: one copy for each run of kept rows.
 fn filter_any_width(
     buffer: &Buffer,
     offset: usize,
@@ -146,7 +148,7 @@ fn filter_any_width(
     Ok(memory.freeze(bytes))
 }
 
-/// Every row as `size` rows.
+/// Returns a selection of `size` rows for each row.
 fn repeat(selection: &Selection, size: usize, pool: &HostPool) -> Result<Selection> {
     let rows = selection.rows() * size;
     let mut bits = pool.alloc_zeroed(rows.div_ceil(64) * 8)?;
@@ -160,7 +162,7 @@ fn repeat(selection: &Selection, size: usize, pool: &HostPool) -> Result<Selecti
     Selection::of_own(rows, bits)
 }
 
-/// The `size` items of each kept row.
+/// Returns the `size` items of each kept row, as ranges.
 fn items(selection: &Selection, size: usize, pool: &HostPool) -> Result<Ranges> {
     let mut items = Ranges::with_room(selection.len(), pool)?;
     let mut pushed = Ok(());
@@ -175,15 +177,16 @@ fn items(selection: &Selection, size: usize, pool: &HostPool) -> Result<Ranges> 
     pushed.map(|()| items)
 }
 
-/// The items that a filter of lists keeps, for the filter of the items.
+/// The items that a filter of lists keeps, as input for the filter of the items.
 enum KeptItems {
-    /// A bit an item.
+    /// One bit for each item.
     Bits(HostMemory),
-    /// Of items that are not dense.
+    /// Ranges, for items whose type is not [`dense`](super::ranges::dense).
     Ranges(Ranges),
 }
 
-/// Offsets of `O` bytes, and the child's rows in the ranges of the kept ones.
+/// Filters lists with offsets of `O` bytes. Fills in the new offsets, and the child with the rows in the kept
+/// ranges.
 fn filter_lists<const O: usize>(
     array: &Array,
     selection: &Selection,
@@ -210,7 +213,7 @@ fn filter_lists<const O: usize>(
         while word != 0 {
             let row = i * 64 + word.trailing_zeros() as usize;
             let range = rows::range(offsets, row, child.len())?;
-            // Ranges that overlap cannot be kept in one pass over the child, and the format does not allow them.
+            // Overlapping ranges cannot be kept in one pass over the child, and the format forbids them.
             if range.start < before {
                 return Err(Error::out_of_spec(
                     "array.buffers[0]",

@@ -1,7 +1,9 @@
-//! Filter of strings and bytes behind offsets: how many bytes each chunk keeps, then every chunk writes its own.
+//! Filter of strings and bytes with offsets: first the bytes that each chunk keeps are counted, then every
+//! chunk writes its own.
 //!
-//! A filter that keeps few rows looks at those only, one that keeps many at all offsets, which vectors do faster than
-//! following bits. Rows are copied one by one, but for masks that keep many neighbours: of those, all together.
+//! A filter that keeps few rows reads only their offsets; one that keeps many reads all offsets, which
+//! vectors do faster than following bits. Rows are copied one by one, except under masks that keep long runs:
+//! those are copied a run at a time.
 
 use crate::Result;
 use crate::array::{Array, Parts};
@@ -12,20 +14,20 @@ use super::selection::{Chunk, PARALLEL, Selection};
 use super::threads::{among_threads, each_part};
 use super::{memory, rows, take_bytes};
 
-/// One row in so many, and a filter keeps few.
+/// A filter that keeps fewer than one row in so many reads only the kept rows.
 const FEW: usize = 16;
-/// As many rows one behind the other, and copying them together pays.
+/// The average length of runs of kept rows from which copying whole runs pays off.
 const NEIGHBOURS: usize = 6;
 
-/// A chunk of the rows, and its part of the result.
+/// A chunk of the rows, with its part of the result.
 struct Piece<'a, const O: usize> {
     chunk: Chunk<'a>,
-    /// Where its rows' bytes start: to find them again would miss the cache again.
+    /// The starts of the kept rows, stored because finding them again would miss the cache again.
     starts: &'a mut [[u8; O]],
-    /// Where its rows end; counted from its first until its bytes are copied.
+    /// The ends of the kept rows, counted from the chunk's first byte until the bytes are copied.
     ends: &'a mut [[u8; O]],
     few: bool,
-    /// How many bytes it keeps.
+    /// The bytes that the chunk keeps.
     size: usize,
 }
 
@@ -60,7 +62,7 @@ pub(crate) fn filter<const O: usize>(
         true => each_part(&mut pieces, measure)?.into_iter().collect::<Result<()>>(),
         false => pieces.iter_mut().try_for_each(measure),
     })?;
-    // Rows of a chunk do not overlap; those of chunks might, if offsets go back between them.
+    // Rows of one chunk cannot overlap; those of different chunks might, if offsets decrease between them.
     let total = pieces.iter().try_fold(0usize, |sum, piece| sum.checked_add(piece.size));
     let most = data.len().min(rows::largest_offset::<O>());
     let Some(total) = total.filter(|total| *total <= most) else {
@@ -87,7 +89,7 @@ pub(crate) fn filter<const O: usize>(
     Ok(())
 }
 
-/// Where the kept rows of a chunk start, where they end if they lie one behind the other, and how many bytes they have.
+/// Writes the starts of a chunk's kept rows, and their ends when copied end to end. Returns their bytes.
 pub(crate) fn locate<const O: usize>(
     offsets: &[[u8; O]],
     extent: usize,
@@ -98,13 +100,13 @@ pub(crate) fn locate<const O: usize>(
     let rows = chunk.rows.clone();
     let (first, last) = (rows::offset(offsets[rows.start]), rows::offset(offsets[rows.end]));
     let size = intrinsics::kept_rows(&offsets[rows.start..=rows.end], extent, chunk.words, starts, ends);
-    // More than lies between the first and the last, and rows overlap.
+    // A size above the distance from the first offset to the last means that rows overlap.
     let inside = |size: &usize| first <= last && last <= extent && *size <= last - first;
     size.filter(inside).ok_or_else(|| rows::bad_offset(rows.start))
 }
 
 impl<const O: usize> Piece<'_, O> {
-    /// Finds out how many bytes it keeps.
+    /// Computes the bytes that the chunk keeps.
     fn measure(&mut self, offsets: &[[u8; O]], extent: usize) -> Result<()> {
         let rows = self.chunk.rows.clone();
         if !self.few {
@@ -116,7 +118,8 @@ impl<const O: usize> Piece<'_, O> {
         let mut positions = [0; POSITIONS];
         for (block, words) in self.chunk.words.chunks(64).enumerate() {
             let kept = intrinsics::positions(words, &mut positions);
-            // Positions first: `zip` takes from its left side before it finds the right one at its end.
+            // `positions` comes first, because `zip` takes from its left side before it finds the right one
+            // exhausted.
             for (position, (out_start, out_end)) in positions[..kept].iter().zip(out.by_ref()) {
                 let row = rows.start + block * 64 * 64 + *position as usize;
                 let (start, end) = (rows::offset(offsets[row]), rows::offset(offsets[row + 1]));
@@ -133,7 +136,8 @@ impl<const O: usize> Piece<'_, O> {
         bad.map_or(Ok(()), |row| Err(rows::bad_offset(row)))
     }
 
-    /// Writes its ends and bytes, for both of which there is just the room; `before` bytes come before its first.
+    /// Writes the chunk's ends and bytes, for which the memory fits exactly; `before` bytes precede its
+    /// first.
     fn copy(self, offsets: &[[u8; O]], data: &[u8], before: usize, bytes: &mut [u8]) -> Result<()> {
         if self.few {
             take_bytes::copy(data, self.starts, self.ends, before, bytes);

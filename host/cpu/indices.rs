@@ -1,7 +1,7 @@
-//! What a take takes: the indices brought to one of two widths, so that no kernel knows eight index types.
+//! The indices of a take, widened to one of two widths, so that the loops need not handle eight index types.
 //!
-//! The one idea: a negative index is a large unsigned one, so one unsigned comparison with the length (or, for signed
-//! types, with half of the width's range where that is less) finds both kinds of nonsense.
+//! The one idea: a negative index is a large unsigned one. So one unsigned comparison with the length (or,
+//! for signed types, with half of the width's range if that is less) rejects both kinds of bad index.
 
 use arrow_schema::DataType;
 
@@ -12,11 +12,11 @@ use crate::{Error, Result};
 use super::bitmap::Bits;
 use super::{memory, rows};
 
-/// Which rows to take.
+/// The rows to take.
 pub(crate) struct Indices {
     buffer: Buffer,
     offset: usize,
-    /// Eight bytes each rather than four.
+    /// Whether an index has eight bytes rather than four.
     wide: bool,
     /// Whether the upper half of the range stands for negative numbers.
     signed: bool,
@@ -24,15 +24,15 @@ pub(crate) struct Indices {
     len: usize,
 }
 
-/// The indices themselves, of four or eight bytes.
+/// The plain indices, of four or eight bytes.
 pub(crate) enum Width<'a> {
-    /// Four.
+    /// Indices of four bytes each.
     Narrow(&'a [[u8; 4]]),
-    /// Eight.
+    /// Indices of eight bytes each.
     Wide(&'a [[u8; 8]]),
 }
 
-/// An index of 4 or 8 bytes.
+/// Reads an index of 4 or 8 bytes.
 #[inline(always)]
 pub(crate) fn index<const I: usize>(bytes: [u8; I]) -> u64 {
     match I {
@@ -42,7 +42,7 @@ pub(crate) fn index<const I: usize>(bytes: [u8; I]) -> u64 {
 }
 
 impl Indices {
-    /// The indices of an array of any integer type.
+    /// Converts an array of any integer type to indices.
     pub(crate) fn new(array: &Array, pool: &HostPool) -> Result<Indices> {
         use DataType::*;
         let mut indices = Indices {
@@ -79,17 +79,17 @@ impl Indices {
         Ok(())
     }
 
-    /// Unsigned indices of eight (`wide`) or four bytes, all valid.
+    /// Wraps unsigned indices of eight (`wide`) or four bytes, all valid.
     pub(crate) fn of_buffer(buffer: Buffer, wide: bool, len: usize) -> Indices {
         Indices { buffer, offset: 0, wide, signed: false, validity: None, len }
     }
 
-    /// The same, but for rows that are null besides.
+    /// Replaces the validity of the indices.
     pub(crate) fn with_validity(self, validity: Option<Bitmap>) -> Indices {
         Indices { validity, ..self }
     }
 
-    /// With those out of `0..len` null instead.
+    /// Makes indices outside of `0..len` null.
     pub(crate) fn null_out_of_bounds(self, len: usize, pool: &HostPool) -> Result<Indices> {
         let limit = self.limit(len);
         let count = self.len.div_ceil(64);
@@ -106,19 +106,19 @@ impl Indices {
         Ok(self.with_validity(Some(validity)))
     }
 
-    /// Indices into `len` rows, row 0 in the place of nulls.
+    /// Replaces null indices by 0; the others must be rows of `0..len`.
     pub(crate) fn without_nulls(&self, len: usize, pool: &HostPool) -> Result<Indices> {
         let mut rows = Rows::with_room(self.len, pool)?;
         self.visit(len, |_, index| rows.push(Some(index.unwrap_or(0))))?;
         Ok(rows.finish())
     }
 
-    /// How many.
+    /// Returns the number of indices, null ones included.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// The indices as they are, null ones included.
+    /// Returns the plain indices, null ones included.
     pub(crate) fn values(&self) -> Width<'_> {
         match self.wide {
             false => Width::Narrow(rows::values(&self.buffer, self.offset, self.len)),
@@ -126,22 +126,22 @@ impl Indices {
         }
     }
 
-    /// Which are not null; `None` where none is.
+    /// Returns the validity of the indices; `None` if none is null.
     pub(crate) fn valid(&self) -> Option<Bits<'_>> {
         self.validity.as_ref().map(|bitmap| Bits::of(bitmap, self.len))
     }
 
-    /// As a bitmap to share.
+    /// Returns the validity as a bitmap to share.
     pub(crate) fn validity(&self) -> Option<&Bitmap> {
         self.validity.as_ref()
     }
 
-    /// How many are null.
+    /// Returns the number of null indices.
     pub(crate) fn null_count(&self) -> usize {
         self.valid().map_or(0, |valid| self.len - valid.count())
     }
 
-    /// What an index must be below, seen as unsigned, to be a row of `len`.
+    /// Returns the bound that every index, read as unsigned, must stay below to be a row of `0..len`.
     pub(crate) fn limit(&self, len: usize) -> u64 {
         let negative = match (self.signed, self.wide) {
             (false, _) => u64::MAX,
@@ -151,7 +151,7 @@ impl Indices {
         (len as u64).min(negative)
     }
 
-    /// Calls `visit` with every row and its index, in order; the first that is out of `0..len` is an error.
+    /// Calls `visit` with every row and its index, in order. The first index outside of `0..len` is an error.
     pub(crate) fn visit(
         &self,
         len: usize,
@@ -187,7 +187,7 @@ impl Indices {
         Ok(())
     }
 
-    /// The error for the first index that is out of `0..len`; [`Ok`] where there is none.
+    /// Returns the error for the first index outside of `0..len`; [`Ok`] if all are inside.
     pub(crate) fn check(&self, len: usize) -> Result<()> {
         self.visit(len, |_, _| Ok(()))
     }
@@ -208,10 +208,10 @@ fn in_bounds<const I: usize>(values: &[[u8; I]], limit: u64, words: &mut [u64]) 
     }
 }
 
-/// Rows that are known to be there, or nothing, as they are found.
+/// Row numbers known to be in bounds, or nulls, as they are collected.
 pub(crate) struct Rows {
     values: HostMemory,
-    /// Which are something; not there as long as all are.
+    /// The validity of the rows; `None` as long as all are valid.
     valid: Option<HostMemory>,
     len: usize,
     room: usize,
@@ -219,13 +219,13 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// None yet, and room for so many.
+    /// Makes an empty list with capacity for `room` rows.
     pub(crate) fn with_room(room: usize, pool: &HostPool) -> Result<Rows> {
         let values = pool.alloc(room.saturating_mul(8))?;
         Ok(Rows { values, valid: None, len: 0, room, pool: pool.clone() })
     }
 
-    /// Adds a row, for which there must be room.
+    /// Adds a row, or null; the capacity must suffice.
     pub(crate) fn push(&mut self, row: Option<usize>) -> Result<()> {
         assert!(self.len < self.room, "no more rows than expected");
         if row.is_none() && self.valid.is_none() {
@@ -241,12 +241,12 @@ impl Rows {
         Ok(())
     }
 
-    /// How many there are.
+    /// Returns the number of rows collected so far.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// To take them.
+    /// Returns the rows as indices for a take.
     pub(crate) fn finish(self) -> Indices {
         let bits = |memory: HostMemory| Bitmap { buffer: memory.freeze(self.len.div_ceil(8)), offset: 0 };
         let indices = Indices::of_buffer(self.values.freeze(self.len * 8), true, self.len);

@@ -1,9 +1,9 @@
-//! Functions of each row's value. This file cuts the rows into parts and puts the result together; what happens to the rows
-//! of a part is in [`super::map_rows`].
+//! Functions of each row's value. This file divides the rows into parts and assembles the result;
+//! [`super::map_rows`] handles the rows of a part.
 //!
-//! The one idea: which function it is, of which types, is known at run time only. They become compile-time types once a
-//! part, inside of it: so this file, and all that rayon needs, is compiled once and not for each of some hundred pairs of
-//! types.
+//! The one idea: the function and its types are known at run time only. They become compile-time types inside
+//! of each part. So this file, and the rayon code that it needs, is compiled once rather than for each of
+//! some hundred pairs of types.
 
 use arrow_schema::DataType;
 use bowstring_kernels::function::Number;
@@ -18,15 +18,16 @@ use crate::array::{Bitmap, Buffer, Parts, layout};
 use crate::device::HostPool;
 use crate::{Array, Result};
 
-/// Bytes read and written below which one thread is faster than two.
+/// The bytes read and written below which one thread is faster than two.
 const PARALLEL: usize = 2 << 20;
-/// Bytes read and written by a part: well inside a core's cache, well above the cost of handing it over.
+/// The bytes that a part reads and writes: well within a core's cache, and well above the cost of handing it
+/// over.
 const PART: usize = 512 << 10;
 
-/// The new array, or the first row whose value does not fit where that is an error.
+/// The new array, or the first row whose value does not fit if that is an error.
 pub(crate) type Mapped = std::result::Result<Array, usize>;
 
-/// Applies a function to every row of an array on the host. What does not fit becomes null where that is `safe`.
+/// Applies a function to every row of an array on the host. If `safe`, values that do not fit become null.
 pub(crate) fn map(
     call: &FunctionCall,
     values: &Array,
@@ -46,12 +47,12 @@ pub(crate) fn map(
         held = memory::aligned(&rows, width.min(16), pool)?;
         Source::Bytes(memory::bytes(&held), width)
     };
-    // Where everything fits and nulls stay, which rows are valid makes no difference.
+    // If every value fits and nulls stay nulls, the validity of rows makes no difference.
     let asked = call.fallible || call.fills_nulls;
     let valid = values.validity().filter(|_| asked).map(|bitmap| Bits::of(bitmap, len));
 
     let bytes = (len * bits_to).div_ceil(8);
-    // Words, for the last of them is written whole.
+    // The size is rounded up because the last word is written whole.
     let mut result = pool.alloc(bytes.next_multiple_of(8))?;
     let mut new_validity = (call.fallible && safe).then(|| pool.alloc(len.div_ceil(64) * 8)).transpose()?;
     let narrow = Narrow::of(call);
@@ -94,15 +95,15 @@ pub(crate) fn map(
     }
 }
 
-/// As many zeros as there are values, null where they are.
+/// Makes as many zeros as there are values, with the values' nulls.
 pub(crate) fn zeros(values: &Array, to: &DataType, pool: &HostPool) -> Result<Array> {
     let width = layout(to).slots().next().and_then(|slot| slot.bytes_for(1)).expect("numbers have a width");
-    // Nulls of type Null take no memory: zeros in their place may take more than there is.
+    // Null arrays take no memory, so zeros in their place may exceed the available memory.
     let bytes = values.len().saturating_mul(width);
     with_nulls_of(values, to, pool.alloc_zeroed(bytes)?.freeze(bytes))
 }
 
-/// These numbers under the validity of others, which is shared.
+/// Returns these numbers with the validity of another array, which is shared.
 pub(super) fn with_nulls_of(others: &Array, data_type: &DataType, values: Buffer) -> Result<Array> {
     let mut parts = Parts::new(data_type.clone(), others.len());
     parts.buffers = vec![values];
@@ -111,10 +112,12 @@ pub(super) fn with_nulls_of(others: &Array, data_type: &DataType, values: Buffer
     Array::made(parts, true)
 }
 
-/// What handles rows: the first and how many, their results, their new validity.
+/// Handles some rows: gets the first row, their number, the memory for their results and for their new
+/// validity.
 pub(super) type Work<'a> = &'a (dyn Fn(usize, usize, &mut [u8], Option<&mut [u64]>) -> Outcome + Sync);
 
-/// Runs `work` on all rows: where it pays, in parts on several threads. `moved` and `written` are bits a row.
+/// Runs `work` on all rows, in parts on several threads if that pays off. `moved` and `written` are bits for
+/// each row.
 pub(super) fn in_parts(
     rows: usize,
     moved: usize,
@@ -127,7 +130,7 @@ pub(super) fn in_parts(
         if !large {
             return Ok(work(0, rows, to, good));
         }
-        // Whole words of bits, and of values of any width.
+        // A part has whole words of bits, and whole words of values of any width.
         let part = (PART * 8 / moved).next_multiple_of(512);
         let there = |i: usize| part.min(rows - i * part);
         let mut good = good.map(|good| good.chunks_mut(part / 64));

@@ -1,7 +1,7 @@
-//! Casts to decimals of 128 bits whose values need 64: up to 18 digits, as most decimals have.
+//! Casts to 128-bit decimals of up to 18 digits, as most decimals have: their values fit 64 bits.
 //!
-//! There are vectors of 64-bit integers and none of 128-bit ones. So where no value that fits leaves 64 bits, the
-//! conversion is made there, and the sign spread over the upper half afterwards.
+//! Compilers vectorise 64-bit integers but not 128-bit ones. So if no value in bounds exceeds 64 bits, the
+//! conversion runs in 64, and the upper half is filled with the sign afterwards.
 
 use bowstring_kernels::function::divide::Divisor;
 use bowstring_kernels::function::float::Round;
@@ -14,20 +14,20 @@ use super::map_rows::{Notes, Outcome, Part, Source};
 use super::memory::{numbers, numbers_mut};
 use super::vectorise::{Loop, vectorised};
 
-/// A conversion to 128 bits, in 64.
+/// A conversion to 128 bits that is computed in 64.
 pub(super) enum Narrow {
-    /// Of 64-bit integers.
+    /// Multiplies integers that are stored in 64 bits.
     Up(Up<i64, i64>),
-    /// Of 128-bit integers.
+    /// Multiplies integers that are stored in 128 bits.
     WideUp(Up<i64, i64>),
-    /// Of 128-bit integers.
+    /// Divides integers that are stored in 128 bits.
     WideDown(Down<i64, i64>),
-    /// Of floats.
+    /// Scales and rounds floats.
     Round(Round<f64, i64>),
 }
 
 impl Narrow {
-    /// The call in 64 bits, where they do.
+    /// Returns the call in 64 bits; `None` if a result might exceed them.
     pub(super) fn of(call: &FunctionCall) -> Option<Narrow> {
         let words = &mut Words::new(call.words);
         if call.to != Number::I128 || !call.fallible {
@@ -64,7 +64,7 @@ impl Narrow {
         }
     }
 
-    /// Converts the rows of a part.
+    /// Converts the rows of a part, and reports the first that does not fit.
     pub(super) fn convert(&self, part: Part) -> Outcome {
         match self {
             Narrow::Up(up) => vectorised(Rows::new(*up, part, |bytes| numbers::<i64>(bytes))),
@@ -79,7 +79,7 @@ fn narrow(bounds: Bounds<i128>) -> Option<Bounds<i64>> {
     Some(Bounds { least: i64::try_from(bounds.least).ok()?, greatest: i64::try_from(bounds.greatest).ok()? })
 }
 
-/// The multiplication, where what is in bounds stays in 64 bits.
+/// Returns the multiplication in 64 bits; `None` if a value in bounds could overflow them.
 fn up(bounds: Bounds<i64>, factor: i128, addend: i64) -> Option<Up<i64, i64>> {
     let factor = i64::try_from(factor).ok()?;
     for end in [bounds.least, bounds.greatest] {
@@ -95,7 +95,7 @@ fn pairs(bytes: &[u8]) -> Option<&[[u64; 2]]> {
 /// A value whose lower 64 bits are converted.
 trait Low: Copy + Default {
     type Half: Native;
-    /// Them, and whether they say it all.
+    /// Returns the lower 64 bits, and whether they alone determine the value.
     fn low(self) -> (Self::Half, bool);
 }
 
@@ -124,7 +124,7 @@ impl Low for [u64; 2] {
     }
 }
 
-/// Converts rows.
+/// The loop that converts a part's rows.
 struct Rows<'a, C, A> {
     conversion: C,
     from: &'a [A],

@@ -1,8 +1,8 @@
-//! The loops of [`super::map`]: values, validity and null count in one pass over the rows.
+//! The loops of [`super::map`]: they write values, validity and null count in one pass over the rows.
 //!
-//! A function says of each value what it becomes and whether it fits. Rows go in blocks of 64, for which "which are
-//! valid" and "which fit" are a word each. Whatever sits under a null is converted like the rest, because a loop
-//! without branches is faster, and is not looked at afterwards.
+//! A function maps each value to a result and to whether it fits. Rows are handled in blocks of 64, so that
+//! validity and fit are a word each. Values under nulls are converted like the rest, because a loop without
+//! branches is faster; their results are ignored.
 
 use bowstring_kernels::function::words::Parameter;
 use bowstring_kernels::function::{Native, Number, U256, ValueFunction};
@@ -12,17 +12,17 @@ use super::bitmap::Bits;
 use super::memory::{numbers, numbers_mut};
 use super::vectorise::{Loop, VectorLevel, vectorised};
 
-/// What became of some rows.
+/// The outcome of converting some rows.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Outcome {
-    /// How many are null now.
+    /// The number of rows that are null now.
     pub(super) nulls: usize,
-    /// The first row that is valid and does not fit.
+    /// The first valid row whose value does not fit.
     pub(super) misfit: Option<usize>,
 }
 
 impl Outcome {
-    /// Of these rows and of later ones.
+    /// Combines the outcome with that of later rows.
     pub(super) fn and(self, later: Outcome) -> Outcome {
         Outcome { nulls: self.nulls + later.nulls, misfit: self.misfit.or(later.misfit) }
     }
@@ -31,14 +31,14 @@ impl Outcome {
 /// The values to convert.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'a> {
-    /// Booleans.
+    /// Booleans, one bit each.
     Bits(Bits<'a>),
-    /// Numbers of so many bytes each.
+    /// Numbers, with their width in bytes.
     Bytes(&'a [u8], usize),
 }
 
 impl<'a> Source<'a> {
-    /// Rows `start .. start + rows`.
+    /// Returns rows `start .. start + rows`.
     pub(super) fn slice(self, start: usize, rows: usize) -> Source<'a> {
         match self {
             Source::Bits(bits) => Source::Bits(bits.slice(start, rows)),
@@ -47,16 +47,16 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Rows to convert, and where to.
+/// Rows to convert, and the memory for their results.
 pub(super) struct Part<'a> {
     pub(super) from: Source<'a>,
     pub(super) rows: usize,
-    /// The results; of booleans whole words, zero past the last row.
+    /// The results. Booleans fill whole words, zero past the last row.
     pub(super) to: &'a mut [u8],
-    /// Which rows are valid; `None` where all are.
+    /// The validity of the rows; `None` if all are valid.
     pub(super) valid: Option<Bits<'a>>,
-    /// Where to write which rows are valid and fit. Without it, checking stops at the first block with a row that is
-    /// valid and does not fit.
+    /// Receives the rows that are valid and fit. Without it, checking stops at the first block that has a
+    /// valid row that does not fit.
     pub(super) good: Option<&'a mut [u64]>,
 }
 
@@ -68,7 +68,7 @@ impl Visitor for Part<'_> {
             matches!(T::NUMBER, Number::Bit)
         }
         let Part { from, rows, to, valid, good } = self;
-        // By constants, so that a function is compiled for its own kind of rows alone.
+        // The branch is a constant, so each function is compiled for its own kind of rows only.
         if const { is_bit::<F::From>() } {
             let Source::Bits(from) = from else { unreachable!("bits are not numbers") };
             if const { is_bit::<F::To>() } {
@@ -97,7 +97,7 @@ impl Visitor for Part<'_> {
     }
 }
 
-/// Bits to bits: a function of them is what it makes of a zero, of a one and of a null.
+/// Maps bits to bits. Such a function is determined by its results for zero, one and null.
 fn words<F>(function: F, from: Bits<'_>, valid: Option<Bits<'_>>, to: &mut [u64], rows: usize)
 where
     F: ValueFunction<From: Native, To: Native>,
@@ -114,8 +114,9 @@ where
     }
 }
 
-/// Whether compiling a function for wide vectors pays: between integers and floats of up to 64 bits, and for scaling
-/// those that dates and times are. There are no vectors of 128 bits, and every function more is code to compile.
+/// Returns whether compiling a function for wide vectors pays off. It does between integers and floats of up
+/// to 64 bits, and for scaling the integers that dates and times are stored in. The compiler does not
+/// vectorise 128-bit values, and every function compiled this way takes code size.
 const fn pays<F: ValueFunction<From: Native, To: Native>>() -> bool {
     use Number::*;
     let without_parameters = size_of::<F>() == 0;
@@ -126,14 +127,14 @@ const fn pays<F: ValueFunction<From: Native, To: Native>>() -> bool {
     }
 }
 
-/// Whether it is the cast from [`f64`] to [`f32`], whose definition says bit by bit what becomes of a NaN: just what these
-/// processors make of one, so that nothing has to be said.
+/// Returns whether this is the cast from [`f64`] to [`f32`]. Its definition specifies the bits of a NaN's
+/// result, but these processors produce the same ones, so the plain conversion serves.
 const fn rounds<F: ValueFunction<From: Native, To: Native>>() -> bool {
     let here = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
     here && size_of::<F>() == 0 && matches!((F::From::NUMBER, F::To::NUMBER), (Number::F64, Number::F32))
 }
 
-/// Each the nearest [`f32`].
+/// Converts each value to the nearest [`f32`].
 struct Nearest<'a>(&'a [f64], &'a mut [f32]);
 
 impl Loop for Nearest<'_> {
@@ -145,7 +146,7 @@ impl Loop for Nearest<'_> {
     }
 }
 
-/// Converts rows.
+/// Converts the rows of a part.
 struct Convert<'a, F: ValueFunction> {
     function: F,
     from: &'a [F::From],
@@ -171,7 +172,7 @@ impl<F: ValueFunction<From: Native, To: Native>> Loop for Convert<'_, F> {
         let mut notes = Notes::new(valid, good);
         let (from, from_rest) = from.as_chunks::<64>();
         let (to, to_rest) = to.as_chunks_mut::<64>();
-        // The rows of the last block, padded: so there is one loop, and not another for them.
+        // The last block is padded, so that one loop handles all rows.
         let (mut last_from, mut last_to) = ([F::From::default(); 64], [F::To::default(); 64]);
         last_from[..from_rest.len()].copy_from_slice(from_rest);
         let mut blocks = from.iter().zip(to);
@@ -189,7 +190,7 @@ impl<F: ValueFunction<From: Native, To: Native>> Loop for Convert<'_, F> {
     }
 }
 
-/// Rows of a function that makes values of nulls.
+/// Maps rows with a function that gives nulls a value.
 #[inline(always)]
 fn fill<F: ValueFunction<To: Default>>(function: F, from: &[F::From], to: &mut [F::To], valid: Bits<'_>) {
     let null = function.of_null();
@@ -201,7 +202,7 @@ fn fill<F: ValueFunction<To: Default>>(function: F, from: &[F::From], to: &mut [
     }
 }
 
-/// Converts 64 rows, and says which fit.
+/// Converts 64 rows. Returns the bits of those that fit.
 #[inline(always)]
 fn block<F: ValueFunction<From: Native, To: Native>>(
     function: &F,
@@ -210,7 +211,7 @@ fn block<F: ValueFunction<From: Native, To: Native>>(
 ) -> u64 {
     let mut which = 0;
     if const { pays::<F>() } {
-        // Mostly all fit, and a vector finds that out sooner than which do.
+        // Usually all rows fit, and a vector loop detects that faster than it finds which ones do not.
         let mut all = true;
         for (to, from) in to.iter_mut().zip(from) {
             let (value, fits) = function.call(*from);
@@ -233,7 +234,7 @@ fn block<F: ValueFunction<From: Native, To: Native>>(
     which
 }
 
-/// What is known so far of the rows of a part.
+/// The outcome collected so far from the rows of a part.
 pub(super) struct Notes<'a> {
     valid: Option<Bits<'a>>,
     good: Option<&'a mut [u64]>,
@@ -241,12 +242,12 @@ pub(super) struct Notes<'a> {
 }
 
 impl<'a> Notes<'a> {
-    /// Nothing yet of rows that are `valid`, or all; which are and fit is to go to `good`, if anywhere.
+    /// Starts with no rows. `valid` is their validity, and `good` receives the rows that are valid and fit.
     pub(super) fn new(valid: Option<Bits<'a>>, good: Option<&'a mut [u64]>) -> Notes<'a> {
         Notes { valid, good, outcome: Outcome::default() }
     }
 
-    /// Takes down block `i`: which of its rows fit, and which there are. Says whether to stop.
+    /// Records block `i`: the rows that fit, and the rows that exist. Returns whether to stop.
     #[inline(always)]
     pub(super) fn take(&mut self, i: usize, fits: u64, there: u64) -> bool {
         let valid = self.valid.map_or(there, |bits| bits.word(i));
@@ -265,7 +266,7 @@ impl<'a> Notes<'a> {
     }
 }
 
-/// Booleans to numbers.
+/// Converts booleans to numbers.
 struct Unpack<'a, F: ValueFunction> {
     function: F,
     from: Bits<'a>,
@@ -292,7 +293,7 @@ impl<F: ValueFunction<From: Native>> Loop for Unpack<'_, F> {
     }
 }
 
-/// Numbers to booleans.
+/// Converts numbers to booleans.
 struct Pack<'a, F: ValueFunction> {
     function: F,
     from: &'a [F::From],
@@ -307,7 +308,7 @@ impl<F: ValueFunction<From: Native, To: Native>> Loop for Pack<'_, F> {
         let (blocks, rest) = self.from.as_chunks::<64>();
         let mut words = self.to.iter_mut();
         for (block, word) in blocks.iter().zip(&mut words) {
-            // A trip count known at compile time is what lets this be vectorised.
+            // The compiler vectorises this loop because its trip count is a constant.
             let mut bits = 0;
             for (row, value) in block.iter().enumerate() {
                 bits |= set(self.function.call(*value).0) << row;
@@ -323,13 +324,13 @@ impl<F: ValueFunction<From: Native, To: Native>> Loop for Pack<'_, F> {
     }
 }
 
-/// The lowest bit as a value.
+/// Returns the lowest bit of a word as a value.
 #[inline(always)]
 fn bit<T: Native>(word: u64) -> T {
     T::from_bits(U256::from_low(u128::from(word & 1)))
 }
 
-/// A bit's value as the lowest bit.
+/// Returns a bit value as the lowest bit of a word.
 #[inline(always)]
 fn set<T: Native>(value: T) -> u64 {
     value.to_bits().low as u64 & 1

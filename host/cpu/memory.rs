@@ -1,7 +1,7 @@
-//! The CPU path's one accessor: host buffers as slices of plain values.
+//! The CPU path's only access to memory: host buffers as slices of plain values.
 //!
-//! Whoever calls this has an [`crate::Array`] on a host-accessible place whose event, if any, has passed; that the
-//! buffers then are readable for their extent is what making a [`Buffer`] promised.
+//! Callers must have an [`crate::Array`] on a host-accessible place whose event, if any, has passed. The
+//! making of a [`Buffer`] has promised that it is readable for its extent.
 
 #![allow(unsafe_code)]
 
@@ -11,7 +11,7 @@ use crate::Result;
 use crate::array::Buffer;
 use crate::device::{HostMemory, HostPool};
 
-/// A value that any bytes are: no padding, no invalid patterns, no pointers.
+/// A type of which any bytes are a value: no padding, no invalid patterns, no pointers.
 ///
 /// # Safety
 ///
@@ -45,7 +45,7 @@ unsafe impl Plain for f64 {}
 // SAFETY: as above.
 unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 
-/// A host buffer's bytes.
+/// Returns the bytes of a host buffer.
 pub(crate) fn bytes(buffer: &Buffer) -> &[u8] {
     let len = buffer.bytes().expect("host buffers know their extent");
     if len == 0 {
@@ -55,29 +55,30 @@ pub(crate) fn bytes(buffer: &Buffer) -> &[u8] {
     unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(buffer.address()), len) }
 }
 
-/// As many whole numbers as the bytes hold; `None` where they are not aligned for them.
+/// Returns as many whole numbers as the bytes hold; `None` if they are not aligned for them.
 pub(crate) fn numbers<T: Native>(bytes: &[u8]) -> Option<&[T]> {
     let start = bytes.as_ptr().cast::<T>();
     if !start.is_aligned() {
         return bytes.is_empty().then_some(&[]);
     }
-    // SAFETY: aligned, inside `bytes`, and every bit pattern is a `T`: the `Native` types are integers and floats (a boolean is a byte), of
-    // which the half is two bytes and the 256-bit integer two integers without padding.
+    // SAFETY: aligned, inside `bytes`, and every bit pattern is a `T`: the `Native` types are integers and
+    // floats (a boolean is a byte). The half is two bytes, and the 256-bit integer is two integers without
+    // padding.
     Some(unsafe { std::slice::from_raw_parts(start, bytes.len() / size_of::<T>()) })
 }
 
-/// As [`numbers`], to be written.
+/// As [`numbers`], but mutable.
 pub(crate) fn numbers_mut<T: Native>(bytes: &mut [u8]) -> Option<&mut [T]> {
     let start = bytes.as_mut_ptr().cast::<T>();
     if !start.is_aligned() {
         return bytes.is_empty().then_some(&mut []);
     }
-    // SAFETY: aligned, inside `bytes` and borrowed with it, and every bit pattern is a `T` (see `numbers`), whose
-    // every value is bytes.
+    // SAFETY: aligned, inside `bytes` and borrowed with it, and every bit pattern is a `T` (see `numbers`),
+    // whose every value is bytes.
     Some(unsafe { std::slice::from_raw_parts_mut(start, bytes.len() / size_of::<T>()) })
 }
 
-/// As many whole `T`s as the bytes hold; `None` where they are not aligned for them.
+/// Returns as many whole `T`s as the bytes hold; `None` if they are not aligned for them.
 pub(crate) fn plain<T: Plain>(bytes: &[u8]) -> Option<&[T]> {
     let start = bytes.as_ptr().cast::<T>();
     if !start.is_aligned() {
@@ -87,20 +88,20 @@ pub(crate) fn plain<T: Plain>(bytes: &[u8]) -> Option<&[T]> {
     Some(unsafe { std::slice::from_raw_parts(start, bytes.len() / size_of::<T>()) })
 }
 
-/// Wide numbers as the bytes that they are: room for values of any width.
+/// Returns wide numbers as bytes; they serve as memory for values of any width.
 pub(crate) fn bytes_of(numbers: &[u128]) -> &[u8] {
     // SAFETY: the same memory; every byte is a value.
     unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }
 }
 
-/// As [`bytes_of`], to be written.
+/// As [`bytes_of`], but mutable.
 pub(crate) fn bytes_of_mut(numbers: &mut [u128]) -> &mut [u8] {
     // SAFETY: the same memory, borrowed with it; every byte is a value, and any bytes are numbers.
     unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), size_of_val(numbers)) }
 }
 
-/// The buffer itself where it is aligned for values of `alignment` bytes, else an aligned copy.
-/// Foreign memory may start anywhere.
+/// Returns the buffer itself if it is aligned for values of `alignment` bytes, else an aligned copy. Foreign
+/// memory may start at any address.
 pub(crate) fn aligned(buffer: &Buffer, alignment: usize, pool: &HostPool) -> Result<Buffer> {
     if buffer.address().is_multiple_of(alignment) {
         return Ok(buffer.clone());
@@ -111,7 +112,7 @@ pub(crate) fn aligned(buffer: &Buffer, alignment: usize, pool: &HostPool) -> Res
     Ok(copy.freeze(from.len()))
 }
 
-/// A block's memory as values to be written.
+/// Returns a block's memory as mutable values.
 pub(crate) fn values_mut<T: Plain>(memory: &mut HostMemory) -> &mut [T] {
     let bytes = memory.bytes_mut();
     let start = bytes.as_mut_ptr().cast::<T>();

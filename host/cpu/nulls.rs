@@ -1,4 +1,4 @@
-//! Validity bitmaps on the host: counted, inverted, filled.
+//! Validity bitmaps on the host: counting, inverting, filling.
 
 use super::bitmap::Bits;
 use super::intrinsics;
@@ -8,15 +8,16 @@ use crate::Result;
 use crate::array::{Bitmap, Buffer};
 use crate::device::HostPool;
 
-/// Words that one thread inverts: some microseconds of work, so that handing it over pays.
+/// The words that one thread inverts. They take some microseconds, which outweighs the cost of handing them
+/// over.
 const PART: usize = (128 << 10) / 8;
 
-/// How many of the first `len` rows are valid.
+/// Returns the number of valid rows among the first `len`.
 pub(crate) fn count_valid(validity: &Bitmap, len: usize) -> usize {
     Bits::of(validity, len).count()
 }
 
-/// The first `len` bits, each the other way, from bit 0 on. What is past the last is anything.
+/// Returns the complement of the first `len` bits, from bit 0 on. The bits after them are unspecified.
 pub(crate) fn inverted(bits: &Bitmap, len: usize, pool: &HostPool) -> Result<Buffer> {
     let from = Bits::of(bits, len);
     let mut memory = pool.alloc(from.words() * 8)?;
@@ -28,7 +29,7 @@ pub(crate) fn inverted(bits: &Bitmap, len: usize, pool: &HostPool) -> Result<Buf
     Ok(memory.freeze(len.div_ceil(8)))
 }
 
-/// `len` equal bits.
+/// Returns a bitmap of `len` bits that all have the same value.
 pub(crate) fn filled(bit: bool, len: usize, pool: &HostPool) -> Result<Buffer> {
     let bytes = len.div_ceil(8);
     let mut memory = pool.alloc(bytes)?;

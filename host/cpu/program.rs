@@ -1,7 +1,8 @@
-//! Bound expressions on host memory: a plan step by step, on chunks of rows that stay in a core's cache.
+//! Bound expressions on host memory: a plan is executed step by step, on chunks of rows that stay in a core's
+//! cache.
 //!
-//! The one idea: a step reads and writes values of their own type, as wide as they are, and truths as words; what is null is words
-//! too. Which step it is, of which types, is asked once a chunk, and what it does to the rows is a loop in [`blocks`].
+//! The one idea: a step reads and writes values in their own type and width; truths and validity are words.
+//! The step and its types are resolved once a chunk, and the work on its rows is a loop in [`blocks`].
 
 mod asked;
 mod blocks;
@@ -33,13 +34,14 @@ use slots::{Scratch, Values};
 use steps::Machine;
 use sums::Sum;
 
-/// Rows that one thread takes at a time, of what is written.
+/// The number of rows that one thread takes at a time when it writes results.
 const PART: usize = 64 * 1024;
 
-/// The most rows that are all alike and yet summed one by one: sums of floats are rounded on the way.
+/// The most equal rows that are still summed one by one; sums of floats require that, because each addition
+/// rounds.
 const REPEATED: usize = 1 << 32;
 
-/// Rows of a part, by chunks; the first row that fails is the error.
+/// Runs the rows of a part by chunks. The first row that fails is the error.
 fn in_chunks<'m>(
     machine: &'m Machine<'_>,
     scratch: &mut Scratch<'m>,
@@ -57,7 +59,8 @@ fn in_chunks<'m>(
     Ok(())
 }
 
-/// Parts on several threads, where it pays, each with room of its own; of errors that of the first part.
+/// Runs parts on several threads if that pays off, each with scratch memory of its own. Returns the error of
+/// the first part that fails.
 fn in_parts<'m, P: Send>(
     machine: &'m Machine<'_>,
     rows: usize,
@@ -74,7 +77,7 @@ fn in_parts<'m, P: Send>(
     })
 }
 
-/// The rows where the root of a plan is true.
+/// Selects the rows at which the root of a plan is true.
 pub(crate) fn select(plan: &Plan, columns: &[Array], rows: usize, pool: &HostPool) -> Result<Selection> {
     let machine = Machine::new(plan, None, columns, pool)?;
     let root = plan.roots[0];
@@ -93,7 +96,7 @@ pub(crate) fn select(plan: &Plan, columns: &[Array], rows: usize, pool: &HostPoo
     Selection::of_own(rows, words)
 }
 
-/// An output on its way.
+/// The memory of an output that is being written.
 struct Output {
     values: HostMemory,
     valid: HostMemory,
@@ -101,10 +104,10 @@ struct Output {
     is_truth: bool,
 }
 
-/// Its part of an output: values, or words of truths, and which are valid.
+/// A part's share of an output: values (or words of truths), and validity.
 type OutputPart<'a> = (&'a mut [u8], &'a mut [u64]);
 
-/// The roots of a plan, as arrays.
+/// Evaluates the roots of a plan to arrays.
 pub(crate) fn evaluate(plan: &Plan, columns: &[Array], rows: usize, pool: &HostPool) -> Result<Vec<Array>> {
     let machine = Machine::new(plan, None, columns, pool)?;
     let words = rows.div_ceil(64);
@@ -153,7 +156,7 @@ pub(crate) fn evaluate(plan: &Plan, columns: &[Array], rows: usize, pool: &HostP
     finished.collect()
 }
 
-/// A root's rows of a chunk, into its output.
+/// Copies a root's rows of a chunk to its output.
 fn store(scratch: &Scratch<'_>, root: usize, at: usize, count: usize, values: &mut [u8], valid: &mut [u64]) {
     let there = |word: Option<&[u64]>, k: usize| word.map_or(!0, |words| words[k]) & inside(count, k);
     match scratch.values(root) {
@@ -176,7 +179,7 @@ fn store(scratch: &Scratch<'_>, root: usize, at: usize, count: usize, values: &m
     }
 }
 
-/// As a device's `aggregate`: the words that each part of the rows leaves, of the same parts.
+/// As `gpu::program::aggregate`: yields the partial aggregates of the same parts of the rows.
 pub(crate) fn aggregate(
     plan: &Plan,
     conditional: bool,
@@ -205,7 +208,7 @@ pub(crate) fn aggregate(
     }
     let (condition, values) = plan.roots.split_at(usize::from(conditional));
     let machine = Machine::new(plan, condition.first().copied(), columns, pool)?;
-    // So many at once that a thread has something to do.
+    // Several parts together, so that a thread has enough work.
     let together = PART.div_ceil(each);
     let taken = words.chunks_mut(kinds.len() * PART_WORDS as usize * together).collect();
     in_parts(&machine, rows, taken, |scratch, i, words: &mut [u64]| {

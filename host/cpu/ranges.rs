@@ -1,8 +1,8 @@
-//! Rows that take less than a bit of memory each: nulls of type Null, values of no bytes, runs.
+//! Rows that take less than a bit of memory each: null arrays, values of zero bytes, runs.
 //!
-//! The one idea: for all other rows a bitmap or an index a row is as large as the rows themselves, more or less. Of these a
-//! few bytes describe any number, so they are kept and taken by ranges, of which there are no more than rows in the list
-//! that has them as items.
+//! The one idea: for other rows, a bitmap or an index for each row is about as large as the rows themselves.
+//! But a few bytes can describe any number of these rows. So they are kept and taken by ranges, which number
+//! at most as many as the rows of the list that has them as items.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::array::Array;
 use crate::device::{HostMemory, HostPool};
 use crate::{Error, Result};
 
-/// Whether memory has at least a bit of every row.
+/// Returns whether an array takes at least a bit of memory for every row.
 pub(crate) fn dense(array: &Array) -> bool {
     let children = array.children();
     array.validity().is_some()
@@ -28,20 +28,20 @@ pub(crate) fn dense(array: &Array) -> bool {
 
 /// Ranges of rows, in any order.
 pub(crate) struct Ranges {
-    /// Where each starts, and how long it is.
+    /// The start and the length of each range.
     pairs: HostMemory,
     len: usize,
     rows: usize,
 }
 
 impl Ranges {
-    /// None yet, and room for so many.
+    /// Makes an empty set with capacity for `ranges` ranges.
     pub(crate) fn with_room(ranges: usize, pool: &HostPool) -> Result<Ranges> {
         let pairs = pool.alloc(ranges.saturating_mul(16))?;
         Ok(Ranges { pairs, len: 0, rows: 0 })
     }
 
-    /// Adds a range, for which there must be room.
+    /// Adds a range; the capacity must suffice.
     pub(crate) fn push(&mut self, range: Range<usize>) -> Result<()> {
         let rows = self.rows.checked_add(range.len()).filter(|rows| *rows <= i64::MAX as usize);
         self.rows = rows.ok_or_else(|| Error::invalid("take", "more rows than an array can have"))?;
@@ -52,18 +52,18 @@ impl Ranges {
         Ok(())
     }
 
-    /// How many rows there are in all of them.
+    /// Returns the number of rows in all ranges.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Each range; none is empty.
+    /// Iterates over the ranges, none of which is empty.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Range<usize>> {
         let pairs: &[[u64; 2]] = memory::plain(self.pairs.bytes()).expect("blocks are aligned to 256 bytes");
         pairs[..self.len].iter().map(|[start, len]| *start as usize..(start + len) as usize)
     }
 
-    /// The same with `size` rows for each.
+    /// Returns the same ranges with `size` rows for each row.
     pub(crate) fn of_items(&self, size: usize, pool: &HostPool) -> Result<Ranges> {
         let mut items = Ranges::with_room(self.len, pool)?;
         self.iter().try_for_each(|range| items.push(range.start * size..range.end * size))?;

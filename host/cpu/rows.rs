@@ -1,6 +1,6 @@
-//! Host arrays as rows: what each owns in a buffer, as plain bytes that may start anywhere.
+//! Access to the rows of host arrays: their parts of buffers, as plain bytes without alignment.
 //!
-//! The one idea: a value is `[u8; W]`, which needs no alignment, so that foreign buffers are read where they are, and
+//! The one idea: a value is `[u8; W]`, which needs no alignment. So foreign buffers are read in place, and
 //! one function serves all types of a width.
 
 use std::ops::Range;
@@ -11,10 +11,10 @@ use crate::{Error, Result};
 use super::bitmap::Bits;
 use super::memory;
 
-/// The rows that one thread takes at a time.
+/// The number of rows that one thread takes at a time.
 pub(crate) const CHUNK: usize = 16 * 1024;
 
-/// `len` values of `W` bytes from row `offset` of a buffer.
+/// Returns `len` values of `W` bytes, from row `offset` of a buffer on.
 pub(crate) fn values<const W: usize>(buffer: &Buffer, offset: usize, len: usize) -> &[[u8; W]] {
     if len == 0 {
         return &[];
@@ -23,7 +23,7 @@ pub(crate) fn values<const W: usize>(buffer: &Buffer, offset: usize, len: usize)
     &all[offset..offset + len]
 }
 
-/// The offsets of an array that has them as its first buffer, one more than it has rows.
+/// Returns the offsets of an array that has them as its first buffer: one more than its rows.
 pub(crate) fn offsets<const O: usize>(array: &Array) -> &[[u8; O]] {
     if array.is_empty() {
         return &[[0; O]];
@@ -31,18 +31,18 @@ pub(crate) fn offsets<const O: usize>(array: &Array) -> &[[u8; O]] {
     values(&array.buffers()[0], array.offset(), array.len() + 1)
 }
 
-/// Which rows are valid; `None` where all are known to be.
+/// Returns the validity of the rows; `None` if all are known to be valid.
 pub(crate) fn validity(array: &Array) -> Option<Bits<'_>> {
     let bitmap = array.possible_nulls()?;
     Some(Bits::of(bitmap, array.len()))
 }
 
-/// The values of an array of booleans.
+/// Returns the values of an array of booleans.
 pub(crate) fn booleans(array: &Array) -> Bits<'_> {
     Bits::new(memory::bytes(&array.buffers()[0]), array.offset(), array.len())
 }
 
-/// An offset of 4 or 8 bytes. Negative ones come out larger than any extent.
+/// Reads an offset of 4 or 8 bytes. Negative ones become larger than any extent.
 #[inline(always)]
 pub(crate) fn offset<const O: usize>(bytes: [u8; O]) -> usize {
     match O {
@@ -51,39 +51,39 @@ pub(crate) fn offset<const O: usize>(bytes: [u8; O]) -> usize {
     }
 }
 
-/// The bytes of an offset.
+/// Returns the bytes of an offset.
 #[inline(always)]
 pub(crate) fn offset_bytes<const O: usize>(offset: usize) -> [u8; O] {
     let bytes = (offset as u64).to_le_bytes();
     std::array::from_fn(|i| bytes[i])
 }
 
-/// Offsets that count from `by` instead of from 0.
+/// Adds `by` to each of the offsets.
 pub(crate) fn shift<const O: usize>(offsets: &mut [[u8; O]], by: usize) {
     if by > 0 {
         offsets.iter_mut().for_each(|at| *at = offset_bytes(by + offset(*at)));
     }
 }
 
-/// The largest offset of `O` bytes.
+/// Returns the largest offset of `O` bytes.
 pub(crate) const fn largest_offset<const O: usize>() -> usize {
     if O == 4 { i32::MAX as usize } else { i64::MAX as usize }
 }
 
-/// What row `row` owns of the `extent` that the offsets point into.
+/// Returns the elements of row `row`; an error if they exceed the `extent` that the offsets point into.
 #[inline(always)]
 pub(crate) fn range<const O: usize>(offsets: &[[u8; O]], row: usize, extent: usize) -> Result<Range<usize>> {
     let (start, end) = (offset(offsets[row]), offset(offsets[row + 1]));
     if start <= end && end <= extent { Ok(start..end) } else { Err(bad_offset(row)) }
 }
 
-/// Offsets that go back, or out of what they point into.
+/// Makes the error for offsets that decrease, or exceed what they point into.
 #[cold]
 pub(crate) fn bad_offset(row: usize) -> Error {
     Error::out_of_spec("array.buffers[0]", format!("the offsets of row {row} go back or out of bounds"))
 }
 
-/// The lowest `n` bits, `n <= 64`.
+/// Returns a word whose lowest `n` bits are set, `n <= 64`.
 #[inline(always)]
 pub(crate) fn ones(n: usize) -> u64 {
     if n >= 64 { u64::MAX } else { (1 << n) - 1 }
@@ -106,7 +106,7 @@ pub(crate) fn runs(mut word: u64, mut run: impl FnMut(usize, usize)) {
     }
 }
 
-/// Sets bits `start..end`.
+/// Sets bits `start..end`, which may span words.
 pub(crate) fn set(words: &mut [u64], start: usize, end: usize) {
     if start >= end {
         return;
@@ -122,7 +122,7 @@ pub(crate) fn set(words: &mut [u64], start: usize, end: usize) {
     }
 }
 
-/// The result would need wider offsets than its type has.
+/// Makes the error for a result that exceeds the offsets of its type.
 pub(crate) fn too_long(array: &Array) -> Error {
     Error::invalid("take", format!("the result is too long for {}", array.data_type()))
 }

@@ -1,7 +1,7 @@
-//! Run-end encoded arrays, filtered and taken from without being expanded.
+//! Filter and take of run-end encoded arrays, without expanding them.
 //!
-//! The one idea: what is found here is which runs stay, and where each then ends. Their values are taken as those of any
-//! array, by the caller: they may be run-end encoded themselves.
+//! The one idea: this file only determines the runs that remain, and their new ends. The caller takes the
+//! values of those runs like any array: they may be run-end encoded themselves.
 
 use arrow_schema::DataType;
 
@@ -14,7 +14,7 @@ use super::ranges::Ranges;
 use super::selection::Selection;
 use super::{memory, rows, spans};
 
-/// Run ends as they are stored: of any of three widths, before the array's offset.
+/// Run ends as stored: of any of three widths, and not adjusted for the array's offset.
 struct Ends<'a> {
     bytes: &'a [u8],
     width: usize,
@@ -35,7 +35,7 @@ impl<'a> Ends<'a> {
         Ends { bytes, width, offset: array.offset(), runs: ends.len() }
     }
 
-    /// The row behind run `run`, before the array's offset is taken off; 0 where that is negative.
+    /// Returns the end of run `run`, before the array's offset is subtracted; 0 if it is negative.
     fn get(&self, run: usize) -> usize {
         let bytes = &self.bytes[run * self.width..(run + 1) * self.width];
         let end = match self.width {
@@ -46,7 +46,7 @@ impl<'a> Ends<'a> {
         usize::try_from(end).unwrap_or(0)
     }
 
-    /// The run of row `row`.
+    /// Returns the run of row `row`.
     fn find(&self, row: usize) -> Result<usize> {
         let logical = row + self.offset;
         let (mut low, mut high) = (0, self.runs);
@@ -58,7 +58,7 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// How many bytes of text the rows of an array have, each run's as often as it has rows.
+/// Returns the bytes of text in the rows of an array; a run counts once for each of its rows.
 pub(crate) fn spanned(array: &Array) -> usize {
     let (ends, values) = (Ends::of(array), &array.children()[1]);
     let len = spans::of_row(values);
@@ -73,7 +73,7 @@ pub(crate) fn spanned(array: &Array) -> usize {
     total
 }
 
-/// The values of the runs that rows of an array have.
+/// Returns the values of the runs that an array's rows cover.
 pub(crate) fn values(array: &Array) -> Array {
     let (ends, values) = (Ends::of(array), &array.children()[1]);
     let seen = match array.len() {
@@ -87,11 +87,11 @@ fn uncovered(row: usize) -> Error {
     Error::out_of_spec("array.children[0]", format!("no run for row {row}"))
 }
 
-/// Run ends and the runs that they are of, as they are found.
+/// Run ends and run numbers, as they are collected.
 struct Runs {
     ends: HostMemory,
     runs: Rows,
-    /// The last run, which is there once its end is known.
+    /// The last run and its end. It is stored once the next run begins.
     last: Option<(Option<usize>, usize)>,
 }
 
@@ -101,7 +101,7 @@ impl Runs {
         Ok(Runs { ends, runs: Rows::with_room(runs, pool)?, last: None })
     }
 
-    /// A run, or null, goes on up to row `end`.
+    /// Extends the rows with run `run` (`None` is null) up to row `end`.
     fn push(&mut self, run: Option<usize>, end: usize) -> Result<()> {
         if let Some((last, before)) = self.last
             && last != run
@@ -113,7 +113,7 @@ impl Runs {
         Ok(())
     }
 
-    /// The run ends, of the type that `like` has, and the runs.
+    /// Returns the run ends, in the type of `like`, and the run numbers.
     fn finish(mut self, like: &Array, pool: &HostPool) -> Result<(Array, Indices)> {
         if let Some((last, end)) = self.last {
             memory::values_mut::<u64>(&mut self.ends)[self.runs.len()] = end as u64;
@@ -125,7 +125,7 @@ impl Runs {
     }
 }
 
-/// An array of these run ends, of the type that `like` has.
+/// Returns run ends as an array of the type of `like`.
 fn ends_array(ends: &[u64], like: &Array, pool: &HostPool) -> Result<Array> {
     let width = match like.data_type() {
         DataType::Int16 => 2,
@@ -145,7 +145,7 @@ fn ends_array(ends: &[u64], like: &Array, pool: &HostPool) -> Result<Array> {
     Array::made(parts, false)
 }
 
-/// The runs of the kept rows; a run of which none is kept goes.
+/// Returns the runs that keep at least one row of a selection.
 pub(crate) fn kept(array: &Array, selection: &Selection, pool: &HostPool) -> Result<(Array, Indices)> {
     let ends = Ends::of(array);
     let words = selection.words();
@@ -169,7 +169,7 @@ pub(crate) fn kept(array: &Array, selection: &Selection, pool: &HostPool) -> Res
     runs.finish(&array.children()[0], pool)
 }
 
-/// The runs of the rows in ranges; neighbours of one run stay one.
+/// Returns the runs of the rows in ranges; neighbouring rows of one run stay one run.
 pub(crate) fn in_ranges(array: &Array, ranges: &Ranges, pool: &HostPool) -> Result<(Array, Indices)> {
     let ends = Ends::of(array);
     let mut room = 0usize;
@@ -195,7 +195,7 @@ pub(crate) fn in_ranges(array: &Array, ranges: &Ranges, pool: &HostPool) -> Resu
     runs.finish(&array.children()[0], pool)
 }
 
-/// The runs of the rows at `indices`; neighbours of one run stay one.
+/// Returns the runs of the rows at `indices`; neighbouring rows of one run stay one run.
 pub(crate) fn at(array: &Array, indices: &Indices, pool: &HostPool) -> Result<(Array, Indices)> {
     if let DataType::RunEndEncoded(_, values) = array.data_type()
         && !values.is_nullable()

@@ -1,8 +1,8 @@
-//! Which rows a filter keeps: the mask read once, for any number of columns.
+//! The rows that a filter keeps: the mask is read once, for any number of columns.
 //!
-//! The one idea: the mask and its validity become plain words, and the kept rows before each chunk of rows are known.
-//! Then every chunk of every column knows where in the output it writes, and chunks need nothing of each other. A mask
-//! that is plain words already, as most are, is used where it lies.
+//! The one idea: the mask and its validity become plain words, and the number of kept rows before each chunk
+//! is computed. So every chunk of every column knows its place in the output, and chunks are independent of
+//! each other. A mask that consists of plain words already, as most do, is used in place.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -15,31 +15,33 @@ use super::bitmap::Bits;
 use super::threads::{among_threads, each_part, join};
 use super::{intrinsics, memory, rows};
 
-/// The rows of a chunk: what one thread takes at a time. 128 KiB of 4-byte values, which two levels of cache hold.
+/// The rows of a chunk, the unit of work of a thread. They are 128 KiB of 4-byte values, which two levels of
+/// cache hold.
 pub(crate) const CHUNK: usize = 32 * 1024;
 const CHUNK_WORDS: usize = CHUNK / 64;
-/// Chunks whose bits one thread counts at a time.
+/// The number of chunks whose bits one thread counts at a time.
 const CHUNKS: usize = 8;
 
-/// The rows from which threads pay for themselves: one filters half as many numbers in the time that it takes to wake another.
+/// The number of rows from which threads pay off: one thread filters half as many numbers in the time that
+/// waking another takes.
 pub(crate) const PARALLEL: usize = 256 * 1024;
 
-/// Which of `rows` rows are kept.
+/// The rows of an array of `rows` rows that are kept.
 pub(crate) struct Selection {
     rows: usize,
     words: Words,
-    /// How many rows are kept before each chunk, and in all.
+    /// The number of kept rows before each chunk, followed by the total.
     starts: Vec<usize>,
 }
 
-/// A bit a row, none past the last.
+/// A bit for each row; bits past the last row are zero.
 enum Words {
     Own(HostMemory),
     Shared(Buffer),
 }
 
 impl Selection {
-    /// The rows that a host array of booleans has true.
+    /// Selects the rows at which a host array of booleans is true.
     pub(crate) fn of_mask(mask: &Array, pool: &HostPool) -> Result<Selection> {
         match (rows::validity(mask), words_of(mask)) {
             (None, Some(words)) => Selection::of_words(mask.len(), words),
@@ -47,7 +49,7 @@ impl Selection {
         }
     }
 
-    /// The rows that are 1 in a buffer of whole words.
+    /// Selects the rows whose bits are 1 in a buffer of whole words.
     fn of_words(rows: usize, buffer: Buffer) -> Result<Selection> {
         let mut starts = vec![0; rows.div_ceil(CHUNK) + 1];
         let words = plain_words(&buffer);
@@ -61,7 +63,7 @@ impl Selection {
         Ok(Selection { rows, words: Words::Shared(buffer), starts: summed(starts) })
     }
 
-    /// The rows that are 1 in `mask` and, where given, in `valid`.
+    /// Selects the rows that are 1 in `mask` and, if given, in `valid`.
     pub(crate) fn new(mask: Bits, valid: Option<Bits>, pool: &HostPool) -> Result<Selection> {
         Selection::from_words(mask.len(), pool, |words, first| {
             intrinsics::read_words(mask, first, words, |_, word| word);
@@ -71,8 +73,8 @@ impl Selection {
         })
     }
 
-    /// The rows that `fill` sets: it writes all of the words it is given, which begin with word `first`, and nothing
-    /// past row `rows`. It may be called by several threads.
+    /// Selects the rows that `fill` sets. It must write all of the words it is given, which begin with word
+    /// `first`, and no bit past row `rows`. Several threads may call it.
     pub(crate) fn from_words(
         rows: usize,
         pool: &HostPool,
@@ -81,7 +83,7 @@ impl Selection {
         Selection::filled(rows, pool.alloc(rows.div_ceil(64) * 8)?, fill)
     }
 
-    /// The rows that are 1 in these words, which have no bit past row `rows`.
+    /// Selects the rows that are 1 in these words, which must have no bit past row `rows`.
     pub(crate) fn of_own(rows: usize, words: HostMemory) -> Result<Selection> {
         Selection::filled(rows, words, |_, _| {})
     }
@@ -97,7 +99,7 @@ impl Selection {
         Ok(Selection { rows, words: Words::Own(words), starts: summed(starts) })
     }
 
-    /// All of `rows` rows.
+    /// Selects all of `rows` rows.
     pub(crate) fn all(rows: usize, pool: &HostPool) -> Result<Selection> {
         Selection::from_words(rows, pool, |words, first| {
             let there = |word: usize| rows::ones((rows - (first + word) * 64).min(64));
@@ -105,7 +107,7 @@ impl Selection {
         })
     }
 
-    /// The first so many of the kept rows, and the others.
+    /// Splits the selection: the first `kept` of its rows, and the others.
     pub(crate) fn split(&self, kept: usize, pool: &HostPool) -> Result<(Selection, Selection)> {
         let (all, mut left, mut middle) = (self.words(), kept, 0);
         while let Some(ones) = all.get(middle).map(|word| word.count_ones() as usize)
@@ -128,17 +130,17 @@ impl Selection {
         Ok((part(&|word| all[word] & !behind(word))?, part(&behind)?))
     }
 
-    /// How many rows it was made for.
+    /// Returns the number of rows that the selection was made for.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many rows are kept.
+    /// Returns the number of kept rows.
     pub(crate) fn len(&self) -> usize {
         *self.starts.last().expect("starts ends with the total")
     }
 
-    /// A bit a row.
+    /// Returns a bit for each row, as words.
     pub(crate) fn words(&self) -> &[u64] {
         match &self.words {
             Words::Own(memory) => {
@@ -149,19 +151,20 @@ impl Selection {
         }
     }
 
-    /// The number of chunks.
+    /// Returns the number of chunks of all rows.
     pub(crate) fn chunks(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// The rows of a chunk, and where in the output they go.
+    /// Returns the rows of a chunk, and their place in the output.
     pub(crate) fn chunk(&self, chunk: usize) -> Chunk<'_> {
         let rows = chunk * CHUNK..self.rows.min((chunk + 1) * CHUNK);
         let words = &self.words()[rows.start / 64..rows.end.div_ceil(64)];
         Chunk { rows, words, out: self.starts[chunk]..self.starts[chunk + 1] }
     }
 
-    /// Calls `write` with every chunk and its own part of `out`, which has `width` elements for every kept row.
+    /// Calls `write` with every chunk and its own part of `out`, which has `width` elements for every kept
+    /// row.
     pub(crate) fn write<T: Send>(
         &self,
         width: usize,
@@ -196,7 +199,7 @@ impl Selection {
         left.and(right)
     }
 
-    /// The kept bits of `bits` as words of `out`, and how many of them are 1.
+    /// Writes the kept bits of `bits` to the words of `out`, and returns the number of set ones.
     pub(crate) fn write_bits(&self, bits: Bits, out: &mut [u64]) -> Result<usize> {
         assert_eq!((bits.len(), out.len()), (self.rows, self.len().div_ceil(64)));
         if out.is_empty() {
@@ -207,8 +210,8 @@ impl Selection {
         Ok(ones)
     }
 
-    /// A chunk's output seldom begins at a word: it owns the words that begin inside of it, and returns what belongs
-    /// into the one before.
+    /// Writes the bits of some chunks. A chunk's output seldom begins at a word boundary: it owns the words
+    /// that begin inside of it, and returns the bits that belong to the word before.
     fn write_bit_chunks(&self, chunks: Range<usize>, bits: Bits, out: &mut [u64]) -> Result<(u64, usize)> {
         if chunks.len() == 1 {
             interrupt::check()?;
@@ -236,17 +239,18 @@ impl Selection {
     }
 }
 
-/// A chunk of rows.
+/// A chunk of rows, with its part of the selection and its place in the output.
 pub(crate) struct Chunk<'a> {
-    /// Which rows.
+    /// The chunk's rows within the array.
     pub(crate) rows: Range<usize>,
-    /// Which of them are kept.
+    /// The selection's words for these rows.
     pub(crate) words: &'a [u64],
-    /// Where they go.
+    /// The places of the kept rows in the output.
     pub(crate) out: Range<usize>,
 }
 
-/// The words of a mask's booleans, where it has plain words: aligned, whole, and zero past the last row.
+/// Returns the words of a mask's booleans; `None` unless they are plain words: aligned, whole, and zero past
+/// the last row.
 fn words_of(mask: &Array) -> Option<Buffer> {
     let bytes = mask.len().div_ceil(64) * 8;
     let (buffer, first) = (&mask.buffers()[0], mask.offset() / 8);
@@ -263,7 +267,8 @@ fn plain_words(buffer: &Buffer) -> &[u64] {
     memory::plain(memory::bytes(buffer)).expect("shared where aligned")
 }
 
-/// How many rows are kept before each chunk, and in all, from how many each keeps, with a zero in front.
+/// Returns the number of kept rows before each chunk and the total. The input is each chunk's own number,
+/// with a zero in front.
 fn summed(mut starts: Vec<usize>) -> Vec<usize> {
     let mut before = 0;
     for start in &mut starts {

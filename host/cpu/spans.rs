@@ -1,12 +1,12 @@
-//! How much lies behind the rows of an array: bytes of text, items of lists. Of arrays that were read through; what is wrong
-//! all the same counts as nothing.
+//! The number of elements in the rows of an array: bytes of text, items of lists. Arrays must have been
+//! validated; bad offsets count as empty rows.
 
 use arrow_schema::DataType;
 
 use super::rows;
 use crate::array::Array;
 
-/// Of all rows together, and of the longest.
+/// The elements of all rows together, and those of the longest row.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Spans {
     pub(crate) total: usize,
@@ -22,7 +22,7 @@ impl Spans {
     }
 }
 
-/// Of an array whose rows have text or items; of others nothing.
+/// Returns the spans of an array of text or lists; zeros for other types.
 pub(crate) fn of(array: &Array) -> Spans {
     match array.data_type() {
         DataType::FixedSizeBinary(size) | DataType::FixedSizeList(_, size) => {
@@ -33,7 +33,8 @@ pub(crate) fn of(array: &Array) -> Spans {
     }
 }
 
-/// Where the items of a list, or of a map, begin, if they are in the order of the rows.
+/// Returns the first item of a list or map array's rows; `None` for types whose rows may reference items in
+/// any order.
 pub(crate) fn first(array: &Array) -> Option<usize> {
     match array.data_type() {
         DataType::List(_) | DataType::Map(..) => Some(rows::offset(rows::offsets::<4>(array)[0])),
@@ -42,7 +43,8 @@ pub(crate) fn first(array: &Array) -> Option<usize> {
     }
 }
 
-/// How many bytes of text the values have that the keys of a dictionary array point at, each as often as they do.
+/// Returns the bytes of text of a dictionary array's rows: a value counts once for each key that refers to
+/// it.
 pub(crate) fn of_keys(array: &Array) -> usize {
     let Some(values) = array.dictionary() else { return 0 };
     let len = of_row(values);
@@ -71,7 +73,7 @@ fn sum<const W: usize>(keys: &[[u8; W]], len: impl Fn(usize) -> usize) -> usize 
     keys.iter().fold(0, |sum, bytes| sum.saturating_add(len(key(bytes))))
 }
 
-/// What each row has.
+/// Returns a function from a row to its number of elements.
 pub(crate) fn of_row(array: &Array) -> impl Fn(usize) -> usize {
     use DataType::*;
     enum Lens<'a> {

@@ -1,7 +1,7 @@
 //! Take on host memory: the rows of an array at given [`Indices`].
 //!
-//! The one idea: every kernel checks the indices that it follows, in the same pass, and reports only that one was out
-//! of bounds; which one is found out afterwards, when it no longer matters how long that takes.
+//! The one idea: every loop checks the indices that it follows in the same pass, and reports only whether one
+//! was out of bounds. A second pass finds out which, when speed no longer matters.
 
 use arrow_schema::{DataType, FieldRef, UnionMode};
 
@@ -16,7 +16,7 @@ use super::selection::PARALLEL;
 use super::threads::{among_threads, each_part};
 use super::{intrinsics, memory, ranges, rows, run_ends, take_bytes};
 
-/// The rows of `array` at `indices`; null where those are. Both are on the host and readable.
+/// Takes the rows of `array` at `indices`; null indices give null rows. Both must be readable by the host.
 pub(crate) fn take(array: &Array, indices: &Indices, pool: &HostPool) -> Result<Array> {
     if indices.len() == 0 {
         return array.slice(0, 0);
@@ -38,7 +38,7 @@ pub(crate) fn take(array: &Array, indices: &Indices, pool: &HostPool) -> Result<
             parts.children = vec![take_fixed_lists(array, size, indices, pool)?];
         }
         DataType::Struct(_) => {
-            // There may be no child to notice an index that is out of bounds.
+            // Without children, nothing else would check the indices.
             if array.children().is_empty() {
                 indices.check(array.len())?;
             }
@@ -59,7 +59,7 @@ pub(crate) fn take(array: &Array, indices: &Indices, pool: &HostPool) -> Result<
     Array::made(parts, array.known_valid())
 }
 
-/// The taken rows' validity and null count.
+/// Takes the validity of the rows, and counts the nulls.
 fn take_validity(
     array: &Array,
     indices: &Indices,
@@ -74,7 +74,7 @@ fn take_validity(
     Ok(((nulls > 0).then_some(Bitmap { buffer, offset: 0 }), Some(nulls)))
 }
 
-/// The buffers that have something of every row; variadic ones are shared.
+/// Takes the buffers that have a part for every row; variadic buffers are shared.
 fn take_slots(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Parts) -> Result<()> {
     let mut buffers = array.buffers().iter();
     for (slot, buffer) in array.layout().slots().zip(buffers.by_ref()) {
@@ -135,7 +135,8 @@ fn take_values<const W: usize>(
     Ok(memory.freeze(indices.len() * W))
 }
 
-/// Calls `write` with every `chunk` elements of `out` and the index of their first; whether all calls are true.
+/// Calls `write` with every `chunk` elements of `out` and the index of their first. Returns whether all calls
+/// are true.
 fn each_chunk<T: Send>(
     out: &mut [T],
     chunk: usize,
@@ -177,7 +178,7 @@ fn take_any_width(
     Ok(memory.freeze(bytes))
 }
 
-/// The bits at `indices`, 0 where those are null, and how many are 1.
+/// Takes the bits at `indices`, 0 if an index is null. Returns them and the number of set ones.
 pub(crate) fn take_bits(bits: Bits, indices: &Indices, pool: &HostPool) -> Result<(Buffer, usize)> {
     let words = indices.len().div_ceil(64);
     let limit = indices.limit(bits.len());
@@ -203,7 +204,7 @@ pub(crate) fn take_bits(bits: Bits, indices: &Indices, pool: &HostPool) -> Resul
     Ok((memory.freeze(indices.len().div_ceil(8)), ones))
 }
 
-/// The items of the taken rows, `size` each; of a null row any.
+/// Takes the items of the taken rows, `size` each; those of a null row are unspecified.
 fn take_fixed_lists(array: &Array, size: usize, indices: &Indices, pool: &HostPool) -> Result<Array> {
     let child = array.child_rows(0)?;
     if !ranges::dense(&child) && !array.is_empty() {
@@ -222,7 +223,8 @@ fn take_fixed_lists(array: &Array, size: usize, indices: &Indices, pool: &HostPo
     take(&child, &items.finish(), pool)
 }
 
-/// Offsets of `O` bytes, and the child's rows that the taken ranges have.
+/// Takes lists with offsets of `O` bytes. Fills in the offsets, and the child with the items of the taken
+/// rows.
 fn take_lists<const O: usize>(
     array: &Array,
     indices: &Indices,
@@ -265,7 +267,8 @@ fn take_lists<const O: usize>(
     let mut out = memory::values_mut::<u64>(&mut items).iter_mut();
     indices.visit(array.len(), |_, index| {
         if let Some(index) = index {
-            // Items first: `zip` takes from its left side before it finds the right one at its end.
+            // `range` comes first, because `zip` takes from its left side before it finds the right one
+            // exhausted.
             range(index)?.zip(out.by_ref()).for_each(|(item, out)| *out = item as u64);
         }
         Ok(())
@@ -275,7 +278,7 @@ fn take_lists<const O: usize>(
     Ok(())
 }
 
-/// Unions have no validity: a null row is a null of the first member that may be null.
+/// Takes rows of a union. Unions have no validity: a null row is a null of the first nullable member.
 fn take_union(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Parts) -> Result<()> {
     let DataType::Union(fields, mode) = array.data_type() else { unreachable!("called with unions") };
     let null_type = match indices.null_count() {
@@ -283,7 +286,7 @@ fn take_union(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Par
         _ => {
             let member = null_member(fields);
             if member.is_none() {
-                // What is wrong with an index is said first, on every device.
+                // An index that is out of bounds takes precedence over other errors, on every device.
                 indices.check(array.len())?;
             }
             let missing = || Error::invalid("take", "null indices into a union without a nullable member");
@@ -302,7 +305,8 @@ fn take_union(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Par
     })?;
     if *mode == UnionMode::Sparse {
         parts.buffers = vec![memory.freeze(indices.len())];
-        // A null row is none of the other members' rows, which need not be able to say so: any will do.
+        // A null row selects the nullable member. The contents of other members there do not matter, so one
+        // that cannot hold nulls takes any row.
         let blind =
             |(id, field): (i8, &FieldRef)| null_type.is_some_and(|null| null != id) && !says_null(field);
         let any = match fields.iter().any(blind) && !array.is_empty() {
@@ -317,7 +321,7 @@ fn take_union(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Par
         return Ok(());
     }
 
-    // Dense: each child's rows in the order in which they are met, as the format asks.
+    // Dense unions: each child's rows are ordered by their first use, as the format demands.
     let offsets = rows::values::<4>(&array.buffers()[1], array.offset(), array.len());
     let of_type = |row: usize| {
         let unknown =
@@ -346,7 +350,8 @@ fn take_union(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Par
     Ok(())
 }
 
-/// The rows of an array, which is not [`dense`](ranges::dense), in ranges that are inside of it.
+/// Takes the rows in ranges from an array that is not [`dense`](ranges::dense). The ranges must lie inside of
+/// it.
 pub(crate) fn take_ranges(array: &Array, ranges: &Ranges, pool: &HostPool) -> Result<Array> {
     if ranges.rows() == 0 {
         return array.slice(0, 0);
@@ -372,7 +377,7 @@ pub(crate) fn take_ranges(array: &Array, ranges: &Ranges, pool: &HostPool) -> Re
     Array::made(parts, array.known_valid())
 }
 
-/// The children of an array of the runs that were found: their ends, and the values of each.
+/// Builds the children of an array of the runs that were found: their ends, and the value of each.
 pub(crate) fn take_runs(
     array: &Array,
     (ends, runs): (Array, Indices),

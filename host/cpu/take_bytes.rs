@@ -1,4 +1,5 @@
-//! Take of strings and bytes behind offsets: the lengths, where each chunk's bytes then begin, and the bytes.
+//! Take of strings and bytes with offsets, in three steps: the lengths, the start of each chunk's bytes, and
+//! the bytes.
 
 use crate::Result;
 use crate::array::{Array, Parts};
@@ -10,7 +11,7 @@ use super::selection::PARALLEL;
 use super::threads::{among_threads, each_part};
 use super::{intrinsics, memory, rows};
 
-/// What a core's own caches hold need not be asked for ahead.
+/// Sources of at most this many bytes fit a core's own caches and need no prefetch.
 const NEAR: usize = 1 << 20;
 
 /// Adds the buffers of the taken rows to `parts`; offsets have `O` bytes.
@@ -26,7 +27,7 @@ pub(crate) fn take<const O: usize>(
     }
 }
 
-/// What does not change from chunk to chunk.
+/// The inputs that all chunks share.
 struct Source<'a, const O: usize, const I: usize> {
     offsets: &'a [[u8; O]],
     data: &'a [u8],
@@ -35,7 +36,8 @@ struct Source<'a, const O: usize, const I: usize> {
     valid: Option<Bits<'a>>,
 }
 
-/// Where the bytes of a chunk's rows start in the source, and where they end, counted from the chunk's first.
+/// The starts of a chunk's rows in the source, and their ends in the result, counted from the chunk's first
+/// byte.
 type Rows<'a, const O: usize> = (&'a mut [[u8; O]], &'a mut [[u8; O]]);
 
 fn take_width<const O: usize, const I: usize>(
@@ -57,7 +59,7 @@ fn take_width<const O: usize, const I: usize>(
     let mut offsets = pool.alloc((rows + 1) * O)?;
     let (first, ends) = memory::values_mut::<[u8; O]>(&mut offsets)[..rows + 1].split_at_mut(1);
     first[0] = rows::offset_bytes(0);
-    // Kept between the passes: to find them again would miss the cache again.
+    // The starts are kept for the second pass: reading them again would miss the cache again.
     let mut starts = pool.alloc(rows * O)?;
     let starts = &mut memory::values_mut::<[u8; O]>(&mut starts)[..rows];
 
@@ -102,8 +104,8 @@ fn take_width<const O: usize, const I: usize>(
 }
 
 impl<const O: usize, const I: usize> Source<'_, O, I> {
-    /// Writes where the bytes of the rows from `first` on are, and returns how many there are; `None` where an index
-    /// is out of bounds. Ends that do not fit wrap: the caller sees from the sum that they are of no use.
+    /// Writes the starts and ends of the rows from `first` on, and returns their bytes; `None` if an index is
+    /// out of bounds. Ends that do not fit wrap; the caller detects that from the sum.
     fn measure(&self, first: usize, (starts, ends): Rows<O>) -> Option<Result<usize>> {
         let valid = self.valid.map(|valid| valid.slice(first, ends.len()));
         let indices = &self.indices[first..first + ends.len()];
@@ -112,7 +114,7 @@ impl<const O: usize, const I: usize> Source<'_, O, I> {
         if total.is_some() {
             return total.map(Ok);
         }
-        // Something is wrong: what, matters now, not how long it takes to find out.
+        // Something is wrong, so finding out what may take long.
         let alive = |i: usize| valid.is_none_or(|valid| valid.get(i));
         for (_, at) in indices.iter().enumerate().filter(|(i, _)| alive(*i)) {
             let index = index(*at);
@@ -127,8 +129,8 @@ impl<const O: usize, const I: usize> Source<'_, O, I> {
     }
 }
 
-/// Copies rows from where they start to where they end, and makes the ends, which count from the first of them, count
-/// from the very first row. All of that must be there.
+/// Copies rows from their starts to their ends, and rebases the ends from the first of these rows to the
+/// first row of all. Source and destination must exist.
 pub(crate) fn copy<const O: usize>(
     data: &[u8],
     all_starts: &[[u8; O]],
@@ -158,7 +160,7 @@ pub(crate) fn copy<const O: usize>(
     }
 }
 
-/// Up to 64 starts from `first` on.
+/// Returns up to 64 starts from `first` on.
 fn block_of<const O: usize>(starts: &[[u8; O]], first: usize) -> [usize; 64] {
     let mut block = [0; 64];
     let starts = starts.get(first..).unwrap_or_default();

@@ -1,14 +1,15 @@
-//! The threads of the CPU path: a pool of our own, started by the first operation that is large enough to use it.
+//! The threads of the CPU path: a pool of our own, started by the first operation that is large enough to use
+//! it.
 //!
-//! The one idea: [`among_threads`] is the one way into the pool. Parts of the work are then shared out only where
-//! this thread is one of a pool's: where threads cannot be had, all parts run in the caller's.
+//! The one idea: [`among_threads`] is the only way into the pool. Work is shared out only on a thread of a
+//! pool; if no threads can be started, all parts run in the caller's thread.
 //!
-//! Rayon's global pool would not do. It panics where threads cannot be started, and a child that was forked after
-//! somebody used it waits for threads that it does not have. Ours is started anew there. A caller on a thread of a rayon
-//! pool stays in that one, so `ThreadPool::install` says how many threads we use. No other file uses rayon:
-//! on a thread that is not a pool's, each of its functions starts the global pool.
+//! Rayon's global pool would not do. It panics if threads cannot be started, and a child forked after its
+//! first use would wait for threads that do not exist there. Our pool is started anew in a child. A caller on
+//! a thread of a rayon pool stays in that pool, so `ThreadPool::install` limits the threads that we use. No
+//! other file uses rayon: on a thread outside of a pool, each of its functions starts the global one.
 //!
-//! Rayon does not know which work it is that it is handed: what it is compiled to is some kilobytes for each kind.
+//! Rayon is passed type-erased work, because each instance of its functions compiles to some kilobytes.
 
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -19,15 +20,16 @@ use crate::device::interrupt::{self, Interrupted};
 use crate::device::sync::Mutex;
 use crate::{Error, Result};
 
-/// The stack of a thread, and what else may be mapped for it.
+/// The stack of a thread, and the memory that may be mapped for it besides.
 const STACK: usize = 2 << 20;
 const SPARE: usize = 256 << 10;
 
-/// The pool, and the process that it belongs to. Never dropped: of a parent's pool a child may touch nothing.
+/// The pool, and the process that it belongs to. It is never dropped: a child must not touch its parent's
+/// pool.
 static POOL: Guarded<Option<(u32, &'static ThreadPool)>> = Guarded::new(None);
 
-/// Runs `work` on one of the pool's threads where it is `large` enough to use several, and says whether it is. Going there
-/// costs some microseconds: an operation does so as a whole, and what it then does goes on from there for nothing.
+/// Runs `work` on one of the pool's threads if it is `large` enough to use several, and tells it so. The
+/// switch costs some microseconds; so an operation makes it once as a whole, and nested calls cost nothing.
 pub(crate) fn among_threads<T: Send>(large: bool, work: impl FnOnce(bool) -> T + Send) -> T {
     if !large || rayon::current_thread_index().is_some() {
         return work(large);
@@ -61,13 +63,13 @@ fn install(pool: &ThreadPool, work: &mut (dyn FnMut() + Send)) {
     }
 }
 
-/// The results of `work` for each part, in their order, or [`Error::Interrupted`]. Shared out on a pool's thread
-/// ([`among_threads`]), else all on this one.
+/// Returns the results of `work` for each part, in order, or [`Error::Interrupted`]. The parts are shared out
+/// on a pool's thread (see [`among_threads`]); otherwise all run on this thread.
 pub(crate) fn each_part<P: Send, T: Send>(
     parts: impl IntoIterator<Item = P>,
     work: impl Fn(P) -> T + Sync,
 ) -> Result<Vec<T>> {
-    // Nobody waits for these locks: a part is one thread's.
+    // The locks are never contended: each part belongs to one thread.
     let parts: Vec<Mutex<(Option<P>, Option<T>)>> =
         parts.into_iter().map(|part| Mutex::new((Some(part), None))).collect();
     each_number(parts.len(), &|i| {
@@ -78,7 +80,7 @@ pub(crate) fn each_part<P: Send, T: Send>(
     parts.into_iter().map(|part| done(part).ok_or(Error::Interrupted)).collect()
 }
 
-/// Calls `work` with each number, or with some of them where the caller interrupts it.
+/// Calls `work` with each number, or only with some if the caller interrupts it.
 fn each_number(count: usize, work: &(dyn Fn(usize) + Sync)) {
     if rayon::current_thread_index().is_none() {
         return (0..count).take_while(|_| interrupt::check().is_ok()).for_each(work);
@@ -93,7 +95,8 @@ fn each_number(count: usize, work: &(dyn Fn(usize) + Sync)) {
     });
 }
 
-/// As [`each_part`], with room to work in that each thread has `made`; of errors that of the first part.
+/// As [`each_part`], with scratch memory that `made` makes for a thread. Returns the error of the first part
+/// that fails.
 pub(crate) fn each_part_in<P: Send, R>(
     parts: Vec<P>,
     made: impl Fn() -> R + Sync + Send,
@@ -110,12 +113,12 @@ pub(crate) fn each_part_in<P: Send, R>(
     results.collect::<Vec<_>>().into_iter().collect()
 }
 
-/// How many threads may share work that is begun here.
+/// Returns the number of threads that may share work begun here.
 pub(crate) fn here() -> usize {
     rayon::current_thread_index().map_or(1, |_| rayon::current_num_threads())
 }
 
-/// Both, at the same time where they are `large` and there are threads.
+/// Runs both closures, at the same time if they are `large` and the pool has threads.
 pub(crate) fn join<A: Send, B: Send>(
     large: bool,
     left: impl FnOnce() -> A + Send,
@@ -139,7 +142,7 @@ fn both(left: &mut (dyn FnMut() + Send), right: &mut (dyn FnMut() + Send)) {
     rayon::join(left, right);
 }
 
-/// This process's pool; `None` where its threads cannot be started now.
+/// Returns this process's pool; `None` if its threads cannot be started now.
 fn pool() -> Option<&'static ThreadPool> {
     let own = |pool: &Option<(u32, &'static ThreadPool)>| {
         pool.filter(|(process, _)| *process == generation()).map(|(_, pool)| pool)
@@ -148,10 +151,11 @@ fn pool() -> Option<&'static ThreadPool> {
         return Some(pool);
     }
     let threads = threads();
-    // Where stacks take the last of the memory, rayon and what starts its threads would end the process.
+    // If stacks took the last of the memory, rayon and the thread start would end the process; so the room is
+    // checked first.
     drop(Device::cpu().host_pool().reserve(threads.checked_mul(STACK + SPARE)?).ok()?);
     let builder = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK);
-    // Not under the lock: of two threads that start a pool, the slower one's ends again.
+    // This happens outside of the lock: if two threads start a pool, the slower one's is dropped.
     let started = builder.thread_name(|i| format!("bowstring-{i}")).build().ok()?;
     POOL.with(|pool| {
         if own(pool).is_none() {
@@ -161,7 +165,7 @@ fn pool() -> Option<&'static ThreadPool> {
     })
 }
 
-/// How many threads a pool has: as rayon counts them.
+/// Returns the number of threads of a pool, as rayon computes it.
 fn threads() -> usize {
     let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|threads| threads.parse().ok());
     let there = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -177,7 +181,8 @@ mod tests {
     use super::*;
     use crate::device::interruptible;
 
-    /// The caller says so while other threads work, or it itself: of many parts few are begun after that.
+    /// The caller interrupts while other threads work, or does so itself: of many parts, few are begun after
+    /// that.
     #[test]
     fn parts_that_are_left_when_the_caller_interrupts_are_not_begun() {
         for among in [true, false] {
@@ -203,8 +208,8 @@ mod tests {
         }
     }
 
-    /// A thread that waits for its own parts may take up another caller's: to interrupt the one leaves the
-    /// other alone.
+    /// A thread that waits for its own parts may run another caller's; an interrupt of one must not affect
+    /// the other.
     #[test]
     fn only_the_callers_own_work_is_interrupted() {
         let parts = || each_part(0..1000, |i| i);

@@ -8,21 +8,21 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Work worth compiling for wide vectors.
+/// Work that is compiled for wide vectors.
 ///
-/// `run` and what it calls on the way of a row must be `#[inline(always)]`: what is not inlined into the function
-/// that has the extension enabled is compiled without it.
+/// `run` and everything it calls for each row must be `#[inline(always)]`: code that is not inlined into the
+/// function with the extension enabled is compiled without it.
 pub(crate) trait Loop {
-    /// What it results in.
+    /// The result of the work, `()` for loops that write to borrowed memory.
     type Output;
-    /// Does the work.
+    /// Executes the loop, compiled for the level of the caller.
     fn run(self) -> Self::Output;
 }
 
 /// The vector extensions that loops are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum VectorLevel {
-    /// What every machine of the architecture has.
+    /// The baseline that every machine of the architecture has.
     Plain,
     /// AVX2 with the bit instructions of its time (Haswell, 2013, and Zen).
     #[cfg(target_arch = "x86_64")]
@@ -32,10 +32,11 @@ pub(crate) enum VectorLevel {
     Avx512,
 }
 
-/// The environment variable that keeps a process from using wider vectors than it names, to measure and test the others.
+/// The environment variable that limits a process to vectors of the named level, for measuring and testing
+/// narrower ones.
 const LEVEL: &str = "BOWSTRING_LEVEL";
 
-/// The level of a name; on another architecture, and for what is no name, none.
+/// Returns the level of a name; `None` on another architecture, and for an unknown name.
 fn named(name: &str) -> Option<VectorLevel> {
     match name {
         "plain" => Some(VectorLevel::Plain),
@@ -47,13 +48,14 @@ fn named(name: &str) -> Option<VectorLevel> {
     }
 }
 
-/// All levels, each of which has those before it.
+/// All levels in order; each includes those before it.
 #[cfg(target_arch = "x86_64")]
 const ALL: &[VectorLevel] = &[VectorLevel::Plain, VectorLevel::Avx2, VectorLevel::Avx512];
 #[cfg(not(target_arch = "x86_64"))]
 const ALL: &[VectorLevel] = &[VectorLevel::Plain];
 
-/// A number that is found out once. Two threads may do so, with the same result: a child of a fork waits for no thread of its parent's.
+/// A number that is computed once, without a lock. Two threads may compute it, with the same result: a forked
+/// child must not wait for a thread of its parent.
 struct Found(AtomicUsize);
 
 impl Found {
@@ -69,8 +71,8 @@ impl Found {
     }
 }
 
-/// Whether the instruction that gathers values from all over memory beats loading them one by one: on Intel's processors it
-/// does, on AMD's (Zen 4 and 5 were measured) it takes up to three times as long.
+/// Returns whether the gather instruction beats loading scattered values one by one. It does on Intel's
+/// processors; on AMD's (measured on Zen 4 and 5) it takes up to three times as long.
 #[inline(never)]
 pub(crate) fn gathers() -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -88,7 +90,7 @@ pub(crate) fn gathers() -> bool {
 }
 
 impl VectorLevel {
-    /// The levels that this machine has, widest last.
+    /// Returns the levels that this machine has, widest last.
     pub(crate) fn available() -> &'static [VectorLevel] {
         #[cfg(target_arch = "x86_64")]
         {
@@ -116,8 +118,8 @@ impl VectorLevel {
         ALL
     }
 
-    /// The widest level that this machine has and [`LEVEL`] allows. Asked at two hundred places, each of which would find it
-    /// out for itself.
+    /// Returns the widest level that this machine has and [`LEVEL`] allows. It is not inlined because two
+    /// hundred places call it.
     #[inline(never)]
     pub(crate) fn widest() -> VectorLevel {
         static WIDEST: Found = Found(AtomicUsize::new(0));
@@ -130,8 +132,8 @@ impl VectorLevel {
         ALL[WIDEST.or(widest)]
     }
 
-    /// Runs `work` as compiled for this level, which must be one of [`VectorLevel::available`]. Where the level is a constant, `work`
-    /// is not compiled for the others: as long as nothing borrows the level here.
+    /// Runs `work` as compiled for this level, which must be one of [`VectorLevel::available`]. If the level
+    /// is a constant, `work` is not compiled for the others, provided that nothing here borrows the level.
     pub(crate) fn run<L: Loop>(self, work: L) -> L::Output {
         if self > VectorLevel::Plain && self > VectorLevel::widest() {
             lacking(self);

@@ -1,5 +1,5 @@
-//! Rows of bytes behind offsets, with AVX-512: most are short, and a masked load and store copies up to 64 bytes
-//! without a branch on how many.
+//! Rows of bytes described by offsets, with AVX-512. Most rows are short, and a masked load and store copies
+//! up to 64 bytes without a branch on their number.
 
 use std::arch::x86_64::*;
 
@@ -7,10 +7,10 @@ use super::gather::running_sums;
 use super::plain;
 use crate::cpu::rows::{offset, ones, runs};
 
-/// From this length on the system's copy is faster.
+/// The length above which the standard library's copy is faster.
 const LONG: usize = 512;
 
-/// Copies `data[from..from + len]` to `out[at..]`; false where either is not there.
+/// Copies `data[from..from + len]` to `out[at..]`; `false` if either range is out of bounds.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt,lzcnt")]
 fn copy(data: &[u8], from: usize, len: usize, out: &mut [u8], at: usize) -> bool {
@@ -37,15 +37,15 @@ fn copy(data: &[u8], from: usize, len: usize, out: &mut [u8], at: usize) -> bool
     true
 }
 
-/// Copies `len` bytes, and some that follow: to save asking how many, as many as vectors hold.
+/// Copies `len` bytes, and up to 64 that follow: whole vectors avoid a branch on the exact number.
 ///
 /// # Safety
 ///
-/// There must be 64 bytes more than `len` to read at `from`, and to write at `to`.
+/// At least `len + 64` bytes must be readable at `from`, and writable at `to`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 unsafe fn copy_over(from: *const u8, len: usize, to: *mut u8) {
-    // SAFETY: fewer than 64 bytes behind the `len` are accessed.
+    // SAFETY: fewer than 64 bytes after the `len` are accessed.
     unsafe {
         if len <= 32 {
             _mm256_storeu_si256(to.cast(), _mm256_loadu_si256(from.cast()));
@@ -61,7 +61,7 @@ unsafe fn copy_over(from: *const u8, len: usize, to: *mut u8) {
     }
 }
 
-/// As [`super::copy_ranges`].
+/// The AVX-512 version of [`super::copy_ranges`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt,lzcnt")]
 pub(super) fn copy_ranges(
     data: &[u8],
@@ -71,7 +71,7 @@ pub(super) fn copy_ranges(
     out: &mut [u8],
 ) -> Option<usize> {
     for start in next {
-        // Whatever the address is: a prefetch is no access.
+        // Any address will do: a prefetch is not an access.
         _mm_prefetch::<_MM_HINT_T0>(data.as_ptr().wrapping_add(*start).cast());
     }
     let ends = starts.iter().zip(lens).map(|(start, len)| start.saturating_add(*len));
@@ -80,7 +80,7 @@ pub(super) fn copy_ranges(
     let mut at = 0;
     if last.saturating_add(64) <= data.len() && total.saturating_add(64) <= out.len() {
         for (start, len) in starts.iter().zip(lens) {
-            // SAFETY: no range ends behind `last`, and all together are `total`; 64 bytes follow both.
+            // SAFETY: no range ends after `last`, and all together are `total`; 64 bytes follow both.
             unsafe { copy_over(data.as_ptr().add(*start), *len, out.as_mut_ptr().add(at)) };
             at += len;
         }
@@ -95,7 +95,7 @@ pub(super) fn copy_ranges(
     Some(at)
 }
 
-/// As [`super::copy_kept`].
+/// The AVX-512 version of [`super::copy_kept`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt,lzcnt")]
 pub(super) fn copy_kept<const O: usize>(
     offsets: &[[u8; O]],
@@ -117,7 +117,8 @@ pub(super) fn copy_kept<const O: usize>(
                 // SAFETY: 64 bytes follow the range in `data` and its copy in `out`, as just checked.
                 unsafe {
                     let (from, to) = (data.as_ptr().add(from), out.as_mut_ptr().add(at));
-                    // A few rows seldom have more; whether they have half of it cannot be foretold.
+                    // Runs of few rows rarely have more than 64 bytes. A branch on 32 would be unpredictable,
+                    // so there is none.
                     if bytes <= 64 {
                         _mm512_storeu_si512(to.cast(), _mm512_loadu_si512(from.cast()));
                     } else {
@@ -133,7 +134,8 @@ pub(super) fn copy_kept<const O: usize>(
     good.then_some(at)
 }
 
-/// As [`super::kept_rows`], for offsets of four bytes: starts and lengths compressed, the latter then summed within the vector.
+/// The AVX-512 version of [`super::kept_rows`], for offsets of four bytes. It compresses starts and lengths,
+/// and sums the lengths within the vector.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt,lzcnt")]
 pub(super) fn kept_rows(
     offsets: &[[u8; 4]],
@@ -158,7 +160,7 @@ pub(super) fn kept_rows(
             bad |= keep & (_mm512_cmpgt_epu32_mask(start, end) | _mm512_cmpgt_epu32_mask(end, extent_lanes));
             let lens = _mm512_maskz_compress_epi32(keep, _mm512_sub_epi32(end, start));
             let start = _mm512_maskz_compress_epi32(keep, start);
-            // Ends that do not fit wrap; the total does not.
+            // Ends that do not fit wrap, but the total does not.
             total = _mm512_add_epi64(total, _mm512_and_si512(lens, _mm512_set1_epi64(0xFFFF_FFFF)));
             total = _mm512_add_epi64(total, _mm512_srli_epi64::<32>(lens));
             let sums = running_sums(lens);
@@ -188,8 +190,8 @@ pub(super) fn kept_rows(
     plain::kept_rows(&offsets[whole * 64..], extent, &words[whole..], total, starts, ends)
 }
 
-/// As [`super::copy_rows`]: most rows are short, and a whole vector is written for them, of which the next row's overwrites what is
-/// too much.
+/// The AVX-512 version of [`super::copy_rows`]. Most rows are short, so each writes a whole vector, and the
+/// next row overwrites the excess.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt,lzcnt")]
 pub(super) fn copy_rows<const O: usize>(
     data: &[u8],

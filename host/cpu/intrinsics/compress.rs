@@ -1,4 +1,4 @@
-//! Moving what a mask keeps together, with AVX-512, AVX2 and BMI2.
+//! Compaction of the values that a mask keeps, with AVX-512, AVX2 and BMI2.
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -16,7 +16,7 @@ pub(super) fn compact_bmi2(
     plain::compact(words, value, fill, out, |value, mask| _pext_u64(value, mask))
 }
 
-/// For each 4-bit mask, the pairs of 8-byte lanes that it keeps, moved together.
+/// For each 4-bit mask, the permutation that packs the pairs of 8-byte lanes that it keeps.
 static PAIRS: [[u64; 8]; 16] = {
     let mut table = [[0; 8]; 16];
     let mut mask = 0;
@@ -35,7 +35,7 @@ static PAIRS: [[u64; 8]; 16] = {
     table
 };
 
-/// The lanes of a vector of `64 / W` values that `keep` has ones for, moved together.
+/// Packs the lanes of a vector of `64 / W` values whose bits in `keep` are 1.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi2")]
 fn compress_lanes<const W: usize>(keep: u64, vector: __m512i) -> __m512i {
@@ -44,7 +44,8 @@ fn compress_lanes<const W: usize>(keep: u64, vector: __m512i) -> __m512i {
         2 => _mm512_maskz_compress_epi16(keep as u32, vector),
         4 => _mm512_maskz_compress_epi32(keep as u16, vector),
         8 => _mm512_maskz_compress_epi64(keep as u8, vector),
-        // Four values to a vector have so few masks that a permutation for each is at hand, and is faster.
+        // Four values in a vector have only 16 masks, so a table holds a permutation for each, which is
+        // faster.
         16 => {
             // SAFETY: each row of the table is a vector.
             let order = unsafe { _mm512_loadu_si512(PAIRS[keep as usize & 15].as_ptr().cast()) };
@@ -55,7 +56,8 @@ fn compress_lanes<const W: usize>(keep: u64, vector: __m512i) -> __m512i {
     }
 }
 
-/// The values in a word of 64 below which picking them one by one beats compressing `W` vectors.
+/// Returns the number of kept values in a word below which picking them one by one beats compressing `W`
+/// vectors.
 const fn few<const W: usize>() -> usize {
     match W {
         1 | 2 => 0,
@@ -66,7 +68,7 @@ const fn few<const W: usize>() -> usize {
     }
 }
 
-/// How many bits of at most 64 words are 1, and which words are not 0.
+/// Returns the number of set bits in at most 64 words, and the mask of the words that are not 0.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vpopcntdq,popcnt")]
 fn census(words: &[u64]) -> (usize, u64) {
@@ -80,7 +82,8 @@ fn census(words: &[u64]) -> (usize, u64) {
     (_mm512_reduce_add_epi64(kept) as usize, used)
 }
 
-/// 64 words at a time, each block by its kind: nothing, everything, full and empty words, few rows, or any.
+/// Handles 64 words at a time, each block by its kind: nothing kept, everything, only full and empty words,
+/// few rows, or any.
 #[target_feature(
     enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,avx512vpopcntdq,bmi1,bmi2,popcnt,lzcnt"
 )]
@@ -115,8 +118,8 @@ pub(super) fn compress_avx512<const W: usize>(
     plain::compress(&values[whole * 64..], &words[whole..], at, out)
 }
 
-/// 64 rows are `W` vectors. Each is compressed in a register and stored whole: what is written too much is
-/// overwritten by the next, and where there is no room for that, a masked store ends with the part.
+/// Compresses 64 rows, which are `W` vectors. Each vector is compressed in a register and stored whole; the
+/// next store overwrites the excess. If `out` has no room for that, a masked store ends with the part.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi1,bmi2,popcnt,lzcnt")]
 fn compress_block<const W: usize>(values: &[[u8; W]], words: &[u64], out: &mut [[u8; W]]) -> usize {
@@ -131,8 +134,9 @@ fn compress_block<const W: usize>(values: &[[u8; W]], words: &[u64], out: &mut [
         if at + 64 <= out.len() {
             for part in 0..W {
                 let keep = *word >> (part * lanes) & mask;
-                // SAFETY: 64 values of `W` bytes are `W` vectors. The parts before this one have written at most
-                // `part * lanes` values behind the first `at`, so a whole vector still ends within the 64.
+                // SAFETY: 64 values of `W` bytes are `W` vectors. The parts before this one have written at
+                // most `part * lanes` values after the first `at`, so a whole vector still ends within the
+                // 64.
                 unsafe {
                     let packed = compress_lanes::<W>(keep, _mm512_loadu_si512(from.add(part)));
                     _mm512_storeu_si512(out.as_mut_ptr().add(at).cast(), packed);
@@ -155,8 +159,8 @@ fn compress_block<const W: usize>(values: &[[u8; W]], words: &[u64], out: &mut [
     at
 }
 
-/// First where the values are, then the values: no branch depends on a mask, and many loads are under way at once.
-/// Which words are `used` is known.
+/// Finds the positions of the values first, then reads the values: no branch depends on a mask, and many
+/// loads overlap. `used` is the mask of the words that are not 0.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,bmi1,bmi2,popcnt,lzcnt")]
 fn pick<const W: usize>(
@@ -166,9 +170,10 @@ fn pick<const W: usize>(
     used: u64,
     out: &mut [[u8; W]],
 ) -> usize {
-    // Eight kilobytes that are not worth filling with zeros for a few positions.
+    // Uninitialised, because zeroing eight kilobytes for a few positions would not pay off.
     let mut positions = MaybeUninit::<[u16; POSITIONS]>::uninit();
-    // SAFETY: `used` has a bit for each of the at most 64 words that is not 0; as many positions are written as returned.
+    // SAFETY: `used` has a bit for each of the at most 64 words that is not 0; as many positions are written
+    // as returned.
     let positions = unsafe {
         let kept = write_positions(words, used, positions.as_mut_ptr().cast());
         std::slice::from_raw_parts(positions.as_ptr().cast::<u16>(), kept.min(out.len()))
@@ -178,8 +183,8 @@ fn pick<const W: usize>(
     let mut at = 0;
     if gathers && (W == 4 || W == 8) {
         for (sixteen, out) in positions.chunks_exact(16).zip(out.chunks_exact_mut(16)) {
-            // SAFETY: 16 positions are half a vector; positions are rows of `words`, which has one for each value;
-            // `out` has 16 places, that is one or two vectors.
+            // SAFETY: 16 positions are half a vector; positions are rows of `words`, which has one for each
+            // value; `out` has 16 places, that is one or two vectors.
             unsafe {
                 let rows = _mm512_cvtepu16_epi32(_mm256_loadu_si256(sixteen.as_ptr().cast()));
                 if W == 4 {
@@ -201,7 +206,7 @@ fn pick<const W: usize>(
     kept
 }
 
-/// As [`super::positions`].
+/// The AVX-512 version of [`super::positions`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,avx512vpopcntdq,bmi1,bmi2,popcnt,lzcnt")]
 pub(super) fn positions_avx512(words: &[u64], out: &mut [u16; POSITIONS]) -> usize {
     let words = &words[..words.len().min(64)];
@@ -210,7 +215,7 @@ pub(super) fn positions_avx512(words: &[u64], out: &mut [u16; POSITIONS]) -> usi
     unsafe { write_positions(words, used, out.as_mut_ptr()) }
 }
 
-/// The numbers 0 to 63 compressed under each word that is not 0.
+/// Writes the numbers 0 to 63, compressed by each word that is not 0.
 ///
 /// # Safety
 ///
@@ -226,7 +231,8 @@ unsafe fn write_positions(words: &[u64], mut used: u64, out: *mut u16) -> usize 
     while used != 0 {
         let i = used.trailing_zeros() as usize;
         used &= used - 1;
-        // SAFETY: the caller's word; at most 64 positions come from each, and there is room for 64 behind those of 64.
+        // SAFETY: the caller's promise; each word gives at most 64 positions, and the room is for 64 more
+        // than the words' own.
         unsafe {
             let word = *words.get_unchecked(i);
             let packed = _mm512_maskz_compress_epi8(word, numbers);
@@ -247,7 +253,7 @@ unsafe fn write_positions(words: &[u64], mut used: u64, out: *mut u16) -> usize 
     at
 }
 
-/// For each 8-bit mask, the 4-byte lanes that it keeps, moved together.
+/// For each 8-bit mask, the permutation that packs the 4-byte lanes that it keeps.
 static LANES: [[u32; 8]; 256] = {
     let mut table = [[0; 8]; 256];
     let mut mask = 0;
@@ -265,7 +271,7 @@ static LANES: [[u32; 8]; 256] = {
     table
 };
 
-/// Widths of 4 bytes and more by permuting 4-byte lanes, narrower ones in plain code.
+/// Compresses widths of 4 bytes and more by permuting 4-byte lanes, and narrower ones in plain code.
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
 pub(super) fn compress_avx2<const W: usize>(values: &[[u8; W]], words: &[u64], out: &mut [[u8; W]]) -> usize {
     if !matches!(W, 4 | 8 | 16) {
@@ -291,9 +297,9 @@ pub(super) fn compress_avx2<const W: usize>(values: &[[u8; W]], words: &[u64], o
                 16 => _pdep_u64(keep, 0x11) * 15,
                 _ => keep,
             };
-            // SAFETY: 64 values of `W` bytes are `2 * W` vectors; the table has a row for every 8-bit mask; the
-            // parts before have written at most `part * lanes` values behind the first `at`, so a whole vector still
-            // ends within the 64 that there is room for.
+            // SAFETY: 64 values of `W` bytes are `2 * W` vectors; the table has a row for every 8-bit mask;
+            // the parts before have written at most `part * lanes` values after the first `at`, so a whole
+            // vector still ends within the 64 that there is room for.
             unsafe {
                 let order = _mm256_loadu_si256(LANES[narrow as usize & 255].as_ptr().cast());
                 let packed = _mm256_permutevar8x32_epi32(_mm256_loadu_si256(from.add(part)), order);

@@ -1,4 +1,5 @@
-//! Gathering with AVX-512: 64 rows at a time, bounds first, then loads that need no check of their own.
+//! Gathers with AVX-512, 64 rows at a time: the bounds are checked first, so the loads need no check of their
+//! own.
 
 use std::arch::x86_64::*;
 
@@ -9,7 +10,8 @@ use crate::cpu::indices::index;
 /// The largest limit whose indices are non-negative as 32-bit lanes.
 const LANE_LIMIT: u64 = 1 << 31;
 
-/// 16 indices of `I` bytes as 32-bit lanes, and which of them are `limit` (at most [`LANE_LIMIT`]) or more.
+/// Loads 16 indices of `I` bytes as 32-bit lanes, with the mask of those that are `limit` (at most
+/// [`LANE_LIMIT`]) or more.
 ///
 /// # Safety
 ///
@@ -31,12 +33,13 @@ unsafe fn sixteen<const I: usize>(from: *const [u8; I], limit: u64) -> (u16, __m
     }
 }
 
-/// Values of more bytes than this are not in a core's own caches.
+/// The number of bytes of values above which they exceed a core's own caches.
 const FAR: usize = 1 << 20;
-/// So many rows ahead their values are asked for: more than a core can wait for at a time.
+/// The number of rows by which prefetches run ahead. It exceeds the number of loads that a core can have in
+/// flight.
 const AHEAD: usize = 64;
 
-/// Asks for what 64 indices lead to, where that is all over the place. Whatever the indices are: a prefetch is no access.
+/// Prefetches the values of 64 indices. The indices need not be in bounds: a prefetch is not an access.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn ask_for<const I: usize>(base: *const u8, width: usize, indices: Option<&[[u8; I]]>) {
@@ -49,7 +52,7 @@ fn ask_for<const I: usize>(base: *const u8, width: usize, indices: Option<&[[u8;
     }
 }
 
-/// As [`super::gather`].
+/// The AVX-512 version of [`super::gather`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt,lzcnt")]
 pub(super) fn gather<const W: usize, const I: usize>(
     gathers: bool,
@@ -96,7 +99,8 @@ pub(super) fn gather<const W: usize, const I: usize>(
             continue;
         }
         for (part, lanes) in lanes.into_iter().enumerate() {
-            // SAFETY: all 64 lanes are below the limit, so inside of `values`, and not negative; `out` has 64 places.
+            // SAFETY: all 64 lanes are below the limit, so inside of `values`, and not negative; `out` has 64
+            // places.
             unsafe {
                 let to = out.as_mut_ptr().add(part * 16);
                 if W == 4 {
@@ -113,11 +117,11 @@ pub(super) fn gather<const W: usize, const I: usize>(
     good
 }
 
-/// Rows that are looked at together: as many as the overhead of calls among them is not noticed, and both passes over the
-/// indices find them in the nearest cache.
+/// The rows of one block of [`load_near`]: enough to hide the overhead of a call, and few enough that both
+/// passes find the indices in the nearest cache.
 const NEAR_ROWS: usize = 1024;
 
-/// As [`super::gather`], with loads, of values that need not be asked for ahead.
+/// As [`super::gather`], by plain loads, for values that need no prefetch.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt,lzcnt")]
 fn load_near<const W: usize, const I: usize>(
@@ -144,7 +148,7 @@ fn load_near<const W: usize, const I: usize>(
     good
 }
 
-/// As [`super::locate`], for offsets of four bytes.
+/// The AVX-512 version of [`super::locate`], for offsets of four bytes.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt,lzcnt")]
 pub(super) fn locate<const I: usize>(
     offsets: &[[u8; 4]],
@@ -175,8 +179,8 @@ pub(super) fn locate<const I: usize>(
             ask_for(base.cast(), 4, indices.get(first + AHEAD..first + AHEAD + 64));
         }
         let alive = valid.map_or(u64::MAX, |valid| valid.word(first / 64)) >> part;
-        // SAFETY: there are 16 more indices, and as many places; a row that is alive is below the limit, so that it and
-        // the offset behind it are in `offsets`; what is not alive is not read.
+        // SAFETY: 16 more indices exist, and as many places. A row that is alive is below the limit, so it
+        // and the next offset are in `offsets`; rows that are not alive are not read.
         unsafe {
             let (bad, lanes) = sixteen::<I>(indices.as_ptr().add(first), limit);
             if bad & alive as u16 != 0 {
@@ -191,7 +195,7 @@ pub(super) fn locate<const I: usize>(
             if _mm512_cmpgt_epu32_mask(from, to) | _mm512_cmpgt_epu32_mask(to, extent_lanes) != 0 {
                 return None;
             }
-            // Ends that do not fit wrap; the total does not.
+            // Ends that do not fit wrap, but the total does not.
             total = _mm512_add_epi64(total, _mm512_and_si512(lens, _mm512_set1_epi64(0xFFFF_FFFF)));
             total = _mm512_add_epi64(total, _mm512_srli_epi64::<32>(lens));
             let all = _mm512_add_epi32(running_sums(lens), before);
@@ -206,7 +210,7 @@ pub(super) fn locate<const I: usize>(
     plain::locate(offsets, extent, &indices[whole..], limit, valid, total, starts, ends)
 }
 
-/// The sums of the lanes up to each.
+/// Returns the inclusive prefix sums of the lanes.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn running_sums(lanes: __m512i) -> __m512i {
@@ -217,7 +221,7 @@ pub(super) fn running_sums(lanes: __m512i) -> __m512i {
     _mm512_add_epi32(sums, _mm512_alignr_epi32::<8>(sums, zero))
 }
 
-/// As [`super::gather_bits`]: the four bytes around each bit, shifted.
+/// The AVX-512 version of [`super::gather_bits`]: it loads the four bytes around each bit, and shifts.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt,lzcnt")]
 pub(super) fn gather_bits<const I: usize>(
     bits: Bits,
@@ -231,7 +235,7 @@ pub(super) fn gather_bits<const I: usize>(
         return plain::gather_bits(bits, indices, limit, valid, out);
     }
     let shift = _mm512_set1_epi32(shift as i32);
-    // Four bytes from here on are the last that there are.
+    // The last position from which four bytes can be loaded.
     let last = _mm512_set1_epi32((bytes.len() - 4) as i32);
     let one = _mm512_set1_epi32(1);
     let mut good = true;

@@ -1,7 +1,8 @@
-//! What the CPU path does with vector units: the one place that asks which instructions there are.
+//! Explicit use of vector units by the CPU path: the only place that checks which instructions a machine has.
 //!
-//! The one idea: every function here is safe and total, with a plain-Rust twin in `plain.rs` that defines it; which
-//! twin runs is decided by [`VectorLevel`]. Loops that the compiler vectorises by itself are `vectorise.rs`'s.
+//! The one idea: every function here is safe and total, and a twin in plain Rust in `plain.rs` defines it;
+//! [`VectorLevel`] decides which of the two runs. Loops that the compiler vectorises by itself are in
+//! `vectorise.rs`.
 
 #![allow(unsafe_code)]
 
@@ -19,23 +20,25 @@ mod plain;
 pub(crate) use super::count::count_ones;
 pub(crate) use plain::POSITIONS;
 
-/// How many bytes ahead a column is asked for: by itself, a processor does so only within a page of 4 KiB.
+/// The distance in bytes at which a column is prefetched: the processor's own prefetcher stops at a page of 4
+/// KiB.
 pub(crate) const AHEAD: usize = 4096;
 
-/// Says that the memory `ahead` bytes behind a value will be read soon, as much as the value has. There need not be any.
+/// Prefetches memory of a value's size, `ahead` bytes after the value. It need not exist.
 #[inline(always)]
 pub(crate) fn prefetch<T>(value: &T, ahead: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in (ahead..ahead + size_of::<T>()).step_by(64) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint: it takes any address, and reads nothing that anybody sees.
+        // SAFETY: a hint: it accepts any address, and reads nothing that the program can observe.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast::<i8>().wrapping_add(line)) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (value, ahead);
 }
 
-/// Sets each of `words` to what `combine` makes of it and the word of `bits`, of which the first is number `first`.
+/// Combines each of `words` with a word of `bits`, starting at word `first`, and stores what `combine`
+/// returns.
 pub(crate) fn read_words(bits: Bits, first: usize, words: &mut [u64], combine: impl Fn(u64, u64) -> u64) {
     struct Read<'a, F>(Bits<'a>, usize, &'a mut [u64], F);
     impl<F: Fn(u64, u64) -> u64> Loop for Read<'_, F> {
@@ -44,7 +47,8 @@ pub(crate) fn read_words(bits: Bits, first: usize, words: &mut [u64], combine: i
         fn run(self) {
             let Read(bits, first, words, combine) = self;
             let (bytes, shift) = bits.parts();
-            // Words that are whole and have a ninth byte: two loads a byte apart, shifted, hold all 64 rows.
+            // These words are whole and followed by a ninth byte: two loads a byte apart, shifted, hold all
+            // 64 rows.
             let bytes = bytes.get(first * 8..).unwrap_or_default();
             let whole = (bits.len() / 64).saturating_sub(first).min(bytes.len().saturating_sub(1) / 8);
             let (fast, rest) = words.split_at_mut(whole.min(words.len()));
@@ -61,8 +65,8 @@ pub(crate) fn read_words(bits: Bits, first: usize, words: &mut [u64], combine: i
     vectorised(Read(bits, first, words, combine));
 }
 
-/// Writes the values whose bits are 1, in order, and returns how many; `words` has a bit a value, none past the last.
-/// Stops where `out` is full.
+/// Writes the values whose bits are 1, in order, and returns their number. `words` has a bit for each value,
+/// and none past the last. Stops if `out` is full.
 pub(crate) fn compress<const W: usize>(values: &[[u8; W]], words: &[u64], out: &mut [[u8; W]]) -> usize {
     compress_at(VectorLevel::widest(), values, words, out)
 }
@@ -86,10 +90,10 @@ fn compress_at<const W: usize>(
     plain::compress(values, words, 0, out)
 }
 
-/// Moves the bits `value(i) & words[i]` together, behind `fill` (below 64) bits that others write.
+/// Packs the bits `value(i) & words[i]`, after `fill` (below 64) bits that the caller writes.
 ///
-/// `out` is the words behind the one with those bits, or, where `fill` is 0, from the first on. Returns the bits for
-/// the word that is not in `out`, in their places, and how many of all bits are 1.
+/// `out` begins after the word that holds those bits or, if `fill` is 0, with the first word. Returns the
+/// bits for the word that is not in `out`, at their positions, and the total number of ones.
 pub(crate) fn compact(
     words: &[u64],
     value: impl Fn(usize) -> u64,
@@ -104,8 +108,8 @@ pub(crate) fn compact(
     plain::compact(words, value, fill, out, plain::extract)
 }
 
-/// The values at `indices` of four or eight bytes, for each of which `out` has room; anything where `valid` has a 0.
-/// False where an index that is valid is `limit` or more.
+/// Writes the values at `indices` of four or eight bytes to `out`; unspecified values if `valid` has a 0.
+/// Returns `false` if a valid index is `limit` or more.
 pub(crate) fn gather<const W: usize, const I: usize>(
     values: &[[u8; W]],
     indices: &[[u8; I]],
@@ -135,7 +139,8 @@ fn gather_at<const W: usize, const I: usize>(
     plain::gather(values, indices, limit, valid, out)
 }
 
-/// The bits at `indices`, as words; 0 where `valid` is. False where an index that is valid is `limit` or more.
+/// Writes the bits at `indices`, as words; 0 if the index is not valid. Returns `false` if a valid index is
+/// `limit` or more.
 pub(crate) fn gather_bits<const I: usize>(
     bits: Bits,
     indices: &[[u8; I]],
@@ -164,7 +169,7 @@ fn gather_bits_at<const I: usize>(
     plain::gather_bits(bits, indices, limit, valid, out)
 }
 
-/// Writes which bits of at most 64 words are 1, in order, and returns how many.
+/// Writes the positions of the ones in at most 64 words, in order, and returns their number.
 pub(crate) fn positions(words: &[u64], out: &mut [u16; POSITIONS]) -> usize {
     assert!(words.len() <= 64);
     #[cfg(target_arch = "x86_64")]
@@ -175,8 +180,8 @@ pub(crate) fn positions(words: &[u64], out: &mut [u16; POSITIONS]) -> usize {
     plain::positions(words, out)
 }
 
-/// Copies `data[start..start + len]` for each start and length, one behind the other, and returns how many bytes that
-/// is; nothing where one of them is not in `data`, or `out` too short. The starts of `next` are about to be asked for.
+/// Copies `data[start..start + len]` for each start and length, end to end, and returns the total bytes;
+/// `None` if a range is out of bounds of `data`, or `out` is too short. The starts of `next` are prefetched.
 pub(crate) fn copy_ranges(
     data: &[u8],
     starts: &[usize],
@@ -193,8 +198,8 @@ pub(crate) fn copy_ranges(
     plain::copy_ranges(data, starts, lens, out)
 }
 
-/// Copies the bytes of the rows whose bits in `words` are 1; there is one more offset than rows. Returns how many bytes
-/// those are; nothing where the offsets lead out of `data`, or `out` is too short.
+/// Copies the bytes of the rows whose bits in `words` are 1; `offsets` has one more than rows. Returns the
+/// total bytes; `None` if offsets exceed `data`, or `out` is too short.
 pub(crate) fn copy_kept<const O: usize>(
     offsets: &[[u8; O]],
     data: &[u8],
@@ -209,8 +214,9 @@ pub(crate) fn copy_kept<const O: usize>(
     plain::copy_kept(offsets, data, words, out)
 }
 
-/// Where the bytes of the rows whose bits are 1 start, where they end if they lie one behind the other, and how many there
-/// are; there is one more offset than rows, and a place for each row. Nothing where an offset goes back, or out of `extent`.
+/// Writes the starts of the rows whose bits are 1, and their ends when copied end to end. Returns their total
+/// bytes. `offsets` has one more than rows, and the outputs have a place for each kept row. `None` if an
+/// offset decreases or exceeds `extent`.
 pub(crate) fn kept_rows<const O: usize>(
     offsets: &[[u8; O]],
     extent: usize,
@@ -231,7 +237,7 @@ pub(crate) fn kept_rows<const O: usize>(
     plain::kept_rows(offsets, extent, words, 0, starts, ends)
 }
 
-/// Copies the bytes of rows from where they start to where they end, one behind the other; false where either is not there.
+/// Copies the bytes of rows from their starts to their ends, end to end; `false` if either is out of bounds.
 pub(crate) fn copy_rows<const O: usize>(
     data: &[u8],
     starts: &[[u8; O]],
@@ -246,8 +252,9 @@ pub(crate) fn copy_rows<const O: usize>(
     plain::copy_rows(data, starts, ends, out)
 }
 
-/// Where the bytes of the rows at `indices` start, where they end if they lie one behind the other, and how many there
-/// are; none of a row that is not `valid`. Nothing where an index is out of bounds or an offset out of `extent`.
+/// Writes the starts of the rows at `indices`, and their ends when copied end to end. Returns their total
+/// bytes. Rows that are not `valid` are empty. `None` if an index is out of bounds or an offset exceeds
+/// `extent`.
 pub(crate) fn locate<const O: usize, const I: usize>(
     offsets: &[[u8; O]],
     extent: usize,

@@ -1,13 +1,14 @@
-//! The definitions, in plain Rust: for machines without the instructions, for what is left at the ends, for tests.
+//! The definitions in plain Rust: for machines without the instructions, for the remainders of vector loops,
+//! and for tests.
 
 use crate::cpu::bitmap::Bits;
 use crate::cpu::indices::index;
 use crate::cpu::rows::{offset, offset_bytes, range, runs};
 
-/// Room for the positions of 64 words, and 64 more that a vector may write too much.
+/// Capacity for the positions of 64 words, and for 64 more that a vector store may write in excess.
 pub(crate) const POSITIONS: usize = 64 * 64 + 64;
 
-/// As [`super::compress`], with `at` values written before.
+/// Defines [`super::compress`]; `at` values have been written before.
 #[inline(always)]
 pub(super) fn compress<const W: usize>(
     values: &[[u8; W]],
@@ -35,7 +36,7 @@ pub(super) fn compress<const W: usize>(
     at
 }
 
-/// As [`super::compact`], `extract` moving the bits under a mask together.
+/// Defines [`super::compact`]; `extract` packs the bits under a mask.
 #[inline(always)]
 pub(super) fn compact(
     words: &[u64],
@@ -74,7 +75,7 @@ pub(super) fn compact(
     (head, ones)
 }
 
-/// The bits of `value` where `mask` has ones, moved together at the low end.
+/// Packs the bits of `value` where `mask` has ones at the low end.
 pub(super) fn extract(value: u64, mask: u64) -> u64 {
     let (mut rest, mut bits, mut at) = (mask, 0, 0);
     while rest != 0 {
@@ -85,7 +86,7 @@ pub(super) fn extract(value: u64, mask: u64) -> u64 {
     bits
 }
 
-/// As [`super::gather`].
+/// Defines [`super::gather`] for any width.
 #[inline(always)]
 pub(super) fn gather<const W: usize, const I: usize>(
     values: &[[u8; W]],
@@ -110,24 +111,25 @@ pub(super) fn gather<const W: usize, const I: usize>(
     good
 }
 
-/// The values at indices, one by one: a function of its own, for it is compiled without the instruction that gathers them.
+/// Loads the values at indices one by one. It is a function of its own so that it is compiled without the
+/// gather instruction.
 ///
 /// # Safety
 ///
-/// There must be a value at each index.
+/// Each index must be less than the number of values.
 #[inline(never)]
 pub(super) unsafe fn load<const W: usize, const I: usize>(
     values: &[[u8; W]],
     indices: &[[u8; I]],
     out: &mut [[u8; W]],
 ) {
-    // SAFETY: the caller's word.
+    // SAFETY: the caller has promised that the index is in bounds.
     let value = |at: u64| unsafe { *values.get_unchecked(at as usize) };
     let (blocks, rest) = indices.as_chunks::<8>();
     let (outs, out_rest) = out.as_chunks_mut::<8>();
     for (block, out) in blocks.iter().zip(outs) {
         if I == 4 {
-            // Two indices are read at once: it is reading that takes the time.
+            // Reads two indices at once, because reading takes most of the time.
             for (k, pair) in block.as_chunks::<2>().0.iter().enumerate() {
                 let both = u64::from_le_bytes(std::array::from_fn(|i| pair[i / 4][i % 4]));
                 (out[2 * k], out[2 * k + 1]) = (value(both & 0xFFFF_FFFF), value(both >> 32));
@@ -141,20 +143,20 @@ pub(super) unsafe fn load<const W: usize, const I: usize>(
     }
 }
 
-/// The values at positions, as [`load`] does it.
+/// Loads the values at positions, in the way of [`load`].
 ///
 /// # Safety
 ///
-/// There must be a value at each position.
+/// Each position must be less than the number of values.
 #[inline(never)]
 pub(super) unsafe fn pick<const W: usize>(values: &[[u8; W]], positions: &[u16], out: &mut [[u8; W]]) {
     for (out, position) in out.iter_mut().zip(positions) {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller has promised that the position is in bounds.
         *out = unsafe { *values.get_unchecked(*position as usize) };
     }
 }
 
-/// The same for at most 64 indices of which some may be out of bounds.
+/// As [`gather`], for at most 64 indices, some of which may be out of bounds.
 #[inline(never)]
 pub(super) fn gather_checked<const W: usize, const I: usize>(
     values: &[[u8; W]],
@@ -172,7 +174,7 @@ pub(super) fn gather_checked<const W: usize, const I: usize>(
     good
 }
 
-/// As [`super::locate`], with `total` bytes before the first row.
+/// Defines [`super::locate`]; `total` bytes precede the first row.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "one more than its twin")]
 pub(super) fn locate<const O: usize, const I: usize>(
@@ -205,7 +207,7 @@ pub(super) fn locate<const O: usize, const I: usize>(
     Some(total)
 }
 
-/// As [`super::gather_bits`].
+/// Defines [`super::gather_bits`] for any level.
 #[inline(always)]
 pub(super) fn gather_bits<const I: usize>(
     bits: Bits,
@@ -222,7 +224,7 @@ pub(super) fn gather_bits<const I: usize>(
     good
 }
 
-/// The same for at most 64 indices.
+/// As [`gather_bits`], for at most 64 indices.
 #[inline(always)]
 pub(super) fn gather_bits_checked<const I: usize>(
     bits: Bits,
@@ -242,7 +244,7 @@ pub(super) fn gather_bits_checked<const I: usize>(
     good
 }
 
-/// As [`super::positions`].
+/// Defines [`super::positions`] for any level.
 #[inline(always)]
 pub(super) fn positions(words: &[u64], out: &mut [u16; POSITIONS]) -> usize {
     let mut at = 0;
@@ -257,7 +259,7 @@ pub(super) fn positions(words: &[u64], out: &mut [u16; POSITIONS]) -> usize {
     at
 }
 
-/// As [`super::copy_ranges`].
+/// Defines [`super::copy_ranges`] for any level.
 pub(super) fn copy_ranges(data: &[u8], starts: &[usize], lens: &[usize], out: &mut [u8]) -> Option<usize> {
     let mut at = 0;
     for (start, len) in starts.iter().zip(lens) {
@@ -268,7 +270,7 @@ pub(super) fn copy_ranges(data: &[u8], starts: &[usize], lens: &[usize], out: &m
     Some(at)
 }
 
-/// As [`super::copy_kept`].
+/// Defines [`super::copy_kept`] for any level.
 pub(super) fn copy_kept<const O: usize>(
     offsets: &[[u8; O]],
     data: &[u8],
@@ -292,7 +294,7 @@ pub(super) fn copy_kept<const O: usize>(
     good.then_some(at)
 }
 
-/// As [`super::kept_rows`], with `total` bytes before the first row.
+/// Defines [`super::kept_rows`]; `total` bytes precede the first row.
 #[inline(always)]
 pub(super) fn kept_rows<const O: usize>(
     offsets: &[[u8; O]],
@@ -317,7 +319,7 @@ pub(super) fn kept_rows<const O: usize>(
     Some(total)
 }
 
-/// As [`super::copy_rows`].
+/// Defines [`super::copy_rows`] for any level.
 #[inline(always)]
 pub(super) fn copy_rows<const O: usize>(
     data: &[u8],

@@ -1,4 +1,4 @@
-//! Every level against the plain definitions.
+//! Tests of every vector level against the plain definitions.
 
 use super::*;
 
@@ -154,7 +154,7 @@ fn positions_are_those_of_the_ones() {
     }
 }
 
-/// Offsets with rows of these lengths, from 3 on.
+/// Returns offsets of rows with these lengths, starting at 3.
 fn offsets<const O: usize>(lens: impl Iterator<Item = usize>) -> Vec<[u8; O]> {
     let mut at = 3;
     let ends = lens.map(|len| {

@@ -1,5 +1,5 @@
-//! Which rows of a node anybody asks for. Where a conjunction's first part is false, nobody asks what the second is; where a
-//! condition is not true, nobody asks for what is aggregated.
+//! Which rows of each node are needed. If the first part of a conjunction is false in a row, its second part
+//! is not needed there; if a condition is not true, neither are the aggregated values.
 
 use super::blocks::inside;
 use super::ranges::Range;
@@ -7,15 +7,15 @@ use super::slots::WORDS;
 use crate::cpu::intrinsics::count_ones;
 use crate::expr::plan::{Id, Op, Plan};
 
-/// The rows where a truth is as it has to be.
+/// The rows at which another node's truth is true.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Guard {
     pub of: Id,
-    /// Those where it is not known as well.
+    /// Whether rows at which it is unknown are included.
     pub unknown: bool,
 }
 
-/// What is asked of a node.
+/// The rows of a node that are needed.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Asked {
     Nothing,
@@ -24,7 +24,7 @@ pub(super) enum Asked {
 }
 
 impl Asked {
-    /// And by another, too.
+    /// Adds the demand of another node.
     fn add(&mut self, other: Asked) {
         *self = match (*self, other) {
             (Asked::Nothing, asked) => asked,
@@ -34,14 +34,15 @@ impl Asked {
     }
 }
 
-/// What is asked of each node, where roots but the `condition` are asked for where that is true.
+/// Computes the demand for each node. With a `condition`, the other roots are needed only at rows where it is
+/// true.
 pub(super) fn asked(plan: &Plan, ranges: &[Option<Range>], condition: Option<Id>) -> Vec<Asked> {
     let mut asked = vec![Asked::Nothing; plan.nodes.len()];
     let met = condition.map(|of| Guard { of, unknown: false });
     plan.roots.iter().for_each(|root| asked[*root].add(met.map_or(Asked::All, Asked::Where)));
     condition.into_iter().for_each(|id| asked[id] = Asked::All);
     for (id, node) in plan.nodes.iter().enumerate().rev() {
-        // A row that fails is an error, whoever asks; unless the condition leaves it out.
+        // A row that fails is an error even if its value is not needed, unless the condition excludes it.
         let fails = node.can_fail();
         let constant = matches!(node.op, Op::Literal(_));
         let own = match asked[id] {
@@ -62,17 +63,17 @@ pub(super) fn asked(plan: &Plan, ranges: &[Option<Range>], condition: Option<Id>
     asked
 }
 
-/// Rows of a chunk.
+/// The needed rows of a chunk.
 pub(super) struct Rows {
-    /// How many there are.
+    /// The number of rows in the chunk.
     pub all: usize,
-    /// Those that are asked for, and how many.
+    /// The mask of needed rows, and their number.
     pub words: [u64; WORDS],
     pub asked: usize,
 }
 
 impl Rows {
-    /// Of one row or more those that `f` has, by words.
+    /// Builds the mask from the words that `f` returns. `all` must be at least 1.
     pub fn of(all: usize, f: impl Fn(usize) -> u64) -> Rows {
         let mut words = [0; WORDS];
         let last = (all - 1) / 64;

@@ -1,5 +1,5 @@
-//! Loops over the rows of a chunk, 64 at a time: what a step of a plan does to values. A block is an array, so that every loop has
-//! a length that the compiler knows; a constant is a block that is used again and again.
+//! Loops over the rows of a chunk, 64 at a time: the inner loops of a plan's steps. A block is an array, so
+//! the compiler knows every loop's length; a constant is one block that is used repeatedly.
 
 use bowstring_kernels::function::{Native, U256};
 
@@ -7,17 +7,17 @@ use crate::cpu::intrinsics::{count_ones, prefetch};
 use crate::cpu::memory::{numbers, numbers_mut, plain};
 use crate::cpu::vectorise::{Loop, VectorLevel, vectorised};
 
-/// Rows of a chunk.
+/// The rows of a chunk.
 pub(super) const CHUNK: usize = 4096;
-/// Rows of a block.
+/// The rows of a block.
 pub(super) const BLOCK: usize = 64;
 
-/// Which rows of a word are among the first `rows`.
+/// Returns the mask of rows in a word that are among the first `rows`.
 pub(super) fn inside(rows: usize, word: usize) -> u64 {
     crate::cpu::rows::ones(rows - (word * 64).min(rows))
 }
 
-/// Values of a chunk: as many as there are rows, or a block of the same value.
+/// The values of a chunk: one for each row, or one block of a constant.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub bytes: &'a [u8],
@@ -29,13 +29,13 @@ impl<'a> View<'a> {
         Blocks::new(numbers(self.bytes).expect("chunks are aligned"), self.constant)
     }
 
-    /// Decimals by their halves.
+    /// Returns decimals as their halves.
     pub fn halves(self) -> Blocks<'a, Halves> {
         Blocks::new(plain(self.bytes).expect("chunks are aligned"), self.constant)
     }
 }
 
-/// Values by blocks.
+/// The values of a chunk, divided into blocks.
 #[derive(Clone, Copy)]
 pub(super) struct Blocks<'a, T> {
     pub whole: &'a [[T; BLOCK]],
@@ -49,7 +49,7 @@ impl<'a, T: Copy + Default> Blocks<'a, T> {
         Blocks { whole, rest, constant }
     }
 
-    /// A block. The last one is filled up, in memory of the caller's.
+    /// Returns a block. A partial last block is padded, in the memory that `last` provides.
     #[inline(always)]
     pub fn at<'s>(&self, i: usize, last: &'s mut Option<[T; BLOCK]>) -> &'s [T; BLOCK]
     where
@@ -70,22 +70,22 @@ fn filled<T: Copy + Default>(rest: &[T]) -> [T; BLOCK] {
     block
 }
 
-/// A decimal as its two halves: compilers make vectors of these, and of none of sixteen bytes.
+/// A decimal as its two halves: compilers vectorise these, but not values of sixteen bytes.
 pub(super) type Halves = [i64; 2];
 
-/// The decimal of these.
+/// Returns the decimal with these halves.
 #[inline(always)]
 pub(super) fn whole([low, high]: Halves) -> i128 {
     i128::from(high) << 64 | i128::from(low as u64)
 }
 
-/// Decimals as the nearest numbers of eight bytes.
+/// Clamps decimals to the range of eight-byte integers.
 #[inline(always)]
 pub(super) fn nearest(block: &[Halves; BLOCK]) -> [i64; BLOCK] {
     block.map(|[low, high]| if high == low >> 63 { low } else { high >> 63 ^ i64::MAX })
 }
 
-/// Decimals as numbers of eight bytes, which most are.
+/// Returns decimals as eight-byte integers, which most are; `None` if one of them is larger.
 #[inline(always)]
 pub(super) fn short(block: &[Halves; BLOCK]) -> Option<[i64; BLOCK]> {
     let mut low = [0i64; BLOCK];
@@ -97,13 +97,13 @@ pub(super) fn short(block: &[Halves; BLOCK]) -> Option<[i64; BLOCK]> {
     (other == 0).then_some(low)
 }
 
-/// A bit for each row of a block.
+/// Returns a bit for each row of a block.
 #[inline(always)]
 pub(super) fn bits(f: impl Fn(usize) -> bool) -> u64 {
     (0..BLOCK).fold(0, |word, i| word | u64::from(f(i)) << i)
 }
 
-/// Writes what `f` makes of each pair, and sets the bits of rows that it says are bad.
+/// Writes the result of `f` for each pair, and sets the bits of rows that `f` marks as bad.
 pub(super) fn zip<T: Native, F: Fn(T, T) -> (T, bool)>(
     level: VectorLevel,
     a: View<'_>,
@@ -132,7 +132,7 @@ pub(super) fn zip<T: Native, F: Fn(T, T) -> (T, bool)>(
                     out[k] = value;
                     any |= is_bad;
                 }
-                // Mostly none is, and a vector finds that out sooner than which are.
+                // Usually no row is bad, and a vector loop detects that faster than it finds which ones are.
                 *bad = if any { bits(|k| (self.f)(a[k], b[k]).1) } else { 0 };
             }
         }
@@ -141,7 +141,7 @@ pub(super) fn zip<T: Native, F: Fn(T, T) -> (T, bool)>(
     level.run(Zip { a: a.values(), b: b.values(), out, bad, f });
 }
 
-/// The bits that are set in a word, by their numbers.
+/// Iterates over the positions of a word's set bits.
 #[inline(always)]
 pub(super) fn set(word: u64) -> impl Iterator<Item = usize> {
     let some = |word: u64| (word != 0).then_some(word);
@@ -149,12 +149,13 @@ pub(super) fn set(word: u64) -> impl Iterator<Item = usize> {
         .map(|word| word.trailing_zeros() as usize)
 }
 
-/// Whether rows are fewer than one in so many: then they are looked at one by one, and what is between them is not read.
+/// Returns whether fewer than one row in `one_in` is set. Then rows are handled one by one, and the others
+/// are not read.
 pub(super) fn sparse(words: &[u64], one_in: usize) -> bool {
     count_ones(words) * one_in < words.len() * BLOCK
 }
 
-/// Has decimals in some rows read, so that they are waited for together.
+/// Prefetches the decimals of some rows, so that their cache misses overlap.
 pub(super) fn expect(values: Blocks<'_, Halves>, words: &[u64]) {
     let mut last = None;
     for (i, word) in words.iter().enumerate() {
@@ -163,7 +164,8 @@ pub(super) fn expect(values: Blocks<'_, Halves>, words: &[u64]) {
     }
 }
 
-/// The products of decimals in the rows that are `asked` for. Mostly both are short, and then nothing overflows.
+/// Multiplies decimals in the rows that are `asked` for. Usually both factors are short, and then nothing
+/// overflows.
 pub(super) fn multiply_wide(a: View<'_>, b: View<'_>, asked: &[u64], out: &mut [u8], bad: &mut [u64]) {
     let (x, y) = (a.halves(), b.halves());
     let sparse = sparse(asked, 4);
@@ -193,7 +195,7 @@ pub(super) fn multiply_wide(a: View<'_>, b: View<'_>, asked: &[u64], out: &mut [
     }
 }
 
-/// Writes what `f` makes of each value.
+/// Writes the result of `f` for each value.
 pub(super) fn each<T: Native, U: Native>(a: View<'_>, out: &mut [u8], f: impl Fn(T) -> U) {
     let a = a.values::<T>();
     let out = numbers_mut::<U>(out).expect("chunks are aligned").as_chunks_mut::<BLOCK>().0;
@@ -216,7 +218,8 @@ pub(super) fn choose<T: Native>(words: &[u64], a: View<'_>, b: View<'_>, out: &m
             let (mut a_last, mut b_last) = (None, None);
             for (i, (word, out)) in self.0.iter().zip(self.3).enumerate() {
                 let (a, b) = (self.1.at(i, &mut a_last), self.2.at(i, &mut b_last));
-                // Not a choice of the one or the other, of whose addresses the compiler makes a gather.
+                // This is not written as a choice between two values, because the compiler would turn their
+                // addresses into a gather.
                 *out = *b;
                 for k in 0..BLOCK {
                     if word >> k & 1 != 0 {
@@ -230,7 +233,7 @@ pub(super) fn choose<T: Native>(words: &[u64], a: View<'_>, b: View<'_>, out: &m
     vectorised(Choose(words, a.values(), b.values(), out));
 }
 
-/// Fills a block with a value by its bits.
+/// Fills a block with a value, given its bits.
 pub(super) fn fill<T: Native>(raw: i128, out: &mut [u8]) {
     let value = T::from_bits(U256::from_low(raw as u128));
     numbers_mut::<T>(out).expect("chunks are aligned")[..BLOCK].fill(value);

@@ -1,5 +1,5 @@
-//! Comparisons of the rows of a chunk, 64 at a time. The one idea: numbers are compared by keys, which are integers; so all that a
-//! constant leaves of a column is what lies between two keys.
+//! Comparisons of the rows of a chunk, 64 at a time. The one idea: numbers are compared by integer keys, so a
+//! comparison with a constant selects the keys between two others.
 
 use bowstring_kernels::function::{F16, Native};
 
@@ -7,20 +7,20 @@ use super::blocks::{Blocks, Halves, View, bits, expect, nearest, set, short, spa
 use crate::cpu::intrinsics::{AHEAD, prefetch};
 use crate::cpu::vectorise::{Loop, VectorLevel, vectorised};
 
-/// How values are compared: as integers are, or by the total order of floats.
+/// Defines the order of values: that of integers, or the total order of floats.
 pub(super) trait Ordered: Native {
-    /// An integer that is less where the value is.
+    /// An integer key in the order of the values.
     type Key: Key;
     fn key(self) -> Self::Key;
 }
 
 /// An integer that values are compared by.
 pub(super) trait Key: Copy + Ord {
-    /// The lowest bits of a number, as many as it has.
+    /// Returns the lowest bits of a number, in the width of the key.
     fn lowest(of: i128) -> Self;
-    /// Whether it is `low`, `high` or between. `low` is not above `high`.
+    /// Returns whether the key lies between `low` and `high`, inclusive. `low` must not exceed `high`.
     fn is_within(self, low: Self, high: Self) -> bool;
-    /// As wide as any key.
+    /// Returns the key in the widest key type.
     fn wide(self) -> i128;
 }
 
@@ -35,7 +35,7 @@ macro_rules! keys {
             fn wide(self) -> i128 {
                 self as i128
             }
-            // One comparison: what is below `low` is far above it then. Signs are of no account.
+            // One unsigned comparison suffices: a key below `low` wraps to far above it. Signs do not matter.
             #[inline(always)]
             fn is_within(self, low: $t, high: $t) -> bool {
                 self.wrapping_sub(low) as $unsigned <= high.wrapping_sub(low) as $unsigned
@@ -65,7 +65,7 @@ ordered! {
     f64, i64, |x| { let x = x.to_bits() as i64; x ^ ((x >> 63) as u64 >> 1) as i64 };
 }
 
-/// Rows whose keys are between two, or those that are not.
+/// Marks the rows whose keys lie between two others, or the rest.
 struct Within<'a, T, K> {
     values: Blocks<'a, T>,
     ends: [K; 2],
@@ -102,12 +102,13 @@ impl Loop for Within<'_, Halves, i64> {
     }
 }
 
-/// Sets the bits of rows whose keys are one of the two or between; where all bits of `not` are set, of the others.
+/// Sets the bits of rows whose keys lie between `ends`, inclusive. If `not` is all ones, sets those of the
+/// other rows instead.
 pub(super) fn within<T: Ordered>(a: View<'_>, ends: [i128; 2], not: u64, out: &mut [u64]) {
     vectorised(Within { values: a.values::<T>(), ends: ends.map(Key::lowest), not, out });
 }
 
-/// The same of decimals, in the rows that are `asked` for.
+/// As [`within`], for decimals, in the rows that are `asked` for.
 pub(super) fn within_wide(a: View<'_>, ends: [i128; 2], not: u64, asked: &[u64], out: &mut [u64]) {
     if sparse(asked, 16) {
         let (values, mut last) = (a.halves(), None);
@@ -121,7 +122,7 @@ pub(super) fn within_wide(a: View<'_>, ends: [i128; 2], not: u64, asked: &[u64],
     }
     let (least, most) = (i128::from(i64::MIN), i128::from(i64::MAX));
     let [low, high] = ends;
-    // On which side of such an end a decimal is, the nearest number of eight bytes is too.
+    // If the ends are such values, clamping a decimal to eight bytes does not move it across them.
     let low_is_short = low == i128::MIN || low > least && low <= most;
     let high_is_short = high == i128::MAX || high < most && high >= least;
     if low_is_short && high_is_short {
@@ -132,7 +133,8 @@ pub(super) fn within_wide(a: View<'_>, ends: [i128; 2], not: u64, asked: &[u64],
     }
 }
 
-/// Sets the bits of rows where `a` and `b` are as `how` says: 1 less, 2 equal, 4 greater.
+/// Sets the bits of rows where `a` compares with `b` as `how` says: the sum of 1 (less), 2 (equal) and 4
+/// (greater).
 pub(super) fn compare<T: Ordered>(how: u8, a: View<'_>, b: View<'_>, out: &mut [u64]) {
     struct Compare<'a, T> {
         a: Blocks<'a, T>,
@@ -160,7 +162,7 @@ pub(super) fn compare<T: Ordered>(how: u8, a: View<'_>, b: View<'_>, out: &mut [
     vectorised(Compare::<T> { a: a.values(), b: b.values(), equal, not, out });
 }
 
-/// The same of decimals.
+/// As [`compare`], for decimals.
 pub(super) fn compare_wide(how: u8, a: View<'_>, b: View<'_>, out: &mut [u64]) {
     struct Compare<'a> {
         a: Blocks<'a, Halves>,
@@ -180,7 +182,8 @@ pub(super) fn compare_wide(how: u8, a: View<'_>, b: View<'_>, out: &mut [u64]) {
                     ^ match (short(a), short(b), self.equal) {
                         (_, _, true) => bits(|k| a[k] == b[k]),
                         (Some(a), Some(b), false) => bits(|k| a[k] < b[k]),
-                        // Both halves of all, whatever the higher ones say: a second look at some is compiled to gathers.
+                        // All halves are compared, whatever the upper ones say: the compiler turns a second
+                        // look at some rows into gathers.
                         (_, _, false) => bits(|k| {
                             let ([a_low, a_high], [b_low, b_high]) = (a[k], b[k]);
                             (a_high < b_high) | ((a_high == b_high) & ((a_low as u64) < (b_low as u64)))
@@ -193,7 +196,7 @@ pub(super) fn compare_wide(how: u8, a: View<'_>, b: View<'_>, out: &mut [u64]) {
     vectorised(Compare { a: a.halves(), b: b.halves(), equal, not, out });
 }
 
-/// Comparisons as two: what is less and what is equal, of either order, or not.
+/// Reduces a comparison to one of two, less or equal, with operands swapped or the result inverted.
 fn two_ways<'a>(how: u8, a: View<'a>, b: View<'a>) -> (View<'a>, View<'a>, bool, u64) {
     let (swapped, not) = match how {
         3 | 4 => (true, how == 3),
@@ -203,7 +206,7 @@ fn two_ways<'a>(how: u8, a: View<'a>, b: View<'a>) -> (View<'a>, View<'a>, bool,
     (a, b, how == 2 || how == 5, if not { !0 } else { 0 })
 }
 
-/// Sets the bits of rows whose key is one that is looked for.
+/// Sets the bits of rows whose key `is_one` accepts.
 pub(super) fn among_many<T: Ordered>(a: View<'_>, is_one: impl Fn(i128) -> bool, out: &mut [u64]) {
     let (values, mut last) = (a.values::<T>(), None);
     for (i, word) in out.iter_mut().enumerate() {
@@ -212,7 +215,7 @@ pub(super) fn among_many<T: Ordered>(a: View<'_>, is_one: impl Fn(i128) -> bool,
     }
 }
 
-/// Sets the bits of rows that are one of the values.
+/// Sets the bits of rows that equal one of the values.
 pub(super) fn among<T: Ordered>(a: View<'_>, values: &[T], out: &mut [u64]) {
     struct Among<'a, T>(Blocks<'a, T>, &'a [T], &'a mut [u64]);
     impl<T: Ordered> Loop for Among<'_, T> {

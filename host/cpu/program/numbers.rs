@@ -1,4 +1,4 @@
-//! From the number of a type, known at run time, to the type.
+//! Dispatch from a type's number, known at run time, to the type.
 
 use bowstring_kernels::function::{Native, U256};
 
@@ -27,7 +27,7 @@ macro_rules! by_any {
 
 pub(super) use {by_any, by_integer, by_number};
 
-/// The value of these bits.
+/// Returns the value that has these bits.
 pub(super) fn from_raw<T: Native>(raw: i128) -> T {
     T::from_bits(U256::from_low(raw as u128))
 }

@@ -1,11 +1,12 @@
-//! Comparisons with constants as ranges of what is compared. One loop does them all, and two of the same value are one.
+//! Comparisons with constants, as ranges of the compared values. One loop serves them all, and two ranges of
+//! one value merge into one.
 
 use bowstring_kernels::function::Number;
 
 use crate::expr::plan::{Id, Op, Plan};
 use crate::expr::range::{self, in_order, limits, with_constant};
 
-/// Whether the keys of a node's values are between two, ends included; or whether they are not.
+/// A test of whether the keys of a node's values lie between two, inclusive; `not` inverts it.
 #[derive(Clone, Copy)]
 pub(super) struct Range {
     pub of: Id,
@@ -13,7 +14,7 @@ pub(super) struct Range {
     pub not: bool,
 }
 
-/// Which nodes are ranges.
+/// Returns the range of each node that is one.
 pub(super) fn ranges(plan: &Plan) -> Vec<Option<Range>> {
     let mut ranges: Vec<Option<Range>> = vec![];
     for node in &plan.nodes {
@@ -27,7 +28,7 @@ pub(super) fn ranges(plan: &Plan) -> Vec<Option<Range>> {
     ranges
 }
 
-/// A comparison of a value with a constant.
+/// Converts a comparison of a value with a constant.
 fn comparison(plan: &Plan, how: u8, a: Id, b: Id) -> Option<Range> {
     let (of, how, value) = with_constant(plan, how, a, b)?;
     let number = plan.number(of);
@@ -35,7 +36,7 @@ fn comparison(plan: &Plan, how: u8, a: Id, b: Id) -> Option<Range> {
         return None;
     }
     let range = range::Range::compared(how, in_order(value, number), number);
-    // The loop knows no range of nothing: it is all but everything.
+    // The loop cannot express an empty range, so it becomes the inverse of the full one.
     let (ends, not) = match range.is_empty() {
         true => (limits(number), !range.inverted),
         false => ([range.low, range.high], range.inverted),
@@ -43,7 +44,7 @@ fn comparison(plan: &Plan, how: u8, a: Id, b: Id) -> Option<Range> {
     Some(Range { of, ends, not })
 }
 
-/// What is in two ranges.
+/// Returns the intersection of two ranges of one value, if it is a range that is not empty.
 fn both(a: Option<Range>, b: Option<Range>) -> Option<Range> {
     let (a, b) = (a?, b?);
     let [low, high] = [a.ends[0].max(b.ends[0]), a.ends[1].min(b.ends[1])];

@@ -1,36 +1,36 @@
-//! What the nodes of a plan came to, of a chunk of rows.
+//! The results of a plan's nodes, for one chunk of rows.
 
 use super::blocks::{CHUNK, View, inside};
 use crate::cpu::memory;
 use crate::expr::plan::Id;
 
-/// Words of a chunk.
+/// The words of a bitmap over a chunk.
 pub(super) const WORDS: usize = CHUNK / 64;
 
-/// The results of the nodes of a plan, of a chunk.
+/// The results of all nodes of a plan, for one chunk.
 pub(super) struct Scratch<'a> {
     pub(super) slots: Vec<Slot<'a>>,
 }
 
-/// A node's.
+/// The result of one node.
 #[derive(Default)]
 pub(super) struct Slot<'a> {
-    /// Numbers that were computed, or where they are.
+    /// The computed numbers; `shared` replaces them if they lie elsewhere.
     pub(super) own: Vec<u128>,
     pub(super) shared: Option<&'a [u8]>,
     pub(super) constant: bool,
     pub(super) width: usize,
-    /// Words of truths.
+    /// The truths, a bit for each row.
     pub(super) truth: Vec<u64>,
-    /// Which are valid, or known; unless all are.
+    /// The rows that are valid or, for truths, known. Ignored if `all_valid` is set.
     pub(super) valid: Vec<u64>,
     pub(super) all_valid: bool,
 }
 
-/// What a node came to.
+/// A node's result, as roots are stored: values, and validity unless all rows are valid.
 pub(super) enum Values<'a> {
     Truth(&'a [u64], Option<&'a [u64]>),
-    /// With the width of a value.
+    /// Numbers, with the width of a value in bytes.
     Numbers(View<'a>, usize, Option<&'a [u64]>),
 }
 
@@ -44,13 +44,13 @@ impl Slot<'_> {
         (!self.all_valid).then_some(&self.valid[..])
     }
 
-    /// Which are valid is what `f` makes of each word.
+    /// Sets each validity word to what `f` returns for it.
     pub(super) fn set_valid(&mut self, f: impl Fn(usize) -> u64) {
         self.all_valid = false;
         self.valid.iter_mut().enumerate().for_each(|(k, word)| *word = f(k));
     }
 
-    /// Valid where all of these are.
+    /// Sets the validity to the intersection of the inputs' validity.
     pub(super) fn valid_as(&mut self, inputs: &[&Slot<'_>]) {
         self.all_valid = inputs.iter().all(|input| input.all_valid);
         if !self.all_valid {
@@ -58,7 +58,7 @@ impl Slot<'_> {
         }
     }
 
-    /// Nobody looks at it, but for truths, which are false then.
+    /// Marks a result that is not needed. Truths must be false then, because later steps may read them.
     pub(super) fn skipped(&mut self) {
         self.truth.fill(0);
         self.all_valid = true;
@@ -70,12 +70,12 @@ impl Slot<'_> {
 }
 
 impl Scratch<'_> {
-    /// The truths of a node, and which are known.
+    /// Returns the truths of a node, and the mask of known ones unless all are known.
     pub fn truth(&self, id: Id) -> (&[u64], Option<&[u64]>) {
         (&self.slots[id].truth, self.slots[id].valid())
     }
 
-    /// What a node came to.
+    /// Returns the result of a node.
     pub fn values(&self, id: Id) -> Values<'_> {
         let slot = &self.slots[id];
         if slot.width == 0 {
@@ -86,7 +86,7 @@ impl Scratch<'_> {
 }
 
 impl Slot<'_> {
-    /// Truths of two, each with whether it is known.
+    /// Combines the truths of two nodes, each word together with its mask of known truths.
     pub(super) fn logic(&mut self, of: &[&Slot<'_>; 2], f: impl Fn([u64; 2], [u64; 2]) -> [u64; 2]) {
         let [a, b] = of;
         let mut all = true;
@@ -98,7 +98,7 @@ impl Slot<'_> {
         self.all_valid = all;
     }
 
-    /// What is not known is not true.
+    /// Clears the truths that are not known.
     pub(super) fn masked(&mut self) {
         if !self.all_valid {
             self.truth.iter_mut().zip(&self.valid).for_each(|(truth, known)| *truth &= known);
@@ -107,7 +107,7 @@ impl Slot<'_> {
 }
 
 impl Scratch<'_> {
-    /// The numbers of a node, and which of its rows are valid and meet the condition.
+    /// Returns the numbers of a node, and the mask of rows that are valid and meet the condition.
     pub fn counted<'t>(
         &'t self,
         id: Id,

@@ -1,4 +1,4 @@
-//! The steps of a plan on a chunk of rows, and where their results are meanwhile.
+//! The steps of a plan on a chunk of rows, and the memory for their results.
 
 use bowstring_kernels::function::{F16, Number};
 use bowstring_kernels::program::code::Bad;
@@ -21,26 +21,27 @@ use crate::expr::range::in_order;
 use crate::expr::{Arithmetic, DatePart};
 use crate::{Error, Failure, Result};
 
-/// Values of a list that each row is compared with, one by one, in vectors; more of them are searched.
+/// The longest list whose values are compared with each row one by one, in vectors; longer lists are
+/// searched.
 const FEW: usize = 64;
 
-/// A column as steps read it.
+/// A column in the form that steps read.
 enum Column<'a> {
     Unread,
     Truths(Bits<'a>, Option<Bits<'a>>),
     Numbers(Buffer, usize, Option<Bits<'a>>),
 }
 
-/// A plan over columns.
+/// A plan bound to its columns.
 pub(super) struct Machine<'a> {
     plan: &'a Plan,
     columns: Vec<Column<'a>>,
     ranges: Vec<Option<Range>>,
     asked: Vec<Asked>,
-    /// Rows where it is not true do not count, and are no errors.
+    /// The condition: rows at which it is not true neither count nor fail.
     condition: Option<Id>,
     pool: &'a HostPool,
-    /// Counts the plan's own memory.
+    /// Accounts for the plan's own memory.
     _plan: Reserved,
 }
 
@@ -72,7 +73,7 @@ impl<'a> Machine<'a> {
         Ok(Machine { plan, columns: read, ranges, asked, condition, pool, _plan: taken })
     }
 
-    /// Counts the scratch of so many threads.
+    /// Reserves the scratch memory of `threads` threads.
     pub fn room(&self, threads: usize) -> Result<Reserved> {
         let bytes = |(id, node): (Id, &Bound)| match self.asked[id] {
             Asked::Nothing => 0,
@@ -82,7 +83,7 @@ impl<'a> Machine<'a> {
         self.pool.reserve(each.saturating_mul(threads))
     }
 
-    /// Room for the results of a chunk; constants are there.
+    /// Allocates the results of a chunk, and fills in constants.
     pub fn scratch(&self) -> Scratch<'_> {
         let slot = |(id, node): (Id, &Bound)| {
             if self.asked[id] == Asked::Nothing {
@@ -113,7 +114,7 @@ impl<'a> Machine<'a> {
         Scratch { slots: self.plan.nodes.iter().enumerate().map(slot).collect() }
     }
 
-    /// Computes all nodes that anybody asks for, of `count` rows from `first` on. The first row that fails is an error.
+    /// Computes all needed nodes, for `count` rows from `first` on. The first row that fails is an error.
     pub fn run<'s>(&'s self, scratch: &mut Scratch<'s>, first: usize, count: usize) -> Result<()> {
         let words = count.div_ceil(64);
         let mut failed: Option<(usize, Id)> = None;
@@ -127,7 +128,7 @@ impl<'a> Machine<'a> {
                 Asked::Nothing => continue,
                 Asked::All => &all,
                 Asked::Where(guard) => {
-                    // Mostly those of the node before.
+                    // The mask is usually that of the node before.
                     if some.as_ref().is_none_or(|(of, _)| of != guard) {
                         let (of, unknown) = (&before[guard.of], mask(u8::from(guard.unknown)));
                         let rows = Rows::of(count, |k| of.truth[k] | !of.known(k) & unknown);
@@ -158,7 +159,8 @@ impl<'a> Machine<'a> {
                 continue;
             }
             let counts = |k: usize| {
-                // Of all rows in what the condition is made of, which is bound first; then of those that it leaves.
+                // Nodes of the condition itself are bound before it and fail at any row; later nodes fail
+                // only at rows that it keeps.
                 self.condition.filter(|condition| *condition < id).map_or(!0, |condition| {
                     let slot = &scratch.slots[condition];
                     slot.truth[k] & slot.known(k)
@@ -191,7 +193,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Computes a node. Where rows can be bad it says what becomes of them, and sets their bits.
+    /// Computes a node. Sets the bits of bad rows, and returns how those are treated.
     fn step<'s>(
         &'s self,
         id: Id,
@@ -410,7 +412,7 @@ impl<'a> Machine<'a> {
 
     fn within(&self, range: &Range, of: &Slot<'_>, asked: &[u64], out: &mut [u64]) {
         let (values, not) = (of.view(), mask(u8::from(range.not)));
-        // A key within a range is one as an unsigned integer, too.
+        // Keys in a range compare the same way as unsigned integers.
         match self.plan.number(range.of).signed() {
             Number::I128 => compare::within_wide(values, range.ends, not, asked, out),
             number => by_number!(
@@ -422,7 +424,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Rows that a node's results take room for.
+/// Returns the rows that a node's results need memory for.
 fn own_rows(op: &Op) -> usize {
     match op {
         Op::Literal(_) => BLOCK,
@@ -431,7 +433,7 @@ fn own_rows(op: &Op) -> usize {
     }
 }
 
-/// All ones or none.
+/// Returns a word of all ones or all zeros.
 fn mask(bit: u8) -> u64 {
     u64::from(bit & 1).wrapping_neg()
 }

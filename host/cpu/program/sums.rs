@@ -1,4 +1,4 @@
-//! Aggregates of a part of the rows.
+//! Aggregates over a part of the rows.
 
 use arrow_buffer::i256;
 use bowstring_kernels::function::{F16, Native, Number};
@@ -10,12 +10,12 @@ use super::numbers::{by_any, by_number, from_raw};
 use crate::cpu::vectorise::{Loop, vectorised};
 use crate::expr::{Fold, extended};
 
-/// What an aggregate has come to, of a part of the rows.
+/// An aggregate's intermediate result over a part of the rows.
 #[derive(Default)]
 pub(super) struct Sum {
     rows: u64,
-    /// Of decimals the sums of lower and of upper halves, the latter with a sign; of integers, the sum in the latter; else a
-    /// value's bits, in the former.
+    /// Sums of decimals keep the sum of the lower halves in `low` and that of the signed upper halves in
+    /// `high`. Sums of integers use `high`; other aggregates keep a value's bits in `low`.
     low: u128,
     high: i128,
 }
@@ -60,7 +60,7 @@ impl Sum {
         self.rows += rows;
     }
 
-    /// Its words: of a sum 32 bits at a time, of what is no sum its bits.
+    /// Returns the aggregate as words: sums in pieces of 32 bits, other values as they are.
     pub fn words(&self, kind: Fold, number: Number) -> [u64; 5] {
         let low = 0xffff_ffff;
         match (kind, number) {
@@ -80,8 +80,8 @@ impl Sum {
     }
 }
 
-/// The words of so many rows that are all alike, made of the words of one; `None` for sums that have to be
-/// made of each row, and for sums that words cannot hold.
+/// Returns the words of `rows` equal rows, given the words of one; `None` for sums that depend on the order
+/// of rows (floats), and for sums that the words cannot hold.
 pub(super) fn repeated(words: &[u64], kind: Fold, number: Number, rows: u64) -> Option<[u64; 5]> {
     let mut all = [words[0], words[1], words[2], words[3], words[4] * rows];
     match (kind, number) {
@@ -93,7 +93,7 @@ pub(super) fn repeated(words: &[u64], kind: Fold, number: Number, rows: u64) -> 
             let value = limb(0, words[0].into()).wrapping_add(limb(1, (words[1] as i64).into()));
             let value = value.wrapping_add(limb(2, words[2].into()));
             let value = value.wrapping_add(limb(3, (words[3] as i64).into()));
-            // At most 2^127 times 2^63.
+            // The product is at most 2^127 times 2^63.
             let sum = value.wrapping_mul(i256::from_i128(rows.into()));
             let low = sum.as_i128() as u128;
             for (i, word) in all[..3].iter_mut().enumerate() {
@@ -106,7 +106,7 @@ pub(super) fn repeated(words: &[u64], kind: Fold, number: Number, rows: u64) -> 
     Some(all)
 }
 
-/// The values of a block's rows that are there, and zeros.
+/// Returns a block with zeros in the rows that are not counted.
 #[inline(always)]
 fn there<T: Native>(block: &[T; BLOCK], word: u64) -> [T; BLOCK] {
     let mut out = *block;
@@ -116,7 +116,7 @@ fn there<T: Native>(block: &[T; BLOCK], word: u64) -> [T; BLOCK] {
     out
 }
 
-/// An integer that sums are made of.
+/// An integer type that sums are computed of.
 trait Summed: Native {
     fn wide(self) -> i64;
 }
@@ -130,7 +130,7 @@ macro_rules! summed {
 }
 summed! { i8 i16 i32 i64 u8 u16 u32 u64 }
 
-/// The exact sum of the rows that are there.
+/// Returns the exact sum of the counted rows.
 fn sum<T: Summed>(a: View<'_>, words: &[u64], unsigned: bool) -> i128 {
     struct Sum<'a, T>(Blocks<'a, T>, &'a [u64], bool);
     impl<T: Summed> Loop for Sum<'_, T> {
@@ -140,7 +140,7 @@ fn sum<T: Summed>(a: View<'_>, words: &[u64], unsigned: bool) -> i128 {
             let mut sum = 0i128;
             let mut last = None;
             for (i, word) in self.1.iter().enumerate().filter(|(_, word)| **word != 0) {
-                // By halves: 64 of either are a number of eight bytes.
+                // The halves are summed apart: 64 of either fit eight bytes.
                 let (mut low, mut high) = (0i64, 0i64);
                 for x in there(self.0.at(i, &mut last), *word) {
                     let x = x.wide();
@@ -155,7 +155,7 @@ fn sum<T: Summed>(a: View<'_>, words: &[u64], unsigned: bool) -> i128 {
     vectorised(Sum(a.values::<T>(), words, unsigned))
 }
 
-/// The exact sum of decimals that are there, as the sums of their lower and their upper halves.
+/// Returns the exact sum of counted decimals, as the sums of their lower and of their upper halves.
 fn sum_wide(a: View<'_>, words: &[u64]) -> (u128, i128) {
     let a = a.values::<i128>();
     let (mut low, mut high) = (0u128, 0i128);
@@ -170,7 +170,7 @@ fn sum_wide(a: View<'_>, words: &[u64]) -> (u128, i128) {
     (low, high)
 }
 
-/// Adds the floats that are there to `before`: 64 rows by halves, then these one after another.
+/// Adds the counted floats to `before`: the 64 rows of a block pairwise, then the blocks in order.
 fn sum_floats<T: Native + std::ops::Add<Output = T>>(a: View<'_>, words: &[u64], before: T) -> T {
     struct Sum<'a, T>(Blocks<'a, T>, &'a [u64], T);
     impl<T: Native + std::ops::Add<Output = T>> Loop for Sum<'_, T> {
@@ -196,7 +196,7 @@ fn sum_floats<T: Native + std::ops::Add<Output = T>>(a: View<'_>, words: &[u64],
     vectorised(Sum(a.values::<T>(), words, before))
 }
 
-/// The least of those that are there and `best`, or the greatest.
+/// Returns the least or the greatest of `best` and the counted rows.
 fn extreme<T: Ordered>(a: View<'_>, words: &[u64], best: Option<T>, greatest: bool) -> Option<T> {
     struct Extreme<'a, T>(Blocks<'a, T>, &'a [u64], Option<T>, bool);
     impl<T: Ordered> Loop for Extreme<'_, T> {

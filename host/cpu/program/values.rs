@@ -1,4 +1,4 @@
-//! Steps of a plan that make numbers, by types known at run time.
+//! The steps of a plan that compute numbers, dispatched on types known at run time.
 
 use bowstring_kernels::function::{F16, Number};
 use bowstring_kernels::functions::{Function, FunctionCall};
@@ -23,7 +23,7 @@ pub(super) fn choose(number: Number, words: &[u64], a: &Slot<'_>, b: &Slot<'_>, 
     }
 }
 
-/// Integers of eight bytes to these or to dates' parts.
+/// Maps integers of eight bytes to integers, or to the integers that dates are stored in.
 pub(super) fn each_to(number: Number, a: View<'_>, slot: &mut Slot<'_>, f: impl Fn(i64) -> i64) {
     let out = memory::bytes_of_mut(&mut slot.own);
     match number {
@@ -82,7 +82,7 @@ pub(super) fn arithmetic(
     }
 }
 
-/// Products, of decimals of 128 bits in the rows that are asked for.
+/// Multiplies; decimals of 128 bits only in the rows that are asked for.
 pub(super) fn multiply(
     number: Number,
     a: View<'_>,

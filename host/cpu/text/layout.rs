@@ -1,21 +1,22 @@
-//! Where a column's rows of text are.
+//! The layouts of text columns: the position of each row's bytes.
 
 use super::super::intrinsics::{AHEAD, prefetch};
 use super::super::{memory, rows};
 use crate::Result;
 use crate::array::{Array, Side, Slot, outside};
 
-/// What a view holds itself, in bytes.
+/// The most bytes that a view holds inline.
 pub(super) const INLINE: usize = 12;
 
-/// How a column lays its rows out.
+/// Access to the rows of a column.
 pub(in crate::cpu) trait Layout: Sync {
-    /// A row's bytes; `None` where they are not in its buffer.
+    /// Returns a row's bytes; `None` if they lie outside its buffer.
     fn row(&self, row: usize) -> Option<&[u8]> {
         self.from(row).map(|(bytes, len)| &bytes[..len])
     }
 
-    /// The bytes from a row's first to the last of its buffer, and how many are the row's; `None` where they are not in it.
+    /// Returns the bytes from the row's start to the end of its buffer, and the row's length; `None` if the
+    /// row lies outside its buffer.
     fn from(&self, row: usize) -> Option<(&[u8], usize)>;
 }
 
@@ -43,7 +44,7 @@ pub(in crate::cpu) struct Views<'a> {
 }
 
 impl<'a> Views<'a> {
-    /// The buffer that a row which its view does not hold is in, and its place there.
+    /// Returns the buffer of a row that is not inline, and the row's position there.
     #[inline(always)]
     pub fn place(&self, row: usize) -> Option<(&'a [u8], usize)> {
         let view = &self.views[row];
@@ -70,7 +71,7 @@ impl Layout for Views<'_> {
     }
 }
 
-/// A bit for each view, of what is asked of its halves.
+/// Sets a bit for each view for whose halves `ask` is true.
 #[inline(always)]
 pub(super) fn each_view(views: &[[u8; 16]], out: &mut [u64], ask: impl Fn([u64; 2]) -> bool) {
     for (word, block) in out.iter_mut().zip(views.chunks(64)) {
@@ -89,7 +90,7 @@ pub(super) fn each_view(views: &[[u8; 16]], out: &mut [u64], ask: impl Fn([u64; 
     }
 }
 
-/// The same bytes in every row.
+/// A constant operand: every row has the same bytes.
 struct Same<'a>(&'a [u8]);
 
 impl Layout for Same<'_> {
@@ -98,7 +99,7 @@ impl Layout for Same<'_> {
     }
 }
 
-/// A column by its layout.
+/// A column, by its layout.
 pub(in crate::cpu) enum Column<'a> {
     Short(Offsets<'a, 4>),
     Long(Offsets<'a, 8>),
@@ -123,7 +124,7 @@ impl<'a> Column<'a> {
     }
 }
 
-/// A side whose layout does not matter.
+/// Returns a side by its layout, for code that does not specialise on it.
 pub(super) fn layout_of(side: Side<'_>) -> Box<dyn Layout + '_> {
     match side {
         Side::Column(column) => match Column::of(column) {
@@ -132,12 +133,12 @@ pub(super) fn layout_of(side: Side<'_>) -> Box<dyn Layout + '_> {
             Column::Views(column) => Box::new(column),
         },
         Side::Same(bytes) => Box::new(Same(bytes)),
-        // Only columns are tried against lists.
+        // A list is only ever compared with a column.
         Side::List(_) => Box::new(Same(&[])),
     }
 }
 
-/// The bytes of the only row of a column.
+/// Returns the bytes of the only row of a column.
 pub(crate) fn single(column: &Array) -> Result<Vec<u8>> {
     layout_of(Side::Column(column)).row(0).map(<[u8]>::to_vec).ok_or_else(|| outside(0))
 }

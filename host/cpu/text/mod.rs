@@ -1,7 +1,8 @@
-//! Tests of text in host memory: a bit for each row, 64 rows to a word.
+//! Tests of text in host memory; they yield a bit for each row, 64 rows to a word.
 //!
-//! The one idea: what all rows are tested against is looked at once, and becomes a way to look at many rows; where there is none,
-//! or a row is not where it should be, rows are looked at one by one. Two columns are rare, and are one loop for all.
+//! The one idea: a constant operand is analysed once, to find a test that handles many rows at a time. If no
+//! such test exists, or a row lies outside its buffer, rows are tested one by one. Comparisons of two columns
+//! are rare and share one loop.
 
 pub(super) mod layout;
 mod needle;
@@ -29,13 +30,13 @@ use needle::{At, Held, Needle, held, turned};
 use search::{Pattern, Pieces, SHORT, Searched, found};
 use wild::Wild;
 
-/// Any address.
+/// Any valid address, for an empty slice.
 static SOMEWHERE: [u8; 1] = [0];
 
-/// Values of a list that are looked for one by one.
+/// The longest list whose values are compared one by one.
 const LISTED: usize = 8;
 
-/// The test of each row, as an array of booleans; null where either side is.
+/// Tests each row. Returns booleans, null if either side is.
 pub(crate) fn test(
     test: Test,
     left: Side<'_>,
@@ -46,7 +47,7 @@ pub(crate) fn test(
     let valid: Vec<&Bitmap> = [left, right].into_iter().filter_map(Side::nulls).collect();
     let mut words = pool.alloc(rows.div_ceil(64) * 8)?;
     let out = &mut memory::values_mut::<u64>(&mut words)[..rows.div_ceil(64)];
-    // What is null may be anything.
+    // The bytes of a null row are unspecified.
     let counts = |row: usize| valid.iter().all(|valid| Bits::of(valid, rows).get(row));
     match (left, right) {
         (Side::Column(left), Side::Same(needle)) => {
@@ -86,10 +87,11 @@ pub(crate) fn test(
     Array::made(parts, true)
 }
 
-/// Whether a row counts.
+/// Returns whether a row is valid, so that bad bytes are an error.
 type Counts<'a> = &'a (dyn Fn(usize) -> bool + Sync);
 
-/// Runs `part` on parts of the words, with the row that each begins with; of errors that of the first part.
+/// Runs `part` on parts of the words, with the first row of each. Returns the error of the first part that
+/// fails.
 fn in_parts(
     rows: usize,
     out: &mut [u64],
@@ -104,7 +106,7 @@ fn in_parts(
     })
 }
 
-/// The bits of rows from `first` on; of those whose bytes are nowhere, the first that counts is the error.
+/// Tests the rows from `first` on, one by one. The first valid row outside its buffer is an error.
 #[inline(always)]
 fn fill(
     first: usize,
@@ -114,7 +116,7 @@ fn fill(
     counts: Counts<'_>,
 ) -> Result<()> {
     for (i, out) in out.iter_mut().enumerate() {
-        // Patterns may take long for each row.
+        // A pattern may take long for each row, so an interrupt is checked for each word.
         interrupt::check()?;
         let (start, mut word, mut bad) = (first + i * 64, 0, false);
         for k in 0..64.min(rows - start) {
@@ -142,21 +144,21 @@ fn nowhere(
     }
 }
 
-/// A test of a row.
+/// A test of one row's bytes.
 type Passes<'a> = Box<dyn Fn(&[u8]) -> bool + Sync + 'a>;
 
-/// Text as it is compared; nothing where it is none.
+/// Returns text in the form in which it is compared, case-folded if asked; `None` if the bytes are not UTF-8.
 fn written(text: &[u8], fold: bool) -> Option<Cow<'_, str>> {
     let text = std::str::from_utf8(text).ok()?;
     let folded = |c: char| char::from_u32(FOLDS.fold(u32::from(c))).unwrap_or(c);
     Some(if fold { text.chars().map(folded).collect::<String>().into() } else { text.into() })
 }
 
-/// A test of all rows against the same, by what answers it soonest.
+/// A test against a constant, by its fastest implementation.
 enum Asked<'a> {
-    /// Whether they hold a needle; or, if so said, whether they do not.
+    /// Tests for a needle; the flag inverts the result.
     Held(Needle<'a>, bool),
-    /// Whether they are one of a few.
+    /// Tests for any of a few values.
     Any(Vec<Needle<'a>>),
     Pieces(Pieces<'a>),
     Other(Passes<'a>),
@@ -164,7 +166,8 @@ enum Asked<'a> {
 
 impl<'a> Asked<'a> {
     fn of(test: Test, needle: &'a [u8]) -> Asked<'a> {
-        // Comparing with nothing at no address costs hundreds of cycles where a processor loads none of its bytes.
+        // On Zen, a masked load of zero bytes at an invalid address costs hundreds of cycles, so an empty
+        // needle gets a valid one.
         let needle = if needle.is_empty() { &SOMEWHERE[..0] } else { needle };
         match test {
             Test::Compare(bits @ (2 | 5)) => Asked::Held(Needle::new(needle, At::Whole), bits == 5),
@@ -181,8 +184,8 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// A long pattern, whose pieces are searched. Texts are written in characters that stand for all that fold alike
-    /// where case does not count.
+    /// Prepares a long pattern, whose pieces are searched for. Without regard to case, texts are rewritten in
+    /// one representative of each set of characters that fold alike.
     fn long(test: Test, pattern: &'a [u8]) -> Asked<'a> {
         let fold = test == Test::ILike;
         let own = written(pattern, fold);

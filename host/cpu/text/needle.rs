@@ -1,46 +1,46 @@
-//! Rows that are the same bytes, start with them or end with them.
+//! Text tests for equality, prefix and suffix.
 //!
-//! The one idea: two passes. The first looks at what lies together, the lengths, and of views what they show of their row, in
-//! vectors, and leaves few rows; the second looks at these rows' bytes, eight at a time.
+//! The one idea: two passes. The first tests what lies close together, in vectors: the lengths, and the
+//! prefixes that views hold. It leaves few rows. The second tests the bytes of those rows, eight at a time.
 
 use super::super::rows::{offset, ones};
 use super::super::vectorise::{Loop, vectorised};
 use super::layout::{INLINE, Layout, Offsets, Views, each_view};
 
-/// Rows of a word.
+/// The rows of one word of the result.
 const BLOCK: usize = 64;
 
-/// Where in a row bytes are looked for.
+/// The place in a row where the needle must lie.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum At {
-    /// They are all of it.
+    /// The needle is the whole row.
     Whole,
     Start,
     End,
 }
 
-/// Bytes that rows are looked through for.
+/// The bytes that rows are tested for.
 #[derive(Clone, Copy)]
 pub(super) struct Needle<'a> {
     pub bytes: &'a [u8],
     pub at: At,
-    /// As many of its first eight bytes as there are, and which.
+    /// The needle's first eight bytes (or fewer), and the mask of those that it has.
     first: u64,
     mask: u64,
 }
 
-/// What the first pass leaves.
+/// The state of the result after the first pass.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
-    /// The rows that hold the needle.
+    /// The bits are final: they mark the rows that hold the needle.
     Those,
-    /// Rows that may.
+    /// The bits mark candidates for the second pass.
     Some,
-    /// Nothing that could be used: not every row is where its column's bytes are.
+    /// The bits are unusable: some row lies outside its column's bytes.
     Nothing,
 }
 
-/// The first so many bytes as a number, and its bits.
+/// Returns the first `count` bytes (or fewer) as a number, and the mask of their bits.
 pub(super) fn leading(bytes: &[u8], count: usize) -> (u128, u128) {
     let bytes = &bytes[..bytes.len().min(count)];
     let number = bytes.iter().rev().fold(0, |number, byte| number << 8 | u128::from(*byte));
@@ -53,7 +53,7 @@ impl<'a> Needle<'a> {
         Needle { bytes, at, first: first as u64, mask: mask as u64 }
     }
 
-    /// Whether a row holds it.
+    /// Returns whether a row holds the needle.
     pub fn is_of(&self, row: &[u8]) -> bool {
         match self.at {
             At::Whole => row == self.bytes,
@@ -62,7 +62,7 @@ impl<'a> Needle<'a> {
         }
     }
 
-    /// Whether it is at a place of a buffer, in which it ends.
+    /// Returns whether the needle is at `place` of a buffer; it must end within the buffer.
     #[inline(always)]
     fn is_at(&self, buffer: &[u8], place: usize) -> bool {
         let len = self.bytes.len();
@@ -77,13 +77,14 @@ impl<'a> Needle<'a> {
     }
 }
 
-/// Layouts that a needle is looked for in.
+/// Layouts in which a needle can be looked for.
 pub(super) trait Held: Layout {
-    /// The first pass, over the rows from `first` on.
+    /// Runs the first pass over the rows from `first` on.
     fn sieve(&self, first: usize, rows: usize, needle: &Needle<'_>, out: &mut [u64]) -> Left;
-    /// Whether the rows from `first` on are all in their buffers, as far as the first pass does not look.
+    /// Returns whether the rows from `first` on lie inside their buffers, as far as the first pass does not
+    /// check that.
     fn placed(&self, first: usize, rows: usize, words: usize) -> bool;
-    /// Whether a row holds it that the first pass left; `None` where it is not in its buffer.
+    /// Returns whether a candidate row holds the needle; `None` if the row lies outside its buffer.
     fn holds(&self, row: usize, needle: &Needle<'_>) -> Option<bool>;
 }
 
@@ -116,7 +117,8 @@ impl<const O: usize> Held for Offsets<'_, O> {
     }
 }
 
-/// Sets the bits of rows that are `len` bytes long, or no shorter. Whether no offset goes back.
+/// Sets the bits of rows that have `len` bytes or, unless `whole`, more. Returns whether the offsets never
+/// decrease.
 struct Lengths<'a, const O: usize> {
     offsets: &'a [[u8; O]],
     len: usize,
@@ -162,7 +164,8 @@ impl Held for Views<'_> {
         };
         let halves = |of: u128| [of as u64, (of >> 64) as u64];
         vectorised(Shown { views, want: halves(want), mask: halves(mask), least: len as u64, out });
-        // What a view shows of a longer row are four bytes. That a row holds nothing does not say that it is where it should be.
+        // A view of a longer row shows four bytes of it. An empty needle is in every row, so it does not
+        // prove that the row lies inside its buffer.
         match if whole { len <= INLINE } else { (1..=4).contains(&len) } {
             true => Left::Those,
             false => Left::Some,
@@ -183,12 +186,13 @@ impl Held for Views<'_> {
                 needle.is_at(buffer, if needle.at == At::End { start + len - wanted } else { start }),
             );
         }
-        // It has been seen, but for what is behind the eighth byte of an end.
+        // The first pass has compared an inline row completely, except for a suffix's bytes after the eighth.
         Some(needle.at != At::End || wanted <= 8 || self.row(row)?.ends_with(needle.bytes))
     }
 }
 
-/// Sets the bits of views that are no shorter than `least` and show what is wanted: of a row that they hold, all of it.
+/// Sets the bits of views with at least `least` bytes whose visible part matches; an inline row is visible
+/// completely.
 struct Shown<'a> {
     views: &'a [[u8; 16]],
     want: [u64; 2],
@@ -204,15 +208,15 @@ impl Loop for Shown<'_> {
         let ([want, want_rest], [mask, mask_rest], least) = (self.want, self.mask, self.least);
         each_view(self.views, self.out, |[low, high]| {
             let len = low & u64::from(u32::MAX);
-            // Of a longer row, the second half is where it is.
+            // In a view of a longer row the second half holds a position, not bytes.
             let rest = if len > INLINE as u64 { 0 } else { (high ^ want_rest) & mask_rest };
             (low ^ want) & mask | rest == 0 && len >= least
         });
     }
 }
 
-/// Sets the bits of views that hold a row which has the first eight bytes of a needle where it would end, and those of all longer
-/// rows.
+/// Sets the bits of inline views in which the needle's first eight bytes lie where the suffix would start,
+/// and of all views of longer rows.
 struct Ends<'a> {
     views: &'a [[u8; 16]],
     bytes: u64,
@@ -228,7 +232,8 @@ impl Loop for Ends<'_> {
         let (bytes, mask, wanted) = (self.bytes, self.mask, self.len as u64);
         each_view(self.views, self.out, |[low, high]| {
             let len = low & u64::from(u32::MAX);
-            // What of the row follows from its place on, at most eight bytes: of the two shifts of a half, one leaves nothing.
+            // Shifts the row so that up to eight bytes from the suffix's start remain; of the two shifts of
+            // `high`, one yields zero.
             let bits = (len.wrapping_sub(wanted) as u32).wrapping_mul(8);
             let here = (low >> 32).unbounded_shr(bits)
                 | high.unbounded_shl(32u32.wrapping_sub(bits))
@@ -238,7 +243,7 @@ impl Loop for Ends<'_> {
     }
 }
 
-/// The bits of rows from `first` on that hold the needle. Nothing where they have to be looked at one by one.
+/// Sets the bits of rows from `first` on that hold the needle. `false` if the rows must be tested one by one.
 pub(super) fn held<L: Held>(
     layout: &L,
     first: usize,
@@ -253,7 +258,7 @@ pub(super) fn held<L: Held>(
     }
 }
 
-/// Keeps the bits of rows for which the answer is yes; whether all have one.
+/// Clears the bits of rows for which the answer is no or unknown. Returns whether all answers are known.
 #[inline(always)]
 pub(super) fn kept(first: usize, out: &mut [u64], answer: impl Fn(usize) -> Option<bool>) -> bool {
     let mut all = true;
@@ -271,7 +276,7 @@ pub(super) fn kept(first: usize, out: &mut [u64], answer: impl Fn(usize) -> Opti
     all
 }
 
-/// Turns the bits of all rows over.
+/// Inverts the bits of all rows.
 pub(super) fn turned(first: usize, rows: usize, out: &mut [u64]) {
     for (i, word) in out.iter_mut().enumerate() {
         *word ^= ones((rows - first - i * BLOCK).min(BLOCK));

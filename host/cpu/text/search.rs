@@ -1,7 +1,7 @@
-//! Rows that have text somewhere inside, and patterns of nothing but text and `%`.
+//! Substring tests, and patterns that consist of text and `%` only.
 //!
-//! The one idea: rows that lie behind each other are one text. It is searched as a whole, and what is found is then told apart by
-//! rows.
+//! The one idea: rows that lie next to each other form one text. It is searched as a whole, and each match is
+//! then assigned to its row.
 
 use std::borrow::Cow;
 
@@ -13,19 +13,19 @@ use super::super::vectorise::{Loop, vectorised};
 use super::layout::{INLINE, Layout, Offsets, Views, each_view};
 use super::needle::{At, Held, Left, Needle, held, kept, leading};
 
-/// What is at the start, what follows somewhere, in this order, and what is at the end.
+/// A pattern's prefix, its inner pieces in order, and its suffix.
 pub(super) struct Pieces<'a> {
     start: Cow<'a, [u8]>,
     inside: Vec<Finder<'a>>,
     end: Cow<'a, [u8]>,
 }
 
-/// A pattern, by what is quickest to look for.
+/// A pattern, classified by its fastest test.
 pub(super) enum Pattern<'a> {
-    /// It is at one place.
+    /// Equality, a prefix, or a suffix.
     Held(Needle<'a>),
     Pieces(Pieces<'a>),
-    /// Anything else.
+    /// A pattern without a faster test.
     Other,
 }
 
@@ -57,15 +57,14 @@ impl<'a> Pattern<'a> {
 }
 
 impl Pieces<'_> {
-    /// Those of a pattern in which a backslash takes what follows as it is; nothing where a character of it is any, or
-    /// where it has no `%`.
+    /// Splits a pattern in which a backslash escapes the next character. `None` if it has `_` or no `%`.
     pub fn escaped(pattern: &[u8]) -> Option<Pieces<'static>> {
         let (mut pieces, mut bytes) = (vec![vec![]], pattern.iter().copied());
         while let Some(byte) = bytes.next() {
             match byte {
                 b'_' => return None,
                 b'%' => pieces.push(vec![]),
-                // At the end it stands for itself.
+                // A backslash at the end of the pattern stands for itself.
                 b'\\' => pieces.last_mut()?.push(bytes.next().unwrap_or(byte)),
                 byte => pieces.last_mut()?.push(byte),
             }
@@ -77,7 +76,7 @@ impl Pieces<'_> {
         Some(Pieces { start: start.into(), inside: inside.collect(), end: end.into() })
     }
 
-    /// Whether there is one piece and no more to ask.
+    /// Returns whether the pattern is a single inner piece.
     fn is_one(&self) -> bool {
         self.start.is_empty() && self.end.is_empty() && self.inside.len() == 1
     }
@@ -100,7 +99,8 @@ impl Pieces<'_> {
     }
 }
 
-/// The bits of rows from `first` on that are of the pattern; `false` where they have to be looked at one by one.
+/// Sets the bits of rows from `first` on that match the pattern; `false` if the rows must be tested one by
+/// one.
 pub(super) fn found<L: Held + Searched>(
     layout: &L,
     first: usize,
@@ -118,9 +118,9 @@ pub(super) fn found<L: Held + Searched>(
     }
 }
 
-/// Layouts in which a piece of a pattern is searched for, in all rows at once.
+/// Layouts that search all rows at once for a piece of a pattern.
 pub(super) trait Searched: Layout {
-    /// As [`found`] says, where `piece` is one of those inside.
+    /// As [`found`]; `piece` is one of the inner pieces.
     fn search(
         &self,
         first: usize,
@@ -140,7 +140,7 @@ impl<const O: usize> Searched for Offsets<'_, O> {
         pieces: &Pieces<'_>,
         out: &mut [u64],
     ) -> bool {
-        // Which rows are long enough, and that every row is in its buffer.
+        // This finds the rows that are long enough, and checks that every row lies inside its buffer.
         if self.sieve(first, rows, &Needle::new(piece.needle(), At::Start), out) == Left::Nothing {
             return false;
         }
@@ -156,7 +156,8 @@ impl<const O: usize> Searched for Offsets<'_, O> {
             search_rows(piece, self.bytes, 0..count, &place, &ends, out);
             return true;
         }
-        // Rows that are too short are left out: a search that begins in each would look at a needle's length.
+        // Rows that are too short are skipped: a search that starts in each of them would cost a needle's
+        // length each time.
         let long = out.to_vec();
         let is_long = |row: usize| long[row / 64] >> (row % 64) & 1 != 0;
         out.fill(0);
@@ -173,12 +174,14 @@ impl<const O: usize> Searched for Offsets<'_, O> {
     }
 }
 
-/// Bytes of a needle so short that rows may be looked at again for each of them.
+/// Needles up to this length are searched in all rows, because a restarted search costs at most this many
+/// bytes.
 pub(super) const SHORT: usize = 64;
 
-/// Sets the bits of rows, one text together, that hold a needle: `ends` says whether one does which has been found
-/// there, and where the row ends. Takes as long as the rows and, for each row, a needle's length: a needle that is
-/// found across the end of a row is the last that begins in it, so that the search goes on at the next.
+/// Sets the bits of consecutive rows that hold a needle. `ends` returns whether a match counts for its row,
+/// and the end of that row. The cost is the length of the rows, plus a needle's length for each row: a match
+/// that crosses the end of its row is the last one that starts in it, so the search continues at the next
+/// row.
 #[inline(always)]
 fn search_rows(
     piece: &Finder<'_>,
@@ -222,7 +225,8 @@ impl Searched for Views<'_> {
     }
 }
 
-/// Sets the bits of views that hold a row in which the first eight bytes of a piece are, and those of all longer rows.
+/// Sets the bits of inline views that contain the first eight bytes of a piece, and of all views of longer
+/// rows.
 struct Inside<'a> {
     views: &'a [[u8; 16]],
     bytes: u64,
@@ -240,7 +244,7 @@ impl Loop for Inside<'_> {
             let len = low & u64::from(u32::MAX);
             let mut is = len > INLINE as u64;
             for place in 0..INLINE as u32 {
-                // What of the row follows from there on, at most eight bytes.
+                // Up to eight bytes of the row, from this place on.
                 let here = match place {
                     0..4 => low >> 32 >> (8 * place) | high << (32 - 8 * place),
                     _ => high >> (8 * (place - 4)),

@@ -1,15 +1,15 @@
-//! Long patterns in which `_` stands for any character.
+//! Long patterns with `_`, which stands for any character.
 //!
-//! The one idea: the places of a piece of the pattern that the text so far may lead to are a set of bits, which the
-//! next character moves on by one, 64 of them at a time. So a text takes its length times a 64th of the pattern's,
-//! whatever they are.
+//! The one idea: the positions that a match may have reached in a piece of the pattern are a set of bits,
+//! which each character of the text advances by one, 64 of them at a time. So the cost is the text's length
+//! times a 64th of the pattern's, whatever they contain.
 
 use std::collections::HashMap;
 
-/// Bytes of bits that a pattern may take.
+/// The most bytes of bit sets that a pattern may take.
 const MOST: usize = 64 << 20;
 
-/// The pieces of a pattern between its `%`, two at least.
+/// The pieces of a pattern between its `%`; a pattern has at least two.
 pub(super) struct Wild {
     start: Piece,
     inside: Vec<Piece>,
@@ -18,23 +18,24 @@ pub(super) struct Wild {
 
 #[derive(Default)]
 struct Piece {
-    /// Its characters; `None` is any.
+    /// The piece's characters; `None` stands for `_`.
     chars: Vec<Option<char>>,
-    /// For each character the places where the piece has it or any.
+    /// For each character, the positions where the piece has it or `_`.
     places: HashMap<char, Vec<u64>>,
-    /// Those where it has any.
+    /// The positions where the piece has `_`.
     any: Vec<u64>,
 }
 
 impl Wild {
-    /// Of a pattern; nothing where it has no `%`, and so nothing to search for, or where its bits take too much.
+    /// Compiles a pattern. `None` if it has no `%`, and so needs no search, or if its bit sets take too much
+    /// memory.
     pub fn of(pattern: &str) -> Option<Wild> {
         let (mut pieces, mut chars) = (vec![vec![]], pattern.chars());
         while let Some(c) = chars.next() {
             match c {
                 '%' => pieces.push(vec![]),
                 '_' => pieces.last_mut()?.push(None),
-                // At the end it stands for itself.
+                // A backslash at the end of the pattern stands for itself.
                 '\\' => pieces.last_mut()?.push(Some(chars.next().unwrap_or(c))),
                 c => pieces.last_mut()?.push(Some(c)),
             }
@@ -51,7 +52,7 @@ impl Wild {
         Some(Wild { start, inside, end: anchored(end) })
     }
 
-    /// Whether a text is of the pattern.
+    /// Returns whether a text matches the pattern.
     pub fn matches(&self, text: &str) -> bool {
         let rest = self.start.without(text.chars()).map(|rest| rest.as_str());
         let rest = rest.and_then(|rest| self.end.without_end(rest.chars()));
@@ -78,26 +79,26 @@ impl Piece {
         Piece { chars, places, any }
     }
 
-    /// A text without the piece that it starts with.
+    /// Strips the piece from the start of a text; `None` if it is not there.
     fn without<'a>(&self, mut text: std::str::Chars<'a>) -> Option<std::str::Chars<'a>> {
         let all =
             self.chars.iter().all(|want| text.next().is_some_and(|c| want.is_none_or(|want| want == c)));
         all.then_some(text)
     }
 
-    /// A text without the piece that it ends with.
+    /// Strips the piece from the end of a text; `None` if it is not there.
     fn without_end<'a>(&self, mut text: std::str::Chars<'a>) -> Option<std::str::Chars<'a>> {
         let mut wanted = self.chars.iter().rev();
         let all = wanted.all(|want| text.next_back().is_some_and(|c| want.is_none_or(|want| want == c)));
         all.then_some(text)
     }
 
-    /// What follows the first place where a text has the piece.
+    /// Returns the text after the first match of the piece.
     fn find<'t>(&self, text: &'t str) -> Option<&'t str> {
         let (mut state, last) = (vec![0u64; self.any.len()], self.chars.len() - 1);
         let mut chars = text.chars();
         while let Some(c) = chars.next() {
-            // A piece may begin at each character.
+            // A match may begin at each character.
             let mut carried = 1;
             for (word, places) in state.iter_mut().zip(self.places.get(&c).unwrap_or(&self.any)) {
                 let moved = *word << 1 | carried;

@@ -1,4 +1,5 @@
-//! Values as text on the host: the functions that a GPU's lanes run, on parts of the rows.
+//! Conversions between values and text on the host: the functions that a GPU's lanes run, applied to parts of
+//! the rows.
 
 mod read;
 mod write;

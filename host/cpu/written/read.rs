@@ -1,7 +1,7 @@
-//! Columns of text to values.
+//! Parses columns of text into values.
 //!
-//! The one idea: which reader it is and how the column lays its rows out become types once a part, so that a row costs what its text
-//! does.
+//! The one idea: the parser and the column's layout are resolved to types once a part, so a row costs only as
+//! much as its text.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,19 +19,19 @@ use crate::Result;
 use crate::array::{Array, Bitmap, Parts, layout, outside};
 use crate::device::HostPool;
 
-/// What a row's text costs to read, in bits that are moved: enough to share among threads.
+/// The estimated cost of parsing a row, in bits moved, by which work is shared among threads.
 const ROW: usize = 2048;
 
-/// What comes of reading a column.
+/// The result of parsing a column.
 pub(crate) enum Read {
     Values(Array),
-    /// The first row whose text says no value, where that is an error.
+    /// The first row whose text cannot be parsed, if that is an error.
     Misfit(usize),
-    /// Some texts name time zones.
+    /// Some texts name time zones, which this code cannot parse.
     Elsewhere,
 }
 
-/// The values that texts say; those that say none become null where that is `safe`.
+/// Parses text into values. If `safe`, texts that cannot be parsed become null.
 pub(crate) fn read(
     (reading, words): (Reading, &[u64]),
     values: &Array,
@@ -92,7 +92,7 @@ pub(crate) fn read(
     }
 }
 
-/// Whether a row's bytes are where its column says.
+/// Returns whether a row lies inside its column's buffer.
 fn known(column: &Column<'_>, row: usize) -> bool {
     match column {
         Column::Short(column) => column.row(row).is_some(),
@@ -101,20 +101,21 @@ fn known(column: &Column<'_>, row: usize) -> bool {
     }
 }
 
-/// Some rows, and where their values go.
+/// Some rows, and the memory for their values.
 struct Part<'a> {
     first: usize,
     rows: usize,
-    /// Bits of a value.
+    /// The bits of a value.
     bits: usize,
     valid: Option<Bits<'a>>,
     to: &'a mut [u8],
     good: &'a mut [u64],
-    /// Whether a text named a zone.
+    /// Set if a text names a time zone.
     elsewhere: &'a AtomicBool,
 }
 
-/// A row's text, and what is behind it in its buffer: words are loaded from there, whether or not a row ends in them.
+/// A row's text, followed by the rest of its buffer: whole words are loaded even if the row ends inside of
+/// one.
 #[derive(Clone, Copy)]
 struct Text<'a> {
     bytes: &'a [u8],
@@ -167,7 +168,7 @@ impl<L: Layout> WithReader for In<'_, L> {
                 }
             }
         };
-        // One loop for all widths: in one for each, reading would be a call.
+        // One loop serves all widths: with a loop for each, the parser would not be inlined.
         let bits = part.bits;
         part.fill(row, |to, at, value| match bits {
             1 => to[at / 8] |= (value.low as u8 & 1) << (at % 8),
@@ -190,8 +191,9 @@ fn store<const W: usize>(to: &mut [u8], at: usize, value: u128) {
 }
 
 impl Part<'_> {
-    /// Values of all valid rows; zeros of others, and of those that say none. Of a reader there is one of this for all widths: in one
-    /// of several, reading would be a call.
+    /// Writes the values of all valid rows; zeros for null rows and for texts that cannot be parsed. Each
+    /// parser has a single instance of this loop, for all widths: with several, the parser would not be
+    /// inlined.
     #[inline(always)]
     fn fill(self, row: impl Fn(usize) -> Option<U256>, store: impl Fn(&mut [u8], usize, U256)) -> Outcome {
         let Part { first, rows, bits, valid, to, good, .. } = self;

@@ -1,7 +1,8 @@
-//! Values to columns of text.
+//! Formats values as columns of text.
 //!
-//! The one idea: nobody knows how long a text is before it is written. So the rows of a part are written one behind the other into
-//! memory of the part's own, and copied to their place when all parts are there: offsets are added up, or views made, on the way.
+//! The one idea: a text's length is unknown before it is written. So each part writes its rows end to end
+//! into memory of its own; when all parts are done they are copied to their final place. On the way offsets
+//! are rebased, or views built.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,20 +18,20 @@ use crate::array::{Array, Buffer, Parts, Slot, layout};
 use crate::device::{HostMemory, HostPool};
 use crate::{Error, Result};
 
-/// Rows of a part, and below which one thread is faster than two.
+/// The rows of a part. With no more than that, one thread is faster than two.
 const PART: usize = 4096;
-/// Room for a text, and for what is written beside it: the longest have some two hundred bytes.
+/// The room for a text, and for temporary bytes beside it: the longest texts have about two hundred bytes.
 const ROOM: usize = 512;
-/// What a part takes beside texts, in bytes.
+/// The bytes that a part needs beside its texts.
 const PER_PART: usize = BLOCK * ROOM + 1024;
-/// Rows whose values are loaded together.
+/// The number of rows whose values are loaded together.
 const BLOCK: usize = 64;
-/// What a text is thought to take, in bytes, until it is known.
+/// The estimated bytes of a text, for the first allocation.
 const GUESS: usize = 24;
-/// What a view holds itself, in bytes.
+/// The most bytes that a view holds inline.
 const INLINE: usize = 12;
 
-/// The texts of values; nothing of nulls. The error inside is the first row whose value has no text.
+/// Formats values; nulls get no text. The inner error is the first row whose value has no textual form.
 pub(crate) fn write(
     (writing, words): (Writing, &[u64]),
     values: &Array,
@@ -40,7 +41,7 @@ pub(crate) fn write(
     let len = values.len();
     let source = Values::of(values);
     let refused = AtomicUsize::new(usize::MAX);
-    // Where there is no room for all that parts begin with, and for lists of them, nothing is begun.
+    // Fails early if the initial memory of all parts, and the lists of them, cannot be allocated.
     let each = GUESS + size_of::<u32>() + PER_PART / PART;
     drop(pool.reserve(len.saturating_mul(each).saturating_add(PER_PART))?);
     among_threads(len > PART, |_| {
@@ -65,7 +66,7 @@ pub(crate) fn write(
     })
 }
 
-/// Plain values.
+/// The values to format, as bits or as bytes of fixed width.
 #[derive(Clone, Copy)]
 struct Values<'a> {
     bits: Option<Bits<'a>>,
@@ -87,8 +88,8 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The values of as many rows as there is room for, at most those of a block. Of a writer there is one loop for all widths, and it has
-    /// no time to ask for the width of each value.
+    /// Loads the values of at most one block of rows, as many as `into` holds. Each formatter has one loop
+    /// for all widths, so the width is resolved here and not for each value.
     fn load(&self, first: usize, into: &mut [U256]) {
         match (self.width, &self.bits) {
             (0, Some(bits)) => {
@@ -119,15 +120,15 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Texts of a part's rows.
+/// The texts of a part's rows, end to end.
 struct Texts {
     memory: HostMemory,
-    /// How many bytes there are.
+    /// The bytes in use.
     len: usize,
-    /// Where each row ends, as 4 bytes.
+    /// The end of each row, as `u32`.
     ends: HostMemory,
     rows: usize,
-    /// How many bytes those have that no view holds.
+    /// The total bytes of texts too long to be inline in a view.
     long: usize,
 }
 
@@ -141,7 +142,7 @@ impl Texts {
     }
 }
 
-/// A part that is to be written.
+/// A part that is to be formatted.
 struct One<'a> {
     source: Values<'a>,
     rows: std::ops::Range<usize>,
@@ -186,7 +187,8 @@ impl WithWriter for One<'_> {
     }
 }
 
-/// Where a text is written: from the front where it will stay, from the back beside it.
+/// The destination of a text: bytes written forwards go to their final place in `front`, bytes written
+/// backwards into `back`.
 struct Place<'a> {
     front: &'a mut [u8; ROOM],
     at: usize,
@@ -195,7 +197,7 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Moves what was written from the back to the front, and says how long the text is.
+    /// Appends the bytes in `back` to the front, and returns the length of the text.
     #[inline(always)]
     fn finish(self) -> usize {
         let len = ROOM - self.before;
@@ -225,7 +227,7 @@ impl Sink for Place<'_> {
 
     #[inline(always)]
     fn put_all(&mut self, bytes: u64, count: u32) {
-        // What is behind the last one is written over, or not looked at.
+        // Bytes after the last one are overwritten later, or never read.
         if let Some(eight) = self.front.get_mut(self.at..self.at + 8) {
             eight.copy_from_slice(&bytes.to_le_bytes());
         }
@@ -252,7 +254,7 @@ impl Backwards for Place<'_> {
     }
 }
 
-/// The offsets and bytes of all texts.
+/// Concatenates the texts of all parts, and builds the offsets.
 fn joined<const O: usize>(
     texts: Vec<Texts>,
     values: &Array,
@@ -286,9 +288,9 @@ fn joined<const O: usize>(
     Ok(vec![offsets.freeze((values.len() + 1) * O), bytes.freeze(total)])
 }
 
-/// Views of all texts, and the bytes of those that do not fit in theirs.
+/// Builds the views of all texts, and the buffers of those that are not inline.
 fn views(texts: Vec<Texts>, len: usize, pool: &HostPool) -> Result<Vec<Buffer>> {
-    // No buffer is longer than a view can say.
+    // A buffer stays within the range of a view's 32-bit offset.
     let mut buffers: Vec<(usize, Vec<Texts>)> = vec![];
     for texts in texts {
         match buffers.last_mut() {
@@ -319,7 +321,8 @@ fn views(texts: Vec<Texts>, len: usize, pool: &HostPool) -> Result<Vec<Buffer>> 
     Ok(std::iter::once(views.freeze(len * 16)).chain(filled).collect())
 }
 
-/// The views of a part's rows, of which the long ones are moved to `bytes`: from `base` on in the buffer of that number.
+/// Writes the views of a part's rows. Long texts are copied to `bytes`, which lies at offset `base` of buffer
+/// `number`.
 fn view(texts: &Texts, views: &mut [[u8; 16]], bytes: &mut [u8], (number, base): (usize, usize)) {
     let (mut start, mut used) = (0, 0);
     for (view, end) in views.iter_mut().zip(texts.ends()) {
