@@ -1,5 +1,5 @@
-//! cast: every pair of types that arrow-rs casts, safe and strict, as arrow-rs casts it; the pairs that it refuses are
-//! refused; and casts that lose nothing come back.
+//! Tests cast: every pair of types that arrow-rs casts, safe and strict, gives arrow-rs' result; pairs that
+//! arrow-rs refuses are refused; and lossless casts can be reversed.
 
 use arrow_array::{Array as _, ArrayRef, BooleanArray, make_array};
 use arrow_buffer::NullBuffer;
@@ -17,12 +17,13 @@ fn options(safe: bool) -> CastOptions<'static> {
     CastOptions { safe, ..Default::default() }
 }
 
-/// The rows that arrow-rs casts without an error, each by itself: what is left to compare where some row fails all.
+/// Marks the rows that arrow-rs casts without an error by themselves; these can still be compared if another
+/// row fails the whole cast.
 fn castable(values: &ArrayRef, to: &DataType, options: &CastOptions) -> BooleanArray {
     (0..values.len()).map(|i| Some(cast_with_options(&values.slice(i, 1), to, options).is_ok())).collect()
 }
 
-/// What arrow-rs is asked, and what it says.
+/// A question to arrow-rs, with its answer.
 struct Asked<'a> {
     values: &'a ArrayRef,
     to: &'a DataType,
@@ -38,15 +39,16 @@ impl<'a> Asked<'a> {
         Asked { values, to, options, hides_values, theirs }
     }
 
-    /// What it says where null lists of one size hide nothing. A cast of such lists of one item to what that is shows the item; and
-    /// in runs and dense unions it depends on the item's type, and on where the rows lie, whether a take has left it behind before.
+    /// arrow-rs' answer if null lists of fixed size hide nothing. A cast of such lists of one item to the
+    /// item's type shows the hidden item. In runs and dense unions the outcome depends on the item's type,
+    /// and on whether an earlier take has dropped the hidden items.
     fn of_nothing_hidden(&self) -> Option<ArrayRef> {
         let values = make_array(hiding_nothing(&self.values.to_data()));
         cast_with_options(&values, self.to, &self.options).ok()
     }
 }
 
-/// The same rows, where the items of null lists of one size are null, if their type can say so.
+/// The same rows, with null items inside null lists of fixed size, if the items' type has nulls.
 fn hiding_nothing(rows: &ArrayData) -> ArrayData {
     let mut children = rows.child_data().to_vec();
     if let (DataType::FixedSizeList(_, size), Some(nulls)) = (rows.data_type(), rows.nulls()) {
@@ -63,10 +65,10 @@ fn hiding_nothing(rows: &ArrayData) -> ArrayData {
     rows.clone().into_builder().child_data(children).build().expect("only nulls have been added")
 }
 
-/// Fails where our answer is not arrow-rs': the same rows, or an error where it has one, at the first row that fails.
+/// Fails if our answer differs from arrow-rs': the same rows, or an error for the same first row.
 fn assert_same_answer(target: &Target, ours: Result<Array, Error>, asked: &Asked, context: &str) {
     let Asked { values, to, options, hides_values, theirs } = asked;
-    // A GPU tells of a row that does not fit when somebody waits for the result.
+    // A GPU reports a row that does not fit when the result is awaited.
     let ours = ours.and_then(|ours| to_arrow(&target.stream.download(&ours)?).map(|_| ours));
     match (ours, theirs) {
         (Err(Error::Cast { .. }), Ok(_)) | (Ok(_), Err(_)) if *hides_values => {}
@@ -77,15 +79,16 @@ fn assert_same_answer(target: &Target, ours: Result<Array, Error>, asked: &Asked
             target.assert_same(&ours, other.as_ref().unwrap_or(theirs), &context);
         }
         (Err(Error::Cast { row, .. }), Err(_)) => {
-            // A nested array's items and a dictionary's values are cast whether rows have them or not: then it may be no
-            // row's fault, and the row that is named is one up to which a cast fails. Devices name a run by its number.
+            // A nested array's items and a dictionary's values are cast whether rows use them or not. Then no
+            // row may cause the error, and the named row is one up to which a cast fails. Devices name a run
+            // by its number.
             let once = matches!(values.data_type(), DataType::Dictionary(..) | DataType::RunEndEncoded(..));
             if !values.data_type().is_nested() && !once {
                 let first = castable(values, to, options).iter().position(|ok| ok == Some(false));
                 assert_eq!(Some(row), first, "the row that failed: {context}");
             }
         }
-        // arrow-rs in its own words, for the casts that are its own on every device.
+        // arrow-rs' own errors, from casts that arrow-rs does on every device.
         (Err(Error::Arrow { .. }), Err(_)) => {}
         (ours, Err(theirs)) => {
             let ours = target.answer(ours, &context);
@@ -94,8 +97,8 @@ fn assert_same_answer(target: &Target, ours: Result<Array, Error>, asked: &Asked
     }
 }
 
-/// Whether there may be values that arrow-rs casts or not by the way in which it moved others: those that null rows and items hide,
-/// and those of a dictionary in a union all of whose rows are of other members.
+/// Whether arrow-rs' answer may depend on how it moved other values: values hidden by null rows and items,
+/// and the values of a dictionary in a union whose rows are all of other members.
 fn hides_values(sample: &Sample) -> bool {
     let name = format!("{:?}", sample.data_type);
     let dictionary = name.find("Union(").is_some_and(|union| name[union..].contains("Dictionary("));
@@ -172,7 +175,7 @@ fn pairs() -> Vec<(DataType, DataType)> {
     pairs.filter(|(from, to)| can_cast_types(from, to)).collect()
 }
 
-/// From and to types where no value is lost, so that the way back finds every one of them.
+/// Pairs of types for which the cast loses no value, so the reverse cast restores every one.
 fn lossless() -> Vec<(DataType, DataType)> {
     use DataType::*;
     let timestamp = |unit| Timestamp(unit, None);
@@ -248,7 +251,8 @@ proptest! {
             let values = target.import_as(Form::SlicedAfter, &sample.longer(), sample.offset, sample.len);
             let whole = cast(&values, &to, &options(true), &target.stream).wait();
             let part = cast(&values.slice(start, len).unwrap(), &to, &options(true), &target.stream).wait();
-            // Where some row fails even a safe cast (a time that no text can say), the whole has nothing to compare.
+            // If some row fails even a safe cast (a time that text cannot express), the whole array cannot be
+            // compared.
             if let (Ok(whole), Ok(part)) = (whole, part) {
                 target.assert_same(&part, &target.export(&whole.slice(start, len).unwrap()), &context);
             }
@@ -266,7 +270,7 @@ proptest! {
     }
 }
 
-/// A type that the other casts to whatever it is: two random nested types hardly ever do.
+/// A type that the other type always casts to: two random nested types hardly ever match.
 fn wrapped(data_type: &DataType) -> DataType {
     match data_type {
         DataType::List(field) => DataType::LargeList(field.clone()),

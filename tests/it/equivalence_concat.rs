@@ -1,4 +1,5 @@
-//! concat: the plain definition, arrow-rs, and every device agree; and what it reads, shares and refuses.
+//! Tests concat: the plain definition, arrow-rs and every device agree; also its inputs, sharing and
+//! refusals.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,11 +20,11 @@ fn joined(parts: &[ArrayRef]) -> Result<ArrayRef, ArrowError> {
     arrow_select::concat::concat(&parts.iter().map(|part| &**part).collect::<Vec<_>>())
 }
 
-/// Joins samples of one type on every device.
+/// Concatenates samples of one type on every device.
 fn agrees(samples: &[Sample]) {
     let parts: Vec<ArrayRef> = samples.iter().map(Sample::array).collect();
     let plain: Vec<Value> = parts.iter().flat_map(|part| rows(part)).collect();
-    // In builds that check sums it may panic over keys of null rows.
+    // With overflow checks arrow-rs may panic on the keys of null rows.
     let theirs = catch_unwind(AssertUnwindSafe(|| joined(&parts)));
     let theirs = theirs.unwrap_or_else(|_| Err(ArrowError::ComputeError("a panic".into())));
     if let Ok(theirs) = &theirs {
@@ -36,7 +37,7 @@ fn agrees(samples: &[Sample]) {
             let ours: Vec<Array> = samples.iter().map(import).collect();
             let ours = match concat(&ours.iter().collect::<Vec<_>>(), &target.stream).wait() {
                 Ok(ours) => ours,
-                // More values than keys can name.
+                // The result has more values than keys can name.
                 Err(Error::Arrow { .. }) if theirs.is_err() => continue,
                 Err(error) => panic!("{context}: {error}"),
             };
@@ -82,7 +83,7 @@ proptest! {
     }
 }
 
-/// As many pieces as small batches make of one, and bits that end anywhere in a word.
+/// As many pieces as coalescing small batches produces, and bits that end anywhere in a word.
 #[test]
 fn many_small_pieces() {
     for data_type in [DataType::Boolean, DataType::Utf8, DataType::Int16] {
@@ -133,7 +134,8 @@ fn a_dictionary_that_all_share_stays() {
     }
 }
 
-/// Where keys have no room for all values, equal ones become one, as in arrow-rs; where that is not enough it is an error.
+/// If the key type has no room for all values, equal ones are merged, as in arrow-rs; if that is not enough,
+/// concat fails.
 #[test]
 fn keys_that_are_too_narrow() {
     let of = |from: usize| -> ArrayRef {
@@ -152,7 +154,7 @@ fn keys_that_are_too_narrow() {
     }
 }
 
-/// Keys, views, items and rows of members that are not there, beside good ones that must not get them.
+/// Invalid keys, views, items and union offsets, beside valid arrays that must not make them valid.
 #[test]
 fn what_points_nowhere_is_an_error() {
     let keys: ArrayRef = Arc::new(["a", "b"].into_iter().collect::<DictionaryArray<Int8Type>>());
@@ -186,7 +188,7 @@ fn what_points_nowhere_is_an_error() {
     }
 }
 
-/// Nothing takes no memory, so there may be more items than offsets can say.
+/// Items without bytes need no memory, so their number may exceed the range of offsets.
 #[test]
 fn more_than_offsets_can_say() {
     const MANY: usize = 1 << 30;

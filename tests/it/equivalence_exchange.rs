@@ -1,4 +1,4 @@
-//! In and out again: an array of any type, however it was cut, comes back as it was.
+//! Tests export and import: an array of any type, sliced in any way, comes back unchanged.
 
 use std::mem::transmute;
 
@@ -28,7 +28,7 @@ fn comes_back(sample: &Sample) {
     }
 }
 
-/// The same by way of the C structs, arrow-rs at the other end of them.
+/// The same through the C structs, with arrow-rs at the other end.
 fn comes_back_through_c(sample: &Sample) {
     let array = sample.array();
     let field = Field::new("f", sample.data_type.clone(), true);
@@ -44,10 +44,11 @@ fn comes_back_through_c(sample: &Sample) {
             target.assert_same(&again, &array, &format_args!("by us, {context}"));
             let (exported, schema) = export();
             drop(ours);
-            // SAFETY: the C interface's struct in the one library's words and in the other's; both own what it holds.
+            // SAFETY: both types have the C interface's layout, and own their contents.
             let exported = unsafe { transmute::<ArrowArray, FFI_ArrowArray>(exported) };
             if form == Form::Displaced {
-                // arrow-rs reads offsets as aligned numbers, wherever they are. It can still release the struct.
+                // arrow-rs reads offsets as aligned numbers, even if they are not aligned. It can still
+                // release the struct.
                 continue;
             }
             // SAFETY: a struct that was just exported.

@@ -1,5 +1,5 @@
-//! Random expressions: every device gives what they mean by definition, and what arrow-rs' kernels give one after the other, or an
-//! error where those do.
+//! Random expressions: every device gives their result by definition, which equals that of a sequence of
+//! arrow-rs' kernels, or an error if those fail.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::support::meaning::meaning;
 use crate::support::trees::{Tree, column_types, one_row, small_column};
 use crate::support::*;
 
-/// Two columns of each type: of anything, and of small values.
+/// Two columns of each type: one of arbitrary values, one of small values.
 fn columns(rows: usize, offset: usize, rng: &mut Random) -> Vec<ArrayRef> {
     let each = column_types().into_iter().flat_map(|data_type| {
         let nulls = Nulls::ALL[rng.below(Nulls::ALL.len())];
@@ -61,8 +61,8 @@ impl Case {
     }
 }
 
-/// Says why a tree is wrong on a device, by itself or, where the width of values depends on it, beside a
-/// decimal; nothing, if it is right.
+/// Describes why a tree is wrong on a device, by itself or beside a decimal if the width of values depends on
+/// it; `None` if it is right.
 fn wrong(tree: &Tree, case: &Case, target: &Target) -> Option<String> {
     let (batch, theirs) = (case.batch(target), tree.arrow(&case.theirs()));
     let alone = [tree.expr()];
@@ -74,7 +74,7 @@ fn wrong(tree: &Tree, case: &Case, target: &Target) -> Option<String> {
     })
 }
 
-/// The same of the first of some expressions.
+/// Checks the first of several expressions in the same way.
 fn wrong_way(
     exprs: &[Expr],
     batch: &Batch,
@@ -111,7 +111,7 @@ fn wrong_way(
     }
 }
 
-/// The smallest part of a tree that is wrong too.
+/// The smallest part of a tree that is also wrong.
 fn smallest<'a>(tree: &'a Tree, case: &Case, target: &Target) -> &'a Tree {
     let part = tree.parts().into_iter().find(|part| wrong(part, case, target).is_some());
     part.map_or(tree, |part| smallest(part, case, target))
@@ -128,7 +128,7 @@ fn random_expressions() {
                 if rng.percent(50.0) { DataType::Boolean } else { types[rng.below(types.len())].clone() };
             let depth = 1 + rng.below(4);
             let tree = Tree::random(&of, depth, &mut rng);
-            // The definition first, then what arrow-rs makes of it.
+            // The definition must agree with arrow-rs first.
             match (meaning(&tree, &case.theirs()), tree.arrow(&case.theirs())) {
                 (Ok(defined), Ok(theirs)) => {
                     let context = format!("seed {seed}: {}", tree.expr());
@@ -177,12 +177,12 @@ fn random_predicates_keep_the_rows_that_they_are_true_for() {
     }
 }
 
-/// All of them on the CPU, whose loops they are made for; elsewhere, where they may be interpreted, a few.
+/// All trees on the CPU, for whose loops they are made; only a few on devices that may be interpreted.
 fn some<'a>(trees: &'a [Tree], target: &Target) -> impl Iterator<Item = &'a Tree> {
     trees.iter().step_by(if target.name == "cpu" { 1 } else { 71 })
 }
 
-/// Where the values of a type end, and where those of a narrower one would; by their bits.
+/// The limits of a type's values, and those of a narrower type, as bits.
 fn ends(of: &DataType) -> Vec<i128> {
     let bits = 8 * of.primitive_width().expect("numbers") as u32;
     let half = 1u128 << (bits - 1);
@@ -248,7 +248,8 @@ fn constants_at_the_ends_of_types() {
 #[test]
 fn what_nobody_asks_for_changes_nothing() {
     let (mut rng, rows) = (Random::new(7), 3 * 4096 + 100);
-    // Rows in order, one in a hundred null; any decimals; small ones; some that fail where the row is null.
+    // Ascending rows with one null in a hundred; arbitrary decimals; small ones; and some that fail in a null
+    // row.
     let of = DataType::Decimal128(15, 2);
     let order: ArrayRef =
         Arc::new(Int32Array::from_iter((0..rows as i32).map(|row| (row % 100 != 99).then_some(row))));
@@ -285,7 +286,7 @@ fn what_nobody_asks_for_changes_nothing() {
             let made = Projection::bind(std::slice::from_ref(&expr), &schema, &Options::default()).unwrap();
             let made = made.evaluate(&batch, &target.stream).wait().unwrap();
             target.assert_same(&made.columns()[0], &theirs, &expr);
-            // Of their products one in a hundred fails, where the first column is null.
+            // One of their products in a hundred fails, but the first column is null there.
             let known = expr.clone() & nth(0).is_not_null();
             let total = aggregate(&batch, &[sum(nth(3) * nth(2)), count_all()], Some(&known), &target.stream);
             let total = RecordBatch::try_from(&total.wait().unwrap()).unwrap();

@@ -1,5 +1,6 @@
-//! Devices compute with values of eight bytes, or of sixteen where a program has a decimal of 128 bits anywhere. Every function and
-//! every aggregate of every type is the same in both, and on the CPU, which knows only one way.
+//! Devices compute with values of eight bytes, or of sixteen if a program contains a decimal of 128 bits.
+//! Every function and every aggregate of every type gives the same in both, and on the CPU, which has only
+//! one way.
 
 use std::sync::Arc;
 
@@ -12,12 +13,12 @@ use bowstring::{Batch, Error};
 use crate::support::trees::{column_types, small_column};
 use crate::support::*;
 
-/// A decimal of 128 bits, which needs no column.
+/// A decimal of 128 bits that needs no column.
 pub fn decimal() -> Expr {
     Literal::decimal(15, 15, 2).into()
 }
 
-/// What expressions come to by themselves, and beside a decimal of 128 bits.
+/// Evaluates expressions by themselves, and beside a decimal of 128 bits.
 pub fn both_ways(
     target: &Target,
     rows: &Batch,
@@ -36,7 +37,8 @@ pub fn both_ways(
     })
 }
 
-/// One row of aggregates: by themselves, beside a sum of decimals, where a decimal says so, and both.
+/// One row of aggregates, computed in four ways: by themselves, beside a sum of decimals, with a condition on
+/// a decimal, and with both.
 pub fn four_ways(
     target: &Target,
     rows: &Batch,
@@ -44,7 +46,7 @@ pub fn four_ways(
     condition: Option<&Expr>,
     options: &Options,
 ) -> [Result<Vec<ArrayRef>, Error>; 4] {
-    // Of as many as one launch has there must be one of decimals.
+    // Each launch of aggregates must contain one of decimals.
     let beside: Vec<Aggregation> =
         asked.chunks(8).flat_map(|some| some.iter().cloned().chain([sum(decimal())])).collect();
     let decided = decimal().eq(Literal::decimal(15, 15, 2));
@@ -66,7 +68,7 @@ pub fn four_ways(
     })
 }
 
-/// Two columns of each type, `a0` of anything and `s0` of small values, and which rows to keep.
+/// Two columns of each type, `a0` of arbitrary and `s0` of small values, and a column of the rows to keep.
 fn columns(rows: usize) -> Vec<(String, ArrayRef)> {
     let mut rng = Random::new(5);
     let mut columns = vec![];
@@ -86,13 +88,13 @@ fn batch(target: &Target, columns: &[(String, ArrayRef)]) -> Batch {
     Batch::try_new(Arc::new(schema), columns, rows).unwrap()
 }
 
-/// Types that do not have sixteen bytes by themselves, with their places among the columns.
+/// The types that need fewer than sixteen bytes by themselves, with their column numbers.
 fn narrow_types() -> impl Iterator<Item = (usize, DataType)> {
     let is_narrow = |(_, of): &(usize, DataType)| !matches!(of, DataType::Decimal128(..));
     column_types().into_iter().enumerate().filter(is_narrow)
 }
 
-/// All that can be done with two columns of a type.
+/// All functions of two columns of a type.
 fn functions(i: usize, of: &DataType, options: &Options, rng: &mut Random) -> Vec<Expr> {
     let (a, s) = (|| col(format!("a{i}")), || col(format!("s{i}")));
     let small = |rng: &mut Random| Literal::of(of.clone(), crate::support::trees::small(of, rng));
@@ -122,7 +124,7 @@ fn functions(i: usize, of: &DataType, options: &Options, rng: &mut Random) -> Ve
     if of.is_signed_integer() || of.is_floating() || of.is_decimal() || matches!(of, DataType::Duration(_)) {
         all.extend([-a(), -s()]);
     }
-    // Decimals never wrap, but fail.
+    // Decimals fail instead of wrapping.
     if of.is_decimal() && options.overflow == Overflow::Null {
         all.extend([a() + s(), a() - s(), a() * s(), a() / s(), a() % s(), s() + Literal::of(of.clone(), 7)]);
     }

@@ -1,5 +1,5 @@
-//! fill_null of nested types: the plain definition and every device agree, and nothing is null then. Types of one level are in
-//! `equivalence_operations.rs`.
+//! Tests fill_null for nested types: the plain definition and every device agree, and the result has no
+//! nulls. `equivalence_operations.rs` tests flat types.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ proptest! {
     }
 }
 
-/// What a null row of a struct hides may be null where its field says that there are none: it is gone with the row.
+/// A null row of a struct may hide nulls in a field that is not nullable: they disappear with the row.
 #[test]
 fn fields_without_nulls_stay_so() {
     let fields = vec![Field::new("a", DataType::Utf8, false), Field::new("b", DataType::Int32, false)];

@@ -1,4 +1,5 @@
-//! filter and Selection: the plain definition, arrow-rs, and every device agree; and the laws that filter obeys.
+//! Tests filter and Selection: the plain definition, arrow-rs and every device agree; and the laws that
+//! filter obeys.
 
 use arrow_array::{ArrayRef, BooleanArray};
 use bowstring::compute::{Selection, filter};
@@ -7,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::support::*;
 
-/// A case: an array, and a mask that is a slice of a longer one too.
+/// A case: an array, and a mask that is also a slice of a longer one.
 #[derive(Clone, Debug)]
 struct Case {
     sample: Sample,
@@ -25,7 +26,7 @@ impl Case {
         self.longer_mask().slice(self.mask_offset, self.sample.len)
     }
 
-    /// Values and mask in some form on some device.
+    /// Imports values and mask in a given form on a device.
     fn import(&self, target: &Target, form: Form) -> (Array, Array) {
         let (longer, mask): (_, ArrayRef) = (self.sample.longer(), std::sync::Arc::new(self.longer_mask()));
         let values = target.import_as(form, &longer, self.sample.offset, self.sample.len);
@@ -64,7 +65,7 @@ fn case(longest: usize) -> impl Strategy<Value = Case> {
 fn every_type_at_every_length_and_offset() {
     for (seed, data_type) in (0..).zip(types()) {
         for (i, &len) in LENGTHS.iter().enumerate() {
-            // Each type meets each mask, offset and kind of nulls, though not in every combination.
+            // Each type meets each mask, offset and kind of nulls, but not every combination.
             let turn = i + seed as usize;
             let (nulls, offset) = (Nulls::ALL[turn % 5], OFFSETS[turn % OFFSETS.len()]);
             let sample = Sample { data_type: data_type.clone(), len, nulls, offset, seed };

@@ -1,4 +1,5 @@
-//! null_count, logical_null_count, is_null, is_not_null, drop_nulls: the plain definition, arrow-rs, every device.
+//! Tests null_count, logical_null_count, is_null, is_not_null and drop_nulls: the plain definition, arrow-rs
+//! and every device agree.
 
 use arrow_array::Array as _;
 use arrow_schema::DataType;
@@ -18,7 +19,7 @@ fn agrees(sample: &Sample) {
     for target in &devices() {
         for form in Form::ALL {
             let context = format!("{form:?}, {sample:?}");
-            // Unknown counts have to be counted, and wrong ones would be believed.
+            // Unknown counts must be computed; a wrong known count would be used as it is.
             let ours = uncounted(target.import_as(form, &sample.longer(), sample.offset, sample.len));
 
             if let Some(count) = target.answer(null_count(&ours, &target.stream).wait(), &context) {

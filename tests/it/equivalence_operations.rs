@@ -1,10 +1,10 @@
-//! Each operation of the table, of each type: the plain definition, arrow-rs, and every device agree. What is particular to an
-//! operation, its laws and corners, is in the file of its name.
+//! Tests each operation of the table with each type: the plain definition, arrow-rs and every device agree.
+//! Each operation has a file of its name for its laws and special cases.
 
 use crate::support::operations::{Answer, OPERATIONS};
 use crate::support::*;
 
-/// Each type meets so many of the lengths and offsets; together they meet all.
+/// Each type is tested with this many of the lengths and offsets; together they cover all.
 const TURNS: usize = 3;
 
 #[test]
@@ -22,7 +22,7 @@ fn every_operation_of_every_type() {
                 let values = sample.array();
                 let context = format!("{} of {sample:?} with {argument:?}", operation.name);
                 let Ok(theirs) = (operation.arrow)(&values, &argument) else {
-                    // Times beyond a day as text, say.
+                    // Some values cannot be converted: a time beyond a day as text, say.
                     let ours = targets[0].import(&values);
                     assert!(operation.run(&ours, &argument, &targets[0].stream).is_err(), "{context}");
                     continue;

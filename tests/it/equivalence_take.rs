@@ -1,4 +1,4 @@
-//! take: the plain definition, arrow-rs, and every device agree; and how it answers indices that are out of bounds.
+//! Tests take: the plain definition, arrow-rs and every device agree; also indices out of bounds.
 
 use std::sync::Arc;
 
@@ -21,9 +21,10 @@ struct Case {
 }
 
 impl Case {
-    /// A longer array of indices than the case's; `None` where its type has no nulls but they would be needed.
+    /// The longer array that the case's indices are a slice of; `None` if its type has no nulls but needs
+    /// them.
     fn longer(&self) -> Option<ArrayRef> {
-        // A union has no null for a null index to name.
+        // A union has no null, so a null index has no value.
         let nullable = has_nulls(&self.sample.data_type);
         if self.sample.len == 0 && !nullable {
             return None;
@@ -116,7 +117,7 @@ fn an_index_out_of_bounds_is_an_error_or_a_null_and_never_wraps() {
             {
                 let context = format!("{data_type} by {indices:?}");
                 let (ours, by) = (target.import(&values), target.import(&indices));
-                // A device that need not wait says so when somebody looks at the result.
+                // A device that need not wait reports the error when the result is read.
                 let seen = |taken: Array| target.stream.download(&taken).and_then(|host| to_arrow(&host));
                 match take(&ours, &by, &TakeOptions::default(), &target.stream).wait().and_then(seen) {
                     Err(Error::IndexOutOfBounds { row: 2, len: 65, index }) => {

@@ -1,4 +1,5 @@
-//! To arrow-rs and back: every type, sliced, nested, misaligned; and what arrow-rs must never be given.
+//! Tests conversion to arrow-rs and back: every type, sliced, nested, misaligned; also the arrays that
+//! arrow-rs must never get.
 
 use std::sync::Arc;
 
@@ -127,7 +128,7 @@ fn memory_lives_as_long_as_anyone_shares_it() {
 
 #[test]
 fn a_false_null_count_makes_no_array_known_to_be_valid() {
-    // What stands under the null is no row of the dictionary.
+    // The key under the null refers to no row of the dictionary.
     let keys = Int32Array::new(vec![0, 99, 1].into(), Some(vec![true, false, true].into()));
     // SAFETY: the key outside is null.
     let keys = unsafe {
@@ -139,6 +140,6 @@ fn a_false_null_count_makes_no_array_known_to_be_valid() {
     assert_eq!(to_arrow(&lies).unwrap().null_count(), 1, "arrow-rs counts");
     let mask = from_arrow(&BooleanArray::from(vec![true, true, false])).unwrap();
     let kept = filter(&lies, &mask, &Stream::cpu()).wait().unwrap();
-    // Our filter believed the count: the row is there now, and what it holds must be looked at.
+    // Our filter trusted the count, so the row is present now, and its contents must be checked.
     assert!(matches!(to_arrow(&kept), Err(Error::OutOfSpec { .. })), "{kept:?}");
 }

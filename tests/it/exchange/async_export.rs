@@ -1,4 +1,5 @@
-//! Asynchronous streams out: to a consumer spelled out by hand, and to our own reader on every device.
+//! Tests exported asynchronous streams: with a hand-written consumer, and with our own reader on every
+//! device.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -36,10 +37,10 @@ fn rows() -> arrow_array::StructArray {
     arrow_array::StructArray::from(vec![(Arc::new(Field::new("n", DataType::Int32, true)), column)])
 }
 
-/// How many structs each batch of [`counted`] has.
+/// The number of structs in each batch of [`counted`].
 const STRUCTS: usize = 2;
 
-/// A batch that counts its release.
+/// A batch that counts its releases.
 fn counted(releases: &Releases) -> Batch {
     let data = arrow_array::Array::to_data(&rows());
     assert_eq!(structs(&data), STRUCTS);
@@ -47,19 +48,19 @@ fn counted(releases: &Releases) -> Batch {
     import_host_rows(foreign.into_ours(), &schema(data.data_type())).unwrap()
 }
 
-/// Batches of the one shape.
+/// Batches that share one schema.
 fn sent(device_type: DeviceType, batches: impl Iterator<Item = Result<Batch>> + Send + 'static) -> Batches {
     Batches::new(shape(), Place { device_type, ..Place::CPU }, batches)
 }
 
-/// Sends `n` counted batches, then what `last` is.
+/// Sends `n` counted batches, then `last`.
 fn send(n: usize, last: Option<Result<Batch>>, releases: &Releases, handler: AsyncHandler) -> AsyncExport {
     let releases = releases.clone();
     let given = (0..n).map(move |_| Ok(counted(&releases)));
     export_async_iterator(sent(DeviceType::Cpu, given.chain(last)), handler)
 }
 
-/// Takes a task and looks at what is in it.
+/// Takes a task and checks its contents.
 fn look(consumer: &RawConsumer) {
     let (code, mut array) = extract(&mut consumer.take().expect("a task has come"));
     assert_eq!(code, 0);
@@ -106,7 +107,7 @@ fn who_asks_wakes_the_sender_and_the_queue_is_asked_for_after_the_release() {
     let export = send(3, NO_ERROR, &releases, handler);
     std::thread::spawn(move || export.run()).join().unwrap().unwrap();
     assert_eq!(consumer.count(&Told::Release), 1);
-    // As known consumers do: ask for one more with each that is taken, though all is over.
+    // Like known consumers, it requests one more batch for each one taken, even after the end.
     for i in 0..3 {
         consumer.request(1);
         let mut task = consumer.take().unwrap();
@@ -181,7 +182,7 @@ fn a_panic_of_the_source_is_an_error() {
     assert_eq!(consumer.told(), [told_schema(), panicked, Told::Release]);
 }
 
-/// A source that never has anything, and notes when it is let go of.
+/// A source that never has a batch, and records when it is dropped.
 struct Idle(Arc<AtomicUsize>);
 
 impl futures_core::Stream for Idle {
@@ -208,7 +209,8 @@ fn cancelling_interrupts_and_is_no_error_however_often() {
         while consumer.told().is_empty() {
             std::thread::yield_now();
         }
-        // The producer is there until it says that it is through, which it cannot while this holds what it notes.
+        // The producer lives until it sends its release, which cannot happen while this thread holds the lock
+        // on the notes.
         let notes = consumer.notes.lock().unwrap();
         let producer =
             std::ptr::with_exposed_provenance_mut::<super::foreign_async::RawProducer>(notes.producer);
@@ -381,7 +383,7 @@ fn metadata_goes_along_with_each_batch() {
 fn a_waker_may_ask_while_it_is_cloned() {
     let (consumer, handler) = RawConsumer::new(Manner { asks: Some(1), ..Manner::default() });
     let mut export = send(3, NO_ERROR, &Releases::default(), handler);
-    /// Asks for more whenever it is woken, from inside of whoever wakes it.
+    /// A waker that requests more batches whenever it is woken, inside the call that wakes it.
     struct Greedy(Arc<RawConsumer>, AtomicUsize);
     impl std::task::Wake for Greedy {
         fn wake(self: Arc<Self>) {

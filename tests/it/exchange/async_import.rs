@@ -1,4 +1,5 @@
-//! Asynchronous streams in, from a producer spelled out by hand that keeps the rules, and that breaks each of them.
+//! Tests imported asynchronous streams, with a hand-written producer that follows the rules, and with one
+//! that breaks each of them.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -39,12 +40,12 @@ pub fn reader(queue: usize) -> (AsyncBatchReader, RawSender) {
     (reader, RawSender::new(handler))
 }
 
-/// Polls once; how often the waker has been used by then is up to the caller to look at.
+/// Polls once; the caller checks how often the waker was used.
 fn poll(reader: &mut AsyncBatchReader, wakes: &Arc<Wakes>) -> Poll<Option<Result<Batch>>> {
     Pin::new(reader).poll_next(&mut Context::from_waker(&Waker::from(wakes.clone())))
 }
 
-/// What is there now.
+/// The batch that is ready now.
 pub fn next(reader: &mut AsyncBatchReader) -> Option<Result<Batch>> {
     match poll(reader, &Arc::default()) {
         Poll::Ready(item) => item,
@@ -97,7 +98,7 @@ fn as_many_are_asked_for_as_the_queue_holds_and_one_for_each_that_is_taken() {
     sender.release();
     drop(reader);
     let asked = sender.asked.lock().unwrap();
-    // With the end behind it, nothing was asked for the last; and there was nothing to cancel.
+    // The end followed directly, so the last batch triggered no request, and no cancellation was needed.
     assert_eq!((asked.requests.len(), asked.cancels, asked.too_late), (4, 0, 0));
     assert_eq!(releases.count(), 4 * STRUCTS);
 }
@@ -126,7 +127,7 @@ fn errors_come_behind_the_batches_with_code_message_and_metadata() {
     assert_eq!(sender.schema(schema()), 0);
     assert_eq!(sender.task(Ok(array(0..5, &releases))), 0);
     sender.error(77, Some("disk"), Some(&pair("where", "here")));
-    // Too late for anything else.
+    // All later calls are too late.
     sender.error(78, Some("again"), None);
     assert_eq!((sender.task(Ok(array(0..5, &releases))), sender.end()), (0, 0));
     assert_eq!((releases.count(), sender.asked.lock().unwrap().discarded), (STRUCTS, 1));
@@ -203,7 +204,7 @@ fn a_reader_dropped_before_the_schema_refuses_it() {
 #[test]
 fn callbacks_out_of_turn_are_errors() {
     let releases = Releases::default();
-    // Before the schema.
+    // Messages before the schema.
     for end in [false, true] {
         let (mut reader, mut sender) = reader(1);
         let code = if end { sender.end() } else { sender.task(Ok(array(0..5, &releases))) };
@@ -212,7 +213,7 @@ fn callbacks_out_of_turn_are_errors() {
         sender.release();
     }
     assert_eq!(releases.count(), STRUCTS);
-    // The schema twice; what came before is kept.
+    // A second schema is an error; earlier batches are kept.
     let (mut reader, mut sender) = reader(2);
     assert_eq!(sender.schema(schema()), 0);
     assert_eq!(sender.task(Ok(array(0..5, &releases))), 0);
@@ -224,7 +225,7 @@ fn callbacks_out_of_turn_are_errors() {
     sender.release();
     assert_eq!(releases.count(), 3 * STRUCTS);
     assert_eq!(sender.asked.lock().unwrap().cancels, 1);
-    // After the end, and after the release, the reader being there.
+    // Messages after the end, and after the release, while the reader still exists.
     let (mut reader, mut sender) = self::reader(2);
     assert_eq!((sender.schema(schema()), sender.end()), (0, 0));
     assert_eq!(sender.task(Ok(array(0..5, &releases))), 0);
@@ -256,7 +257,7 @@ fn what_begins_wrongly_is_refused() {
         let Some(Err(error)) = next(&mut reader) else { panic!("{words}") };
         assert!(error.to_string().contains(words), "{error}");
     }
-    // No structs; a released schema; none at all; no producer.
+    // No structs; a released schema; no schema; no producer.
     let cases: [(Option<FFI_ArrowSchema>, bool, &str); 4] = [
         (Some(super::foreign::schema(&DataType::Int32)), true, "schema"),
         (Some(FFI_ArrowSchema::empty()), true, "released"),
@@ -271,7 +272,7 @@ fn what_begins_wrongly_is_refused() {
         assert!(error.to_string().contains(words), "{error}");
         assert!(sender.asked.lock().unwrap().requests.is_empty());
     }
-    // A producer that cannot be cancelled is not.
+    // A producer without a cancel callback is not cancelled.
     let (reader, mut sender) = reader(1);
     sender.bend(|producer| producer.cancel = None);
     assert_eq!(sender.schema(schema()), 0);
@@ -316,7 +317,7 @@ fn tasks_that_give_nothing_good_are_errors_and_end_the_stream() {
             let asked = sender.asked.lock().unwrap();
             assert_eq!((asked.extracted, asked.discarded, asked.cancels), (1, 1, 1), "{words}");
         }
-        // Its own words come too late; so does another task.
+        // The producer's own error comes too late, and so does another task.
         sender.error(5, Some("no such file"), None);
         sender.release();
         assert!(next(&mut reader).is_none());
@@ -333,14 +334,14 @@ fn more_than_was_asked_for_is_an_error_and_kept_by_nobody() {
         for i in 0..queue as i32 {
             assert_eq!(sender.task(Ok(array(i..i + 5, &releases))), 0);
         }
-        // One more than wanted, then as many as it likes: none is kept, the producer is told once.
+        // One batch more than requested, then many: none is kept, and the producer is cancelled once.
         for i in 1..=100 {
             assert_eq!(sender.task(Ok(array(0..5, &releases))), 0);
             let asked = asked.lock().unwrap();
             assert_eq!((asked.extracted, asked.discarded, asked.cancels), (0, i, 1));
             assert_eq!(releases.count(), i * STRUCTS);
         }
-        // What was asked for is good; of those nothing more is asked for.
+        // The requested batches remain valid; no further ones are requested.
         for i in 0..queue as i32 {
             assert_rows(next(&mut reader), i..i + 5);
         }
@@ -353,7 +354,7 @@ fn more_than_was_asked_for_is_an_error_and_kept_by_nobody() {
         assert_eq!((asked.requests.len(), asked.cancels, asked.too_late), (1, 1, 0));
         assert_eq!(releases.count(), (queue + 100) * STRUCTS);
     }
-    // One that was taken may be followed by one, not by two.
+    // A batch that was taken allows one more, not two.
     let (mut reader, mut sender) = self::reader(2);
     let releases = Releases::default();
     assert_eq!(sender.schema(schema()), 0);
@@ -376,7 +377,7 @@ fn more_than_was_asked_for_is_an_error_and_kept_by_nobody() {
 
 #[test]
 fn a_producer_may_send_from_within_the_request() {
-    // The interface says that it must not; what it sends was asked for all the same.
+    // The interface forbids this, but the batch that it sends was requested all the same.
     let (mut reader, mut sender) = reader(1);
     unsafe extern "C" fn request(producer: *mut super::foreign_async::RawProducer, n: i64) {
         for _ in 0..n {
@@ -418,7 +419,7 @@ fn what_is_said_of_a_batch_comes_with_it() {
     assert_eq!(reader.metadata(), [map("stream", "1"), map("total", "6")].into_iter().flatten().collect());
     sender.release();
 
-    // Malformed: the batch is let go of, and the stream ends with the error.
+    // Malformed metadata: the batch is dropped, and the stream ends with the error.
     for words in [vec![0xff; 4], [1i32.to_ne_bytes(), (-1i32).to_ne_bytes()].concat()] {
         for of_the_end in [false, true] {
             let (mut reader, mut sender) = self::reader(3);

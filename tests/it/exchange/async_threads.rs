@@ -1,4 +1,4 @@
-//! Asynchronous streams in, from producers that call at any moment, on any thread.
+//! Tests imported asynchronous streams with producers that call at any time, on any thread.
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicI64};
@@ -17,7 +17,7 @@ fn callbacks_from_many_threads_lose_nothing() {
             .map(|_| {
                 scope.spawn(move || {
                     for i in 0..50 {
-                        // Each sends one of what is wanted, and nobody more.
+                        // Each thread sends one of the requested batches, and none sends more.
                         while sent
                             .fetch_update(SeqCst, SeqCst, |n| (sender.wanted(n) > 0).then_some(n + 1))
                             .is_err()
@@ -45,8 +45,8 @@ fn callbacks_from_many_threads_lose_nothing() {
 
 #[test]
 fn nobody_asks_a_producer_that_has_released() {
-    // Who takes batches asks for more, and who drops the reader cancels, while the producer releases: it must not be
-    // asked once its call to `release` has returned.
+    // Taking batches requests more, and dropping the reader cancels, while the producer releases: the reader
+    // must not call it once `release` has returned.
     for round in 0..200 {
         let (mut reader, mut sender) = reader(4);
         let releases = Releases::default();

@@ -1,9 +1,9 @@
-//! Which operation looks at what stands in a stranger's buffers, and which only passes it on: the table in DESIGN.md, in the
-//! documentation of import, in the C header and in Python's README is what the devices answer here.
-//! `BOWSTRING_BLESS=1 cargo test --test it checked` writes it.
+//! Tests which operation checks the contents of foreign buffers, and which only passes them on: the devices'
+//! answers make the table in DESIGN.md, in the documentation of import, in the C header and in Python's
+//! README. `BOWSTRING_BLESS=1 cargo test --test it checked` writes it.
 //!
-//! The one idea: arrays of which one thing is wrong, in a row that every operation moves. Its outcome is an error; or a result
-//! that is as wrong, which validation finds; or one that is right.
+//! The one idea: arrays with a single fault, in a row that every operation moves. The outcome is an error; a
+//! result with the same fault, which validation finds; or a correct result.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,9 +24,9 @@ use super::foreign::{RawArray, Releases, import_host, produce, schema, structs};
 use crate::support::{Target, devices};
 
 const ROWS: usize = 12;
-/// The row that is wrong. Of texts, each of 26 bytes, one before it is null.
+/// The faulty row. In text, with rows of 26 bytes, one earlier row is null.
 const BAD: usize = 5;
-/// A row that is null, so that dropping nulls moves the others.
+/// A null row, so that dropping nulls moves the others.
 const NULL: usize = 3;
 
 fn nulls() -> NullBuffer {
@@ -73,16 +73,16 @@ fn union(dense: bool) -> ArrayRef {
     Arc::new(UnionArray::try_new(fields, vec![2i8; ROWS].into(), offsets, vec![values]).unwrap())
 }
 
-/// Overwrites a number of a buffer; there is such a row.
+/// Overwrites a number in a buffer that has this row.
 fn write<T: Copy>(array: &mut RawArray, buffer: usize, row: usize, value: T) {
     // SAFETY: `produce` owns the buffer, which is writable and has that row.
     unsafe { array.buffer(buffer).cast_mut().cast::<T>().add(row).write_unaligned(value) };
 }
 
-/// An array, what is done to it, and the type to cast it to, where that cast has to follow what is wrong.
+/// An array, its fault, and the target type of a cast that must read the faulty value, if any.
 type Case = (ArrayRef, fn(&mut RawArray), Option<DataType>);
 
-/// What may be wrong, and in which arrays.
+/// The kinds of faults, each with the arrays that can have them.
 fn kinds() -> Vec<(&'static str, Vec<Case>)> {
     let as_type = |to: DataType| arrow_cast::cast(&texts(), &to).unwrap();
     let text = || Arc::new(texts()) as ArrayRef;
@@ -125,7 +125,7 @@ fn kinds() -> Vec<(&'static str, Vec<Case>)> {
                 (views(), |a| write(a, 1, 4 * BAD + 3, -1i32), plain_text.clone()),
                 (views(), |a| write(a, 1, 4 * BAD, i32::MAX), plain_text.clone()),
                 (as_type(DataType::BinaryView), |a| write(a, 1, 4 * BAD, -1i32), Some(DataType::Binary)),
-                // The first bytes, which are in the view and in the buffer.
+                // The prefix bytes, which occur in the view and in the buffer.
                 (views(), |a| write(a, 1, 4 * BAD + 1, 0i32), plain_text.clone()),
             ],
         ),
@@ -192,7 +192,7 @@ fn kinds() -> Vec<(&'static str, Vec<Case>)> {
     ]
 }
 
-/// A stranger's array with something wrong in it, on the CPU: by itself, or inside a struct.
+/// A foreign array with a fault, on the CPU: by itself, or inside a struct.
 fn strange(data: &ArrayRef, bend: fn(&mut RawArray), inside: bool, misalignment: usize) -> Array {
     let data = match inside {
         false => data.to_data(),
@@ -209,7 +209,8 @@ fn strange(data: &ArrayRef, bend: fn(&mut RawArray), inside: bool, misalignment:
     ours.unwrap_or_else(|error| panic!("import looks at the contents of {}: {error}", data.data_type()))
 }
 
-/// What becomes of it: an error; a result that is as wrong, or a count that nothing was looked at for; or what is valid.
+/// The outcome of an operation: an error; a result with the same fault, or a count computed without a check;
+/// or a valid result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     Error,
@@ -223,7 +224,7 @@ fn outcome(result: Result<Array>, target: &Target, of: &str) -> Option<Outcome> 
         Err(Error::Unsupported { .. }) if of != "cpu" => None,
         Err(Error::OutOfSpec { .. } | Error::Arrow { .. } | Error::Cast { .. }) => Some(Outcome::Error),
         Err(other) => panic!("{of}: {other:?}"),
-        // What a device refuses to copy is as wrong.
+        // If a device refuses to copy the result, it has the same fault.
         Ok(array) => Some(match validate_on(&array, &target.stream) {
             Ok(()) => Outcome::Right,
             Err(Error::OutOfSpec { .. }) => Outcome::PassedOn,
@@ -235,7 +236,7 @@ fn outcome(result: Result<Array>, target: &Target, of: &str) -> Option<Outcome> 
 const OPERATIONS: [&str; 6] =
     ["`filter`", "`take`", "`drop_nulls`", "`concat`", "`cast` that follows it", "logical nulls"];
 
-/// What each operation makes of an array on a device.
+/// The outcome of each operation on an array of a device.
 fn outcomes(values: &Array, to: Option<&DataType>, target: &Target) -> [Vec<Option<Outcome>>; 6] {
     let stream = &target.stream;
     let of = target.name.as_str();
@@ -282,7 +283,7 @@ fn table() -> String {
     let targets = devices();
     let mut table = format!("| what is wrong | {} |\n|{}\n", OPERATIONS.join(" | "), " --- |".repeat(7));
     for (kind, cases) in kinds() {
-        // For the CPU and for GPUs.
+        // The outcomes on the CPU and on GPUs.
         let mut found = [const { [const { BTreeSet::new() }; 6] }; 2];
         for (i, (data, bend, to)) in cases.iter().enumerate() {
             for inside in [false, true] {
@@ -312,7 +313,7 @@ fn table() -> String {
     table
 }
 
-/// Where the table stands, and what each of its lines begins with there.
+/// The places of the table, each with the prefix of its lines there.
 const PLACES: [(&str, &str); 4] = [
     ("DESIGN.md", ""),
     ("host/exchange/import.rs", "/// "),

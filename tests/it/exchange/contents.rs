@@ -1,4 +1,4 @@
-//! What stands in a stranger's buffers: a verdict on any bytes, on request.
+//! Tests the validation of foreign buffers: it gives a verdict on any bytes, on request.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn item(data_type: DataType, nullable: bool) -> Arc<Field> {
     Arc::new(Field::new_list_field(data_type, nullable))
 }
 
-/// An array of one child and no memory.
+/// An array with one child and no memory of its own.
 fn over(data_type: DataType, len: usize, child: Array) -> Array {
     Array::try_new(Parts { children: vec![child], ..Parts::new(data_type, len) }).unwrap()
 }
@@ -78,7 +78,7 @@ fn rows_without_memory_cost_validation_nothing() {
 
 #[test]
 fn items_without_memory_need_no_bit_each() {
-    // 2^16 rows with a bitmap, of 2^31 - 1 items without one: 2^47 bits, were they written down.
+    // 2^16 rows with a bitmap, and 2^31 - 1 items without one in each: 2^47 bits, if they were written out.
     let (rows, size) = (1 << 16, i32::MAX);
     let items = no_rows(DataType::Null, rows * size as usize);
     let bits = Bitmap { buffer: holding(vec![0x7f; rows / 8]), offset: 0 };
@@ -142,7 +142,7 @@ fn what_is_on_a_device_is_downloaded_for_it() {
 proptest! {
     #![proptest_config(support::config(400))]
 
-    /// Whatever the bytes are: a verdict, no panic, and arrow-rs agrees with what was found good.
+    /// Any bytes get a verdict without a panic, and arrow-rs accepts whatever was found valid.
     #[test]
     fn contents_of_any_kind_are_judged(sample in support::sample(60), seed in any::<u64>()) {
         let mut random = support::Random::new(seed);

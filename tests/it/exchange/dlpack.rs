@@ -1,4 +1,4 @@
-//! Tensors in and out: element types, shapes, strides, offsets; and what cannot be one.
+//! Tests tensors in and out: element types, shapes, strides, offsets; and arrays that cannot be tensors.
 
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ fn dimensions_are_fixed_size_lists() {
     let (_, shape, strides, data) = look(&out);
     assert_eq!((shape, strides, data), (vec![1, 3, 4], vec![12, 4, 1], bytes(12..24)));
     drop((out, ours));
-    // Dimensions of one have no neighbours, so their strides say nothing.
+    // The stride of a dimension of size one is not used.
     let row = Tensor::new(INT, &[1, 5], Some(&[-77, 1]), bytes(0..5), 0, &releases);
     let ours = import_dlpack(row.legacy(), &Stream::cpu()).unwrap();
     assert_eq!(&to_arrow(&ours).unwrap(), &(Arc::new(pairs(0..1, 5)) as ArrayRef));
@@ -207,7 +207,7 @@ fn only_numbers_without_nulls_become_tensors() {
     let inner = Int32Array::from(vec![Some(1), Some(2), None, Some(4), Some(5), Some(6)]);
     let lists = from_arrow(&FixedSizeListArray::new(item, 2, Arc::new(inner), None)).unwrap();
     assert!(matches!(export_dlpack::<DLManagedTensor>(&lists, None), Err(Error::Invalid { .. })));
-    // The null is not one of these rows.
+    // The slice does not contain the null.
     let out = export_dlpack::<DLManagedTensor>(&lists.slice(2, 1).unwrap(), None).unwrap();
     assert_eq!(look(&out).3, bytes(5..7));
 }
@@ -231,7 +231,7 @@ fn tensors_come_and_go_on_every_device() {
     }
 }
 
-/// Booleans as rows of `each`, or plain ones.
+/// Booleans as rows of `each` items, or plain ones.
 fn booleans(rows: usize, each: Option<i32>) -> ArrayRef {
     let values = |n: usize| BooleanArray::from_iter((0..n).map(|i| Some(i * i % 7 < 3)));
     match each {
@@ -286,7 +286,7 @@ fn nulls_that_are_not_counted_are_where_a_device_can() {
             let there = part(clean.clone());
             let tensor = export(&there).unwrap();
             assert_eq!(tensor.managed().tensor().ndim, if clean.start == 8 { 1 } else { 2 });
-            // Nothing is copied for it.
+            // This copies nothing.
             let values = if there.children().is_empty() { there } else { there.child_rows(0).unwrap() };
             let first = values.buffers()[0].address() + values.offset() * 4;
             assert_eq!(tensor.managed().tensor().data as usize, first);
@@ -330,7 +330,7 @@ fn addresses_that_are_nobodys_are_refused() {
 
 #[test]
 fn tensors_say_where_their_memory_is() {
-    // Memory that a device shares with the host, to the host: booleans are bytes of its own then.
+    // Export from memory that a device shares with the host, to the host: booleans get bytes of their own.
     let pinned = |array: ArrayRef| {
         let mut parts = from_arrow(&array).unwrap().into_parts();
         parts.place = Place { device_type: DeviceType::CudaHost, device_id: 0 };

@@ -1,7 +1,7 @@
-//! A producer of C structs that shares no code with ours: it copies an arrow-rs array to odd addresses, counts how
-//! often it is released, and spoils its memory when it is. Its fields can be bent in every way.
+//! An independent producer of C structs: it copies an arrow-rs array to odd addresses, counts its releases,
+//! and overwrites its memory on release. Tests can modify each of its fields.
 //!
-//! Also the one place in which the exchange tests are unsafe: what they bend, they bend in ways that import must see.
+//! The unsafe code of the exchange tests is here: their modifications are all ones that import must detect.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -18,7 +18,7 @@ use bowstring::{Array, Batch, Device, Result};
 
 use crate::support::Exact;
 
-/// `ArrowArray`, spelled out once more.
+/// An independent definition of `ArrowArray`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct RawArray {
@@ -34,7 +34,7 @@ pub struct RawArray {
     pub private_data: *mut c_void,
 }
 
-/// `ArrowDeviceArray`, spelled out once more.
+/// An independent definition of `ArrowDeviceArray`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct RawDeviceArray {
@@ -46,7 +46,7 @@ pub struct RawDeviceArray {
 }
 
 impl RawArray {
-    /// A struct of so many rows over parts that end with it: it says what is true of them, and tests change that.
+    /// A struct of this many rows over parts that it owns; its fields are correct until a test changes them.
     pub fn over(length: usize, inside: Inside, releases: &Releases) -> RawArray {
         let mut private = Box::new(Private { inside, releases: releases.clone() });
         let Inside { pointers, children, dictionary, .. } = &mut private.inside;
@@ -65,17 +65,17 @@ impl RawArray {
     }
 
     pub fn child(&mut self, i: usize) -> &mut RawArray {
-        // SAFETY: tests ask for children that `produce`, or the library, has put there.
+        // SAFETY: tests use only children that `produce` or the library has set.
         unsafe { &mut **self.children.add(i) }
     }
 
-    /// Releases it, as a consumer in C would.
+    /// Releases the struct, as a consumer in C would.
     pub fn release(&mut self) {
         // SAFETY: the callback belongs to the struct.
         unsafe { self.release.expect("not released")(self) }
     }
 
-    /// Null where the consumer looks for child `i`; the producer still knows it.
+    /// Hides child `i` from the consumer behind a null pointer; the producer still frees it.
     pub fn hide_child(&mut self, i: usize) {
         let shown =
             (0..self.n_children as usize).map(|n| if n == i { null_mut() } else { &raw mut *self.child(n) });
@@ -92,13 +92,13 @@ impl RawArray {
         unsafe { &mut *self.buffers.add(i) }
     }
 
-    /// As the library knows it.
+    /// Converts to the library's type.
     pub fn into_ours(self) -> ArrowArray {
         // SAFETY: both have the ABI's layout.
         unsafe { std::mem::transmute::<RawArray, ArrowArray>(self) }
     }
 
-    /// As a device array on the CPU, with garbage where known producers leave it.
+    /// Makes a device array on the CPU, with garbage in the fields in which known producers leave it.
     pub fn on_cpu(self) -> RawDeviceArray {
         RawDeviceArray {
             array: self,
@@ -118,20 +118,20 @@ impl From<ArrowArray> for RawArray {
 }
 
 impl RawDeviceArray {
-    /// As the library knows it.
+    /// Converts to the library's type.
     pub fn into_ours(self) -> ArrowDeviceArray {
         // SAFETY: both have the ABI's layout.
         unsafe { std::mem::transmute::<RawDeviceArray, ArrowDeviceArray>(self) }
     }
 
-    /// What the library made.
+    /// Reads an array that the library exported.
     pub fn of(array: &ArrowDeviceArray) -> RawDeviceArray {
         // SAFETY: both have the ABI's layout; the copy is only looked at.
         unsafe { std::ptr::from_ref(array).cast::<RawDeviceArray>().read() }
     }
 }
 
-/// How often things were released.
+/// Counts releases.
 #[derive(Clone, Default)]
 pub struct Releases(Arc<AtomicUsize>);
 
@@ -145,24 +145,24 @@ impl Releases {
     }
 }
 
-/// Where a buffer is that was put somewhere else, and what spoils it.
+/// The address of a buffer in other memory, with the function that overwrites it.
 pub struct Elsewhere {
     pub pointer: *const c_void,
     pub spoil: Box<dyn FnOnce()>,
 }
 
-/// Puts bytes, which stay where they are until release, somewhere else.
+/// Copies bytes to other memory; the bytes stay valid until release.
 pub type Put<'a> = dyn FnMut(&[u8]) -> Elsewhere + 'a;
 
-/// What a struct points to, and what ends with it.
+/// The parts that a struct points to and owns.
 #[derive(Default)]
 pub struct Inside {
     pub memory: Vec<Exact>,
     pub spoil: Vec<Box<dyn FnOnce()>>,
     pub pointers: Vec<*const c_void>,
-    /// Null, or made by [`RawArray::over`].
+    /// Each is null, or made by [`RawArray::over`].
     pub children: Vec<*mut RawArray>,
-    /// As a child.
+    /// The dictionary's struct, made like a child.
     pub dictionary: Option<*mut RawArray>,
 }
 
@@ -179,7 +179,7 @@ unsafe extern "C" fn release(array: *mut RawArray) {
     let mut private = unsafe { Box::from_raw(array.private_data.cast::<Private>()) };
     let inside = &mut private.inside;
     for child in inside.children.iter().copied().chain(inside.dictionary).filter(|c| !c.is_null()) {
-        // SAFETY: boxed by who made it, unboxed here, once.
+        // SAFETY: boxed by its creator, unboxed here, once.
         let mut child = unsafe { Box::from_raw(child) };
         if let Some(release) = child.release {
             // SAFETY: not released yet.
@@ -191,13 +191,13 @@ unsafe extern "C" fn release(array: *mut RawArray) {
     private.releases.add();
 }
 
-/// The array as a stranger would hand it over, buffers `misalignment` bytes past an aligned address, with nothing behind
-/// their last byte. Each struct of the tree counts one release.
+/// Exports the array as another library would, with buffers `misalignment` bytes past an aligned address and
+/// no spare bytes after their end. Each struct of the tree counts one release.
 pub fn produce(data: &ArrayData, misalignment: usize, releases: &Releases) -> RawArray {
     produce_in(data, misalignment, releases, None)
 }
 
-/// The same with its buffers somewhere else.
+/// Like [`produce`], with the buffers in other memory.
 pub fn produce_in(
     data: &ArrayData,
     misalignment: usize,
@@ -207,7 +207,8 @@ pub fn produce_in(
     produce_with(data, (misalignment, 0), releases, put)
 }
 
-/// The same with `spare` bytes behind each buffer, for structs that will say of them that they are longer than they are.
+/// Like [`produce`], with `spare` bytes after each buffer, for structs that will claim to be longer than they
+/// are.
 pub fn produce_with(
     data: &ArrayData,
     (misalignment, spare): (usize, usize),
@@ -223,7 +224,7 @@ pub fn produce_with(
             _ => Exact::holding(&[bytes, &vec![0xee; spare]].concat(), misalignment),
         };
         let mut pointer = std::ptr::with_exposed_provenance(copy.address());
-        // A copy to elsewhere may run late: what it reads stays until release.
+        // A copy to other memory may run late, so its source stays valid until release.
         if let Some(put) = put.as_mut().filter(|_| !bytes.is_empty()) {
             let elsewhere = put(&copy.bytes()[..bytes.len()]);
             spoil.push(elsewhere.spoil);
@@ -265,7 +266,7 @@ pub fn produce_with(
     RawArray { null_count: null_count as i64, offset: offset as i64, ..made }
 }
 
-/// How many structs the tree of an array has.
+/// The number of structs in an array's tree.
 pub fn structs(data: &ArrayData) -> usize {
     1 + data.child_data().iter().map(structs).sum::<usize>()
 }
@@ -275,51 +276,51 @@ pub fn schema(data_type: &DataType) -> FFI_ArrowSchema {
     FFI_ArrowSchema::try_from(Field::new("f", data_type.clone(), true)).unwrap()
 }
 
-/// [`bowstring::exchange::import_array`].
+/// Calls [`bowstring::exchange::import_array`] for a device.
 pub fn import_on(
     device: &Device,
     array: &mut ArrowDeviceArray,
     schema: &FFI_ArrowSchema,
 ) -> Result<(Field, Array)> {
-    // SAFETY: valid, or wrong in a way that must be seen.
+    // SAFETY: valid, or wrong in a way that import must detect.
     unsafe { import_array(array, schema, device) }
 }
 
-/// [`bowstring::exchange::import_array`] on the CPU.
+/// Calls [`bowstring::exchange::import_array`] on the CPU.
 pub fn import(array: &mut ArrowDeviceArray, schema: &FFI_ArrowSchema) -> Result<(Field, Array)> {
-    // SAFETY: valid, or wrong in a way that must be seen.
+    // SAFETY: valid, or wrong in a way that import must detect.
     unsafe { import_array(array, schema, &Device::cpu()) }
 }
 
-/// [`bowstring::exchange::import_host_array`].
+/// Calls [`bowstring::exchange::import_host_array`] with test structs.
 pub fn import_host(array: ArrowArray, schema: &FFI_ArrowSchema) -> Result<(Field, Array)> {
     // SAFETY: as above.
     unsafe { import_host_array(array, schema) }
 }
 
-/// [`bowstring::exchange::import_batch`] on the CPU.
+/// Calls [`bowstring::exchange::import_batch`] on the CPU.
 pub fn import_rows(array: &mut ArrowDeviceArray, schema: &FFI_ArrowSchema) -> Result<Batch> {
     // SAFETY: as above.
     unsafe { import_batch(array, schema, &Device::cpu()) }
 }
 
-/// [`bowstring::exchange::import_host_batch`].
+/// Calls [`bowstring::exchange::import_host_batch`] with test structs.
 pub fn import_host_rows(array: ArrowArray, schema: &FFI_ArrowSchema) -> Result<Batch> {
     // SAFETY: as above.
     unsafe { import_host_batch(array, schema) }
 }
 
-/// Imports an array by arrow-rs' own means.
+/// Imports an array with arrow-rs' own code.
 pub fn import_by_arrow_rs(array: ArrowArray, schema: &FFI_ArrowSchema) -> ArrayRef {
     // SAFETY: both structs have the ABI's layout.
     let array = unsafe { std::mem::transmute::<ArrowArray, FFI_ArrowArray>(array) };
-    // SAFETY: the array is valid, which is looked at next.
+    // SAFETY: the array is valid, which the next line checks.
     let data = unsafe { arrow_array::ffi::from_ffi(array, schema) }.unwrap();
     data.validate_full().unwrap();
     make_array(data)
 }
 
-/// Exports an array by arrow-rs' own means.
+/// Exports an array with arrow-rs' own code.
 pub fn export_by_arrow_rs(array: &ArrayRef) -> ArrowArray {
     let (array, _) = arrow_array::ffi::to_ffi(&array.to_data()).unwrap();
     // SAFETY: both structs have the ABI's layout.

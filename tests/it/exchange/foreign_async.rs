@@ -1,5 +1,5 @@
-//! Both sides of an asynchronous stream by somebody else, who does and notes what a test says: a consumer for our exports,
-//! a producer for our readers.
+//! Independent implementations of both sides of an asynchronous stream, controlled by a test, which record
+//! all calls: a consumer for our exports, and a part of the producer for our readers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -13,14 +13,14 @@ use bowstring::ffi::{ArrowDeviceArray, AsyncHandler, FFI_ArrowSchema};
 
 use super::foreign::RawDeviceArray;
 
-/// `ArrowAsyncTask`, spelled out once more.
+/// An independent definition of `ArrowAsyncTask`.
 #[repr(C)]
 pub struct RawTask {
     pub extract_data: Option<unsafe extern "C" fn(*mut RawTask, *mut RawDeviceArray) -> c_int>,
     pub private_data: *mut c_void,
 }
 
-/// `ArrowAsyncProducer`, spelled out once more.
+/// An independent definition of `ArrowAsyncProducer`.
 #[repr(C)]
 pub struct RawProducer {
     pub device_type: i32,
@@ -30,7 +30,7 @@ pub struct RawProducer {
     pub private_data: *mut c_void,
 }
 
-/// `ArrowAsyncDeviceStreamHandler`, spelled out once more.
+/// An independent definition of `ArrowAsyncDeviceStreamHandler`.
 #[repr(C)]
 pub struct RawHandler {
     pub on_schema: Option<unsafe extern "C" fn(*mut RawHandler, *mut FFI_ArrowSchema) -> c_int>,
@@ -41,10 +41,10 @@ pub struct RawHandler {
     pub private_data: *mut c_void,
 }
 
-// SAFETY: tests call one thread at a time, or to see what comes of it.
+// SAFETY: tests call from one thread at a time, or test concurrent calls on purpose.
 unsafe impl Send for RawTask {}
 
-/// Counts how often it is woken.
+/// A waker that counts its wakes.
 #[derive(Default)]
 pub struct Wakes(pub AtomicUsize);
 
@@ -73,7 +73,7 @@ pub fn settle<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     }
 }
 
-/// What a consumer has been told.
+/// A call that a consumer has received.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Told {
     Schema(BTreeMap<String, String>),
@@ -83,27 +83,27 @@ pub enum Told {
     Release,
 }
 
-/// What a consumer does when it is called.
+/// The behaviour of a consumer when it is called.
 #[derive(Clone, Copy, Default)]
 pub struct Manner {
-    /// Asked for as soon as there is a schema.
+    /// The number of batches that it requests as soon as it has a schema.
     pub asks: Option<i64>,
     pub refuses_schema: c_int,
     pub refuses_tasks: c_int,
-    /// Extracts a task before it refuses it.
+    /// Whether it extracts a task before it refuses it.
     pub extracts_first: bool,
 }
 
 #[derive(Default)]
 pub struct Notes {
     pub told: Vec<Told>,
-    /// What was said of each task.
+    /// The metadata of each task.
     pub said: Vec<BTreeMap<String, String>>,
     tasks: VecDeque<RawTask>,
     pub producer: usize,
 }
 
-/// A consumer that notes what it is told.
+/// A consumer that records the calls that it receives.
 pub struct RawConsumer {
     manner: Manner,
     pub notes: Mutex<Notes>,
@@ -114,7 +114,7 @@ impl RawConsumer {
         RawConsumer::bent(manner, |_| {})
     }
 
-    /// One with a handler that is changed first.
+    /// Creates a consumer whose handler is modified first.
     pub fn bent(manner: Manner, bend: impl FnOnce(&mut RawHandler)) -> (Arc<RawConsumer>, AsyncHandler) {
         let consumer = Arc::new(RawConsumer { manner, notes: Mutex::default() });
         let mut handler = Box::new(RawHandler {
@@ -135,7 +135,7 @@ impl RawConsumer {
         self.notes.lock().unwrap().told.clone()
     }
 
-    /// How often that was told.
+    /// How often the consumer received this call.
     pub fn count(&self, what: &Told) -> usize {
         self.told().iter().filter(|told| *told == what).count()
     }
@@ -146,17 +146,17 @@ impl RawConsumer {
 
     pub fn request(&self, n: i64) {
         let producer = self.producer();
-        // SAFETY: tests ask while the producer is to be there.
+        // SAFETY: tests make requests only while the producer exists.
         unsafe { (*producer).request.unwrap()(producer, n) }
     }
 
-    /// Asks while nobody can tell this consumer that all is over.
+    /// Makes a request while the stream cannot end: it holds the lock that the final call needs.
     pub fn request_unless_over(&self, n: i64) {
         let notes = self.notes.lock().unwrap();
         let over = notes.told.iter().any(|told| !matches!(told, Told::Schema(_) | Told::Task));
         let producer = std::ptr::with_exposed_provenance_mut::<RawProducer>(notes.producer);
         if !over && !producer.is_null() {
-            // SAFETY: its last call is yet to come.
+            // SAFETY: the producer's last call is yet to come.
             unsafe { (*producer).request.unwrap()(producer, n) }
         }
     }
@@ -172,7 +172,7 @@ impl RawConsumer {
     }
 }
 
-/// Extracts a task: its code, and what it gave.
+/// Extracts a task; returns the code, and the array.
 pub fn extract(task: &mut RawTask) -> (c_int, ArrowDeviceArray) {
     let mut array = ArrowDeviceArray::empty();
     // SAFETY: the callback belongs to the struct; both kinds of array have the ABI's layout.
@@ -180,7 +180,7 @@ pub fn extract(task: &mut RawTask) -> (c_int, ArrowDeviceArray) {
     (code, array)
 }
 
-/// Says that nobody wants a task.
+/// Discards a task without its data.
 pub fn discard(task: &mut RawTask) -> c_int {
     // SAFETY: the callback belongs to the struct.
     unsafe { task.extract_data.unwrap()(task, null_mut()) }
@@ -255,7 +255,7 @@ unsafe extern "C" fn release(handler: *mut RawHandler) {
     notes.told.push(Told::Release);
 }
 
-/// Reads metadata in Arrow's encoding, slowly.
+/// Reads metadata in Arrow's encoding, by a simple loop.
 unsafe fn pairs(at: *const c_char) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     if at.is_null() {
@@ -263,7 +263,7 @@ unsafe fn pairs(at: *const c_char) -> BTreeMap<String, String> {
     }
     let mut at = at.cast::<u8>();
     let mut number = |skip: usize| {
-        // SAFETY: what is there is as long as it says.
+        // SAFETY: the metadata is as long as its counts say.
         unsafe {
             at = at.add(skip);
             let value = at.cast::<i32>().read_unaligned() as usize;

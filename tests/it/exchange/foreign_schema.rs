@@ -1,11 +1,11 @@
-//! Schemas as a stranger would write them, however wrong.
+//! Schemas as another library might write them, correct or wrong.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut};
 
 use bowstring::ffi::FFI_ArrowSchema;
 
-/// `ArrowSchema`, spelled out once more.
+/// An independent definition of `ArrowSchema`.
 #[repr(C)]
 pub struct RawSchema {
     pub format: *const c_char,
@@ -64,13 +64,13 @@ impl RawSchema {
         }
     }
 
-    /// The same, bent.
+    /// Modifies the schema.
     pub fn with(mut self, bend: impl FnOnce(&mut RawSchema)) -> RawSchema {
         bend(&mut self);
         self
     }
 
-    /// As the library knows it.
+    /// Converts to the library's type.
     pub fn into_ours(self) -> FFI_ArrowSchema {
         // SAFETY: both have the ABI's layout.
         unsafe { std::mem::transmute::<RawSchema, FFI_ArrowSchema>(self) }

@@ -1,4 +1,5 @@
-//! A producer of asynchronous streams by somebody else, which sends what a test says and notes what it is asked.
+//! An independent producer of asynchronous streams, which sends a test's messages and records the requests
+//! that it gets.
 
 use std::ffi::{CString, c_int};
 use std::mem::ManuallyDrop;
@@ -10,7 +11,7 @@ use bowstring::ffi::{AsyncHandler, FFI_ArrowSchema};
 use super::foreign::RawDeviceArray;
 use super::foreign_async::{RawHandler, RawProducer, RawTask};
 
-/// Writes one pair in Arrow's encoding.
+/// Encodes one pair in Arrow's metadata encoding.
 pub fn pair(key: &str, value: &str) -> Vec<u8> {
     let mut bytes = 1i32.to_ne_bytes().to_vec();
     for text in [key, value] {
@@ -20,26 +21,26 @@ pub fn pair(key: &str, value: &str) -> Vec<u8> {
     bytes
 }
 
-/// What a producer is asked, and what became of its tasks.
+/// The requests to a producer, and the fate of its tasks.
 #[derive(Default)]
 pub struct Asked {
     pub requests: Vec<i64>,
     pub cancels: usize,
     pub extracted: usize,
     pub discarded: usize,
-    /// Its handler was released: from now on nobody may ask.
+    /// Whether the handler was released; later requests are errors.
     over: bool,
     pub too_late: usize,
 }
 
-/// A producer that sends what a test says, and notes what it is asked.
+/// A producer that sends a test's messages and records the requests that it gets.
 pub struct RawSender {
     pub handler: *mut RawHandler,
     producer: Box<RawProducer>,
     pub asked: Arc<Mutex<Asked>>,
 }
 
-// SAFETY: tests call one thread at a time, or to see what comes of it.
+// SAFETY: tests call from one thread at a time, or test concurrent calls on purpose.
 unsafe impl Send for RawSender {}
 // SAFETY: as above.
 unsafe impl Sync for RawSender {}
@@ -61,16 +62,16 @@ impl RawSender {
         bend(&mut self.producer);
     }
 
-    /// Gives a schema.
+    /// Sends a valid schema.
     pub fn schema(&mut self, schema: FFI_ArrowSchema) -> c_int {
         self.raw_schema(Some(schema), true)
     }
 
-    /// Gives a schema or none, having said who it is or not.
+    /// Sends a schema or none, after setting the producer or not.
     pub fn raw_schema(&mut self, schema: Option<FFI_ArrowSchema>, with_producer: bool) -> c_int {
         let mut schema = schema;
         let given = schema.as_mut().map_or(null_mut(), |schema| &raw mut *schema);
-        // SAFETY: the callback belongs to the struct; what is taken out of the schema is marked.
+        // SAFETY: the callback belongs to the struct; a schema that was moved out is marked as released.
         unsafe {
             if with_producer {
                 (*self.handler).producer = &raw mut *self.producer;
@@ -79,17 +80,17 @@ impl RawSender {
         }
     }
 
-    /// Gives any task.
+    /// Sends a task as it is.
     pub fn raw_task(&self, mut task: RawTask) -> c_int {
         self.next(&mut task, None)
     }
 
-    /// Gives a task that gives an array, or fails with a code.
+    /// Sends a task that returns an array, or fails with a code.
     pub fn task(&self, array: Result<RawDeviceArray, c_int>) -> c_int {
         self.task_with(array, None)
     }
 
-    /// Gives a task, and says something of it.
+    /// Sends a task with metadata.
     pub fn task_with(&self, array: Result<RawDeviceArray, c_int>, metadata: Option<&[u8]>) -> c_int {
         let private = Box::new(Pending { array, asked: self.asked.clone() });
         let mut task =
@@ -101,7 +102,7 @@ impl RawSender {
         self.end_with(None)
     }
 
-    /// Ends, and says something with it.
+    /// Ends the stream, with metadata.
     pub fn end_with(&self, metadata: Option<&[u8]>) -> c_int {
         self.next(null_mut(), metadata)
     }
@@ -112,7 +113,7 @@ impl RawSender {
         unsafe { (*self.handler).on_next_task.unwrap()(self.handler, task, metadata) }
     }
 
-    /// How many more batches are wanted than were sent, of which the caller keeps count.
+    /// The number of requested batches that were not sent yet; the caller counts those sent.
     pub fn wanted(&self, sent: i64) -> i64 {
         self.asked.lock().unwrap().requests.iter().sum::<i64>() - sent
     }
@@ -125,7 +126,7 @@ impl RawSender {
         unsafe { (*self.handler).on_error.unwrap()(self.handler, code, words, metadata) }
     }
 
-    /// Releases the handler; whoever asks from now on is too late.
+    /// Releases the handler; later requests count as too late.
     pub fn release(&self) {
         // SAFETY: the callback belongs to the struct.
         unsafe { (*self.handler).release.unwrap()(self.handler) }
@@ -134,7 +135,7 @@ impl RawSender {
 }
 
 unsafe fn asked<'a>(producer: *mut RawProducer) -> &'a Mutex<Asked> {
-    // SAFETY: the sender, which is there, keeps it.
+    // SAFETY: the sender exists and keeps it.
     unsafe { &*(*producer).private_data.cast() }
 }
 
@@ -142,7 +143,7 @@ unsafe extern "C" fn request(producer: *mut RawProducer, n: i64) {
     // SAFETY: as above.
     let asked = unsafe { asked(producer) };
     let over = asked.lock().unwrap().over;
-    // Long enough for a release to come in between, where it is let.
+    // Gives a release the chance to come in between, if the reader allows it.
     std::thread::yield_now();
     let mut asked = asked.lock().unwrap();
     asked.too_late += usize::from(over || asked.over);

@@ -1,4 +1,4 @@
-//! A stream by somebody else, that does what a script says; and ours, called as C calls it.
+//! An independent stream that follows a script; and our streams, called as C code calls them.
 
 use std::collections::VecDeque;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -16,7 +16,7 @@ use bowstring::{Device, Result};
 
 use super::foreign::{RawDeviceArray, Releases, schema};
 
-/// `ArrowDeviceArrayStream`, spelled out once more.
+/// An independent definition of `ArrowDeviceArrayStream`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct RawStream {
@@ -28,7 +28,7 @@ pub struct RawStream {
     pub private_data: *mut c_void,
 }
 
-/// What `get_next` does.
+/// The behaviour of one call of `get_next`.
 pub enum Step {
     Give(RawDeviceArray),
     Fail(c_int, Option<&'static CStr>),
@@ -43,7 +43,7 @@ struct Script {
 }
 
 impl RawStream {
-    /// A stream of arrays of one type on the CPU that takes these steps.
+    /// A stream of arrays of one type on the CPU that performs these steps.
     pub fn new(data_type: DataType, steps: Vec<Step>, releases: &Releases) -> RawStream {
         let script = Script { data_type, steps: steps.into(), error: None, releases: releases.clone() };
         RawStream {
@@ -56,13 +56,13 @@ impl RawStream {
         }
     }
 
-    /// As the library knows it.
+    /// Converts to the library's type.
     pub fn into_ours(self) -> ArrowDeviceArrayStream {
         // SAFETY: both have the ABI's layout.
         unsafe { std::mem::transmute::<RawStream, ArrowDeviceArrayStream>(self) }
     }
 
-    /// What the library made, to be called as C calls it.
+    /// Takes a stream of the library's, to call it as C code does.
     pub fn of(stream: ArrowDeviceArrayStream) -> RawStream {
         // SAFETY: both have the ABI's layout.
         unsafe { std::mem::transmute::<ArrowDeviceArrayStream, RawStream>(stream) }
@@ -140,38 +140,38 @@ unsafe extern "C" fn release(stream: *mut RawStream) {
     script.releases.add();
 }
 
-/// [`bowstring::exchange::import_stream`].
+/// Calls [`bowstring::exchange::import_stream`] for a device.
 pub fn read(stream: &mut ArrowDeviceArrayStream, device: &Device) -> Result<ArrayReader> {
-    // SAFETY: valid, or wrong in a way that must be seen.
+    // SAFETY: valid, or wrong in a way that import must detect.
     unsafe { import_stream(stream, device) }
 }
 
-/// [`bowstring::exchange::import_batches`].
+/// Calls [`bowstring::exchange::import_batches`] for a device.
 pub fn read_batches(stream: &mut ArrowDeviceArrayStream, device: &Device) -> Result<Batches> {
     // SAFETY: as above.
     unsafe { import_batches(stream, device) }
 }
 
-/// [`bowstring::exchange::import_host_stream`].
+/// Calls [`bowstring::exchange::import_host_stream`] with a test stream.
 pub fn read_host(stream: ArrowArrayStream) -> Result<ArrayReader> {
     // SAFETY: as above.
     unsafe { import_host_stream(stream) }
 }
 
-/// [`bowstring::exchange::import_host_batches`].
+/// Calls [`bowstring::exchange::import_host_batches`] with a test stream.
 pub fn read_host_batches(stream: ArrowArrayStream) -> Result<Batches> {
     // SAFETY: as above.
     unsafe { import_host_batches(stream) }
 }
 
-/// Reads a stream by arrow-rs' own means.
+/// Reads a stream with arrow-rs' own code.
 pub fn read_by_arrow_rs(stream: ArrowArrayStream) -> RecordBatchStreamReader {
     // SAFETY: both structs have the ABI's layout.
     let stream = unsafe { std::mem::transmute::<ArrowArrayStream, FFI_ArrowArrayStream>(stream) };
     RecordBatchStreamReader::try_new(stream).unwrap()
 }
 
-/// Makes a stream by arrow-rs' own means.
+/// Makes a stream with arrow-rs' own code.
 pub fn stream_by_arrow_rs(batches: Box<dyn RecordBatchReader + Send>) -> ArrowArrayStream {
     // SAFETY: both structs have the ABI's layout.
     unsafe {

@@ -1,4 +1,4 @@
-//! Tensors by somebody else, in both forms, that count how often they are deleted.
+//! Independent tensors in both forms, which count their deletions.
 
 use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
@@ -7,7 +7,7 @@ use bowstring::ffi::dlpack::{DLManagedTensor, DLManagedTensorVersioned, ManagedT
 
 use super::foreign::Releases;
 
-/// `DLTensor`, spelled out once more.
+/// An independent definition of `DLTensor`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct RawTensor {
@@ -23,7 +23,7 @@ pub struct RawTensor {
     pub byte_offset: u64,
 }
 
-/// `DLManagedTensor`, spelled out once more.
+/// An independent definition of `DLManagedTensor`.
 #[repr(C)]
 pub struct RawLegacy {
     pub tensor: RawTensor,
@@ -31,7 +31,7 @@ pub struct RawLegacy {
     pub deleter: Option<unsafe extern "C" fn(*mut RawLegacy)>,
 }
 
-/// `DLManagedTensorVersioned`, spelled out once more.
+/// An independent definition of `DLManagedTensorVersioned`.
 #[repr(C)]
 pub struct RawVersioned {
     pub major: u32,
@@ -66,7 +66,7 @@ unsafe extern "C" fn delete_versioned(tensor: *mut RawVersioned) {
     unsafe { drop(Box::from_raw(Box::from_raw(tensor).context.cast::<Context>())) };
 }
 
-/// What a tensor is to be.
+/// The description of a tensor, from which either form is made.
 pub struct Tensor {
     pub raw: RawTensor,
     pub major: u32,
@@ -104,16 +104,16 @@ impl Tensor {
         Tensor { raw, major: 1, context }
     }
 
-    /// In the older form.
+    /// Makes the older form.
     pub fn legacy(self) -> Owned<DLManagedTensor> {
         let context = Box::into_raw(self.context).cast();
         let tensor = RawLegacy { tensor: self.raw, context, deleter: Some(delete_legacy) };
         let tensor = NonNull::from(Box::leak(Box::new(tensor))).cast();
-        // SAFETY: valid, or wrong in a way that must be seen.
+        // SAFETY: valid, or wrong in a way that import must detect.
         unsafe { Owned::from_raw(tensor) }
     }
 
-    /// In the newer form.
+    /// Makes the newer form.
     pub fn versioned(self) -> Owned<DLManagedTensorVersioned> {
         let context = Box::into_raw(self.context).cast();
         let tensor = RawVersioned {
@@ -130,7 +130,7 @@ impl Tensor {
     }
 }
 
-/// A look at a tensor of ours: the tensor, its shape, its strides, its bytes.
+/// Reads a tensor of ours: the tensor, its shape, its strides, its bytes.
 pub fn look<T: ManagedTensor>(tensor: &Owned<T>) -> (RawTensor, Vec<i64>, Vec<i64>, Vec<u8>) {
     // SAFETY: both have DLPack's layout.
     let raw = unsafe { std::ptr::from_ref(tensor.managed().tensor()).cast::<RawTensor>().read() };

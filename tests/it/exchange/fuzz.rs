@@ -1,11 +1,11 @@
-//! Valid struct trees, changed at random: arrays, schemas and streams. Whatever comes of it is an array or an error;
-//! nothing crashes, panics, hangs or leaks, and each struct is released once. An array that passes is used, validated or
-//! not. `BOWSTRING_CASES=1000000` tries so many instead of a few; a failure names its case, which `BOWSTRING_FIRST` starts
-//! with.
+//! Changes valid struct trees at random: arrays, schemas and streams. The outcome is always an array or an
+//! error, without crash, panic, hang or leak, and each struct is released once. An accepted array is used,
+//! validated or not. `BOWSTRING_CASES=1000000` runs that many cases instead of a few; a failure names its
+//! case, and `BOWSTRING_FIRST` starts with a case.
 //!
-//! Not among the changes is what cannot be seen: a buffer that is smaller than the structs say. So where structs change,
-//! nothing gets longer than the spare bytes behind each buffer, and an array of another type than the schema says is only
-//! imported. Where contents change, buffers end with their last byte.
+//! The changes leave out undetectable errors: a buffer smaller than the structs say. So if structs change,
+//! nothing grows beyond the spare bytes after each buffer, and an array with another type than its schema
+//! says is only imported. If contents change, buffers have no spare bytes.
 
 use std::ffi::c_char;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,10 +26,10 @@ use super::foreign_schema::RawSchema;
 use super::foreign_stream::{RawStream, Step, read};
 use crate::support::*;
 
-/// Bytes behind the buffers of structs that may say a little more than there is.
+/// The spare bytes after the buffers of structs that may claim a little more than there is.
 const SPARE: usize = 2048;
 
-/// Any of the structs of a tree, with the data that it was made from.
+/// Selects any struct of a tree, with the data that it was made from.
 fn somewhere<'a>(
     mut array: &'a mut RawArray,
     mut data: &'a ArrayData,
@@ -46,11 +46,11 @@ fn somewhere<'a>(
     (array, data)
 }
 
-/// Changes what a struct says.
+/// Changes the fields of a struct.
 fn bend(array: &mut RawArray, data: &ArrayData, rng: &mut Random) {
     let views = matches!(data.data_type(), DataType::Utf8View | DataType::BinaryView);
     let wild = [-1, -2, i64::MIN, i64::MAX, i64::MAX / 2];
-    // Without memory, any length is right, though not to write down the rows.
+    // Arrays without memory may have any length, but their rows cannot be written out.
     let limit = if *data.data_type() == DataType::Null { 0 } else { i64::MAX };
     let wild = wild[rng.below(wild.len())].min(limit);
     let buffers = array.n_buffers.max(0) as usize;
@@ -59,7 +59,7 @@ fn bend(array: &mut RawArray, data: &ArrayData, rng: &mut Random) {
         1 => array.length = rng.below(array.length.max(0) as usize + 1) as i64,
         2 => array.offset = if rng.percent(50.0) { wild } else { array.offset + 1 },
         3 => array.null_count = if rng.percent(50.0) { wild } else { rng.below(9) as i64 },
-        // Whether there are as many buffers as it says cannot be seen.
+        // A wrong number of buffers cannot be detected.
         4 if !views => array.n_buffers = if rng.percent(30.0) { wild } else { rng.below(buffers + 1) as i64 },
         5 => array.n_children = if rng.percent(30.0) { wild } else { rng.below(4) as i64 },
         6 => array.buffers = std::ptr::null_mut(),
@@ -70,7 +70,7 @@ fn bend(array: &mut RawArray, data: &ArrayData, rng: &mut Random) {
     }
 }
 
-/// Changes what is in a buffer.
+/// Changes the contents of a buffer.
 fn spoil(array: &mut RawArray, data: &ArrayData, rng: &mut Random) {
     let bitmap = usize::from(arrow_data::layout(data.data_type()).can_contain_null_mask);
     if data.buffers().is_empty() {
@@ -90,7 +90,7 @@ fn spoil(array: &mut RawArray, data: &ArrayData, rng: &mut Random) {
         _ => 0,
     };
     let last = (data.offset() + data.len()) * extent;
-    // The last offset says how long the bytes are: it may only say less.
+    // The last offset determines the number of bytes: it may only get smaller.
     if which == 0 && extent > 0 && at + width > last {
         // SAFETY: the buffer has that many bytes.
         return unsafe { address.add(last).write_bytes(0, extent) };
@@ -105,12 +105,12 @@ fn spoil(array: &mut RawArray, data: &ArrayData, rng: &mut Random) {
     unsafe { address.add(at).copy_from_nonoverlapping(bytes.as_ptr(), width) };
 }
 
-/// Changes a schema.
+/// Changes one field of a schema.
 fn distort(schema: &mut FFI_ArrowSchema, rng: &mut Random) {
     // SAFETY: both have the ABI's layout.
     let mut at = unsafe { &mut *std::ptr::from_mut(schema).cast::<RawSchema>() };
     while at.n_children > 0 && rng.percent(50.0) {
-        // SAFETY: as many children as it says.
+        // SAFETY: the index is less than the number of children.
         at = unsafe { &mut **at.children.add(rng.below(at.n_children as usize)) };
     }
     // SAFETY: arrow-rs' formats are terminated strings of its own.
@@ -155,7 +155,7 @@ fn exercise(array: &Array, stream: &Stream) {
     drop(export_array(array, &field));
 }
 
-/// One case; whether there was an array in the end.
+/// Runs one case; returns whether it ended with an array.
 fn one(case: u64, emulator: &EmulatedDevice) -> bool {
     let rng = &mut Random::new(case);
     let types = types();
@@ -172,14 +172,14 @@ fn one(case: u64, emulator: &EmulatedDevice) -> bool {
     let spare = if contents { 0 } else { SPARE };
     let mut raw = produce_with(&data, (rng.below(2) * 3, spare), &releases, None);
     for _ in 0..1 + rng.below(3) {
-        // Not both: with other rows, another offset is the last.
+        // Only one kind of change: with other rows, another offset would be the last.
         match contents {
             true => {
                 let (at, of) = somewhere(&mut raw, &data, rng);
                 spoil(at, of, rng);
             }
             false if rng.percent(80.0) => {
-                // One struct only: what was bent may hide its children.
+                // Only one struct: a change may hide its children.
                 let (at, of) = somewhere(&mut raw, &data, rng);
                 bend(at, of, rng);
                 break;
@@ -252,7 +252,7 @@ fn changed_structs_are_arrays_or_errors() {
         }
     }
     println!("fuzz: {cases} cases, {passed} arrays in the end");
-    // So that neither the checks nor what comes behind them is all that is tried; of a few cases all may be either.
+    // Both rejection and acceptance must occur often enough; a few cases alone may all have the same outcome.
     let both = passed * 10 > cases && passed * 10 < cases * 9;
     assert!(both || cases < 100, "{passed} of {cases} are arrays in the end");
     assert_eq!(emulator.faults(), []);

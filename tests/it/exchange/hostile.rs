@@ -1,4 +1,4 @@
-//! What a stranger may get wrong: each is an error that names what and where, and each struct is released once.
+//! Tests errors in foreign structs: import reports each with its place, and each struct is released once.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -17,7 +17,7 @@ use super::foreign::{
 };
 use super::foreign_schema::RawSchema;
 
-/// Ten rows of something.
+/// Ten rows of a named kind.
 pub fn sample(of: &str) -> ArrayRef {
     let numbers = Int32Array::from_iter((0..10).map(|row| (row != 3).then_some(row)));
     let text = || Arc::new(StringArray::from_iter((0..10).map(|row| Some(format!("row {row}"))))) as ArrayRef;
@@ -65,7 +65,7 @@ pub fn sample(of: &str) -> ArrayRef {
     }
 }
 
-/// Overwrites one integer of a buffer.
+/// Overwrites one integer in a buffer.
 fn write<T: Copy>(array: &mut RawArray, buffer: usize, row: usize, value: T) {
     let address = array.buffer(buffer).cast_mut().cast::<T>();
     // SAFETY: `produce` owns the buffer, which is writable and has that row.
@@ -74,7 +74,7 @@ fn write<T: Copy>(array: &mut RawArray, buffer: usize, row: usize, value: T) {
 
 type Bend = fn(&mut RawArray);
 
-/// What is bent, how, and the part that the error must name.
+/// The kind of array, the modification, and the part that the error must name.
 const WRONG: &[(&str, Bend, &str)] = &[
     ("int", |a| a.length = -1, "array.length"),
     ("int", |a| a.length = i64::MIN, "array.length"),
@@ -232,7 +232,7 @@ fn an_array_under_another_arrays_schema_is_refused() {
     let names = ["int", "text", "views", "list", "pairs", "struct", "union", "dictionary", "runs"];
     for of in names {
         for under in names.iter().filter(|under| **under != of) {
-            // Three buffers each: nothing to see from outside.
+            // Both have three buffers, so the difference cannot be detected from outside.
             if [of, *under] == ["text", "views"] {
                 continue;
             }
@@ -361,7 +361,7 @@ fn a_schema_may_not_contain_itself() {
     endless.children = pointers.as_mut_ptr();
     let releases = Releases::default();
     let foreign = produce(&sample("int").to_data(), 0, &releases);
-    // SAFETY: both have the ABI's layout; only looked at.
+    // SAFETY: both have the ABI's layout, and the copy is only read.
     let borrowed = unsafe { &*(&raw const endless).cast::<bowstring::ffi::FFI_ArrowSchema>() };
     let result = import_host(foreign.into_ours(), borrowed);
     assert!(matches!(result, Err(Error::OutOfSpec { .. })));

@@ -1,4 +1,4 @@
-//! The border: arrays, batches and streams in and out, well formed and not.
+//! Tests import and export of arrays, batches and streams, well formed and not.
 
 mod arrow;
 mod async_devices;

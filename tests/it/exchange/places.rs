@@ -1,4 +1,4 @@
-//! Arrays of other devices through the structs: what they say of the device, and that nothing is read there on import.
+//! Tests arrays of other devices in the structs: they name the device, and import reads no memory there.
 
 use std::ffi::c_void;
 
@@ -16,7 +16,7 @@ use super::foreign::{RawArray, RawDeviceArray, Releases, import_on, produce, sch
 use super::samples;
 use crate::support::devices;
 
-/// Addresses that nobody may follow.
+/// Replaces all addresses by invalid ones.
 fn hide(array: &mut RawArray) {
     for i in 0..array.n_buffers as usize {
         let address = array.buffer(i);
@@ -30,7 +30,7 @@ fn hide(array: &mut RawArray) {
     }
 }
 
-/// Whether a view array, whose sizes may be in host memory, is in there.
+/// Whether the type contains a view array, whose sizes may be in host memory.
 fn has_views(data_type: &DataType) -> bool {
     let below = bowstring::device::testing::children(data_type).into_iter().any(has_views);
     below
@@ -70,7 +70,7 @@ fn no_device_memory_is_read_on_import() {
     }
 }
 
-/// Everything is on the device, and how long strings are is not known.
+/// Checks that everything is on the device, and that the lengths of strings are unknown.
 fn check(array: &Array, place: Place) {
     assert_eq!(array.place(), place);
     let of_bytes = matches!(
@@ -109,12 +109,12 @@ fn host_arrays_go_with_every_device() {
     }
 }
 
-/// Text in memory that the host reaches, of which only the last offset says where it ends.
+/// Text in memory that the host can access; only its last offset tells its end.
 fn pinned_text() -> Array {
     let text = from_arrow(&StringArray::from(vec![Some("a"), None, Some("bc")])).unwrap();
     let mut parts = text.into_parts();
     let bytes = &parts.buffers[1];
-    // SAFETY: the buffer's own memory, which its owner keeps; the extent is what the array's offsets say.
+    // SAFETY: the buffer's own memory, kept by its owner; the array's offsets give its extent.
     parts.buffers[1] = unsafe { Buffer::new(bytes.address(), None, bytes.owner().clone()) };
     parts.place = Place { device_type: DeviceType::CudaHost, device_id: 0 };
     Array::try_new(parts).unwrap()

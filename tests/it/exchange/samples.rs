@@ -1,5 +1,5 @@
-//! One arrow-rs array of every Arrow type, with nulls where the type has them, built by hand: small, fixed, and
-//! the same in every run.
+//! One small arrow-rs array of every Arrow type, with nulls if the type has them, built by hand and the same
+//! in every run.
 
 use std::sync::Arc;
 
@@ -185,7 +185,7 @@ fn nested(inner: &[ArrayRef]) -> Vec<ArrayRef> {
     vec![all, none, list, Arc::new(of_structs), Arc::new(of_lists)]
 }
 
-/// One array of every type; nested ones hold all the others.
+/// One array of every type; nested ones contain all the others.
 pub fn all() -> Vec<ArrayRef> {
     let bytes = bytes();
     let text = bytes.iter().find(|array| *array.data_type() == DataType::Utf8).unwrap().clone();
@@ -199,6 +199,6 @@ pub fn all() -> Vec<ArrayRef> {
     arrays
 }
 
-/// The rows `(start, length)` to slice every sample by.
+/// The slices `(start, length)` that tests make of every sample.
 pub const SLICES: &[(usize, usize)] =
     &[(0, ROWS), (0, 0), (ROWS, 0), (1, 1), (7, 20), (8, 64), (9, 31), (31, 44), (33, 0), (63, 12)];

@@ -1,4 +1,5 @@
-//! Streams of arrays and batches, both ways: in order, to the end, and in every way that they can break off.
+//! Tests streams of arrays and batches in both directions: in order, to the end, and with every way of
+//! breaking off.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -127,7 +128,7 @@ fn nothing_is_pulled_before_it_is_asked_for_and_results_outlive_the_stream() {
     assert_eq!(releases.count(), 3);
 }
 
-/// Calls a stream of ours that gives one array, then what `then` gives, then another array.
+/// Calls a stream of ours that yields one array, then the outcome of `then`, then another array.
 fn broken_off(then: impl FnOnce() -> Option<Result<Array>> + Send + 'static) -> (RawStream, i32, String) {
     let array = from_arrow(&numbers(0..3)).unwrap();
     let (mut then, mut before) = (Some(then), Some(array.clone()));
@@ -253,7 +254,7 @@ fn streams_that_cannot_be_read_are_refused() {
     no_next.get_next = None;
     let error = read(&mut no_next.into_ours(), &device).unwrap().next().unwrap().unwrap_err();
     assert!(matches!(error, Error::OutOfSpec { at, .. } if at == "stream.get_next"));
-    // Numbers are no batches.
+    // Numbers are not batches.
     let error = read_batches(&mut stream().into_ours(), &device).unwrap_err();
     assert!(matches!(error, Error::OutOfSpec { at, .. } if at == "schema"));
     assert_eq!(releases.count(), 3);
@@ -278,14 +279,14 @@ fn plain_streams_of_arrays_have_a_field() {
     assert_eq!(reader.map(|array| to_arrow(&array.unwrap()).unwrap()).collect::<Vec<_>>(), [numbers(0..3)]);
 }
 
-/// A stream whose own iterator gets at it.
+/// Gives a stream's own iterator access to the stream.
 struct Reached(*mut RawStream);
 
 // SAFETY: used on one thread.
 unsafe impl Send for Reached {}
 
 impl Reached {
-    /// The stream.
+    /// The pointer to the stream.
     fn stream(&self) -> *mut RawStream {
         self.0
     }
@@ -299,7 +300,7 @@ fn an_iterator_that_reads_the_stream_made_of_it_is_told_so() {
     let count = tried.clone();
     let arrays = std::iter::repeat_with(move || {
         let stream = reached.stream();
-        // SAFETY: the stream is there, and whoever is inside of it holds no reference to the struct.
+        // SAFETY: the stream is alive, and code inside its callbacks holds no reference to the struct.
         let (code, error) = unsafe { ((*stream).call_next().0, (*stream).call_last_error()) };
         assert_eq!(
             (code, error.as_deref()),
@@ -308,7 +309,7 @@ fn an_iterator_that_reads_the_stream_made_of_it_is_told_so() {
         count.fetch_add(1, Ordering::SeqCst);
         Ok(array.clone())
     });
-    // SAFETY: made above; nobody else has it now.
+    // SAFETY: it was made above, and no other code uses it now.
     unsafe { *stream = RawStream::of(export_stream(number_field(), DeviceType::Cpu, arrays)) };
     for _ in 0..2 {
         // SAFETY: as the iterator does.
@@ -316,7 +317,7 @@ fn an_iterator_that_reads_the_stream_made_of_it_is_told_so() {
         assert!(code == 0 && !array.is_released());
     }
     assert_eq!(tried.load(Ordering::SeqCst), 2);
-    // SAFETY: nothing uses it any more.
+    // SAFETY: no code uses it any more.
     unsafe {
         (*stream).call_release();
         drop(Box::from_raw(stream));
@@ -341,6 +342,6 @@ fn a_stream_that_its_own_iterator_releases_gives_what_it_was_asked_for() {
         assert!((*stream).release.is_none());
         drop(Box::from_raw(stream));
     }
-    // The iterator is let go of, once the call that it was in has ended.
+    // The iterator is dropped once the call that it was in has ended.
     assert_eq!(Arc::strong_count(&kept), 1);
 }

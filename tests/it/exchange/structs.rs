@@ -1,5 +1,5 @@
-//! Arrays through the C structs: to ourselves, to and from arrow-rs' own structs, from a producer that counts its
-//! releases and spoils what it has released.
+//! Tests arrays through the C structs: to ourselves, to and from arrow-rs' own structs, and from a producer
+//! that counts its releases and overwrites released memory.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn field(array: &Array) -> Field {
     Field::new("f", array.data_type().clone(), true)
 }
 
-/// Out through our structs and in again.
+/// Exports through our structs and imports again.
 fn through_ours(array: &Array) -> Array {
     let (mut exported, schema) = export_array(array, &field(array)).unwrap();
     let (field, back) = import(&mut exported, &schema).unwrap();
@@ -35,13 +35,13 @@ fn through_ours(array: &Array) -> Array {
     back
 }
 
-/// Out through our structs and in through arrow-rs' own.
+/// Exports through our structs and imports through arrow-rs' own.
 fn into_arrow_rs(array: &Array) -> ArrayRef {
     let (exported, schema) = export_host_array(array, &field(array)).unwrap();
     import_by_arrow_rs(exported, &schema)
 }
 
-/// Out through arrow-rs' structs and in through ours.
+/// Exports through arrow-rs' structs and imports through ours.
 fn out_of_arrow_rs(array: &ArrayRef) -> Array {
     import_host(export_by_arrow_rs(array), &schema(array.data_type())).unwrap().1
 }
@@ -58,7 +58,7 @@ fn check_all_ways(array: &ArrayRef, slices: &[(usize, usize)]) {
         assert_eq!(&to_arrow(&out_of_arrow_rs(&expected)).unwrap(), &expected, "{at} out of arrow-rs");
         let moved = displaced(&sliced, 3, 5);
         assert_eq!(&to_arrow(&through_ours(&moved)).unwrap(), &expected, "{at} displaced");
-        // arrow-rs reads offsets where they are, which must be aligned for that.
+        // arrow-rs reads offsets in place, so they must be aligned.
         let moved = displaced(&sliced, 8, 5);
         assert_eq!(&into_arrow_rs(&moved), &expected, "{at} displaced, into arrow-rs");
     }
@@ -107,7 +107,7 @@ fn a_foreign_array_is_released_once_when_its_last_part_is_gone() {
             let (mut exported, schema) = export_array(&part, &field(&part)).unwrap();
             let holds_memory = has_buffers(&ours);
             drop((ours, part));
-            // An array of no memory is not held on to.
+            // An array without memory is released at once.
             assert_eq!(
                 releases.count(),
                 if holds_memory { 0 } else { structs(&data) },

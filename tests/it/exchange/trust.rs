@@ -1,4 +1,5 @@
-//! What arrow-rs is told without being looked at again: only what was found valid, or made of what was.
+//! Tests the unchecked conversion to arrow-rs: only arrays that were found valid, or are made of such, skip
+//! validation.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use bowstring::compute::{CastOptions, TakeOptions, cast, drop_nulls, filter, tak
 use bowstring::exchange::{from_arrow, to_arrow, validate};
 use bowstring::{Error, Stream};
 
-/// Rows of bytes, the second of them not text, under the type of text.
+/// Rows of bytes declared as text, the second of which is not valid UTF-8.
 fn no_text(from: ArrayRef, data_type: DataType) -> Array {
     let ours = from_arrow(&from).unwrap();
     to_arrow(&ours).unwrap();
@@ -58,7 +59,7 @@ fn bytes_under_another_type_are_looked_at_again() {
         refused(&drop_nulls(&array, &stream).wait().unwrap());
         let good = filter(&array, &mask([true, false, true, true]), &stream).wait().unwrap();
         assert_eq!(to_arrow(&good).unwrap().len(), 3);
-        // What is under the new array's type was found valid, and what it was made of was not.
+        // `good` was found valid, but the array that it was made from was not.
         assert!(
             to_arrow(&take(&good, &rows(&[2, 0]), &TakeOptions::default(), &stream).wait().unwrap()).is_ok()
         );
