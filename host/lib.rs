@@ -9,9 +9,9 @@
 //! | --- | --- | --- |
 //! | [`Array`], [`Batch`] | `ArrayRef`, `RecordBatch` | a `cudf::column`, a `cudf::table` |
 //! | [`Device`] | | the primary context of a device |
-//! | [`Stream`] | | a `cudaStream_t`; the CPU's runs what it is given at once |
-//! | an array's [event](Array::wait) | | the `cudaEvent_t` behind its last write |
-//! | [`Pending`] | | the copy of a few numbers to the host, and what depends on them |
+//! | [`Stream`] | | a `cudaStream_t`; the CPU's stream runs its work at once |
+//! | an array's [event](Array::wait) | | the `cudaEvent_t` after its last write |
+//! | [`Pending`] | | the copy of a few numbers to the host, and the work that depends on them |
 //! | [`compute::filter`] | `arrow_select::filter::filter` | `cudf::apply_boolean_mask` |
 //! | [`compute::take`] | `arrow_select::take::take` | `cudf::gather` |
 //! | [`compute::cast`] | `arrow_cast::cast` | `cudf::cast` |

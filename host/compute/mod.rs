@@ -13,18 +13,18 @@
 //!
 //! | operation | waits for a device | copies |
 //! | --- | --- | --- |
-//! | [`filter`] | once a batch, for the number of rows | the kept rows |
-//! | [`take`] | once a batch, where there are strings or lists; by themselves runs and unions | the rows at the indices |
-//! | [`cast`] | where lengths, text, runs or dictionaries are data | what changes its bits |
-//! | [`null_count`], [`logical_null_count`] | once a batch, where it is not known | nothing |
-//! | [`is_null`], [`is_not_null`] | never | bits; `is_not_null` shares them where it can |
-//! | [`fill_null`] | never for fixed widths, else as [`concat()`] and [`take`] | the values, where there may be nulls |
-//! | [`concat()`] | where lengths or runs are data | all of several arrays |
-//! | [`Coalescer`] | as [`filter`], [`take`] and, on a GPU, [`concat()`] | the rows, once on the CPU, twice on a GPU |
-//! | [`drop_nulls`] | as [`filter`], where there may be nulls | the rows that are valid |
-//! | [`filter_where`] | as [`filter`] | the rows where an [expression](crate::expr) is true |
-//! | [`evaluate`] | never, unless a cast in it does | what expressions come to |
-//! | [`aggregate`] | once a batch, where it reads a column | one row |
+//! | [`filter`] | once per batch, for the number of rows | the kept rows |
+//! | [`take`] | once per batch for strings and lists; separately for run-end encoded arrays and unions | the rows at the indices |
+//! | [`cast`] | if lengths, text, runs or dictionaries depend on the data | columns whose bits change |
+//! | [`null_count`], [`logical_null_count`] | once per batch, if a count is not known | nothing |
+//! | [`is_null`], [`is_not_null`] | never | bits; `is_not_null` shares them if possible |
+//! | [`fill_null`] | never for fixed widths, otherwise like [`concat()`] and [`take`] | the values, if they may have nulls |
+//! | [`concat()`] | if lengths or runs depend on the data | all arrays, if there are several |
+//! | [`Coalescer`] | like [`filter`], [`take`] and, on a GPU, [`concat()`] | the rows, once on the CPU, twice on a GPU |
+//! | [`drop_nulls`] | like [`filter`], if there may be nulls | the rows that are not null |
+//! | [`filter_where`] | like [`filter`] | the rows for which an [expression](crate::expr) is true |
+//! | [`evaluate`] | never, unless a cast in an expression does | the results of the expressions |
+//! | [`aggregate`] | once per batch, if it reads a column | one row |
 
 mod aggregates;
 pub mod batches;

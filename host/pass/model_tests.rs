@@ -15,7 +15,7 @@ use crate::device::model_tests::{explore, goes_wrong};
 use crate::device::sync::thread;
 use crate::device::testing::{EmulatedDevice, EmulatorOptions, drain};
 
-/// A device whose pool keeps at most so many bytes.
+/// A device whose pool keeps at most `keep` unused bytes.
 fn device(keep: Option<usize>) -> EmulatedDevice {
     EmulatedDevice::new(EmulatorOptions { keep, width: 64, ..Default::default() }).unwrap()
 }

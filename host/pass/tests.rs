@@ -23,7 +23,7 @@ pub(super) fn sample(len: i64) -> (Array, u64) {
     (from_arrow(&values).unwrap(), values.null_count() as u64)
 }
 
-/// Puts the count of an array's nulls into a region.
+/// Counts an array's nulls into a region.
 pub(super) fn count(pass: &mut Pass, array: &Array, extent: Option<u64>) -> Result<Region> {
     pass.input(array)?;
     let (words, offset) = match extent {
@@ -50,7 +50,7 @@ fn null_count(array: &Array, stream: &Stream) -> Result<u64> {
     Ok(words[0])
 }
 
-/// A copy of an array's values that fails where there are more nulls than `limit`, whenever somebody asks.
+/// A copy of an array's values. Waiting for it fails if the array has more nulls than `limit`.
 pub(super) fn checked(array: &Array, limit: u64, stream: &Stream) -> Result<Array> {
     let mut pass = Pass::begin("checked", stream)?;
     let nulls = count(&mut pass, array, None)?;
@@ -155,7 +155,7 @@ unsafe fn event_of(device: &EmulatedDevice, event: &ManualEvent) -> Arc<dyn Read
     unsafe { device.device().import_event(pointer, Arc::new(())) }.unwrap()
 }
 
-/// An array on a device, there once an event has passed.
+/// An array on a device that may be read once an event has occurred.
 ///
 /// # Safety
 ///
@@ -268,7 +268,7 @@ fn what_was_asked_for_comes_with_one_copy_and_lies_apart() {
     let device = device(0);
     let stream = device.device().stream().unwrap();
     let calls = |name| device.calls().get(name).copied().unwrap_or(0);
-    // Ten bitmaps are sent with the rest, or one call makes them there, or one call each.
+    // Ten bitmaps are sent with the rest, or one call fills them on the device, or one call each.
     for (bitmap, fills_expected) in [(800, 0), (80_000, 1), (800_000, 10)] {
         let mut pass = Pass::begin("test", &stream).unwrap();
         let mut requests = Requests::default();
@@ -309,7 +309,7 @@ fn full_blocks_of_small_uploads_are_kept_until_they_are_copied() {
     parts.ready = Some(unsafe { event_of(&device, &event) });
     let mut pass = Pass::begin("test", &stream).unwrap();
     pass.input(&Array::try_new(parts).unwrap()).unwrap();
-    // A KiB each, so several blocks; a block that was spare before its copy has run would be filled anew.
+    // One KiB each, so several blocks. A block that was reused before its copy has run would be overwritten.
     let tables = [0, 1, 2, 3, 4, 5, 6, 7].map(|i| pass.upload(&[i; 128]).unwrap());
     event.fire();
     for (i, table) in (0..).zip(&tables) {

@@ -1,9 +1,9 @@
-//! The values where conversions change their mind.
+//! The values at which the results of conversions change.
 
 use arrow_buffer::i256;
 use arrow_schema::DataType;
 
-/// A small generator: the tests are the same every time.
+/// A small deterministic generator: the tests are the same every time.
 pub struct Random(pub u64);
 
 impl Random {
@@ -34,7 +34,7 @@ fn bits(width: usize) -> Vec<Vec<u8>> {
     (0..600).map(|_| (0..4).flat_map(|_| random.word().to_le_bytes()).take(width).collect()).collect()
 }
 
-/// Integers of this many bytes: wider ones cut off, which is as good a value as any.
+/// Integers of this many bytes. Wider ones are truncated, which gives a value as good as any.
 fn integers(width: usize) -> Vec<Vec<u8>> {
     let (ten, two) = (i256::from_i128(10), i256::from_i128(2));
     let mut values = vec![i256::ZERO, i256::MIN, i256::MAX];
@@ -49,7 +49,7 @@ fn integers(width: usize) -> Vec<Vec<u8>> {
     for exponent in 0..256 {
         values.push(two.wrapping_pow(exponent));
     }
-    // The ends of the calendar, and of a day, in every unit, with every offset.
+    // The ends of the calendar and of a day, in every unit and with every offset.
     for per_second in [1, 1_000, 1_000_000, 1_000_000_000i128] {
         for second in [-8_334_601_228_800, 8_210_266_876_799, 8_210_266_876_800, 0, 86_400, 1_700_000_000i128]
         {
