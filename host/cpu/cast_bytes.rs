@@ -343,7 +343,7 @@ impl Bound<'_> {
             options.timestamp_tz_format(),
             options.time_format(),
         ];
-        // No two-letter specifier expands to more than 40 bytes.
+        // A specifier has two letters or more, and expands to at most 40 bytes for each.
         let own: usize = formats.iter().flatten().map(|format| format.len() * 40).sum();
         let one = match array.data_type() {
             Null => 0,

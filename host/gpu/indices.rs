@@ -41,7 +41,7 @@ impl Outside {
 }
 
 /// Takes rows of one array of any type: so a take of nested rows calls itself for their parts. Synchronises
-/// if [`take`](super::take) does.
+/// if `take` does.
 pub(crate) type TakeInside = fn(&Array, &Array, Outside, &Stream) -> Result<Array>;
 
 /// Indices into an array of `rows` rows.

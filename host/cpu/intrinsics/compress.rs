@@ -219,7 +219,7 @@ pub(super) fn positions_avx512(words: &[u64], out: &mut [u16; POSITIONS]) -> usi
 ///
 /// # Safety
 ///
-/// `used` must have bits for words that there are only, at most 64; `out` must have room for [`POSITIONS`].
+/// `used` must have bits only for words that exist, at most 64; `out` must have room for [`POSITIONS`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi1,bmi2,popcnt,lzcnt")]
 unsafe fn write_positions(words: &[u64], mut used: u64, out: *mut u16) -> usize {

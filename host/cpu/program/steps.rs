@@ -412,7 +412,7 @@ impl<'a> Machine<'a> {
 
     fn within(&self, range: &Range, of: &Slot<'_>, asked: &[u64], out: &mut [u64]) {
         let (values, not) = (of.view(), mask(u8::from(range.not)));
-        // Keys in a range compare the same way as unsigned integers.
+        // The test is the same for unsigned integers, so the code for signed ones serves both.
         match self.plan.number(range.of).signed() {
             Number::I128 => compare::within_wide(values, range.ends, not, asked, out),
             number => by_number!(

@@ -23,7 +23,7 @@ pub(super) fn choose(number: Number, words: &[u64], a: &Slot<'_>, b: &Slot<'_>, 
     }
 }
 
-/// Maps integers of eight bytes to integers, or to the integers that dates are stored in.
+/// Maps integers of eight bytes to such integers, or to 4-byte ones (the parts of dates).
 pub(super) fn each_to(number: Number, a: View<'_>, slot: &mut Slot<'_>, f: impl Fn(i64) -> i64) {
     let out = memory::bytes_of_mut(&mut slot.own);
     match number {

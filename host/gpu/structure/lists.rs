@@ -1,7 +1,7 @@
 //! Lists of fixed size, taken so that null rows have null items.
 //!
-//! Otherwise a take of such lists is a take of ranges, and leaves arbitrary items under a null row: queries
-//! never see those, but casts do.
+//! Any other take of such lists is a take of ranges, and leaves arbitrary items under a null row. Casts are
+//! the only operation that reads those.
 
 use arrow_schema::DataType;
 use bowstring_kernels::structure::lists::{SPACED, Spaced};

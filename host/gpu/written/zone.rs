@@ -11,7 +11,7 @@ use crate::gpu::rows::{fixed_width, rows_of};
 use crate::pass::{Pass, validity};
 use crate::{Error, Result, Stream};
 
-/// Casts values by a [`Zoning`](bowstring_kernels::written::zoning::Zoning); `words` are its units and its
+/// Casts values. `words` are a [`Zoning`](bowstring_kernels::written::zoning::Zoning), the units, and the
 /// zone.
 pub(crate) fn cast_zoned(
     words: &[u64],
