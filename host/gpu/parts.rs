@@ -45,8 +45,8 @@ pub(crate) fn none(pass: Pass, data_type: &DataType) -> Result<Array> {
     Ok(none)
 }
 
-/// Returns `len` null rows of a type, or `None` for types that cannot represent a null row. With `like`, the
-/// rows share what the rows of that array point into.
+/// Returns `len` null rows of a type, or `None` for types that cannot represent a null row. With `like`, an
+/// array of that type, they share its dictionaries.
 pub(crate) fn nulls(
     pass: &mut Pass,
     data_type: &DataType,
