@@ -1,4 +1,5 @@
-//! Expressions: what binding refuses, what fails and where, aggregates, programs that do not fit one launch, TPC-H's sixth query.
+//! Tests expressions: refusals when binding, failing rows, aggregates, programs too large for one launch,
+//! TPC-H's sixth query.
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ pub fn ints(values: impl IntoIterator<Item = i32>) -> ArrayRef {
     Arc::new(Int32Array::from_iter_values(values))
 }
 
-/// What an expression comes to on a device, or its error, whoever says so.
+/// An expression's result on a device, or the first error from binding or evaluating it.
 pub fn of(target: &Target, rows: &Batch, expr: Expr, options: &Options) -> Result<ArrayRef, Error> {
     let made = Projection::bind(&[expr], rows.schema(), options)?.evaluate(rows, &target.stream).wait()?;
     let made = target.stream.download(&made.columns()[0])?;
@@ -48,7 +49,7 @@ fn the_first_row_that_fails_is_named_with_what_fails() {
         assert_eq!(failed(col("a") / col("b")), (4200, "a / b".to_owned()));
         assert_eq!(failed(-(-col("a") - 2)), (4100, "(-a) - 2".to_owned()));
         assert_eq!(failed((col("a") % col("b")).lt(col("a") * 2)), (4100, "a * 2".to_owned()));
-        // Of rows that a condition leaves out nothing is said.
+        // Rows that a condition excludes raise no error.
         let small = col("a").lt(5000) & col("b").neq(0);
         let total =
             aggregate(&rows, &[sum(col("a") + 1), sum(col("a") / col("b"))], Some(&small), &target.stream);
@@ -125,12 +126,13 @@ fn what_does_not_fit_together_is_known_when_it_is_bound() {
     assert_eq!(problem(col("a").date_part(DatePart::Year)), "year(a): no parts of Int32");
     let refused = Predicate::bind(&col("a"), &schema, &Options::default());
     assert_eq!(refused.unwrap_err().to_string(), "expression: a: Int32, not Boolean");
-    // What is not computed with may be asked for, as it is or as something else.
+    // A type that cannot be computed with may still be selected, as it is or after a cast.
     let fine = [col("s"), col("s").is_null(), col("s").cast(DataType::Int32) + 1, col("d").lt(0.05)];
     assert_eq!(Projection::bind(&fine, &schema, &Options::default()).unwrap().schema().fields().len(), 4);
 }
 
-/// Kahan's sums would differ: ours is 64 rows by halves, these one after another in each part of the rows, then the parts.
+/// The expected sum of floats by the definition of its order: 64 rows are summed by halves, these results one
+/// after another in each part of the rows, then the parts. Kahan's summation would differ.
 fn sum_in_order(values: &[Option<f64>]) -> f64 {
     let tiles = values.len().div_ceil(2048).div_ceil(4096);
     let part = |part: &[Option<f64>]| {
@@ -266,7 +268,7 @@ fn sums_that_do_not_fit_are_errors_wrap_or_are_null() {
             bound.aggregate(&rows, &target.stream).wait().map(|row| RecordBatch::try_from(&row).unwrap())
         };
         let int = |made: RecordBatch| made.column(0).as_primitive::<Int64Type>().iter().next().unwrap();
-        // However it comes to it: what counts is the sum.
+        // The path to the sum does not matter, only the sum itself.
         assert_eq!(int(run("fits", Overflow::Error).unwrap()), Some(i64::MAX), "{target:?}");
         assert!(run("large", Overflow::Error).is_err(), "{target:?}");
         assert_eq!(
@@ -280,7 +282,7 @@ fn sums_that_do_not_fit_are_errors_wrap_or_are_null() {
 
 #[test]
 fn what_is_too_much_for_one_program_is_several() {
-    // A balanced tree needs a value more for each level, and a truth.
+    // A balanced tree needs one more value for each level, and one truth.
     fn deep(level: usize, leaf: &mut i64) -> Expr {
         if level == 0 {
             *leaf += 1;
@@ -382,7 +384,7 @@ fn parts_of_dates_and_times_are_arrows() {
                 };
                 let ours = match of(&target, &rows, expr, &Options::default()) {
                     Ok(ours) => ours,
-                    // What a time has no year for arrow-rs says by nulls.
+                    // For a time without a year arrow-rs returns null.
                     Err(_) if theirs.null_count() == theirs.len() => continue,
                     Err(error) => panic!("{error}"),
                 };
@@ -392,7 +394,7 @@ fn parts_of_dates_and_times_are_arrows() {
     }
 }
 
-/// TPC-H's sixth query: exact decimals.
+/// TPC-H's sixth query, with exact decimals.
 #[test]
 fn the_sixth_query_of_tpch() {
     let rows = 20_000;
@@ -405,7 +407,7 @@ fn the_sixth_query_of_tpch() {
     let ((quantity, q), (price, p), (discount, d)) = (decimals(5000), decimals(10_000_000), decimals(11));
     let days: Vec<i32> = (0..rows).map(|i| 8000 + (i as i32 * 7919) % 2500).collect();
     let shipped: ArrayRef = Arc::new(Date32Array::from(days.clone()));
-    // 1994, discounts of 5 to 7 hundredths, less than 24 pieces.
+    // The conditions: 1994, discounts of 5 to 7 hundredths, fewer than 24 pieces.
     let decimal = |unscaled| Literal::decimal(unscaled, 15, 2);
     let year = col("l_shipdate").gt_eq(Literal::date(8766)) & col("l_shipdate").lt(Literal::date(9131));
     let condition = year & col("l_discount").between(decimal(5), 0.07) & col("l_quantity").lt(24);
@@ -443,7 +445,7 @@ fn aggregates_of_a_stream_are_those_of_all_its_rows() {
             ("a", small_column(&DataType::Int32, 9000, &mut rng)),
             ("d", small_column(&DataType::Decimal128(15, 2), 9000, &mut rng)),
         ];
-        // More than fit in one launch on a device.
+        // More aggregates than fit in one launch on a device.
         let mut all = vec![count_all(), mean(col("d")), min(col("a")), bool_or(col("a").gt(8))];
         all.extend((0..40).map(|i| sum(col("a") * i)));
         let positive = col("a").gt(0);
@@ -458,7 +460,7 @@ fn aggregates_of_a_stream_are_those_of_all_its_rows() {
         let stream = Batches::new(whole.schema().clone(), place, parts.into_iter());
         let row = aggregate_batches(stream, &bound, &target.stream).unwrap();
         assert_eq!(RecordBatch::try_from(&row).unwrap(), right, "{target:?}");
-        // Of nothing, and of one that fails.
+        // Batches without rows, and a batch that fails.
         let none = Batches::new(whole.schema().clone(), place, std::iter::empty());
         let row = RecordBatch::try_from(&aggregate_batches(none, &bound, &target.stream).unwrap()).unwrap();
         assert_eq!(row.column(0).as_primitive::<Int64Type>().value(0), 0);

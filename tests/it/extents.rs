@@ -1,9 +1,10 @@
-//! Arrays of strangers whose inner offsets lie about where rows end, on devices that alone know: whatever is cut out of them
-//! and whatever is done with that, nothing is read beyond what the producer said there is when the array was imported.
+//! Tests foreign arrays whose inner offsets are wrong, on devices that cannot be read at import. Whatever is
+//! sliced from them, and whatever operation follows, nothing reads beyond the extent that the producer
+//! declared at import.
 //!
-//! The one idea: every buffer ends at a page that may not be touched, and rows are told apart. Those with honest offsets come
-//! out right from every operation that is asked for them alone; asked for a row that lies, it says so, with an error of the
-//! producer's, then or when somebody looks at the result.
+//! The one idea: every buffer ends at a protected page, and rows are distinguishable. Operations on rows with
+//! valid offsets give correct results; an operation on a row with wrong offsets fails with an error of the
+//! producer's, at once or when the result is read.
 
 #![cfg(target_os = "linux")]
 
@@ -32,11 +33,11 @@ use crate::support::{assert_same_rows, guarded, rows};
 
 const ROWS: usize = 12;
 
-/// The offset that lies, of [`ROWS`] + 1: so these two rows do.
+/// The index of the wrong offset among [`ROWS`] + 1, so these two rows are wrong.
 const LIE: usize = 6;
 const LYING: [usize; 2] = [5, 6];
 
-/// Beyond any page that there is, in either direction.
+/// Values beyond any page of the buffers, in either direction.
 const LIES: [i64; 3] = [17 << 20, -3, i32::MIN as i64];
 
 fn text() -> StringArray {
@@ -47,7 +48,8 @@ fn as_type(values: ArrayRef, to: &DataType) -> ArrayRef {
     arrow_cast::cast(&values, to).unwrap()
 }
 
-/// An array, the way to the node in it whose offset lies, and how many rows of that node are one of the array.
+/// The array, the path to the node with the wrong offset, and the number of that node's rows in each of the
+/// array's.
 type Case = (&'static str, ArrayRef, &'static [usize], usize);
 
 fn cases() -> Vec<Case> {
@@ -91,8 +93,8 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// The array as a stranger's in guarded memory, with a lie in it; how many rows it says it has may be less than its children
-/// have.
+/// The array as a foreign one in guarded memory, with a wrong offset; its length may be less than that of its
+/// children.
 fn stranger(case: &Case, lie: i64, releases: &Releases, device: &Device, len: usize) -> RawDeviceArray {
     let (_, array, path, scale) = case;
     let mut put = |bytes: &[u8]| guarded(bytes);
@@ -127,7 +129,7 @@ fn shared(array: &Array) -> Array {
     Array::try_new(parts).unwrap()
 }
 
-/// What is asked of an array: rows, all of them where there are none.
+/// A request to an array: its name, the rows that it selects, and the operation.
 type Ask<'a> = (&'static str, Vec<usize>, Box<dyn Fn(&Array) -> Result<Array> + 'a>);
 
 fn asked<'a>(len: usize, first: usize, stream: &'a Stream, other: &'a Stream) -> Vec<Ask<'a>> {
@@ -183,7 +185,7 @@ fn asked<'a>(len: usize, first: usize, stream: &'a Stream, other: &'a Stream) ->
     asks
 }
 
-/// Asks for all there is to ask for of rows `first .. first + len` of a lying array, which are `ours`.
+/// Makes every request to rows `first .. first + len` of a faulty array; `ours` contains these rows.
 fn ask(context: &str, honest: &ArrayRef, ours: &Array, first: usize, streams: [&Stream; 2]) {
     let [stream, other] = streams;
     let down = |array: Array| {
@@ -195,7 +197,7 @@ fn ask(context: &str, honest: &ArrayRef, ours: &Array, first: usize, streams: [&
     let lies = |rows: &[usize]| rows.iter().any(|row| LYING.contains(&(first + row)));
     let all: Vec<usize> = (0..ours.len()).collect();
     let check = |what: &str, picked: &[usize], got: Result<ArrayRef>, right: Option<ArrayRef>| {
-        // The CPU may look at all that there is, and items of lists are there whether rows see them or not.
+        // The CPU may read all of the declared memory, and casts items of lists whether rows use them or not.
         let items = matches!(honest.data_type(), DataType::List(item) if *item.data_type() == DataType::Utf8);
         let lying = match stream.device().place() {
             Place::CPU => honest.data_type().is_nested() || lies(&all),
@@ -217,7 +219,7 @@ fn ask(context: &str, honest: &ArrayRef, ours: &Array, first: usize, streams: [&
         assert!(!lies(&picked) || got.is_err(), "{context}: {what} {picked:?} believes a lie: {got:?}");
         check(what, &picked, got, Some(right));
     }
-    // What these say of which row is not this test's business, but where they read is.
+    // The rows of these results are not tested here, but their memory accesses are.
     check("drop_nulls", &all, drop_nulls(ours, stream).wait().and_then(down), None);
     let value = Scalar::from_arrow(&honest.slice(0, 1)).unwrap();
     check("fill_null", &all, fill_null(ours, &value, stream).wait().and_then(down), None);
@@ -229,7 +231,7 @@ fn ask(context: &str, honest: &ArrayRef, ours: &Array, first: usize, streams: [&
     }
     for to in targets(ours.data_type()) {
         let casted = cast(ours, &to, &CastOptions::default(), stream).wait().and_then(|casted| {
-            // The result shares bytes, whose end is said by the offsets that it no longer has.
+            // The result shares the bytes, whose extent was given by the offsets that it has lost.
             down(casted.slice(0, casted.len() / 2)?)?;
             down(casted)
         });
@@ -240,7 +242,7 @@ fn ask(context: &str, honest: &ArrayRef, ours: &Array, first: usize, streams: [&
     }
 }
 
-/// What is asked of text.
+/// Tests of text for a column of this type.
 fn tests(of: &DataType) -> Vec<Expr> {
     match of {
         DataType::Utf8 | DataType::LargeUtf8 => {
@@ -273,7 +275,7 @@ fn targets(of: &DataType) -> Vec<DataType> {
     }
 }
 
-/// The slices of a lying array: whole, up to the lie, around it, from it on, and after it.
+/// The slices of a faulty array: whole, up to the fault, around it, from it on, and after it.
 const SLICES: [(usize, usize); 6] =
     [(0, ROWS), (0, LIE), (LIE - 1, 1), (2, 8), (LIE, ROWS - LIE), (LIE + 1, 4)];
 
@@ -293,7 +295,7 @@ fn no_lying_offset_moves_an_end() {
             let releases = Releases::default();
             for (first, len) in SLICES {
                 let mut raw = stranger(&case, lie, &releases, device, ROWS).into_ours();
-                // SAFETY: as the interface wants it, but for the lie.
+                // SAFETY: the struct conforms to the interface, except for the wrong offset.
                 let ours = unsafe { import_array(&mut raw, &schema(honest.data_type()), device) }.unwrap().1;
                 let ours = ours.slice(first, len).unwrap();
                 ask(&context(&format!("slice {first}+{len}")), honest, &ours, first, [&stream, &other]);
@@ -306,7 +308,7 @@ fn no_lying_offset_moves_an_end() {
                     [&cpu, &cpu],
                 );
             }
-            // A struct, and the batch that it is, shorter than its children.
+            // A struct, and the same as a batch, shorter than its children.
             for len in [LIE, ROWS - 1].into_iter().filter(|_| fields(honest)) {
                 let mut raw = stranger(&case, lie, &releases, device, len);
                 // SAFETY: as above.

@@ -1,4 +1,5 @@
-//! Rows that fail and rows that do not: beside nulls, below casts, where a condition leaves them out, and which is the first.
+//! Tests which rows fail: beside nulls, below casts, under conditions that exclude them; and which row is
+//! reported first.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::equivalence_expressions_wide::{both_ways, four_ways};
 use crate::expressions::{batch, ints};
 use crate::support::*;
 
-/// The row that fails, and what.
+/// The failing row, and the failing part of the expression.
 fn failed<T: std::fmt::Debug>(result: Result<T, Error>) -> (usize, String) {
     match result {
         Err(Error::Evaluation { row, expression, .. }) => (row, expression),
@@ -43,7 +44,7 @@ fn decimals_of_two_scales_are_arrows() {
         (Decimal32(7, 2), Decimal32(9, -1), most(8)),
     ];
     for (of_a, of_b, large) in pairs {
-        // The large value has a partner in the last row only, and there it overflows, or not.
+        // The large value has a partner only in the last row, and there it overflows or not.
         let a = [Some(large), Some(700), None, Some(-701), Some(large), None, Some(3), Some(large)];
         let b = [None, Some(3), Some(large), Some(-7), None, None, Some(-1000), Some(9)];
         let (a, b) = (decimals(&of_a, &a), decimals(&of_b, &b));
@@ -118,7 +119,7 @@ fn long_sums_of_decimals_of_many_scales_are_short_programs() {
     made.for_each(|made| assert_eq!(made, right));
 }
 
-/// Rows 0 to 2200 in `place`; `n` fails where it is doubled, from row 2050 on, in every fiftieth row.
+/// Rows 0 to 2199 in `place`; doubling `n` fails in every fiftieth row from row 2050 on.
 fn numbers(target: &Target) -> Batch {
     let n: ArrayRef = Arc::new(Int8Array::from_iter_values(
         (0..2200).map(|row| if row >= 2050 && row % 50 == 0 { 100 } else { (row % 50) as i8 }),
@@ -126,7 +127,7 @@ fn numbers(target: &Target) -> Batch {
     batch(target, &[("place", ints(0..2200)), ("n", n)])
 }
 
-/// What fails, below casts of every kind.
+/// Aggregates that fail, with casts of every kind above the failing part.
 fn below_casts() -> Vec<(Aggregation, &'static str)> {
     let twice = || col("n") * 2;
     let text = || twice().cast(DataType::Utf8);
@@ -157,14 +158,14 @@ fn rows_that_a_condition_leaves_out_do_not_fail_below_casts() {
                 made.wait().map(|row| RecordBatch::try_from(&row).unwrap())
             };
             let context = format!("{one} on {target:?}");
-            // Told by terms, and not.
+            // Conditions that become terms, and ones that do not.
             for condition in [col("n").lt(50), (col("n").cast(DataType::Int32) * 2 - 1).lt(100)] {
                 let made = of(Some(condition)).unwrap_or_else(|error| panic!("{context}: {error}"));
                 assert!(made.column(0).is_valid(0), "{context}");
             }
             assert_eq!(failed(of(None)), (2050, expression.to_owned()), "{context}");
             assert_eq!(failed(of(Some(col("place").gt(2060)))), (2100, expression.to_owned()), "{context}");
-            // In what the condition is made of all rows count.
+            // Expressions inside the condition are evaluated for all rows.
             let in_condition = twice_known() & col("place").lt(100);
             assert_eq!(failed(of(Some(in_condition))).0, 2050, "{context}");
         }
@@ -196,7 +197,7 @@ fn the_first_row_that_fails_is_the_first_of_all_that_is_computed() {
         }
         let kept = filter_where(&rows, &later().gt(0.0), &target.stream).wait().map(|_| ());
         assert_eq!(failed(kept), (2050, "n * 2".to_owned()), "{target:?}");
-        // Nobody fails where nothing overflows.
+        // No row fails if nothing overflows.
         let fine = evaluate(&rows, &[(col("n") + 1).cast(DataType::Utf8)], &target.stream).wait().unwrap();
         assert_eq!(target.export(&fine.columns()[0]).as_string::<i32>().value(2050), "101", "{target:?}");
     }
@@ -204,7 +205,7 @@ fn the_first_row_that_fails_is_the_first_of_all_that_is_computed() {
 
 #[test]
 fn of_rows_of_one_lane_the_first_is_named() {
-    // Rows 32 and 64 apart are a lane's, in waves of as many lanes.
+    // Rows 32 or 64 apart belong to the same lane, in waves of that many lanes.
     for apart in [32, 64, 96] {
         let value = ints((0..300).map(|row| if row == 10 || row == 10 + apart { i32::MAX } else { row }));
         for target in devices() {
@@ -224,7 +225,7 @@ fn conditions_fail_for_rows_that_another_part_has_decided() {
     let value = ints((0..10_000).map(|row| if row == 5000 || row == 9000 { i32::MAX } else { row }));
     for target in devices() {
         let rows = batch(&target, &[("place", ints(0..10_000)), ("a", value.clone())]);
-        // False from the second chunk on, by a term and by what is none.
+        // The condition is false from the second chunk on, by a term or by another expression.
         for decided in [col("place").lt(100), (col("place") * 2).lt(200)] {
             for both in [decided.clone() & (col("a") + 1).gt(0), (col("a") + 1).gt(0) & decided] {
                 let kept = filter_where(&rows, &both, &target.stream).wait().map(|_| ());

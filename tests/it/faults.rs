@@ -1,6 +1,6 @@
-//! The nth call of the device's runtime fails, for every n until none is left, in every operation, import, export and
-//! stream: a typed error, or the right answer where the failure could be made good; nothing leaks, foreign structs are
-//! released once, and the device works on as if nothing had happened.
+//! Makes the nth call of the device's runtime fail, for every n, in every operation, import, export and
+//! stream. The outcome is a typed error, or the right answer if the failure could be compensated. Nothing
+//! leaks, foreign structs are released once, and the device still works afterwards.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::support::*;
 
 const ROWS: usize = 100;
 
-/// What each operation is given: an array of a type in a stranger's memory on the device.
+/// The input of each operation: a foreign array of a type, in the device's memory.
 struct Given<'a> {
     values: ArrayRef,
     device: &'a EmulatedDevice,
@@ -49,7 +49,7 @@ impl Given<'_> {
         self.on(Arc::new(mask(kind, ROWS, &mut Random::new(5))), stream)
     }
 
-    /// True for some rows, whatever the type.
+    /// A predicate that is true for some rows of any type.
     fn predicate(&self) -> Expr {
         match self.values.data_type() {
             DataType::Utf8 | DataType::Utf8View => {
@@ -67,7 +67,7 @@ impl Given<'_> {
     }
 }
 
-/// What is done, ending in rows on the host.
+/// A piece of work that ends with rows on the host.
 type Work<'a> = &'a dyn Fn(&Given<'_>, &Stream) -> Result<Vec<Value>>;
 type PlainWork = fn(&Given<'_>, &Stream) -> Result<Vec<Value>>;
 
@@ -83,7 +83,7 @@ fn down_batch(batch: &Batch, stream: &Stream) -> Result<Vec<Value>> {
     Ok(all)
 }
 
-/// What is no operation of the table, or is more than one call of it.
+/// Work outside the table of operations, or with more than one call.
 const WORKS: &[(&str, PlainWork)] = &[
     ("download", |given, stream| down(&given.import()?, stream)),
     ("upload", |given, stream| down(&given.on(given.values.clone(), stream)?, stream)),
@@ -153,7 +153,7 @@ fn some_types() -> Vec<DataType> {
     ]
 }
 
-/// An argument of the operation that a device does not refuse, if any of some is.
+/// An argument for which a device supports the operation; `None` if it supports none.
 fn an_argument(operation: &Operation, values: &ArrayRef, seed: u64) -> Option<Argument> {
     let device = EmulatedDevice::new(EmulatorOptions::default()).unwrap();
     let stream = device.device().stream().unwrap();
@@ -166,13 +166,13 @@ fn an_argument(operation: &Operation, values: &ArrayRef, seed: u64) -> Option<Ar
     })
 }
 
-/// A way to break a device, the nth time, and to mend it, which says how many of the runtime's calls failed.
+/// Breaks a device at the nth call, and repairs it; the repair returns the number of failed calls.
 struct Harm {
     break_it: fn(&EmulatedDevice, u64),
     mend: fn(&EmulatedDevice) -> u64,
 }
 
-/// Does the work on a device of its own that is broken. Returns what came of it and how many calls failed.
+/// Does the work on a separate device that is broken. Returns the outcome and the number of failed calls.
 fn attempt(
     work: Work<'_>,
     values: &ArrayRef,
@@ -194,11 +194,11 @@ fn attempt(
         Err(Error::Driver { .. }) if failed > 0 => None,
         Err(error) => panic!("{context}: {error:?} after {failed} failures"),
     };
-    // What is left works, and gives the same.
+    // The repaired device works, and gives the same.
     let after = go(&given(&again)).unwrap_or_else(|error| panic!("{context}: afterwards {error}"));
     assert!(answer.as_ref().is_none_or(|answer| *answer == after), "{context}");
     testing::drain(device.device());
-    // Whatever was produced has come back, whole trees of structs.
+    // Every produced array was released, as a whole tree of structs.
     for releases in [&lost, &again] {
         assert_eq!(releases.count() % structs(&values.to_data()), 0, "{context}");
     }

@@ -1,5 +1,5 @@
-//! filter beyond small arrays: many chunks on many threads, edges between them, shared outputs, and offsets that lie.
-//! That every type agrees with its definition at small lengths is `equivalence_filter.rs`'s.
+//! Tests filter beyond small arrays: many chunks on many threads, edges between them, shared outputs, and
+//! wrong offsets. `equivalence_filter.rs` compares every type with its definition at small lengths.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use bowstring::{Array, Error, Stream};
 
 use crate::support::*;
 
-/// More than threads are worth, not a multiple of anything.
+/// Enough rows for several threads, and not a multiple of any block size.
 const LONG: usize = 300_007;
 
 fn long_types() -> Vec<DataType> {
@@ -116,7 +116,7 @@ fn arguments_that_do_not_fit_are_errors() {
     }
 }
 
-/// The array with other offsets, which only look right from the outside.
+/// The array with other offsets, whose first and last values are valid.
 fn with_offsets(array: &dyn arrow_array::Array, offsets: &[i32]) -> Array {
     let offsets = from_arrow(&Int32Array::from(offsets.to_vec())).unwrap();
     let mut parts: Parts = from_arrow(array).unwrap().into_parts();

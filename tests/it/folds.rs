@@ -1,4 +1,4 @@
-//! The table of characters that are the same where case does not count, against the regex crate's, which arrow-string's patterns
+//! Compares the case-folding table of characters with that of the regex crate, which arrow-string's patterns
 //! use.
 
 use bowstring_kernels::text::{FOLDS, Fold, Folds};
@@ -6,7 +6,7 @@ use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/src/text/folds.rs");
 
-/// The least of a character's class.
+/// The least character of a character's folding class.
 fn least(character: char) -> char {
     let mut class = ClassUnicode::new([ClassUnicodeRange::new(character, character)]);
     class.try_case_fold_simple().unwrap();

@@ -1,4 +1,5 @@
-//! A process that forks, as Python's `os.fork` and `multiprocessing` do: the child has one thread, and goes on with the library.
+//! Tests forking processes, as Python's `os.fork` and `multiprocessing` do: the child has one thread and goes
+//! on using the library.
 
 use arrow_array::{BooleanArray, Int32Array, Int64Array};
 use bowstring::compute::{CastOptions, TakeOptions, cast, filter, null_count, take};
@@ -17,7 +18,8 @@ unsafe extern "C" {
     fn _exit(code: c_int) -> !;
 }
 
-/// Forks, runs `work` in the child, and says how the child ended; `None` where it did not within `limit`.
+/// Forks, runs `work` in the child, and returns the child's exit status; `None` if it did not end within
+/// `limit`.
 fn forked(limit: Duration, work: impl FnOnce()) -> Option<c_int> {
     // SAFETY: as for any program; the child only runs `work` and ends.
     let child = unsafe { fork() };
@@ -45,7 +47,7 @@ fn forked(limit: Duration, work: impl FnOnce()) -> Option<c_int> {
     }
 }
 
-/// Each operation, on as many rows as make it use threads.
+/// Runs each operation on enough rows for several threads.
 fn operations(rows: usize) {
     let values: Array = from_arrow(&Int64Array::from_iter_values(0..rows as i64)).unwrap();
     let mask = from_arrow(&(0..rows).map(|row| Some(row % 2 == 0)).collect::<BooleanArray>()).unwrap();
@@ -67,7 +69,7 @@ fn operations(rows: usize) {
     assert_eq!(to_arrow(&narrow).unwrap().as_ref(), &expected);
 }
 
-/// All operations there are, whatever they make.
+/// Runs all operations and ignores their results.
 fn all_operations(rows: usize) {
     for work in work::all(rows) {
         (work.run)().unwrap_or_else(|error| panic!("{}: {error}", work.name));
@@ -75,7 +77,7 @@ fn all_operations(rows: usize) {
     work::to_arrow_and_back(rows).unwrap();
 }
 
-/// The test forks, and so runs where nothing else does.
+/// This test forks, so it runs in a process of its own.
 #[test]
 fn a_child_computes_and_its_children_do() {
     const NAME: &str = "forks::a_child_computes_and_its_children_do";
@@ -97,7 +99,7 @@ fn a_child_computes_and_its_children_do() {
     operations(500_000);
 }
 
-/// A thread may be anywhere when another one forks: inside of the pool of host memory, starting threads.
+/// Another thread may be anywhere during a fork: inside the pool of host memory, or starting threads.
 #[test]
 fn a_fork_leaves_no_lock_behind() {
     const NAME: &str = "forks::a_fork_leaves_no_lock_behind";
@@ -120,7 +122,7 @@ fn a_fork_leaves_no_lock_behind() {
     });
 }
 
-/// Without threads, everything runs in the caller's.
+/// Without threads, all work runs in the calling thread.
 #[test]
 fn threads_that_cannot_be_started_are_done_without() {
     const NAME: &str = "forks::threads_that_cannot_be_started_are_done_without";
@@ -131,7 +133,7 @@ fn threads_that_cannot_be_started_are_done_without() {
     all_operations(300_000);
 }
 
-/// Devices other than the CPU do not outlive a fork; asking one is an error.
+/// Devices other than the CPU do not survive a fork; using one in the child is an error.
 #[test]
 fn a_gpu_that_the_parent_opened_is_an_error() {
     const NAME: &str = "forks::a_gpu_that_the_parent_opened_is_an_error";

@@ -1,5 +1,5 @@
-//! That the tests' own tools hold: every random array is a valid one, has what makes it awkward, and reads as arrow-rs
-//! reads it.
+//! Tests the tests' own tools: every random array is valid, has the intended irregularities, and reads as
+//! arrow-rs reads it.
 
 use arrow_array::Array;
 use arrow_cast::can_cast_types;

@@ -1,18 +1,18 @@
-//! The device images that are checked in: that each has every kernel that the host can ask for on that machine, by the
-//! arguments that the host passes, and nothing else. What the images do is other suites' business.
+//! Tests the device images that are checked in: each has every kernel that the host can request on that
+//! machine, with the arguments that the host passes, and no others. Other suites test the kernels' results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use bowstring_images::ARCHITECTURES;
 use bowstring_kernels::every_entry;
 
-/// By name, the bytes of an entry's arguments.
+/// The bytes of each entry's arguments, by name.
 type Entries = BTreeMap<String, usize>;
 
-/// What finds them in an image.
+/// Extracts the entries from an image.
 type Reader = fn(&[u8]) -> Option<Entries>;
 
-/// The entries of a text of PTX that is whole; none where it ends early.
+/// The entries of a complete PTX text; `None` if the text is cut off.
 fn of_ptx(text: &str) -> Option<Entries> {
     let mut entries = Entries::new();
     let mut rest = text;
@@ -23,14 +23,14 @@ fn of_ptx(text: &str) -> Option<Entries> {
         let others = arguments.lines().filter(|line| line.contains(".param ")).count() - words;
         (others == 0).then_some(())?;
         entries.insert(name.to_owned(), 8 * words);
-        // A body's end stands alone on its line.
+        // The end of a body is a line of its own.
         rest = body.split_once("\n}\n")?.1;
     }
     Some(entries)
 }
 
-/// The entries of a code object, an ELF file, that is whole: functions that have a descriptor. None where it ends early, or
-/// a function has no descriptor, or a descriptor no function.
+/// The entries of a complete code object, an ELF file: functions with a descriptor. `None` if the file is cut
+/// off, if a function has no descriptor, or if a descriptor has no function.
 fn of_code_object(file: &[u8]) -> Option<Entries> {
     let number = |at: usize, bytes: usize| -> Option<usize> {
         let from = file.get(at..at.checked_add(bytes)?)?;
@@ -40,7 +40,7 @@ fn of_code_object(file: &[u8]) -> Option<Entries> {
     let (table, size, count) = (number(40, 8)?, number(58, 2)?, number(60, 2)?);
     file.get(table..table + size * count)?;
     let section = |i: usize| table + i * size;
-    // The dynamic symbols, the only ones, and their names.
+    // The dynamic symbols, which are the only ones, and their names.
     const DYNAMIC_SYMBOLS: usize = 11;
     let symbols = (0..count).find(|i| number(section(*i) + 4, 4) == Some(DYNAMIC_SYMBOLS))?;
     let names = number(section(number(section(symbols) + 40, 4)?) + 24, 8)?;
@@ -53,7 +53,8 @@ fn of_code_object(file: &[u8]) -> Option<Entries> {
         let (home, address) = (number(symbol + 6, 2)?, number(symbol + 8, 8)?);
         match name.strip_suffix(".kd") {
             Some(entry) => {
-                // Where in the file it is, and there, behind the sizes of two kinds of memory, that of the arguments.
+                // The descriptor's place in the file; the size of the arguments follows the sizes of two
+                // kinds of memory there.
                 let (loaded, at) = (number(section(home) + 16, 8)?, number(section(home) + 24, 8)?);
                 let at = address.checked_sub(loaded)? + at;
                 file.get(at..at + 64)?;
@@ -67,7 +68,7 @@ fn of_code_object(file: &[u8]) -> Option<Entries> {
         .then_some(descriptors)
 }
 
-/// What the host can ask for on machines of an architecture, by family.
+/// The entries that the host can request on machines of an architecture, by family.
 fn wanted(architecture: &str) -> BTreeMap<&'static str, Entries> {
     let mut wanted: BTreeMap<&str, Entries> = BTreeMap::new();
     for entry in every_entry().filter(|entry| entry.makers().include(architecture)) {
@@ -108,7 +109,7 @@ fn there_are_no_other_images() {
     }
 }
 
-/// The one list is what ptx/README.md says, and what the interpreter of code objects knows.
+/// The list of architectures agrees with ptx/README.md, and with the interpreter of code objects.
 #[test]
 fn architectures_are_the_same_everywhere() {
     let readme = include_str!("../../ptx/README.md");
@@ -123,7 +124,7 @@ fn architectures_are_the_same_everywhere() {
     assert_eq!(run.to_vec(), built.map(|of| (of.name, of.lanes)).collect::<Vec<_>>());
 }
 
-/// The readers above would notice.
+/// Checks that the readers above detect incomplete images.
 #[test]
 fn a_part_of_an_image_is_none() {
     for architecture in ["sm_75", "gfx90a", "gfx12-generic"] {

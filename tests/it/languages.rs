@@ -1,18 +1,19 @@
-//! What the table of operations has, C and Python have: read off C's header and Python's stub and module. That the header is what
-//! the library has, and the stub what the module has, tests beside them see to; the package exports whatever the module does.
+//! Checks that C and Python have every operation of the table, by reading C's header and Python's stub and
+//! module. Other tests check the header against the library, and the stub against the module; the package
+//! exports everything in the module.
 
 use std::fs;
 
 use crate::support::operations::OPERATIONS;
 
-/// Where Python keeps to pyarrow's names.
+/// The operations for which Python uses pyarrow's names.
 const PYTHON: [(&str, &str); 2] = [("is_not_null", "is_valid"), ("drop_nulls", "drop_null")];
 
 fn text(path: &str) -> String {
     fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// What stands between two texts.
+/// The text between two other texts.
 fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
     let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("no `{before}`"));
     rest.split_once(after).unwrap_or_else(|| panic!("no `{after}` behind `{before}`")).0

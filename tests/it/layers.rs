@@ -1,5 +1,5 @@
-//! The house's rules that imports only go down, that `unsafe` stays where it may be, and that no file is long, read off the
-//! sources.
+//! Checks the project's rules in the sources: imports only go down, `unsafe` stays in its permitted places,
+//! and no file is long.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ const LEVELS: &[(&str, u32)] = &[
     ("doctor", 8),
 ];
 
-/// The places that may hold `unsafe` code.
+/// The places that may contain `unsafe` code.
 const UNSAFE: &[&str] = &[
     "host/array/buffer.rs",
     "host/ffi/",
@@ -50,7 +50,7 @@ const UNSAFE: &[&str] = &[
     "python/src/cuda.rs",
     "python/src/device.rs",
     "python/src/tensor.rs",
-    // What acts as another library would, or has no other way to a clock.
+    // Code that acts as another library would, or that has no other access to a clock.
     "benches/host_cost.rs",
     "benches/support/clock.rs",
     "examples/02-import-and-export.rs",
@@ -58,7 +58,7 @@ const UNSAFE: &[&str] = &[
     "standin/src/",
 ];
 
-/// What is scanned. Tests are strangers to the library as often as not, and hold `unsafe` code for that.
+/// The folders that are scanned. Tests often act as another library, and contain `unsafe` code for that.
 const SCANNED: &[&str] = &[
     "host",
     "kernels/src",
@@ -74,7 +74,7 @@ const SCANNED: &[&str] = &[
     "standin/src",
 ];
 
-/// About 400 lines is what a file may have.
+/// The limit on a file's lines; the aim is about 400.
 const LINES: usize = 480;
 
 fn sources(dir: &Path, into: &mut Vec<PathBuf>) {
@@ -103,7 +103,7 @@ fn all_sources(of: &[&str]) -> Vec<(String, String)> {
 fn imports_only_go_down() {
     let level = |module: &str| LEVELS.iter().find(|(name, _)| *name == module).map(|(_, level)| *level);
     let mut wrong = vec![];
-    // A module's own tests may use what is above it.
+    // A module's own tests may use modules above it.
     for (name, text) in all_sources(&["host"]).into_iter().filter(|(name, _)| !name.ends_with("tests.rs")) {
         let Some(module) = name.strip_prefix("host/").and_then(|rest| rest.split(['/', '.']).next()) else {
             continue;
@@ -136,8 +136,8 @@ fn unsafe_stays_where_it_may_be() {
     }
 }
 
-/// How many waves a launch has is the kernel's to say: with a wrong number rows stay unwritten. A driver is told by one
-/// place, and that place asks the entry.
+/// The kernel determines the number of waves in a launch: with a wrong number some rows stay unwritten. A
+/// single place tells the driver, and that place asks the entry.
 #[test]
 fn only_the_kernel_says_how_many_waves_are_launched() {
     let sources = all_sources(&["host"]).into_iter();
@@ -161,7 +161,8 @@ fn only_the_kernel_says_how_many_waves_are_launched() {
 fn python_calls_the_library_where_panics_are_caught() {
     for (name, text) in all_sources(&["python/src"]) {
         if name != "python/src/error.rs" {
-            // Errors become exceptions there, and other threads run from there: both together with what catches a panic.
+            // That file converts errors to exceptions, and lets other threads run, always inside code that
+            // catches panics.
             let around =
                 text.lines().position(|line| line.contains(".detach(") || line.contains(".exception()"));
             assert!(around.is_none(), "{name}:{}: use `ours` or `detached`", around.unwrap_or(0) + 1);

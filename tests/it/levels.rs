@@ -1,11 +1,12 @@
-//! The operations at each of the CPU's vector levels: this binary again, which takes the level from the environment.
+//! Runs the operations at each of the CPU's vector levels: in child processes of this binary, which read the
+//! level from the environment.
 
 use std::process::Command;
 
-/// What every level has to pass: all operations of all types, filters, and batches made of others.
+/// The suites that every level must pass: all operations of all types, filters, and batches made of others.
 const SUITES: [&str; 3] = ["equivalence_operations::", "equivalence_filter::", "coalesce::"];
 
-/// In such a child nothing is left to do.
+/// The variable that a child has set already; it starts no further children.
 const LEVEL: &str = "BOWSTRING_LEVEL";
 
 #[test]
@@ -13,7 +14,7 @@ fn every_level_passes_the_suites() {
     if std::env::var_os(LEVEL).is_some() {
         return;
     }
-    // The widest is what all other tests run at.
+    // All other tests run at the widest level.
     for level in ["plain", "avx2"] {
         let child = Command::new(std::env::current_exe().unwrap())
             .args(SUITES)

@@ -1,4 +1,4 @@
-//! Values in expressions, and how large expressions may be.
+//! Tests values in expressions, and the size limits of expressions.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn decimals_without_a_type_take_that_of_what_they_meet() {
     assert_eq!(exactly(col("p"), Literal::exact(105_000, 5)), Ok(vec![true, false]));
     assert_eq!(exactly(col("i"), Literal::exact(25, -1)), Ok(vec![false, true]));
     assert_eq!(exactly(col("f"), Literal::exact(5, 2)), Ok(vec![false, true]));
-    // Else they have a type of their own, and what they are compared with is raised to more decimals.
+    // Otherwise the literal keeps its own type, and the compared column is cast to more decimal places.
     assert_eq!(exactly(col("p"), Literal::exact(1055, 3)), Ok(vec![false, false]));
     let sum = of(target, &rows, col("p") + Literal::exact(5, 3), &Options::default()).unwrap();
     assert_eq!(sum.as_primitive::<Decimal128Type>().values(), &[1055, -2495]);

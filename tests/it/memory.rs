@@ -1,4 +1,4 @@
-//! What operations on the CPU take is counted against the limit, also where arrow-rs allocates it.
+//! Tests that the memory of operations on the CPU counts against the limit, even if arrow-rs allocates it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use bowstring::{Device, Error, Stream};
 
 use crate::support::{Nulls, Random, allocations, array, children, types};
 
-/// Types beyond the usual ones whose casts allocate in ways of their own.
+/// More types than the usual ones, whose casts allocate differently.
 fn more_types() -> Vec<DataType> {
     use DataType::*;
     let item = |of: DataType| Arc::new(Field::new("item", of, true));
@@ -42,15 +42,15 @@ fn goes_through_arrow(from: &DataType, to: &DataType) -> bool {
     let special = |t: &DataType| {
         t.is_nested() || !t.is_primitive() && *t != DataType::Boolean || matches!(t, DataType::Null)
     };
-    // What reads and writes text is ours, and takes less.
+    // Parsing and formatting text is our own code, and takes less memory.
     let text = |t: &DataType| matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
     let plain = |t: &DataType| t.is_primitive() || *t == DataType::Boolean;
     let written = text(from) && plain(to) || plain(from) && text(to);
     from != to && !written && (special(from) || special(to))
 }
 
-/// The bound that stands before a call of arrow-cast holds: whatever it allocates, with a limit just below that the cast is
-/// refused before it begins. For every pair of types.
+/// Checks the memory bound that is reserved before a call of arrow-cast, for every pair of types: if the
+/// limit is just below what the cast allocates, the cast is refused before it begins.
 #[test]
 fn no_cast_takes_more_than_was_reserved() {
     const NAME: &str = "memory::no_cast_takes_more_than_was_reserved";
@@ -71,7 +71,7 @@ fn no_cast_takes_more_than_was_reserved() {
                     let options = CastOptions { safe, ..CastOptions::default() };
                     let peak =
                         allocations::peak(|| drop(arrow_cast::cast_with_options(&theirs, to, &options)));
-                    // What is small, and what errors are made of, is not bounded.
+                    // Small allocations, and those of error messages, are not bounded.
                     if peak < 8192 {
                         continue;
                     }
@@ -79,7 +79,7 @@ fn no_cast_takes_more_than_was_reserved() {
                     pool.set_limit(pool.usage().in_use + peak - 4096);
                     let refused = cast(&ours, to, &options, &Stream::cpu()).wait();
                     if !matches!(refused, Err(Error::OutOfMemory { .. })) {
-                        // Text that is shared, and validated in passing, is no allocation of ours.
+                        // Text that is shared, and validated in passing, allocates nothing for us.
                         wrong.push(format!("{from} to {to}, safe {safe}, {nulls:?}: {peak} bytes"));
                     }
                     let loose = match refused {
@@ -99,8 +99,8 @@ fn no_cast_takes_more_than_was_reserved() {
     assert!(wrong.is_empty(), "{} of {pairs}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The bound that stands before a call of arrow-select's `concat` holds, as that before casts does: for chunks that are slices
-/// of one array, and for chunks that have nothing in common.
+/// Checks the memory bound that is reserved before a call of arrow-select's `concat` in the same way: for
+/// chunks that are slices of one array, and for unrelated chunks.
 #[test]
 fn no_concat_takes_more_than_was_reserved() {
     const NAME: &str = "memory::no_concat_takes_more_than_was_reserved";
@@ -124,7 +124,7 @@ fn no_concat_takes_more_than_was_reserved() {
                 let ours: Vec<&bowstring::Array> = ours.iter().collect();
                 let joined = concat(&ours, &stream).wait().map(|joined| to_arrow(&joined).unwrap());
                 assert_eq!(joined.ok(), expected.unwrap().ok(), "{kind} of {data_type}");
-                // What is small is not bounded.
+                // Small allocations are not bounded.
                 if peak < 8192 {
                     continue;
                 }
@@ -149,7 +149,7 @@ fn no_concat_takes_more_than_was_reserved() {
     assert_eq!(pool.usage().in_use, 0);
 }
 
-/// A result of arrow-rs counts as in use until it is dropped, what it shares with its input does not.
+/// A result of arrow-rs counts as in use until it is dropped; memory that it shares with its input does not.
 #[test]
 fn results_of_arrow_count_until_they_are_dropped() {
     const NAME: &str = "memory::results_of_arrow_count_until_they_are_dropped";
@@ -166,7 +166,7 @@ fn results_of_arrow_count_until_they_are_dropped() {
     let views = cast(&text, &DataType::Utf8View, &options, &stream).wait().unwrap();
     let more = pool.usage().in_use - in_use;
     assert!((1_600_000..2_200_000).contains(&more), "views and not what they point at: {more}");
-    // The bytes that both point at are kept by either.
+    // Either array keeps the shared bytes alive.
     drop(text);
     drop(views);
     assert_eq!(pool.usage().in_use, 0);
@@ -179,7 +179,7 @@ fn results_of_arrow_count_until_they_are_dropped() {
     assert_eq!(pool.usage().in_use, 0);
 }
 
-/// What take and filter put together on the way counts too: a limit below it refuses.
+/// The intermediate memory of take and filter counts too: a lower limit refuses them.
 #[test]
 fn what_is_put_together_on_the_way_counts() {
     const NAME: &str = "memory::what_is_put_together_on_the_way_counts";
@@ -206,7 +206,7 @@ fn what_is_put_together_on_the_way_counts() {
     .unwrap();
     let indices = from_arrow(&Int32Array::from_iter_values(0..rows as i32)).unwrap();
     let mask = from_arrow(&BooleanArray::from_iter((0..rows).map(|i| Some(i % 2 == 0)))).unwrap();
-    // What take needs besides its result: indices of eight bytes for the rows below.
+    // Take needs this much memory besides its result: indices of eight bytes for the child rows.
     let taken: [(&dyn Array, usize); 4] =
         [(&pairs, 16 * rows), (&lists, 16 * rows), (&runs, 16 * rows), (&union, 8 * rows)];
     for (values, at_least) in taken {

@@ -1,8 +1,9 @@
-//! Arrays of few bytes and any number of rows: nulls of type Null, values of no bytes, runs, and what refers to the same bytes
-//! again and again. All are valid. Whatever is asked of them, in little memory and little time, is a result or an error of
-//! ours: no abort, no signal, no panic, no hang.
+//! Tests arrays of few bytes and any number of rows: nulls of type Null, values of no bytes, runs, and
+//! repeated references to the same bytes. All are valid. Any operation on them ends, with little memory and
+//! time, with a result or an error of ours: no abort, no signal, no panic, no hang.
 //!
-//! The one idea: each array has a child process of its own, whose address space is limited, and all operations run there.
+//! The one idea: each array has a child process of its own, with a limited address space, which runs all
+//! operations.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use bowstring::{Array, Error, Stream};
 
 use crate::support::{children, types};
 
-/// More than there is memory for, be it a bit each.
+/// More rows than memory could hold at one bit each.
 const MANY: usize = 1 << 40;
 
 fn item(data_type: &DataType, nullable: bool) -> Arc<Field> {
@@ -43,7 +44,8 @@ fn fixed_lists(size: i32, nulls: Option<Vec<bool>>, nullable: bool, values: Arra
     let nulls = nulls.map(NullBuffer::from);
     let data_type = DataType::FixedSizeList(item, size);
     let data = ArrayData::builder(data_type).len(rows).nulls(nulls).add_child_data(values.to_data());
-    // SAFETY: as many items as there should be. arrow-rs would make a bitmap of them all to look at their nulls.
+    // SAFETY: the child has as many items as required. The safe constructor of arrow-rs would make a bitmap
+    // of all items to check their nulls.
     make_array(unsafe { data.build_unchecked() })
 }
 
@@ -96,7 +98,7 @@ fn text(bytes: usize) -> ArrayRef {
     Arc::new(StringArray::from(vec!["x".repeat(bytes)]))
 }
 
-/// So many views of the same bytes.
+/// This many views of the same bytes.
 fn views(rows: usize, bytes: usize) -> ArrayRef {
     let mut view = [0u8; 16];
     view[..4].copy_from_slice(&(bytes as u32).to_le_bytes());
@@ -109,10 +111,10 @@ fn views(rows: usize, bytes: usize) -> ArrayRef {
     make_array(data.unwrap())
 }
 
-/// What is in an array, and what makes it.
+/// An array's name, with the function that makes it.
 type Named = (&'static str, fn() -> Array);
 
-/// The arrays.
+/// The arrays under test.
 fn arrays() -> Vec<Named> {
     const HALF: i64 = MANY as i64 / 2;
     vec![
@@ -177,7 +179,7 @@ fn arrays() -> Vec<Named> {
     ]
 }
 
-/// What the types of the suites are cast to, and more that make something of little.
+/// The target types of casts: those of the suites, and more that expand small arrays.
 fn targets() -> Vec<DataType> {
     use DataType::*;
     let ends = |data_type| Arc::new(Field::new("run_ends", data_type, false));
@@ -210,7 +212,7 @@ fn targets() -> Vec<DataType> {
     types().into_iter().chain(nested.into_iter().flatten()).chain(more).collect()
 }
 
-/// Says what is being done, so that it is known if it ends here, and what came of it.
+/// Prints the step before running it, so that a crash can be located, and prints the outcome.
 fn attempt<T>(what: String, work: impl FnOnce() -> Result<T, Error>) -> Option<T> {
     println!("{what}");
     match work() {
@@ -232,7 +234,7 @@ fn all_operations(array: &Array) {
     attempt("is_not_null".into(), || is_not_null(array, &stream).wait());
     attempt("drop_nulls".into(), || drop_nulls(array, &stream).wait());
     let len = array.len();
-    // Rows of it, all of them where a mask can have as many.
+    // Some of its rows; all rows if a mask can be that long.
     let some = array.slice(0, len.min(3000)).unwrap();
     let last = array.slice(len - len.min(3), len.min(3)).unwrap();
     for (name, rows) in [("first", &some), ("last", &last)] {
@@ -258,7 +260,7 @@ fn all_operations(array: &Array) {
         take(&array.slice(0, 0)?, &ours(&none), &options, &stream).wait()
     });
     let from = array.data_type();
-    // To parse gigabytes of text takes as long as it takes.
+    // Parsing gigabytes of text takes too long.
     let parsed = |to: &DataType| *from == DataType::Utf8View && !to.is_string() && !to.is_binary();
     for to in targets().iter().filter(|to| can_cast(from, to) && !parsed(to)) {
         for safe in [true, false] {
@@ -285,7 +287,7 @@ fn every_operation_ends_with_a_result_or_an_error() {
     }
 }
 
-/// What must not only end but work, since a few bytes say it all.
+/// Operations that must succeed, because a few bytes describe the result.
 #[test]
 fn rows_without_memory_are_filtered_and_taken() {
     const NAME: &str = "memoryless::rows_without_memory_are_filtered_and_taken";
@@ -323,7 +325,7 @@ fn rows_without_memory_are_filtered_and_taken() {
         assert_eq!((taken.children()[0].len(), taken.known_null_count()), (3 << 30, Some(1)), "{name}");
         validate(&taken).unwrap();
     }
-    // Several runs in the ranges: those that are met again stay one with their neighbour.
+    // The ranges contain several runs; a run that occurs again directly after itself stays one.
     let ends = Int64Array::from(vec![10, 20, MANY as i64]);
     let many = RunArray::try_new(&ends, &StringArray::from(vec![Some("a"), None, Some("c")])).unwrap();
     let lists = ours(&large_list([0, 15, 15, 25], Arc::new(many.clone())));
@@ -353,7 +355,7 @@ fn rows_without_memory_are_filtered_and_taken() {
     assert_eq!(drop_nulls(&ours(&nulls(MANY)), &stream).wait().unwrap().len(), 0);
 }
 
-/// Ordinary arrays in little memory: an allocation that fails is an error there too.
+/// Ordinary arrays in little memory: a failing allocation becomes an error there too.
 #[test]
 fn memory_that_runs_out_is_an_error() {
     const NAME: &str = "memoryless::memory_that_runs_out_is_an_error";
@@ -376,7 +378,7 @@ fn memory_that_runs_out_is_an_error() {
     .wait();
     assert!(matches!(twice, Err(Error::OutOfMemory { .. })), "{:?}", twice.map(|a| a.len()));
     drop(indices);
-    // And then it goes on.
+    // The library works afterwards.
     assert_eq!(
         cast(&ours(&Int32Array::from(vec![1])), &DataType::Utf8, &options, &stream).wait().unwrap().len(),
         1

@@ -1,5 +1,5 @@
-//! Batches of more rows than there are bytes: of no columns, or of nulls of type Null. What many rows that are alike come to is
-//! known at once, on every device; what no number can count is an error.
+//! Tests batches of more rows than bytes: without columns, or with nulls of type Null. The result of many
+//! identical rows is known at once, on every device; a count beyond any number is an error.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ fn row(batch: &Result<Batch>) -> RecordBatch {
 #[test]
 fn rows_that_are_alike_are_aggregated_at_once() {
     for target in &devices() {
-        // As many as can be looked at one by one, beside a column: the same.
+        // The same for as many rows as can be checked one by one, beside a column.
         let column: ArrayRef = Arc::new(Int64Array::from(vec![1; 3000]));
         let seen = Batch::try_from(&RecordBatch::try_from_iter([("a", column)]).unwrap()).unwrap();
         let seen = target.stream.upload(&seen).unwrap();
@@ -115,7 +115,7 @@ fn lengths_do_not_wrap() {
     let half = concat(&[&quarter, &nulls((1 << 62) - 1)], &stream).wait().unwrap();
     assert_eq!(half.len(), i64::MAX as usize);
     assert!(Batch::try_new(Arc::new(Schema::empty()), vec![], usize::MAX).is_err());
-    // Eight bytes for each are 2^64.
+    // The result would need eight bytes for each row, 2^64 in total.
     let eight = cast(&nulls(1 << 61), &DataType::Int64, &CastOptions::default(), &stream).wait();
     assert!(matches!(eight, Err(Error::OutOfMemory { .. })), "{eight:?}");
 }

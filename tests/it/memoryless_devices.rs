@@ -1,6 +1,6 @@
-//! Arrays of more rows than there are bytes, on a GPU: rows of no bytes cost nothing, so a stranger's few bytes may say that
-//! there are 2^62. What can be answered is answered, in no time; the rest is an error. Nothing overflows, whichever way the
-//! arithmetic is compiled.
+//! Tests arrays of more rows than bytes, on a GPU: rows of no bytes cost nothing, so a foreign array of few
+//! bytes may claim 2^62 rows. Operations with a small answer give it quickly; the others fail with an error.
+//! No arithmetic overflows, with overflow checks on or off.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use bowstring::device::testing::{EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{export_array, from_arrow, import_array};
 use bowstring::{Array, Error, Result, Stream};
 
-/// Enough for what can be answered, and nothing for what can not.
+/// Enough for the possible answers, and too little for the impossible ones.
 const MEMORY: usize = 16 << 20;
 
 fn fixed(of: DataType, size: i32) -> DataType {
@@ -31,7 +31,7 @@ fn fields(of: &[DataType]) -> DataType {
     DataType::Struct(of.iter().map(|of| Field::new("a", of.clone(), true)).collect::<Fields>())
 }
 
-/// So many rows of a type that has no bytes; `None` where there can be no so many.
+/// This many rows of a type without bytes; `None` if the type cannot have that many.
 fn rows_of(data_type: &DataType, len: usize, stream: &Stream) -> Option<Array> {
     let mut parts = Parts::new(data_type.clone(), len);
     parts.place = stream.device().place();
@@ -67,7 +67,7 @@ fn types() -> Vec<DataType> {
     ]
 }
 
-/// Lists, one after the other, of items that have no bytes.
+/// Consecutive lists of items without bytes.
 fn lists(to: &DataType, of: &DataType, items: usize, stream: &Stream) -> Option<Array> {
     let ends = [0, items / 2, items];
     let offsets: ArrayRef = Arc::new(Int64Array::from_iter_values(ends.map(|end| end as i64)));
@@ -98,7 +98,7 @@ fn arrays(stream: &Stream) -> Vec<Array> {
     lens.into_iter().flat_map(of).collect()
 }
 
-/// An answer, or an error of one who could not have known better; anything else fails the test.
+/// Accepts an answer, or an error that blames memory or the caller; anything else fails the test.
 fn settled<T>(what: &str, array: &Array, result: Result<T>) -> Option<T> {
     match result {
         Ok(answer) => Some(answer),
@@ -205,7 +205,7 @@ fn casts() -> Vec<DataType> {
     ]
 }
 
-/// What a take of few rows gives is what it should: items without bytes, but as many as there must be.
+/// A take of few rows gives the right result: items without bytes, but in the right number.
 #[test]
 fn few_of_many_rows_are_right() {
     let options = EmulatorOptions { memory: MEMORY, ..EmulatorOptions::default() };
@@ -218,7 +218,7 @@ fn few_of_many_rows_are_right() {
     assert_eq!((pairs.len(), pairs.children()[0].len()), (3, 3 << 20));
     let structs = few(&rows_of(&fields(&[DataType::FixedSizeBinary(0)]), 1 << 40, &stream).unwrap()).unwrap();
     assert_eq!((structs.len(), structs.children()[0].len()), (3, 3));
-    // More items than a length can say are no result; as many as it can say are.
+    // More items than a length can express are refused; fewer are not.
     let vast = fixed(fixed(DataType::Null, i32::MAX), i32::MAX);
     let one = rows_of(&vast, 1, &stream).unwrap();
     let times = |rows: usize| {

@@ -1,5 +1,5 @@
-//! What schemas say of nulls: under a field that is not nullable there are none, whichever operation made the column, and to
-//! know that no operation waits for a device.
+//! Tests the nullability of schemas: a field that is not nullable has no nulls, whichever operation made the
+//! column, and checking this never waits for a device.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn rows() -> RecordBatch {
     RecordBatch::try_new(schema(DataType::Int64, false), columns).unwrap()
 }
 
-/// The same with a null, where that is allowed.
+/// The same rows with a null, and a field that allows it.
 fn rows_with_a_null() -> RecordBatch {
     let number: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3)]));
     let columns = vec![number, rows().column(1).clone()];
@@ -41,7 +41,7 @@ fn there(stream: &Stream, batch: &RecordBatch) -> Batch {
     stream.upload(&batch_from_arrow(batch).unwrap()).unwrap()
 }
 
-/// As arrow-rs has it, which looks at every field.
+/// The batch as arrow-rs', which checks every field.
 fn here(stream: &Stream, batch: &Batch) -> Result<RecordBatch> {
     batch_to_arrow(&stream.download(batch)?)
 }
@@ -50,7 +50,7 @@ fn indices(stream: &Stream, indices: Vec<Option<i32>>) -> Array {
     stream.upload(&from_arrow(&Int32Array::from(indices)).unwrap()).unwrap()
 }
 
-/// What must not be: nulls in the field of this name.
+/// Checks that the error reports nulls in the field of this name.
 fn refused(result: Result<()>, name: &str) {
     match result {
         Err(Error::Invalid { operation: "cast", problem }) => {
@@ -60,7 +60,7 @@ fn refused(result: Result<()>, name: &str) {
     }
 }
 
-/// The outcome of a cast, whenever it comes: at once or to whoever waits.
+/// The outcome of a cast, whether it fails at once or when it is awaited.
 fn outcome(casted: Result<Batch>) -> Result<()> {
     casted?.columns().iter().try_for_each(Array::wait)
 }
@@ -71,7 +71,7 @@ fn rows_that_are_taken_may_be_null() {
         let stream = &target.stream;
         let batch = there(stream, &rows());
         let take = |at: &Array, options: &TakeOptions| take(&batch, at, options, stream).wait().unwrap();
-        // Indices that are known to be there leave the schema alone, be there a bitmap or not.
+        // Indices that are known to be valid leave the schema alone, with or without a bitmap.
         let all = indices(stream, vec![Some(2), Some(0)]);
         assert_eq!(take(&all, &TakeOptions::default()).schema(), batch.schema(), "{target:?}");
         for (at, options) in [(indices(stream, vec![Some(2), None]), TakeOptions::default()), (all, NULL)] {
@@ -80,7 +80,7 @@ fn rows_that_are_taken_may_be_null() {
             let arrow = here(stream, &taken).unwrap();
             assert_eq!(arrow.column(0).null_count(), at.known_null_count().unwrap(), "{target:?}");
         }
-        // A count that nobody knows is not waited for.
+        // An unknown null count is not waited for.
         let safe = CastOptions::default();
         let uncounted =
             cast(&indices(stream, vec![Some(2), None]), &DataType::Int8, &safe, stream).wait().unwrap();
@@ -100,13 +100,13 @@ fn a_cast_makes_no_nulls_where_there_may_be_none() {
         let casted = cast(&batch, &never, &safe, stream).wait();
         assert_eq!(stream.device().host_synchronisations(), before, "{target:?}");
         refused(outcome(casted), "number");
-        // Whoever works on with it is told as well.
+        // A later operation on the result reports the error too.
         if let Ok(casted) = cast(&batch, &never, &safe, stream).wait() {
             let mask = arrow_array::BooleanArray::from(vec![true, false, true]);
             let mask = stream.upload(&from_arrow(&mask).unwrap()).unwrap();
             refused(filter(&casted, &mask, stream).wait().map(drop), "number");
         }
-        // Nulls that were there before; the same bits, and others.
+        // Nulls that exist before the cast: casts that keep the bits, and casts that change them.
         let nulls = there(stream, &rows_with_a_null());
         for to in [DataType::Int64, DataType::Int8, DataType::Timestamp(arrow_schema::TimeUnit::Second, None)]
         {
@@ -115,7 +115,7 @@ fn a_cast_makes_no_nulls_where_there_may_be_none() {
                 refused(outcome(cast(&nulls, &schema(to.clone(), false), &options, stream).wait()), "number");
             }
         }
-        // What fits is held to nothing.
+        // A cast whose values all fit succeeds.
         let first =
             take(&batch, &indices(stream, vec![Some(2), Some(0)]), &TakeOptions::default(), stream).wait();
         let casted = cast(&first.unwrap(), &never, &safe, stream).wait().unwrap();

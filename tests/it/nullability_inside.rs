@@ -1,5 +1,5 @@
-//! Fields inside of nested types that are not nullable: on every device a cast leaves no nulls there but those that null rows
-//! hide, or it is an error.
+//! Tests fields inside nested types that are not nullable: on every device a cast leaves no nulls there
+//! except those hidden by null rows, or it fails.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ fn map(of: DataType, nullable: bool) -> DataType {
     DataType::Map(Arc::new(entries), false)
 }
 
-/// Pairs whose second type has fields that are not nullable, where the first has nullable ones.
+/// Pairs of types: fields that are nullable in the first are not in the second.
 fn pairs() -> Vec<(DataType, DataType)> {
     use DataType::*;
     vec![
@@ -74,8 +74,8 @@ fn pairs() -> Vec<(DataType, DataType)> {
     ]
 }
 
-/// Rows of a type, with nulls of several kinds; of the last kind are arrays whose nulls are those of their rows, and hide others
-/// where a type has something to hide.
+/// Rows of a type, with several kinds of nulls. In the last kind only rows are null, and they hide nulls if
+/// the type can hide any.
 fn rows_of(of: &DataType, kind: usize, offset: usize, len: usize, rng: &mut Random) -> ArrayRef {
     let all = |nulls, rng: &mut Random| array(of, offset + len, nulls, rng);
     let whole = match Nulls::ALL.get(kind) {
@@ -97,7 +97,7 @@ fn nulls_that_show_are_errors_on_every_device() {
             let (kind, (offset, len)) = (case % 6, [(0, 70), (5, 3), (37, 200), (1, 1)][case / 6]);
             let values = rows_of(&from, kind, offset, len, &mut Random::new((100 * i + case) as u64));
             for safe in [true, false] {
-                // arrow-rs does not look where it makes lists of lists of fixed size.
+                // arrow-rs does not check this when it makes lists of lists of fixed size.
                 let theirs = cast_with_options(&values, &to, &options(safe)).and_then(|theirs| {
                     theirs.to_data().validate_full()?;
                     Ok(theirs)
@@ -116,13 +116,14 @@ fn nulls_that_show_are_errors_on_every_device() {
                 }
             }
         }
-        // Where values fit, and not all items are null with nothing to hide them, there must be arrays of both kinds.
+        // If values fit, and some items are not null or are hidden, the cases must contain both valid and
+        // invalid arrays.
         let fits = !from.to_string().contains("Int32") && from != list(DataType::Null, true);
         assert!((usize::from(fits)..36).contains(&right), "{from} to {to}: {right} of 36 are right");
     }
 }
 
-/// What the fuzzer found: nulls that a null list hid are seen in what it becomes.
+/// A case that the fuzzer found: nulls hidden by a null list become visible in the result.
 #[test]
 fn no_unsound_lists_come_of_lists_of_fixed_size() {
     let empty = |rows| -> ArrayRef {
@@ -150,7 +151,7 @@ fn no_unsound_lists_come_of_lists_of_fixed_size() {
                     assert!(matches!(there, Err(Error::Arrow { .. })), "{to} on {target:?}: {there:?}");
                 }
             }
-            // Items that may be null are no matter.
+            // Nullable items need no error.
             let to = large_list(of.clone(), true);
             let casted = cast(&target.import(&values), &to, &options(true), &target.stream).wait().unwrap();
             validate(&target.stream.download(&casted).unwrap()).unwrap();
@@ -158,7 +159,7 @@ fn no_unsound_lists_come_of_lists_of_fixed_size() {
     }
 }
 
-/// Items that no row sees are not looked at.
+/// Items that no row uses are not checked.
 #[test]
 fn nulls_outside_of_all_rows_are_nobodys() {
     let lists = array(&list(DataType::Int8, true), 60, Nulls::None, &mut Random::new(1));

@@ -1,4 +1,4 @@
-//! Counting and showing nulls, against a count by hand and arrow-rs.
+//! Tests counting and showing nulls, against a count by hand and arrow-rs.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Who waits for whom across the border: foreign events, foreign memory that is spoilt when released, consumers that have
-//! nothing but our event.
+//! Tests the order of work across library borders: foreign events, foreign memory that is overwritten on
+//! release, and consumers that have only our event.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn delayed(seed: u64) -> EmulatedDevice {
     EmulatedDevice::new(EmulatorOptions { delay, seed, keep: Some(0), ..Default::default() }).unwrap()
 }
 
-/// A stranger's array in an emulated device's memory, ready when the event fires.
+/// A foreign array in an emulated device's memory, ready when the event fires.
 fn foreign(
     array: &ArrayRef,
     device: &Device,
@@ -56,7 +56,7 @@ fn an_import_waits_for_nothing_and_its_use_waits_on_the_stream() {
                 .unwrap();
         let stream = device.device().stream().unwrap();
         let back = stream.download_later(&batch).unwrap();
-        // Dropped by another thread, before the event: nobody has read it yet.
+        // Another thread drops it before the event, so no work has read it yet.
         std::thread::spawn(move || drop(batch)).join().unwrap();
         // A null array has no memory to keep.
         assert!(releases.count() == 0 || data_type == arrow_schema::DataType::Null, "{data_type}");
@@ -83,7 +83,8 @@ fn inputs_are_let_go_of_at_shutdown() {
     assert_eq!(releases.count(), 10);
 }
 
-/// Another library on the same runtime, which knows only the C struct: waits on its own stream, reads, then releases.
+/// Another library on the same runtime, which has only the C struct: it waits on its own stream, reads, then
+/// releases.
 fn consume(mut array: ArrowDeviceArray, data_type: &arrow_schema::DataType, device: &Device) -> Vec<Value> {
     // SAFETY: the library's own struct.
     let (_, ours) = unsafe { import_array(&mut array, &schema(data_type), device) }.unwrap();
@@ -146,7 +147,7 @@ fn what_an_operation_reports_is_not_looked_at_by_one_that_could_not_wait_for_it(
     device.fail(Some("wait"), 1, 1);
     let failed = two.download(&narrow);
     assert_eq!((failed.is_err(), device.stop_failing()), (true, 1));
-    // It was to wait for the cast, and has passed before it.
+    // This stream should have waited for the cast, and passed before it.
     two.synchronise().unwrap();
     testing::retire(device.device());
     event.fire();
@@ -166,7 +167,7 @@ fn a_block_that_a_copy_is_on_its_way_to_is_not_given_away_where_the_next_copy_fa
     let late = import(theirs, &arrow_schema::DataType::Int64, device.device());
     let (one, two) = (device.device().stream().unwrap(), device.device().stream().unwrap());
     let soon = two.upload(&from_arrow(&ints(1000)).unwrap()).unwrap();
-    // Its sum, and which row failed, are copied one after the other.
+    // The sum and the failing row are copied one after the other.
     let total = |values: &bowstring::Array, stream| {
         let fields = vec![Field::new("a", arrow_schema::DataType::Int64, true)];
         let schema = std::sync::Arc::new(arrow_schema::Schema::new(fields));

@@ -1,4 +1,5 @@
-//! Lists as text: every device prints them as arrow's display does, whatever is inside, and what lies is an error.
+//! Tests lists as text: every device prints them as arrow's display does, with any items, and invalid
+//! contents are an error.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::support::*;
 
 const TEXTS: [DataType; 3] = [DataType::Utf8, DataType::LargeUtf8, DataType::Utf8View];
 
-/// The layouts of lists that become text.
+/// The list layouts that can be cast to text.
 const LAYOUTS: [fn(Arc<Field>) -> DataType; 4] =
     [DataType::List, DataType::LargeList, DataType::ListView, DataType::LargeListView];
 
@@ -36,7 +37,7 @@ fn runs(of: DataType) -> DataType {
     DataType::RunEndEncoded(ends, Arc::new(Field::new("values", of, true)))
 }
 
-/// Fails where a device does not print as arrow does, or has no error where arrow has one.
+/// Fails if a device prints differently from arrow, or has no error where arrow has one.
 fn assert_alike(target: &Target, values: &ArrayRef, to: &DataType, safe: bool) {
     let context = format!("{} to {to}, safe: {safe}", values.data_type());
     let ours = cast(&target.import(values), to, &options(safe), &target.stream).wait();
@@ -52,7 +53,7 @@ fn assert_alike(target: &Target, values: &ArrayRef, to: &DataType, safe: bool) {
     }
 }
 
-/// What lists may have as items to become text, more of it than `types` has.
+/// The item types of lists that can be cast to text, more than in `types`.
 fn items() -> Vec<DataType> {
     use DataType::*;
     let zoned = |unit, zone: &str| Timestamp(unit, Some(zone.into()));
@@ -133,7 +134,7 @@ proptest! {
     }
 }
 
-/// Lists inside of what is cast for itself, and text that becomes something else.
+/// Lists inside other arrays that are cast, and text that is cast on to another type.
 #[test]
 fn lists_are_printed_wherever_they_are() {
     use DataType::*;
@@ -162,7 +163,7 @@ fn lists_are_printed_wherever_they_are() {
     }
 }
 
-/// The words themselves: of nulls over bytes, of bytes, of lists in lists, and of values that have no text.
+/// The expected text of nulls over bytes, of bytes, of lists in lists, and of values without text.
 #[test]
 fn what_is_printed_is_this() {
     let three = |items: ArrayRef| -> ArrayRef {
@@ -209,8 +210,8 @@ fn what_is_printed_is_this() {
     }
 }
 
-/// One list of everything, lists of one, of nothing, and list views that all see the same: what a wave writes is begun and
-/// ended anywhere.
+/// A single list of all items, lists of one item, empty lists, and list views that all see the same items: a
+/// wave's output begins and ends anywhere.
 #[test]
 fn long_lists_and_many_are_printed() {
     let items: ArrayRef = Arc::new(
@@ -238,7 +239,8 @@ fn long_lists_and_many_are_printed() {
     }
 }
 
-/// More bytes than offsets of 32 bits say, of list views that all see the same items: nothing is written before that is known.
+/// List views that all see the same items, with more text than 32-bit offsets can express: the length is
+/// checked before anything is written.
 #[test]
 fn too_much_text_is_an_error() {
     let items: ArrayRef = Arc::new(Int8Array::from(vec![Some(-100); 50_000]));
@@ -252,8 +254,8 @@ fn too_much_text_is_an_error() {
     }
 }
 
-/// A clock that reaches beyond the last date, for which arrow has no words, and a zone that nobody knows: errors also where lists
-/// are empty.
+/// Local times beyond the last date, for which arrow has no text, and an unknown time zone are errors, even
+/// if the lists are empty.
 #[test]
 fn what_cannot_be_printed_is_an_error() {
     let zoned = |zone: &str, seconds: i64| -> ArrayRef {
@@ -267,7 +269,7 @@ fn what_cannot_be_printed_is_an_error() {
         for (zone, seconds) in [("+02:00", last), ("+02:00", last + 1), ("-02:00", last), ("Nowhere/Else", 0)]
         {
             let values = zoned(zone, seconds);
-            // arrow-rs panics of a clock.
+            // arrow-rs panics on such a time.
             let theirs =
                 catch_unwind(AssertUnwindSafe(|| cast_with_options(&values, &TEXTS[0], &options(true))));
             match theirs {
@@ -282,7 +284,7 @@ fn what_cannot_be_printed_is_an_error() {
     }
 }
 
-/// Offsets that nobody has looked at: of the lists, and of the text in them. Only what rows see counts.
+/// Unchecked offsets, of the lists and of the text in them: only those that rows use matter.
 #[test]
 fn what_lies_is_an_error_where_it_is_seen() {
     let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "bc", "d", "e"]));
@@ -322,7 +324,8 @@ fn what_lies_is_an_error_where_it_is_seen() {
     }
 }
 
-/// Once for where the items are, once for their text and once for that of the lists; of text itself, twice.
+/// The host waits once for the items' places, once for their text, and once for that of the lists; for text
+/// items, twice in total.
 #[test]
 fn the_host_waits_no_more_than_is_said() {
     let sample = |of: DataType| {
@@ -340,7 +343,7 @@ fn the_host_waits_no_more_than_is_said() {
     }
 }
 
-/// Of unions, and in formats that somebody chose.
+/// Lists of unions, and custom formats.
 #[test]
 fn what_devices_do_not_print_they_say() {
     let union = types().into_iter().find(|of| matches!(of, DataType::Union(..))).unwrap();

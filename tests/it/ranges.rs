@@ -1,4 +1,5 @@
-//! Strings and lists on devices: that no type of them is left out, how often the host waits, and what lies.
+//! Tests strings and lists on devices: every type is supported, the number of host synchronisations, and
+//! invalid offsets.
 
 use std::sync::Arc;
 
@@ -61,7 +62,7 @@ fn gpus() -> impl Iterator<Item = Target> {
     devices().into_iter().filter(|target| target.stream.device().place() != Place::CPU)
 }
 
-/// Filters by masks of so many percent, and takes so many rows at random, as arrow-rs does.
+/// Compares filters by masks of several percentages, and takes of random rows, with arrow-rs.
 fn agrees(
     target: &Target,
     values: &ArrayRef,
@@ -95,8 +96,8 @@ fn no_type_is_left_out() {
     }
 }
 
-/// Ranges are copied one way where they are short, another where they are long or mostly of nothing, by runs of 4 KiB: each
-/// mix is of several runs, and some have ranges that are not what the others in their run are.
+/// Devices copy ranges in one way if they are short, and in another if they are long or mostly empty, by runs
+/// of 4 KiB. Each mix has several runs, and in some a run contains ranges unlike its others.
 #[test]
 fn strings_of_every_mix_of_lengths() {
     type Length = fn(&mut Random) -> usize;
@@ -132,7 +133,7 @@ fn strings_of_every_mix_of_lengths() {
 #[test]
 fn the_host_waits_once_for_a_batch_however_deep() {
     for width in [32, 64] {
-        // A device of its own: other tests' waits are counted with those of the others.
+        // A separate device, because other tests' synchronisations would count too.
         let target = Target::emulator(width);
         let random = &mut Random::new(4);
         let types = range_types();
@@ -167,7 +168,7 @@ fn offsets_that_lie_are_errors() {
         for offsets in [[0, 2, 4, 7], [0, 2, 4, i32::MAX], [-1, 2, 4, 6], [0, 2, 6, 4], [i32::MIN, 0, 0, 0]] {
             let lying = target.import(&(Arc::new(Int32Array::from(offsets.to_vec())) as ArrayRef));
             for array in [Arc::new(text.clone()) as ArrayRef, Arc::new(list.clone())] {
-                // What was put on the stream last is ready last.
+                // The last work queued on the stream completes last.
                 let mut parts: Parts = target.import(&array).into_parts();
                 parts.buffers[0] = lying.buffers()[0].clone();
                 let array = Array::try_new(parts).unwrap();
@@ -180,7 +181,8 @@ fn offsets_that_lie_are_errors() {
     }
 }
 
-/// Bytes that are no text, in rows whose offsets lie in every direction: judging them ends, with an error.
+/// Bytes that are not valid text, in rows whose offsets are wrong in either direction: validation ends with
+/// an error.
 #[test]
 fn text_behind_offsets_that_lie_is_an_error() {
     let bytes = [0xffu8; 48].repeat(20);
@@ -218,7 +220,7 @@ fn a_result_that_is_too_long_for_its_offsets_is_an_error() {
     }
 }
 
-/// Elements that take no memory, or that only their offsets tell of: as many as there cannot be.
+/// Elements that take no memory, or that only offsets describe, in impossible numbers.
 #[test]
 fn sums_of_lengths_do_not_wrap() {
     const HUGE: i64 = 1 << 62;
@@ -241,7 +243,7 @@ fn sums_of_lengths_do_not_wrap() {
             parts.children = vec![of];
             of_len(len, parts)
         };
-        // Text of which the offsets say how far it reaches.
+        // Text whose extent is known only from its offsets.
         let text = |offsets: &[i64]| {
             let mut parts = target
                 .import(&(Arc::new(LargeBinaryArray::from_vec(vec![b"abcd"])) as ArrayRef))
@@ -253,7 +255,7 @@ fn sums_of_lengths_do_not_wrap() {
             parts.buffers[1] = unsafe { Buffer::new(bytes.address(), None, bytes.owner().clone()) };
             of_len(offsets.len() - 1, parts)
         };
-        // Rows 0, 2, 4 ... have all elements; others begin before they end, and are not asked for.
+        // Rows 0, 2, 4 ... have all elements; the other rows have negative lengths, and are not requested.
         let overlapping: Vec<i64> = (0..3001).map(|i| i % 2 * HUGE).chain([HUGE]).collect();
         let narrow = |len: i32| {
             let mut parts = empty(&list(DataType::Null));
@@ -274,9 +276,10 @@ fn sums_of_lengths_do_not_wrap() {
             for times in [4, 5, 8, 1500] {
                 let by: ArrayRef = Arc::new(Int32Array::from(vec![0; times]));
                 let taken = take(&array, &target.import(&by), &TakeOptions::default(), &target.stream).wait();
-                // A sum that no offset says is the caller's; a product of lengths is more than there can be.
+                // A sum beyond the range of offsets is the caller's error; a product of lengths exceeds any
+                // memory.
                 let refused = match what {
-                    // Few ranges are a product that is too much, many already a sum.
+                    // A few ranges exceed memory by their product, many already by their sum.
                     "items of items" => {
                         matches!(taken, Err(Error::OutOfMemory { .. } | Error::Invalid { .. }))
                     }

@@ -1,5 +1,6 @@
-//! Batches of small columns: what an operation asks of the driver does not grow with the columns, but for launches of
-//! kernels that take one column each; and what it answers is what it answers for each column by itself.
+//! Tests batches of small columns: the number of driver calls of an operation does not grow with the columns,
+//! except for launches of kernels that take one column each. The answers equal those for each column by
+//! itself.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ fn emulated() -> EmulatedDevice {
     EmulatedDevice::new(EmulatorOptions::default()).unwrap()
 }
 
-/// Columns of 64-bit numbers with nulls, whose null counts nobody knows.
+/// Columns of 64-bit numbers with nulls, whose null counts are unknown.
 fn columns(n: usize, stream: &Stream) -> (RecordBatch, Batch) {
     let column = |i: usize| array(&DataType::Int64, ROWS, Nulls::Some, &mut Random::new(i as u64));
     let host = RecordBatch::try_from_iter((0..n).map(|i| (i.to_string(), column(i)))).unwrap();
@@ -29,13 +30,13 @@ fn columns(n: usize, stream: &Stream) -> (RecordBatch, Batch) {
     (host, batch)
 }
 
-/// What some work asks of the driver once it has run before, and how often it waits.
+/// The driver calls of some work after a warm-up, and the number of synchronisations.
 fn asked<T>(
     device: &EmulatedDevice,
     stream: &Stream,
     work: impl Fn() -> T,
 ) -> (BTreeMap<&'static str, u64>, u64) {
-    // Staging memory is still in flight when the second round wants some.
+    // Staging memory is still in flight when the second round needs some.
     for _ in 0..3 {
         drop(work());
         stream.synchronise().unwrap();
@@ -46,7 +47,8 @@ fn asked<T>(
     let now = device.calls();
     drop(result);
     let made = now.into_iter().map(|(name, n)| (name, n - before.get(name).unwrap_or(&0)));
-    // Discarding costs the emulator's driver a call and the others none; whether something has passed is asked at random.
+    // Discarding costs a call on the emulator's driver but not on the others, and the number of queries is
+    // random.
     let made = made.filter(|(name, n)| *n > 0 && !["discard", "query"].contains(name));
     (made.collect(), waited)
 }
@@ -66,7 +68,7 @@ fn a_batch_is_cast_in_one_pass() {
         let (calls, waited) =
             asked(&device, &stream, || cast(&there, &to, &CastOptions::default(), &stream).wait().unwrap());
         assert_eq!((calls, waited), ([("launch", n as u64), ("record", 1)].into(), 0), "{n} columns, safe");
-        // What may fail has to be looked at: words that go there and come back, once for all columns.
+        // A cast that can fail is checked: words are copied to the device and back, once for all columns.
         let strict = CastOptions { safe: false, ..Default::default() };
         let small =
             Schema::new(host.schema().fields().iter().map(|f| f.as_ref().clone()).collect::<Vec<_>>());
@@ -102,7 +104,7 @@ fn nulls_of_a_batch_are_counted_together() {
         let (calls, waited) = asked(&device, &stream, || null_count(&there, &stream).wait().unwrap());
         let once = [("copy_in", 1), ("launch", 1), ("copy_out", 1), ("record", 2), ("synchronise_event", 1)];
         assert_eq!((calls, waited), (once.into(), 1), "{n} columns");
-        // Nobody waits where nobody asks, and what is known is not counted again.
+        // An operation without a consumer does not wait, and known counts are not computed again.
         let waited = device.device().host_synchronisations();
         let later = null_count(&there, &stream);
         assert_eq!(device.device().host_synchronisations(), waited);
@@ -128,7 +130,7 @@ fn rows_of_a_batch_are_taken_in_one_launch_for_each_width() {
         let (calls, waited) = asked(&device, &stream, take);
         let mut expected: BTreeMap<_, _> =
             [("copy_in", 1), ("launch", 1), ("copy_out", 1), ("record", 1)].into();
-        // So many zeros are made there.
+        // For this many columns the device fills the zeros.
         expected.extend((n == 100).then_some(("fill", 1)));
         assert_eq!((calls, waited), (expected, 0), "{n} columns");
     }
@@ -153,7 +155,7 @@ fn what_a_plan_needs_is_sent_with_one_copy() {
             take(&there, &indices, &TakeOptions::default(), &stream).wait().unwrap()
         });
         assert_eq!((calls["copy_in"], calls["copy_out"], waited), (1, 1, 1), "take of {n} columns");
-        // And one for where the kept values go, once it is known how many they are.
+        // One more copy, for the places of the kept values, which are known only after counting.
         let (calls, waited) = asked(&device, &stream, || filter(&there, &mask, &stream).wait().unwrap());
         assert_eq!((calls["copy_in"], calls["copy_out"], waited), (2, 1, 1), "filter of {n} columns");
     }
@@ -194,7 +196,7 @@ fn a_bad_index_is_told_also_where_the_indices_are_gone() {
         let by = target.import(&indices).slice(5, 200).unwrap();
         let taken = bowstring::compute::take(&values, &by, &TakeOptions::default(), &target.stream).wait();
         drop(by);
-        // Memory of theirs is used again meanwhile, if it is not kept.
+        // Meanwhile the columns' memory would be reused, if it were not kept.
         for i in 0..20 {
             drop(target.import(&array(&DataType::Int32, 300, Nulls::None, &mut Random::new(i))));
         }
@@ -220,7 +222,7 @@ fn small_results_share_memory_and_large_ones_do_not() {
     let blocks = usage().hits + usage().misses - before.hits - before.misses;
     assert!(blocks <= 3, "{blocks} blocks for ten columns of 8 kB");
     drop(taken);
-    // 800 kB a column: what is dropped is free, whoever keeps the others.
+    // Each column has 800 kB: dropped columns are freed, although another column is still in use.
     let large = indices(100_000);
     let taken = take(&there, &large, &TakeOptions::default(), &stream).wait().unwrap();
     stream.synchronise().unwrap();
@@ -238,8 +240,8 @@ fn small_results_share_memory_and_large_ones_do_not() {
 #[test]
 fn what_nobody_asks_for_is_not_written_over_earlier_results() {
     let device = emulated();
-    // It has no place yet for the counts that a safe cast does not ask for: the first one that has them makes it, behind a
-    // column that has none.
+    // A new device has no memory yet for the counts that a safe cast does not request: the first column with
+    // counts allocates it, here after a column without any.
     let stream = device.device().stream().unwrap();
     let (host, there) = columns(2, &stream);
     let targets = [DataType::Float64, DataType::Int8];
@@ -265,7 +267,8 @@ fn a_batch_is_cast_as_its_columns_are() {
                 let (from, to) = (&types[rng.below(types.len())], &types[rng.below(types.len())]);
                 let host = array(from, 90, Nulls::Some, rng);
                 let ours = target.import_as(Form::SlicedAfter, &host, 7, 70);
-                // Some pairs are none, some are not for every device, some arrow-rs refuses whatever the values.
+                // Some pairs do not exist, some are not supported on every device, some arrow-rs refuses for
+                // any values.
                 let by_itself = cast(&ours, to, &CastOptions::default(), &target.stream).wait();
                 if !can_cast(from, to) || by_itself.is_err() {
                     continue;
@@ -308,7 +311,7 @@ fn a_value_that_does_not_fit_fails_its_batch() {
             let error = casted.clone().and_then(|batch| first_wait(batch, i)).unwrap_err();
             assert!(matches!(error, Error::Cast { row: 32, .. }), "{error} on {target:?}");
         }
-        // The values by themselves are as good as they were.
+        // The values themselves remain valid.
         assert_eq!(null_count(&there.columns()[1], &target.stream).wait().unwrap(), 0);
         let back = to_arrow(&target.stream.download(&there.columns()[1]).unwrap()).unwrap();
         assert_eq!(&back, host.column(1));

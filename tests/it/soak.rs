@@ -1,6 +1,7 @@
-//! Mixed load for a while: threads with streams of their own filter, take, cast and count random arrays of random types,
-//! hand results to each other through the C structs, drop things half way, and some calls of the runtime fail. All
-//! answers are right or errors, everything comes back, memory stays flat. `BOWSTRING_SOAK=3600` goes on for an hour.
+//! Runs a mixed load for a while: threads with streams of their own filter, take, cast and count random
+//! arrays of random types, exchange results through the C structs, and drop things half way, while some calls
+//! of the runtime fail. All answers are right or errors, all memory is returned, and memory use stays flat.
+//! `BOWSTRING_SOAK=3600` runs for an hour.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -17,14 +18,14 @@ use crate::support::*;
 
 const THREADS: u64 = 4;
 
-/// So many answers that are right, and calls that failed, make a load: it goes on until there are.
+/// The load runs until it has this many right answers and failed calls.
 const RIGHT: u64 = 51;
 const FAILED: u64 = 6;
 
-/// How much longer it may take a busy machine to come so far.
+/// The additional time that a busy machine may take to get there.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// An array on its way to another thread, and its rows.
+/// An array on its way to another thread, with its expected rows.
 type Parcel = (ArrowDeviceArray, FFI_ArrowSchema, Vec<Value>);
 
 #[derive(Default)]
@@ -43,7 +44,7 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// One operation. What it gives goes on to another thread, or is read here, or dropped unread.
+    /// Runs one operation. Its result goes to another thread, is read here, or is dropped unread.
     fn turn(&mut self) -> Result<()> {
         let rng = &mut self.rng;
         let stream = self.device.stream_with_priority(rng.below(2) as i32 - 1)?;
@@ -71,14 +72,14 @@ impl Worker<'_> {
             _ => {
                 let field = Field::new("f", ours.data_type().clone(), true);
                 let (array, schema) = export_array(&ours, &field)?;
-                // Whoever is slow loses it.
+                // A slow receiver loses the array.
                 let _ = self.out.try_send((array, schema, right));
             }
         }
         Ok(())
     }
 
-    /// Reads what another thread has made, on a stream of this one.
+    /// Reads the arrays from another thread, on a stream of this one.
     fn receive(&mut self) -> Result<()> {
         while let Ok((mut array, schema, right)) = self.incoming.try_recv() {
             // SAFETY: the library's own structs.
@@ -101,7 +102,8 @@ impl Worker<'_> {
                 let counter = match result {
                     Ok(()) => continue,
                     Err(Error::Unsupported { .. }) => &self.tally.refused,
-                    // A strict producer's failure comes through the stream's event, whoever waits for it.
+                    // A failure of the producer arrives through the stream's event, at any thread that waits
+                    // for it.
                     Err(Error::Driver { .. } | Error::OutOfMemory { .. }) => &self.tally.failed,
                     Err(error) => panic!("{error:?}"),
                 };
@@ -111,7 +113,7 @@ impl Worker<'_> {
     }
 }
 
-/// The process's resident memory in MiB, where the system says.
+/// The process's resident memory in MiB, if the system reports it.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

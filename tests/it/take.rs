@@ -1,5 +1,5 @@
-//! take beyond small arrays: many chunks on many threads, the first of many bad indices, and offsets that lie.
-//! That every type agrees with its definition at small lengths is `equivalence_take.rs`'s.
+//! Tests take beyond small arrays: many chunks on many threads, the first of many bad indices, and wrong
+//! offsets. `equivalence_take.rs` compares every type with its definition at small lengths.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use bowstring::{Array, Error, Result, Stream};
 
 use crate::support::*;
 
-/// More than threads are worth, not a multiple of anything.
+/// Enough rows for several threads, and not a multiple of any block size.
 const LONG: usize = 300_007;
 
 fn plain_take(values: &Array, indices: &dyn arrow_array::Array) -> Result<Array> {
@@ -46,7 +46,7 @@ fn long_arrays_agree_with_arrow_rs() {
                 .into_iter()
                 .enumerate()
         {
-            // Each type meets each index type, though not under all kinds of nulls.
+            // Each type meets each index type, but not with all kinds of nulls.
             let index_type = &index_types[(seed as usize + turn) % 3];
             let mut random = Random::new(seed);
             let values = array(&data_type, 50_031, nulls, &mut random).slice(31, 50_000);
@@ -141,7 +141,7 @@ fn a_result_that_is_too_long_for_its_offsets_is_an_error() {
     assert!(matches!(result, Err(Error::Invalid { operation: "take", .. })), "{result:?}");
 }
 
-/// A null index may be none of a union's either, but where an index is no row that is what is said.
+/// A union may be unable to represent a null index; an index out of bounds is reported before that.
 #[test]
 fn an_index_that_is_no_row_is_said_before_a_null_that_cannot_be() {
     let member = |name| Field::new(name, DataType::Int32, false);
@@ -178,8 +178,8 @@ fn a_row_is_in_its_run_whatever_the_width_of_the_ends() {
     }
 }
 
-/// A null row is one of the first member that can say so; runs of values that are never null cannot,
-/// whatever their field says, and in a sparse union they have some row all the same.
+/// A null row becomes a row of the first member that can be null. Runs of values that are never null cannot,
+/// whatever their field declares; in a sparse union they still get some row.
 #[test]
 fn null_rows_of_unions_are_of_members_that_can_be_null() {
     let ends = || Int32Array::from(vec![1, 3]);

@@ -1,6 +1,8 @@
-//! Comparisons of columns with constants: at the ends of every type, joined, and as conditions that keep few rows or many.
+//! Tests comparisons of columns with constants: at the limits of every type, combined, and as conditions that
+//! keep few or many rows.
 //!
-//! On GPUs these are ranges of bits, and aggregates look the rows up that are left; the CPU knows neither, and says what is right.
+//! On GPUs these become ranges of bits, and aggregates then look up the remaining rows. The CPU does neither,
+//! so it gives the expected results.
 
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use bowstring::expr::*;
 use crate::expressions::{batch, ints, of};
 use crate::support::*;
 
-/// Types, each with values around its ends and zero, by their bits.
+/// The types, each with values around its limits and zero, as bits.
 fn types() -> Vec<(DataType, Vec<i128>)> {
     use DataType::*;
     let signed = |data_type: DataType, bits: u32| {
@@ -69,7 +71,7 @@ fn types() -> Vec<(DataType, Vec<i128>)> {
     ]
 }
 
-/// These values again and again, some of them null, behind a few that do not count.
+/// A column that repeats these values, some of them null, after a few rows that are sliced off.
 fn column(data_type: &DataType, values: &[i128], rows: usize) -> ArrayRef {
     let width = data_type.primitive_width().unwrap();
     let bytes: Vec<u8> =
@@ -181,7 +183,7 @@ fn rows_that_a_condition_leaves_out_do_not_fail_and_others_are_named() {
             );
             bound.unwrap().aggregate(&rows, &target.stream).wait()
         };
-        // Of few rows of a tile and of many.
+        // Conditions that keep few rows of a tile, and many.
         assert!(sum_if(col("place").gt(2000) & col("place").lt(2900)).is_ok(), "{target:?}");
         assert!(sum_if(col("place").lt(100)).is_ok(), "{target:?}");
         for (condition, first) in

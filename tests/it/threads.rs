@@ -1,4 +1,4 @@
-//! Which threads the library starts: those of its own pool, and only for what is large enough to be shared out.
+//! Tests the threads that the library starts: only those of its own pool, and only for large work.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ fn names() -> Vec<String> {
     threads.map(|thread| name(thread.unwrap())).collect()
 }
 
-/// A process of its own, in which nothing else has started any.
+/// Runs in a child process, in which no other code has started threads.
 #[test]
 #[cfg(target_os = "linux")]
 fn only_the_own_pool_is_started_and_only_for_many_rows() {
@@ -27,7 +27,7 @@ fn only_the_own_pool_is_started_and_only_for_many_rows() {
     }
     for work in work::all(300_000) {
         (work.run)().unwrap();
-        // A thread that has just been started has not named itself yet.
+        // A new thread has no name until it has run.
         let all_named = (0..1000).any(|_| {
             let names = names();
             let own = names.iter().filter(|name| name.starts_with("bowstring-")).count();

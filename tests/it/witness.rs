@@ -1,4 +1,4 @@
-//! What is done about a wrong result on a GPU: the first wrong launch is found, written down and run again.
+//! Tests the handling of a wrong result on a GPU: the first wrong launch is found, recorded and run again.
 
 use std::fs;
 use std::path::PathBuf;
@@ -53,7 +53,8 @@ fn the_first_wrong_launch_is_found_and_run_again() {
         assert_eq!(wrong, [folder.join("wrong-launch-cast_i32_i64.txt")], "{name}: {launches}");
         let said = replay(&wrong[0]).unwrap();
         assert!(said.contains("cast_i32_i64 of cast") && said.contains(": differs: the word 0x0"), "{said}");
-        // The bit that was turned over is the first that it wrote: turned back, the device did it right.
+        // The flipped bit is the first that the launch wrote: flipping it back makes the device's result
+        // right.
         let mut text = fs::read_to_string(&wrong[0]).unwrap();
         let changed =
             text.lines().find(|line| line.starts_with("memory ") && !line.ends_with(" same")).unwrap();
@@ -67,7 +68,7 @@ fn the_first_wrong_launch_is_found_and_run_again() {
     }
 }
 
-/// Not a test: runs the launch in the file `BOWSTRING_REPLAY` again, and says what comes of it.
+/// Not a test: runs the launch in the file `BOWSTRING_REPLAY` again, and prints the outcome.
 #[test]
 #[ignore = "of a file that a GPU's run has left"]
 fn replayed() {

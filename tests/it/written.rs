@@ -1,4 +1,5 @@
-//! Text to values and back: every device's answer is arrow-cast's, of texts that are hard, and of texts that are nearly right.
+//! Tests text to values and back: every device gives arrow-cast's answer, for difficult texts and for nearly
+//! valid ones.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use bowstring::exchange::to_arrow;
 
 use crate::support::*;
 
-/// What mutations start from: each is read as something, or nearly.
+/// The texts that mutations start from: each is valid for some type, or nearly.
 const SEEDS: &[&str] = &[
     "",
     " ",
@@ -175,7 +176,7 @@ const LETTERS: &[char] = &[
     '/', 'n', 'a', 'i', 'f', 't', '\u{e9}', '_', 'M', 'P',
 ];
 
-/// A text that somebody might have written, or not quite.
+/// A mutated text, which a person might have written, or not quite.
 fn mutated(random: &mut Random) -> String {
     let mut text: Vec<char> = random.pick(SEEDS).chars().collect();
     for _ in 0..random.below(4) {
@@ -196,7 +197,7 @@ fn mutated(random: &mut Random) -> String {
     text.into_iter().collect()
 }
 
-/// Types that text is cast to and from, more of them than `types` has.
+/// Types that text is cast to and from, more than in `types`.
 fn plain_types() -> Vec<DataType> {
     use DataType::*;
     let zoned = |unit, zone: &str| Timestamp(unit, Some(zone.into()));
@@ -255,14 +256,14 @@ fn options(safe: bool) -> CastOptions<'static> {
     CastOptions { safe, ..CastOptions::default() }
 }
 
-/// Whether a text may name a time zone, which only the CPU finds: something behind its time that is more than a Z.
+/// Whether a text may name a time zone, which only the CPU looks up: anything but a Z after its time.
 fn may_name_a_zone(text: &str) -> bool {
     let behind: String = text.chars().skip(11).collect();
     let name = behind.strip_suffix(['Z', 'z']).unwrap_or(&behind);
     name.contains(|letter: char| letter.is_alphabetic() || "/_".contains(letter))
 }
 
-/// The texts that a target can be asked to read as a type.
+/// Keeps the texts that a target can read as a type.
 fn readable(target: &Target, to: &DataType, texts: Vec<Option<String>>) -> Vec<Option<String>> {
     let instants = matches!(to, DataType::Date32 | DataType::Date64 | DataType::Timestamp(..));
     let all = !instants || is_host(target);
@@ -273,7 +274,8 @@ fn is_host(target: &Target) -> bool {
     target.stream.device().place() == Place::CPU
 }
 
-/// Fails where a device does not answer as arrow-cast does: the rows, or its words about the first that fails.
+/// Fails if a device's answer differs from arrow-cast's: the rows, or the message about the first failing
+/// row.
 fn assert_alike(target: &Target, values: &ArrayRef, to: &DataType, safe: bool) {
     let theirs = cast_with_options(values, to, &options(safe));
     let context = format!("{} to {to}, safe: {safe}", values.data_type());
@@ -298,7 +300,7 @@ fn assert_alike(target: &Target, values: &ArrayRef, to: &DataType, safe: bool) {
             }
             assert_eq!(&ours, &theirs, "{context}, on {target:?}");
         }
-        // arrow-cast in its own words.
+        // An error in arrow-cast's own words.
         (Err(Error::Arrow { .. }), Err(_)) => {}
         (ours, Err(theirs)) => {
             let ours = target.answer(ours, &context);
@@ -321,7 +323,7 @@ fn hard_texts_are_read_as_arrow_reads_them() {
             for target in &devices() {
                 let texts = readable(target, to, nulls(texts.clone()));
                 assert_alike(target, &as_text(texts.clone(), &from), to, true);
-                // Strict, each by itself where that is cheap.
+                // Strict casts of single rows, if they are cheap.
                 let step = if !is_host(target) {
                     16
                 } else if from == DataType::Utf8 {
@@ -353,7 +355,7 @@ fn random_texts_are_read_as_arrow_reads_them() {
     }
 }
 
-/// What a device cannot find out it says, and does not guess.
+/// A device reports what it cannot look up, and does not guess.
 #[test]
 fn a_text_that_names_a_zone_is_unsupported_on_devices() {
     let texts = as_text(
@@ -383,7 +385,8 @@ fn values(of: &DataType, seed: u64) -> ArrayRef {
     });
     let numbers: ArrayRef = Arc::new(numbers.collect::<Int64Array>());
     let sample = Sample { data_type: of.clone(), len: 700, nulls: Nulls::Some, offset: 3, seed };
-    // As the bits of a time are counted: a cast to a zone's would take its clock for what is meant.
+    // Casts the numbers as the stored bits of a time: casting them to a type with a zone would read them as
+    // local times.
     let counted = match of {
         DataType::Date32 | DataType::Time32(_) => {
             cast_with_options(&numbers, &DataType::Int32, &options(true))
@@ -421,7 +424,7 @@ fn values_are_written_as_arrow_writes_them_and_come_back() {
     }
 }
 
-/// More rows than a part has, whole and in slices, on the CPU.
+/// More rows than one part, whole and in slices, on the CPU.
 #[test]
 fn long_columns_are_written_and_read_in_parts() {
     let target = &devices()[0];

@@ -1,6 +1,6 @@
-//! The same for what says of a row where it is by itself: views, list views, dictionary keys, run ends, type ids and the
-//! offsets of dense unions. Operations pass most of these on instead of following them, so a result may be as wrong; what
-//! holds is that honest rows come out right and that nothing else is read.
+//! The same for buffers that locate each row by itself: views, list views, dictionary keys, run ends, type
+//! ids and the offsets of dense unions. Most operations pass these on without reading their targets, so a
+//! result may have the same fault. Valid rows still give correct results, and nothing else is read.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use bowstring::exchange::validate_on;
 
 use super::*;
 
-/// What lies: of the node at the end of a path, a buffer, the place of a number in it (in bytes), and that number's.
+/// A fault: the path to a node, a buffer of it, the byte position of a number, and the wrong values.
 struct Lie {
     name: &'static str,
     honest: ArrayRef,
@@ -23,7 +23,7 @@ struct Lie {
     buffer: usize,
     at: usize,
     lies: Vec<Vec<u8>>,
-    /// The rows of the array that it touches.
+    /// The rows of the array that the fault affects.
     rows: std::ops::Range<usize>,
     casts: Vec<DataType>,
 }
@@ -117,7 +117,7 @@ fn lies() -> Vec<Lie> {
             buffer: 2,
             ..row(4 * LIE, one.clone(), &list_views())
         },
-        // Where a run ends says of all rows after it where they are.
+        // A run's end determines the position of all later rows.
         Lie { name: "a run's end", path: &[0], casts: unpacked(), ..row(4 * 2, 0..ROWS, &runs) },
         Lie {
             name: "a sparse union's id",
@@ -141,7 +141,7 @@ fn lies() -> Vec<Lie> {
     ]
 }
 
-/// The array of a stranger in guarded memory, with a lie in it.
+/// The foreign array in guarded memory, with its fault.
 fn told(lie: &Lie, said: &[u8], releases: &Releases, device: &Device) -> RawDeviceArray {
     let mut put = |bytes: &[u8]| guarded(bytes);
     let mut raw = produce_in(&lie.honest.to_data(), 0, releases, Some(&mut put));
@@ -156,7 +156,7 @@ fn told(lie: &Lie, said: &[u8], releases: &Releases, device: &Device) -> RawDevi
     RawDeviceArray { device_type: place.device_type as i32, device_id: place.device_id, ..raw.on_cpu() }
 }
 
-/// Asks for all there is to ask for of rows `first ..` of a lying array, which are `ours`.
+/// Makes every request to the rows from `first` on of a faulty array; `ours` contains these rows.
 fn ask(context: &str, lie: &Lie, ours: &Array, first: usize, streams: [&Stream; 2]) {
     let [stream, other] = streams;
     let down = |array: &Array| {
@@ -174,19 +174,19 @@ fn ask(context: &str, lie: &Lie, ours: &Array, first: usize, streams: [&Stream; 
         let indices = UInt64Array::from_iter_values(picked.iter().map(|row| (first + row) as u64));
         match ask(ours).and_then(|array| down(&array)) {
             Ok(got) if !lying => {
-                // arrow-rs takes no unions of some kinds, and rows need no order to be compared.
+                // arrow-rs cannot take from some unions; and comparing rows needs no order.
                 let right = arrow_select::take::take(&lie.honest, &indices, None).unwrap();
                 assert_same_rows(&rows(&got), &rows(&right), &format!("{context}: {what} {picked:?}"));
             }
             Ok(_) => {}
             Err(Error::Unsupported { .. }) => {}
-            // What the CPU leaves to arrow-rs is read through whole, other rows of children too.
+            // If the CPU delegates to arrow-rs, it validates everything first, other rows of children too.
             Err(Error::OutOfSpec { .. })
                 if lying || what != "take" || stream.device().place() == Place::CPU => {}
             Err(error) => panic!("{context}: {what} {picked:?}: {error:?}"),
         }
     }
-    // What these say is not this test's business, but where they read is.
+    // The results of these are not tested here, but their memory accesses are.
     let results = [drop_nulls(ours, stream).wait(), is_null(ours, stream).wait()];
     for result in results {
         let _ = result.and_then(|array| down(&array)).map_err(|error| fair("nulls", error));
@@ -222,7 +222,7 @@ fn no_lying_row_is_followed_beyond_an_end() {
                 for (first, len) in SLICES {
                     let mut raw = told(&lie, said, &releases, device).into_ours();
                     let schema = schema(lie.honest.data_type());
-                    // SAFETY: as the interface wants it, but for the lie.
+                    // SAFETY: the struct conforms to the interface, except for the fault.
                     let ours = unsafe { import_array(&mut raw, &schema, device) }.unwrap().1;
                     let ours = ours.slice(first, len).unwrap();
                     let context = format!("{}, {said:x?}, slice {first}+{len}, waves of {width}", lie.name);
