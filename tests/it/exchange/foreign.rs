@@ -131,7 +131,7 @@ impl RawDeviceArray {
     }
 }
 
-/// Counts releases.
+/// A shared counter of releases.
 #[derive(Clone, Default)]
 pub struct Releases(Arc<AtomicUsize>);
 

@@ -64,7 +64,7 @@ impl RawSchema {
         }
     }
 
-    /// Modifies the schema.
+    /// The same schema, modified by `bend`.
     pub fn with(mut self, bend: impl FnOnce(&mut RawSchema)) -> RawSchema {
         bend(&mut self);
         self

@@ -1,4 +1,4 @@
-//! What a thread has allocated: the test binary's allocator counts.
+//! Counts the memory that a thread has allocated: it is the test binary's allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -20,7 +20,7 @@ fn count(bytes: isize) {
     });
 }
 
-// SAFETY: everything is the system's allocator's; what is counted does not allocate.
+// SAFETY: the system's allocator does all the work; counting does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
@@ -40,7 +40,7 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.dealloc(start, layout) }
     }
 
-    /// Both are there for a moment, as far as anybody can tell.
+    /// For a moment both blocks exist, as far as a caller can tell.
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         count(bytes as isize);
         count(-(layout.size() as isize));
@@ -49,7 +49,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// The most that this thread has had allocated at one time in `work`, beyond what it had before.
+/// The peak of this thread's allocated memory during `work`, beyond the memory allocated before.
 pub fn peak(work: impl FnOnce()) -> usize {
     let before = NOW.with(Cell::get);
     PEAK.with(|peak| peak.set(before));

@@ -1,4 +1,4 @@
-//! The shipped AMD code objects as what an emulated device runs: the artefacts themselves, interpreted.
+//! Runs the shipped AMD code objects on an emulated device: the artefacts themselves, interpreted.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use bowstring_watch::Memory;
 
 use super::counted::{Cost, Counted};
 
-/// A kernel, decoded, and its block of arguments to be laid out by.
+/// A decoded kernel, with the object that describes its argument block.
 struct Loaded {
     object: Arc<CodeObject>,
     program: Program,
@@ -20,9 +20,9 @@ pub struct Objects {
     pub target: Target,
     objects: Mutex<HashMap<String, Arc<CodeObject>>>,
     loaded: Mutex<HashMap<(String, String), Arc<Loaded>>>,
-    /// Whether one was changed: then kernels get only memory that is the device's own.
+    /// Whether a kernel was changed: then kernels may access only the device's own memory.
     spoilt: bool,
-    /// What has run, by family and entry.
+    /// The costs of all launches so far, by family and entry.
     ran: Mutex<BTreeMap<(String, String), Cost>>,
 }
 
@@ -32,7 +32,7 @@ impl std::fmt::Debug for Objects {
     }
 }
 
-/// The architectures that a run is of: all, or the one in `BOWSTRING_AMD_ARCH`.
+/// The architectures of this run: all, or the one in `BOWSTRING_AMD_ARCH`.
 pub fn targets() -> Vec<Target> {
     let only = std::env::var("BOWSTRING_AMD_ARCH").ok();
     let chosen = |target: &Target| only.as_ref().is_none_or(|only| only == target.name);
@@ -41,7 +41,7 @@ pub fn targets() -> Vec<Target> {
     targets
 }
 
-/// A family's code object.
+/// Reads a family's code object.
 pub fn object(target: Target, family: &str) -> CodeObject {
     let image = bowstring_images::find(family, target.name);
     let image = image.unwrap_or_else(|| panic!("{family} has no image for {}", target.name));
@@ -59,7 +59,7 @@ impl Objects {
         }
     }
 
-    /// Those with another family in place of one; an error where the entry cannot be decoded.
+    /// The objects with one family replaced; an error if the entry cannot be decoded.
     pub fn spoilt(
         target: Target,
         family: &str,
@@ -76,13 +76,13 @@ impl Objects {
         Ok(objects)
     }
 
-    /// A device that runs them.
+    /// An emulated device that runs these objects.
     pub fn device(self: Arc<Self>) -> EmulatedDevice {
         let width = self.target.lanes;
         EmulatedDevice::new(EmulatorOptions { width, executor: Some(self), ..Default::default() }).unwrap()
     }
 
-    /// What has run since this was last asked.
+    /// Takes the costs of all launches since the last call.
     pub fn ran(&self) -> BTreeMap<(String, String), Cost> {
         std::mem::take(&mut self.ran.lock().unwrap_or_else(PoisonError::into_inner))
     }

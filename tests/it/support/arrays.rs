@@ -1,5 +1,5 @@
-//! Random arrays of any type, as awkward as the format allows: extremes of every number, offsets that start anywhere,
-//! null rows that have contents, dictionaries with unused keys, bitmaps at any bit.
+//! Random arrays of any type, as irregular as the format allows: extremes of every number type, offsets that
+//! start anywhere, null rows with contents, dictionaries with unused keys, bitmaps at any bit.
 
 use std::sync::Arc;
 
@@ -12,31 +12,31 @@ use arrow_schema::{DataType, Field, UnionFields, UnionMode};
 use super::Random;
 use super::scalars::{blob, fixed, text};
 
-/// Which rows are null, where the type has nulls.
+/// The pattern of null rows, for types with nulls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nulls {
-    /// None, and no bitmap; nor anywhere below.
+    /// No nulls and no bitmap, in children neither.
     None,
-    /// None, but a bitmap that says so.
+    /// A bitmap without nulls.
     Unused,
-    /// Every third row or so.
+    /// About every third row is null.
     Some,
-    /// Long runs of nulls and of none.
+    /// Long runs of nulls and of valid rows.
     Runs,
-    /// All rows.
+    /// Every row is null.
     All,
 }
 
 impl Nulls {
     pub const ALL: [Nulls; 5] = [Nulls::None, Nulls::Unused, Nulls::Some, Nulls::Runs, Nulls::All];
 
-    /// What is inside of a nested array with such nulls: anything, but none where none were asked for.
+    /// The nulls of a nested array's children: of any pattern, but none if the array has [`Nulls::None`].
     fn below(self, nullable: bool, rng: &mut Random) -> Nulls {
         if self == Nulls::None || !nullable { Nulls::None } else { Nulls::ALL[rng.below(5)] }
     }
 }
 
-/// Random bits, `percent` of them set, in runs of `run` on average, starting at any bit of their first byte.
+/// Random bits, `percent` of them set, in runs of `run` on average, starting at any bit of the first byte.
 pub fn bitmap(len: usize, percent: f64, run: usize, rng: &mut Random) -> BooleanBuffer {
     let before = if rng.percent(50.0) { rng.below(70) } else { 0 };
     let mut bit = rng.percent(percent);
@@ -65,7 +65,7 @@ pub fn sliced(array: &ArrayRef, offset: usize, len: usize) -> ArrayRef {
     array.slice(offset, len)
 }
 
-/// A random array.
+/// A random array of this type, length and pattern of nulls.
 pub fn array(data_type: &DataType, len: usize, nulls: Nulls, rng: &mut Random) -> ArrayRef {
     use DataType::*;
     match data_type {
@@ -149,7 +149,7 @@ pub fn array(data_type: &DataType, len: usize, nulls: Nulls, rng: &mut Random) -
     }
 }
 
-/// A field's array; now and then a slice of a longer one.
+/// The array of a field; sometimes a slice of a longer one.
 fn child(field: &Field, len: usize, nulls: Nulls, rng: &mut Random) -> ArrayRef {
     let nulls = nulls.below(field.is_nullable(), rng);
     let before = if rng.percent(30.0) { 1 + rng.below(40) } else { 0 };
@@ -163,7 +163,7 @@ fn from_parts(
     nulls: Option<NullBuffer>,
     children: Vec<ArrayData>,
 ) -> ArrayRef {
-    // Through a vector of 16-byte words, because a `Vec<u8>` may start anywhere.
+    // Copies through a vector of 16-byte words, because a `Vec<u8>` has no alignment.
     let mut words = vec![0u128; bytes.len().div_ceil(16)];
     for (word, bytes) in words.iter_mut().zip(bytes.chunks(16)) {
         let mut whole = [0; 16];
@@ -175,7 +175,7 @@ fn from_parts(
     make_array(data.child_data(children).build().expect("parts that fit"))
 }
 
-/// Offsets that start above 0 half of the time, and bytes that go on behind the last.
+/// Offsets that start above 0 half of the time, and bytes that continue after the last offset.
 fn strings(len: usize, rng: &mut Random, one: impl Fn(&mut Random) -> Vec<u8>) -> (Vec<usize>, Buffer) {
     let mut bytes = "é".repeat(rng.below(2) * 3).into_bytes();
     let mut offsets = vec![bytes.len()];
@@ -195,7 +195,7 @@ fn offsets_64(offsets: Vec<usize>) -> OffsetBuffer<i64> {
     OffsetBuffer::new(offsets.into_iter().map(|offset| offset as i64).collect())
 }
 
-/// Views into up to three data buffers, some of them of the same bytes.
+/// Views into up to three data buffers; some views share bytes.
 fn views(
     len: usize,
     rng: &mut Random,
@@ -218,7 +218,7 @@ fn views(
     (views, data.into_iter().map(Buffer::from_vec).collect())
 }
 
-/// Offsets of lists: short ones, null rows too have items, and the first may start above 0.
+/// Offsets of short lists: null rows have items too, and the first offset may be above 0.
 fn offsets(len: usize, rng: &mut Random) -> Vec<usize> {
     let mut end = rng.below(2) * 3;
     let mut offsets = vec![end];
@@ -229,12 +229,12 @@ fn offsets(len: usize, rng: &mut Random) -> Vec<usize> {
     offsets
 }
 
-/// The items that such offsets need, and two more.
+/// The items that these offsets need, and two more.
 fn items(field: &Field, offsets: &[usize], nulls: Nulls, rng: &mut Random) -> ArrayRef {
     child(field, offsets[offsets.len() - 1] + 2, nulls, rng)
 }
 
-/// Extents of list views in `len + 5` items: in no order, with gaps and overlaps.
+/// The offsets and sizes of list views in `len + 5` items: in no order, with gaps and overlaps.
 fn extents(len: usize, rng: &mut Random) -> (Vec<usize>, Vec<usize>) {
     let mut extent = |_| {
         let start = rng.below(len + 5);
@@ -250,7 +250,7 @@ fn union(members: &UnionFields, mode: UnionMode, len: usize, nulls: Nulls, rng: 
     for _ in 0..len {
         let member = rng.below(members.len());
         ids.push(members.iter().nth(member).expect("below their number").0);
-        // Rows of a child that no row refers to are allowed.
+        // A child may have rows that no row refers to.
         used[member] += rng.below(10) / 9;
         offsets.push(used[member] as i32);
         used[member] += 1;
@@ -263,7 +263,7 @@ fn union(members: &UnionFields, mode: UnionMode, len: usize, nulls: Nulls, rng: 
     UnionArray::try_new(members.clone(), ids.into(), offsets, children).expect("a union that fits")
 }
 
-/// Keys that leave some values unused, values that may be null or twice there, anything as key under a null.
+/// Keys that leave some values unused, values that may be null or duplicates, and arbitrary keys under nulls.
 fn dictionary(
     data_type: &DataType,
     key: &DataType,
@@ -285,7 +285,7 @@ fn dictionary(
     from_parts(data_type, len, keys, validity, vec![values.to_data()])
 }
 
-/// Runs of one to six rows; half of the time a slice of a longer array, so that the first run is cut.
+/// Runs of one to six rows; half of the time a slice of a longer array, which cuts the first run.
 fn run_ends(
     data_type: &DataType,
     ends: &Field,

@@ -1,4 +1,4 @@
-//! The lengths, offsets, masks and indices at which mistakes show.
+//! Lengths, offsets, masks and indices at which bugs show.
 
 use arrow_array::{ArrayRef, BooleanArray, make_array};
 use arrow_buffer::{Buffer, NullBuffer};
@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 
 use super::{Nulls, Random, bitmap};
 
-/// Lengths of arrays.
+/// The lengths of arrays under test.
 pub const LENGTHS: &[usize] = &[
     0,    // nothing to do, and buffers that may be missing
     1,    // one row: the first is the last
@@ -25,7 +25,7 @@ pub const LENGTHS: &[usize] = &[
     8199, // several tiles and 7: more tiles than lanes scan at once on the smaller machines
 ];
 
-/// Rows that come before a slice.
+/// The numbers of rows that a slice skips.
 pub const OFFSETS: &[usize] = &[
     0,  // none
     1,  // a bit into a byte
@@ -38,7 +38,7 @@ pub const OFFSETS: &[usize] = &[
     64, //
 ];
 
-/// How much of the rows a mask keeps, in percent.
+/// The percentages of rows that masks keep.
 pub const SELECTIVITIES: &[f64] = &[
     0.0,   // nothing: empty outputs
     1.0,   // most tiles keep no row or one
@@ -47,14 +47,14 @@ pub const SELECTIVITIES: &[f64] = &[
     100.0, // everything: the output is the input
 ];
 
-/// What a mask looks like.
+/// The properties of a mask.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mask {
-    /// How much it keeps, in percent.
+    /// The percentage of rows that it keeps.
     pub percent: f64,
-    /// How many rows of one kind follow each other, on average.
+    /// The average number of equal rows in succession.
     pub run: usize,
-    /// Which rows are null, that is: dropped.
+    /// The pattern of null rows, which are dropped.
     pub nulls: Nulls,
 }
 
@@ -71,7 +71,7 @@ pub const MASKS: &[Mask] = &[
     Mask { percent: 100.0, run: 1, nulls: Nulls::All },
 ];
 
-/// A mask. Its null rows are set or not like all others.
+/// A mask of this kind. The values under its nulls are set or not, like all others.
 pub fn mask(kind: Mask, len: usize, rng: &mut Random) -> BooleanArray {
     let values = bitmap(len, kind.percent, kind.run, rng);
     BooleanArray::new(values, validity(kind.nulls, len, rng))
@@ -81,8 +81,8 @@ fn validity(nulls: Nulls, len: usize, rng: &mut Random) -> Option<NullBuffer> {
     super::array(&DataType::Int8, len, nulls, rng).nulls().cloned()
 }
 
-/// Indices of some integer type into `among` rows: in bounds but under nulls, where anything may be. Too narrow a
-/// type reaches only the first rows. Where there are no rows, all are null.
+/// Indices of an integer type into `among` rows: in bounds except under nulls, which have arbitrary values. A
+/// narrow type reaches only the first rows. If there are no rows, all indices are null.
 pub fn indices(data_type: &DataType, len: usize, among: usize, nulls: Nulls, rng: &mut Random) -> ArrayRef {
     let nulls = if among == 0 { Nulls::All } else { nulls };
     let validity = validity(nulls, len, rng);
@@ -95,7 +95,7 @@ pub fn indices(data_type: &DataType, len: usize, among: usize, nulls: Nulls, rng
     for i in 0..len {
         let index = match &validity {
             Some(validity) if validity.is_null(i) => rng.bits(),
-            // Runs of neighbours, the last row, any.
+            // A run of neighbours, the last row, or any row.
             _ => match rng.below(4) {
                 0 | 1 => {
                     ascending = (ascending + 1) % reach;

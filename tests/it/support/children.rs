@@ -1,5 +1,6 @@
-//! Tests that run in a process of their own: with little memory, with a memory limit of its own, or because it may not
-//! survive. The one idea: the child is this test binary, told to run one test, which finds its case in the environment.
+//! Runs tests in child processes: with little memory, with a memory limit of their own, or because the child
+//! may crash. The one idea: the child is this test binary, running one test, which finds its case in the
+//! environment.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -7,18 +8,18 @@ use std::time::{Duration, Instant};
 
 const CASE: &str = "BOWSTRING_CHILD";
 
-/// The case that this process is to run, where it is a child.
+/// The case of this process, if it is a child.
 pub fn case() -> Option<String> {
     std::env::var(CASE).ok()
 }
 
-/// Runs `test` again in a child, for `case`: with so many MiB of address space, where they are limited, and with these
-/// variables set. It must end by itself, within `seconds`, and its test must pass.
+/// Runs `test` again in a child, for `case`: with this many MiB of address space, if limited, and with these
+/// variables. The child must end by itself within `seconds`, and its test must pass.
 pub fn run(test: &str, case: &str, mebibytes: Option<usize>, seconds: u64, variables: &[(&str, &str)]) {
     output(test, case, mebibytes, seconds, variables);
 }
 
-/// The same, and what it printed.
+/// Like [`run`], and returns the child's output.
 pub fn output(
     test: &str,
     case: &str,
@@ -32,7 +33,7 @@ pub fn output(
         .arg(std::env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture", "--test-threads=1"])
         .env(CASE, case)
-        // An arena reserves 64 MiB of address space for each thread.
+        // Each allocator arena would reserve 64 MiB of address space for each thread.
         .env("MALLOC_ARENA_MAX", "1")
         .envs(variables.iter().copied())
         .stdout(Stdio::piped())
@@ -58,7 +59,7 @@ pub fn output(
     };
     let output = reader.join().unwrap();
     let lines: Vec<&str> = output.lines().collect();
-    // A sanitizer says what it found first, and then much else.
+    // A sanitizer prints its finding first, and then much else.
     let found = lines.iter().position(|line| line.contains("Sanitizer: "));
     let last = match found {
         Some(found) => &lines[found..lines.len().min(found + 60)],

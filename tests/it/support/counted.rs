@@ -1,14 +1,14 @@
-//! What launches of the interpreters did to a device's memory, counted.
+//! Counts the memory accesses of interpreted launches.
 
 use std::collections::HashSet;
 
 use bowstring::device::testing::DeviceMemory;
 use bowstring_watch::Memory;
 
-/// What a GPU's memory reads and writes at least.
+/// The smallest unit of a GPU's memory accesses, in bytes.
 pub const SECTOR: u64 = 32;
 
-/// What launches did, all lanes together.
+/// The costs of launches, all lanes together.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
     pub launches: u64,
@@ -17,14 +17,14 @@ pub struct Cost {
     pub instructions: u64,
     /// Instructions, each counted once for the lanes of a wave that ran it together.
     pub issued: u64,
-    /// Of those, the ones that a wave runs once for all its lanes.
+    /// Issued instructions that a wave runs once for all its lanes.
     pub scalar: u64,
-    /// Sectors of [`SECTOR`] bytes, each counted once for each instruction of a wave that read or wrote there.
+    /// Sectors of [`SECTOR`] bytes, each counted once for each instruction of a wave that accessed it.
     pub asked: u64,
-    /// Sectors, each counted once for each launch that read there, and once for each that wrote.
+    /// Sectors, each counted once for each launch that read it, and once for each that wrote it.
     pub touched: u64,
     pub loads: u64,
-    /// Loads that lanes of a wave ran together, of 1, 2, 4, 8 and 16 bytes a lane.
+    /// Loads that lanes of a wave ran together, by their width: 1, 2, 4, 8 and 16 bytes for each lane.
     pub loads_of: [u64; 5],
     pub bytes_loaded: u64,
     pub stores: u64,
@@ -48,15 +48,15 @@ impl std::ops::AddAssign for Cost {
     }
 }
 
-/// A device's memory, as an interpreter sees it, with what was read and written.
+/// A device's memory for an interpreter, which counts reads and writes.
 pub struct Counted<'a, 'b> {
     memory: &'a mut DeviceMemory<'b>,
-    /// Whether only memory that is the device's own may be touched.
+    /// Whether kernels may access only the device's own memory.
     own: bool,
     pub cost: Cost,
-    /// The sectors of the instruction that is being run.
+    /// The sectors that the current instruction has accessed.
     together: Vec<u64>,
-    /// Which of the loads that instruction was counted as.
+    /// The index in `loads_of` that the current instruction was counted under.
     load: Option<usize>,
     loaded: HashSet<u64>,
     stored: HashSet<u64>,
@@ -106,7 +106,7 @@ impl Memory for Counted<'_, '_> {
     fn write(&mut self, address: u64, from: &[u8]) -> Result<(), String> {
         self.check(address, from.len())?;
         self.cost += Cost { stores: 1, bytes_stored: from.len() as u64, ..Cost::default() };
-        // An atomic update, whose old value nobody waits for.
+        // An atomic update whose old value is not used.
         if let Some(of_width) = self.load.take() {
             self.cost.loads_of[of_width] -= 1;
         }

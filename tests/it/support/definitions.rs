@@ -1,4 +1,4 @@
-//! What operations that move rows mean, in a line each, over plain values.
+//! The plain definitions of operations that move rows, over plain values.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -7,20 +7,20 @@ use arrow_schema::DataType;
 
 use super::Value;
 
-/// Filter: a row stays where the mask is true; a null is not true.
+/// Filter: a row stays if the mask is true; a null is not true.
 pub fn filtered(values: &[Value], mask: &BooleanArray) -> Vec<Value> {
     values.iter().zip(mask).filter(|(_, keep)| *keep == Some(true)).map(|(value, _)| value.clone()).collect()
 }
 
-/// Take: the row that the index names; null where the index is null or names none.
+/// Take: the row at the index; null if the index is null or out of bounds.
 pub fn taken(values: &[Value], indices: &[Option<i128>]) -> Vec<Value> {
     let row = |index: i128| usize::try_from(index).ok().and_then(|index| values.get(index));
     indices.iter().map(|index| index.and_then(row).cloned().unwrap_or(Value::Null)).collect()
 }
 
-/// Indices as numbers, whatever their type.
+/// Converts indices of any type to numbers.
 pub fn numbers(indices: &ArrayRef) -> Vec<Option<i128>> {
-    // Half of the u64s are no i64; those that matter here, the ones in bounds, are.
+    // Half of the u64 values do not fit an i64, but all indices in bounds do.
     let wide = arrow_cast::cast(indices, &DataType::Int64).expect("integers");
     let wide = wide.as_primitive::<Int64Type>();
     wide.iter()
@@ -29,7 +29,7 @@ pub fn numbers(indices: &ArrayRef) -> Vec<Option<i128>> {
         .collect()
 }
 
-/// Null: a row that says nothing, whatever encodes it; a union's row where its member does.
+/// Whether a row is null in any encoding; a union's row is null if its member is.
 pub fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -1,8 +1,9 @@
-//! The devices that every operation is tried on: those that are here. A run says which they are, and what was not run;
-//! `BOWSTRING_PTX=1` adds an emulator that runs the PTX images (any other number: its lanes in an order drawn from it,
-//! and unordered accesses are errors), `BOWSTRING_AMD` in the same way HIP's driver on the stand-in, which runs the AMD code
-//! objects of every architecture, or of that in `BOWSTRING_AMD_ARCH`; `BOWSTRING_REQUIRE=cuda` (names, commas between them) makes it an error when one
-//! is not there.
+//! The available devices, on which every operation is tested. A run prints which they are, and which are
+//! missing. `BOWSTRING_PTX=1` adds an emulator that runs the PTX images (any other number is the seed of a
+//! random order of lanes, and makes unordered accesses errors). `BOWSTRING_AMD` does the same with HIP's
+//! driver on the stand-in, which runs the AMD code objects of every architecture, or of the one in
+//! `BOWSTRING_AMD_ARCH`. `BOWSTRING_REQUIRE=cuda` (names, separated by commas) makes a missing device an
+//! error.
 
 use std::fmt;
 use std::io::Write;
@@ -18,12 +19,12 @@ use super::ptx::Images;
 use super::refusals::Refusals;
 use super::{assert_same_rows, displaced, rows};
 
-/// Kinds of devices that a run may lack.
+/// The kinds of devices, some of which a run may lack.
 const KINDS: &[&str] = &["cpu", "emulator", "cuda", "rocm"];
 
-/// A device that is here, and a stream on it.
+/// An available device, with a stream on it.
 pub struct Target {
-    /// `cpu`, or the kind of device with what tells it from others of the kind.
+    /// `cpu`, or the kind of device, followed by a suffix that distinguishes devices of that kind.
     pub name: String,
     pub stream: Stream,
     emulator: Option<EmulatedDevice>,
@@ -36,14 +37,14 @@ impl fmt::Debug for Target {
     }
 }
 
-/// How an array came to be what it is. All of them have the same rows.
+/// The way in which an array was made. All forms have the same rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Form {
-    /// arrow-rs sliced a longer one; its children may be sliced too.
+    /// A slice of a longer array by arrow-rs; its children may be slices too.
     SlicedBefore,
-    /// We sliced a longer one; its children are whole.
+    /// A slice of a longer array by this library; its children are whole.
     SlicedAfter,
-    /// As the last, at odd addresses and bits.
+    /// Like `SlicedAfter`, at odd addresses and bits.
     Displaced,
 }
 
@@ -52,14 +53,15 @@ impl Form {
 }
 
 impl Target {
-    /// An arrow-rs array on this device.
+    /// Imports an arrow-rs array to this device.
     pub fn import(&self, array: &ArrayRef) -> Array {
         self.stream
             .upload(&from_arrow(array).expect("arrow-rs arrays are valid"))
             .expect("host arrays go anywhere")
     }
 
-    /// An arrow-rs array on this device whose first buffer holds other bytes, which no check of the host has seen.
+    /// Imports an arrow-rs array and replaces the bytes of its first buffer, which no check of the host has
+    /// seen.
     pub fn forged(&self, like: &ArrayRef, first: &[u8]) -> Array {
         let mut parts = self.import(like).into_parts();
         let raw: ArrayRef = Arc::new(UInt8Array::from(first.to_vec()));
@@ -68,7 +70,7 @@ impl Target {
         Array::try_new(parts).expect("as long as was said")
     }
 
-    /// A host array on this device, bit for bit where it is where that can be.
+    /// Moves a host array to this device, keeping its bit offsets if the device allows it.
     fn adopt(&self, array: Array) -> Array {
         match self.name.starts_with("emulator") {
             true => adopt(&array, self.stream.device()),
@@ -77,7 +79,7 @@ impl Target {
         .expect("host arrays go anywhere")
     }
 
-    /// Rows `offset .. offset + len` of an arrow-rs array on this device.
+    /// Imports rows `offset .. offset + len` of an arrow-rs array in the given form.
     pub fn import_as(&self, form: Form, array: &ArrayRef, offset: usize, len: usize) -> Array {
         let host = |array: &ArrayRef| from_arrow(array).expect("arrow-rs arrays are valid");
         let sliced = match form {
@@ -90,7 +92,7 @@ impl Target {
         sliced.expect("rows of the array")
     }
 
-    /// An array of this device as arrow-rs', after it was read through, whatever is said to be known of it.
+    /// Exports an array of this device to arrow-rs, after full validation, even if it is marked as valid.
     pub fn export(&self, array: &Array) -> ArrayRef {
         let there = self.stream.download(array).and_then(|array| {
             validate(&array)?;
@@ -99,7 +101,7 @@ impl Target {
         there.unwrap_or_else(|error| panic!("{self:?} made an invalid {}: {error}", array.data_type()))
     }
 
-    /// Fails where `ours` differs from what arrow-rs has: in its type, a row, or a null count that it claims to know.
+    /// Fails if `ours` differs from arrow-rs' array: in its type, a row, or its known null count.
     pub fn assert_same(&self, ours: &Array, theirs: &ArrayRef, context: &dyn fmt::Display) {
         let context = format!("{context}, on {self:?}");
         let exported = self.export(ours);
@@ -108,15 +110,15 @@ impl Target {
         self.assert_null_count(ours, &exported, &context);
     }
 
-    /// Fails where the null count that `ours` claims to know is not what its bitmap says.
+    /// Fails if the known null count of `ours` differs from its bitmap.
     pub fn assert_null_count(&self, ours: &Array, exported: &ArrayRef, context: &dyn fmt::Display) {
         if let (Some(known), true) = (ours.known_null_count(), layout(ours.data_type()).validity) {
             assert_eq!(known, exported.null_count(), "known null count: {context}");
         }
     }
 
-    /// What an operation gave, where this device has the operation. What it refuses must be in the README's table: see
-    /// [`Refusals`].
+    /// The result of an operation, if this device supports it. The README's table must list every refusal:
+    /// see [`Refusals`].
     pub fn answer<T>(&self, result: Result<T, Error>, context: &dyn fmt::Display) -> Option<T> {
         match result {
             Ok(answer) => Some(answer),
@@ -133,7 +135,7 @@ impl Target {
         Target { name: "cpu".into(), stream: Stream::cpu(), emulator: None, native: None }
     }
 
-    /// An emulated GPU of its own, whose waves have so many lanes.
+    /// A new emulated GPU with waves of this many lanes.
     pub fn emulator(width: u32) -> Target {
         let options = EmulatorOptions { width, ..Default::default() };
         Target::emulated(format!("emulator:{width}"), options)
@@ -156,18 +158,18 @@ impl Target {
         Target { name: native.name.clone(), stream, emulator: None, native: Some(native) }
     }
 
-    /// CUDA's and HIP's drivers over the library that stands in for theirs: slow, so for a part of a suite.
+    /// CUDA's and HIP's drivers on the stand-in libraries: slow, so only for parts of a suite.
     pub fn standins() -> Vec<Target> {
         Native::standins().into_iter().map(Target::native).collect()
     }
 
-    /// Whether the README says so.
+    /// Whether the README's table lists this refusal.
     fn refuses(&self, operation: &str, data_type: &str) -> bool {
         static REFUSALS: LazyLock<Vec<(String, Refusals)>> = LazyLock::new(|| {
             let asked = devices().into_iter().filter(|target| target.native.is_none());
             asked.map(|target| (target.name.clone(), Refusals::of(&target))).collect()
         });
-        // Drivers differ in nothing that an operation could refuse.
+        // All drivers refuse the same operations.
         let known = |name: &str| REFUSALS.iter().find(|(known, _)| known == name);
         let of_this = known(&self.name).or_else(|| known("emulator:32"));
         of_this.is_some_and(|(_, refusals)| refusals.expected(operation, data_type))
@@ -175,7 +177,7 @@ impl Target {
 }
 
 impl Drop for Target {
-    /// Nothing that ran here touched what it may not.
+    /// Checks that no work on this device made an invalid access.
     fn drop(&mut self) {
         let faults = self.emulator.as_ref().map(EmulatedDevice::faults).unwrap_or_default();
         let native = self.native.as_ref().map_or(0, Native::faults);
@@ -184,8 +186,8 @@ impl Drop for Target {
     }
 }
 
-/// The devices that are here, emulated ones made anew, GPUs with memory and streams of their own: what one test, or one
-/// case of it, did to a device must not be another's failure.
+/// The available devices. Emulated ones are new, and GPUs have memory and streams of their own, so that a
+/// fault in one test, or one case of it, is not reported by another.
 pub fn devices() -> Vec<Target> {
     static SAID: Once = Once::new();
     let mut found: Vec<Target> = [Target::cpu()].into_iter().chain([32, 64].map(Target::emulator)).collect();
@@ -200,7 +202,8 @@ pub fn devices() -> Vec<Target> {
     if std::env::var_os("BOWSTRING_AMD").is_some() {
         found.extend(super::amd::targets().iter().map(|target| Target::native(Native::of_amd(target.name))));
     }
-    // One GPU of each runtime: others of the kind have the same kernels, and the driver's own suite tries them all.
+    // One GPU of each runtime: others of the kind run the same kernels, and the driver's own suite tests them
+    // all.
     found.extend(
         Native::installed().into_iter().filter(|native| native.name.ends_with(":0")).map(Target::native),
     );
@@ -208,7 +211,7 @@ pub fn devices() -> Vec<Target> {
     found
 }
 
-/// Says what is here and what is not, and fails where that was required.
+/// Prints the available and the missing devices, and fails if a required one is missing.
 fn say(found: &[Target]) {
     let here = |kind: &str| found.iter().any(|target| target.name.split(':').next() == Some(kind));
     let names: Vec<&str> = found.iter().map(|target| target.name.as_str()).collect();
@@ -224,7 +227,7 @@ fn say(found: &[Target]) {
     for target in found.iter().filter(|target| target.native.is_some()) {
         let _ = writeln!(std::io::stderr(), "{}: {}", target.name, target.stream.device().name());
     }
-    // Past the test harness, which would swallow it: what was not run must be seen in every run.
+    // Written past the test harness, which would capture it: every run must show what it has not tested.
     let _ = writeln!(std::io::stderr(), "devices: {}; not run: {absent}", names.join(", "));
     let required = std::env::var("BOWSTRING_REQUIRE").unwrap_or_default();
     for required in required.split(',').filter(|name| !name.is_empty()) {
@@ -232,7 +235,7 @@ fn say(found: &[Target]) {
     }
 }
 
-/// Also where a run is of few tests, none of which asks for devices.
+/// Checks the requirement even if no selected test uses devices.
 #[test]
 fn what_is_required_is_here() {
     let names: Vec<String> = devices().into_iter().map(|target| target.name.clone()).collect();

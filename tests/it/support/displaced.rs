@@ -1,4 +1,4 @@
-//! The same array where foreign memory might have put it: at odd addresses, its bitmaps at odd bits.
+//! Moves an array to where foreign memory might be: to odd addresses, with its bitmaps at odd bits.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use bowstring::device::testing::{Slot, layout};
 
 use super::Exact;
 
-/// A copy of a CPU array, children and dictionary included, whose buffers all start `bytes` behind an address that
-/// 64 divides, and whose validity bitmaps start `bits` later than they did. Nothing else changes.
+/// A copy of a CPU array, with its children and dictionary. All buffers start `bytes` after a multiple of 64,
+/// and validity bitmaps start `bits` later than before. Nothing else changes.
 pub fn displaced(array: &Array, bytes: usize, bits: usize) -> Array {
     let mut parts = array.clone().into_parts();
     let slots: Vec<Slot> = layout(array.data_type()).slots().collect();
     for (i, buffer) in parts.buffers.iter_mut().enumerate() {
-        // Only whole values move: what lies behind the last row is not the array's.
+        // Only whole values are copied: the bytes after the last row are not part of the array.
         let needed = slots.get(i).and_then(|slot| slot.bytes_for(parts.offset + parts.len));
         let all = read(buffer);
         *buffer = moved(&all[..needed.unwrap_or(all.len()).min(all.len())], bytes);

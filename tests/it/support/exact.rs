@@ -1,29 +1,29 @@
-//! Memory that ends where its contents do, for whatever a stranger hands over: AddressSanitizer then sees a read of the first
-//! byte behind it, which spare bytes, or an allocator that rounds up, would hide.
+//! Memory without spare bytes at its end, for buffers of other libraries. AddressSanitizer detects a read of
+//! the first byte after it, which spare bytes, or a rounding allocator, would hide.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
-/// Buffers start so many bytes behind an address that this divides.
+/// Buffers start at a given distance from a multiple of this.
 const ALIGNMENT: usize = 64;
 
-/// A copy of some bytes, with nothing behind the last.
+/// A copy of some bytes, without spare bytes after the last.
 pub struct Exact {
     start: NonNull<u8>,
     layout: Layout,
     skipped: usize,
 }
 
-// SAFETY: the memory is this value's alone.
+// SAFETY: this value alone owns the memory.
 unsafe impl Send for Exact {}
 // SAFETY: as above; nothing is written through a shared reference.
 unsafe impl Sync for Exact {}
 
 impl Exact {
-    /// A copy that starts `by` bytes past an aligned address.
+    /// Copies bytes to memory that starts `by` bytes past an aligned address.
     pub fn holding(bytes: &[u8], by: usize) -> Exact {
-        // Not even of nothing may an address be that something else has.
+        // Even empty memory must have an address that nothing else has.
         let size = (by + bytes.len()).max(1);
         let layout = Layout::from_size_align(size, ALIGNMENT).expect("a test's memory is small");
         // SAFETY: the layout is not empty.
@@ -36,29 +36,29 @@ impl Exact {
         Exact { start, layout, skipped: by }
     }
 
-    /// Where the bytes are.
+    /// The address of the first byte.
     pub fn address(&self) -> usize {
         self.start.as_ptr().expose_provenance() + self.skipped
     }
 
-    /// The bytes.
+    /// The bytes from [`Exact::address`] on.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: all of the memory was initialised, and is this value's; what was skipped is not more than it has.
+        // SAFETY: all of the memory was initialised, this value owns it, and `skipped` is within its size.
         unsafe {
             let start = self.start.as_ptr().add(self.skipped);
             std::slice::from_raw_parts(start, self.layout.size() - self.skipped)
         }
     }
 
-    /// Ends the memory, as its owner may from now on: whoever still reads it is wrong, and is to notice. Under
-    /// AddressSanitizer (`BOWSTRING_SANITIZED`) it is freed, which that sees; else it holds poison for long, rather than
-    /// another's data.
+    /// Ends the memory, as its owner may: a later read is a bug that should show. Under AddressSanitizer
+    /// (`BOWSTRING_SANITIZED`) the memory is freed, so the sanitizer reports the read; otherwise it is filled
+    /// with poison and kept for a while, so that no other data gets there.
     pub fn bury(self) {
         static GRAVEYARD: Mutex<Vec<Exact>> = Mutex::new(vec![]);
         if std::env::var_os("BOWSTRING_SANITIZED").is_some() {
             return;
         }
-        // SAFETY: all of the memory is this value's.
+        // SAFETY: this value owns all of the memory.
         unsafe { self.start.write_bytes(0xdb, self.layout.size()) };
         let mut graves = GRAVEYARD.lock().unwrap();
         graves.push(self);

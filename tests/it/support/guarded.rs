@@ -1,5 +1,5 @@
-//! Memory that ends where the next page may not be touched: whoever reads a byte too many dies of it, whether the byte shows
-//! in a result or not. So does whoever reads it after it was given back.
+//! Memory that ends at a protected page: a read beyond its end crashes, even if the byte would not affect a
+//! result. A read after its release crashes, too.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -21,15 +21,16 @@ unsafe extern "C" {
     fn munmap(at: *mut c_void, bytes: usize) -> c_int;
 }
 
-/// A copy of the bytes, the last one at the end of a page with a forbidden one behind and before all. To spoil it is to give
-/// the memory back.
+/// Copies bytes so that the last one is at the end of a page, with protected pages before and after the
+/// memory. Spoiling the memory unmaps it.
 pub fn guarded(bytes: &[u8]) -> Elsewhere {
     const NOTHING: c_int = 0;
     const READ_AND_WRITE: c_int = 3;
     const PRIVATE_AND_ANONYMOUS: c_int = 0x22;
     let pages = bytes.len().div_ceil(PAGE).max(1) * PAGE;
     let whole = pages + 2 * PAGE;
-    // SAFETY: new memory, of which the pages between the first and the last are made accessible, and written.
+    // SAFETY: the memory is new; only the pages between the first and the last become accessible, and are
+    // written.
     let (all, pointer) = unsafe {
         let all = mmap(null_mut(), whole, NOTHING, PRIVATE_AND_ANONYMOUS, -1, 0);
         assert_ne!(all.addr(), usize::MAX, "there is memory");
@@ -40,7 +41,7 @@ pub fn guarded(bytes: &[u8]) -> Elsewhere {
         (all, to.cast_const().cast::<c_void>())
     };
     pointer.expose_provenance();
-    // SAFETY: the memory from above, and whoever still reads it is wrong.
+    // SAFETY: this is the memory from above, and its users must not read it after release.
     let spoil = move || assert_eq!(unsafe { munmap(all, whole) }, 0);
     Elsewhere { pointer, spoil: Box::new(spoil) }
 }

@@ -1,4 +1,5 @@
-//! What an expression means, by itself: a row at a time, over plain numbers, without arrow-rs and without cleverness.
+//! The meaning of expressions by definition: one row at a time, over plain numbers, without arrow-rs and
+//! without optimisation.
 
 use std::cmp::Ordering;
 
@@ -8,14 +9,14 @@ use arrow_schema::DataType;
 use super::rows::{Value, rows};
 use super::trees::Tree;
 
-/// A row: nothing, or its bits, extended by the sign where the type has one. Truths are 0 and 1.
+/// A row: null, or its bits, sign-extended for signed types. Truths are 0 and 1.
 type Row = Option<i128>;
 
-/// What is said of a row that overflows, or divides by zero.
+/// The result of a row that overflows, or divides by zero.
 #[derive(Debug)]
 pub struct Fails;
 
-/// The rows of an expression over columns; or that one of them fails.
+/// The rows of an expression over columns, or an error if one of them fails.
 pub fn meaning(tree: &Tree, columns: &[ArrayRef]) -> Result<Vec<Value>, Fails> {
     let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
     let columns: Vec<Vec<Value>> = columns.iter().map(|column| rows(column)).collect();
@@ -114,7 +115,7 @@ fn evaluate(tree: &Tree, types: &[DataType], row: &[Row]) -> Result<Row, Fails> 
     })
 }
 
-/// A literal's bits as rows have them.
+/// A literal's bits in the form of rows.
 fn plain(bits: i128, of: &DataType) -> i128 {
     match of {
         DataType::Float16 => bits & 0xffff,
@@ -132,7 +133,7 @@ fn and(a: Row, b: Row) -> Row {
     if a == Some(0) || b == Some(0) { Some(0) } else { a.zip(b).map(|_| 1) }
 }
 
-/// By the numbers of `Tree::Compare`.
+/// Compares by an operator's number in `Tree::Compare`.
 fn compared(how: usize, a: Row, b: Row, of: &DataType) -> Row {
     let order = a.zip(b).map(|(a, b)| order(a, b, of));
     let answer = match (how, order) {
@@ -158,7 +159,7 @@ fn order(a: i128, b: i128, of: &DataType) -> Ordering {
     }
 }
 
-/// By the numbers of `Tree::Arithmetic`.
+/// Computes by an operator's number in `Tree::Arithmetic`.
 fn arithmetic(op: usize, x: i128, y: i128, of: &DataType) -> Result<i128, Fails> {
     match of {
         DataType::Float32 => {
@@ -173,7 +174,8 @@ fn arithmetic(op: usize, x: i128, y: i128, of: &DataType) -> Result<i128, Fails>
         }
         _ if op >= 3 && y == 0 => Err(Fails),
         _ => {
-            // The largest product of 64 bits is none of 128 with a sign, and fits no less than the others that do not.
+            // The largest 64-bit product exceeds a signed 128-bit number, but it does not fit the type in
+            // either case.
             let product = x.checked_mul(y).unwrap_or(i128::MAX);
             let (quotient, rest) = (x.checked_div(y).unwrap_or(0), x.checked_rem(y).unwrap_or(0));
             fitting([x + y, x - y, product, quotient, rest][op], of)

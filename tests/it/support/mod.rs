@@ -1,10 +1,10 @@
-//! What every suite draws on: the types, random arrays of them, the lengths and masks that find mistakes, the devices
-//! to try them on, and what "the same" means.
+//! The common parts of all suites: the types, random arrays of them, the lengths and masks that find bugs,
+//! the devices, and the comparison of results.
 //!
-//! The one idea: [`rows`] reads any array into plain [`Value`]s, a row at a time and without cleverness. An operation
-//! that only moves data is then defined in one line over `Vec<Value>`, for every type at once.
+//! The one idea: [`rows`] reads any array into plain [`Value`]s, one row at a time and without optimisation.
+//! An operation that only moves data is then defined in one line over `Vec<Value>`, for every type at once.
 //!
-//! Everything random grows from a seed that a failing test prints; the same seed gives the same array.
+//! All random data derives from a seed that a failing test prints; the same seed gives the same array.
 
 pub mod allocations;
 pub mod amd;

@@ -1,8 +1,8 @@
-//! The one table of operations: what each is called, what it is given, how it is called, and what is right.
+//! The table of operations: the name of each, its arguments, its call, and its expected result.
 //!
-//! The one idea: whatever is asked of every operation reads this table: equivalence on every device, what devices refuse (and
-//! with that the README's table), failures of the runtime, the soak, changed kernels, costs. An operation that has a row has
-//! all of those.
+//! The one idea: every test of all operations reads this table: equivalence on every device, refusals of
+//! devices (and with them the README's table), failures of the runtime, the soak, changed kernels, costs. A
+//! row in the table adds an operation to all of these.
 
 use std::sync::Arc;
 
@@ -19,15 +19,15 @@ use super::{
     types,
 };
 
-/// What an operation is given besides the values.
+/// The argument of an operation besides the values.
 #[derive(Clone, Debug)]
 pub enum Argument {
     Nothing,
     Mask(ArrayRef),
     Indices(ArrayRef, OutOfBounds),
-    /// A type to cast to, and whether the cast is safe.
+    /// A target type, and whether the cast is safe.
     Type(DataType, bool),
-    /// An array of one row.
+    /// A scalar, as an array of one row.
     Scalar(ArrayRef),
 }
 
@@ -37,7 +37,7 @@ pub struct There<'a> {
     array: Option<Array>,
 }
 
-/// What an operation gives: ours an [`Array`], arrow-rs' an [`ArrayRef`].
+/// The result of an operation: ours is an [`Array`], arrow-rs' an [`ArrayRef`].
 #[derive(Clone, Debug)]
 pub enum Answer<A> {
     Array(A),
@@ -47,10 +47,10 @@ pub enum Answer<A> {
 /// A row of the table.
 pub struct Operation {
     pub name: &'static str,
-    /// An argument for so many rows of a type; `None` where there is none that would do.
+    /// An argument for this many rows of a type; `None` if no argument is possible.
     pub argument: fn(&DataType, usize, &mut Random) -> Option<Argument>,
     pub call: fn(&Array, &There<'_>, &Stream) -> Pending<Answer<Array>>,
-    /// What is right, by the meaning of rows; `None` where only arrow-rs can say.
+    /// The expected rows by definition; `None` if only arrow-rs can tell.
     pub definition: fn(&[Value], &Argument) -> Option<Vec<Value>>,
     pub arrow: fn(&ArrayRef, &Argument) -> Result<Answer<ArrayRef>, ArrowError>,
 }
@@ -74,7 +74,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation {
         name: "take",
         argument: |data_type, len, rng| {
-            // A union has no null for a null index to name.
+            // A union has no null, so a null index has no value.
             let nulls = if has_nulls(data_type) { Nulls::Some } else { Nulls::None };
             let there_are = len > 0 || has_nulls(data_type);
             let drawn = |rng| indices(&DataType::Int32, 1 + len * 3 / 2, len, nulls, rng);
@@ -167,7 +167,7 @@ pub const OPERATIONS: &[Operation] = &[
         definition: |values, argument| {
             let Argument::Scalar(scalar) = argument else { unreachable!("fill_null is given a scalar") };
             if scalar.is_null(0) {
-                // Nothing for nothing: what kind of nothing it was stays.
+                // Filling a null with null keeps its encoding.
                 return Some(values.to_vec());
             }
             let scalar = rows(scalar).remove(0);
@@ -181,7 +181,7 @@ pub const OPERATIONS: &[Operation] = &[
     },
 ];
 
-/// The row of a name.
+/// Finds an operation by its name.
 pub fn operation(name: &str) -> &'static Operation {
     OPERATIONS.iter().find(|operation| operation.name == name).expect("an operation of the table")
 }
@@ -202,7 +202,7 @@ fn bit(set: bool) -> Value {
     Value::Bytes(vec![u8::from(set)])
 }
 
-/// Which rows say nothing (or something), as arrow-rs has it.
+/// The rows that are null (or not null), by arrow-rs.
 fn nothing_in(values: &ArrayRef, null: bool) -> BooleanArray {
     let nulls = values.logical_nulls();
     let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
@@ -210,8 +210,8 @@ fn nothing_in(values: &ArrayRef, null: bool) -> BooleanArray {
 }
 
 impl Argument {
-    /// The argument on a stream's device. Of arrays some rows before those that are meant are cut off there, so that their bits are
-    /// at odd places.
+    /// The argument on a stream's device. Arrays are uploaded with some extra rows in front, which are sliced
+    /// off there, so that their bits are at odd places.
     pub fn on(&self, stream: &Stream) -> Result<There<'_>, Error> {
         let array = match self {
             Argument::Mask(array) | Argument::Indices(array, _) => {
@@ -233,14 +233,14 @@ impl There<'_> {
 }
 
 impl Operation {
-    /// The operation on values that are on the stream's device.
+    /// Runs the operation on values on the stream's device.
     pub fn run(&self, values: &Array, argument: &Argument, stream: &Stream) -> Result<Answer<Array>, Error> {
         (self.call)(values, &argument.on(stream)?, stream).wait()
     }
 }
 
 impl Answer<Array> {
-    /// The answer's rows, read on the host.
+    /// Reads the answer's rows on the host.
     pub fn read(&self, stream: &Stream) -> Result<Vec<Value>, Error> {
         Ok(match self {
             Answer::Array(array) => rows(&to_arrow(&stream.download(array)?)?),

@@ -1,4 +1,5 @@
-//! The shipped PTX images as what an emulated device runs: not the kernels' host build, the artefact itself, interpreted.
+//! Runs the shipped PTX images on an emulated device: the artefact itself, interpreted, not the kernels' host
+//! build.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,11 +15,12 @@ use super::counted::{Cost, Counted};
 #[derive(Default)]
 pub struct Images {
     modules: Mutex<HashMap<String, Arc<Module>>>,
-    /// What the lanes' order is drawn from, and then unordered accesses are errors; `None` for the plain order.
+    /// The seed of the order of lanes, which also makes unordered accesses errors; `None` for the plain
+    /// order.
     seed: Option<u64>,
-    /// Whether images may have been spoilt: then they get only memory that is the device's own.
+    /// Whether images may be faulty: then they may access only the device's own memory.
     spoilt: AtomicBool,
-    /// What has run, by family and entry.
+    /// The costs of all launches so far, by family and entry.
     ran: Mutex<BTreeMap<(String, String), Cost>>,
 }
 
@@ -35,12 +37,12 @@ pub fn image(family: &str) -> &'static str {
 }
 
 impl Images {
-    /// Those whose lanes run in an order drawn from the seed.
+    /// The images, with their lanes in a random order from this seed.
     pub fn drawn(seed: u64) -> Images {
         Images { seed: Some(seed), ..Images::default() }
     }
 
-    /// Takes this text for a family's image.
+    /// Replaces a family's image by this text.
     pub fn replace(&self, family: &str, text: &str) -> Result<(), bowstring_ptxi::Error> {
         let module = Arc::new(Module::parse(text)?);
         self.spoilt.store(true, Ordering::Relaxed);
@@ -48,7 +50,7 @@ impl Images {
         Ok(())
     }
 
-    /// What has run since this was last asked.
+    /// Takes the costs of all launches since the last call.
     pub fn ran(&self) -> BTreeMap<(String, String), Cost> {
         std::mem::take(&mut self.ran.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,5 +1,6 @@
-//! What each device says that it does not do. Asked once, of every operation and type; the README's table is made from
-//! the answers and checked in, so that a device can neither lose an operation unnoticed nor skip a test by refusing.
+//! The operations and types that each device refuses. The answers for every operation and type, determined
+//! once, make the README's table, which is checked in. So a device cannot lose an operation unnoticed, and
+//! cannot skip a test by refusing.
 
 use std::collections::BTreeSet;
 
@@ -13,13 +14,13 @@ use super::{Nulls, Random, Target, array, devices, types, uncounted};
 
 const ROWS: usize = 40;
 
-/// The operations that are asked of a type alone: not casts, which are of two.
+/// The operations that depend on one type: all but casts, which depend on two.
 pub fn of_one_type() -> impl Iterator<Item = &'static Operation> {
     OPERATIONS.iter().filter(|operation| operation.name != "cast")
 }
 
-/// Arrays of the type on the device, with and without a bitmap: what needs the one may not need the other. How many
-/// nulls there are is not known, so that counting them takes the device.
+/// Arrays of the type on the device, with and without a bitmap, because a device may support only one of
+/// them. Null counts are unknown, so that counting them needs the device.
 fn values(target: &Target, data_type: &DataType) -> [Array; 2] {
     [Nulls::None, Nulls::Some].map(|nulls| {
         let array = array(data_type, ROWS + 3, nulls, &mut Random::new(0));
@@ -35,7 +36,8 @@ fn refused(target: &Target, result: Result<(), Error>, what: &str) -> bool {
     }
 }
 
-/// The types that the device refuses to an operation, with no nulls in its argument where a device has no answer to them.
+/// The types for which the device refuses an operation. Arguments have no nulls if the device does not
+/// support nulls in them.
 pub fn refused_types(target: &Target, operation: &Operation) -> Vec<DataType> {
     let refuses = |data_type: &DataType| {
         let argument = (operation.argument)(data_type, ROWS, &mut Random::new(1)).expect("there are rows");
@@ -48,14 +50,14 @@ pub fn refused_types(target: &Target, operation: &Operation) -> Vec<DataType> {
     types().into_iter().filter(refuses).collect()
 }
 
-/// The pairs of types, of those that arrow-rs casts, that the device refuses to cast.
+/// The pairs of types that arrow-rs casts and the device refuses to cast.
 pub fn refused_casts(target: &Target) -> Vec<(DataType, DataType)> {
     let mut pairs = vec![];
     for from in types() {
         let values = values(target, &from);
         for to in types().into_iter().filter(|to| can_cast_types(&from, to)) {
             let refuses = |values| match cast(values, &to, &CastOptions::default(), &target.stream).wait() {
-                // Whether some value fails is not the question here.
+                // Failing values do not matter here.
                 Err(Error::Cast { .. } | Error::Arrow { .. }) => false,
                 answer => refused(target, answer.map(drop), &format!("cast of {from} to {to}")),
             };
@@ -73,14 +75,14 @@ pub fn kind(data_type: &DataType) -> String {
     shown.split('(').next().unwrap_or(&shown).to_owned()
 }
 
-/// What a device refuses: kinds of types by operation, and pairs of types.
+/// The refusals of a device: kinds of types by operation, and pairs of types.
 pub struct Refusals {
     of_types: BTreeSet<(&'static str, String)>,
     of_casts: BTreeSet<(String, String)>,
 }
 
 impl Refusals {
-    /// Asks the device.
+    /// Determines the refusals by trying every operation and type.
     pub fn of(target: &Target) -> Refusals {
         let of_types = of_one_type().flat_map(|operation| {
             let refused = refused_types(target, operation).into_iter();
@@ -90,8 +92,8 @@ impl Refusals {
         Refusals { of_types: of_types.collect(), of_casts: of_casts.collect() }
     }
 
-    /// Whether a refusal is among them: of the type, or of one that it is made of. Of casts to and from types that are
-    /// none of the representative ones, whether their kind is refused any.
+    /// Whether a refusal is expected: for the type, or for a type that it contains. For a cast with a type
+    /// outside the representative ones, any refused cast of the same kind counts.
     pub fn expected(&self, operation: &str, data_type: &str) -> bool {
         let parts = |shown: &str| -> Vec<String> {
             shown.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect()
@@ -106,7 +108,8 @@ impl Refusals {
             true => self.of_casts.contains(&(from.to_owned(), to.to_owned())),
             false => {
                 let (from, to) = (parts(from), parts(to));
-                // Lists of unions do not become text on devices, whatever that is in, and no representative type has any.
+                // Devices refuse to cast lists of unions to text at any depth, and no representative type
+                // contains such a list.
                 let named = |of: &[String], name: &str| of.iter().any(|part| part.contains(name));
                 named(&from, "List") && named(&from, "Union") && named(&to, "Utf8")
                     || self
@@ -118,7 +121,7 @@ impl Refusals {
     }
 }
 
-/// The devices, one of each kind that may differ in what it does: both widths of the emulator must not.
+/// The devices, one of each kind that may differ in its refusals; the emulator's two widths must not differ.
 pub fn kinds_of_devices() -> Vec<(&'static str, Vec<Target>)> {
     let named =
         |prefix: &str| devices().into_iter().filter(|target| target.name.starts_with(prefix)).collect();

@@ -1,4 +1,4 @@
-//! Any array as plain values: the ground on which definitions and comparisons stand.
+//! Reads any array into plain values, on which definitions and comparisons are based.
 
 use std::fmt::Display;
 
@@ -7,21 +7,22 @@ use arrow_array::types::{Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, StructArray, make_array};
 use arrow_schema::DataType;
 
-/// What a row says, whatever encodes it: dictionaries and runs are looked through, what is under a null is not seen.
+/// The value of a row in any encoding: dictionaries and runs are resolved, and contents under a null are
+/// ignored.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     Null,
-    /// Booleans, numbers (their bytes, so that NaN is itself and -0 is not 0), strings.
+    /// The bytes of a boolean, number or string, so that a NaN equals itself and -0 differs from 0.
     Bytes(Vec<u8>),
     /// A list's items, or a map's entries.
     List(Vec<Value>),
-    /// A struct's fields.
+    /// The values of a struct's fields.
     Fields(Vec<Value>),
     /// A union's member, by type id.
     Member(i8, Box<Value>),
 }
 
-/// The array, row by row.
+/// Reads the array, row by row.
 pub fn rows(array: &dyn Array) -> Vec<Value> {
     use DataType::*;
     let all = 0..array.len();
@@ -58,7 +59,7 @@ pub fn rows(array: &dyn Array) -> Vec<Value> {
         }
         FixedSizeList(_, size) => {
             let (list, size) = (array.as_fixed_size_list(), *size as usize);
-            // `values` is not sliced with the array, `value_offset_at` says where a row begins in it.
+            // `values` is not sliced with the array; `value_offset_at` gives the start of a row in it.
             parts(list.values(), all.map(|i| list.value_offset_at(i)).map(|start| start..start + size))
         }
         Map(..) => {

@@ -1,4 +1,5 @@
-//! Single random values: the extremes of each number type, what fails to convert, text and bytes of all lengths.
+//! Single random values: the extremes of each number type, values that fail to convert, text and bytes of all
+//! lengths.
 
 use arrow_buffer::i256;
 use arrow_schema::{DataType, TimeUnit};
@@ -6,7 +7,7 @@ use half::f16;
 
 use super::Random;
 
-/// The bytes of one value of a type of fixed width.
+/// The bytes of one value of a fixed-width type.
 pub fn fixed(data_type: &DataType, rng: &mut Random) -> Vec<u8> {
     use DataType::*;
     let unit = |unit: &TimeUnit| match unit {
@@ -15,7 +16,7 @@ pub fn fixed(data_type: &DataType, rng: &mut Random) -> Vec<u8> {
         TimeUnit::Microsecond => 1_000_000,
         TimeUnit::Nanosecond => 1_000_000_000,
     };
-    // A plausible value of a temporal type, in that many steps; else any number.
+    // A plausible value of a temporal type, in units of this size, or any number.
     let mut near = |from: i128, to: i128, width: usize| {
         if rng.percent(70.0) {
             (from + rng.below((to - from) as usize) as i128).to_le_bytes()[..width].to_vec()
@@ -34,7 +35,7 @@ pub fn fixed(data_type: &DataType, rng: &mut Random) -> Vec<u8> {
         Decimal256(precision, _) => decimal(*precision, rng).to_vec(),
         FixedSizeBinary(width) => rng.bytes(*width as usize),
         Date32 => near(-25_000, 50_000, 4),
-        // Whole days, as the format asks.
+        // Whole days, as the format requires.
         Date64 => near(-25_000, 50_000, 8)
             .try_into()
             .map(|days| (i64::from_le_bytes(days) % 100_000 * DAY as i64 * 1000).to_le_bytes().to_vec())
@@ -50,12 +51,12 @@ pub fn fixed(data_type: &DataType, rng: &mut Random) -> Vec<u8> {
     }
 }
 
-/// An integer of `width` bytes: a limit of some narrower or wider type, a small one, or any.
+/// An integer of `width` bytes: a limit of a narrower or wider type, a small one, or any.
 fn integer(width: usize, rng: &mut Random) -> Vec<u8> {
     let limit = 1i128 << [7, 8, 15, 16, 24, 31, 32, 53, 63, 64][rng.below(10)];
     let value = match rng.below(5) {
         0 => [limit - 1, limit, limit + 1, -limit, -limit - 1, 1 - limit][rng.below(6)],
-        // Each width's own limits, as signed and as unsigned numbers.
+        // The limits of each width, as signed and as unsigned numbers.
         1 => [0, -1, 1 << (8 * width - 1), (1 << (8 * width - 1)) - 1][rng.below(4)],
         2 => rng.below(256) as i128 - 128,
         3 => i128::from(rng.bits() as i64 >> rng.below(64)),
@@ -64,7 +65,7 @@ fn integer(width: usize, rng: &mut Random) -> Vec<u8> {
     value.to_le_bytes()[..width].to_vec()
 }
 
-/// A float: one that breaks things, one at the edge of an integer type, a small one, or any bits.
+/// A float: a special value, one at the edge of an integer type, a small one, or any bits.
 fn float(rng: &mut Random) -> f64 {
     const ODD: [f64; 24] = [
         0.0,
@@ -106,7 +107,8 @@ fn float(rng: &mut Random) -> f64 {
     }
 }
 
-/// The 32 bytes of a decimal that has at most `precision` digits: the largest, one short of a power of ten, any.
+/// The 32 bytes of a decimal with at most `precision` digits: the largest, one less than a power of ten, or
+/// any.
 fn decimal(precision: u8, rng: &mut Random) -> [u8; 32] {
     let ten = i256::from_i128(10);
     let digits = 1 + rng.below(precision as usize) as u32;
@@ -118,7 +120,7 @@ fn decimal(precision: u8, rng: &mut Random) -> [u8; 32] {
     let value = match rng.below(6) {
         0 => ten.wrapping_pow(u32::from(precision)).wrapping_sub(i256::ONE),
         1 => limit.wrapping_sub(i256::ONE),
-        // 5, 50, 500: where rounding turns.
+        // The values 5, 50, 500, at which rounding changes direction.
         2 => ten.wrapping_pow(digits - 1).wrapping_mul(i256::from_i128(5)),
         3 => i256::ZERO,
         _ => any.wrapping_rem(limit),
@@ -126,8 +128,8 @@ fn decimal(precision: u8, rng: &mut Random) -> [u8; 32] {
     if rng.percent(50.0) { value.to_le_bytes() } else { value.wrapping_neg().to_le_bytes() }
 }
 
-/// A string: empty, at either side of what a view holds inline, long, of characters of one to four bytes, or one that
-/// some cast reads.
+/// A string: empty, near the inline limit of a view, long, with characters of one to four bytes, or one that
+/// some cast can parse.
 pub fn text(rng: &mut Random) -> Vec<u8> {
     const READABLE: [&str; 22] = [
         "",
@@ -167,7 +169,7 @@ pub fn text(rng: &mut Random) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Bytes: now and then a string, else of any value.
+/// Bytes: sometimes a string, otherwise of any value.
 pub fn blob(rng: &mut Random) -> Vec<u8> {
     if rng.percent(40.0) {
         return text(rng);

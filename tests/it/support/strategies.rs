@@ -1,5 +1,6 @@
-//! Random cases for proptest. A [`Sample`] says how to make an array rather than being one, so that a failing case
-//! shrinks by what matters (a simpler type, a shorter array, no nulls, no slice) and its message is one line.
+//! Random cases for proptest. A [`Sample`] describes an array instead of containing it, so a failing case
+//! shrinks in meaningful steps (a simpler type, a shorter array, no nulls, no slice), and its message is one
+//! line.
 
 use std::sync::Arc;
 
@@ -9,51 +10,52 @@ use proptest::prelude::*;
 
 use super::{Nulls, OFFSETS, Random, array, index_types, types};
 
-/// How to make an array.
+/// The description of an array.
 #[derive(Clone, Debug)]
 pub struct Sample {
     pub data_type: DataType,
     pub len: usize,
     pub nulls: Nulls,
-    /// Rows before the first, of a longer array.
+    /// The number of rows that the slice skips in the longer array.
     pub offset: usize,
     pub seed: u64,
 }
 
 impl Sample {
-    /// Makes it.
+    /// Makes the described array.
     pub fn array(&self) -> ArrayRef {
         self.longer().slice(self.offset, self.len)
     }
 
-    /// The longer array that it is a slice of.
+    /// Makes the longer array, of which the sample is a slice.
     pub fn longer(&self) -> ArrayRef {
         array(&self.data_type, self.offset + self.len + 3, self.nulls, &mut self.random())
     }
 
-    /// Chance that the sample's seed decides.
+    /// A random generator from the sample's seed.
     pub fn random(&self) -> Random {
         Random::new(self.seed)
     }
 }
 
-/// How many cases `BOWSTRING_CASES` asks for.
+/// The number of cases in `BOWSTRING_CASES`.
 fn asked() -> Option<u32> {
     let cases = std::env::var("BOWSTRING_CASES").ok()?;
     Some(cases.parse().expect("BOWSTRING_CASES is a number"))
 }
 
-/// As many cases as `BOWSTRING_CASES` says, else `short`. Failures are kept in `tests/proptest-regressions`.
+/// Runs as many cases as `BOWSTRING_CASES` says, or `short`. Failures are kept in
+/// `tests/proptest-regressions`.
 pub fn config(short: u32) -> ProptestConfig {
     ProptestConfig { cases: asked().unwrap_or(short), ..ProptestConfig::default() }
 }
 
-/// How many seeds to try where each is a small case: four for one that `BOWSTRING_CASES` asks for, else `short`.
+/// The number of seeds to try if each is a small case: four for each of `BOWSTRING_CASES`, or `short`.
 pub fn cases(short: u64) -> u64 {
     asked().map_or(short, |cases| 4 * u64::from(cases))
 }
 
-/// Types, nested up to three deep.
+/// Types, nested up to three levels deep.
 pub fn data_type() -> impl Strategy<Value = DataType> {
     let leaf = proptest::sample::select(types());
     leaf.prop_recursive(3, 8, 3, |inner| {
@@ -97,7 +99,7 @@ fn numbered(i: usize, of: DataType) -> Field {
     Field::new(format!("f{i}"), of, true)
 }
 
-/// Whether there is no union at any depth.
+/// Whether the type contains no union at any depth.
 fn no_union(data_type: &DataType) -> bool {
     !matches!(data_type, DataType::Union(..))
         && bowstring::device::testing::children(data_type).into_iter().all(no_union)

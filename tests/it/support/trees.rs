@@ -1,4 +1,4 @@
-//! Random typed expressions, each with what arrow-rs' kernels make of it, node by node.
+//! Random typed expressions, evaluated node by node with arrow-rs' kernels.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use super::Random;
 
 type Result<T> = std::result::Result<T, ArrowError>;
 
-/// An expression and what it means.
+/// An expression, in a form that tests can evaluate by other means.
 #[derive(Clone, Debug)]
 pub enum Tree {
     Column(usize),
-    /// Bits, or a null, of a type.
+    /// The bits of a value of a type, or a null.
     Literal(DataType, Option<i128>),
     Compare(usize, Box<Tree>, Box<Tree>),
     Arithmetic(usize, Box<Tree>, Box<Tree>),
@@ -37,7 +37,7 @@ pub enum Tree {
     Cast(Box<Tree>, DataType),
 }
 
-/// The types of the columns: each has two, of values of all kinds and of small ones.
+/// The types of the columns. Each type has two columns, one of arbitrary and one of small values.
 pub fn column_types() -> Vec<DataType> {
     use DataType::*;
     vec![
@@ -65,13 +65,13 @@ pub fn column_types() -> Vec<DataType> {
     ]
 }
 
-/// Types of which arithmetic keeps the type.
+/// Whether arithmetic on the type gives the same type.
 fn has_arithmetic(data_type: &DataType) -> bool {
     data_type.is_integer() || matches!(data_type, DataType::Float32 | DataType::Float64)
 }
 
 impl Tree {
-    /// A random one of a type, over columns of [`column_types`], two of each.
+    /// A random tree of a type, over columns of [`column_types`], two of each.
     pub fn random(of: &DataType, depth: usize, rng: &mut Random) -> Tree {
         let tree = |of: &DataType, rng: &mut Random| Box::new(Tree::random(of, depth - 1, rng));
         if depth == 0 || rng.percent(15.0) {
@@ -118,7 +118,7 @@ impl Tree {
         }
     }
 
-    /// As it is written.
+    /// The tree as an expression.
     pub fn expr(&self) -> Expr {
         match self {
             Tree::Column(index) => nth(*index),
@@ -172,7 +172,7 @@ impl Tree {
         }
     }
 
-    /// What arrow-rs makes of it.
+    /// The result of arrow-rs' kernels.
     pub fn arrow(&self, columns: &[ArrayRef]) -> Result<ArrayRef> {
         let rows = columns[0].len();
         Ok(match self {
@@ -229,7 +229,7 @@ impl Tree {
             }
             Tree::InList(x, of, list) => {
                 let x = x.arrow(columns)?;
-                // No, but not known of a null; then or, for each.
+                // Starts with false, or null for a null; then applies "or" for each value.
                 let mut found: BooleanArray = (0..rows).map(|i| x.is_valid(i).then_some(false)).collect();
                 for value in list {
                     let equal = cmp::eq(&x, &Scalar::new(one_row(of, *value)))?;
@@ -241,7 +241,7 @@ impl Tree {
         })
     }
 
-    /// What it is made of: smaller ones that may fail as well.
+    /// The direct parts: smaller trees that may fail as well.
     pub fn parts(&self) -> Vec<&Tree> {
         match self {
             Tree::Column(_) | Tree::Literal(..) => vec![],
@@ -283,7 +283,7 @@ fn compare(how: usize, a: &ArrayRef, b: &ArrayRef) -> Result<ArrayRef> {
     }))
 }
 
-/// With the one NaN for every other that arithmetic made.
+/// Replaces every NaN by one NaN, because arithmetic makes different ones.
 fn one_nan(array: ArrayRef) -> ArrayRef {
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Float32Type, Float64Type};
@@ -335,7 +335,7 @@ pub fn one_row(of: &DataType, value: Option<i128>) -> ArrayRef {
     )
 }
 
-/// Small values of a type, some of them null.
+/// A column of small values of a type, some of them null.
 pub fn small_column(of: &DataType, rows: usize, rng: &mut Random) -> ArrayRef {
     let ones: Vec<ArrayRef> =
         (0..rows.max(1)).map(|_| one_row(of, rng.percent(85.0).then(|| small(of, rng)))).collect();

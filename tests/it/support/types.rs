@@ -1,4 +1,4 @@
-//! The types that every operation is tried on.
+//! The types with which every operation is tested.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ fn field(name: &str, data_type: DataType) -> Field {
     Field::new(name, data_type, true)
 }
 
-/// Every Arrow type, the parametric ones with representative parameters.
+/// Every Arrow type; parametric ones have representative parameters.
 pub fn types() -> Vec<DataType> {
     use DataType::*;
     let item = || Arc::new(field("item", Int32));
     let key = Field::new("keys", Utf8, false);
     let entries = Field::new("entries", Struct(Fields::from(vec![key, field("values", Int32)])), false);
     let members = || {
-        // Type ids are labels, not positions: these two would notice if somebody confused them.
+        // Type ids are labels, not positions: these two show if code confuses them.
         UnionFields::try_new([3, 1], [field("number", Int32), field("text", Utf8)]).unwrap()
     };
     let run_ends = Arc::new(Field::new("run_ends", Int32, false));
@@ -82,7 +82,7 @@ pub fn index_types() -> Vec<DataType> {
     vec![Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64]
 }
 
-/// Whether a row of the type can be null. A union's own rows cannot: only what they are members of.
+/// Whether a row of the type can be null. A union's rows cannot, only its members' rows.
 pub fn has_nulls(data_type: &DataType) -> bool {
     match data_type {
         DataType::Union(..) => false,

@@ -1,8 +1,8 @@
-//! The same array, with less known of it.
+//! Removes the known null count of an array.
 
 use bowstring::Array;
 
-/// The array with its null count unknown: so that counting takes a look.
+/// The same array with an unknown null count, so that counting has to read its bitmap.
 pub fn uncounted(array: Array) -> Array {
     let mut parts = array.into_parts();
     parts.null_count = None;

@@ -1,9 +1,10 @@
-//! Every launch on a GPU held against the interpreter of its images, where `BOWSTRING_WITNESS` names a folder: the first that
-//! differs is written to a file there, with the memory that it read before it and after it.
+//! Compares every launch on a GPU with the interpreter of its image, if `BOWSTRING_WITNESS` names a folder.
+//! The first launch that differs is written to a file there, with the memory that it read, before and after
+//! it.
 //!
-//! The one idea: the interpreter runs first, on memory that it fetches from the device as it asks for it. So a
-//! file holds what the launch has read and nothing else, and the same launch can be run again wherever this
-//! test binary is.
+//! The one idea: the interpreter runs first, on memory that it fetches from the device on demand. So a file
+//! contains exactly what the launch has read, and the same launch can be repeated anywhere with this test
+//! binary.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,10 +24,10 @@ use super::ptx::Images;
 /// Launches with more memory than this are not interpreted.
 const LIMIT: u64 = 1 << 20;
 
-/// Has a device's launches witnessed, where that was asked for.
+/// Installs a witness for a device's launches, if the environment asks for it.
 pub fn witnessed(device: Device) -> Device {
     if let Some(folder) = std::env::var_os("BOWSTRING_WITNESS") {
-        // Many handles of one device: they count together, and decode an image once.
+        // All handles of a device share the counts, and decode each image once.
         static WITNESS: OnceLock<Arc<Interpreted>> = OnceLock::new();
         let (counts, interpreters) = Default::default();
         let witness = || Arc::new(Interpreted { folder: folder.into(), counts, interpreters });
@@ -35,7 +36,8 @@ pub fn witnessed(device: Device) -> Device {
     device
 }
 
-/// What of a device's memory a launch has seen: from each first address on, the bytes before it, and now.
+/// The parts of a device's memory that a launch has seen: for each first address, the bytes before the
+/// launch, and the bytes now.
 #[derive(Default)]
 struct Pieces(BTreeMap<u64, Piece>);
 
@@ -56,14 +58,15 @@ impl Pieces {
     }
 }
 
-/// That memory as an interpreter sees it, with a way to get more of it.
+/// This memory for an interpreter, with a function that fetches more.
 struct Seen<'a> {
     pieces: Pieces,
     fetch: &'a dyn Fn(u64, &mut [u8]) -> bool,
 }
 
 impl Seen<'_> {
-    /// Gets the bytes that are not known yet. Of a word that is read whole only the first bytes may be there.
+    /// Fetches the bytes that are not known yet. A kernel may read a whole word of which only the first bytes
+    /// exist.
     fn know(&mut self, address: u64, bytes: usize) -> Result<(), String> {
         let end = address.checked_add(bytes as u64).ok_or("the end of all addresses is passed")?;
         let unknown: Vec<u64> = (address..end).filter(|at| self.pieces.at(*at).is_none()).collect();
@@ -125,7 +128,7 @@ impl Interpreter {
     }
 }
 
-/// The first word of memory that is one thing here and another there.
+/// Describes the first word of memory that differs between interpreter and device.
 fn first_difference(entry: &str, words: &[u64], interpreted: &Pieces, device: &Pieces) -> Option<String> {
     for ((start, ours), theirs) in interpreted.0.iter().zip(device.0.values()) {
         let Some(at) = ours.now.iter().zip(&theirs.now).position(|(a, b)| a != b) else { continue };
@@ -136,7 +139,7 @@ fn first_difference(entry: &str, words: &[u64], interpreted: &Pieces, device: &P
             bytes.iter().rev().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02x}"))
         };
         let (was, ours, theirs) = (word(&ours.before), word(&ours.now), word(&theirs.now));
-        // The argument that the memory is of; what a table points to is no argument's.
+        // The argument that points to this memory; memory referenced by a table belongs to no argument.
         let of = words
             .iter()
             .enumerate()
@@ -154,10 +157,10 @@ fn first_difference(entry: &str, words: &[u64], interpreted: &Pieces, device: &P
     None
 }
 
-/// How many launches were as they were interpreted, differed, or were too large.
+/// The numbers of launches that were equal, different, or too large.
 type Counts = [AtomicU64; 3];
 
-/// The witness.
+/// Runs each launch in the interpreter before the device, and compares.
 struct Interpreted {
     folder: PathBuf,
     counts: Counts,
@@ -226,7 +229,7 @@ impl Interpreted {
         let _ = fs::write(self.folder.join("launches.txt"), text);
     }
 
-    /// Writes the first that differs; later ones may only follow from it.
+    /// Writes the first difference; later ones may only follow from it.
     fn write(&self, entry: &str, about: &str, words: &[u64], device: &Pieces, verdict: &str) {
         static WRITTEN: AtomicBool = AtomicBool::new(false);
         if WRITTEN.swap(true, Ordering::Relaxed) {
@@ -249,7 +252,7 @@ impl Interpreted {
     }
 }
 
-/// Runs the launch in a file again, and says whether the interpreter does what the device did.
+/// Runs the launch in a file again, and reports whether the interpreter agrees with the device.
 pub fn replay(path: &Path) -> Result<String, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let lines = || text.lines().filter_map(|line| line.split_once(' '));

@@ -1,4 +1,4 @@
-//! Every operation of the CPU on arrays of many types: for tests of what all of them have in common.
+//! All of the CPU's operations on arrays of many types, for tests of their common properties.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use bowstring::exchange::{from_arrow, to_arrow, validate};
 use bowstring::expr::{Options, col, count_all, lit, sum};
 use bowstring::{Array, Batch, Result, Stream};
 
-/// An operation on certain arrays, and what they are.
+/// An operation on certain arrays, with a name.
 pub struct Work {
     pub name: String,
     pub run: Box<dyn Fn() -> Result<()>>,
 }
 
-/// Arrays of so many rows.
+/// Arrays of this many rows, of several types.
 fn arrays(rows: usize) -> Vec<ArrayRef> {
     let some = |row: usize| row % 5 != 4;
     let texts = || (0..rows).map(move |row| some(row).then(|| format!("text {}", row % 1000)));
@@ -69,7 +69,7 @@ fn filling(values: &Array) -> Option<Scalar> {
     Some(Scalar::try_new(&first.unwrap()).unwrap())
 }
 
-/// Every operation on arrays of so many rows.
+/// Every operation, on arrays of this many rows.
 pub fn all(rows: usize) -> Vec<Work> {
     let stream = Stream::cpu();
     let arrays: Vec<Array> = arrays(rows).iter().map(|array| from_arrow(array).unwrap()).collect();
@@ -152,7 +152,7 @@ pub fn all(rows: usize) -> Vec<Work> {
     works
 }
 
-/// The first of these arrays, through arrow-rs and back: what is not a work of its own.
+/// Converts the arrays to arrow-rs and back, which is not an operation of its own.
 pub fn to_arrow_and_back(rows: usize) -> Result<()> {
     arrays(rows).iter().try_for_each(|array| from_arrow(&to_arrow(&from_arrow(array)?)?).map(drop))
 }
