@@ -1,13 +1,13 @@
-"""Finds the instructions in a built library that gather values from all over memory.
+"""Finds the gather instructions in a built library, which load values from scattered addresses.
 
-On AMD's processors these take up to four times as long as loading the values one by one, and the compiler makes them of plain loops.
-Ours are in functions that are asked for by name where the processor's maker is known to be good at them; any other is a loop to
-be written otherwise.
+On AMD's processors these take up to four times as long as loading the values one by one, and the compiler
+makes them from plain loops. Our intended ones are in functions that run only on processors known to be good
+at them. Any other gather comes from a loop that should be rewritten.
 
     python3 benches/gathers.py LIBRARY
 
-LIBRARY is a shared library or a program with its symbols. Needs objdump. Exits with 1 where there is a gather in a function that
-may have none, and where the library shows none at all: then it was not looked at properly.
+LIBRARY is a shared library or a program with its symbols. Needs objdump. Exits with 1 if a function contains
+a gather that it must not, and if the library contains none at all, because then it was not read properly.
 """
 
 import re
@@ -24,7 +24,7 @@ GATHER = re.compile(r"\sv(p?)gather[dq](d|q|ps|pd)\s")
 
 
 def gathers(lines):
-    """How many each function has, from what objdump prints."""
+    """The number of gathers in each function, from objdump's output."""
     found, name = {}, ""
     for line in lines:
         if match := FUNCTION.match(line.rstrip()):
@@ -35,7 +35,7 @@ def gathers(lines):
 
 
 def verdict(found):
-    """Those of our functions that may have none."""
+    """Our functions that contain gathers they must not."""
     return {name: count for name, count in found.items() if OURS.search(name) and not ALLOWED.search(name)}
 
 

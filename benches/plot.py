@@ -1,5 +1,5 @@
-"""Plots as SVG, by matplotlib: how fast something is against what it is given, and how long works take, beside each other. Text
-stays text, and the same figures make the same file."""
+"""Plots as SVG, by matplotlib: rates against the size of the input, and the times of several works side by
+side. Text stays text, and the same figures give the same file."""
 
 import io
 
@@ -24,21 +24,21 @@ STYLE = {
 
 
 def number(value):
-    """Three digits or so."""
+    """Formats a number with about three digits."""
     if value >= 100 or value == round(value):
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def colours(names):
-    """A colour each: the library's own is the first, the copy's is grey."""
+    """A colour for each name: the library has the first, the copy is grey."""
     left = iter(COLOURS[1:] * (1 + len(names) // 7))
     own = {"bowstring": COLOURS[0], "copy": COPY}
     return {name: own.get(name) or next(left) for name in names}
 
 
 def svg(figure):
-    """The figure as text; its pixels are forgotten."""
+    """The figure as SVG text; closes the figure."""
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None})
     plt.close(figure)
@@ -46,7 +46,7 @@ def svg(figure):
 
 
 def apart(wanted, least, top):
-    """Heights at least so far apart and none above `top`, each near the wanted one, in their order."""
+    """Heights with a minimum distance and none above `top`, each near the wanted one, in the same order."""
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
     placed = list(wanted)
     for before, after in zip(order, order[1:]):

@@ -46,7 +46,7 @@ WORST = Assumptions(achieved=0.5, latency=1.0e-6, dependent=6.0, launch=3e-6, wa
 
 
 def rows_of(text, head):
-    """The rows of the table whose head begins so, as cells."""
+    """The rows of the table whose header begins with this text, as cells."""
     lines = iter(text.splitlines())
     for line in lines:
         if line.startswith(head):
@@ -73,7 +73,7 @@ class Tables:
 
 
 def in_flight(flights, width):
-    """The most loads of a width that a lane has in flight at once."""
+    """The largest number of loads of a width that a lane has in flight."""
     found = [int(n) for kind in flights.split(", ") for n, of in re.findall(r"(\d+)x(\d+)", kind) if int(of) == width]
     return max(found, default=1)
 
@@ -90,7 +90,8 @@ class Prediction:
 
 
 def predict(tables, name, rows, waits, extra, given):
-    """`extra`: bytes a row that memory moves beyond what is touched, where each access is to a sector of its own."""
+    """`extra`: bytes for each row that memory moves beyond those touched, if each access is to a sector of
+    its own."""
     limits = dict.fromkeys(["memory", "caches", "issue", "latency", "launches and waits"], 0.0)
     total = moved = slots = 0.0
     launches = tables.launches[name]
@@ -135,7 +136,7 @@ TEXT, TEXT_SECTORS = 12.0, 24 / 25 * (1 + 11.5 / 32) * 32
 
 
 def bound(tables, name):
-    """Bytes a row that memory must move, in whole sectors where rows are left out or taken at random."""
+    """Bytes for each row that memory must move, in whole sectors if rows are left out or taken at random."""
     if found := re.match(r"filter (Int\d+), (\d+) % (uniform|in runs of \d+)(, nulls)?$", name):
         width, p = WIDTHS[found[1]], float(found[2]) / 100
         if found[3] == "uniform":
@@ -159,7 +160,8 @@ def bound(tables, name):
 
 
 def scattered(name):
-    """Bytes a row that memory moves for random rows beyond what the counts, on a table that fits a cache, show."""
+    """Bytes for each random row that memory moves beyond the counts, which come from a table that fits a
+    cache."""
     if found := re.match(r"take (Int\d+), random", name):
         return 32 - WIDTHS[found[1]]
     if name.startswith("take Utf8, random"):
@@ -168,7 +170,8 @@ def scattered(name):
 
 
 def waits(name):
-    """How often the device waits in the middle for what the host learns by looking. Bits are filtered before that."""
+    """The number of times that the device waits while the host reads a result. Bits are filtered before
+    that."""
     if name.startswith("filter Boolean"):
         return 0
     return 1 if name.startswith("filter") or name.startswith("take Utf8") else 0
@@ -260,7 +263,8 @@ Where 1 % of clustered rows are kept, all bytes would move in 13 to 18 µs: the 
 
 
 def peers(tables, rows):
-    """What a peer must move at least, and the share of a copy's rate at which it ties with the target."""
+    """The bytes that a peer must move at least, and the share of a copy's rate at which it ties with the
+    target."""
     out = (
         "\n## Against the peers\n\n"
         "Nothing of theirs was run either. *moves*: bytes a row that they cannot do without: CUB's Flagged reads a byte of\n"
@@ -339,7 +343,7 @@ CASTS |= dict.fromkeys(["int64-utf8", "utf8-int64", "float64-utf8", "utf8-float6
 
 
 def bench(name, rows):
-    """The id of the bench that a prediction is for; "-" where there is none."""
+    """The id of the bench that a prediction is for; "-" if it has none."""
     nulls = "10%-null" if name.endswith(", nulls") else "no-nulls"
     plain = name.removesuffix(", nulls")
     if found := re.fullmatch(r"filter (\w+), (\d+) % (uniform|in runs of 1024)", plain):
@@ -364,7 +368,7 @@ def bench(name, rows):
 
 
 def table(rows):
-    """A line a prediction: what it is of, the bench, rows, bytes a row that must move, seconds."""
+    """One line for each prediction: its name, the bench, rows, bytes for each row that must move, seconds."""
     out = "work\tbench\trows\tbytes\texpected\tbest\tworst\n"
     for row in rows:
         seconds = (row.expected.seconds, row.best.seconds, row.worst.seconds)
@@ -374,7 +378,7 @@ def table(rows):
 
 
 def documents():
-    """What each file says."""
+    """The contents of each output file."""
     tables = Tables()
     out = HEAD.format(
         copy=EXPECTED.copy / 1e12,

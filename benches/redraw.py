@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Draws the plots of reports again from the figures in them, with three digits: `benches/redraw.py benches/results/cpu-2-cores.md`.
-For pages that were written where there is no matplotlib, and after a change to what plots look like. A page of a CPU also gets a plot
-of a few works beside each other, `<page>-overview.svg`, which the README shows."""
+"""Draws the plots of reports again from the figures in them, with three digits: `benches/redraw.py
+benches/results/cpu-2-cores.md`. For pages that were written without matplotlib, and after a change to
+the style of plots. A page of a CPU also gets a plot of several works side by side,
+`<page>-overview.svg`, which the README shows."""
 
 import re
 import sys
@@ -23,7 +24,7 @@ WORKS = {
 
 
 def seconds(shown):
-    """What `report.duration` wrote."""
+    """Parses the output of `report.duration`."""
     if shown == "-":
         return None
     value, unit = shown.replace(",", "").split()
@@ -31,7 +32,7 @@ def seconds(shown):
 
 
 def read(page):
-    """Every bench of a page, and what it copied."""
+    """Every bench of a page, and its rates of copies."""
     benches, heading, columns = {}, None, None
     for line in page.splitlines():
         if found := re.fullmatch(r"## (\w+) on (\w+)", line):
@@ -68,7 +69,7 @@ def read(page):
 
 
 def overview(benches, title):
-    """A few works beside each other, where the page has all of them."""
+    """Several works side by side, if the page has all of them."""
     if not WORKS.keys() <= benches.keys():
         return None
     works = []

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Turns what the benches left into tables and plots: benches/results/<machine>.md and SVGs beside it:
-another run on the same machine replaces them.
+"""Makes tables and plots from the results of the benches: benches/results/<machine>.md and SVGs beside it. A
+later run on the same machine replaces them.
 
     cargo bench && python3 benches/report.py
 
-Reads criterion's folder (its medians, and `bowstring.jsonl`, where the benches say what each of them moves and which
-devices there were) and every other `*.jsonl` in it: what peers print, a line each,
+Reads criterion's folder (its medians, and `bowstring.jsonl`, in which the benches record the bytes that each
+moves and the available devices), and every other `*.jsonl` in it, the output of peers, one object a line:
 
     {"id": "filter/cpu/int32/16777216/50%-uniform/no-nulls/1", "who": "polars", "seconds": 0.00471}
 
-Each rate is held against the copy of the nearest size in the same run, each time against the fastest peer's. Plots need
-matplotlib (`requirements.txt`); without it they are left to `redraw.py`, and the page says so.
+Each rate is compared with the copy of the nearest size in the same run, each time with the fastest peer's.
+Plots need matplotlib (`requirements.txt`); without it `redraw.py` has to draw them, and the page says so.
 """
 
 import argparse
@@ -43,7 +43,7 @@ DEVICES = {"cpu": "CPU", "cuda": "CUDA", "rocm": "ROCm"}
 
 
 class Bench:
-    """Everybody's seconds for one id."""
+    """The seconds of all contestants for one id."""
 
     def __init__(self, name):
         self.id = name
@@ -57,7 +57,7 @@ class Bench:
         return {who: s for who, s in self.seconds.items() if not who.startswith("bowstring")}
 
     def best_peer(self):
-        """Who is the fastest peer, and its time over ours; on a GPU both are the device's time."""
+        """The name of the fastest peer, and its time over ours; on a GPU both are the device's time."""
         peers = {who: s for who, s in self.peers().items() if not who.endswith("-wall")}
         if not peers or not self.ours():
             return None
@@ -65,11 +65,11 @@ class Bench:
         return who, peers[who] / self.ours()
 
     def moved(self):
-        """Bytes that memory must move: where few rows are wanted, in the sectors that hold one."""
+        """Bytes that memory must move: if few rows are wanted, the sectors that contain one."""
         return self.sectors or self.bytes
 
     def rate(self, who):
-        """Those in a second."""
+        """Those bytes in a second."""
         return self.moved() / self.seconds[who] if self.moved() and self.seconds.get(who) else None
 
 
@@ -80,7 +80,7 @@ def lines(path):
 
 
 def collect(folder, hours):
-    """Every bench of the last run in a criterion folder, and what was said of devices."""
+    """Every bench of the last run in a criterion folder, and the records about devices."""
     found = [path for path in folder.rglob("new/benchmark.json") if (path.parent / "estimates.json").exists()]
     newest = max((path.stat().st_mtime for path in found), default=0)
     benches, devices, absent = {}, {}, {}
@@ -118,7 +118,7 @@ def collect(folder, hours):
 
 
 class Copies:
-    """What each device copies in a second, by how much is moved."""
+    """The copy rates of each device, by the number of bytes moved."""
 
     def __init__(self, benches):
         self.rates = {}
@@ -177,13 +177,13 @@ def table(benches, copies):
 
 
 def everybody(benches):
-    """Whose lines a plot has."""
+    """The contestants whose lines a plot has."""
     whos = {who for bench in benches for who in bench.peers() if not who.endswith("-wall")}
     return ["bowstring", *sorted(whos)]
 
 
 def row_plots(benches, copies):
-    """Throughput against rows: every shape of which three sizes or more are known."""
+    """Throughput against rows: every shape with three known sizes or more."""
     shapes = {}
     for bench in benches:
         if bench.ours() and bench.bytes:
@@ -218,7 +218,7 @@ def short(rows):
 
 
 def kept_plots(benches, copies):
-    """Throughput against how much is kept: every shape of which three percentages or more are known."""
+    """Throughput against selectivity: every shape with three known percentages or more."""
     shapes = {}
     for bench in benches:
         parts = re.fullmatch(r"([\d.]+)%-(uniform|clustered)", bench.kept)
@@ -248,13 +248,13 @@ def kept_plots(benches, copies):
 
 
 def draw(benches, copies, name):
-    """Every plot of a report of that name: what it shows, its file, its contents (nothing without matplotlib)."""
+    """Every plot of a report of that name: its title, its file, its contents (None without matplotlib)."""
     for plot, svg in [*kept_plots(benches, copies), *row_plots(benches, copies)]:
         yield plot, re.sub("-+", "-", re.sub(r"[^A-Za-z0-9_.-]", "", f"{name}-{plot}")) + ".svg", svg
 
 
 def said(*command):
-    """What a program prints; nothing where there is none."""
+    """The output of a program; empty if it does not exist."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=ROOT)
     except (OSError, subprocess.TimeoutExpired):
@@ -263,7 +263,7 @@ def said(*command):
 
 
 def machine(devices, absent):
-    """What the figures were measured on, a line each."""
+    """The machine of the measurements, as lines."""
     cpuinfo = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     model = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.M)
     model = model[1] if model else platform.processor() or platform.machine()
@@ -296,7 +296,7 @@ def commit():
 
 
 def write(benches, devices, absent, out, date, name, notes):
-    """The report and its plots; the path of the report."""
+    """Writes the report and its plots; returns the report's path."""
     copies = Copies(benches)
     measured = [bench for bench in benches.values() if bench.operation != "copy" and bench.ours()]
     page = [f"# Benches, {date}, {name}", ""]

@@ -1,7 +1,8 @@
-"""What the library is to reach on a data centre's GPU (an H200), as shares of a copy's rate in the same run, as times over
-the best peer's, or as time on the wall; and what a run reached. `report.py` puts the table on top of a GPU's figures.
+"""The library's targets on a data centre's GPU (an H200), as shares of a copy's rate in the same run, as
+ratios to the best peer's time, or as wall time; and the results of a run. `report.py` puts the table above
+a GPU's figures.
 
-A share counts what is read in the sectors that hold a wanted row, where the benches say how many these are.
+A share counts the sectors that contain a wanted row, if the benches report their number.
 """
 
 import re
@@ -31,7 +32,7 @@ def verdict(met):
 
 
 def reached(benches, copies, device):
-    """The table's lines: of the benches that a target names, the worst."""
+    """The table's lines, each with the worst of the benches that a target names."""
 
     def share(bench):
         copied = copies.near(device, bench.bytes)

@@ -1,4 +1,4 @@
-"""The reader of disassemblies."""
+"""Tests the reader of disassemblies."""
 
 import unittest
 

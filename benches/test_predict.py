@@ -1,4 +1,5 @@
-"""`python3 -m unittest discover -s benches`: the tables behind the predictions, and the model, on made-up kernels."""
+"""`python3 -m unittest discover -s benches`: tests the tables used for the predictions, and the model, on
+made-up kernels."""
 
 import sys
 import unittest

@@ -1,4 +1,5 @@
-"""`python3 -m unittest discover -s benches`, with matplotlib: the report of a folder as criterion leaves it, with known figures."""
+"""`python3 -m unittest discover -s benches`, with matplotlib: tests the report of a folder as criterion
+leaves it, with known figures."""
 
 import contextlib
 import io
@@ -18,7 +19,7 @@ KEPT = "filter/cpu/int32/1048576/50%-uniform/no-nulls/1"
 
 
 def figure(folder, group, who, seconds, moved):
-    """What criterion writes for one function."""
+    """Criterion's output for one function."""
     new = folder / group.replace("/", "_") / who / "new"
     new.mkdir(parents=True)
     about = {"group_id": group, "function_id": who, "throughput": {"Bytes": moved}}

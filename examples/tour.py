@@ -1,6 +1,7 @@
-"""What a newcomer tries first, from top to bottom, as in a notebook: `python examples/tour.py`, with bowstring, pyarrow, polars,
-pandas and numpy installed. Every claim is an assertion. `BOWSTRING_DEVICE=cuda` (or `rocm`) runs the last part on a GPU; elsewhere
-an emulated one, which is slow, stands in for it."""
+"""A first tour of the library, from top to bottom, as in a notebook: `python examples/tour.py`, with
+bowstring, pyarrow, polars, pandas and numpy installed. Every claim is an assertion.
+`BOWSTRING_DEVICE=cuda` (or `rocm`) runs the last part on a GPU; without it, an emulated GPU is used,
+which is slow."""
 
 from __future__ import annotations
 

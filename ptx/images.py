@@ -37,12 +37,12 @@ FILTERS = [{"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "dict_si
 
 
 def kind(architecture):
-    """What the file of an image is called after its architecture."""
+    """The file extension of an architecture's images."""
     return "ptx" if architecture.startswith("sm_") else "hsaco"
 
 
 def read_archive(path):
-    """Architectures and contents of an archive."""
+    """The architectures and contents of an archive."""
     data = path.read_bytes()
     assert data.startswith(b"!<arch>\n"), f"{path} is no archive"
     images, at = {}, 8
@@ -54,7 +54,8 @@ def read_archive(path):
 
 
 def write_archive(path, images):
-    """Leaves an archive alone that has these contents: another version of the compressor may make other bytes."""
+    """Leaves an archive alone if it has these contents: another version of the compressor may make other
+    bytes."""
     if path.exists() and read_archive(path) == images:
         return
     data = bytearray(b"!<arch>\n")
@@ -67,8 +68,8 @@ def write_archive(path, images):
 
 
 def sources():
-    """Module paths and texts of what device code is made from. The library's first file has attributes and a list of modules,
-    and two files of the vocabulary are the host's."""
+    """The module paths and texts of the device code's sources. They leave out the library's first file,
+    which has only attributes and a list of modules, and the vocabulary's two files for the host."""
     files = {}
     for path in sorted(SOURCES.rglob("*.rs")):
         name = path.relative_to(SOURCES).as_posix()
@@ -79,7 +80,7 @@ def sources():
 
 
 def declared(text):
-    """Families that a file declares, and what it says of each."""
+    """The families that a file declares, with the options of each."""
     return re.findall(r'^ +family "(\w+)"([^;]*);', text.split("#[cfg(test)]")[0], re.M)
 
 
@@ -93,7 +94,7 @@ def tuning(family, files):
 
 
 def paths(text):
-    """Every path of modules in a text, those in the braces of a `use` spelt out."""
+    """Every module path in a text, with the braces of a `use` expanded."""
     text = re.sub(r"//.*", "", text)
     for use in re.findall(r"\buse\s+([^;]+);", text):
         yield from expanded(re.sub(r"\s+as\s+\w+|\s", "", use))
@@ -118,8 +119,8 @@ def expanded(use):
 
 
 def mentioned(module, text, files):
-    """The modules that a module's text names: where a path leads, as far as it goes through files, and each file on the way;
-    its own submodules; and files that define a macro that it calls."""
+    """The modules that a module's text names: each file on the way of a path, as far as the path leads
+    through files; its own submodules; and files that define a macro that it calls."""
     for path in paths(text):
         if path[0] == "crate":
             at, path = (), path[1:]
@@ -143,9 +144,10 @@ def mentioned(module, text, files):
 
 
 def reach(family, files):
-    """The files that a family is made from: those that declare it, the vocabulary, and whatever those mention, and so on. More
-    than what is compiled into it (a mention need not be a use), never less but for one thing: a trait implemented for a type
-    in a file that neither of them mentions. CI builds all images anyway."""
+    """The files that a family is made from: those that declare it, the vocabulary, the files that these
+    mention, and so on. The result may contain more than is compiled (a mention need not be a use). It
+    misses only one case: a trait implemented for a type in a file that neither of them mentions. CI
+    builds all images anyway."""
     found = {module for module, (_, text) in files.items() if any(name == family for name, _ in declared(text))}
     found |= {module for module in files if module[0] == "target"}
     new = list(found)
@@ -159,8 +161,9 @@ def reach(family, files):
 
 
 def finish(family, path, files):
-    """Without the size of a block ptxas plans for 1024 threads and saves registers where loads should be in flight together.
-    Four blocks of 256 a processor leave it 64, where the family does not say otherwise."""
+    """Adds the block size for ptxas. Without it ptxas plans for 1024 threads, and saves registers where
+    loads should be in flight together. Four blocks of 256 on a processor leave it 64, unless the family
+    declares otherwise."""
     of_all, of_entry = "4", {}
     for number, _, entries in re.findall(r"^blocks (\d+)( for (.*))?$", "\n".join(tuning(family, files)), re.M):
         of_entry.update(dict.fromkeys(entries.split(), number))
@@ -176,7 +179,7 @@ def finish(family, path, files):
 
 
 def source_lines(family, files):
-    """What a manifest says of a family's sources; build.rs compares the same."""
+    """The lines of a manifest for a family's sources; build.rs compares the same."""
     for name in reach(family, files):
         data = (SOURCES / name).read_bytes()
         yield f"source {zlib.crc32(data):08x} {len(data)} {name}"
@@ -196,8 +199,9 @@ def image_lines(images):
 
 
 def object_version(architecture):
-    """The version of code objects that an architecture's images are, as the byte for the ABI in an ELF header says it: 5 loads
-    from ROCm 6.0 on; generic targets exist from version 6 on, which ROCm 6.4 was the first to load all of."""
+    """The version of an architecture's code objects, as the ABI byte of the ELF header encodes it: version
+    5 loads from ROCm 6.0 on; generic targets need version 6, which ROCm 6.4 is the first to load for
+    all of them."""
     return 4 if architecture.endswith("-generic") else 3
 
 
@@ -220,7 +224,7 @@ def unpack(into, archives):
 
 
 def wrong():
-    """What archives are not what their manifests say, and what is too large."""
+    """The archives that differ from their manifests, and the sizes above their limits."""
     sizes = {path.stem: path.stat().st_size for path in IMAGES.glob("*.a")}
     folder = sum(path.stat().st_size for path in (ROOT / "ptx").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     print(f"images: {sum(sizes.values())} bytes embedded of {EMBEDDED} allowed; ptx/: {folder} of {FOLDER}")

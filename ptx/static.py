@@ -26,33 +26,35 @@ WIDTHS = {"8": 1, "16": 2, "64": 8, "128": 16}
 
 
 def resident(registers):
-    """Warps that a processor of sm_90 holds at once: whole blocks, registers given out 256 at a time to a warp."""
+    """The warps that a processor of sm_90 holds at once: whole blocks, with registers allocated 256 at a
+    time to a warp."""
     of_warp = -(-registers * 32 // 256) * 256
     warps = REGISTERS // PARTITIONS // of_warp * PARTITIONS
     return min(warps, WARPS) // (BLOCK // 32) * (BLOCK // 32)
 
 
 def resident_amd(arch, registers):
-    """Waves that a SIMD holds at once, as far as vector registers go: of 512 on gfx90a in eights, of 1,024 on gfx11 in
-    sixteens (a SIMD of the larger gfx11 has half as many again)."""
+    """The waves that a SIMD holds at once, as far as vector registers allow: of 512 on gfx90a in eights,
+    of 1,024 on gfx11 in sixteens (a SIMD of the larger gfx11 has half as many again)."""
     all_of_them, step, most = (512, 8, 8) if arch == "gfx90a" else (1024, 16, 16)
     return min(most, all_of_them // (-(-registers // step) * step))
 
 
 def width(mnemonic):
-    """Bytes that an LDG or STG moves in a lane."""
+    """The bytes that an LDG or STG moves in a lane."""
     parts = (part.lstrip("US") for part in mnemonic.split("."))
     return next((WIDTHS[part] for part in parts if part in WIDTHS), 4)
 
 
 def control(high):
-    """The scoreboard that an instruction sets when its result is there (7: none), and those that it waits for."""
+    """The scoreboard that an instruction sets when its result is ready (7: none), and those that it waits
+    for."""
     bits = high >> 41
     return bits >> 5 & 7, bits >> 11 & 63
 
 
 def instructions(sass):
-    """(entry, text, high word) for each instruction: the word's second half stands on the line below."""
+    """(entry, text, high word) for each instruction: the word's second half is on the following line."""
     entry = text = None
     for line in sass:
         if line.startswith(".text."):
@@ -65,7 +67,8 @@ def instructions(sass):
 
 
 def leaves(text):
-    """Whether nothing runs on to the next instruction: no guard, and a jump that has no condition of its own."""
+    """Whether execution never continues at the next instruction: no guard, and a jump without a condition
+    of its own."""
     return re.match(r"(EXIT|RET|BRX|JMX|BRA(\.[A-Z]+)? `)", text) and ".DIV" not in text
 
 
@@ -104,7 +107,7 @@ class Entry:
         self._most = []
 
     def in_flight(self):
-        """The most of each mix of widths; a mix that another has all of, and more, is left out."""
+        """The maximum of each mix of widths; a mix that is part of another one is left out."""
         kinds = [dict(flight) for flight in self.flights]
 
         def less(a, b):
@@ -116,7 +119,7 @@ class Entry:
 
 
 def ptx_code(folder):
-    """Instructions of each entry in the PTX."""
+    """The number of instructions of each entry in the PTX."""
     code = {}
     for image in sorted(folder.glob("*.ptx")):
         entry = None

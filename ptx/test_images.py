@@ -1,4 +1,4 @@
-"""What images.py says of a small tree of sources, and that archives come back as they went in.
+"""Tests images.py on a small tree of sources, and that archives come back as they went in.
 
     python3 -m unittest discover -s ptx
 """

@@ -1,7 +1,8 @@
-"""Changes of AMD's pseudo-code, each of which the comparison must report: it could not be wrong unseen otherwise.
+"""Changes of AMD's pseudo-code, each of which the comparison must report. They prove that it can detect
+errors.
 
-One of an operation, of every kind that the operations are made of: signs, widths, constants off by one, conditions, carries,
-masks, lanes, addresses, rounding. Each is the family's text with one thing put for another."""
+Each changes one operation; together they cover every kind of step: signs, widths, constants off by one,
+conditions, carries, masks, lanes, addresses, rounding. Each is the family's text with one replacement."""
 
 CHANGES = {
     "rdna3": [

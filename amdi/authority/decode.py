@@ -1,6 +1,6 @@
-"""Every shipped instruction, decoded and encoded by others: by tinygrad's decoder, which AMD's machine-readable ISA
-generated, and by LLVM's. Both must find the interpreter's name and size, LLVM also its text, and both must give the same
-bytes back, LLVM's from the interpreter's text."""
+"""Decodes and encodes every shipped instruction by independent tools: tinygrad's decoder, which AMD's
+machine-readable ISA generated, and LLVM. Both must agree with the interpreter's name and size, and LLVM
+with its text; both must return the same bytes, LLVM from the interpreter's text."""
 
 import re
 
@@ -11,7 +11,7 @@ import exceptions
 import shipped
 
 def plain(name):
-    """A name without what only says which encoding it is in."""
+    """A name without the suffix for its encoding."""
     name = name.lower()
     while True:
         shorter = re.sub(r"_(e32|e64|dpp|sdwa|vop3)$", "", name)
@@ -27,7 +27,7 @@ def independent_name(made):
 
 
 def encoded_again(made):
-    """The bytes that the decoder's fields give when an instruction is made of them anew."""
+    """The bytes of a new instruction with the decoder's fields."""
     fields = {name: getattr(made, name) for name, field in made._fields if not isinstance(field, FixedBitField)}
     again = object.__new__(type(made))
     again._raw = 0
@@ -80,7 +80,8 @@ def check_llvm(entries):
 
 
 def only_a_half(entry, code):
-    """Whether the bytes differ in the upper half of a literal alone, in an operation on halves, which does not read it."""
+    """Whether the bytes differ only in the upper half of a literal, in an operation on halves, which does
+    not read it."""
     whole, again = entry["hex"], code or ""
     if "16" in entry["name"] and len(whole) == len(again) and whole[:-4] == again[:-4] and again[-4:] == "0000":
         exceptions.use("16-bit literals have an upper half")

@@ -1,5 +1,5 @@
-"""Where AMD's pseudo-code is not taken as it stands, each with the reason. AUTHORITY.md has the same list with the
-documents' words; a test fails if one of the two has an entry that the other has not, or if an entry was not needed."""
+"""The deviations from AMD's pseudo-code, each with its reason. AUTHORITY.md has the same list with the
+documents' words; a test fails if an entry is missing from one of the two, or was not needed."""
 
 import collections
 import re
@@ -35,7 +35,7 @@ ABSENT = {"v_mac_f32": ("v_fmac_f32", "D0.f32 = flush(flush(flush(S0.f32) * flus
 
 
 def absent(name):
-    """What stands in for an operation, and its text, if the wheel has none."""
+    """The replacement for an operation, and its text, if the wheel lacks it."""
     return ABSENT.get(name.lower().removesuffix("_e32").removesuffix("_e64"))
 
 

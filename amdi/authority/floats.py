@@ -1,5 +1,5 @@
-"""Floating-point numbers as AMD's pseudo-code means them: exact arithmetic on fractions, and then one rounding to the
-nearest, ties to even. Nothing here is done by the host's own floating-point unit, which the interpreter uses."""
+"""The floating-point arithmetic of AMD's pseudo-code: exact arithmetic on fractions, then one rounding to
+the nearest, ties to even. It does not use the host's floating-point unit, which the interpreter uses."""
 
 from fractions import Fraction
 
@@ -35,7 +35,7 @@ def nan(width):
 
 
 def value(bits, width):
-    """What a finite number is."""
+    """The exact value of a finite number, as a fraction."""
     stored, bias = FORMATS[width]
     sign, exponent, significand = fields(bits, width)
     if exponent:
@@ -46,7 +46,7 @@ def value(bits, width):
 
 
 def nearest(number, width, zero_sign=0):
-    """The bits of the number of that width which is nearest; a zero has the sign that is given."""
+    """The bits of the nearest number of this width; a zero gets the given sign."""
     stored, bias = FORMATS[width]
     if number == 0:
         return zero_sign << (width - 1)
@@ -116,7 +116,7 @@ def fma(a, b, c, width):
 
 
 def exponent(a, width):
-    """The field, which has a bias."""
+    """The exponent field, including its bias."""
     return fields(a, width)[1]
 
 
@@ -126,8 +126,8 @@ def is_denormal(a, width):
 
 
 def scaled_fma(a, b, c, width):
-    """`a * b + c`, the quotient of two numbers of which one was scaled by `2 ** by`, without that: rounded once. A large one
-    is of a scaled denominator, a small one of a scaled numerator."""
+    """`a * b + c`, the quotient of two numbers of which one was scaled by `2 ** by`, with the scale
+    removed and one rounding. A large quotient has a scaled denominator, a small one a scaled numerator."""
     by = 2 * width if exponent(c, width) > FORMATS[width][1] else -2 * width
     if not all(finite(x, width) for x in (a, b, c)):
         return fma(a, b, c, width)
@@ -140,7 +140,7 @@ def finite(a, width):
 
 
 def flush(a, width):
-    """Without what is too small for a whole significand."""
+    """Replaces a denormal by zero."""
     return sign_of(a, width) << (width - 1) if is_denormal(a, width) else a
 
 
@@ -174,7 +174,7 @@ def convert(a, width, to):
 
 
 def to_integer(a, width, lowest, most):
-    """Towards zero and within bounds; what is no number gives 0 (the ISA documents' words for `V_CVT_I32_F32`)."""
+    """Rounds towards zero and saturates; a NaN gives 0 (the ISA documents' words for `V_CVT_I32_F32`)."""
     if is_nan(a, width):
         return 0
     if is_infinite(a, width):
@@ -185,7 +185,7 @@ def to_integer(a, width, lowest, most):
 
 
 def compare(a, b, width):
-    """-1, 0 or 1; None where one is no number."""
+    """-1, 0 or 1; None if either is a NaN."""
     if is_nan(a, width) or is_nan(b, width):
         return None
 

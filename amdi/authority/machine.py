@@ -1,8 +1,8 @@
-"""What one instruction does to a wave, by the independent decoder's fields and AMD's pseudo-code.
+"""Runs one instruction on a wave, by the independent decoder's fields and AMD's pseudo-code.
 
-The pseudo-code says what happens to `S0`, `D0`, `VCC` and so on; which registers these are, and what modifiers make of
-them, is in the documents' chapters on encodings, and here. Every text that is not taken as it stands is in
-`exceptions.py`."""
+The pseudo-code describes operations on `S0`, `D0`, `VCC` and so on. The documents' chapters on encodings,
+and this file, define their registers and modifiers. `exceptions.py` lists every text that is not used
+literally."""
 
 import importlib
 
@@ -213,7 +213,7 @@ class Machine(Reaching):
         return None
 
     def source(self, made, i, lane):
-        """A source of lanes with its modifiers, as bits and their width."""
+        """A vector operand with its modifiers, as bits and their width."""
         kind = type(made).__name__
         field = self.field(made, i)
         bits, form = self.bits(made, field), self.form(made, field)
@@ -256,7 +256,7 @@ class Machine(Reaching):
         return self.with_sign(value, bits, getattr(made, f"src{i}_neg"), getattr(made, f"src{i}_abs")), bits
 
     def mask_field(self, made):
-        """Where a mask of lanes comes from: the third operand in the long encodings."""
+        """The source of a lane mask: the third operand in the long encodings."""
         name = made.op.name
         if type(made).__name__.startswith("VOP3") and any(x in name for x in ("CNDMASK", "_CI_", "ADDC", "SUBB")):
             return made.src2.offset
@@ -286,7 +286,7 @@ class Machine(Reaching):
         return made.op.name.startswith("V_CMP")
 
     def destination(self, made):
-        """The register that is written, and whether it is its upper half."""
+        """The destination register, and whether it is its upper half."""
         register = made.vdst.offset - 256
         if self.bits(made, "vdst") == 16:
             if type(made).__name__.startswith("VOP3"):
@@ -348,7 +348,7 @@ class Machine(Reaching):
         return self.put_vector(register, lane, max(bits, 32), value)
 
     def clamped(self, made, lane, value, bits):
-        """Integer additions and subtractions without a carry keep within their range."""
+        """Saturates integer additions and subtractions without a carry."""
         name = made.op.name
         exceptions.use("clamp")
         a, b = (self.source(made, i, lane)[0] for i in (0, 1))

@@ -1,5 +1,5 @@
-"""Evaluates AMD's pseudo-code: the text of the ISA documents that says what each instruction does. Every text is parsed once
-and evaluated for each lane."""
+"""Evaluates AMD's pseudo-code, the text of the ISA documents that defines each instruction. Each text is
+parsed once and evaluated for each lane."""
 
 import floats
 from syntax import parsed
@@ -40,7 +40,7 @@ def binary(sign, a, b):
 
 
 def divide(a, b):
-    """Towards zero, as C does."""
+    """Divides towards zero, as C does."""
     return abs(a) // abs(b) * (-1 if (a < 0) != (b < 0) else 1)
 
 
@@ -129,8 +129,8 @@ for _width in (32, 64):
 
 
 class Program:
-    """Runs pseudo-code over names. `memory` has `read(address, bytes)` and `write(address, bytes, value)`; arrays, such as
-    `VGPR`, are Python functions of their indices that give `Bits`."""
+    """Runs pseudo-code with given names. `memory` has `read(address, bytes)` and `write(address, bytes,
+    value)`; arrays such as `VGPR` are Python functions that map their indices to `Bits`."""
 
     def __init__(self, names, memory=None, arrays=None):
         self.names, self.memory, self.arrays, self.functions = names, memory, arrays or {}, dict(FUNCTIONS)
@@ -213,7 +213,7 @@ class Program:
             store.kind = target[1]
 
     def place(self, target):
-        """Where something is: its store, its lowest bit and its width."""
+        """The location of a target: its store, its lowest bit and its width."""
         if target[0] == "name":
             store = self.names.setdefault(target[1], Bits())
             return store, 0, store.width or 512
@@ -234,7 +234,7 @@ class Program:
         return node[0] == "slice" and node[1] == ("name", "MEM")
 
     def element(self, node):
-        """A part of an array, as `VGPR[lane][register]`."""
+        """An element of an array, as in `VGPR[lane][register]`."""
         if node[3] is not None:
             return None
         indices = []

@@ -1,6 +1,6 @@
-"""RDNA2, which the independent decoder does not have: each of its instructions is read by LLVM, written as the same
-instruction of RDNA3, or where it uses SDWA, of CDNA, and these bytes are what the pseudo-code is found by. So the
-interpreter runs RDNA2's bytes, and the authority an equivalent's."""
+"""Support for RDNA2, which the independent decoder lacks. LLVM disassembles each instruction and assembles
+it as the same instruction of RDNA3, or of CDNA if it uses SDWA; these bytes select the pseudo-code. So
+the interpreter runs RDNA2's bytes, and the authority an equivalent's."""
 
 import re
 
@@ -13,13 +13,14 @@ CDNA = "gfx90a"
 
 
 def as_cdna(text):
-    """An SDWA instruction with CDNA's names. A mask has two registers there: which, is patched in later."""
+    """An SDWA instruction with CDNA's names. A mask has two registers there; the actual one is patched in
+    later."""
     text = text.replace("vcc_lo", "vcc").replace("_nc_", "_").replace("_co_ci_", "c_co_")
     return re.sub(r"^(v_cmp_\w+_sdwa) s\d+,", r"\1 s[0:1],", text)
 
 
 def with_destination(code, text):
-    """Puts a compare's scalar destination into the bits that SDWA has it in, the same ones in both generations."""
+    """Puts a compare's scalar destination into SDWA's bits for it, which are the same in both generations."""
     found = re.match(r"v_cmp_\w+_sdwa s(\d+),", text)
     if not found:
         return code
@@ -29,7 +30,7 @@ def with_destination(code, text):
 
 
 def equivalents(entries):
-    """Pairs for `semantics.check`, and what has no equivalent."""
+    """Pairs for `semantics.check`, and the instructions without an equivalent."""
     texts = shipped.disassemble("gfx10-3-generic", [entry["hex"] for entry in entries])
     pairs, left, without = [], [], []
     for entry, text, code in zip(entries, texts, shipped.assemble(RDNA3[0], texts, RDNA3[1])):

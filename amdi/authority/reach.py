@@ -1,4 +1,4 @@
-"""What reaches other lanes and memory: the part of `machine.Machine` that runs these instructions."""
+"""The part of `machine.Machine` that runs instructions which access other lanes or memory."""
 
 import exceptions
 from pcode import Program
@@ -6,7 +6,7 @@ from values import Bits, Unsupported, Value
 
 
 class Reaching:
-    """Has the registers and operands of the machine that it is a part of."""
+    """A mixin that uses the machine's registers and operands."""
 
     def arrays(self):
         def vgpr(lane, register):
@@ -59,7 +59,8 @@ class Reaching:
         return lambda: 0, lambda value: self.put_scalar(made.sdata.offset, bits, value), bits
 
     def access(self, made, address, name, result, data):
-        """Runs what reaches memory at one address, which the documents' words, not the pseudo-code, compute."""
+        """Accesses memory at one address, which follows the documents' words, because the pseudo-code does
+        not define it."""
         exceptions.use("addresses")
         text = self.text(made.op.name)
         old, put, bits = result

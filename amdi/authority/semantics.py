@@ -1,7 +1,7 @@
-"""Every shipped operation, run by the interpreter and by AMD's pseudo-code on the same registers and memory, which then
-must be the same: those that the instruction names and all others.
+"""Runs every shipped operation by the interpreter and by AMD's pseudo-code on the same registers and memory.
+Afterwards all registers and memory must agree, not only those that the instruction names.
 
-A case is one wave: its lanes have operands of their own, so it is as many comparisons as lanes run."""
+A case is one wave. Its lanes have different operands, so it makes as many comparisons as lanes run."""
 
 import collections
 import json
@@ -50,7 +50,8 @@ class Piece:
 
 
 def shape(text):
-    """What tells an instruction from another but the numbers of its registers: constants stay, of literals one stays."""
+    """The text that identifies an instruction apart from register numbers: constants stay, and all
+    literals become one."""
     text = re.sub(r"\b([sv])\d+\b", r"\1", text)
     text = re.sub(r"\b([sv])\[(\d+):(\d+)\]", lambda m: f"{m[1]}x{int(m[3]) - int(m[2]) + 1}", text)
     text = re.sub(r"\b0x[0-9a-f]+\b", "literal", text)
@@ -61,7 +62,7 @@ def shape(text):
 
 
 def chosen(entries, each, draw):
-    """So many instructions of each shape."""
+    """Picks up to `each` instructions of each shape."""
     shapes = collections.defaultdict(list)
     for entry in entries:
         shapes[shape(entry["text"])].append(entry)
@@ -82,13 +83,13 @@ def word(draw, kind):
 
 
 def masks(draw, wave, number):
-    """Which lanes run: all, some, one, and none at all."""
+    """The mask of active lanes: all, some, one, or none."""
     everything = (1 << wave) - 1
     return [draw.getrandbits(wave), everything, 1 << draw.randrange(wave), 0][number % 4]
 
 
 def case(entry, made, wave, number, draw):
-    """Registers and memory for an instruction."""
+    """Makes registers and memory for an instruction."""
     name = made.opx.name if hasattr(made, "opx") else made.op.name
     kind = "f64" if "F64" in name else "f32" if "F32" in name or "DUAL" in name else "b"
     # All registers of a wave get values, so that reading a wrong register shows.
@@ -138,7 +139,8 @@ def case(entry, made, wave, number, draw):
 
 
 def equal_pairs(made, wave, scalars, vectors, draw):
-    """Makes the operands of a comparison of 64 bits equal, in some lanes: two registers each are not by chance."""
+    """Makes the operands of a 64-bit comparison equal in some lanes: chance would rarely make two
+    registers each equal."""
     if not re.match(r"V_CMPX?_\w+64", made.op.name if hasattr(made, "op") else ""):
         return
     first = made.src0.offset
@@ -160,7 +162,7 @@ def equal_pairs(made, wave, scalars, vectors, draw):
 
 
 def constant(made, offset):
-    """The double that an operand is, where it is in the instruction."""
+    """The double of a constant operand in the instruction."""
     if "F64" not in made.op.name:
         return None
     if 240 <= offset < 248:
@@ -173,7 +175,7 @@ def place(scalars, first, address):
 
 
 def reach(made, wave, scalars, vectors, draw):
-    """Memory of its own for each lane, and the registers that lead there."""
+    """Gives each lane memory of its own, and sets the registers that address it."""
     newest = hasattr(made, "ioffset")
     bits = 24 if newest else 13
     offset = made.ioffset if newest else made.offset
@@ -195,7 +197,8 @@ def reach(made, wave, scalars, vectors, draw):
 
 
 def expected(run, made, family, instead=None):
-    """What the pseudo-code makes of a case, in the form of the interpreter's answer but whole, not only what changed."""
+    """The pseudo-code's result of a case, in the form of the interpreter's answer, but complete instead of
+    only the changes."""
     scalars = [run["s"].get(str(i), 0) for i in range(128)]
     for first, name in ((VCC, "vcc"), (EXEC, "exec")):
         mask = int(run[name], 16)
@@ -224,7 +227,8 @@ def answered(run, answer):
 
 
 def floating_results(made):
-    """The width of a result that may be no number, and its register: the pseudo-code does not say which bits it then has."""
+    """The width of a result that may be a NaN, and its register: the pseudo-code does not define a NaN's
+    bits."""
     if hasattr(made, "opx"):
         halves = ((made.opx, made.vdstx), (made.opy, made.vdsty))
         return [(32, to.offset - 256) for operation, to in halves if "F32" in operation.name]
@@ -239,7 +243,7 @@ def floating_results(made):
 
 
 def same_but_for_nans(made, ours, theirs):
-    """Makes every result that is no number on both sides the same one."""
+    """Replaces every result that is a NaN on both sides by the same NaN."""
     for width, register in floating_results(made):
         if register not in ours or register not in theirs:
             continue
@@ -255,7 +259,7 @@ def same_but_for_nans(made, ours, theirs):
 
 
 def same_scalar_but_for_nans(made, ours, theirs):
-    """The same of a scalar result, which is of 32 bits."""
+    """Does the same for a scalar result, which has 32 bits."""
     name = made.op.name if hasattr(made, "op") else ""
     if not name.startswith("S_") or not name.endswith("_F32") or not hasattr(made, "sdst"):
         return
@@ -267,12 +271,12 @@ def same_scalar_but_for_nans(made, ours, theirs):
 
 
 def operations_of(entry):
-    """The names of what an instruction does: two for a pair."""
+    """The names of an instruction's operations: two for a pair."""
     return [part.split()[0] for part in entry["text"].split(" :: ")]
 
 
 def compare(run, made, machine, answer):
-    """The first difference, in words, or nothing."""
+    """Describes the first difference; None if the results agree."""
     if "error" in answer:
         return f"the interpreter's error: {answer['error']}"
     scalars, vectors, condition, memory = answered(run, answer)
@@ -298,8 +302,8 @@ def compare(run, made, machine, answer):
 
 
 def check(pairs, cases, draw):
-    """For pairs of a shipped instruction and the code, family and lanes to evaluate it with: how many cases and lanes were
-    compared, of which operations, and what differed."""
+    """Checks pairs of a shipped instruction and the code, family and lanes to evaluate it with. Returns
+    the numbers of compared cases and lanes, their operations, and the differences."""
     runs, wrong, uncovered, operations = [], [], collections.Counter(), set()
     shapes = collections.Counter(entry["name"] for entry, *_ in pairs)
     for entry, code, family, wave in pairs:

@@ -1,4 +1,5 @@
-"""What is compared: the shipped instructions as the interpreter lists them, and the two outside programs."""
+"""The subjects of the comparison: the shipped instructions as the interpreter lists them, and the two
+outside programs."""
 
 import json
 import os
@@ -24,13 +25,13 @@ TARGETS = {
 
 
 def interpreter():
-    """The interpreter's example program, which `cargo build -p bowstring-amdi --example amdi` makes."""
+    """The interpreter's example program, built by `cargo build -p bowstring-amdi --example amdi`."""
     named = os.environ.get("BOWSTRING_AMDI")
     return named or str(ROOT / "target" / "debug" / "examples" / "amdi")
 
 
 def ask(arguments, lines):
-    """What the interpreter answers, a line for a line."""
+    """Sends lines to the interpreter, and returns one answer for each."""
     run = subprocess.run([interpreter(), *arguments], input="\n".join(lines) + "\n" if lines else "", text=True,
                          stdout=subprocess.PIPE, check=True)
     return [json.loads(line) for line in run.stdout.splitlines()]
@@ -45,7 +46,7 @@ def encodings():
 
 
 def tool(name):
-    """A tool of LLVM 22, under Debian's name for it or plainly."""
+    """The name of an LLVM 22 tool: Debian's, or the plain one."""
     for candidate in (f"{name}-22", name):
         if shutil.which(candidate):
             return candidate
@@ -64,7 +65,7 @@ def disassemble(target, codes):
 
 
 def assemble(target, texts, attributes=""):
-    """The bytes of each text, as hexadecimal digits; None where LLVM has no such instruction there."""
+    """The bytes of each text, as hexadecimal digits; None if LLVM has no such instruction for the target."""
     arguments = [tool("llvm-mc"), "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}", "--show-encoding"]
     if attributes:
         arguments.append(f"-mattr={attributes}")

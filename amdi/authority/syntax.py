@@ -1,5 +1,5 @@
-"""Reads AMD's pseudo-code into trees of tuples, whose first part is what they are. What the parser does not know is an error:
-nothing in a text is passed over but comments."""
+"""Parses AMD's pseudo-code into trees of tuples, whose first element is the node's kind. Unknown syntax is
+an error: the parser skips nothing but comments."""
 
 import functools
 import re

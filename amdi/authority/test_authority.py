@@ -1,11 +1,13 @@
-"""Holds the interpreter of AMD's code objects against authorities that its authors did not write. Needs the packages in
-requirements.txt, LLVM 22, and the interpreter's example program (`BOWSTRING_AMDI` names it, if it is not the debug build's):
+"""Compares the interpreter of AMD's code objects with authorities that its authors did not write. Needs the
+packages in requirements.txt, LLVM 22, and the interpreter's example program (`BOWSTRING_AMDI` names it,
+unless it is the debug build's):
 
     cargo build -p bowstring-amdi --example amdi
     python -m unittest discover -s amdi/authority
 
-`BOWSTRING_AMD_CASES` says how many waves of random and extreme operands each shape of an instruction gets (default 4: of
-four in a row one has all lanes, one has one and one has none), `BOWSTRING_AMD_SEED` how they are drawn."""
+`BOWSTRING_AMD_CASES` sets the number of waves of random and extreme operands for each shape of an
+instruction (default 4: in four consecutive waves all, some, one and no lanes run). `BOWSTRING_AMD_SEED`
+sets their random seed."""
 
 import collections
 import os
@@ -64,7 +66,8 @@ class Authority(unittest.TestCase):
         return pairs
 
     def stand_ins(self, target, entries):
-        """The codes of instructions, or for what the wheel does not have, of others with the same operands."""
+        """The codes of instructions; for those that the wheel lacks, the codes of others with the same
+        operands."""
         codes = [entry["hex"] for entry in entries]
         for i, entry in enumerate(entries):
             other, _ = exceptions.absent(entry["name"]) or (None, None)

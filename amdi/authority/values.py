@@ -1,5 +1,5 @@
-"""What AMD's pseudo-code computes with: a value is a number with a kind and a width, and a store of bits is read and written
-in parts, as registers are."""
+"""The values of AMD's pseudo-code: a value is a number with a kind and a width; a store of bits is read
+and written in parts, as registers are."""
 
 import floats
 
@@ -24,7 +24,7 @@ class Value:
         return Value(kind, width, self.bits())
 
     def cast(self, kind, width):
-        """Keeps the number, as far as it fits, where `as_type` keeps bits."""
+        """Converts the number, as far as it fits; `as_type` keeps the bits instead."""
         if kind == "f":
             return Value("f", width, floats.convert(self.number, self.width, width))
         return Value(kind, width, self.number)
@@ -52,4 +52,4 @@ class Bits:
 
 
 class Unsupported(Exception):
-    """What the check does not cover: reported, never passed over."""
+    """An instruction that the check does not cover: reported, never skipped silently."""

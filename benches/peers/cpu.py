@@ -1,5 +1,5 @@
-"""The same shapes as benches/{filter,take,cast,null_count,expressions}.rs, in polars and pyarrow, which have threads of
-their own.
+"""Runs the same shapes as benches/{filter,take,cast,null_count,expressions}.rs in polars and pyarrow, which
+have threads of their own.
 
 Needs polars, pyarrow and numpy; DuckDB and DataFusion run TPC-H's sixth query as well, where they are installed. Prints
 one JSON object a line: the id of the Rust bench, who ran, the median in seconds. In a `.jsonl` file in criterion's folder,
@@ -30,7 +30,7 @@ ENOUGH = 0.01 if TINY else 0.5
 
 
 def measure(bench, who, run):
-    """The median of at least 5 runs and half a second, after one that warms up."""
+    """The median of at least 5 runs and half a second, after one warm-up run."""
     run()
     times, begin = [], time.perf_counter()
     while len(times) < 5 or (time.perf_counter() - begin < ENOUGH and len(times) < 2000):
@@ -54,7 +54,7 @@ def bits(rows, percent, spread, seed):
 
 
 def values(name, rows, nulls):
-    """An array, one row in ten null where asked for, as pyarrow has it."""
+    """An array for pyarrow, with one null in ten rows on request."""
     random = np.random.default_rng(3)
     null = ~bits(rows, 90, "uniform", 2) if nulls else None
     if name == "int32":
@@ -135,7 +135,7 @@ CASTS = [
 
 
 def numbers(name, rows, nulls):
-    """Numbers that fit every type they are cast to."""
+    """Numbers that fit every type that they are cast to."""
     random = np.random.default_rng(3)
     null = ~bits(rows, 90, "uniform", 2) if nulls else None
     whole = random.integers(-(2**31), 2**31, rows, dtype=np.int64)
@@ -159,7 +159,7 @@ WRITTEN = [
 
 
 def written_values(name, rows):
-    """As many digits as the Rust bench's values have."""
+    """Values with as many digits as the Rust bench's."""
     random = np.random.default_rng(7)
     whole = random.integers(0, 100_000_000, rows, dtype=np.int64)
     if name == "float64":
@@ -256,13 +256,13 @@ def null_counts(rows):
 
 
 def decimals(unscaled):
-    """Decimals of two digits behind the point."""
+    """Decimals with two decimal places."""
     halves = np.stack([unscaled, unscaled >> 63], axis=1)
     return pa.Array.from_buffers(pa.decimal128(15, 2), len(unscaled), [None, pa.py_buffer(halves.tobytes())])
 
 
 def compared(name, rows, nulls):
-    """Numbers of which half are less than zero."""
+    """Numbers, half of which are negative."""
     random = np.random.default_rng(3)
     null = ~bits(rows, 90, "uniform", 2) if nulls else None
     whole = random.integers(-(2**31), 2**31, rows, dtype=np.int64)
@@ -302,7 +302,7 @@ def three_terms(rows):
 
 
 def texts(name, rows):
-    """Half of the rows short enough for a view to hold them itself."""
+    """Strings, half of which are short enough to be inline in a view."""
     tests = {
         "text_equal": (lambda a: a == "ship 07", lambda a: pc.equal(a, pa.scalar("ship 07", a.type))),
         "text_starts_with": (lambda a: a.str.starts_with("ship"), lambda a: pc.starts_with(a, "ship")),
@@ -334,7 +334,7 @@ def texts(name, rows):
 
 
 def sixth_query(rows):
-    """TPC-H's, of a table that each has in its own format, with as many threads as there are processors."""
+    """TPC-H's sixth query, on a table in each library's own format, with as many threads as processors."""
     bench = f"tpch_q6/cpu/decimal128-date32/{rows}/2%/no-nulls/4"
     if not wanted(bench):
         return

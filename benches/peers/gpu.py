@@ -1,4 +1,5 @@
-"""What CuPy and PyTorch do for the work of benches/{filter,take,cast}.rs on a CUDA device, on the same inputs.
+"""Measures CuPy and PyTorch on the work of benches/{filter,take,cast}.rs on a CUDA device, with the same
+inputs.
 
 Needs numpy, and cupy or torch or both. Prints one JSON object a line: the id of the Rust bench, who ran, the median in
 seconds, the bytes that the Rust benches count for it. Times are the device's, by events, behind work that lets the host
@@ -48,12 +49,12 @@ def signed(number):
 
 
 def shifted(numbers, by):
-    """To the right, zeros coming in."""
+    """A shift to the right that inserts zeros."""
     return (numbers >> by) & ((1 << (64 - by)) - 1)
 
 
 def random(sequence, i):
-    """SplitMix64's numbers `i` of a sequence."""
+    """Numbers `i` of a SplitMix64 sequence."""
     state = (i + 1) * signed(0x9E3779B97F4A7C15) + (sequence << 48)
     state = (state ^ shifted(state, 30)) * signed(0xBF58476D1CE4E5B9)
     state = (state ^ shifted(state, 27)) * signed(0x94D049BB133111EB)
@@ -79,7 +80,7 @@ def indices(rows, order):
 
 
 def numbers(of):
-    """What is cast: as `numbers` in data.rs has them where all fit, but for the halves that floats have of them."""
+    """The input of casts: as `numbers` in data.rs if all values fit, except for the halves in its floats."""
     bits = 8 if of == "int8" else 32
     return lambda i: ((random(7, i) & ((1 << bits) - 1)) ^ (1 << (bits - 1))) - (1 << (bits - 1))
 
@@ -157,12 +158,12 @@ def chunks(rows):
 
 
 def sums(column, place):
-    """How many, their sum, and the sum in which each counts by its place, so that order matters."""
+    """The count, the sum, and the sum weighted by position, so that order matters."""
     return len(column), int(column.sum()), int(((2 * place + 1) * column).sum())
 
 
 def added(parts):
-    """The sums of parts that follow each other."""
+    """Combines the sums of consecutive parts."""
     count, placed = 0, 0
     for length, plain, by_place in parts:
         placed += by_place + 2 * count * plain
@@ -171,7 +172,7 @@ def added(parts):
 
 
 def on_host(rows, chunk):
-    """What numpy makes of the rows, chunk by chunk."""
+    """numpy's result for the rows, chunk by chunk."""
     import numpy
 
     def part(bounds):
@@ -183,7 +184,7 @@ def on_host(rows, chunk):
 
 
 class Peer:
-    """A library, its inputs and what it is asked to run."""
+    """A library with its inputs, and the work that it runs."""
 
     def __init__(self, lib):
         self.lib = lib
@@ -200,7 +201,7 @@ class Peer:
         return added(sums(whole(start, end), self.lib.range(0, end - start)) for start, end in chunks(len(column)))
 
     def seconds(self, run):
-        """The medians of the device's time and of that on the wall."""
+        """The medians of the device's time and of the wall time."""
         device, wall, begin = [], [], time.perf_counter()
         while len(device) < 11 or (time.perf_counter() - begin < 0.4 and len(device) < 101):
             for _ in range(8):
@@ -221,7 +222,7 @@ class Peer:
         return statistics.median(device), statistics.median(wall)
 
     def measure(self, bench, who, moved, right, run, result_of=lambda result: result):
-        """Checks what it gives, which warms it up too, and measures it."""
+        """Checks the result, which also warms up, then measures."""
         found = self.sums(result_of(run()))
         if found != right:
             sys.exit(f"{bench}: {who} is wrong: {found[0]} values, not {right[0]}, or others")
@@ -282,7 +283,7 @@ def wanted(bench):
 
 
 def cases(peer):
-    """Everything there is to measure, each to be called."""
+    """Everything to measure, as callables."""
     yield from (lambda power=power: peer.copies(power) for power in ([15] if TINY else range(15, 32, 2)))
     plan = [("int32", LARGE, ALL), ("int64", LARGE, ALL), ("int8", LARGE, FEW), ("int16", LARGE, FEW)]
     plan += [(of, BATCH, FEW) for of in ("int32", "int64")]

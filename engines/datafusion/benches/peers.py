@@ -1,9 +1,9 @@
-"""TPC-H's queries by DuckDB and polars on the Parquet files that the bench wrote; one CSV line a query and engine, as
-benches/tpch/report.rs reads them. Needs duckdb and polars.
+"""Runs TPC-H's queries with DuckDB and polars on the Parquet files that the bench wrote; prints one CSV line
+for each query and engine, as benches/tpch/report.rs reads them. Needs duckdb and polars.
 
-Each query of each engine runs in a process of its own, bounded in memory and time: polars does not do all of them, and
-some of those that it starts on would not end. What an engine refuses or does not finish has no line, and a reason on
-standard error.
+Each query of each engine runs in a process of its own, limited in memory and time: polars does not support
+all of them, and some would not end. A query that an engine refuses or does not finish has no line, and a
+reason on standard error.
 """
 
 import argparse
@@ -41,7 +41,7 @@ RUNNERS = {"duckdb": duckdb_runner, "polars": polars_runner}
 
 
 def measure(engine, data, threads, rounds, text, gigabytes, pipe):
-    """Runs in the process of its own; sends (rows, milliseconds of each round) or what went wrong."""
+    """Runs in the child process; sends (rows, milliseconds of each round) or the error."""
     resource.setrlimit(resource.RLIMIT_AS, (gigabytes << 30, gigabytes << 30))
     try:
         run = RUNNERS[engine](data, threads)

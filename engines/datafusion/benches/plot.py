@@ -1,5 +1,5 @@
-"""A picture of the bench's times.csv: for each query the median by each engine, relative to DataFusion alone on the same
-source. Needs matplotlib: `python plot.py times.csv times.svg`."""
+"""Plots the bench's times.csv: for each query the median of each engine, relative to DataFusion alone on
+the same source. Needs matplotlib: `python plot.py times.csv times.svg`."""
 
 import collections
 import csv
