@@ -12,7 +12,7 @@ use crate::selection::{bits, packed, unpacked};
 
 #[test]
 fn lists_say_where_their_items_are() {
-    for width in WIDTHS {
+    for (width, nulls) in WIDTHS.into_iter().flat_map(|width| [(width, false), (width, true)]) {
         for rows in LENGTHS {
             let mut rng = Random::new(13 + rows as u64);
             let offsets: Vec<u32> = (0..rows).map(|_| 5 + rng.below(90) as u32).collect();
@@ -21,11 +21,14 @@ fn lists_say_where_their_items_are() {
             let mut sums = Memory::room::<u64>(rows.div_ceil(1024));
             let (mut at, mut len_of) = (Memory::of(&offsets), Memory::of(&sizes));
             let mut found = Memory::of(&[u64::MAX; 3]);
+            let live = bits(&mut rng, rows, 2);
+            let mut live_bits = Memory::of(&packed(&live));
+            let (valid, valid_offset) = if nulls { live_bits.bitmap(0) } else { (In::absent(), 0) };
             let args = Extents {
                 offsets: at.input(),
                 sizes: len_of.input(),
-                valid: In::absent(),
-                valid_offset: 0,
+                valid,
+                valid_offset,
                 rows: rows as u64,
                 limit: 96,
                 end: In::absent(),
@@ -38,10 +41,12 @@ fn lists_say_where_their_items_are() {
                 limits: found.output().skip(1),
             };
             run(EXTENTS, &[4, 8], args, width);
-            let good = |row: &usize| offsets[*row] + sizes[*row] <= 96;
-            let some = |row: &usize| good(row) && sizes[*row] > 0;
+            // Null rows have no items, wherever they say that those are.
+            let is_null = |row: &usize| nulls && !live[*row];
+            let good = |row: &usize| is_null(row) || offsets[*row] + sizes[*row] <= 96;
+            let some = |row: &usize| good(row) && !is_null(row) && sizes[*row] > 0;
             let start = |row: usize| if some(&row) { u64::from(offsets[row]) - 5 } else { 0 };
-            let len = |row: usize| if good(&row) { u64::from(sizes[row]) } else { 0 };
+            let len = |row: usize| if some(&row) { u64::from(sizes[row]) } else { 0 };
             let (all_starts, all_lens): (Vec<u64>, Vec<u64>) =
                 (0..rows).map(|row| (start(row), len(row))).unzip();
             assert_eq!(starts.read::<u64>(rows), all_starts);

@@ -13,3 +13,4 @@ mod selection;
 mod structure;
 mod utf8;
 mod views;
+mod zoned;

@@ -30,6 +30,7 @@ fn months_days_and_nanoseconds_are_read() {
         ("1 day 1", Some(mdn(1, 1, 0))),
         ("1 h 1 min 1 s 1 ms 1 us 1 nanosecond", Some(mdn(0, 0, HOUR + 61_001_001_001))),
         ("1 hr 1 mins 1 seconds 1 millisecond 1 microseconds", Some(mdn(0, 0, HOUR + 61_001_001_000))),
+        ("1 y 1 w 1 d 1 h 1 m 1 s 1 ms 1 us", Some(mdn(12, 8, HOUR + 61_001_001_000))),
         ("-.5 seconds", Some(mdn(0, 0, -500_000_000))),
         ("0.000000000000001 hours", Some(mdn(0, 0, 0))),
         ("0.0000000000000001 hours", None),

@@ -1,5 +1,6 @@
 use bowstring_kernels::written::Said::{self, Elsewhere, Nothing, Value};
 use bowstring_kernels::written::date::{read_date32, read_date64};
+use bowstring_kernels::written::interval::{Kind, read_interval};
 use bowstring_kernels::written::time::read_time;
 use bowstring_kernels::written::timestamp::read_timestamp;
 use bowstring_kernels::written::unit::Unit;
@@ -168,6 +169,19 @@ fn timestamps() {
         assert_eq!(read(text, Unit::NANOSECOND, 0), expected, "{text:?}");
     }
     assert_eq!(read("0000-01-01", Unit::MICROSECOND, 0), Value(-719_528 * 86_400_000_000));
+}
+
+/// White space, and that alone, may stand between a time and its offset, and between a number and its unit.
+#[test]
+fn white_space_is_unicodes() {
+    for c in '\0'..='\u{3100}' {
+        let text = format!("2020-01-01T00:00:00{c}+01:00");
+        let read: Said<i64> = read_timestamp(text.as_bytes(), Unit::SECOND, Fixed::UTC);
+        assert_eq!(matches!(read, Value(_)), c.is_whitespace(), "{text:?}");
+        let text = format!("1{c}day");
+        let read = read_interval(text.as_bytes(), Kind::MonthDayNano);
+        assert_eq!(read.is_some(), c.is_whitespace() || c.is_ascii_digit(), "{text:?}");
+    }
 }
 
 /// Fractions of every length end where their digits do.
