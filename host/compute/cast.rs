@@ -5,6 +5,7 @@
 //! types is text, `cast_rule` selects a parser or formatter. The rest, mostly nested types, goes through
 //! arrow-cast on the CPU; GPUs decompose it.
 
+mod formats;
 mod misfits;
 mod rules;
 
@@ -23,6 +24,7 @@ use crate::device::{HostPool, interrupt};
 use crate::ffi::DeviceType;
 use crate::gpu::map::Column;
 use crate::{Array, Error, Pending, Result, Stream, cpu, exchange, gpu};
+use formats::Formats;
 use rules::{CastRule, cast_rule, reading_words, writing_words, zoned_words};
 
 /// The number of rows from which arrow-cast works on a separate thread.
@@ -270,14 +272,16 @@ fn refused(from: &DataType, to: &DataType, options: &CastOptions<'_>) -> Option<
     arrows(&none, to, options).err()
 }
 
-/// Casts with arrow-cast on a thread that can be abandoned, unless the caller supplies formats.
+/// Casts with arrow-cast on a thread that can be abandoned, unless the caller supplies a formatter of its own.
 fn by_arrow(values: &Array, to: &DataType, options: &CastOptions<'_>, pool: &HostPool) -> Result<Array> {
-    if options.format_options != FormatOptions::default() {
+    let Some(formats) = Formats::of(&options.format_options) else {
         return by_arrow_here(values, to, options, pool);
-    }
+    };
     let (own, target, safe, pool) = (values.clone(), to.clone(), options.safe, pool.clone());
-    let options = move || CastOptions { safe, ..CastOptions::default() };
-    interrupt::apart(is_long(values), move || by_arrow_here(&own, &target, &options(), &pool))
+    interrupt::apart(is_long(values), move || {
+        let options = CastOptions { safe, format_options: formats.options() };
+        by_arrow_here(&own, &target, &options, &pool)
+    })
 }
 
 /// Whether any part of an array has many rows: a few lists may have many items.

@@ -20,7 +20,7 @@ pub(super) fn held_to(schema: &Schema, mut columns: Vec<Array>, stream: &Stream)
         };
         let nulls = match (column.known_null_count(), stream.as_gpu()) {
             (Some(nulls), _) => nulls,
-            (None, None) => column.len() - cpu::nulls::count_valid(bits, column.len()),
+            (None, None) => column.len() - cpu::nulls::count_valid(bits, column.len())?,
             (None, Some(_)) => {
                 uncounted.push((i, field.name().clone()));
                 0

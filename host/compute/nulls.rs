@@ -33,11 +33,11 @@ fn counts(arrays: &[Array], stream: &Stream) -> Result<Pending<Vec<usize>>> {
         // time.
         let count = |values: &Array| {
             let values = &*admit("null_count", values, stream)?;
-            let counted = || {
-                let valid = |bits: &Bitmap| cpu::nulls::count_valid(bits, values.len());
-                values.len() - values.validity().map_or(values.len(), valid)
-            };
-            Ok(known(values).unwrap_or_else(counted))
+            match (known(values), values.validity()) {
+                (Some(known), _) => Ok(known),
+                (None, None) => Ok(0),
+                (None, Some(bits)) => Ok(values.len() - cpu::nulls::count_valid(bits, values.len())?),
+            }
         };
         return Ok(Pending::known(arrays.iter().map(count).collect()));
     }
@@ -65,7 +65,7 @@ pub fn logical_null_count<C: Columns>(values: &C, stream: &Stream) -> Pending<C:
             counted.push(match valid_rows("logical_null_count", admitted, stream)? {
                 Valid::All => Some(0),
                 Valid::None => Some(values.len()),
-                Valid::These(bits) => Some(values.len() - cpu::nulls::count_valid(&bits, values.len())),
+                Valid::These(bits) => Some(values.len() - cpu::nulls::count_valid(&bits, values.len())?),
                 Valid::There(valid) => {
                     own.push(with_own_bits(valid)?);
                     None

@@ -50,7 +50,7 @@ impl Scalar {
 
     /// Whether the value is null by its own validity.
     pub fn is_null(&self) -> bool {
-        let is_null = |bits| cpu::nulls::count_valid(bits, 1) == 0;
+        let is_null = |bits| !cpu::nulls::is_valid(bits, 0);
         self.0.validity().map_or(*self.data_type() == DataType::Null, is_null)
     }
 

@@ -2,6 +2,7 @@
 
 use super::threads::{among_threads, each_part};
 use super::{count, memory};
+use crate::Result;
 use crate::array::Bitmap;
 
 /// The bits of some rows. Foreign memory is neither aligned nor padded, so nothing outside of them is read.
@@ -90,14 +91,14 @@ impl<'a> Bits<'a> {
     }
 
     /// Returns the number of set bits.
-    pub(crate) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> Result<usize> {
         // Counts whole bytes, then subtracts the foreign bits of the first and the last, so that the vector
         // loop starts at the first byte.
-        let (Some(first), Some(last)) = (self.bytes.first(), self.bytes.last()) else { return 0 };
+        let (Some(first), Some(last)) = (self.bytes.first(), self.bytes.last()) else { return Ok(0) };
         let end = (self.shift as usize + self.len) % 8;
         let before = first & !(0xff << self.shift);
         let behind = if end == 0 { 0 } else { last >> end };
-        count_ones(self.bytes) - (before.count_ones() + behind.count_ones()) as usize
+        Ok(count_ones(self.bytes)? - (before.count_ones() + behind.count_ones()) as usize)
     }
 }
 
@@ -106,16 +107,12 @@ impl<'a> Bits<'a> {
 const PART: usize = 512 << 10;
 
 /// Counts the set bits of whole bytes.
-fn count_ones(bytes: &[u8]) -> usize {
+fn count_ones(bytes: &[u8]) -> Result<usize> {
     if bytes.len() < 2 * PART {
-        return count::count_bits(bytes);
+        return Ok(count::count_bits(bytes));
     }
-    among_threads(true, |_| match each_part(bytes.chunks(PART), count::count_bits) {
-        Ok(counts) => counts.into_iter().sum(),
-        // An interrupt is ignored here: the caller has no way to return an error, and gigabytes take a tenth
-        // of a second.
-        Err(_) => count::count_bits(bytes),
-    })
+    let counts = among_threads(true, |_| each_part(bytes.chunks(PART), count::count_bits))?;
+    Ok(counts.into_iter().sum())
 }
 
 #[cfg(test)]
@@ -141,7 +138,7 @@ mod tests {
             for len in [0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 71, 72, 73, 127, 128, 129, 500, 800 - offset] {
                 let bits = Bits::new(&bytes, offset, len);
                 assert_eq!(
-                    bits.count(),
+                    bits.count().unwrap(),
                     (offset..offset + len).filter(|i| bit(*i)).count(),
                     "{offset}+{len}"
                 );
@@ -154,7 +151,10 @@ mod tests {
                 }
                 if len > 10 {
                     let part = bits.slice(9, len - 10);
-                    assert_eq!(part.count(), (offset + 9..offset + len - 1).filter(|i| bit(*i)).count());
+                    assert_eq!(
+                        part.count().unwrap(),
+                        (offset + 9..offset + len - 1).filter(|i| bit(*i)).count()
+                    );
                 }
             }
         }
@@ -165,7 +165,7 @@ mod tests {
         let bytes = noise(2 * PART + 4321);
         for len in [0, 1, 1000, bytes.len()] {
             let expected: usize = bytes[..len].iter().map(|byte| byte.count_ones() as usize).sum();
-            assert_eq!(count_ones(&bytes[..len]), expected);
+            assert_eq!(count_ones(&bytes[..len]).unwrap(), expected);
         }
     }
 }

@@ -90,7 +90,7 @@ impl Building {
         let mut parts = Parts::new(self.data_type.clone(), len);
         if let Some(valid) = self.valid.take() {
             let bitmap = Bitmap { buffer: valid.freeze(len.div_ceil(8)), offset: 0 };
-            let nulls = len - Bits::of(&bitmap, len).count();
+            let nulls = len - Bits::of(&bitmap, len).count()?;
             parts.null_count = Some(nulls);
             parts.validity = (nulls > 0).then_some(bitmap);
         }
@@ -137,7 +137,7 @@ impl Building {
             return Ok(());
         }
         if self.valid.is_none() {
-            let mut bits = pool.alloc_zeroed(self.room.div_ceil(64) * 8)?;
+            let mut bits = memory::zeroed(self.room.div_ceil(64) * 8, pool)?;
             rows::set(memory::values_mut(&mut bits), 0, at);
             self.valid = Some(bits);
         }
@@ -217,7 +217,7 @@ fn write_bytes<const O: usize>(
             let expected = usize::try_from(expected).unwrap_or(end).min(4 * end);
             // Adds a little more than the average requires, and room for whole vector stores.
             let mut more = pool.alloc(expected + expected / 16 + 64)?;
-            more.bytes_mut()[..used].copy_from_slice(&bytes.bytes()[..used]);
+            memory::copy(&bytes.bytes()[..used], &mut more.bytes_mut()[..used])?;
             *bytes = more;
         }
         if !intrinsics::copy_rows(data, starts, ends, &mut bytes.bytes_mut()[used..end]) {

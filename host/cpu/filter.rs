@@ -8,13 +8,16 @@
 use arrow_schema::{DataType, UnionMode};
 
 use crate::array::{Array, Bitmap, Buffer, Parts, Slot};
-use crate::device::{HostMemory, HostPool};
+use crate::device::{HostMemory, HostPool, interrupt};
 use crate::{Error, Result};
 
 use super::bitmap::Bits;
 use super::ranges::Ranges;
 use super::selection::Selection;
 use super::{filter_bytes, intrinsics, memory, ranges, rows, run_ends, take};
+
+/// The words of a selection between two checks for an interrupt.
+const WORDS: usize = 1024;
 
 /// Keeps the rows of `array` that `selection` selects. The array must be readable by the host and have as
 /// many rows as the selection.
@@ -135,7 +138,7 @@ fn filter_any_width(
     let values = &memory::bytes(buffer)[offset * width..(offset + selection.rows()) * width];
     let mut memory = pool.alloc(bytes)?;
     selection.write(width, &mut memory.bytes_mut()[..bytes], &|chunk, out| {
-        let mut at = 0;
+        let (mut at, mut looked) = (0, 0);
         for (i, word) in chunk.words.iter().enumerate() {
             rows::runs(*word, |start, len| {
                 let first = chunk.rows.start + i * 64 + start;
@@ -143,17 +146,28 @@ fn filter_any_width(
                 out[at..at + values.len()].copy_from_slice(values);
                 at += values.len();
             });
+            if at - looked > memory::LOOK {
+                if interrupt::check().is_err() {
+                    return;
+                }
+                looked = at;
+            }
         }
     })?;
+    // A chunk that was left because of it is noticed here.
+    interrupt::check()?;
     Ok(memory.freeze(bytes))
 }
 
 /// Returns a selection of `size` rows for each row.
 fn repeat(selection: &Selection, size: usize, pool: &HostPool) -> Result<Selection> {
     let rows = selection.rows() * size;
-    let mut bits = pool.alloc_zeroed(rows.div_ceil(64) * 8)?;
+    let mut bits = memory::zeroed(rows.div_ceil(64) * 8, pool)?;
     let words = memory::values_mut(&mut bits);
     for (i, word) in selection.words().iter().enumerate() {
+        if i % WORDS == WORDS - 1 {
+            interrupt::check()?;
+        }
         rows::runs(*word, |start, len| {
             let first = (i * 64 + start) * size;
             rows::set(words, first, first + len * size);
@@ -167,6 +181,9 @@ fn items(selection: &Selection, size: usize, pool: &HostPool) -> Result<Ranges> 
     let mut items = Ranges::with_room(selection.len(), pool)?;
     let mut pushed = Ok(());
     for (i, word) in selection.words().iter().enumerate() {
+        if i % WORDS == WORDS - 1 {
+            interrupt::check()?;
+        }
         rows::runs(*word, |start, len| {
             let first = (i * 64 + start) * size;
             if pushed.is_ok() {
@@ -196,7 +213,7 @@ fn filter_lists<const O: usize>(
     let offsets = rows::offsets::<O>(array);
     let child = &array.children()[0];
     let mut kept = match ranges::dense(child) {
-        true => KeptItems::Bits(pool.alloc_zeroed(child.len().div_ceil(64) * 8)?),
+        true => KeptItems::Bits(memory::zeroed(child.len().div_ceil(64) * 8, pool)?),
         false => KeptItems::Ranges(Ranges::with_room(selection.len(), pool)?),
     };
     let mut memory = pool.alloc((selection.len() + 1) * O)?;
@@ -209,6 +226,9 @@ fn filter_lists<const O: usize>(
     };
     push(0);
     for (i, word) in selection.words().iter().enumerate() {
+        if i % WORDS == WORDS - 1 {
+            interrupt::check()?;
+        }
         let mut word = *word;
         while word != 0 {
             let row = i * 64 + word.trailing_zeros() as usize;

@@ -139,9 +139,8 @@ impl<const O: usize> Piece<'_, O> {
     /// Writes the chunk's ends and bytes, for which the memory fits exactly; `before` bytes precede its
     /// first.
     fn copy(self, offsets: &[[u8; O]], data: &[u8], before: usize, bytes: &mut [u8]) -> Result<()> {
-        if self.few {
-            take_bytes::copy(data, self.starts, self.ends, before, bytes);
-            return Ok(());
+        if self.few || bytes.len() > memory::LOOK {
+            return take_bytes::copy(data, self.starts, self.ends, before, bytes);
         }
         let (rows, words) = (self.chunk.rows, self.chunk.words);
         let runs: u32 = words.iter().map(|word| (word & !(word << 1)).count_ones()).sum();

@@ -137,8 +137,8 @@ impl Indices {
     }
 
     /// Returns the number of null indices.
-    pub(crate) fn null_count(&self) -> usize {
-        self.valid().map_or(0, |valid| self.len - valid.count())
+    pub(crate) fn null_count(&self) -> Result<usize> {
+        self.valid().map_or(Ok(0), |valid| Ok(self.len - valid.count()?))
     }
 
     /// Returns the bound that every index, read as unsigned, must stay below to be a row of `0..len`.
@@ -208,6 +208,9 @@ fn in_bounds<const I: usize>(values: &[[u8; I]], limit: u64, words: &mut [u64]) 
     }
 }
 
+/// The rows that are pushed between two checks for an interrupt.
+const LOOK: usize = 1 << 20;
+
 /// Row numbers known to be in bounds, or nulls, as they are collected.
 pub(crate) struct Rows {
     values: HostMemory,
@@ -228,8 +231,12 @@ impl Rows {
     /// Adds a row, or null; the capacity must suffice.
     pub(crate) fn push(&mut self, row: Option<usize>) -> Result<()> {
         assert!(self.len < self.room, "no more rows than expected");
+        // Few lists may have many items.
+        if self.len % LOOK == LOOK - 1 {
+            interrupt::check()?;
+        }
         if row.is_none() && self.valid.is_none() {
-            let mut valid = self.pool.alloc_zeroed(self.room.div_ceil(64) * 8)?;
+            let mut valid = memory::zeroed(self.room.div_ceil(64) * 8, &self.pool)?;
             rows::set(memory::values_mut(&mut valid), 0, self.len);
             self.valid = Some(valid);
         }

@@ -100,7 +100,7 @@ pub(crate) fn zeros(values: &Array, to: &DataType, pool: &HostPool) -> Result<Ar
     let width = layout(to).slots().next().and_then(|slot| slot.bytes_for(1)).expect("numbers have a width");
     // Null arrays take no memory, so zeros in their place may exceed the available memory.
     let bytes = values.len().saturating_mul(width);
-    with_nulls_of(values, to, pool.alloc_zeroed(bytes)?.freeze(bytes))
+    with_nulls_of(values, to, memory::zeroed(bytes, pool)?.freeze(bytes))
 }
 
 /// Returns these numbers with the validity of another array, which is shared.

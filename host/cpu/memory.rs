@@ -9,7 +9,10 @@ use bowstring_kernels::function::Native;
 
 use crate::Result;
 use crate::array::Buffer;
-use crate::device::{HostMemory, HostPool};
+use crate::device::{HostMemory, HostPool, interrupt};
+
+/// The bytes that are moved between two checks for an interrupt. They take some milliseconds.
+pub(crate) const LOOK: usize = 16 << 20;
 
 /// A type of which any bytes are a value: no padding, no invalid patterns, no pointers.
 ///
@@ -108,8 +111,34 @@ pub(crate) fn aligned(buffer: &Buffer, alignment: usize, pool: &HostPool) -> Res
     }
     let from = bytes(buffer);
     let mut copy = pool.alloc(from.len())?;
-    copy.bytes_mut()[..from.len()].copy_from_slice(from);
+    self::copy(from, &mut copy.bytes_mut()[..from.len()])?;
     Ok(copy.freeze(from.len()))
+}
+
+/// Copies all bytes, unless the caller interrupts it.
+pub(crate) fn copy(from: &[u8], to: &mut [u8]) -> Result<()> {
+    assert_eq!(from.len(), to.len());
+    for (from, to) in from.chunks(LOOK).zip(to.chunks_mut(LOOK)) {
+        interrupt::check()?;
+        to.copy_from_slice(from);
+    }
+    Ok(())
+}
+
+/// Sets all bytes to one value, unless the caller interrupts it.
+pub(crate) fn fill(bytes: &mut [u8], with: u8) -> Result<()> {
+    for bytes in bytes.chunks_mut(LOOK) {
+        interrupt::check()?;
+        bytes.fill(with);
+    }
+    Ok(())
+}
+
+/// Allocates memory of zero bytes.
+pub(crate) fn zeroed(bytes: usize, pool: &HostPool) -> Result<HostMemory> {
+    let mut memory = pool.alloc(bytes)?;
+    fill(&mut memory.bytes_mut()[..bytes], 0)?;
+    Ok(memory)
 }
 
 /// Returns a block's memory as mutable values.

@@ -2,7 +2,7 @@
 
 use super::bitmap::Bits;
 use super::intrinsics;
-use super::memory::values_mut;
+use super::memory::{fill, values_mut};
 use super::threads::{among_threads, each_part};
 use crate::Result;
 use crate::array::{Bitmap, Buffer};
@@ -13,8 +13,13 @@ use crate::device::HostPool;
 const PART: usize = (128 << 10) / 8;
 
 /// Returns the number of valid rows among the first `len`.
-pub(crate) fn count_valid(validity: &Bitmap, len: usize) -> usize {
+pub(crate) fn count_valid(validity: &Bitmap, len: usize) -> Result<usize> {
     Bits::of(validity, len).count()
+}
+
+/// Whether a row is valid.
+pub(crate) fn is_valid(validity: &Bitmap, row: usize) -> bool {
+    Bits::of(validity, row + 1).get(row)
 }
 
 /// Returns the complement of the first `len` bits, from bit 0 on. The bits after them are unspecified.
@@ -33,6 +38,6 @@ pub(crate) fn inverted(bits: &Bitmap, len: usize, pool: &HostPool) -> Result<Buf
 pub(crate) fn filled(bit: bool, len: usize, pool: &HostPool) -> Result<Buffer> {
     let bytes = len.div_ceil(8);
     let mut memory = pool.alloc(bytes)?;
-    memory.bytes_mut()[..bytes].fill(if bit { 0xff } else { 0 });
+    fill(&mut memory.bytes_mut()[..bytes], if bit { 0xff } else { 0 })?;
     Ok(memory.freeze(bytes))
 }

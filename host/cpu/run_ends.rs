@@ -6,7 +6,7 @@
 use arrow_schema::DataType;
 
 use crate::array::{Array, Parts};
-use crate::device::{HostMemory, HostPool};
+use crate::device::{HostMemory, HostPool, interrupt};
 use crate::{Error, Result};
 
 use super::indices::{Indices, Rows};
@@ -145,6 +145,9 @@ fn ends_array(ends: &[u64], like: &Array, pool: &HostPool) -> Result<Array> {
     Array::made(parts, false)
 }
 
+/// The runs between two checks for an interrupt.
+const LOOK: usize = 1 << 16;
+
 /// Returns the runs that keep at least one row of a selection.
 pub(crate) fn kept(array: &Array, selection: &Selection, pool: &HostPool) -> Result<(Array, Indices)> {
     let ends = Ends::of(array);
@@ -154,6 +157,9 @@ pub(crate) fn kept(array: &Array, selection: &Selection, pool: &HostPool) -> Res
     for run in 0..ends.runs {
         let end = ends.get(run).saturating_sub(ends.offset).min(array.len());
         let before = kept;
+        if run % LOOK == LOOK - 1 {
+            interrupt::check()?;
+        }
         while row < end {
             let len = (64 - row % 64).min(end - row);
             kept += (words[row / 64] >> (row % 64) & rows::ones(len)).count_ones() as usize;
@@ -199,7 +205,7 @@ pub(crate) fn in_ranges(array: &Array, ranges: &Ranges, pool: &HostPool) -> Resu
 pub(crate) fn at(array: &Array, indices: &Indices, pool: &HostPool) -> Result<(Array, Indices)> {
     if let DataType::RunEndEncoded(_, values) = array.data_type()
         && !values.is_nullable()
-        && indices.null_count() > 0
+        && indices.null_count()? > 0
     {
         return Err(Error::invalid("take", "null indices into runs of values that may not be null"));
     }

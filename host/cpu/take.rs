@@ -6,7 +6,7 @@
 use arrow_schema::{DataType, FieldRef, UnionMode};
 
 use crate::array::{Array, Bitmap, Buffer, Parts, Slot, null_member, says_null};
-use crate::device::HostPool;
+use crate::device::{HostPool, interrupt};
 use crate::{Error, Result};
 
 use super::bitmap::Bits;
@@ -66,7 +66,7 @@ fn take_validity(
     pool: &HostPool,
 ) -> Result<(Option<Bitmap>, Option<usize>)> {
     let Some(valid) = rows::validity(array) else {
-        let nulls = indices.null_count();
+        let nulls = indices.null_count()?;
         return Ok((indices.validity().filter(|_| nulls > 0).cloned(), Some(nulls)));
     };
     let (buffer, ones) = take_bits(valid, indices, pool)?;
@@ -135,6 +135,9 @@ fn take_values<const W: usize>(
     Ok(memory.freeze(indices.len() * W))
 }
 
+/// The items of lists that are collected between two checks for an interrupt.
+const ITEMS: usize = 1 << 20;
+
 /// Calls `write` with every `chunk` elements of `out` and the index of their first. Returns whether all calls
 /// are true.
 fn each_chunk<T: Send>(
@@ -167,8 +170,15 @@ fn take_any_width(
     let bytes = indices.len().checked_mul(width).ok_or_else(|| rows::too_long(array))?;
     let mut memory = pool.alloc(bytes)?;
     let mut out = memory.bytes_mut()[..bytes].chunks_exact_mut(width);
+    let mut moved = 0;
     indices.visit(array.len(), |_, index| {
         let out = out.next().expect("a value for every index");
+        // A look for each row would take longer than most rows.
+        moved += width;
+        if moved >= memory::LOOK {
+            interrupt::check()?;
+            moved = 0;
+        }
         match index {
             Some(index) => out.copy_from_slice(&values[index * width..(index + 1) * width]),
             None => out.fill(0),
@@ -265,11 +275,18 @@ fn take_lists<const O: usize>(
     }
     let mut items = pool.alloc(total.checked_mul(8).ok_or_else(|| rows::too_long(array))?)?;
     let mut out = memory::values_mut::<u64>(&mut items).iter_mut();
+    let mut looked = 0;
     indices.visit(array.len(), |_, index| {
         if let Some(index) = index {
+            let range = range(index)?;
+            looked += range.len();
+            if looked >= ITEMS {
+                interrupt::check()?;
+                looked = 0;
+            }
             // `range` comes first, because `zip` takes from its left side before it finds the right one
             // exhausted.
-            range(index)?.zip(out.by_ref()).for_each(|(item, out)| *out = item as u64);
+            range.zip(out.by_ref()).for_each(|(item, out)| *out = item as u64);
         }
         Ok(())
     })?;
@@ -281,7 +298,7 @@ fn take_lists<const O: usize>(
 /// Takes rows of a union. Unions have no validity: a null row is a null of the first nullable member.
 fn take_union(array: &Array, indices: &Indices, pool: &HostPool, parts: &mut Parts) -> Result<()> {
     let DataType::Union(fields, mode) = array.data_type() else { unreachable!("called with unions") };
-    let null_type = match indices.null_count() {
+    let null_type = match indices.null_count()? {
         0 => None,
         _ => {
             let member = null_member(fields);

@@ -3,10 +3,11 @@
 
 use crate::Result;
 use crate::array::{Array, Parts};
-use crate::device::HostPool;
+use crate::device::{HostPool, interrupt};
 
 use super::bitmap::Bits;
 use super::indices::{Indices, Width, index};
+use super::memory::LOOK;
 use super::selection::PARALLEL;
 use super::threads::{among_threads, each_part};
 use super::{intrinsics, memory, rows};
@@ -93,11 +94,8 @@ fn take_width<const O: usize, const I: usize>(
     }
     let copy = |((starts, ends), before, bytes)| copy(source.data, starts, ends, before, bytes);
     among_threads(large, |large| match large {
-        true => each_part(work, copy).map(drop),
-        false => {
-            work.into_iter().for_each(copy);
-            Ok(())
-        }
+        true => each_part(work, copy)?.into_iter().collect::<Result<()>>(),
+        false => work.into_iter().try_for_each(copy),
     })?;
     parts.buffers = vec![offsets.freeze((rows + 1) * O), out_bytes.freeze(total)];
     Ok(())
@@ -137,12 +135,13 @@ pub(crate) fn copy<const O: usize>(
     ends: &mut [[u8; O]],
     before: usize,
     bytes: &mut [u8],
-) {
-    if data.len() <= NEAR {
+) -> Result<()> {
+    if data.len() <= NEAR && bytes.len() <= LOOK {
         assert!(intrinsics::copy_rows(data, all_starts, ends, bytes), "measured before");
-        return rows::shift(ends, before);
+        rows::shift(ends, before);
+        return Ok(());
     }
-    let (mut at, mut last) = (0, 0);
+    let (mut at, mut last, mut looked) = (0, 0, 0);
     let mut next = block_of(all_starts, 0);
     for (block, ends) in ends.chunks_mut(64).enumerate() {
         let starts = next;
@@ -157,7 +156,12 @@ pub(crate) fn copy<const O: usize>(
         let (starts, lens) = (&starts[..ends.len()], &lens[..ends.len()]);
         let copied = intrinsics::copy_ranges(data, starts, lens, &next[..ahead], &mut bytes[at..]);
         at += copied.expect("measured before");
+        if at - looked > LOOK {
+            interrupt::check()?;
+            looked = at;
+        }
     }
+    Ok(())
 }
 
 /// Returns up to 64 starts from `first` on.

@@ -46,9 +46,10 @@ struct Caller {
 /// on the CPU that `work` calls on this thread fail with [`Error::Interrupted`] before they begin another part of some ten thousand
 /// rows, on every thread that they use. Those of GPUs do not ask.
 ///
-/// arrow-rs does not ask either: its part of a long operation (casts of nested types, [`concat`](crate::compute::concat()),
-/// validation) goes on in a thread of its own, and its result is dropped. Only where casts have formats of their own
-/// ([`CastOptions::format_options`](crate::compute::CastOptions)) is it waited for.
+/// arrow-rs does not ask either: its part of a long operation (casts of nested types,
+/// [`concat`](crate::compute::concat()), validation) goes on in a thread of its own, and its result is
+/// dropped. Only where a cast has a formatter of the caller's own
+/// ([`FormatOptions::with_formatter_factory`](crate::compute::FormatOptions)) is it waited for.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -97,9 +98,9 @@ pub(crate) fn check() -> Result<()> {
         }
         Some(_) => Ok(None),
     })?;
-    // Not borrowed any more: what is asked may call operations.
+    // Operations that it calls ask nothing.
     let Some((interrupted, caller)) = due else { return Ok(()) };
-    let ends = (caller.ask)();
+    let ends = with(None, || (caller.ask)());
     caller.last.set(Instant::now());
     if ends {
         interrupted.set();

@@ -2,9 +2,18 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
-use bowstring::{Error, interruptible};
+use arrow_array::{
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, FixedSizeBinaryArray, FixedSizeListArray, Int8Array,
+    Int32Array, NullArray, StringArray, StructArray,
+};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_schema::{DataType, Field};
+use bowstring::compute::{CastOptions, FormatOptions, TakeOptions, cast, filter, is_null, null_count, take};
+use bowstring::exchange::from_arrow;
+use bowstring::{Array, Error, Result, Stream, interruptible};
 
 use crate::support::work;
 
@@ -58,4 +67,117 @@ fn what_is_not_interrupted_is_done() {
     let nested = interruptible(Duration::ZERO, || true, || interruptible(Duration::ZERO, || false, || 7));
     assert_eq!(nested, 7);
     work::to_arrow_and_back(1000).unwrap();
+}
+
+/// The result of work that is interrupted when it asks for the so-many-th time, and how often it has asked.
+fn interrupted_at<T>(times: usize, work: impl FnOnce() -> Result<T>) -> (Result<T>, usize) {
+    let asked = Rc::new(Cell::new(0));
+    let count = asked.clone();
+    let ask = move || {
+        count.set(count.get() + 1);
+        count.get() == times
+    };
+    (interruptible(Duration::ZERO, ask, work), asked.get())
+}
+
+type Work = Box<dyn Fn() -> Result<Array>>;
+
+/// Operations on few rows of so many bytes, or on so many rows that take no memory.
+fn moving(wide: usize, rows: usize) -> Vec<(String, Work)> {
+    let ours = |array: &dyn arrow_array::Array| from_arrow(array).unwrap();
+    let fixed =
+        |rows| FixedSizeBinaryArray::try_new(wide as i32, vec![7u8; wide * rows].into(), None).unwrap();
+    let bytes = vec![7u8; wide];
+    let text = |rows| BinaryArray::from_iter_values((0..rows).map(|_| &bytes));
+    let item = Arc::new(Field::new("item", DataType::Int8, true));
+    let items: ArrayRef = Arc::new(Int8Array::from(vec![1; wide]));
+    let list = ours(&FixedSizeListArray::new(item, wide as i32, items, None));
+    let mask = ours(&BooleanArray::from_iter((0..40).map(|row| Some(row % 8 != 3))));
+    let again = ours(&Int32Array::from(vec![0; 40]));
+    let nulls = ours(&NullArray::new(rows));
+    let mut works: Vec<(String, Work)> = vec![];
+    for (one, forty) in [(ours(&fixed(1)), ours(&fixed(40))), (ours(&text(1)), ours(&text(40)))] {
+        let (name, again, mask) = (one.data_type().to_string(), again.clone(), mask.clone());
+        let taking = move || take(&one, &again, &TakeOptions::default(), &Stream::cpu()).wait();
+        works.push((format!("take of {name}"), Box::new(taking)));
+        let filtering = move || filter(&forty, &mask, &Stream::cpu()).wait();
+        works.push((format!("filter of {name}"), Box::new(filtering)));
+    }
+    let few = again.slice(0, 4).unwrap();
+    let lists = move || take(&list, &few, &TakeOptions::default(), &Stream::cpu()).wait();
+    works.push(("take of lists".into(), Box::new(lists)));
+    let of_nulls = nulls.clone();
+    let bits = move || is_null(&of_nulls, &Stream::cpu()).wait();
+    works.push(("is_null".into(), Box::new(bits)));
+    let part = nulls.slice(0, rows / 8).unwrap();
+    let zeros = move || cast(&part, &DataType::Int8, &CastOptions::default(), &Stream::cpu()).wait();
+    works.push(("cast of nulls".into(), Box::new(zeros)));
+    works
+}
+
+/// Few rows may be many bytes: copying, filling and gathering them asks in the middle, which nothing asks about
+/// that is small.
+#[test]
+fn many_bytes_of_few_rows_are_asked_about_in_the_middle() {
+    for ((name, large), (_, small)) in moving(1 << 20, 400 << 20).into_iter().zip(moving(3, 4000)) {
+        let asked = |work: &Work| {
+            let (done, asked) = interrupted_at(usize::MAX, work);
+            done.unwrap_or_else(|error| panic!("{name}: {error}"));
+            asked
+        };
+        let (most, least) = (asked(&large), asked(&small));
+        assert!(most > least, "{name} asks {most} times, and {least} times where there is little to do");
+        for times in [least + 1, most] {
+            let (done, asked) = interrupted_at(times, &large);
+            assert!(matches!(done, Err(Error::Interrupted)), "{name} at {times} of {most}: {done:?}");
+            assert_eq!(asked, times, "{name} asks again");
+        }
+    }
+}
+
+/// A count that is interrupted is an error, and no number.
+#[test]
+fn bits_are_counted_or_the_count_is_interrupted() {
+    let rows = 32 << 20;
+    let valid = BooleanBuffer::new(vec![0x55u8; rows / 8].into(), 0, rows);
+    let some = StructArray::new_empty_fields(rows, Some(NullBuffer::new(valid)));
+    let sliced = from_arrow(&some).unwrap().slice(3, rows - 5).unwrap();
+    assert_eq!(sliced.known_null_count(), None);
+    let count = || null_count(&sliced, &Stream::cpu()).wait();
+    assert_eq!(interrupted_at(usize::MAX, count).0, Ok(rows / 2 - 2));
+    let (done, asked) = interrupted_at(1, count);
+    assert!(matches!(done, Err(Error::Interrupted)) && asked == 1, "{done:?} after {asked}");
+}
+
+/// Formats are copied for the thread that arrow-cast works in, so that it can be left to itself.
+#[test]
+fn casts_with_formats_of_their_own_are_interrupted() {
+    let days = Date32Array::from_iter((0..1 << 20).map(|day| (day % 4 == 0).then_some(day)));
+    let days = from_arrow(&days).unwrap();
+    let format = String::from("%d.%m.%Y");
+    let format_options = FormatOptions::new().with_date_format(Some(&format)).with_null("none");
+    let options = CastOptions { safe: true, format_options };
+    let written = |days: &Array| cast(days, &DataType::Utf8, &options, &Stream::cpu()).wait();
+    let (done, asked) = interrupted_at(3, || written(&days));
+    assert!(matches!(done, Err(Error::Interrupted)) && asked == 3, "{:?} after {asked}", done.err());
+    let said = bowstring::exchange::to_arrow(&written(&days.slice(40, 2).unwrap()).unwrap()).unwrap();
+    assert_eq!(said.as_ref(), &StringArray::from(vec![Some("10.02.1970"), None]));
+}
+
+#[test]
+fn who_is_asked_may_call_operations() {
+    let ones = from_arrow(&Int32Array::from(vec![1; 70_000])).unwrap();
+    let asked = Rc::new(Cell::new(0));
+    let (count, values) = (asked.clone(), ones.clone());
+    let ask = move || {
+        count.set(count.get() + 1);
+        cast(&values, &DataType::Int64, &CastOptions::default(), &Stream::cpu()).wait().unwrap();
+        count.get() == 2
+    };
+    let work = || {
+        let mask = from_arrow(&BooleanArray::from(vec![false; 70_000]))?;
+        (0..5).try_for_each(|_| filter(&ones, &mask, &Stream::cpu()).wait().map(drop))
+    };
+    assert!(matches!(interruptible(Duration::ZERO, ask, work), Err(Error::Interrupted)));
+    assert_eq!(asked.get(), 2);
 }
