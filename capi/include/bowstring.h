@@ -176,6 +176,8 @@ enum BowstringStatus
   BOWSTRING_STATUS_PANIC = 11,
   // A row of an expression overflows or divides by zero: the last error says which, and where.
   BOWSTRING_STATUS_EVALUATION = 12,
+  // The caller no longer wants the result: see bowstring_set_interrupt.
+  BOWSTRING_STATUS_INTERRUPTED = 13,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -392,6 +394,11 @@ struct BowstringAggregate {
   // The name of the result's column; NULL for the function and expression as they are written.
   const char *name;
 };
+
+// Says whether the work that a thread is at shall end: 0 where it goes on. It is called on that thread, in the
+// middle of a function of this library, and must not leave it by `longjmp` or an exception. Functions of this
+// library that it calls itself ask nothing.
+typedef int32_t (*BowstringInterrupted)(void *data);
 
 #ifdef __cplusplus
 extern "C" {
@@ -755,6 +762,16 @@ BowstringStatus bowstring_device_open(int32_t device_type,
 // `device` must be NULL or a handle from this library that is not used again.
 void bowstring_device_free(struct BowstringDevice *device);
 
+// Sets whether exported memory of a GPU stays untouched, once its consumer has released it, until the work
+// has passed that the consumer had put on its stream: the one that it named, if that is a stream of this
+// library or a wrapped one of which a handle is still held, else the legacy default stream. It does by
+// default, where `kept` is 1: a release says only that the program is through, and kernels may still be
+// reading. With 0 a consumer must release only what nothing reads any more. Does not synchronise.
+//
+// `device` must be NULL or a live handle.
+BowstringStatus bowstring_device_set_export_fence(const struct BowstringDevice *device,
+                                                  int32_t kept);
+
 // A new stream of the device. On the CPU a stream is a formality: operations run in the call.
 //
 // `device` must be NULL or a live handle, `out` NULL or writable.
@@ -985,6 +1002,19 @@ BowstringStatus bowstring_batches_aggregate(const struct BowstringBatches *batch
 // Why this thread's last failed call failed; an empty string before the first one. Valid until the thread's next
 // failing call. Never NULL.
 const char *bowstring_last_error(void);
+
+// Has functions that this thread calls from now on ask `interrupted`, not more often than every so many
+// milliseconds, whether they shall end: for Ctrl-C, a deadline, or a query that was cancelled. Once it says
+// so, work on the CPU ends, on all of its threads, before it begins another part of some ten thousand rows:
+// the function's status is BOWSTRING_STATUS_INTERRUPTED, and what it was called with is as it was. Work on
+// GPUs does not ask, nor do the callbacks of streams that others read. After NULL nothing is asked any more.
+// Each thread has a callback of its own.
+//
+// `interrupted` must be NULL, or a function that may be called with `data` on this thread until another
+// takes its place.
+BowstringStatus bowstring_set_interrupt(BowstringInterrupted interrupted,
+                                        void *data,
+                                        uint32_t milliseconds);
 
 // The library's version, as in "0.1.0". Static.
 const char *bowstring_version(void);

@@ -48,6 +48,27 @@ pub unsafe extern "C" fn bowstring_device_free(device: *mut BowstringDevice) {
     unsafe { free(device) }
 }
 
+/// Sets whether exported memory of a GPU stays untouched, once its consumer has released it, until the work
+/// has passed that the consumer had put on its stream: the one that it named, if that is a stream of this
+/// library or a wrapped one of which a handle is still held, else the legacy default stream. It does by
+/// default, where `kept` is 1: a release says only that the program is through, and kernels may still be
+/// reading. With 0 a consumer must release only what nothing reads any more. Does not synchronise.
+///
+/// # Safety
+///
+/// `device` must be NULL or a live handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_device_set_export_fence(
+    device: *const BowstringDevice,
+    kept: i32,
+) -> BowstringStatus {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        borrow(device, "device")?.0.set_export_fence(kept != 0);
+        Ok(())
+    })
+}
+
 /// A new stream of the device. On the CPU a stream is a formality: operations run in the call.
 ///
 /// # Safety

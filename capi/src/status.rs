@@ -1,10 +1,13 @@
 //! How functions end, and why.
 
 use std::cell::RefCell;
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use bowstring::{Error, Result};
+
+use crate::interrupt::{self, BowstringInterrupted};
 
 /// How a function ended, by who has to act.
 #[repr(i32)]
@@ -36,6 +39,8 @@ pub enum BowstringStatus {
     Panic = 11,
     /// A row of an expression overflows or divides by zero: the last error says which, and where.
     Evaluation = 12,
+    /// The caller no longer wants the result: see bowstring_set_interrupt.
+    Interrupted = 13,
 }
 
 thread_local! {
@@ -47,6 +52,27 @@ thread_local! {
 #[unsafe(no_mangle)]
 pub extern "C" fn bowstring_last_error() -> *const c_char {
     LAST.with_borrow(|last| last.as_ptr())
+}
+
+/// Has functions that this thread calls from now on ask `interrupted`, not more often than every so many
+/// milliseconds, whether they shall end: for Ctrl-C, a deadline, or a query that was cancelled. Once it says
+/// so, work on the CPU ends, on all of its threads, before it begins another part of some ten thousand rows:
+/// the function's status is BOWSTRING_STATUS_INTERRUPTED, and what it was called with is as it was. Work on
+/// GPUs does not ask, nor do the callbacks of streams that others read. After NULL nothing is asked any more.
+/// Each thread has a callback of its own.
+///
+/// # Safety
+///
+/// `interrupted` must be NULL, or a function that may be called with `data` on this thread until another
+/// takes its place.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bowstring_set_interrupt(
+    interrupted: BowstringInterrupted,
+    data: *mut c_void,
+    milliseconds: u32,
+) -> BowstringStatus {
+    interrupt::set(interrupted, data, Duration::from_millis(milliseconds.into()));
+    BowstringStatus::Ok
 }
 
 /// The library's version, as in "0.1.0". Static.
@@ -72,13 +98,14 @@ fn status(error: &Error) -> BowstringStatus {
         Error::Driver { .. } | Error::Image { .. } => BowstringStatus::Driver,
         Error::NoDevice { .. } => BowstringStatus::NoDevice,
         Error::Producer { .. } => BowstringStatus::Producer,
+        Error::Interrupted => BowstringStatus::Interrupted,
         _ => BowstringStatus::Other,
     }
 }
 
 /// Runs a function's body at the border: errors become statuses, panics too.
 pub(crate) fn guard(body: impl FnOnce() -> Result<()>) -> BowstringStatus {
-    match catch_unwind(AssertUnwindSafe(body)) {
+    match catch_unwind(AssertUnwindSafe(|| interrupt::within(body))) {
         Ok(Ok(())) => BowstringStatus::Ok,
         Ok(Err(error)) => {
             remember(error.to_string());
@@ -196,7 +223,7 @@ mod tests {
                 Error::Evaluation { row: 3, expression: text(), failure: Failure::Overflow },
                 BowstringStatus::Evaluation,
             ),
-            (Error::Interrupted, BowstringStatus::Other),
+            (Error::Interrupted, BowstringStatus::Interrupted),
             (Error::Driver { call: "c", code: 700, device }, BowstringStatus::Driver),
             (
                 Error::Image { family: "f", call: "c", code: 218, device, log: text() },

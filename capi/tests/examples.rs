@@ -136,6 +136,11 @@ fn a_flood_from_c_is_stopped_and_let_go_of() {
     assert_eq!(example("tests/async_hostile.c", C, false), "sent: 1002, kept: 2, let go of: 1000\n");
 }
 
+#[test]
+fn work_ends_where_the_callback_says_so() {
+    assert_eq!(example("tests/interrupts.c", C, false), "interrupted\n");
+}
+
 /// The code of that language in the project's README.
 fn from_the_readme(language: &str) -> String {
     let readme = std::fs::read_to_string(crate_root().join("../README.md")).expect("there is a README");

@@ -46,7 +46,9 @@ fn null_is_an_error_wherever_a_pointer_is_needed() {
     let names = functions("BowstringStatus");
     let declared = header.lines().filter(|line| line.starts_with("BowstringStatus bowstring_")).count();
     assert!(names.len() == declared && declared > 50, "{} of {declared}", names.len());
-    for (name, passed) in names.into_iter().chain(functions("void")) {
+    // NULL is what takes that back.
+    let names = names.into_iter().filter(|(name, _)| name != "bowstring_set_interrupt");
+    for (name, passed) in names.chain(functions("void")) {
         assert!(passed.len() <= 7, "{name} takes {} arguments", passed.len());
         // SAFETY: every function of these is one of pointers and integers, and survives NULL.
         let status = unsafe {

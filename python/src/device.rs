@@ -134,6 +134,13 @@ impl Device {
         self.0.set_memory_limit(bytes);
     }
 
+    /// Sets whether exported memory of a GPU stays untouched, once its consumer has let go of it, until the
+    /// work has passed that the consumer had put on its stream: the one that it named, or the legacy default
+    /// stream. It does by default; without, a consumer must let go only of what nothing reads any more.
+    fn set_export_fence(&self, kept: bool) {
+        self.0.set_export_fence(kept);
+    }
+
     /// A new stream.
     fn stream(&self) -> PyResult<Stream> {
         ours(|| self.0.stream()).map(Stream)

@@ -310,6 +310,11 @@ def test_devices_by_name_and_arguments_from_elsewhere() -> None:
             use()
         got = use(copy=True)
         assert got.device == values.device and got.to_pylist() == ([1] if name == "mask" else [3, 1])
+    bs.Device("emulated").set_export_fence(False)
+    assert values.filter([True, False, True]).to_pylist() == [1, 3]
+    bs.Device("emulated").set_export_fence(kept=True)
+    with pytest.raises(TypeError):
+        bs.Device("emulated").set_export_fence("no")  # type: ignore[arg-type]
     # Python's own values are on no device.
     assert bs.filter(values, [True, False, True]).to_pylist() == [1, 3]
 
