@@ -1,11 +1,11 @@
 //! bowstring's operators on the executors of [Ballista](https://datafusion.apache.org/ballista/), DataFusion
 //! spread over machines.
 //!
-//! The one idea: a plan is changed where it runs. Scheduler and client are Ballista's own and know nothing of
-//! devices; an executor is given [`DeviceExecutionEngine`] as the engine that its process configuration lets
-//! one replace, and that runs bowstring's optimizer rule over each stage's plan just before the stage is
-//! executed. So no operator of ours ever crosses the network, no codec has to be installed anywhere,
-//! Ballista's adaptive planner stays on, and executors with and without a device serve one query together.
+//! The one idea: a plan is changed on the executor that runs it. Scheduler and client are Ballista's own and
+//! know nothing about devices. An executor's process configuration accepts [`DeviceExecutionEngine`] as its
+//! engine, which runs bowstring's optimizer rule over each stage's plan just before the stage is executed. So
+//! our operators never cross the network, no codec has to be installed anywhere, Ballista's adaptive planner
+//! stays on, and executors with and without a device serve one query together.
 //!
 //! ```no_run
 //! use ballista_core::utils::default_config_producer;

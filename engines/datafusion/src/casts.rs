@@ -1,11 +1,10 @@
-//! Casts and arithmetic of decimals: which of them are the same in DataFusion and here, and which cannot
-//! fail.
+//! Compares casts and decimal arithmetic: which are the same in DataFusion and here, and which cannot fail.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::Operator;
 
-/// Casts whose results are arrow-rs' on both sides. Those of text have formats, those of times bounds that
-/// DataFusion checks by itself.
+/// Casts whose results are arrow-rs' on both sides. Casts of text depend on formats, and for casts of times
+/// DataFusion checks bounds of its own.
 pub(crate) fn same_everywhere(from: &DataType, to: &DataType) -> bool {
     let number = |of: &DataType| {
         of.is_integer()
@@ -15,7 +14,7 @@ pub(crate) fn same_everywhere(from: &DataType, to: &DataType) -> bool {
     number(from) && number(to)
 }
 
-/// Whether every value of a type has one of the other.
+/// Whether every value of the type `from` can be represented in the type `to`.
 pub(crate) fn always_fits(from: &DataType, to: &DataType) -> bool {
     match (from, to) {
         (from, to) if from.is_integer() && to.is_integer() => {
@@ -38,8 +37,7 @@ pub(crate) fn always_fits(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Whether arithmetic of two decimals stays within their width, whatever the values: arrow-rs fails where it
-/// does not.
+/// Whether arithmetic on two decimals stays within their width for all values; arrow-rs fails if it does not.
 pub(crate) fn decimals_fit(op: Operator, a: &DataType, b: &DataType) -> bool {
     let (Some((p1, s1)), Some((p2, s2))) = (decimal(a), decimal(b)) else { return false };
     let most = match a {

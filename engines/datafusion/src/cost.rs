@@ -1,4 +1,4 @@
-//! When a chain is worth taking over: one rule, with its numbers.
+//! The cost rule: decides when a chain is worth taking over.
 
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
 //! Translates DataFusion's physical expressions to ours: completely and with DataFusion's meaning, or not at
 //! all.
 //!
-//! | where meanings differ | what is done |
+//! | difference of meaning | treatment |
 //! | --- | --- |
-//! | `-0.0` and `0.0` are equal in SQL, NaNs are told apart by their bits | our total order, with zeros made one (`floats.rs`) |
-//! | integers wrap | our option |
-//! | a NaN that arithmetic makes has the processor's sign in DataFusion, and one sign in ours | not compared, ordered or given out |
-//! | `and`, `or` and `case` may leave out rows on their right, where ours compute all | what can fail may not stand there |
+//! | `-0.0` and `0.0` are equal in SQL, NaNs are told apart by their bits | our total order, with both zeros mapped to one (`floats.rs`) |
+//! | integers wrap | an option of ours |
+//! | a NaN that arithmetic makes has the processor's sign in DataFusion, and one sign in ours | never compared, ordered or returned |
+//! | `and`, `or` and `case` may skip rows on their right, but ours compute all | the right side must not be able to fail |
 //! | the type of a result | must be equal, found by binding, else the expression is left alone |
 
 use bowstring::compute::Projection;

@@ -20,8 +20,8 @@ use crate::types::their_schema;
 /// [`batches_at`](crate::batches_at) reads a stream that another library, or a program in C or Python, has at
 /// an address.
 ///
-/// Our operators over it take the batches as they are, without a copy, where they run on the same device; any
-/// other operator gets them downloaded. The table keeps the batches for as long as it lives.
+/// Our operators on the same device read the batches without a copy; all other operators get them downloaded.
+/// The table keeps the batches for as long as it lives.
 pub struct DeviceTable {
     device: Device,
     schema: SchemaRef,

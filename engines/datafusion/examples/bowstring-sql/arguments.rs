@@ -37,7 +37,7 @@ pub struct Arguments {
     #[arg(long, default_value = "auto")]
     pub device: String,
 
-    /// How many partitions work at a time: the number of cores, if it is not given
+    /// The number of partitions that work at a time (default: the number of cores)
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub partitions: Option<u16>,
 
@@ -54,7 +54,7 @@ pub struct Arguments {
     #[arg(long)]
     pub analyze: bool,
 
-    /// Run the query so many times, for its times; the answer is printed once
+    /// Run the query this many times, to measure it; the answer is printed once
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
 
