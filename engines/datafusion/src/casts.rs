@@ -14,7 +14,7 @@ pub(crate) fn same_everywhere(from: &DataType, to: &DataType) -> bool {
     number(from) && number(to)
 }
 
-/// Whether every value of the type `from` can be represented in the type `to`.
+/// Whether a cast from `from` to `to` fails for no value.
 pub(crate) fn always_fits(from: &DataType, to: &DataType) -> bool {
     match (from, to) {
         (from, to) if from.is_integer() && to.is_integer() => {
