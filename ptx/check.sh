@@ -7,9 +7,9 @@
 # threading); on AMD, any value but the wave's index made scalar in copy_views, whose lanes have buffers of
 # their own; more than 128 registers (in a 256-bit cast; elsewhere the block sizes that a family requests
 # leave 64 or 80); images of a family, for one maker, with different entries; and code objects with an entry
-# without its descriptor, or a descriptor without its entry.
-# Compared: the text of every AMD instruction by amdi/, with LLVM's disassembler.
-# Needs Rust, LLVM 22 (llvm-readelf, llvm-nm, llvm-objdump) and, from PyPI on first use, ptxas and nvdisasm, kept in $TOOLS.
+# without its descriptor, or a descriptor without its entry. Compared: the text of every AMD instruction by
+# amdi/, with LLVM's disassembler. Needs Rust, LLVM 22 (llvm-readelf, llvm-nm, llvm-objdump) and, from PyPI on
+# first use, ptxas and nvdisasm, kept in $TOOLS.
 set -euo pipefail
 write=; [ "${1:-}" != --write ] || { write=1; shift; }
 here=$(cd "$(dirname "$0")" && pwd)

@@ -149,7 +149,7 @@ impl Program {
 pub struct Launch<'a> {
     /// The kernel to run.
     pub program: &'a Program,
-    /// The argument block, as [`Kernel::laid_out`](crate::Kernel::laid_out) builds it.
+    /// The argument block, as [`Kernel::laid_out`] builds it.
     pub arguments: &'a [u8],
     /// The number of work-groups.
     pub blocks: u32,

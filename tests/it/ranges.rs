@@ -251,7 +251,8 @@ fn sums_of_lengths_do_not_wrap() {
             let offsets: ArrayRef = Arc::new(Int64Array::from(offsets.to_vec()));
             parts.buffers[0] = target.import(&offsets).buffers()[0].clone();
             let bytes = &parts.buffers[1];
-            // SAFETY: the same memory and owner. No byte of it is read: its rows are refused for their lengths.
+            // SAFETY: the same memory and owner. No byte of it is read: its rows are refused for their
+            // lengths.
             parts.buffers[1] = unsafe { Buffer::new(bytes.address(), None, bytes.owner().clone()) };
             of_len(offsets.len() - 1, parts)
         };
