@@ -127,11 +127,9 @@ fn many_bytes_of_few_rows_are_asked_about_in_the_middle() {
         };
         let (most, least) = (asked(&large), asked(&small));
         assert!(most > least, "{name} asks {most} times, and {least} times where there is little to do");
-        for times in [least + 1, most] {
-            let (done, asked) = interrupted_at(times, &large);
-            assert!(matches!(done, Err(Error::Interrupted)), "{name} at {times} of {most}: {done:?}");
-            assert_eq!(asked, times, "{name} asks again");
-        }
+        let (done, asked) = interrupted_at(least + 1, &large);
+        assert!(matches!(done, Err(Error::Interrupted)), "{name} at {least} + 1 of {most}: {done:?}");
+        assert_eq!(asked, least + 1, "{name} asks again");
     }
 }
 
