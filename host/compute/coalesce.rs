@@ -227,7 +227,6 @@ impl Coalescer {
             let now = batch.slice(first, (self.target - self.rows).min(batch.len() - first))?;
             for (column, array) in self.columns.iter_mut().zip(now.columns()) {
                 if let Column::Pieces(all) = column {
-                    all.truncate(self.pieces);
                     all.push(array.clone());
                 }
             }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, FixedSizeBinaryArray, FixedSizeListArray, Int8Array,
-    Int32Array, NullArray, StringArray, StructArray,
+    Int32Array, ListArray, NullArray, StringArray, StructArray,
 };
-use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field};
 use bowstring::compute::{CastOptions, FormatOptions, TakeOptions, cast, filter, is_null, null_count, take};
 use bowstring::exchange::from_arrow;
@@ -45,6 +45,25 @@ fn every_long_operation_is_interrupted() {
     }
     whole.retain(|name| !takes_no_time(name));
     assert!(whole.is_empty(), "not interrupted: {whole:#?}");
+}
+
+/// arrow-rs never asks whether it is interrupted, so a thread of its own makes its long casts: long by the rows of any part
+/// of the array.
+#[test]
+fn long_casts_by_arrow_are_interrupted_on_their_way() {
+    let long: ArrayRef = Arc::new(Int32Array::from(vec![7; 1 << 20]));
+    let item = Arc::new(Field::new_list_field(DataType::Int32, false));
+    let ends = OffsetBuffer::new(vec![0, 1 << 20].into());
+    let list: ArrayRef = Arc::new(ListArray::new(item, ends, long.clone(), None));
+    let keys = |of| DataType::Dictionary(Box::new(DataType::Int8), Box::new(of));
+    for (values, to) in [(&long, keys(DataType::Int32)), (&list, DataType::Utf8)] {
+        let values = from_arrow(values).unwrap();
+        let (asked, stream) = (Cell::new(0), Stream::cpu());
+        let again = move || asked.replace(asked.get() + 1) > 0;
+        let work = || cast(&values, &to, &CastOptions::default(), &stream).wait();
+        let interrupted = interruptible(Duration::ZERO, again, work);
+        assert!(matches!(interrupted, Err(Error::Interrupted)), "{to}: {interrupted:?}");
+    }
 }
 
 #[test]

@@ -88,3 +88,20 @@ fn literals_are_values_of_arrays() {
     let list = ListArray::from_iter_primitive::<types::Int32Type, _, _>([Some([Some(1)])]);
     assert!(Literal::try_from(&Scalar::from_arrow(&list).unwrap()).is_err());
 }
+
+/// Text that has a type is no value of another, whether or not the bytes are the same.
+#[test]
+fn text_with_a_type_keeps_it() {
+    let target = &devices()[0];
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
+    let rows = batch(target, &[("t", texts)]);
+    let found = |data_type| {
+        let found = of(target, &rows, col("t").in_list([Literal::text(data_type, "b")]), &Options::default());
+        found.map(|found| found.as_boolean().iter().map(Option::unwrap).collect::<Vec<_>>())
+    };
+    assert_eq!(found(DataType::Utf8), Ok(vec![false, true]));
+    for other in [DataType::LargeUtf8, DataType::Utf8View, DataType::Binary] {
+        let refused = found(other);
+        assert!(refused.is_err(), "{refused:?}");
+    }
+}

@@ -177,6 +177,11 @@ fn results_of_arrow_count_until_they_are_dropped() {
     assert!((34_000..200_000).contains(&pool.usage().in_use), "{:?}", pool.usage());
     drop(back);
     assert_eq!(pool.usage().in_use, 0);
+    // A block that is used again is kept once.
+    drop(cast(&numbers, &DataType::Utf8, &options, &stream).wait().unwrap());
+    assert!(pool.usage().hits > 0 && pool.usage().kept > 0, "{:?}", pool.usage());
+    pool.set_keep(0);
+    assert_eq!(pool.usage().kept, 0);
 }
 
 /// The intermediate memory of take and filter counts too: a lower limit refuses them.

@@ -24,7 +24,11 @@ fn memory_that_runs_out_is_out_of_memory_and_comes_back() {
         let first = stream.upload(&numbers()).unwrap();
         let second = stream.upload(&numbers()).unwrap();
         let kind = device.place().device_type;
+        stream.synchronise().unwrap();
+        let waits = device.host_synchronisations();
         let full = stream.upload(&numbers());
+        // It waits for memory on its way back before it gives up.
+        assert!(device.host_synchronisations() > waits, "{name}");
         assert!(matches!(full, Err(Error::OutOfMemory { device, .. }) if device == kind), "{name}: {full:?}");
         drop((first, second));
         device.set_memory_limit(usize::MAX);

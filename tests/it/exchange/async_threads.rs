@@ -1,7 +1,12 @@
 //! Tests imported asynchronous streams with producers that call at any time, on any thread.
 
+use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicI64};
+use std::task::{Context, Wake, Waker};
+
+use futures_core::Stream;
 
 use super::async_import::{STRUCTS, array, assert_rows, assert_same_end, next, out_of_spec, reader, schema};
 use super::foreign::Releases;
@@ -91,4 +96,26 @@ fn a_producer_may_release_from_within_a_call() {
     assert_eq!(sender.schema(schema()), 0);
     let early = out_of_spec("handler.release", "called before the end of the stream");
     assert_same_end(next(&mut reader), early);
+}
+
+/// The waker of a reader may panic: the producer gets a code for that and no panic, and the stream goes on.
+#[test]
+fn a_waker_that_panics_is_a_code_to_its_producer() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Panics>) {
+            panic!("on purpose");
+        }
+    }
+    const EIO: i32 = 5;
+    let (mut reader, mut sender) = reader(1);
+    let releases = Releases::default();
+    let waker = Waker::from(Arc::new(Panics));
+    assert_eq!(sender.schema(schema()), 0);
+    assert!(Pin::new(&mut reader).poll_next(&mut Context::from_waker(&waker)).is_pending());
+    assert_eq!(sender.task(Ok(array(0..5, &releases))), EIO);
+    assert_rows(next(&mut reader), 0..5);
+    assert_eq!(sender.end(), 0);
+    assert!(next(&mut reader).is_none());
+    sender.release();
 }
