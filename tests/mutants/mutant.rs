@@ -1,14 +1,19 @@
-//! Whether this run has the change of that number: put into the copy of `host/` that `tests/mutants/host.py` makes.
+//! Whether this run has the change of that number: put into the copies of `host/` and `kernels/src` that
+//! `tests/mutants/run.py` makes, each of which has one of its own.
 //!
 //! One build has all changes; a process has the one in `BOWSTRING_MUTANT`, or none. Which ones it came to pass is appended
 //! to the file in `BOWSTRING_MUTANTS_REACHED`, a number a line.
 
+// `kernels` does without it otherwise.
+extern crate std;
+
+use std::format;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 const UNREAD: u32 = u32::MAX;
 static CHOSEN: AtomicU32 = AtomicU32::new(UNREAD);
-static REACHED: [AtomicBool; 10_000] = [const { AtomicBool::new(false) }; 10_000];
+static REACHED: [AtomicBool; 20_000] = [const { AtomicBool::new(false) }; 20_000];
 
 pub(crate) fn mutant(number: u32) -> bool {
     if !REACHED[number as usize].load(Relaxed) && !REACHED[number as usize].swap(true, Relaxed) {

@@ -33,6 +33,8 @@ CLOSED = {
 }
 ALIKE = {"identifier", "field_expression", "integer_literal", "binary_expression", "type_cast_expression"}
 COMPARED = {"<", "<=", ">", ">=", "==", "!="}
+# Macros of kernels/ that take functions as they are.
+PLAIN_MACROS = {"inlined_on_devices", "host_only"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +65,16 @@ def braced(code):
     return code.replace("{", "{{").replace("}", "}}")
 
 
+def opened(node, source):
+    """What a macro of `PLAIN_MACROS` takes, parsed as what it is, every byte in its place."""
+    tree = next(child for child in node.children if child.type == "token_tree")
+    start, end = tree.start_byte + 1, tree.end_byte - 1
+    return PARSER.parse(re.sub(rb"[^\n]", b" ", source[:start]) + source[start:end]).root_node
+
+
 def visit(node, source, found):
+    if node.type == "macro_invocation" and text(node.child_by_field_name("macro"), source) in PLAIN_MACROS:
+        return visit(opened(node, source), source, found)
     if node.type in CLOSED or node.type.endswith(("_type", "_pattern")) and node.type != "match_pattern":
         return
     if node.type in ("function_item", "mod_item"):

@@ -1,10 +1,13 @@
 #!/bin/sh
-# Stands in for rustc (`RUSTC_WRAPPER`): compiles the changed copy of host/ where cargo asks for host/, all else as it is.
+# Stands in for rustc (`RUSTC_WRAPPER`): compiles the changed copies of host/ and kernels/src where cargo asks for these,
+# and all else as it is.
 rustc=$1
 shift
 for argument; do
     shift
-    [ "$argument" = host/lib.rs ] && argument=$BOWSTRING_MUTANTS_HOST/lib.rs
+    case $argument in
+        host/lib.rs | kernels/src/lib.rs) argument=$BOWSTRING_MUTANTS/$argument ;;
+    esac
     set -- "$@" "$argument"
 done
 exec "$rustc" "$@"
