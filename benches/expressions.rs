@@ -46,7 +46,7 @@ fn expressions(criterion: &mut Criterion) {
             kleene(criterion, place, rows);
             for data_type in [DataType::Utf8, DataType::Utf8View] {
                 texts(criterion, place, &data_type, rows);
-                long_needle(criterion, place, &data_type, rows / 1024);
+                long_needles(criterion, place, &data_type, (rows / 1024).min(1 << 17));
             }
         }
         let lineitems = match place.scale {
@@ -141,26 +141,34 @@ fn texts(criterion: &mut Criterion, place: &Where, data_type: &DataType, rows: u
     }
 }
 
-/// A needle one byte longer than the rows, which consist of its bytes only. A search that restarts at each
-/// byte takes time in proportion to the product of both lengths. Devices search in that way, so they are left
-/// out.
-fn long_needle(criterion: &mut Criterion, place: &Where, data_type: &DataType, rows: usize) {
+/// Rows of nothing but one letter, and needles of little else: a search that begins anew at each place takes
+/// as long as both multiplied. One needle is a byte longer than the rows: a search of all rows as one text
+/// finds it across their ends. The others are nearly everywhere.
+fn long_needles(criterion: &mut Criterion, place: &Where, data_type: &DataType, rows: usize) {
     const LEN: usize = 4096;
+    type Theirs = fn(&dyn Datum, &dyn Datum) -> Result<BooleanArray, arrow_schema::ArrowError>;
+    let (row, half) = ("a".repeat(LEN - 1), "a".repeat(LEN / 2));
+    let tests: [(&str, fn(&str) -> Expr, String, Theirs); 3] = [
+        ("text_contains_long", |text| col("a").contains(text), "a".repeat(LEN), like::contains),
+        ("text_contains_nearly", |text| col("a").contains(text), format!("{half}b"), like::contains),
+        ("text_like_nearly", |text| col("a").like(text), format!("%{half}b%"), like::like),
+    ];
     let of = data_type.to_string().to_lowercase();
-    let id = format!("text_contains_long/{}/{of}/{rows}/-/no-nulls/1", place.name);
-    if place.name != "cpu" || rows == 0 || !wanted(&id) {
-        return;
+    for (name, test, needle, arrow) in tests {
+        let id = format!("{name}/{}/{of}/{rows}/-/no-nulls/1", place.name);
+        if rows == 0 || !wanted(&id) {
+            continue;
+        }
+        let theirs = StringArray::from_iter_values((0..rows).map(|_| &row));
+        let theirs = arrow_cast::cast(&theirs, data_type).expect("text");
+        let Some(ours) = batch(place, &[("a", theirs.clone())]) else { return };
+        let bound = Projection::bind(&[test(&needle)], ours.schema(), &Options::default()).expect("it fits");
+        let mut group = place.group(criterion, id, Moved::bytes((rows * (LEN - 1)) as u64));
+        group.ours(|| bound.evaluate(black_box(&ours), &place.stream).wait().expect("no row fails"));
+        let needle =
+            Scalar::new(arrow_cast::cast(&StringArray::from(vec![needle]), data_type).expect("text"));
+        group.theirs("arrow-rs", || arrow(black_box(&theirs), &needle).expect("of one type"));
     }
-    let (row, needle) = ("a".repeat(LEN - 1), "a".repeat(LEN));
-    let theirs = StringArray::from_iter_values((0..rows).map(|_| &row));
-    let theirs = arrow_cast::cast(&theirs, data_type).expect("text");
-    let Some(ours) = batch(place, &[("a", theirs.clone())]) else { return };
-    let expr = col("a").contains(&needle);
-    let bound = Projection::bind(&[expr], ours.schema(), &Options::default()).expect("it fits");
-    let mut group = place.group(criterion, id, Moved::bytes((rows * (LEN - 1)) as u64));
-    group.ours(|| bound.evaluate(black_box(&ours), &place.stream).wait().expect("no row fails"));
-    let needle = Scalar::new(arrow_cast::cast(&StringArray::from(vec![needle]), data_type).expect("text"));
-    group.theirs("arrow-rs", || like::contains(black_box(&theirs), &needle).expect("of one type"));
 }
 
 /// The sum `sum(price * discount)` over a year, some discounts and quantities: one row in fifty.

@@ -89,6 +89,7 @@ lanes gfx942 program_b8 the same as gfx9-4-generic
 lanes gfx90a text_compare what two columns are found by, in nested loops: lanes of a vector register keep some of it, memory none
 lanes gfx9-4-generic text_compare the same
 lanes gfx942 text_compare the same as gfx9-4-generic
+lanes gfx90a text_contains the same
 lanes gfx90a text_like the same
 lanes gfx9-4-generic text_like the same
 lanes gfx942 text_like the same as gfx9-4-generic

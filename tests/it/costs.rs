@@ -3,6 +3,7 @@
 
 mod amd;
 mod expressions;
+mod searches;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

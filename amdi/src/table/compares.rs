@@ -61,6 +61,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(Vopc, [N, 182, 214, 214], "v_cmpx_ge_i64", compare_exec(|a: i64, b| a >= b)),
         row(Vopc, [N, 153, 177, 177], "v_cmpx_lt_i16", compare_exec(|a: i16, b| a < b)),
         row(Vopc, [N, 156, 180, 180], "v_cmpx_gt_i16", compare_exec(|a: i16, b| a > b)),
+        row(Vopc, [N, 187, 187, 187], "v_cmpx_le_u16", compare_exec(|a: u16, b| a <= b)),
         row(Vopc, [N, 188, 188, 188], "v_cmpx_gt_u16", compare_exec(|a: u16, b| a > b)),
         row(Vopc, [N, 177, 209, 209], "v_cmpx_lt_i64", compare_exec(|a: i64, b| a < b)),
         row(Vopc, [N, 29, 157, 157], "v_cmpx_neq_f32", compare_exec(|a: f32, b| a != b)),

@@ -11,7 +11,7 @@ mod wild;
 
 use std::borrow::Cow;
 
-use bowstring_kernels::text::{FOLDS, Folds, Test, like, passes};
+use bowstring_kernels::text::{FOLDS, Folds, SPARE, Test, like, passes};
 use memchr::memmem;
 
 use super::bitmap::Bits;
@@ -177,7 +177,7 @@ impl<'a> Asked<'a> {
                 Pattern::Held(needle) => Asked::Held(needle, false),
                 Pattern::Pieces(pieces) => Asked::Pieces(pieces),
                 Pattern::Other if needle.len() > SHORT => Asked::long(test, needle),
-                Pattern::Other => Asked::Other(Box::new(move |row| like(row, needle, FOLDS, false))),
+                Pattern::Other => Asked::Other(Box::new(move |row| like(row, needle, FOLDS, false, SPARE))),
             },
             Test::ILike if needle.len() > SHORT => Asked::long(test, needle),
             _ => Asked::Other(Box::new(move |row| passes(test, row, needle))),

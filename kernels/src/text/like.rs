@@ -1,68 +1,15 @@
 //! Patterns: the same on every machine, and on the host's own memory.
 //!
-//! The one idea: only the last `%` is ever gone back to. What comes before it has found its first place, and any other place would
-//! leave less to what follows. So a pattern takes as long as the text times itself at most, and no memory.
+//! The one idea: only the last `%` is ever gone back to. Everything before it has found its first place, and
+//! any other place would leave less to what follows. The piece that follows it, up to the next `%`, is tried
+//! at one character after the other. Once that has compared too many bytes for nothing, the piece is searched
+//! for (`find.rs`), or, if it is the last, tried at the one place where the text ends with it. Pieces that
+//! have a `_` or an escape, or letters whose case does not count, are not searched for: each may take as long
+//! as the text times itself. No pattern takes memory.
 
+use super::bytes::Bytes;
+use super::find::find;
 use super::folds::Fold;
-
-/// Bytes that are found by number.
-pub trait Bytes: Copy {
-    /// How many.
-    fn len(self) -> u64;
-    /// Byte `i`, of those there are.
-    fn at(self, i: u64) -> u8;
-    /// Eight bytes from byte `i` on, the first in the lowest place; zeros behind the last. `i` is [`len`](Bytes::len) at most.
-    #[inline(always)]
-    fn eight(self, i: u64) -> u64 {
-        let left = self.len() - i;
-        let (mut bytes, mut at) = (0, 0);
-        while at < 8 {
-            let byte = if at < left { self.at(i + at) } else { 0 };
-            bytes |= u64::from(byte) << (8 * at);
-            at += 1;
-        }
-        bytes
-    }
-    /// Whether there are none.
-    fn is_empty(self) -> bool {
-        self.len() == 0
-    }
-}
-
-impl Bytes for &[u8] {
-    #[inline(always)]
-    fn len(self) -> u64 {
-        <[u8]>::len(self) as u64
-    }
-
-    #[inline(always)]
-    fn at(self, i: u64) -> u8 {
-        self[i as usize]
-    }
-
-    #[inline(always)]
-    fn eight(self, i: u64) -> u64 {
-        let i = i as usize;
-        if let Some(eight) = self.get(i..).and_then(|rest| rest.first_chunk()) {
-            return u64::from_le_bytes(*eight);
-        }
-        // The last eight, where there are no more.
-        let word = self.last_chunk().map_or_else(|| few(self), |eight| u64::from_le_bytes(*eight));
-        let from = self.len().saturating_sub(8);
-        word.checked_shr(8 * (i - from) as u32).unwrap_or(0)
-    }
-}
-
-/// All of fewer than eight bytes, zeros behind them: by loads that overlap where they must.
-#[inline(always)]
-fn few(bytes: &[u8]) -> u64 {
-    let last = 8 * bytes.len() as u32;
-    if let (Some(low), Some(high)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        return u64::from(u32::from_le_bytes(*low)) | u64::from(u32::from_le_bytes(*high)) << (last - 32);
-    }
-    let (Some(first), Some(high)) = (bytes.first(), bytes.last()) else { return 0 };
-    u64::from(*first) | u64::from(bytes[bytes.len() / 2]) << (last / 16 * 8) | u64::from(*high) << (last - 8)
-}
 
 /// A table of [`Fold`]s.
 pub trait Folds: Copy {
@@ -97,46 +44,21 @@ impl Folds for &[Fold] {
     }
 }
 
-/// Whether `needle` is somewhere in `text`.
+/// Whether the text is of the pattern; `fold` where case does not count. `spare` is `SPARE`,
+/// except in tests.
 #[inline(always)]
-pub fn contains(text: impl Bytes, needle: impl Bytes) -> bool {
-    let len = needle.len();
-    if len == 0 {
-        return true;
-    }
-    if len > text.len() {
-        return false;
-    }
-    let first = needle.at(0);
-    let (mut at, last) = (0, text.len() - len);
-    while at <= last {
-        if text.at(at) == first {
-            let mut same = 1;
-            while same < len && text.at(at + same) == needle.at(same) {
-                same += 1;
-            }
-            if same == len {
-                return true;
-            }
-        }
-        at += 1;
-    }
-    false
-}
-
-/// Whether the text is of the pattern; `fold` where case does not count.
-#[inline(always)]
-pub fn like(text: impl Bytes, pattern: impl Bytes, folds: impl Folds, fold: bool) -> bool {
+pub fn like(text: impl Bytes, pattern: impl Bytes, folds: impl Folds, fold: bool, spare: u64) -> bool {
     let (mut t, mut p) = (0, 0);
-    // Where the pattern goes on behind the last `%`, and where in the text it is tried.
-    let (mut any, mut from) = (u64::MAX, 0);
+    // The place behind the last `%` in the pattern, the place in the text where it is tried, and how many
+    // bytes may still be compared for nothing.
+    let (mut any, mut from, mut left) = (u64::MAX, 0, spare as i64);
     loop {
         let mut matches = false;
         if p < pattern.len() {
             let byte = pattern.at(p);
             if byte == b'%' {
                 p += 1;
-                (any, from) = (p, t);
+                (any, from, left) = (p, t, spare as i64);
                 continue;
             }
             if t < text.len() {
@@ -168,13 +90,65 @@ pub fn like(text: impl Bytes, pattern: impl Bytes, folds: impl Folds, fold: bool
             while from < text.len() && text.at(from) & 0xc0 == 0x80 {
                 from += 1;
             }
+            left += 2 - (p - any) as i64;
+            if left < 0 {
+                let piece = Piece::of(pattern, any);
+                if piece.end == pattern.len() {
+                    let Some(last) = piece.last(text, from) else { return false };
+                    from = last;
+                } else if piece.plain && !fold {
+                    let Some(found) = find(text, from, pattern, any, piece.end, false) else { return false };
+                    from = found;
+                } else {
+                    left = i64::MAX / 2;
+                }
+            }
             (t, p) = (from, any);
         }
     }
 }
 
-/// The character at a byte, and how many bytes it has: those that follow, as far as they are there. What is no UTF-8 is some
-/// character.
+/// The part of a pattern between two `%`.
+struct Piece {
+    end: u64,
+    characters: u64,
+    /// Whether every byte of it stands for itself.
+    plain: bool,
+}
+
+impl Piece {
+    /// The piece that starts there.
+    #[inline(always)]
+    fn of(pattern: impl Bytes, start: u64) -> Piece {
+        let mut piece = Piece { end: start, characters: 0, plain: true };
+        while piece.end < pattern.len() {
+            let byte = pattern.at(piece.end);
+            if byte == b'%' {
+                break;
+            }
+            // A backslash is counted in place of the character that it takes.
+            let taken = byte == b'\\' && piece.end + 1 < pattern.len();
+            piece.plain &= byte != b'_' && !taken;
+            piece.characters += u64::from(byte & 0xc0 != 0x80);
+            piece.end += 1 + u64::from(taken);
+        }
+        piece
+    }
+
+    /// The one place, not before `from`, from which a text may match the piece to its end.
+    #[inline(always)]
+    fn last(self, text: impl Bytes, from: u64) -> Option<u64> {
+        let (mut at, mut left) = (text.len(), self.characters);
+        while left > 0 && at > from {
+            at -= 1;
+            left -= u64::from(text.at(at) & 0xc0 != 0x80);
+        }
+        (left == 0).then_some(at)
+    }
+}
+
+/// The character at a byte, and how many bytes it has: those that follow, as far as they are there. Bytes
+/// that are no UTF-8 are some character.
 #[inline(always)]
 fn character(text: impl Bytes, at: u64) -> (u32, u64) {
     let first = u32::from(text.at(at));

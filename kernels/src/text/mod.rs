@@ -8,6 +8,8 @@
 //! Bytes a row: what describes it, and of its bytes as many as the test looks at, sixteen at a time; patterns look at single bytes.
 //! Rows that are null are not looked at: they may be anything.
 
+mod bytes;
+mod find;
 mod folds;
 mod head;
 mod like;
@@ -17,12 +19,13 @@ mod test;
 use crate::memory::{In, Out, TableRow};
 use crate::places::Source;
 use crate::target::{Lane, Wave};
-use like::contains;
 pub(crate) use rows::{Column, Row};
 
+pub use bytes::Bytes;
+pub use find::{SPARE, contains};
 pub use folds::{FOLDS, Fold};
 pub use head::Head;
-pub use like::{Bytes, Folds, like};
+pub use like::{Folds, like};
 
 pub use rows::{TextColumn, VIEWS};
 pub use test::Test;
@@ -131,8 +134,8 @@ fn answer<const KIND: u32>(
     }
     let other = right.row(row, l)?;
     Some(match KIND {
-        CONTAINS => contains(value, other),
-        LIKE => like(value, other, folds, test == Test::ILIKE),
+        CONTAINS => contains(value, other, SPARE),
+        LIKE => like(value, other, folds, test == Test::ILIKE, SPARE),
         _ => {
             let (whole, same_length) = (test == Test::COMPARE, value.len == other.len);
             // What is asked only whether it is equal differs where lengths do.
@@ -175,9 +178,9 @@ pub fn passes(test: Test, text: &[u8], other: &[u8]) -> bool {
         Test::Compare(bits) => bits >> (text.cmp(other) as i8 + 1) & 1 != 0,
         Test::StartsWith => text.starts_with(other),
         Test::EndsWith => text.ends_with(other),
-        Test::Contains => contains(text, other),
-        Test::Like => like(text, other, FOLDS, false),
-        Test::ILike => like(text, other, FOLDS, true),
+        Test::Contains => contains(text, other, SPARE),
+        Test::Like => like(text, other, FOLDS, false, SPARE),
+        Test::ILike => like(text, other, FOLDS, true, SPARE),
         Test::In => text == other,
     }
 }

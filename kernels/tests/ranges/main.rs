@@ -11,6 +11,7 @@ mod ranges_keep;
 mod scan;
 mod selection;
 mod structure;
+mod text;
 mod utf8;
 mod views;
 mod zoned;

@@ -1,0 +1,142 @@
+//! Searches for text and patterns: against plain definitions, and how many bytes they look at.
+
+use std::cell::Cell;
+
+use bowstring_kernels::text::{Bytes, FOLDS, Folds, SPARE, contains, like};
+
+/// Bytes that count how often they are looked at.
+#[derive(Clone, Copy)]
+struct Counted<'a> {
+    bytes: &'a [u8],
+    reads: &'a Cell<u64>,
+}
+
+impl<'a> Counted<'a> {
+    fn of(text: &'a str, reads: &'a Cell<u64>) -> Counted<'a> {
+        Counted { bytes: text.as_bytes(), reads }
+    }
+}
+
+impl Bytes for Counted<'_> {
+    fn len(self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn at(self, i: u64) -> u8 {
+        self.reads.set(self.reads.get() + 1);
+        self.bytes[i as usize]
+    }
+}
+
+/// Every text of some letters, up to a length.
+fn all(letters: &[char], most: usize) -> Vec<String> {
+    let mut texts = vec![String::new()];
+    let mut last = 0;
+    for _ in 0..most {
+        let longer: Vec<String> =
+            texts[last..].iter().flat_map(|text| letters.iter().map(move |c| format!("{text}{c}"))).collect();
+        last = texts.len();
+        texts.extend(longer);
+    }
+    texts
+}
+
+/// Whether a text matches, by the definition of patterns.
+fn matches(text: &[char], pattern: &[char], fold: bool) -> bool {
+    let of = |c: char| if fold { FOLDS.fold(c.into()) } else { c.into() };
+    match pattern {
+        [] => text.is_empty(),
+        ['%', rest @ ..] => (0..=text.len()).any(|from| matches(&text[from..], rest, fold)),
+        ['_', rest @ ..] => !text.is_empty() && matches(&text[1..], rest, fold),
+        ['\\', c, rest @ ..] | [c, rest @ ..] => {
+            text.first().is_some_and(|first| of(*first) == of(*c)) && matches(&text[1..], rest, fold)
+        }
+    }
+}
+
+#[test]
+fn needles_are_found_where_they_are() {
+    let (texts, needles) = (all(&['a', 'b'], 10), all(&['a', 'b'], 6));
+    for text in &texts {
+        for needle in &needles {
+            let wanted = text.contains(needle.as_str());
+            for spare in [0, SPARE] {
+                let found = contains(text.as_bytes(), needle.as_bytes(), spare);
+                assert_eq!(found, wanted, "{needle} in {text}, {spare}");
+            }
+        }
+    }
+}
+
+#[test]
+fn patterns_mean_what_they_are_said_to() {
+    let agree = |texts: &[String], patterns: &[String], fold: bool| {
+        let chars = |text: &String| text.chars().collect::<Vec<_>>();
+        for text in texts {
+            for pattern in patterns {
+                let wanted = matches(&chars(text), &chars(pattern), fold);
+                for spare in [0, SPARE] {
+                    let found = like(text.as_bytes(), pattern.as_bytes(), FOLDS, fold, spare);
+                    assert_eq!(found, wanted, "{text} like {pattern}, {fold}, {spare}");
+                }
+            }
+        }
+    };
+    agree(&all(&['a', 'b', '\\'], 5), &all(&['a', 'b', '%', '_', '\\'], 4), false);
+    // A letter that is the same as one of another length.
+    agree(&all(&['k', '\u{212a}', 'é'], 5), &all(&['K', 'É', '%', '_', '\\'], 4), true);
+    let pieces = all(&['a', 'é'], 3);
+    let patterns: Vec<String> = pieces
+        .iter()
+        .flat_map(|first| pieces.iter().map(move |last| (first, last)))
+        .flat_map(|(first, last)| [format!("%{first}%{last}"), format!("%{first}a%{last}%")])
+        .collect();
+    agree(&all(&['a', 'é'], 8), &patterns, false);
+}
+
+/// Texts of 64 KiB and needles of 1000 bytes that nearly are in them, everywhere.
+#[test]
+fn searches_look_at_each_byte_a_few_times() {
+    let (long, short) = (1 << 16, 1000);
+    let (mut rare, mut next) = (String::from("a"), String::from("ab"));
+    while rare.len() < long {
+        (rare, next) = (next.clone(), next + &rare);
+    }
+    let a = "a".repeat(short);
+    let cases = [
+        ("a".repeat(long), format!("{a}b")),
+        ("a".repeat(long), format!("b{a}")),
+        ("a".repeat(long), format!("{a}b{a}")),
+        (format!("{a}c").repeat(long / short), format!("{a}{a}")),
+        ("ab".repeat(long / 2), format!("{}b", "ab".repeat(short / 2))),
+        ("ba".repeat(long / 2), format!("{}b", "ba".repeat(short / 2))),
+        ("a".repeat(long - 1) + "b", "a".repeat(long / 2)),
+        (format!("{}b", "a".repeat(short - 1)).repeat(long / short), format!("{a}b")),
+        (rare.clone(), format!("{}{}", &rare[..short], &rare[..short])),
+        (rare.clone(), format!("{}c", &rare[1..short])),
+    ];
+    for (text, needle) in &cases {
+        let reads = Cell::new(0);
+        let within = |what: &str, found: bool, wanted: bool, bytes: usize| {
+            assert_eq!(found, wanted, "{what}");
+            assert!(reads.take() < 16 * bytes as u64, "{what} looks at too many bytes");
+        };
+        let is = text.contains(needle.as_str());
+        let found = contains(Counted::of(text, &reads), Counted::of(needle, &reads), SPARE);
+        within(&needle[needle.len() - 8..], found, is, text.len() + needle.len());
+        // A last piece is tried at one place, whatever it is.
+        let last = text.ends_with(needle.as_str());
+        for (pattern, fold, wanted) in [
+            (format!("%{needle}%"), false, is),
+            (format!("%a%{needle}%"), false, text[1 + text.find('a').unwrap()..].contains(needle.as_str())),
+            (format!("%{needle}"), false, last),
+            (format!("%{needle}"), true, last),
+            (format!("%_{needle}"), false, last && text.len() > needle.len()),
+            (format!("%\\{needle}"), false, last),
+            (format!("{}%c", "%a".repeat(short)), false, text.ends_with('c')),
+        ] {
+            let found = like(Counted::of(text, &reads), Counted::of(&pattern, &reads), FOLDS, fold, SPARE);
+            within(&pattern[..8], found, wanted, text.len() + pattern.len());
+        }
+    }
+}
