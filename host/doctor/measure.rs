@@ -5,15 +5,16 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use arrow_array::{ArrayRef, BooleanArray, Int32Array};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, Field, Schema};
 
+use super::calibrate::{Gathered, gathers, pinned, small, smallest, time, upload};
 use super::predictions::{self, Prediction};
 use super::samples::random;
-use crate::compute::{CastOptions, TakeOptions, cast, evaluate, filter, is_null, take};
+use crate::compute::{CastOptions, TakeOptions, cast, concat, evaluate, filter, take};
 use crate::exchange::from_arrow;
 use crate::expr::col;
 use crate::pass::Pass;
@@ -26,6 +27,9 @@ const FULL: usize = 1 << 28;
 const FULL_ON_CPU: usize = 1 << 24;
 /// Bytes of memory that a row takes in all, at most.
 const BYTES_A_ROW: usize = 64;
+/// Rows that are made on the host and sent: more of them are copies of these, made on the device, which takes
+/// no time. As indices they reach everywhere, and many more than a cache holds.
+pub(super) const MADE: usize = 1 << 22;
 
 /// What one kind of work took.
 #[derive(Clone, Debug)]
@@ -47,6 +51,10 @@ pub(super) struct Speed {
     pub waited_for: f64,
     /// Seconds for other small things, on a GPU.
     pub small: Vec<(&'static str, f64)>,
+    /// Bytes a second of copies from pinned memory and to it.
+    pub pinned: Vec<f64>,
+    /// Rows that are read at random.
+    pub gathered: Vec<Gathered>,
     /// From one number of rows to the next: the rows, bytes a second of a copy within, and seconds of a
     /// random take. Few rows show what the GPU's cache gives, many what its memory does.
     pub grown: Vec<(usize, f64, f64)>,
@@ -92,9 +100,15 @@ pub(super) fn measure(
 ) -> Result<Speed> {
     let full = if stream.as_gpu().is_some() { FULL } else { FULL_ON_CPU };
     let mut found = Speed::default();
+    note("small things", 0, full.ilog2() as usize);
     (found.queued, found.waited_for) = smallest(stream)?;
     if stream.as_gpu().is_some() {
         found.small = small(stream)?;
+        if let Some((pinning, rates)) = pinned(stream, free)? {
+            found.small.push(("a MiB pinned", pinning));
+            found.pinned = rates.into();
+        }
+        found.gathered = gathers(stream, free)?;
     }
     let mut rows = FIRST;
     loop {
@@ -114,10 +128,6 @@ pub(super) fn measure(
     }
 }
 
-fn upload(stream: &Stream, array: ArrayRef) -> Result<Array> {
-    stream.upload(&from_arrow(&array)?)
-}
-
 fn works(stream: &Stream, rows: usize) -> Result<Vec<Measured>> {
     let on_gpu = stream.as_gpu().is_some();
     let mut all = vec![];
@@ -127,15 +137,15 @@ fn works(stream: &Stream, rows: usize) -> Result<Vec<Measured>> {
         let bytes = known.map(|(_, bytes)| bytes * rows as f64).or(bytes);
         all.push(Measured { work, seconds, bytes, prediction: known.map(|(prediction, _)| prediction) });
     };
-    let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values((0..rows).map(|i| random(i) as i32)));
+    let made = rows.min(MADE);
+    let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values((0..made).map(|i| random(i) as i32)));
     let host = from_arrow(&numbers)?;
     let bytes = 4.0 * rows as f64;
-    if on_gpu {
-        add(UP, time(stream, || stream.upload(&host).map(drop))?, Some(bytes));
-    }
     let inputs = inputs(stream, &host, rows)?;
     if on_gpu {
-        add(DOWN, time(stream, || stream.download(&inputs.values)?.wait())?, Some(bytes));
+        let (some, there) = (Some(4.0 * made as f64), inputs.values.slice(0, made)?);
+        add(UP, time(stream, || stream.upload(&host).map(drop))?, some);
+        add(DOWN, time(stream, || stream.download(&there)?.wait())?, some);
         add(WITHIN, copy_within(stream, 4 * rows)?, Some(2.0 * bytes));
     } else {
         let (from, mut to) = (vec![1u8; 4 * rows], vec![2u8; 4 * rows]);
@@ -189,68 +199,28 @@ fn bits(rows: usize, word: impl Fn(usize) -> u64) -> BooleanBuffer {
     BooleanBuffer::new(words.into(), 0, rows)
 }
 
+/// An array of so many rows, made of one with at most [`MADE`] again and again.
+fn again(stream: &Stream, made: Array, rows: usize) -> Result<Array> {
+    match rows / made.len() {
+        1 => Ok(made),
+        times => concat(&vec![&made; times], stream).wait(),
+    }
+}
+
 fn inputs(stream: &Stream, values: &Array, rows: usize) -> Result<Inputs> {
-    let mask = upload(stream, Arc::new(BooleanArray::new(bits(rows, |i| random(i + rows)), None)))?;
+    let made = values.len();
+    let mask = upload(stream, Arc::new(BooleanArray::new(bits(made, |i| random(i + made)), None)))?;
     // One row in sixteen is null.
-    let nulls = bits(rows, |i| (0..4).fold(0, |any, k| any | random(5 * i + k)));
+    let nulls = bits(made, |i| (0..4).fold(0, |any, k| any | random(5 * i + k)));
     let nulls = upload(stream, Arc::new(BooleanArray::new(nulls.clone(), Some(nulls.into()))))?;
-    let indices: Vec<i32> = (0..rows).map(|i| (((random(i + 3) >> 32) * rows as u64) >> 32) as i32).collect();
-    let indices = upload(stream, Arc::new(Int32Array::from(indices)))?;
+    let indices = |i| (((random(i + 3) >> 32) * rows as u64) >> 32) as i32;
+    let indices = upload(stream, Arc::new(Int32Array::from_iter_values((0..made).map(indices))))?;
     let values = stream.upload(values)?;
     let mut parts = values.clone().into_parts();
     (parts.validity, parts.null_count) = (nulls.validity().cloned(), None);
     let wide = cast(&Array::try_new(parts)?, &DataType::Int64, &CastOptions::default(), stream).wait()?;
+    let [values, wide, mask, indices] = [values, wide, mask, indices].map(|made| again(stream, made, rows));
+    let inputs = Inputs { values: values?, wide: wide?, mask: mask?, indices: indices? };
     stream.synchronise()?;
-    Ok(Inputs { values, wide, mask, indices })
-}
-
-/// The least that a piece of work takes: several calls in a row, so that the host gets ahead of a device.
-fn time(stream: &Stream, mut run: impl FnMut() -> Result<()>) -> Result<f64> {
-    let mut all = |times: u32| -> Result<Duration> {
-        let start = Instant::now();
-        for _ in 0..times {
-            run()?;
-        }
-        stream.synchronise()?;
-        Ok(start.elapsed() / times)
-    };
-    let first = all(1)?;
-    if first > Duration::from_secs(1) {
-        return Ok(first.as_secs_f64());
-    }
-    let second = all(1)?;
-    let times = (Duration::from_millis(5).as_nanos() / second.as_nanos().max(1)).clamp(1, 50) as u32;
-    let rounds = if second > Duration::from_millis(50) { 2 } else { 5 };
-    let mut taken = (0..rounds).map(|_| all(times)).collect::<Result<Vec<_>>>()?;
-    taken.sort();
-    Ok(taken[taken.len() / 2].as_secs_f64())
-}
-
-/// What the smallest operation costs: to put it on the stream, and to wait for it.
-fn smallest(stream: &Stream) -> Result<(f64, f64)> {
-    let rows: ArrayRef = Arc::new(Int32Array::from_iter((0..64).map(|i| (i % 3 != 0).then_some(i))));
-    let rows = upload(stream, rows)?;
-    let queued = time(stream, || is_null(&rows, stream).wait().map(drop))?;
-    let waited_for = time(stream, || {
-        let _shown = is_null(&rows, stream).wait()?;
-        stream.synchronise()
-    })?;
-    Ok((queued, waited_for))
-}
-
-/// The parts of everything small on a GPU: each until the host knows that it has passed.
-fn small(stream: &Stream) -> Result<Vec<(&'static str, f64)>> {
-    let (one, few): (ArrayRef, ArrayRef) =
-        (Arc::new(Int32Array::from(vec![1, 2])), Arc::new(Int32Array::from_iter_values(0..64)));
-    let (there, few) = (upload(stream, one)?, from_arrow(&few)?);
-    let nothing = time(stream, || {
-        Pass::begin("nothing", stream)?.finish()?;
-        stream.synchronise()
-    })?;
-    let down = time(stream, || stream.download(&there)?.wait())?;
-    let up = time(stream, || {
-        let _there = stream.upload(&few)?;
-        stream.synchronise()
-    })?;
-    Ok(vec![("nothing", nothing), ("8 bytes down", down), ("256 bytes up", up)])
+    Ok(inputs)
 }

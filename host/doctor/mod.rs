@@ -16,6 +16,7 @@
 
 mod apart;
 mod asked;
+mod calibrate;
 mod equivalence;
 mod examined;
 mod explain;

@@ -3,7 +3,8 @@
 use std::fmt::{self, Display, Formatter, Result};
 
 use super::asked::Progress;
-use super::measure::{Measured, Speed};
+use super::calibrate::Gathered;
+use super::measure::{MADE, Measured, Speed};
 use super::predictions;
 use super::report::{Examined, Library, Report, Section};
 
@@ -150,7 +151,10 @@ impl Display for Examined {
 impl Speed {
     fn page(&self, f: &mut Formatter<'_>, of: &Examined) -> Result {
         let predicted = self.works.iter().any(|measured| measured.prediction.is_some());
-        let about = format!("{} rows, by the clock on the wall", self.rows);
+        let mut about = format!("{} rows, by the clock on the wall", self.rows);
+        if self.rows > MADE && !self.small.is_empty() {
+            about += &format!("; copies up and down are of {MADE}");
+        }
         line(f, "speed", about)?;
         let scale = predictions::scale(&of.name, self.copy_rate());
         let head = match scale {
@@ -193,6 +197,15 @@ impl Speed {
         }
         let small = self.small.iter().map(|(name, seconds)| format!("{name} {}", duration(*seconds)));
         line(f, "", format_args!("small things, waited for: {}", small.collect::<Vec<_>>().join(", ")))?;
+        let gathered = |found: &Gathered| {
+            format!("{:.3} of {} bytes in {}", found.rate / 1e9, found.width, size(found.from))
+        };
+        let gathered: Vec<String> = self.gathered.iter().map(gathered).collect();
+        line(f, "", format_args!("10^9 rows a second read at random: {}", gathered.join(", ")))?;
+        if let [up, down] = self.pinned[..] {
+            let (up, down) = (up / 1e9, down / 1e9);
+            line(f, "", format_args!("pinned memory is copied up at {up:.1} GB/s, and down at {down:.1}"))?;
+        }
         let rates = |(rows, copied, taken): &(usize, f64, f64)| {
             format!("{rows}: {:.1} GB/s, {:.3}", copied / 1e9, *rows as f64 / taken / 1e9)
         };

@@ -1,5 +1,6 @@
 //! What the doctor found, and the same for machines to read.
 
+use super::calibrate::Gathered;
 use super::equivalence::Equivalence;
 use super::explain::{Diagnosis, Tried};
 use super::json::Json;
@@ -238,6 +239,9 @@ fn speed(found: &Speed) -> Json {
     };
     let small =
         |(name, seconds): &(&'static str, f64)| Json::List(vec![Json::text(name), Json::Number(*seconds)]);
+    let gathered = |found: &Gathered| {
+        Json::List(vec![Json::count(found.width), Json::count(found.from), Json::Number(found.rate)])
+    };
     let grown = |(rows, copied, taken): &(usize, f64, f64)| {
         Json::List(vec![Json::count(*rows), Json::Number(*copied), Json::Number(*taken)])
     };
@@ -247,6 +251,8 @@ fn speed(found: &Speed) -> Json {
         ("queued", Json::Number(found.queued)),
         ("waited_for", Json::Number(found.waited_for)),
         ("small", Json::list(&found.small, small)),
+        ("pinned_up_and_down", Json::list(&found.pinned, |rate| Json::Number(*rate))),
+        ("width_memory_and_rows_gathered", Json::list(&found.gathered, gathered)),
         ("rows_copied_and_taken", Json::list(&found.grown, grown)),
     ])
 }

@@ -80,8 +80,8 @@ cp tests/archive/first.sh tests/archive/page.awk tests/archive/run.sh "$folder/"
 cp host/doctor/h200-predictions.tsv "$folder/predictions.tsv"
 target=${TARGET:-$(uname -m)}
 echo "${target%%-*}" >"$folder/ARCH"
-# The newest symbol of glibc's that any of it needs.
-find "$folder" -maxdepth 1 -type f -perm -u+x ! -name '*.sh' -exec objdump -T {} + |
+# The newest symbol of glibc's that any of it needs. Unlike objdump, readelf knows other processors' files.
+find "$folder" -maxdepth 1 -type f -perm -u+x ! -name '*.sh' -exec readelf --version-info --wide {} + |
     sed -n 's/.*GLIBC_\([0-9][0-9.]*\).*/\1/p' | sort -Vu | tail -n 1 >"$folder/GLIBC"
 needs=$(cat "$folder/GLIBC")
 if [ "$(printf '%s\n' "${GLIBC:-2.28}" "$needs" | sort -V | tail -n 1)" != "${GLIBC:-2.28}" ]; then

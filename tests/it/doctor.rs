@@ -84,7 +84,11 @@ fn a_gpu_that_is_well_is_examined_whole() {
         assert!(works.iter().any(|known| known["work"] == work), "{report}");
     }
     let small = gpu["speed"]["small"].as_array().unwrap();
-    assert!(small.len() == 3 && small.iter().all(|one| one[1].as_f64().unwrap() > 0.0), "{small:?}");
+    assert!(small.len() == 5 && small.iter().all(|one| one[1].as_f64().unwrap() > 0.0), "{small:?}");
+    let pinned = gpu["speed"]["pinned_up_and_down"].as_array().unwrap();
+    assert!(pinned.len() == 2 && pinned.iter().all(|rate| rate.as_f64().unwrap() > 0.0), "{pinned:?}");
+    let gathered = gpu["speed"]["width_memory_and_rows_gathered"].as_array().unwrap();
+    assert!(gathered[0][0] == 32 && gathered[0][2].as_f64().unwrap() > 0.0, "{gathered:?}");
     assert!(!gpu["speed"]["rows_copied_and_taken"].as_array().unwrap().is_empty(), "{report}");
     assert_eq!(found["libraries"][0]["devices"], 100_000);
     assert!(report.to_string().contains("100000, 99999 of which were not examined"), "{report}");

@@ -1,0 +1,182 @@
+//! The cost of small things on a GPU, and the speed of reads at random: the numbers that predictions are made
+//! of. About two seconds in all.
+
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use arrow_array::{ArrayRef, Int32Array};
+use arrow_schema::DataType;
+
+use super::samples::random;
+use crate::array::Buffer;
+use crate::compute::{TakeOptions, is_null, take};
+use crate::device::Event;
+use crate::exchange::from_arrow;
+use crate::pass::Pass;
+use crate::{Array, Result, Stream};
+
+/// Bytes of pinned memory that are copied.
+const PINNED: usize = 32 << 20;
+/// Memory that is read at random: on a GPU beyond its caches, and within them; on what is slow, and where
+/// there is no more.
+const FAR: usize = 1 << 30;
+const NEAR: usize = 4 << 20;
+const LITTLE: usize = 1 << 20;
+/// Rows that are read, by a GPU and by what is slow: by what takes longer for the few than a GPU ever does.
+const MANY: usize = 1 << 21;
+const FEW: usize = 256;
+const SLOW: f64 = 1e-3;
+
+/// Rows that were read at random: the bytes of a row and of all memory that they are in, and how many a
+/// second.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gathered {
+    pub width: usize,
+    pub from: usize,
+    pub rate: f64,
+}
+
+pub(super) fn upload(stream: &Stream, array: ArrayRef) -> Result<Array> {
+    stream.upload(&from_arrow(&array)?)
+}
+
+/// The least that a piece of work takes: several calls in a row, so that the host gets ahead of a device.
+pub(super) fn time(stream: &Stream, mut run: impl FnMut() -> Result<()>) -> Result<f64> {
+    let mut all = |times: u32| -> Result<Duration> {
+        let start = Instant::now();
+        for _ in 0..times {
+            run()?;
+        }
+        stream.synchronise()?;
+        Ok(start.elapsed() / times)
+    };
+    let first = all(1)?;
+    if first > Duration::from_secs(1) {
+        return Ok(first.as_secs_f64());
+    }
+    let second = all(1)?;
+    let times = (Duration::from_millis(5).as_nanos() / second.as_nanos().max(1)).clamp(1, 50) as u32;
+    let rounds = if second > Duration::from_millis(50) { 2 } else { 5 };
+    let mut taken = (0..rounds).map(|_| all(times)).collect::<Result<Vec<_>>>()?;
+    taken.sort();
+    Ok(taken[taken.len() / 2].as_secs_f64())
+}
+
+/// What the smallest operation costs: to put it on the stream, and to wait for it.
+pub(super) fn smallest(stream: &Stream) -> Result<(f64, f64)> {
+    let rows: ArrayRef = Arc::new(Int32Array::from_iter((0..64).map(|i| (i % 3 != 0).then_some(i))));
+    let rows = upload(stream, rows)?;
+    let queued = time(stream, || is_null(&rows, stream).wait().map(drop))?;
+    let waited_for = time(stream, || {
+        let _shown = is_null(&rows, stream).wait()?;
+        stream.synchronise()
+    })?;
+    Ok((queued, waited_for))
+}
+
+/// The parts of everything small on a GPU: each until the host knows that it has passed.
+pub(super) fn small(stream: &Stream) -> Result<Vec<(&'static str, f64)>> {
+    let (one, few): (ArrayRef, ArrayRef) =
+        (Arc::new(Int32Array::from(vec![1, 2])), Arc::new(Int32Array::from_iter_values(0..64)));
+    let (there, few) = (upload(stream, one)?, from_arrow(&few)?);
+    let nothing = time(stream, || {
+        Pass::begin("nothing", stream)?.finish()?;
+        stream.synchronise()
+    })?;
+    let down = time(stream, || stream.download(&there)?.wait())?;
+    let up = time(stream, || {
+        let _there = stream.upload(&few)?;
+        stream.synchronise()
+    })?;
+    let all = [
+        ("nothing", nothing),
+        ("8 bytes down", down),
+        ("256 bytes up", up),
+        ("a call back", called(stream)?),
+    ];
+    Ok(all.into())
+}
+
+/// How long the host takes to hear from a runtime's thread that an event has passed, with nothing before it.
+fn called(stream: &Stream) -> Result<f64> {
+    let Some((gpu, queue)) = stream.as_gpu() else { return Ok(0.0) };
+    let mut all = vec![];
+    for _ in 0..20 {
+        let (tell, told) = mpsc::channel();
+        let (start, event) = (Instant::now(), Event::new(gpu.core(), queue.number())?);
+        event.record(queue.owned())?;
+        queue.call_behind(&event, Box::new(move || _ = tell.send(start.elapsed())))?;
+        all.extend(told.recv());
+    }
+    all.sort();
+    Ok(all.get(all.len() / 2).map_or(0.0, Duration::as_secs_f64))
+}
+
+/// Seconds for pinned memory to be had, a MiB of it, and bytes a second of copies from it and to it. `None`
+/// where `free` bytes are too few.
+pub(super) fn pinned(stream: &Stream, free: usize) -> Result<Option<(f64, [f64; 2])>> {
+    if free < 4 * PINNED {
+        return Ok(None);
+    }
+    let mut pass = Pass::begin("copy", stream)?;
+    let start = Instant::now();
+    let block = pass.stage(PINNED)?;
+    let pinning = start.elapsed().as_secs_f64() / (PINNED >> 20) as f64;
+    let from = pass.zeroed(PINNED)?;
+    pass.finish()?;
+    let up = time(stream, || {
+        let mut pass = Pass::begin("copy", stream)?;
+        let block = pass.stage(PINNED)?;
+        let _there = pass.upload_staged(block, PINNED)?;
+        pass.finish()?;
+        stream.synchronise()
+    })?;
+    let down = time(stream, || {
+        let mut pass = Pass::begin("copy", stream)?;
+        pass.reuse(&from);
+        pass.copy_out(from.address(), PINNED, &block, 0)?;
+        pass.finish()?;
+        stream.synchronise()
+    });
+    // The block is used again where a copy to it may still be under way, but for this.
+    stream.synchronise()?;
+    Ok(Some((pinning, [up, down?].map(|seconds| PINNED as f64 / seconds))))
+}
+
+/// Reads rows of several widths at random; `free` bytes of the device's memory may be used.
+pub(super) fn gathers(stream: &Stream, free: usize) -> Result<Vec<Gathered>> {
+    let little = cleared(stream, LITTLE)?;
+    let first = gather(stream, &little, 32, LITTLE, FEW)?;
+    let emulated = stream.as_gpu().is_none_or(|(gpu, _)| gpu.driver().architecture().is_none());
+    if emulated || FEW as f64 / first.rate > SLOW || free < 4 * LITTLE {
+        return Ok(vec![first]);
+    }
+    // What is written is half of what is read from, at most.
+    let far = FAR.min((free / 2).next_power_of_two() / 2);
+    let (memory, rows) = (cleared(stream, far)?, MANY.min(far / 256));
+    [(32, far), (64, far), (128, far), (32, NEAR.min(far))]
+        .map(|(width, from)| gather(stream, &memory, width, from, rows))
+        .into_iter()
+        .collect()
+}
+
+/// Memory of the device's that is zero.
+fn cleared(stream: &Stream, bytes: usize) -> Result<Buffer> {
+    let mut pass = Pass::begin("clear", stream)?;
+    let buffer = pass.zeroed(bytes)?.buffer();
+    pass.finish().map(|()| buffer)
+}
+
+fn gather(stream: &Stream, memory: &Buffer, width: usize, from: usize, rows: usize) -> Result<Gathered> {
+    let all = from / width;
+    let index = |i: usize| (((random(i + width) >> 32) * all as u64) >> 32) as i32;
+    let indices = upload(stream, Arc::new(Int32Array::from_iter_values((0..rows).map(index))))?;
+    let pass = Pass::begin("gather", stream)?;
+    let mut parts = pass.parts(DataType::FixedSizeBinary(width as i32), all);
+    parts.buffers = vec![memory.clone()];
+    let values = Array::try_new(parts)?;
+    pass.finish()?;
+    let options = TakeOptions::default();
+    let seconds = time(stream, || take(&values, &indices, &options, stream).wait().map(drop))?;
+    Ok(Gathered { width, from, rate: rows as f64 / seconds })
+}
