@@ -183,6 +183,58 @@ fn utc_is_no_way_from_itself() {
     }
 }
 
+/// Times around the days on which clocks change, far ones and nulls, out of zones and into them.
+#[test]
+fn devices_read_the_clocks_of_zones_as_arrow_does() {
+    use TimeUnit::*;
+    let mut rng = Random::new(8);
+    let changes = [-1_633_273_200, 0, 1_711_846_800, 1_729_989_000, 1_712_412_000, 253_402_300_799_i64];
+    let seconds: Vec<Option<i64>> = (0..700)
+        .map(|_| {
+            let near = changes[rng.below(changes.len())] + rng.below(14_400) as i64 - 7_200;
+            (!rng.percent(10.0)).then_some(near)
+        })
+        .collect();
+    let seconds: ArrayRef = Arc::new(TimestampSecondArray::from(seconds));
+    let cast_there = |target: &Target, values: &ArrayRef, to: &DataType, safe: bool| {
+        let casted = cast(&target.import(values), to, &options(safe), &target.stream).wait();
+        casted.and_then(|casted| casted.wait().map(|()| casted))
+    };
+    for (unit, zone) in [
+        (Second, "Europe/Berlin"),
+        (Millisecond, "America/New_York"),
+        (Microsecond, "Australia/Lord_Howe"),
+        (Nanosecond, "+05:30"),
+    ] {
+        let (plain, zoned) = (DataType::Timestamp(unit, None), DataType::Timestamp(unit, Some(zone.into())));
+        let naive = cast_with_options(&seconds, &plain, &options(true)).unwrap();
+        let utc = DataType::Timestamp(unit, Some("+00:00".into()));
+        let there = cast_with_options(&naive, &utc, &options(true)).unwrap();
+        let there = cast_with_options(&there, &zoned, &options(true)).unwrap();
+        let days = cast_with_options(&seconds, &DataType::Date32, &options(true)).unwrap();
+        for (values, to) in [
+            (&naive, &zoned),
+            (&days, &zoned),
+            (&there, &plain),
+            (&there, &DataType::Date32),
+            (&there, &DataType::Time64(Nanosecond)),
+            (&there, &DataType::Timestamp(Second, None)),
+        ] {
+            for safe in [true, false] {
+                let theirs = cast_with_options(values, to, &options(safe));
+                for target in devices() {
+                    let context = format!("{} to {to}, safe {safe}, on {target:?}", values.data_type());
+                    match (cast_there(&target, values, to, safe), &theirs) {
+                        (Ok(ours), Ok(theirs)) => target.assert_same(&ours, theirs, &context),
+                        (Err(_), Err(_)) => {}
+                        (ours, theirs) => panic!("{context}: {ours:?}, arrow-cast {theirs:?}"),
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// The first error that a caller who awaits the cast gets.
 fn problem(target: &Target, values: &Array, to: &DataType, safe: bool) -> Option<Error> {
     let casted = cast(values, to, &options(safe), &target.stream).wait();

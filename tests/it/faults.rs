@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, TimeUnit};
 use bowstring::compute::*;
 use bowstring::device::testing::{self, Alive, EmulatedDevice, EmulatorOptions};
 use bowstring::exchange::{export_array, export_stream, from_arrow, import_array, import_stream, to_arrow};
@@ -115,6 +115,32 @@ const WORKS: &[(&str, PlainWork)] = &[
         let all = [count(col("a")), bool_or(given.predicate()), sum(if_else(given.predicate(), 1, 0) + 1)];
         let row = aggregate(&given.batch()?, &all, Some(&given.predicate()), stream).wait()?;
         down_batch(&row, &Stream::cpu())
+    }),
+    ("takes and casts of lists of fixed size, runs and zones", |given, stream| {
+        // One type of values is enough: these have their own.
+        if *given.values.data_type() != DataType::Int32 {
+            return Ok(vec![]);
+        }
+        let items = Arc::new(Field::new_list_field(DataType::Int32, true));
+        let ends = Arc::new(Field::new("run_ends", DataType::Int32, false));
+        let values = Arc::new(Field::new("values", DataType::Int32, true));
+        let zoned = |zone: &str| DataType::Timestamp(TimeUnit::Second, Some(zone.into()));
+        let made = |of: &DataType| given.on(array(of, 20, Nulls::Some, &mut Random::new(3)), stream);
+        let runs = DataType::RunEndEncoded(ends, values);
+        let indices = given.on(Arc::new(arrow_array::Int32Array::from(vec![3, 19, 0, 3])), stream)?;
+        let mut all = vec![];
+        for of in [DataType::FixedSizeList(items, 2), runs.clone()] {
+            let taken = take(&made(&of)?, &indices, &TakeOptions::default(), stream).wait()?;
+            all.extend(down(&taken, stream)?);
+        }
+        for (of, to) in [
+            (runs.clone(), DataType::Int64),
+            (DataType::Int32, runs),
+            (zoned("Europe/Berlin"), DataType::Date32),
+        ] {
+            all.extend(down(&cast(&made(&of)?, &to, &CastOptions::default(), stream).wait()?, stream)?);
+        }
+        Ok(all)
     }),
     ("export", |given, stream| {
         let field = Field::new("f", given.values.data_type().clone(), true);
