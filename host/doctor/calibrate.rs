@@ -22,9 +22,10 @@ const PINNED: usize = 32 << 20;
 const FAR: usize = 1 << 30;
 const NEAR: usize = 4 << 20;
 const LITTLE: usize = 1 << 20;
-/// Rows that are read, by a GPU and by what is slow: by what takes longer for the few than a GPU ever does.
+/// Rows that are read, by a GPU and by what is slow: by what takes longer for the few than a GPU ever does. It
+/// takes some 20 µs for them, an interpreter of its kernels more than 10 ms.
 const MANY: usize = 1 << 21;
-const FEW: usize = 256;
+const FEW: usize = 4096;
 const SLOW: f64 = 1e-3;
 
 /// Rows that were read at random: the bytes of a row and of all memory that they are in, and how many a
