@@ -1,11 +1,12 @@
 //! Tests the order of work across library borders: foreign events, foreign memory that is overwritten on
 //! release, and consumers that have only our event.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use arrow_array::ArrayRef;
+use arrow_array::{Array as _, ArrayRef, BooleanArray, Int64Array};
 use arrow_schema::Field;
-use bowstring::compute::{CastOptions, aggregate, cast};
+use bowstring::compute::{CastOptions, Selection, aggregate, cast};
 use bowstring::device::testing::{self, EmulatedDevice, EmulatorOptions, ManualEvent};
 use bowstring::exchange::{export_array, export_batch, from_arrow, import_array, import_batch, to_arrow};
 use bowstring::expr::{col, sum};
@@ -52,8 +53,7 @@ fn an_import_waits_for_nothing_and_its_use_waits_on_the_stream() {
         assert_eq!(device.device().host_synchronisations(), 0);
         let column = Field::new("x", data_type.clone(), true);
         let batch =
-            Batch::try_new(std::sync::Arc::new(arrow_schema::Schema::new(vec![column])), vec![ours], 100)
-                .unwrap();
+            Batch::try_new(Arc::new(arrow_schema::Schema::new(vec![column])), vec![ours], 100).unwrap();
         let stream = device.device().stream().unwrap();
         let back = stream.download_later(&batch).unwrap();
         // Another thread drops it before the event, so no work has read it yet.
@@ -67,6 +67,34 @@ fn an_import_waits_for_nothing_and_its_use_waits_on_the_stream() {
         assert_eq!(releases.count(), structs(&theirs.to_data()), "{data_type}");
         assert_eq!(device.faults(), []);
     }
+}
+
+#[test]
+fn a_mask_is_kept_until_a_filter_has_read_it() {
+    let device = delayed(2);
+    let (event, of_mask, of_values) = (ManualEvent::pending(), Releases::default(), Releases::default());
+    let bits: ArrayRef = Arc::new((0..100).map(|i| Some(i % 3 == 0)).collect::<BooleanArray>());
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100));
+    let mask = import(foreign(&bits, device.device(), None, &of_mask), bits.data_type(), device.device());
+    let values = foreign(&numbers, device.device(), Some(&event), &of_values);
+    let values = import(values, numbers.data_type(), device.device());
+    let selection = Selection::new(&mask, &device.device().stream().unwrap()).unwrap();
+    let filtered = selection.filter(&values);
+    drop((selection, mask));
+    assert_eq!(of_mask.count(), 0, "no work has read it yet");
+    event.fire();
+    let filtered = filtered.wait().unwrap();
+    let stream = device.device().stream().unwrap();
+    let expected: ArrayRef = Arc::new(Int64Array::from_iter_values((0..100).step_by(3)));
+    assert_same_rows(
+        &rows(&to_arrow(&stream.download(&filtered).unwrap()).unwrap()),
+        &rows(&expected),
+        &"kept",
+    );
+    drop((filtered, values));
+    testing::drain(device.device());
+    assert_eq!(of_mask.count(), structs(&bits.to_data()));
+    assert_eq!(device.faults(), []);
 }
 
 #[test]
@@ -170,7 +198,7 @@ fn a_block_that_a_copy_is_on_its_way_to_is_not_given_away_where_the_next_copy_fa
     // The sum and the failing row are copied one after the other.
     let total = |values: &bowstring::Array, stream| {
         let fields = vec![Field::new("a", arrow_schema::DataType::Int64, true)];
-        let schema = std::sync::Arc::new(arrow_schema::Schema::new(fields));
+        let schema = Arc::new(arrow_schema::Schema::new(fields));
         let rows = bowstring::Batch::try_new(schema, vec![values.clone()], 100).unwrap();
         aggregate(&rows, &[sum(col("a") + 1)], None, stream)
     };
