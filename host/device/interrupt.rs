@@ -1,8 +1,9 @@
-//! Work that the caller no longer wants.
+//! Lets the caller interrupt work that it no longer wants.
 //!
-//! The one idea: the thread that calls asks whether to go on, between two parts of the work or while it waits for the pool's
-//! threads. All threads that work for it see its answer before they begin another part. So nothing else runs beside the work, and
-//! code that asks once in some thousand rows costs nothing where no one may interrupt it.
+//! The one idea: the calling thread asks whether to go on, between two parts of the work or while it waits
+//! for the pool's threads. All threads that work for it see the answer before they begin another part. So
+//! nothing else runs beside the work, and code that asks once in some thousand rows costs nothing if no
+//! caller may interrupt it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,25 +15,25 @@ use std::time::{Duration, Instant};
 use super::Device;
 use crate::{Error, Result};
 
-/// How long the caller waits at least between two looks while other threads work.
+/// How long the caller waits at least between two questions while other threads work.
 const SHORTEST: Duration = Duration::from_millis(1);
-/// The stack of a thread that works apart, and what else may be mapped for it.
+/// The size of the stack of a thread that works apart, and of what else may be mapped for it.
 const STACK: usize = 8 << 20;
 const SPARE: usize = 256 << 10;
 
 thread_local! {
-    /// What may interrupt the work of this thread.
+    /// The interruption that applies to the work of this thread.
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
 #[derive(Clone)]
 struct Current {
     interrupted: Interrupted,
-    /// On the caller's thread only.
+    /// Set on the caller's thread only.
     caller: Option<Rc<Caller>>,
 }
 
-/// Whether the caller has interrupted its work; `None` where it cannot. For the threads that work for it.
+/// Whether the caller has interrupted its work, for the threads that work for it. `None` if it cannot.
 #[derive(Clone)]
 pub(crate) struct Interrupted(Option<Arc<AtomicBool>>);
 
@@ -42,14 +43,15 @@ struct Caller {
     last: Cell<Instant>,
 }
 
-/// Runs `work`, and asks `interrupted` meanwhile, on this thread, not more often than `every` so long. Once it says so, operations
-/// on the CPU that `work` calls on this thread fail with [`Error::Interrupted`] before they begin another part of some ten thousand
-/// rows, on every thread that they use. Those of GPUs do not ask.
+/// Runs `work`. Meanwhile this thread calls `interrupted`, at most once in each period of `every`. After it
+/// returns `true`, CPU operations that `work` calls on this thread fail with [`Error::Interrupted`] before
+/// they begin another part of some ten thousand rows, on every thread that they use. GPU operations do not
+/// ask.
 ///
-/// arrow-rs does not ask either: its part of a long operation (casts of nested types,
+/// arrow-rs does not ask either. Its part of a long operation (casts of nested types,
 /// [`concat`](crate::compute::concat()), validation) goes on in a thread of its own, and its result is
-/// dropped. Only where a cast has a formatter of the caller's own
-/// ([`FormatOptions::with_formatter_factory`](crate::compute::FormatOptions)) is it waited for.
+/// dropped. Only a cast with a formatter of the caller's own
+/// ([`FormatOptions::with_formatter_factory`](crate::compute::FormatOptions)) is waited for.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -75,7 +77,7 @@ pub fn interruptible<T>(
     with(Some(Current { interrupted, caller: Some(Rc::new(caller)) }), work)
 }
 
-/// Runs `work` with another answer to what may interrupt it.
+/// Runs `work` with another interruption.
 fn with<T>(current: Option<Current>, work: impl FnOnce() -> T) -> T {
     struct Back(Option<Current>);
     impl Drop for Back {
@@ -87,7 +89,7 @@ fn with<T>(current: Option<Current>, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// An error once the caller has interrupted its work: to be asked between parts of it.
+/// Fails if the caller has interrupted its work. Call it between parts of the work.
 pub(crate) fn check() -> Result<()> {
     let due = CURRENT.with_borrow(|current| match current {
         None => Ok(None),
@@ -98,7 +100,7 @@ pub(crate) fn check() -> Result<()> {
         }
         Some(_) => Ok(None),
     })?;
-    // Operations that it calls ask nothing.
+    // The operations that `ask` itself calls are not interruptible.
     let Some((interrupted, caller)) = due else { return Ok(()) };
     let ends = with(None, || (caller.ask)());
     caller.last.set(Instant::now());
@@ -109,7 +111,7 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-/// How long a thread that waits for others may wait until it looks up; `None` where nothing interrupts it.
+/// How often a thread that waits for others must ask; `None` if nothing can interrupt it.
 fn every() -> Option<Duration> {
     CURRENT.with_borrow(|current| {
         let caller = current.as_ref()?.caller.as_ref();
@@ -117,11 +119,11 @@ fn every() -> Option<Duration> {
     })
 }
 
-/// Has `hand_over` begin work on other threads, and looks up until [`Over`] is dropped; `false`, and nothing is done, where nothing
-/// interrupts this thread.
+/// Calls `hand_over`, which begins work on other threads, and keeps asking until [`Over`] is dropped. If
+/// nothing can interrupt this thread, returns `false` without calling it.
 pub(crate) fn look_up(hand_over: impl FnOnce(Over)) -> bool {
     let Some(every) = every() else { return false };
-    // What it says the other threads see by themselves.
+    // The other threads see the answer themselves.
     let _ = check();
     let (sender, receiver) = channel();
     hand_over(Over(sender));
@@ -131,21 +133,22 @@ pub(crate) fn look_up(hand_over: impl FnOnce(Over)) -> bool {
     true
 }
 
-/// Dropped when the work is over.
+/// Drop this when the work is over.
 pub(crate) struct Over(#[allow(dead_code, reason = "it is dropped")] Sender<()>);
 
-/// Runs what asks no one in a thread of its own where it is `long`, and leaves it to itself once the caller has interrupted it.
+/// Runs work that does not ask. If it is `long`, it runs in a thread of its own, and is abandoned once the
+/// caller has interrupted it.
 pub(crate) fn apart<T: Send + 'static>(
     long: bool,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     check()?;
     let Some(every) = every().filter(|_| long) else { return work() };
-    // Where a stack takes the last of the memory, what starts a thread would end the process.
+    // If a stack took the last of the memory, the code that starts a thread would end the process.
     let Ok(room) = Device::cpu().host_pool().reserve(STACK + SPARE) else { return work() };
     drop(room);
     let (sender, receiver) = channel();
-    // A thread that does not start keeps what it was given.
+    // If the thread does not start, the work can be taken back.
     let work = Arc::new(Mutex::new(Some(work)));
     let theirs = work.clone();
     let taken = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -169,7 +172,7 @@ pub(crate) fn apart<T: Send + 'static>(
 }
 
 impl Interrupted {
-    /// Of the work that this thread does.
+    /// The interruption of the work that this thread does.
     pub fn of_this_thread() -> Interrupted {
         CURRENT.with_borrow(|current| match current {
             Some(current) => current.interrupted.clone(),

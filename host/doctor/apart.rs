@@ -1,5 +1,6 @@
-//! Examinations in processes of their own, and what goes between: a line of JSON for each step, and for what was found so far. The
-//! parent keeps the last of each, so whatever ends a child, all but the last step is in the report.
+//! Runs examinations in processes of their own. A child writes a line of JSON for each step and for what it
+//! has found so far; the parent keeps the last of each kind. If a child dies, the report still has everything
+//! up to its last step.
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -18,14 +19,14 @@ use crate::device::sync::Mutex;
 use crate::device::{RUNTIMES, lock};
 use crate::ffi::DeviceType;
 
-/// How long a process may take to end once it has said all.
+/// How long a process may take to end after it has written everything.
 const EXIT: Duration = Duration::from_secs(5);
-/// How often what was found is written where nothing of importance is new.
+/// How often findings are written while none of them is important.
 const OFTEN: Duration = Duration::from_millis(200);
-/// Lines of a process's standard error that are kept: the first, and the last.
+/// How many lines of a process's standard error are kept: the first ones, and the last ones.
 const ERRORS: [usize; 2] = [2, 4];
 
-/// The child's half.
+/// The child's half: examines the library or device that `what` names, and writes its findings to `out`.
 pub(super) fn examine_only(
     machine: &Machine,
     what: &str,
@@ -62,7 +63,7 @@ fn device(machine: &Machine, runtime: DeviceType, number: u32, budget: Duration,
         found.seconds = start.elapsed().as_secs_f64();
         Section::of_device(&found)
     };
-    // What was written last: in which step, with how much of importance, and when.
+    // The last written step, how many important findings had been written by then, and when.
     let written = RefCell::new((OPENING.to_owned(), 0, start));
     let note = |step: &str, part: &str, done: usize, of: usize| {
         out.at(step, part, done, of);
@@ -82,7 +83,8 @@ fn device(machine: &Machine, runtime: DeviceType, number: u32, budget: Duration,
     out.found(&section());
 }
 
-/// Where a child writes to, and whether it could. A parent that is gone is no reason to stop in the midst of a device's work.
+/// The writer of a child, and whether it still works. If the parent is gone, the child goes on: it must not
+/// stop in the middle of a device's work.
 struct Lines<'a>(RefCell<(&'a mut dyn Write, io::Result<()>)>);
 
 impl Lines<'_> {
@@ -107,22 +109,22 @@ impl Lines<'_> {
     }
 }
 
-/// The parent's half.
+/// The parent's half: starts the children and reads their lines.
 pub(super) struct Apart<'a> {
     pub machine: &'a Machine,
     pub command: &'a dyn Fn() -> Command,
-    /// How many devices of a kind are examined.
+    /// How many devices of each kind are examined.
     pub devices: usize,
 }
 
-/// What came of a process: what it has found, and how it ended where it did not end well.
+/// The result of a process: its findings, and how it ended if it did not end well.
 struct Outcome {
     found: Option<Section>,
     wrong: Option<String>,
 }
 
 impl Apart<'_> {
-    /// The library of a kind of GPU.
+    /// Examines the library of a kind of GPU.
     pub fn library(
         &self,
         runtime: DeviceType,
@@ -131,14 +133,15 @@ impl Apart<'_> {
     ) -> Section {
         let what = runtime.to_string();
         let Outcome { found, wrong } = self.run(&what, STEP, budget, on_progress);
-        // One that ends the process at its end does so to each device's process too, where it is said.
+        // A library that ends its process only at exit also ends each device's process, and is reported
+        // there.
         found.unwrap_or_else(|| {
             let words = wrong.unwrap_or_else(|| "the process found out nothing".to_owned());
             Section::of_library(&threads::that_ended(self.machine, runtime, words))
         })
     }
 
-    /// One GPU.
+    /// Examines one GPU in a child process.
     pub fn device(
         &self,
         place: &str,
@@ -163,7 +166,7 @@ impl Apart<'_> {
         let mut command = (self.command)();
         command.args(["--only", what, "--budget", &budget.as_secs_f64().to_string()]);
         command.args(["--devices", &self.devices.to_string()]);
-        // Newer runtimes of ROCm's then return a fault as an error, as CUDA does.
+        // With this variable, newer ROCm runtimes return a fault as an error, as CUDA does.
         command.env("HIP_SKIP_ABORT_ON_GPU_ERROR", "1");
         let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = match started {
@@ -183,7 +186,7 @@ impl Apart<'_> {
             match lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(Said::Error(line)) => keep(&mut errors, line),
                 Ok(Said::Line(line)) => {
-                    // Drivers write what they like.
+                    // Drivers also write to standard output, so lines that are not JSON are skipped.
                     let Some(mut line) = Json::parse(&line) else { continue };
                     if let Json::Text(step) = line.get("step") {
                         let (part, step) = (line.text_of("part").to_owned(), step.clone());
@@ -207,7 +210,7 @@ impl Apart<'_> {
             Some(status) if status.success() => return Outcome { found, wrong: None },
             Some(status) => format!("ended by {} in: {}", how(status), at.words()),
             None => {
-                // One that hangs in the kernel cannot be ended.
+                // A process that hangs in the kernel cannot be killed.
                 let _ = child.kill();
                 let left = if ended(&mut child, EXIT).is_some() { "" } else { ", and cannot be ended" };
                 format!("no answer after {} s in: {}{left}", start.elapsed().as_secs(), at.words())
@@ -223,13 +226,13 @@ impl Apart<'_> {
     }
 }
 
-/// A line that a process has written, and where.
+/// A line that a process has written, and to which of its outputs.
 enum Said {
     Line(String),
     Error(String),
 }
 
-/// Sends all lines that come, from a thread.
+/// Starts a thread that sends every line of `from`.
 fn read(from: Option<impl Read + Send + 'static>, to: Sender<Said>, said: fn(String) -> Said) {
     let Some(from) = from else { return };
     let lines = move || {
@@ -239,7 +242,7 @@ fn read(from: Option<impl Read + Send + 'static>, to: Sender<Said>, said: fn(Str
             }
         }
     };
-    // Without it, nothing is heard, which is said as such.
+    // If the thread does not start, no line arrives, and the report says so.
     let _ = thread::Builder::new().name("doctor".into()).spawn(lines);
 }
 
@@ -254,7 +257,7 @@ fn keep(errors: &mut Vec<String>, line: String) {
     }
 }
 
-/// Waits a while for a process to end.
+/// Waits up to `patience` for a process to end; `None` if it is still running.
 fn ended(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
     let until = Instant::now() + patience;
     loop {
@@ -268,7 +271,7 @@ fn ended(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// How a process ended that did not end well.
+/// Says how a process ended badly: by which signal, or with which code.
 fn how(status: ExitStatus) -> String {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {

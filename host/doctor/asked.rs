@@ -1,13 +1,14 @@
-//! What an examination is asked for, and what it says while it goes on.
+//! The options of an examination, and the progress that it reports.
 
 use std::time::Duration;
 
-/// How long an examination may take, and of how much.
+/// Limits of an examination: its time, and the number of devices.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The time for everything, nearly: steps that would go beyond are cut short, and named.
+    /// The approximate time for the whole examination. Steps that would take longer are cut short, and the
+    /// report names them.
     pub budget: Duration,
-    /// How many GPUs of a kind are examined; more are only counted.
+    /// How many GPUs of each kind are examined; further ones are only counted.
     pub devices: usize,
 }
 
@@ -17,22 +18,22 @@ impl Default for Options {
     }
 }
 
-/// Where an examination is.
+/// The current step of an examination.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// Which device.
+    /// The device that is examined, such as `cuda:0`, or the library, such as `cuda`.
     pub device: &'a str,
-    /// What is done with it.
+    /// The current step, such as `equivalence`.
     pub step: &'a str,
-    /// Which part of the step begins; empty where it has no parts with names.
+    /// The part of the step that begins; empty if the parts have no names.
     pub part: &'a str,
-    /// How much of that has been done.
+    /// How many parts of the step are done.
     pub done: usize,
-    /// How much there is.
+    /// How many parts the step has.
     pub of: usize,
 }
 
-/// The same of one device, as long as somebody wants to keep it.
+/// An owned copy of [`Progress`] without the device.
 #[derive(Clone, Debug)]
 pub(super) struct At {
     pub step: String,
@@ -50,18 +51,18 @@ impl At {
         Progress { device, step: &self.step, part: &self.part, done: self.done, of: self.of }
     }
 
-    /// Where that is, in words.
+    /// Names the step and its part.
     pub fn words(&self) -> String {
         let At { step, part, .. } = self;
         if part.is_empty() { step.clone() } else { format!("{step}, {part}") }
     }
 }
 
-/// Told what begins: the step, the part of it, how much is done, of how much.
+/// Called when a part begins, with the step, the part, the number of parts done and the number of all parts.
 pub(super) type Note<'a> = &'a dyn Fn(&str, &str, usize, usize);
 
-/// How long a device, or a library, may go on before it is left alone, as times its budget, and beyond that: a step only looks at
-/// the clock between its parts.
+/// How long a device or library may run before it is abandoned: its budget times this, and at least so much
+/// more. A step looks at the clock only between its parts.
 const GRACE: f64 = 1.1;
 const LEAST_GRACE: Duration = Duration::from_secs(10);
 

@@ -1,5 +1,5 @@
-//! The cost of small things on a GPU, and the speed of reads at random: the numbers that predictions are made
-//! of. About two seconds in all.
+//! Measures the cost of small things on a GPU, and the speed of random reads: the numbers that predictions
+//! are made of. Takes about two seconds in all.
 
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -17,19 +17,19 @@ use crate::{Array, Result, Stream};
 
 /// Bytes of pinned memory that are copied.
 const PINNED: usize = 32 << 20;
-/// Memory that is read at random: on a GPU beyond its caches, and within them; on what is slow, and where
-/// there is no more.
+/// Bytes of memory that is read at random: on a GPU, more than its caches hold and few enough to fit in them;
+/// and few for slow devices and for those with little memory.
 const FAR: usize = 1 << 30;
 const NEAR: usize = 4 << 20;
 const LITTLE: usize = 1 << 20;
-/// Rows that are read, by a GPU and by what is slow: by what takes longer for the few than a GPU ever does. It
-/// takes some 20 µs for them, an interpreter of its kernels more than 10 ms.
+/// How many rows are read: many on a GPU, few on a device that takes longer than `SLOW` for the few. A GPU
+/// takes some 20 µs for the few, an interpreter of its kernels more than 10 ms.
 const MANY: usize = 1 << 21;
 const FEW: usize = 4096;
 const SLOW: f64 = 1e-3;
 
-/// Rows that were read at random: the bytes of a row and of all memory that they are in, and how many a
-/// second.
+/// The speed of random reads: the bytes of a row, the bytes of the memory that the rows are in, and the rows
+/// a second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gathered {
     pub width: usize,
@@ -41,7 +41,8 @@ pub(super) fn upload(stream: &Stream, array: ArrayRef) -> Result<Array> {
     stream.upload(&from_arrow(&array)?)
 }
 
-/// The least that a piece of work takes: several calls in a row, so that the host gets ahead of a device.
+/// The median seconds of a piece of work. Several calls run in a row, so that the host gets ahead of a
+/// device.
 pub(super) fn time(stream: &Stream, mut run: impl FnMut() -> Result<()>) -> Result<f64> {
     let mut all = |times: u32| -> Result<Duration> {
         let start = Instant::now();
@@ -63,7 +64,8 @@ pub(super) fn time(stream: &Stream, mut run: impl FnMut() -> Result<()>) -> Resu
     Ok(taken[taken.len() / 2].as_secs_f64())
 }
 
-/// What the smallest operation costs: to put it on the stream, and to wait for it.
+/// The cost of the smallest operation: seconds to put it on the stream, and seconds until its result has
+/// arrived.
 pub(super) fn smallest(stream: &Stream) -> Result<(f64, f64)> {
     let rows: ArrayRef = Arc::new(Int32Array::from_iter((0..64).map(|i| (i % 3 != 0).then_some(i))));
     let rows = upload(stream, rows)?;
@@ -75,7 +77,7 @@ pub(super) fn smallest(stream: &Stream) -> Result<(f64, f64)> {
     Ok((queued, waited_for))
 }
 
-/// The parts of everything small on a GPU: each until the host knows that it has passed.
+/// The cost of each small thing on a GPU, until the host knows that it has passed.
 pub(super) fn small(stream: &Stream) -> Result<Vec<(&'static str, f64)>> {
     let (one, few): (ArrayRef, ArrayRef) =
         (Arc::new(Int32Array::from(vec![1, 2])), Arc::new(Int32Array::from_iter_values(0..64)));
@@ -98,7 +100,7 @@ pub(super) fn small(stream: &Stream) -> Result<Vec<(&'static str, f64)>> {
     Ok(all.into())
 }
 
-/// How long the host takes to hear from a runtime's thread that an event has passed, with nothing before it.
+/// How long the host takes to hear from a runtime's thread that an event has passed, with no work before it.
 fn called(stream: &Stream) -> Result<f64> {
     let Some((gpu, queue)) = stream.as_gpu() else { return Ok(0.0) };
     let mut all = vec![];
@@ -113,8 +115,8 @@ fn called(stream: &Stream) -> Result<f64> {
     Ok(all.get(all.len() / 2).map_or(0.0, Duration::as_secs_f64))
 }
 
-/// Seconds for pinned memory to be had, a MiB of it, and bytes a second of copies from it and to it. `None`
-/// where `free` bytes are too few.
+/// Seconds to allocate a MiB of pinned memory, and bytes a second of copies from it and to it. `None` if
+/// `free` bytes are too few.
 pub(super) fn pinned(stream: &Stream, free: usize) -> Result<Option<(f64, [f64; 2])>> {
     if free < 4 * PINNED {
         return Ok(None);
@@ -139,12 +141,12 @@ pub(super) fn pinned(stream: &Stream, free: usize) -> Result<Option<(f64, [f64; 
         pass.finish()?;
         stream.synchronise()
     });
-    // The block is used again where a copy to it may still be under way, but for this.
+    // Without this wait, the block would be reused while a copy to it may still be running.
     stream.synchronise()?;
     Ok(Some((pinning, [up, down?].map(|seconds| PINNED as f64 / seconds))))
 }
 
-/// Reads rows of several widths at random; `free` bytes of the device's memory may be used.
+/// Measures random reads of rows of several widths; it may use `free` bytes of the device's memory.
 pub(super) fn gathers(stream: &Stream, free: usize) -> Result<Vec<Gathered>> {
     let little = cleared(stream, LITTLE)?;
     let first = gather(stream, &little, 32, LITTLE, FEW)?;
@@ -152,7 +154,7 @@ pub(super) fn gathers(stream: &Stream, free: usize) -> Result<Vec<Gathered>> {
     if emulated || FEW as f64 / first.rate > SLOW || free < 4 * LITTLE {
         return Ok(vec![first]);
     }
-    // What is written is half of what is read from, at most.
+    // The output is at most half the size of the memory that is read.
     let far = FAR.min((free / 2).next_power_of_two() / 2);
     let (memory, rows) = (cleared(stream, far)?, MANY.min(far / 256));
     [(32, far), (64, far), (128, far), (32, NEAR.min(far))]
@@ -161,7 +163,7 @@ pub(super) fn gathers(stream: &Stream, free: usize) -> Result<Vec<Gathered>> {
         .collect()
 }
 
-/// Memory of the device's that is zero.
+/// Allocates memory of the device that is all zero.
 fn cleared(stream: &Stream, bytes: usize) -> Result<Buffer> {
     let mut pass = Pass::begin("clear", stream)?;
     let buffer = pass.zeroed(bytes)?.buffer();

@@ -1,6 +1,8 @@
-//! Every operation on a few types, on a device and by arrow-rs or on the CPU: all rows have to be the same.
+//! Runs every operation on a few types on a device, and compares each row of the result with arrow-rs, or
+//! with the CPU.
 //!
-//! On the device arrays are parts of longer ones, so bits are at odd places; what they are held against was laid out anew.
+//! On the device, arrays are slices of longer ones, so bits lie at odd places. The host's arrays hold the
+//! same rows in fresh buffers.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,26 +16,26 @@ use crate::exchange::{from_arrow, to_arrow};
 use crate::expr::{Expr, Literal, col, count, max, min, sum};
 use crate::{Array, Batch, Error, Result, Stream};
 
-/// Rows that are cut off in front.
+/// Rows that are cut off at the start of each array.
 const BEFORE: usize = 3;
-/// How many rows are tried: less than a wave's word, and several tiles.
+/// The numbers of rows: one below a wave's word, one of several tiles.
 const ROWS: [usize; 2] = [61, 3000];
-/// How many differences are told.
+/// How many differences the report describes.
 const TOLD: usize = 8;
 
-/// What came of it.
+/// The outcome so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Equivalence {
     pub compared: usize,
     pub of: usize,
-    /// How many differed, or failed.
+    /// How many results differed or failed.
     pub wrong: usize,
-    /// The first of these, in words.
+    /// Descriptions of the first of these.
     pub told: Vec<String>,
     pub operations: Vec<&'static str>,
 }
 
-/// A sample where an operation runs.
+/// A sample's arrays in the memory of the device that an operation runs on.
 struct There {
     values: Array,
     mask: Array,
@@ -43,7 +45,8 @@ struct There {
 type Ours = Box<dyn Fn(&There, &Stream) -> Result<ArrayRef>>;
 type Theirs = Box<dyn Fn(&Sample) -> Result<ArrayRef, ArrowError>>;
 
-/// An operation: what it gives there, and what arrow-rs says; where that says nothing, our CPU does.
+/// An operation: how to run it on a device, and how to get arrow-rs's result. Without the latter, our CPU
+/// gives the expected result.
 struct Operation {
     name: &'static str,
     what: String,
@@ -81,7 +84,7 @@ fn is_null_at(values: &ArrayRef, wanted: bool) -> ArrayRef {
     Arc::new(BooleanArray::from_iter((0..values.len()).map(|row| Some(null(row) == wanted))))
 }
 
-/// The types that a type is cast to: those of every way through the kernels.
+/// The types that each type is cast to: enough for every path through the kernels.
 fn casts(from: &DataType) -> Vec<DataType> {
     use DataType::*;
     match from {
@@ -96,14 +99,14 @@ fn casts(from: &DataType) -> Vec<DataType> {
     }
 }
 
-/// Whether there is a decimal in the same program.
+/// Whether the same program also has a decimal.
 const BESIDE: [(&str, bool); 2] = [("alone", false), ("beside decimals", true)];
 
 fn decimal() -> Expr {
     Literal::decimal(15, 15, 2).into()
 }
 
-/// What is done with values of a type.
+/// The operations on values of a type.
 fn operations(of: &DataType) -> Vec<Operation> {
     let options = CastOptions::default;
     let mut all = vec![
@@ -157,7 +160,7 @@ fn operations(of: &DataType) -> Vec<Operation> {
         all.push(operation("filter_where", move |on, stream| {
             down(stream, &filter_where(&batch(on)?, &predicate(), stream).wait()?.columns()[0])
         }));
-        // By themselves, and beside a decimal: then programs have values of another width.
+        // By themselves, and with a decimal: then programs have values of another width.
         for (what, beside) in BESIDE {
             let evaluated = operation("evaluate", move |on, stream| {
                 let chosen =
@@ -192,7 +195,7 @@ fn operations(of: &DataType) -> Vec<Operation> {
     all
 }
 
-/// The values, themselves in another order, and the mask.
+/// A batch of the values, the values shifted by one row, and the mask.
 fn batch(on: &There) -> Result<Batch> {
     let of = on.values.data_type();
     let fields = [("a", of), ("b", of), ("mask", on.mask.data_type())];
@@ -202,7 +205,7 @@ fn batch(on: &There) -> Result<Batch> {
     Batch::try_new(Arc::new(Schema::new(fields)), columns.into(), rows)
 }
 
-/// Rows from `BEFORE` on, of arrays that begin before.
+/// Uploads a sample and slices off its first `BEFORE` rows.
 fn there(sample: &Sample, stream: &Stream) -> Result<There> {
     let part = |array: &dyn arrow_array::Array| {
         let rows = array.len() - BEFORE;
@@ -211,7 +214,7 @@ fn there(sample: &Sample, stream: &Stream) -> Result<There> {
     Ok(There { values: part(&sample.values)?, mask: part(&sample.mask)?, indices: part(&sample.indices)? })
 }
 
-/// The same rows, laid out anew on the host. Indices count from the first of them.
+/// The same rows copied to fresh buffers on the host. Indices count from the first of them.
 fn anew(sample: &Sample) -> Result<Sample, ArrowError> {
     let rows = sample.values.len() - BEFORE;
     let fresh = |array: &dyn arrow_array::Array| {
@@ -239,14 +242,14 @@ fn arrow_failed(error: ArrowError) -> Error {
     Error::Arrow { operation: "doctor", problem: error.to_string() }
 }
 
-/// Tries all of it on a stream's device until the time is over. `note` is told what comes next, and
-/// shown what was found so far.
+/// Compares all cases on a stream's device until the time is over. `note` receives the name of the next case
+/// and the outcome so far.
 pub(super) fn compare(stream: &Stream, until: Instant, note: &dyn Fn(&str, &Equivalence)) -> Result<()> {
     let mut cases = vec![];
     for rows in ROWS {
         for sample in samples(rows + BEFORE).map_err(arrow_failed)? {
             let rows = rows as i32;
-            // Indices that are good for the rows that are left.
+            // Indices must be below the number of rows that remain.
             let indices = sample.indices.unary(|i| i % rows);
             let sample = Arc::new(Sample { indices, ..sample });
             let all = operations(sample.values.data_type());

@@ -1,5 +1,5 @@
-//! One device, from its memory to its speed. Whatever is found goes at once to where it can be read, should the next step never
-//! come back.
+//! Examines one device, from its memory to its speed. Each finding is stored at once where another thread can
+//! read it, in case the next step never returns.
 
 use std::time::{Duration, Instant};
 
@@ -12,17 +12,18 @@ use crate::device::lock;
 use crate::device::sync::Mutex;
 use crate::{Device, Error, Result};
 
-/// The steps, and when each has to end, as a part of the time for all.
+/// The steps, and the share of the budget after which each has to end.
 const STEPS: [(&str, f64); 4] = [("self-tests", 0.1), ("kernels", 0.5), ("equivalence", 0.7), ("speed", 1.0)];
-/// Of a device's free memory so much may be used; the rest is for others, and for what the driver takes.
+/// The divisor that gives the usable share of a device's free memory. The rest is for other processes and for
+/// the driver.
 const PART_OF_MEMORY: usize = 2;
 
-/// The name of the time before all steps.
+/// The name of what comes before all steps.
 pub(super) const OPENING: &str = "opening";
-/// Bytes that the host can spare, where it does not say.
+/// Bytes of host memory that may be used if the host does not say how many are free.
 const HOST_MEMORY: usize = 1 << 30;
 
-/// Examines a device in so much time.
+/// Examines a device within its budget.
 pub(super) fn examine(
     machine: &Machine,
     open: impl FnOnce() -> Result<Device>,
@@ -67,7 +68,7 @@ pub(super) fn examine(
         let wrong = run(device).err();
         let is_wrong = wrong.is_some();
         lock(found).tests.push((test, wrong));
-        // What comes after rests on it.
+        // All later steps depend on the first test.
         if is_wrong && done == 0 {
             return;
         }

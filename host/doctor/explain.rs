@@ -1,4 +1,5 @@
-//! What is wrong, and what to do about it: from what a runtime answered, and from what its files look like.
+//! Explains what is wrong and what to do about it, from a runtime's answer and from the state of the
+//! machine's files.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,38 +11,38 @@ use crate::Error;
 use crate::device::{NVIDIA_DRIVER, is_too_old, is_unknown, refusal};
 use crate::ffi::DeviceType;
 
-/// A state that a GPU can be in and that is of no use.
+/// Why a GPU cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Nothing says that there is a GPU of this kind.
+    /// Nothing says that the machine has a GPU of this kind.
     NoDriver,
-    /// The machine has one; what we run in was not given it, or not its library.
+    /// The machine has one, but the container was not given it or its library.
     NotGiven,
-    /// There is a library, which is not usable.
+    /// A library is installed, but it cannot be used.
     Broken,
     /// The driver is older than what we need.
     TooOld,
-    /// There is a file that we may not open.
+    /// A file exists that this process may not open.
     NoPermission,
-    /// A variable hides it.
+    /// An environment variable hides the GPU.
     Hidden,
-    /// A variable switches something off that we need.
+    /// An environment variable switches off something that we need.
     SwitchedOff,
-    /// It is cut into parts, of which we have none.
+    /// The GPU is split into MIG instances, and this process has none of them.
     Mig,
     /// Its memory is used up.
     OutOfMemory,
-    /// Somebody else has it for himself.
+    /// Another process has exclusive use of it.
     InUse,
-    /// Something that it needs has not started.
+    /// A service that it needs has not started.
     NotReady,
-    /// There are no kernels for it.
+    /// The library has no kernels for its architecture.
     NoKernels,
-    /// Anything else.
+    /// A failure with none of the causes above.
     Failed,
 }
 
-/// A state, and what to say about it.
+/// A state, and the words for it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Diagnosis {
     pub state: State,
@@ -72,17 +73,17 @@ fn say(state: State, words: impl Into<String>) -> Diagnosis {
     Diagnosis { state, words: words.into() }
 }
 
-/// A library that was looked for, and why it was not loaded.
+/// A library that was looked for, and the error if it was not loaded.
 pub(super) type Tried = (PathBuf, Option<String>);
 
-/// Whether there is no such library at all.
+/// Whether an error of the loader means that the library is not installed.
 pub(super) fn is_absent(problem: &str) -> bool {
     problem.contains("No such file")
         || problem.contains("no such file")
         || problem.contains("image not found")
 }
 
-/// Why no library of a kind of GPU could be loaded.
+/// Explains why no library of a kind of GPU could be loaded.
 pub(super) fn of_libraries(machine: &Machine, runtime: DeviceType, tried: &[Tried]) -> Diagnosis {
     let mut problems = tried.iter().filter_map(|(name, problem)| Some((name, problem.as_ref()?)));
     if let Some((name, problem)) = problems.find(|(_, problem)| !is_absent(problem)) {
@@ -122,7 +123,7 @@ pub(super) fn of_libraries(machine: &Machine, runtime: DeviceType, tried: &[Trie
     }
 }
 
-/// How a container gets a GPU.
+/// How to give a container a GPU.
 fn given(runtime: DeviceType) -> &'static str {
     match runtime {
         DeviceType::Rocm => {
@@ -134,7 +135,7 @@ fn given(runtime: DeviceType) -> &'static str {
     }
 }
 
-/// Why a library that was loaded has no device for us, or a device does not do what it should.
+/// Explains why a loaded library has no usable device, or why a device misbehaves.
 pub(super) fn of_error(machine: &Machine, error: &Error) -> Diagnosis {
     let runtime = match error {
         Error::NoDevice { device, .. } | Error::Driver { device, .. } => *device,
@@ -212,7 +213,7 @@ fn image_refused(runtime: DeviceType, call: &str, code: i64, driver: &str) -> Di
     say(State::TooOld, words)
 }
 
-/// The least that has to be installed.
+/// The oldest versions that we support.
 fn needs(runtime: DeviceType) -> String {
     let is_rocm = runtime == DeviceType::Rocm;
     let all = || ARCHITECTURES.iter().filter(|images| images.gpus.is_empty() != is_rocm);
@@ -226,7 +227,7 @@ fn needs(runtime: DeviceType) -> String {
     format!("ROCm {major}.{minor} or newer{}", earlier.collect::<String>())
 }
 
-/// What a call's code means. Both runtimes have nearly the same.
+/// Explains the code that a call returned. Both runtimes have nearly the same codes.
 fn of_code(machine: &Machine, runtime: DeviceType, call: &str, code: i64) -> Diagnosis {
     let driver = machine.kernel_driver(runtime).unwrap_or_else(|| "of no known version".to_owned());
     match code {
@@ -322,7 +323,7 @@ fn of_code(machine: &Machine, runtime: DeviceType, call: &str, code: i64) -> Dia
     }
 }
 
-/// The files that we may not open.
+/// The device files that this process may not open.
 fn refused(machine: &Machine, runtime: DeviceType) -> Vec<String> {
     let files = machine.device_files(runtime).into_iter();
     files.filter_map(|file| Some(format!("{} ({})", file.path, file.refused?))).collect()
@@ -341,7 +342,7 @@ fn no_permission(machine: &Machine, runtime: DeviceType) -> Diagnosis {
     say(State::NoPermission, format!("there is a GPU, which we may not open: {files}. To be allowed: {how}."))
 }
 
-/// The runtime says that there is no device: why that may be.
+/// Explains why the runtime may say that it has no device.
 fn no_device(machine: &Machine, runtime: DeviceType, code: i64) -> Diagnosis {
     let variables: &[&str] = match runtime {
         DeviceType::Rocm => &["HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"],

@@ -1,8 +1,7 @@
-//! JSON, as far as a report needs it: written, and read again where another process wrote it.
+//! A small JSON for reports: written here, and parsed when another process wrote it.
 
 use std::fmt;
 
-/// A value.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Json {
     #[default]
@@ -35,14 +34,14 @@ impl Json {
         value.map_or(Json::Null, json)
     }
 
-    /// The value that a text says; `None` where it is not JSON as it is written here.
+    /// Parses a text; `None` if it is not JSON in the form that this module writes.
     pub fn parse(text: &str) -> Option<Json> {
         let mut reader = Reader(text);
         let value = reader.value(DEEPEST)?;
         reader.0.trim_start().is_empty().then_some(value)
     }
 
-    /// A field's value; `Null` where it is missing.
+    /// A field's value; `Null` if it is missing.
     pub fn get(&self, name: &str) -> &Json {
         let Json::Object(fields) = self else { return &Json::Null };
         fields.iter().find(|(known, _)| known == name).map_or(&Json::Null, |(_, value)| value)
@@ -53,7 +52,7 @@ impl Json {
         fields.iter_mut().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// The text of a field that has one, else nothing.
+    /// The text of a field; empty if it has none.
     pub fn text_of(&self, name: &str) -> &str {
         match self.get(name) {
             Json::Text(text) => text,
@@ -61,7 +60,7 @@ impl Json {
         }
     }
 
-    /// The number of a field that has one, else zero.
+    /// The number of a field; zero if it has none.
     pub fn count_of(&self, name: &str) -> usize {
         match self.get(name) {
             Json::Number(number) => *number as usize,
@@ -70,14 +69,14 @@ impl Json {
     }
 }
 
-/// How deep values may lie in each other.
+/// How deep values may be nested.
 const DEEPEST: usize = 16;
 
-/// The rest of a text.
+/// A parser over the rest of a text.
 struct Reader<'a>(&'a str);
 
 impl Reader<'_> {
-    /// Whether this comes next; then it is passed over.
+    /// Skips `word` if it comes next, and says whether it did.
     fn takes(&mut self, word: &str) -> bool {
         let rest = self.0.trim_start().strip_prefix(word);
         self.0 = rest.unwrap_or(self.0);
@@ -111,7 +110,7 @@ impl Reader<'_> {
         text[..end].parse().ok().map(Json::Number)
     }
 
-    /// Values with commas between them, up to what ends them.
+    /// Parses values between commas, up to `end`.
     fn all<T>(&mut self, end: &str, one: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let mut all = vec![];
         if self.takes(end) {
@@ -128,7 +127,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The rest of a text, of which the first quote was passed over.
+    /// Parses the rest of a string whose first quote was skipped.
     fn text(&mut self) -> Option<String> {
         let (mut text, mut chars) = (String::new(), self.0.chars());
         loop {

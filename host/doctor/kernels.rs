@@ -1,4 +1,5 @@
-//! Every kernel, loaded: on NVIDIA's GPUs the driver compiles each at its first use, so this is what first uses will cost.
+//! Loads every kernel. NVIDIA's driver compiles each kernel at its first use, so the times here are those
+//! that first uses cost.
 
 use std::time::Instant;
 
@@ -8,14 +9,15 @@ use bowstring_kernels::target::AnyEntry;
 use crate::device::Takes;
 use crate::{Device, Error, Result};
 
-/// What came of it.
+/// The kernels loaded so far, and their costs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kernels {
     pub loaded: usize,
     pub of: usize,
-    /// Each image's name, and how many seconds it took: an image is a kernel on CUDA, a family of them on ROCm.
+    /// Each image's name and the seconds that it took to load. An image is a kernel on CUDA, and a family of
+    /// kernels on ROCm.
     pub images: Vec<(&'static str, f64)>,
-    /// Each kernel's name, and what a lane of it takes.
+    /// Each kernel's name, and the registers and memory that a lane of it takes.
     pub takes: Vec<(&'static str, Takes)>,
 }
 
@@ -24,7 +26,7 @@ impl Kernels {
         self.images.iter().map(|(_, seconds)| seconds).sum()
     }
 
-    /// The kernels for which there were too few registers.
+    /// The kernels that had too few registers.
     pub fn spilled(&self) -> impl Iterator<Item = &(&'static str, Takes)> {
         self.takes.iter().filter(|(_, takes)| takes.local_bytes > 0)
     }
@@ -38,7 +40,7 @@ impl Kernels {
     }
 }
 
-/// Loads all of them until the time is over. `None` where a device runs kernels without loading any.
+/// Loads all kernels until the time is over. `None` if a device runs kernels without loading any.
 pub(super) fn load(
     device: &Device,
     until: Instant,
@@ -58,7 +60,7 @@ pub(super) fn load(
             outcome = Err(error);
             break;
         }
-        // A runtime that does not say it can still run the kernel.
+        // A runtime that does not report this can still run the kernel.
         let takes = gpu.takes(entry.family(), entry.name()).ok().flatten();
         found.takes.extend(takes.map(|takes| (entry.name(), takes)));
         found.loaded += 1;

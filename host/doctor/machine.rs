@@ -1,5 +1,5 @@
-//! Where a machine says what it is and has: files of the kernel's and of the drivers', variables. All of it goes through one
-//! [`Machine`], so that a test can have any machine it likes.
+//! Reads what a machine says about itself: files of the kernel and of the drivers, and environment variables.
+//! All of it goes through [`Machine`], so that a test can imitate any machine.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -9,28 +9,28 @@ use std::path::{Path, PathBuf};
 use crate::device::library_names;
 use crate::ffi::DeviceType;
 
-/// A machine to look at.
+/// The machine that the doctor looks at; a test can imitate one.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// The folder that its files are in.
+    /// The folder that takes the place of `/`.
     pub root: PathBuf,
-    /// Files to take for the libraries of a kind of GPU, instead of those that the system finds by their names.
+    /// Files to use as the libraries of a kind of GPU instead of those that the system finds by their names.
     pub libraries: Vec<(DeviceType, PathBuf)>,
-    /// The variables of the process.
+    /// The environment variables of the process.
     pub variables: BTreeMap<String, String>,
-    /// Opens a device's file to read and write, to see whether that is allowed.
+    /// Tries to open a device's file for reading and writing.
     pub open: fn(&Path) -> io::Result<()>,
 }
 
-/// A device's file.
+/// A file through which a GPU is reached.
 pub(super) struct DeviceFile {
     pub path: String,
-    /// Why it may not be opened.
+    /// The error if this process may not open it.
     pub refused: Option<io::Error>,
 }
 
 impl Machine {
-    /// The one that we are on.
+    /// The machine that this process runs on.
     pub fn this() -> Machine {
         let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
         Machine {
@@ -41,12 +41,12 @@ impl Machine {
         }
     }
 
-    /// The file that is taken for the library of a kind of GPU; `None` for the installed one.
+    /// The file to use as the library of a kind of GPU; `None` for the installed one.
     pub(super) fn library(&self, runtime: DeviceType) -> Option<&Path> {
         self.libraries.iter().find(|(of, _)| *of == runtime).map(|(_, path)| &**path)
     }
 
-    /// The names that such a library is looked for by.
+    /// The names that the library is looked for by.
     pub(super) fn library_names(&self, runtime: DeviceType) -> Vec<PathBuf> {
         match self.library(runtime) {
             Some(path) => vec![path.to_owned()],
@@ -54,25 +54,25 @@ impl Machine {
         }
     }
 
-    /// A file's text.
+    /// The text of a file; `None` if it cannot be read.
     pub(super) fn text(&self, path: &str) -> Option<String> {
         fs::read_to_string(self.root.join(path)).ok()
     }
 
-    /// What stands behind a name in a file of lines like `name: value`.
+    /// The value of a name in a file of lines like `name: value`.
     pub(super) fn line(&self, path: &str, name: &str) -> Option<String> {
         let text = self.text(path)?;
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix(':'));
         value.map(|value| value.trim().to_owned())
     }
 
-    /// Bytes of memory: those that may be used, and all.
+    /// Bytes of memory: available, and total.
     pub(super) fn memory(&self) -> Option<(usize, usize)> {
         let kib = |name| self.line("proc/meminfo", name)?.trim_end_matches("kB").trim().parse::<usize>().ok();
         kib("MemAvailable").zip(kib("MemTotal")).map(|(free, all)| (free << 10, all << 10))
     }
 
-    /// The names in a folder that begin so, in order.
+    /// The sorted names in a folder that begin with `start`.
     pub(super) fn names(&self, folder: &str, start: &str) -> Vec<String> {
         let Ok(found) = fs::read_dir(self.root.join(folder)) else { return vec![] };
         let names = found.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -81,12 +81,12 @@ impl Machine {
         names
     }
 
-    /// A variable that is set.
+    /// The value of an environment variable.
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str)
     }
 
-    /// The files through which a kind of GPU is reached, those that there are.
+    /// The files that exist of those through which a kind of GPU is reached.
     pub(super) fn device_files(&self, runtime: DeviceType) -> Vec<DeviceFile> {
         let names: Vec<String> = if runtime == DeviceType::Rocm {
             let render = self.names("dev/dri", "renderD").into_iter().map(|name| format!("dev/dri/{name}"));
@@ -105,7 +105,7 @@ impl Machine {
         names.into_iter().map(file).collect()
     }
 
-    /// The version of the kernel's driver for a kind of GPU, where it is loaded.
+    /// The version of the kernel's driver for a kind of GPU; `None` if it is not loaded.
     pub(super) fn kernel_driver(&self, runtime: DeviceType) -> Option<String> {
         if runtime == DeviceType::Rocm {
             let version = self.text("sys/module/amdgpu/version").map(|text| text.trim().to_owned());

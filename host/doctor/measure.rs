@@ -1,7 +1,8 @@
-//! How fast a device is, on the wall: copies, and an operation of each kind.
+//! Measures how fast a device is, in wall time: copies, and an operation of each kind.
 //!
-//! The one idea: the number of rows grows until the time that is left would not do for four times as many, or memory for it. So
-//! a slow device has small figures instead of none, and only those at full size are held against predictions.
+//! The one idea: the number of rows grows until the remaining time or memory would not do for four times as
+//! many. So a slow device has small figures instead of none, and only those at full size are compared with
+//! predictions.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -20,43 +21,44 @@ use crate::expr::col;
 use crate::pass::Pass;
 use crate::{Array, Batch, Result, Stream};
 
-/// Rows that it begins with, and that predictions are for.
+/// Rows that measurements begin with, and rows that predictions are for.
 const FIRST: usize = 1 << 14;
 const FULL: usize = 1 << 28;
-/// What a CPU is measured with: beyond its caches, and no more.
+/// Rows that a CPU is measured with at most: enough to exceed its caches.
 const FULL_ON_CPU: usize = 1 << 24;
 /// Bytes of memory that a row takes in all, at most.
 const BYTES_A_ROW: usize = 64;
-/// Rows that are made on the host and sent: more of them are copies of these, made on the device, which takes
-/// no time. As indices they reach everywhere, and many more than a cache holds.
+/// Rows that the host makes and sends. Further rows are copies of these, made on the device, which is fast.
+/// As indices they reach all rows, and they are many more than a cache holds.
 pub(super) const MADE: usize = 1 << 22;
 
-/// What one kind of work took.
+/// The time of one kind of work.
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
     pub work: &'static str,
     pub seconds: f64,
-    /// Bytes that it must move, where that is known.
+    /// Bytes that the work must move, if that is known.
     pub bytes: Option<f64>,
     pub prediction: Option<Prediction>,
 }
 
-/// What a device took for everything.
+/// All measurements of a device.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Speed {
     pub rows: usize,
     pub works: Vec<Measured>,
-    /// Seconds of the host's to put an operation of one launch on a stream, and until its result is there.
+    /// Seconds that the host takes to put an operation of one launch on a stream, and until its result has
+    /// arrived.
     pub queued: f64,
     pub waited_for: f64,
     /// Seconds for other small things, on a GPU.
     pub small: Vec<(&'static str, f64)>,
     /// Bytes a second of copies from pinned memory and to it.
     pub pinned: Vec<f64>,
-    /// Rows that are read at random.
+    /// Random reads, by width and size of memory.
     pub gathered: Vec<Gathered>,
-    /// From one number of rows to the next: the rows, bytes a second of a copy within, and seconds of a
-    /// random take. Few rows show what the GPU's cache gives, many what its memory does.
+    /// For each number of rows: the rows, bytes a second of a copy within the device, and seconds of a random
+    /// take. Few rows show the speed of the GPU's cache, many rows that of its memory.
     pub grown: Vec<(usize, f64, f64)>,
 }
 
@@ -82,16 +84,17 @@ pub(super) const DOWN: &str = "copy down";
 pub(super) const WITHIN: &str = "copy within";
 const RANDOM: &str = "take Int32, random";
 
-/// Arrays of the device's.
+/// Arrays on the device that the works read.
 struct Inputs {
     values: Array,
-    /// The same, with nulls, of 64 bits.
+    /// The same values as `Int64`, with nulls.
     wide: Array,
     mask: Array,
     indices: Array,
 }
 
-/// Measures a stream's device until the time is over; `free` bytes of its memory may be used, and of the host's.
+/// Measures a stream's device until the time is over. It may use `free` bytes of the device's memory and of
+/// the host's.
 pub(super) fn measure(
     stream: &Stream,
     until: Instant,
@@ -119,7 +122,7 @@ pub(super) fn measure(
             let grown = (rows, rate, take.seconds);
             found.grown.push(grown);
         }
-        // Four times the rows take at most five times as long, and what was found first is timed more often.
+        // Four times the rows take at most five times as long; the first sizes are timed more often.
         let next = start.elapsed() * 5;
         rows *= 4;
         if rows > full || rows.saturating_mul(BYTES_A_ROW) > free || Instant::now() + next > until {
@@ -133,7 +136,7 @@ fn works(stream: &Stream, rows: usize) -> Result<Vec<Measured>> {
     let mut all = vec![];
     let mut add = |work: &'static str, seconds: f64, bytes: Option<f64>| {
         let known = predictions::of(work, rows).filter(|_| on_gpu);
-        // What a GPU must move is whole sectors; the table knows.
+        // A GPU moves whole sectors; the table of predictions counts them.
         let bytes = known.map(|(_, bytes)| bytes * rows as f64).or(bytes);
         all.push(Measured { work, seconds, bytes, prediction: known.map(|(prediction, _)| prediction) });
     };
@@ -180,7 +183,7 @@ fn works(stream: &Stream, rows: usize) -> Result<Vec<Measured>> {
     Ok(all)
 }
 
-/// A plain copy by the runtime, from one piece of the device's memory to another.
+/// Times a plain copy by the runtime between two buffers of the device.
 fn copy_within(stream: &Stream, bytes: usize) -> Result<f64> {
     let mut pass = Pass::begin("copy", stream)?;
     let (from, to) = (pass.zeroed(bytes)?, pass.output(bytes)?);
@@ -199,7 +202,7 @@ fn bits(rows: usize, word: impl Fn(usize) -> u64) -> BooleanBuffer {
     BooleanBuffer::new(words.into(), 0, rows)
 }
 
-/// An array of so many rows, made of one with at most [`MADE`] again and again.
+/// Repeats an array of at most [`MADE`] rows to `rows` rows.
 fn again(stream: &Stream, made: Array, rows: usize) -> Result<Array> {
     match rows / made.len() {
         1 => Ok(made),

@@ -1,4 +1,5 @@
-//! L8: the doctor: looks for devices, tries each, and says in words what it found, what is missing, and where it looked.
+//! L8: the doctor. It looks for devices, tries each of them, and says in words what it found, what is
+//! missing, and where it looked.
 //!
 //! ```no_run
 //! use bowstring::doctor::{Options, examine};
@@ -9,10 +10,10 @@
 //! # std::io::Result::Ok(())
 //! ```
 //!
-//! The one idea: a device that has never been tried may do anything, so each is examined apart from the
-//! others, by something that puts down what it finds as it finds it. In [`examine`] that is a thread, and a
-//! driver that ends the process ends it all, for a library does not start processes by itself. Programs
-//! have [`examine_apart`], where it is a process.
+//! The one idea: a device that has never been tried may do anything. So each one is examined apart from the
+//! others, by a thread or process that reports its findings as it makes them. [`examine`] uses threads,
+//! because a library must not start processes by itself; a driver that ends the process ends the whole
+//! examination. Programs can use [`examine_apart`], which uses processes.
 
 mod apart;
 mod asked;
@@ -47,10 +48,10 @@ use crate::device::RUNTIMES;
 use apart::Apart;
 use report::{Host, Section};
 
-/// The part of the time that the CPU has, and that a library has to be loaded and to count its devices.
+/// The share of the time for the CPU, and the share for loading a library and counting its devices.
 const CPU: f64 = 0.15;
 const LIBRARY: f64 = 0.15;
-/// Variables that say which libraries and devices a process sees.
+/// Environment variables that decide which libraries and devices a process sees.
 const VARIABLES: [&str; 12] = [
     "LD_LIBRARY_PATH",
     "CUDA_VISIBLE_DEVICES",
@@ -66,20 +67,20 @@ const VARIABLES: [&str; 12] = [
     "BOWSTRING_HIP_ASYNC_ALLOC",
 ];
 
-/// Examines this machine: the CPU, and every GPU that can be found. Takes up to `options.budget`, and
-/// blocks. All of it is done in this process: should a driver's library crash, or a runtime end the process
-/// at a GPU's fault, as ROCm does, then no report is left. See [`examine_apart`].
+/// Examines this machine: the CPU, and every GPU that can be found. It takes up to `options.budget`, and
+/// blocks. Everything runs in this process. If a driver's library crashes, or a runtime ends the process at a
+/// GPU's fault, as ROCm does, no report is left; see [`examine_apart`].
 pub fn examine(options: &Options, on_progress: &mut dyn FnMut(&Progress<'_>)) -> Report {
     examine_machine(&Machine::this(), options, on_progress)
 }
 
-/// Examines this machine, each GPU in a process of its own, so that whatever it does to that process is in
-/// the report: which signal ended it, or for how long it did not answer, in which step. No driver is loaded
-/// into this process.
+/// Examines this machine, each GPU in a process of its own. So the report has whatever a GPU does to its
+/// process: which signal ended it, or how long it did not answer, and in which step. No driver is loaded into
+/// this process.
 ///
-/// `command` gives the start of a command that ends up in [`examine_only`]: to it are added `--only WHAT`,
-/// `--budget SECONDS` and `--devices NUMBER`. Its standard input, output and error are ours. `on_found` is
-/// shown the report so far after each library and each device.
+/// `command` returns a command that calls [`examine_only`] in the end; the arguments `--only WHAT`, `--budget
+/// SECONDS` and `--devices NUMBER` are added to it. The doctor uses its standard input, output and error.
+/// `on_found` receives the report so far after each library and each device.
 pub fn examine_apart(
     command: &dyn Fn() -> Command,
     options: &Options,
@@ -91,14 +92,14 @@ pub fn examine_apart(
     gather(&way, &machine, options, on_progress, on_found)
 }
 
-/// The part of [`examine_apart`] that is done by another process: examines the one thing that `what` names
-/// (`cuda`, a library; `cuda:0`, a device), and writes a line of JSON before and after each step.
-/// `InvalidInput` where nothing has that name.
+/// The part of [`examine_apart`] that runs in another process. Examines the library (`cuda`) or device
+/// (`cuda:0`) that `what` names, and writes a line of JSON before and after each step. Fails with
+/// `InvalidInput` if no library or device has that name.
 pub fn examine_only(what: &str, options: &Options, out: &mut dyn Write) -> io::Result<()> {
     apart::examine_only(&Machine::this(), what, options, out)
 }
 
-/// Examines one device. A report with nothing of libraries.
+/// Examines one device. The report has no libraries.
 pub fn examine_device(
     device: &Device,
     options: &Options,
@@ -111,7 +112,7 @@ pub fn examine_device(
     Report { host, libraries: vec![], devices, seconds: start.elapsed().as_secs_f64() }
 }
 
-/// Examines a machine, or what is to be taken for one.
+/// Examines a machine, or the imitation of one.
 #[doc(hidden)]
 pub fn examine_machine(
     machine: &Machine,
@@ -173,7 +174,7 @@ fn gather(
     report
 }
 
-/// The machine itself.
+/// The findings about the machine itself.
 fn host(machine: &Machine) -> Host {
     let set = |name: &&str| Some(((*name).to_owned(), machine.variable(name)?.to_owned()));
     Host {

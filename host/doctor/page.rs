@@ -1,4 +1,4 @@
-//! A report as a page that a person reads from top to bottom.
+//! Prints a report as a page that a person reads from top to bottom.
 
 use std::fmt::{self, Display, Formatter, Result};
 
@@ -8,13 +8,13 @@ use super::measure::{MADE, Measured, Speed};
 use super::predictions;
 use super::report::{Examined, Library, Report, Section};
 
-/// Bytes, in the unit that suits.
+/// Bytes, in a suitable unit.
 fn size(bytes: usize) -> String {
     let gib = bytes as f64 / (1u64 << 30) as f64;
     if gib >= 1.0 { format!("{gib:.1} GiB") } else { format!("{:.0} MiB", gib * 1024.0) }
 }
 
-/// Seconds, in the unit that suits.
+/// Seconds, in a suitable unit.
 fn duration(seconds: f64) -> String {
     match seconds {
         s if s >= 1.0 => format!("{s:.1} s"),
@@ -23,7 +23,7 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// A line with what it is about in front.
+/// Writes a line that begins with its topic.
 fn line(f: &mut Formatter<'_>, about: &str, text: impl Display) -> Result {
     writeln!(f, "  {about:<13} {text}")
 }
@@ -214,7 +214,7 @@ impl Speed {
     }
 }
 
-/// Copies to and from the host are other wires.
+/// Whether a rate may be compared with that of copies: copies to and from the host use other wires.
 fn is_held_against_copies(measured: &Measured) -> bool {
     use super::measure::{DOWN, UP, WITHIN};
     ![UP, DOWN, WITHIN].contains(&measured.work)

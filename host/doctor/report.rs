@@ -1,4 +1,4 @@
-//! What the doctor found, and the same for machines to read.
+//! The doctor's findings, and their form for programs.
 
 use super::calibrate::Gathered;
 use super::equivalence::Equivalence;
@@ -9,8 +9,8 @@ use super::measure::{Measured, Speed};
 use crate::device::Takes;
 use crate::ffi::DeviceType;
 
-/// What [`examine`](super::examine) found. It is printed as a page for people; [`to_json`](Report::to_json) is the same for
-/// programs, and with each kernel's time.
+/// The findings of [`examine`](super::examine). `Display` prints them as a page for people;
+/// [`to_json`](Report::to_json) gives them to programs, and adds each kernel's time.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub(super) host: Host,
@@ -19,12 +19,12 @@ pub struct Report {
     pub(super) seconds: f64,
 }
 
-/// The findings about one library or one device. Another process may have written them.
+/// The findings about one library or one device, which another process may have written.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
     /// The lines of the printed page.
     pub page: String,
-    /// The same for programs: an object.
+    /// The same findings as a JSON object.
     pub json: Json,
 }
 
@@ -37,7 +37,7 @@ impl Section {
         Section { page: device.to_string(), json: device.json() }
     }
 
-    /// Adds what went wrong with a device after all that it says of itself.
+    /// Adds a problem of a device after the device's own findings.
     pub fn add_problem(&mut self, problem: &Diagnosis) {
         self.page += &format!("  {:<13} {}: {}\n", "PROBLEM", problem.state, problem.words);
         if let Some(well) = self.json.get_mut("well") {
@@ -52,19 +52,19 @@ impl Section {
         matches!(self.json.get("well"), Json::Bool(true))
     }
 
-    /// Whether it is a GPU's, or of what stands in for one.
+    /// Whether the section is about a device that runs kernels: a GPU, or an emulated one.
     pub fn is_gpu(&self) -> bool {
         matches!(self.json.get("images"), Json::Text(_))
     }
 }
 
-/// The machine.
+/// The machine's processor, memory and environment variables.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Host {
     pub processor: String,
     pub vectors: String,
     pub threads: usize,
-    /// Bytes, where that is known: all, and those that may be used.
+    /// Bytes of memory, if known: total, and available.
     pub memory: Option<(usize, usize)>,
     pub variables: Vec<(String, String)>,
 }
@@ -73,39 +73,39 @@ pub(super) struct Host {
 #[derive(Clone, Debug)]
 pub(super) struct Library {
     pub runtime: DeviceType,
-    /// Empty where that ended before it could be told.
+    /// Empty if the search ended before it could report them.
     pub tried: Vec<Tried>,
-    /// The file that it is.
+    /// The file that was loaded.
     pub found: Option<String>,
     pub kernel_driver: Option<String>,
     pub devices: usize,
-    /// How many of them are examined.
+    /// How many of its devices are examined.
     pub examined: usize,
     pub problem: Option<Diagnosis>,
 }
 
-/// A device, as far as it was examined.
+/// The findings about a device, as far as it was examined.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Examined {
-    /// `cpu`, `cuda:0`.
+    /// `cpu`, or for instance `cuda:0`.
     pub place: String,
     pub name: String,
     pub architecture: Option<&'static str>,
-    /// Bytes: free, and all.
+    /// Bytes of memory: free, and total.
     pub memory: Option<(usize, usize)>,
     pub tests: Vec<(&'static str, Option<String>)>,
     pub kernels: Option<Kernels>,
     pub equivalence: Option<Equivalence>,
     pub speed: Option<Speed>,
-    /// What went wrong, in the order in which it was met.
+    /// Problems, in the order in which they were found.
     pub problems: Vec<Diagnosis>,
-    /// What is worth knowing, and what there was no time for.
+    /// Remarks, and steps that the budget cut short.
     pub notes: Vec<String>,
     pub seconds: f64,
 }
 
 impl Examined {
-    /// Whether everything that was tried did what it should.
+    /// Whether all that was tried on the device succeeded.
     pub fn is_well(&self) -> bool {
         let tests = self.tests.iter().all(|(_, wrong)| wrong.is_none());
         tests && self.problems.is_empty() && self.equivalence.as_ref().is_none_or(|found| found.wrong == 0)
@@ -113,13 +113,13 @@ impl Examined {
 }
 
 impl Report {
-    /// Whether every device that is here did what it should. A kind of GPU that is not here at all is no illness; one that is
-    /// here and cannot be used is.
+    /// Whether every device that the machine has works. A kind of GPU that the machine does not have is no
+    /// problem; one that it has and cannot use is.
     pub fn is_well(&self) -> bool {
         self.libraries.iter().chain(&self.devices).all(Section::is_well)
     }
 
-    /// The same as JSON, on one line.
+    /// The report as JSON, on one line.
     pub fn to_json(&self) -> String {
         let pair = |(name, value): &(String, String)| Json::List(vec![Json::text(name), Json::text(value)]);
         let host = Json::object([

@@ -1,4 +1,5 @@
-//! Arrays to try operations on: small, of the types that each way through the kernels has, with nulls, at odd bits.
+//! Small arrays to try operations on. They cover the types of every path through the kernels, and have nulls
+//! and bits at odd offsets.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, 
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, TimeUnit};
 
-/// SplitMix64's number `i`.
+/// Number `i` of SplitMix64.
 pub(super) fn random(i: usize) -> u64 {
     let state = (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -14,16 +15,16 @@ pub(super) fn random(i: usize) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Rows of a test: what an operation is given.
+/// The inputs of an operation.
 pub(super) struct Sample {
     pub values: ArrayRef,
-    /// Which rows are kept; with nulls.
+    /// The rows that a filter keeps; has nulls.
     pub mask: BooleanArray,
-    /// Rows of the values, in any order; with nulls.
+    /// Row numbers of the values, in any order; has nulls.
     pub indices: Int32Array,
 }
 
-/// Every type of the list, with so many rows.
+/// Samples of every type, with so many rows.
 pub(super) fn samples(rows: usize) -> Result<Vec<Sample>, ArrowError> {
     let whole: ArrayRef =
         Arc::new(Int64Array::from_iter((0..rows).map(|i| (!random(i).is_multiple_of(9)).then(|| number(i)))));
@@ -54,7 +55,7 @@ pub(super) fn samples(rows: usize) -> Result<Vec<Sample>, ArrowError> {
     Ok(all.into_iter().map(|values| Sample { values, mask: mask(), indices: indices() }).collect())
 }
 
-/// Numbers of every length, the ends of some types among them.
+/// Numbers of every length, and the limits of some types.
 fn number(i: usize) -> i64 {
     let drawn = random(i) as i64;
     match i % 5 {

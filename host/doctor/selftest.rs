@@ -1,5 +1,6 @@
-//! What everything else rests on: memory, copies, streams, events, results that come later, errors that say which row. By the
-//! library's own ways, so that what fails here is what a program would meet.
+//! Tests what everything else depends on: memory, copies, streams, events, results that arrive later, and
+//! errors that name the row. The tests use the public API, so a failure here is one that a program would
+//! meet.
 
 use std::future::Future;
 use std::pin::pin;
@@ -15,10 +16,10 @@ use crate::compute::{CastOptions, TakeOptions, cast, is_not_null, null_count, ta
 use crate::exchange::{from_arrow, to_arrow};
 use crate::{Array, Device, Error, Result, Stream};
 
-/// A test: what it shows, and what came of it in words where it did not.
+/// A test: the sentence that it shows to be true, and a function that says in words why it is not.
 pub(super) type Test = (&'static str, fn(&Device) -> std::result::Result<(), String>);
 
-/// All of them, in the order in which one rests on another.
+/// All tests; each depends only on those before it.
 pub(super) const TESTS: &[Test] = &[
     ("what is copied to the device comes back", |device| said(there_and_back(device))),
     ("a kernel runs, and reads a table", |device| said(a_kernel(device))),
@@ -27,7 +28,7 @@ pub(super) const TESTS: &[Test] = &[
     ("errors name the row", |device| said(errors(device))),
 ];
 
-/// What is wrong: an error, or that something came out otherwise.
+/// The outcome of a test: `Ok(None)` if it passed, words if a result was wrong, or an error.
 type Found = Result<Option<String>>;
 
 fn said(found: Found) -> std::result::Result<(), String> {
@@ -67,7 +68,7 @@ fn a_kernel(device: &Device) -> Found {
     let stream = device.stream()?;
     let host = numbers(100_000);
     let mut parts = up(&stream, &host)?.into_parts();
-    // To be counted anew.
+    // Forgets the count, so that it is computed anew.
     parts.null_count = None;
     let counted = null_count(&Array::try_new(parts)?, &stream).wait()?;
     Ok((counted != host.null_count())
@@ -91,7 +92,7 @@ fn streams(device: &Device) -> Found {
     Ok(None)
 }
 
-/// Wakes a thread that sleeps.
+/// Wakes a sleeping thread.
 struct Sleeper(Thread);
 
 impl Wake for Sleeper {

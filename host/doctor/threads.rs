@@ -1,5 +1,6 @@
-//! Examinations within this process, each on a thread of its own, which puts down what it finds as it finds it. One that does not
-//! come back costs its own time and nobody's report; one that ends the process cannot be helped here.
+//! Runs examinations within this process, each on a thread of its own that stores each finding at once. A
+//! thread that never returns costs only its own time, not the report. If a library ends the process, the
+//! report is lost.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,10 +18,10 @@ use crate::device::{count_of, lock, open_from, why_not};
 use crate::ffi::DeviceType;
 use crate::{Device, Error, Result};
 
-/// What looking for a library is called.
+/// The name of the step that looks for a library.
 pub(super) const STEP: &str = "library";
 
-/// The library of a kind of GPU, and how many devices it finds; or what is wrong.
+/// Loads the library of a kind of GPU and counts its devices, or says what is wrong.
 pub(super) fn look_for(machine: &Machine, runtime: DeviceType, most: usize, note: Note<'_>) -> Library {
     let mut tried = vec![];
     for name in machine.library_names(runtime) {
@@ -35,7 +36,7 @@ pub(super) fn look_for(machine: &Machine, runtime: DeviceType, most: usize, note
     let loaded = tried.iter().find(|(_, problem)| problem.is_none()).map(|(name, _)| name);
     note(STEP, "counting devices", 1, 2);
     let counted = count_of(machine.library(runtime), runtime);
-    // Where it lies is to be seen while it is loaded.
+    // The path of the file can only be seen while the library is loaded.
     let found = loaded.map(|name| machine.loaded_from(name).unwrap_or_else(|| name.display().to_string()));
     let (devices, problem) = match (&found, counted) {
         (None, _) => (0, Some(of_libraries(machine, runtime, &tried))),
@@ -50,7 +51,7 @@ pub(super) fn look_for(machine: &Machine, runtime: DeviceType, most: usize, note
     Library { runtime, tried, found, kernel_driver, devices, examined: devices.min(most), problem }
 }
 
-/// The library of a kind of GPU, looked for on a thread.
+/// Runs [`look_for`] on a thread of its own.
 pub(super) fn library(
     machine: &Machine,
     runtime: DeviceType,
@@ -72,14 +73,14 @@ pub(super) fn library(
     found.unwrap_or_else(|| that_ended(machine, runtime, words()))
 }
 
-/// A library of which no more is known than how looking for it ended.
+/// A library of which only the way its examination ended is known.
 pub(super) fn that_ended(machine: &Machine, runtime: DeviceType, words: String) -> Library {
     let kernel_driver = machine.kernel_driver(runtime);
     let problem = Some(failed(words));
     Library { runtime, tried: vec![], found: None, kernel_driver, devices: 0, examined: 0, problem }
 }
 
-/// Opens and examines one device on a thread, and gives what is known of it when its time is over.
+/// Opens and examines one device on a thread, and returns the findings so far when its time is over.
 pub(super) fn device(
     machine: &Machine,
     place: &str,
@@ -100,7 +101,7 @@ pub(super) fn device(
     examined
 }
 
-/// How a device is opened: by a machine's own library, where it has one.
+/// Gives a function that opens a device, through the machine's own library if it names one.
 pub(super) fn opener(
     machine: &Machine,
     runtime: DeviceType,
@@ -117,7 +118,7 @@ pub(super) fn failed(words: String) -> Diagnosis {
     Diagnosis { state: State::Failed, words }
 }
 
-/// Runs something on a thread until its time is over. How it ended, where it did not end well.
+/// Runs `work` on a thread until its time is over. Returns words if it did not end well.
 fn on_a_thread(
     first: &str,
     budget: Duration,
@@ -127,7 +128,7 @@ fn on_a_thread(
     let (start, (sender, receiver)) = (Instant::now(), channel());
     let work = move || {
         work(&|step, part, done, of| {
-            // Nobody listens any more where this took too long.
+            // If the time is over, the receiver is gone.
             let _ = sender.send(At { step: step.to_owned(), part: part.to_owned(), done, of });
         });
     };
