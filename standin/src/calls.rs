@@ -1,5 +1,5 @@
-//! What every exported function goes through: its call is counted, timed, and fails where a test wants it to. All of that
-//! is of the calling thread, so that tests that run side by side do not meet.
+//! Wraps every exported function: counts the call, times it, and makes it fail if a test wants that. All of
+//! this state belongs to the calling thread, so that tests that run side by side do not affect each other.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char};
@@ -15,8 +15,8 @@ thread_local! {
     pub static INSIDE: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
-/// The calls that say which device a thread is at, and what it may call. They fail only if a test names them:
-/// otherwise nothing could be freed then.
+/// The calls that read or set a thread's device or the modes of its calls. They fail only if a test names
+/// them, because otherwise nothing could be freed.
 const CURRENT: [&str; 6] = [
     "cuCtxGetCurrent",
     "cuCtxSetCurrent",
@@ -26,12 +26,12 @@ const CURRENT: [&str; 6] = [
     "hipThreadExchangeStreamCaptureMode",
 ];
 
-/// How slow a stream is that this thread makes.
+/// How much the streams that this thread makes are slowed down.
 pub fn delay() -> Duration {
     DELAY.get()
 }
 
-/// Whether a call is one that a device that is lost still answers: those that ask nothing of it.
+/// Whether a lost device still answers a call, because the call does not use the device.
 fn asks_nothing(call: &str) -> bool {
     let about = [
         "cuInit",
@@ -47,7 +47,7 @@ fn asks_nothing(call: &str) -> bool {
     CURRENT.contains(&call) || also.contains(&call) || about.iter().any(|about| call.starts_with(about))
 }
 
-/// Counts the time that this thread spends in here.
+/// Adds the time that `run` takes to this thread's.
 fn timed(run: impl FnOnce() -> Outcome) -> Code {
     let start = Instant::now();
     let outcome = run();
@@ -55,8 +55,8 @@ fn timed(run: impl FnOnce() -> Outcome) -> Code {
     outcome.err().unwrap_or(0)
 }
 
-/// An exported function's body. `permitted` says whether it may be called here, `lost` whether the device
-/// that is current is.
+/// The body of an exported function. `permitted` fails if the call may not be made here, `lost` if the
+/// current device can no longer be used.
 pub fn call(
     name: &'static str,
     permitted: impl FnOnce() -> Outcome,
@@ -73,7 +73,7 @@ pub fn call(
     })
 }
 
-/// The same, of one that does what it does also where it fails: what is freed is gone.
+/// Like [`call`], for a function that has its effect even if it fails: what it frees is gone.
 pub fn call_anyway(
     name: &'static str,
     permitted: impl FnOnce() -> Outcome,
@@ -87,7 +87,7 @@ pub fn call_anyway(
     })
 }
 
-/// Writes a result where the caller wants it.
+/// Writes a result to the caller's memory.
 ///
 /// # Safety
 ///
@@ -101,7 +101,7 @@ pub unsafe fn give<T>(to: *mut T, value: T) -> Outcome {
     Ok(())
 }
 
-/// Text that a caller passed.
+/// Copies text that a caller passed.
 ///
 /// # Safety
 ///

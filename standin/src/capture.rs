@@ -1,5 +1,5 @@
-//! Capture into graphs. Here a graph is never run, and nothing can be put into one: a capture is there to be
-//! voided, by calls of threads that may not make them meanwhile, and by work on the stream that is captured.
+//! Captures of graphs. A graph is never run here, and no work can be put into one. A capture exists only to
+//! be voided: by forbidden calls of threads, and by work on the captured stream.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -7,12 +7,12 @@ use std::thread::ThreadId;
 
 use crate::{Outcome, code, lock};
 
-/// A mode of threads, and of captures: calls of the other threads count as well.
+/// A mode of threads and of captures, in which calls of other threads count as well.
 const GLOBAL: i32 = 0;
-/// A thread's mode: it may make any call.
+/// The mode of a thread that may make any call.
 const RELAXED: i32 = 2;
 
-/// Calls that a capture forbids, without the `cu` or `hip` that they start with.
+/// The calls that a capture forbids, without the `cu` or `hip` that they start with.
 const UNSAFE: [&str; 16] = [
     "MemAlloc_v2",
     "MemAllocManaged",
@@ -67,13 +67,13 @@ impl Captures {
         }
     }
 
-    /// Ends a capture; an error where it is void.
+    /// Ends a capture; fails if the capture is void.
     pub fn end(&self, stream: usize) -> Outcome {
         let ended = lock(&self.0).ongoing.remove(&stream).ok_or(code::INVALID_VALUE)?;
         if ended.void { Err(code::CAPTURE_INVALIDATED) } else { Ok(()) }
     }
 
-    /// Sets this thread's mode, and gives the one before.
+    /// Sets this thread's mode, and returns the mode before.
     pub fn exchange(&self, mode: i32) -> Outcome<i32> {
         if !(GLOBAL..=RELAXED).contains(&mode) {
             return Err(code::INVALID_VALUE);
@@ -81,8 +81,8 @@ impl Captures {
         Ok(lock(&self.0).modes.insert(current(), mode).unwrap_or(GLOBAL))
     }
 
-    /// 0 where a stream is not captured, 1 where it is, 2 where that is void. `legacy` is the default stream
-    /// that waits for others.
+    /// 0 if a stream is not captured, 1 if it is, 2 if its capture is void. `legacy` says that it is the
+    /// default stream that waits for others.
     pub fn status(&self, stream: usize, device: i32, legacy: bool) -> Outcome<i32> {
         let state = lock(&self.0);
         if legacy && state.ongoing.values().any(|capture| capture.device == device && capture.blocking) {
@@ -91,7 +91,7 @@ impl Captures {
         Ok(state.ongoing.get(&stream).map_or(0, |capture| 1 + i32::from(capture.void)))
     }
 
-    /// Work may be put on a stream that is not captured.
+    /// Fails, and voids the capture, if work is put on a captured stream.
     pub fn work_on(&self, stream: usize, device: i32, legacy: bool) -> Outcome {
         let mut state = lock(&self.0);
         if let Some(capture) = state.ongoing.get_mut(&stream) {
@@ -105,7 +105,7 @@ impl Captures {
         }
     }
 
-    /// Whether this thread may make a call while others capture on its device.
+    /// Fails if this thread may not make a call while others capture on its device.
     pub fn permits(&self, call: &str, device: i32) -> Outcome {
         let name = call.strip_prefix("hip").or(call.strip_prefix("cu")).unwrap_or(call);
         if !UNSAFE.contains(&name) {

@@ -1,4 +1,5 @@
-//! What a test can ask of the stand-in: to fail calls, to be slow, and what it has seen.
+//! The functions with which a test controls the stand-in: they make calls fail, slow down streams, and report
+//! what the stand-in has seen.
 
 use std::ffi::c_char;
 use std::time::Duration;
@@ -13,8 +14,8 @@ fn machine(runtime: u32) -> &'static Machine {
     if runtime == 0 { cuda::machine() } else { hip::machine() }
 }
 
-/// From now on, call number `nth` (from 1) that this thread makes fails with `code`, and `times - 1` more after it; with
-/// `call`, only calls of that function count.
+/// From now on, this thread's call number `nth` (from 1) fails with `code`, and so do the `times - 1` calls
+/// after it. If `call` is not null, only calls of that function count.
 ///
 /// # Safety
 ///
@@ -26,13 +27,13 @@ pub unsafe extern "C" fn standin_fail(call: *const c_char, nth: u64, times: u64,
     CALLS.with_borrow_mut(|calls| calls.fail(call, nth, times, code));
 }
 
-/// Ends that, and says how many calls failed.
+/// Ends what `standin_fail` began, and returns how many calls failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn standin_stop_failing() -> u64 {
     CALLS.with_borrow_mut(Injector::stop_failing)
 }
 
-/// How often this thread has called a function.
+/// Returns how often this thread has called a function.
 ///
 /// # Safety
 ///
@@ -44,20 +45,20 @@ pub unsafe extern "C" fn standin_calls(call: *const c_char) -> u64 {
     CALLS.with_borrow(|calls| calls.calls().get(call.as_str()).copied().unwrap_or(0))
 }
 
-/// How many nanoseconds this thread has spent in exported functions, waiting included.
+/// Returns the nanoseconds that this thread has spent in exported functions, waiting included.
 #[unsafe(no_mangle)]
 pub extern "C" fn standin_inside() -> u64 {
     INSIDE.get().as_nanos() as u64
 }
 
-/// Forgets how long that was, and what this thread has called.
+/// Resets that time, and this thread's counts of calls.
 #[unsafe(no_mangle)]
 pub extern "C" fn standin_forget() {
     INSIDE.set(Duration::ZERO);
     CALLS.with_borrow_mut(Injector::forget_calls);
 }
 
-/// Tells `each` the name of every function that this thread has called, and how often.
+/// Calls `each` with the name of every function that this thread has called, and the number of calls.
 ///
 /// # Safety
 ///
@@ -73,14 +74,15 @@ pub unsafe extern "C" fn standin_each_call(
     }
 }
 
-/// Streams that this thread makes from now on sleep before each piece of work, up to so many microseconds.
+/// Streams that this thread makes from now on sleep before each piece of work, for a random time of up to so
+/// many microseconds.
 #[unsafe(no_mangle)]
 pub extern "C" fn standin_delay(micros: u64) {
     DELAY.set(Duration::from_micros(micros));
 }
 
-/// Says which profiles this thread sees from now on, and what every AMD GPU calls itself; empty texts mean
-/// what is usual. Returns whether there are such profiles.
+/// Sets the profiles that this thread sees from now on, and the name of every AMD GPU. Empty texts select the
+/// defaults. Returns whether the profiles exist.
 ///
 /// # Safety
 ///
@@ -92,19 +94,20 @@ pub unsafe extern "C" fn standin_be(profiles: *const c_char, gpu: *const c_char)
     profile::be(&profiles, &gpu)
 }
 
-/// How many bytes of memory a device has from now on. Runtime 0 is CUDA, 1 is HIP.
+/// Sets the bytes of memory of a device. Runtime 0 is CUDA, 1 is HIP.
 #[unsafe(no_mangle)]
 pub extern "C" fn standin_capacity(runtime: u32, device: i32, bytes: usize) {
     machine(runtime).set_capacity(device, bytes);
 }
 
-/// How much of a device is alive: 0 allocations, 1 streams, 2 events. Runtime 0 is CUDA, 1 is HIP.
+/// Returns how many objects of a device are alive: 0 allocations, 1 streams, 2 events. Runtime 0 is CUDA, 1
+/// is HIP.
 #[unsafe(no_mangle)]
 pub extern "C" fn standin_alive(runtime: u32, device: i32, what: u32) -> u64 {
     machine(runtime).alive(device)[what as usize % 3] as u64
 }
 
-/// How many things work on a device did that it may not; each was written to standard error.
+/// Returns how many illegal actions the work on a device has taken; each was written to standard error.
 #[unsafe(no_mangle)]
 pub extern "C" fn standin_faults(runtime: u32, device: i32) -> u64 {
     machine(runtime).faults(device)

@@ -14,9 +14,9 @@ use crate::streams::{Callback, HostFunction};
 use crate::{Code, Outcome, code, lock, profile};
 
 static MACHINE: LazyLock<Machine> = LazyLock::new(Machine::default);
-/// A device's primary context is this and its number.
+/// The handle of a device's primary context is this plus the device's number.
 const CONTEXT: usize = 0xC0_0000;
-/// A device's pool of memory is this and its number.
+/// The handle of a device's memory pool is this plus the device's number.
 const POOL: usize = 0xD0_0000;
 /// The text is wrong in ways that only the log says.
 const LOG: i32 = 5;
@@ -35,12 +35,12 @@ fn current() -> Outcome<i32> {
     device_of(CURRENT.get())
 }
 
-/// Whether a call may be made here.
+/// Fails if this thread may not make the call now.
 fn permitted(call: &str) -> Outcome {
     MACHINE.permits(call, current().ok())
 }
 
-/// Whether what is current can no longer be used.
+/// Fails if the current device can no longer be used.
 fn lost() -> Outcome {
     current().map_or(Ok(()), |device| MACHINE.lost(device))
 }
@@ -54,12 +54,12 @@ fn known(device: i32) -> Outcome<i32> {
     if (0..DEVICES).contains(&device) { Ok(device) } else { Err(code::INVALID_DEVICE) }
 }
 
-/// Whether a device allocates memory in stream order: some do not, whatever the profile.
+/// Whether a device allocates memory in stream order. Some devices do not, whatever the profile.
 fn pools(device: i32) -> bool {
     device % 8 != 7 && profile::pools()
 }
 
-/// PTX, parsed.
+/// A parsed PTX text.
 struct Ptx(bowstring_ptxi::Module);
 
 impl Image for Ptx {
@@ -76,7 +76,7 @@ impl Image for Ptx {
     }
 }
 
-/// The image that a text is, parsed once in a process.
+/// Parses a text as an image, once in a process.
 fn parsed(text: &str) -> Result<Arc<Ptx>, String> {
     static PARSED: LazyLock<Mutex<HashMap<String, Arc<Ptx>>>> = LazyLock::new(Mutex::default);
     let mut parsed = lock(&PARSED);
@@ -84,7 +84,7 @@ fn parsed(text: &str) -> Result<Arc<Ptx>, String> {
         return Ok(known.clone());
     }
     let module = bowstring_ptxi::Module::parse(text).map_err(|error| error.to_string())?;
-    // The interpreter takes what it is given to the last line; a real compiler wants the last brace too.
+    // The interpreter accepts a text that ends early; a real compiler needs the last brace too.
     if text.matches('{').count() != text.matches('}').count() {
         return Err("the text ends in the middle".into());
     }
@@ -128,7 +128,7 @@ exports! {
     cuDeviceGetAttribute(value: *mut i32, attribute: i32, device: i32) call {
         let known = known(device)?;
         unsafe { give(value, match attribute {
-            // The last one is older than any that there are images for.
+            // The last device is older than any that has images.
             75 => if known == 99_999 { 6 } else { 7 },
             76 => if known == 99_999 { 1 } else { 5 },
             10 => 32,
@@ -172,7 +172,7 @@ exports! {
         unsafe { give(pool, POOL + known(device)? as usize) }
     }
     cuMemPoolTrimTo(pool: usize, _bytes: usize) call {
-        // It keeps nothing anyway.
+        // The pool keeps nothing anyway.
         known(pool.wrapping_sub(POOL) as i32).map(drop)
     }
     cuMemAlloc_v2(address: *mut usize, bytes: usize) call {
@@ -328,7 +328,7 @@ exports! {
         let block = memory.block(address).ok_or(code::INVALID_VALUE)?;
         unsafe { match attribute {
             2 => give(value, if block.owner.kind == MemoryKind::Pinned { 1 } else { 2 }),
-            // One byte, as CUDA writes it.
+            // CUDA writes one byte here.
             8 => give(value.cast::<bool>(), block.owner.kind == MemoryKind::Managed),
             9 => give(value, block.owner.device),
             _ => Err(code::INVALID_VALUE),

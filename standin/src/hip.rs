@@ -1,8 +1,8 @@
-//! `libamdhip64`'s functions. An image is a code object: its metadata says how the arguments of its kernels are laid out
-//! and how wide their waves are; what runs is the code object itself, in the interpreter of `amdi/`.
+//! `libamdhip64`'s functions. An image is a code object. Its metadata says how its kernels' arguments are
+//! laid out and how wide their waves are; the interpreter of `amdi/` runs its instructions.
 //!
-//! With `BOWSTRING_AMD=1` in the environment nothing changes; with any other number waves and lanes run in an order drawn
-//! from it, and accesses that nothing orders are errors.
+//! `BOWSTRING_AMD=1` in the environment changes nothing. With any other number, waves and lanes run in an
+//! order drawn from it, and unordered accesses to the same memory are errors.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ use crate::{Code, Outcome, code, lock, profile};
 static MACHINE: LazyLock<Machine> = LazyLock::new(Machine::default);
 /// Threads of a block.
 const BLOCK: u32 = 256;
-/// What devices call themselves: one after another, again and again. There are no kernels for the fourth.
+/// The names of the devices, repeated for higher numbers. The library has no kernels for the fourth.
 const NAMES: [&str; 8] = [
     "gfx90a:sramecc+:xnack-",
     "gfx1100",
@@ -33,10 +33,10 @@ const NAMES: [&str; 8] = [
     "gfx950:sramecc+:xnack-",
     "gfx1100",
 ];
-/// The size of a device's properties, and where its architecture's name is in them.
+/// The size of a device's properties, and the place of its architecture's name in them.
 const PROPERTIES: usize = 1472;
 const NAME_AT: usize = 1160;
-/// The place in an ELF header of a code object's version.
+/// The place of a code object's version in its ELF header.
 const ABI_AT: usize = 8;
 
 thread_local! {
@@ -51,12 +51,12 @@ fn current() -> i32 {
     CURRENT.get()
 }
 
-/// Whether a call may be made here.
+/// Fails if this thread may not make the call now.
 fn permitted(call: &str) -> Outcome {
     MACHINE.permits(call, Some(current()))
 }
 
-/// Whether what is current can no longer be used.
+/// Fails if the current device can no longer be used.
 fn lost() -> Outcome {
     MACHINE.lost(current())
 }
@@ -65,23 +65,24 @@ fn known(device: i32) -> Outcome<i32> {
     if (0..DEVICES).contains(&device) { Ok(device) } else { Err(code::INVALID_DEVICE) }
 }
 
-/// What a device calls itself.
+/// The name of a device.
 fn name(device: i32) -> &'static str {
     profile::gpu().unwrap_or(NAMES[device as usize % NAMES.len()])
 }
 
-/// Lanes of its waves, which are wide where there are no kernels for it.
+/// The lanes of a device's waves; 64 if the library has no kernels for it.
 fn lanes(device: i32) -> u32 {
     architecture_of(name(device)).map_or(64, |architecture| architecture.lanes)
 }
 
-/// What waves and lanes run by: see the file's head.
+/// The seed of the order of waves and lanes: see the head of this file.
 static SEED: LazyLock<Option<u64>> = LazyLock::new(|| {
     let seed = std::env::var("BOWSTRING_AMD").ok()?.parse().expect("BOWSTRING_AMD is a number");
     (seed != 1).then_some(seed)
 });
 
-/// A code object, for a device whose waves are as wide as it says. Kernels are decoded when they first run.
+/// A code object, for a device with waves of the width that it needs. Kernels are decoded when they first
+/// run.
 struct Loaded {
     object: CodeObject,
     target: Target,
@@ -123,7 +124,7 @@ impl Image for Loaded {
     }
 }
 
-/// The image that a code object is, read once in a process.
+/// Reads a code object as an image, once in a process.
 fn read(image: &[u8]) -> Outcome<Arc<Loaded>> {
     static READ: LazyLock<Mutex<HashMap<Vec<u8>, Arc<Loaded>>>> = LazyLock::new(Mutex::default);
     let mut known = lock(&READ);
@@ -137,11 +138,11 @@ fn read(image: &[u8]) -> Outcome<Arc<Loaded>> {
     Ok(loaded)
 }
 
-/// How long a code object is that starts here: as far as its table of sections, which comes last.
+/// Copies the code object that starts here, up to the end of its table of sections, which comes last.
 ///
 /// # Safety
 ///
-/// There must be an ELF file's header, and behind it what that says.
+/// `image` must point to an ELF header, followed by the file that it describes.
 unsafe fn whole(image: *const u8) -> Vec<u8> {
     // SAFETY: the caller's promise.
     unsafe {

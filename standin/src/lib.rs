@@ -1,21 +1,24 @@
-//! Stands in for `libcuda` and `libamdhip64` where there is no GPU, so that tests run bowstring's drivers as they are.
+//! Stands in for `libcuda` and `libamdhip64` on machines without a GPU, so that tests run bowstring's drivers
+//! unchanged.
 //!
-//! One library exports the functions of both that bowstring calls. Memory is host memory with red zones, spoilt when it is
-//! freed; a stream is a queue with a thread of its own; an event is a point in one. CUDA's side runs the very PTX that it is
-//! given, instruction by instruction; HIP's lays the arguments out as the code object's metadata says, and runs its very
-//! instructions. Both know every allocation, and an access outside of all of them fails the stream, as on a GPU.
+//! One library exports all functions of both that bowstring calls. Memory is host memory with red zones,
+//! overwritten when it is freed; a stream is a queue with a thread of its own; an event is a point in a
+//! queue. CUDA's side interprets the PTX that it is given. HIP's side lays the arguments out as the code
+//! object's metadata says, and interprets its instructions. Both know every allocation; an access outside of
+//! all of them fails the stream, as on a GPU.
 //!
-//! The legacy default stream waits for all streams but those that were made not to, and they for it. Work that strays is the
-//! last that its device does: from then on every call fails with the code of that.
+//! The legacy default stream waits for all streams except those made with the flag against it, and they wait
+//! for it. A stray access is the last action of its device: from then on every call fails with the code of
+//! that fault.
 //!
-//! It is stricter than the real ones: no call works without its device being current on the thread, handles
-//! that do not exist are errors, so are a stream and an event of different devices where the real ones forbid
-//! it, and a call from a callback is a fault. Graphs are captured for no other purpose than to see who voids
-//! the capture. There are `machine::DEVICES` devices, so that every test can have one to itself. What a test
-//! wants to fail, or to know, it says with the functions in `control`; they act on the calling thread, or
+//! It is stricter than the real libraries. No call works unless its device is current on the thread. Handles
+//! that do not exist are errors. So are a stream and an event of different devices if the real libraries
+//! forbid that. A call from a callback is a fault. Graphs are captured only to detect the calls that void the
+//! capture. The machine has `machine::DEVICES` devices, so that every test can have one to itself. The
+//! functions in `control` let a test make calls fail and read counters; they act on the calling thread, or
 //! name a device.
 //!
-//! The versions of CUDA and HIP that it can be taken for are in `profile`.
+//! The versions of CUDA and HIP that it can imitate are in `profile`.
 
 mod calls;
 mod capture;
@@ -32,10 +35,10 @@ mod tests;
 
 use bowstring_sim::lock;
 
-/// What every exported function returns.
+/// The code that every exported function returns.
 type Code = i32;
 
-/// What a call does, or the code that it fails with.
+/// The result of a call, or the code that it fails with.
 type Outcome<T = ()> = Result<T, Code>;
 
 /// Codes that both runtimes share.

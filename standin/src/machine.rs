@@ -1,5 +1,5 @@
-//! What both runtimes are made of: devices' memory, streams, events, loaded images, and how work is put on a stream. One
-//! machine for each runtime; devices are numbers.
+//! The common part of both runtimes: devices' memory, streams, events, loaded images, and putting work on a
+//! stream. Each runtime has one machine; devices are numbers.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,24 +13,25 @@ use crate::ordered::Ordered;
 use crate::streams::{Event, Order, Recording, Stream, called_back_by};
 use crate::{Outcome, calls, code, lock};
 
-/// How many devices each runtime has: one for every test that wants one.
+/// The number of devices of each runtime: enough for every test to have its own.
 pub const DEVICES: i32 = 100_000;
-/// Bytes of memory that a device has, unless a test says otherwise; it says that all of them are free.
+/// Bytes of memory that a device has unless a test says otherwise; all of them are reported as free.
 const BYTES: usize = 4 << 30;
-/// Handles that mean a device's default streams: one for all threads (by two names), one for each.
+/// Handles of a device's default streams: the one that all threads share (two names), and the one of each
+/// thread.
 const LEGACY: [usize; 2] = [0, 1];
 const PER_THREAD: usize = 2;
-/// A stream's flag: it has nothing to do with the legacy default stream.
+/// The flag of a stream that does not synchronise with the legacy default stream.
 const NON_BLOCKING: u32 = 1;
-/// Attributes that a function can be asked for.
+/// The attributes that can be read of a function.
 const LOCAL_BYTES: i32 = 3;
 const REGISTERS: i32 = 4;
-/// An event's flag: it keeps no time.
+/// The flag of an event that keeps no time.
 const UNTIMED: u32 = 2;
 
 /// A loaded image, which can run its entries.
 pub trait Image: Send + Sync {
-    /// How many words an entry takes; `None` where it has no such entry.
+    /// The number of argument words of an entry; `None` if the image has no such entry.
     fn words(&self, entry: &str) -> Option<usize>;
     /// Runs blocks of an entry.
     fn run(&self, entry: &str, words: &[u64], blocks: u32, memory: &mut Memory) -> Result<(), String>;
@@ -42,7 +43,7 @@ struct Module {
     image: Arc<dyn Image>,
 }
 
-/// What one runtime has.
+/// The state of one runtime.
 #[derive(Default)]
 pub struct Machine {
     pub memory: Mutex<Memory>,
@@ -58,9 +59,9 @@ pub struct Machine {
     captures: Captures,
 }
 
-/// The wishes in `BOWSTRING_STANDIN_FAULT`, in a process of a test's: `abort` has the first stray access
-/// end the process, as ROCm does; `abort:NAME` also has launches of entries stray whose names begin so;
-/// `wrong:NAME` has them write one bit that is not what they should write.
+/// The faults that `BOWSTRING_STANDIN_FAULT` asks for in a test's process. With `abort`, the first stray
+/// access ends the process, as in ROCm. `abort:NAME` also makes launches of entries whose names begin with
+/// `NAME` stray. `wrong:NAME` makes such launches write one wrong bit.
 #[derive(Clone, Copy)]
 struct Faults {
     how: &'static str,
@@ -78,28 +79,28 @@ impl Faults {
         })
     }
 
-    /// What launches of an entry are to do: nothing but their work, if it is empty.
+    /// The fault of an entry's launches; empty if they have none.
     fn of(self, entry: &str) -> &'static str {
         if self.entry.is_some_and(|start| entry.starts_with(start)) { self.how } else { "" }
     }
 }
 
-/// A number that no other handle has, and no default stream.
+/// A number that no other handle has, and that is no default stream's.
 fn handle() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0x1000);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 impl Machine {
-    /// Puts down what work on a device did and may not, loudly.
+    /// Records an illegal action of the work on a device, and prints it.
     fn fault(&self, device: i32, call: &str, what: String) -> Outcome {
         eprintln!("stand-in device {device}: {call}: {what}");
         *lock(&self.faults).entry(device).or_default() += 1;
         Err(code::ILLEGAL_ADDRESS)
     }
 
-    /// The same of an access where nothing is. It is the last thing that the device does in this process,
-    /// or that the process does: see [`Faults`].
+    /// Records an access to memory that does not exist. It is the last action of the device in this process,
+    /// or of the process itself: see [`Faults`].
     fn stray(&self, device: i32, call: &str, what: String) -> Outcome {
         if Faults::asked().how == "abort" {
             eprintln!("stand-in device {device}: memory access fault in {call}: {what}");
@@ -109,13 +110,13 @@ impl Machine {
         self.fault(device, call, what)
     }
 
-    /// Whether work on a device has strayed: then no call on it does anything more.
+    /// Fails if work on a device has strayed; then no call on the device has any effect.
     pub fn lost(&self, device: i32) -> Outcome {
         if lock(&self.lost).contains(&device) { Err(code::ILLEGAL_ADDRESS) } else { Ok(()) }
     }
 
-    /// Whether a call may be made here, with this device current: none may from what a stream calls back, and
-    /// some may not while a graph is captured.
+    /// Fails if a call may not be made now with this device current. A stream's callback may make no call,
+    /// and some calls are forbidden during the capture of a graph.
     pub fn permits(&self, call: &str, current: Option<i32>) -> Outcome {
         if let Some(device) = called_back_by() {
             let _put_down = self.fault(device, call, "called from a callback".into());
@@ -124,7 +125,7 @@ impl Machine {
         current.map_or(Ok(()), |device| self.captures.permits(call, device))
     }
 
-    /// Exchanges the mode that says which calls this thread may make while a graph is captured.
+    /// Exchanges the mode that decides which calls this thread may make during the capture of a graph.
     ///
     /// # Safety
     ///
@@ -148,18 +149,18 @@ impl Machine {
         self.captures.end(stream)
     }
 
-    /// 0 where a stream is not captured.
+    /// 0 if a stream is not captured.
     pub fn captured(&self, stream: usize, current: i32) -> Outcome<i32> {
         let known = self.any_stream(stream, current)?;
         self.captures.status(stream, known.device, known.order == Order::Legacy)
     }
 
-    /// How many were put down so far.
+    /// How many illegal actions the work on a device has taken so far.
     pub fn faults(&self, device: i32) -> u64 {
         lock(&self.faults).get(&device).copied().unwrap_or(0)
     }
 
-    /// How much of a device is alive: allocations, streams, events.
+    /// How many allocations, streams and events of a device are alive.
     pub fn alive(&self, device: i32) -> [usize; 3] {
         let of = |other: i32| usize::from(other == device);
         [
@@ -181,7 +182,7 @@ impl Machine {
         memory.alloc(bytes, Owner { kind, device }).ok_or(code::OUT_OF_MEMORY)
     }
 
-    /// How many bytes a device has.
+    /// The bytes of a device's memory.
     pub fn capacity(&self, device: i32) -> usize {
         lock(&self.capacities).get(&device).copied().unwrap_or(BYTES)
     }
@@ -190,8 +191,8 @@ impl Machine {
         lock(&self.capacities).insert(device, bytes);
     }
 
-    /// Memory as HIP hands it out in stream order: see [`Ordered`]. New memory is there, and zero, after
-    /// `late`; what is written before is lost.
+    /// Allocates memory in stream order as HIP does: see [`Ordered`]. New memory exists, zeroed, after
+    /// `late`; bytes that are written before then are lost.
     pub fn alloc_ordered(
         &'static self,
         bytes: usize,
@@ -225,13 +226,13 @@ impl Machine {
         Ok(address)
     }
 
-    /// Takes such memory back.
+    /// Frees memory of `alloc_ordered`.
     pub fn free_ordered(&'static self, stream: usize, device: i32, address: usize) -> Outcome {
         let queue = self.stream(stream, device)?;
         if self.ordered.free(address, stream) { Ok(()) } else { self.free_on(&queue, address) }
     }
 
-    /// Frees now what is of this kind.
+    /// Frees memory of one of these kinds at once.
     pub fn free(&'static self, address: usize, kinds: &[MemoryKind]) -> Outcome {
         let mut memory = lock(&self.memory);
         let block = memory.block(address).copied().filter(|block| kinds.contains(&block.owner.kind));
@@ -241,7 +242,7 @@ impl Machine {
         freed.or_else(|what| self.fault(block.owner.device, "free", format!("{address:#x}: {what}")))
     }
 
-    /// Frees when the stream comes to it.
+    /// Frees memory when the stream comes to it.
     pub fn free_on(&'static self, stream: &Stream, address: usize) -> Outcome {
         let block = lock(&self.memory).block(address).copied();
         let device = stream.device;
@@ -255,15 +256,15 @@ impl Machine {
         Ok(())
     }
 
-    /// Queues a copy. What is ours must be inside of an allocation; what is not ours is trusted.
+    /// Queues a copy. Addresses that the stand-in knows must be inside an allocation; the others are trusted.
     pub fn copy_on(&'static self, stream: &Stream, call: &'static str, to: usize, from: usize, bytes: usize) {
         let device = stream.device;
         stream.push(move || {
             let memory = lock(&self.memory);
             let checked = memory.check_host(to, bytes).and_then(|()| memory.check_host(from, bytes));
             match checked {
-                // SAFETY: the part that is ours was checked, and the lock keeps other work away; for the rest the caller
-                // promised as to the real library.
+                // SAFETY: the stand-in's own part was checked, and the lock keeps other work away; for the
+                // rest the caller promised what it promises to the real library.
                 Ok(()) => unsafe { copy(to, from, bytes) },
                 Err(what) => {
                     drop(memory);
@@ -288,7 +289,7 @@ impl Machine {
         });
     }
 
-    /// `flags` may say that it does not wait for the legacy default stream, nor that for it.
+    /// Makes a stream. `flags` may say that it and the legacy default stream do not wait for each other.
     pub fn new_stream(&self, device: i32, flags: u32, priority: i32) -> Outcome<usize> {
         let number = handle();
         let order = if flags & NON_BLOCKING == 0 { Order::Blocking } else { Order::Free };
@@ -301,7 +302,7 @@ impl Machine {
         lock(&self.streams).remove(&stream).map(drop).ok_or(code::INVALID_HANDLE)
     }
 
-    /// A stream by its handle; a default one is the current device's.
+    /// Finds a stream by its handle; a default stream is the current device's.
     pub fn any_stream(&self, stream: usize, current: i32) -> Outcome<Stream> {
         let thread = match stream {
             PER_THREAD => Some(std::thread::current().id()),
@@ -318,7 +319,7 @@ impl Machine {
         Ok(stream)
     }
 
-    /// A stream that work of the current device can go on.
+    /// Finds a stream that work of the current device can use.
     pub fn stream(&self, handle: usize, current: i32) -> Outcome<Stream> {
         let stream = self.any_stream(handle, current)?;
         if stream.device != current {
@@ -329,8 +330,8 @@ impl Machine {
         Ok(stream)
     }
 
-    /// What is put on the legacy default stream comes behind what all blocking streams of its device have by then, and
-    /// before what they are given later.
+    /// Orders the legacy default stream and the blocking streams of its device: a job of either comes after
+    /// all jobs that the other has by now.
     fn put_in_order(&self, stream: &Stream) {
         let behind = |other: &Stream| {
             let recording = Arc::<Recording>::default();
@@ -349,7 +350,7 @@ impl Machine {
         }
     }
 
-    /// `flags` may say that it keeps no time.
+    /// Makes an event. `flags` may say that it keeps no time.
     pub fn new_event(&self, device: i32, flags: u32) -> usize {
         let number = handle();
         lock(&self.events).insert(number, Event::new(device, flags & UNTIMED == 0));
@@ -373,7 +374,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Holds a stream back until an event, of whatever device, has passed.
+    /// Makes a stream wait until an event, of whatever device, has passed.
     pub fn wait(&self, stream: &Stream, event: usize) -> Outcome {
         let recording = self.event(event)?.latest();
         stream.push(move || recording.wait());
@@ -394,8 +395,8 @@ impl Machine {
         Ok(number)
     }
 
-    /// Registers of a function, and bytes of local memory: interpreters have as many of the one as it
-    /// takes, and no need of the other.
+    /// The registers of a function, or the bytes of its local memory. An interpreter has all the registers
+    /// that a function takes, and needs no local memory.
     pub fn attribute(&self, function: usize, attribute: i32) -> Outcome<i32> {
         if !lock(&self.functions).contains_key(&function) {
             return Err(code::INVALID_HANDLE);

@@ -1,10 +1,10 @@
-//! Memory: what the simulator knows of each allocation, and whose it is.
+//! Memory, with what the stand-in knows of each allocation and its owner.
 
 use std::ops::{Deref, DerefMut};
 
 use bowstring_sim::at;
 
-/// What kind of memory it is.
+/// The kind of an allocation's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryKind {
     Device,
@@ -12,7 +12,7 @@ pub enum MemoryKind {
     Managed,
 }
 
-/// Whose an allocation is.
+/// The owner of an allocation: its kind and its device.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner {
     pub kind: MemoryKind,
@@ -42,7 +42,7 @@ impl DerefMut for Memory {
 }
 
 impl Memory {
-    /// Turns over a bit of the first byte that a kernel has written.
+    /// Flips a bit of the first byte that a kernel has written.
     pub fn spoil(&mut self) {
         if let Some(address) = self.written.take() {
             // SAFETY: `write` found it inside a live allocation, and the lock that `self` came from has not
@@ -51,7 +51,7 @@ impl Memory {
         }
     }
 
-    /// Whose memory an address is in, where it is in a live allocation.
+    /// The owner of the live allocation that an address is in.
     pub fn owner(&self, address: usize) -> Option<Owner> {
         self.block(address).map(|block| block.owner)
     }
@@ -73,7 +73,8 @@ impl Memory {
         }
     }
 
-    /// The same of what may be memory that we do not know: refused where it is near ours, or was.
+    /// Like [`check`](Memory::check), but accepts memory that the stand-in does not know, unless it is near
+    /// its own memory or was part of it.
     pub fn check_host(&self, address: usize, bytes: usize) -> Result<(), String> {
         self.may_touch(address, bytes).or_else(|_| self.check(address, bytes))
     }
@@ -83,7 +84,7 @@ impl Memory {
 ///
 /// # Safety
 ///
-/// Both must be readable, writable and nobody else's for so many bytes.
+/// Both must be readable and writable for so many bytes, and no other code may access them meanwhile.
 pub unsafe fn copy(to: usize, from: usize, bytes: usize) {
     // SAFETY: the caller's promise; `copy` allows overlap.
     unsafe { std::ptr::copy(at(from).cast_const(), at(to), bytes) }
@@ -93,7 +94,7 @@ pub unsafe fn copy(to: usize, from: usize, bytes: usize) {
 ///
 /// # Safety
 ///
-/// It must be writable and nobody else's for so many bytes.
+/// It must be writable for so many bytes, and no other code may access it meanwhile.
 pub unsafe fn fill(to: usize, byte: u8, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe { at(to).write_bytes(byte, bytes) }
@@ -101,13 +102,13 @@ pub unsafe fn fill(to: usize, byte: u8, bytes: usize) {
 
 impl bowstring_watch::Memory for &mut Memory {
     fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), String> {
-        // What is aligned may be read whole where only its first bytes are inside, as kernels do at the end of a bitmap: no
-        // page ends within it.
+        // An aligned word may be read if its first byte is inside an allocation, as kernels do at the end of
+        // a bitmap: no page ends within it.
         let aligned = address.is_multiple_of(into.len() as u64);
         let bytes = if aligned { into.len().min(1) } else { into.len() };
         self.check(address as usize, bytes)?;
-        // SAFETY: inside a live allocation, or begun there and ended in its red zone, which is longer; the lock that `self`
-        // came from keeps both to this thread.
+        // SAFETY: inside a live allocation, or begun there and ended in its red zone, which is longer; the
+        // lock that `self` came from keeps both to this thread.
         unsafe { at(address as usize).copy_to_nonoverlapping(into.as_mut_ptr(), into.len()) };
         Ok(())
     }

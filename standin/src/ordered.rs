@@ -1,6 +1,6 @@
-//! HIP's allocator in stream order, by the rule of AMD's: a block that was freed goes at once to the stream
-//! that once allocated it, and to that which freed it, whatever other streams still do with it. So a program
-//! that uses a block on two streams may be given it a third time while the second is at work.
+//! HIP's allocator in stream order, with AMD's rule: a freed block goes at once to the stream that once
+//! allocated it, and to the stream that freed it, whatever other streams still do with it. So a program that
+//! uses a block on two streams may get it a third time while the second stream is at work.
 
 use std::sync::Mutex;
 
@@ -11,17 +11,17 @@ struct Block {
     address: usize,
     bytes: usize,
     device: i32,
-    /// The streams that nothing is waited for on.
+    /// The streams that get the block without waiting.
     safe: [usize; 2],
     free: bool,
 }
 
-/// Blocks that were allocated so, used and free.
+/// The blocks that were allocated this way, used and free.
 #[derive(Default)]
 pub struct Ordered(Mutex<Vec<Block>>);
 
 impl Ordered {
-    /// A free block of just this size that the stream may have at once.
+    /// Takes a free block of exactly this size that the stream may have at once.
     pub fn take(&self, bytes: usize, device: i32, stream: usize) -> Option<usize> {
         let mut blocks = lock(&self.0);
         let fits = |block: &&mut Block| {
@@ -33,12 +33,12 @@ impl Ordered {
         Some(block.address)
     }
 
-    /// Knows of a new block.
+    /// Adds a new block, in use.
     pub fn add(&self, address: usize, bytes: usize, device: i32, stream: usize) {
         lock(&self.0).push(Block { address, bytes, device, safe: [stream; 2], free: false });
     }
 
-    /// Takes a block back; `false` where it is none of these.
+    /// Takes a block back; `false` if it is none of these.
     pub fn free(&self, address: usize, stream: usize) -> bool {
         let mut blocks = lock(&self.0);
         let Some(block) = blocks.iter_mut().find(|block| block.address == address && !block.free) else {

@@ -1,10 +1,11 @@
-//! Which runtime the stand-in is taken for: what real versions of CUDA and HIP take and refuse.
+//! The versions of CUDA and HIP that the stand-in can imitate, with what each accepts and refuses.
 //!
-//! `BOWSTRING_STANDIN=cuda-11.4,hip-6.3` says so for a process, of either or both; a test says it for its
-//! thread. `no-pools` beside them means devices that allocate no memory in stream order, as some virtual GPUs do.
+//! `BOWSTRING_STANDIN=cuda-11.4,hip-6.3` selects profiles for a process, for either runtime or both; a test
+//! selects them for its thread. The name `no-pools` selects devices that allocate no memory in stream order,
+//! like some virtual GPUs.
 //!
-//! No version lacks a function: those of the stand-in are the ones that the library asks for, and CUDA 11.4 and
-//! HIP 6.0 have them all. Libraries that lack some are made up in the doctor's tests.
+//! No version lacks a function: the stand-in exports those that the library asks for, and CUDA 11.4 and HIP
+//! 6.0 have them all. The doctor's tests invent libraries that lack some.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -13,7 +14,7 @@ use std::time::Duration;
 /// A version of CUDA's driver.
 pub struct Cuda {
     name: &'static str,
-    /// As `cuDriverGetVersion` says it.
+    /// The version that `cuDriverGetVersion` gives.
     pub version: i32,
     /// The newest PTX that it compiles.
     pub ptx: (u32, u32),
@@ -22,14 +23,14 @@ pub struct Cuda {
 /// A version of HIP.
 pub struct Hip {
     name: &'static str,
-    /// As `hipRuntimeGetVersion` says it.
+    /// The version that `hipRuntimeGetVersion` gives.
     pub version: i32,
-    /// The newest version of code objects that it loads, as their ELF header has it: version 5 is 3, version
-    /// 6 is 4.
+    /// The newest version of code objects that it loads, as in their ELF header: version 5 is 3, version 6 is
+    /// 4.
     pub abi: u8,
     /// The generic architectures whose code it loads.
     pub generic: &'static [&'static str],
-    /// How long memory takes to be there once `hipMallocAsync` has returned.
+    /// How long after the return of `hipMallocAsync` the memory exists.
     pub late: Duration,
 }
 
@@ -60,7 +61,7 @@ const HIP: [Hip; 5] = [
     },
 ];
 
-/// Which GPUs run the code of generic architectures, as AMD's compiler has it.
+/// The GPUs that run the code of each generic architecture, according to AMD's compiler.
 const RUNS: [(&str, &[&str]); 4] = [
     ("gfx9-4-generic", &["gfx942", "gfx950"]),
     ("gfx10-3-generic", &["gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036"]),
@@ -71,7 +72,7 @@ const RUNS: [(&str, &[&str]); 4] = [
     ("gfx12-generic", &["gfx1200", "gfx1201"]),
 ];
 
-/// What a list of names says: the places of profiles in the tables, where it has any, and whether devices
+/// The meaning of a list of names: the indices of profiles in the tables, if any, and whether devices
 /// allocate no memory in stream order.
 #[derive(Clone, Copy, Default)]
 struct Chosen {
@@ -85,16 +86,16 @@ thread_local! {
     static GPU: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-/// Those of the process.
+/// The choice for the process.
 static USUAL: LazyLock<Chosen> = LazyLock::new(|| {
     let named = std::env::var("BOWSTRING_STANDIN").unwrap_or_default();
     chosen(&named).unwrap_or_else(|name| panic!("BOWSTRING_STANDIN: there is no {name:?}"))
 });
 
-/// What is taken where nobody says anything: CUDA 12.2, HIP 6.4.
+/// The index of the profiles without any choice: CUDA 12.2, HIP 6.4.
 const USUAL_VERSION: usize = 2;
 
-/// What names mean that have commas between them; else, the name that there is not.
+/// Reads names with commas between them; on failure returns the unknown name.
 fn chosen(names: &str) -> Result<Chosen, String> {
     let mut chosen = Chosen::default();
     for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -114,28 +115,28 @@ fn chosen(names: &str) -> Result<Chosen, String> {
     Ok(chosen)
 }
 
-/// CUDA, as this thread sees it.
+/// The version of CUDA that this thread sees.
 pub fn cuda() -> &'static Cuda {
     &CUDA[CHOSEN.get().cuda.or(USUAL.cuda).unwrap_or(USUAL_VERSION)]
 }
 
-/// HIP, as this thread sees it.
+/// The version of HIP that this thread sees.
 pub fn hip() -> &'static Hip {
     &HIP[CHOSEN.get().hip.or(USUAL.hip).unwrap_or(USUAL_VERSION)]
 }
 
-/// Whether devices allocate memory in stream order, as this thread sees them.
+/// Whether the devices that this thread sees allocate memory in stream order.
 pub fn pools() -> bool {
     !CHOSEN.get().no_pools && !USUAL.no_pools
 }
 
-/// The name that every AMD GPU gives itself to this thread, where a test said so.
+/// The name that every AMD GPU has for this thread, if a test has set one.
 pub fn gpu() -> Option<&'static str> {
     GPU.get()
 }
 
-/// Says what this thread sees from now on; names of nothing mean what is usual. Whether there are such
-/// profiles.
+/// Sets what this thread sees from now on; empty texts select the defaults. Returns whether the profiles
+/// exist.
 pub fn be(profiles: &str, gpu: &str) -> bool {
     GPU.set((!gpu.is_empty()).then(|| &*gpu.to_owned().leak()));
     let Ok(profiles) = chosen(profiles) else { return false };
@@ -144,7 +145,7 @@ pub fn be(profiles: &str, gpu: &str) -> bool {
 }
 
 impl Cuda {
-    /// Whether it compiles a text, by the version that the text names.
+    /// Whether it compiles a text of the PTX version that the text names.
     pub fn takes(&self, ptx: &str) -> bool {
         let version = ptx.lines().find_map(|line| line.strip_prefix(".version ")).and_then(|version| {
             let (major, minor) = version.trim().split_once('.')?;
@@ -155,7 +156,7 @@ impl Cuda {
 }
 
 impl Hip {
-    /// Whether it loads code of this version for an architecture on a GPU that calls itself so.
+    /// Whether it loads code of this version and architecture on a GPU of this name.
     pub fn takes(&self, abi: u8, target: &str, gpu: &str) -> bool {
         let gpu = gpu.split(':').next().unwrap_or_default();
         let generic = RUNS.iter().find(|(name, _)| *name == target);

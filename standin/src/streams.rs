@@ -1,5 +1,5 @@
-//! Streams and events, with what the runtimes say of each: its device, its order beside the legacy default stream, whether
-//! it keeps time.
+//! Streams and events, with the properties that the runtimes report of each: a device, the order relative to
+//! the legacy default stream, whether an event keeps time.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -10,17 +10,17 @@ use bowstring_sim::{Point, Queue};
 
 use crate::{Code, Outcome, code};
 
-/// What a program has called back with its data alone.
+/// A program's callback that receives only its data.
 pub type HostFunction = unsafe extern "C" fn(*mut c_void);
-/// The same with the stream's handle and code.
+/// A program's callback that also receives the stream's handle and code.
 pub type Callback = unsafe extern "C" fn(usize, Code, *mut c_void);
 
 thread_local! {
-    /// The device whose stream calls back on this thread now.
+    /// The device whose stream is running a callback on this thread.
     static CALLS_BACK: Cell<Option<i32>> = const { Cell::new(None) };
 }
 
-/// The device whose stream called back what runs here, where that is so.
+/// The device whose stream called the code that runs on this thread, if any.
 pub fn called_back_by() -> Option<i32> {
     CALLS_BACK.get()
 }
@@ -31,18 +31,18 @@ fn call_back(device: i32, call: impl FnOnce()) {
     CALLS_BACK.set(None);
 }
 
-/// What a stream has to do with the legacy default stream of its device.
+/// How a stream is ordered relative to the legacy default stream of its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// It is that one.
+    /// This is the legacy default stream.
     Legacy,
-    /// They wait for each other.
+    /// Both streams wait for each other.
     Blocking,
-    /// Nothing.
+    /// Neither waits for the other.
     Free,
 }
 
-/// A stream.
+/// A queue of jobs on a device, with a thread of its own.
 #[derive(Clone)]
 pub struct Stream {
     pub device: i32,
@@ -51,7 +51,7 @@ pub struct Stream {
     queue: Queue<Code>,
 }
 
-/// A point in a stream, and what came of the work before it.
+/// A point in a stream, and the outcome of the work before it.
 pub type Recording = bowstring_sim::Recording<Code>;
 
 impl Deref for Stream {
@@ -70,7 +70,7 @@ impl Stream {
         Ok(Stream { device, order, priority, queue })
     }
 
-    /// Calls a function of the host, but not once the stream has failed.
+    /// Calls a function of the host, unless the stream has failed.
     ///
     /// # Safety
     ///
@@ -85,11 +85,11 @@ impl Stream {
         });
     }
 
-    /// Calls a function of the host, whatever has come of the stream, with its handle and the code of that.
+    /// Calls a function of the host with the stream's handle and its code, even if the stream has failed.
     ///
     /// # Safety
     ///
-    /// As for [`Stream::host_function`].
+    /// The function must take the handle and the data, on any thread.
     pub unsafe fn callback(&self, function: Callback, handle: usize, data: usize) {
         let device = self.device;
         self.then(move |outcome| {
@@ -100,7 +100,7 @@ impl Stream {
     }
 }
 
-/// An event.
+/// An event, which is recorded on streams of one device.
 #[derive(Clone)]
 pub struct Event {
     pub device: i32,
@@ -117,12 +117,12 @@ impl Deref for Event {
 }
 
 impl Event {
-    /// One that was never recorded, which counts as passed.
+    /// An event that was never recorded, which counts as passed.
     pub fn new(device: i32, timed: bool) -> Event {
         Event { device, timed, point: Point::default() }
     }
 
-    /// What its latest recording has passed with; `NOT_READY` where it has not.
+    /// The code that its latest recording has passed with; `NOT_READY` if it has not passed.
     pub fn query(&self) -> Result<(), Code> {
         self.latest().passed().ok_or(code::NOT_READY)?.0
     }

@@ -1,10 +1,10 @@
-//! What the shipped images themselves say of every kernel's arguments, against what the host passes.
+//! Checks that the arguments that the host passes to every kernel are those that the shipped images declare.
 
 use bowstring_amdi::{CodeObject, Program, Target};
 use bowstring_kernels::every_entry;
 use bowstring_kernels::target::{AnyEntry, Kind};
 
-/// Families and architectures of the images for the machines of one maker.
+/// Families and architectures of the images for one maker's machines.
 fn images(maker: &str) -> Vec<(&'static str, &'static str)> {
     let of_maker = |(_, architecture): &(&str, &str)| architecture.starts_with(maker);
     let found: Vec<_> = bowstring_images::names().filter(of_maker).collect();
@@ -30,7 +30,7 @@ fn every_code_object_takes_what_the_host_passes() {
                 let is_pointer = ours.kind != Kind::Word;
                 assert_eq!(theirs.is_pointer, is_pointer, "{name}: {}: {}", entry.name(), ours.name);
             }
-            // A word each, one behind the other.
+            // One word for each argument, in order.
             let words: Vec<u64> =
                 (1..).take(entry.arguments().len()).map(|i| i * 0x0101_0101_0101_0101).collect();
             let block: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
