@@ -1,5 +1,6 @@
-//! What the operations execute, counted by the interpreters on the shipped images: no measurement, but what a measurement will
-//! be explained by, and a regression shows without a GPU. `./bless costs` writes the table.
+//! Counts the instructions that operations execute in the interpreters on the shipped images. These counts
+//! are no measurement, but they explain measurements, and show a regression without a GPU. `./bless costs`
+//! writes the table.
 
 mod amd;
 mod expressions;
@@ -22,10 +23,11 @@ use crate::support::ptx::Images;
 use crate::support::*;
 
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ptx/COSTS.md");
-/// Whole waves of nearly every kernel, as the 2^28 of the predictions are: a last wave without much to do is nothing there.
+/// The rows fill whole waves of nearly every kernel, like the 2^28 rows of the predictions: there, a last
+/// wave with little work costs next to nothing.
 const ROWS: usize = 98_304;
 
-/// An H200, for the last column: bytes a second of a copy, read and written, and lanes times clock.
+/// An H200, for the last column: bytes a second that a copy reads and writes, and lanes times clock.
 const COPY: f64 = 4.0e12;
 const LANES: f64 = 132.0 * 128.0 * 1.755e9;
 
@@ -75,10 +77,10 @@ The same of other operations. A safe cast has nothing to say that the host would
 type Ran = BTreeMap<(String, String), Cost>;
 
 struct Bench {
-    /// What the interpreter has run since it was last asked, by family and entry.
+    /// Takes the counts since the last call, by family and entry.
     ran: Box<dyn Fn() -> Ran>,
     stream: Stream,
-    /// Each operation, and what its entries did.
+    /// Each operation, and the work of its entries.
     costs: Vec<(String, Cost)>,
     table: String,
     by_entry: String,
@@ -90,7 +92,7 @@ impl Bench {
         Bench { ran: Box::new(ran), stream, costs: vec![], table: HEAD.into(), by_entry: BY_ENTRY.into() }
     }
 
-    /// Runs every operation.
+    /// Runs all operations, in the order of the table.
     fn all(&mut self) {
         let rng = &mut Random::new(1);
         self.filters(rng);
@@ -106,7 +108,7 @@ impl Bench {
         self.stream.upload(&from_arrow(array).unwrap()).unwrap()
     }
 
-    /// Runs an operation; `must` is how many bytes it cannot do without.
+    /// Runs an operation; `must` is the number of bytes that it has to move in any case.
     fn row<T>(&mut self, name: &str, must: usize, work: impl FnOnce(&Stream) -> bowstring::Result<T>) -> T {
         self.stream.synchronise().unwrap();
         (self.ran)();
@@ -227,7 +229,7 @@ impl Bench {
         }
     }
 
-    /// Numbers of 8 digits on average, prices, days and moments, to text and back.
+    /// Casts numbers of 8 digits on average, prices, days and moments to text and back.
     fn written(&mut self, rng: &mut Random) {
         let mut numbers = |limit: usize| -> Vec<i64> { (0..ROWS).map(|_| rng.below(limit) as i64).collect() };
         let integers: ArrayRef =
@@ -236,7 +238,7 @@ impl Bench {
         let long = numbers(usize::MAX).into_iter().map(|x| f64::from_bits(x as u64 >> 2 | 0x3fe << 52));
         let days = numbers(11_000).into_iter().map(|x| x as i32 + 8_000);
         let moments = numbers(1_000_000_000).into_iter().map(|x| x * 1_000_003 + 700_000_000_000_000);
-        // Text that is not ASCII and is text, of 13 bytes on average.
+        // Valid text that is not ASCII, of 13 bytes on average.
         let words = ["Grüße", "aus", "Zürich", "и Москвы", "世界", "plain text", "ŝanĝoĵaŭde", ""];
         let texts = |rng: &mut Random| format!("{} {}", rng.pick(&words), rng.pick(&words));
         let texts: ArrayRef = Arc::new(BinaryArray::from_iter_values((0..ROWS).map(|_| texts(rng))));
@@ -270,7 +272,7 @@ impl Bench {
         self.row("is_null", ROWS / 4, |stream| is_null(&values, stream).wait());
     }
 
-    /// What the table of operations has besides.
+    /// Runs the operations of the table that the other methods leave out.
     fn others(&mut self, rng: &mut Random) {
         let here = ["filter", "take", "cast", "null_count", "is_null"];
         for operation in OPERATIONS.iter().filter(|operation| !here.contains(&operation.name)) {
@@ -280,7 +282,8 @@ impl Bench {
                 Answer::Array(array) => bytes_of(&array),
                 Answer::Count(_) => 0,
             };
-            // Which rows are null says the bitmap alone; what else gives values reads them.
+            // Operations that return which rows are null read only the bitmap; those that return values also
+            // read these.
             let read = if written > ROWS { bytes_of(&host) } else { ROWS / 8 };
             let there = uncounted(self.on(&host));
             self.row(&format!("{} Int32, nulls", operation.name), read + written, |stream| {
@@ -290,7 +293,7 @@ impl Bench {
     }
 }
 
-/// Random values, one row in ten null or none; strings have 0 to 24 bytes.
+/// Random values; one row in ten is null, or none. Strings have 0 to 24 bytes.
 fn values(data_type: &DataType, nulls: bool, rng: &mut Random) -> ArrayRef {
     let values = match data_type {
         DataType::Utf8 => {
@@ -303,7 +306,8 @@ fn values(data_type: &DataType, nulls: bool, rng: &mut Random) -> ArrayRef {
     make_array(values.to_data().into_builder().nulls(validity).build().unwrap())
 }
 
-/// A mask that keeps rows one by one, or so many runs of a length, drawn, that they are as near to the percentage as can be.
+/// A mask that keeps single rows, or runs of a length. The number of runs is drawn so that the percentage is
+/// as exact as it can be.
 fn kept(percent: f64, run: usize, rng: &mut Random) -> BooleanArray {
     if run == 1 {
         return mask(Mask { percent, run, nulls: Nulls::None }, ROWS, rng);
@@ -314,7 +318,7 @@ fn kept(percent: f64, run: usize, rng: &mut Random) -> BooleanArray {
     BooleanArray::from_iter((0..ROWS).map(|row| Some(order[..runs].contains(&(row / run)))))
 }
 
-/// What work on a batch is given.
+/// The inputs of work on a batch.
 struct OnBatch {
     batch: Batch,
     keep: Array,
@@ -341,7 +345,7 @@ const OTHERS: [(&str, Work); 4] = [
     }),
 ];
 
-/// What work on a batch asks of the driver: so many columns of each of these types.
+/// A line with the driver's calls for work on a batch that has `of_each` columns of each of these types.
 fn batch(work: Work, name: &str, rows: usize, of_each: usize, types: &[DataType], nulls: Nulls) -> String {
     let device = EmulatedDevice::new(EmulatorOptions::default()).unwrap();
     let stream = device.device().stream().unwrap();
@@ -368,7 +372,7 @@ fn batch(work: Work, name: &str, rows: usize, of_each: usize, types: &[DataType]
     let (calls, waits) = before;
     let waits = device.device().host_synchronisations() - waits;
     let made = device.calls().into_iter().map(|(name, n)| (name, n - calls.get(name).unwrap_or(&0)));
-    // Discarding costs the emulator's driver a call and the others none.
+    // A call named `discard` costs something only in the emulator's driver.
     let made: Vec<_> = made.filter(|(name, n)| *n > 0 && *name != "discard").collect();
     let launches = made.iter().find(|(name, _)| *name == "launch").map_or(0, |(_, n)| *n);
     let all: u64 = made.iter().map(|(_, n)| n).sum();

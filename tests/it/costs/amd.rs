@@ -1,4 +1,4 @@
-//! The part of the table that is AMD's.
+//! AMD's part of the table.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ each 1,000 rows. *asked*: as above, scalar loads with it.
 | --- | --: | --: | --: | --: | --: | --: | --: | --: |
 ";
 
-/// The architectures that stand for the others: one for each width of a wave.
+/// The architectures that represent the others: one for each width of a wave.
 const TARGETS: [&str; 2] = ["gfx90a", "gfx11-generic"];
 
 fn costs(target: &str) -> Vec<(String, Cost)> {

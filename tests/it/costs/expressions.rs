@@ -1,4 +1,5 @@
-//! What expressions execute: single comparisons, a predicate of three terms, TPC-H's sixth query.
+//! Counts the instructions of expressions: single comparisons, a predicate of three terms, TPC-H's sixth
+//! query.
 
 use std::sync::Arc;
 
@@ -46,7 +47,7 @@ impl Bench {
         self.texts(rng);
     }
 
-    /// Texts of 12 bytes on average, all of them read.
+    /// Tests of texts of 12 bytes on average, which read all of the text.
     fn texts(&mut self, rng: &mut Random) {
         for of in [DataType::Utf8, DataType::Utf8View] {
             let column = arrow_cast::cast(&values(&DataType::Utf8, false, rng), &of).unwrap();
@@ -87,7 +88,7 @@ impl Bench {
         let days = rows.columns()[3].clone();
         let schema = Arc::new(Schema::new(vec![rows.schema().field(3).clone()]));
         let rows = Batch::try_new(schema, vec![days], ROWS).unwrap();
-        // A year of seven.
+        // One year out of seven.
         let year = col("shipped").gt_eq(Literal::date(8766)) & col("shipped").lt(Literal::date(9131));
         self.row("filter_where Date32, a year of seven", ROWS * 4 + ROWS * 8 / 7, |stream| {
             filter_where(&rows, &year, stream).wait()

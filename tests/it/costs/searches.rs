@@ -1,5 +1,5 @@
-//! Searches of a text that nearly holds the needle everywhere execute a bounded number of instructions for
-//! each byte.
+//! A search of a text that nearly contains the needle everywhere executes a bounded number of instructions
+//! for each byte.
 
 use std::sync::Arc;
 

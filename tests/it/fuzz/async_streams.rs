@@ -1,5 +1,5 @@
-//! Asynchronous streams: a producer that calls in any order and gives arrays with lies in them, to our reader; and a consumer
-//! that asks, extracts, refuses and cancels whenever it likes, of our export.
+//! Fuzzes asynchronous streams. Our reader gets a producer that calls in any order and passes arrays with
+//! lies in them. Our export gets a consumer that asks, extracts, refuses and cancels at any time.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -24,7 +24,7 @@ use crate::exchange::foreign::schema;
 use crate::exchange::foreign_async::{Manner, RawConsumer, Told, discard, extract, settle};
 use crate::exchange::foreign_sender::RawSender;
 
-/// The target of readers.
+/// The target for readers.
 pub fn readers(bytes: &[u8]) {
     let input = &mut Input::new(bytes);
     let mut strangers = Strangers::default();
@@ -84,7 +84,7 @@ pub fn readers(bytes: &[u8]) {
     strangers.assert_released();
 }
 
-/// Metadata that has nothing behind it.
+/// Metadata in memory that ends after its last byte.
 fn metadata<'a>(input: &mut Input<'_>, words: &'a mut Words) -> &'a [u8] {
     let (bytes, _) = metadata::stranger(input);
     let at = words.keep(&bytes);
@@ -92,7 +92,7 @@ fn metadata<'a>(input: &mut Input<'_>, words: &'a mut Words) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(at.cast(), bytes.len()) }
 }
 
-/// Asks a reader once; whether it gave something.
+/// Polls a reader once; returns whether it gave a batch or an error.
 fn poll(reader: &mut AsyncBatchReader) -> bool {
     use futures_core::Stream as _;
     match Pin::new(reader).poll_next(&mut Context::from_waker(Waker::noop())) {
@@ -110,7 +110,7 @@ fn poll(reader: &mut AsyncBatchReader) -> bool {
     }
 }
 
-/// The target of exports.
+/// The target for exports.
 pub fn exports(bytes: &[u8]) {
     let input = &mut Input::new(bytes);
     let manner = Manner {
@@ -172,7 +172,7 @@ pub fn exports(bytes: &[u8]) {
     assert_eq!(Arc::strong_count(&consumer), 1, "let go of");
 }
 
-/// A batch like any other.
+/// A small valid batch of `i` rows.
 fn batch(i: usize) -> Batch {
     let numbers: ArrayRef =
         Arc::new(Int32Array::from_iter((0..i as i32).map(|row| (row != 1).then_some(row))));

@@ -1,8 +1,9 @@
-//! What makes inputs: a corpus, changed at random for as long as there is time. Coverage is not known; instead each target
-//! takes down what it reached (which operation on which type came to what), and an input that reached something new stays.
+//! Makes inputs: it changes a corpus at random until the time is over. It does not know the coverage. Instead
+//! each target records what it reached (which operation on which type had which outcome), and an input that
+//! reached something new stays.
 //!
-//! The one idea of what may go wrong: the input that runs is in a file before it runs. A panic is caught, made small and
-//! printed; of whatever else ends the process, or never ends, the file tells.
+//! The one idea for failures: before an input runs, it is written to a file. A panic is caught, made small
+//! and printed. If anything else ends the process, or nothing ever does, the file has the input.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{Seek, SeekFrom, Write};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 use super::world::all_reached;
 use crate::support::Random;
 
-/// One format: a function that takes any bytes, and inputs that show what it does.
+/// One format: a function that accepts any bytes, and inputs that show what it does.
 pub struct Target {
     pub name: &'static str,
     pub run: fn(&[u8]),
@@ -25,13 +26,13 @@ pub struct Target {
 /// How long one case may take.
 const CASE: Duration = Duration::from_secs(300);
 
-/// What a target's corpus may have in the repository, in bytes before they are written in hexadecimal digits.
+/// The largest corpus of a target in the repository, in bytes before they become hexadecimal digits.
 const KEPT: usize = 16 << 10;
 
-/// Inputs do not grow beyond that.
+/// The longest input that changes may make.
 const LONGEST: usize = 600;
 
-/// Cases so far, and the last panic's words.
+/// The number of cases so far, and the message of the last panic.
 static CASES: AtomicU64 = AtomicU64::new(0);
 static SAID: Mutex<String> = Mutex::new(String::new());
 
@@ -55,7 +56,7 @@ pub struct Driver {
     seen: HashSet<u64>,
     rng: Random,
     state: Option<std::fs::File>,
-    /// By where a panic was, the smallest input that shows it.
+    /// For each place of a panic, the smallest input that shows it.
     failed: BTreeMap<String, (String, Vec<u8>)>,
 }
 
@@ -77,7 +78,7 @@ impl Driver {
         }
     }
 
-    /// Runs the corpora, then changes them for so long.
+    /// Runs the corpora, then changes them until the time is over.
     pub fn run(&mut self, time: Duration) {
         let begun = Instant::now();
         for which in 0..self.targets.len() {
@@ -103,7 +104,7 @@ impl Driver {
         );
     }
 
-    /// What failed, and how to see it again.
+    /// The failures, and how to run each again.
     pub fn report(&self) -> String {
         let one = |(target, bytes): &(String, Vec<u8>), words: &String| {
             format!("BOWSTRING_FUZZ_INPUT='{target} {}'\n    {words}", hex(bytes))
@@ -111,7 +112,7 @@ impl Driver {
         self.failed.iter().map(|(words, failed)| one(failed, words)).collect::<Vec<_>>().join("\n")
     }
 
-    /// Runs an input; whether it failed, in which case the words are in [`SAID`].
+    /// Runs an input and returns whether it failed; if so, the message is in [`SAID`].
     fn fails(&mut self, which: usize, input: &[u8]) -> bool {
         let target = self.targets[which].0;
         if let Some(state) = &mut self.state {
@@ -137,7 +138,7 @@ impl Driver {
         }
     }
 
-    /// Makes an input that fails as small as a few tries can, and takes it down, once for each place.
+    /// Makes a failing input as small as a few tries can, and records it, once for each place.
     fn failure(&mut self, which: usize, mut input: Vec<u8>) {
         let place = |words: &str| words.split(": ").next().unwrap_or_default().to_owned();
         let mut words = SAID.lock().unwrap().clone();
@@ -174,7 +175,7 @@ impl Driver {
         self.failed.insert(words, (self.targets[which].0.name.into(), input));
     }
 
-    /// A new input: one that is kept, changed, or now and then any bytes.
+    /// A new input: usually a kept one with changes, sometimes random bytes.
     fn input(&mut self, which: usize) -> Vec<u8> {
         let (seeds, rng) = (&self.targets[which].1, &mut self.rng);
         if seeds.is_empty() || rng.percent(4.0) {
@@ -190,7 +191,7 @@ impl Driver {
             match rng.below(9) {
                 0 | 1 if at < bytes.len() => bytes[at] ^= 1 << rng.below(8),
                 2 | 3 if at < bytes.len() => bytes[at] = rng.bits() as u8,
-                // Most choices are between what is tame and what is rare, which is high.
+                // Most choices are between the tame and the rare, and rare ones have high bytes.
                 4 if at < bytes.len() => bytes[at] = 255 - rng.below(12) as u8,
                 5 => drop(bytes.drain(at..end)),
                 6 => drop(bytes.splice(at..at, rng.bytes(len))),
@@ -210,7 +211,8 @@ impl Driver {
         bytes
     }
 
-    /// The corpora as they are to be kept: the shortest inputs that together reach what has been reached, up to a size.
+    /// The corpora in the form to keep: the shortest inputs that together reach all that has been reached, up
+    /// to a size.
     pub fn kept(&self) -> Vec<(&'static str, String)> {
         let kept = |seeds: &[Seed]| {
             let mut sorted: Vec<&Seed> = seeds.iter().collect();
@@ -230,7 +232,7 @@ impl Driver {
     }
 }
 
-/// Ends the process where a case does not end.
+/// Ends the process if a case does not end.
 fn watch() {
     let mut last = (0, Instant::now());
     loop {

@@ -1,5 +1,5 @@
-//! Expressions and aggregates over one column: as an input says, of whatever type that column is. Most of them bind; the
-//! others are refused, on every device alike.
+//! Makes expressions and aggregates over one column of any type from an input. Most of them bind; every
+//! device refuses the others alike.
 
 use arrow_schema::DataType;
 use bowstring::expr::{
@@ -9,22 +9,22 @@ use bowstring::expr::{
 use super::input::Input;
 use super::types::{akin, data_type};
 
-/// Deeper ones show nothing more.
+/// Deeper expressions show nothing more.
 const DEPTH: usize = 4;
 
 const WORDS: [&str; 8] = ["", "a", "ab", "%a_", "1", "-12.5", "2024-02-29", "\u{e4}\u{20ac}\u{10348}"];
 
-/// Any expression over a column of this type.
+/// An expression over a column of this type.
 pub fn value(input: &mut Input<'_>, of: &DataType) -> Expr {
     tree(input, of, DEPTH)
 }
 
-/// One that is a truth, mostly.
+/// An expression that is usually a truth value.
 pub fn condition(input: &mut Input<'_>, of: &DataType) -> Expr {
     if input.one_in(8) { tree(input, of, DEPTH) } else { truth(input, of, DEPTH) }
 }
 
-/// As many as four aggregates.
+/// One to four aggregates.
 pub fn aggregates(input: &mut Input<'_>, of: &DataType) -> Vec<Aggregation> {
     (0..=input.below(4)).map(|i| aggregate(input, of).alias(format!("a{i}"))).collect()
 }
@@ -43,7 +43,7 @@ fn aggregate(input: &mut Input<'_>, of: &DataType) -> Aggregation {
         4 => count(column),
         5 => bool_and(truth(input, of, 2)),
         6 => bool_or(truth(input, of, 2)),
-        // Decimals beside whatever else there is: the machine is wide then.
+        // A decimal together with any other type makes the machine wide.
         _ => sum(Literal::decimal(input.number().into(), 38, 2)),
     }
 }

@@ -1,11 +1,11 @@
-//! Bytes as decisions: whatever they are, they say something, and more of them say more.
+//! Reads bytes as decisions: any bytes mean something, and more of them say more.
 //!
-//! The one idea: a zero, and the end of the input, is the tame answer. So a short input is a plain array of few rows, and what
-//! is wrong with an array stands in the few bytes that are not zero.
+//! The one idea: a zero, and the end of the input, is the tame answer. So a short input is a plain array of
+//! few rows, and the few bytes that are not zero say what is wrong with an array.
 
 use crate::support::Random;
 
-/// Numbers at which arithmetic, signs and checks turn.
+/// Numbers at which arithmetic, signs and checks change.
 const EDGES: [i64; 28] = [
     -1,
     -2,
@@ -37,7 +37,7 @@ const EDGES: [i64; 28] = [
     i64::MIN,
 ];
 
-/// What is left of an input.
+/// The rest of an input.
 pub struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
@@ -45,7 +45,7 @@ impl<'a> Input<'a> {
         Input(bytes)
     }
 
-    /// Two inputs, so that a change of what one says does not change what the other says.
+    /// Splits it into two inputs, so that a change of one does not change what the other says.
     pub fn halves(mut self) -> [Input<'a>; 2] {
         let share = usize::from(self.byte());
         let (first, second) = self.0.split_at(self.0.len() * (256 - share) / 512 + self.0.len() / 4);
@@ -62,23 +62,23 @@ impl<'a> Input<'a> {
         *first
     }
 
-    /// A number below `limit`, 0 where that is 0.
+    /// A number below `limit`, or 0 if `limit` is 0.
     pub fn below(&mut self, limit: usize) -> usize {
         let wide = if limit > 256 { usize::from(self.byte()) << 8 } else { 0 };
         (wide | usize::from(self.byte())).checked_rem(limit).unwrap_or(0)
     }
 
-    /// One of these, the first if nothing is said.
+    /// One of these; the first if the input is over.
     pub fn pick<'b, T>(&mut self, from: &'b [T]) -> &'b T {
         &from[self.below(from.len())]
     }
 
-    /// Yes for one byte in `n`.
+    /// True for one byte in `n`.
     pub fn one_in(&mut self, n: u8) -> bool {
         self.byte() % n == n - 1
     }
 
-    /// Any number; small ones and the edges above all.
+    /// Any number; most often a small one or an edge.
     pub fn number(&mut self) -> i64 {
         match self.byte() {
             small @ 0..=99 => i64::from(small) % 20,
@@ -88,7 +88,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// What two bytes seed, for contents of which no byte matters by itself.
+    /// A random generator seeded by two bytes, for contents in which no single byte matters.
     pub fn chance(&mut self) -> Random {
         Random::new(u64::from(self.byte()) << 8 | u64::from(self.byte()))
     }

@@ -1,5 +1,5 @@
-//! Metadata as the C interface writes it: counts and lengths that may be negative, words that may be no text, and nothing
-//! behind the last byte.
+//! Fuzzes metadata of the C interface: counts and lengths may be negative, words may not be text, and the
+//! memory ends after the last byte.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
@@ -16,7 +16,7 @@ use crate::exchange::foreign_schema::RawSchema;
 use crate::exchange::foreign_sender::RawSender;
 use crate::support::guarded;
 
-/// Words of a stranger's, each with nothing behind it, that end with this.
+/// A producer's words. Each is in memory that ends after its last byte, and lives as long as this.
 #[derive(Default)]
 pub struct Words(Vec<Elsewhere>);
 
@@ -28,7 +28,7 @@ impl Words {
         pointer.cast()
     }
 
-    /// A terminated string.
+    /// Keeps a text that ends with a zero.
     pub fn text(&mut self, text: &str) -> *const c_char {
         self.keep(&[text.replace('\0', "0").as_bytes(), b"\0"].concat())
     }
@@ -40,7 +40,7 @@ impl Drop for Words {
     }
 }
 
-/// Pairs as bytes, and what they say, where they say something.
+/// The bytes of some pairs, and the pairs if the bytes are valid.
 pub fn stranger(input: &mut Input<'_>) -> (Vec<u8>, Option<BTreeMap<String, String>>) {
     let mut bytes = vec![];
     let number = |bytes: &mut Vec<u8>, honest: usize, input: &mut Input<'_>| {
@@ -75,7 +75,7 @@ pub fn stranger(input: &mut Input<'_>) -> (Vec<u8>, Option<BTreeMap<String, Stri
     (bytes, said)
 }
 
-/// The target: the same bytes, read as a schema's and as an asynchronous stream's.
+/// The target: reads the same bytes as a schema's metadata and as an asynchronous stream's.
 pub fn target(bytes: &[u8]) {
     let input = &mut Input::new(bytes);
     let (written, said) = stranger(input);
@@ -83,7 +83,7 @@ pub fn target(bytes: &[u8]) {
     let at = words.keep(&written);
     let field = RawSchema::new(c"i", vec![]);
     let schema = RawSchema::new(c"+s", vec![field]).with(|schema| schema.metadata = at).into_ours();
-    // SAFETY: its pointers are to what they should be.
+    // SAFETY: its pointers point to what the interface wants.
     let read = outcome("schema", unsafe { import_schema(&schema) });
     let read = read.map(|schema| schema.metadata().clone().into_iter().collect());
     assert!(said.is_none() || read == said, "{read:?}, not {said:?}");
@@ -102,13 +102,13 @@ pub fn target(bytes: &[u8]) {
     let again = unsafe { std::slice::from_raw_parts(at.cast::<u8>(), written.len()) };
     sender.error(5, Some("no more"), Some(again));
     sender.release();
-    // What was no metadata at the schema has ended the stream already.
+    // If the bytes are invalid, the schema has ended the stream already.
     if let (Err(Error::Producer { metadata, .. }), Some(said)) = (next(&mut reader), &said) {
         assert_eq!(metadata, *said);
     }
 }
 
-/// What is there now, which is an end or an error.
+/// Polls a stream that has an end or an error ready.
 fn next(reader: &mut bowstring::exchange::AsyncBatchReader) -> Result<(), Error> {
     use futures_core::Stream as _;
     let context = &mut std::task::Context::from_waker(std::task::Waker::noop());

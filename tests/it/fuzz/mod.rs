@@ -1,11 +1,13 @@
-//! A fuzzer that knows the formats: for each, a function that takes any bytes and makes of them what a stranger might hand
-//! over, then uses whatever comes of it. What comes is an array, a result or an error; nothing panics, hangs, leaks, reads a
-//! byte that nobody described or blames the wrong party, and every struct is released once.
+//! A fuzzer that knows the formats. For each format, a function accepts any bytes, turns them into structs as
+//! an untrusted producer might hand them over, and uses the result. The result is an array, a value or an
+//! error. No case panics, hangs, leaks, reads a byte that the structs do not describe, or blames the wrong
+//! party, and every struct is released once.
 //!
-//! [`TARGETS`] is the list. `driver.rs` changes the corpus (`corpus/`, a line an input) for a few seconds in every run, and for
-//! `BOWSTRING_FUZZ=seconds`; `BOWSTRING_FUZZ_ONLY=arrays` takes one target, `BOWSTRING_FUZZ_SEED` a seed, and
-//! `BOWSTRING_FUZZ_KEEP=1` writes the corpus anew. A failure prints its input, which `BOWSTRING_FUZZ_INPUT='arrays 00ff'` runs
-//! again. Another fuzzer may call the same functions.
+//! [`TARGETS`] is the list. `driver.rs` changes the corpus (`corpus/`, an input a line) for a few seconds in
+//! every run, or for `BOWSTRING_FUZZ=seconds`. `BOWSTRING_FUZZ_ONLY=arrays` selects one target,
+//! `BOWSTRING_FUZZ_SEED` sets the seed, and `BOWSTRING_FUZZ_KEEP=1` writes the corpus anew. A failure prints
+//! its input, which `BOWSTRING_FUZZ_INPUT='arrays 00ff'` runs again. Other fuzzers may call the same
+//! functions.
 
 #![cfg(target_os = "linux")]
 
@@ -33,7 +35,7 @@ const fn target(name: &'static str, run: fn(&[u8]), corpus: &'static str) -> Tar
     Target { name, run, corpus }
 }
 
-/// The formats.
+/// The targets, one for each format.
 static TARGETS: [Target; 8] = [
     target("arrays", structs::arrays, include_str!("corpus/arrays.txt")),
     target("schemas", structs::schemas, include_str!("corpus/schemas.txt")),
@@ -72,7 +74,7 @@ fn what_strangers_hand_over_is_used_or_refused() {
             }
         }
         let failed = driver.report();
-        // The driver's own would keep these words to itself.
+        // The driver's own panic hook would swallow this message.
         drop(std::panic::take_hook());
         assert!(failed.is_empty(), "{failed}");
         return;

@@ -1,4 +1,5 @@
-//! Everything that a program can do with an array, decided before it is done, so that two devices can be asked the same.
+//! All operations that a program can apply to an array. Each is decided before it runs, so that two devices
+//! can run the same one.
 
 use std::slice::from_ref;
 use std::sync::Arc;
@@ -23,10 +24,10 @@ use super::types::{akin, data_type};
 use crate::exchange::foreign::{import_host, import_on};
 use crate::support::Random;
 
-/// A mask or indices of a program's own are no longer than this.
+/// The most rows of a mask or of indices that a program makes itself.
 pub const ROWS: usize = 2000;
 
-/// What is done.
+/// An operation and its arguments.
 #[derive(Debug)]
 pub enum Operation {
     Slice(usize, usize),
@@ -53,7 +54,7 @@ pub enum Operation {
     Aggregate(Vec<Aggregation>, Option<Expr>),
 }
 
-/// What comes of it.
+/// The result of an operation.
 pub enum Given {
     Array(Array),
     Count(usize),
@@ -61,7 +62,7 @@ pub enum Given {
 }
 
 impl Operation {
-    /// What an input says is done with an array.
+    /// Reads from an input which operation to run on an array.
     pub fn of(input: &mut Input<'_>, array: &Array) -> Operation {
         use Operation::*;
         let len = array.len();
@@ -106,7 +107,7 @@ impl Operation {
         }
     }
 
-    /// What one run has in common with another.
+    /// A name that runs of the same kind of operation share.
     pub fn name(&self) -> String {
         let all = match self {
             Operation::Cast(to, safe) => format!("Cast {} {safe}", super::types::kind(to)),
@@ -115,7 +116,7 @@ impl Operation {
         all.split(['(', '\n']).next().unwrap_or_default().to_owned()
     }
 
-    /// Does it with an array on the stream's device; `streams` are all there are.
+    /// Runs it with an array on the stream's device; `streams` are those of all devices.
     pub fn run(&self, array: &Array, stream: &Stream, streams: &[Stream]) -> Result<Given> {
         let on = |array: &ArrayRef| match stream.device().place() {
             Place::CPU => from_arrow(array),
@@ -174,14 +175,14 @@ impl Operation {
         Ok(Given::Array(done))
     }
 
-    /// Whether rows go through it as they are, so that any other device's rows would be the same.
+    /// Whether it only moves rows, so that another device returns the same rows whatever they hold.
     pub fn only_moves(&self) -> bool {
         use Operation::*;
         matches!(self, Export | Download | Upload | Copy | Transfer(_) | Tensor | ToArrow)
     }
 }
 
-/// A mask for so many rows, mostly.
+/// A mask that usually has so many rows.
 fn mask(input: &mut Input<'_>, rows: usize) -> ArrayRef {
     let (kind, rng) = (input.byte(), &mut input.chance());
     let rows = if input.one_in(16) { input.below(100) } else { rows.min(ROWS) };
@@ -193,7 +194,7 @@ fn mask(input: &mut Input<'_>, rows: usize) -> ArrayRef {
     Arc::new(bits.slice(before, rows))
 }
 
-/// Indices into so many rows, mostly.
+/// Indices that are usually below so many rows.
 fn indices(input: &mut Input<'_>, rows: usize) -> ArrayRef {
     let (kind, rng) = (input.byte(), &mut input.chance());
     let count = input.below(100);
@@ -211,12 +212,12 @@ fn indices(input: &mut Input<'_>, rows: usize) -> ArrayRef {
     }
 }
 
-/// Whether there is so little in an array that all its rows can be written down.
+/// Whether an array is small enough to write down all its rows.
 pub fn is_small(array: &Array) -> bool {
     array.len() <= ROWS && array.children().iter().chain(array.dictionary()).all(is_small)
 }
 
-/// Rows of arrow-rs's, of an array anywhere.
+/// Copies an array from any place to an arrow-rs array.
 pub fn down(array: &Array, stream: &Stream) -> Result<ArrayRef> {
     let there = match array.place() {
         Place::CPU => array.clone(),

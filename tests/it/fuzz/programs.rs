@@ -1,8 +1,9 @@
-//! Programs over arrays: what an input says is done with them, one thing after another, on any device.
+//! Programs over arrays: an input chooses operations that run one after another, on any device.
 //!
-//! The one idea: an array is sound once it was validated. Of a sound array nothing comes but a sound one, the same as the CPU
-//! makes of it, or an error of the caller's, never one that blames a producer. Of any other array anything may come, but no
-//! panic, no hang and no byte that nobody described.
+//! The one idea: an array is sound once it was validated. The result of an operation on sound arrays is a
+//! sound array equal to the CPU's, or an error of the caller's, never one that blames a producer. With any
+//! other array the result is arbitrary, but no operation panics, hangs or reads a byte that the structs do
+//! not describe.
 
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
@@ -19,17 +20,17 @@ use crate::support::{self, Nulls, assert_same_rows, rows};
 /// Longer programs show nothing more.
 const STEPS: usize = 24;
 
-/// As many arrays as a program has at once.
+/// The most arrays that a program keeps at once.
 const KEPT: usize = 6;
 
 struct Kept {
     array: Array,
     sound: bool,
-    /// Which of the world's streams is its device's.
+    /// The index of its device's stream in the world.
     at: usize,
 }
 
-/// Runs a program that begins with these arrays, each on the device of one of the world's streams.
+/// Runs a program that starts with these arrays, each with the index of its device's stream.
 pub fn run(input: &mut Input<'_>, world: &World, begin: Vec<(Array, usize)>) {
     let sound = |array: &Array, at: usize| {
         let valid = outcome(("import", kind(array.data_type())), validate_on(array, &world.streams[at]));
@@ -57,7 +58,7 @@ pub fn run(input: &mut Input<'_>, world: &World, begin: Vec<(Array, usize)>) {
     }
 }
 
-/// Does one thing, and looks at what comes of it.
+/// Runs one operation and checks its result.
 fn step(operation: &Operation, from: &Kept, world: &World) -> Option<Kept> {
     let stream = &world.streams[from.at];
     let (name, of) = (operation.name(), kind(from.array.data_type()));
@@ -98,7 +99,7 @@ fn step(operation: &Operation, from: &Kept, world: &World) -> Option<Kept> {
     Some(Kept { array, sound, at })
 }
 
-/// What comes when the device is done.
+/// Waits for a result.
 fn settled(given: Given) -> Result<Given> {
     match &given {
         Given::Array(array) => array.wait().map(|()| given),
@@ -106,7 +107,7 @@ fn settled(given: Given) -> Result<Given> {
     }
 }
 
-/// Fails where the CPU answers the same question about the same rows differently.
+/// Fails if the CPU returns a different result for the same rows.
 fn agrees(
     operation: &Operation,
     from: &Kept,
@@ -136,7 +137,7 @@ fn agrees(
             assert_eq!(*given, expected, "{}, of {plain:?}", context());
         }
         (Ok(_), Ok(_)) => {}
-        // What a device, or memory, cannot do is no difference.
+        // A device that lacks support or memory does not count as different.
         (Err(Error::Unsupported { .. } | Error::OutOfMemory { .. }), _) => {}
         (_, Err(Error::Unsupported { .. } | Error::OutOfMemory { .. })) => {}
         (Err(Error::Evaluation { row: given, .. }), Err(Error::Evaluation { row: expected, .. })) => {
@@ -145,7 +146,7 @@ fn agrees(
         (Err(given), Err(expected)) if std::mem::discriminant(given) == std::mem::discriminant(&expected) => {
         }
         (Err(Error::Invalid { .. }), Ok(_)) if operation.only_moves() => {}
-        // arrow-cast's words, where it is what casts, or those of the device.
+        // The message is arrow-cast's if arrow-cast does the cast, else the device's.
         (Err(Error::Cast { .. } | Error::Arrow { .. }), Err(Error::Cast { .. } | Error::Arrow { .. })) => {}
         (Err(given), Err(expected)) => panic!("{}: {given:?}, on the CPU {expected:?}", context()),
         (Err(given), Ok(_)) => panic!("{}: {given:?}, none on the CPU", context()),
@@ -153,7 +154,7 @@ fn agrees(
     }
 }
 
-/// An array of arrow-rs's, which is valid.
+/// A valid arrow-rs array.
 fn valid(input: &mut Input<'_>) -> (DataType, ArrayData) {
     let of = modest(input);
     let nulls = *input.pick(&Nulls::ALL);
@@ -164,7 +165,7 @@ fn valid(input: &mut Input<'_>) -> (DataType, ArrayData) {
     (of, array.to_data())
 }
 
-/// The target: valid arrays, a program.
+/// The target: runs a program on valid arrays.
 pub fn target(bytes: &[u8]) {
     let [mut said, mut program] = Input::new(bytes).halves();
     World::with(|world| {

@@ -1,9 +1,10 @@
-//! An array of a stranger's, C structs and all, that an input says: of any type, with lies in every field and every buffer.
+//! Makes arrays of an untrusted producer from an input, with their C structs: of any type, with lies in every
+//! field and every buffer.
 //!
-//! The one idea: memory is exactly as long as the interface, read to the letter, says that it must be for what the structs and
-//! their contents say, lies included, and the next page may not be touched. What would take more than [`LARGEST`] bytes is
-//! null instead, which can be seen. So nothing here is wrong in a way that an importer could not notice, and a read of any
-//! byte too many ends the process.
+//! The one idea: memory is exactly as long as the interface, read to the letter, demands for what the structs
+//! and their contents say, lies included, and the page after it is inaccessible. A buffer that would take
+//! more than [`LARGEST`] bytes is null instead, which an importer can see. So an importer can notice
+//! everything that is wrong here, and a read of one byte too many ends the process.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -15,20 +16,20 @@ use super::input::Input;
 use crate::exchange::foreign::{Inside, RawArray, RawDeviceArray, Releases};
 use crate::support::{Exact, Random, guarded};
 
-/// The longest buffer that there is.
+/// The length of the longest buffer.
 const LARGEST: usize = 1 << 16;
 
-/// More than any machine has, so nobody can mean it.
+/// More bytes than any machine has, so no honest producer can mean it.
 const IMPOSSIBLE: usize = 1 << 57;
 
-/// Trees of one case, of which each struct is to be released once.
+/// The trees of one case; each of their structs is to be released once.
 #[derive(Default)]
 pub struct Strangers {
     pub releases: Releases,
     structs: usize,
 }
 
-/// A buffer as it must be: its contents, or how long they would be.
+/// A buffer's contents, or the length that they would have.
 enum Content {
     Bytes(Vec<u8>),
     TooLong(Option<usize>),
@@ -37,17 +38,17 @@ enum Content {
 use Content::{Bytes, TooLong};
 
 impl Strangers {
-    /// So many more things count their releases along with the structs.
+    /// Counts the releases of so many more things along with the structs'.
     pub fn and(&mut self, more: usize) {
         self.structs += more;
     }
 
-    /// Fails where a struct was not released, or one twice.
+    /// Fails unless every struct was released exactly once.
     pub fn assert_released(&self) {
         assert_eq!(self.releases.count(), self.structs, "structs released");
     }
 
-    /// An array in memory of this place, which the host can read all the same.
+    /// An array in the memory of this place; the host can read it all the same.
     pub fn array(&mut self, input: &mut Input<'_>, of: &DataType, place: Place) -> RawDeviceArray {
         let rows = input.below(80);
         let raw = self.node(input, of, rows);
@@ -59,7 +60,7 @@ impl Strangers {
         }
     }
 
-    /// One node of the tree, which its parent wants to have so many rows.
+    /// Makes one node of the tree, which should have so many rows for its parent.
     fn node(&mut self, input: &mut Input<'_>, of: &DataType, rows: usize) -> RawArray {
         self.structs += 1;
         let length = if input.one_in(32) { input.number() } else { rows as i64 };
@@ -68,7 +69,8 @@ impl Strangers {
             192..=247 => input.below(40) as i64,
             _ => input.number(),
         };
-        // How many rows its buffers and children must have; where there is no such number, none of them can be right.
+        // The number of rows that its buffers and children must have. If no such number exists, none of them
+        // can be right.
         let end = offset.checked_add(length).and_then(|end| usize::try_from(end).ok());
         let end = end.filter(|_| offset >= 0 && length >= 0);
         let rng = &mut input.chance();
@@ -105,7 +107,7 @@ impl Strangers {
         raw
     }
 
-    /// A bitmap, and how many rows it, or somebody, says are null.
+    /// A validity bitmap, and the null count that the struct claims.
     fn validity(
         &self,
         input: &mut Input<'_>,
@@ -134,7 +136,7 @@ impl Strangers {
         (Some(Bytes(bits)), said)
     }
 
-    /// What must be refused, or has rows that nobody has memory for.
+    /// An array that must be refused, or that has more rows than fit in memory.
     fn impossible(
         &mut self,
         input: &mut Input<'_>,
@@ -142,7 +144,7 @@ impl Strangers {
         (length, offset, end): (i64, i64, Option<usize>),
         mut inside: Inside,
     ) -> RawArray {
-        // A bit a row is the least that they take.
+        // Each row takes at least a bit.
         for _ in 0..arrow_buffers(of) {
             let pointer = place(TooLong(end.map(|end| end / 8)), &mut inside, input);
             inside.pointers.push(pointer);
@@ -153,7 +155,7 @@ impl Strangers {
     }
 }
 
-/// Lies in a struct about what is there.
+/// Changes the fields of a struct so that they lie.
 fn bend(input: &mut Input<'_>, of: &DataType, raw: &mut RawArray) {
     // With one buffer fewer, some of a view's data would be the sizes of the rest.
     let buffers = if arrow_data::layout(of).variadic { 3 } else { raw.n_buffers };
@@ -172,7 +174,7 @@ fn bend(input: &mut Input<'_>, of: &DataType, raw: &mut RawArray) {
     }
 }
 
-/// Puts a buffer where nothing is behind it.
+/// Places a buffer in memory that ends after its last byte.
 fn place(content: Content, inside: &mut Inside, input: &mut Input<'_>) -> *const c_void {
     let (bytes, said) = match content {
         Bytes(bytes) if bytes.len() <= LARGEST => (bytes, None),
@@ -193,19 +195,19 @@ fn place(content: Content, inside: &mut Inside, input: &mut Input<'_>) -> *const
     elsewhere.pointer
 }
 
-/// Whether rows take memory only below.
+/// Whether an array of this type has no buffers of its own for its rows.
 fn bufferless(of: &DataType) -> bool {
     use DataType::*;
     matches!(of, Null | FixedSizeList(..) | Struct(_) | RunEndEncoded(..) | FixedSizeBinary(0))
 }
 
-/// How many buffers there are besides validity; of views, those that are always there.
+/// The number of buffers besides validity; for views, of those that always exist.
 fn arrow_buffers(of: &DataType) -> usize {
     let layout = arrow_data::layout(of);
     layout.buffers.len() + usize::from(layout.variadic)
 }
 
-/// The buffers besides validity, and what must be below with how many rows, for so many rows.
+/// The buffers besides validity for so many rows, and the children with the rows that each must have.
 fn contents(
     input: &mut Input<'_>,
     of: &DataType,
@@ -282,12 +284,12 @@ fn contents(
     }
 }
 
-/// Where a child that must reach an offset ends; one that nobody could have is short.
+/// The number of rows that a child needs to reach an offset; few for an offset that no child could reach.
 fn few(last: i64) -> usize {
     usize::try_from(last).map_or(0, |last| last.min(LARGEST))
 }
 
-/// Numbers, small ones or any, or ascending ones as run ends are.
+/// Numbers: small ones, any, or ascending ones like run ends.
 fn numbers(input: &mut Input<'_>, rows: usize, width: usize, rng: &mut Random) -> Content {
     if rows.saturating_mul(width) > LARGEST {
         return TooLong(rows.checked_mul(width));
@@ -320,7 +322,7 @@ fn integers(input: &mut Input<'_>, mut numbers: Vec<i64>, width: usize) -> Conte
     Bytes(numbers.iter().flat_map(|number| number.to_le_bytes().into_iter().take(width)).collect())
 }
 
-/// Offsets, some of which lie, and the one at which everything ends, as it is read.
+/// Offsets, some of which lie, and the last one as an importer reads it.
 fn offsets(input: &mut Input<'_>, end: usize, width: usize, rng: &mut Random) -> (Content, i64) {
     let mut at = rng.below(2) as i64 * 3;
     let longest = *input.pick(&[6, 1, 40, 200]);
@@ -336,14 +338,14 @@ fn offsets(input: &mut Input<'_>, end: usize, width: usize, rng: &mut Random) ->
         }
     }
     if end == 0 && input.one_in(4) {
-        // No rows need no offsets.
+        // An array of no rows needs no offsets.
         return (Bytes(vec![]), 0);
     }
     let last = if width == 4 { i64::from(all[end] as i32) } else { all[end] };
     (integers(&mut Input::new(&[]), all, width), last)
 }
 
-/// Bytes that casts find something in; now and then such as are no text.
+/// Bytes in which casts find values; sometimes they are not valid text.
 fn text(input: &mut Input<'_>, len: usize, rng: &mut Random) -> Vec<u8> {
     const FOUND: &[u8] = b"0123456789-:.Te+ 012tfrue,{}[]\"x";
     if input.one_in(6) {
@@ -352,7 +354,7 @@ fn text(input: &mut Input<'_>, len: usize, rng: &mut Random) -> Vec<u8> {
     (0..len).map(|_| FOUND[rng.below(FOUND.len())]).collect()
 }
 
-/// Views, their data, and the sizes of that.
+/// Views, their data buffers, and the sizes of these.
 fn views(input: &mut Input<'_>, rows: usize, rng: &mut Random) -> Vec<Content> {
     let data: Vec<Vec<u8>> = (0..input.below(4)).map(|_| text(input, 13 + rng.below(60), rng)).collect();
     let mut views = vec![];
@@ -381,7 +383,7 @@ fn views(input: &mut Input<'_>, rows: usize, rng: &mut Random) -> Vec<Content> {
     let mut sizes: Vec<i64> = data.iter().map(|bytes| bytes.len() as i64).collect();
     if input.one_in(16) && !sizes.is_empty() {
         let which = input.below(sizes.len());
-        // It may say less, or what cannot be.
+        // The claimed size may be too small, or impossible.
         let said = input.number();
         sizes[which] = if said > 0 && said <= IMPOSSIBLE as i64 { said.min(sizes[which]) } else { said };
     }

@@ -1,4 +1,5 @@
-//! Streams of strangers, which give arrays with lies in them, fail or end; and ours, called as nobody should call them.
+//! Fuzzes streams: those of untrusted producers, which pass arrays with lies in them, fail or end; and our
+//! own, called in ways that the interface forbids.
 
 use arrow_schema::{DataType, Field};
 use bowstring::array::Place;
@@ -13,7 +14,7 @@ use super::types::{data_type, kind};
 use super::world::{World, outcome, reached};
 use crate::exchange::foreign_stream::{RawStream, Step, read, read_batches};
 
-/// The target.
+/// The target: imports a stream, runs a program on its arrays, and exports streams.
 pub fn target(bytes: &[u8]) {
     let [mut said, mut program] = Input::new(bytes).halves();
     let mut strangers = Strangers::default();
@@ -72,7 +73,7 @@ pub fn target(bytes: &[u8]) {
     strangers.assert_released();
 }
 
-/// What we export of them, under the field of the first, asked in any order and as often as anybody likes.
+/// Exports arrays under the first one's field, and calls the stream in any order and any number of times.
 fn ours(input: &mut Input<'_>, arrays: Vec<Array>, device_type: DeviceType) {
     let Some(first) = arrays.first() else { return };
     let field = Field::new("f", first.data_type().clone(), true);

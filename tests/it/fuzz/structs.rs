@@ -1,4 +1,4 @@
-//! The targets of C structs: arrays of strangers, schemas and metadata of strangers.
+//! Targets for C structs: arrays, schemas and metadata of untrusted producers.
 
 use std::ptr::{null, null_mut};
 
@@ -16,7 +16,7 @@ use super::world::{World, outcome};
 use crate::exchange::foreign::{import_on, schema};
 use crate::exchange::foreign_schema::RawSchema;
 
-/// Arrays of any type, with lies in them, on any device, and a program that goes on with them.
+/// Imports arrays of any type with lies in them, on any device, and runs a program on them.
 pub fn arrays(bytes: &[u8]) {
     let [mut said, mut program] = Input::new(bytes).halves();
     let mut strangers = Strangers::default();
@@ -26,7 +26,7 @@ pub fn arrays(bytes: &[u8]) {
         let device = world.streams[at].device();
         let place = if said.one_in(5) { Place::CPU } else { device.place() };
         let mut raw = strangers.array(&mut said, &of, place);
-        // On a device it may be written yet.
+        // On a device, another stream may still be writing it.
         let event = (place != Place::CPU && said.one_in(3)).then(ManualEvent::pending);
         raw.sync_event = event.as_ref().map_or(null_mut(), ManualEvent::pointer);
         let mut ours = raw.into_ours();
@@ -35,7 +35,7 @@ pub fn arrays(bytes: &[u8]) {
         let imported = outcome(("arrays", kind(&of), at.min(1)), imported);
         if let Some((_, array)) = imported {
             let at = if array.place() == Place::CPU { 0 } else { at };
-            // The whole, and a part, whose last offset is an inner one.
+            // Both the whole and a part, whose last offset is an inner one.
             let half = array.len() / 2;
             let part = array.slice(half / 2, half).expect("rows of the array");
             programs::run(&mut program, world, vec![(part, at), (array, at)]);
@@ -47,13 +47,14 @@ pub fn arrays(bytes: &[u8]) {
     strangers.assert_released();
 }
 
-/// Schemas of strangers, and where one can be read, an array under it, imported as an array and as a batch.
+/// Imports schemas of untrusted producers; if one can be read, imports an array under it, as an array and as
+/// a batch.
 pub fn schemas(bytes: &[u8]) {
     let mut said = Input::new(bytes);
     let mut strangers = Strangers::default();
     let mut words = Words::default();
     let schema = stranger(&mut said, &mut words, 0).into_ours();
-    // SAFETY: its pointers are to what they should be.
+    // SAFETY: its pointers point to what the interface wants.
     let (read, field) = unsafe { (import_schema(&schema), import_field(&schema)) };
     outcome("schema", read);
     let field = outcome("field", field);
@@ -61,7 +62,7 @@ pub fn schemas(bytes: &[u8]) {
         let Some(field) = field.filter(|field| is_known(field.data_type())) else { return };
         let mut ours = strangers.array(&mut said, field.data_type(), Place::CPU).into_ours();
         if said.one_in(2) {
-            // SAFETY: as the interface wants it, but for what can be seen.
+            // SAFETY: as the interface wants it, except for what an importer can see.
             let batch = unsafe { import_batch(&mut ours, &schema, &Device::cpu()) };
             if let Some(batch) = outcome("batch", batch) {
                 outcome("validated", validate_batch(&batch, &world.streams[0]));
@@ -81,7 +82,7 @@ pub fn schemas(bytes: &[u8]) {
     strangers.assert_released();
 }
 
-/// Whether a stranger can be made of it.
+/// Whether [`Strangers`] can make arrays of a type.
 fn is_known(of: &arrow_schema::DataType) -> bool {
     let below = children(of);
     let own = match of {
@@ -94,7 +95,7 @@ fn is_known(of: &arrow_schema::DataType) -> bool {
     own && below.into_iter().all(is_known)
 }
 
-/// Formats as they are, as they might be, and as they are not.
+/// Valid formats, nearly valid ones, and wrong ones.
 const FORMATS: [&str; 56] = [
     "i",
     "+s",

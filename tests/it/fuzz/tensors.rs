@@ -1,5 +1,5 @@
-//! Tensors of strangers, in both forms: shapes, strides, types and places of any kind over memory that is exactly as long as
-//! they say, where that can be.
+//! Fuzzes tensors in both forms: shapes, strides, types and places of any kind, over memory that is exactly
+//! as long as they say, if that is possible.
 
 use std::ptr::null_mut;
 
@@ -15,10 +15,10 @@ use super::world::{World, outcome};
 use crate::exchange::foreign::Releases;
 use crate::exchange::foreign_tensor::Tensor;
 
-/// The longest tensor that there is memory for.
+/// The largest tensor that gets memory, in bytes.
 const LARGEST: usize = 1 << 16;
 
-/// The target.
+/// The target: imports a tensor, exports the result again, and runs a program on it.
 pub fn target(bytes: &[u8]) {
     let [mut said, mut program] = Input::new(bytes).halves();
     let releases = Releases::default();
@@ -43,7 +43,7 @@ pub fn target(bytes: &[u8]) {
     assert_eq!(releases.count(), 1, "deleted");
 }
 
-/// Out and in again: the same array.
+/// Exports an array and imports it again: it must stay the same.
 fn again<T: ManagedTensor>(array: &Array, stream: &Stream) {
     let back = |array: &Array| -> Result<Array> {
         import_tensor(export_tensor::<T>(array, stream, Some(stream))?, stream)
@@ -53,7 +53,7 @@ fn again<T: ManagedTensor>(array: &Array, stream: &Stream) {
     }
 }
 
-/// A tensor that an input says.
+/// Makes a tensor from an input.
 fn stranger(input: &mut Input<'_>, stream: &Stream, releases: &Releases) -> Tensor {
     let kinds = [
         (0, 32),
@@ -81,7 +81,7 @@ fn stranger(input: &mut Input<'_>, stream: &Stream, releases: &Releases) -> Tens
     }
     let strides = input.one_in(2).then_some(&strides[..]);
     let byte_offset = if input.one_in(8) { input.below(40) as u64 } else { 0 };
-    // Those that no check can see to be too long are null, which can be seen.
+    // If the tensor is too long for its memory to be allocated, its data is null, which an import can see.
     let elements = shape.iter().try_fold(1usize, |all, size| all.checked_mul(usize::try_from(*size).ok()?));
     let bytes = elements.and_then(|all| all.checked_mul(usize::from(bits).div_ceil(8)));
     let known = bytes.and_then(|bytes| bytes.checked_add(byte_offset as usize)).filter(|all| *all <= LARGEST);

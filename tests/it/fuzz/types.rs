@@ -1,4 +1,4 @@
-//! A data type that an input says, three levels deep at most.
+//! Makes a data type from an input, at most three levels deep.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use crate::support::{index_types, types};
 
 const DEPTH: usize = 3;
 
-/// Sizes of rows, those of which no array has many at the end.
+/// Sizes of rows. Arrays can have only few rows of the last ones.
 const SIZES: [i32; 8] = [1, 2, 3, 7, 33, 0, 1 << 20, i32::MAX];
 
-/// A type.
+/// Makes any data type.
 pub fn data_type(input: &mut Input<'_>) -> DataType {
     of(input, &SIZES, 0)
 }
 
-/// A type of rows that take some memory, and not much.
+/// A type whose rows take a little memory.
 pub fn modest(input: &mut Input<'_>) -> DataType {
     of(input, &SIZES[..4], 0)
 }
@@ -49,7 +49,7 @@ fn of(input: &mut Input<'_>, sizes: &[i32], depth: usize) -> DataType {
             Map(Arc::new(Field::new("entries", Struct(fields), false)), false)
         }
         7 | 8 => {
-            // Without a member there can be no rows.
+            // A union without members cannot have rows.
             let (ids, least) = ([5, 0, 127], usize::from(sizes.len() < SIZES.len()));
             let members: Vec<_> =
                 (0..least + input.below(4 - least)).map(|i| (ids[i], field(input, depth))).collect();
@@ -69,7 +69,7 @@ fn of(input: &mut Input<'_>, sizes: &[i32], depth: usize) -> DataType {
     }
 }
 
-/// A type of the same build, with other leaves, other nullability, and lists of another kind here and there.
+/// A type of the same shape with other leaves, other nullability, and sometimes another kind of list.
 pub fn akin(input: &mut Input<'_>, to: &DataType) -> DataType {
     use DataType::*;
     let field = |input: &mut Input<'_>, field: &Field| {
@@ -95,7 +95,7 @@ pub fn akin(input: &mut Input<'_>, to: &DataType) -> DataType {
     }
 }
 
-/// Whether some of it is null, whatever a field says.
+/// Whether a part of the type is `Null`, whatever a field's nullability says.
 fn is_null(of: &DataType) -> bool {
     format!("{of:?}").contains("Null")
 }
@@ -105,7 +105,7 @@ fn leaf(input: &mut Input<'_>) -> DataType {
     input.pick(&leaves).clone()
 }
 
-/// Its outermost kind, which is what one case has in common with another.
+/// The name of its outermost kind. All types of a kind count as the same in what a case reached.
 pub fn kind(of: &DataType) -> String {
     let all = format!("{of:?}");
     all.split(['(', '{', ' ']).next().unwrap_or_default().to_owned()

@@ -1,5 +1,5 @@
-//! Where a case runs: the CPU and an emulated GPU of each width, made once a thread; and what a case reached, which tells the
-//! driver whether an input is like any before it.
+//! The devices that cases run on: the CPU and an emulated GPU of each width, made once a thread. It also
+//! records what a case reached, which tells the driver whether an input is new.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -9,16 +9,17 @@ use std::time::{Duration, Instant};
 use bowstring::device::testing::{Alive, EmulatedDevice, EmulatorOptions, drain};
 use bowstring::{Device, Error, Stream};
 
-/// What a case may have, of each memory: enough for all that is honest, so that what is not shows as an error.
+/// The most bytes that a case may have in each memory: enough for honest input, so that dishonest input shows
+/// as an error.
 const MEMORY: usize = 256 << 20;
 
-/// How long a device may take to let go of what nobody has any more.
+/// How long a device may take to release memory that is no longer used.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a stream keeps for itself: a block for outputs that nobody wants.
+/// The allocations that a stream keeps for itself: a block for discarded outputs.
 const KEPT: usize = 1;
 
-/// The devices.
+/// The devices, and a stream of each.
 pub struct World {
     emulated: Vec<EmulatedDevice>,
     pub streams: Vec<Stream>,
@@ -41,14 +42,14 @@ impl World {
         World { emulated: emulated.into(), streams }
     }
 
-    /// Runs a case, and fails where a device was misused or something was left on it.
+    /// Runs a case, and fails if it misused a device or left something on it.
     pub fn with<T>(case: impl FnOnce(&World) -> T) -> T {
-        // A case that fails leaves none behind: the next has devices of its own.
+        // A case that panics leaves no world: the next case makes new devices.
         let world = WORLD.with(|world| world.borrow_mut().take()).unwrap_or_else(World::new);
         let result = case(&world);
         for (emulated, stream) in world.emulated.iter().zip(&world.streams[1..]) {
             stream.synchronise().expect("a device that works");
-            // A stream's thread may have a last piece of work in its hands.
+            // A stream's thread may still hold its last piece of work.
             let begun = Instant::now();
             let left = loop {
                 drain(emulated.device());
@@ -67,25 +68,25 @@ impl World {
     }
 }
 
-/// Takes down that a case got here.
+/// Records that a case got here.
 pub fn reached(what: impl Hash) {
     let mut hasher = DefaultHasher::new();
     what.hash(&mut hasher);
     REACHED.with(|reached| reached.borrow_mut().insert(hasher.finish()));
 }
 
-/// All that was reached since the last call.
+/// Takes everything that was reached since the last call.
 pub fn all_reached() -> HashSet<u64> {
     REACHED.with(|reached| std::mem::take(&mut *reached.borrow_mut()))
 }
 
-/// What an error says, without the numbers in it.
+/// An error's message without its numbers.
 pub fn outline(error: &Error) -> String {
     let words = error.to_string();
     words.chars().filter(|c| c.is_ascii_lowercase() || *c == ' ').take(60).collect()
 }
 
-/// Takes down what came of something, and gives on what there is.
+/// Records the outcome of a call, and returns the value if it has one.
 pub fn outcome<T>(what: impl Hash, result: Result<T, Error>) -> Option<T> {
     match result {
         Ok(result) => {
