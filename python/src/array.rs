@@ -1,4 +1,4 @@
-//! Arrays: a library array under the field it came with.
+//! The class `Array`: a library array with the field that it was imported with.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -13,58 +13,63 @@ use crate::capsule::import_field;
 use crate::device::default_stream;
 use crate::error::{detached, ours};
 
-/// Arrow data on a device: immutable, shared, never copied unless a method says so.
+/// An Arrow array on a device.
+///
+/// An array is immutable and shares its memory; nothing copies it unless a method says so.
 #[pyclass(frozen, weakref, module = "bowstring")]
 #[derive(Clone)]
 pub struct Array {
     pub array: Inner,
     pub field: Field,
-    /// Booleans as bytes, made when the CUDA array interface is asked for: its user relies on this object for them.
+    /// The booleans as bytes, made for the CUDA array interface: its consumer relies on this object to keep
+    /// them.
     pub bytes: OnceLock<Inner>,
-    /// By which method of another library's object it came, if by one.
+    /// The method of another library's object that the array was imported by, or `None` if it was made here.
     pub source: Option<&'static str>,
 }
 
 impl Array {
-    /// An array under a field but for the type, which is its own.
+    /// Makes an array with a field, whose type is replaced by the array's own.
     pub fn new(array: Inner, field: &Field) -> Array {
         let field = field.clone().with_data_type(array.data_type().clone());
         Array { array, field, bytes: OnceLock::new(), source: None }
     }
 
-    /// An array without a name.
+    /// Makes an array whose field is nullable and has an empty name.
     pub fn nameless(array: Inner) -> Array {
         let field = Field::new("", array.data_type().clone(), true);
         Array { array, field, bytes: OnceLock::new(), source: None }
     }
 
-    /// The array as one that came by a method of another library's object.
+    /// Records the method of another library's object that the array was imported by.
     pub fn came_by(self, method: &'static str) -> Array {
         Array { source: Some(method), ..self }
     }
 
-    /// Rows of this array, any of which may be null: the name goes along, and what the metadata says of the values.
+    /// Wraps rows of this array, any of which may be null. The name and the metadata are kept.
     pub fn result(&self, array: Inner) -> Array {
         let mut result = Array::new(array, &self.field);
         result.field = result.field.with_nullable(true);
         result
     }
 
-    /// Other values, one for each row of this array: the name goes along, and nothing that was said of the old values.
+    /// Wraps new values, one for each row of this array. The name is kept; the metadata described the old
+    /// values and is dropped.
     pub fn others(&self, array: Inner) -> Array {
         let mut result = self.result(array);
         result.field = result.field.with_metadata(HashMap::<String, String>::new());
         result
     }
 
-    /// The values as what `to` says, its metadata included: an extension type is a type with metadata.
+    /// Wraps the values cast to the type of `to`, with its metadata: an extension type is a type with
+    /// metadata.
     pub fn casted(&self, array: Inner, to: &Field) -> Array {
         let mut result = self.result(array);
         result.field = result.field.with_metadata(to.metadata().clone());
         result
     }
 
-    /// This array as another type, every value of which must fit.
+    /// Casts this array to the type of `field`; fails if a value does not fit.
     pub fn as_type(&self, field: &Field) -> PyResult<Array> {
         if field.data_type() == self.array.data_type() {
             return Ok(Array::new(self.array.clone(), field));
@@ -75,12 +80,12 @@ impl Array {
         Ok(Array::new(casted, field))
     }
 
-    /// This array as a consumer asks for it.
+    /// Casts this array to the type of the schema capsule that a consumer passed, if any.
     pub fn requested(&self, py: Python<'_>, schema: Option<&Bound<'_, PyAny>>) -> PyResult<Array> {
         match schema.map(import_field).transpose()? {
             None => Ok(self.clone()),
-            // The name is ours: only types are asked for. What makes an extension type of one is metadata, and asked for or
-            // not, too: pyarrow fails where it gets one that it has not asked for.
+            // A consumer asks for a type only; the name stays ours. Metadata marks an extension type, so it
+            // is kept only if asked for: pyarrow fails on an extension type that it has not asked for.
             Some(asked) => {
                 let is_extension = |key: &String| key.starts_with("ARROW:extension:");
                 let mut metadata = self.field.metadata().clone();
@@ -93,7 +98,7 @@ impl Array {
         }
     }
 
-    /// In host memory, a copy where it is not.
+    /// Returns the array in host memory, copied if it is elsewhere.
     pub fn on_the_host(&self) -> PyResult<Array> {
         if self.array.place().device_type.host_accessible() {
             return Ok(self.clone());
@@ -102,13 +107,13 @@ impl Array {
         Ok(Array::new(ours(|| stream.download(&self.array))?, &self.field))
     }
 
-    /// Exported, in host memory.
+    /// Exports the array in host memory, copied there if needed.
     pub fn to_host_struct(&self) -> PyResult<(ArrowArray, FFI_ArrowSchema)> {
         let here = self.on_the_host()?;
         ours(|| exchange::export_host_array(&here.array, &here.field))
     }
 
-    /// Exported, where it is.
+    /// Exports the array in the memory that holds it.
     pub fn to_device_struct(&self) -> PyResult<(ArrowDeviceArray, FFI_ArrowSchema)> {
         ours(|| exchange::export_array(&self.array, &self.field))
     }

@@ -1,4 +1,4 @@
-//! Record batches.
+//! The class `RecordBatch`.
 
 use std::sync::Arc;
 
@@ -13,34 +13,34 @@ use crate::device::default_stream;
 use crate::error::{detached, ours};
 use crate::source::{Raised, Source};
 
-/// Arrays of equal length with names; and by which method of another library's object they came, if one did.
+/// A batch of named arrays of equal length.
 #[pyclass(frozen, weakref, module = "bowstring")]
 #[derive(Clone)]
 pub struct RecordBatch(pub Batch, pub Option<&'static str>);
 
 impl RecordBatch {
-    /// A batch that was made here.
+    /// Wraps a batch that was made here, not imported.
     pub fn new(batch: Batch) -> RecordBatch {
         RecordBatch(batch, None)
     }
 
-    /// The batch as one that came by a method of another library's object.
+    /// Records the method of another library's object that the batch was imported by.
     pub fn came_by(self, method: &'static str) -> RecordBatch {
         RecordBatch(self.0, Some(method))
     }
 
-    /// Where it is, going by the first column.
+    /// The memory of the first column, which stands for all; the CPU's if the batch has no columns.
     pub fn place(&self) -> Place {
         self.0.columns().first().map_or(Place::CPU, |column| column.place())
     }
 
-    /// With the columns cast to a schema's types, each value of which must fit.
+    /// Casts the columns to the types of a schema; fails if a value does not fit.
     pub fn as_schema(&self, schema: Schema) -> PyResult<RecordBatch> {
         let options = CastOptions { safe: false, ..CastOptions::default() };
         self.casted(schema, &options, &default_stream(self.place())?)
     }
 
-    /// With the columns cast to the types of a schema.
+    /// Casts the columns to the types of a schema.
     pub fn casted(
         &self,
         schema: Schema,
@@ -50,7 +50,7 @@ impl RecordBatch {
         ours(|| cast(&self.0, &Arc::new(schema), options, stream).wait()).map(RecordBatch::new)
     }
 
-    /// This batch as a consumer asks for it.
+    /// Casts the batch to the schema capsule that a consumer passed, if any.
     pub fn requested(&self, py: Python<'_>, schema: Option<&Bound<'_, PyAny>>) -> PyResult<RecordBatch> {
         match schema.map(import_schema).transpose()? {
             None => Ok(self.clone()),
@@ -58,7 +58,7 @@ impl RecordBatch {
         }
     }
 
-    /// In host memory, a copy where it is not.
+    /// Returns the batch in host memory, copied if it is elsewhere.
     pub fn on_the_host(&self) -> PyResult<RecordBatch> {
         if self.0.columns().iter().all(|column| column.place().device_type.host_accessible()) {
             return Ok(self.clone());
@@ -67,7 +67,7 @@ impl RecordBatch {
         ours(|| stream.download(&self.0)).map(RecordBatch::new)
     }
 
-    /// As a stream of one batch.
+    /// Turns the batch into a stream of one batch.
     pub fn once(self, place: Place) -> Source<arrow_schema::SchemaRef, Batch> {
         let (shape, raised) = (self.0.schema().clone(), Raised::default());
         Source { shape, place, items: Box::new(std::iter::once(Ok(self.0))), raised }

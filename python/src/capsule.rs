@@ -1,4 +1,5 @@
-//! The Arrow PyCapsule interface: the C structs in capsules that free them unless somebody took them.
+//! The Arrow PyCapsule interface: C structs in capsules that release them unless a consumer has moved them
+//! out.
 
 use std::ffi::CStr;
 use std::ptr::NonNull;
@@ -23,11 +24,11 @@ const DEVICE_ARRAY: &CStr = c"arrow_device_array";
 const STREAM: &CStr = c"arrow_array_stream";
 const DEVICE_STREAM: &CStr = c"arrow_device_array_stream";
 
-/// The structs that go into capsules.
+/// The C structs that capsules hold.
 pub trait Capsule: Send + Sized + 'static {
     const NAME: &'static CStr;
 
-    /// A capsule of it, which releases it unless it was moved out.
+    /// Puts the struct in a capsule, which releases it unless it was moved out.
     fn capsule(self, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
         PyCapsule::new_with_value(py, self, Self::NAME)
     }
@@ -53,36 +54,36 @@ impl Capsule for ArrowDeviceArrayStream {
     const NAME: &'static CStr = DEVICE_STREAM;
 }
 
-/// What a capsule of the right name points to: as long as the capsule lives, and while the interpreter is held, it may be
-/// read and moved out of. That it is what the name says is what the PyCapsule interface promises.
+/// Returns the struct in a capsule of the right name. It may be read and moved out of while the capsule lives
+/// and the interpreter is held. The PyCapsule interface promises that the struct is what the name says.
 fn open<T: Capsule>(capsule: &Bound<'_, PyAny>) -> PyResult<NonNull<T>> {
-    // SAFETY: any object may be asked; what is not a capsule of that name is an exception.
+    // SAFETY: any object may be passed; anything but a capsule of that name raises an exception.
     let pointer = unsafe { pyo3::ffi::PyCapsule_GetPointer(capsule.as_ptr(), T::NAME.as_ptr()) };
     NonNull::new(pointer.cast()).ok_or_else(|| PyErr::fetch(capsule.py()))
 }
 
-/// The field that a schema capsule describes.
+/// Reads the field that a schema capsule describes.
 pub fn import_field(schema: &Bound<'_, PyAny>) -> PyResult<Field> {
     let opened = open::<FFI_ArrowSchema>(schema)?;
     // SAFETY: see `open`.
     ours(|| unsafe { exchange::import_field(opened.as_ref()) })
 }
 
-/// The schema that a schema capsule describes.
+/// Reads the schema that a schema capsule describes.
 pub fn import_schema(schema: &Bound<'_, PyAny>) -> PyResult<Schema> {
     let opened = open::<FFI_ArrowSchema>(schema)?;
     // SAFETY: see `open`.
     ours(|| unsafe { exchange::import_schema(opened.as_ref()) })
 }
 
-/// The capsules of a schema and of an array, if a method's answer is that.
+/// Extracts the schema and array capsules from a method's answer; an error if it is not such a pair.
 fn both<'py>(answer: &Bound<'py, PyAny>, method: &str) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     answer.extract().map_err(|_| {
         PyTypeError::new_err(format!("{method} gives a pair of capsules, and not {}", answer.get_type()))
     })
 }
 
-/// The array in what `__arrow_c_device_array__` returned.
+/// Imports the array that `__arrow_c_device_array__` returned.
 pub fn import_device_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, Array)> {
     let (schema, array) = both(capsules, "__arrow_c_device_array__")?;
     // SAFETY: see `open`.
@@ -94,7 +95,7 @@ pub fn import_device_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, Arra
     }
 }
 
-/// The array in what `__arrow_c_array__` returned.
+/// Imports the array that `__arrow_c_array__` returned.
 pub fn import_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, Array)> {
     let (schema, array) = both(capsules, "__arrow_c_array__")?;
     // SAFETY: see `open`.
@@ -105,19 +106,18 @@ pub fn import_array(capsules: &Bound<'_, PyAny>) -> PyResult<(Field, Array)> {
     }
 }
 
-/// The arrays of what `__arrow_c_stream__` returned.
+/// Imports the stream of arrays that `__arrow_c_stream__` returned.
 pub fn import_arrays(capsule: &Bound<'_, PyAny>) -> PyResult<Source<Field, Array>> {
     // SAFETY: see `open`.
     let stream = unsafe { open::<ArrowArrayStream>(capsule)?.as_mut() }.take();
     // The producer may take its time, and need the interpreter.
-    // SAFETY: see `open`.
     let reader = detached(capsule.py(), || unsafe { exchange::import_host_stream(stream) })?;
     let (shape, raised) = (reader.field().clone(), Raised::default());
     Ok(Source { shape, place: Place::CPU, items: Box::new(reader), raised })
 }
 
-/// A device stream out of its capsule, and where its arrays are. Which of several GPUs only those say: the first, unless
-/// `device` is another.
+/// Takes a device stream from its capsule, with the device and memory of its arrays. A stream does not say on
+/// which of several GPUs it is: it is taken for the first, unless `device` is another.
 fn take_device_stream(
     capsule: &Bound<'_, PyAny>,
     device: Option<&Device>,
@@ -132,7 +132,7 @@ fn take_device_stream(
     Ok((stream.take(), device, place))
 }
 
-/// The arrays of what `__arrow_c_device_stream__` returned.
+/// Imports the stream of arrays that `__arrow_c_device_stream__` returned.
 pub fn import_device_arrays(
     capsule: &Bound<'_, PyAny>,
     device: Option<&Device>,
@@ -144,7 +144,7 @@ pub fn import_device_arrays(
     Ok(Source { shape, place, items: Box::new(reader), raised })
 }
 
-/// A schema capsule.
+/// Puts an exported schema in a capsule, and converts an error of the export to `ValueError`.
 pub fn export_schema<'py>(
     py: Python<'py>,
     schema: Result<FFI_ArrowSchema, arrow_schema::ArrowError>,
@@ -152,7 +152,7 @@ pub fn export_schema<'py>(
     schema.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?.capsule(py)
 }
 
-/// What the array methods return: capsules of the schema and of the array.
+/// Makes the tuple that the array methods return: the capsules of the schema and of the array.
 pub fn pair<'py, T: Capsule>(
     py: Python<'py>,
     array: T,
@@ -161,7 +161,8 @@ pub fn pair<'py, T: Capsule>(
     PyTuple::new(py, [schema.capsule(py)?, array.capsule(py)?])
 }
 
-/// The device methods take further keywords, which a producer that does not know them refuses unless they are `None`.
+/// Refuses keywords that are not `None`: the device methods accept any keyword, and the protocol tells a
+/// producer to refuse those that it does not know.
 pub fn refuse_unknown(kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
     for (name, value) in kwargs.into_iter().flatten() {
         if !value.is_none() {
@@ -171,12 +172,13 @@ pub fn refuse_unknown(kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
     Ok(())
 }
 
-/// Batches as a capsule of a device stream.
+/// Exports batches as a capsule of a device stream.
 pub fn device_capsule(source: Source<SchemaRef, Batch>, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
     exchange::export_batches(source.take_apart().0).capsule(py)
 }
 
-/// Batches as a capsule of a plain stream; batches elsewhere are copied to the host as they come.
+/// Exports batches as a capsule of a host stream; batches on a device are copied to the host as they are
+/// read.
 pub fn host_capsule(source: Source<SchemaRef, Batch>, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
     if source.place.device_type.host_accessible() {
         return exchange::export_host_batches(source.take_apart().0).capsule(py);

@@ -1,4 +1,4 @@
-//! Arrays and batches of whatever object there is: the functions that Python calls for it.
+//! The functions that make arrays and batches of other objects: `array`, `chunks` and `record_batch`.
 
 use pyo3::prelude::*;
 
@@ -9,9 +9,11 @@ use crate::operations::cast_array;
 use crate::types;
 use crate::validate::{check_array, check_batch};
 
-/// Any object with an Arrow, DLPack or CUDA array interface as an array, copying nothing that need not be; numpy's arrays of whatever
-/// kind, and lists and other iterables of Python's values, which are copied. `type`, if given, is what it is cast to. With
-/// `validate`, contents that are no Arrow data are refused, as by `Array.validate`.
+/// Make an array of any object.
+///
+/// Objects with an Arrow, DLPack or CUDA array interface share their memory with the array wherever possible.
+/// So do numpy's arrays. Lists and other iterables of Python values are copied. The result is cast to `type`,
+/// if given. With `validate`, contents that are not valid Arrow data raise an error, as by `Array.validate`.
 #[pyfunction]
 #[pyo3(signature = (obj, /, r#type = None, *, validate = false))]
 pub fn array(obj: &Bound<'_, PyAny>, r#type: Option<&Bound<'_, PyAny>>, validate: bool) -> PyResult<Array> {
@@ -26,17 +28,19 @@ pub fn array(obj: &Bound<'_, PyAny>, r#type: Option<&Bound<'_, PyAny>>, validate
     }
 }
 
-/// The chunks of a chunked array or a series, as they are and copying nothing: what operations make one array of. A list of one where
-/// there are no chunks.
+/// Return the chunks of a chunked array or a series as a list of arrays, without a copy.
+///
+/// Operations join such chunks to one array. An object without chunks gives a list of one array.
 #[pyfunction]
 #[pyo3(signature = (obj, /))]
 pub fn chunks(obj: &Bound<'_, PyAny>) -> PyResult<Vec<Array>> {
     foreign::chunks(obj, "obj")
 }
 
-/// Any object with an Arrow interface as a batch: arrays of structs, streams of batches; a dictionary of columns, or a list of
-/// dictionaries. With `validate`, contents that are
-/// no Arrow data are refused, as by `RecordBatch.validate`.
+/// Make a batch of any object with an Arrow interface, a dictionary of columns, or a list of dictionaries.
+///
+/// An Arrow object may be an array of structs or a stream of batches. With `validate`, contents that are not
+/// valid Arrow data raise an error, as by `RecordBatch.validate`.
 #[pyfunction]
 #[pyo3(signature = (obj, /, *, validate = false))]
 pub fn record_batch(obj: &Bound<'_, PyAny>, validate: bool) -> PyResult<RecordBatch> {

@@ -1,5 +1,5 @@
-//! The CUDA array interface, versions 2 and 3. It is DLPack's tensor as a dictionary, so it is made from one and made
-//! into one; what it has beyond is a mask.
+//! The CUDA array interface, versions 2 and 3. It describes a DLPack tensor as a dictionary, so it is
+//! converted from and to such a tensor. Only the mask has no counterpart there.
 
 use std::ffi::c_void;
 
@@ -21,14 +21,16 @@ use crate::error::{detached, for_buffers, ours};
 
 const ATTRIBUTE: &str = "__cuda_array_interface__";
 
-/// The interface of an array, wherever it is: what its attribute is where CUDA reaches the memory. For tests.
+/// Return the CUDA array interface of an array in any memory, for tests.
+///
+/// The attribute `__cuda_array_interface__` exists only where CUDA can reach the memory.
 #[pyfunction]
 #[pyo3(name = "_cuda_interface")]
 pub fn cuda_interface<'py>(py: Python<'py>, array: &Bound<'py, Array>) -> PyResult<Bound<'py, PyDict>> {
     interface(py, array.get())
 }
 
-/// An object with nothing but the interface: a mask.
+/// A mask as an object that has only the CUDA array interface.
 #[pyclass(frozen)]
 struct Mask(Inner);
 
@@ -40,8 +42,8 @@ impl Mask {
     }
 }
 
-/// Version 3 of the interface. Booleans are copied to bytes; nulls become a mask of bytes. The array's default stream is
-/// made to wait for it, and given as the stream that it is ready on.
+/// Makes version 3 of the interface. Booleans are copied to bytes, and nulls become a mask of bytes. The
+/// array's default stream waits for the array, and the interface names it as the stream to wait for.
 pub fn interface<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyDict>> {
     let values = &array.array;
     let nulls = array_nulls(py, values)?;
@@ -72,7 +74,7 @@ fn array_nulls(py: Python<'_>, values: &Inner) -> PyResult<usize> {
     detached(py, || compute::null_count(values, &stream).wait())
 }
 
-/// Booleans as bytes.
+/// Converts booleans from bits to bytes.
 fn bytes(py: Python<'_>, bits: &Inner) -> PyResult<Inner> {
     let stream = default_stream(bits.place())?;
     detached(py, || compute::cast(bits, &DataType::UInt8, &CastOptions::default(), &stream).wait())
@@ -95,7 +97,7 @@ fn interface_of<'py>(py: Python<'py>, array: &Inner, typestr: &str) -> PyResult<
     let width = described.dtype.bits / 8;
     let order = if width == 1 { '|' } else { '<' };
     let own = format!("{order}{kind}{width}");
-    // Without elements there is no address.
+    // Without elements, the interface has the address 0.
     let address = if shape.contains(&0) { 0 } else { described.data.addr() };
     let dict = PyDict::new(py);
     dict.set_item("version", 3)?;
@@ -107,10 +109,13 @@ fn interface_of<'py>(py: Python<'py>, array: &Inner, typestr: &str) -> PyResult<
     Ok(dict)
 }
 
-/// An object with the CUDA array interface as an array that shares its memory: dense, of numbers or booleans (which are
-/// copied: bytes there, bits here). Work waits for the stream that the interface names; the object is kept alive. A mask
-/// may have an element for each value or, as `|t1`, a bit. Values may be bits, too: booleans as they are here. `device` is
-/// where the memory is, which the driver is asked for unless it is given.
+/// Make an array that shares the memory of an object with the CUDA array interface.
+///
+/// The memory must be dense, and hold numbers or booleans. Booleans of a byte each are copied to bits; values
+/// of the type `t1` are bits already. A mask may have an element for each value or, as `|t1`, a bit.
+///
+/// Work waits for the stream that the interface names, and the array keeps the object alive. `device` is the
+/// device of the memory; without it, the driver is asked.
 #[pyfunction]
 #[pyo3(signature = (obj, /, *, device = None))]
 pub fn from_cuda_array_interface(
@@ -127,7 +132,7 @@ pub fn from_cuda_array_interface(
     }
     let mut array = foreign.import(&device)?;
     if let Some(mask) = &foreign.mask {
-        // Those of cudf say version 1.
+        // The masks of cudf say version 1.
         let mask = Foreign::read(mask.bind(obj.py()), 0)?;
         if foreign.shape.len() != 1 || mask.shape != foreign.shape {
             return Err(PyBufferError::new_err("a mask of another shape than the values"));
@@ -136,7 +141,7 @@ pub fn from_cuda_array_interface(
             return Err(PyTypeError::new_err("a mask with a mask"));
         }
         let valid = mask.import_mask(&device)?;
-        // The array has one event: the mask's, before which the values are ready.
+        // The array has one event, that of the mask, so the values must be ready before.
         detached(obj.py(), || array.wait())?;
         let mut parts = array.into_parts();
         parts.ready = valid.ready().cloned();
@@ -147,7 +152,7 @@ pub fn from_cuda_array_interface(
     Ok(Array::nameless(array).came_by("__cuda_array_interface__"))
 }
 
-/// A dictionary, read.
+/// The contents of an interface dictionary.
 struct Foreign {
     owner: Py<PyAny>,
     shape: Vec<i64>,
@@ -157,7 +162,7 @@ struct Foreign {
     mask: Option<Py<PyAny>>,
 }
 
-/// What a tensor of ours over foreign memory keeps.
+/// The owners that a tensor over foreign memory keeps alive.
 struct KeepAlive {
     _owner: Py<PyAny>,
     _shape: Box<[i64]>,
@@ -219,7 +224,7 @@ impl Foreign {
         Ok(Foreign { owner, shape, typestr, address, stream, mask })
     }
 
-    /// The device whose memory it is, as CUDA's driver says; the first where there are no elements.
+    /// Asks CUDA's driver which device has the memory; without elements, it is the first.
     fn device(&self) -> PyResult<bowstring::Device> {
         let first = ours(|| bowstring::Device::open(DeviceType::Cuda, 0))?;
         match self.shape.contains(&0) {
@@ -231,7 +236,7 @@ impl Foreign {
         }
     }
 
-    /// Numbers and bits as they are, booleans of a byte as bits.
+    /// Imports numbers and bits without a copy, and converts booleans of a byte each to bits.
     fn import(&self, device: &bowstring::Device) -> PyResult<Inner> {
         if is_bits(&self.typestr) {
             let &[rows] = &self.shape[..] else {
@@ -253,7 +258,7 @@ impl Foreign {
         }
     }
 
-    /// A mask as bits: what is not zero is valid.
+    /// Imports a mask as bits: an element that is not zero is valid.
     fn import_mask(&self, device: &bowstring::Device) -> PyResult<Inner> {
         match self.typestr.as_bytes()[1] {
             b'b' | b't' => self.import(device),
@@ -269,7 +274,7 @@ impl Foreign {
     }
 
     fn tensor(&self, dtype: DLDataType, shape: Vec<i64>, device: &bowstring::Device) -> PyResult<Inner> {
-        // Memory that the device shares with the host is such memory here, too.
+        // Memory that the device shares with the host keeps its own type in the array.
         let place = match shape.contains(&0) {
             true => device.place(),
             false => place_of(device, self.address)?,
@@ -278,7 +283,7 @@ impl Foreign {
             let problem = format!("memory of device {}, not of {}", place.device_id, device.place());
             return Err(PyBufferError::new_err(problem));
         }
-        // Work of the producer may still be under way, on the stream it names; with none, it is not.
+        // The producer's work may still run on the stream that it names; if it names none, there is none.
         let stream = match self.stream {
             Some(native) => wrap(device, native)?,
             None => default_stream(device.place())?,
@@ -299,24 +304,25 @@ impl Foreign {
         };
         let kept = Box::new(KeepAlive { _owner: owner, _shape: shape });
         let tensor = DLManagedTensorVersioned::boxed(tensor, DLManagedTensorVersioned::READ_ONLY, kept);
-        // SAFETY: just made. That the memory is as the dictionary says is what the interface promises.
+        // SAFETY: just made. The interface promises that the memory is as the dictionary says.
         let tensor = unsafe { Owned::from_raw(tensor) };
         ours(|| exchange::import_dlpack(tensor, &stream).map_err(for_buffers))
     }
 }
 
-/// Which memory an address is in, of those that the device's runtime knows.
+/// Asks the device's runtime which memory an address is in; an error if it knows none.
 fn place_of(device: &bowstring::Device, address: usize) -> PyResult<Place> {
     let place = ours(|| device.place_of(address))?;
     place.ok_or_else(|| PyBufferError::new_err(format!("no memory of {} is at {address:#x}", device.place())))
 }
 
-/// An element is a bit, the lowest of a byte first; a shape counts elements.
+/// Whether elements are bits, the lowest of a byte first. A shape then counts bits.
 fn is_bits(typestr: &str) -> bool {
     matches!(typestr.as_bytes(), [_, b't', b'1'])
 }
 
-/// What DLPack calls the elements, and their bytes; booleans are bytes, bits too.
+/// Returns DLPack's type code of the elements and their size in bytes. Booleans are bytes; bits count as
+/// such.
 fn element(typestr: &str) -> PyResult<(u8, u8)> {
     let unknown = || PyTypeError::new_err(format!("elements of {typestr:?} are not supported"));
     let [order, kind, width] = typestr.as_bytes() else { return Err(unknown()) };
@@ -327,7 +333,7 @@ fn element(typestr: &str) -> PyResult<(u8, u8)> {
         (b'f', 2 | 4 | 8) => DLDataType::FLOAT,
         _ => return Err(unknown()),
     };
-    // Big-endian ones are not ours.
+    // Big-endian elements are not supported.
     match order {
         b'<' | b'=' => Ok((code, width)),
         b'|' if width == 1 => Ok((code, width)),

@@ -1,4 +1,4 @@
-//! Devices and streams.
+//! The classes `Device` and `Stream`.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,15 +10,15 @@ use pyo3::prelude::*;
 
 use crate::error::{detached, ours};
 
-/// Where arrays live and operations run.
+/// A device: memory that holds arrays, and a processor that runs operations on them.
 #[pyclass(frozen, weakref, module = "bowstring")]
 pub struct Device(pub Inner);
 
-/// An order of work on a device.
+/// A queue of work on a device, which is done in order.
 #[pyclass(frozen, weakref, module = "bowstring")]
 pub struct Stream(pub bowstring::Stream);
 
-/// The device that serves memory of this kind: pinned and managed memory belongs to a GPU.
+/// Opens the device that serves this kind of memory: pinned and managed memory belongs to a GPU.
 pub fn device_of(device_type: i32, device_id: i64) -> PyResult<Inner> {
     let Some(memory) = DeviceType::from_abi(device_type) else {
         return Err(PyValueError::new_err(format!("no device type {device_type} is served")));
@@ -26,7 +26,7 @@ pub fn device_of(device_type: i32, device_id: i64) -> PyResult<Inner> {
     ours(|| Inner::open(memory.device(), device_id))
 }
 
-/// The device of a name as torch has it: "cpu", "cuda", "rocm:1".
+/// Opens a device by its name, written as in torch: "cpu", "cuda", "rocm:1".
 pub fn device_named(name: &str) -> PyResult<Inner> {
     let unknown = || {
         let problem = format!(
@@ -45,10 +45,11 @@ pub fn device_named(name: &str) -> PyResult<Inner> {
     }
 }
 
-/// The stream that operations of this library use where they are not told another; one for each device.
+/// Returns the default stream for memory: operations use it unless the caller passes another. Each device has
+/// one.
 pub fn default_stream(place: Place) -> PyResult<bowstring::Stream> {
     static STREAMS: Mutex<Vec<(Place, bowstring::Stream)>> = Mutex::new(vec![]);
-    // What the host reaches, the CPU works on.
+    // The CPU works on all memory that the host can access, except managed memory.
     if place.device_type.host_accessible() && place.device_type != DeviceType::CudaManaged {
         return Ok(bowstring::Stream::cpu());
     }
@@ -62,7 +63,7 @@ pub fn default_stream(place: Place) -> PyResult<bowstring::Stream> {
     Ok(stream)
 }
 
-/// The stream to work on: the caller's, or the default of where the data is.
+/// Returns the stream to work on: the caller's, or the default one for the memory that holds the data.
 pub fn stream_for(place: Place, stream: Option<&Bound<'_, Stream>>) -> PyResult<bowstring::Stream> {
     match stream {
         Some(stream) => Ok(stream.get().0.clone()),
@@ -72,76 +73,78 @@ pub fn stream_for(place: Place, stream: Option<&Bound<'_, Stream>>) -> PyResult<
 
 #[pymethods]
 impl Device {
-    /// A device by its name: "cpu", "cuda", "cuda:1", "rocm", "emulated".
+    /// Open a device by its name, such as "cpu", "cuda", "cuda:1", "rocm" or "emulated".
     #[new]
     fn new(name: &str) -> PyResult<Device> {
         device_named(name).map(Device)
     }
 
-    /// Host memory, computed on by all cores.
+    /// Return the CPU, which works on host memory with all its cores.
     #[staticmethod]
     fn cpu() -> Device {
         Device(Inner::cpu())
     }
 
-    /// An NVIDIA GPU.
+    /// Open an NVIDIA GPU by its number.
     #[staticmethod]
     #[pyo3(signature = (device_id = 0))]
     fn cuda(device_id: i64) -> PyResult<Device> {
         ours(|| Inner::open(DeviceType::Cuda, device_id)).map(Device)
     }
 
-    /// An AMD GPU.
+    /// Open an AMD GPU by its number.
     #[staticmethod]
     #[pyo3(signature = (device_id = 0))]
     fn rocm(device_id: i64) -> PyResult<Device> {
         ours(|| Inner::open(DeviceType::Rocm, device_id)).map(Device)
     }
 
-    /// An emulated GPU, for programs that must run where there is none. Slow.
+    /// Open an emulated GPU, for programs that must run where there is no GPU. It is slow.
     #[staticmethod]
     fn emulated() -> PyResult<Device> {
         device_of(DeviceType::Emulated as i32, 0).map(Device)
     }
 
-    /// A device by the number of its type in the Arrow device interface and DLPack.
+    /// Open a device by the number that the Arrow device interface and DLPack give its type.
     #[staticmethod]
     #[pyo3(signature = (device_type, device_id = 0))]
     fn open(device_type: i32, device_id: i64) -> PyResult<Device> {
         device_of(device_type, device_id).map(Device)
     }
 
-    /// The number of its type in the Arrow device interface and DLPack.
+    /// The number of the device's type in the Arrow device interface and DLPack.
     #[getter]
     fn device_type(&self) -> i32 {
         self.0.place().device_type as i32
     }
 
-    /// Which of its type; -1 for the CPU.
+    /// The number of the device among those of its type; -1 for the CPU.
     #[getter]
     fn device_id(&self) -> i64 {
         self.0.place().device_id
     }
 
-    /// Its name, for people.
+    /// The name of the device, for people to read.
     #[getter]
     fn name(&self) -> String {
         self.0.name()
     }
 
-    /// Bounds the memory that results may take; beyond it they are a `MemoryError`.
+    /// Limit the bytes of memory that results may take; a result beyond the limit raises `MemoryError`.
     fn set_memory_limit(&self, bytes: usize) {
         self.0.set_memory_limit(bytes);
     }
 
-    /// Sets whether exported memory of a GPU stays untouched, once its consumer has let go of it, until the
-    /// work has passed that the consumer had put on its stream: the one that it named, or the legacy default
-    /// stream. It does by default; without, a consumer must let go only of what nothing reads any more.
+    /// Set whether memory exported from a GPU is kept for work that its consumer has queued.
+    ///
+    /// After the consumer has released the memory, it stays untouched until the work that the consumer had
+    /// put on its stream has passed: on the stream that it named, or on the legacy default stream. This is
+    /// the default. With `kept=False`, a consumer must not release memory that anything still reads.
     fn set_export_fence(&self, kept: bool) {
         self.0.set_export_fence(kept);
     }
 
-    /// A new stream.
+    /// Make a new stream on this device.
     fn stream(&self) -> PyResult<Stream> {
         ours(|| self.0.stream()).map(Stream)
     }
@@ -166,8 +169,10 @@ impl Device {
 
 #[pymethods]
 impl Stream {
-    /// A new stream of a device, or the caller's own: `native` is the number of a `CUstream` or `hipStream_t`, which must
-    /// outlive this object and the work put on it.
+    /// Make a new stream on a device, or wrap a stream of the caller's.
+    ///
+    /// `native` is a `CUstream` or `hipStream_t` as a number. That stream must outlive this object and the
+    /// work put on it.
     #[new]
     #[pyo3(signature = (device = None, *, native = None))]
     fn new(device: Option<&Bound<'_, Device>>, native: Option<usize>) -> PyResult<Stream> {
@@ -178,19 +183,19 @@ impl Stream {
         }
     }
 
-    /// The device that it is of.
+    /// The device that the stream belongs to.
     #[getter]
     fn device(&self) -> Device {
         Device(self.0.device().clone())
     }
 
-    /// The runtime's handle as a number; `None` on the CPU.
+    /// The runtime's handle of the stream as a number, or `None` on the CPU.
     #[getter]
     fn native(&self) -> Option<usize> {
         self.0.native_handle().map(|handle| handle.addr())
     }
 
-    /// Blocks until everything put on it has passed.
+    /// Block until all work put on the stream has passed.
     fn synchronise(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.0.synchronise())
     }
@@ -200,9 +205,9 @@ impl Stream {
     }
 }
 
-/// A native stream of somebody else's.
+/// Wraps a native stream that its owner passed as a number.
 pub fn wrap(device: &Inner, native: usize) -> PyResult<bowstring::Stream> {
-    // SAFETY: Python has nothing but numbers for streams: who passes one says that it is a stream of this device and
-    // stays one. The driver looks whether it knows it, as far as it can.
+    // SAFETY: Python code has only numbers for streams: a caller that passes one asserts that it is a stream
+    // of this device and stays one. The driver checks, as far as it can, that it knows the stream.
     ours(|| unsafe { device.wrap_stream(std::ptr::with_exposed_provenance_mut(native)) })
 }

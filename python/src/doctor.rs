@@ -1,4 +1,4 @@
-//! The doctor: what devices there are, and whether they are well.
+//! The doctor: it finds the devices of a machine and tests them.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,19 +12,19 @@ use pyo3::prelude::*;
 
 use crate::error::detached;
 
-/// What the doctor found. As a string, a page for people.
+/// The results of `doctor`; its string is a page for people to read.
 #[pyclass(frozen, module = "bowstring")]
 pub struct Report(bowstring::doctor::Report);
 
 #[pymethods]
 impl Report {
-    /// Whether every device that is here did what it should.
+    /// Whether every device that was found passed its tests.
     #[getter]
     fn is_well(&self) -> bool {
         self.0.is_well()
     }
 
-    /// The same as JSON, with each kernel's time.
+    /// Return the results as JSON, with the time of each kernel.
     fn to_json(&self) -> String {
         self.0.to_json()
     }
@@ -39,11 +39,11 @@ impl Report {
     }
 }
 
-/// Shows where an examination is, where that is wanted.
+/// Reports the progress of an examination to the caller's function, if there is one.
 fn show(progress: Option<&Py<PyAny>>, at: &Progress<'_>) {
     let Some(progress) = progress else { return };
     Python::attach(|py| {
-        // An exception of its own changes nothing in the examination.
+        // An exception of that function must not change the examination.
         if let Err(error) = progress.call1(py, (at.to_string(), at.done, at.of)) {
             error.write_unraisable(py, Some(progress.bind(py)));
         }
@@ -56,10 +56,13 @@ fn options(seconds: f64, devices: usize) -> PyResult<Options> {
     Ok(Options { budget, devices })
 }
 
-/// Looks for devices, and examines the CPU and each GPU that it finds, `devices` of a kind at most, in so
-/// many seconds. `progress` is called with what is being done, how much of it has been done, and how much
-/// there is. All of it is done in this process: a driver that crashes ends it, as ROCm does at a fault of
-/// its GPU. `python -m bowstring` examines each GPU in a process of its own.
+/// Find devices, and examine the CPU and each GPU.
+///
+/// It examines at most `devices` of a kind, and takes about `seconds`. `progress` is called with a
+/// description of the current step, the amount done, and the total.
+///
+/// The examination runs in this process, so a driver that crashes ends it, as ROCm does at a fault of its
+/// GPU. `python -m bowstring` examines each GPU in a process of its own.
 #[pyfunction]
 #[pyo3(signature = (*, seconds = 100.0, devices = 8, progress = None))]
 pub fn doctor(py: Python<'_>, seconds: f64, devices: usize, progress: Option<Py<PyAny>>) -> PyResult<Report> {
@@ -67,8 +70,10 @@ pub fn doctor(py: Python<'_>, seconds: f64, devices: usize, progress: Option<Py<
     detached(py, || Ok::<_, PyErr>(Report(examine(&options, &mut |at| show(progress.as_ref(), at)))))
 }
 
-/// For `python -m bowstring`: the same, each GPU by a command of its own that ends up in `examine_only`.
-/// The report so far is kept in the file of that name.
+/// Examine each GPU in a process of its own, for `python -m bowstring`.
+///
+/// `command` starts such a process, which must call `_examine_only`. The report so far is kept in the file
+/// `json`.
 #[pyfunction]
 #[pyo3(name = "_examine_apart")]
 pub fn examine_apart(
@@ -102,8 +107,7 @@ pub fn examine_apart(
     })
 }
 
-/// For `python -m bowstring --only WHAT`: writes what is found of one library or device to the standard
-/// output.
+/// Write the results for one library or device to the standard output, for `python -m bowstring --only WHAT`.
 #[pyfunction]
 #[pyo3(name = "_examine_only")]
 pub fn examine_only(py: Python<'_>, what: &str, seconds: f64, devices: usize) -> PyResult<()> {

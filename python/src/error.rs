@@ -1,5 +1,6 @@
-//! Errors as the exceptions that Python programmers expect. Every call of the library goes through [`ours`] or [`detached`]:
-//! so a panic of ours is an ordinary exception too, and not one that `except Exception` lets pass.
+//! Conversion of errors to the exceptions that Python programmers expect. Every call of the library goes
+//! through [`ours`] or [`detached`], so a panic, too, is an ordinary exception, which `except Exception`
+//! catches.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
@@ -16,9 +17,9 @@ use pyo3::exceptions::{
 use pyo3::types::PyAnyMethods;
 use pyo3::{PyErr, PyResult, Python};
 
-/// What Python can raise.
+/// Errors that convert to a Python exception.
 pub trait Exception {
-    /// As an exception.
+    /// Converts the error to an exception.
     fn exception(self) -> PyErr;
 }
 
@@ -29,7 +30,7 @@ impl Exception for PyErr {
 }
 
 impl Exception for Error {
-    /// By who must act.
+    /// Chooses the class by who has to act on the error.
     fn exception(self) -> PyErr {
         let words = self.to_string();
         match self {
@@ -37,7 +38,7 @@ impl Exception for Error {
             Error::OutOfMemory { .. } => PyMemoryError::new_err(words),
             Error::Evaluation { failure: Failure::Overflow, .. } => PyOverflowError::new_err(words),
             Error::Evaluation { failure: Failure::DivisionByZero, .. } => PyZeroDivisionError::new_err(words),
-            // Python's class of both.
+            // This class is the base of both classes above.
             Error::Evaluation { .. } => PyArithmeticError::new_err(words),
             Error::NoColumn { number: Some(number), columns, .. } => {
                 PyIndexError::new_err(format!("no column {number} of {}", columns.len()))
@@ -51,12 +52,12 @@ impl Exception for Error {
     }
 }
 
-/// The error of a column that is not among these.
+/// Makes the error for a column that is not among these.
 pub fn no_column(name: &str, columns: &[String]) -> PyErr {
     PyKeyError::new_err(format!("no column {name:?}{}", nearest(name, columns)))
 }
 
-/// Words for an error: the name that is most like a wrong one.
+/// Returns a hint for an error message: the known name that is most like the wrong one, if any.
 pub fn nearest(name: &str, names: &[String]) -> String {
     let near = Python::attach(|py| -> PyResult<Vec<String>> {
         py.import("difflib")?.call_method1("get_close_matches", (name, names))?.extract()
@@ -67,18 +68,18 @@ pub fn nearest(name: &str, names: &[String]) -> String {
     }
 }
 
-/// The exception for an error that somebody else has caught.
+/// Converts an error that another part of the code has caught.
 pub fn exception_of(error: Error) -> PyErr {
     error.exception()
 }
 
-/// How many calls of [`ours`] are under way, in all threads: the library's own threads work for them.
+/// The number of calls of [`ours`] under way in all threads; the library's own threads work for them.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 /// The place of such a call's last panic.
 static PANICKED_AT: Mutex<Option<String>> = Mutex::new(None);
 
-/// From now on a panic that becomes an exception is told by that alone: nothing goes to stderr beside it.
-/// All other panics are printed as before.
+/// From now on, prints nothing to stderr for a panic that becomes an exception. All other panics are printed
+/// as before.
 pub fn keep_panics_off_stderr() {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -90,7 +91,7 @@ pub fn keep_panics_off_stderr() {
     }));
 }
 
-/// Runs something of which a panic is an error, in what words it had.
+/// Runs `body` and converts a panic to an error with the panic's message.
 pub fn caught<T>(body: impl FnOnce() -> T) -> Result<T, String> {
     UNDER_WAY.fetch_add(1, Ordering::Relaxed);
     let done = catch_unwind(AssertUnwindSafe(body));
@@ -101,7 +102,7 @@ pub fn caught<T>(body: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-/// Runs the library, at once.
+/// Runs the library and holds the interpreter. Errors and panics become exceptions.
 pub fn ours<T, E: Exception>(body: impl FnOnce() -> Result<T, E>) -> PyResult<T> {
     match caught(body) {
         Ok(result) => result.map_err(Exception::exception),
@@ -112,11 +113,12 @@ pub fn ours<T, E: Exception>(body: impl FnOnce() -> Result<T, E>) -> PyResult<T>
     }
 }
 
-/// How often an operation that is under way looks for signals.
+/// The interval at which a running operation checks for signals.
 const LOOKS: Duration = Duration::from_millis(50);
 
-/// Runs the library, and lets other Python threads run meanwhile: for whatever may compute or wait. Operations
-/// on the CPU end at Ctrl-C, and at any signal whose handler raises: its exception is then the result.
+/// Runs the library and lets other Python threads run meanwhile: for everything that may compute or wait.
+/// Operations on the CPU end at Ctrl-C, and at any signal whose handler raises: its exception is then the
+/// result.
 pub fn detached<T: Send, E: Exception + Send>(
     py: Python<'_>,
     body: impl FnOnce() -> Result<T, E> + Send,
@@ -138,7 +140,7 @@ pub fn detached<T: Send, E: Exception + Send>(
     })
 }
 
-/// The exception where the array API asks for `BufferError`: what DLPack cannot carry.
+/// Converts an error to `BufferError`, as the array API asks, if DLPack cannot carry the array.
 pub fn for_buffers(error: Error) -> PyErr {
     match error {
         Error::Invalid { .. } | Error::Unsupported { .. } | Error::OutOfSpec { .. } => {

@@ -1,4 +1,4 @@
-//! Expressions, as they are written in Python. They know nothing of columns; what is wrong with them is found when they meet some.
+//! Expressions as Python writes them. They know no columns; errors surface when they meet some.
 
 use bowstring::expr::{self, Aggregation as InnerAggregation, DatePart, Expr as Inner, Literal};
 use pyo3::IntoPyObjectExt;
@@ -14,18 +14,20 @@ use crate::recipe::{self, Recipe};
 use crate::types;
 use crate::values;
 
-/// What is computed of each row of a batch: made by `col`, `nth`, `lit` and `if_else`, with operators and methods. Comparisons make
-/// expressions, too, so `==` compares nothing here and now, and `&`, `|` and `~` stand for `and`, `or` and `not`.
+/// An expression that is computed for each row of a batch.
+///
+/// `col`, `nth`, `lit` and `if_else` make expressions, and operators and methods combine them. Comparisons
+/// make expressions, too: `==` compares nothing at once. Use `&`, `|` and `~` for `and`, `or` and `not`.
 #[pyclass(frozen, module = "bowstring")]
 #[derive(Clone)]
 pub struct Expr(pub Inner, Recipe);
 
-/// What many rows come to: made by `Expr.sum()` and the like, and by `count_all`.
+/// An aggregation of the rows of a batch, made by methods such as `Expr.sum()`, or by `count_all`.
 #[pyclass(frozen, module = "bowstring")]
 #[derive(Clone)]
 pub struct Aggregation(pub InnerAggregation, Recipe);
 
-/// An expression, or a value that stands for one; and as a recipe keeps it.
+/// Reads an operand: an expression, or a value that becomes a literal; also as a recipe keeps it.
 fn operand(value: &Bound<'_, PyAny>) -> PyResult<(Inner, Py<PyAny>)> {
     match value.cast::<Expr>() {
         Ok(expr) => Ok((expr.get().0.clone(), value.clone().unbind())),
@@ -33,7 +35,7 @@ fn operand(value: &Bound<'_, PyAny>) -> PyResult<(Inner, Py<PyAny>)> {
     }
 }
 
-/// What is too large to be bound is no expression: here, before it is deep enough to be dropped by no stack.
+/// Refuses an expression that is too large to be bound, before it is too deep for any stack to drop.
 fn made<const N: usize>(expr: Inner, name: &'static str, given: [Py<PyAny>; N]) -> PyResult<Expr> {
     ours(|| expr.check())?;
     Ok(Expr(expr, Recipe::new(name, given)))
@@ -43,22 +45,24 @@ fn text(py: Python<'_>, text: &str) -> Py<PyAny> {
     PyString::new(py, text).into_any().unbind()
 }
 
-/// The column of this name.
+/// Make an expression for the column of this name.
 #[pyfunction]
 pub fn col(py: Python<'_>, name: String) -> Expr {
     let given = text(py, &name);
     Expr(expr::col(name), Recipe::new("col", [given]))
 }
 
-/// The column of this number, from 0 on.
+/// Make an expression for the column of this number, counted from 0.
 #[pyfunction]
 pub fn nth(py: Python<'_>, index: usize) -> PyResult<Expr> {
     Ok(Expr(expr::nth(index), Recipe::new("nth", [index.into_py_any(py)?])))
 }
 
-/// A value: `bool`, `int`, `float`, `Decimal`, `str`, `bytes`, `date`, `datetime`, `None`, or any array of one row. All but dates and
-/// arrays take the type of what they meet, where it has that value; a `date` is a Date32, a `datetime` a Timestamp of microseconds. With
-/// `type`, as `cast` takes it, the value is of that.
+/// Make an expression of a constant.
+///
+/// `value` is a `bool`, `int`, `float`, `Decimal`, `str`, `bytes`, `date`, `datetime`, `None`, or an array of
+/// one row. A `date` is a Date32, a `datetime` a Timestamp of microseconds, and an array has its own type;
+/// all others take the type of their other operand if it has that value. `type`, as in `cast`, sets the type.
 #[pyfunction]
 #[pyo3(signature = (value, r#type = None))]
 pub fn lit(value: &Bound<'_, PyAny>, r#type: Option<&Bound<'_, PyAny>>) -> PyResult<Expr> {
@@ -70,14 +74,14 @@ pub fn lit(value: &Bound<'_, PyAny>, r#type: Option<&Bound<'_, PyAny>>) -> PyRes
     let literal = values::typed_literal(value, field.data_type())?;
     let kept = match recipe::value(value) {
         Ok((_, kept)) => kept,
-        // A value that only its type makes one.
+        // This value is a literal only together with its type.
         Err(_) => value.clone().unbind(),
     };
     let to = types::type_of(&field).into_py_any(value.py())?;
     Ok(Expr(expr::lit(literal), Recipe::new("lit", [kept, to])))
 }
 
-/// `then` where `condition` is true, `otherwise` where it is false or null.
+/// Choose `then` where `condition` is true, and `otherwise` where it is false or null.
 #[pyfunction]
 pub fn if_else(
     condition: &Bound<'_, PyAny>,
@@ -89,14 +93,14 @@ pub fn if_else(
     made(expr::if_else(condition, then, otherwise), "if_else", [a, b, c])
 }
 
-/// How many rows there are.
+/// Make an aggregation that counts all rows.
 #[pyfunction]
 pub fn count_all() -> Aggregation {
     Aggregation(expr::count_all(), Recipe::new("count_all", []))
 }
 
 impl Expr {
-    /// The result of a method of this name with another operand.
+    /// Applies a method of this name to another operand.
     fn with(
         this: &Bound<'_, Self>,
         name: &'static str,
@@ -107,12 +111,10 @@ impl Expr {
         made(make(this.get().0.clone(), other), name, [this.clone().into_any().unbind(), kept])
     }
 
-    /// The result of a method of this name without another operand.
     fn of(this: &Bound<'_, Self>, name: &'static str, make: impl FnOnce(Inner) -> Inner) -> PyResult<Expr> {
         made(make(this.get().0.clone()), name, [this.clone().into_any().unbind()])
     }
 
-    /// The aggregation that a method of this name makes.
     fn folded(
         this: &Bound<'_, Self>,
         name: &'static str,
@@ -218,8 +220,8 @@ impl Expr {
         Expr::of(this, "__neg__", |x| -x)
     }
 
-    /// The quotient of integers or floats, rounded down as Python does; `/` cuts that of integers towards
-    /// zero. Floats divided by zero are infinite or NaN, as numpy has it.
+    /// Divide integers or floats and round down, as Python does; `/` truncates integer quotients towards
+    /// zero. Floats divided by zero are infinite or NaN, as in numpy.
     fn __floordiv__(this: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Expr> {
         Expr::with(this, "__floordiv__", other, Inner::floor_div)
     }
@@ -228,7 +230,7 @@ impl Expr {
         Expr::with(this, "__rfloordiv__", other, |a, b| b.floor_div(a))
     }
 
-    /// A power, computed by multiplication: the exponent is a whole number of Python's.
+    /// Raise to a power by multiplication; the exponent is a Python integer from 0 to 1000.
     fn __pow__(
         this: &Bound<'_, Self>,
         exponent: &Bound<'_, PyAny>,
@@ -250,12 +252,12 @@ impl Expr {
         Expr::of(this, "abs", Inner::abs)
     }
 
-    /// The number without its sign. The least of the signed integers has none, and overflows.
+    /// Compute the absolute value. The least value of a signed integer type overflows.
     fn abs(this: &Bound<'_, Self>) -> PyResult<Expr> {
         Expr::of(this, "abs", Inner::abs)
     }
 
-    /// Whether a float is NaN.
+    /// Test whether a float is NaN.
     fn is_nan(this: &Bound<'_, Self>) -> PyResult<Expr> {
         Expr::of(this, "is_nan", Inner::is_nan)
     }
@@ -269,7 +271,6 @@ impl Expr {
         self.0.to_string()
     }
 
-    /// Itself: it never changes.
     fn __copy__(this: Bound<'_, Self>) -> Bound<'_, Self> {
         this
     }
@@ -282,54 +283,54 @@ impl Expr {
         this.get().1.reduced(this.py(), this.get_type().as_any())
     }
 
-    /// Whether there is no value.
+    /// Test whether the value is null.
     fn is_null(this: &Bound<'_, Self>) -> PyResult<Expr> {
         Expr::of(this, "is_null", Inner::is_null)
     }
 
-    /// Whether there is a value.
+    /// Test whether the value is not null.
     fn is_not_null(this: &Bound<'_, Self>) -> PyResult<Expr> {
         Expr::of(this, "is_not_null", Inner::is_not_null)
     }
 
-    /// Whether it is true; null is not.
+    /// Test whether the value is true; null gives false.
     fn is_true(this: &Bound<'_, Self>) -> PyResult<Expr> {
         Expr::of(this, "is_true", Inner::is_true)
     }
 
-    /// Whether it is false or null.
+    /// Test whether the value is false or null.
     fn is_not_true(this: &Bound<'_, Self>) -> PyResult<Expr> {
         Expr::of(this, "is_not_true", Inner::is_not_true)
     }
 
-    /// Whether it is false; null is not.
+    /// Test whether the value is false; null gives false.
     fn is_false(this: &Bound<'_, Self>) -> PyResult<Expr> {
         Expr::of(this, "is_false", Inner::is_false)
     }
 
-    /// Whether it is true or null.
+    /// Test whether the value is true or null.
     fn is_not_false(this: &Bound<'_, Self>) -> PyResult<Expr> {
         Expr::of(this, "is_not_false", Inner::is_not_false)
     }
 
-    /// Whether they differ, where nulls are equal to each other and to nothing else. Never null.
+    /// Test whether two values differ, where nulls equal each other and nothing else. Never null.
     fn distinct(this: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Expr> {
         Expr::with(this, "distinct", other, Inner::distinct)
     }
 
-    /// The opposite of `distinct`.
+    /// Test whether two values are the same: the opposite of `distinct`.
     fn not_distinct(this: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Expr> {
         Expr::with(this, "not_distinct", other, Inner::not_distinct)
     }
 
-    /// Whether it is `low` at least and `high` at most.
+    /// Test whether the value is at least `low` and at most `high`.
     fn between(this: &Bound<'_, Self>, low: &Bound<'_, PyAny>, high: &Bound<'_, PyAny>) -> PyResult<Expr> {
         let ((low, a), (high, b)) = (operand(low)?, operand(high)?);
         let given = [this.clone().into_any().unbind(), a, b];
         made(this.get().0.clone().between(low, high), "between", given)
     }
 
-    /// Whether it is one of these values; null where it is null, or where it is none of them and one of them is null.
+    /// Test whether the value is in `values`; null for null, or if only a null in `values` might match.
     fn is_in(this: &Bound<'_, Self>, values: &Bound<'_, PyAny>) -> PyResult<Expr> {
         if plain::is_text(values) {
             return Err(PyTypeError::new_err(format!("values: a list is needed, not {}", values.get_type())));
@@ -346,33 +347,33 @@ impl Expr {
         made(this.get().0.clone().in_list(literals), "is_in", given)
     }
 
-    /// Whether this text, or these bytes, start with `prefix`.
+    /// Test whether text or bytes start with `prefix`.
     fn starts_with(this: &Bound<'_, Self>, prefix: &Bound<'_, PyAny>) -> PyResult<Expr> {
         Expr::with(this, "starts_with", prefix, Inner::starts_with)
     }
 
-    /// Whether this text, or these bytes, end with `suffix`.
+    /// Test whether text or bytes end with `suffix`.
     fn ends_with(this: &Bound<'_, Self>, suffix: &Bound<'_, PyAny>) -> PyResult<Expr> {
         Expr::with(this, "ends_with", suffix, Inner::ends_with)
     }
 
-    /// Whether `part` is somewhere in this text, or in these bytes.
+    /// Test whether text or bytes contain `part`.
     fn contains(this: &Bound<'_, Self>, part: &Bound<'_, PyAny>) -> PyResult<Expr> {
         Expr::with(this, "contains", part, Inner::contains)
     }
 
-    /// Whether the text is of a pattern: `%` stands for any text, `_` for any character, and a backslash takes the next one as it is.
+    /// Match text with a pattern: `%` is any text, `_` any character, a backslash escapes the next.
     fn like(this: &Bound<'_, Self>, pattern: &Bound<'_, PyAny>) -> PyResult<Expr> {
         Expr::with(this, "like", pattern, Inner::like)
     }
 
-    /// The same, where case does not count.
+    /// Match text with a pattern as `like` does, ignoring case.
     fn ilike(this: &Bound<'_, Self>, pattern: &Bound<'_, PyAny>) -> PyResult<Expr> {
         Expr::with(this, "ilike", pattern, Inner::ilike)
     }
 
-    /// As another type, which is said as `bowstring.cast` takes it. What does not fit is null, or a `ValueError` with
-    /// `strict=True`.
+    /// Convert to another type, as `bowstring.cast` takes it. A value that does not fit becomes null, or
+    /// raises `ValueError` with `strict=True`.
     #[pyo3(signature = (to, *, strict = false))]
     fn cast(this: &Bound<'_, Self>, to: &Bound<'_, PyAny>, strict: bool) -> PyResult<Expr> {
         let field = types::field(to, "to")?;
@@ -384,18 +385,18 @@ impl Expr {
         }
     }
 
-    /// This, or `other` where this is null.
+    /// Replace nulls with the values of `other`.
     fn coalesce(this: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Expr> {
         Expr::with(this, "coalesce", other, Inner::coalesce)
     }
 
-    /// This, but null where both are equal.
+    /// Replace values that equal those of `other` with null.
     fn nullif(this: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Expr> {
         Expr::with(this, "nullif", other, Inner::nullif)
     }
 
-    /// The `"year"`, `"month"`, `"day"`, `"hour"`, `"minute"` or `"second"` of a date, a timestamp without a zone or
-    /// a time: an Int32, and null outside of the years -262143 to 262142.
+    /// Extract the `"year"`, `"month"`, `"day"`, `"hour"`, `"minute"` or `"second"` of a date, a time, or a
+    /// timestamp without a zone, as Int32; null outside the years -262143 to 262142.
     fn date_part(this: &Bound<'_, Self>, part: &str) -> PyResult<Expr> {
         let which = match part {
             "year" => DatePart::Year,
@@ -410,44 +411,44 @@ impl Expr {
         made(this.get().0.clone().date_part(which), "date_part", given)
     }
 
-    /// The same under a name, which the result's column has.
+    /// Name the expression; the result's column gets this name.
     fn alias(this: &Bound<'_, Self>, name: &str) -> PyResult<Expr> {
         let given = [this.clone().into_any().unbind(), text(this.py(), name)];
         made(this.get().0.clone().alias(name), "alias", given)
     }
 
-    /// The sum of what is not null; null of nothing. Integers become Int64 or UInt64, decimals have 38 digits, Float16
-    /// becomes Float32.
+    /// Sum the values that are not null; null if there are none. The sum of integers is Int64 or UInt64, that
+    /// of decimals has 38 digits, and that of Float16 is Float32.
     fn sum(this: &Bound<'_, Self>) -> Aggregation {
         Expr::folded(this, "sum", expr::sum)
     }
 
-    /// The least of what is not null; null of nothing.
+    /// Find the least value that is not null; null if there are none.
     fn min(this: &Bound<'_, Self>) -> Aggregation {
         Expr::folded(this, "min", expr::min)
     }
 
-    /// The greatest of what is not null, NaN above all numbers; null of nothing.
+    /// Find the greatest value that is not null, with NaN above all numbers; null if there are none.
     fn max(this: &Bound<'_, Self>) -> Aggregation {
         Expr::folded(this, "max", expr::max)
     }
 
-    /// How many are not null.
+    /// Count the values that are not null.
     fn count(this: &Bound<'_, Self>) -> Aggregation {
         Expr::folded(this, "count", expr::count)
     }
 
-    /// The mean of what is not null; null of nothing.
+    /// Compute the mean of the values that are not null; null if there are none.
     fn mean(this: &Bound<'_, Self>) -> Aggregation {
         Expr::folded(this, "mean", expr::mean)
     }
 
-    /// Whether all that are not null are true; null of nothing.
+    /// Test whether all values that are not null are true; null if there are none.
     fn all(this: &Bound<'_, Self>) -> Aggregation {
         Expr::folded(this, "all", expr::bool_and)
     }
 
-    /// Whether any is true; null of nothing.
+    /// Test whether any value is true; null if all values are null.
     fn any(this: &Bound<'_, Self>) -> Aggregation {
         Expr::folded(this, "any", expr::bool_or)
     }
@@ -455,7 +456,7 @@ impl Expr {
 
 #[pymethods]
 impl Aggregation {
-    /// The same under another name.
+    /// Name the aggregation; the result's column gets this name.
     fn alias(this: &Bound<'_, Self>, name: &str) -> Aggregation {
         let given = [this.clone().into_any().unbind(), text(this.py(), name)];
         Aggregation(this.get().0.clone().alias(name), Recipe::new("alias", given))
@@ -465,7 +466,6 @@ impl Aggregation {
         self.0.to_string()
     }
 
-    /// Itself: it never changes.
     fn __copy__(this: Bound<'_, Self>) -> Bound<'_, Self> {
         this
     }

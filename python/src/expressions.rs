@@ -1,4 +1,4 @@
-//! What expressions come to: the operations that take some.
+//! The operations that take expressions: `evaluate`, `aggregate`, and `filter` by an expression.
 
 use arrow_schema::Schema;
 use bowstring::compute::{Aggregates, Predicate, Projection};
@@ -14,7 +14,7 @@ use crate::error::{detached, ours};
 use crate::expr::{Aggregation, Expr};
 use crate::foreign;
 
-/// What the operations' keywords say.
+/// Parses the keywords that the operations have in common.
 pub fn options(overflow: &str, division_by_zero: &str, floats: &str) -> PyResult<Options> {
     let no = |what: &str, said: &str, known: &str| {
         Err(PyValueError::new_err(format!("{what} is {known}, not {said:?}")))
@@ -38,7 +38,7 @@ pub fn options(overflow: &str, division_by_zero: &str, floats: &str) -> PyResult
     Ok(Options::new().overflow(overflow).division_by_zero_is_null(is_null).floats(floats))
 }
 
-/// One item of a class, several of them, or a dictionary of some by the names that they are to have.
+/// Reads one item of a class, several of them, or a dictionary of items by name, which `alias` gives them.
 fn all_of<'py, C: PyClass, T>(
     items: &Bound<'py, PyAny>,
     argument: &str,
@@ -68,7 +68,7 @@ fn all_of<'py, C: PyClass, T>(
     items.try_iter()?.map(|item| one(&item?)).collect()
 }
 
-/// The error of an item of another class, with a guess at what was meant.
+/// Makes the error for an item of another class, with a guess at what was meant.
 fn misfit(item: &Bound<'_, PyAny>, argument: &str, class: &str) -> PyErr {
     let meant = if let Ok(name) = item.cast::<PyString>() {
         format!(": the column is col({:?})", name.to_string_lossy())
@@ -82,7 +82,7 @@ fn misfit(item: &Bound<'_, PyAny>, argument: &str, class: &str) -> PyErr {
     PyTypeError::new_err(format!("{argument}: a bowstring.{class} is needed, not {}{meant}", item.get_type()))
 }
 
-/// Aggregates bound to a schema.
+/// Binds aggregations, and the predicate if any, to a schema.
 pub fn aggregates(
     aggregations: &Bound<'_, PyAny>,
     predicate: Option<&Bound<'_, PyAny>>,
@@ -99,14 +99,14 @@ pub fn aggregates(
     ours(|| Aggregates::bind(&aggregations, predicate, schema, options))
 }
 
-/// Expressions bound to a schema.
+/// Binds expressions to a schema.
 pub fn projection(exprs: &Bound<'_, PyAny>, schema: &Schema, options: &Options) -> PyResult<Projection> {
     let inner = |expr: &Bound<'_, Expr>| expr.get().0.clone();
     let exprs: Vec<Inner> = all_of(exprs, "exprs", inner, Inner::alias)?;
     ours(|| Projection::bind(&exprs, schema, options))
 }
 
-/// The rows of a batch where an expression is true.
+/// Keeps the rows of a batch where an expression is true.
 pub fn filter_where(
     batch: &RecordBatch,
     predicate: &Bound<'_, Expr>,
@@ -122,11 +122,16 @@ pub fn filter_where(
     kept.map(RecordBatch::new)
 }
 
-/// A batch of what expressions come to for each row: one, several, or a dictionary of them by name. Each is a
-/// column, named by its key, by `alias` or as written. An integer or a decimal that
-/// overflows is an `ArithmeticError` that names the first row, or with `overflow` a null or what remains of it (`"wrap"`, integers alone);
-/// likewise a division by zero, or a null. Floats are compared by their total order, or as SQL does, where all zeros are equal, and all
-/// NaNs. On a GPU the errors of rows come when the result is waited for.
+/// Return a batch with the value of each expression for each row.
+///
+/// `exprs` is one expression, several, or a dictionary of expressions by name. Each makes a column, which is
+/// named by its key, by `alias`, or by the text of the expression.
+///
+/// An integer or decimal that overflows raises an `ArithmeticError` that names the first such row. With
+/// `overflow="null"` the result is null, and with `overflow="wrap"` integers wrap around. A division by zero
+/// raises an `ArithmeticError`, too, or gives null with `division_by_zero="null"`. Floats are compared by
+/// their total order, or with `floats="sql"` as in SQL, where all zeros are equal, and all NaNs. On a GPU,
+/// errors of rows are raised when the result is waited for.
 #[pyfunction]
 #[pyo3(signature = (
     batch, exprs, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None
@@ -147,8 +152,11 @@ pub fn evaluate(
     detached(py, || bound.evaluate(&batch.0, &on).wait()).map(RecordBatch::new)
 }
 
-/// One row of what the rows of a batch come to, those where the expression `where` is true, or all. Errors and options as with
-/// `evaluate`, but for a sum that does not fit its type, which is of no row: a `ValueError`. Waits once for a device; the result is in host memory.
+/// Return a batch of one row with the result of each aggregation.
+///
+/// The rows are those where the expression `where` is true, or all. Options and errors are as in `evaluate`,
+/// except for a sum that does not fit its type: it belongs to no row, and raises `ValueError`. This waits
+/// once for a device; the result is in host memory.
 #[pyfunction]
 #[pyo3(signature = (
     batch, aggregations, r#where = None, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None

@@ -1,5 +1,5 @@
-//! Objects of other libraries as arrays and batches, by whatever protocol they speak. What does not fit is an error that names
-//! the argument.
+//! Conversion of other libraries' objects to arrays and batches, by any protocol that they support. Errors
+//! name the argument.
 
 use arrow_array::new_empty_array;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -21,17 +21,18 @@ use crate::plain;
 use crate::protocols::{Found, by_arrow};
 use crate::source::{Source, are_batches, batch_of, schema_of};
 
-/// How often an object may name another one in its place: far more than any library does.
+/// The number of times that an object may refer to another one in its place: far more than any library does.
 const REFERRALS: usize = 8;
 
-/// By whatever protocol it speaks, or as rows of Python's; as type `to` where it has none itself.
+/// Reads an object by any protocol that it supports, or as an iterable of Python values, which become type
+/// `to`.
 fn found(obj: &Bound<'_, PyAny>, argument: &str, to: Option<&DataType>) -> PyResult<Found> {
     let mut obj = obj.clone();
     for _ in 0..REFERRALS {
         if let Some(found) = by_sharing(&obj, argument)? {
             return Ok(found);
         }
-        // These are for pyarrow and of pandas' indices; the last is for numpy.
+        // The methods are for pyarrow, and of pandas' indices; `__array__` is for numpy.
         match first_of(&obj, &["__arrow_array__", "to_series"])? {
             Some(method) => obj = obj.call_method0(method)?,
             None if obj.hasattr("__array__")? => return of_numpy(&obj, argument, "__array__"),
@@ -47,12 +48,13 @@ fn found(obj: &Bound<'_, PyAny>, argument: &str, to: Option<&DataType>) -> PyRes
     Err(PyTypeError::new_err(problem))
 }
 
-/// By a protocol that gives its memory.
+/// Reads an object by a protocol that shares its memory, if it has one.
 fn by_sharing(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Option<Found>> {
     if let Some(found) = by_arrow(obj, None)? {
         return Ok(Some(found));
     }
-    // numpy has more than DLPack: text, days and times, and arrays with gaps between their items.
+    // numpy's interface describes more than DLPack: text, dates and times, and arrays with gaps between
+    // items.
     if obj.hasattr("__array_interface__")? && has_method(obj, "__len__")? {
         return of_numpy(obj, argument, "__array_interface__").map(Some);
     }
@@ -65,7 +67,7 @@ fn by_sharing(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Option<Found>>
     Ok(None)
 }
 
-/// The first of these methods that an object has.
+/// Returns the first of these methods that an object has.
 fn first_of<'a>(obj: &Bound<'_, PyAny>, methods: &[&'a str]) -> PyResult<Option<&'a str>> {
     for method in methods {
         if has_method(obj, method)? {
@@ -94,12 +96,12 @@ fn no_array(obj: &Bound<'_, PyAny>, argument: &str, interface: &str) -> PyErr {
     PyTypeError::new_err(format!("{argument}: {class} has no {interface}{advice}"))
 }
 
-/// Any object as an array.
+/// Reads any object as an array.
 pub fn as_array(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Array> {
     as_array_of(obj, argument, None)
 }
 
-/// Any object as an array; values of Python's as an array of type `to`, if there is one.
+/// Reads any object as an array; Python values become an array of type `to`, if given.
 pub fn as_array_of(obj: &Bound<'_, PyAny>, argument: &str, to: Option<&DataType>) -> PyResult<Array> {
     if let Ok(array) = obj.cast::<Array>() {
         return Ok(array.get().clone());
@@ -111,21 +113,21 @@ pub fn as_array_of(obj: &Bound<'_, PyAny>, argument: &str, to: Option<&DataType>
     }
 }
 
-/// Whether an operation on one device takes what is in that memory.
+/// Whether operations of the device `here` can access that memory.
 fn reaches(here: Place, memory: Place) -> bool {
     let kind = memory.device_type;
     here == memory || kind.host_accessible() && [DeviceType::Cpu, kind.device()].contains(&here.device_type)
 }
 
-/// Any object as an array that a stream can read: copied there where it is elsewhere and `copy` says so, or where it is of
-/// Python's own values, which no device has.
+/// Reads any object as an array in memory that a stream can access. An array elsewhere is copied if `copy`
+/// says so; Python's own values are always copied, because no device has them.
 pub fn as_array_on(
     obj: &Bound<'_, PyAny>,
     argument: &str,
     on: &bowstring::Stream,
     copy: bool,
 ) -> PyResult<Array> {
-    // numpy's are arrays to DLPack.
+    // numpy's scalars are arrays to DLPack.
     if !plain::is_container(obj) && matches!(plain::scalar(obj), Ok(Some(_))) {
         let problem = format!("{argument}: an array is needed, not one {}", obj.get_type());
         return Err(PyTypeError::new_err(problem));
@@ -152,7 +154,7 @@ pub fn as_array_on(
     })
 }
 
-/// Any object as a batch.
+/// Reads any object as a batch.
 pub fn as_batch(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<RecordBatch> {
     if let Ok(batch) = obj.cast::<RecordBatch>() {
         return Ok(batch.get().clone());
@@ -174,7 +176,7 @@ pub fn as_batch(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<RecordBatch>
     }
 }
 
-/// A batch of arrays by name, as types of a schema if there is one.
+/// Makes a batch of columns by name, cast to the types of a schema if given.
 pub fn of_columns(
     columns: &Bound<'_, PyDict>,
     argument: &str,
@@ -198,7 +200,7 @@ pub fn of_columns(
         });
     }
     if let Some(schema) = schema {
-        // In the schema's order, whatever the dictionary's is.
+        // The columns come in the schema's order, not the dictionary's.
         let place = |field: &std::sync::Arc<Field>| {
             let place = fields.iter().position(|own| own.name() == field.name());
             place.ok_or_else(|| {
@@ -213,7 +215,7 @@ pub fn of_columns(
     ours(|| Batch::try_new(schema.into(), arrays, rows)).map(RecordBatch::new)
 }
 
-/// The chunks that an object comes in, as arrays.
+/// Reads the chunks of an object as arrays.
 pub fn chunks(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Vec<Array>> {
     if let Ok(array) = obj.cast::<Array>() {
         return Ok(vec![array.get().clone()]);
@@ -228,7 +230,7 @@ pub fn chunks(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Vec<Array>> {
     }
 }
 
-/// A batch as the array of structs that it is.
+/// Converts a batch to an array of structs.
 fn structs(py: Python<'_>, batch: RecordBatch) -> PyResult<Array> {
     let source = batch.1;
     let capsules = batch.into_pyobject(py)?.call_method0("__arrow_c_device_array__")?;
@@ -236,13 +238,13 @@ fn structs(py: Python<'_>, batch: RecordBatch) -> PyResult<Array> {
     Ok(Array { source, ..Array::new(array, &field) })
 }
 
-/// An array of structs as the batch that it is.
+/// Converts an array of structs to a batch.
 pub fn rows(array: &Array) -> PyResult<RecordBatch> {
     let batch = ours(|| batch_of(&schema_of(&array.field)?, &array.array))?;
     Ok(RecordBatch(batch, array.source))
 }
 
-/// All chunks of a stream as one array: copied only where there are several.
+/// Joins the chunks of a stream to one array; a single chunk is not copied.
 fn joined(source: Source<Field, Inner>) -> PyResult<Array> {
     let (field, mut chunks) = source.all()?;
     let array = match chunks.len() {
@@ -253,12 +255,12 @@ fn joined(source: Source<Field, Inner>) -> PyResult<Array> {
     Ok(Array::new(array?, &field))
 }
 
-/// No rows of a type.
+/// Makes an array of a type without rows.
 fn empty(data_type: &DataType) -> PyResult<Inner> {
     ours(|| exchange::from_arrow(&new_empty_array(data_type)))
 }
 
-/// Several arrays as one.
+/// Concatenates arrays on the default stream of the first one's memory.
 fn concatenated(chunks: &[&Inner]) -> PyResult<Inner> {
     let stream = default_stream(chunks.first().map_or(Place::CPU, |chunk| chunk.place()))?;
     ours(|| compute::concat(chunks, &stream).wait())
@@ -268,7 +270,7 @@ fn joined_rows(source: Source<Field, Inner>) -> PyResult<RecordBatch> {
     joined_batches(ours(|| source.batches())?)
 }
 
-/// All batches of a stream as one: copied only where there are several.
+/// Joins the batches of a stream to one; a single batch is not copied.
 pub fn joined_batches(source: Source<SchemaRef, Batch>) -> PyResult<RecordBatch> {
     let (schema, mut batches) = source.all()?;
     if batches.len() == 1 {
@@ -279,7 +281,7 @@ pub fn joined_batches(source: Source<SchemaRef, Batch>) -> PyResult<RecordBatch>
         _ => concatenated(&batches.iter().map(|batch| &batch.columns()[i]).collect::<Vec<_>>()),
     };
     let columns = (0..schema.fields().len()).map(column).collect::<PyResult<_>>()?;
-    // Without columns, nothing else has counted them.
+    // Batches without columns: no concatenation has checked that the sum fits.
     let rows = batches.iter().try_fold(0usize, |rows, batch| rows.checked_add(batch.len()));
     let rows = rows.filter(|rows| isize::try_from(*rows).is_ok());
     let rows = rows.ok_or_else(|| PyOverflowError::new_err("more than 2^63 rows together"))?;
@@ -292,7 +294,7 @@ pub enum Either {
     Batch(RecordBatch),
 }
 
-/// Any object as whichever it is.
+/// Reads any object as an array or a batch, whichever it is.
 pub fn either(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Either> {
     if let Ok(batch) = obj.cast::<RecordBatch>() {
         return Ok(Either::Batch(batch.get().clone()));
@@ -316,7 +318,7 @@ pub fn either(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Either> {
     }
 }
 
-/// A stream, or the default one of a device or of its name: where something is to go.
+/// Reads the target of a transfer: a stream, or a device or its name, which stand for its default stream.
 pub fn target(obj: &Bound<'_, PyAny>) -> PyResult<bowstring::Stream> {
     if let Ok(stream) = obj.cast::<Stream>() {
         return Ok(stream.get().0.clone());

@@ -1,5 +1,5 @@
-//! Arrays of Python's own values: their common type, and the values as that. Made without the interpreter,
-//! which is asked now and then whether the user wants to stop.
+//! Arrays of Python's own values: the common type is found, then the values are converted to it. This runs
+//! without the interpreter, which is asked now and then whether the user has pressed Ctrl-C.
 
 use std::sync::Arc;
 
@@ -20,25 +20,26 @@ use pyo3::{PyErr, PyResult};
 use crate::pace::{interrupted, no_memory, push};
 use crate::plain::Plain;
 
-/// Values do not fit each other: says what stands beside what.
+/// Fails because values do not fit each other; `problem` names both.
 fn misfit<T>(problem: String) -> PyResult<T> {
     Err(PyTypeError::new_err(problem))
 }
 
-/// The exception for more than fits into one array.
+/// Makes the exception for values that do not fit into one array.
 fn too_much(problem: &str) -> PyErr {
     PyOverflowError::new_err(problem.to_owned())
 }
 
-/// So many values are read or written between two looks at whether the user wants to stop.
+/// The number of values that are read or written between two checks for Ctrl-C.
 const STEP: usize = 1 << 20;
 
 const MICROSECONDS: TimeUnit = TimeUnit::Microsecond;
 
-/// The fields of a struct that has a value.
+/// The fields of a struct value, by name.
 type Row = Vec<(String, Plain)>;
 
-/// The type of these values, with the names that `to`'s structs have, if it is known what they shall become.
+/// Finds the common type of these values. Structs take the names of `to`, if the type that they shall become
+/// is known.
 pub fn type_of<'a>(values: impl IntoIterator<Item = &'a Plain>, to: Option<&DataType>) -> PyResult<DataType> {
     let mut common = DataType::Null;
     let mut lists: Vec<&Plain> = vec![];
@@ -68,7 +69,7 @@ pub fn type_of<'a>(values: impl IntoIterator<Item = &'a Plain>, to: Option<&Data
             Ok(DataType::List(Field::new_list_field(type_of(lists, item)?, true).into()))
         }
         DataType::Struct(_) => Ok(DataType::Struct(fields_of(&structs, to)?)),
-        // As long as it may become.
+        // The final type may hold more than 32-bit offsets can address.
         DataType::Utf8 if is_any(to, &[DataType::LargeUtf8, DataType::Utf8View]) => Ok(DataType::LargeUtf8),
         DataType::Binary if is_any(to, &[DataType::LargeBinary, DataType::BinaryView]) => {
             Ok(DataType::LargeBinary)
@@ -81,7 +82,7 @@ fn is_any(to: Option<&DataType>, types: &[DataType]) -> bool {
     to.is_some_and(|to| types.contains(to))
 }
 
-/// What a list's rows are.
+/// Returns the field of a list type's items.
 fn item_of(data_type: &DataType) -> Option<&Field> {
     match data_type {
         DataType::List(item)
@@ -141,7 +142,7 @@ fn digits(value: i128) -> u8 {
     value.unsigned_abs().checked_ilog10().unwrap_or(0) as u8 + 1
 }
 
-/// A type that has the values of both.
+/// Returns a type that can hold the values of both.
 fn both(one: DataType, other: DataType) -> PyResult<DataType> {
     use DataType::*;
     Ok(match (&one, &other) {
@@ -165,7 +166,7 @@ fn both(one: DataType, other: DataType) -> PyResult<DataType> {
     })
 }
 
-/// What people call such values.
+/// Returns the word for such values in error messages.
 fn word(data_type: &DataType) -> &'static str {
     match data_type {
         DataType::Boolean => "a bool",
@@ -185,7 +186,7 @@ fn word(data_type: &DataType) -> &'static str {
     }
 }
 
-/// Something of each value, written where there is memory for it.
+/// Collects one item for each value; an error if there is no memory for them.
 fn each<T>(values: &[&Plain], item: impl Fn(&Plain) -> PyResult<T>) -> PyResult<Vec<T>> {
     let mut items = room(values.len())?;
     for part in values.chunks(STEP) {
@@ -204,7 +205,7 @@ fn room<T>(items: usize) -> PyResult<Vec<T>> {
     Ok(room)
 }
 
-/// A bit for each value.
+/// Makes a bitmap with one bit for each value.
 fn bits(values: &[&Plain], bit: impl Fn(&Plain) -> bool) -> PyResult<BooleanBuffer> {
     let mut bytes = room(values.len().div_ceil(8))?;
     bytes.extend(values.chunks(8).map(|eight| {
@@ -225,7 +226,7 @@ fn numbers<T: ArrowPrimitiveType>(
     Ok(PrimitiveArray::new(ScalarBuffer::from(each(values, number)?), valid(values)?))
 }
 
-/// The place in all of them where each begins.
+/// Computes the offsets of values of these lengths; an error if they are too large for the type.
 fn offsets<O: OffsetSizeTrait>(
     values: &[&Plain],
     length: impl Fn(&Plain) -> usize,
@@ -268,7 +269,7 @@ fn unfit(error: ArrowError) -> PyErr {
     PyTypeError::new_err(error.to_string())
 }
 
-/// The values as an array of the type that [`type_of`] has found for them.
+/// Builds an array of the values, of the type that [`type_of`] has found for them.
 pub fn build(values: &[&Plain], data_type: &DataType) -> PyResult<ArrayRef> {
     let time = |value: &Plain| match value {
         Plain::Time(value) | Plain::Microseconds(value, _) | Plain::Duration(value) => Ok(*value),

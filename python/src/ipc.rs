@@ -1,4 +1,4 @@
-//! Arrow IPC streams of one batch: what pickles are made of.
+//! Arrow IPC streams of one batch, for pickles.
 
 use std::io::{self, Write};
 
@@ -14,10 +14,10 @@ use pyo3::types::{PyBytes, PyTuple};
 use crate::error::{caught, detached};
 use crate::pace::{copied, interrupted};
 
-/// So many bytes are copied between two looks at whether the user wants to stop.
+/// The number of bytes that are copied between two checks for Ctrl-C.
 const STEP: usize = 64 << 20;
 
-/// Bytes are copied to a room that is as long as all of them, or counted where there is none.
+/// A writer that copies bytes to a slice of the right length, or only counts them if there is no slice.
 struct Room<'a> {
     bytes: Option<&'a mut [u8]>,
     length: usize,
@@ -46,7 +46,7 @@ impl Write for Room<'_> {
     }
 }
 
-/// Writes a schema, and a batch of it if there is one; how many bytes that takes.
+/// Writes a schema, and the batch if there is one; returns the number of bytes.
 fn write(schema: &SchemaRef, batch: Option<&RecordBatch>, bytes: Option<&mut [u8]>) -> PyResult<usize> {
     let mut room = Room { bytes, length: 0, stopped: None };
     let write = |room: &mut Room<'_>| -> Result<(), ArrowError> {
@@ -62,7 +62,7 @@ fn write(schema: &SchemaRef, batch: Option<&RecordBatch>, bytes: Option<&mut [u8
     }
 }
 
-/// Reads what [`reduced`] has written; anything else is a `ValueError`.
+/// Reads what [`reduced`] has written; anything else raises `ValueError`.
 pub fn read(bytes: &[u8]) -> PyResult<(SchemaRef, Option<RecordBatch>)> {
     let mut left = Buffer::from_vec(copied(bytes)?);
     let read = || -> Result<_, ArrowError> {
@@ -71,7 +71,7 @@ pub fn read(bytes: &[u8]) -> PyResult<(SchemaRef, Option<RecordBatch>)> {
         Ok(decoder.schema().map(|schema| (schema, batch)))
     };
     let not_ours = |why: String| PyValueError::new_err(format!("no pickle of bowstring's: {why}"));
-    // These are a stranger's bytes, and arrow-rs panics at some: that is no bug of anybody's here.
+    // The bytes are untrusted, and arrow-rs panics at some of them. Such a panic is not a bug here.
     match caught(read) {
         Ok(Ok(Some(read))) => Ok(read),
         Ok(Ok(None)) => Err(not_ours("it ends early".to_owned())),
@@ -80,8 +80,8 @@ pub fn read(bytes: &[u8]) -> PyResult<(SchemaRef, Option<RecordBatch>)> {
     }
 }
 
-/// Makes the answer of `__reduce__` for an object of a class: a schema, and a batch of it if there is one.
-/// They are read twice, so that the bytes are there once.
+/// Returns the `__reduce__` tuple for an object of a class: a schema, and a batch if there is one. They are
+/// written twice, first to count the bytes, so that only one copy of the bytes exists.
 pub fn reduced<'py>(
     py: Python<'py>,
     class: &str,

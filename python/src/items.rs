@@ -1,17 +1,18 @@
-//! What is in objects of Python's, while nobody can say what reading them does: a stranger's code runs for each item, and may change
-//! what is being read.
+//! Access to Python objects by code that may run other code: each item that is read may call Python code of
+//! others, which may change the container meanwhile.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-/// Whether an object has a method of this name, looked up on its class as Python looks up its own protocols: an object that answers to
-/// every name has none.
+/// Whether an object's class has a method of this name. Python looks up its own protocols on the class, too:
+/// an object that answers to every name has none of them.
 pub fn has_method(obj: &Bound<'_, PyAny>, name: &str) -> PyResult<bool> {
     obj.get_type().hasattr(name)
 }
 
-/// The items of an iterable. One that changes meanwhile is a `RuntimeError`, which Python has for its own containers but lists.
+/// Iterates over an object. A list that changes meanwhile raises `RuntimeError`, as Python's other containers
+/// do.
 pub fn items<'py>(
     obj: &Bound<'py, PyAny>,
 ) -> PyResult<impl Iterator<Item = PyResult<Bound<'py, PyAny>>> + use<'py>> {
@@ -26,10 +27,11 @@ pub fn items<'py>(
     }))
 }
 
-/// A key of a dictionary and what it has there.
+/// A key of a dictionary with its value.
 pub type Entry<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
-/// The entries of a dictionary. pyo3's own iterator panics where one changes meanwhile; this is a `RuntimeError`.
+/// Iterates over a dictionary, which raises `RuntimeError` if it changes meanwhile; pyo3's own iterator
+/// panics.
 pub fn entries<'py>(
     dict: &Bound<'py, PyDict>,
 ) -> PyResult<impl Iterator<Item = PyResult<Entry<'py>>> + use<'py>> {

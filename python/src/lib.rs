@@ -1,6 +1,8 @@
-//! bowstring for Python. An [`array::Array`] is a library array with its field; everything else is protocols: what each
-//! `__dunder__` promises is done in `capsule.rs` (Arrow), `tensor.rs` (DLPack) and `cuda.rs` (CUDA arrays), which hold
-//! all the `unsafe` there is. Whatever may wait or compute lets go of the interpreter meanwhile.
+//! The Python module of bowstring.
+//!
+//! An [`array::Array`] is a library array with its field. Everything else implements protocols: the Arrow
+//! methods in `capsule.rs`, DLPack in `tensor.rs`, and the CUDA array interface in `cuda.rs`. These files and
+//! `device.rs` hold all `unsafe` code. Calls that may wait or compute release the interpreter meanwhile.
 
 mod array;
 mod batch;

@@ -1,4 +1,4 @@
-//! Lists and dictionaries of Python's as arrays and batches, in host memory.
+//! Conversion of Python lists and dictionaries to arrays in host memory.
 
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
@@ -20,13 +20,13 @@ fn array_of(values: &[Plain], to: Option<&DataType>) -> PyResult<ArrayRef> {
     build(&each, &data_type)
 }
 
-/// The values of a Python iterable as an array, of type `to` if there is one; nothing where it is no iterable of rows.
+/// Converts a Python iterable to an array, of type `to` if given; `None` if it is not an iterable of rows.
 pub fn rows(obj: &Bound<'_, PyAny>, argument: &str, to: Option<&DataType>) -> PyResult<Option<Inner>> {
     let Some(values) = plain::rows(obj, argument)? else { return Ok(None) };
     made(obj.py(), &values, argument, to).map(Some)
 }
 
-/// One value as an array of one row.
+/// Converts one value to an array of one row.
 pub fn row(py: Python<'_>, value: Plain, argument: &str) -> PyResult<Inner> {
     made(py, &[value], argument, None)
 }

@@ -1,20 +1,20 @@
-//! Work on as many values as somebody else's data has: memory is known to be there before objects are made of it, and Ctrl-C ends
-//! the work.
+//! Care for work whose amount other libraries' data decides: it checks that there is memory before objects
+//! are made, and ends at Ctrl-C.
 //!
-//! The one idea: neither Rust's collections nor pyo3's objects can say that there is no memory, they end the process. So a little more
-//! than what comes next takes is asked for first, now and then, and given back at once.
+//! The one idea: Rust's collections and pyo3's objects cannot report that memory is exhausted; they end the
+//! process. So this code now and then allocates a little more than the next step needs, and frees it at once.
 
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
-/// How much memory there must be beside what is asked for.
+/// The bytes that must be available beside those asked for.
 const AHEAD: usize = 16 << 20;
-/// After so many bytes it is asked again whether there is more, and whether the user wants to stop. A value of a few rows is below it.
+/// The bytes after which memory and signals are checked again. A value of a few rows takes less.
 const STEP: usize = 2 << 20;
-/// What an object takes beside its contents: a small dictionary, which is the largest.
+/// The bytes that an object takes beside its contents: those of a small dictionary, the largest object.
 const OBJECT: usize = 256;
 
-/// Counts what values take, one after another.
+/// Counts the memory that a series of values takes.
 pub struct Pace {
     left: usize,
 }
@@ -24,8 +24,8 @@ impl Pace {
         Pace { left: STEP }
     }
 
-    /// Before an object with so many bytes of contents is made: an error where memory for it is not there, or the user has pressed
-    /// Ctrl-C.
+    /// Must be called before an object with so many bytes of contents is made. It fails if there is no memory
+    /// for the object, or the user has pressed Ctrl-C.
     pub fn object(&mut self, py: Python<'_>, contents: usize) -> PyResult<()> {
         match self.left.checked_sub(contents.saturating_add(OBJECT)) {
             Some(left) => self.left = left,
@@ -43,24 +43,24 @@ impl Pace {
     }
 }
 
-/// An error where the system does not have so many bytes now. They are not touched.
+/// Fails if the system cannot allocate so many bytes now. The memory is not touched.
 pub fn available(bytes: usize) -> PyResult<()> {
     if bytes < STEP {
         return Ok(());
     }
     let mut probe: Vec<u8> = Vec::new();
     let available = probe.try_reserve_exact(bytes);
-    // The compiler may leave out an allocation that is not used.
+    // Keep the compiler from removing an allocation that is not used.
     std::hint::black_box(probe.as_mut_ptr());
     available.map_err(|_| no_memory(format!("no memory for {bytes} bytes")))
 }
 
-/// The exception for memory that is not there.
+/// Makes the exception for exhausted memory.
 pub fn no_memory(problem: String) -> PyErr {
     PyMemoryError::new_err(problem)
 }
 
-/// Adds an item where there is memory for it.
+/// Adds an item; an error if there is no memory for it.
 pub fn push<T>(items: &mut Vec<T>, item: T) -> PyResult<()> {
     if items.len() == items.capacity() {
         let more = items.try_reserve(1);
@@ -70,7 +70,7 @@ pub fn push<T>(items: &mut Vec<T>, item: T) -> PyResult<()> {
     Ok(())
 }
 
-/// The bytes, copied where there is memory for it.
+/// Copies the bytes; an error if there is no memory for them.
 pub fn copied(bytes: &[u8]) -> PyResult<Vec<u8>> {
     let mut copy = vec![];
     let room = copy.try_reserve_exact(bytes.len());
@@ -79,7 +79,7 @@ pub fn copied(bytes: &[u8]) -> PyResult<Vec<u8>> {
     Ok(copy)
 }
 
-/// Whether the user has pressed Ctrl-C, for work that goes on without the interpreter.
+/// Fails if the user has pressed Ctrl-C, for work that does not hold the interpreter.
 pub fn interrupted() -> PyResult<()> {
     Python::attach(|py| py.check_signals())
 }

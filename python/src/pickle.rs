@@ -1,4 +1,4 @@
-//! Pickles: what they are made of, and what is made of them. All contents come back in host memory.
+//! Pickling: arrays, batches and types to pickles and back. All contents come back in host memory.
 
 use std::sync::Arc;
 
@@ -22,19 +22,19 @@ fn written<'py>(py: Python<'py>, class: &str, batch: Batch) -> PyResult<Bound<'p
     ipc::reduced(py, class, &theirs.schema(), Some(&theirs))
 }
 
-/// An array as `__reduce__` gives it.
+/// Returns the `__reduce__` tuple of an array.
 pub fn reduced_array<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyTuple>> {
     let schema = Arc::new(InnerSchema::new(vec![array.field.clone()]));
     let batch = ours(|| Batch::try_new(schema, vec![array.array.clone()], array.array.len()))?;
     written(py, "Array", batch)
 }
 
-/// A batch as `__reduce__` gives it.
+/// Returns the `__reduce__` tuple of a batch.
 pub fn reduced_batch<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound<'py, PyTuple>> {
     written(py, "RecordBatch", batch.0.clone())
 }
 
-/// What a pickle holds.
+/// Restore an object from its pickle.
 #[pyfunction]
 #[pyo3(name = "_unpickle")]
 pub fn unpickle<'py>(py: Python<'py>, class: &str, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {

@@ -1,6 +1,6 @@
-//! Python's own values, read into ours: numbers, text, days and times, and lists and dictionaries of them.
+//! Python's own values, read into Rust: numbers, text, dates and times, and lists and dictionaries of them.
 //!
-//! The one idea: values are read first, and what type they are of together is found when all are known, without the interpreter.
+//! The one idea: all values are read first. Their common type is found afterwards, without the interpreter.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -12,24 +12,24 @@ use pyo3::types::{
 use crate::items::{entries, has_method, items};
 use crate::pace::{Pace, copied, push};
 
-/// The day that Python counts as this one is the first of 1970.
+/// The ordinal that Python's `date.toordinal` gives for 1 January 1970.
 pub const EPOCH: i32 = 719_163;
 
-/// How deep lists may be in lists: far more than anybody needs, and far less than a stack.
+/// The limit on lists nested in lists: more than anyone needs, and far less than the stack allows.
 const DEPTH: usize = 64;
 
-/// A value of Python's.
+/// A Python value, read into Rust.
 pub enum Plain {
     Null,
     Bool(bool),
     Int(i128),
     Float(f64),
-    /// Unscaled, and its scale: 38 at most.
+    /// The unscaled value and the scale, which is at most 38.
     Decimal(i128, i8),
     Days(i32),
-    /// Of the day.
+    /// The time of day, in microseconds since midnight.
     Time(i64),
-    /// Since 1970; whether it is in a time zone, which makes it UTC.
+    /// Microseconds since 1970, and whether the value has a time zone, in which case they are in UTC.
     Microseconds(i64, bool),
     Duration(i64),
     Text(String),
@@ -38,7 +38,7 @@ pub enum Plain {
     Struct(Vec<(String, Plain)>),
 }
 
-/// A class of the standard library's, looked up once.
+/// Looks up a class of Python's standard library once.
 fn class<'py>(
     py: Python<'py>,
     cell: &'static PyOnceLock<Py<PyType>>,
@@ -48,23 +48,23 @@ fn class<'py>(
     cell.import(py, module, name)
 }
 
-/// An object's meaning: a value, or an object to be read in its place, which may be itself.
+/// The meaning of an object: a value, or an object to read in its place, possibly the object itself.
 enum Meaning<'py> {
     Value(Plain),
     Object(Bound<'py, PyAny>),
 }
 
-/// How often a scalar of another library's may stand for another one.
+/// The number of times that another library's scalar may stand for another object.
 const REFERRALS: usize = 8;
 
-/// An object in Python's own terms: itself, but for other libraries' scalars.
+/// Resolves an object: a scalar of another library becomes a Python value, any other object stays itself.
 fn meaning<'py>(object: &Bound<'py, PyAny>) -> PyResult<Meaning<'py>> {
     let mut value = object.clone();
     for _ in 0..REFERRALS {
         if let Some(own) = own(&value)? {
             return Ok(Meaning::Value(own));
         }
-        // pyarrow's say themselves what they are in Python; numpy's have one item.
+        // pyarrow's scalars convert themselves by `as_py`; numpy's have one item.
         if has_method(&value, "as_py")? {
             value = value.call_method0("as_py")?;
         } else if has_method(&value, "dtype")?
@@ -89,7 +89,7 @@ fn meaning<'py>(object: &Bound<'py, PyAny>) -> PyResult<Meaning<'py>> {
     Err(PyTypeError::new_err(format!("as_py() or item() of {} never gives a value", object.get_type())))
 }
 
-/// The value that an object is; nothing where it is none.
+/// Reads an object as a single value; `None` if it is not one.
 pub fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Option<Plain>> {
     Ok(match meaning(value)? {
         Meaning::Value(plain) => Some(plain),
@@ -97,7 +97,7 @@ pub fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Option<Plain>> {
     })
 }
 
-/// The value that an object of Python's own classes is, or of pandas' for what is missing.
+/// Reads an object of Python's own classes, or one of pandas' missing values.
 fn own(value: &Bound<'_, PyAny>) -> PyResult<Option<Plain>> {
     static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     static DATETIME: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -121,7 +121,7 @@ fn own(value: &Bound<'_, PyAny>) -> PyResult<Option<Plain>> {
         let bytes = py.get_type::<PyBytes>().call1((value,))?;
         Plain::Bytes(copied(bytes.cast::<PyBytes>()?.as_bytes())?)
     } else if is_missing(value)? {
-        // One of them is a `datetime`, too.
+        // pandas' `NaT` is an instance of `datetime` as well, so this test comes first.
         Plain::Null
     } else if value.is_instance(class(py, &DECIMAL, "decimal", "Decimal")?)? {
         let (unscaled, scale) = decimal(value)?;
@@ -144,12 +144,12 @@ fn own(value: &Bound<'_, PyAny>) -> PyResult<Option<Plain>> {
 }
 
 fn copied_text(text: &str) -> PyResult<String> {
-    // A copy of text is text.
+    // The bytes are a copy of text, so they are valid UTF-8.
     copied(text.as_bytes())
         .and_then(|bytes| String::from_utf8(bytes).map_err(|error| PyValueError::new_err(error.to_string())))
 }
 
-/// A moment or a length of time of numpy's, which has them beyond the years that Python knows.
+/// Reads numpy's times and durations, which may be beyond the years that Python supports.
 fn numpy_time(value: &Bound<'_, PyAny>) -> PyResult<Option<Plain>> {
     let class = value.get_type().name()?;
     if class != "datetime64" && class != "timedelta64" {
@@ -164,7 +164,8 @@ fn numpy_time(value: &Bound<'_, PyAny>) -> PyResult<Option<Plain>> {
     }))
 }
 
-/// Whatever else Python takes for an integer; arrays of one may be such, and are arrays.
+/// Reads any other object that Python accepts as an integer. Arrays of one item may be such objects, but are
+/// arrays here.
 fn integer(value: &Bound<'_, PyAny>) -> PyResult<Option<Plain>> {
     static INDEX: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     if !has_method(value, "__index__")? || value.hasattr("__dlpack__")? {
@@ -180,14 +181,14 @@ fn integer(value: &Bound<'_, PyAny>) -> PyResult<Option<Plain>> {
     }
 }
 
-/// pandas' values for what is not there.
+/// Whether the object is one of pandas' missing values.
 fn is_missing(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let class = value.get_type();
     let name = class.name()?;
     Ok(name == "NAType" || name == "NaTType")
 }
 
-/// A `Decimal`: unscaled, and its scale.
+/// Reads a `Decimal` as its unscaled value and its scale.
 fn decimal(value: &Bound<'_, PyAny>) -> PyResult<(i128, i8)> {
     let parts = value.call_method0("as_tuple")?;
     let digits: Vec<u8> = parts.getattr("digits")?.extract()?;
@@ -208,7 +209,7 @@ fn decimal(value: &Bound<'_, PyAny>) -> PyResult<(i128, i8)> {
     }
 }
 
-/// From the first of 1970 on, of a `datetime`.
+/// Reads a `datetime` as microseconds since 1970.
 fn since_1970(value: &Bound<'_, PyAny>, aware: bool) -> PyResult<i64> {
     let datetime = value.py().import("datetime")?;
     let utc = if aware { Some(datetime.getattr("timezone")?.getattr("utc")?) } else { None };
@@ -216,15 +217,15 @@ fn since_1970(value: &Bound<'_, PyAny>, aware: bool) -> PyResult<i64> {
     microseconds(&value.sub(epoch)?)
 }
 
-/// Of a `timedelta`.
+/// Reads a `timedelta` as microseconds.
 fn microseconds(value: &Bound<'_, PyAny>) -> PyResult<i64> {
     let part = |name| value.getattr(name)?.extract::<i64>();
     let parts = [part("days")?, part("seconds")?, part("microseconds")?];
     sum(&parts, &[86_400_000_000, 1_000_000, 1], value)
 }
 
-/// Parts of a time in their units. Python's longest is ten times what 64 bits have; a stranger's may be
-/// anything.
+/// Adds the parts of a time, each in its unit. Python's longest `timedelta` is ten times what 64 bits hold,
+/// and other classes may have any parts.
 fn sum(parts: &[i64], units: &[i64], value: &Bound<'_, PyAny>) -> PyResult<i64> {
     let sum: i128 = parts.iter().zip(units).map(|(part, unit)| i128::from(*part) * i128::from(*unit)).sum();
     i64::try_from(sum).map_err(|_| beyond(value, "microseconds"))
@@ -234,12 +235,12 @@ fn beyond(value: &Bound<'_, PyAny>, unit: &str) -> PyErr {
     PyOverflowError::new_err(format!("{} does not fit the bits of {unit}", shown(value)))
 }
 
-/// A value as it prints itself, or its class where its own code raises.
+/// Returns the text of a value, or its class if that raises.
 fn shown(value: &Bound<'_, PyAny>) -> String {
     value.str().map_or_else(|_| value.get_type().to_string(), |text| text.to_string())
 }
 
-/// Whether an object is one of Python's own containers of values.
+/// Whether an object is one of Python's own containers.
 pub fn is_container(obj: &Bound<'_, PyAny>) -> bool {
     obj.is_instance_of::<PyList>()
         || obj.is_instance_of::<PyTuple>()
@@ -247,12 +248,12 @@ pub fn is_container(obj: &Bound<'_, PyAny>) -> bool {
         || obj.is_instance_of::<PySet>()
 }
 
-/// Whether an object is text or bytes of Python's own, whose items are no values of their own.
+/// Whether an object is Python text or bytes, whose items do not count as values.
 pub fn is_text(obj: &Bound<'_, PyAny>) -> bool {
     obj.is_instance_of::<PyString>() || obj.is_instance_of::<PyBytes>() || obj.is_instance_of::<PyByteArray>()
 }
 
-/// The values of an iterable, if it is one whose values are rows: neither text nor a dictionary is.
+/// Reads the values of an iterable as rows; `None` for text, dictionaries and objects that are not iterable.
 pub fn rows(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Option<Vec<Plain>>> {
     let text = obj.is_instance_of::<PyString>() || obj.is_instance_of::<PyBytes>();
     if text || obj.is_instance_of::<PyDict>() {
@@ -270,7 +271,7 @@ pub fn rows(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<Option<Vec<Plain
     Ok(Some(found))
 }
 
-/// Rows that are being read.
+/// The state of reading rows.
 struct Reading<'a> {
     argument: &'a str,
     row: usize,
@@ -278,12 +279,12 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// The row that is being read, for messages.
+    /// Names the row that is being read, for error messages.
     fn at(&self) -> String {
         format!("{}: row {}", self.argument, self.row)
     }
 
-    /// Any value, with what is in it.
+    /// Reads any value, including nested ones.
     fn value(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Plain> {
         if depth > DEPTH {
             return Err(PyValueError::new_err(format!(

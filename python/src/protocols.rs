@@ -1,5 +1,5 @@
-//! How objects of other libraries are asked for their Arrow data. One order holds for every caller: methods that leave
-//! the data on its device come before those that may have copied it to the host.
+//! The Arrow interfaces of other libraries' objects. Every caller asks for them in one order: methods that
+//! leave the data on its device come before those that may have copied it to the host.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::error::ours;
 use crate::items::has_method;
 use crate::source::{Source, batch_of, schema_of};
 
-/// The data of an object, and by which of its methods it came.
+/// The data of an object, with the method that it was imported by.
 pub enum Found {
     One(Array),
     Rows(RecordBatch),
     Several(Source<Field, Inner>, &'static str),
 }
 
-/// The result of a method without arguments, where an object has it.
+/// Calls a method without arguments, if the object has it.
 fn ask<'py>(obj: &Bound<'py, PyAny>, method: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     match obj.hasattr(method)? {
         true => obj.call_method0(method).map(Some),
@@ -31,8 +31,8 @@ fn ask<'py>(obj: &Bound<'py, PyAny>, method: &str) -> PyResult<Option<Bound<'py,
     }
 }
 
-/// By an Arrow protocol, if it speaks one. A device stream says which kind of device it is of, not which one: the
-/// first, unless `device` says another.
+/// Imports an object by an Arrow protocol, if it has one. A device stream says which kind of device it is on,
+/// but not which one: it is taken for the first, unless `device` is another.
 pub fn by_arrow(obj: &Bound<'_, PyAny>, device: Option<&Device>) -> PyResult<Option<Found>> {
     let one = |(field, array): (Field, Inner), method| Found::One(Array::new(array, &field).came_by(method));
     if let Some(capsules) = ask(obj, "__arrow_c_device_array__")? {
@@ -41,7 +41,7 @@ pub fn by_arrow(obj: &Bound<'_, PyAny>, device: Option<&Device>) -> PyResult<Opt
     if let Some(source) = by_device_stream(obj, device)? {
         return Ok(Some(source));
     }
-    // No protocol's name: an object with every attribute has none.
+    // This name belongs to no protocol, so look for it on the class: an object may answer to every name.
     if has_method(obj, "to_pylibcudf")? {
         return of_pylibcudf(&obj.call_method0("to_pylibcudf")?).map(Some);
     }
@@ -51,7 +51,7 @@ pub fn by_arrow(obj: &Bound<'_, PyAny>, device: Option<&Device>) -> PyResult<Opt
     by_host_stream(obj)
 }
 
-/// By a stream, if it speaks one.
+/// Imports an object by a stream protocol, if it has one.
 pub fn by_stream(obj: &Bound<'_, PyAny>) -> PyResult<Option<Source<Field, Inner>>> {
     let found = match by_device_stream(obj, None)? {
         None => by_host_stream(obj)?,
@@ -74,8 +74,8 @@ fn by_host_stream(obj: &Bound<'_, PyAny>) -> PyResult<Option<Found>> {
     Ok(Some(Found::Several(capsule::import_arrays(&capsule)?, "__arrow_c_stream__")))
 }
 
-/// The pair that frames, series and indices of cudf have for pylibcudf: columns on the device without names, and the
-/// names. The Arrow stream of cudf itself is a copy in host memory.
+/// Imports the pair that `to_pylibcudf` of cudf's frames, series and indices returns: columns on the device
+/// without names, and a dictionary with the names. The Arrow stream of cudf itself is a copy in host memory.
 fn of_pylibcudf(pair: &Bound<'_, PyAny>) -> PyResult<Found> {
     const METHOD: &str = "to_pylibcudf";
     let (held, said): (Bound<'_, PyAny>, Bound<'_, PyDict>) = pair.extract().map_err(|_| {

@@ -1,7 +1,7 @@
 //! Streams of batches as Python sees them, and operations mapped over them.
 //!
-//! The one idea: a reader's source is in the hand of one thread at a time, and the interpreter in nobody's who waits for it: a
-//! Python generator may be what it reads.
+//! The one idea: one thread at a time uses a reader's source, and a thread that waits for it does not hold
+//! the interpreter, because the source may be a Python generator.
 
 use std::sync::Arc;
 
@@ -32,12 +32,12 @@ use crate::protocols::{Found, by_arrow, by_stream};
 use crate::source::{Items, Raised, Source, of_python};
 use crate::types::{self, Schema as PublicSchema, described, place_in};
 
-/// A stream of batches that is read once, by whoever asks: a `for` loop, an operation, or another library.
+/// A stream of batches that can be read once: by a `for` loop, an operation, or another library.
 #[pyclass(frozen, module = "bowstring")]
 pub struct BatchReader {
     source: Turns<Option<Source<SchemaRef, Batch>>>,
     schema: SchemaRef,
-    /// By which method of another library's object the batches come, if by one.
+    /// The method of another library's object that the batches come by, or `None` if they are made here.
     method: Option<&'static str>,
 }
 
@@ -45,7 +45,7 @@ fn given_away() -> Error {
     Error::Invalid { operation: "BatchReader", problem: "the reader was given away already".to_owned() }
 }
 
-/// Each batch cast to a schema.
+/// Casts each batch to a schema.
 fn cast_source(
     source: Source<SchemaRef, Batch>,
     schema: Schema,
@@ -62,7 +62,7 @@ impl BatchReader {
         BatchReader { schema: source.shape.clone(), source: Turns::new(Some(source)), method: None }
     }
 
-    /// The batches of any object with an Arrow interface.
+    /// Makes a reader of any object with an Arrow interface.
     fn of(obj: &Bound<'_, PyAny>, device: Option<&Bound<'_, Device>>) -> PyResult<BatchReader> {
         if let Ok(reader) = obj.cast::<BatchReader>() {
             return reader.get().give(obj.py()).map(BatchReader::over);
@@ -105,7 +105,7 @@ impl BatchReader {
         self.in_turn(py, |source| source.take().ok_or_else(given_away))
     }
 
-    /// The source cast to what a consumer asks for.
+    /// Gives the source away, cast to the schema capsule that a consumer passed, if any.
     fn requested(
         &self,
         py: Python<'_>,
@@ -122,7 +122,7 @@ impl BatchReader {
         }
     }
 
-    /// The batches as the library makes others of them.
+    /// Gives the source away to a reader that applies a library operation to each batch.
     fn mapped(
         &self,
         py: Python<'_>,
@@ -144,7 +144,7 @@ impl BatchReader {
     }
 }
 
-/// A Python producer's batch under the schema that the stream was said to have.
+/// Puts a Python producer's batch under the declared schema of the stream; an error if it does not fit.
 fn under(batch: RecordBatch, shape: &SchemaRef) -> PyResult<Batch> {
     let (batch, theirs) = (&batch.0, batch.0.schema());
     let declared = shape.fields().iter().zip(theirs.fields());
@@ -165,8 +165,10 @@ fn under(batch: RecordBatch, shape: &SchemaRef) -> PyResult<Batch> {
 
 #[pymethods]
 impl BatchReader {
-    /// Any object with an Arrow interface: one batch, where it is no stream. A device stream says which kind of device it is of, not which one: the
-    /// first, unless `device` says another. With `validate`, each batch is looked at when it comes, as by
+    /// Make a reader of any object with an Arrow interface; an object that is not a stream gives one batch.
+    ///
+    /// A device stream says which kind of device it is on, but not which one: it is taken for the first,
+    /// unless `device` is another. With `validate`, each batch is checked when it is read, as by
     /// `BatchReader.validate`.
     #[new]
     #[pyo3(signature = (obj, *, device = None, validate = false))]
@@ -179,9 +181,11 @@ impl BatchReader {
         if validate { reader.validate(obj.py(), None) } else { Ok(reader) }
     }
 
-    /// The batches of a Python iterable, which is asked when somebody asks for a batch. An exception of the iterable breaks
-    /// the stream off: whoever asks in Python gets it as it was raised, consumers of other libraries are told what it says.
-    /// Each batch is held to `schema`, any object with `__arrow_c_schema__`.
+    /// Make a reader of a Python iterable of batches, which is advanced when a batch is asked for.
+    ///
+    /// Each batch must fit `schema`, any object with `__arrow_c_schema__`. An exception in the iterable ends
+    /// the stream: Python code gets the exception as it was raised, and consumers in other libraries get its
+    /// message.
     #[staticmethod]
     #[pyo3(signature = (schema, batches, *, device = None))]
     fn from_batches(
@@ -198,7 +202,7 @@ impl BatchReader {
         Ok(BatchReader::over(Source::of(Batches::new(shape, place, items), raised)))
     }
 
-    /// For the collector of cycles, where no thread reads.
+    /// For the cycle collector. It sees nothing while a thread reads.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let source = |source: &mut Option<Source<_, _>>| source.as_ref().map(|it| it.raised.traverse(&visit));
         self.source.try_with(source).flatten().unwrap_or(Ok(()))
@@ -226,25 +230,26 @@ impl BatchReader {
         PublicSchema(self.schema.as_ref().clone())
     }
 
-    /// By which method of another library's object the batches come, as `Array.source`; `None` where they are made
-    /// here.
+    /// The method of another library's object that the batches come by, or `None`; see `Array.source`.
     #[getter]
     fn source(&self) -> Option<&'static str> {
         self.method
     }
 
-    /// All batches that are left, as one: copied where there are several, which must be in host memory. This reader is given away.
+    /// Return all remaining batches as one, and use up this reader.
+    ///
+    /// Several batches are copied, and must be in host memory.
     fn read_all(&self, py: Python<'_>) -> PyResult<RecordBatch> {
         let source = self.give(py)?;
         detached(py, || foreign::joined_batches(source))
     }
 
-    /// The next batch; `StopIteration` where there is none.
+    /// Return the next batch; raise `StopIteration` if there is none.
     fn read_next_batch(&self, py: Python<'_>) -> PyResult<RecordBatch> {
         self.__next__(py)?.ok_or_else(|| PyStopIteration::new_err(()))
     }
 
-    /// Lets go of the stream, read to its end or not.
+    /// Release the stream, whether or not it was read to its end.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.in_turn(py, |source| {
             drop(source.take());
@@ -265,14 +270,16 @@ impl BatchReader {
         format!("<bowstring.BatchReader of {}>", described(&self.schema))
     }
 
-    /// The columns' names.
+    /// The names of the columns, in order.
     #[getter]
     fn column_names(&self) -> Vec<String> {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// Each batch with the rows where `mask` is true: the name or number of one of its columns, an expression of them with its
-    /// keywords, a stream of masks, or a Python iterable of them. This reader is given away.
+    /// Return a reader of the rows where `mask` is true, and use up this reader.
+    ///
+    /// `mask` is the name or number of a column, an expression with its keywords, a stream of masks, or a
+    /// Python iterable of masks.
     #[pyo3(signature = (
         mask, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None
     ))]
@@ -303,7 +310,8 @@ impl BatchReader {
         }))
     }
 
-    /// Each batch as what the expressions come to for its rows; as `bowstring.evaluate`. This reader is given away.
+    /// Return a reader of the values of expressions for each row, and use up this reader; see
+    /// `bowstring.evaluate`.
     #[pyo3(signature = (
         exprs, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None
     ))]
@@ -319,8 +327,11 @@ impl BatchReader {
         self.mapped(exprs.py(), stream, |batches, on| evaluate_batches(batches, bound, on))
     }
 
-    /// One row of what the rows of all batches come to, those where the expression `where` is true, or all; as `bowstring.aggregate`.
-    /// This reader is given away, and read to its end now.
+    /// Return a batch of one row with aggregations of all batches, and use up this reader; see
+    /// `bowstring.aggregate`.
+    ///
+    /// The rows are those where the expression `where` is true, or all. The stream is read to its end at
+    /// once.
     #[pyo3(signature = (
         aggregations, r#where = None, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None
     ))]
@@ -344,8 +355,9 @@ impl BatchReader {
         row.map(RecordBatch::new).map_err(|error| raised.exception(error))
     }
 
-    /// Each batch's rows at the next of `indices`, a stream or a Python iterable, in columns all of which may have nulls. This
-    /// reader is given away.
+    /// Return a reader of the rows at `indices` in each batch, and use up this reader.
+    ///
+    /// `indices` is a stream or a Python iterable with one array for each batch. All columns become nullable.
     #[pyo3(signature = (indices, *, out_of_bounds = "raise", stream = None))]
     fn take(
         &self,
@@ -361,8 +373,9 @@ impl BatchReader {
         Ok(BatchReader::over(Source::of(taken, theirs.and(raised))))
     }
 
-    /// Each batch with its columns cast to the types of `schema`, any object with `__arrow_c_schema__`. This reader is
-    /// given away.
+    /// Return a reader of the columns as the types of `schema`, and use up this reader.
+    ///
+    /// `schema` is any object with `__arrow_c_schema__`, or a dictionary of types for some of the columns.
     #[pyo3(signature = (schema, *, strict = true, stream = None))]
     fn cast(
         &self,
@@ -376,8 +389,9 @@ impl BatchReader {
         Ok(BatchReader::over(cast_source(source, to, !strict, &stream)))
     }
 
-    /// Each batch as it is, once it was found valid, as by `RecordBatch.validate`; one that is not raises, and is the last. This
-    /// reader is given away.
+    /// Return a reader that checks each batch as by `RecordBatch.validate`, and use up this reader.
+    ///
+    /// A batch that is not valid raises an error and ends the stream.
     #[pyo3(signature = (*, stream = None))]
     fn validate(&self, py: Python<'_>, stream: Option<&Bound<'_, Stream>>) -> PyResult<BatchReader> {
         let source = self.give(py)?;
@@ -385,7 +399,7 @@ impl BatchReader {
         Ok(BatchReader::over(crate::validate::checked(source, &stream)))
     }
 
-    /// Each batch on another device; as `Array.to`. This reader is given away.
+    /// Return a reader of the batches on another device, and use up this reader; see `Array.to`.
     fn to(&self, target: &Bound<'_, PyAny>) -> PyResult<BatchReader> {
         let on = foreign::target(target)?;
         let source = self.give(target.py())?;
@@ -430,7 +444,7 @@ pub fn take_options(out_of_bounds: &str) -> PyResult<TakeOptions> {
     }
 }
 
-/// Arrays one after another: of a stream, or of a Python iterable.
+/// Reads a stream or a Python iterable of arrays, one for each batch.
 fn arrays(obj: &Bound<'_, PyAny>, argument: &'static str) -> PyResult<(Items<Inner>, Raised)> {
     if let Some(source) = by_stream(obj)? {
         return Ok((source.items, source.raised));

@@ -1,4 +1,5 @@
-//! How an expression was made, as a pickle says it again: expressions themselves cannot be read back.
+//! The way in which an expression was made, so that a pickle can repeat it: expressions themselves cannot be
+//! read back.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::foreign;
 use crate::plain;
 use crate::values;
 
-/// A function of the package, or a method of the first of what it was given.
+/// The name of a function of the package, or of a method of the first argument, with its arguments.
 #[derive(Clone)]
 pub struct Recipe(Arc<(&'static str, Vec<Py<PyAny>>)>);
 
@@ -19,7 +20,7 @@ impl Recipe {
         Recipe(Arc::new((name, given.into_iter().collect())))
     }
 
-    /// What `__reduce__` returns for an object of this class.
+    /// Returns the `__reduce__` tuple for an object of this class.
     pub fn reduced<'py>(&self, py: Python<'py>, class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         let (name, given) = &*self.0;
         let package = py.import("bowstring")?;
@@ -31,7 +32,7 @@ impl Recipe {
                 let cast = package.getattr("Expr")?.getattr("cast")?;
                 py.import("functools")?.getattr("partial")?.call((cast,), Some(&strict))?
             }
-            // An aggregation's first step is a method of an expression's.
+            // The first step of an aggregation is a method of `Expr`.
             "sum" | "min" | "max" | "count" | "mean" | "all" | "any" => {
                 package.getattr("Expr")?.getattr(*name)?
             }
@@ -42,7 +43,8 @@ impl Recipe {
     }
 }
 
-/// A value in an expression, and the value as a recipe keeps it: what is no plain value of Python's as an array, which can be pickled.
+/// Reads a value in an expression, and returns it as a recipe keeps it: a Python value itself, anything else
+/// as an array, which can be pickled.
 pub fn value(value: &Bound<'_, PyAny>) -> PyResult<(Inner, Py<PyAny>)> {
     let literal = values::literal(value)?;
     let kept = match plain::scalar(value)? {

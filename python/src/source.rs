@@ -1,8 +1,9 @@
-//! Items that come one after another: of foreign streams, and of Python's iterables. Lazy: an item is read when one is asked
-//! for.
+//! Streams of items, from other libraries and from Python iterables. They are lazy: an item is read when a
+//! consumer asks for it.
 //!
-//! The one idea: streams fail with errors of the library, which Python's exceptions are not. So what Python code has raised
-//! is kept beside the stream that it broke off, and whoever is told of that in Python is told by the exception itself.
+//! The one idea: streams fail with errors of the library, and Python exceptions are not such errors. So an
+//! exception of Python code is kept beside the stream that it ended, and a Python caller who meets the
+//! stream's error gets the exception itself.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -18,7 +19,7 @@ use crate::device::default_stream;
 use crate::error::exception_of;
 use crate::pace::{interrupted, push};
 
-/// Items that come one after another, what they have in common, and the memory they are in.
+/// A stream of items, with their common shape and the memory that they are in.
 pub struct Source<S, T> {
     pub shape: S,
     pub place: Place,
@@ -28,34 +29,36 @@ pub struct Source<S, T> {
 
 pub type Items<T> = Box<dyn Iterator<Item = Result<T>> + Send>;
 
-/// What the Python code that a stream is made of has raised, with what the stream says of it.
+/// The exceptions of the Python code behind a stream, each with the error that the stream reports for it.
 #[derive(Default)]
 pub struct Raised(Vec<Slot>);
 
-/// A Python iterable that a stream is made of.
+/// A Python iterable that a stream reads.
 struct Slot {
-    /// Belongs to the items alone: they are let go of first, and with them all that may hang on it.
+    /// Only the items own the iterable: they are dropped first, and with them everything that the iterable
+    /// holds.
     iterator: Weak<Iterable>,
-    /// Its exception, until somebody is told of it.
+    /// The exception of the iterable, until a Python caller has received it.
     raised: Arc<Mutex<Option<(Error, PyErr)>>>,
 }
 
-/// An iterator until it ends.
+/// The iterator, or `None` after its end.
 type Iterable = Mutex<Option<Py<PyIterator>>>;
 
-/// The value behind a lock, which no thread holds while Python runs.
+/// Locks a value. No thread holds such a lock while Python code runs.
 fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Raised {
-    /// What either has raised.
+    /// Joins the exceptions of two streams.
     pub fn and(mut self, other: Raised) -> Raised {
         self.0.extend(other.0);
         self
     }
 
-    /// The exception for a stream's error: the one that Python code raised, where it is that.
+    /// Returns the exception for a stream's error: the one that Python code raised, if the error stands for
+    /// it.
     pub fn exception(&self, error: Error) -> PyErr {
         let slots = self.0.iter().map(|slot| locked(&slot.raised));
         let raised = slots.filter(|slot| slot.as_ref().is_some_and(|(known, _)| *known == error));
@@ -63,7 +66,7 @@ impl Raised {
         raised.map_or_else(|| exception_of(error), |(_, raised)| raised)
     }
 
-    /// Shows the collector of cycles the iterables that a stream is made of. Each belongs to one stream.
+    /// Shows the iterables of a stream to the cycle collector. Each belongs to one stream.
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         for slot in &self.0 {
             if let Some(iterator) = slot.iterator.upgrade()
@@ -76,14 +79,14 @@ impl Raised {
     }
 }
 
-/// The stream's error for an exception, which is kept for Python's callers.
+/// Makes the stream's error for an exception, and keeps the exception for Python callers.
 fn noted(slot: &Mutex<Option<(Error, PyErr)>>, exception: PyErr) -> Error {
     let error = Error::Producer { code: 5, message: exception.to_string(), metadata: Default::default() };
     *locked(slot) = Some((error.clone(), exception));
     error
 }
 
-/// The items of a Python iterable as `item` reads them, up to the first failure; asked from any thread.
+/// Reads the items of a Python iterable with `item`, up to the first failure. Any thread may ask for them.
 pub fn of_python<T: 'static>(
     iterable: &Bound<'_, PyAny>,
     argument: &str,
@@ -112,13 +115,13 @@ pub fn of_python<T: 'static>(
     Ok((Box::new(items), raised))
 }
 
-/// Whether arrays under this field are batches: structs, of which the field says that none is null. Arrays of structs may
-/// have null rows, which batches have not; every library that has both says so here.
+/// Whether arrays of this field are batches: structs whose field is not nullable. Arrays of structs may have
+/// null rows, and batches may not; every library that has both makes this distinction in the field.
 pub fn are_batches(field: &Field) -> bool {
     matches!(field.data_type(), DataType::Struct(_)) && !field.is_nullable()
 }
 
-/// The schema of the batches that arrays of structs under this field are.
+/// Returns the schema of batches that are imported as arrays of structs with this field.
 pub fn schema_of(field: &Field) -> Result<SchemaRef> {
     match field.data_type() {
         DataType::Struct(fields) => {
@@ -131,8 +134,8 @@ pub fn schema_of(field: &Field) -> Result<SchemaRef> {
     }
 }
 
-/// An array of structs as the batch that it is. A batch has no null rows: that is counted in host memory, and elsewhere to be
-/// known.
+/// Converts an array of structs to a batch. A batch has no null rows: nulls are counted in host memory, and
+/// elsewhere their number must be known.
 pub fn batch_of(schema: &SchemaRef, rows: &Array) -> Result<Batch> {
     let nulls = match rows.place().device_type.host_accessible() {
         true => Some(compute::null_count(rows, &bowstring::Stream::cpu()).wait()?),
@@ -150,12 +153,12 @@ pub fn batch_of(schema: &SchemaRef, rows: &Array) -> Result<Batch> {
 }
 
 impl Source<SchemaRef, Batch> {
-    /// The batches, and what Python raises meanwhile.
+    /// Splits the source into its batches and the exceptions that Python raises meanwhile.
     pub fn take_apart(self) -> (Batches, Raised) {
         (Batches::new(self.shape, self.place, self.items), self.raised)
     }
 
-    /// The same batches; Ctrl-C ends them, for loops of the library's own.
+    /// Makes Ctrl-C end the batches, for loops inside the library.
     pub fn interruptible(mut self) -> Source<SchemaRef, Batch> {
         let slot = Arc::default();
         self.raised.0.push(Slot { iterator: Weak::new(), raised: Arc::clone(&slot) });
@@ -167,7 +170,7 @@ impl Source<SchemaRef, Batch> {
         Source { items: Box::new(asked), ..self }
     }
 
-    /// What the library has made of batches.
+    /// Wraps a stream that the library has made, with the exceptions of the Python code that feeds it.
     pub fn of(batches: Batches, raised: Raised) -> Source<SchemaRef, Batch> {
         let (shape, place) = (batches.schema().clone(), batches.place());
         Source { shape, place, items: Box::new(batches), raised }
@@ -175,12 +178,12 @@ impl Source<SchemaRef, Batch> {
 }
 
 impl Source<Field, Array> {
-    /// Arrays of structs as the batches that they are.
+    /// Converts arrays of structs to batches.
     pub fn batches(self) -> Result<Source<SchemaRef, Batch>> {
         let shape = schema_of(&self.shape)?;
         let schema = shape.clone();
         let mut items = Some(self.items);
-        // After a failure there is nothing more.
+        // The stream ends after a failure.
         let batches = std::iter::from_fn(move || {
             let batch = items.as_mut()?.next()?.and_then(|rows| batch_of(&schema, &rows));
             if batch.is_err() {
@@ -193,7 +196,7 @@ impl Source<Field, Array> {
 }
 
 impl<S, T> Source<S, T> {
-    /// All items; Ctrl-C ends the reading.
+    /// Reads all items; Ctrl-C ends the reading.
     pub fn all(self) -> PyResult<(S, Vec<T>)> {
         let mut all = vec![];
         for item in self.items {
@@ -203,7 +206,7 @@ impl<S, T> Source<S, T> {
         Ok((self.shape, all))
     }
 
-    /// The default stream of where the items are.
+    /// Returns the default stream for the memory of the items.
     pub fn stream(&self) -> PyResult<bowstring::Stream> {
         default_stream(self.place)
     }

@@ -1,5 +1,5 @@
-//! DLPack, as the array API standard has it: `__dlpack__` and `from_dlpack`, versioned and not. A capsule owns its tensor
-//! until its name says that somebody used it.
+//! DLPack as in the array API standard: `__dlpack__` and `from_dlpack`, with versioned and unversioned
+//! tensors. A capsule owns its tensor until its name says that a consumer has taken it.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
@@ -19,7 +19,7 @@ use crate::array::Array;
 use crate::device::{Device, default_stream, device_of, wrap};
 use crate::error::{detached, for_buffers, ours};
 
-/// The two forms of a tensor, by the names that their capsules have before and after they are used.
+/// The two forms of a tensor, with the names that their capsules have before and after use.
 trait Named: ManagedTensor {
     const NEW: &'static CStr;
     const USED: &'static CStr;
@@ -36,7 +36,8 @@ impl Named for DLManagedTensorVersioned {
 }
 
 unsafe extern "C" fn delete_unused<T: Named>(capsule: *mut ffi::PyObject) {
-    // SAFETY: Python calls this with a capsule that goes; while it has the first name, the tensor is its own.
+    // SAFETY: Python calls this with a capsule that it destroys; while it has the first name, it owns the
+    // tensor.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, T::NEW.as_ptr()) == 1
             && let Some(tensor) =
@@ -49,14 +50,14 @@ unsafe extern "C" fn delete_unused<T: Named>(capsule: *mut ffi::PyObject) {
 
 fn capsule<T: Named>(py: Python<'_>, tensor: Owned<T>) -> PyResult<Bound<'_, PyCapsule>> {
     let pointer: NonNull<c_void> = tensor.into_raw().cast();
-    // SAFETY: the tensor lives until its deleter is called, by who uses the capsule or by the capsule's destructor.
+    // SAFETY: the tensor lives until its deleter is called, by the capsule's consumer or its destructor.
     unsafe { PyCapsule::new_with_pointer_and_destructor(py, pointer, T::NEW, Some(delete_unused::<T>)) }
 }
 
-/// The tensor of a capsule that was not used before, which it is now.
+/// Takes the tensor from an unused capsule, and marks the capsule as used.
 fn take<T: Named>(capsule: &Bound<'_, PyAny>) -> Option<Owned<T>> {
-    // SAFETY: any object may be asked what it is; a capsule of that name has a tensor that nobody has used, and renaming
-    // it makes it ours, as DLPack has it. The names are static.
+    // SAFETY: any object may be passed; a capsule of that name has a tensor that no consumer has taken, and
+    // renaming the capsule makes it ours, as DLPack specifies. The names are static.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule.as_ptr(), T::NEW.as_ptr()) != 1 {
             return None;
@@ -67,7 +68,7 @@ fn take<T: Named>(capsule: &Bound<'_, PyAny>) -> Option<Owned<T>> {
     }
 }
 
-/// What cannot be done without a copy.
+/// The error for booleans that would have to be shared without a copy.
 const SHARED_BOOLEANS: &str = "booleans, of a bit here and a byte there, cannot be shared: a copy is needed";
 
 fn is_boolean(data_type: &DataType) -> bool {
@@ -77,7 +78,7 @@ fn is_boolean(data_type: &DataType) -> bool {
     }
 }
 
-/// `__dlpack__`.
+/// Exports an array as a DLPack capsule, as `__dlpack__` specifies.
 pub fn export<'py>(
     py: Python<'py>,
     array: &Array,
@@ -126,19 +127,19 @@ fn tensor<'py, T: Named>(
     capsule(py, if copied { tensor.copied() } else { tensor })
 }
 
-/// A copy where the array is, that nobody else has.
+/// Copies an array on its own device, to memory that it does not share.
 pub fn fresh_copy(array: &Inner) -> PyResult<Inner> {
     if !array.place().device_type.host_accessible() {
         let stream = default_stream(array.place())?;
         return ours(|| stream.copy(array));
     }
-    // Several parts are copied into one.
+    // With several parts, `concat` always copies.
     let none = ours(|| array.slice(0, 0))?;
     ours(|| compute::concat(&[array, &none], &InnerStream::cpu()).wait().map_err(for_buffers))
 }
 
-/// The stream that the consumer is going to read on, by the numbers of the array API; `None` where the host waits (for -1,
-/// where nobody need, too).
+/// Returns the consumer's stream by its number in the array API. With `None`, the host waits for the array;
+/// so it does for -1, although no synchronisation is asked for then.
 fn consumer(place: Place, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Option<InnerStream>> {
     use DeviceType::*;
     let number = match stream {
@@ -153,7 +154,7 @@ fn consumer(place: Place, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Option<
         (Cpu | CudaHost | RocmHost, Some(_)) => {
             return Err(PyBufferError::new_err("host memory has no streams: stream must be None"));
         }
-        // Nothing said means the legacy default stream: 1 for CUDA, 0 for ROCm.
+        // None means the legacy default stream: 1 for CUDA, 0 for ROCm.
         (Cuda | CudaManaged, None) => 1,
         (Rocm, None) => 0,
         (Cuda | CudaManaged, Some(0)) => {
@@ -167,9 +168,12 @@ fn consumer(place: Place, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Option<
     wrap(&device_of(place.device_type as i32, place.device_id)?, native).map(Some)
 }
 
-/// A tensor of any library that speaks DLPack as an array, sharing its memory (but for booleans, which are bytes there):
-/// dense, of numbers. Its rows are the outermost dimension; further ones become lists of a fixed size. Who goes on writing
-/// to the tensor changes the array. `device` and `copy` are the producer's business, as in the array API.
+/// Make an array that shares the memory of a tensor from any library with DLPack.
+///
+/// The tensor must be dense, and hold numbers or booleans; booleans are copied, because DLPack stores them as
+/// bytes. The outermost dimension gives the rows, and further dimensions become lists of a fixed size.
+/// Writing to the tensor later changes the array. `device` and `copy` are passed to the producer, as in the
+/// array API.
 #[pyfunction]
 #[pyo3(signature = (x, /, *, device = None, copy = None))]
 pub fn from_dlpack(
@@ -190,7 +194,7 @@ pub fn from_dlpack(
 }
 
 fn import<T: Named>(tensor: Owned<T>, copy: Option<bool>) -> PyResult<Inner> {
-    // The layout of another version is not known: there is no device to ask for.
+    // The layout of another major version is unknown, so its device cannot be read.
     let host = tensor.managed().version().is_some_and(|version| version.major != 1);
     if !host && copy == Some(false) && tensor.managed().tensor().dtype.code == DLDataType::BOOL {
         return Err(PyBufferError::new_err(SHARED_BOOLEANS));
@@ -205,7 +209,7 @@ fn import<T: Named>(tensor: Owned<T>, copy: Option<bool>) -> PyResult<Inner> {
     tensors::import_tensor(tensor, &stream).map_err(for_buffers)
 }
 
-/// Calls the producer, the newer way first.
+/// Asks the producer for a capsule, with the keywords of DLPack 1 first, then with the older ones.
 fn ask<'py>(
     x: &Bound<'py, PyAny>,
     device: Option<&Bound<'py, Device>>,
@@ -227,7 +231,7 @@ fn ask<'py>(
         let place = device.get().0.place();
         new.set_item("dl_device", (place.device_type as i32, place.device_id.max(0)))?;
         if place == Place::CPU && new.contains("stream")? {
-            // The host reads, which is on no stream: the producer is to wait.
+            // The host reads on no stream, so the producer must wait.
             new.del_item("stream")?;
         }
     }

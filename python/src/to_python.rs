@@ -1,4 +1,4 @@
-//! Rows of arrays as Python's own values.
+//! Conversion of array rows to Python values.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
@@ -21,7 +21,7 @@ use crate::types::EXTENSION;
 
 type Values<'py> = PyResult<Bound<'py, PyList>>;
 
-/// Something of Python's own library, looked up once.
+/// Looks up an item of a Python module once.
 macro_rules! of_python {
     ($py:expr, $module:literal, $name:literal) => {{
         static CELL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -29,16 +29,16 @@ macro_rules! of_python {
     }};
 }
 
-/// The rows of an array that has a field, nested ones and all.
+/// Converts the rows of an array with a field, including nested ones.
 pub fn values<'py>(py: Python<'py>, array: &dyn Array, field: &Field) -> Values<'py> {
     Making { py, pace: Pace::new() }.values(array, field)
 }
 
-/// A list has at most so many rows that take no memory in Arrow: 8 GiB of `None`.
+/// The most rows in a list if they take no memory in Arrow: 8 GiB of `None`.
 const MOST: usize = 1 << 30;
 
-/// An error where there is no memory for a list of all rows: nulls, structs of nothing and runs take none
-/// for a row, and an array of them has as many as its producer says.
+/// Fails if there is no memory for a list of all rows. Nulls, structs without fields, and runs take no memory
+/// for a row, so their producer may declare any number of rows.
 pub fn check_rows(data_type: &DataType, rows: usize) -> PyResult<()> {
     if rows > MOST && is_weightless(data_type) {
         return Err(no_memory(format!("no memory for {rows} values")));
@@ -55,7 +55,7 @@ fn is_weightless(data_type: &DataType) -> bool {
     }
 }
 
-/// Objects that are being made.
+/// The state of making Python objects.
 struct Making<'py> {
     py: Python<'py>,
     pace: Pace,
@@ -66,7 +66,7 @@ impl<'py> Making<'py> {
         self.py.None().into_bound(self.py)
     }
 
-    /// So many rows, each as the value that it is.
+    /// Makes a list of `rows` items, each by `value`.
     fn rows(
         &mut self,
         rows: usize,
@@ -81,7 +81,7 @@ impl<'py> Making<'py> {
         Ok(all)
     }
 
-    /// Each row as the value that it is, nulls as `None`.
+    /// Makes a list with the value of each row, `None` for nulls.
     fn each<A: ArrayAccessor>(
         &mut self,
         array: A,
@@ -119,7 +119,7 @@ impl<'py> Making<'py> {
         self.each(array, |making, rows| Ok(making.values(&rows, item)?.into_any()))
     }
 
-    /// The rows of an array that has a field.
+    /// Converts the rows of an array with a field.
     fn values(&mut self, array: &dyn Array, field: &Field) -> Values<'py> {
         use DataType::*;
         let py = self.py;
@@ -239,7 +239,7 @@ impl<'py> Making<'py> {
         })
     }
 
-    /// The value of a row, anew for each that it stands in: a list may be changed.
+    /// Converts one row. Each row that refers to it gets an object of its own, because lists can be changed.
     fn one(&mut self, values: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
         let field = Field::new("", values.data_type().clone(), true);
         self.values(&values.slice(row, 1), &field)?.get_item(0)
@@ -265,7 +265,7 @@ impl<'py> Making<'py> {
         })
     }
 
-    /// The numbers of timestamps and durations of whatever unit.
+    /// Converts timestamps or durations of any unit by their numbers.
     fn of_64_bits(
         &mut self,
         array: &dyn Array,
@@ -293,7 +293,7 @@ impl<'py> Making<'py> {
     }
 }
 
-/// What to multiply by, and to divide by.
+/// Returns the factor and the divisor that convert a unit to microseconds.
 fn to_microseconds(unit: &TimeUnit) -> (i64, i64) {
     match unit {
         TimeUnit::Second => (1_000_000, 1),
@@ -349,7 +349,7 @@ fn datetime<'py>(
     }
 }
 
-/// A time zone by its name, or by hours and minutes.
+/// Makes a time zone from its name, or from its offset in hours and minutes.
 fn time_zone<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     if !name.starts_with(['+', '-']) {
         return of_python!(py, "zoneinfo", "ZoneInfo").call1((name,));
@@ -363,13 +363,13 @@ fn time_zone<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     of_python!(py, "datetime", "timezone").call1((offset,))
 }
 
-/// Rows as text: what Python makes of their values, or Arrow where Python has no such value.
+/// Converts rows to text: the `repr` of Python's value, or Arrow's text if Python has no such value.
 pub fn texts(py: Python<'_>, array: &dyn Array, field: &Field) -> PyResult<Vec<String>> {
     let row = |row| {
         let one = array.slice(row, 1);
         match values(py, &one, field) {
             Ok(found) => found.get_item(0)?.repr().map(|text| text.to_string()),
-            // No memory, and no wish to go on, are not what another way of writing it would help.
+            // Exhausted memory and Ctrl-C are errors: writing the value in another way would not help.
             Err(error)
                 if !(error.is_instance_of::<PyValueError>(py)
                     || error.is_instance_of::<PyOverflowError>(py)) =>

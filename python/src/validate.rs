@@ -1,4 +1,4 @@
-//! Contents read through: what `validate` means, wherever it is asked for.
+//! Validation of contents, for every `validate` method and keyword.
 
 use bowstring::compute::batches::validate_batches;
 use bowstring::{Array as Inner, Batch, exchange};
@@ -8,20 +8,20 @@ use crate::device::default_stream;
 use crate::error::detached;
 use crate::source::Source;
 
-/// Raises where an array's contents are no Arrow data.
+/// Raises an error if an array's contents are not valid Arrow data.
 pub fn check_array(py: Python<'_>, array: &Inner) -> PyResult<()> {
     let on = default_stream(array.place())?;
     detached(py, || exchange::validate_on(array, &on))
 }
 
-/// Raises where a batch's contents are no Arrow data.
+/// Raises an error if a batch's contents are not valid Arrow data.
 pub fn check_batch(py: Python<'_>, batch: &Batch) -> PyResult<()> {
     let Some(column) = batch.columns().first() else { return Ok(()) };
     let on = default_stream(column.place())?;
     detached(py, || exchange::validate_batch(batch, &on))
 }
 
-/// The same batches, each looked at when it comes.
+/// Validates each batch when it is read.
 pub fn checked(
     source: Source<arrow_schema::SchemaRef, Batch>,
     stream: &bowstring::Stream,

@@ -1,4 +1,4 @@
-//! Python's values: as arrays, and as they stand in expressions.
+//! Python values as arrays of one row, and as literals in expressions.
 
 use arrow_schema::DataType;
 use bowstring::compute::{self, CastOptions, Scalar};
@@ -12,13 +12,13 @@ use crate::foreign;
 use crate::listed;
 use crate::plain::{self, Plain};
 
-/// A value as an array of one row of a type that it fits: a plain one of Python's, or any array of one row, which keeps its type.
-/// Nothing for `None`.
+/// Converts a value to an array of one row: a Python value is cast to type `to`, which it must fit, and an
+/// array keeps its type. Returns `None` for `None`.
 pub fn row_of(value: &Bound<'_, PyAny>, to: &DataType, argument: &str) -> PyResult<Option<Inner>> {
     match plain::scalar(value)? {
         Some(Plain::Null) => Ok(None),
         None => Ok(Some(foreign::as_array(value, argument)?.array)),
-        // A cast would read the text; who means that can do so.
+        // A cast would parse the text; a caller who wants that can cast first.
         Some(Plain::Text(_)) if to.is_numeric() || *to == DataType::Boolean => {
             Err(PyTypeError::new_err(format!("{argument}: a str among values of {to}")))
         }
@@ -37,7 +37,7 @@ fn cast_row(row: &Inner, to: &DataType) -> PyResult<Inner> {
     ours(|| compute::cast(row, to, &strict, &Stream::cpu()).wait())
 }
 
-/// A value of a type, in an expression.
+/// Converts a value to a literal of a type.
 pub fn typed_literal(value: &Bound<'_, PyAny>, to: &DataType) -> PyResult<Literal> {
     if value.is_none() {
         return Ok(Literal::null(to.clone()));
@@ -50,7 +50,7 @@ pub fn typed_literal(value: &Bound<'_, PyAny>, to: &DataType) -> PyResult<Litera
     ours(|| Literal::try_from(&Scalar::try_new(&row)?))
 }
 
-/// A value as an expression has it: numbers and `None` without a type, dates and arrays of one row with theirs.
+/// Converts a value to a literal: numbers and `None` without a type, dates and arrays of one row with theirs.
 pub fn literal(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     let row = match plain::scalar(value)? {
         Some(Plain::Null) => return Ok(Literal::null(DataType::Null)),

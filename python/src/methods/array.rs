@@ -1,4 +1,4 @@
-//! What Python sees of an array.
+//! The methods and attributes of `bowstring.Array`.
 
 use arrow_schema::DataType as InnerType;
 use bowstring::compute;
@@ -15,7 +15,7 @@ use crate::types::{DataType, type_of};
 use crate::{foreign, host_rows, operations, pickle, tensor};
 
 impl Array {
-    /// The rows of a slice.
+    /// Selects the rows of a Python slice.
     fn rows_of(&self, slice: &Bound<'_, PySlice>) -> PyResult<Array> {
         let rows = slice.indices(isize::try_from(self.array.len()).unwrap_or(isize::MAX))?;
         if rows.step == 1 || rows.slicelength <= 1 {
@@ -30,25 +30,30 @@ impl Array {
 
 #[pymethods]
 impl Array {
-    /// What `bowstring.array` makes of it.
+    /// Make an array of `obj`, as `bowstring.array` does.
     #[new]
     #[pyo3(signature = (obj, r#type = None))]
     fn of(obj: &Bound<'_, PyAny>, r#type: Option<&Bound<'_, PyAny>>) -> PyResult<Array> {
         crate::construct::array(obj, r#type, false)
     }
 
-    /// All rows as Python's values; of a device's array, copied to the host.
+    /// Return all rows as a list of Python values.
+    ///
+    /// An array on a device is copied to the host first.
     fn to_pylist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         host_rows::list(py, self)
     }
 
-    /// All rows as Python's values: what numpy calls `to_pylist`.
+    /// Return all rows as a list of Python values: numpy's name for `to_pylist`.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         host_rows::list(py, self)
     }
 
-    /// A numpy array, of the same memory where numpy has such values; of a device's array, copied to the host. Nulls are NaN among
-    /// numbers, integers too, which become floats for it; NaT among days and times; and `None` among everything else, which are objects.
+    /// Return the rows as a numpy array.
+    ///
+    /// The result shares the array's memory where numpy has such values. An array on a device is copied to
+    /// the host first. Nulls become NaN among numbers (integers with nulls become floats), NaT among dates
+    /// and times, and `None` in arrays of objects, for all other types.
     #[pyo3(signature = (zero_copy_only = false, writable = false))]
     fn to_numpy<'py>(
         this: &Bound<'py, Self>,
@@ -67,8 +72,11 @@ impl Array {
         this.py().import("bowstring._numpy")?.call_method1("as_asked", (this, dtype, copy))
     }
 
-    /// The value of a row, as Python has it, negative numbers counting from the end. Of a slice, those rows: without a copy where its
-    /// step is 1. Of booleans or integers, what `filter` or `take` gives.
+    /// Return the value of one row, or an array of several rows.
+    ///
+    /// An integer gives the row's Python value; negative numbers count from the end. A slice gives an array
+    /// of those rows, without a copy if its step is 1. Booleans select rows as `filter` does, and integers as
+    /// `take` does.
     fn __getitem__<'py>(this: &Bound<'py, Self>, rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, array) = (this.py(), this.get());
         let length = array.array.len();
@@ -97,7 +105,9 @@ impl Array {
         this.py().import("bowstring._values")?.call_method1("rows", (this,))
     }
 
-    /// Whether `other` is an array of the same type with the same rows, wherever either is. NaNs are equal, as arrow-rs has it.
+    /// Return whether `other` is an array of the same type with the same rows.
+    ///
+    /// The two may be on different devices. NaNs are equal to each other, as in arrow-rs.
     fn equals(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
         host_rows::equal(other.py(), self, &foreign::as_array(other, "other")?)
     }
@@ -113,12 +123,12 @@ impl Array {
         }
     }
 
-    /// A copy where it is, whose memory nobody else has.
+    /// Return a copy on the same device, in memory of its own.
     fn copy(&self, py: Python<'_>) -> PyResult<Array> {
         Ok(Array::new(detached(py, || tensor::fresh_copy(&self.array))?, &self.field))
     }
 
-    /// Itself: it never changes.
+    /// Return the array itself, because arrays are immutable.
     fn __copy__(&self) -> Array {
         self.clone()
     }
@@ -131,7 +141,7 @@ impl Array {
         pickle::reduced_array(py, self)
     }
 
-    /// As `bowstring.filter`.
+    /// Return the rows where a mask is true; see `bowstring.filter`.
     #[pyo3(signature = (mask, *, null_selection = "drop", copy = false, stream = None))]
     fn filter<'py>(
         this: &Bound<'py, Self>,
@@ -143,7 +153,7 @@ impl Array {
         operations::filter(this, mask, null_selection, copy, "error", "error", "total", stream)
     }
 
-    /// As `bowstring.take`.
+    /// Return the rows at the given indices; see `bowstring.take`.
     #[pyo3(signature = (indices, *, out_of_bounds = "raise", copy = false, stream = None))]
     fn take<'py>(
         this: &Bound<'py, Self>,
@@ -155,7 +165,7 @@ impl Array {
         operations::take(this, indices, out_of_bounds, copy, stream)
     }
 
-    /// As `bowstring.cast`.
+    /// Return the values as another type; see `bowstring.cast`.
     #[pyo3(signature = (to, *, strict = true, stream = None))]
     fn cast<'py>(
         this: &Bound<'py, Self>,
@@ -166,7 +176,7 @@ impl Array {
         operations::cast(this, to, strict, stream)
     }
 
-    /// As `bowstring.is_null`.
+    /// Return a boolean for each row that says whether it is null; see `bowstring.is_null`.
     #[pyo3(signature = (*, stream = None))]
     fn is_null<'py>(
         this: &Bound<'py, Self>,
@@ -175,7 +185,7 @@ impl Array {
         operations::is_null(this, stream)
     }
 
-    /// As `bowstring.is_valid`.
+    /// Return a boolean for each row that says whether it is valid; see `bowstring.is_valid`.
     #[pyo3(signature = (*, stream = None))]
     fn is_valid<'py>(
         this: &Bound<'py, Self>,
@@ -184,7 +194,7 @@ impl Array {
         operations::is_valid(this, stream)
     }
 
-    /// As `bowstring.fill_null`.
+    /// Return the values with nulls replaced; see `bowstring.fill_null`.
     #[pyo3(signature = (value, *, stream = None))]
     fn fill_null<'py>(
         this: &Bound<'py, Self>,
@@ -194,7 +204,7 @@ impl Array {
         operations::fill_null(this, value, stream)
     }
 
-    /// As `bowstring.drop_null`.
+    /// Return the rows that are not null; see `bowstring.drop_null`.
     #[pyo3(signature = (*, stream = None))]
     fn drop_null<'py>(
         this: &Bound<'py, Self>,
@@ -207,70 +217,84 @@ impl Array {
         self.array.len()
     }
 
-    /// The type.
+    /// The type of the array's values.
     #[getter]
     fn r#type(&self) -> DataType {
         type_of(&self.field)
     }
 
-    /// How many bytes its buffers have, with those that it shares with others, and with rows outside of its slice.
+    /// The size of the array's buffers in bytes.
+    ///
+    /// Buffers that the array shares with others count in full, and so do rows outside its slice.
     #[getter]
     fn nbytes(&self) -> usize {
         host_rows::bytes(&self.array)
     }
 
-    /// As a `pyarrow.Array`; a device's is copied to the host.
+    /// Return the array as a `pyarrow.Array`.
+    ///
+    /// An array on a device is copied to the host first.
     fn to_arrow<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         this.py().import("bowstring._libraries")?.call_method1("arrow", (this,))
     }
 
-    /// As a `pandas.Series`, by way of pyarrow; a device's is copied to the host.
+    /// Return the array as a `pandas.Series`, converted by pyarrow.
+    ///
+    /// An array on a device is copied to the host first.
     fn to_pandas<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         this.py().import("bowstring._libraries")?.call_method1("pandas", (this,))
     }
 
-    /// The name it came with.
+    /// The name that the array came with, such as that of its column; empty if it has none.
     #[getter]
     fn name(&self) -> &str {
         self.field.name()
     }
 
-    /// By which method of another library's object it came, such as `"__arrow_c_stream__"`; `None` where it was
-    /// made here. That stream and `"__arrow_c_array__"` are of host memory: the library has copied data that it had
-    /// elsewhere.
+    /// The method of another library's object that the array was imported by, such as `"__arrow_c_stream__"`.
+    ///
+    /// It is `None` for arrays made by bowstring. `"__arrow_c_stream__"` and `"__arrow_c_array__"` transfer
+    /// host memory: with these, the other library has copied any data that it had elsewhere.
     #[getter]
     fn source(&self) -> Option<&'static str> {
         self.source
     }
 
-    /// Where it is.
+    /// The device that holds the array.
     #[getter]
     fn device(&self) -> PyResult<Device> {
         let place = self.array.place();
         crate::device::device_of(place.device_type as i32, place.device_id).map(Device)
     }
 
-    /// The type of its memory, by the number of the Arrow device interface and DLPack.
+    /// The type of the array's memory, as numbered by the Arrow device interface and DLPack.
     #[getter]
     fn device_type(&self) -> i32 {
         self.array.place().device_type as i32
     }
 
-    /// How many rows are null by the validity bitmap; counted where it is not known, which may wait for a device.
+    /// The number of nulls in the validity bitmap.
+    ///
+    /// The nulls are counted if their number is not known, which may wait for a device.
     #[getter]
     fn null_count(&self, py: Python<'_>) -> PyResult<usize> {
         let stream = default_stream(self.array.place())?;
         detached(py, || compute::null_count(&self.array, &stream).wait())
     }
 
-    /// Rows `offset` up to `offset + length`, or to the end, copying nothing. Neither may be negative, nor reach beyond the end.
+    /// Return the rows from `offset` to `offset + length`, or to the end, without a copy.
+    ///
+    /// Neither number may be negative or reach beyond the end.
     #[pyo3(signature = (offset, length = None))]
     fn slice(&self, offset: i128, length: Option<i128>) -> PyResult<Array> {
         let (offset, length) = host_rows::span(offset, length, self.array.len())?;
         host_rows::part(self, offset, length)
     }
 
-    /// The array on another device (or the device of a stream, copied on that stream): itself where it is there already.
+    /// Return the array on another device.
+    ///
+    /// `target` is a device, or a stream whose device receives the copy, made on that stream. An array that
+    /// is already there is returned itself.
     fn to(&self, py: Python<'_>, target: &Bound<'_, PyAny>) -> PyResult<Array> {
         let target = foreign::target(target)?;
         detached(py, || {
@@ -282,13 +306,17 @@ impl Array {
         })
     }
 
-    /// Blocks until the contents may be read. Errors that only the data shows (an index out of bounds) surface here.
+    /// Block until the contents may be read.
+    ///
+    /// Errors that depend on the data, such as an index out of bounds, are raised here.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.array.wait())
     }
 
-    /// Reads all of it, and raises where a part is no valid Arrow data; a device's array is copied to the host for it. Without
-    /// `full` there is nothing to do: what can be seen without reading was looked at when it came.
+    /// Raise an error if a part of the array is not valid Arrow data.
+    ///
+    /// This reads the whole array; an array on a device is copied to the host first. With `full=False` it
+    /// does nothing, because everything that can be checked without reading the data was checked on import.
     #[pyo3(signature = (*, full = true))]
     fn validate(&self, py: Python<'_>, full: bool) -> PyResult<()> {
         if full { crate::validate::check_array(py, &self.array) } else { Ok(()) }
@@ -340,7 +368,9 @@ impl Array {
         (place.device_type as i32, place.device_id.max(0))
     }
 
-    /// Version 3; only where CUDA reaches the memory: other arrays have no such attribute.
+    /// The CUDA array interface, version 3.
+    ///
+    /// Only arrays in memory that CUDA can reach have this attribute.
     #[getter]
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         match self.array.place().device_type {
@@ -351,7 +381,7 @@ impl Array {
         }
     }
 
-    /// These rows, as text.
+    /// Returns each row as text.
     fn _texts(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         host_rows::texts(py, self)
     }

@@ -1,4 +1,4 @@
-//! What Python sees of a record batch.
+//! The methods and attributes of `bowstring.RecordBatch`.
 
 use arrow_schema::{DataType as InnerType, Field, Schema as InnerSchema};
 use bowstring::array::Place;
@@ -18,7 +18,7 @@ use crate::pace::Pace;
 use crate::types::{self, Schema, described, place_in};
 use crate::{expressions, foreign, host_rows, operations, pickle, tensor, to_python};
 
-/// The parts of a batch that brackets choose, slices aside.
+/// The part of a batch that brackets select, slices aside.
 enum Chosen {
     Column,
     Columns,
@@ -49,7 +49,7 @@ impl RecordBatch {
         }
     }
 
-    /// The rows of a slice.
+    /// Selects the rows of a Python slice.
     fn rows_of(&self, slice: &Bound<'_, PySlice>) -> PyResult<RecordBatch> {
         let rows = slice.indices(isize::try_from(self.0.len()).unwrap_or(isize::MAX))?;
         if rows.step == 1 || rows.slicelength <= 1 {
@@ -75,20 +75,20 @@ impl RecordBatch {
 
 #[pymethods]
 impl RecordBatch {
-    /// What `bowstring.record_batch` makes of it.
+    /// Make a batch of `obj`, as `bowstring.record_batch` does.
     #[new]
     fn of(obj: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
         foreign::as_batch(obj, "obj")
     }
 
-    /// A batch of arrays by name, or of whatever `bowstring.array` makes arrays of.
+    /// Make a batch from a dictionary of arrays by name; values may be anything that `bowstring.array` takes.
     #[staticmethod]
     fn from_arrays(columns: &Bound<'_, PyDict>) -> PyResult<RecordBatch> {
         foreign::of_columns(columns, "columns", None)
     }
 
-    /// A batch of columns by name, lists or arrays; in the types and the order of `schema`, if there is one, which may be a
-    /// dictionary of types by name.
+    /// Make a batch from a dictionary of lists or arrays by name, in the types and order of `schema` if
+    /// given. `schema` may be a dictionary of types by name.
     #[staticmethod]
     #[pyo3(signature = (mapping, schema = None))]
     fn from_pydict(mapping: &Bound<'_, PyDict>, schema: Option<&Bound<'_, PyAny>>) -> PyResult<RecordBatch> {
@@ -96,7 +96,7 @@ impl RecordBatch {
         foreign::of_columns(mapping, "mapping", schema.as_ref())
     }
 
-    /// A dictionary of the columns, each as `Array.to_pylist`.
+    /// Return a dictionary of the columns, each a list as by `Array.to_pylist`.
     fn to_pydict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let here = detached(py, || self.on_the_host())?;
         let found = PyDict::new(py);
@@ -106,12 +106,12 @@ impl RecordBatch {
         Ok(found)
     }
 
-    /// A list of the rows, each as a dictionary.
+    /// Return a list of the rows, each a dictionary.
     fn to_pylist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let columns: Vec<_> = self.to_pydict(py)?.into_iter().collect();
         let rows = PyList::empty(py);
         if columns.is_empty() {
-            // No memory says how many there may be.
+            // A batch without columns has no memory that limits the number of its rows.
             to_python::check_rows(&InnerType::Null, self.0.len())?;
         }
         let mut pace = Pace::new();
@@ -132,20 +132,20 @@ impl RecordBatch {
         Schema(self.0.schema().as_ref().clone())
     }
 
-    /// The columns, in their order.
+    /// The columns as a list of arrays, in order.
     #[getter]
     fn columns(&self) -> Vec<Array> {
         let fields = self.0.schema().fields().iter();
         fields.zip(self.0.columns()).map(|(field, column)| Array::new(column.clone(), field)).collect()
     }
 
-    /// How many rows and columns.
+    /// The numbers of rows and columns, as a tuple.
     #[getter]
     fn shape(&self) -> (usize, usize) {
         (self.0.len(), self.0.columns().len())
     }
 
-    /// These columns alone, by name or number.
+    /// Return a batch of the given columns, each a name or number.
     fn select(&self, columns: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
         let schema = self.0.schema();
         let at = columns.try_iter()?.map(|which| place_in(schema, &which?, "columns"));
@@ -156,43 +156,43 @@ impl RecordBatch {
         ours(|| Batch::try_new(schema.into(), arrays, self.0.len())).map(RecordBatch::new)
     }
 
-    /// Rows `offset` up to `offset + length`, or to the end, copying nothing; as `Array.slice`.
+    /// Return the rows from `offset` to `offset + length`, or to the end, without a copy; see `Array.slice`.
     #[pyo3(signature = (offset = 0, length = None))]
     fn slice(&self, offset: i128, length: Option<i128>) -> PyResult<RecordBatch> {
         let (offset, length) = host_rows::span(offset, length, self.0.len())?;
         ours(|| self.0.slice(offset, length)).map(RecordBatch::new)
     }
 
-    /// The first rows, or as many as there are.
+    /// Return the first `rows` rows, or all if the batch has fewer.
     #[pyo3(signature = (rows = 5))]
     fn head(&self, rows: usize) -> PyResult<RecordBatch> {
         ours(|| self.0.slice(0, rows.min(self.0.len()))).map(RecordBatch::new)
     }
 
-    /// The last rows, or as many as there are.
+    /// Return the last `rows` rows, or all if the batch has fewer.
     #[pyo3(signature = (rows = 5))]
     fn tail(&self, rows: usize) -> PyResult<RecordBatch> {
         let rows = rows.min(self.0.len());
         ours(|| self.0.slice(self.0.len() - rows, rows)).map(RecordBatch::new)
     }
 
-    /// How many bytes the columns' buffers have; as `Array.nbytes`.
+    /// The size of the columns' buffers in bytes; see `Array.nbytes`.
     #[getter]
     fn nbytes(&self) -> usize {
         self.0.columns().iter().map(host_rows::bytes).fold(0, usize::saturating_add)
     }
 
-    /// As a `pyarrow.RecordBatch`; a device's is copied to the host.
+    /// Return the batch as a `pyarrow.RecordBatch`; a batch on a device is copied to the host first.
     fn to_arrow<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         this.py().import("bowstring._libraries")?.call_method1("arrow", (this,))
     }
 
-    /// As a `pandas.DataFrame`, by way of pyarrow; a device's is copied to the host.
+    /// Return the batch as a `pandas.DataFrame`, made by pyarrow; a batch on a device is copied to the host.
     fn to_pandas<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         this.py().import("bowstring._libraries")?.call_method1("pandas", (this,))
     }
 
-    /// Whether `other` is a batch of the same schema with the same rows; as `Array.equals`.
+    /// Return whether `other` is a batch of the same schema with the same rows; see `Array.equals`.
     fn equals(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.equal(other.py(), &foreign::as_batch(other, "other")?)
     }
@@ -205,7 +205,7 @@ impl RecordBatch {
         }
     }
 
-    /// A copy where it is, whose memory nobody else has.
+    /// Return a copy on the same device, in memory of its own.
     fn copy(&self, py: Python<'_>) -> PyResult<RecordBatch> {
         detached(py, || {
             let columns = self.0.columns().iter().map(tensor::fresh_copy).collect::<PyResult<_>>()?;
@@ -213,7 +213,7 @@ impl RecordBatch {
         })
     }
 
-    /// Itself: it never changes.
+    /// Return the batch itself, because batches are immutable.
     fn __copy__(&self) -> RecordBatch {
         self.clone()
     }
@@ -226,7 +226,7 @@ impl RecordBatch {
         pickle::reduced_batch(py, self)
     }
 
-    /// As `bowstring.filter`.
+    /// Return the rows where a mask or an expression is true; see `bowstring.filter`.
     #[pyo3(signature = (
         mask, *, null_selection = "drop", copy = false, overflow = "error", division_by_zero = "error",
         floats = "total", stream = None
@@ -245,7 +245,7 @@ impl RecordBatch {
         operations::filter(this, mask, null_selection, copy, overflow, division_by_zero, floats, stream)
     }
 
-    /// A batch of what expressions come to for each row: as `bowstring.evaluate`.
+    /// Return a batch with the value of each expression for each row; see `bowstring.evaluate`.
     #[pyo3(signature = (
         exprs, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None
     ))]
@@ -260,7 +260,7 @@ impl RecordBatch {
         expressions::evaluate(this, exprs, overflow, division_by_zero, floats, stream)
     }
 
-    /// One row of what all rows come to: as `bowstring.aggregate`.
+    /// Return a batch of one row with the result of each aggregation; see `bowstring.aggregate`.
     #[pyo3(signature = (
         aggregations, r#where = None, *, overflow = "error", division_by_zero = "error", floats = "total", stream = None
     ))]
@@ -277,7 +277,7 @@ impl RecordBatch {
         expressions::aggregate(this, aggregations, r#where, overflow, division_by_zero, floats, stream)
     }
 
-    /// As `bowstring.take`.
+    /// Return the rows at the given indices; see `bowstring.take`.
     #[pyo3(signature = (indices, *, out_of_bounds = "raise", copy = false, stream = None))]
     fn take<'py>(
         this: &Bound<'py, Self>,
@@ -289,7 +289,7 @@ impl RecordBatch {
         operations::take(this, indices, out_of_bounds, copy, stream)
     }
 
-    /// As `bowstring.cast`.
+    /// Return the columns as other types; see `bowstring.cast`.
     #[pyo3(signature = (to, *, strict = true, stream = None))]
     fn cast<'py>(
         this: &Bound<'py, Self>,
@@ -300,7 +300,7 @@ impl RecordBatch {
         operations::cast(this, to, strict, stream)
     }
 
-    /// As `bowstring.drop_null`.
+    /// Return the rows without nulls; see `bowstring.drop_null`.
     #[pyo3(signature = (*, how = "any", subset = None, stream = None))]
     fn drop_null<'py>(
         this: &Bound<'py, Self>,
@@ -311,7 +311,7 @@ impl RecordBatch {
         operations::drop_null(this, how, subset, stream)
     }
 
-    /// As `bowstring.fill_null`.
+    /// Return the columns with nulls replaced; see `bowstring.fill_null`.
     #[pyo3(signature = (value, *, stream = None))]
     fn fill_null<'py>(
         this: &Bound<'py, Self>,
@@ -325,45 +325,45 @@ impl RecordBatch {
         self.0.len()
     }
 
-    /// How many rows.
+    /// The number of rows in the batch.
     #[getter]
     fn num_rows(&self) -> usize {
         self.0.len()
     }
 
-    /// How many columns.
+    /// The number of columns in the batch.
     #[getter]
     fn num_columns(&self) -> usize {
         self.0.columns().len()
     }
 
-    /// The columns' names.
+    /// The names of the columns, in order.
     #[getter]
     fn column_names(&self) -> Vec<String> {
         self.0.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// By which method of another library's object it came, as `Array.source`; `None` where it was made here.
+    /// The method of another library's object that the batch was imported by, or `None`; see `Array.source`.
     #[getter]
     fn source(&self) -> Option<&'static str> {
         self.1
     }
 
-    /// Where it is.
+    /// The device that holds the batch.
     #[getter]
     fn device(&self) -> PyResult<Device> {
         device_of(self.place().device_type as i32, self.place().device_id).map(Device)
     }
 
-    /// A column by number or name; negative numbers count from the end.
+    /// Return a column by its number or name; negative numbers count from the end.
     fn column(&self, which: &Bound<'_, PyAny>) -> PyResult<Array> {
         let schema = self.0.schema();
         let index = place_in(schema, which, "which")?;
         Ok(Array::new(self.0.columns()[index].clone(), schema.field(index)))
     }
 
-    /// A column by number or name; for a list of names, a batch of those columns; for a slice, booleans or an
-    /// expression, a batch of those rows: without a copy for a slice whose step is 1.
+    /// Return a column for a number or name, a batch of columns for a list of names, and a batch of rows for
+    /// a slice, booleans or an expression. A slice whose step is 1 copies nothing.
     fn __getitem__<'py>(this: &Bound<'py, Self>, which: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, batch) = (this.py(), this.get());
         if let Ok(slice) = which.cast::<PySlice>() {
@@ -376,12 +376,12 @@ impl RecordBatch {
         }
     }
 
-    /// Whether a column has this name.
+    /// Return whether a column has this name.
     fn __contains__(&self, name: &str) -> bool {
         self.0.schema().index_of(name).is_ok()
     }
 
-    /// The columns side by side, as pyarrow has it: of one type that has the values of all.
+    /// Return the columns side by side in a numpy array, of one type that can hold the values of all.
     #[pyo3(signature = (dtype = None, copy = None))]
     fn __array__<'py>(
         this: &Bound<'py, Self>,
@@ -391,7 +391,7 @@ impl RecordBatch {
         this.py().import("bowstring._numpy")?.call_method1("columns", (this, dtype, copy))
     }
 
-    /// The batch on another device; as `Array.to`.
+    /// Return the batch on another device; see `Array.to`.
     fn to(&self, py: Python<'_>, target: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
         let target = foreign::target(target)?;
         detached(py, || {
@@ -403,12 +403,12 @@ impl RecordBatch {
         })
     }
 
-    /// Blocks until the contents may be read; as `Array.wait`.
+    /// Block until the contents may be read; see `Array.wait`.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.0.columns().iter().try_for_each(|column| column.wait()))
     }
 
-    /// Reads every column, and raises where one is no valid Arrow data, or has nulls that its field forbids; as
+    /// Raise an error if a column is not valid Arrow data, or has nulls that its field forbids; see
     /// `Array.validate`.
     #[pyo3(signature = (*, full = true))]
     fn validate(&self, py: Python<'_>, full: bool) -> PyResult<()> {

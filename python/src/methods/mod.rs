@@ -1,5 +1,6 @@
-//! What Python sees of arrays and batches: their methods and attributes. They may use everything else here, which is why they
-//! stand apart from what arrays and batches are.
+//! The methods and attributes of arrays and batches in Python.
+//!
+//! They may use all other modules of this crate, so they are separate from the definitions of the classes.
 
 mod array;
 mod batch;

@@ -1,4 +1,4 @@
-//! Values as other types.
+//! Conversion of values to other types.
 
 use arrow_schema::Field;
 use bowstring::compute::{self, CastOptions};
@@ -23,10 +23,15 @@ pub fn cast_array(
     Ok(values.casted(casted, to))
 }
 
-/// The values as another type: its name such as `"int32"` or `"timestamp[us, tz=UTC]"`, a class of Python's or a type of any library's;
-/// for a batch, an object with the schema of all its columns, or a dictionary of types for some of them. A value that does not fit is a
-/// `ValueError`, or null with `strict=False`; a null in a column of a batch that `to` says is not nullable is a `ValueError`. The
-/// result is of the extension type that `to` is of, if any. On a GPU the error comes when the result is waited for.
+/// Return the values as another type.
+///
+/// `to` is the name of a type, such as `"int32"` or `"timestamp[us, tz=UTC]"`, a Python class, or a type of
+/// any library. For a batch, it is an object with the schema of all columns, or a dictionary of types for
+/// some of them.
+///
+/// A value that does not fit raises `ValueError`, or becomes null with `strict=False`. A null in a column
+/// that `to` declares not nullable raises `ValueError`. The result has the extension type of `to`,
+/// if any. On a GPU, the error is raised when the result is waited for.
 #[pyfunction]
 #[pyo3(signature = (values, to, *, strict = true, stream = None))]
 pub fn cast<'py>(

@@ -1,4 +1,4 @@
-//! Several arrays or batches as one.
+//! Concatenation of arrays and batches.
 
 use arrow_schema::{Field, Schema};
 use bowstring::array::Place;
@@ -13,8 +13,10 @@ use crate::error::{detached, ours};
 use crate::foreign::{Either, either};
 use crate::types::described;
 
-/// The rows of several arrays of one type, or of several batches of the same columns, one after another: all on one device, and copied
-/// unless there is only one. A column may be null where it may be in any of them.
+/// Return the rows of several arrays or batches, one after another.
+///
+/// The arrays must have the same type, the batches the same columns, and all must be on one device. The rows
+/// are copied, unless there is only one value. A column is nullable if it is nullable in any batch.
 #[pyfunction]
 #[pyo3(signature = (values, *, stream = None))]
 pub fn concat<'py>(
@@ -68,7 +70,7 @@ pub fn concat<'py>(
     }
 }
 
-/// Where all of them are.
+/// Returns the memory that holds all of them, or an error that names the first elsewhere.
 fn one_place(mut places: impl Iterator<Item = Place>) -> PyResult<Place> {
     let first = places.next().unwrap_or(Place::CPU);
     match places.enumerate().find(|(_, place)| *place != first) {
@@ -80,7 +82,7 @@ fn one_place(mut places: impl Iterator<Item = Place>) -> PyResult<Place> {
     }
 }
 
-/// The schema of batches that have the same columns.
+/// Returns the schema of batches that have the same columns. A column is nullable if it is in any batch.
 fn common_schema(batches: &[RecordBatch]) -> PyResult<Schema> {
     let first = batches[0].0.schema();
     let mut fields: Vec<Field> = first.fields().iter().map(|field| field.as_ref().clone()).collect();

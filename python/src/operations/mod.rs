@@ -1,5 +1,7 @@
-//! The operations. Each takes any array or batch that speaks a protocol, works where the data is, on the default stream
-//! unless told another, and lets other Python threads run meanwhile.
+//! The operations of the Python module.
+//!
+//! Each operation takes any array or batch with an Arrow interface and runs where the data is. It uses the
+//! device's default stream unless the caller passes another, and lets other Python threads run meanwhile.
 
 mod casts;
 mod join;

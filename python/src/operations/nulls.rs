@@ -1,4 +1,4 @@
-//! Which rows are null, and what becomes of them. Of a batch, each column by itself, but where rows are dropped.
+//! Operations on nulls. They treat each column of a batch by itself, except for those that drop rows.
 
 use std::sync::Arc;
 
@@ -22,8 +22,9 @@ use crate::values::row_of;
 
 type Operation<T> = fn(&Inner, &InnerStream) -> Pending<T>;
 
-/// How many rows are null by the validity bitmap; of a batch, a list with the number of each column, which are counted
-/// together. Waits once for a device where that is not known.
+/// Return the number of nulls in the validity bitmap; for a batch, a list with one number for each column.
+///
+/// The columns of a batch are counted together. If the number is not known, this waits once for a device.
 #[pyfunction]
 #[pyo3(signature = (values, *, stream = None))]
 pub fn null_count<'py>(
@@ -33,7 +34,9 @@ pub fn null_count<'py>(
     counted(values, stream, compute::null_count, |batch, on| compute::null_count(batch, on).wait())
 }
 
-/// How many rows are null when dictionaries, runs and unions are looked through; of a batch, a list with the number of each column.
+/// Return the number of rows whose value is null; for a batch, a list with one number for each column.
+///
+/// Unlike `null_count`, this also counts nulls among the values of dictionaries, runs and unions.
 #[pyfunction]
 #[pyo3(signature = (values, *, stream = None))]
 pub fn logical_null_count<'py>(
@@ -45,7 +48,7 @@ pub fn logical_null_count<'py>(
     })
 }
 
-/// A number of rows of an array, or of each column of a batch.
+/// Applies a count to an array, or to each column of a batch.
 fn counted<'py, N: IntoPyObject<'py> + Send>(
     values: &Bound<'py, PyAny>,
     stream: Option<&Bound<'py, Stream>>,
@@ -65,7 +68,7 @@ fn counted<'py, N: IntoPyObject<'py> + Send>(
     }
 }
 
-/// What an operation says of each column.
+/// Starts an operation on each column, then waits for all results.
 fn each<'a, T>(
     columns: impl IntoIterator<Item = &'a Inner>,
     on: &InnerStream,
@@ -75,7 +78,7 @@ fn each<'a, T>(
     pending.into_iter().map(Pending::wait).collect()
 }
 
-/// A boolean for each row of an array, or of each column of a batch.
+/// Applies a test to each row of an array, or of each column of a batch.
 fn tested<'py>(
     values: &Bound<'py, PyAny>,
     stream: Option<&Bound<'py, Stream>>,
@@ -102,7 +105,7 @@ fn tested<'py>(
     }
 }
 
-/// Whether each row is null; of a batch, each row of each column.
+/// Return a boolean for each row that says whether it is null; for a batch, a batch of such columns.
 #[pyfunction]
 #[pyo3(signature = (values, *, stream = None))]
 pub fn is_null<'py>(
@@ -112,7 +115,7 @@ pub fn is_null<'py>(
     tested(values, stream, compute::is_null)
 }
 
-/// Whether each row is valid; of a batch, each row of each column.
+/// Return a boolean for each row that says whether it is valid; for a batch, a batch of such columns.
 #[pyfunction]
 #[pyo3(signature = (values, *, stream = None))]
 pub fn is_valid<'py>(
@@ -136,8 +139,10 @@ fn filled(
     Ok(values.result(filled))
 }
 
-/// The values, and `value` where they are null: a Python value that fits their type, or any array of one row of it. `None` leaves
-/// all as it is. Of a batch, either such a value for every column, or a dictionary of one for each of some columns.
+/// Return the values with nulls replaced by `value`.
+///
+/// `value` is a Python value that fits the type, or an array of one row of that type. `None` changes nothing.
+/// For a batch, it is such a value for every column, or a dictionary of values for some columns.
 #[pyfunction]
 #[pyo3(signature = (values, value, *, stream = None))]
 pub fn fill_null<'py>(
@@ -175,7 +180,7 @@ pub fn fill_null<'py>(
     Ok(RecordBatch::new(filled).into_pyobject(py)?.into_any())
 }
 
-/// The columns that a table's rows are looked at in.
+/// Returns the numbers of the columns that `drop_null` looks at.
 fn subset(schema: &Schema, subset: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<usize>> {
     match subset {
         None => Ok((0..schema.fields().len()).collect()),
@@ -184,11 +189,11 @@ fn subset(schema: &Schema, subset: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<us
     }
 }
 
-/// Those rows of a batch of which all these columns are valid, or any.
+/// Keeps the rows where all of these columns are valid, or any of them if not `all`.
 fn rows_left(batch: &Batch, looked_at: &[usize], all: bool, on: &InnerStream) -> Result<Batch> {
     let masks = each(looked_at.iter().map(|at| &batch.columns()[*at]), on, compute::is_not_null)?;
     let fields: Vec<Field> = (0..masks.len()).map(|_| Field::new("", DataType::Boolean, false)).collect();
-    // By pairs: what is written in one row of hundreds is deeper than an expression may be.
+    // Combines the tests in pairs: a chain of hundreds would be deeper than an expression may be.
     let mut tests: Vec<Expr> = (0..masks.len()).map(nth).collect();
     while tests.len() > 1 {
         let pairs = tests.chunks(2).map(|pair| match pair {
@@ -205,8 +210,10 @@ fn rows_left(batch: &Batch, looked_at: &[usize], all: bool, on: &InnerStream) ->
     compute::filter(batch, &mask.columns()[0], on).wait()
 }
 
-/// The rows that are not null. Of a batch, those of which no column is null, or not every one with `how="all"`, looking at the
-/// columns in `subset` alone, by name or number, if it is there. Waits once for a device.
+/// Return the rows that are not null.
+///
+/// For a batch, drop the rows where any column is null, or with `how="all"` those where every column is null.
+/// `subset` gives the columns to look at, by name or number. This waits once for a device.
 #[pyfunction]
 #[pyo3(signature = (values, *, how = "any", subset = None, stream = None))]
 pub fn drop_null<'py>(

@@ -1,4 +1,4 @@
-//! Which rows there are, and in which order.
+//! Selection of rows: `filter`, `take` and slices with a step.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::foreign::{Either, as_array_on, as_batch, either};
 use crate::reader::take_options;
 use crate::types::place_in;
 
-/// Where a null in the mask leaves its row.
+/// The effect of a null in the mask on its row.
 #[derive(Clone, Copy, PartialEq)]
 enum Nulls {
     Drop,
@@ -41,10 +41,15 @@ fn null_selection(said: &str) -> PyResult<Nulls> {
     }
 }
 
-/// The rows where `mask` is true. A null drops its row, or makes a null of it with `null_selection="emit_null"`, which is a `take` of
-/// row numbers made for it. The mask is as long as the values: arrow-rs takes a shorter one. For a batch it may be the name of
-/// one of its columns, or an expression of them, which `overflow`, `division_by_zero` and `floats` are for: as with `evaluate`. A
-/// mask on another device is an error, or copied where the values are with `copy=True`. Waits once for a device.
+/// Return the rows where `mask` is true.
+///
+/// A null in the mask drops its row; with `null_selection="emit_null"` it makes the row null instead, by a
+/// `take` of row numbers computed from the mask. The mask must be as long as the values (arrow-rs accepts a
+/// shorter one). For a batch, it may also be the name of a column, or an expression; `overflow`,
+/// `division_by_zero` and `floats` apply to expressions, as in `evaluate`.
+///
+/// A mask on another device is an error, unless `copy=True` copies it to the device of the values. This waits
+/// once for a device.
 #[pyfunction]
 #[pyo3(signature = (
     values, mask, *, null_selection = "drop", copy = false, overflow = "error", division_by_zero = "error",
@@ -109,11 +114,11 @@ pub fn filter<'py>(
     }
 }
 
-/// The numbers of the rows where a mask is not false, null where it is null.
+/// Returns the numbers of the rows where a mask is not false, with null where the mask is null.
 fn rows_of(mask: &Inner, rows: usize, on: &InnerStream) -> Result<Inner> {
     let numbers = numbers(0, 1, rows)?;
     if mask.len() != rows || *mask.data_type() != DataType::Boolean {
-        // As with any mask that does not fit.
+        // Let `filter` report the error, as for any mask that does not fit.
         return compute::filter(&on.upload(&numbers)?, mask, on).wait();
     }
     let fields =
@@ -126,10 +131,14 @@ fn rows_of(mask: &Inner, rows: usize, on: &InnerStream) -> Result<Inner> {
     compute::filter(&columns.columns()[0], &columns.columns()[1], on).wait()
 }
 
-/// The rows at `indices`, integers of any type. A null index is a null row; one out of bounds is an `IndexError`, or a null
-/// row with `out_of_bounds="null"`; also where the values are all null, which arrow-rs does not check. Columns of a batch whose
-/// rows may become null so are nullable in its schema. Indices on another device are an error, or copied where the values are with
-/// `copy=True`. On a GPU the error comes when the result is waited for.
+/// Return the rows at `indices`, which are integers of any type.
+///
+/// A null index gives a null row. An index out of bounds raises `IndexError`, or gives a null row with
+/// `out_of_bounds="null"`. It is checked even if all values are null, unlike in arrow-rs. Columns of a batch
+/// whose rows may become null are nullable in the schema of the result.
+///
+/// Indices on another device are an error, unless `copy=True` copies them to the device of the values. On a
+/// GPU, the error is raised when the result is waited for.
 #[pyfunction]
 #[pyo3(signature = (values, indices, *, out_of_bounds = "raise", copy = false, stream = None))]
 pub fn take<'py>(
@@ -157,7 +166,7 @@ pub fn take<'py>(
     }
 }
 
-/// The numbers `start`, `start + step`, …, so many.
+/// Returns an array of `count` numbers: `start`, `start + step`, and so on.
 fn numbers(start: i64, step: i64, count: usize) -> Result<Inner> {
     let bytes = count.saturating_mul(size_of::<i64>());
     let mut numbers = vec![];
@@ -167,7 +176,7 @@ fn numbers(start: i64, step: i64, count: usize) -> Result<Inner> {
     from_arrow(&Int64Array::new(numbers.into(), None))
 }
 
-/// The rows of a slice, whatever its step.
+/// Selects the rows of a slice with any step.
 pub fn strided<C: Columns>(values: &C, rows: &PySliceIndices, on: &InnerStream) -> Result<C> {
     let indices = on.upload(&numbers(rows.start as i64, rows.step as i64, rows.slicelength)?)?;
     compute::take(values, &indices, &Default::default(), on).wait()

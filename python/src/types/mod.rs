@@ -1,4 +1,5 @@
-//! Types, fields and schemas: as Python sees them, and read off whatever any library calls one.
+//! Types, fields and schemas: the classes that Python sees, and how they are read from other libraries'
+//! types.
 
 mod parse;
 mod print;
@@ -17,35 +18,37 @@ use crate::ipc;
 use crate::items::entries;
 pub use print::{EXTENSION, of_field as type_name};
 
-/// What the values of an array are. Equal to whatever names the same type: another library's object, or a string.
+/// The type of an array's values.
+///
+/// It is equal to anything that names the same type: another library's object, or a string.
 #[pyclass(frozen, weakref, module = "bowstring")]
 #[derive(Clone)]
 pub struct DataType(pub InnerField);
 
-/// A column's name, its type, and whether it may have nulls.
+/// The name and type of a column, and whether it may have nulls.
 #[pyclass(frozen, weakref, module = "bowstring")]
 #[derive(Clone)]
 pub struct Field(pub InnerField);
 
-/// The fields of a batch, in their order.
+/// The fields of a batch, in order.
 #[pyclass(frozen, weakref, module = "bowstring")]
 #[derive(Clone)]
 pub struct Schema(pub InnerSchema);
 
-/// The type of a field, without its name.
+/// Returns the type of a field without its name, but with the metadata of an extension type.
 pub fn type_of(field: &InnerField) -> DataType {
     let mut field = field.clone().with_name("").with_nullable(true);
     field.set_metadata(extension(field.metadata()));
     DataType(field)
 }
 
-/// What of the metadata belongs to the type.
+/// Keeps the metadata that belongs to the type: that of an extension type.
 fn extension(metadata: &Metadata) -> Metadata {
     let own = metadata.iter().filter(|(key, _)| key.starts_with("ARROW:extension:"));
     own.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// The names and types of columns, for people.
+/// Describes the names and types of columns, for people to read.
 pub fn described(schema: &InnerSchema) -> String {
     let fields: Vec<String> = schema.fields().iter().map(|field| written(field)).collect();
     fields.join(", ")
@@ -56,7 +59,7 @@ fn written(field: &InnerField) -> String {
     format!("{}: {}{not_null}", field.name(), type_name(field))
 }
 
-/// Where a column is, by number or name; negative numbers count from the end.
+/// Returns the position of a column by its number or name; negative numbers count from the end.
 pub fn place_in(schema: &InnerSchema, which: &Bound<'_, PyAny>, argument: &str) -> PyResult<usize> {
     if let Ok(name) = which.extract::<String>() {
         return schema.index_of(&name).map_err(|_| {
@@ -89,7 +92,8 @@ fn named(name: &Bound<'_, PyString>, argument: &str) -> PyResult<InnerField> {
     Err(PyValueError::new_err(problem))
 }
 
-/// A type and what is said of it: any object with `__arrow_c_schema__`, or a class or name that Python or a library has for it.
+/// Reads a type with its metadata: from any object with `__arrow_c_schema__`, or from a class or name that
+/// Python or a library uses for the type.
 pub fn field(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<InnerField> {
     if let Ok(name) = obj.cast::<PyString>() {
         return named(name, argument);
@@ -110,8 +114,8 @@ pub fn field(obj: &Bound<'_, PyAny>, argument: &str) -> PyResult<InnerField> {
     }
 }
 
-/// The schema that any object with `__arrow_c_schema__` has, or a dictionary of types by name; with names that it has not where
-/// `over` has them, it is that one with other types.
+/// Reads a schema from any object with `__arrow_c_schema__`, or from a dictionary of types by name. With
+/// `over`, a dictionary replaces the types of the columns that it names, and keeps the others.
 pub fn schema(obj: &Bound<'_, PyAny>, argument: &str, over: Option<&InnerSchema>) -> PyResult<InnerSchema> {
     if obj.cast::<PyType>().is_err() && obj.hasattr("__arrow_c_schema__")? {
         let field = import_field(&obj.call_method0("__arrow_c_schema__")?)?;
@@ -171,13 +175,13 @@ fn metadata<'py>(py: Python<'py>, of: &Metadata) -> PyResult<Option<Bound<'py, P
 
 #[pymethods]
 impl DataType {
-    /// A type by its name, or as any library has it.
+    /// Make a type from its name, or from any library's type.
     #[new]
     fn new(obj: &Bound<'_, PyAny>) -> PyResult<DataType> {
         field(obj, "obj").map(|field| type_of(&field))
     }
 
-    /// The type of the rows inside, of lists; of the values, of dictionaries and runs.
+    /// The type of a list's items, or of the values in a dictionary or runs.
     #[getter]
     fn value_type(&self) -> PyResult<DataType> {
         match self.0.data_type() {
@@ -219,14 +223,14 @@ impl DataType {
 
 #[pymethods]
 impl Field {
-    /// A field of this name and type, which is said as `cast` takes it.
+    /// Make a field of a name and a type, which is given as in `cast`.
     #[new]
     #[pyo3(signature = (name, r#type, nullable = true))]
     fn new(name: String, r#type: &Bound<'_, PyAny>, nullable: bool) -> PyResult<Field> {
         Ok(Field(field(r#type, "type")?.with_name(name).with_nullable(nullable)))
     }
 
-    /// The name that a batch's column has in its schema.
+    /// The name of a batch's column.
     #[getter]
     fn name(&self) -> &str {
         self.0.name()
@@ -238,13 +242,13 @@ impl Field {
         type_of(&self.0)
     }
 
-    /// Whether it may have nulls.
+    /// Whether the column may have nulls.
     #[getter]
     fn nullable(&self) -> bool {
         self.0.is_nullable()
     }
 
-    /// What else is said of it, as bytes by bytes; `None` where nothing is.
+    /// The field's metadata as a dictionary of bytes by bytes, or `None` if there is none.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         metadata(py, self.0.metadata())
@@ -278,31 +282,32 @@ impl Field {
 
 #[pymethods]
 impl Schema {
-    /// Any object with `__arrow_c_schema__` that is a schema, or a dictionary of types by name.
+    /// Make a schema from any object with `__arrow_c_schema__` that describes one, or from a dictionary of
+    /// types by name.
     #[new]
     fn new(obj: &Bound<'_, PyAny>) -> PyResult<Schema> {
         schema(obj, "obj", None).map(Schema)
     }
 
-    /// The columns' names, in their order.
+    /// The names of the columns, in order.
     #[getter]
     fn names(&self) -> Vec<String> {
         self.0.fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// The columns' types, in their order.
+    /// The types of the columns, in order.
     #[getter]
     fn types(&self) -> Vec<DataType> {
         self.0.fields().iter().map(|field| type_of(field)).collect()
     }
 
-    /// What else is said of all, as bytes by bytes; `None` where nothing is.
+    /// The schema's metadata as a dictionary of bytes by bytes, or `None` if there is none.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         metadata(py, self.0.metadata())
     }
 
-    /// A field by number or name; negative numbers count from the end.
+    /// Return a field by its number or name; negative numbers count from the end.
     fn field(&self, which: &Bound<'_, PyAny>) -> PyResult<Field> {
         Ok(Field(self.0.field(place_in(&self.0, which, "which")?).clone()))
     }

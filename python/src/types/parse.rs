@@ -1,4 +1,4 @@
-//! Types by the names that pyarrow, polars, numpy, pandas, duckdb and arrow-rs give them.
+//! Type names of pyarrow, polars, numpy, pandas, duckdb and arrow-rs.
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 
 const DAYS_AND_MORE: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
-/// Names of one word, in small letters and without underscores. Where libraries disagree, pyarrow's meaning: so `float` has 32 bits.
+/// Names of one word, in lower case and without underscores. If libraries disagree, pyarrow's meaning holds:
+/// `float` has 32 bits.
 pub const WORDS: &[(&str, DataType)] = &[
     ("null", DataType::Null),
     ("bool", DataType::Boolean),
@@ -73,42 +74,42 @@ pub const WORDS: &[(&str, DataType)] = &[
     ("interval", DAYS_AND_MORE),
 ];
 
-/// How deep types may be in types: far more than anybody needs, and far less than a stack.
+/// The limit on types nested in types: more than anyone needs, and far less than the stack allows.
 const DEPTH: usize = 64;
 
-/// The type of a name, if it is one.
+/// Parses the name of a type; `None` if it is not one.
 pub fn parse(name: &str) -> Option<DataType> {
     let mut text = Text { rest: name, depth: 0 };
     let found = text.data_type().filter(|_| text.rest.trim().is_empty());
     found.or_else(|| arrow_rs(name))
 }
 
-/// As arrow-rs writes it, which reads parentheses by recursion.
+/// Parses a name as arrow-rs writes it. That parser recurses at parentheses, so their number is limited.
 fn arrow_rs(name: &str) -> Option<DataType> {
     if name.matches('(').count() > DEPTH { None } else { name.parse().ok() }
 }
 
-/// What is left of a name to be read.
+/// The part of a name that is still to be read.
 struct Text<'a> {
     rest: &'a str,
     depth: usize,
 }
 
 impl<'a> Text<'a> {
-    /// Whether this comes next; it is passed by then.
+    /// Skips this text if it comes next; `None` if it does not.
     fn passes(&mut self, expected: &str) -> Option<()> {
         self.rest = self.rest.trim_start().strip_prefix(expected)?;
         Some(())
     }
 
-    /// Up to one of these characters, or the end.
+    /// Reads up to one of these characters, or to the end.
     fn up_to(&mut self, ends: &[char]) -> &'a str {
         let (found, rest) = self.rest.split_at(self.rest.find(ends).unwrap_or(self.rest.len()));
         self.rest = rest;
         found.trim()
     }
 
-    /// What a bracket of this kind holds, if one is next.
+    /// Reads the contents of a pair of brackets, if one comes next.
     fn bracket(&mut self) -> Option<&'a str> {
         let close = match self.rest.trim_start().chars().next()? {
             '[' => ']',
@@ -148,7 +149,7 @@ impl<'a> Text<'a> {
             "dictionary" => self.dictionary()?,
             "runendencoded" => self.run_ends()?,
             "date32" | "date64" => {
-                // pyarrow writes the unit behind it.
+                // pyarrow appends the unit.
                 if self.rest.starts_with('[') {
                     self.bracket()?;
                 }
@@ -187,7 +188,7 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// `type`, `name: type`, either with `not null` behind it.
+    /// Reads `type` or `name: type`; `not null` may follow either.
     fn field(&mut self, name: &str) -> Option<Field> {
         let start = self.rest;
         let before = self.up_to(&[':', '<', '[', '(', ',', '>']);
@@ -236,7 +237,7 @@ impl<'a> Text<'a> {
         Some(DataType::Map(Arc::new(Field::new("entries", entries, false)), sorted))
     }
 
-    /// `indices, values`, or in pyarrow's words `values=…, indices=…, ordered=0`.
+    /// Reads `indices, values`, or pyarrow's form `values=…, indices=…, ordered=0`.
     fn dictionary(&mut self) -> Option<DataType> {
         self.passes("<")?;
         let by_name = self.passes("values=").is_some();

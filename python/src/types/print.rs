@@ -1,11 +1,11 @@
-//! Types as text, the way pyarrow's users write them; `parse` reads all of it but unions.
+//! Types as text, as pyarrow's users write them; `parse` reads all of them except unions.
 
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit, UnionMode};
 
-/// The metadata that makes an extension type of a type, by its name.
+/// The metadata key for the name of an extension type.
 pub const EXTENSION: &str = "ARROW:extension:name";
 
-/// What a field's values are: its type, or the extension type that its metadata makes of it.
+/// Returns the name of a field's type, or of the extension type in its metadata.
 pub fn of_field(field: &Field) -> String {
     match field.metadata().get(EXTENSION) {
         Some(name) => format!("extension<{name}>"),
@@ -13,12 +13,12 @@ pub fn of_field(field: &Field) -> String {
     }
 }
 
-/// A field inside of a type, with its name.
+/// Writes a field inside a type, with its name.
 fn named(field: &Field) -> String {
     format!("{}: {}", field.name(), item(field))
 }
 
-/// A field inside of a type whose name says nothing.
+/// Writes a field inside a type without its name, which carries no meaning.
 fn item(field: &Field) -> String {
     let not_null = if field.is_nullable() { "" } else { " not null" };
     format!("{}{not_null}", of_field(field))
@@ -33,7 +33,7 @@ pub fn unit(unit: &TimeUnit) -> &'static str {
     }
 }
 
-/// The name of a type.
+/// Returns the name of a type.
 pub fn name(data_type: &DataType) -> String {
     use DataType::*;
     match data_type {
@@ -85,7 +85,7 @@ pub fn name(data_type: &DataType) -> String {
                 fields.iter().map(|(id, field)| format!("{}={id}", named(field))).collect();
             format!("{mode}_union<{}>", fields.join(", "))
         }
-        // Integers, floats, dates and plain bytes have one word in either language.
+        // Integers, floats, dates and plain bytes have the same names in arrow-rs, but for case.
         other => other.to_string().to_lowercase(),
     }
 }
