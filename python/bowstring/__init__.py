@@ -1,11 +1,10 @@
-"""Compute for Apache Arrow arrays where they are: filter, take, cast, null counts and expressions, on CPU and
-GPU memory.
+"""Compute functions for Apache Arrow arrays in CPU and GPU memory: filter, take, cast, null counts and expressions.
 
-Every function takes any object that speaks the Arrow PyCapsule interface (pyarrow, polars, pandas, duckdb, nanoarrow),
-DLPack (numpy, torch, jax, cupy) or the CUDA array interface (cupy, numba), and lists of Python's own values; it returns
-objects that speak all of these. Nothing is copied that need not be.
+Every function takes any object with the Arrow PyCapsule interface (pyarrow, polars, pandas, duckdb, nanoarrow), DLPack
+(numpy, torch, jax, cupy) or the CUDA array interface (cupy, numba), and lists of Python's own values. It returns objects
+with all of these interfaces. Data is copied only where that is unavoidable.
 """
 
-# Whatever `_bowstring` exports, which its stub lists.
+# The stub of `_bowstring` lists its exports.
 from ._bowstring import *
 from ._values import MonthDayNano as MonthDayNano

@@ -1,6 +1,6 @@
 """`python -m bowstring`: looks at this machine's devices, tries each, and says what it found."""
 
-# Each GPU is examined by a process of its own, so that there is a page whatever a GPU or its driver does.
+# A process of its own examines each GPU, so that the report is complete even if a GPU or its driver fails.
 
 import argparse
 import signal
@@ -10,7 +10,7 @@ from ._bowstring import _examine_apart, _examine_only
 
 
 def bar(what: str, done: int, of: int) -> None:
-    """One line of the terminal, drawn over and over."""
+    """Draws the progress over the current line of the terminal."""
     full = 32 * done // max(of, 1)
     sys.stderr.write(f"\r\x1b[2K{'█' * full}{'░' * (32 - full)} {done}/{of} {what}")
     sys.stderr.flush()
@@ -23,12 +23,12 @@ def main() -> int:
     parser.add_argument("--devices", metavar="NUMBER", type=int, default=8, help="how many GPUs of a kind")
     parser.add_argument("--only", metavar="WHAT", help="a library or a device (cuda, cuda:0), told in lines of JSON as it goes")
     given = parser.parse_args()
-    # The examination does not look whether somebody has pressed Ctrl-C.
+    # The examination does not check for Ctrl-C, so let it end the process.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if given.only:
         _examine_only(given.only, given.budget, given.devices)
         return 0
-    # This very command, up to what was asked for.
+    # The command that started this process, without its arguments.
     command = [sys.executable, *sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv[1:])]]
     on_terminal = sys.stderr.isatty()
     report = _examine_apart(command, given.budget, given.devices, bar if on_terminal else None, given.json)

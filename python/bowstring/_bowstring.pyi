@@ -79,16 +79,16 @@ class _CudaArray(Protocol):
     @property
     def __cuda_array_interface__(self) -> Any: ...
 
-# Rows of Python's own values, nested ones too. No `str`, which is a sequence of itself.
+# Containers of Python values, which may be nested. `str` is excluded: it is a sequence of `str`.
 _Rows: TypeAlias = list[Any] | tuple[Any, ...] | range | set[Any] | Iterator[Any]
 _ArrowData: TypeAlias = _Array | _DeviceArray | _Stream | _DeviceStream | _Cudf
 _AnyArray: TypeAlias = _ArrowData | _Tensor | _CudaArray | _Numpy | _Rows
 _Columns: TypeAlias = Mapping[str, Any]
 _AnyBatch: TypeAlias = _ArrowData | dict[str, Any] | list[dict[str, Any]]
-# A name, a class of Python's or numpy's, an instance of polars', numpy's or pandas' types: what is none raises.
+# A type: a name, a class of Python's or numpy's, or a type of polars, numpy or pandas. Anything else raises.
 _Type: TypeAlias = _Schema | str | type[Any] | Any
 _AnySchema: TypeAlias = _Schema | Mapping[str, _Type]
-# `Array.slice` is a method.
+# The class `slice`, because `Array.slice` hides it in `Array`.
 _Slice: TypeAlias = slice
 _NullSelection = Literal["drop", "emit_null"]
 _Overflow = Literal["error", "wrap", "null"]
@@ -455,7 +455,7 @@ class Aggregation:
     def __deepcopy__(self, _memo: Any, /) -> Aggregation: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
-# What stands for itself in an expression, and what an operator takes.
+# The values that become literals in an expression, and the operands of operators.
 _Value: TypeAlias = bool | int | float | Decimal | str | bytes | date | time | timedelta | _AnyArray | Any | None
 _Operand: TypeAlias = Expr | _Value
 _Exprs: TypeAlias = Expr | Iterable[Expr] | dict[str, Expr]

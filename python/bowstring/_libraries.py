@@ -1,4 +1,4 @@
-"""Arrays and batches as those of other libraries, which are imported when they are asked for."""
+"""Conversion to arrays and batches of other libraries, which are imported on first use."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ._bowstring import Array, RecordBatch
 
 
 def arrow(value: Array | RecordBatch) -> Any:
-    """As pyarrow's, in host memory."""
+    """Convert to pyarrow's class, in host memory."""
     pa: Any = import_module("pyarrow")
     return pa.record_batch(value.to("cpu")) if isinstance(value, RecordBatch) else pa.array(value.to("cpu"))
 
 
 def pandas(value: Array | RecordBatch) -> Any:
-    """As pandas', in the types that pyarrow makes of Arrow's."""
+    """Convert to pandas' class by pyarrow, which chooses the types."""
     return arrow(value).to_pandas()

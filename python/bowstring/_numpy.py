@@ -1,4 +1,4 @@
-"""Arrays of numpy's: what it gives us beyond DLPack, and what it is given."""
+"""Conversion from numpy's arrays, where DLPack is not enough, and to them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ._bowstring import Array, Device, RecordBatch
 if TYPE_CHECKING:
     import numpy as np
 
-# What NaT is made of.
+# The integer that represents NaT.
 _NAT = -(2**63)
 _WORDS = {"D": "days", "s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 _UNITS = ("s", "ms", "us", "ns")
-# All of numpy's, each shorter than the one before it.
+# The units of numpy, in order of decreasing length.
 _LENGTHS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as")
 
 
 def given(obj: Any, argument: str) -> Any:
-    """What numpy can make an array of, as an array of ours, or as a numpy array that DLPack can share."""
+    """Convert anything that numpy accepts to our array, or to a numpy array that DLPack can share."""
     import numpy as np
 
     if isinstance(obj, np.ma.MaskedArray):
@@ -40,7 +40,7 @@ def given(obj: Any, argument: str) -> Any:
 
 
 def _times(array: np.ndarray[Any, Any], argument: str) -> Array:
-    """Days, times and durations; in seconds where Arrow has not their unit."""
+    """Convert dates, times and durations, if necessary to a unit that Arrow has."""
     import numpy as np
 
     kind = "timestamp" if array.dtype.kind == "M" else "duration"
@@ -63,7 +63,7 @@ def _times(array: np.ndarray[Any, Any], argument: str) -> Array:
 
 
 def _in_unit(times: Any, unit: str, argument: str) -> Any:
-    """In another unit. numpy itself keeps the lowest 64 bits of what does not fit, and drops what is left over."""
+    """Convert to another unit, and raise an error if a value does not fit. numpy truncates such values silently."""
     import numpy as np
 
     found = times.astype(f"{times.dtype.kind}8[{unit}]")
@@ -78,7 +78,7 @@ def _in_unit(times: Any, unit: str, argument: str) -> Any:
 
 
 def microseconds(time: Any) -> int | None:
-    """A moment since 1970, or a length of time, of numpy's; nothing where it is none."""
+    """Return a numpy time since 1970, or a duration, in microseconds; `None` for NaT."""
     import numpy as np
 
     if np.isnat(time):
@@ -89,7 +89,7 @@ def microseconds(time: Any) -> int | None:
 
 
 def taken(array: Array, zero_copy_only: bool = False, writable: bool = False) -> np.ndarray[Any, Any]:
-    """An array as numpy's."""
+    """Convert an array to numpy, as `Array.to_numpy` does."""
     import numpy as np
 
     found, shared = _made(np, array)
@@ -99,7 +99,7 @@ def taken(array: Array, zero_copy_only: bool = False, writable: bool = False) ->
 
 
 def as_asked(array: Array, dtype: Any, copy: bool | None) -> np.ndarray[Any, Any]:
-    """An array as `np.asarray` asks for it."""
+    """Convert an array to numpy as `np.asarray` asks for it."""
     import numpy as np
 
     found, shared = _made(np, array)
@@ -112,7 +112,7 @@ def as_asked(array: Array, dtype: Any, copy: bool | None) -> np.ndarray[Any, Any
 
 
 def columns(batch: RecordBatch, dtype: Any, copy: bool | None) -> np.ndarray[Any, Any]:
-    """The columns of a batch side by side, of one type."""
+    """Put the columns of a batch side by side in an array of one type."""
     import numpy as np
 
     if copy is False:
@@ -123,7 +123,7 @@ def columns(batch: RecordBatch, dtype: Any, copy: bool | None) -> np.ndarray[Any
 
 
 def _made(np: Any, array: Array) -> tuple[np.ndarray[Any, Any], bool]:
-    """A numpy array, and whether it shares the array's memory."""
+    """Return a numpy array, and whether it shares the array's memory."""
     here = array.to(Device.cpu())
     shared = array.device == here.device
     name, _, rest = str(array.type).partition("[")
@@ -133,7 +133,7 @@ def _made(np: Any, array: Array) -> tuple[np.ndarray[Any, Any], bool]:
     if name in ("date32", "date64", "timestamp", "duration"):
         unit = {"date32": "D", "date64": "ms"}.get(name) or rest.rstrip("]").partition(",")[0]
         kind = "m8" if name == "duration" else "M8"
-        # No conversion but for the days, which are half as long in Arrow.
+        # Only days are converted: they have 32 bits in Arrow, and 64 in numpy.
         numbers = here.cast("int32").cast("int64") if name == "date32" else here.cast("int64")
         if nulls:
             numbers = numbers.fill_null(_NAT)
@@ -147,7 +147,7 @@ def _made(np: Any, array: Array) -> tuple[np.ndarray[Any, Any], bool]:
         try:
             return np.from_dlpack(here), shared and name != "bool"
         except BufferError:
-            # A list of what numpy has no numbers for.
+            # numpy has no numbers for the items of these lists.
             pass
     found = np.empty(len(here), object)
     for row, value in enumerate(here):

@@ -1,4 +1,4 @@
-"""Arrays and batches as people see them: a few rows, wherever they are."""
+"""Texts of arrays and batches for people to read: a few rows, from any device."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from html import escape
 
 from ._bowstring import Array, RecordBatch
 
-# At either end, so many rows, and so many columns.
+# The rows that are shown at each end, and the columns in all.
 _ROWS = 5
 _COLUMNS = 8
 _WIDTH = 40
@@ -23,14 +23,14 @@ def _counted(rows: int, what: str = "row") -> str:
 
 
 def _texts(column: Array) -> list[str]:
-    """The rows at both ends, copied where they are not in host memory; or why they cannot be read."""
+    """Return the rows at both ends as text, or the error that keeps them from being read."""
     rows = len(column)
     try:
         if rows <= 2 * _ROWS:
             found = column._texts()
         else:
             found = [*column.slice(0, _ROWS)._texts(), _GAP, *column.slice(rows - _ROWS)._texts()]
-    except Exception as error:  # nothing that is shown may fail
+    except Exception as error:  # showing a value must not fail
         found = [f"({error})"[:_WIDTH]] + [""] * (min(rows, 2 * _ROWS + 1) - 1)
     return [text if len(text) <= _WIDTH else text[: _WIDTH - 1] + _GAP for text in found]
 
@@ -41,12 +41,12 @@ def _title(value: Array | RecordBatch) -> str:
 
 
 def array(value: Array) -> str:
-    """What `repr` is."""
+    """Return the `repr` of an array."""
     return f"{_title(value)}\n[{', '.join(filter(None, _texts(value)))}]"
 
 
 def _table(value: RecordBatch) -> list[list[str]]:
-    """By columns: the name, the type, and rows."""
+    """Return a list for each column: its name, its type, and rows as text."""
     named = list(zip(value.schema, value.columns, strict=True))
     gap = len(named) > _COLUMNS
     shown = [*named[: _COLUMNS // 2], *named[-_COLUMNS // 2 :]] if gap else named
@@ -57,7 +57,7 @@ def _table(value: RecordBatch) -> list[list[str]]:
 
 
 def batch(value: RecordBatch) -> str:
-    """What `repr` is."""
+    """Return the `repr` of a batch."""
     columns = _table(value)
     widths = [max(map(len, column)) for column in columns]
     lines = [
@@ -77,11 +77,11 @@ def _html(title: str, head: list[list[str]], rows: list[list[str]]) -> str:
 
 
 def array_html(value: Array) -> str:
-    """What a notebook shows."""
+    """Return the HTML that a notebook shows for an array."""
     return _html(_title(value), [[value.name, str(value.type)]], [["", text] for text in _texts(value)])
 
 
 def batch_html(value: RecordBatch) -> str:
-    """What a notebook shows."""
+    """Return the HTML that a notebook shows for a batch."""
     rows = [list(row) for row in zip(*_table(value), strict=True)]
     return _html(_title(value), rows[:2], rows[2:])

@@ -1,4 +1,4 @@
-"""What other libraries, and Python itself, call types."""
+"""The types of other libraries and of Python itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from ._bowstring import Schema
 
-# By class; `Decimal` has no precision, and is no type for it.
+# The type for each class. `Decimal` is missing, because it has no precision.
 _CLASSES: dict[Any, str] = {
     bool: "bool",
     int: "int64",
@@ -22,16 +22,16 @@ _CLASSES: dict[Any, str] = {
     type(None): "null",
 }
 
-# Where numpy's kinds of types have lengths that Arrow has not.
+# The types for numpy's kinds whose types have a length that Arrow lacks.
 _KINDS = {"U": "string", "T": "string", "S": "binary"}
 
 
 def known(obj: Any) -> Any:
-    """Its name, or an object with `__arrow_c_schema__`; nothing where it is no type."""
+    """Return a type's name, or an object with `__arrow_c_schema__`; `None` if it is not a type."""
     if isinstance(obj, type) and obj in _CLASSES:
         return _CLASSES[obj]
     module = (obj if isinstance(obj, type) else type(obj)).__module__.partition(".")[0]
-    # What is an object of theirs has them imported.
+    # An object of a library exists only if the library has been imported.
     library = sys.modules.get(module)
     if module == "polars" and library is not None:
         try:

@@ -1,4 +1,4 @@
-"""Values that Python has no class for, and rows one after another."""
+"""A class for values that Python has no class for, and iteration over rows."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from ._bowstring import Array
 
-# Rows are read by so many: few enough to be soon there, and enough for a call to be worth it.
+# The number of rows that are read at once: few enough to arrive soon, and enough to be worth a call.
 _ROWS = 8192
 
 
 class MonthDayNano(NamedTuple):
-    """An interval of the calendar: months and days differ in length, so none of the three becomes another."""
+    """A calendar interval. Months and days vary in length, so the three parts cannot be converted to one another."""
 
     months: int
     days: int
@@ -20,6 +20,6 @@ class MonthDayNano(NamedTuple):
 
 
 def rows(array: Array) -> Iterator[Any]:
-    """The values of an array's rows."""
+    """Iterate over the values of an array's rows."""
     for start in range(0, len(array), _ROWS):
         yield from array.slice(start, min(_ROWS, len(array) - start)).to_pylist()

@@ -60,9 +60,9 @@ pub fn nth(py: Python<'_>, index: usize) -> PyResult<Expr> {
 
 /// Make an expression of a constant.
 ///
-/// `value` is a `bool`, `int`, `float`, `Decimal`, `str`, `bytes`, `date`, `datetime`, `None`, or an array of
-/// one row. A `date` is a Date32, a `datetime` a Timestamp of microseconds, and an array has its own type;
-/// all others take the type of their other operand if it has that value. `type`, as in `cast`, sets the type.
+/// `value` is a `bool`, `int`, `float`, `Decimal`, `str`, `bytes`, `date`, `time`, `datetime`, `timedelta`,
+/// `None`, or an array of one row. A `date` is a Date32, times count microseconds, and an array has its own
+/// type; all others take the type of their other operand if it has that value. `type`, as in `cast`, sets it.
 #[pyfunction]
 #[pyo3(signature = (value, r#type = None))]
 pub fn lit(value: &Bound<'_, PyAny>, r#type: Option<&Bound<'_, PyAny>>) -> PyResult<Expr> {

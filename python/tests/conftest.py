@@ -1,4 +1,4 @@
-"""What the tests share: samples of every type, and a look at what is left in memory."""
+"""Fixtures of all tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 @pytest.fixture
 def nothing_leaked() -> Iterator[None]:
-    """What pyarrow allocated during the test is freed after it: everything was released, by whoever held it."""
+    """Checks that all memory that pyarrow allocated during the test is free afterwards."""
     gc.collect()
     before = pa.total_allocated_bytes()
     yield

@@ -1,4 +1,4 @@
-"""What tests of every kind of GPU share."""
+"""Helpers for the tests of all kinds of GPU."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def here(array: Any) -> list[Any]:
 
 
 class Only:
-    """Another object with only one of its methods."""
+    """An object with a single method, taken from another object."""
 
     def __init__(self, obj: object, name: str) -> None:
         setattr(self, name, getattr(obj, name))

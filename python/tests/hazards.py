@@ -1,4 +1,4 @@
-"""Programs that might kill the process, hang or take all memory: run in one of their own, within limits."""
+"""Runs programs that might kill the process, hang or take all memory, in a process of their own with limits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import subprocess
 import sys
 from textwrap import dedent
 
-# Before each program. An exception that `except Exception` lets pass is told by name.
+# Runs before each program. It names an exception that `except Exception` does not catch.
 _BEGIN = """
 import resource
 

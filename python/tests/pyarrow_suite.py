@@ -1,5 +1,5 @@
 """A pytest plugin that routes pyarrow's compute functions through us: `pytest -p pyarrow_suite --pyargs pyarrow.tests.test_compute`
-runs pyarrow's own tests of them on our operations. What has no arrays, as scalars and expressions of datasets, stays pyarrow's."""
+runs pyarrow's own tests of them on our operations. Calls without arrays (scalars, expressions of datasets) stay with pyarrow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import bowstring as bs
 ARRAYS = (pa.Array, pa.ChunkedArray)
 BATCHES = (pa.RecordBatch, pa.Table)
 
-# What both refuse, each in its own words: a part of ours, and theirs.
+# Errors that both report in different words: a part of our message, and pyarrow's class and message.
 SAME: dict[str, tuple[type[Exception], str]] = {
     "and a mask of": (pa.ArrowInvalid, "arguments must all be the same length"),
     "not Boolean": (pa.ArrowNotImplementedError, "the mask is not boolean"),
@@ -26,12 +26,12 @@ SAME: dict[str, tuple[type[Exception], str]] = {
     "to FixedSizeList(": (pa.ArrowTypeError, "Size of FixedSizeList is not the same."),
 }
 
-# Which functions were called how often, and given to us.
+# The number of calls of each function that were routed to us.
 CALLS: dict[str, int] = {}
 
 
 def like(given: Any, got: Any) -> Any:
-    """A result of ours in the kind that pyarrow gives for what was given."""
+    """Converts our result to the class that pyarrow returns for this input."""
     if isinstance(got, bs.RecordBatch):
         return pa.table(got) if isinstance(given, pa.Table) else pa.record_batch(got)
     array = pa.array(got)
@@ -40,7 +40,7 @@ def like(given: Any, got: Any) -> Any:
 
 
 def routed(name: str, ours: Callable[..., Any]) -> None:
-    """Puts ours in the place of pyarrow's; what it raises becomes pyarrow's class of the same."""
+    """Replaces a function of pyarrow with ours, and converts our exceptions to pyarrow's classes."""
     theirs = getattr(pc, name)
 
     def route(data: Any, *args: Any, **kwargs: Any) -> Any:
@@ -62,7 +62,7 @@ def routed(name: str, ours: Callable[..., Any]) -> None:
 
 
 def theirs_for(error: Exception) -> Exception:
-    """Their exception for ours: where both refuse the same in other words, in theirs."""
+    """Converts our exception to pyarrow's, with pyarrow's message if both report the same error in different words."""
     words = str(error)
     for ours, (kind, said) in SAME.items():
         if ours in words:
@@ -72,7 +72,7 @@ def theirs_for(error: Exception) -> Exception:
 
 
 class TheirsInstead(Exception):
-    """What is asked has no counterpart here."""
+    """The call asks for an option that we do not have, so pyarrow answers it."""
 
 
 def filter(data: Any, mask: Any, null_selection_behavior: Any = "drop", **rest: Any) -> Any:

@@ -1,4 +1,4 @@
-"""An array of every type that pyarrow has, nulls included, and the same sliced so that no bit starts at a byte."""
+"""Arrays of all types in pyarrow, with nulls, and slices of them whose bits do not start at a byte."""
 
 from __future__ import annotations
 

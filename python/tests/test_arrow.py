@@ -1,4 +1,4 @@
-"""The Arrow PyCapsule interface with pyarrow on the other side: every type, in and out, and every misuse."""
+"""Tests of the Arrow PyCapsule interface against pyarrow: every type, in and out, and every misuse."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def same(got: pa.Array, expected: pa.Array) -> None:
     got.validate(full=True)
     assert got.type == expected.type
     assert got.null_count == expected.null_count
-    # Unions and runs have no equality kernel that minds offsets: values decide.
+    # pyarrow's equality of unions and runs ignores offsets, so compare the values.
     assert got.to_pylist() == expected.to_pylist()
 
 
 class Only:
-    """Another object with only some of its methods."""
+    """An object with some methods of another object."""
 
     def __init__(self, obj: object, *names: str) -> None:
         self.__dict__.update({name: getattr(obj, name) for name in names})
@@ -45,9 +45,9 @@ def test_every_type_goes_to_the_emulated_device_and_back(name: str) -> None:
         there = bs.array(expected).to(gpu)
         assert (there.device, there.device_type) == (gpu, 12)
         same(pa.array(there.to(bs.Device.cpu())), expected)
-        # Who asks for host memory gets a copy.
+        # A consumer that asks for host memory gets a copy.
         same(pa.array(Only(there, "__arrow_c_array__")), expected)
-        # A device array of ours, through its capsules, is one again.
+        # An array on a device stays there when it is imported through its capsules.
         again = bs.array(Only(there, "__arrow_c_device_array__"))
         assert again.device == gpu
         same(pa.array(again.to(bs.Device.cpu())), expected)
@@ -106,7 +106,7 @@ def test_schemas() -> None:
 
 def test_a_requested_schema_is_honoured() -> None:
     ours = bs.array(pa.array([1, None, 3], pa.int64()))
-    # The two-argument form asks for it.
+    # `pa.array` with a type passes the requested schema.
     got = pa.array(ours, pa.int16())
     assert (got.type, got.to_pylist()) == (pa.int16(), [1, None, 3])
     assert pa.array(ours, pa.string()).to_pylist() == ["1", None, "3"]
@@ -115,11 +115,11 @@ def test_a_requested_schema_is_honoured() -> None:
     with pytest.raises(NotImplementedError):
         pa.array(ours, pa.list_(pa.struct({"a": pa.int8()})))
 
-    # What makes an extension type of its storage goes with the type that was asked for.
+    # The metadata that marks an extension type follows the requested type.
     uuids = bs.array(ARRAYS["uuid"])
     assert pa.array(uuids).type == pa.uuid()
     assert pa.array(uuids, pa.binary()).type == pa.binary()
-    # pyarrow asks for an extension type by its storage, and takes nothing else.
+    # pyarrow asks for the storage of an extension type, and accepts nothing else.
     assert pa.array(uuids, pa.uuid()).type == pa.binary(16)
     plain = bs.array(pa.array([bytes(16)], pa.binary(16)))
     for ours, asked in [(uuids, pa.uuid()), (uuids, pa.binary()), (uuids, pa.binary(16)), (plain, pa.uuid()), (plain, pa.binary(16))]:
@@ -152,7 +152,7 @@ def test_unknown_keywords_are_refused_unless_none() -> None:
 
 
 class Capsules:
-    """A producer that gives whatever it was told to."""
+    """A producer that returns the given answer."""
 
     def __init__(self, method: str, capsules: object) -> None:
         setattr(type(self), method, lambda self: capsules)
@@ -219,7 +219,7 @@ def test_an_object_with_nothing_but_a_device_stream() -> None:
         mask = bs.array(pa.array([True, False, True])).to(device)
         kept = bs.filter(Only(rows, "__arrow_c_device_stream__"), mask)
         assert isinstance(kept, bs.RecordBatch) and kept.num_rows == 2
-    # Several batches become one where they are.
+    # Several batches become one on their device.
     there = bs.BatchReader(pa.table({"a": [1, 2]}).to_reader(1)).to(bs.Device.emulated())
     one = bs.record_batch(Only(there, "__arrow_c_device_stream__"))
     assert one.device == bs.Device.emulated() and one.to_pydict() == {"a": [1, 2]}

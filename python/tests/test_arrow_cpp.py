@@ -1,4 +1,4 @@
-"""Device streams with Arrow C++, which pyarrow's wheel has but does not show: a few lines of C++ are compiled against it."""
+"""Tests of device streams against Arrow C++. pyarrow's wheel contains it without a Python API, so the tests compile some C++."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def through_arrow(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 class Through:
-    """A reader's device stream, gone through Arrow C++."""
+    """The device stream of a reader, passed through Arrow C++."""
 
     def __init__(self, function: Any, reader: bs.BatchReader) -> None:
         api = ctypes.pythonapi
@@ -43,7 +43,7 @@ class Through:
         api.PyCapsule_New.restype = ctypes.py_object
         api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
         capsule = reader.__arrow_c_device_stream__()
-        # Six words; whoever reads it takes it.
+        # The struct has six words; its consumer moves it out.
         self.room = (ctypes.c_int64 * 6)()
         wrong = function(api.PyCapsule_GetPointer(capsule, NAME), ctypes.addressof(self.room))
         if wrong:

@@ -1,4 +1,4 @@
-"""What a new user tries: brackets, one expression or a dictionary of them, heads, whole tables of several parts, pickled expressions."""
+"""Tests of what a new user tries: brackets, expressions alone and in dictionaries, heads, tables of several parts, pickles."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ MISSING: dict[str, Callable[[], object]] = {
 def test_a_missing_column_is_one_kind_of_error(name: str) -> None:
     with pytest.raises(KeyError) as raised:
         MISSING[name]()
-    # Nothing but what the user wrote, and what is like it.
+    # The message has only the user's name and a similar one.
     assert raised.value.args[0].startswith('no column "m"')
 
 

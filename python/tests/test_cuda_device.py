@@ -1,5 +1,5 @@
-"""A CUDA device through every protocol: a real one, or the library that stands in for CUDA's driver (see CONTRIBUTING.md),
-whichever is found; with neither this is skipped."""
+"""Tests of a CUDA device through every protocol. The device is a real one, or the library that stands in for CUDA's driver (see
+CONTRIBUTING.md); without either, the tests are skipped."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_another_device_than_the_first() -> None:
         second = bs.Device.cuda(1)
     except RuntimeError as error:
         pytest.skip(f"no second CUDA device: {error}")
-    # A CUDA array does not say which, but its address does.
+    # The CUDA array interface does not name the device; the driver finds it by the address.
     values = bs.array(np.arange(5)).to(second)
     again = bs.from_cuda_array_interface(Only(values, "__cuda_array_interface__"))
     assert again.device == second and here(bs.cast(again, "Int8")) == list(range(5))
@@ -54,7 +54,7 @@ def test_another_device_than_the_first() -> None:
     there = bs.BatchReader(table.to_reader(7)).to(second)
     again = bs.BatchReader(Only(there, "__arrow_c_device_stream__"), device=second)
     assert [n for batch in again.filter("odd") for n in here(batch["n"])] == odd
-    # Which one it is the stream does not say: the first is meant, whose arrays these are not.
+    # The stream does not name its device, so it is taken for the first, which does not hold these arrays.
     there = bs.BatchReader(table.to_reader(7)).to(second)
     with pytest.raises(ValueError, match="device 1"):
         list(bs.BatchReader(Only(there, "__arrow_c_device_stream__")))
@@ -92,7 +92,7 @@ def test_the_cuda_array_interface(device: bs.Device) -> None:
         assert ("mask" in found) == (None in expected)
         again = bs.from_cuda_array_interface(Only(there, "__cuda_array_interface__"))
         assert again.device == device and here(again) == expected
-    # Any object with nothing else is such an array.
+    # An object with no other interface is imported by this one.
     assert here(bs.array(Only(there, "__cuda_array_interface__"))) == []
     with pytest.raises(BufferError):
         _ = bs.array(pa.array(["text"])).to(device).__cuda_array_interface__

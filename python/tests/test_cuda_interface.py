@@ -1,5 +1,5 @@
-"""The CUDA array interface, tried where there is no GPU: the dictionaries are those of CUDA's, the memory is the emulated
-device's, which `from_cuda_array_interface` is told. Against cupy, numba and torch it runs where they find a GPU."""
+"""Tests of the CUDA array interface without a GPU: the dictionaries are CUDA's, and the memory is that of the emulated device,
+which the tests pass to `from_cuda_array_interface`. Tests against cupy, numba and torch run where these find a GPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GPU = bs.Device.emulated()
 
 
 class Foreign:
-    """An object with nothing but the interface."""
+    """An object with only the CUDA array interface."""
 
     def __init__(self, **interface: Any) -> None:
         self.__cuda_array_interface__ = interface
@@ -106,7 +106,7 @@ def test_masks_of_numbers_and_of_bits() -> None:
         mask = interface((np.arange(20) % 2 == 0).astype(dtype) * 5)
         assert read(interface(np.arange(20) % 4, mask=mask)) == expected
     packed = np.packbits(np.arange(20) % 2 == 0, bitorder="little")
-    # "<t1" and version 1 are what cudf writes.
+    # cudf writes "<t1" and version 1.
     for typestr in ["|t1", "<t1"]:
         bits = interface(packed, typestr=typestr, shape=(20,), version=1)
         assert read(interface(np.arange(20) % 4, mask=bits)) == expected
@@ -127,7 +127,7 @@ def test_bits_are_booleans() -> None:
     expected = [n % 3 == 1 for n in range(21)]
     packed = np.packbits(expected, bitorder="little")
     assert read(interface(packed, typestr="|t1", shape=(21,))) == expected
-    # Three bytes, and no element beyond them is looked for.
+    # 21 bits take three bytes, and no byte beyond them is read.
     assert len(packed) == 3
     with pytest.raises(TypeError):
         read(interface(packed, typestr="|t1", shape=(7, 3)))
@@ -205,7 +205,7 @@ def test_impossible_shapes() -> None:
         with pytest.raises(BufferError):
             read(interface(np.arange(5), shape=shape))
     here = np.arange(5)
-    # Nobody's memory, and memory that is not the device's.
+    # These addresses belong to no known memory, or to memory of another device.
     for address in [0, 1, here.ctypes.data, 2**64 - 8]:
         with pytest.raises(BufferError):
             read(interface(np.arange(5), data=(address, False)))

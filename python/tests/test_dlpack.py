@@ -1,4 +1,4 @@
-"""DLPack with numpy, pyarrow and nanoarrow on the other side, and with tensors that are not what they should be."""
+"""Tests of DLPack against numpy, pyarrow and nanoarrow, and with malformed tensors."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_what_tensors_cannot_carry_is_a_buffer_error() -> None:
         for version in [None, (1, 0)]:
             with pytest.raises(BufferError):
                 bs.array(array).__dlpack__(max_version=version)
-    # No null is left: fine.
+    # Without nulls, the export works.
     assert np.from_dlpack(bs.drop_null(pa.array([1, None, 2]))).tolist() == [1, 2]
 
 
@@ -132,7 +132,7 @@ def test_the_emulated_device() -> None:
     assert there.__dlpack_device__() == (12, 0)
     again = bs.from_dlpack(there)
     assert again.device == gpu and pa.array(again.to(bs.Device.cpu())).to_pylist() == [1, 2, 3]
-    # A consumer's stream is made to wait; one that does not exist is refused.
+    # A consumer's stream is made to wait; a stream that does not exist is refused.
     stream = gpu.stream()
     assert len(bs.from_dlpack(there.__dlpack__(stream=stream.native, max_version=(1, 0)))) == 3
     there.__dlpack__(stream=-1)
@@ -151,7 +151,7 @@ def test_the_emulated_device() -> None:
 
 
 def managed(array: bs.Array, **keywords: Any) -> tuple[object, Any]:
-    """A tensor of the newer form, and the capsule that keeps it."""
+    """Returns the capsule of a versioned tensor, and the tensor that it owns."""
     capsule = array.__dlpack__(max_version=(1, 1), **keywords)
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -186,7 +186,7 @@ def test_what_must_not_be_copied_is_not(nothing_leaked: None) -> None:
         for form in [None, (1, 0)]:
             with pytest.raises(BufferError, match="copy"):
                 bits.__dlpack__(copy=False, max_version=form)
-            # As somebody else's bytes.
+            # Imported booleans are bytes, which cannot be shared.
             with pytest.raises(BufferError, match="copy"):
                 bs.from_dlpack(bits.__dlpack__(max_version=form), copy=False)
             assert len(bs.from_dlpack(numbers.__dlpack__(copy=False, max_version=form), copy=False)) == 2
@@ -222,7 +222,7 @@ def test_what_a_producer_is_asked() -> None:
     assert names(False) == [{"stream", "max_version"}]
     assert names(True) == [{"stream", "max_version"}, {"stream"}]
     assert names(False, copy=True) == [{"stream", "max_version", "copy"}]
-    # Towards the host there is no stream that could wait.
+    # An export to the host has no stream that could wait.
     assert names(False, device=bs.Device.cpu()) == [{"max_version", "dl_device"}]
     with pytest.raises(TypeError):
         names(True, device=bs.Device.cpu())
@@ -231,7 +231,7 @@ def test_what_a_producer_is_asked() -> None:
 
 
 def address(array: bs.Array) -> int:
-    """Where DLPack says that an array's memory is."""
+    """Returns the address that DLPack gives for an array's memory."""
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     capsule = array.__dlpack__()
@@ -246,7 +246,7 @@ def test_booleans_of_a_device_are_packed_there() -> None:
         again = bs.from_dlpack(there.__dlpack__(max_version=form))
         assert (again.type, again.device) == ("Boolean", gpu)
         assert pa.array(again.to(bs.Device.cpu())).to_pylist() == values
-    # As a mask, which is what they are for.
+    # The main use of such booleans is as a mask.
     kept = bs.filter(bs.array(np.arange(40)).to(gpu), again)
     assert pa.array(kept.to(bs.Device.cpu())).to_pylist() == [n for n in range(40) if values[n]]
     with pytest.raises(BufferError):
@@ -293,7 +293,7 @@ class Versioned(ctypes.Structure):
 
 
 class HandMade:
-    """A tensor of four int32 made by hand, and how often it was deleted."""
+    """A tensor of four int32 made by hand; it counts the calls of its deleter."""
 
     def __init__(self, **changes: Any) -> None:
         self.values = (ctypes.c_int32 * 8)(*range(8))

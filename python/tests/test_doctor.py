@@ -1,4 +1,4 @@
-"""The doctor, as a function and as `python -m bowstring`."""
+"""Tests of the doctor, as a function and as `python -m bowstring`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_what_progress_raises_stops_nothing() -> None:
 def test_as_a_program(tmp_path: Path) -> None:
     file = tmp_path / "doctor.json"
     command = [sys.executable, "-m", "bowstring", "--budget", "2", "--devices", "0", "--json", str(file)]
-    # Not where the package's sources are: they would be taken for the package.
+    # Run elsewhere than in the folder of the sources, which Python would import as the package.
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert file.exists(), done.stdout + done.stderr
     found = json.loads(file.read_text())
@@ -51,7 +51,7 @@ CRASHES = "int cuInit(unsigned flags) { volatile int *nowhere = 0; return *nowhe
 
 @pytest.mark.skipif(sys.platform != "linux" or shutil.which("cc") is None, reason="needs a C compiler, and Linux's names")
 def test_a_driver_that_crashes_is_named(tmp_path: Path) -> None:
-    # All other functions are there too: the library looks them up before it calls any.
+    # The library looks up all of the driver's functions before it calls one, so all others must exist.
     library = Path(bs.__file__).parents[2] / "host/device"
     if not library.exists():
         pytest.skip("needs the sources, which name the driver's functions")

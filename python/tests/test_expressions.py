@@ -1,4 +1,4 @@
-"""Expressions, with pyarrow's compute functions as second opinion, on the CPU and the emulated device."""
+"""Tests of expressions on the CPU and the emulated device, compared with pyarrow's compute functions."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_filters(on: Place, name: str) -> None:
     expr, expected = CASES[name]
     got, kept = here(bs.filter(on(BATCH), expr)), BATCH.filter(pa.array(expected))
     assert got.schema == kept.schema
-    assert repr(got.to_pylist()) == repr(kept.to_pylist())  # by their looks, NaNs are equal
+    assert repr(got.to_pylist()) == repr(kept.to_pylist())  # as text, NaNs are equal
 
 
 def test_floats_by_their_total_order_or_as_sql_has_it(on: Place) -> None:
@@ -282,7 +282,7 @@ def test_streams_are_lazy(on: Place) -> None:
     reader = reader.filter(col("n") % 2 == 0).evaluate([(col("n") * 10).alias("m"), col("n")])
     assert asked == 0 and reader.column_names == ["m", "n"]
     assert here(next(reader)).to_pylist() == [{"m": 10 * n, "n": n} for n in range(0, 10, 2)]
-    assert asked <= 3  # a GPU's filter begins two beyond
+    assert asked <= 3  # a GPU's filter starts up to two batches ahead
     assert here(next(reader))["n"].to_pylist() == [2, 4, 6, 8, 10]
 
 

@@ -1,4 +1,4 @@
-"""Functions of numbers, and times and decimals beside each other, on the CPU and the emulated device, with Python as second opinion."""
+"""Tests of functions of numbers, times and decimals on the CPU and the emulated device, compared with Python."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ def test_quotients_of_floats_are_rounded_down_as_numpy_does(device: str) -> None
     edges = [0.0, -0.0, 1.0, -1.0, 0.1, -0.3, 7.0, -7.5, 1e-310, math.inf, -math.inf, NAN, 2.0**53, 4503599627370497.5, 1.7e308, 2.5]
     random = np.random.default_rng(7)
     drawn = (random.standard_normal(200) * 10.0 ** random.integers(-20, 20, 200)).tolist()
-    # A quotient that is rounded to 10, and one where floats have halves.
+    # The pairs at the end: a quotient that rounds to 10, its negative, and a float with a fraction of one
+    # half.
     pairs = [(a, b) for a in edges for b in edges] + list(zip(drawn, reversed(drawn), strict=True)) + [(1.0, 0.1), (-1.0, 0.1), (2.0**51 + 0.5, 1.0)]
     for dtype in [np.float64, np.float32, np.float16]:
         with np.errstate(all="ignore"):
@@ -230,7 +231,7 @@ def test_times_are_printed_as_iso_8601_has_them() -> None:
     assert repr(col("when") < datetime(2024, 2, 29, 12, 30, 0, 250)).startswith("when < '2024-02-29T12:30:00.000250'::Timestamp(")
     assert repr(col("day") + timedelta(days=3, hours=1)).startswith("day + 'PT262800S'::Duration(")
     assert repr(lit("12:30:01", "time32[s]")).startswith("'12:30:01'::Time32(")
-    # No calendar has that year.
+    # No calendar has such a year.
     assert repr(lit(2**62, "timestamp[s]")).startswith(f"{2**62}::Timestamp(")
     assert repr(lit(None, "date32")) == "null::Date32"
 

@@ -1,8 +1,8 @@
-"""CUDA array interfaces changed at random: whatever a dictionary says that can be seen to be wrong, it is an exception of ours,
-a valid array, or the object's own exception; nothing crashes, and nothing keeps an object.
+"""Tests with CUDA array interfaces that are changed at random. Each gives a valid array, an exception of
+ours, or the object's own exception; nothing crashes, and nothing keeps an object.
 
-The one idea: what is described is never longer than the memory that there is, unless no memory could be so long. A failure
-names its case, which `CASE=...` in the environment runs again; `CASES=...` runs so many."""
+The one idea: an interface never describes more memory than exists, unless no memory could be that large. A failure names its
+case, which `CASE=...` in the environment runs again; `CASES=...` sets the number of cases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bowstring._bowstring import _cuda_interface as cuda_interface
 
 GPU = bs.Device.emulated()
 
-# What an object may be refused with.
+# The exceptions with which an object may be refused.
 REFUSED = (TypeError, ValueError, BufferError, AttributeError, OverflowError, IndexError, MemoryError, RuntimeError)
 
 EDGES = [0, -1, 1, 7, 63, 64, 2**31 - 1, 2**31, 2**32, 2**57, 2**62, 2**63 - 1, 2**63, 2**64, -(2**63)]
@@ -37,14 +37,14 @@ class Foreign:
 
 
 def width(typestr: object) -> float:
-    """Bytes of an element, as the interface says."""
+    """Returns the bytes of an element according to the interface."""
     if not isinstance(typestr, str) or len(typestr) != 3 or not typestr[2].isdigit():
         return 16.0
     return 0.125 if typestr[1] == "t" else float(typestr[2])
 
 
 def fits(interface: dict[str, Any], there: int) -> bool:
-    """Whether what is described is no more than there is, or can be seen not to be."""
+    """Whether the described memory exists, or is recognisably impossible."""
     shape = interface.get("shape")
     try:
         rows = math.prod(shape)  # type: ignore[arg-type]
@@ -82,7 +82,7 @@ def stranger(chance: random.Random, depth: int = 0) -> Foreign:
         ])()
         if chance.random() < 0.1:
             del told[key]
-        # An address or a stream of nobody's is no lie that can be seen.
+        # A wrong address or stream cannot always be recognised, so most are set back to the honest one.
         for pointer in ["data", "stream"]:
             if isinstance(told.get(pointer), (tuple, int)) and told[pointer] != honest[pointer]:
                 told[pointer] = honest[pointer] if chance.random() < 0.9 else chance.choice(ODD[:7])
@@ -107,7 +107,7 @@ def one(case: int) -> bool:
     gone = weakref.ref(foreign)
     taken = use(foreign)
     del foreign
-    # Work that is under way keeps what it reads, until it has passed and somebody looks.
+    # Work under way keeps the object until it has passed and another call has noticed that.
     for _ in range(200):
         gc.collect()
         if gone() is None:

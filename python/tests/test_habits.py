@@ -1,4 +1,4 @@
-"""What Python's users try first, as pyarrow, polars and numpy have it."""
+"""Tests of what Python users try first, as it works in pyarrow, polars and numpy."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_equality_is_pyarrows(target: str) -> None:
     assert array == bs.array([1, None]) and array != bs.array([1, 2]) and array != bs.array([1])
     assert array != bs.array([1, None], "int32") and array.equals([1, None])
     assert (array == [1, None]) is False
-    # But for this, which is arrow-rs's.
+    # NaNs are equal, as in arrow-rs.
     assert bs.array([float("nan")]) == bs.array([float("nan")])
     with pytest.raises(TypeError, match="unhashable"):
         hash(array)
@@ -188,7 +188,8 @@ def test_numpy_is_pyarrows(name: str) -> None:
         got = bs.array(theirs).to_numpy()
         assert len(got) == len(theirs)
         if "list" in name or "map" in name or "union" in name or name in UNLIKE:
-            # Lists of ours are lists, where theirs are arrays again; of these others they have none, or another.
+            # A row that is a list is a list here, and an array in pyarrow, which does not convert the other types, or
+            # converts them to something else.
             continue
         if name == "timestamp[us, tz=Europe/Berlin]":
             theirs = theirs.cast(pa.timestamp("us"))
@@ -514,11 +515,11 @@ def test_chunks() -> None:
 
 def test_gpu_arrays_of_others() -> None:
     there = bs.array([1, None]).to("emulated")
-    # pyarrow asks for the memory as it is, and knows no such device; polars asks for host memory.
+    # pyarrow asks for the device's memory, and supports no such device; polars asks for host memory.
     assert pa.array(there.to("cpu")).to_pylist() == [1, None]
     assert pl.Series(there).to_list() == [1, None]
     rows = bs.record_batch({"a": [1]}).to("emulated")
-    # Of the two ways that a batch has, `from_arrow` takes that of an array of structs.
+    # A batch has two interfaces; `from_arrow` uses that of an array of structs.
     assert pl.DataFrame(rows).to_dicts() == pl.from_arrow(rows).to_list() == [{"a": 1}]  # type: ignore[union-attr]
 
 

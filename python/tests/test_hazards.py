@@ -1,4 +1,4 @@
-"""What strangers' objects and data may do to us: an error that says so, and never the end of the process."""
+"""Tests with hostile objects and data: they may cause an error with a message, and never end the process."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_objects_that_answer_with_themselves() -> None:
 
 
 def test_objects_with_every_attribute() -> None:
-    # It says that it is an integer, as it says of everything that Python asks.
+    # The object claims to be an integer, as it claims everything that Python asks.
     assert bs.array([MagicMock()]).to_pylist() == [1]
     with pytest.raises(TypeError, match="no value that Arrow has"):
         bs.array([MagicMock(spec=[])])
@@ -83,7 +83,7 @@ def test_scalars_are_read_as_what_they_stand_for() -> None:
 
 
 class Adding:
-    """A column that changes where it is read from, when it is read."""
+    """A column that changes its own container while it is read."""
 
     def __init__(self, change: Callable[[], object]) -> None:
         self.change = change
@@ -164,7 +164,7 @@ def test_times_of_numpys_that_do_not_fit() -> None:
     assert bs.array(np.array([3000], "m8[ps]")).to_numpy()[0] == np.timedelta64(3, "ns")
     with pytest.raises(ValueError, match="no whole number of microseconds"):
         bs.array([np.datetime64(1, "ns")])
-    # Python's own class of moments does not go as far.
+    # Python's `datetime` does not reach that far.
     assert bs.array([np.datetime64(2**60, "us")]).to_numpy().tolist() == [2**60]
     with pytest.raises(TypeError, match="no dimensions"):
         bs.array(np.array(1))

@@ -1,4 +1,4 @@
-"""Ctrl-C ends what is under way, however long it would take."""
+"""Tests that Ctrl-C ends a running operation, however long it would take."""
 
 import signal
 import subprocess
@@ -19,7 +19,7 @@ except KeyboardInterrupt:
     print("interrupted")
 """
 
-# Sums of floats are made of every row; lists become text by arrow-rs.
+# Sums of floats read every row; arrow-rs converts lists to text.
 WORK = [
     "bs.aggregate(pa.RecordBatch.from_struct_array(rows), [bs.lit(0.1).sum()])",
     "while True: bs.cast(items, pa.string())",

@@ -1,4 +1,4 @@
-"""The libraries that people have: what each gives us, and what each makes of ours."""
+"""Tests with other libraries: import of their arrays, and their import of ours."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_tvm_ffi_takes_and_gives_either_form(dtype: str) -> None:
 
 
 def test_jax() -> None:
-    # Half a gigabyte: not among the packages that `pip install ./python[test]` brings.
+    # jax takes half a gigabyte, so `pip install ./python[test]` does not install it.
     jax = pytest.importorskip("jax")
     jnp = jax.numpy
     numbers = jnp.arange(6, dtype=jnp.float32)

@@ -1,4 +1,4 @@
-"""The operations, with pyarrow's compute functions as second opinion, on the CPU and the emulated device."""
+"""Tests of the operations on the CPU and the emulated device, compared with pyarrow's compute functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLACES: dict[str, Place] = {
     "cpu": lambda array: bs.array(array),
     "emulated": lambda array: bs.array(array).to(bs.Device.emulated()),
 }
-# What the emulated device may refuse: see the README's table.
+# The types that the emulated device may refuse; the README has a table of them.
 REFUSED = {"filter": ["run_end_encoded"], "take": ["run_end_encoded", "sparse_union", "dense_union"]}
 
 
@@ -81,7 +81,7 @@ def test_nulls(place: str) -> None:
 
 def test_arrays_of_nothing_but_nulls(place: str) -> None:
     there = PLACES[place](pa.nulls(5))
-    # They have no bitmap that says so.
+    # Arrays of type null have no validity bitmap, so `null_count` is 0.
     assert (bs.null_count(there), bs.logical_null_count(there), len(bs.drop_null(there))) == (0, 5, 0)
     assert here(bs.is_null(there)).to_pylist() == [True] * 5
 
@@ -172,7 +172,7 @@ STRUCTS = [{"x": 1, "y": "a"}, None, {"x": 3, "y": None}]
 
 def structs() -> dict[str, Any]:
     array = pa.array(STRUCTS)
-    # A frame of nothing but structs is a batch of one column, not the struct.
+    # A frame with one column of structs is a batch of one column, not a batch of the structs' fields.
     return {
         "array": array,
         "chunked": pa.chunked_array([array]),
@@ -198,7 +198,7 @@ def test_null_rows_of_structs_are_kept(kind: str) -> None:
     narrow = pa.struct({"x": pa.int8(), "y": pa.large_string()})
     assert pa.array(bs.cast(given(), narrow)).equals(pa.array(STRUCTS, narrow))
     assert pa.array(bs.drop_null(given())).to_pylist() == STRUCTS[::2]
-    # No batch can say that a row is null.
+    # A batch cannot have null rows.
     with pytest.raises(ValueError, match="1 rows are null"):
         bs.record_batch(given())
     if hasattr(given(), "__arrow_c_stream__"):
@@ -264,19 +264,19 @@ def test_what_extension_types_become() -> None:
     plain, uuids = pa.array([bytes(16)], pa.binary(16)), pa.array([bytes(16)], pa.binary(16)).cast(pa.uuid())
     flag = pa.opaque(pa.bool_(), "t", "v")
     flags = pa.ExtensionArray.from_storage(flag, pa.array([True, None]))
-    # Rows stay what they are.
+    # Operations that select rows keep the extension type.
     for operation in [lambda a: bs.filter(a, pa.array([True])), lambda a: bs.take(a, pa.array([0])), bs.drop_null]:
         assert pa.array(operation(uuids)).type == pa.uuid()
-    # Other values are what they are of.
+    # Operations that compute new values do not.
     for operation in [bs.is_null, bs.is_valid]:
         assert pa.array(operation(flags)).type == pa.bool_()
-    # A cast goes to what was asked for, of arrays and of batches alike.
+    # A cast gives the requested type, for arrays and for batches.
     for values, to in [(uuids, pa.binary(16)), (plain, pa.uuid()), (uuids, pa.uuid()), (uuids, pa.binary())]:
         assert pa.array(bs.cast(values, to)).type == pa.array(bs.array(values, to)).type == to
         batch = bs.cast(pa.record_batch({"u": values}), pa.schema({"u": to}))
         assert pa.record_batch(batch).schema.types == [to]
     assert pa.array(bs.cast(uuids, "FixedSizeBinary(16)")).type == pa.binary(16)
-    # What a producer said of the old values besides goes with them.
+    # A producer's other metadata stays with the values: a selection keeps it, and a cast drops it.
     said = pa.record_batch([pa.array([1])], pa.schema([pa.field("n", pa.int64(), metadata={"unit": "m"})]))
     column = bs.record_batch(said)["n"]
     assert pa.field(bs.filter(column, pa.array([True]))).metadata == {b"unit": b"m"}
@@ -320,14 +320,16 @@ def test_errors_name_the_argument() -> None:
 
 
 def test_what_arrow_rs_panics_over_is_an_ordinary_exception() -> None:
-    # A PanicException is a BaseException: nobody expects it. Text that shares its bytes, 2 GiB of them once they are apart.
+    # pyo3's PanicException is a BaseException, which `except Exception` does not catch. The rows share their
+    # bytes, which would take 2 GiB if copied apart.
     shared = pl.Series(["x" * 2**20]).gather([0] * 2100)
     with pytest.raises((RuntimeError, ValueError, MemoryError)):
         bs.cast(shared, pa.string())
 
 
 def test_where_arrow_rs_differs() -> None:
-    # It takes a shorter mask, and does not look at indices into nulls; here both are errors, on every device.
+    # arrow-rs accepts a shorter mask and does not check indices into nulls; here both are errors on every
+    # device.
     with pytest.raises(ValueError, match="3 rows and a mask of 1"):
         bs.filter(pa.array([1, 2, 3]), pa.array([True]))
     with pytest.raises(IndexError, match="15"):
@@ -359,7 +361,7 @@ def test_names_and_metadata() -> None:
     rows = pa.record_batch({"u": ARRAYS["uuid"]})
     column = bs.record_batch(rows)["u"]
     assert pa.array(bs.filter(column, pa.array([True] * 16))).type == pa.uuid()
-    # What a type means goes with the type.
+    # The extension type is dropped with the type that it describes.
     assert pa.array(bs.is_null(column)).type == pa.bool_()
 
 

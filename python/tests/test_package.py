@@ -1,4 +1,4 @@
-"""What is around the code: the types that the stubs promise, and other threads that go on running."""
+"""Tests of the package: the types that the stubs promise, the documented examples, and other threads that go on running."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_stubs_are_what_is_there() -> None:
 
 
 def readme_blocks() -> list[str]:
-    """The examples of the package's README, its mistakes left out, and the project's."""
+    """Returns the examples of the package's README, without those that raise errors, and of the project's README."""
     examples = doctest.DocTestParser().get_examples((HERE.parent / "README.md").read_text())
     ours = "".join(example.source for example in examples if example.exc_msg is None)
     return [ours, *re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)]
@@ -40,7 +40,7 @@ def readme_blocks() -> list[str]:
 
 @pytest.fixture
 def programs(tmp_path: Path) -> list[str]:
-    """Every documented use, as programs."""
+    """Returns every documented use as a program."""
     for i, block in enumerate(readme_blocks()):
         (tmp_path / f"readme{i}.py").write_text(block)
     return [str(HERE / "usage.py"), str(TOUR), *map(str, tmp_path.glob("readme*.py"))]
@@ -100,7 +100,7 @@ def test_other_threads_run_meanwhile() -> None:
     during = ticks - before
     stop.set()
     thread.join()
-    # Held all the while, the lock changes hands only between calls: a handful of times.
+    # If the call held the interpreter's lock, the other thread would tick only a handful of times.
     assert during > 30
 
 
@@ -115,7 +115,7 @@ def test_threads_share_arrays_and_streams() -> None:
                 indices = bs.array(np.full(50, (seed * 7 + i) % 500)).to(gpu)
                 got = pa.array(bs.take(values, indices).to(bs.Device.cpu()))
                 assert got.to_pylist() == [(seed * 7 + i) % 500] * 50
-        except Exception as error:  # what a thread raises is lost otherwise
+        except Exception as error:  # an exception in a thread is lost otherwise
             failures.append(error)
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]

@@ -1,4 +1,4 @@
-"""pyarrow's own tests of filter, take, cast and nulls, with our operations in the place of theirs."""
+"""Runs pyarrow's own tests of filter, take, cast and nulls on our operations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MODULES = ["pyarrow.tests.test_compute", "pyarrow.tests.test_array", "pyarrow.te
 def test_pyarrows_tests_pass_but_for_what_the_readme_says(tmp_path: Path) -> None:
     readme = (HERE.parent / "README.md").read_text()
     said = set(re.findall(r"^\| `(test_\w+)` \|", readme, re.MULTILINE))
-    # In another folder, where our own settings of pytest are not.
+    # Run in another folder, so that this project's pytest settings do not apply.
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "pyarrow_suite", "-p", "no:cacheprovider", "-rf", "--tb=no", "--pyargs"]
         + [*MODULES, "-k", "filter or take or cast or null or drop"],
@@ -27,7 +27,7 @@ def test_pyarrows_tests_pass_but_for_what_the_readme_says(tmp_path: Path) -> Non
     )
     failed = set(re.findall(r"^FAILED .*::(\w+)", done.stdout, re.MULTILINE))
     assert failed == said, done.stdout[-4000:] + done.stderr[-2000:]
-    # They were run, and ours was asked.
+    # The tests were run, and called our operations.
     [routed] = re.findall(r"^routed: (.*)", done.stdout, re.MULTILINE)
     counts = dict(re.findall(r"(\w+)=(\d+)", routed))
     assert int(counts["cast"]) > 200 and int(counts["take"]) > 50 and int(counts["filter"]) > 50

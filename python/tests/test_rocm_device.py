@@ -1,6 +1,6 @@
-"""A ROCm device through every protocol: a real one, or the library that stands in for HIP (see CONTRIBUTING.md), whichever is
-found; with neither this is skipped. What is different from CUDA is how DLPack numbers streams, and that no array is a CUDA
-array."""
+"""Tests of a ROCm device through every protocol. The device is a real one, or the library that stands in for HIP (see
+CONTRIBUTING.md); without either, the tests are skipped. Unlike with CUDA, DLPack numbers streams in another way, and arrays have
+no CUDA array interface."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_dlpack_streams_by_number(device: bs.Device) -> None:
     again = bs.from_dlpack(there)
     assert again.device == device and here(again) == list(range(10))
     mine = device.stream()
-    # 0 is the default stream, as is nothing; 1 and 2 are CUDA's names for its two.
+    # Stream 0 and no stream are the default stream; 1 and 2 are CUDA's numbers for its two default streams.
     for stream in [None, 0, -1, mine.native]:
         for version in [None, (1, 0)]:
             assert len(bs.from_dlpack(there.__dlpack__(stream=stream, max_version=version))) == 10

@@ -1,4 +1,4 @@
-"""How objects of other libraries are asked for their data: device before host, and who asks knows by which method it came."""
+"""Tests of how data is imported from other libraries' objects: from the device before the host, with a record of the method."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXT = pa.array(["a", "b", None])
 
 
 class PylibcudfTable:
-    """What pylibcudf's table has of Arrow: the device method alone, with columns that have no names."""
+    """A table like pylibcudf's: it has only the device method of Arrow, and columns without names."""
 
     def __init__(self, *columns: pa.Array) -> None:
         self.held = bs.array(pa.StructArray.from_arrays(columns, names=[""] * len(columns))).to(GPU)
@@ -39,7 +39,7 @@ class PylibcudfColumn(PylibcudfTable):
 
 
 class Cudf:
-    """What cudf's classes have: an Arrow stream that is a copy in host memory, which no test here may ask for."""
+    """An object like cudf's: its Arrow stream is a copy in host memory, which no test here may ask for."""
 
     def __init__(self, held: PylibcudfTable, said: dict[str, Any]) -> None:
         self.held, self.said = held, said
@@ -73,7 +73,7 @@ def test_frames_of_cudf_stay_on_the_device() -> None:
     structs = bs.array(rows)
     assert (structs.device, structs.source, len(structs)) == (GPU, "to_pylibcudf", 3)
     assert [chunk.device for chunk in bs.chunks(rows)] == [GPU]
-    # pandas names columns by whatever it likes.
+    # pandas allows any object as a column's name.
     assert bs.record_batch(frame([1, ("a", "b")])).column_names == ["1", "('a', 'b')"]
 
 
@@ -105,7 +105,7 @@ def test_pairs_that_are_none_are_said_to_be() -> None:
 
 
 class Both:
-    """Streams of both kinds, of which the plain one is a copy."""
+    """An object with a device stream and a host stream, which is a copy."""
 
     def __arrow_c_device_stream__(self, requested_schema: object = None, **kwargs: object) -> object:
         return bs.BatchReader(pa.table({"n": NUMBERS})).to(GPU).__arrow_c_device_stream__()

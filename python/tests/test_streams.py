@@ -1,4 +1,4 @@
-"""Streams of batches: lazy, in order, broken off by errors that come through, on either device."""
+"""Tests of streams of batches on both devices: they are lazy, keep their order, and end at errors, which they pass on."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_producers_exception_comes_through_in_its_turn() -> None:
         assert [numbers(next(reader)), numbers(next(reader))] == [[1, 3], [5, 7]]
         with pytest.raises(RuntimeError, match="the disk is on fire") as raised:
             next(reader)
-        # The exception itself: where it was raised, and why.
+        # The exception is the one that was raised, with its traceback and cause.
         assert "failing" in [entry.name for entry in raised.traceback]
         assert isinstance(raised.value.__cause__, KeyError)
         with pytest.raises(StopIteration):
@@ -179,7 +179,7 @@ def test_batches_are_held_to_the_schema() -> None:
             read(n, pa.record_batch(batch))
     with pytest.raises(TypeError, match="batches: .*int"):
         read(n, 1)  # type: ignore[arg-type]
-    # What the stream says is what comes: nullability and metadata, too.
+    # Batches take the stream's nullability and metadata, not their own.
     never = pa.schema([pa.field("n", pa.int64(), nullable=False)], {"who": "test"})
     assert read(never, pa.record_batch({"n": [1]})).schema.equals(never, check_metadata=True)
     assert read(n, pa.record_batch({"n": [1]}, never)).schema.equals(n, check_metadata=True)
@@ -212,7 +212,7 @@ def test_two_threads_use_a_reader_of_a_generator(use: str) -> None:
         first = threads.submit(lambda: len(next(reader)))
         assert started.wait(60)
         second = threads.submit(USES[use], reader)
-        # The second waits, and the interpreter is in nobody's hand.
+        # The second thread waits, and neither thread holds the interpreter.
         done, _ = wait([first, second], timeout=0.2)
         assert not done
         go_on.set()
@@ -221,14 +221,14 @@ def test_two_threads_use_a_reader_of_a_generator(use: str) -> None:
 
 
 def test_a_thread_that_waits_for_its_turn_is_interrupted() -> None:
-    # A job in the background of a shell ignores it from the start, and so would Python.
+    # A shell's background jobs ignore SIGINT from the start, and Python keeps that setting.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     started, go_on = threading.Event(), threading.Event()
     reader = bs.BatchReader.from_batches(SCHEMA, slowly(started, go_on))
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(lambda: len(next(reader)))
         assert started.wait(60)
-        # Where it goes unheard, the first gives the reader back in the end, and no exception comes.
+        # If the signal goes unheard, the first thread finishes at last, and no exception is raised.
         timers = [threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]), threading.Timer(30, go_on.set)]
         for timer in timers:
             timer.start()
@@ -295,7 +295,7 @@ def test_a_reader_is_given_away_once() -> None:
     for use in [lambda: next(reader), lambda: reader.filter(1), reader.__arrow_c_stream__]:
         with pytest.raises(ValueError, match="given away"):
             use()
-    # What is not possible gives nothing away.
+    # A call that raises an error leaves the reader usable.
     with pytest.raises(KeyError):
         filtered.filter("even")
     with pytest.raises(TypeError, match="mask"):

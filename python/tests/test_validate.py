@@ -1,4 +1,4 @@
-"""Contents that are no Arrow data: passed on where nobody asks, refused where somebody does."""
+"""Tests with contents that are not valid Arrow data: they are passed on without `validate`, and refused with it."""
 
 import bowstring as bs
 import pyarrow as pa
@@ -6,7 +6,7 @@ import pytest
 
 
 def text(good: bool = True) -> pa.Array:
-    """Two rows of text, or what claims to be text."""
+    """Two rows of text; if not `good`, one is not valid UTF-8."""
     rows = pa.array([b"one", b"two" if good else b"\xff\xfe"], pa.binary())
     return pa.Array.from_buffers(pa.string(), 2, rows.buffers())
 
@@ -19,7 +19,7 @@ def keys(good: bool = True) -> pa.Array:
 def views(good: bool = True) -> pa.Array:
     whole = pa.array(["much too long for a view", "and so is this"], pa.string_view())
     _, row_views, data = whole.buffers()
-    # Of the first view: the number of its buffer.
+    # Byte 8 of the first view is the number of its buffer.
     bad = bytearray(row_views)
     bad[8] = 0 if good else 9
     return pa.Array.from_buffers(pa.string_view(), 2, [None, pa.py_buffer(bytes(bad)), data])

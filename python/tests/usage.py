@@ -1,4 +1,4 @@
-"""Never run: what a type checker says of a program that uses the package."""
+"""Never run: a type checker checks this program, which uses the package."""
 
 from __future__ import annotations
 
