@@ -2,7 +2,7 @@ use bowstring_kernels::function::divide::Divisor;
 
 use crate::support::Random;
 
-/// The reciprocal's argument, tried where it is tightest: multiples of the divisor and their neighbours.
+/// Divides by the reciprocal at the hardest numbers: multiples of the divisor and their neighbours.
 #[test]
 fn division_by_a_constant_is_exact() {
     let mut random = Random(7);

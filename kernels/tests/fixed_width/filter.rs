@@ -7,10 +7,10 @@ use bowstring_kernels::target::{Value, find};
 
 use crate::support::*;
 
-/// What the two launches of a selection leave behind.
+/// The results of a selection's two launches.
 struct Selection {
     words: Vec<u128>,
-    /// Where the mask will do.
+    /// Set if filters can read the mask itself instead of `words`.
     mask: Option<Bitmap>,
     offsets: Vec<u64>,
     total: u64,
@@ -59,7 +59,7 @@ fn select(mask: &[bool], valid: Option<&[bool]>, offset: u64, width: u32) -> Sel
 }
 
 impl Selection {
-    /// What filters read.
+    /// The bitmap that filters read, and its offset.
     fn bits(&self) -> (In<u32>, u64) {
         self.mask.as_ref().map_or_else(|| (input(&self.words).cast(), 0), Bitmap::input)
     }
@@ -151,7 +151,7 @@ fn filter_values<T: Value + PartialEq + std::fmt::Debug>(pieces: usize, make: im
                 if pieces > 1 {
                     continue;
                 }
-                // Slower where many rows are kept, but right.
+                // Such a launch is slower if many rows are kept, but right.
                 kept.iter_mut().flatten().for_each(|value| *value = make(!0));
                 let Filter { table, columns: _, tiles, len: rows, words, words_offset, offsets, .. } = args;
                 let args = FilterFew { table, columns: 3, tiles, len: rows, words, words_offset, offsets };
@@ -187,7 +187,8 @@ fn bitmaps() {
     let mut places = STARTS.into_iter().cycle();
     for width in WIDTHS {
         for len in LENGTHS.into_iter().chain([2 << 14]) {
-            // A wave that keeps all of its rows after one that keeps five: they do not begin on a word.
+            // A wave that keeps all of its rows comes after one that keeps five: its rows do not begin on a
+            // word.
             let five_and_half: Vec<bool> = (0..len).map(|i| i < 5 || i >> 14 == 1).collect();
             for mask in masks(&mut random, len).into_iter().chain([five_and_half]) {
                 let offset = places.next().unwrap();

@@ -1,5 +1,5 @@
-//! Every kernel, at both widths, against a plain definition. Memory is exactly as long as a kernel may need, so that an
-//! access outside is a fault.
+//! Compares every kernel with a plain definition, at both widths. Memory is exactly as long as a kernel may
+//! need, so that an access outside is a fault.
 
 mod bitmap;
 mod divide;

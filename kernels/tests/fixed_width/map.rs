@@ -1,6 +1,8 @@
-//! Every function of the list, for each pair of types that it has an entry for, against the function itself called on each row.
+//! Runs every function of the list for each pair of types that has an entry, and compares with the function
+//! itself, called on each row.
 //!
-//! The parameters are made here: what rules would make of pairs of Arrow types is the host library's to test.
+//! The parameters are made here; the host library's tests check those that its rules make for pairs of Arrow
+//! types.
 
 use bowstring_kernels::function::divide::Divisor;
 use bowstring_kernels::function::null::FillNull;
@@ -15,7 +17,7 @@ use crate::support::*;
 
 const OFFSETS: [u64; 8] = [0, 1, 7, 8, 31, 33, 64, 127];
 
-/// What a row should become, which is valid or not: its bits if it fits. Booleans are a byte.
+/// The bits that a row should have, if its value fits, and whether it is valid. Booleans are a byte.
 struct Row(U256, bool);
 
 impl Visitor for Row {
@@ -44,7 +46,7 @@ fn bytes(bits: U256, width: usize) -> Vec<u8> {
     [bits.low.to_le_bytes(), bits.high.to_le_bytes()].concat()[..width].to_vec()
 }
 
-/// Words of parameters, from the front.
+/// Words of parameters, written from the front.
 struct Written(Words);
 
 impl Written {
@@ -53,7 +55,7 @@ impl Written {
         self
     }
 
-    /// A native integer.
+    /// Writes an integer in the width of a native number.
     fn number(self, number: Number, value: i128) -> Written {
         let high = if value < 0 { !0 } else { 0 };
         match number {
@@ -63,7 +65,8 @@ impl Written {
         }
     }
 
-    /// A divisor, and then the remainder to round up from, as what holds the magnitudes of the native integer.
+    /// Writes a divisor, and then the remainder to round up from, in the type that holds the native integer's
+    /// magnitudes.
     fn divisor(self, number: Number, divisor: u32, round_from: u32) -> Written {
         let (wide, from) = (U256::from_low(divisor.into()), U256::from_low(round_from.into()));
         match number {
@@ -79,7 +82,7 @@ impl Written {
 
 /// Parameters under which some values fit and others do not.
 fn parameters(function: Function, from: Number, to: Number) -> [u64; WORDS] {
-    // Of so many bits: some of the native type's values are beyond, except where they are few.
+    // A limit with fewer bits than the native type: some of its values lie outside, unless it has few.
     let limit = (1i128 << (from.bits() * 2 / 3).min(100)) - 3;
     let least = if from.signed() == from { -limit } else { 3 };
     let written = Written(Words::new([0; WORDS]));
@@ -102,7 +105,7 @@ fn parameters(function: Function, from: Number, to: Number) -> [u64; WORDS] {
             }
         }
         Function::Quotient => {
-            // 1000, its top bit in the top bit.
+            // 1000, shifted so that its top bit is the word's top bit.
             match from {
                 Number::I256 => {
                     let divisor = U256::from_low(1000);
@@ -132,7 +135,7 @@ fn parameters(function: Function, from: Number, to: Number) -> [u64; WORDS] {
     .into_array()
 }
 
-/// Numbers of every size, zero and all ones among them.
+/// Numbers of every size, among them zero and all ones.
 fn random_row(random: &mut Random) -> U256 {
     let mut word = || random.next();
     let bits = U256 {
@@ -144,7 +147,7 @@ fn random_row(random: &mut Random) -> U256 {
         0 => U256::ZERO,
         1 => bits,
         2 => U256 { low: !short.low, high: !short.high },
-        // Intervals of nanoseconds only.
+        // The interval has nanoseconds only.
         3 => U256::from_low(short.low << 64),
         _ => short,
     }

@@ -8,7 +8,7 @@ fn fold(x: u64) -> u32 {
     x as u32 ^ (x >> 32) as u32
 }
 
-/// The definition, written out once more, lane by lane.
+/// Compares with the definition, written out once more, lane by lane.
 #[test]
 fn vocabulary() {
     let mut random = Random(2);

@@ -1,4 +1,4 @@
-//! Buffers, bitmaps, random numbers, and running an entry.
+//! Buffers, bitmaps, random numbers, and a way to run an entry.
 
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::target::{AnyEntry, Args, Entry, Fault, Faults, Value};
@@ -6,7 +6,7 @@ use bowstring_kernels::target::{AnyEntry, Args, Entry, Fault, Faults, Value};
 pub const WIDTHS: [u32; 2] = [32, 64];
 pub const STARTS: [u64; 8] = [0, 1, 7, 8, 31, 33, 64, 127];
 
-/// xorshift64*.
+/// A generator of random numbers: xorshift64*.
 pub struct Random(pub u64);
 
 impl Random {
@@ -21,13 +21,13 @@ impl Random {
         self.next() % n
     }
 
-    /// `len` bits, each set `percent` of the time.
+    /// `len` bits, each of which is set with a probability of `percent`.
     pub fn bits(&mut self, len: u64, percent: u64) -> Vec<bool> {
         (0..len).map(|_| self.below(100) < percent).collect()
     }
 }
 
-/// A bitmap in as few bytes as hold it, at an address that is a multiple of nothing.
+/// A bitmap in as few bytes as hold it, at an unaligned address.
 pub struct Bitmap {
     bytes: Vec<u8>,
     offset: u64,
@@ -62,12 +62,13 @@ pub fn output<T: Value>(values: &mut [T]) -> Out<T> {
     Out::new(values.as_mut_ptr().expose_provenance() as u64, size_of_val(values) as u64)
 }
 
-/// Runs `entry` in as many waves as it says, packing the arguments as for a GPU on the way.
+/// Runs `entry` in as many waves as it asks for. The arguments are packed as for a GPU on the way.
 pub fn run<A: Args>(entry: &'static Entry<A>, args: A, width: u32) -> Option<Fault> {
     let mut words = vec![0; A::ARGUMENTS.len()];
     args.pack(&mut words);
     let faults = Faults::new();
-    // SAFETY: callers pass memory that lives in their own stack frame, initialised, exposed by `input` and `output`.
+    // SAFETY: callers pass memory that lives in their own stack frame, initialised, exposed by `input` and
+    // `output`.
     unsafe { entry.emulate(&args, width, 0..(entry.waves)(&args, width), &faults) };
     faults.first()
 }

@@ -13,7 +13,7 @@ fn bit(words: &[u32], i: usize) -> bool {
 
 /// Indices of width `size`, some of them out of range, as bytes aligned like the widest.
 fn indices(random: &mut Random, len: usize, size: usize, limit: u64) -> (Vec<u64>, Vec<u64>) {
-    // Whole waves without such a row go another way than those with one: there are both.
+    // Whole waves without a bad index take another path than those with one; the lengths cover both.
     let bad = |i: usize| len % 2 == 1 && (len < 512 || i >= 1024);
     let numbers: Vec<u64> = (0..len)
         .map(|i| if bad(i) && random.below(50) == 0 { limit + random.below(56) } else { random.below(limit) })
@@ -29,7 +29,7 @@ fn bytes(packed: &[u64], len: usize) -> In<u8> {
     In::new(packed.as_ptr().expose_provenance() as u64, len as u64)
 }
 
-/// For each row, the index that is neither null nor out of range; and the first row that is out of range.
+/// For each row, the index if it is neither null nor out of range; and the first row that is out of range.
 fn definition(numbers: &[u64], valid: Option<&[bool]>, limit: u64) -> (Vec<Option<usize>>, u64) {
     let live = |i: usize| valid.is_none_or(|valid| valid[i]);
     let rows = (0..numbers.len()).map(|i| (live(i) && numbers[i] < limit).then_some(numbers[i] as usize));
@@ -169,7 +169,8 @@ fn bitmaps() {
     }
 }
 
-/// Whatever the indices are, nothing outside is touched: the extents are exact, and there would be a fault.
+/// No index, however wrong, makes a kernel touch memory outside: the extents are exact, and such an access
+/// would be a fault.
 #[test]
 fn hostile_indices() {
     for width in WIDTHS {

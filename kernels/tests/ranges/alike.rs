@@ -1,4 +1,4 @@
-//! Lists and rows that are alike, against plain definitions.
+//! Compares the kernels for equal lists and equal rows with plain definitions.
 
 use bowstring_kernels::memory::In;
 use bowstring_kernels::structure::NONE;
@@ -41,7 +41,7 @@ fn lists_say_where_their_items_are() {
                 limits: found.output().skip(1),
             };
             run(EXTENTS, &[4, 8], args, width);
-            // Null rows have no items, wherever they say that those are.
+            // Null rows have no items, whatever their offsets and sizes say.
             let is_null = |row: &usize| nulls && !live[*row];
             let good = |row: &usize| is_null(row) || offsets[*row] + sizes[*row] <= 96;
             let some = |row: &usize| good(row) && !is_null(row) && sizes[*row] > 0;
@@ -182,7 +182,7 @@ fn rows_that_are_alike_have_one_first() {
                 let differs = |row: usize| row + 1 == rows || seen(row) != seen(row + 1);
                 assert_eq!(unpacked(&out, rows), (0..rows).map(differs).collect::<Vec<_>>());
 
-                // One slot for all: as many rounds as there are values.
+                // All values share one slot, so it takes as many rounds as there are values.
                 let mut both = [Memory::room::<u64>(rows), Memory::room::<u64>(rows)];
                 let (mut left, mut round) = (1, 0);
                 while left > 0 {

@@ -7,7 +7,7 @@ use bowstring_kernels::views::BufferRow;
 
 use crate::device::{Memory, Random, WIDTHS, run};
 
-/// Ranges of `source` elements: `rows` of at most `most`, and now and then one of `huge`.
+/// `rows` ranges of `source` elements: each of at most `most`, and now and then one of `huge`.
 struct Ranges {
     starts: Vec<u64>,
     to: Vec<u64>,
@@ -52,7 +52,7 @@ impl Ranges {
     }
 }
 
-/// Shapes of ranges: how many, how long mostly, how long now and then.
+/// Shapes of ranges: how many, their usual length, and a length that some have.
 const SHAPES: [(usize, u64, u64); 7] =
     [(1, 1, 1), (1, 9000, 9000), (40, 12, 12), (900, 12, 12), (900, 1, 3), (300, 30, 5000), (5000, 0, 2)];
 
@@ -168,7 +168,7 @@ fn offsets_are_moved_to_where_their_elements_go() {
                     next_to.push(next_to[r] + to - from);
                 }
                 if !inside {
-                    // Offsets that changed behind the back of what checked the ends.
+                    // Offsets that changed after their ends were checked.
                     offsets.iter_mut().step_by(3).for_each(|offset| *offset = random.below(1 << 31));
                 }
                 let mut expected: Vec<u64> = ranges

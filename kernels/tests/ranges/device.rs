@@ -1,12 +1,13 @@
-//! A device for the tests: memory with guard zones around it, and kernels run on it, any access outside being a failure.
+//! A device for the tests: memory with guard zones around it, and kernels that run on it. An access outside
+//! is a failure.
 
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::target::{AnyEntry, Args, BLOCK, Entry, Faults, Value, find};
 
-/// Bytes on either side of what a kernel may touch.
+/// Bytes on either side of the memory that a kernel may touch.
 const GUARD: usize = 64;
 
-/// What they hold.
+/// The value of each guard byte.
 const SENTINEL: u8 = 0xA5;
 
 /// Memory, `shift` bytes off a 16-byte boundary.
@@ -25,12 +26,12 @@ impl Memory {
         Memory { block, start, bytes }
     }
 
-    /// These values.
+    /// Memory that holds these values, on a 16-byte boundary.
     pub fn of<T: Value>(values: &[T]) -> Memory {
         Memory::shifted(values, 0)
     }
 
-    /// These values, that many bytes off a 16-byte boundary.
+    /// Memory that holds these values, that many bytes off a 16-byte boundary.
     pub fn shifted<T: Value>(values: &[T], shift: usize) -> Memory {
         let mut memory = Memory::new(size_of_val(values), shift, 0);
         let start = memory.start;
@@ -42,14 +43,14 @@ impl Memory {
         memory
     }
 
-    /// These values, and then whatever it takes to the next multiple of 16 bytes.
+    /// Memory that holds these values, and then padding to the next multiple of 16 bytes.
     pub fn padded<T: Value>(values: &[T]) -> Memory {
         let mut memory = Memory::of(values);
         memory.bytes = memory.bytes.next_multiple_of(16);
         memory
     }
 
-    /// Room for that many values, and to the next multiple of 16 bytes, full of rubbish.
+    /// Room for that many values, and to the next multiple of 16 bytes, filled with rubbish.
     pub fn room<T>(values: usize) -> Memory {
         Memory::new((values * size_of::<T>()).next_multiple_of(16), 0, 0x5A)
     }
@@ -70,7 +71,7 @@ impl Memory {
         Out::new(self.address(), self.bytes as u64)
     }
 
-    /// The first values.
+    /// Reads values from the start.
     pub fn read<T: Value>(&self, values: usize) -> Vec<T> {
         assert!(values * size_of::<T>() <= self.bytes);
         // SAFETY: inside the block, which is initialised.
@@ -90,7 +91,7 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         let all = self.all();
-        // What follows the bytes may be the padding of `padded`.
+        // The bytes after the memory may be the padding of `padded`.
         let guards = all[..self.start].iter().chain(&all[self.start + self.bytes..]);
         if !std::thread::panicking() {
             assert!(guards.copied().all(|byte| byte == SENTINEL), "a guard zone was written");
@@ -98,10 +99,10 @@ impl Drop for Memory {
     }
 }
 
-/// How far offsets may point, as kernels take it.
+/// The number that offsets must not exceed, as kernels take it.
 pub enum Extent {
     Known(u64),
-    /// A number in memory says so, which begins at an odd address.
+    /// The number is in memory, at an odd address, in this many bits.
     Said(Memory, u64),
 }
 
@@ -110,12 +111,12 @@ impl Extent {
         Extent::Said(Memory::shifted(&number.to_le_bytes()[..bits as usize / 8], 13), bits)
     }
 
-    /// The same number, known, and said in as many bits as it may be.
+    /// The same number as a known one, and in memory in 32 and in 64 bits.
     pub fn all(number: u64) -> [Extent; 3] {
         [Extent::Known(number), Extent::said(number, 32), Extent::said(number, 64)]
     }
 
-    /// `limit`, `end` and `end_offset`.
+    /// The arguments `limit`, `end` and `end_offset`.
     pub fn args(&mut self) -> (u64, In<u32>, u64) {
         match self {
             Extent::Known(limit) => (*limit, In::absent(), 0),
@@ -127,11 +128,12 @@ impl Extent {
     }
 }
 
-/// Runs the entry with this key in as many waves as it says, and says that it touched nothing it should not.
+/// Runs the entry with this key in as many waves as it asks for, and checks that it touches no memory
+/// outside.
 pub fn run<A: Args>(table: &'static [Entry<A>], key: &[u32], args: A, width: u32) {
     let entry = find(table, key).expect("an entry with this key");
     let (faults, waves) = (Faults::new(), (entry.waves)(&args, width));
-    // SAFETY: the tests' memories are alive, exposed and initialised, and nobody else knows them.
+    // SAFETY: the tests' memories are alive, exposed and initialised, and no other code accesses them.
     unsafe { entry.emulate(&args, width, 0..waves, &faults) };
     assert_eq!(faults.first(), None, "{} at width {width}", entry.name);
     assert!(waves.next_multiple_of(u64::from(BLOCK / width)) >= waves);
@@ -145,7 +147,7 @@ impl Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// Below `end`.
+    /// A number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -168,7 +170,7 @@ impl Random {
     }
 }
 
-/// Numbers of rows at and around every boundary there is.
+/// Numbers of rows at and around every boundary.
 pub const LENGTHS: [usize; 16] = [1, 2, 31, 32, 33, 63, 64, 65, 127, 255, 1023, 1024, 1025, 2048, 3000, 4099];
 
 /// Both widths of a wave.

@@ -3,7 +3,7 @@ use bowstring_kernels::memory::{In, Out, TableRow};
 
 use crate::device::{Memory, Random, WIDTHS, run};
 
-/// Lengths of sources in bits: of less than a word, around blocks and of more than a wave writes.
+/// Lengths of sources in bits: less than a word, around blocks, and more than a wave writes.
 const SHAPES: [&[usize]; 7] = [
     &[1],
     &[70_001],
@@ -22,7 +22,7 @@ fn bits_arrive_whatever_their_offset() {
             let (mut memories, mut table, mut expected) = (vec![], vec![], vec![]);
             for &len in lens {
                 let (to, first) = (expected.len() as u64, random.below(140) as usize);
-                // Of some there is no bitmap: all are set.
+                // Some sources have no bitmap: all their bits are set.
                 if random.below(4) == 0 {
                     expected.extend(vec![true; len]);
                     table.extend(SourceRow { words: In::absent(), offset: 0, to }.words());
@@ -76,11 +76,11 @@ fn spans_are_first_and_last_offsets() {
     }
 }
 
-/// Numbers of 4 bytes, of the types that they have, with sizes, some of them null.
+/// Moves 4-byte numbers that refer to rows of a type, with sizes; some are null.
 #[test]
 fn numbers_move_with_what_they_are_of() {
     const ROWS: usize = 2500;
-    // What there is of each type, and what comes before it.
+    // The number of rows of each type, and of the rows before them.
     let parts = [10u64, 100, 0, 0, 1000, 7];
     for width in WIDTHS {
         let mut random = Random::new(9);
@@ -145,7 +145,8 @@ fn numbers_move_with_what_they_are_of() {
     }
 }
 
-/// Views of text that is elsewhere move to other buffers, short ones stay; keys of each width.
+/// Views of text in other buffers move to new buffer numbers, short ones stay as they are; keys move at each
+/// width.
 #[test]
 fn views_and_keys_move() {
     fn of<T: bowstring_kernels::target::Value + PartialEq + std::fmt::Debug>(

@@ -1,4 +1,4 @@
-//! Kernels that variable-length and nested types need, at both widths, against plain definitions.
+//! Compares the kernels for variable-length and nested types with plain definitions, at both widths.
 
 mod alike;
 mod copy;

@@ -3,12 +3,12 @@ use bowstring_kernels::offsets::{CONVERT, Convert, KEYS, Keys, OFFENDER, Offende
 
 use crate::device::{Extent, LENGTHS, Memory, Random, WIDTHS, run};
 
-/// Converts at both widths of a wave and gives what was written and the faults.
+/// Converts at both widths of a wave, and returns the converted offsets and the faults.
 fn convert(offsets: &[u64], limit: u64, most: u64, key: [u32; 2]) -> (Vec<u64>, [u64; 2]) {
     convert_from(0, offsets, limit, most, key)
 }
 
-/// As `convert`, with a base.
+/// Like `convert`, with a base.
 fn convert_from(base: u64, offsets: &[u64], limit: u64, most: u64, key: [u32; 2]) -> (Vec<u64>, [u64; 2]) {
     let results = WIDTHS.map(|width| {
         let narrow: Vec<u32> = offsets.iter().map(|&v| v as u32).collect();

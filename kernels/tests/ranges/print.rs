@@ -1,4 +1,4 @@
-//! Lists printed by all three kernels, against formatting them.
+//! Prints lists with all three kernels, and compares with formatting them.
 
 use bowstring_kernels::memory::In;
 use bowstring_kernels::print::{ITEM_LENS, ItemLens, PRINT, Print, ROW_LENS, RowLens};
@@ -6,7 +6,7 @@ use bowstring_kernels::scan::TILE;
 
 use crate::device::{Extent, LENGTHS, Memory, Random, WIDTHS, run};
 
-/// What stands where an item has no bytes.
+/// The text that replaces an item without bytes.
 const SAID: [&str; 2] = ["no text for ", " here"];
 
 /// Sums of numbers, the first of which is 0.
@@ -31,7 +31,7 @@ fn lists_are_printed() {
             (0..items).map(|_| (random.below(1 << 40) as i64 - (1 << 39)) as u64).collect();
         let bits = random.bytes(items.max(rows) / 8 + 2);
         let is_valid = |i: usize| bits[(i + 3) / 8] >> ((i + 3) % 8) & 1 != 0;
-        // One row sees many, the others few.
+        // One row has many items, the others few.
         let base = random.below(9);
         let lists: Vec<(u64, u64)> = (0..rows)
             .map(|row| {
@@ -158,7 +158,7 @@ fn lists_are_printed() {
     }
 }
 
-/// Bytes that are not there, of valid items and of others, and values that must not be printed.
+/// Valid and other items whose bytes do not exist, and values that must not be printed.
 #[test]
 fn items_that_cannot_be_printed_are_found() {
     for width in WIDTHS {
@@ -198,7 +198,7 @@ fn items_that_cannot_be_printed_are_found() {
     }
 }
 
-/// More than 64 bits count is said to be that, and not a number that is less.
+/// A sum that needs more than 64 bits is reported as such, not as a smaller number.
 #[test]
 fn sums_of_lengths_do_not_wrap() {
     for width in WIDTHS {

@@ -12,7 +12,7 @@ struct Ranges {
     faults: [u64; 2],
 }
 
-/// Rows of `offsets`, `None` where the row is null, one by one.
+/// Looks up rows of `offsets` one by one; an index is `None` if its row is null.
 fn expected(offsets: &[u64], limit: u64, indices: &[Option<u64>]) -> Ranges {
     let mut ranges = Ranges { starts: vec![], lens: vec![], faults: [u64::MAX; 2] };
     for (row, index) in indices.iter().enumerate() {
@@ -51,7 +51,7 @@ fn wide(memory: &Memory, len: usize, width: u32) -> Vec<u64> {
     }
 }
 
-/// A sum that does not wrap.
+/// A sum that stops at the largest number instead of wrapping.
 fn sum(lens: &[u64]) -> u64 {
     lens.iter().fold(0, |sum, len| sum.saturating_add(*len))
 }
@@ -157,7 +157,7 @@ fn take_flags_the_first_bad_index_and_the_first_bad_offset() {
             assert_eq!(got.faults, [1100, 900]);
         }
     }
-    // The number that says how far they reach may be anything too: less than nothing is nothing.
+    // The number in memory that limits the offsets is arbitrary too; a negative one counts as zero.
     for (extent, limit) in [
         (Extent::said(7, 32), 7),
         (Extent::said(1 << 31, 32), 0),
@@ -168,12 +168,12 @@ fn take_flags_the_first_bad_index_and_the_first_bad_offset() {
         let indices = [0, 1, 2, 3, 4].map(Some);
         assert_eq!(take(&offsets, extent, &indices, [8, 8], 0), expected(&offsets, limit, &indices));
     }
-    // No values at all: two offsets to read, and nothing in bounds.
+    // Without values, the kernel has two offsets to read, and no index is in bounds.
     let got = take(&[0, 0], Extent::Known(0), &[None, Some(1)], [4, 4], 0);
     assert_eq!(got, Ranges { starts: vec![0, 0], lens: vec![0, 0], faults: [1, u64::MAX] });
 }
 
-/// Ranges of 2^62 elements, of which four are 2^64: `check_sums` looks at the sums.
+/// Ranges of 2^62 elements, four of which are 2^64 together: `check_sums` examines the sums.
 #[test]
 fn sums_of_long_ranges_do_not_wrap() {
     for rows in [1, 2, 3, 4, 5, 8, 64, 1100] {

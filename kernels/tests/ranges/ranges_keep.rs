@@ -5,7 +5,7 @@ use bowstring_kernels::selection::sizes;
 
 use crate::device::{Extent, LENGTHS, Memory, Random, WIDTHS, run};
 
-/// A selection as the kernels keep it: words, and where each tile's rows go.
+/// A selection as the kernels keep it: words, and the place of each tile's rows.
 fn selection(kept: &[bool]) -> (Vec<u32>, Vec<u64>) {
     let sizes = sizes(kept.len() as u64);
     let mut words = vec![0u32; sizes.words as usize];
@@ -104,8 +104,8 @@ fn keep_finds_every_kept_row() {
     }
 }
 
-/// Every other row is of `each` elements, which lie over each other; the others are not kept. Sums that no array of elements
-/// has say so, however many waves have put them together, and others are exact.
+/// Every other row has `each` elements, which overlap; the others are not kept. A sum that exceeds any array
+/// is reported as such, however many waves have added it up, and other sums are exact.
 #[test]
 fn sums_of_long_ranges_do_not_wrap() {
     for rows in [2usize, 8, 1000, 2 * TILE as usize, 20_000] {

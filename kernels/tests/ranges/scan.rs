@@ -3,7 +3,7 @@ use bowstring_kernels::scan::{SCAN, SUMS, Scan, Sums, TILE};
 
 use crate::device::{LENGTHS, Memory, Random, WIDTHS, run};
 
-/// What a scan of these values is.
+/// The scan of these values, beginning with 0.
 fn expected(values: &[u64]) -> Vec<u64> {
     let mut sums = vec![0];
     sums.extend(values.iter().scan(0u64, |sum, value| {
@@ -13,7 +13,7 @@ fn expected(values: &[u64]) -> Vec<u64> {
     sums
 }
 
-/// The sums of tiles, and those scanned: enough for a million values.
+/// The sums of tiles, and their scan: enough for a million values.
 fn bases(
     values: &mut Memory,
     wide: u32,
@@ -98,7 +98,7 @@ fn fewer_values_than_might_be() {
     }
 }
 
-/// Whatever lanes, tiles and scans put together, in whichever order.
+/// Totals do not wrap, in whichever order lanes, tiles and scans add them up.
 #[test]
 fn totals_do_not_wrap_at_64_bits() {
     let mut random = Random::new(9);
@@ -112,7 +112,7 @@ fn totals_do_not_wrap_at_64_bits() {
                     assert_eq!(total, want, "{len} values of {bits} bits, width {width}");
                 };
                 check(&values);
-                // The most that fits, and one more.
+                // The largest value that fits, and one more.
                 let sum = values[1..].iter().try_fold(0u64, |sum, value| sum.checked_add(*value));
                 if let Some(sum) = sum {
                     values[0] = u64::MAX - sum;

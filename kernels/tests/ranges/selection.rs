@@ -19,7 +19,7 @@ pub fn bits(rng: &mut Random, len: usize, of: u64) -> Vec<bool> {
     (0..len).map(|_| rng.below(of) == 0).collect()
 }
 
-/// A selection of some rows, its bits at an odd place: what the kernels of the family `selection` make of it.
+/// A selection of some rows with its bits at an odd place, made by the kernels of the family `selection`.
 pub struct Selection {
     words: Memory,
     pub offsets: Memory,

@@ -1,4 +1,4 @@
-//! The structure of arrays: runs, members and lists, against plain definitions.
+//! Compares the kernels for the structure of arrays (runs, members and lists) with plain definitions.
 
 use bowstring_kernels::memory::{In, Out, TableRow};
 use bowstring_kernels::structure::NONE;
@@ -8,7 +8,7 @@ use bowstring_kernels::structure::unions::{MEMBERS, MemberRow, Members, OF_TYPE,
 use crate::device::{LENGTHS, Memory, Random, WIDTHS, run};
 use crate::selection::{Selection, bits, packed, rank, unpacked};
 
-/// Ends of runs of at most nine rows, of which there are at least so many.
+/// Ends of runs of at most nine rows each, which cover at least so many rows.
 fn ends(rng: &mut Random, rows: usize) -> Vec<u32> {
     let mut ends = vec![];
     while ends.last().is_none_or(|last| (*last as usize) < rows) {
@@ -81,7 +81,7 @@ fn rows_of_no_run_are_found() {
             fault: faults.output(),
         };
         run(FIND, &[2], args, 32);
-        // What a search of ends that go back finds is any run there is.
+        // If ends decrease, a search finds any of the existing runs.
         assert!(out.read::<u64>(6).iter().all(|run| *run < 2 || *run == NONE));
         assert!(faults.read::<u64>(1)[0] <= fault);
     }
@@ -217,7 +217,7 @@ fn members_are_looked_at_and_spread() {
             };
             assert_eq!(unpacked(&out, rows), (0..rows).map(says).collect::<Vec<_>>());
             assert_eq!(faults.read::<u64>(2), [u64::MAX; 2]);
-            // With a member less and a shorter one.
+            // With one member fewer, and a shorter one.
             let short = [member(9, bitmap, false), MemberRow { len: 7, ..row_of(4) }.words()];
             let mut table = Memory::of(&short.concat());
             run(

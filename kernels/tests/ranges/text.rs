@@ -1,10 +1,10 @@
-//! Searches for text and patterns: against plain definitions, and how many bytes they look at.
+//! Compares searches for text and patterns with plain definitions, and counts the bytes that they read.
 
 use std::cell::Cell;
 
 use bowstring_kernels::text::{Bytes, FOLDS, Folds, SPARE, contains, like};
 
-/// Bytes that count how often they are looked at.
+/// Bytes that count how often they are read.
 #[derive(Clone, Copy)]
 struct Counted<'a> {
     bytes: &'a [u8],
@@ -28,7 +28,7 @@ impl Bytes for Counted<'_> {
     }
 }
 
-/// Every text of some letters, up to a length.
+/// Every text of these letters, up to a length.
 fn all(letters: &[char], most: usize) -> Vec<String> {
     let mut texts = vec![String::new()];
     let mut last = 0;
@@ -83,7 +83,7 @@ fn patterns_mean_what_they_are_said_to() {
         }
     };
     agree(&all(&['a', 'b', '\\'], 5), &all(&['a', 'b', '%', '_', '\\'], 4), false);
-    // A letter that is the same as one of another length.
+    // Without case, these letters equal some of another length.
     agree(&all(&['k', '\u{212a}', 'é'], 5), &all(&['K', 'É', '%', '_', '\\'], 4), true);
     let pieces = all(&['a', 'é'], 3);
     let patterns: Vec<String> = pieces
@@ -94,7 +94,7 @@ fn patterns_mean_what_they_are_said_to() {
     agree(&all(&['a', 'é'], 8), &patterns, false);
 }
 
-/// Texts of 64 KiB and needles of 1000 bytes that nearly are in them, everywhere.
+/// Texts of 64 KiB, and needles of 1000 bytes that nearly occur in them everywhere.
 #[test]
 fn searches_look_at_each_byte_a_few_times() {
     let (long, short) = (1 << 16, 1000);
@@ -124,7 +124,7 @@ fn searches_look_at_each_byte_a_few_times() {
         let is = text.contains(needle.as_str());
         let found = contains(Counted::of(text, &reads), Counted::of(needle, &reads), SPARE);
         within(&needle[needle.len() - 8..], found, is, text.len() + needle.len());
-        // A last piece is tried at one place, whatever it is.
+        // A last piece is tried at only one place, whatever it is.
         let last = text.ends_with(needle.as_str());
         for (pattern, fold, wanted) in [
             (format!("%{needle}%"), false, is),

@@ -3,7 +3,7 @@ use bowstring_kernels::utf8::{VALIDATE, Validate};
 
 use crate::device::{Extent, Memory, Random, WIDTHS, run};
 
-/// Which rows are bad, by the kernel, at both widths and with one wave or several.
+/// Returns the rows that the kernel finds bad, at both widths and with one wave or several.
 fn bad(bytes: &[u8], offsets: &[u32], valid: Option<&[bool]>, shift: usize) -> Vec<bool> {
     let rows = offsets.len() - 1;
     let mut result: Option<Vec<bool>> = None;
@@ -62,7 +62,7 @@ fn check(rows: &[Vec<u8>], valid: Option<&[bool]>, shift: usize) {
     }
 }
 
-/// Every one, two, three and four bytes that decide something.
+/// Every combination of one to four bytes at the edges of valid ranges.
 fn sequences() -> Vec<Vec<u8>> {
     let edges =
         [0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC];
@@ -128,7 +128,8 @@ fn corrupt_offsets_stay_inside() {
     let text = "é🦀中".repeat(100).into_bytes();
     for _ in 0..200 {
         let offsets: Vec<u32> = (0..40).map(|_| random.below(text.len() as u64 + 1) as u32).collect();
-        // What is found does not matter, that it ends inside does. Widths search differently, so each alone.
+        // The kernel may find anything here, but must end inside. The widths search differently, so each runs
+        // alone.
         for width in WIDTHS {
             let (mut bytes, mut narrow) = (Memory::shifted(&text, 3), Memory::of(&offsets));
             let (mut flags, mut fault) = (Memory::of(&[0u32; 2]), Memory::of(&[u64::MAX]));

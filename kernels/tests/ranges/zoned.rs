@@ -1,5 +1,5 @@
-//! Casts that a zone decides: each row is what the plain functions make of it, and the kernel tells the first that does
-//! not fit.
+//! Tests casts that depend on a time zone: each row is the result of the plain functions, and the kernel
+//! names the first row that does not fit.
 
 use bowstring_kernels::memory::In;
 use bowstring_kernels::target::Value;

@@ -1,11 +1,9 @@
 use bowstring_kernels::written::calendar::{DAY, Date, SECONDS, date_of, day_and_second, days_of, holds};
 
-/// By the rule.
 fn is_leap(year: i32) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// By the rule.
 fn last_of(year: i32, month: u32) -> u32 {
     match month {
         2 => 28 + u32::from(is_leap(year)),
@@ -14,7 +12,7 @@ fn last_of(year: i32, month: u32) -> u32 {
     }
 }
 
-/// Every day that chrono has a date for, one after the other.
+/// Visits every day that chrono has a date for, one after the other.
 #[test]
 fn days_follow_each_other() {
     let mut date = Date { year: -262_143, month: 1, day: 1 };

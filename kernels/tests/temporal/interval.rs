@@ -1,12 +1,12 @@
 use super::text;
 use bowstring_kernels::written::interval::{Kind, read_interval, write_interval};
 
-/// As in memory.
+/// The bits of a `MonthDayNano` interval in memory.
 fn mdn(months: i32, days: i32, nanoseconds: i64) -> i128 {
     i128::from(months as u32) | i128::from(days as u32) << 32 | i128::from(nanoseconds) << 64
 }
 
-/// As in memory.
+/// The bits of a `DayTime` interval in memory.
 fn dt(days: i32, milliseconds: i32) -> i128 {
     i128::from(days as u32) | i128::from(milliseconds as u32) << 32
 }

@@ -1,5 +1,6 @@
-//! Dates, times, timestamps, durations and intervals as text, and zones: against tables of what arrow-cast does, and plain definitions.
-//! (Against arrow-cast itself they are compared where it is a dependency.)
+//! Tests dates, times, timestamps, durations and intervals as text, and time zones, against tables of
+//! arrow-cast's results and plain definitions. (The crates that depend on arrow-cast compare with it
+//! directly.)
 
 mod calendar;
 mod interval;
@@ -9,7 +10,7 @@ mod zone;
 
 use bowstring_kernels::written::Sink;
 
-/// What is written, as text.
+/// Collects the text that a writer writes.
 #[derive(Default)]
 struct Text(String);
 
@@ -19,7 +20,7 @@ impl Sink for Text {
     }
 }
 
-/// What a writer writes, if it does.
+/// The text that a writer writes; `None` if the value does not fit.
 fn text(write: impl FnOnce(&mut Text) -> bool) -> Option<String> {
     let mut text = Text::default();
     let fits = write(&mut text);

@@ -19,7 +19,7 @@ fn dates() {
         (" 2020-01-01 ", Value(18_262)),
         ("\t\n2020-1-1\r", Value(18_262)),
         ("\u{b}2020-01-01", Nothing),
-        // What is no digit behind a single one passes.
+        // Other characters than digits may follow a day of one digit.
         ("2020-01-1x", Value(18_262)),
         ("2020-1-1xx", Value(18_262)),
         ("2020-1-1é", Value(18_262)),
@@ -39,7 +39,7 @@ fn dates() {
         ("-5877641-06-23", Value(i32::MIN)),
         ("-5877641-06-22", Nothing),
         ("+2147483648-01-01", Nothing),
-        // An instant's day is UTC's.
+        // The day of an instant is its day in UTC.
         ("2020-01-01 00:00:00+01:00", Value(18_261)),
         ("2020-01-01T23:59:60Z", Value(18_262)),
         ("2020-01-01T23:59:59 -01:00", Value(18_263)),
@@ -150,7 +150,7 @@ fn timestamps() {
     }
     assert_eq!(read("2020-01-01", Unit::SECOND, 7200), Value(midnight - 7200));
     assert_eq!(read("2020-01-01T00:00:00Z", Unit::SECOND, 7200), Value(midnight));
-    // Fractions are cut, a leap second is the next day's first where units are fine enough.
+    // Fractions are cut; a leap second is the first of the next day if the unit is fine enough.
     let long = "2020-01-01T00:00:00.123456789987654321+00:00";
     for (unit, fraction) in
         [(Unit::MILLISECOND, 123), (Unit::MICROSECOND, 123_456), (Unit::NANOSECOND, 123_456_789)]
@@ -171,7 +171,7 @@ fn timestamps() {
     assert_eq!(read("0000-01-01", Unit::MICROSECOND, 0), Value(-719_528 * 86_400_000_000));
 }
 
-/// White space, and that alone, may stand between a time and its offset, and between a number and its unit.
+/// Only white space may stand between a time and its offset, and between a number and its unit.
 #[test]
 fn white_space_is_unicodes() {
     for c in '\0'..='\u{3100}' {
@@ -184,7 +184,7 @@ fn white_space_is_unicodes() {
     }
 }
 
-/// Fractions of every length end where their digits do.
+/// Fractions of every length end with their digits.
 #[test]
 fn fractions() {
     for digits in 1..24 {

@@ -104,7 +104,7 @@ fn durations() {
     }
 }
 
-/// What is written is read as what it was, by steps that meet all digits.
+/// Written text is read as the same value; the steps cover all digits.
 #[test]
 fn there_and_back() {
     for day in (-719_528..2_932_897).step_by(37) {
@@ -130,7 +130,7 @@ fn there_and_back() {
     }
 }
 
-/// How long a text is, is what is put.
+/// The computed length of a text is the number of bytes that are put.
 #[test]
 fn lengths() {
     for value in [i64::MIN, -1_234_567_890_123, -1, 0, 1, 999, 1_580_474_096_789_012_345, i64::MAX] {

@@ -7,7 +7,7 @@ use bowstring_kernels::written::zoned::{
     from_date32, from_date64, from_timestamp, to_date32, to_date64, to_time,
 };
 
-/// The local mean time that Berlin had, and the summer of 2020.
+/// Berlin's former local mean time, and the summer of 2020.
 const BERLIN: [u64; 4] = [
     Span { from: 0, east: 3208 }.word(),
     Span { from: -2_422_054_408, east: 3600 }.word(),
@@ -84,12 +84,13 @@ fn casts() {
     assert_eq!(to_time(late * 1000 + 7, millisecond, zone, second), Some(1800));
     assert_eq!(from_date32(18_292, second, zone), Some(18_292 * DAY - 3600));
     assert_eq!(from_date64(1, millisecond, zone), Some(1 - 3_600_000));
-    // Of what the clocks say twice, the second; what they never say, as before.
+    // A time that clocks show twice means the second one; one that they skip is read with the offset before
+    // the change.
     let set_back = 1_603_587_600 + 3600;
     assert_eq!(from_timestamp(set_back, second, second, zone), Some(set_back - 3600));
     let set_forward = 1_585_443_600 + 3600;
     assert_eq!(from_timestamp(set_forward + 60, second, second, zone), Some(set_forward + 60 - 3600));
-    // Neither instants nor wall clocks leave the calendar, nor values their bits.
+    // Neither instants nor wall clocks leave the calendar, and no value loses bits.
     for east in [-1, 0, 1] {
         let fixed = Fixed(east);
         assert_eq!(to_date32(SECONDS.1, second, fixed).is_some(), east < 1);

@@ -6,7 +6,7 @@ use bowstring_kernels::written::{Bytes, Said};
 
 use crate::support::{Random, cases, midpoint};
 
-/// Bytes that have nothing but what bytes must have, as on a device.
+/// Bytes with only the methods that all bytes must have, as on a device.
 #[derive(Clone, Copy)]
 struct OneByOne<'a>(&'a [u8]);
 
@@ -20,11 +20,11 @@ impl Bytes for OneByOne<'_> {
     }
 }
 
-/// Reads it every way, against Rust. How many ways were too hard.
+/// Reads a text in every way and compares with Rust. Returns how many ways found it too hard.
 fn check(text: &str) -> usize {
     let bytes = text.as_bytes();
     let wanted = text.trim_ascii();
-    // Rust takes what arrow-cast does.
+    // Rust accepts the same texts as arrow-cast.
     let (double, single) = (wanted.parse::<f64>().ok(), wanted.parse::<f32>().ok());
     let half = single.map(|x| F16::from_f32(x).0);
     let (double, single) = (double.map(f64::to_bits), single.map(f32::to_bits));
@@ -106,7 +106,8 @@ fn nineteen_digits_are_never_hard() {
     }
 }
 
-/// Midpoints, in 17 to 800 digits: themselves, cut, prolonged, and one less in the last place; as they are and with exponents.
+/// Midpoints in 17 to 800 digits: unchanged, cut, extended, and one less in the last digit, with and without
+/// exponents.
 #[test]
 fn ties_are_exact() {
     let mut random = Random(4);

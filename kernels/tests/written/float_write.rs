@@ -31,7 +31,7 @@ fn text_f32(x: f32) -> String {
     text.0
 }
 
-/// The digits of `{:e}`, and how many are before the point, in the layout of arrow-cast's printer.
+/// Lays out the digits of `{:e}`, and the number of them before the point, like arrow-cast's printer.
 fn laid_out(scientific: &str, least: i32, most: i32) -> String {
     let (sign, scientific) = scientific.strip_prefix('-').map_or(("", scientific), |rest| ("-", rest));
     let Some((digits, power)) = scientific.split_once('e') else { return format!("{sign}{scientific}") };
@@ -50,7 +50,7 @@ fn laid_out(scientific: &str, least: i32, most: i32) -> String {
     format!("{sign}{number}")
 }
 
-/// Rust's digits are as many as ours, but of two that are as near it takes the greater one.
+/// Rust writes as many digits as we do, but of two equally near numbers it writes the greater.
 fn same_but_for_a_tie(ours: &str, rusts: &str) -> bool {
     ours.len() == rusts.len() && ours.bytes().zip(rusts.bytes()).filter(|(a, b)| a != b).count() <= 1
 }
@@ -141,7 +141,7 @@ fn every_half_is_written_as_rust_does() {
 #[test]
 fn floats_are_shortest_and_read_back() {
     let mut random = Random(1);
-    // Every exponent, at its ends.
+    // Every exponent, at the ends of its fractions.
     for field in 0..2048u64 {
         for fraction in [0, 1, 2, (1 << 52) - 1, random.next() >> 12] {
             check_f64(f64::from_bits(field << 52 | fraction));
@@ -162,7 +162,7 @@ fn floats_are_shortest_and_read_back() {
     }
 }
 
-/// The CPU finds them by a division, devices as any other.
+/// The CPU finds their digits by a division; devices find them as those of any float.
 #[test]
 fn decimals_are_written_as_other_floats_are() {
     let mut random = Random(2);

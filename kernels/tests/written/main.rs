@@ -1,5 +1,5 @@
-//! What is read and written as text, value by value. Of floats Rust's own are the authority: `str::parse` rounds correctly, and `{:e}` is
-//! shortest.
+//! Tests values that are read and written as text, one by one. For floats, Rust is the authority:
+//! `str::parse` rounds correctly, and `{:e}` is shortest.
 
 mod float_read;
 mod float_write;

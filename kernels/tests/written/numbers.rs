@@ -1,4 +1,4 @@
-//! Integers, decimals and booleans, against Rust's own parsing and formatting, and against lists.
+//! Compares integers, decimals and booleans with Rust's own parsing and formatting, and with lists.
 
 use bowstring_kernels::function::U256;
 use bowstring_kernels::written::digits::{count_of_digits, eight_of_number, number_of_eight};
@@ -7,11 +7,11 @@ use bowstring_kernels::written::{
     write_integer,
 };
 
-/// A text as it is written, from both ends.
+/// A text that is written from both ends.
 #[derive(Default)]
 struct Text {
     front: Vec<u8>,
-    /// From the last byte on.
+    /// The bytes from the last one on.
     back: Vec<u8>,
 }
 

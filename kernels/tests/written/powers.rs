@@ -10,7 +10,7 @@ fn every_power_is_rounded_down_to_128_bits() {
         assert_eq!(power, Ready.power(exponent), "10^{exponent}");
         assert_eq!(power.high >> 63, 1, "10^{exponent}");
         let bits = u128::from(power.high) << 64 | u128::from(power.low);
-        // power * 2^shift, or the ten, is multiplied out on the side that keeps both whole.
+        // Multiplies power * 2^shift, or the ten, on the side that keeps both whole.
         let shift = log2(exponent) - 127;
         let side =
             |bits: Natural| bits.times(2, shift.max(0) as u32).times(10, exponent.min(0).unsigned_abs());

@@ -1,4 +1,4 @@
-//! Numbers as they come, and numbers to the last digit.
+//! Random numbers, and exact numbers of any length.
 
 /// Numbers that look random.
 pub struct Random(pub u64);
@@ -16,7 +16,7 @@ impl Random {
     }
 }
 
-/// So many cases, times what `BOWSTRING_CASES` says.
+/// So many cases, times the number in `BOWSTRING_CASES`.
 pub fn cases(usual: u64) -> u64 {
     let more = std::env::var("BOWSTRING_CASES").ok().and_then(|cases| cases.parse().ok());
     usual * more.unwrap_or(1)
@@ -59,7 +59,7 @@ impl Natural {
         key(self) <= key(other)
     }
 
-    /// Its decimal digits.
+    /// The decimal digits of the number; empty for zero.
     pub fn digits(mut self) -> String {
         let mut digits = vec![];
         self.trim();
@@ -76,7 +76,7 @@ impl Natural {
     }
 }
 
-/// `value * 2^power`: digits, and how many are before the point.
+/// The digits of `value * 2^power`, and how many of them are before the point.
 pub fn decimal(value: u64, power: i32) -> (String, i32) {
     let natural = Natural::new(value.into());
     let digits = natural.times(if power < 0 { 5 } else { 2 }, power.unsigned_abs()).digits();
@@ -84,7 +84,7 @@ pub fn decimal(value: u64, power: i32) -> (String, i32) {
     (digits, point)
 }
 
-/// The midpoint above a float of these bits.
+/// The midpoint between the float of these bits and the next one.
 pub fn midpoint(bits: u64, fraction: u32, bias: i32) -> (String, i32) {
     let (field, kept) = ((bits >> fraction) as i32, bits & ((1 << fraction) - 1));
     let significand = if field == 0 { kept } else { kept | 1 << fraction };
