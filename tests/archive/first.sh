@@ -1,27 +1,29 @@
 #!/bin/sh
-# The first ten minutes on a machine with a GPU, in the order of what is worth most: the doctor (every
-# kernel with what it takes, what the small things cost, answers, speed), the suites of equivalence, the
-# sanitizer, the benches that are predicted, their peers. Needs no Rust, no network and no Python, and uses
-# what is there.
-#   ./first.sh                        results/DATE-GPU.md, with every prediction beside what was measured; results.tar.xz to send
-#   ./first.sh --shared               also where somebody else uses the GPU: figures mean less then
-#   FIRST_SECONDS=120 ./first.sh      in less time
-#   BOWSTRING_BENCH=tiny ./first.sh   with tiny inputs, to see whether it runs; figures mean nothing
-#   ./first.sh --wrong NAME           a test again, each launch interpreted too: the first that differs is results/wrong-launch-*.txt
-#   BOWSTRING_REQUIRE=rocm ./first.sh where there are GPUs of both makers; else it finds out by itself
+# Uses the first ten minutes on a machine with a GPU, with the most valuable steps first: the doctor (every
+# kernel with its registers and memory, the cost of small things, answers, speed), the suites of
+# equivalence, the sanitizer, the benches with predictions, and their peers. It needs no Rust, no network and
+# no Python, and uses what the machine has.
+#   ./first.sh                        writes results/DATE-GPU.md, with every prediction beside the
+#                                     measurement, and results.tar.xz to send
+#   ./first.sh --shared               runs even if others use the GPU; then the figures mean less
+#   FIRST_SECONDS=120 ./first.sh      takes less time
+#   BOWSTRING_BENCH=tiny ./first.sh   uses tiny inputs, to see whether it runs; the figures mean nothing
+#   ./first.sh --wrong NAME           repeats a test and interprets each launch too; the first launch that
+#                                     differs is in results/wrong-launch-*.txt
+#   BOWSTRING_REQUIRE=rocm ./first.sh chooses AMD's GPU; otherwise it takes NVIDIA's if the machine has one
 # A step that takes longer than its part is cut and named. The page is written anew after each step, and the
-# bundle also where it is stopped: so nothing is lost.
+# bundle also if the script is stopped, so no result is lost.
 cd "$(dirname "$0")" || exit 1
 here=$PWD
 limit=${FIRST_SECONDS:-570}
 began=$(date +%s)
 export RUST_BACKTRACE=1 BOWSTRING_BENCH="${BOWSTRING_BENCH-full}" CRITERION_HOME="$PWD/criterion"
-# A fault is an error then, where ROCm can do that; it cannot while it writes core dumps.
+# Makes a fault an error, if ROCm is new enough; ROCm cannot do that while it writes core dumps.
 export HIP_SKIP_ABORT_ON_GPU_ERROR=1 AMD_LOG_LEVEL="${AMD_LOG_LEVEL-1}"
 ulimit -c 0
 mkdir -p results logs "$CRITERION_HOME"
 
-# Whether these programs can run here at all, in better words than the loader's.
+# Checks that these programs can run on this machine, and says why not in better words than the loader.
 can_run() {
     built=$(cat ARCH 2>/dev/null) needs=$(cat GLIBC 2>/dev/null)
     if [ -n "$built" ] && [ "$built" != "$(uname -m)" ]; then
@@ -40,17 +42,17 @@ can_run() {
 left() { echo $((began + limit - $(date +%s))); }
 say() { printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>logs/steps.tsv; echo "== $1: $3 ($2 s)"; }
 
-# How many GPUs of a kind the library finds.
+# Counts the GPUs of a kind that the library finds.
 count() {
     timeout -k 3 60 ./doctor --budget 40 --only "$1" 2>/dev/null | sed -n 's/.*"devices": \([0-9][0-9]*\).*/\1/p' | tail -n 1
 }
-# Which kind of GPU is here, unless somebody has said so: NVIDIA's, else AMD's.
+# Finds the kind of GPU: NVIDIA's, else AMD's.
 which_kind() {
     if [ "$(count cuda)" -gt 0 ] 2>/dev/null; then echo cuda
     elif [ "$(count rocm)" -gt 0 ] 2>/dev/null || [ -e /dev/kfd ]; then echo rocm
     else echo cuda; fi
 }
-# The use that others make of the GPU, in words; nothing where that is a tenth of it at most.
+# Says how much of the GPU others use; prints nothing if it is at most a tenth.
 in_use() {
     if [ "$BOWSTRING_REQUIRE" = cuda ] && command -v nvidia-smi >/dev/null; then
         timeout 30 nvidia-smi -i 0 --query-gpu=utilization.gpu,memory.used,memory.total --format=csv,noheader,nounits 2>/dev/null |
@@ -64,7 +66,7 @@ in_use() {
     fi
 }
 
-# The GPU's name, as the doctor or its driver has it.
+# Prints the GPU's name from the doctor's page.
 gpu() {
     name=$(sed -n 's/^\(CUDA\|ROCM\|ROCm\):0 \([^,]*\).*/\2/p' logs/doctor.log 2>/dev/null | head -n 1)
     echo "${name:-no GPU}"
@@ -72,16 +74,16 @@ gpu() {
 page() {
     slug=$(gpu | tr 'A-Z' 'a-z' | sed 's/[^a-z0-9][^a-z0-9]*/-/g; s/^-//; s/-$//')
     file=results/$(date +%Y-%m-%d)-$slug.md
-    # Medians of criterion's, in nanoseconds.
+    # Criterion's medians, in nanoseconds.
     find "$CRITERION_HOME" -path '*/new/benchmark.json' | while read -r about; do
         id=$(sed -n 's/.*"group_id":"\([^"]*\)".*"function_id":"\([^"]*\)".*/\1\t\2/p' "$about")
         median='s/.*"median":{"confidence_interval":{[^}]*},"point_estimate":\([^,]*\),.*/\1/p'
         printf '%s\t%s\n' "$id" "$(sed -n "$median" "$(dirname "$about")/estimates.json")"
     done >logs/measured.tsv
-    # The peers' are lines of JSON, in seconds.
+    # The peers' results are lines of JSON, in seconds.
     cat "$CRITERION_HOME"/peers-*.jsonl "$CRITERION_HOME"/peers-*.new 2>/dev/null |
         sed -n 's/.*"id": *"\([^"]*\)".*"who": *"\([^"]*\)".*"seconds": *\([0-9.e+-]*\).*/\1\t\2\t\3/p' >logs/peers.tsv
-    # GB/s of a copy within the GPU: predictions, which are an H200's, are scaled by it.
+    # GB/s of a copy within the GPU. It scales the predictions, which are for an H200.
     copy=$(sed -n 's/^ *copy within  *[0-9.]* [^ ]*  *\([0-9.]*\) .*/\1/p' logs/doctor.log 2>/dev/null | tail -n 1)
     {
         echo "# $(gpu), $(date +%Y-%m-%d)"
@@ -103,7 +105,7 @@ page() {
     mv "$file.new" "$file"
 }
 
-# The machine's and its drivers' own words, each in a file, where there is such a program.
+# Keeps the output of the machine's and drivers' own programs, each in a file, if they exist.
 about() {
     uname -a >logs/machine.log
     cat /etc/os-release /proc/driver/nvidia/version /sys/module/amdgpu/version >>logs/machine.log 2>/dev/null
@@ -121,7 +123,7 @@ bundle() {
     tar -cf - COMMIT results logs | $compress >"$name.new" && mv "$name.new" "$name"
     echo "to send: $here/$name"
 }
-# However it ends: what runs is stopped, the page is written, and everything is bundled.
+# Runs at every kind of end: stops the running step, writes the page, and bundles all results.
 finish() {
     trap '' INT TERM
     [ -n "$running" ] && kill "$running" 2>/dev/null
@@ -130,7 +132,7 @@ finish() {
     echo "results: $here/$file"
 }
 
-# A step: its name, its part of the time in hundredths, and what to run.
+# Runs a step, given its name, its part of the time in hundredths, and its command.
 step() {
     name=$1 part=$2
     shift 2
@@ -141,7 +143,7 @@ step() {
         return
     fi
     from=$(date +%s)
-    # In the background, so that a signal is heard meanwhile.
+    # The command runs in the background, so that the shell handles signals meanwhile.
     timeout -k 3 "$bound" "$@" >"logs/$name.log" 2>&1 </dev/null &
     running=$!
     wait "$running"
@@ -156,7 +158,7 @@ step() {
     page
 }
 
-# The bench that an id is of, with the rows that tiny inputs have.
+# Prints each predicted id with its bench; for tiny inputs the id has fewer rows.
 bench_of() {
     awk -F '\t' -v tiny="$BOWSTRING_BENCH" -v kind="$BOWSTRING_REQUIRE" 'NR > 1 && $2 != "-" {
         id = $2; bench = id; sub("/.*", "", bench); few = 5000
@@ -168,9 +170,9 @@ bench_of() {
         print bench "\t" $1 "\t" id
     }' predictions.tsv
 }
-# One of each shape: these come first.
+# One bench of each kind; these run first.
 best='^(filter Int32, 50 % uniform|take Int32, random|cast Int64 to Int32, nulls|cast Int64, 8 digits to Utf8|a < k, Int32|null_count|TPC-H Q6, .*)$'
-# Every bench that there is a prediction for: a process for each executable, with all its ids.
+# Runs every bench with a prediction: one process for each executable, with all its ids.
 predicted() {
     bench_of >logs/ids.tsv
     for round in best rest; do
@@ -184,7 +186,8 @@ predicted() {
 }
 [ "$1" = --predicted ] && { predicted; exit; }
 
-# Runs a test again with a witness: the interpreter runs each launch first. What differs is run a second time, from the file.
+# Repeats a test with a witness: the interpreter runs each launch first. A launch that differs runs a second
+# time, from the file.
 wrong() {
     rm -f results/wrong-launch-*.txt results/launches.txt
     BOWSTRING_WITNESS="$here/results" ./test-it --exact "$1" --nocapture --test-threads 1
@@ -195,7 +198,7 @@ wrong() {
     true
 }
 [ "$1" = --wrong ] && { wrong "$2"; exit; }
-# The first test that failed in a step of this name gets a step of its own.
+# Gives the first test that failed in the named step a step of its own.
 witness() {
     test=$(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "logs/$1.log" | head -n 1)
     [ -z "$test" ] || [ -e logs/wrong.log ] || step wrong 10 "$here/first.sh" --wrong "$test"
@@ -220,16 +223,15 @@ command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name,driver_version,m
 about
 few=3
 [ "$BOWSTRING_BENCH" = tiny ] && few=1
-# A GPU that does not answer takes a tenth more than its budget, and ten seconds.
+# If a GPU does not answer, the doctor waits for a tenth more than its budget, and ten seconds.
 step doctor 20 ./doctor --devices 1 --budget $((limit * 15 / 100)) --json results/doctor.json
 cat logs/doctor.log
 step driver 6 ./test-bowstring installed
 BOWSTRING_CASES=${BOWSTRING_CASES-$few} step equivalence 20 ./test-it equivalence_ driver::equivalence small_batches expressions:: texts:: terms::
 witness equivalence
 if command -v compute-sanitizer >/dev/null; then
-    # Memory that the pool keeps would be alive to the sanitizer. The kernels have no memory that lanes
-    # share, so there is no race for racecheck to see; that all lanes come to what they do together is
-    # synccheck's.
+    # The sanitizer would take memory that the pool keeps for live. The kernels use no shared memory, so
+    # racecheck has nothing to find; synccheck checks that all lanes reach the operations of whole waves.
     export BOWSTRING_CASES=1 BOWSTRING_KEEP=0
     step memcheck 8 compute-sanitizer --tool memcheck --track-stream-ordered-races=all --error-exitcode 9 \
         ./test-it equivalence_nulls equivalence_filter equivalence_take --test-threads 1
@@ -241,7 +243,7 @@ else
 fi
 step benches 35 "$here/first.sh" --predicted
 step peers 20 env PEERS_CPU=0 ./run.sh --peers /268435456/ /134217728/
-# Suites that were left over, if there is time.
+# The remaining suites, if time is left.
 step suites 100 ./test-it --skip circles:: --skip layers:: --skip languages:: --skip readme:: --skip costs:: --skip doctor::fakes --skip doctor::apart
 witness suites
 ! cut -f 3 logs/steps.tsv | grep -q '^FAILED'

@@ -1,6 +1,7 @@
-# The tables of a page of results: the steps, and each prediction beside what was measured. Reads steps.tsv, measured.tsv,
-# peers.tsv and predictions.tsv, in that order, by their names. Predictions are an H200's: for another GPU they are made longer by what
-# a copy takes here (`copy`, in GB/s) over what it takes there, which is right for what memory bounds and a guess for the rest.
+# Prints the tables of a page of results: the steps, and each prediction beside the measurement. Reads
+# steps.tsv, measured.tsv, peers.tsv and predictions.tsv, in that order, and tells them apart by their names.
+# The predictions are for an H200. For another GPU they are scaled by the ratio of the copies' speeds (`copy`,
+# in GB/s): right for work that memory bounds, and a guess for the rest.
 BEGIN {
     FS = "\t"
     scale = gpu !~ /H200/ && copy > 0 && tiny != "tiny" ? 4300 / copy : 1
@@ -12,7 +13,7 @@ function time(seconds) {
     if (seconds >= 0.001) return sprintf("%.3f ms", seconds * 1e3)
     return sprintf("%.1f µs", seconds * 1e6)
 }
-# Ids without the device, and without the rows where inputs are tiny.
+# An id without the device, and without the rows if inputs are tiny.
 function key(id, parts) {
     split(id, parts, "/")
     parts[4] = tiny == "tiny" ? "" : parts[4]

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Tries the archive as it will be used: made of what debug builds have left, unpacked in an empty folder, with no Rust in the
-# PATH, on the library that stands in for CUDA's. Fails where a step fails, or where the page lacks what it should have.
+# Rehearses the use of the archive: built from existing debug builds, unpacked in an empty folder, without
+# Rust in the PATH, on the library that stands in for CUDA's. Fails if a step fails, or if the page is
+# incomplete.
 #   tests/archive/rehearse.sh [SECONDS]    (default: 150, on two cores)
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -17,7 +18,7 @@ there=$folder/there/bowstring-tests
 mkdir "$there/standin"
 cp "$there/libbowstring_standin.so" "$there/standin/libcuda.so.1"
 
-# Nothing of this machine but its usual programs.
+# The PATH has only this machine's usual programs.
 cp -rs /usr/bin "$folder/bin"
 rm -f "$folder"/bin/cargo* "$folder"/bin/rust*
 bare() { env -i PATH="$folder/bin" HOME="$folder/home" TMPDIR="$folder/home" LD_LIBRARY_PATH="$there/standin" "$@"; }
@@ -34,24 +35,24 @@ for text in '^| doctor | .* done |$' '^| driver |' '^| equivalence |' '^| saniti
 done
 measured=$(sed -n 's/^\([0-9]*\) of [0-9]* predictions were measured\.$/\1/p' "$page")
 with_bench=$(cut -f 2 "$there/predictions.tsv" | grep -c /)
-# Of filters of whole numbers, tiny inputs have other masks than those that are predicted.
+# For filters of whole numbers, tiny inputs have other masks than the predictions.
 if grep -q '^| benches | .* done |$' "$page"; then
     ! grep 'not measured' "$page" | grep -v '^| filter Int[36][24], [0-9]* %' || lacks "these"
 fi
 [ "$measured" -ge 5 ] || lacks "5 predictions measured"
 [ "$took" -le $((seconds + 20)) ] || { echo "it took $took s of $seconds"; exit 1; }
 python3 -m json.tool "$there/results/doctor.json" >/dev/null
-# A GPU that ends the process at a fault, as ROCm's do: the page names the step.
+# If a GPU ends the process at a fault, as ROCm's do, the page names the step.
 bare env BOWSTRING_STANDIN_FAULT=abort:copy "$there/doctor" --devices 1 --budget 12 >"$folder/fault" 2>&1 &&
     { echo "a fault was not noticed"; cat "$folder/fault"; exit 1; }
 grep -q 'ended by signal 6 in: equivalence, concat' "$folder/fault" || { cat "$folder/fault"; exit 1; }
-# A GPU that gives a wrong result: the launch is found, and the interpreter does not agree with it.
+# If a GPU gives a wrong result, the launch is found, and the interpreter disagrees with it.
 entry=take_b1_i1 test=equivalence_take::every_index_type_meets_every_width
 bare env BOWSTRING_REQUIRE=cuda BOWSTRING_CASES=1 BOWSTRING_STANDIN_FAULT="wrong:$entry" "$there/first.sh" --wrong $test >"$folder/wrong" 2>&1
 grep -q "$entry of .* differs: the word" "$folder/wrong" || { cat "$folder/wrong"; exit 1; }
 [ -s "$there/results/wrong-launch-$entry.txt" ] || { ls "$there/results"; exit 1; }
 
-# One that somebody else uses is left alone. A run that is stopped in the midst of it leaves a bundle.
+# A GPU that others use is left alone. A run that is stopped half way leaves a bundle.
 printf '#!/bin/sh\necho 55, 10, 1000\n' >"$there/nvidia-smi"
 chmod +x "$there/nvidia-smi"
 busy() { exec env -i PATH="$there:$folder/bin" HOME="$folder/home" LD_LIBRARY_PATH="$there/standin" BOWSTRING_BENCH=tiny "$there/first.sh" "$@"; }

@@ -1,15 +1,18 @@
 #!/bin/sh
-# Runs the tests and benches (first.sh the best of both, in ten minutes) of an archive that build.sh made, on a machine with a GPU; it needs neither Rust nor a network.
-#   ./run.sh                       every test; fails where there is no CUDA device
-#   BOWSTRING_REQUIRE= ./run.sh    whatever there is will do (or rocm, or names with commas between them)
-#   ./run.sh --sanitize            the suites under compute-sanitizer, where that is installed; what initcheck finds does not
-#                                  count: kernels read whole aligned blocks, the rest of which nobody may have written
-#   ./run.sh --bench               every bench, every peer that can run here, and the report of it all in results/
-#   ./run.sh --bench filter [...]  one bench; criterion gets what follows
-#   ./run.sh --peers [PART ...]    the peers alone: nvcc, Python with CuPy, torch, polars, pyarrow, whatever there is
-#   ./run.sh --replay FILE         the launch in a results/wrong-launch-*.txt (of first.sh) in the interpreter, on any machine
-#   ./run.sh --report              the report alone
-# BOWSTRING_BENCH= ./run.sh --bench takes minutes instead of a quarter of an hour: less of everything.
+# Runs the tests and benches of an archive that build.sh made, on a machine with a GPU; it needs neither Rust
+# nor a network. (first.sh runs the best of both in ten minutes.)
+#   ./run.sh                       every test; fails if the machine has no CUDA device
+#   BOWSTRING_REQUIRE= ./run.sh    every test on any device (or rocm, or names with commas between them)
+#   ./run.sh --sanitize            the suites under compute-sanitizer, if it is installed; findings of
+#                                  initcheck do not count, because kernels read whole aligned blocks, which
+#                                  may have unwritten bytes
+#   ./run.sh --bench               every bench, every peer that can run, and a report of all in results/
+#   ./run.sh --bench filter [...]  one bench; criterion gets the other arguments
+#   ./run.sh --peers [PART ...]    only the peers: nvcc, CuPy, torch, polars, pyarrow, if installed
+#   ./run.sh --replay FILE         the launch in a results/wrong-launch-*.txt (from first.sh) in the
+#                                  interpreter, on any machine
+#   ./run.sh --report              only the report
+# BOWSTRING_BENCH= ./run.sh --bench takes minutes instead of a quarter of an hour, and measures less.
 cd "$(dirname "$0")" || exit 1
 export BOWSTRING_REQUIRE="${BOWSTRING_REQUIRE-cuda}" RUST_BACKTRACE=1
 export BOWSTRING_BENCH="${BOWSTRING_BENCH-full}" CRITERION_HOME="${CRITERION_HOME-$PWD/criterion}"
@@ -17,7 +20,7 @@ echo "commit $(cat COMMIT), on $(uname -srm), $(nproc) processors"
 command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
 command -v rocminfo >/dev/null && rocminfo | grep -m2 -E 'Marketing Name|gfx'
 
-# Benches by their names, with arguments.
+# Runs benches by their names, with arguments.
 benches() {
     names=$1
     shift
@@ -26,7 +29,7 @@ benches() {
         "./bench-$name" --bench "$@" || { echo "$name failed"; failed=1; }
     done
 }
-# One peer: what it prints is kept for the report. A peer that cannot run here is no failure.
+# Runs a peer and keeps its output for the report. A peer that cannot run is no failure.
 peer() {
     name=$1
     shift
@@ -40,10 +43,10 @@ peers() {
     if command -v nvcc >/dev/null && [ -e benches/peers/gpu.cu ]; then
         nvcc -O3 -std=c++17 -arch=native -o peers-cuda benches/peers/gpu.cu || echo "not built: CUB and Thrust"
     fi
-    # The archive may have one that was built beside it.
+    # The archive may contain one, built along with it.
     if [ -x peers-cuda ]; then peer cuda ./peers-cuda "$@"; else echo "not run: CUB and Thrust (no nvcc)"; fi
     if has cupy || has torch; then peer gpu python3 benches/peers/gpu.py "$@"; else echo "not run: CuPy, torch"; fi
-    # They are the CPU's, and take their time.
+    # These peers run on the CPU, and take long.
     if [ "${PEERS_CPU-1}" = 0 ]; then :
     elif has polars && has pyarrow; then peer cpu python3 benches/peers/cpu.py "$@"; else echo "not run: polars, pyarrow"; fi
 }
@@ -72,7 +75,7 @@ case $1 in
     exit ;;
 --sanitize)
     command -v compute-sanitizer >/dev/null || { echo "not run: there is no compute-sanitizer"; exit 1; }
-    # Each launch is many times slower there.
+    # Each launch is many times slower under the sanitizer.
     export BOWSTRING_CASES="${BOWSTRING_CASES-2}" BOWSTRING_KEEP=0
     for tool in memcheck initcheck synccheck; do
         echo "== $tool"
@@ -83,12 +86,12 @@ case $1 in
     done
     exit "${failed:-0}" ;;
 esac
-# Few tests of a topic may not ask for devices at all.
+# The tests of one topic may not ask for devices at all, so this one does.
 ./test-it --exact support::devices::what_is_required_is_here || exit
 log=$(mktemp)
 for test in ./test-*; do
     echo "== $test"
-    # These read the sources, which are not here.
+    # The skipped tests read the sources, which the archive lacks.
     "$test" --skip circles:: --skip layers:: --skip languages:: --skip readme:: --skip costs:: --skip doctor::fakes --skip doctor::apart "$@" 2>&1 || echo "$test: ended with $?"
 done | tee "$log"
 echo "== in all"

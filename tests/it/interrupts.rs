@@ -1,4 +1,4 @@
-//! Operations on the CPU that the caller interrupts.
+//! Tests that the caller can interrupt operations on the CPU.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use bowstring::{Array, Error, Result, Stream, interruptible};
 
 use crate::support::work;
 
-/// Operations that look at bitmaps at most, or know without a look that there are no nulls.
+/// Operations that read only bitmaps, or know without reading that an array has no nulls.
 fn takes_no_time(name: &str) -> bool {
     let nulls = ["null_count", "logical_null_count", "is_null", "is_not_null", "drop_nulls"];
     let of_bits = ["fill_null of Boolean", "cast to Int32 of Boolean"];
@@ -47,8 +47,8 @@ fn every_long_operation_is_interrupted() {
     assert!(whole.is_empty(), "not interrupted: {whole:#?}");
 }
 
-/// arrow-rs never asks whether it is interrupted, so a thread of its own makes its long casts: long by the rows of any part
-/// of the array.
+/// arrow-rs never asks whether it is interrupted, so its long casts run in a thread of their own. A cast is
+/// long if any part of the array has many rows.
 #[test]
 fn long_casts_by_arrow_are_interrupted_on_their_way() {
     let long: ArrayRef = Arc::new(Int32Array::from(vec![7; 1 << 20]));
@@ -82,13 +82,13 @@ fn what_is_not_interrupted_is_done() {
         done.unwrap_or_else(|error| panic!("{}: {error}", work.name));
     }
     assert!(asked.get() > 100, "asked {} times", asked.get());
-    // And what was interrupted before is of no interest afterwards.
+    // An earlier interruption does not affect later work.
     let nested = interruptible(Duration::ZERO, || true, || interruptible(Duration::ZERO, || false, || 7));
     assert_eq!(nested, 7);
     work::to_arrow_and_back(1000).unwrap();
 }
 
-/// The result of work that is interrupted when it asks for the so-many-th time, and how often it has asked.
+/// Interrupts work when it asks for the so-many-th time. Returns its result, and how often it has asked.
 fn interrupted_at<T>(times: usize, work: impl FnOnce() -> Result<T>) -> (Result<T>, usize) {
     let asked = Rc::new(Cell::new(0));
     let count = asked.clone();
@@ -134,8 +134,8 @@ fn moving(wide: usize, rows: usize) -> Vec<(String, Work)> {
     works
 }
 
-/// Few rows may be many bytes: copying, filling and gathering them asks in the middle, which nothing asks about
-/// that is small.
+/// Few rows may have many bytes. Copying, filling and gathering these asks in the middle; small work does not
+/// ask.
 #[test]
 fn many_bytes_of_few_rows_are_asked_about_in_the_middle() {
     for ((name, large), (_, small)) in moving(1 << 20, 400 << 20).into_iter().zip(moving(3, 4000)) {
@@ -152,7 +152,7 @@ fn many_bytes_of_few_rows_are_asked_about_in_the_middle() {
     }
 }
 
-/// A count that is interrupted is an error, and no number.
+/// An interrupted count is an error, not a number.
 #[test]
 fn bits_are_counted_or_the_count_is_interrupted() {
     let rows = 32 << 20;
@@ -166,7 +166,7 @@ fn bits_are_counted_or_the_count_is_interrupted() {
     assert!(matches!(done, Err(Error::Interrupted)) && asked == 1, "{done:?} after {asked}");
 }
 
-/// Formats are copied for the thread that arrow-cast works in, so that it can be left to itself.
+/// Formats are copied for the thread that arrow-cast works in, so that the caller need not wait for it.
 #[test]
 fn casts_with_formats_of_their_own_are_interrupted() {
     let days = Date32Array::from_iter((0..1 << 20).map(|day| (day % 4 == 0).then_some(day)));

@@ -1,8 +1,9 @@
-//! Whether the suites would notice a wrong kernel: one instruction of a shipped PTX image is changed at a time, and the
-//! operations that run it must fail or give another answer. `BOWSTRING_MUTANTS=1000` tries so many instead of a few.
+//! Tests whether the suites would notice a wrong kernel. It changes one instruction of a shipped PTX image at
+//! a time; the operations that run it must then fail or give another answer. `BOWSTRING_MUTANTS=1000` tries
+//! that many changes instead of a few.
 //!
-//! Some mutants cannot be noticed (a bound that no input reaches, the second of two equal guards), so the test asks for a
-//! share of them; it prints the others.
+//! Some mutants cannot be noticed (a bound that no input reaches, the second of two equal guards), so the
+//! test demands only a share of them; it prints the others.
 
 mod amd;
 
@@ -21,7 +22,7 @@ use crate::support::operations::{Argument, Operation, operation};
 use crate::support::ptx::{Images, image};
 use crate::support::*;
 
-/// What is changed into what: a part of an instruction's name, or of its guard.
+/// The changes: a part of an instruction's name or guard, and its replacement.
 const CHANGES: &[(&str, &str)] = &[
     ("setp.lt.", "setp.le."),
     ("setp.le.", "setp.lt."),
@@ -48,9 +49,10 @@ const CHANGES: &[(&str, &str)] = &[
 
 type Answer = Result<Vec<Value>, Error>;
 
-/// An operation on an array, what is right, and the entries that give it.
+/// An operation on an array, the right answer, and the entries that compute it.
 struct Step {
-    /// With rows before those that are meant: a slice of an array that is on the device keeps its odd bits.
+    /// The array starts with rows that the step does not use: a slice of an array on the device keeps its odd
+    /// bits.
     values: ArrayRef,
     offset: usize,
     operation: &'static Operation,
@@ -60,7 +62,7 @@ struct Step {
 }
 
 impl Step {
-    /// What the CPU says, which the other suites hold against arrow-rs, is right.
+    /// The right answer is the CPU's, which the other suites compare with arrow-rs.
     fn new(values: &ArrayRef, offset: usize, operation: &'static str, argument: Argument) -> Step {
         let (values, operation) = (values.clone(), self::operation(operation));
         let mut step =
@@ -71,7 +73,7 @@ impl Step {
 
     fn run(&self, stream: &Stream) -> Answer {
         self.answer(stream).map_err(|error| match error {
-            // The CPU's says which value it was.
+            // Only the CPU's error names the value.
             Error::Cast { row, from, to, .. } => Error::Cast { row, from, to, problem: String::new() },
             error => error,
         })
@@ -88,7 +90,8 @@ fn device(executor: Arc<Images>) -> EmulatedDevice {
     EmulatedDevice::new(EmulatorOptions { executor: Some(executor), ..Default::default() }).unwrap()
 }
 
-/// Lengths and rows before the slice: less than a wave's, some tiles, more than one wave's part of the tiles.
+/// Lengths, and the rows before the slice: less than a wave, some tiles, more than one wave's part of the
+/// tiles.
 const SHAPES: &[(usize, usize)] = &[(29, 0), (2055, 7), (8199, 33), (70_001, 64)];
 
 fn steps() -> Vec<Step> {
@@ -169,7 +172,7 @@ fn is_noticed(steps: &[Step], entry: &(String, String), device: impl Fn() -> Emu
     let wrong = |step: &Step| {
         let device = device();
         let run = || device.device().stream().and_then(|stream| step.run(&stream));
-        // A total that cannot be trips the library's own checks.
+        // An impossible total trips the library's own checks.
         let answer = catch_unwind(AssertUnwindSafe(run));
         answer.map_or(true, |answer| answer != step.right) || !device.faults().is_empty()
     };

@@ -1,5 +1,5 @@
-//! Text in expressions: every test of it, of every layout, against the same text for all rows and against another column, as
-//! arrow-string and arrow-ord have them.
+//! Tests text in expressions: every test of every layout, against one text for all rows and against another
+//! column, compared with arrow-string and arrow-ord.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::support::*;
 type Written = fn(Expr, Expr) -> Expr;
 type Theirs = fn(&dyn Datum, &dyn Datum) -> Result<BooleanArray, ArrowError>;
 
-/// Every test of two texts, as it is written, and as arrow-rs has it.
+/// Every test of two texts: our expression, and arrow-rs's function.
 const TESTS: &[(Written, Theirs)] = &[
     (|a, b| a.eq(b), cmp::eq),
     (|a, b| a.neq(b), cmp::neq),
@@ -32,7 +32,7 @@ const TESTS: &[(Written, Theirs)] = &[
     (|a, b| a.contains(b), like::contains),
 ];
 
-/// Those of patterns, which only text has.
+/// The tests with patterns, which only text has.
 const PATTERNS: &[(Written, Theirs)] = &[
     (|a, b| a.like(b), like::like),
     (|a, b| a.ilike(b), like::ilike),
@@ -46,7 +46,8 @@ fn types() -> Vec<DataType> {
     vec![Utf8, LargeUtf8, Utf8View, Binary, LargeBinary, BinaryView, dictionary(Utf8), dictionary(Utf8View)]
 }
 
-/// What texts are made of: ends of encodings, characters that fold to others of another length, what patterns mean something by.
+/// The parts of texts: ends of encodings, characters that fold to others of another length, characters that
+/// mean something in patterns.
 const PARTS: &[&str] = &[
     "",
     "a",
@@ -90,7 +91,7 @@ fn text(rng: &mut Random) -> String {
     (0..parts).map(|_| PARTS[rng.below(PARTS.len())]).collect()
 }
 
-/// A pattern that some texts match: one of them, with parts of it replaced.
+/// A pattern that some texts match: a text with parts replaced.
 fn pattern(rng: &mut Random) -> String {
     let of = text(rng);
     of.chars()
@@ -193,7 +194,7 @@ fn every_test_of_text() {
     }
 }
 
-/// Texts of two letters, in which most that is looked for is found: often more than once, at all places, and across rows.
+/// Texts of two letters, which contain most needles: often more than once, at all places, and across rows.
 #[test]
 fn texts_that_are_found_often() {
     let mut rng = Random::new(7);
@@ -201,7 +202,7 @@ fn texts_that_are_found_often() {
         (0..rng.below(most + 1)).map(|_| ['a', 'b'][rng.below(2)]).collect()
     };
     for target in devices() {
-        // On the CPU, of more rows than one thread takes.
+        // The CPU gets more rows than one thread takes.
         let (rows, lens): (usize, &[usize]) = match target.name == "cpu" {
             true => (131_100, &[0, 1, 4, 5, 8, 9, 12, 13]),
             false => (200, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]),
@@ -248,7 +249,7 @@ fn schema_of(of: &DataType) -> Schema {
     Schema::new(vec![Field::new("a", of.clone(), true)])
 }
 
-/// Whether each row has a value, of its own or its dictionary's.
+/// Whether each row has a value, directly or in its dictionary.
 fn logical(array: &ArrayRef) -> BooleanArray {
     match array.logical_nulls() {
         Some(nulls) => BooleanArray::new(nulls.into_inner(), None),
@@ -277,7 +278,7 @@ fn text_stands_beside_numbers_in_one_predicate() {
         let wanted = |i: &i32| *i >= 1000 && (i % 97 % 10 == 7 || [3, 4].contains(&(i % 97)));
         let wanted: ArrayRef = Arc::new(Int32Array::from_iter_values((0..5000).filter(wanted)));
         target.assert_same(&kept.columns()[0], &wanted, &"numbers");
-        // Casts to and from text, and what is no text but is compared as bytes.
+        // Casts to and from text, and values that are compared as bytes although they are not text.
         let bytes = FixedSizeBinaryArray::try_from_iter([[1u8, 2], [0, 9], [1, 3]].iter()).unwrap();
         let words = arrow_cast::cast(
             &StringArray::from(vec!["a", "b", "a"]),
@@ -326,7 +327,7 @@ fn what_is_no_test_of_text_is_known_when_it_is_bound() {
     );
 }
 
-/// An array whose first buffer holds other words, which nobody has checked.
+/// An array whose first buffer holds other words, without validation.
 fn forged(target: &Target, like: &ArrayRef, words: &[i32]) -> Ours {
     target.forged(like, &words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>())
 }
@@ -364,7 +365,7 @@ fn rows_that_lie_outside_of_their_buffers_are_errors_unless_they_are_null() {
                     "{expr} of {array:?}: {error:?} on {target:?}"
                 );
             }
-            // The same view in a row that is null.
+            // The same view is in a null row here.
             let null: ArrayRef =
                 arrow_cast::cast(&StringArray::from(vec![None, Some("abc")]), &DataType::Utf8View).unwrap();
             let view = [20, 0x7878_7878, 7, 9, 3, 0x0063_6261, 0, 0];

@@ -1,4 +1,4 @@
-"""Draws changes, writes copies of `host/` and `kernels/src` that have them, and builds the test programs of those."""
+"""Draws changes, writes copies of `host/` and `kernels/src` with these changes, and builds their test programs."""
 
 import hashlib
 import json
@@ -16,16 +16,16 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 OUT = ROOT / "target" / "mutants"
 COPY = OUT / "copy"
-# The crates that are changed, as the folders that `lib.rs` is in.
+# The folders of the changed crates' `lib.rs`.
 PARTS = ("host", "kernels/src")
-# Only devices run these, tests do not change, and a table of powers is generated.
+# Files that only devices run, tests, and a generated table of powers.
 UNCHANGED = re.compile(r"/tests/|tests?\.rs$|/testing\.rs$|/target/(amdgpu|nvptx|nvptx_memory|truncate)\.rs$|/powers\.rs$")
-# Those of the kernels by themselves, and the host's.
+# The test programs of the kernels, and the host's.
 TESTS = ("fixed_width", "ranges", "temporal", "written", "it")
 
 
 def candidates(part, seed):
-    """All lines' changes in a random order, at most one of a line: (file, change)."""
+    """The changes in a random order, at most one for each line: (file, change)."""
     draw = random.Random(f"{seed} {part}")
     drawn = []
     for path in sorted((ROOT / part).rglob("*.rs")):
@@ -42,7 +42,7 @@ def candidates(part, seed):
 
 
 def apart(drawn):
-    """Those that do not overlap with an earlier one."""
+    """The changes that do not overlap with an earlier one."""
     taken, chosen = {}, []
     for name, change in drawn:
         if all(change.end <= start or end <= change.start for start, end in taken.get(name, [])):
@@ -52,7 +52,7 @@ def apart(drawn):
 
 
 def write_copies(numbered):
-    """The parts with the changes in them. Returns where they are in the copies: {file: [(from, to, number)]}."""
+    """Copies the parts with the changes. Returns the changes' places in the copies: {file: [(from, to, number)]}."""
     places = {}
     for part in PARTS:
         for path in sorted(path for path in (ROOT / part).rglob("*") if path.is_file()):
@@ -74,14 +74,14 @@ def write_copies(numbered):
 
 
 def store(path, content):
-    """Leaves a file alone that is so already, so that what depends on it is not built again."""
+    """Writes a file unless it has this content already, so that cargo does not build its dependants again."""
     if not path.exists() or path.read_bytes() != content:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
 
 
 def cargo(command, lib):
-    """The test programs, or the errors: (programs, errors), each error as [(file, from, to)]."""
+    """Builds the test programs. Returns (programs, errors), with each error as [(file, from, to)]."""
     environment = os.environ | {"RUSTC_WRAPPER": str(HERE / "rustc.sh"), "BOWSTRING_MUTANTS": str(COPY),
                                 "CARGO_TARGET_DIR": str(OUT / "build")}
     tests = [word for test in TESTS for word in ("--test", test)]
@@ -96,7 +96,7 @@ def cargo(command, lib):
         if message["reason"] == "compiler-message" and message["message"]["level"] == "error":
             said = message["message"]
             spans = said["spans"] + [span for child in said["children"] for span in child["spans"]]
-            # An error in a macro has the place where that was expanded, too.
+            # An error in a macro also has the place of the macro's expansion.
             for span in list(spans):
                 while span.get("expansion"):
                     span = span["expansion"]["span"]
@@ -116,17 +116,17 @@ def name_of(file):
 
 
 def built(count, seed, lib):
-    """The programs, the changes that compile, by number, and how many did not: the same number of each part, the first as
-    they were drawn, and some more in the build."""
+    """The programs, the changes that compile, by number, and how many did not compile. Each part has the same
+    number of changes, the first ones drawn, and the build has some more."""
     drawn = [one for part in PARTS for one in apart(candidates(part, seed))]
-    # Changes that did not compile the last time are not built again.
+    # Changes that did not compile last time are not built again.
     known = OUT / "dropped.json"
     of = hashlib.sha256(repr(drawn).encode()).hexdigest()
     before = json.loads(known.read_text()) if known.exists() else {}
     dropped = set(before.get(of, []))
 
     def first(many):
-        """So many of each part."""
+        """The first changes of each part that were not dropped."""
         left = [(number, one) for number, one in enumerate(drawn) if number not in dropped]
         return dict(one for part in PARTS for one in [one for one in left if one[1][0].startswith(f"{part}/")][:many])
 
@@ -135,7 +135,7 @@ def built(count, seed, lib):
         numbered = first(each + each // 2)
         places = write_copies(numbered)
         began = time.time()
-        # Types are checked first, which takes less time than to compile.
+        # Checking types takes less time than compiling, so it comes first.
         programs, errors = cargo(["check"], False)
         if not errors:
             programs, errors = cargo(["test", "--no-run"], lib)

@@ -1,10 +1,10 @@
-//! Whether this run has the change of that number: put into the copies of `host/` and `kernels/src` that
-//! `tests/mutants/run.py` makes, each of which has one of its own.
+//! Says whether this run makes the change of a number. `tests/mutants/run.py` puts this file into its copies
+//! of `host/` and `kernels/src`; each copy has its own.
 //!
-//! One build has all changes; a process has the one in `BOWSTRING_MUTANT`, or none. Which ones it came to pass is appended
-//! to the file in `BOWSTRING_MUTANTS_REACHED`, a number a line.
+//! One build has all changes; a process makes the one in `BOWSTRING_MUTANT`, or none. The numbers of the
+//! changes that it reaches are appended to the file in `BOWSTRING_MUTANTS_REACHED`, one a line.
 
-// `kernels` does without it otherwise.
+// `kernels` does not use it otherwise.
 extern crate std;
 
 use std::format;
@@ -31,7 +31,7 @@ pub(crate) fn mutant(number: u32) -> bool {
 fn note(number: u32) {
     if let Some(path) = std::env::var_os("BOWSTRING_MUTANTS_REACHED") {
         let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        // Where a test takes files or memory away, that is what it tests.
+        // A failure is ignored: some tests take files or memory away on purpose.
         let _ = file.and_then(|mut file| file.write_all(format!("{number}\n").as_bytes()));
     }
 }

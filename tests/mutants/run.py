@@ -1,14 +1,15 @@
-"""Do the tests notice wrong code? Changes 150 lines of `host/` and `kernels/`, each by itself, and says which changes no test
-notices.
+"""Do the tests notice wrong code? Changes 150 lines of `host/` and `kernels/`, one at a time, and lists the
+changes that no test notices.
 
     pip install -r tests/mutants/requirements.txt
     python3 tests/mutants/run.py [--count 150] [--seed 1]
 
-One build has all changes (`built.py`, `rust.py`); a change that does not compile is dropped for the next one drawn. Then every
-test runs in a process of its own, unchanged, which says how long it takes and which changes it comes to pass. A change is tried
-on those tests only, in three rounds, each for what the one before did not notice: the quick tests with few random cases, the
-slow ones likewise, and all with as many cases as in every run. Changes that no test comes to pass are told apart. Everything is
-under target/mutants/; `list.md` has the reasons for what is left."""
+One build has all changes (`built.py`, `rust.py`); the next change drawn replaces one that does not compile.
+Then every test runs in a process of its own, without a change; that shows how long it takes and which changes
+it reaches. A change is tried only on the tests that reach it, in three rounds, each for the changes that the
+one before did not notice: the quick tests with few random cases, the slow ones likewise, and all tests with
+the usual number of cases. Changes that no test reaches are listed apart. All files are under target/mutants/;
+`list.md` has the reasons for the changes that remain."""
 
 import argparse
 import concurrent.futures
@@ -26,19 +27,20 @@ from built import OUT, ROOT, built, store
 
 # A changed program may allocate anything.
 MEMORY = 12 << 30
-# Tests that run changed lines and do not look at what these do: those of images, of the sources, and the hour's load.
+# Tests that run changed lines without checking their effect: those of images, of the sources, and the load
+# of an hour.
 LEFT_OUT = ("mutants::", "images::", "costs::", "soak::", "layers::", "circles::", "readme::")
 FEW = {"BOWSTRING_CASES": "2"}
-# Seconds of a processor, beyond which a test is left out of the quick run.
+# Seconds of a processor above which the quick round leaves a test out.
 QUICK = 2
-# And beyond which none is tried.
+# Seconds above which no round tries a test.
 SLOW = 300
 ROUNDS = {"quick": (FEW, 1), "slow": (FEW, 1), "whole": ({}, 20)}
 NOT_NOTICED = ("survived", "not reached", "not tried")
 
 
 def run(program, tests, seconds, extra, processor=resource.RLIM_INFINITY):
-    """Whether they pass: "passed", "timeout", or which failed. `processor` limits the seconds that they compute."""
+    """Runs tests: "passed", "timeout", or which failed. `processor` limits their seconds of processor time."""
     def limited():
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -70,8 +72,8 @@ def listed(program):
 
 
 def surveyed(programs, tests, jobs, processor):
-    """Of each test, how long it takes, or nothing where that is longer than it may, and which changes it comes to pass. Those
-    that fail unchanged are said and left out."""
+    """For each test: the seconds that it takes, or None if it takes too long, and the changes that it reaches.
+    Tests that fail without a change are printed and left out."""
     def one(name, test):
         reached = OUT / "reached" / f"{name}.{test.replace(':', '_')}"
         reached.unlink(missing_ok=True)
@@ -94,7 +96,7 @@ def surveyed(programs, tests, jobs, processor):
 
 
 def tried(number, tests, programs, which):
-    """Which of the tests notices a change, "survived", or "not reached", or "not tried" where only slower tests do."""
+    """The test that notices a change, or "survived", "not reached", or "not tried" if only slower tests reach it."""
     reaching = [(seconds, name, test) for seconds, name, test, numbers in tests if number in numbers]
     if not reaching:
         return "not reached"
@@ -105,7 +107,7 @@ def tried(number, tests, programs, which):
     parts, sum_of = [], 0.0
     for seconds, name, test in reaching:
         sum_of += seconds
-        # Quick tests first, and none waits for all of the slow ones.
+        # Quick tests come first, so that they do not wait for the slow ones.
         parts.append((0 if sum_of < 4 else 1 if sum_of < 20 else 2, name, test, seconds))
     for key in sorted({(part, name) for part, name, _, _ in parts}):
         tests = [(test, seconds) for part, name, test, seconds in parts if (part, name) == key]
@@ -118,7 +120,7 @@ def tried(number, tests, programs, which):
 
 @contextlib.contextmanager
 def regressions_as_they_were():
-    """Changed programs fail, and proptest writes down how: none of that is a regression."""
+    """Removes the regressions that proptest records when a changed program fails."""
     folder = ROOT / "tests" / "proptest-regressions"
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     try:
@@ -141,7 +143,7 @@ def table(numbered, results):
 
 
 def survey_of(which, programs, jobs, again):
-    """The survey that a round needs: that of all tests, cut off where a test is slow, and then the slow ones to their ends."""
+    """The survey that a round needs: of all tests, cut off if they are slow, and later of the slow ones in full."""
     kept = OUT / "survey.json"
     survey = json.loads(kept.read_text()) if again and kept.exists() else None
     began = time.time()
@@ -165,7 +167,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="the first round only, and no unit tests")
     parser.add_argument("--only", type=int, nargs="*", help="these changes, with the last survey")
     given = parser.parse_args()
-    # Its parent may have made it as nice already.
+    # The parent process may have lowered the priority already.
     os.nice(max(0, 5 - os.nice(0)))
     OUT.mkdir(parents=True, exist_ok=True)
     programs, numbered, dropped = built(given.count, given.seed, not given.quick)
@@ -182,7 +184,7 @@ def main():
             for future in concurrent.futures.as_completed(waiting):
                 number = waiting[future]
                 outcome = future.result()
-                # A quick test may have come to pass what no slow one does.
+                # A quick test may have reached a change that no slow one reaches.
                 results[number] = "survived" if (outcome, results.get(number)) == ("not reached", "survived") else outcome
                 name, change = numbered[number]
                 print(f"{which}: {number} {name}:{change.line} {change.kind}: {change.shown}: {results[number]}", flush=True)

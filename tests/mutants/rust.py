@@ -1,7 +1,9 @@
-"""What may be changed in a Rust file: every place where one of the operators below applies, with what it is changed into.
+"""Finds the possible changes in a Rust file: every place that one of the operators below applies to, with its
+replacement.
 
-A change is written as a choice at run time, `(if mutant(17) { changed } else { original })`, so that one build has all of
-them. What has no place for that is left alone: comments, attributes, types, patterns, constants, macros' arguments, tests."""
+A change is written as a choice at run time, `(if mutant(17) { changed } else { original })`, so that one build
+has all of them. Code that cannot hold such a choice is left alone: comments, attributes, types, patterns,
+constants, macros' arguments, tests."""
 
 import dataclasses
 import re
@@ -11,7 +13,7 @@ import tree_sitter_rust
 
 PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_rust.language()))
 
-# What an operator may be mistaken for, likeliest first.
+# The operators that each operator may be mistaken for, likeliest first.
 OPERATORS = {
     "<": ["<=", ">="], "<=": ["<", ">"], ">": [">=", "<="], ">=": [">", "<"], "==": ["!="], "!=": ["=="],
     "+": ["-"], "-": ["+"], "*": ["+"], "/": ["*"], "%": ["/"], "<<": [">>"], ">>": ["<<"],
@@ -25,7 +27,7 @@ METHODS = {
     "is_none_or": "is_some_and", "leading_zeros": "trailing_zeros", "trailing_zeros": "leading_zeros",
 }
 UNCHECKED = {"checked_add": "wrapping_add", "checked_sub": "wrapping_sub", "checked_mul": "wrapping_mul"}
-# No expression that is evaluated at run time, or none that an `if` may replace.
+# Nodes whose expressions are not evaluated at run time, or that an `if` cannot replace.
 CLOSED = {
     "attribute_item", "inner_attribute_item", "const_item", "static_item", "const_block", "type_arguments", "token_tree",
     "macro_invocation", "macro_definition", "type_item", "enum_item", "struct_item", "use_declaration", "trait_bounds",
@@ -33,24 +35,24 @@ CLOSED = {
 }
 ALIKE = {"identifier", "field_expression", "integer_literal", "binary_expression", "type_cast_expression"}
 COMPARED = {"<", "<=", ">", ">=", "==", "!="}
-# Macros of kernels/ that take functions as they are.
+# Macros of kernels/ whose arguments are plain functions.
 PLAIN_MACROS = {"inlined_on_devices", "host_only"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """Of one file: the bytes that it replaces, and how it is told of."""
+    """A change in one file: the bytes that it replaces, and its description."""
     start: int
     end: int
     line: int
     kind: str
-    # With `{}` for the condition that the change is made.
+    # The new code, with `{}` for the condition of the change.
     written: str
     shown: str
 
 
 def changes(source):
-    """All of a file's, in the order of their lines."""
+    """All changes of a file, in the order of their lines."""
     found = []
     visit(PARSER.parse(source).root_node, source, found)
     return sorted(found, key=lambda change: (change.start, change.end, change.shown))
@@ -61,12 +63,12 @@ def text(node, source):
 
 
 def braced(code):
-    """Code as a part of a pattern for `str.format`."""
+    """Escapes code for a pattern of `str.format`."""
     return code.replace("{", "{{").replace("}", "}}")
 
 
 def opened(node, source):
-    """What a macro of `PLAIN_MACROS` takes, parsed as what it is, every byte in its place."""
+    """Parses the argument of a macro of `PLAIN_MACROS` as code, with every byte in its place."""
     tree = next(child for child in node.children if child.type == "token_tree")
     start, end = tree.start_byte + 1, tree.end_byte - 1
     return PARSER.parse(re.sub(rb"[^\n]", b" ", source[:start]) + source[start:end]).root_node
@@ -162,7 +164,7 @@ def calls(node, source, of, change, brief):
     given = [text(argument, source) for argument in arguments]
     for first in range(len(given) - 1):
         swapped = given[:first] + [given[first + 1], given[first]] + given[first + 2:]
-        # Of one type, as far as can be seen: most others would not compile.
+        # Only arguments that seem to have the same type: most other swaps would not compile.
         if given[first] != given[first + 1] and arguments[first].type == arguments[first + 1].type in ALIKE:
             change("arguments", f"{text(function, source)}({', '.join(swapped)})",
                    f"`{brief(whole)}`: `{brief(given[first])}` and `{brief(given[first + 1])}` swapped")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Stands in for rustc (`RUSTC_WRAPPER`): compiles the changed copies of host/ and kernels/src where cargo asks for these,
-# and all else as it is.
+# Stands in for rustc (`RUSTC_WRAPPER`): compiles the changed copies of host/ and kernels/src when cargo asks
+# for these folders, and all else unchanged.
 rustc=$1
 shift
 for argument; do

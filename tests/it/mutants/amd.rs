@@ -1,5 +1,5 @@
-//! The same of the AMD code objects: one bit of one instruction is changed at a time, so that it still is an instruction, or a
-//! wait is taken out. What only says when (`s_nop`, `s_delay_alu`) is left alone.
+//! The same test for AMD's code objects. It changes one bit of an instruction so that the result is still an
+//! instruction, or removes a wait. Instructions that affect only the time (`s_nop`, `s_delay_alu`) stay.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::{Step, is_noticed, steps};
 use crate::support::Random;
 use crate::support::amd::{Objects, object, targets};
 
-/// Instructions that change nothing here, and what the text says of caches.
+/// Instructions that have no effect here, and the words of an instruction's text about caches.
 const HINTS: [&str; 8] = [
     "s_nop",
     "s_delay_alu",
@@ -23,7 +23,7 @@ const HINTS: [&str; 8] = [
 ];
 const CACHES: [&str; 8] = [" glc", " slc", " dlc", " sc0", " sc1", " nt", " scc", " scope:"];
 
-/// `s_nop 0`, on every architecture.
+/// The encoding of `s_nop 0`, on every architecture.
 const NOTHING: [u8; 4] = [0, 0, 0x80, 0xbf];
 
 fn means(made: &Instruction) -> String {
@@ -32,7 +32,7 @@ fn means(made: &Instruction) -> String {
     text[..end].to_owned()
 }
 
-/// The code object with an instruction of the entry changed, and what was done.
+/// The code object with an instruction of the entry changed, and a description of the change.
 fn mutant(target: Target, family: &str, entry: &str, rng: &mut Random) -> Option<(CodeObject, String)> {
     let mut object = object(target, family);
     let code = &mut object.kernels.get_mut(entry)?.code;
@@ -94,7 +94,8 @@ fn a_changed_instruction_of_a_code_object_is_noticed() {
         while of_this < wanted {
             let (family, entry) = &entries[rng.below(entries.len())];
             let Some((object, what)) = mutant(*target, family, entry, rng) else { continue };
-            // Where it is no kernel any more: a register that there is not, a branch to no instruction.
+            // The change may leave no kernel: it may use a register that does not exist, or branch to no
+            // instruction.
             let Ok(objects) = Objects::spoilt(*target, family, entry, object) else { continue };
             (of_this, tried) = (of_this + 1, tried + 1);
             let objects = Arc::new(objects);
@@ -106,6 +107,7 @@ fn a_changed_instruction_of_a_code_object_is_noticed() {
     }
     println!("mutants: {} of {tried} noticed, by architecture {by_target:?}; not:", tried - unnoticed.len());
     unnoticed.iter().for_each(|mutant| println!("  {mutant}"));
-    // Of many, a bit more than a third goes unnoticed (ends of rows that are not there, bits that nobody looks at); of a few, half may.
+    // Among many mutants, a bit more than a third goes unnoticed (ends of rows that do not exist, bits that
+    // are never read); among a few, half may.
     assert!(unnoticed.len() * 2 <= tried, "{} of {tried} mutants unnoticed", unnoticed.len());
 }

@@ -1,5 +1,5 @@
-//! GPUs behind a driver library: those that are installed, and those of the library that stands in for CUDA and HIP. Each
-//! comes with the runtime's plain functions, as another library in the process would use them.
+//! GPUs behind a driver library: the installed ones, and those of the library that stands in for CUDA and
+//! HIP. Each comes with the runtime's plain functions, for tests that act as another library in the process.
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_void};
@@ -17,11 +17,11 @@ use libloading::Library;
 
 use super::witness::witnessed;
 
-/// What a call returns.
+/// The code that a runtime's function returns.
 type Code = i32;
 type Callback = unsafe extern "C" fn(*mut c_void);
 
-/// The functions that a stranger needs.
+/// The runtime's functions that another library needs.
 pub struct Raw {
     pub alloc: unsafe extern "C" fn(*mut usize, usize) -> Code,
     pub alloc_managed: unsafe extern "C" fn(*mut usize, usize, u32) -> Code,
@@ -46,11 +46,11 @@ pub struct Raw {
     make_current: Box<dyn Fn(Option<i32>) + Send + Sync>,
 }
 
-/// Whose code objects HIP's devices of the stand-in run, one after another; the fourth is of no architecture that we know.
+/// The architectures of the stand-in's HIP devices, one after another; we know none for the fourth.
 const AMD: [&str; 7] =
     ["gfx90a", "gfx11-generic", "gfx942", "none", "gfx10-3-generic", "gfx12-generic", "gfx9-4-generic"];
 
-/// What the stand-in can be asked for.
+/// The functions that control the stand-in.
 pub struct Standin {
     pub fail: unsafe extern "C" fn(*const c_char, u64, u64, Code),
     pub stop_failing: unsafe extern "C" fn() -> u64,
@@ -139,7 +139,7 @@ fn devices_of_hip(library: &'static Library) -> (Current, MakeCurrent) {
     (Box::new(current), Box::new(make_current))
 }
 
-/// The library that stands in for CUDA's and HIP's: cargo puts it next to the tests.
+/// The library that stands in for CUDA's and HIP's; cargo puts it next to the tests.
 pub fn standin_path() -> PathBuf {
     let tests = std::env::current_exe().expect("tests are somewhere");
     let name = format!("{}bowstring_standin{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
@@ -167,7 +167,7 @@ pub struct Native {
     pub name: String,
     pub device: Device,
     pub raw: &'static Raw,
-    /// Where it is the stand-in's.
+    /// Set if it is a device of the stand-in.
     pub standin: Option<&'static Standin>,
 }
 
@@ -178,15 +178,14 @@ impl fmt::Debug for Native {
 }
 
 impl Native {
-    /// A device of the stand-in that nobody else has: `of` chooses among those that differ, modulo 8.
+    /// A device of the stand-in that no other test uses. `of`, modulo 8, chooses among the different ones.
     pub fn standin(device_type: DeviceType, of: i64) -> Native {
-        // Far from those of the library's own tests, which are another process anyway.
+        // Far from the numbers in the library's own tests, although these are another process.
         static NEXT: AtomicI64 = AtomicI64::new(1000);
         let number = NEXT.fetch_add(8, Ordering::Relaxed);
         let rocm = device_type == DeviceType::Rocm;
         let open = |of| open_from(&standin_path(), device_type, number + of);
-        // The versions of HIP that a run may ask for are not all for every GPU; what they load for MI200 all
-        // of them do.
+        // A version of HIP that a run asks for may not support every GPU; each supports MI200.
         let (of, opened) = match open(of) {
             Err(_) if rocm && std::env::var_os("BOWSTRING_STANDIN").is_some() => (0, open(0)),
             opened => (of, opened),
@@ -199,8 +198,9 @@ impl Native {
         Native { name, device, raw: &RAW_STANDINS[usize::from(rocm)], standin: Some(&STANDIN) }
     }
 
-    /// The stand-in's device that runs an architecture's code objects, with a handle of its own: suites ask for more than
-    /// there are numbers. One on which work has strayed is not used again.
+    /// The stand-in's device that runs an architecture's code objects, with a handle of its own, because
+    /// suites ask for more devices than there are numbers. A device on which work has strayed is not used
+    /// again.
     pub fn of_amd(architecture: &'static str) -> Native {
         static OPENED: LazyLock<Mutex<HashMap<&str, Native>>> = LazyLock::new(Mutex::default);
         let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -214,19 +214,19 @@ impl Native {
         Native { name: name.clone(), device, raw, standin: *standin }
     }
 
-    /// What comes of opening the stand-in's device that is too old.
+    /// Opens the stand-in's device that is too old.
     pub fn oldest() -> bowstring::Result<Device> {
         open_from(&standin_path(), DeviceType::Cuda, 99_999)
     }
 
-    /// One of each kind that the stand-in has.
+    /// One device of each kind that the stand-in has.
     pub fn standins() -> Vec<Native> {
         [(DeviceType::Cuda, 0), (DeviceType::Rocm, 0), (DeviceType::Rocm, 1)]
             .map(|(device_type, of)| Native::standin(device_type, of))
             .into()
     }
 
-    /// Those that are installed.
+    /// The GPUs that the installed drivers find, at most eight of each kind.
     pub fn installed() -> Vec<Native> {
         static LIBRARIES: LazyLock<[Option<Raw>; 2]> = LazyLock::new(|| {
             let load = |count: usize, rocm: bool, names: [&str; 2]| {
@@ -247,12 +247,13 @@ impl Native {
             |kind: &str, raw: &'static Option<Raw>, open: fn(usize) -> bowstring::Result<Device>, count| {
                 let device = |i: usize| {
                     let shared = open(i).expect("the runtime has counted it");
-                    // Limits and counters are what a test looks at, and tests run side by side.
+                    // Tests look at limits and counters, and run side by side, so each gets a handle of its
+                    // own.
                     let device = witnessed(separate(&shared).expect("a handle more"));
                     let raw = raw.as_ref().expect("where there are devices");
                     Native { name: format!("{kind}:{i}"), device, raw, standin: None }
                 };
-                // Eight show what there is to show; a stand-in that is installed says that it has very many.
+                // Eight devices suffice; an installed stand-in reports very many.
                 (0..usize::min(count, 8)).map(device).collect::<Vec<_>>()
             };
         let mut all = of("cuda", cuda, Device::cuda, Device::cuda_count());
@@ -260,12 +261,12 @@ impl Native {
         all
     }
 
-    /// All of them.
+    /// The stand-in's devices, and the installed ones.
     pub fn all() -> Vec<Native> {
         Native::standins().into_iter().chain(Native::installed()).collect()
     }
 
-    /// What CUDA and HIP call a function of ours.
+    /// Whether the functions are HIP's, not CUDA's.
     pub fn is_rocm(&self) -> bool {
         self.device.place().device_type == DeviceType::Rocm
     }
@@ -274,7 +275,7 @@ impl Native {
         self.device.place().device_id as i32
     }
 
-    /// What is current on this thread.
+    /// The context or device that is current on this thread.
     pub fn current(&self) -> usize {
         (self.raw.current)()
     }
@@ -287,32 +288,32 @@ impl Native {
         made
     }
 
-    /// A handle or an address that a function of the runtime writes.
+    /// Returns the handle or address that a function of the runtime writes.
     pub fn made(&self, make: impl FnOnce(&Raw, *mut usize) -> Code) -> usize {
         let mut made = 0;
         assert_eq!(self.raw(|raw| make(raw, &mut made)), 0);
         made
     }
 
-    /// A stream of another library's, which does not wait for the legacy default stream.
+    /// A stream of another library, which does not wait for the legacy default stream.
     pub fn stranger(&self) -> usize {
         self.stranger_with(1)
     }
 
-    /// One with these flags.
+    /// A stream of another library with these flags.
     pub fn stranger_with(&self, flags: u32) -> usize {
         // SAFETY: the function writes a handle.
         self.made(|raw, stream| unsafe { (raw.stream)(stream, flags, 0) })
     }
 
-    /// Has a call made once on a stream of another library's when it comes to it.
+    /// Calls `then` once, when another library's stream comes to it.
     pub fn call(&self, stream: usize, then: impl FnOnce() + Send + 'static) {
         let data = Box::into_raw(Box::new(Box::new(then) as Box<dyn FnOnce() + Send>)).cast();
         // SAFETY: `call_once` takes the box back, once.
         assert_eq!(self.raw(|raw| unsafe { (raw.call)(stream, call_once, data) }), 0);
     }
 
-    /// An event of another library's, recorded on its stream.
+    /// An event of another library, recorded on its stream.
     pub fn recorded(&self, stream: usize) -> usize {
         // SAFETY: the functions write and take live handles.
         let event = self.made(|raw, event| unsafe { (raw.event)(event, 2) });
@@ -330,13 +331,13 @@ impl Native {
         gate
     }
 
-    /// How often work on it did what it may not, where that can be told.
+    /// How many illegal actions the work on it has taken; 0 if only the stand-in could tell.
     pub fn faults(&self) -> u64 {
         // SAFETY: the function takes numbers.
         self.standin.map_or(0, |standin| unsafe { (standin.faults)(self.is_rocm().into(), self.ordinal()) })
     }
 
-    /// Drops the device and fails where it leaves anything behind, or where work on it did what it may not.
+    /// Drops the device; fails if it leaves anything behind, or if work on it took an illegal action.
     pub fn close(self) {
         let Native { name, device, standin, .. } = self;
         let (rocm, ordinal) =
@@ -344,7 +345,7 @@ impl Native {
         drop(device);
         let Some(standin) = standin else { return };
         for what in 0..3 {
-            // Memory is freed by a stream of its own thread.
+            // Memory is freed later, on a stream's thread.
             // SAFETY: the function takes numbers.
             let alive = || unsafe { (standin.alive)(rocm.into(), ordinal, what) };
             let patience = std::time::Instant::now();
@@ -366,14 +367,14 @@ impl Standin {
         [0, 1, 2].map(|what| unsafe { (self.alive)(rocm.into(), place.device_id as i32, what) })
     }
 
-    /// How often work on a device did what it may not.
+    /// How many illegal actions the work on a device has taken.
     pub fn faults(&self, place: Place) -> u64 {
         let rocm = place.device_type == DeviceType::Rocm;
         // SAFETY: the function takes numbers.
         unsafe { (self.faults)(rocm.into(), place.device_id as i32) }
     }
 
-    /// From now on, the `nth` call of this thread, of this function or any, fails.
+    /// From now on, this thread's `nth` call fails: of this function, or of any if `call` is `None`.
     pub fn fail_call(&self, call: Option<&str>, nth: u64, code: Code) {
         let call = call.map(|call| CString::new(call).expect("a name"));
         let call = call.as_ref().map_or(std::ptr::null(), |call| call.as_ptr());
@@ -381,14 +382,14 @@ impl Standin {
         unsafe { (self.fail)(call, nth, 1, code) }
     }
 
-    /// Ends that; whether a call failed.
+    /// Ends that; returns whether a call failed.
     pub fn stop(&self) -> bool {
         // SAFETY: the function takes nothing.
         unsafe { (self.stop_failing)() > 0 }
     }
 }
 
-/// What holds a stream back until it is opened, or dropped.
+/// Holds a stream back until it is opened or dropped.
 #[derive(Default)]
 pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
 
