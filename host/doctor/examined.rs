@@ -18,7 +18,7 @@ const STEPS: [(&str, f64); 4] = [("self-tests", 0.1), ("kernels", 0.5), ("equiva
 /// the driver.
 const PART_OF_MEMORY: usize = 2;
 
-/// The name of what comes before all steps.
+/// The name of the phase before all steps.
 pub(super) const OPENING: &str = "opening";
 /// Bytes of host memory that may be used if the host does not say how many are free.
 const HOST_MEMORY: usize = 1 << 30;

@@ -73,7 +73,7 @@ pub(super) fn library(
     found.unwrap_or_else(|| that_ended(machine, runtime, words()))
 }
 
-/// A library of which only the way its examination ended is known.
+/// A library about which only the end of its examination is known.
 pub(super) fn that_ended(machine: &Machine, runtime: DeviceType, words: String) -> Library {
     let kernel_driver = machine.kernel_driver(runtime);
     let problem = Some(failed(words));
