@@ -448,7 +448,7 @@ impl Expr {
         Expr::folded(this, "all", expr::bool_and)
     }
 
-    /// Test whether any value is true; null if all values are null.
+    /// Test whether any value that is not null is true; null if there are none.
     fn any(this: &Bound<'_, Self>) -> Aggregation {
         Expr::folded(this, "any", expr::bool_or)
     }

@@ -25,7 +25,7 @@ char* words(const arrow::Status& status) { return status.ok() ? nullptr : strdup
 
 }  // namespace
 
-// NULL, or what went wrong.
+// Returns NULL, or a message that says what went wrong.
 extern "C" char* through_arrow(ArrowDeviceArrayStream* in, ArrowDeviceArrayStream* out) {
   auto reader = arrow::ImportDeviceRecordBatchReader(in);
   if (!reader.ok()) return words(reader.status());
