@@ -188,8 +188,8 @@ def test_numpy_is_pyarrows(name: str) -> None:
         got = bs.array(theirs).to_numpy()
         assert len(got) == len(theirs)
         if "list" in name or "map" in name or "union" in name or name in UNLIKE:
-            # A row that is a list is a list here, and an array in pyarrow. The other types have no conversion in
-            # pyarrow, or another one.
+            # A row that is a list is a list here, and an array in pyarrow. The other types have no conversion
+            # in pyarrow, or another one.
             continue
         if name == "timestamp[us, tz=Europe/Berlin]":
             theirs = theirs.cast(pa.timestamp("us"))
