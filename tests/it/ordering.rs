@@ -81,6 +81,10 @@ fn a_mask_is_kept_until_a_filter_has_read_it() {
     let selection = Selection::new(&mask, &device.device().stream().unwrap()).unwrap();
     let filtered = selection.filter(&values);
     drop((selection, mask));
+    // The next operation drops all that finished work has read.
+    let another = device.device().stream().unwrap();
+    let ours = another.upload(&from_arrow(&bits).unwrap()).unwrap();
+    assert_eq!(Selection::new(&ours, &another).unwrap().len(), 34);
     assert_eq!(of_mask.count(), 0, "no work has read it yet");
     event.fire();
     let filtered = filtered.wait().unwrap();
