@@ -107,7 +107,8 @@ impl Driver {
     /// The failures, and how to run each again.
     pub fn report(&self) -> String {
         let one = |(target, bytes): &(String, Vec<u8>), words: &String| {
-            format!("BOWSTRING_FUZZ_INPUT='{target} {}'\n    {words}", hex(bytes))
+            // The input comes last: of long words only the end is printed.
+            format!("{words}\n    BOWSTRING_FUZZ_INPUT='{target} {}'", hex(bytes))
         };
         self.failed.iter().map(|(words, failed)| one(failed, words)).collect::<Vec<_>>().join("\n")
     }
