@@ -210,3 +210,25 @@ fn null_rows_of_unions_are_of_members_that_can_be_null() {
         }
     }
 }
+
+/// Null indices into a sparse union select its nullable member, and leave all other rows alone: of indices of
+/// every type, whether signed or not.
+#[test]
+fn null_indices_leave_the_other_rows_of_unions_alone() {
+    let mut rng = Random::new(9);
+    let fields = [Field::new("s", DataType::Utf8, false), Field::new("n", DataType::Null, true)];
+    let of = DataType::Union(UnionFields::try_new([5, 0], fields).unwrap(), UnionMode::Sparse);
+    let theirs = array(&of, 30, Nulls::None, &mut rng);
+    let indices: ArrayRef =
+        Arc::new((0..60).map(|i| (i % 7 != 1).then(|| rng.below(30) as u64)).collect::<UInt64Array>());
+    use DataType::*;
+    for index in [Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64] {
+        let indices = arrow_cast::cast(&indices, &index).unwrap();
+        let expected = arrow_select::take::take(&theirs, &indices, None).unwrap();
+        for target in devices() {
+            let (values, indices) = (target.import(&theirs), target.import(&indices));
+            let taken = take(&values, &indices, &TakeOptions::default(), &target.stream).wait().unwrap();
+            target.assert_same(&taken, &expected, &format!("{index} on {target:?}"));
+        }
+    }
+}

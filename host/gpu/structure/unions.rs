@@ -4,6 +4,7 @@
 //! decrease.
 
 use arrow_schema::{DataType, FieldRef, UnionFields, UnionMode};
+use bowstring_kernels::function::Number;
 use bowstring_kernels::functions::{Function, FunctionCall};
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::structure::unions::{MEMBERS, MemberRow, Members, OF_TYPE, OfType, SPREAD, Spread};
@@ -150,13 +151,18 @@ pub(crate) fn no_null() -> Error {
     Error::invalid("take", "null indices into a union without a nullable member")
 }
 
-/// Replaces nulls by a number.
+/// Replaces nulls by a number. The kernels that do so know widths and not signs.
 fn filled(values: &Array, with: u64, stream: &Stream) -> Result<Array> {
-    let number = number_of(values.data_type()).ok_or_else(|| Error::invalid("take", "no numbers"))?;
-    let mut call = FunctionCall::plain(Function::FillNull, number, number);
-    if let Some(call) = &mut call {
-        call.words[0] = with;
-    }
+    let no_numbers = || Error::invalid("take", "no numbers");
+    let number = match number_of(values.data_type()).ok_or_else(no_numbers)?.width() {
+        1 => Number::I8,
+        2 => Number::I16,
+        4 => Number::I32,
+        _ => Number::I64,
+    };
+    let mut call = FunctionCall::plain(Function::FillNull, number, number).ok_or_else(no_numbers)?;
+    call.words[0] = with;
+    let call = Some(call);
     let filled = map("take", &[Column { values, to: values.data_type(), call }], true, stream)?;
     filled.into_iter().next().ok_or_else(|| Error::invalid("take", "no array"))
 }
