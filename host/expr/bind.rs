@@ -87,6 +87,8 @@ impl Binder<'_> {
     fn computable(&mut self, value: Typed, with_literal: bool) -> Typed {
         let to = match &value.data_type {
             DataType::Dictionary(_, values) if with_literal && is_text(values) => return value,
+            // Nulls alone are no values to compute with, whatever refers to them.
+            DataType::Dictionary(_, values) if **values == DataType::Null => return value,
             DataType::Dictionary(_, values) => (**values).clone(),
             DataType::FixedSizeBinary(_) => DataType::Binary,
             _ => return value,
@@ -104,6 +106,9 @@ impl Binder<'_> {
 
     fn of_one_type(&self, whole: &Expr, a: &Typed, b: &Typed) -> Result<()> {
         match value_type(&a.data_type) == value_type(&b.data_type) {
+            true if matches!(&a.data_type, DataType::Dictionary(_, values) if **values == DataType::Null) => {
+                Err(self.wrong(whole, format!("not of {}", a.data_type)))
+            }
             true => Ok(()),
             false => Err(self.wrong(whole, format!("{} and {}; cast one", a.data_type, b.data_type))),
         }

@@ -427,3 +427,14 @@ fn a_pattern_is_interrupted_between_few_rows() {
     assert!(matches!(interruptible(Duration::ZERO, || false, kept), Ok(200)));
     assert!(matches!(interruptible(Duration::ZERO, || true, kept), Err(Error::Interrupted)));
 }
+
+/// Keys of values that are all null have a type that nothing computes with.
+#[test]
+fn dictionaries_of_nulls_are_refused_when_bound() {
+    let of = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Null));
+    let schema = arrow_schema::Schema::new(vec![Field::new("d", of, true)]);
+    for expr in [col("d") + 1, col("d").eq(1), col("d").gt(col("d")), -col("d"), col("d").in_list([1])] {
+        let bound = Projection::bind(std::slice::from_ref(&expr), &schema, &Options::default());
+        assert!(matches!(bound, Err(Error::Invalid { .. })), "{expr}");
+    }
+}
