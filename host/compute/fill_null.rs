@@ -85,7 +85,7 @@ fn taken_where_null(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<
         None => numbers(valid, values.len(), stream)?,
         Some(_) => gpu::numbers("fill_null", &of, valid, stream)?,
     };
-    let behind = FunctionCall::plain(Function::FillNull, Number::I64, Number::I64).map(|mut call| {
+    let behind = gpu::map::fill_null(8).map(|mut call| {
         call.words[0] = values.len() as u64;
         call
     });
@@ -113,19 +113,14 @@ fn numbers(valid: Bitmap, len: usize, stream: &Stream) -> Result<Array> {
 
 /// The function call for values of a width, with the scalar's bits as parameters.
 fn call_of(values: &Array, scalar: &Scalar) -> Option<FunctionCall> {
-    let number = match values.layout().slots {
-        [Some(Slot::Bits), None] => Number::Bit,
-        [Some(Slot::Fixed(1)), None] => Number::I8,
-        [Some(Slot::Fixed(2)), None] => Number::I16,
-        [Some(Slot::Fixed(4)), None] => Number::I32,
-        [Some(Slot::Fixed(8)), None] => Number::I64,
-        [Some(Slot::Fixed(16)), None] => Number::I128,
-        [Some(Slot::Fixed(32)), None] => Number::I256,
-        _ => return None,
+    let call = match values.layout().slots {
+        [Some(Slot::Bits), None] => FunctionCall::plain(Function::FillNull, Number::Bit, Number::Bit),
+        [Some(Slot::Fixed(width)), None] => gpu::map::fill_null(width),
+        _ => None,
     };
     // Dictionary keys, type ids and the like are not values.
     let is_value = values.children().is_empty() && values.dictionary().is_none();
-    let mut call = FunctionCall::plain(Function::FillNull, number, number).filter(|_| is_value)?;
+    let mut call = call.filter(|_| is_value)?;
     call.words[..4].copy_from_slice(&scalar.words()?);
     Some(call)
 }

@@ -13,7 +13,6 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 use bowstring_kernels::function::Number;
-use bowstring_kernels::functions::{Function, FunctionCall};
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::program::code::{AGGREGATES, PART_WORDS};
 use bowstring_kernels::program::predicate::{PREDICATE, Predicate};
@@ -241,15 +240,8 @@ fn aligned(array: &Array, stream: &Stream) -> Result<Array> {
     if is_aligned(&array.buffers()[0], number.width()) || array.is_empty() {
         return Ok(array.clone());
     }
-    let same = match number.width() {
-        1 => Number::I8,
-        2 => Number::I16,
-        4 => Number::I32,
-        8 => Number::I64,
-        _ => Number::I128,
-    };
     // This launch serves to move the values. It also puts zeros under nulls, which changes nothing.
-    let call = FunctionCall::plain(Function::FillNull, same, same);
+    let call = map::fill_null(number.width());
     let column = map::Column { values: array, to: array.data_type(), call };
     let moved = map("expression", &[column], true, stream)?.pop();
     let moved = moved.ok_or_else(|| Error::invalid("expression", "no array"))?;

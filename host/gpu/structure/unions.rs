@@ -4,8 +4,6 @@
 //! decrease.
 
 use arrow_schema::{DataType, FieldRef, UnionFields, UnionMode};
-use bowstring_kernels::function::Number;
-use bowstring_kernels::functions::{Function, FunctionCall};
 use bowstring_kernels::memory::{In, Out};
 use bowstring_kernels::structure::unions::{MEMBERS, MemberRow, Members, OF_TYPE, OfType, SPREAD, Spread};
 
@@ -14,7 +12,7 @@ use crate::array::{Array, Bitmap, Parts, null_member, says_null};
 use crate::expr::plan::number_of;
 use crate::gpu::bitmap::{aligned, and};
 use crate::gpu::indices::{Outside, TakeInside};
-use crate::gpu::map::{Column, map};
+use crate::gpu::map::{Column, fill_null, map};
 use crate::gpu::nulls::null_counts;
 use crate::gpu::parts::part_of;
 use crate::gpu::rows::rows_of;
@@ -151,16 +149,11 @@ pub(crate) fn no_null() -> Error {
     Error::invalid("take", "null indices into a union without a nullable member")
 }
 
-/// Replaces nulls by a number. The kernels that do so know widths and not signs.
+/// Replaces nulls by a number.
 fn filled(values: &Array, with: u64, stream: &Stream) -> Result<Array> {
-    let no_numbers = || Error::invalid("take", "no numbers");
-    let number = match number_of(values.data_type()).ok_or_else(no_numbers)?.width() {
-        1 => Number::I8,
-        2 => Number::I16,
-        4 => Number::I32,
-        _ => Number::I64,
-    };
-    let mut call = FunctionCall::plain(Function::FillNull, number, number).ok_or_else(no_numbers)?;
+    let number = number_of(values.data_type());
+    let call = number.and_then(|number| fill_null(number.width()));
+    let mut call = call.ok_or_else(|| Error::invalid("take", "no numbers"))?;
     call.words[0] = with;
     let call = Some(call);
     let filled = map("take", &[Column { values, to: values.data_type(), call }], true, stream)?;
