@@ -3,17 +3,11 @@
 
 #include "bowstring.h"
 
+#include "check.h"
+
 #include "async_producer.h"
 
 #include <stdio.h>
-
-#define CHECK(what)                                                                          \
-  do {                                                                                       \
-    if (!(what)) {                                                                           \
-      fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #what, bowstring_last_error());        \
-      return 1;                                                                              \
-    }                                                                                        \
-  } while (0)
 
 #define QUEUE 2
 #define FLOOD 1000

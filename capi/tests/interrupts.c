@@ -3,17 +3,11 @@
 
 #include "bowstring.h"
 
+#include "check.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-
-#define CHECK(what)                                                                          \
-  do {                                                                                       \
-    if (!(what)) {                                                                           \
-      fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #what, bowstring_last_error());        \
-      return 1;                                                                              \
-    }                                                                                        \
-  } while (0)
 
 /* A row of a megabyte, and that row again and again. */
 #define WIDTH "1048576"
