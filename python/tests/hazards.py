@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from textwrap import dedent
+
+# Programs start in this folder. Python imports from the folder it starts in, and the sources in python/ would hide
+# the installed package.
+HERE = Path(__file__).parent
 
 # Runs before each program. It names an exception that `except Exception` does not catch.
 _BEGIN = """
@@ -32,5 +37,5 @@ def limit_memory(more):
 def run(program: str, *, seconds: float = 20) -> None:
     """Runs a program to its end, with nothing on stderr."""
     command = [sys.executable, "-c", _BEGIN + dedent(program)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds, cwd=HERE)
     assert (done.returncode, done.stderr) == (0, ""), (done.returncode, done.stderr)

@@ -6,6 +6,7 @@ import sys
 import time
 
 import pytest
+from hazards import HERE
 
 CODE = """
 import time, bowstring as bs, pyarrow as pa
@@ -29,7 +30,7 @@ WORK = [
 @pytest.mark.parametrize("work", WORK)
 def test_an_operation_ends_at_an_interrupt(work):
     code = CODE.format(rows=2**32, work=work)
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=HERE)
     assert child.stdout.readline() == "begun\n"
     time.sleep(0.2)
     begun = time.monotonic()
