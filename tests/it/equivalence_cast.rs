@@ -2,9 +2,7 @@
 //! arrow-rs refuses are refused; and lossless casts can be reversed.
 
 use arrow_array::{Array as _, ArrayRef, BooleanArray, make_array};
-use arrow_buffer::NullBuffer;
 use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
-use arrow_data::{ArrayData, layout};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 use bowstring::compute::cast;
 use bowstring::exchange::to_arrow;
@@ -46,23 +44,6 @@ impl<'a> Asked<'a> {
         let values = make_array(hiding_nothing(&self.values.to_data()));
         cast_with_options(&values, self.to, &self.options).ok()
     }
-}
-
-/// The same rows, with null items inside null lists of fixed size, if the items' type has nulls.
-fn hiding_nothing(rows: &ArrayData) -> ArrayData {
-    let mut children = rows.child_data().to_vec();
-    if let (DataType::FixedSizeList(_, size), Some(nulls)) = (rows.data_type(), rows.nulls()) {
-        let (items, size) = (&children[0], *size as usize);
-        let row = |i: usize| (i / size).checked_sub(rows.offset()).filter(|row| *row < nulls.len());
-        let hidden = |i: usize| row(i).is_some_and(|row| nulls.is_null(row));
-        let validity = (0..items.len()).map(|i| !items.is_null(i) && !hidden(i)).collect::<NullBuffer>();
-        if layout(items.data_type()).can_contain_null_mask {
-            let items = items.clone().into_builder().nulls(Some(validity));
-            children[0] = items.build().expect("only nulls have been added");
-        }
-    }
-    let children = children.iter().map(hiding_nothing).collect();
-    rows.clone().into_builder().child_data(children).build().expect("only nulls have been added")
 }
 
 /// Fails if our answer differs from arrow-rs': the same rows, or an error for the same first row.

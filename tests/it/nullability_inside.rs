@@ -3,11 +3,15 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array as _, ArrayRef, FixedSizeListArray, Int8Array, StructArray, UInt32Array};
-use arrow_buffer::NullBuffer;
+use arrow_array::{
+    Array as _, ArrayRef, FixedSizeListArray, Int8Array, ListArray, StructArray, UInt32Array, UInt64Array,
+    make_array,
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 use bowstring::Error;
+use bowstring::array::Place;
 use bowstring::compute::cast;
 use bowstring::exchange::{to_arrow, validate};
 
@@ -172,6 +176,30 @@ fn nulls_outside_of_all_rows_are_nobodys() {
             let to = large_list(to, false);
             let ours = cast(&target.import(&seen), &to, &options(true), &target.stream).wait().unwrap();
             target.assert_same(&ours, &cast_with_options(&seen, &to, &options(true)).unwrap(), &to);
+        }
+    }
+}
+
+/// A case that the fuzzer found: if outer lists get a fixed size, arrow-cast checks the items that null inner
+/// lists hide. Devices do not move such items, and so agree with arrow-cast's result for the same rows
+/// without them.
+#[test]
+fn items_of_null_inner_lists_fail_no_cast_on_devices() {
+    let offsets = |of: &[i32]| OffsetBuffer::new(of.to_vec().into());
+    let numbers = Arc::new(UInt64Array::from(vec![u64::MAX, 1, 2]));
+    let nulls = Some(NullBuffer::from(vec![false, true]));
+    let inner = ListArray::new(item(DataType::UInt64, false), offsets(&[0, 1, 3]), numbers, nulls);
+    let item_of_outer = item(inner.data_type().clone(), true);
+    let rows: ArrayRef = Arc::new(ListArray::new(item_of_outer, offsets(&[0, 2]), Arc::new(inner), None));
+    let to = fixed(list(DataType::Int64, false), 2, true);
+    let fewer = make_array(hiding_no_items(&rows.to_data()));
+    let expected = cast_with_options(&fewer, &to, &options(true)).unwrap();
+    cast_with_options(&rows, &to, &options(true)).unwrap_err();
+    for target in devices() {
+        let ours = cast(&target.import(&rows), &to, &options(true), &target.stream).wait();
+        match (ours, target.stream.device().place() == Place::CPU) {
+            (ours, true) => assert!(matches!(ours, Err(Error::Arrow { .. })), "{ours:?}"),
+            (ours, false) => target.assert_same(&ours.unwrap(), &expected, &to),
         }
     }
 }

@@ -18,6 +18,7 @@ mod displaced;
 mod exact;
 #[cfg(target_os = "linux")]
 mod guarded;
+mod hidden;
 pub mod meaning;
 pub mod native;
 pub mod operations;
@@ -41,6 +42,7 @@ pub use displaced::displaced;
 pub use exact::Exact;
 #[cfg(target_os = "linux")]
 pub use guarded::guarded;
+pub use hidden::{hiding_no_items, hiding_nothing};
 pub use random::Random;
 pub use rows::{Value, assert_same_rows, rows};
 pub use strategies::{Sample, cases, config, data_type, sample, sample_of};
