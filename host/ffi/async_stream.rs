@@ -80,7 +80,7 @@ impl ArrowAsyncTask {
     }
 
     /// Calls the producer for the array. Returns a released array if the producer provides none, or the
-    /// producer's error code.
+    /// producer's error code: 0 if the task has no function to call.
     ///
     /// # Safety
     ///

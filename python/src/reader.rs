@@ -183,9 +183,9 @@ impl BatchReader {
 
     /// Make a reader of a Python iterable of batches, which is advanced when a batch is asked for.
     ///
-    /// Each batch must fit `schema`, any object with `__arrow_c_schema__`. An exception in the iterable ends
-    /// the stream: Python code gets the exception as it was raised, and consumers in other libraries get its
-    /// message.
+    /// Each batch must fit `schema`, any object with `__arrow_c_schema__` or a dict of names to types. An
+    /// exception in the iterable ends the stream: Python code gets the exception as it was raised, and
+    /// consumers in other libraries get its message.
     #[staticmethod]
     #[pyo3(signature = (schema, batches, *, device = None))]
     fn from_batches(

@@ -2,6 +2,7 @@
 //! be voided: by forbidden calls of threads, and by work on the captured stream.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Mutex;
 use std::thread::ThreadId;
 
@@ -61,9 +62,13 @@ impl Captures {
             return Err(code::INVALID_VALUE);
         }
         let capture = Capture { device, blocking, mode, thread: current(), void: false };
-        match lock(&self.0).ongoing.insert(stream, capture) {
-            None => Ok(()),
-            Some(_) => Err(code::CAPTURE_UNSUPPORTED),
+        match lock(&self.0).ongoing.entry(stream) {
+            // The capture that has begun goes on.
+            Entry::Occupied(_) => Err(code::CAPTURE_UNSUPPORTED),
+            Entry::Vacant(place) => {
+                place.insert(capture);
+                Ok(())
+            }
         }
     }
 

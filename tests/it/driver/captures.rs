@@ -104,7 +104,10 @@ fn the_stand_in_voids_a_capture_for_a_call_that_is_not_safe() {
         let mut address = 0;
         // SAFETY: the function writes an address.
         let made = native.raw(|raw| unsafe { (raw.alloc)(&mut address, 64) });
-        assert_eq!((made, end(&native, stranger)), (UNSUPPORTED, INVALIDATED), "{native:?}");
+        // SAFETY: a live stream. It is captured already, and the void capture goes on.
+        let again = native.raw(|raw| unsafe { (raw.begin_capture)(stranger, GLOBAL) });
+        let codes = (made, again, end(&native, stranger));
+        assert_eq!(codes, (UNSUPPORTED, UNSUPPORTED, INVALIDATED), "{native:?}");
         // SAFETY: the stranger's own, and nothing is on it.
         native.raw(|raw| unsafe { (raw.destroy_stream)(stranger) });
         native.close();
