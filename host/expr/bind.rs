@@ -64,18 +64,18 @@ impl Binder<'_> {
         let (left, right) = match (literal(a.1), literal(b.1)) {
             (Some(literal), None) => {
                 let right = self.child(b.0, b.1)?;
-                let right = self.computable(right, !literal.is_null());
+                let right = self.computable(whole, right, !literal.is_null())?;
                 (self.literal_like(whole, literal, value_type(&right.data_type))?, right)
             }
             (None, Some(literal)) => {
                 let left = self.child(a.0, a.1)?;
-                let left = self.computable(left, !literal.is_null());
+                let left = self.computable(whole, left, !literal.is_null())?;
                 let right = self.literal_like(whole, literal, value_type(&left.data_type))?;
                 (left, right)
             }
             _ => {
                 let (left, right) = (self.child(a.0, a.1)?, self.child(b.0, b.1)?);
-                (self.computable(left, false), self.computable(right, false))
+                (self.computable(whole, left, false)?, self.computable(whole, right, false)?)
             }
         };
         Ok((left, right))
@@ -83,19 +83,19 @@ impl Binder<'_> {
 
     /// Casts a value to the type in which it is compared. A dictionary becomes its values, except for text
     /// that is tested against a constant, which keeps the dictionary. A binary of fixed width becomes a
-    /// binary of variable length.
-    fn computable(&mut self, value: Typed, with_literal: bool) -> Typed {
+    /// binary of variable length. Returns an error for a dictionary of values that expressions do not compute
+    /// with, such as nulls or lists.
+    fn computable(&mut self, whole: &Expr, value: Typed, with_literal: bool) -> Result<Typed> {
         let to = match &value.data_type {
-            DataType::Dictionary(_, values) if with_literal && is_text(values) => return value,
-            // Nulls alone are no values to compute with, whatever refers to them.
-            DataType::Dictionary(_, values) if **values == DataType::Null => return value,
+            DataType::Dictionary(_, values) if with_literal && is_text(values) => return Ok(value),
             DataType::Dictionary(_, values) => (**values).clone(),
             DataType::FixedSizeBinary(_) => DataType::Binary,
-            _ => return value,
+            other if is_text(other) => return Ok(value),
+            other => return self.computed(whole, other).map(|()| value),
         };
         let written = self.plan.nodes[value.id].written.clone();
         let plain = self.node(Op::Cast(false), to, &[&value], &written);
-        self.computable(plain, with_literal)
+        self.computable(whole, plain, with_literal)
     }
 
     fn same(&mut self, whole: &Expr, a: (&str, &Expr), b: (&str, &Expr)) -> Result<(Typed, Typed)> {
@@ -106,9 +106,6 @@ impl Binder<'_> {
 
     fn of_one_type(&self, whole: &Expr, a: &Typed, b: &Typed) -> Result<()> {
         match value_type(&a.data_type) == value_type(&b.data_type) {
-            true if matches!(&a.data_type, DataType::Dictionary(_, values) if **values == DataType::Null) => {
-                Err(self.wrong(whole, format!("not of {}", a.data_type)))
-            }
             true => Ok(()),
             false => Err(self.wrong(whole, format!("{} and {}; cast one", a.data_type, b.data_type))),
         }
@@ -178,7 +175,7 @@ impl Binder<'_> {
             }
             Node::InList(x, list) => {
                 let x = self.child("value", x)?;
-                let x = self.computable(x, true);
+                let x = self.computable(expr, x, true)?;
                 self.in_list(expr, x, list)
             }
             Node::Matches(how, a, b) => {

@@ -430,11 +430,19 @@ fn a_pattern_is_interrupted_between_few_rows() {
 
 /// Keys of values that are all null have a type that nothing computes with.
 #[test]
-fn dictionaries_of_nulls_are_refused_when_bound() {
-    let of = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Null));
-    let schema = arrow_schema::Schema::new(vec![Field::new("d", of, true)]);
-    for expr in [col("d") + 1, col("d").eq(1), col("d").gt(col("d")), -col("d"), col("d").in_list([1])] {
-        let bound = Projection::bind(std::slice::from_ref(&expr), &schema, &Options::default());
-        assert!(matches!(bound, Err(Error::Invalid { .. })), "{expr}");
+fn dictionaries_of_nulls_and_lists_are_refused_when_bound() {
+    let nulls = |size| DataType::FixedSizeList(Arc::new(Field::new_list_field(DataType::Null, true)), size);
+    let dictionary = |of| DataType::Dictionary(Box::new(DataType::Int8), Box::new(of));
+    for of in [DataType::Null, nulls(1), dictionary(nulls(2)), DataType::Decimal256(40, 2)] {
+        let of = dictionary(of);
+        let schema = arrow_schema::Schema::new(vec![Field::new("d", of.clone(), true)]);
+        let d = || col("d");
+        let values = [d() + 1, d().eq(1), d().gt(d()), d().not_distinct(d()), -d(), d().in_list([1])];
+        let others =
+            [d().between(d(), d()), if_else(true, d(), d()), d().coalesce(d()), d().abs(), d() % d()];
+        for expr in values.into_iter().chain(others) {
+            let bound = Projection::bind(std::slice::from_ref(&expr), &schema, &Options::default());
+            assert!(matches!(bound, Err(Error::Invalid { .. })), "{expr} of {of}");
+        }
     }
 }
