@@ -1,13 +1,16 @@
-/* bowstring: compute kernels for Apache Arrow device arrays. Generated from capi/src by its test `header`; do not edit.
+/* bowstring: compute kernels for Apache Arrow device arrays.
+ * Generated from capi/src by its test `header`; do not edit.
  *
- * Rules that hold for every function:
- * - It returns a status (0 is success); results go through the last parameter, which is untouched on failure. The reason
- *   of the thread's last failure is bowstring_last_error().
- * - Handles are opaque. Who gets one through an out parameter owns it and frees it with the type's _free function, which
- *   takes NULL. Inputs are borrowed for the call only: they may be freed right after it, also while a GPU still reads.
- * - Any function may be called on any thread; several threads may use one handle at once, but for its _free function.
- * - A function waits for a GPU (it synchronises) only where its comment says so.
- * - NULL where a pointer is needed is BOWSTRING_STATUS_INVALID; nothing unwinds into the caller.
+ * Rules for every function:
+ * - It returns a status (0 is success). Results are written to the last parameter, which is untouched on failure.
+ *   bowstring_last_error() has the reason of the thread's last failure.
+ * - Handles are opaque. The caller owns a handle that it gets through an out parameter, and frees it with the
+ *   type's _free function, which accepts NULL. Inputs are borrowed during the call only: they may be freed right
+ *   after it, even while a GPU still reads them.
+ * - Any function may be called on any thread. Several threads may use one handle at once, except for its _free
+ *   function.
+ * - A function waits for a GPU (it synchronises) only if its comment says so.
+ * - A NULL pointer that is required is BOWSTRING_STATUS_INVALID; no exception or panic reaches the caller.
  */
 
 #ifndef BOWSTRING_H
@@ -108,7 +111,7 @@ struct ArrowDeviceArrayStream {
 
 #endif /* ARROW_C_DEVICE_STREAM_INTERFACE */
 
-/* Experimental, in the Arrow project too. */
+/* The Arrow project calls this interface experimental, and it may change. */
 #ifndef ARROW_C_ASYNC_STREAM_INTERFACE
 #define ARROW_C_ASYNC_STREAM_INTERFACE
 
@@ -139,24 +142,24 @@ struct ArrowAsyncDeviceStreamHandler {
 
 #endif /* ARROW_C_ASYNC_STREAM_INTERFACE */
 
-/* What these are `dlpack.h` says, of the DLPack project. */
+/* Defined by `dlpack.h` of the DLPack project. */
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 
 
-// How a function ended, by who has to act.
+// The result of a function. The failures are sorted by who must act.
 enum BowstringStatus
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  // It did what it should.
+  // The call succeeded and has written its results.
   BOWSTRING_STATUS_OK = 0,
-  // The arguments do not fit together.
+  // The arguments are NULL, or do not fit together.
   BOWSTRING_STATUS_INVALID = 1,
-  // This library does not do this on that device; the arguments are fine.
+  // The arguments are valid, but this library does not support the operation on that device.
   BOWSTRING_STATUS_UNSUPPORTED = 2,
-  // A producer's struct broke the Arrow C data interface. It has been released.
+  // A producer's struct violated the Arrow C data interface. The struct has been released.
   BOWSTRING_STATUS_OUT_OF_SPEC = 3,
   // Memory ran out, or the pool's limit was reached.
   BOWSTRING_STATUS_OUT_OF_MEMORY = 4,
@@ -164,19 +167,20 @@ enum BowstringStatus
   BOWSTRING_STATUS_INDEX_OUT_OF_BOUNDS = 5,
   // A value does not fit the type it was cast to, and the cast was strict.
   BOWSTRING_STATUS_CAST = 6,
-  // A call into a device runtime failed, or the runtime did not take the kernels.
+  // A call into a device runtime failed, or the runtime rejected the kernels.
   BOWSTRING_STATUS_DRIVER = 7,
-  // There is no such device here.
+  // The machine has no such device.
   BOWSTRING_STATUS_NO_DEVICE = 8,
-  // A foreign stream has failed: its code and words are in the last error.
+  // A foreign stream failed; bowstring_last_error has its code and message.
   BOWSTRING_STATUS_PRODUCER = 9,
-  // Any other refusal.
+  // An error that no other status describes.
   BOWSTRING_STATUS_OTHER = 10,
-  // A bug in this library. What the call worked on may be incomplete; the library goes on working.
+  // A bug in this library. Objects that the call worked on may be incomplete; the library remains usable.
   BOWSTRING_STATUS_PANIC = 11,
-  // A row of an expression overflows or divides by zero: the last error says which, and where.
+  // A row of an expression overflows or divides by zero; bowstring_last_error names the expression and the
+  // row.
   BOWSTRING_STATUS_EVALUATION = 12,
-  // The caller no longer wants the result: see bowstring_set_interrupt.
+  // The callback of bowstring_set_interrupt ended the call.
   BOWSTRING_STATUS_INTERRUPTED = 13,
 };
 #ifndef __cplusplus
@@ -187,39 +191,39 @@ typedef int32_t BowstringStatus;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// What is made of one expression.
+// An operation on one expression.
 enum BowstringUnary
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  // The opposite of a truth.
+  // The negation of a Boolean.
   BOWSTRING_UNARY_NOT = 0,
-  // The value with the other sign.
+  // The value with the opposite sign.
   BOWSTRING_UNARY_NEGATE = 1,
-  // Whether there is no value.
+  // Whether the value is null.
   BOWSTRING_UNARY_IS_NULL = 2,
-  // Whether there is a value.
+  // Whether the value is not null.
   BOWSTRING_UNARY_IS_NOT_NULL = 3,
-  // Whether it is true; null is not.
+  // Whether the value is true; false for null.
   BOWSTRING_UNARY_IS_TRUE = 4,
-  // Whether it is false or null.
+  // Whether the value is false or null.
   BOWSTRING_UNARY_IS_NOT_TRUE = 5,
-  // Whether it is false; null is not.
+  // Whether the value is false; false for null.
   BOWSTRING_UNARY_IS_FALSE = 6,
-  // Whether it is true or null.
+  // Whether the value is true or null.
   BOWSTRING_UNARY_IS_NOT_FALSE = 7,
-  // The year of a date or a timestamp without a zone: an Int32, as the parts below.
+  // The year of a date or of a timestamp without a time zone. This and the parts below are Int32.
   BOWSTRING_UNARY_YEAR = 8,
-  // The month, from 1 on.
+  // The month, from 1 to 12.
   BOWSTRING_UNARY_MONTH = 9,
-  // The day of the month, from 1 on.
+  // The day of the month, from 1 to 31.
   BOWSTRING_UNARY_DAY = 10,
-  // The hour of a date, a timestamp without a zone or a time.
+  // The hour, from 0 to 23, of a date, a timestamp without a time zone, or a time.
   BOWSTRING_UNARY_HOUR = 11,
-  // The minute.
+  // The minute of the hour, from 0 to 59.
   BOWSTRING_UNARY_MINUTE = 12,
-  // The second.
+  // The second of the minute, from 0 to 59.
   BOWSTRING_UNARY_SECOND = 13,
 };
 #ifndef __cplusplus
@@ -230,55 +234,57 @@ typedef int32_t BowstringUnary;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// What is made of two expressions.
+// An operation on two expressions.
 enum BowstringBinary
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  // Whether both are equal; null where either is, as in all comparisons but the last two.
+  // Whether both are equal. Like the comparisons below it is null if either side is null; the last two
+  // (DISTINCT, NOT_DISTINCT) never are.
   BOWSTRING_BINARY_EQ = 0,
-  // Whether they differ.
+  // Whether both differ; null if either is null.
   BOWSTRING_BINARY_NOT_EQ = 1,
-  // Whether the first is less.
+  // Whether the first is less than the second.
   BOWSTRING_BINARY_LT = 2,
-  // Whether the first is less or equal.
+  // Whether the first is less than or equal to the second.
   BOWSTRING_BINARY_LT_EQ = 3,
-  // Whether the first is greater.
+  // Whether the first is greater than the second.
   BOWSTRING_BINARY_GT = 4,
-  // Whether the first is greater or equal.
+  // Whether the first is greater than or equal to the second.
   BOWSTRING_BINARY_GT_EQ = 5,
-  // Whether they differ, where nulls are equal to each other and to nothing else.
+  // Whether both differ, where a null equals a null and no other value.
   BOWSTRING_BINARY_DISTINCT = 6,
-  // The opposite.
+  // The negation of `BOWSTRING_BINARY_DISTINCT`.
   BOWSTRING_BINARY_NOT_DISTINCT = 7,
-  // Kleene's and: false where either is false.
+  // Kleene's and: false if either side is false, even if the other is null.
   BOWSTRING_BINARY_AND = 8,
-  // Kleene's or: true where either is true.
+  // Kleene's or: true if either side is true, even if the other is null.
   BOWSTRING_BINARY_OR = 9,
-  // The sum.
+  // The sum of both values.
   BOWSTRING_BINARY_ADD = 10,
-  // The difference.
+  // The first value minus the second.
   BOWSTRING_BINARY_SUBTRACT = 11,
-  // The product.
+  // The product of both values.
   BOWSTRING_BINARY_MULTIPLY = 12,
-  // The quotient, of integers cut towards zero.
+  // The quotient; that of integers is rounded towards zero.
   BOWSTRING_BINARY_DIVIDE = 13,
-  // The remainder, with the sign of the first.
+  // The remainder of the division; it has the sign of the first value.
   BOWSTRING_BINARY_REMAINDER = 14,
-  // The first, or the second where the first is null.
+  // The first value, or the second if the first is null.
   BOWSTRING_BINARY_COALESCE = 15,
-  // The first, but null where both are equal.
+  // The first value, or null if both are equal.
   BOWSTRING_BINARY_NULL_IF = 16,
-  // Whether the first, text or bytes, starts with the second.
+  // Whether the first value, text or bytes, starts with the second.
   BOWSTRING_BINARY_STARTS_WITH = 17,
-  // Whether it ends with it.
+  // Whether the first value, text or bytes, ends with the second.
   BOWSTRING_BINARY_ENDS_WITH = 18,
-  // Whether the second is somewhere in the first.
+  // Whether the first value, text or bytes, contains the second.
   BOWSTRING_BINARY_CONTAINS = 19,
-  // Whether text is of a pattern: `%` is any text, `_` any character, a backslash takes the next one as it is.
+  // Whether the first value, text, matches the pattern in the second: `%` matches any text, `_` matches
+  // any one character, and a backslash takes the next character literally.
   BOWSTRING_BINARY_LIKE = 20,
-  // The same, where case does not count.
+  // Like `BOWSTRING_BINARY_LIKE`, ignoring case.
   BOWSTRING_BINARY_I_LIKE = 21,
 };
 #ifndef __cplusplus
@@ -289,27 +295,28 @@ typedef int32_t BowstringBinary;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// How rows become one.
+// A function that aggregates many rows into one value.
 enum BowstringFunction
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  // How many rows there are: of no expression.
+  // The number of rows. It takes no expression.
   BOWSTRING_FUNCTION_COUNT_ALL = 0,
-  // How many are not null.
+  // The number of values that are not null.
   BOWSTRING_FUNCTION_COUNT = 1,
-  // The sum of what is not null; null of nothing, as all below.
+  // The sum of the values that are not null; null if all are. The functions below skip nulls in the same
+  // way.
   BOWSTRING_FUNCTION_SUM = 2,
-  // The least.
+  // The minimum of the values.
   BOWSTRING_FUNCTION_MIN = 3,
-  // The greatest.
+  // The maximum of the values.
   BOWSTRING_FUNCTION_MAX = 4,
-  // The mean.
+  // The mean of the values.
   BOWSTRING_FUNCTION_MEAN = 5,
-  // Whether all are true.
+  // Whether all values are true.
   BOWSTRING_FUNCTION_BOOL_AND = 6,
-  // Whether any is true.
+  // Whether any value is true.
   BOWSTRING_FUNCTION_BOOL_OR = 7,
 };
 #ifndef __cplusplus
@@ -320,125 +327,139 @@ typedef int32_t BowstringFunction;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// An array, with the name, nullability and metadata it came with.
+// An array, with the name, nullability and metadata of its field.
 struct BowstringArray;
 
-// Arrays of one type that come one after another, such as the masks of a stream of batches.
+// A stream of arrays with one type, such as the masks for a stream of batches.
 struct BowstringArrays;
 
-// What a producer sends, until it is waited for.
+// The consumer's end of an asynchronous stream, before its schema has been waited for.
 struct BowstringAsyncBatches;
 
-// Arrays of equal length with names: a record batch.
+// A record batch: named arrays of equal length.
 struct BowstringBatch;
 
-// Batches of one schema that come one after another; nothing is read before it is asked for.
+// A stream of batches with one schema. A batch is read only when it is requested.
 struct BowstringBatches;
 
-// Where arrays live and operations run.
+// A device: the place where arrays are and operations run.
 struct BowstringDevice;
 
-// What is computed of each row of a batch. Made of others, which it shares: they may be freed. One that is nested more than 200 deep, or
-// has more than 20000 parts or 256 MiB of values, is `BOWSTRING_STATUS_INVALID`.
+// A value computed for each row of a batch. An expression shares the expressions that it was built from, so
+// their handles may be freed. One that is nested more than 200 deep, or has more than 20000 parts or 256 MiB
+// of values, is `BOWSTRING_STATUS_INVALID`.
 struct BowstringExpr;
 
-// What the doctor found.
+// The results of an examination by the doctor.
 struct BowstringReport;
 
-// A mask prepared once, for any number of arrays and batches, and for any number of threads at once: what they filter with
-// it goes to its stream in the order in which their calls come.
+// A mask that is prepared once. It filters any number of arrays and batches, and any number of threads may
+// use it at once; their work goes to its stream in the order of the calls.
 struct BowstringSelection;
 
-// An order of work on a device.
+// A stream of a device, which runs its work in order.
 struct BowstringStream;
 
-// How to take. Zero-initialise it, set `size` to `sizeof`, then what differs from the default.
+// Options for taking rows. Initialise the struct with zeros, set `size` to its `sizeof`, then set the fields
+// that differ from the default.
 struct BowstringTakeOptions {
-  // `sizeof(struct BowstringTakeOptions)`.
+  // The size of the caller's struct in bytes, `sizeof(struct BowstringTakeOptions)`.
   size_t size;
-  // 0: an index that is not a row is `BOWSTRING_STATUS_INDEX_OUT_OF_BOUNDS` (the default); 1: it gives a null row.
+  // 0 (the default): an index out of bounds fails with `BOWSTRING_STATUS_INDEX_OUT_OF_BOUNDS`. 1: it gives
+  // a null row.
   int32_t out_of_bounds_is_null;
 };
 
-// How to cast. Zero-initialise it, set `size` to `sizeof`, then what differs from the default.
+// Options for casts. Initialise the struct with zeros, set `size` to its `sizeof`, then set the fields that
+// differ from the default.
 struct BowstringCastOptions {
-  // `sizeof(struct BowstringCastOptions)`.
+  // The size of the caller's struct in bytes, `sizeof(struct BowstringCastOptions)`.
   size_t size;
-  // 0: a value that does not fit becomes null (the default); 1: it is `BOWSTRING_STATUS_CAST`.
+  // 0 (the default): a value that does not fit becomes null. 1: it fails with `BOWSTRING_STATUS_CAST`.
   int32_t strict;
 };
 
-// Called as an examination goes on, on the thread that asked for it: what is being done, how much of that has been done, and how
-// much there is. The text is the caller's for the call only.
+// Reports the progress of an examination, on the thread that called bowstring_doctor. `what` names the
+// current step and is valid during the call only; `done` of the step's `of` parts are complete.
 typedef void (*BowstringProgress)(const char *what, size_t done, size_t of, void *data);
 
-// How to compute. Zero-initialise it, set `size` to `sizeof`, then what differs from the default.
+// Options for evaluating expressions. Initialise the struct with zeros, set `size` to its `sizeof`, then set
+// the fields that differ from the default.
 struct BowstringExprOptions {
-  // `sizeof(struct BowstringExprOptions)`.
+  // The size of the caller's struct in bytes, `sizeof(struct BowstringExprOptions)`.
   size_t size;
-  // Of an integer that does not fit its type: 0: `BOWSTRING_STATUS_EVALUATION` (the default); 1: what remains of it in the type's
-  // bits; 2: a null. Decimals are an error, but for 2.
+  // An integer result that does not fit its type: 0 (the default) fails with
+  // `BOWSTRING_STATUS_EVALUATION`; 1 keeps the low bits; 2 gives null. A decimal that does not fit fails
+  // for 0 and 1, and gives null for 2.
   int32_t overflow;
-  // 0: a division by zero is `BOWSTRING_STATUS_EVALUATION` (the default); 1: it is a null. Floats always have a result.
+  // 0 (the default): a division by zero fails with `BOWSTRING_STATUS_EVALUATION`. 1: it gives null. A
+  // division of floats always has a result.
   int32_t division_by_zero_is_null;
-  // 0: floats are compared by their total order (the default); 1: as in SQL: zeros are equal, and so are NaNs, which are greatest.
+  // 0 (the default): floats are compared by their total order. 1: they are compared as in SQL, where both
+  // zeros are equal, all NaNs are equal, and NaN is greatest.
   int32_t floats_as_sql;
 };
 
-// An aggregate.
+// An aggregate: a function, its argument, and the name of its column.
 struct BowstringAggregate {
-  // A `BowstringFunction`.
+  // The function, a `BowstringFunction`.
   int32_t function;
-  // What it is of; NULL, and not looked at, for `BOWSTRING_FUNCTION_COUNT_ALL`.
+  // The function's argument. It is ignored for `BOWSTRING_FUNCTION_COUNT_ALL` and may then be NULL.
   const struct BowstringExpr *of;
-  // The name of the result's column; NULL for the function and expression as they are written.
+  // The name of the result's column, in UTF-8. NULL names the column after the function and its
+  // expression.
   const char *name;
 };
 
-// Says whether the work that a thread is at shall end: 0 where it goes on. It is called on that thread, in the
-// middle of a function of this library, and must not leave it by `longjmp` or an exception. Functions of this
-// library that it calls itself ask nothing.
+// Says whether the thread's current work must end: 0 lets it continue, any other value ends it. It is called
+// on that thread, in the middle of a function of this library, and must not leave by `longjmp` or an
+// exception. Functions of this library that the callback calls do not ask it.
 typedef int32_t (*BowstringInterrupted)(void *data);
 
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
 
-// Imports an array of `device`, copying and waiting for nothing. `array` is moved from (its `release` becomes NULL)
-// and released once nothing uses it any more, also on failure; only `BOWSTRING_STATUS_INVALID` and
-// `BOWSTRING_STATUS_UNSUPPORTED` may leave it as it was: look at `release`. `schema` is only read and stays the
-// caller's. Host memory (`ARROW_DEVICE_CPU`) goes with any device. What the structs say is checked; what stands in the
-// buffers is believed (bowstring_array_validate has the details): bowstring_array_import_validated looks at that too.
+// Imports an array of `device`. Copies nothing and does not synchronise. This takes `array`: its `release`
+// becomes NULL, and the library releases the array when nothing uses it any more, and on failure too. Only
+// `BOWSTRING_STATUS_INVALID` and `BOWSTRING_STATUS_UNSUPPORTED` may leave `array` unchanged: its `release`
+// is then not NULL, and the caller must release it. `schema` is only read and stays the caller's.
 //
-// The structs must follow the Arrow C device data interface; releasing on any thread must be fine.
+// Any `device` may import host memory (`ARROW_DEVICE_CPU`). The library checks what the structs state and
+// believes the contents of the buffers; bowstring_array_validate has the details.
+// bowstring_array_import_validated checks the contents too.
+//
+// The structs must follow the Arrow C device data interface. Any thread may release the array.
 BowstringStatus bowstring_array_import(const struct BowstringDevice *device,
                                        struct ArrowDeviceArray *array,
                                        const struct ArrowSchema *schema,
                                        struct BowstringArray **out);
 
-// Exports an array and its schema; the handle stays valid. Both structs must be uninitialised or released ones: they
-// are overwritten. Consumers must wait for `sync_event` unless it is NULL. Either struct may be NULL: not wanted.
-// `null_count` is -1 where only a device knows it. Synchronises only where a copy to host memory, which has no event to
-// give along, is still on its way.
+// Exports an array and its schema. The handle stays valid. Both structs are overwritten, so they must be
+// uninitialised or released; the caller releases them. Either may be NULL if it is not wanted. `null_count`
+// is -1 if only a device knows it.
+//
+// The consumer must wait for `sync_event` unless it is NULL. Synchronises only if the array is a copy to
+// host memory that has not finished, because host memory has no event to pass on.
 //
 // `array` must be NULL or a live handle, the structs NULL or writable.
 BowstringStatus bowstring_array_export(const struct BowstringArray *array,
                                        struct ArrowDeviceArray *out_array,
                                        struct ArrowSchema *out_schema);
 
-// How many rows.
+// Returns the number of rows.
 //
 // `array` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_array_length(const struct BowstringArray *array, uint64_t *out);
 
-// Which device the array is on: an `ArrowDeviceType`, and a number, which is -1 for the CPU.
+// Returns the device that the array is on: its `ArrowDeviceType`, and its number, which is -1 for the CPU.
 //
 // `array` must be NULL or a live handle, both results NULL or writable.
 BowstringStatus bowstring_array_device(const struct BowstringArray *array,
                                        int32_t *device_type,
                                        int64_t *device_id);
 
-// Rows `offset .. offset + length` of an array, copying nothing.
+// Returns `length` rows of an array, starting at row `offset`. Copies nothing.
 //
 // `array` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_array_slice(const struct BowstringArray *array,
@@ -446,160 +467,173 @@ BowstringStatus bowstring_array_slice(const struct BowstringArray *array,
                                       uint64_t length,
                                       struct BowstringArray **out);
 
-// Blocks until the array may be read. Where it cannot be because of its data (an index out of bounds, a value that a
-// strict cast found not to fit), this says so.
+// Blocks until the array may be read. Returns the error if the data made the operation fail, such as an
+// index out of bounds or a value that did not fit in a strict cast.
 //
 // `array` must be NULL or a live handle.
 BowstringStatus bowstring_array_wait(const struct BowstringArray *array);
 
-// The array on the device of `stream`: a copy of one in host memory; what is on the device already is not copied. Does not
-// synchronise.
+// Returns the array on the device of `stream`. Copies an array that is in host memory; one that is on the
+// device already is shared. Does not synchronise.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_array_to_device(const struct BowstringArray *array,
                                           const struct BowstringStream *stream,
                                           struct BowstringArray **out);
 
-// The array in host memory: a copy of one on the device of `stream`; what is in host memory already is not copied.
-// Synchronises only where a foreign string's extent is not known; exporting the copy waits for it.
+// Returns the array in host memory. Copies an array that is on the device of `stream`; one that is in host
+// memory already is shared. Synchronises only if the extent of an imported string array is not known.
+// Exporting the copy waits for it.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_array_to_host(const struct BowstringArray *array,
                                         const struct BowstringStream *stream,
                                         struct BowstringArray **out);
 
-// Frees an array handle; memory that others still use lives on.
+// Frees an array handle. Memory that other handles or consumers use stays valid. NULL is ignored.
 //
 // `array` must be NULL or a handle from this library that is not used again.
 void bowstring_array_free(struct BowstringArray *array);
 
-// Makes a handler, for a producer of struct arrays on `device`, and what takes what it sends. As soon as the producer has
-// given the schema, `queue` batches (at least one) are asked for, and one more for each that is taken; a producer that
-// sends more is stopped, and that is BOWSTRING_STATUS_OUT_OF_SPEC behind the batches that were asked for. The handler, which
-// this library frees, is for one producer, which calls its `release` at the end; where none gets it, the caller must.
-// `handler` is untouched on failure. Does not synchronise.
+// Creates a handler for a producer of struct arrays on `device`, and the handle that receives what the
+// producer sends. When the producer has given the schema, the library requests `queue` batches (at least
+// one), and one more for each batch that is taken. A producer that sends more than was requested is stopped;
+// the stream then ends with BOWSTRING_STATUS_OUT_OF_SPEC, after the batches that were requested.
 //
-// `device` must be NULL or a live handle, `handler` and `out` NULL or writable. The producer must follow the interface;
-// the arrays that it sends may be used and released on any thread.
+// The handler serves one producer, which calls its `release` at the end; the library then frees it. If no
+// producer gets the handler, the caller must call `release`. `handler` is untouched on failure. Does not
+// synchronise.
+//
+// `device` must be NULL or a live handle, `handler` and `out` NULL or writable. The producer must follow the
+// interface; the arrays that it sends may be used and released on any thread.
 BowstringStatus bowstring_async_batches_new(const struct BowstringDevice *device,
                                             uint64_t queue,
                                             struct ArrowAsyncDeviceStreamHandler **handler,
                                             struct BowstringAsyncBatches **out);
 
-// Waits for the producer's schema, and makes batches of what it sends: asked for the next one, they wait until it has
-// come. The handle is left empty, and still to be freed. A producer that fails before its schema, or releases the handler,
-// is BOWSTRING_STATUS_PRODUCER or BOWSTRING_STATUS_OUT_OF_SPEC. So a producer on this very thread must have given the
-// schema before.
+// Blocks until the producer has given the schema, and returns the stream of its batches. Asking that stream
+// for the next batch blocks until the batch has arrived. A producer on the calling thread must therefore
+// have given the schema before.
+//
+// The handle `batches` is left empty; the caller must still free it. A producer that fails before its schema
+// gives BOWSTRING_STATUS_PRODUCER or BOWSTRING_STATUS_OUT_OF_SPEC, and so does one that releases the handler
+// before it.
 //
 // `batches` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_async_batches_wait(const struct BowstringAsyncBatches *batches,
                                              struct BowstringBatches **out);
 
-// Waits for the producer's schema, and gives what the producer said of the stream besides, its `additional_metadata`:
-// a copy in the same encoding, or NULL. It is the handle's, and valid until that is freed. To be asked before
-// `bowstring_async_batches_wait`.
+// Blocks until the producer has given the schema, and returns the producer's `additional_metadata` for the
+// stream: a copy in the same encoding, or NULL if it has none. The handle owns the copy, which is valid
+// until the handle is freed. Call this before `bowstring_async_batches_wait`.
 //
 // `batches` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_async_batches_metadata(const struct BowstringAsyncBatches *batches,
                                                  const char **out);
 
-// Frees a handle. A producer that sends to it is told to stop, by its `cancel`; what it sends all the same is let go of.
+// Frees a handle. A producer that is still sending to it is told to stop through its `cancel`; anything that
+// it sends after that is released. NULL is ignored.
 //
 // `batches` must be NULL or a handle from this library that is not used again.
 void bowstring_async_batches_free(struct BowstringAsyncBatches *batches);
 
-// Sends the batches to a consumer's handler, from a thread of this library's own, which reads one whenever the consumer
-// wants one, and calls the handler's `release` at the end. What goes wrong its `on_error` is told. The batches are this
-// library's no more: the handle is left empty, and still to be freed. On failure the handler is left alone, but for
-// BOWSTRING_STATUS_NO_DEVICE, where no thread could be made: it has been told and released.
+// Sends the batches to a consumer's handler. A thread of this library reads a batch whenever the consumer
+// requests one, and calls the handler's `release` at the end. Errors go to the handler's `on_error`. The
+// handle `batches` is left empty; the caller must still free it. On failure the handler is untouched, except
+// for BOWSTRING_STATUS_NO_DEVICE, which means that no thread could be created: the handler has then been
+// told and released.
 //
-// A consumer that neither takes all nor cancels keeps that thread, asleep, and what it would send, for good.
+// A consumer that neither takes all batches nor cancels keeps the thread asleep, and the remaining batches
+// in memory, forever.
 //
-// What was said of each batch (bowstring_batch_metadata) is said of it again; `metadata` is said of the stream: NULL or
-// pairs in the encoding of ArrowSchema.metadata, which are copied.
+// The metadata of each batch (bowstring_batch_metadata) is sent along with it. `metadata` is the metadata of
+// the stream: NULL, or pairs in the encoding of ArrowSchema.metadata, which are copied.
 //
-// The producer that the handler is given stays valid until `release` has been called, all tasks are extracted, and the
-// arrays that these gave are released.
+// The handler's producer stays valid until `release` has been called, all tasks are extracted, and the
+// arrays that they gave are released.
 //
-// `batches` must be NULL or a live handle, `metadata` NULL or metadata. The handler must be NULL, or follow the interface
-// and be there until it is released; calling it on any thread must be fine.
+// `batches` must be NULL or a live handle, `metadata` NULL or metadata. The handler must be NULL, or follow
+// the interface and stay valid until it is released; any thread may call it.
 BowstringStatus bowstring_batches_export_async(const struct BowstringBatches *batches,
                                                const char *metadata,
                                                struct ArrowAsyncDeviceStreamHandler *handler);
 
-// Imports a struct array as a batch; otherwise as `bowstring_array_import`.
+// Imports a struct array as a batch; otherwise like `bowstring_array_import`.
 //
-// See `bowstring_array_import`.
+// The requirements of `bowstring_array_import` apply.
 BowstringStatus bowstring_batch_import(const struct BowstringDevice *device,
                                        struct ArrowDeviceArray *array,
                                        const struct ArrowSchema *schema,
                                        struct BowstringBatch **out);
 
-// Exports a batch as a struct array; otherwise as `bowstring_array_export`.
+// Exports a batch as a struct array; otherwise like `bowstring_array_export`.
 //
 // `batch` must be NULL or a live handle, the structs NULL or writable.
 BowstringStatus bowstring_batch_export(const struct BowstringBatch *batch,
                                        struct ArrowDeviceArray *out_array,
                                        struct ArrowSchema *out_schema);
 
-// How many rows.
+// Returns the number of rows.
 //
 // `batch` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_batch_length(const struct BowstringBatch *batch, uint64_t *out);
 
-// A column of a batch as an array, copying nothing.
+// Returns column `index`, which counts from 0, as an array. Copies nothing.
 //
 // `batch` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_batch_column(const struct BowstringBatch *batch,
                                        uint64_t index,
                                        struct BowstringArray **out);
 
-// Blocks until the batch may be read. Where it cannot be because of its data (an index out of bounds, a value that a
-// strict cast found not to fit), this says so.
+// Blocks until the batch may be read. Returns the error if the data made the operation fail, such as an
+// index out of bounds or a value that did not fit in a strict cast.
 //
 // `batch` must be NULL or a live handle.
 BowstringStatus bowstring_batch_wait(const struct BowstringBatch *batch);
 
-// The batch on the device of `stream`: a copy of one in host memory; what is on the device already is not copied. Does not
-// synchronise.
+// Returns the batch on the device of `stream`. Copies columns that are in host memory; those that are on the
+// device already are shared. Does not synchronise.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_batch_to_device(const struct BowstringBatch *batch,
                                           const struct BowstringStream *stream,
                                           struct BowstringBatch **out);
 
-// The batch in host memory: a copy of one on the device of `stream`; what is in host memory already is not copied.
-// Synchronises only where a foreign string's extent is not known; exporting the copy waits for it.
+// Returns the batch in host memory. Copies columns that are on the device of `stream`; those that are in
+// host memory already are shared. Synchronises only if the extent of an imported string array is not known.
+// Exporting the copy waits for it.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_batch_to_host(const struct BowstringBatch *batch,
                                         const struct BowstringStream *stream,
                                         struct BowstringBatch **out);
 
-// Frees a batch handle; memory that others still use lives on.
+// Frees a batch handle. Memory that other handles or consumers use stays valid. NULL is ignored.
 //
 // `batch` must be NULL or a handle from this library that is not used again.
 void bowstring_batch_free(struct BowstringBatch *batch);
 
-// What was said of a batch besides its schema, by the producer of an asynchronous stream or by
-// `bowstring_batch_with_metadata`: pairs in the encoding of ArrowSchema.metadata, or NULL where nothing was. It is the
-// handle's, and valid until that is freed. Operations on batches give it on with their results.
+// Returns the batch's own metadata, which its schema does not contain: pairs in the encoding of
+// ArrowSchema.metadata, or NULL if there is none. It comes from the producer of an asynchronous stream, or
+// from `bowstring_batch_with_metadata`; operations on batches copy it to their results. The handle owns it,
+// and it is valid until the handle is freed.
 //
 // `batch` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_batch_metadata(const struct BowstringBatch *batch,
                                          const char **out);
 
-// The batch, copying nothing, with `metadata` said of it, which is copied: pairs in the encoding of ArrowSchema.metadata, or
-// NULL for none. Who consumes it in an asynchronous stream is told.
+// Returns the batch with other metadata; copies no column. `metadata` has pairs in the encoding of
+// ArrowSchema.metadata, which are copied, or is NULL for none. An asynchronous stream passes the metadata to
+// its consumer.
 //
 // `batch` must be NULL or a live handle, `metadata` NULL or metadata, `out` NULL or writable.
 BowstringStatus bowstring_batch_with_metadata(const struct BowstringBatch *batch,
                                               const char *metadata,
                                               struct BowstringBatch **out);
 
-// The rows of `values` where `mask`, an array of booleans of equal length, is true; null is not. A mask that is shorter is
-// `BOWSTRING_STATUS_INVALID`, where arrow-rs would leave out the rows beyond it. On a GPU this synchronises once: how many
-// rows are kept is data.
+// Returns the rows of `values` for which `mask`, an array of booleans of equal length, is true. A null in
+// the mask drops the row. A shorter mask is `BOWSTRING_STATUS_INVALID`; arrow-rs drops the rows beyond its
+// end instead. On a GPU this synchronises once, because the number of kept rows depends on the data.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_filter(const struct BowstringArray *values,
@@ -607,7 +641,7 @@ BowstringStatus bowstring_filter(const struct BowstringArray *values,
                                  const struct BowstringStream *stream,
                                  struct BowstringArray **out);
 
-// The rows of every column where `mask` is true; as `bowstring_filter`.
+// Filters the rows of every column by `mask`; otherwise like `bowstring_filter`.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_filter_batch(const struct BowstringBatch *batch,
@@ -615,43 +649,45 @@ BowstringStatus bowstring_filter_batch(const struct BowstringBatch *batch,
                                        const struct BowstringStream *stream,
                                        struct BowstringBatch **out);
 
-// Prepares a mask for use with many arrays on one stream. On a GPU this synchronises once.
+// Prepares a mask, an array of booleans, for many arrays on one stream. On a GPU this synchronises once.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_selection_new(const struct BowstringArray *mask,
                                         const struct BowstringStream *stream,
                                         struct BowstringSelection **out);
 
-// How many rows it keeps.
+// Returns the number of rows that the selection keeps.
 //
 // `selection` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_selection_length(const struct BowstringSelection *selection,
                                            uint64_t *out);
 
-// The rows that it keeps of an array as long as its mask, on its stream. Synchronises only for types whose size a GPU has
-// to find out, such as strings and lists: once.
+// Returns the rows of `values` that the selection keeps. `values` must be as long as the mask. The work runs
+// on the selection's stream. Synchronises once, and only for types whose size a GPU must find out first,
+// such as strings and lists.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_selection_filter(const struct BowstringSelection *selection,
                                            const struct BowstringArray *values,
                                            struct BowstringArray **out);
 
-// The rows that it keeps of every column; as `bowstring_selection_filter`.
+// Filters the rows of every column; otherwise like `bowstring_selection_filter`.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_selection_filter_batch(const struct BowstringSelection *selection,
                                                  const struct BowstringBatch *batch,
                                                  struct BowstringBatch **out);
 
-// Frees a selection.
+// Frees a selection. NULL is ignored.
 //
 // `selection` must be NULL or a handle from this library that is not used again.
 void bowstring_selection_free(struct BowstringSelection *selection);
 
-// The rows of `values` at `indices`, an array of any integer type. A null index gives a null row; a negative one never
-// counts from the end. Indices into an array of type Null are checked as any others are, which arrow-rs does not do.
-// `options` may be NULL. Does not synchronise, but for types whose size a GPU has to find out. On a
-// GPU a bad index is the failure of whoever first waits for the result (bowstring_array_wait), and a null row meanwhile.
+// Returns the rows of `values` at `indices`, an array of any integer type. A null index gives a null row. A
+// negative index is out of bounds; it does not count from the end. Indices into an array of type Null are
+// checked too, which arrow-rs does not do. `options` may be NULL. Synchronises only for types whose size a
+// GPU must find out first. On a GPU an index out of bounds is reported by the first call that waits for the
+// result (bowstring_array_wait); until then it gives a null row.
 //
 // Handles and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_take(const struct BowstringArray *values,
@@ -660,8 +696,8 @@ BowstringStatus bowstring_take(const struct BowstringArray *values,
                                const struct BowstringStream *stream,
                                struct BowstringArray **out);
 
-// The rows of every column at `indices`; as `bowstring_take`. Where an index may be null, or become null for being out of
-// bounds, the fields of the result are nullable.
+// Takes the rows of every column at `indices`; otherwise like `bowstring_take`. If an index may be null, or
+// become null because it is out of bounds, the fields of the result are nullable.
 //
 // Handles and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_take_batch(const struct BowstringBatch *batch,
@@ -670,10 +706,12 @@ BowstringStatus bowstring_take_batch(const struct BowstringBatch *batch,
                                      const struct BowstringStream *stream,
                                      struct BowstringBatch **out);
 
-// The values as another type: the one that `to` describes, with the metadata of `to`, which says of what extension type they
-// are, if any, and under the name of `values`. `to` is only read. `options` may be NULL. On a GPU a strict cast that fails is
-// the failure of whoever first waits for the result (bowstring_array_wait). Synchronises only where a GPU has to find out what
-// is data: the bytes behind views, bytes that are to be text, values and lists as text, the items of lists in a cast that may fail.
+// Casts the values to the type that `to` describes. The result has the name of `values` and the metadata of
+// `to`, which names the extension type if it is one. `to` is only read. `options` may be NULL. On a GPU a
+// failure of a strict cast is reported by the first call that waits for the result (bowstring_array_wait).
+//
+// Synchronises only if a GPU needs to know something that depends on the data: for views, for bytes cast to
+// text, for values and lists cast to text, and for the items of lists in a cast that may fail.
 //
 // Handles, schema and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_cast(const struct BowstringArray *values,
@@ -682,9 +720,10 @@ BowstringStatus bowstring_cast(const struct BowstringArray *values,
                                const struct BowstringStream *stream,
                                struct BowstringArray **out);
 
-// Every column as the type of the field of `to` in its place, a schema of as many fields, and under its names; as
-// `bowstring_cast`. Nulls under a field of `to` that is not nullable are `BOWSTRING_STATUS_INVALID`. On a GPU a value that
-// does not fit a strict cast, or a null that nobody has counted, is the failure of whoever first waits for the column.
+// Casts every column to the type of the field of `to` at the same position. `to` must have as many fields as
+// the batch has columns; the result has its names. Otherwise like `bowstring_cast`. Nulls under a field of
+// `to` that is not nullable are `BOWSTRING_STATUS_INVALID`. On a GPU a value that does not fit in a strict
+// cast, or a null that has not been counted, is reported by the first call that waits for the column.
 //
 // Handles, schema and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_cast_batch(const struct BowstringBatch *batch,
@@ -693,8 +732,9 @@ BowstringStatus bowstring_cast_batch(const struct BowstringBatch *batch,
                                      const struct BowstringStream *stream,
                                      struct BowstringBatch **out);
 
-// How many rows of each column are null by its validity bitmap, counted together; `out` has room for `columns` numbers, as
-// many as the batch has columns. On a GPU this synchronises once, unless all are known.
+// Writes to `out`, for each column, the number of rows that are null by its validity bitmap. `out` must have
+// room for `columns` numbers, and `columns` must be the number of columns of the batch. On a GPU this
+// synchronises once for all columns, or not at all if all counts are known.
 //
 // Handles must be NULL or live, `out` NULL or writable for `columns` numbers.
 BowstringStatus bowstring_null_count_batch(const struct BowstringBatch *batch,
@@ -702,38 +742,40 @@ BowstringStatus bowstring_null_count_batch(const struct BowstringBatch *batch,
                                            uint64_t columns,
                                            uint64_t *out);
 
-// How many rows are null by the validity bitmap. On a GPU this synchronises once, unless it is known.
+// Returns the number of rows that are null by the validity bitmap. On a GPU this synchronises once, unless
+// the count is known.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_null_count(const struct BowstringArray *values,
                                      const struct BowstringStream *stream,
                                      uint64_t *out);
 
-// How many rows are null when dictionaries, runs and unions are looked through. On a GPU this synchronises once, unless
-// it is known.
+// Returns the number of rows that are null by their value: dictionaries, runs and unions are looked through.
+// On a GPU this synchronises once, unless the count is known.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_logical_null_count(const struct BowstringArray *values,
                                              const struct BowstringStream *stream,
                                              uint64_t *out);
 
-// Whether each row is null, as an array of booleans without nulls. Does not synchronise.
+// Returns an array of booleans without nulls: whether each row is null. Does not synchronise.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_is_null(const struct BowstringArray *values,
                                   const struct BowstringStream *stream,
                                   struct BowstringArray **out);
 
-// Whether each row is valid, as an array of booleans without nulls. Does not synchronise.
+// Returns an array of booleans without nulls: whether each row is valid. Does not synchronise.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_is_not_null(const struct BowstringArray *values,
                                       const struct BowstringStream *stream,
                                       struct BowstringArray **out);
 
-// The values, and the only row of `scalar` where they are null; a null there leaves all as it is. `scalar` is in memory that the
-// host reads, and of the values' type. Does not synchronise where that is Boolean or has a fixed width of 1, 2, 4, 8, 16 or 32 bytes;
-// else once for each level of text, lists or runs, and as a take.
+// Replaces the nulls in `values` by the only row of `scalar`. `scalar` must have the type of `values` and be
+// in memory that the host can read. If its row is null, the values stay as they are. Does not synchronise if
+// the type is Boolean or has a fixed width of 1, 2, 4, 8, 16 or 32 bytes. Other types synchronise once for
+// each level of text, lists or runs, and as `bowstring_take` does.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_fill_null(const struct BowstringArray *values,
@@ -741,68 +783,71 @@ BowstringStatus bowstring_fill_null(const struct BowstringArray *values,
                                     const struct BowstringStream *stream,
                                     struct BowstringArray **out);
 
-// The rows that are not null. On a GPU this synchronises once, as every filter.
+// Returns the rows that are not null. On a GPU this synchronises once, like every filter.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_drop_nulls(const struct BowstringArray *values,
                                      const struct BowstringStream *stream,
                                      struct BowstringArray **out);
 
-// Opens a device by its `ArrowDeviceType` and number. The CPU (`ARROW_DEVICE_CPU`, any number) is always there, and so
-// is the emulator (`ARROW_DEVICE_EXT_DEV`), which runs the GPU kernels in host memory, slowly. Opening a device twice
-// is fine. Does not synchronise.
+// Opens a device by its `ArrowDeviceType` and number. The CPU (`ARROW_DEVICE_CPU`, any number) is always
+// present. So is the emulator (`ARROW_DEVICE_EXT_DEV`), which runs the GPU kernels in host memory, slowly. A
+// device may be opened several times. Does not synchronise.
 //
 // `out` must be NULL or writable.
 BowstringStatus bowstring_device_open(int32_t device_type,
                                       int64_t device_id,
                                       struct BowstringDevice **out);
 
-// Frees a device handle. Arrays and streams of the device live on.
+// Frees a device handle. Arrays and streams of the device stay valid. NULL is ignored.
 //
 // `device` must be NULL or a handle from this library that is not used again.
 void bowstring_device_free(struct BowstringDevice *device);
 
-// Sets whether exported memory of a GPU stays untouched, once its consumer has released it, until the work
-// has passed that the consumer had put on its stream: the one that it named, if that is a stream of this
-// library or a wrapped one of which a handle is still held, else the legacy default stream. It does by
-// default, where `kept` is 1: a release says only that the program is through, and kernels may still be
-// reading. With 0 a consumer must release only what nothing reads any more. Does not synchronise.
+// Sets whether GPU memory that a consumer has released stays untouched until the work that the consumer had
+// put on its stream has passed. It does so by default (`kept` is 1), because a release says only that the
+// program is done, and kernels may still be reading. With 0 a consumer must release only memory that nothing
+// reads any more. Does not synchronise.
+//
+// The stream is the one that the consumer named, if that is a stream of this library, or a wrapped one of
+// which a handle is still held. Otherwise it is the legacy default stream.
 //
 // `device` must be NULL or a live handle.
 BowstringStatus bowstring_device_set_export_fence(const struct BowstringDevice *device,
                                                   int32_t kept);
 
-// A new stream of the device. On the CPU a stream is a formality: operations run in the call.
+// Creates a stream of the device. On the CPU a stream has no effect: operations run inside the call.
 //
 // `device` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_stream_new(const struct BowstringDevice *device,
                                      struct BowstringStream **out);
 
-// Uses the caller's own stream: a `CUstream` or `hipStream_t` of the device. Everything this library does for an
-// operation is put on it and nowhere else. It must outlive the handle and the work put on it; this library never
-// destroys it. On the CPU: `BOWSTRING_STATUS_INVALID`.
+// Makes a handle of the caller's own stream, a `CUstream` or `hipStream_t` of the device. The library puts
+// all work of an operation on that stream and on no other. The stream must outlive the handle and the work
+// put on it; the library never destroys it. On the CPU this is `BOWSTRING_STATUS_INVALID`.
 //
 // `device` must be NULL or a live handle, `native` a live stream of that device, `out` NULL or writable.
 BowstringStatus bowstring_stream_wrap(const struct BowstringDevice *device,
                                       void *native,
                                       struct BowstringStream **out);
 
-// Blocks until everything put on the stream has passed.
+// Blocks until all work put on the stream has finished.
 //
 // `stream` must be NULL or a live handle.
 BowstringStatus bowstring_stream_synchronise(const struct BowstringStream *stream);
 
-// Frees a stream handle. Work put on the stream still runs.
+// Frees a stream handle. Work already put on the stream still runs. NULL is ignored.
 //
 // `stream` must be NULL or a handle from this library that is not used again.
 void bowstring_stream_free(struct BowstringStream *stream);
 
-// Looks for devices, and examines the CPU and each GPU that it finds, 8 of a kind at most: loads every kernel, tests, compares
-// with the CPU, measures. Takes so many seconds at most, nearly; 100 are enough for one GPU. Synchronises.
+// Finds devices, and examines the CPU and each GPU, at most 8 of a kind: loads every kernel, runs tests,
+// compares results with the CPU, and measures. The examination takes about `seconds` at most; 100 are enough
+// for one GPU. `progress` may be NULL. Synchronises.
 //
-// All of it is done in this process, for a library does not start others by itself: a driver's library
-// that crashes ends it, and so does ROCm at a fault of its GPU. `python -m bowstring` and the doctor among
-// the Rust examples examine each GPU in a process of its own.
+// Everything runs in this process, because a library does not start other processes by itself. If a driver's
+// library crashes, the process ends; ROCm ends it as well when its GPU faults. `python -m bowstring` and the
+// doctor among the Rust examples examine each GPU in a process of its own.
 //
 // `progress` must be NULL, or a function that may be called with `data`; `out` NULL or writable.
 BowstringStatus bowstring_doctor(double seconds,
@@ -810,72 +855,79 @@ BowstringStatus bowstring_doctor(double seconds,
                                  void *data,
                                  struct BowstringReport **out);
 
-// A report as a page for people. It lives as long as the report.
+// Returns the report as readable text. The report owns the text, which is valid until the report is freed.
 //
 // `report` must be NULL or a live handle, `out` NULL or writable.
-BowstringStatus bowstring_report_page(const struct BowstringReport *report, const char **out);
+BowstringStatus bowstring_report_page(const struct BowstringReport *report,
+                                      const char **out);
 
-// A report as JSON, with each kernel's time. It lives as long as the report.
+// Returns the report as JSON, including the time of each kernel. The report owns the text, which is valid
+// until the report is freed.
 //
 // `report` must be NULL or a live handle, `out` NULL or writable.
-BowstringStatus bowstring_report_json(const struct BowstringReport *report, const char **out);
+BowstringStatus bowstring_report_json(const struct BowstringReport *report,
+                                      const char **out);
 
-// 1 where every device that is here did what it should, else 0.
+// Writes 1 if every device that was found passed the examination, else 0.
 //
 // `report` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_report_is_well(const struct BowstringReport *report, int32_t *out);
 
-// Frees a report.
+// Frees a report. NULL is ignored.
 //
 // `report` must be NULL or a handle from this library that is not used again.
 void bowstring_report_free(struct BowstringReport *report);
 
-// The column of a name, which is UTF-8 and ends with a 0.
+// Refers to a column by its name, a UTF-8 string that ends with a 0.
 //
 // `name` must be NULL or a C string, `out` NULL or writable.
 BowstringStatus bowstring_expr_column(const char *name, struct BowstringExpr **out);
 
-// The column of a number, from 0 on.
+// Refers to a column by its position, which counts from 0.
 //
 // `out` must be NULL or writable.
 BowstringStatus bowstring_expr_nth(uint64_t index, struct BowstringExpr **out);
 
-// The only row of `value`, an array in memory that the host reads, of its type: Boolean, or a number, date or time of 16 bytes at most.
-// An array of type Null is a null that takes the type of what it meets.
+// Makes a literal from the only row of `value`, an array in memory that the host can read. It has the type
+// of the array: Boolean, or a number, date or time of at most 16 bytes. An array of type Null makes a null
+// that takes the type of the operand that it is combined with.
 //
 // `value` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_expr_literal(const struct BowstringArray *value,
                                        struct BowstringExpr **out);
 
-// An integer, which takes the type of what it meets.
+// Makes an integer literal, which takes the type of the operand that it is combined with.
 //
 // `out` must be NULL or writable.
 BowstringStatus bowstring_expr_int(int64_t value, struct BowstringExpr **out);
 
-// A floating-point number, which takes the type of what it meets: beside a decimal it is what its shortest digits say.
+// Makes a floating-point literal, which takes the type of the operand that it is combined with. Combined
+// with a decimal, it has the value of its shortest decimal representation.
 //
 // `out` must be NULL or writable.
 BowstringStatus bowstring_expr_double(double value,
                                       struct BowstringExpr **out);
 
-// A truth: 0 is false.
+// Makes a Boolean literal: 0 is false, any other value is true.
 //
 // `out` must be NULL or writable.
 BowstringStatus bowstring_expr_bool(int32_t value, struct BowstringExpr **out);
 
-// Text, which takes the type of what it meets: any of text or of bytes.
+// Makes a text literal from a UTF-8 string that ends with a 0. It takes the type of the operand that it is
+// combined with, which may be any type of text or bytes.
 //
 // `value` must be NULL or a string that ends with 0, `out` NULL or writable.
-BowstringStatus bowstring_expr_text(const char *value, struct BowstringExpr **out);
+BowstringStatus bowstring_expr_text(const char *value,
+                                    struct BowstringExpr **out);
 
-// What an operation, a `BowstringUnary`, makes of an expression.
+// Applies `op`, a `BowstringUnary`, to an expression. An unknown number is `BOWSTRING_STATUS_INVALID`.
 //
 // `x` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_expr_unary(int32_t op,
                                      const struct BowstringExpr *x,
                                      struct BowstringExpr **out);
 
-// What an operation, a `BowstringBinary`, makes of two expressions.
+// Applies `op`, a `BowstringBinary`, to two expressions. An unknown number is `BOWSTRING_STATUS_INVALID`.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_expr_binary(int32_t op,
@@ -883,7 +935,7 @@ BowstringStatus bowstring_expr_binary(int32_t op,
                                       const struct BowstringExpr *b,
                                       struct BowstringExpr **out);
 
-// `then` where `condition` is true, `otherwise` where it is false or null.
+// Makes an expression that is `then` where `condition` is true, and `otherwise` where it is false or null.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_expr_if_else(const struct BowstringExpr *condition,
@@ -891,16 +943,17 @@ BowstringStatus bowstring_expr_if_else(const struct BowstringExpr *condition,
                                        const struct BowstringExpr *otherwise,
                                        struct BowstringExpr **out);
 
-// Whether it is one of the rows of `values`, an array as `bowstring_expr_literal` takes it, but of any length; null where `x` is null,
-// or where it is none of them and one of them is null.
+// Makes an expression that says whether `x` equals one of the rows of `values`. `values` is an array as for
+// `bowstring_expr_literal`, but of any length. The result is null if `x` is null, or if no row is equal and
+// one of them is null.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_expr_in_list(const struct BowstringExpr *x,
                                        const struct BowstringArray *values,
                                        struct BowstringExpr **out);
 
-// As the type that `to` describes, which is only read. What does not fit is null, or with `strict` other than 0
-// `BOWSTRING_STATUS_CAST`.
+// Casts an expression to the type that `to` describes. `to` is only read. A value that does not fit becomes
+// null; if `strict` is not 0, it fails with `BOWSTRING_STATUS_CAST`.
 //
 // Handle and schema must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_expr_cast(const struct BowstringExpr *x,
@@ -908,30 +961,34 @@ BowstringStatus bowstring_expr_cast(const struct BowstringExpr *x,
                                     int32_t strict,
                                     struct BowstringExpr **out);
 
-// The same under a name, which the result's column has.
+// Gives an expression a name, which becomes the name of its column in a result. `name` is UTF-8 and is
+// copied.
 //
 // `x` must be NULL or a live handle, `name` NULL or a C string, `out` NULL or writable.
 BowstringStatus bowstring_expr_alias(const struct BowstringExpr *x,
                                      const char *name,
                                      struct BowstringExpr **out);
 
-// Another handle of the same expression.
+// Makes another handle of the same expression. The caller frees both.
 //
 // `x` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_expr_clone(const struct BowstringExpr *x, struct BowstringExpr **out);
 
-// The expression as people write it. The text is the handle's and lives as long.
+// Returns the expression as readable text. The handle owns the text, which is valid until the handle is
+// freed.
 //
 // `x` must be NULL or a live handle, `out` NULL or writable.
-BowstringStatus bowstring_expr_to_string(const struct BowstringExpr *x, const char **out);
+BowstringStatus bowstring_expr_to_string(const struct BowstringExpr *x,
+                                         const char **out);
 
-// Frees an expression.
+// Frees an expression. NULL is ignored.
 //
 // `x` must be NULL or a handle from this library that is not used again.
 void bowstring_expr_free(struct BowstringExpr *x);
 
-// The rows of a batch where `predicate` is true; null is not. `options` may be NULL. On a GPU this synchronises once, as every
-// filter. A row that overflows or divides by zero is `BOWSTRING_STATUS_EVALUATION`.
+// Returns the rows of a batch for which `predicate` is true. A null drops the row. `options` may be NULL. On
+// a GPU this synchronises once, like every filter. A row that overflows or divides by zero is
+// `BOWSTRING_STATUS_EVALUATION`.
 //
 // Handles and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_filter_where(const struct BowstringBatch *batch,
@@ -940,11 +997,13 @@ BowstringStatus bowstring_filter_where(const struct BowstringBatch *batch,
                                        const struct BowstringStream *stream,
                                        struct BowstringBatch **out);
 
-// A batch of what `count` expressions come to for each row: a column each, named by `bowstring_expr_alias` or as written. `options`
-// may be NULL. Synchronises only where a cast in them does. On a GPU a row that overflows or divides by zero is the failure of
-// whoever first waits for a column.
+// Evaluates `count` expressions for each row of a batch. The result has a column for each expression, named
+// by `bowstring_expr_alias`, or after the expression's text. `options` may be NULL. Synchronises only if a
+// cast in an expression does. On a GPU a row that overflows or divides by zero is reported by the first call
+// that waits for a column.
 //
-// Handles and options must be NULL or live, `exprs` NULL or point to `count` of them, `out` NULL or writable.
+// Handles and options must be NULL or live, `exprs` NULL or point to `count` of them, `out` NULL or
+// writable.
 BowstringStatus bowstring_evaluate(const struct BowstringBatch *batch,
                                    const struct BowstringExpr *const *exprs,
                                    uint64_t count,
@@ -952,11 +1011,12 @@ BowstringStatus bowstring_evaluate(const struct BowstringBatch *batch,
                                    const struct BowstringStream *stream,
                                    struct BowstringBatch **out);
 
-// One row, in host memory, of what the rows of a batch come to: a column for each of `count` aggregates, of the rows where `condition`
-// is true, or of all where it is NULL. `options` may be NULL. On a GPU this synchronises once.
+// Aggregates the rows of a batch into one row in host memory, with a column for each of `count` aggregates.
+// Only rows for which `condition` is true count; NULL means all rows. `options` may be NULL. On a GPU this
+// synchronises once.
 //
-// Handles and options must be NULL or live, `aggregates` NULL or point to `count` of them, whose handles and names are, `out` NULL or
-// writable.
+// Handles and options must be NULL or live, `aggregates` NULL or an array of `count` items
+// whose handles and names are NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_aggregate(const struct BowstringBatch *batch,
                                     const struct BowstringAggregate *aggregates,
                                     uint64_t count,
@@ -965,9 +1025,10 @@ BowstringStatus bowstring_aggregate(const struct BowstringBatch *batch,
                                     const struct BowstringStream *stream,
                                     struct BowstringBatch **out);
 
-// Each batch with the rows where `predicate` is true, as by `bowstring_filter_where`. `batches` are taken: their handle is left empty,
-// and still to be freed; on failure they stay as they were. What is wrong with the predicate is known now. Nothing is read now: when a
-// batch is asked for, one is filtered on `stream`; on a GPU up to two more are begun.
+// Filters each batch by `predicate`, as `bowstring_filter_where` does. This takes `batches`: the handle is
+// left empty, and the caller must still free it. On failure it is unchanged. Errors in the predicate are
+// reported by this call, which reads no batch. When a batch is requested, one is filtered on `stream`; on a
+// GPU up to two more are begun.
 //
 // Handles and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_batches_filter_where(const struct BowstringBatches *batches,
@@ -976,9 +1037,11 @@ BowstringStatus bowstring_batches_filter_where(const struct BowstringBatches *ba
                                                const struct BowstringStream *stream,
                                                struct BowstringBatches **out);
 
-// For each batch one of what `count` expressions come to, as by `bowstring_evaluate`; otherwise as `bowstring_batches_filter_where`.
+// Evaluates `count` expressions for each batch, as `bowstring_evaluate` does; otherwise like
+// `bowstring_batches_filter_where`.
 //
-// Handles and options must be NULL or live, `exprs` NULL or point to `count` of them, `out` NULL or writable.
+// Handles and options must be NULL or live, `exprs` NULL or point to `count` of them, `out` NULL or
+// writable.
 BowstringStatus bowstring_batches_evaluate(const struct BowstringBatches *batches,
                                            const struct BowstringExpr *const *exprs,
                                            uint64_t count,
@@ -986,11 +1049,12 @@ BowstringStatus bowstring_batches_evaluate(const struct BowstringBatches *batche
                                            const struct BowstringStream *stream,
                                            struct BowstringBatches **out);
 
-// One row, in host memory, of what the rows of all batches come to, as by `bowstring_aggregate`. `batches` are taken, and read to their
-// end, now; a row that fails is one of its batch.
+// Aggregates the rows of all batches into one row in host memory, as `bowstring_aggregate` does. This takes
+// `batches` and reads them to their end before it returns. The row number in an error counts from the start
+// of its batch.
 //
-// Handles and options must be NULL or live, `aggregates` NULL or point to `count` of them, whose handles and names are, `out` NULL or
-// writable.
+// Handles and options must be NULL or live, `aggregates` NULL or an array of `count` items
+// whose handles and names are NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_batches_aggregate(const struct BowstringBatches *batches,
                                             const struct BowstringAggregate *aggregates,
                                             uint64_t count,
@@ -999,16 +1063,18 @@ BowstringStatus bowstring_batches_aggregate(const struct BowstringBatches *batch
                                             const struct BowstringStream *stream,
                                             struct BowstringBatch **out);
 
-// Why this thread's last failed call failed; an empty string before the first one. Valid until the thread's next
-// failing call. Never NULL.
+// Returns the reason of this thread's last failed call, or an empty string if none has failed. The text is
+// valid until the thread's next failing call. Never NULL.
 const char *bowstring_last_error(void);
 
-// Has functions that this thread calls from now on ask `interrupted`, not more often than every so many
-// milliseconds, whether they shall end: for Ctrl-C, a deadline, or a query that was cancelled. Once it says
-// so, work on the CPU ends, on all of its threads, before it begins another part of some ten thousand rows:
-// the function's status is BOWSTRING_STATUS_INTERRUPTED, and what it was called with is as it was. Work on
-// GPUs does not ask, nor do the callbacks of streams that others read. After NULL nothing is asked any more.
-// Each thread has a callback of its own.
+// Sets a callback that can end this thread's later calls: for Ctrl-C, a deadline, or a cancelled query.
+// Functions called on this thread ask `interrupted` from time to time, at most once every `milliseconds`.
+// When it returns anything but 0, work on the CPU ends on all of its threads before it begins another part
+// of about ten thousand rows. The function returns BOWSTRING_STATUS_INTERRUPTED, and its inputs are
+// unchanged.
+//
+// Work on GPUs does not ask, and neither do the callbacks of streams that others read. NULL removes the
+// callback. Each thread has its own callback.
 //
 // `interrupted` must be NULL, or a function that may be called with `data` on this thread until another
 // takes its place.
@@ -1016,92 +1082,99 @@ BowstringStatus bowstring_set_interrupt(BowstringInterrupted interrupted,
                                         void *data,
                                         uint32_t milliseconds);
 
-// The library's version, as in "0.1.0". Static.
+// Returns the library's version, such as "0.1.0". The text is static.
 const char *bowstring_version(void);
 
-// Takes over a device stream of struct arrays as batches of `device`. It is moved from (its `release` becomes NULL) and
-// released when the handle, or what was made of it, is freed or has ended; also on failure, but for
-// `BOWSTRING_STATUS_INVALID` and `BOWSTRING_STATUS_UNSUPPORTED`, which leave it as it was. Only its schema is asked for
-// now. Does not synchronise.
+// Imports a device stream of struct arrays as batches of `device`. This takes `stream`: its `release`
+// becomes NULL, and the library releases it when it has ended, or when the handle, or the handle made from
+// it, is freed. A failure releases it too, except for `BOWSTRING_STATUS_INVALID` and
+// `BOWSTRING_STATUS_UNSUPPORTED`, which leave it unchanged. This call reads only the schema. Does not
+// synchronise.
 //
-// The struct must follow the Arrow C device stream interface; using and releasing it on any thread, one at a time,
-// must be fine.
+// The struct must follow the Arrow C device stream interface. Any thread may use and release it, one at a
+// time.
 BowstringStatus bowstring_batches_import(const struct BowstringDevice *device,
                                          struct ArrowDeviceArrayStream *stream,
                                          struct BowstringBatches **out);
 
-// Takes over a stream of struct arrays in host memory as batches of the CPU; otherwise as `bowstring_batches_import`.
+// Imports a stream of struct arrays in host memory as batches of the CPU; otherwise like
+// `bowstring_batches_import`.
 //
-// As for `bowstring_batches_import`.
+// The requirements of `bowstring_batches_import` apply.
 BowstringStatus bowstring_batches_import_host(struct ArrowArrayStream *stream,
                                               struct BowstringBatches **out);
 
-// The schema of all batches. The struct must be uninitialised or a released one: it is overwritten.
+// Returns the schema of all batches. The struct is overwritten, so it must be uninitialised or released; the
+// caller releases it.
 //
 // `batches` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_batches_schema(const struct BowstringBatches *batches,
                                          struct ArrowSchema *out);
 
-// The next batch, or NULL at the end. After a failure there is nothing more: the next call says the end. Runs what the
-// stream is made of, on this thread: whether it synchronises is up to those operations. Other threads that use the handle
-// meanwhile wait; a producer that does so while it is asked for a batch gets `BOWSTRING_STATUS_INVALID`.
+// Returns the next batch, or NULL at the end. After a failure the stream has ended, and the next call
+// returns NULL. The operations that the stream consists of run on the calling thread, and synchronise if
+// they do by themselves. Other threads that use the handle meanwhile wait. A producer that uses the handle
+// while it is asked for a batch gets `BOWSTRING_STATUS_INVALID`.
 //
 // `batches` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_batches_next(const struct BowstringBatches *batches,
                                        struct BowstringBatch **out);
 
-// Makes a device stream of the batches, which are then this library's no more: the handle is left empty, and still to
-// be freed. The struct must be uninitialised or a released one: it is overwritten. What goes wrong while it is read,
-// its `get_last_error` tells. It is read on the consumer's thread, a batch at a time, when the consumer asks.
+// Exports the batches as a device stream. This takes `batches`: the handle is left empty, and the caller
+// must still free it. The struct is overwritten, so it must be uninitialised or released. The consumer reads
+// one batch at a time, on its own thread. Errors while it reads are reported by the stream's
+// `get_last_error`.
 //
 // `batches` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_batches_export(const struct BowstringBatches *batches,
                                          struct ArrowDeviceArrayStream *out);
 
-// Makes a plain stream of batches in host memory; otherwise as `bowstring_batches_export`.
+// Exports the batches as a stream in host memory, without devices; otherwise like
+// `bowstring_batches_export`.
 //
 // `batches` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_batches_export_host(const struct BowstringBatches *batches,
                                               struct ArrowArrayStream *out);
 
-// Frees a handle, and releases the stream that it still holds.
+// Frees a handle, and releases the stream if the handle still holds it. NULL is ignored.
 //
 // `batches` must be NULL or a handle from this library that is not used again.
 void bowstring_batches_free(struct BowstringBatches *batches);
 
-// Takes over a device stream of arrays, such as masks or indices; otherwise as `bowstring_batches_import`.
+// Imports a device stream of arrays, such as masks or indices; otherwise like `bowstring_batches_import`.
 //
-// As for `bowstring_batches_import`.
+// The requirements of `bowstring_batches_import` apply.
 BowstringStatus bowstring_arrays_import(const struct BowstringDevice *device,
                                         struct ArrowDeviceArrayStream *stream,
                                         struct BowstringArrays **out);
 
-// Takes over a stream of arrays in host memory; otherwise as `bowstring_batches_import_host`.
+// Imports a stream of arrays in host memory; otherwise like `bowstring_batches_import_host`.
 //
-// As for `bowstring_batches_import`.
+// The requirements of `bowstring_batches_import` apply.
 BowstringStatus bowstring_arrays_import_host(struct ArrowArrayStream *stream,
                                              struct BowstringArrays **out);
 
-// The next array, or NULL at the end; as `bowstring_batches_next`.
+// Returns the next array, or NULL at the end; otherwise like `bowstring_batches_next`.
 //
 // `arrays` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_arrays_next(const struct BowstringArrays *arrays,
                                       struct BowstringArray **out);
 
-// Makes a device stream of the arrays; as `bowstring_batches_export`.
+// Exports the arrays as a device stream; otherwise like `bowstring_batches_export`.
 //
 // `arrays` must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_arrays_export(const struct BowstringArrays *arrays,
                                         struct ArrowDeviceArrayStream *out);
 
-// Frees a handle, and releases the stream that it still holds.
+// Frees a handle, and releases the stream if the handle still holds it. NULL is ignored.
 //
 // `arrays` must be NULL or a handle from this library that is not used again.
 void bowstring_arrays_free(struct BowstringArrays *arrays);
 
-// Each batch with the rows where the next of `masks` is true. Both are taken: their handles are left empty, and still
-// to be freed; on failure they stay as they were. Nothing is read now. When a batch is asked for, one is filtered on
-// `stream`, as by `bowstring_filter_batch`; on a GPU up to two more are begun. Masks that end first are an error.
+// Filters each batch by the next array of `masks`, as `bowstring_filter_batch` does. This takes `batches`
+// and `masks`: the handles are left empty, and the caller must still free them. On failure they are
+// unchanged. This call reads nothing. When a batch is requested, one is filtered on `stream`; on a GPU up to
+// two more are begun. The stream fails if the masks end before the batches.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_batches_filter(const struct BowstringBatches *batches,
@@ -1109,7 +1182,8 @@ BowstringStatus bowstring_batches_filter(const struct BowstringBatches *batches,
                                          const struct BowstringStream *stream,
                                          struct BowstringBatches **out);
 
-// Each batch with the rows where its column number `mask` is true; otherwise as `bowstring_batches_filter`.
+// Filters each batch by its own column number `mask`, which counts from 0; otherwise like
+// `bowstring_batches_filter`.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_batches_filter_by(const struct BowstringBatches *batches,
@@ -1117,8 +1191,8 @@ BowstringStatus bowstring_batches_filter_by(const struct BowstringBatches *batch
                                             const struct BowstringStream *stream,
                                             struct BowstringBatches **out);
 
-// Each batch's rows at the next of `indices`, as by `bowstring_take_batch`, under a schema all of whose fields are nullable;
-// otherwise as `bowstring_batches_filter`.
+// Takes rows of each batch at the next array of `indices`, as `bowstring_take_batch` does. All fields of the
+// result's schema are nullable. Otherwise like `bowstring_batches_filter`.
 //
 // Handles and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_batches_take(const struct BowstringBatches *batches,
@@ -1127,8 +1201,9 @@ BowstringStatus bowstring_batches_take(const struct BowstringBatches *batches,
                                        const struct BowstringStream *stream,
                                        struct BowstringBatches **out);
 
-// Each batch with its columns cast to the types of `to`, a schema of as many fields, and under its names; otherwise as
-// `bowstring_batches_filter`. `to` is only read.
+// Casts the columns of each batch to the types of `to`, as `bowstring_cast_batch` does. `to` must have as
+// many fields as the batches have columns; the result has its names. `to` is only read. Otherwise like
+// `bowstring_batches_filter`.
 //
 // Handles, schema and options must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_batches_cast(const struct BowstringBatches *batches,
@@ -1137,7 +1212,7 @@ BowstringStatus bowstring_batches_cast(const struct BowstringBatches *batches,
                                        const struct BowstringStream *stream,
                                        struct BowstringBatches **out);
 
-// Each batch copied to the device of `stream`, as by `bowstring_batch_to_device`; otherwise as
+// Copies each batch to the device of `stream`, as `bowstring_batch_to_device` does; otherwise like
 // `bowstring_batches_filter`.
 //
 // Handles must be NULL or live, `out` NULL or writable.
@@ -1145,59 +1220,68 @@ BowstringStatus bowstring_batches_to_device(const struct BowstringBatches *batch
                                             const struct BowstringStream *stream,
                                             struct BowstringBatches **out);
 
-// Each batch copied to host memory, as by `bowstring_batch_to_host`; otherwise as `bowstring_batches_filter`.
+// Copies each batch to host memory, as `bowstring_batch_to_host` does; otherwise like
+// `bowstring_batches_filter`.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_batches_to_host(const struct BowstringBatches *batches,
                                           const struct BowstringStream *stream,
                                           struct BowstringBatches **out);
 
-// Takes over a tensor without a version, dense and of numbers, that is ready for work on `stream`; its memory is shared.
-// Only booleans, which are bytes there, are copied. Its rows are the outermost dimension; further ones become lists of a
-// fixed size. Its deleter is called once nothing uses it any more, also on failure, but not where an argument is NULL.
-// Does not synchronise.
+// Imports an unversioned DLPack tensor, which must be dense, contain numbers or booleans, and be ready for
+// work on `stream`. Its memory is shared; only booleans, which DLPack stores as bytes, are copied. The
+// outermost dimension becomes the rows, and further dimensions become fixed-size lists.
 //
-// The tensor must be what DLPack says, used and deleted by nobody else; deleting it on any thread must be fine. `stream`
+// This takes `tensor`: the library calls its deleter when nothing uses the tensor any more, and on failure
+// too, except if an argument is NULL. Does not synchronise.
+//
+// The tensor must follow DLPack. Nothing else may use or delete it, and any thread may delete it. `stream`
 // must be NULL or a live handle, `out` NULL or writable.
 BowstringStatus bowstring_array_import_dlpack(struct DLManagedTensor *tensor,
                                               const struct BowstringStream *stream,
                                               struct BowstringArray **out);
 
-// Takes over a tensor with a version; otherwise as `bowstring_array_import_dlpack`.
+// Imports a versioned DLPack tensor; otherwise like `bowstring_array_import_dlpack`.
 //
-// As for `bowstring_array_import_dlpack`.
+// The requirements of `bowstring_array_import_dlpack` apply.
 BowstringStatus bowstring_array_import_dlpack_versioned(struct DLManagedTensorVersioned *tensor,
                                                         const struct BowstringStream *stream,
                                                         struct BowstringArray **out);
 
-// Makes a tensor without a version of numbers, or of fixed-size lists of them, without nulls. Its memory is shared, and not
-// to be written to; only booleans are copied, to bytes. It is ready for work on `stream`, of the array's device; on the CPU
-// it is ready. Whoever gets it calls its deleter, once its own work has passed. Synchronises where a device's null count is
-// not known.
+// Exports an array of numbers or booleans, or of fixed-size lists of them, without nulls as an unversioned
+// DLPack tensor. The memory is shared, and the consumer must not write to it; only booleans are copied, to
+// bytes. The tensor is ready for work on `stream`, a stream of the array's device; on the CPU it is ready at
+// once.
+//
+// The caller owns the tensor and calls its deleter when its own work has passed. Synchronises if a null
+// count on a device is not known.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_array_export_dlpack(const struct BowstringArray *array,
                                               const struct BowstringStream *stream,
                                               struct DLManagedTensor **out);
 
-// Makes a tensor with a version, whose flags say that it is read-only, or a copy; otherwise as
-// `bowstring_array_export_dlpack`.
+// Exports an array as a versioned DLPack tensor, whose flags say whether it is read-only or a copy;
+// otherwise like `bowstring_array_export_dlpack`.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_array_export_dlpack_versioned(const struct BowstringArray *array,
                                                         const struct BowstringStream *stream,
                                                         struct DLManagedTensorVersioned **out);
 
-// Reads all of an array and says whether it is valid Arrow data in every part: offsets in order and in range, views inside
-// their buffers, text in UTF-8, keys and type ids inside what they index, run ends ascending, null counts true. What is not
-// is BOWSTRING_STATUS_OUT_OF_SPEC, and bowstring_last_error says where. An array that the host cannot read is downloaded on
-// `stream` for it, whole. Synchronises.
+// Validates an array in full. Checks that offsets are in order and in range, views are inside their buffers,
+// text is UTF-8, keys and type ids are in range, run ends ascend, and null counts are correct. An array that
+// is not valid is BOWSTRING_STATUS_OUT_OF_SPEC, and bowstring_last_error names the malformed part. An array
+// that the host cannot read is first downloaded in full on `stream`. Synchronises.
 //
-// Import looks at all that the structs say, and at where offsets and run ends start and end: on a device, when the array is
-// used. What else stands in the buffers, and the null count, it believes. Operations check what they follow and pass on what
-// they only move: call this function before a stranger's data goes on to a consumer that believes what it gets.
-// "error": reported at once or by who waits for the result; "passed on": the result is as wrong; "right": the result is
-// valid, because what was wrong is not needed for it.
+// Import checks everything that the structs state, and the first and last offsets and run ends; on a device
+// it leaves those to the operation that uses the array. It believes all other buffer contents, and the null
+// count. Operations check the values that they follow, and pass on the values that they only move. Call this
+// function before you hand data from an untrusted producer to a consumer that does not validate it.
+//
+// The table lists what each operation does with a malformed array. "error": the problem is reported, at once
+// or when the result is waited for. "passed on": the result is as wrong as the input. "right": the result is
+// valid, because it does not depend on the malformed part.
 //
 // | what is wrong | `filter` | `take` | `drop_nulls` | `concat` | `cast` that follows it | logical nulls |
 // | --- | --- | --- | --- | --- | --- | --- |
@@ -1211,48 +1295,50 @@ BowstringStatus bowstring_array_export_dlpack_versioned(const struct BowstringAr
 // | text that is not UTF-8 | passed on | passed on | passed on | error; GPU: passed on | error or right; GPU: error or passed on or right | passed on |
 // | null counts | right | right | passed on or right | right; GPU: passed on or right | passed on or right; GPU: passed on | passed on |
 //
-// An operation that has nothing to do, such as a filter that keeps all rows, passes on everything. Numbers, times and
-// decimals may be any bytes.
+// An operation that has nothing to do, such as a filter that keeps all rows, passes on everything. Numbers,
+// times and decimals may be any bytes.
 //
 // Handles must be NULL or live.
 BowstringStatus bowstring_array_validate(const struct BowstringArray *array,
                                          const struct BowstringStream *stream);
 
-// The same for every column of a batch; and a column whose field is not nullable has no nulls.
+// Validates every column of a batch, as `bowstring_array_validate` does. Also checks that columns whose
+// field is not nullable have no nulls.
 //
 // Handles must be NULL or live.
 BowstringStatus bowstring_batch_validate(const struct BowstringBatch *batch,
                                          const struct BowstringStream *stream);
 
-// As `bowstring_array_import`, for producers whose contents are not to be believed: what `bowstring_array_validate` refuses
-// is not imported, and has been released. Synchronises.
+// Imports an array from an untrusted producer: like `bowstring_array_import`, followed by
+// `bowstring_array_validate`. An array that is not valid is released. Synchronises.
 //
-// See `bowstring_array_import`; `stream` must be NULL or a live handle.
+// The requirements of `bowstring_array_import` apply; `stream` must be NULL or a live handle.
 BowstringStatus bowstring_array_import_validated(const struct BowstringDevice *device,
                                                  struct ArrowDeviceArray *array,
                                                  const struct ArrowSchema *schema,
                                                  const struct BowstringStream *stream,
                                                  struct BowstringArray **out);
 
-// As `bowstring_batch_import`, with contents as by `bowstring_batch_validate`; otherwise as
-// `bowstring_array_import_validated`.
+// Imports a batch from an untrusted producer: like `bowstring_batch_import`, followed by
+// `bowstring_batch_validate`. A batch that is not valid is released. Synchronises.
 //
-// See `bowstring_array_import_validated`.
+// The requirements of `bowstring_array_import_validated` apply.
 BowstringStatus bowstring_batch_import_validated(const struct BowstringDevice *device,
                                                  struct ArrowDeviceArray *array,
                                                  const struct ArrowSchema *schema,
                                                  const struct BowstringStream *stream,
                                                  struct BowstringBatch **out);
 
-// Each batch as it is, once it was found valid, as by `bowstring_batch_validate`; one that is not ends the stream.
-// `batches` is taken: its handle is left empty, and still to be freed; on failure it stays as it was. Nothing is read now.
+// Validates each batch, as `bowstring_batch_validate` does, and passes it on unchanged. A batch that is not
+// valid ends the stream with an error. This takes `batches`: the handle is left empty, and the caller must
+// still free it. On failure it is unchanged. This call reads no batch.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_batches_validate(const struct BowstringBatches *batches,
                                            const struct BowstringStream *stream,
                                            struct BowstringBatches **out);
 
-// Each array as it is, once it was found valid, as by `bowstring_array_validate`; otherwise as `bowstring_batches_validate`.
+// Validates each array, as `bowstring_array_validate` does; otherwise like `bowstring_batches_validate`.
 //
 // Handles must be NULL or live, `out` NULL or writable.
 BowstringStatus bowstring_arrays_validate(const struct BowstringArrays *arrays,

@@ -9,49 +9,54 @@ use bowstring::{Array, exchange};
 use crate::device::{BowstringDevice, BowstringStream};
 use crate::status::{BowstringStatus, borrow, free, give, guard, missing, put, write_out};
 
-/// An array, with the name, nullability and metadata it came with.
+/// An array, with the name, nullability and metadata of its field.
 pub struct BowstringArray {
     pub(crate) array: Array,
     pub(crate) field: Field,
 }
 
 impl BowstringArray {
-    /// Rows of this array, any of which may be null: the name goes along, and what the metadata says of the values.
+    /// Rows of this array, any of which may be null. The result keeps the name and the metadata, and is
+    /// nullable.
     pub(crate) fn with(&self, array: Array) -> BowstringArray {
         let mut result = self.part(array);
         result.field = result.field.with_nullable(true);
         result
     }
 
-    /// Other values, one for each row of this array: the name goes along, and nothing that was said of the old values.
+    /// Other values, one for each row of this array. The result keeps the name but not the metadata, which
+    /// describes the old values.
     pub(crate) fn others(&self, array: Array) -> BowstringArray {
         let mut result = self.with(array);
         result.field = result.field.with_metadata(HashMap::<String, String>::new());
         result
     }
 
-    /// The values as what `to` says, its metadata included.
+    /// The values cast to the type of `to`. The result keeps the name, and has the metadata of `to`.
     pub(crate) fn cast(&self, array: Array, to: &Field) -> BowstringArray {
         let mut result = self.with(array);
         result.field = result.field.with_metadata(to.metadata().clone());
         result
     }
 
-    /// Rows of this array, under its field.
+    /// Rows of this array. The result keeps the field.
     pub(crate) fn part(&self, array: Array) -> BowstringArray {
         BowstringArray { field: self.field.clone().with_data_type(array.data_type().clone()), array }
     }
 }
 
-/// Imports an array of `device`, copying and waiting for nothing. `array` is moved from (its `release` becomes NULL)
-/// and released once nothing uses it any more, also on failure; only `BOWSTRING_STATUS_INVALID` and
-/// `BOWSTRING_STATUS_UNSUPPORTED` may leave it as it was: look at `release`. `schema` is only read and stays the
-/// caller's. Host memory (`ARROW_DEVICE_CPU`) goes with any device. What the structs say is checked; what stands in the
-/// buffers is believed (bowstring_array_validate has the details): bowstring_array_import_validated looks at that too.
+/// Imports an array of `device`. Copies nothing and does not synchronise. This takes `array`: its `release`
+/// becomes NULL, and the library releases the array when nothing uses it any more, and on failure too. Only
+/// `BOWSTRING_STATUS_INVALID` and `BOWSTRING_STATUS_UNSUPPORTED` may leave `array` unchanged: its `release`
+/// is then not NULL, and the caller must release it. `schema` is only read and stays the caller's.
+///
+/// Any `device` may import host memory (`ARROW_DEVICE_CPU`). The library checks what the structs state and
+/// believes the contents of the buffers; bowstring_array_validate has the details.
+/// bowstring_array_import_validated checks the contents too.
 ///
 /// # Safety
 ///
-/// The structs must follow the Arrow C device data interface; releasing on any thread must be fine.
+/// The structs must follow the Arrow C device data interface. Any thread may release the array.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_array_import(
     device: *const BowstringDevice,
@@ -70,10 +75,12 @@ pub unsafe extern "C" fn bowstring_array_import(
     })
 }
 
-/// Exports an array and its schema; the handle stays valid. Both structs must be uninitialised or released ones: they
-/// are overwritten. Consumers must wait for `sync_event` unless it is NULL. Either struct may be NULL: not wanted.
-/// `null_count` is -1 where only a device knows it. Synchronises only where a copy to host memory, which has no event to
-/// give along, is still on its way.
+/// Exports an array and its schema. The handle stays valid. Both structs are overwritten, so they must be
+/// uninitialised or released; the caller releases them. Either may be NULL if it is not wanted. `null_count`
+/// is -1 if only a device knows it.
+///
+/// The consumer must wait for `sync_event` unless it is NULL. Synchronises only if the array is a copy to
+/// host memory that has not finished, because host memory has no event to pass on.
 ///
 /// # Safety
 ///
@@ -94,7 +101,7 @@ pub unsafe extern "C" fn bowstring_array_export(
     })
 }
 
-/// How many rows.
+/// Returns the number of rows.
 ///
 /// # Safety
 ///
@@ -108,7 +115,7 @@ pub unsafe extern "C" fn bowstring_array_length(
     guard(|| unsafe { put(borrow(array, "array")?.array.len() as u64, out) })
 }
 
-/// Which device the array is on: an `ArrowDeviceType`, and a number, which is -1 for the CPU.
+/// Returns the device that the array is on: its `ArrowDeviceType`, and its number, which is -1 for the CPU.
 ///
 /// # Safety
 ///
@@ -128,7 +135,7 @@ pub unsafe extern "C" fn bowstring_array_device(
     })
 }
 
-/// Rows `offset .. offset + length` of an array, copying nothing.
+/// Returns `length` rows of an array, starting at row `offset`. Copies nothing.
 ///
 /// # Safety
 ///
@@ -147,8 +154,8 @@ pub unsafe extern "C" fn bowstring_array_slice(
     })
 }
 
-/// Blocks until the array may be read. Where it cannot be because of its data (an index out of bounds, a value that a
-/// strict cast found not to fit), this says so.
+/// Blocks until the array may be read. Returns the error if the data made the operation fail, such as an
+/// index out of bounds or a value that did not fit in a strict cast.
 ///
 /// # Safety
 ///
@@ -159,8 +166,8 @@ pub unsafe extern "C" fn bowstring_array_wait(array: *const BowstringArray) -> B
     guard(|| unsafe { borrow(array, "array")?.array.wait() })
 }
 
-/// The array on the device of `stream`: a copy of one in host memory; what is on the device already is not copied. Does not
-/// synchronise.
+/// Returns the array on the device of `stream`. Copies an array that is in host memory; one that is on the
+/// device already is shared. Does not synchronise.
 ///
 /// # Safety
 ///
@@ -178,8 +185,9 @@ pub unsafe extern "C" fn bowstring_array_to_device(
     })
 }
 
-/// The array in host memory: a copy of one on the device of `stream`; what is in host memory already is not copied.
-/// Synchronises only where a foreign string's extent is not known; exporting the copy waits for it.
+/// Returns the array in host memory. Copies an array that is on the device of `stream`; one that is in host
+/// memory already is shared. Synchronises only if the extent of an imported string array is not known.
+/// Exporting the copy waits for it.
 ///
 /// # Safety
 ///
@@ -197,7 +205,7 @@ pub unsafe extern "C" fn bowstring_array_to_host(
     })
 }
 
-/// Frees an array handle; memory that others still use lives on.
+/// Frees an array handle. Memory that other handles or consumers use stays valid. NULL is ignored.
 ///
 /// # Safety
 ///

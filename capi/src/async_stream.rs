@@ -1,5 +1,5 @@
-//! Asynchronous streams of batches, over the Arrow C async device stream interface, which is experimental: the producer
-//! calls the consumer's handler.
+//! Asynchronous streams of batches over the Arrow C async device stream interface, which is experimental. The
+//! producer calls the consumer's handler.
 
 use std::ffi::c_char;
 use std::ptr::NonNull;
@@ -15,19 +15,22 @@ use crate::metadata::{EncodedMetadata, pairs};
 use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing, put};
 use crate::stream::BowstringBatches;
 
-/// What a producer sends, until it is waited for.
+/// The consumer's end of an asynchronous stream, before its schema has been waited for.
 pub struct BowstringAsyncBatches(Mutex<Option<AsyncBatchReader>>, EncodedMetadata);
 
-/// Makes a handler, for a producer of struct arrays on `device`, and what takes what it sends. As soon as the producer has
-/// given the schema, `queue` batches (at least one) are asked for, and one more for each that is taken; a producer that
-/// sends more is stopped, and that is BOWSTRING_STATUS_OUT_OF_SPEC behind the batches that were asked for. The handler, which
-/// this library frees, is for one producer, which calls its `release` at the end; where none gets it, the caller must.
-/// `handler` is untouched on failure. Does not synchronise.
+/// Creates a handler for a producer of struct arrays on `device`, and the handle that receives what the
+/// producer sends. When the producer has given the schema, the library requests `queue` batches (at least
+/// one), and one more for each batch that is taken. A producer that sends more than was requested is stopped;
+/// the stream then ends with BOWSTRING_STATUS_OUT_OF_SPEC, after the batches that were requested.
+///
+/// The handler serves one producer, which calls its `release` at the end; the library then frees it. If no
+/// producer gets the handler, the caller must call `release`. `handler` is untouched on failure. Does not
+/// synchronise.
 ///
 /// # Safety
 ///
-/// `device` must be NULL or a live handle, `handler` and `out` NULL or writable. The producer must follow the interface;
-/// the arrays that it sends may be used and released on any thread.
+/// `device` must be NULL or a live handle, `handler` and `out` NULL or writable. The producer must follow the
+/// interface; the arrays that it sends may be used and released on any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_async_batches_new(
     device: *const BowstringDevice,
@@ -47,10 +50,13 @@ pub unsafe extern "C" fn bowstring_async_batches_new(
     })
 }
 
-/// Waits for the producer's schema, and makes batches of what it sends: asked for the next one, they wait until it has
-/// come. The handle is left empty, and still to be freed. A producer that fails before its schema, or releases the handler,
-/// is BOWSTRING_STATUS_PRODUCER or BOWSTRING_STATUS_OUT_OF_SPEC. So a producer on this very thread must have given the
-/// schema before.
+/// Blocks until the producer has given the schema, and returns the stream of its batches. Asking that stream
+/// for the next batch blocks until the batch has arrived. A producer on the calling thread must therefore
+/// have given the schema before.
+///
+/// The handle `batches` is left empty; the caller must still free it. A producer that fails before its schema
+/// gives BOWSTRING_STATUS_PRODUCER or BOWSTRING_STATUS_OUT_OF_SPEC, and so does one that releases the handler
+/// before it.
 ///
 /// # Safety
 ///
@@ -68,9 +74,9 @@ pub unsafe extern "C" fn bowstring_async_batches_wait(
     })
 }
 
-/// Waits for the producer's schema, and gives what the producer said of the stream besides, its `additional_metadata`:
-/// a copy in the same encoding, or NULL. It is the handle's, and valid until that is freed. To be asked before
-/// `bowstring_async_batches_wait`.
+/// Blocks until the producer has given the schema, and returns the producer's `additional_metadata` for the
+/// stream: a copy in the same encoding, or NULL if it has none. The handle owns the copy, which is valid
+/// until the handle is freed. Call this before `bowstring_async_batches_wait`.
 ///
 /// # Safety
 ///
@@ -105,7 +111,8 @@ impl BowstringAsyncBatches {
     }
 }
 
-/// Frees a handle. A producer that sends to it is told to stop, by its `cancel`; what it sends all the same is let go of.
+/// Frees a handle. A producer that is still sending to it is told to stop through its `cancel`; anything that
+/// it sends after that is released. NULL is ignored.
 ///
 /// # Safety
 ///
@@ -116,23 +123,25 @@ pub unsafe extern "C" fn bowstring_async_batches_free(batches: *mut BowstringAsy
     unsafe { free(batches) }
 }
 
-/// Sends the batches to a consumer's handler, from a thread of this library's own, which reads one whenever the consumer
-/// wants one, and calls the handler's `release` at the end. What goes wrong its `on_error` is told. The batches are this
-/// library's no more: the handle is left empty, and still to be freed. On failure the handler is left alone, but for
-/// BOWSTRING_STATUS_NO_DEVICE, where no thread could be made: it has been told and released.
+/// Sends the batches to a consumer's handler. A thread of this library reads a batch whenever the consumer
+/// requests one, and calls the handler's `release` at the end. Errors go to the handler's `on_error`. The
+/// handle `batches` is left empty; the caller must still free it. On failure the handler is untouched, except
+/// for BOWSTRING_STATUS_NO_DEVICE, which means that no thread could be created: the handler has then been
+/// told and released.
 ///
-/// A consumer that neither takes all nor cancels keeps that thread, asleep, and what it would send, for good.
+/// A consumer that neither takes all batches nor cancels keeps the thread asleep, and the remaining batches
+/// in memory, forever.
 ///
-/// What was said of each batch (bowstring_batch_metadata) is said of it again; `metadata` is said of the stream: NULL or
-/// pairs in the encoding of ArrowSchema.metadata, which are copied.
+/// The metadata of each batch (bowstring_batch_metadata) is sent along with it. `metadata` is the metadata of
+/// the stream: NULL, or pairs in the encoding of ArrowSchema.metadata, which are copied.
 ///
-/// The producer that the handler is given stays valid until `release` has been called, all tasks are extracted, and the
-/// arrays that these gave are released.
+/// The handler's producer stays valid until `release` has been called, all tasks are extracted, and the
+/// arrays that they gave are released.
 ///
 /// # Safety
 ///
-/// `batches` must be NULL or a live handle, `metadata` NULL or metadata. The handler must be NULL, or follow the interface
-/// and be there until it is released; calling it on any thread must be fine.
+/// `batches` must be NULL or a live handle, `metadata` NULL or metadata. The handler must be NULL, or follow
+/// the interface and stay valid until it is released; any thread may call it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_batches_export_async(
     batches: *const BowstringBatches,
@@ -147,7 +156,7 @@ pub unsafe extern "C" fn bowstring_batches_export_async(
         let source = batches.take()?;
         let handler = AsyncHandler::from_raw(handler);
         let export = exchange::export_async_iterator(source, handler).with_metadata(&metadata);
-        // Its outcome is the consumer's to hear.
+        // The consumer hears of the outcome through its handler.
         let spawned = Builder::new().name("bowstring-async".into()).spawn(|| drop(export.run()));
         spawned.map(drop).map_err(|error| Error::NoDevice {
             device: DeviceType::Cpu,

@@ -1,4 +1,4 @@
-//! Batches over the Arrow C device data interface, and what was said of them besides their schemas.
+//! Batches over the Arrow C device data interface, and their metadata.
 
 use std::ffi::c_char;
 
@@ -10,7 +10,7 @@ use crate::device::{BowstringDevice, BowstringStream};
 use crate::metadata::{EncodedMetadata, pairs};
 use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing, put, write_out};
 
-/// Arrays of equal length with names: a record batch.
+/// A record batch: named arrays of equal length.
 pub struct BowstringBatch(pub(crate) Batch, pub(crate) EncodedMetadata);
 
 impl BowstringBatch {
@@ -19,11 +19,11 @@ impl BowstringBatch {
     }
 }
 
-/// Imports a struct array as a batch; otherwise as `bowstring_array_import`.
+/// Imports a struct array as a batch; otherwise like `bowstring_array_import`.
 ///
 /// # Safety
 ///
-/// See `bowstring_array_import`.
+/// The requirements of `bowstring_array_import` apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_batch_import(
     device: *const BowstringDevice,
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn bowstring_batch_import(
     })
 }
 
-/// Exports a batch as a struct array; otherwise as `bowstring_array_export`.
+/// Exports a batch as a struct array; otherwise like `bowstring_array_export`.
 ///
 /// # Safety
 ///
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn bowstring_batch_export(
     })
 }
 
-/// How many rows.
+/// Returns the number of rows.
 ///
 /// # Safety
 ///
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn bowstring_batch_length(
     guard(|| unsafe { put(borrow(batch, "batch")?.0.len() as u64, out) })
 }
 
-/// A column of a batch as an array, copying nothing.
+/// Returns column `index`, which counts from 0, as an array. Copies nothing.
 ///
 /// # Safety
 ///
@@ -96,8 +96,8 @@ pub unsafe extern "C" fn bowstring_batch_column(
     })
 }
 
-/// Blocks until the batch may be read. Where it cannot be because of its data (an index out of bounds, a value that a
-/// strict cast found not to fit), this says so.
+/// Blocks until the batch may be read. Returns the error if the data made the operation fail, such as an
+/// index out of bounds or a value that did not fit in a strict cast.
 ///
 /// # Safety
 ///
@@ -108,8 +108,8 @@ pub unsafe extern "C" fn bowstring_batch_wait(batch: *const BowstringBatch) -> B
     guard(|| unsafe { borrow(batch, "batch")?.0.columns().iter().try_for_each(Array::wait) })
 }
 
-/// The batch on the device of `stream`: a copy of one in host memory; what is on the device already is not copied. Does not
-/// synchronise.
+/// Returns the batch on the device of `stream`. Copies columns that are in host memory; those that are on the
+/// device already are shared. Does not synchronise.
 ///
 /// # Safety
 ///
@@ -127,8 +127,9 @@ pub unsafe extern "C" fn bowstring_batch_to_device(
     })
 }
 
-/// The batch in host memory: a copy of one on the device of `stream`; what is in host memory already is not copied.
-/// Synchronises only where a foreign string's extent is not known; exporting the copy waits for it.
+/// Returns the batch in host memory. Copies columns that are on the device of `stream`; those that are in
+/// host memory already are shared. Synchronises only if the extent of an imported string array is not known.
+/// Exporting the copy waits for it.
 ///
 /// # Safety
 ///
@@ -146,7 +147,7 @@ pub unsafe extern "C" fn bowstring_batch_to_host(
     })
 }
 
-/// Frees a batch handle; memory that others still use lives on.
+/// Frees a batch handle. Memory that other handles or consumers use stays valid. NULL is ignored.
 ///
 /// # Safety
 ///
@@ -157,9 +158,10 @@ pub unsafe extern "C" fn bowstring_batch_free(batch: *mut BowstringBatch) {
     unsafe { free(batch) }
 }
 
-/// What was said of a batch besides its schema, by the producer of an asynchronous stream or by
-/// `bowstring_batch_with_metadata`: pairs in the encoding of ArrowSchema.metadata, or NULL where nothing was. It is the
-/// handle's, and valid until that is freed. Operations on batches give it on with their results.
+/// Returns the batch's own metadata, which its schema does not contain: pairs in the encoding of
+/// ArrowSchema.metadata, or NULL if there is none. It comes from the producer of an asynchronous stream, or
+/// from `bowstring_batch_with_metadata`; operations on batches copy it to their results. The handle owns it,
+/// and it is valid until the handle is freed.
 ///
 /// # Safety
 ///
@@ -176,8 +178,9 @@ pub unsafe extern "C" fn bowstring_batch_metadata(
     })
 }
 
-/// The batch, copying nothing, with `metadata` said of it, which is copied: pairs in the encoding of ArrowSchema.metadata, or
-/// NULL for none. Who consumes it in an asynchronous stream is told.
+/// Returns the batch with other metadata; copies no column. `metadata` has pairs in the encoding of
+/// ArrowSchema.metadata, which are copied, or is NULL for none. An asynchronous stream passes the metadata to
+/// its consumer.
 ///
 /// # Safety
 ///

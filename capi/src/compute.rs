@@ -1,4 +1,4 @@
-//! The operations.
+//! The operations on arrays and batches.
 
 use std::sync::Arc;
 
@@ -11,35 +11,39 @@ use crate::batch::BowstringBatch;
 use crate::device::BowstringStream;
 use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, put};
 
-/// A mask prepared once, for any number of arrays and batches, and for any number of threads at once: what they filter with
-/// it goes to its stream in the order in which their calls come.
+/// A mask that is prepared once. It filters any number of arrays and batches, and any number of threads may
+/// use it at once; their work goes to its stream in the order of the calls.
 pub struct BowstringSelection(Selection);
 
-/// How to take. Zero-initialise it, set `size` to `sizeof`, then what differs from the default.
+/// Options for taking rows. Initialise the struct with zeros, set `size` to its `sizeof`, then set the fields
+/// that differ from the default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct BowstringTakeOptions {
-    /// `sizeof(struct BowstringTakeOptions)`.
+    /// The size of the caller's struct in bytes, `sizeof(struct BowstringTakeOptions)`.
     pub size: usize,
-    /// 0: an index that is not a row is `BOWSTRING_STATUS_INDEX_OUT_OF_BOUNDS` (the default); 1: it gives a null row.
+    /// 0 (the default): an index out of bounds fails with `BOWSTRING_STATUS_INDEX_OUT_OF_BOUNDS`. 1: it gives
+    /// a null row.
     pub out_of_bounds_is_null: i32,
 }
 
-/// How to cast. Zero-initialise it, set `size` to `sizeof`, then what differs from the default.
+/// Options for casts. Initialise the struct with zeros, set `size` to its `sizeof`, then set the fields that
+/// differ from the default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct BowstringCastOptions {
-    /// `sizeof(struct BowstringCastOptions)`.
+    /// The size of the caller's struct in bytes, `sizeof(struct BowstringCastOptions)`.
     pub size: usize,
-    /// 0: a value that does not fit becomes null (the default); 1: it is `BOWSTRING_STATUS_CAST`.
+    /// 0 (the default): a value that does not fit becomes null. 1: it fails with `BOWSTRING_STATUS_CAST`.
     pub strict: i32,
 }
 
-/// No options of any version are larger.
+/// The largest size accepted for any version's options, in bytes.
 const MOST: usize = 4096;
 
-/// The options, or nothing for NULL. `size` comes first in all of them. A caller made for a later version may know more
-/// of them, all of which must be 0: not set.
+/// Reads the caller's options; `None` for NULL. `size` is the first field of all option structs. A caller
+/// that was compiled for a later version may pass a larger struct; the fields that this version does not know
+/// must be 0.
 ///
 /// # Safety
 ///
@@ -61,9 +65,9 @@ pub(crate) unsafe fn options<T: Copy>(pointer: *const T) -> Result<Option<T>> {
     }
 }
 
-/// The rows of `values` where `mask`, an array of booleans of equal length, is true; null is not. A mask that is shorter is
-/// `BOWSTRING_STATUS_INVALID`, where arrow-rs would leave out the rows beyond it. On a GPU this synchronises once: how many
-/// rows are kept is data.
+/// Returns the rows of `values` for which `mask`, an array of booleans of equal length, is true. A null in
+/// the mask drops the row. A shorter mask is `BOWSTRING_STATUS_INVALID`; arrow-rs drops the rows beyond its
+/// end instead. On a GPU this synchronises once, because the number of kept rows depends on the data.
 ///
 /// # Safety
 ///
@@ -83,7 +87,7 @@ pub unsafe extern "C" fn bowstring_filter(
     })
 }
 
-/// The rows of every column where `mask` is true; as `bowstring_filter`.
+/// Filters the rows of every column by `mask`; otherwise like `bowstring_filter`.
 ///
 /// # Safety
 ///
@@ -103,7 +107,7 @@ pub unsafe extern "C" fn bowstring_filter_batch(
     })
 }
 
-/// Prepares a mask for use with many arrays on one stream. On a GPU this synchronises once.
+/// Prepares a mask, an array of booleans, for many arrays on one stream. On a GPU this synchronises once.
 ///
 /// # Safety
 ///
@@ -121,7 +125,7 @@ pub unsafe extern "C" fn bowstring_selection_new(
     })
 }
 
-/// How many rows it keeps.
+/// Returns the number of rows that the selection keeps.
 ///
 /// # Safety
 ///
@@ -135,8 +139,9 @@ pub unsafe extern "C" fn bowstring_selection_length(
     guard(|| unsafe { put(borrow(selection, "selection")?.0.len() as u64, out) })
 }
 
-/// The rows that it keeps of an array as long as its mask, on its stream. Synchronises only for types whose size a GPU has
-/// to find out, such as strings and lists: once.
+/// Returns the rows of `values` that the selection keeps. `values` must be as long as the mask. The work runs
+/// on the selection's stream. Synchronises once, and only for types whose size a GPU must find out first,
+/// such as strings and lists.
 ///
 /// # Safety
 ///
@@ -155,7 +160,7 @@ pub unsafe extern "C" fn bowstring_selection_filter(
     })
 }
 
-/// The rows that it keeps of every column; as `bowstring_selection_filter`.
+/// Filters the rows of every column; otherwise like `bowstring_selection_filter`.
 ///
 /// # Safety
 ///
@@ -173,7 +178,7 @@ pub unsafe extern "C" fn bowstring_selection_filter_batch(
     })
 }
 
-/// Frees a selection.
+/// Frees a selection. NULL is ignored.
 ///
 /// # Safety
 ///
@@ -184,7 +189,7 @@ pub unsafe extern "C" fn bowstring_selection_free(selection: *mut BowstringSelec
     unsafe { free(selection) }
 }
 
-/// What the caller's options mean.
+/// Translates the caller's options; NULL means the defaults.
 pub(crate) unsafe fn take_options(pointer: *const BowstringTakeOptions) -> Result<TakeOptions> {
     // SAFETY: the caller's promise.
     let options = unsafe { options(pointer) }?;
@@ -192,10 +197,11 @@ pub(crate) unsafe fn take_options(pointer: *const BowstringTakeOptions) -> Resul
     Ok(TakeOptions { out_of_bounds: if null { OutOfBounds::Null } else { OutOfBounds::Error } })
 }
 
-/// The rows of `values` at `indices`, an array of any integer type. A null index gives a null row; a negative one never
-/// counts from the end. Indices into an array of type Null are checked as any others are, which arrow-rs does not do.
-/// `options` may be NULL. Does not synchronise, but for types whose size a GPU has to find out. On a
-/// GPU a bad index is the failure of whoever first waits for the result (bowstring_array_wait), and a null row meanwhile.
+/// Returns the rows of `values` at `indices`, an array of any integer type. A null index gives a null row. A
+/// negative index is out of bounds; it does not count from the end. Indices into an array of type Null are
+/// checked too, which arrow-rs does not do. `options` may be NULL. Synchronises only for types whose size a
+/// GPU must find out first. On a GPU an index out of bounds is reported by the first call that waits for the
+/// result (bowstring_array_wait); until then it gives a null row.
 ///
 /// # Safety
 ///
@@ -217,8 +223,8 @@ pub unsafe extern "C" fn bowstring_take(
     })
 }
 
-/// The rows of every column at `indices`; as `bowstring_take`. Where an index may be null, or become null for being out of
-/// bounds, the fields of the result are nullable.
+/// Takes the rows of every column at `indices`; otherwise like `bowstring_take`. If an index may be null, or
+/// become null because it is out of bounds, the fields of the result are nullable.
 ///
 /// # Safety
 ///
@@ -240,7 +246,7 @@ pub unsafe extern "C" fn bowstring_take_batch(
     })
 }
 
-/// What the caller's options mean.
+/// Translates the caller's options; NULL means the defaults.
 pub(crate) unsafe fn cast_options(pointer: *const BowstringCastOptions) -> Result<CastOptions<'static>> {
     // SAFETY: the caller's promise.
     let options = unsafe { options(pointer) }?;
@@ -248,10 +254,12 @@ pub(crate) unsafe fn cast_options(pointer: *const BowstringCastOptions) -> Resul
     Ok(CastOptions { safe: !strict, ..CastOptions::default() })
 }
 
-/// The values as another type: the one that `to` describes, with the metadata of `to`, which says of what extension type they
-/// are, if any, and under the name of `values`. `to` is only read. `options` may be NULL. On a GPU a strict cast that fails is
-/// the failure of whoever first waits for the result (bowstring_array_wait). Synchronises only where a GPU has to find out what
-/// is data: the bytes behind views, bytes that are to be text, values and lists as text, the items of lists in a cast that may fail.
+/// Casts the values to the type that `to` describes. The result has the name of `values` and the metadata of
+/// `to`, which names the extension type if it is one. `to` is only read. `options` may be NULL. On a GPU a
+/// failure of a strict cast is reported by the first call that waits for the result (bowstring_array_wait).
+///
+/// Synchronises only if a GPU needs to know something that depends on the data: for views, for bytes cast to
+/// text, for values and lists cast to text, and for the items of lists in a cast that may fail.
 ///
 /// # Safety
 ///
@@ -273,9 +281,10 @@ pub unsafe extern "C" fn bowstring_cast(
     })
 }
 
-/// Every column as the type of the field of `to` in its place, a schema of as many fields, and under its names; as
-/// `bowstring_cast`. Nulls under a field of `to` that is not nullable are `BOWSTRING_STATUS_INVALID`. On a GPU a value that
-/// does not fit a strict cast, or a null that nobody has counted, is the failure of whoever first waits for the column.
+/// Casts every column to the type of the field of `to` at the same position. `to` must have as many fields as
+/// the batch has columns; the result has its names. Otherwise like `bowstring_cast`. Nulls under a field of
+/// `to` that is not nullable are `BOWSTRING_STATUS_INVALID`. On a GPU a value that does not fit in a strict
+/// cast, or a null that has not been counted, is reported by the first call that waits for the column.
 ///
 /// # Safety
 ///
@@ -297,8 +306,9 @@ pub unsafe extern "C" fn bowstring_cast_batch(
     })
 }
 
-/// How many rows of each column are null by its validity bitmap, counted together; `out` has room for `columns` numbers, as
-/// many as the batch has columns. On a GPU this synchronises once, unless all are known.
+/// Writes to `out`, for each column, the number of rows that are null by its validity bitmap. `out` must have
+/// room for `columns` numbers, and `columns` must be the number of columns of the batch. On a GPU this
+/// synchronises once for all columns, or not at all if all counts are known.
 ///
 /// # Safety
 ///
@@ -325,7 +335,8 @@ pub unsafe extern "C" fn bowstring_null_count_batch(
     })
 }
 
-/// How many rows are null by the validity bitmap. On a GPU this synchronises once, unless it is known.
+/// Returns the number of rows that are null by the validity bitmap. On a GPU this synchronises once, unless
+/// the count is known.
 ///
 /// # Safety
 ///
@@ -344,8 +355,8 @@ pub unsafe extern "C" fn bowstring_null_count(
     })
 }
 
-/// How many rows are null when dictionaries, runs and unions are looked through. On a GPU this synchronises once, unless
-/// it is known.
+/// Returns the number of rows that are null by their value: dictionaries, runs and unions are looked through.
+/// On a GPU this synchronises once, unless the count is known.
 ///
 /// # Safety
 ///
@@ -365,7 +376,7 @@ pub unsafe extern "C" fn bowstring_logical_null_count(
     })
 }
 
-/// An operation from one array to another, whose field `under` finds.
+/// Runs an operation from one array to another; `under` makes the result's field.
 unsafe fn each_row(
     operation: fn(&Array, &Stream) -> Pending<Array>,
     under: fn(&BowstringArray, Array) -> BowstringArray,
@@ -380,7 +391,7 @@ unsafe fn each_row(
     })
 }
 
-/// Whether each row is null, as an array of booleans without nulls. Does not synchronise.
+/// Returns an array of booleans without nulls: whether each row is null. Does not synchronise.
 ///
 /// # Safety
 ///
@@ -395,7 +406,7 @@ pub unsafe extern "C" fn bowstring_is_null(
     unsafe { each_row(compute::is_null, BowstringArray::others, values, stream, out) }
 }
 
-/// Whether each row is valid, as an array of booleans without nulls. Does not synchronise.
+/// Returns an array of booleans without nulls: whether each row is valid. Does not synchronise.
 ///
 /// # Safety
 ///
@@ -410,9 +421,10 @@ pub unsafe extern "C" fn bowstring_is_not_null(
     unsafe { each_row(compute::is_not_null, BowstringArray::others, values, stream, out) }
 }
 
-/// The values, and the only row of `scalar` where they are null; a null there leaves all as it is. `scalar` is in memory that the
-/// host reads, and of the values' type. Does not synchronise where that is Boolean or has a fixed width of 1, 2, 4, 8, 16 or 32 bytes;
-/// else once for each level of text, lists or runs, and as a take.
+/// Replaces the nulls in `values` by the only row of `scalar`. `scalar` must have the type of `values` and be
+/// in memory that the host can read. If its row is null, the values stay as they are. Does not synchronise if
+/// the type is Boolean or has a fixed width of 1, 2, 4, 8, 16 or 32 bytes. Other types synchronise once for
+/// each level of text, lists or runs, and as `bowstring_take` does.
 ///
 /// # Safety
 ///
@@ -433,7 +445,7 @@ pub unsafe extern "C" fn bowstring_fill_null(
     })
 }
 
-/// The rows that are not null. On a GPU this synchronises once, as every filter.
+/// Returns the rows that are not null. On a GPU this synchronises once, like every filter.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! Devices and streams.
+//! Devices, and the streams that order work on them.
 
 use std::ffi::c_void;
 
@@ -7,15 +7,15 @@ use bowstring::{Device, Error, Stream};
 
 use crate::status::{BowstringStatus, borrow, free, give, guard};
 
-/// Where arrays live and operations run.
+/// A device: the place where arrays are and operations run.
 pub struct BowstringDevice(pub(crate) Device);
 
-/// An order of work on a device.
+/// A stream of a device, which runs its work in order.
 pub struct BowstringStream(pub(crate) Stream);
 
-/// Opens a device by its `ArrowDeviceType` and number. The CPU (`ARROW_DEVICE_CPU`, any number) is always there, and so
-/// is the emulator (`ARROW_DEVICE_EXT_DEV`), which runs the GPU kernels in host memory, slowly. Opening a device twice
-/// is fine. Does not synchronise.
+/// Opens a device by its `ArrowDeviceType` and number. The CPU (`ARROW_DEVICE_CPU`, any number) is always
+/// present. So is the emulator (`ARROW_DEVICE_EXT_DEV`), which runs the GPU kernels in host memory, slowly. A
+/// device may be opened several times. Does not synchronise.
 ///
 /// # Safety
 ///
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn bowstring_device_open(
     })
 }
 
-/// Frees a device handle. Arrays and streams of the device live on.
+/// Frees a device handle. Arrays and streams of the device stay valid. NULL is ignored.
 ///
 /// # Safety
 ///
@@ -48,11 +48,13 @@ pub unsafe extern "C" fn bowstring_device_free(device: *mut BowstringDevice) {
     unsafe { free(device) }
 }
 
-/// Sets whether exported memory of a GPU stays untouched, once its consumer has released it, until the work
-/// has passed that the consumer had put on its stream: the one that it named, if that is a stream of this
-/// library or a wrapped one of which a handle is still held, else the legacy default stream. It does by
-/// default, where `kept` is 1: a release says only that the program is through, and kernels may still be
-/// reading. With 0 a consumer must release only what nothing reads any more. Does not synchronise.
+/// Sets whether GPU memory that a consumer has released stays untouched until the work that the consumer had
+/// put on its stream has passed. It does so by default (`kept` is 1), because a release says only that the
+/// program is done, and kernels may still be reading. With 0 a consumer must release only memory that nothing
+/// reads any more. Does not synchronise.
+///
+/// The stream is the one that the consumer named, if that is a stream of this library, or a wrapped one of
+/// which a handle is still held. Otherwise it is the legacy default stream.
 ///
 /// # Safety
 ///
@@ -69,7 +71,7 @@ pub unsafe extern "C" fn bowstring_device_set_export_fence(
     })
 }
 
-/// A new stream of the device. On the CPU a stream is a formality: operations run in the call.
+/// Creates a stream of the device. On the CPU a stream has no effect: operations run inside the call.
 ///
 /// # Safety
 ///
@@ -86,9 +88,9 @@ pub unsafe extern "C" fn bowstring_stream_new(
     })
 }
 
-/// Uses the caller's own stream: a `CUstream` or `hipStream_t` of the device. Everything this library does for an
-/// operation is put on it and nowhere else. It must outlive the handle and the work put on it; this library never
-/// destroys it. On the CPU: `BOWSTRING_STATUS_INVALID`.
+/// Makes a handle of the caller's own stream, a `CUstream` or `hipStream_t` of the device. The library puts
+/// all work of an operation on that stream and on no other. The stream must outlive the handle and the work
+/// put on it; the library never destroys it. On the CPU this is `BOWSTRING_STATUS_INVALID`.
 ///
 /// # Safety
 ///
@@ -106,7 +108,7 @@ pub unsafe extern "C" fn bowstring_stream_wrap(
     })
 }
 
-/// Blocks until everything put on the stream has passed.
+/// Blocks until all work put on the stream has finished.
 ///
 /// # Safety
 ///
@@ -117,7 +119,7 @@ pub unsafe extern "C" fn bowstring_stream_synchronise(stream: *const BowstringSt
     guard(|| unsafe { borrow(stream, "stream")?.0.synchronise() })
 }
 
-/// Frees a stream handle. Work put on the stream still runs.
+/// Frees a stream handle. Work already put on the stream still runs. NULL is ignored.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! The doctor.
+//! The doctor, which examines the devices of the machine, and its reports.
 
 use std::ffi::{CString, c_char, c_void};
 use std::time::Duration;
@@ -7,19 +7,19 @@ use bowstring::doctor::{Options, Report, examine};
 
 use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing, put};
 
-/// What the doctor found.
+/// The results of an examination by the doctor.
 pub struct BowstringReport {
     page: CString,
     json: CString,
     is_well: bool,
 }
 
-/// Called as an examination goes on, on the thread that asked for it: what is being done, how much of that has been done, and how
-/// much there is. The text is the caller's for the call only.
+/// Reports the progress of an examination, on the thread that called bowstring_doctor. `what` names the
+/// current step and is valid during the call only; `done` of the step's `of` parts are complete.
 pub type BowstringProgress =
     Option<unsafe extern "C" fn(what: *const c_char, done: usize, of: usize, data: *mut c_void)>;
 
-/// Text without the zeros that C's ends with.
+/// Makes a C string; zeros in the text become question marks.
 fn c_text(text: String) -> CString {
     CString::new(text.replace('\0', "?")).unwrap_or_default()
 }
@@ -32,12 +32,13 @@ fn report(found: &Report) -> BowstringReport {
     }
 }
 
-/// Looks for devices, and examines the CPU and each GPU that it finds, 8 of a kind at most: loads every kernel, tests, compares
-/// with the CPU, measures. Takes so many seconds at most, nearly; 100 are enough for one GPU. Synchronises.
+/// Finds devices, and examines the CPU and each GPU, at most 8 of a kind: loads every kernel, runs tests,
+/// compares results with the CPU, and measures. The examination takes about `seconds` at most; 100 are enough
+/// for one GPU. `progress` may be NULL. Synchronises.
 ///
-/// All of it is done in this process, for a library does not start others by itself: a driver's library
-/// that crashes ends it, and so does ROCm at a fault of its GPU. `python -m bowstring` and the doctor among
-/// the Rust examples examine each GPU in a process of its own.
+/// Everything runs in this process, because a library does not start other processes by itself. If a driver's
+/// library crashes, the process ends; ROCm ends it as well when its GPU faults. `python -m bowstring` and the
+/// doctor among the Rust examples examine each GPU in a process of its own.
 ///
 /// # Safety
 ///
@@ -67,7 +68,7 @@ pub unsafe extern "C" fn bowstring_doctor(
     })
 }
 
-/// A report as a page for people. It lives as long as the report.
+/// Returns the report as readable text. The report owns the text, which is valid until the report is freed.
 ///
 /// # Safety
 ///
@@ -81,7 +82,8 @@ pub unsafe extern "C" fn bowstring_report_page(
     guard(|| unsafe { put(borrow(report, "report")?.page.as_ptr(), out) })
 }
 
-/// A report as JSON, with each kernel's time. It lives as long as the report.
+/// Returns the report as JSON, including the time of each kernel. The report owns the text, which is valid
+/// until the report is freed.
 ///
 /// # Safety
 ///
@@ -95,7 +97,7 @@ pub unsafe extern "C" fn bowstring_report_json(
     guard(|| unsafe { put(borrow(report, "report")?.json.as_ptr(), out) })
 }
 
-/// 1 where every device that is here did what it should, else 0.
+/// Writes 1 if every device that was found passed the examination, else 0.
 ///
 /// # Safety
 ///
@@ -109,7 +111,7 @@ pub unsafe extern "C" fn bowstring_report_is_well(
     guard(|| unsafe { put(borrow(report, "report")?.is_well.into(), out) })
 }
 
-/// Frees a report.
+/// Frees a report. NULL is ignored.
 ///
 /// # Safety
 ///

@@ -1,4 +1,5 @@
-//! Expressions, as they are written in C. They know nothing of columns; what is wrong with them is found when they meet some.
+//! Builds expressions in C. An expression is not bound to a schema; a function that evaluates it checks it
+//! against the columns of its batch.
 
 use std::ffi::{CStr, CString, c_char};
 use std::sync::OnceLock;
@@ -12,94 +13,97 @@ use bowstring::{Error, Result};
 use crate::array::BowstringArray;
 use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing, put};
 
-/// What is computed of each row of a batch. Made of others, which it shares: they may be freed. One that is nested more than 200 deep, or
-/// has more than 20000 parts or 256 MiB of values, is `BOWSTRING_STATUS_INVALID`.
+/// A value computed for each row of a batch. An expression shares the expressions that it was built from, so
+/// their handles may be freed. One that is nested more than 200 deep, or has more than 20000 parts or 256 MiB
+/// of values, is `BOWSTRING_STATUS_INVALID`.
 pub struct BowstringExpr {
     pub(crate) expr: Expr,
     text: OnceLock<CString>,
 }
 
-/// What is made of one expression.
+/// An operation on one expression.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BowstringUnary {
-    /// The opposite of a truth.
+    /// The negation of a Boolean.
     Not = 0,
-    /// The value with the other sign.
+    /// The value with the opposite sign.
     Negate = 1,
-    /// Whether there is no value.
+    /// Whether the value is null.
     IsNull = 2,
-    /// Whether there is a value.
+    /// Whether the value is not null.
     IsNotNull = 3,
-    /// Whether it is true; null is not.
+    /// Whether the value is true; false for null.
     IsTrue = 4,
-    /// Whether it is false or null.
+    /// Whether the value is false or null.
     IsNotTrue = 5,
-    /// Whether it is false; null is not.
+    /// Whether the value is false; false for null.
     IsFalse = 6,
-    /// Whether it is true or null.
+    /// Whether the value is true or null.
     IsNotFalse = 7,
-    /// The year of a date or a timestamp without a zone: an Int32, as the parts below.
+    /// The year of a date or of a timestamp without a time zone. This and the parts below are Int32.
     Year = 8,
-    /// The month, from 1 on.
+    /// The month, from 1 to 12.
     Month = 9,
-    /// The day of the month, from 1 on.
+    /// The day of the month, from 1 to 31.
     Day = 10,
-    /// The hour of a date, a timestamp without a zone or a time.
+    /// The hour, from 0 to 23, of a date, a timestamp without a time zone, or a time.
     Hour = 11,
-    /// The minute.
+    /// The minute of the hour, from 0 to 59.
     Minute = 12,
-    /// The second.
+    /// The second of the minute, from 0 to 59.
     Second = 13,
 }
 
-/// What is made of two expressions.
+/// An operation on two expressions.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BowstringBinary {
-    /// Whether both are equal; null where either is, as in all comparisons but the last two.
+    /// Whether both are equal. Like the comparisons below it is null if either side is null; the last two
+    /// (DISTINCT, NOT_DISTINCT) never are.
     Eq = 0,
-    /// Whether they differ.
+    /// Whether both differ; null if either is null.
     NotEq = 1,
-    /// Whether the first is less.
+    /// Whether the first is less than the second.
     Lt = 2,
-    /// Whether the first is less or equal.
+    /// Whether the first is less than or equal to the second.
     LtEq = 3,
-    /// Whether the first is greater.
+    /// Whether the first is greater than the second.
     Gt = 4,
-    /// Whether the first is greater or equal.
+    /// Whether the first is greater than or equal to the second.
     GtEq = 5,
-    /// Whether they differ, where nulls are equal to each other and to nothing else.
+    /// Whether both differ, where a null equals a null and no other value.
     Distinct = 6,
-    /// The opposite.
+    /// The negation of `BOWSTRING_BINARY_DISTINCT`.
     NotDistinct = 7,
-    /// Kleene's and: false where either is false.
+    /// Kleene's and: false if either side is false, even if the other is null.
     And = 8,
-    /// Kleene's or: true where either is true.
+    /// Kleene's or: true if either side is true, even if the other is null.
     Or = 9,
-    /// The sum.
+    /// The sum of both values.
     Add = 10,
-    /// The difference.
+    /// The first value minus the second.
     Subtract = 11,
-    /// The product.
+    /// The product of both values.
     Multiply = 12,
-    /// The quotient, of integers cut towards zero.
+    /// The quotient; that of integers is rounded towards zero.
     Divide = 13,
-    /// The remainder, with the sign of the first.
+    /// The remainder of the division; it has the sign of the first value.
     Remainder = 14,
-    /// The first, or the second where the first is null.
+    /// The first value, or the second if the first is null.
     Coalesce = 15,
-    /// The first, but null where both are equal.
+    /// The first value, or null if both are equal.
     NullIf = 16,
-    /// Whether the first, text or bytes, starts with the second.
+    /// Whether the first value, text or bytes, starts with the second.
     StartsWith = 17,
-    /// Whether it ends with it.
+    /// Whether the first value, text or bytes, ends with the second.
     EndsWith = 18,
-    /// Whether the second is somewhere in the first.
+    /// Whether the first value, text or bytes, contains the second.
     Contains = 19,
-    /// Whether text is of a pattern: `%` is any text, `_` any character, a backslash takes the next one as it is.
+    /// Whether the first value, text, matches the pattern in the second: `%` matches any text, `_` matches
+    /// any one character, and a backslash takes the next character literally.
     Like = 20,
-    /// The same, where case does not count.
+    /// Like `BOWSTRING_BINARY_LIKE`, ignoring case.
     ILike = 21,
 }
 
@@ -113,7 +117,7 @@ impl BowstringExpr {
 type OfOne = fn(Expr) -> Expr;
 type OfTwo = fn(Expr, Expr) -> Expr;
 
-/// An operation by its number: whatever number it is.
+/// Applies the operation with this number; an unknown number is an error.
 fn unary(op: i32, x: Expr) -> Result<Expr> {
     use BowstringUnary::*;
     let made: &[(BowstringUnary, OfOne)] = &[
@@ -166,7 +170,7 @@ fn binary(op: i32, a: Expr, b: Expr) -> Result<Expr> {
     found.map(|(_, make)| make(a, b)).ok_or_else(|| invalid(format!("no binary operation {op}")))
 }
 
-/// A C string.
+/// Reads a C string; NULL and text that is not UTF-8 are errors.
 ///
 /// # Safety
 ///
@@ -181,19 +185,19 @@ pub(crate) unsafe fn text(text: *const c_char, argument: &str) -> Result<String>
     Ok(text.to_owned())
 }
 
-/// What one expression is computed of.
+/// The expression behind a handle; NULL is an error.
 unsafe fn of(expr: *const BowstringExpr, argument: &str) -> Result<Expr> {
     // SAFETY: the caller's promise.
     unsafe { borrow(expr, argument) }.map(|expr| expr.expr.clone())
 }
 
-/// Hands one out.
+/// Checks an expression and hands it out.
 unsafe fn made(expr: impl FnOnce() -> Result<Expr>, out: *mut *mut BowstringExpr) -> BowstringStatus {
     // SAFETY: the caller's promise.
     guard(|| unsafe { give(BowstringExpr::new(expr()?)?, out) })
 }
 
-/// The column of a name, which is UTF-8 and ends with a 0.
+/// Refers to a column by its name, a UTF-8 string that ends with a 0.
 ///
 /// # Safety
 ///
@@ -207,7 +211,7 @@ pub unsafe extern "C" fn bowstring_expr_column(
     unsafe { made(|| Ok(col(text(name, "name")?)), out) }
 }
 
-/// The column of a number, from 0 on.
+/// Refers to a column by its position, which counts from 0.
 ///
 /// # Safety
 ///
@@ -218,8 +222,9 @@ pub unsafe extern "C" fn bowstring_expr_nth(index: u64, out: *mut *mut Bowstring
     unsafe { made(|| Ok(nth(usize::try_from(index).map_err(|_| invalid("index: too large"))?)), out) }
 }
 
-/// The only row of `value`, an array in memory that the host reads, of its type: Boolean, or a number, date or time of 16 bytes at most.
-/// An array of type Null is a null that takes the type of what it meets.
+/// Makes a literal from the only row of `value`, an array in memory that the host can read. It has the type
+/// of the array: Boolean, or a number, date or time of at most 16 bytes. An array of type Null makes a null
+/// that takes the type of the operand that it is combined with.
 ///
 /// # Safety
 ///
@@ -233,7 +238,7 @@ pub unsafe extern "C" fn bowstring_expr_literal(
     unsafe { made(|| Ok(lit(Literal::try_from(&Scalar::try_new(&borrow(value, "value")?.array)?)?)), out) }
 }
 
-/// An integer, which takes the type of what it meets.
+/// Makes an integer literal, which takes the type of the operand that it is combined with.
 ///
 /// # Safety
 ///
@@ -244,7 +249,8 @@ pub unsafe extern "C" fn bowstring_expr_int(value: i64, out: *mut *mut Bowstring
     unsafe { made(|| Ok(lit(value)), out) }
 }
 
-/// A floating-point number, which takes the type of what it meets: beside a decimal it is what its shortest digits say.
+/// Makes a floating-point literal, which takes the type of the operand that it is combined with. Combined
+/// with a decimal, it has the value of its shortest decimal representation.
 ///
 /// # Safety
 ///
@@ -255,7 +261,7 @@ pub unsafe extern "C" fn bowstring_expr_double(value: f64, out: *mut *mut Bowstr
     unsafe { made(|| Ok(lit(value)), out) }
 }
 
-/// A truth: 0 is false.
+/// Makes a Boolean literal: 0 is false, any other value is true.
 ///
 /// # Safety
 ///
@@ -266,7 +272,8 @@ pub unsafe extern "C" fn bowstring_expr_bool(value: i32, out: *mut *mut Bowstrin
     unsafe { made(|| Ok(lit(value != 0)), out) }
 }
 
-/// Text, which takes the type of what it meets: any of text or of bytes.
+/// Makes a text literal from a UTF-8 string that ends with a 0. It takes the type of the operand that it is
+/// combined with, which may be any type of text or bytes.
 ///
 /// # Safety
 ///
@@ -280,7 +287,7 @@ pub unsafe extern "C" fn bowstring_expr_text(
     unsafe { made(|| Ok(lit(text(value, "value")?)), out) }
 }
 
-/// What an operation, a `BowstringUnary`, makes of an expression.
+/// Applies `op`, a `BowstringUnary`, to an expression. An unknown number is `BOWSTRING_STATUS_INVALID`.
 ///
 /// # Safety
 ///
@@ -295,7 +302,7 @@ pub unsafe extern "C" fn bowstring_expr_unary(
     unsafe { made(|| unary(op, of(x, "x")?), out) }
 }
 
-/// What an operation, a `BowstringBinary`, makes of two expressions.
+/// Applies `op`, a `BowstringBinary`, to two expressions. An unknown number is `BOWSTRING_STATUS_INVALID`.
 ///
 /// # Safety
 ///
@@ -311,7 +318,7 @@ pub unsafe extern "C" fn bowstring_expr_binary(
     unsafe { made(|| binary(op, of(a, "a")?, of(b, "b")?), out) }
 }
 
-/// `then` where `condition` is true, `otherwise` where it is false or null.
+/// Makes an expression that is `then` where `condition` is true, and `otherwise` where it is false or null.
 ///
 /// # Safety
 ///
@@ -330,8 +337,9 @@ pub unsafe extern "C" fn bowstring_expr_if_else(
     }
 }
 
-/// Whether it is one of the rows of `values`, an array as `bowstring_expr_literal` takes it, but of any length; null where `x` is null,
-/// or where it is none of them and one of them is null.
+/// Makes an expression that says whether `x` equals one of the rows of `values`. `values` is an array as for
+/// `bowstring_expr_literal`, but of any length. The result is null if `x` is null, or if no row is equal and
+/// one of them is null.
 ///
 /// # Safety
 ///
@@ -353,8 +361,8 @@ pub unsafe extern "C" fn bowstring_expr_in_list(
     unsafe { made(all, out) }
 }
 
-/// As the type that `to` describes, which is only read. What does not fit is null, or with `strict` other than 0
-/// `BOWSTRING_STATUS_CAST`.
+/// Casts an expression to the type that `to` describes. `to` is only read. A value that does not fit becomes
+/// null; if `strict` is not 0, it fails with `BOWSTRING_STATUS_CAST`.
 ///
 /// # Safety
 ///
@@ -376,7 +384,8 @@ pub unsafe extern "C" fn bowstring_expr_cast(
     unsafe { made(all, out) }
 }
 
-/// The same under a name, which the result's column has.
+/// Gives an expression a name, which becomes the name of its column in a result. `name` is UTF-8 and is
+/// copied.
 ///
 /// # Safety
 ///
@@ -391,7 +400,7 @@ pub unsafe extern "C" fn bowstring_expr_alias(
     unsafe { made(|| Ok(of(x, "x")?.alias(text(name, "name")?)), out) }
 }
 
-/// Another handle of the same expression.
+/// Makes another handle of the same expression. The caller frees both.
 ///
 /// # Safety
 ///
@@ -405,7 +414,8 @@ pub unsafe extern "C" fn bowstring_expr_clone(
     unsafe { made(|| of(x, "x"), out) }
 }
 
-/// The expression as people write it. The text is the handle's and lives as long.
+/// Returns the expression as readable text. The handle owns the text, which is valid until the handle is
+/// freed.
 ///
 /// # Safety
 ///
@@ -423,7 +433,7 @@ pub unsafe extern "C" fn bowstring_expr_to_string(
     })
 }
 
-/// Frees an expression.
+/// Frees an expression. NULL is ignored.
 ///
 /// # Safety
 ///

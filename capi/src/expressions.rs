@@ -1,4 +1,4 @@
-//! What expressions come to: the operations that take some.
+//! The operations that evaluate expressions: filters, projections and aggregates.
 
 use std::ffi::c_char;
 
@@ -13,56 +13,62 @@ use crate::expr::{BowstringExpr, text};
 use crate::status::{BowstringStatus, borrow, give, guard, invalid};
 use crate::stream::BowstringBatches;
 
-/// How to compute. Zero-initialise it, set `size` to `sizeof`, then what differs from the default.
+/// Options for evaluating expressions. Initialise the struct with zeros, set `size` to its `sizeof`, then set
+/// the fields that differ from the default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct BowstringExprOptions {
-    /// `sizeof(struct BowstringExprOptions)`.
+    /// The size of the caller's struct in bytes, `sizeof(struct BowstringExprOptions)`.
     pub size: usize,
-    /// Of an integer that does not fit its type: 0: `BOWSTRING_STATUS_EVALUATION` (the default); 1: what remains of it in the type's
-    /// bits; 2: a null. Decimals are an error, but for 2.
+    /// An integer result that does not fit its type: 0 (the default) fails with
+    /// `BOWSTRING_STATUS_EVALUATION`; 1 keeps the low bits; 2 gives null. A decimal that does not fit fails
+    /// for 0 and 1, and gives null for 2.
     pub overflow: i32,
-    /// 0: a division by zero is `BOWSTRING_STATUS_EVALUATION` (the default); 1: it is a null. Floats always have a result.
+    /// 0 (the default): a division by zero fails with `BOWSTRING_STATUS_EVALUATION`. 1: it gives null. A
+    /// division of floats always has a result.
     pub division_by_zero_is_null: i32,
-    /// 0: floats are compared by their total order (the default); 1: as in SQL: zeros are equal, and so are NaNs, which are greatest.
+    /// 0 (the default): floats are compared by their total order. 1: they are compared as in SQL, where both
+    /// zeros are equal, all NaNs are equal, and NaN is greatest.
     pub floats_as_sql: i32,
 }
 
-/// How rows become one.
+/// A function that aggregates many rows into one value.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BowstringFunction {
-    /// How many rows there are: of no expression.
+    /// The number of rows. It takes no expression.
     CountAll = 0,
-    /// How many are not null.
+    /// The number of values that are not null.
     Count = 1,
-    /// The sum of what is not null; null of nothing, as all below.
+    /// The sum of the values that are not null; null if all are. The functions below skip nulls in the same
+    /// way.
     Sum = 2,
-    /// The least.
+    /// The minimum of the values.
     Min = 3,
-    /// The greatest.
+    /// The maximum of the values.
     Max = 4,
-    /// The mean.
+    /// The mean of the values.
     Mean = 5,
-    /// Whether all are true.
+    /// Whether all values are true.
     BoolAnd = 6,
-    /// Whether any is true.
+    /// Whether any value is true.
     BoolOr = 7,
 }
 
-/// An aggregate.
+/// An aggregate: a function, its argument, and the name of its column.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct BowstringAggregate {
-    /// A `BowstringFunction`.
+    /// The function, a `BowstringFunction`.
     pub function: i32,
-    /// What it is of; NULL, and not looked at, for `BOWSTRING_FUNCTION_COUNT_ALL`.
+    /// The function's argument. It is ignored for `BOWSTRING_FUNCTION_COUNT_ALL` and may then be NULL.
     pub of: *const BowstringExpr,
-    /// The name of the result's column; NULL for the function and expression as they are written.
+    /// The name of the result's column, in UTF-8. NULL names the column after the function and its
+    /// expression.
     pub name: *const c_char,
 }
 
-/// What the caller's options mean.
+/// Translates the caller's options; NULL means the defaults.
 unsafe fn expr_options(pointer: *const BowstringExprOptions) -> Result<Options> {
     // SAFETY: the caller's promise.
     let Some(options) = (unsafe { options(pointer) })? else { return Ok(Options::default()) };
@@ -77,7 +83,7 @@ unsafe fn expr_options(pointer: *const BowstringExprOptions) -> Result<Options> 
     Ok(Options::new().overflow(overflow).division_by_zero_is_null(is_null).floats(floats))
 }
 
-/// So many items of the caller's.
+/// The `count` items of the caller's array. `first` may be NULL if `count` is 0.
 unsafe fn items<'a, T>(first: *const T, count: u64, argument: &str) -> Result<&'a [T]> {
     if count == 0 {
         return Ok(&[]);
@@ -90,7 +96,7 @@ unsafe fn items<'a, T>(first: *const T, count: u64, argument: &str) -> Result<&'
     Ok(unsafe { std::slice::from_raw_parts(first, count) })
 }
 
-/// So many expressions.
+/// The expressions behind `count` handles.
 unsafe fn all(exprs: *const *const BowstringExpr, count: u64) -> Result<Vec<Expr>> {
     // SAFETY: the caller's promise.
     let each = |one: &*const BowstringExpr| unsafe { borrow(*one, "exprs") }.map(|one| one.expr.clone());
@@ -126,14 +132,15 @@ unsafe fn aggregation(one: &BowstringAggregate) -> Result<Aggregation> {
     Ok(made.alias(unsafe { text(one.name, "aggregates.name") }?))
 }
 
-/// So many aggregates.
+/// Translates the caller's array of `count` aggregates.
 unsafe fn aggregations(first: *const BowstringAggregate, count: u64) -> Result<Vec<Aggregation>> {
     // SAFETY: the caller's promise.
     unsafe { items(first, count, "aggregates")?.iter().map(|one| aggregation(one)).collect() }
 }
 
-/// The rows of a batch where `predicate` is true; null is not. `options` may be NULL. On a GPU this synchronises once, as every
-/// filter. A row that overflows or divides by zero is `BOWSTRING_STATUS_EVALUATION`.
+/// Returns the rows of a batch for which `predicate` is true. A null drops the row. `options` may be NULL. On
+/// a GPU this synchronises once, like every filter. A row that overflows or divides by zero is
+/// `BOWSTRING_STATUS_EVALUATION`.
 ///
 /// # Safety
 ///
@@ -155,13 +162,15 @@ pub unsafe extern "C" fn bowstring_filter_where(
     })
 }
 
-/// A batch of what `count` expressions come to for each row: a column each, named by `bowstring_expr_alias` or as written. `options`
-/// may be NULL. Synchronises only where a cast in them does. On a GPU a row that overflows or divides by zero is the failure of
-/// whoever first waits for a column.
+/// Evaluates `count` expressions for each row of a batch. The result has a column for each expression, named
+/// by `bowstring_expr_alias`, or after the expression's text. `options` may be NULL. Synchronises only if a
+/// cast in an expression does. On a GPU a row that overflows or divides by zero is reported by the first call
+/// that waits for a column.
 ///
 /// # Safety
 ///
-/// Handles and options must be NULL or live, `exprs` NULL or point to `count` of them, `out` NULL or writable.
+/// Handles and options must be NULL or live, `exprs` NULL or point to `count` of them, `out` NULL or
+/// writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_evaluate(
     batch: *const BowstringBatch,
@@ -179,13 +188,14 @@ pub unsafe extern "C" fn bowstring_evaluate(
     })
 }
 
-/// One row, in host memory, of what the rows of a batch come to: a column for each of `count` aggregates, of the rows where `condition`
-/// is true, or of all where it is NULL. `options` may be NULL. On a GPU this synchronises once.
+/// Aggregates the rows of a batch into one row in host memory, with a column for each of `count` aggregates.
+/// Only rows for which `condition` is true count; NULL means all rows. `options` may be NULL. On a GPU this
+/// synchronises once.
 ///
 /// # Safety
 ///
-/// Handles and options must be NULL or live, `aggregates` NULL or point to `count` of them, whose handles and names are, `out` NULL or
-/// writable.
+/// Handles and options must be NULL or live, `aggregates` NULL or an array of `count` items
+/// whose handles and names are NULL or live, `out` NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_aggregate(
     batch: *const BowstringBatch,
@@ -206,9 +216,10 @@ pub unsafe extern "C" fn bowstring_aggregate(
     })
 }
 
-/// Each batch with the rows where `predicate` is true, as by `bowstring_filter_where`. `batches` are taken: their handle is left empty,
-/// and still to be freed; on failure they stay as they were. What is wrong with the predicate is known now. Nothing is read now: when a
-/// batch is asked for, one is filtered on `stream`; on a GPU up to two more are begun.
+/// Filters each batch by `predicate`, as `bowstring_filter_where` does. This takes `batches`: the handle is
+/// left empty, and the caller must still free it. On failure it is unchanged. Errors in the predicate are
+/// reported by this call, which reads no batch. When a batch is requested, one is filtered on `stream`; on a
+/// GPU up to two more are begun.
 ///
 /// # Safety
 ///
@@ -231,11 +242,13 @@ pub unsafe extern "C" fn bowstring_batches_filter_where(
     })
 }
 
-/// For each batch one of what `count` expressions come to, as by `bowstring_evaluate`; otherwise as `bowstring_batches_filter_where`.
+/// Evaluates `count` expressions for each batch, as `bowstring_evaluate` does; otherwise like
+/// `bowstring_batches_filter_where`.
 ///
 /// # Safety
 ///
-/// Handles and options must be NULL or live, `exprs` NULL or point to `count` of them, `out` NULL or writable.
+/// Handles and options must be NULL or live, `exprs` NULL or point to `count` of them, `out` NULL or
+/// writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_batches_evaluate(
     batches: *const BowstringBatches,
@@ -255,13 +268,14 @@ pub unsafe extern "C" fn bowstring_batches_evaluate(
     })
 }
 
-/// One row, in host memory, of what the rows of all batches come to, as by `bowstring_aggregate`. `batches` are taken, and read to their
-/// end, now; a row that fails is one of its batch.
+/// Aggregates the rows of all batches into one row in host memory, as `bowstring_aggregate` does. This takes
+/// `batches` and reads them to their end before it returns. The row number in an error counts from the start
+/// of its batch.
 ///
 /// # Safety
 ///
-/// Handles and options must be NULL or live, `aggregates` NULL or point to `count` of them, whose handles and names are, `out` NULL or
-/// writable.
+/// Handles and options must be NULL or live, `aggregates` NULL or an array of `count` items
+/// whose handles and names are NULL or live, `out` NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_batches_aggregate(
     batches: *const BowstringBatches,

@@ -1,4 +1,4 @@
-//! Work that the caller no longer wants.
+//! The callback by which a caller ends work that it no longer wants.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use bowstring::{Result, interruptible};
 
-/// Says whether the work that a thread is at shall end: 0 where it goes on. It is called on that thread, in the
-/// middle of a function of this library, and must not leave it by `longjmp` or an exception. Functions of this
-/// library that it calls itself ask nothing.
+/// Says whether the thread's current work must end: 0 lets it continue, any other value ends it. It is called
+/// on that thread, in the middle of a function of this library, and must not leave by `longjmp` or an
+/// exception. Functions of this library that the callback calls do not ask it.
 pub type BowstringInterrupted = Option<unsafe extern "C" fn(data: *mut c_void) -> i32>;
 
-/// Whom a thread's functions ask.
+/// The callback that a thread's functions ask.
 #[derive(Clone, Copy)]
 struct Asked {
     interrupted: unsafe extern "C" fn(data: *mut c_void) -> i32,
@@ -21,16 +21,16 @@ struct Asked {
 
 thread_local! {
     static ASKED: Cell<Option<Asked>> = const { Cell::new(None) };
-    /// Whether it is being asked now.
+    /// Whether the callback is running now on this thread.
     static ASKING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Replaces the callback that this thread's functions ask; without one they ask nothing.
+/// Replaces the callback that this thread's functions ask; `None` removes it.
 pub(crate) fn set(interrupted: BowstringInterrupted, data: *mut c_void, every: Duration) {
     ASKED.set(interrupted.map(|interrupted| Asked { interrupted, data, every }));
 }
 
-/// Runs a function's body, and asks meanwhile the callback that this thread has set.
+/// Runs a function's body, and asks this thread's callback meanwhile.
 pub(crate) fn within(body: impl FnOnce() -> Result<()>) -> Result<()> {
     let Some(asked) = ASKED.get().filter(|_| !ASKING.get()) else { return body() };
     let ask = move || {

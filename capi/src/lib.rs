@@ -1,14 +1,17 @@
-//! bowstring for C and C++. The header, `include/bowstring.h`, is generated from this crate; what a C programmer must
-//! know stands in these comments, because that is where the header takes its own from.
+//! bowstring for C and C++. The header, `include/bowstring.h`, is generated from this crate. The doc comments
+//! here become the header's comments, so they contain what a C programmer needs.
 //!
-//! Rules that hold for every function:
-//! - It returns a [`BowstringStatus`]; results go through the last parameter, which is untouched on failure. The reason
-//!   of the thread's last failure is [`bowstring_last_error`].
-//! - Handles are opaque. Who gets one through an out parameter owns it and frees it with the type's `_free`, which takes
-//!   NULL. Inputs are borrowed for the call only: they may be freed right after it, also while the GPU still reads.
-//! - Any function may be called on any thread; one handle may be used by several threads at once, but for its `_free`.
-//! - A function waits for a GPU (it synchronises) only where its comment says so.
-//! - NULL where a pointer is needed is `BOWSTRING_STATUS_INVALID`, a panic of ours `BOWSTRING_STATUS_PANIC`.
+//! Rules for every function:
+//! - It returns a [`BowstringStatus`]. Results are written to the last parameter, which is untouched on
+//!   failure. [`bowstring_last_error`] has the reason of the thread's last failure.
+//! - Handles are opaque. The caller owns a handle that it gets through an out parameter, and frees it with
+//!   the type's `_free`, which accepts NULL. Inputs are borrowed during the call only: they may be freed
+//!   right after it, even while the GPU still reads them.
+//! - Any function may be called on any thread. Several threads may use one handle at once, except for its
+//!   `_free`.
+//! - A function waits for a GPU (it synchronises) only if its comment says so.
+//! - A NULL pointer that is required is `BOWSTRING_STATUS_INVALID`; a panic in the library is
+//!   `BOWSTRING_STATUS_PANIC`.
 
 mod array;
 mod async_stream;
@@ -41,7 +44,8 @@ pub use stream_operations::*;
 pub use tensor::*;
 pub use validate::*;
 
-/// Every handle may go to any thread, and be used by several at once: what the rules above promise, the compiler checks.
+/// Makes the compiler check that every handle may be used by several threads at once, as the rules above
+/// promise.
 const _: () = {
     const fn used_by_any_thread<Handle: Send + Sync>() {}
     used_by_any_thread::<BowstringArray>();

@@ -1,5 +1,5 @@
-//! What was said of batches and streams besides their schemas, in the encoding that the Arrow C data interface has for a
-//! schema's metadata.
+//! The metadata of batches and streams, in the encoding that the Arrow C data interface defines for the
+//! metadata of a schema.
 
 use std::collections::BTreeMap;
 use std::ffi::c_char;
@@ -11,19 +11,19 @@ use bowstring::ffi::metadata::{decode, encode};
 
 use crate::status::invalid;
 
-/// Encoded metadata, made when somebody asks, and kept with the handle.
+/// Encoded metadata, made when it is first requested, and kept with the handle.
 #[derive(Default)]
 pub(crate) struct EncodedMetadata(OnceLock<Option<Vec<u8>>>);
 
 impl EncodedMetadata {
-    /// Null where nothing was said.
+    /// Encodes the metadata at the first call; NULL if there is none. Valid as long as `self`.
     pub fn of(&self, metadata: &BTreeMap<String, String>) -> *const c_char {
         let bytes = self.0.get_or_init(|| encode(metadata));
         bytes.as_ref().map_or(null(), |bytes| bytes.as_ptr().cast())
     }
 }
 
-/// What a caller says.
+/// Decodes the caller's metadata; NULL means none.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! How functions end, and why.
+//! The status that functions return, and the reason of the last failure.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_void};
@@ -9,17 +9,17 @@ use bowstring::{Error, Result};
 
 use crate::interrupt::{self, BowstringInterrupted};
 
-/// How a function ended, by who has to act.
+/// The result of a function. The failures are sorted by who must act.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BowstringStatus {
-    /// It did what it should.
+    /// The call succeeded and has written its results.
     Ok = 0,
-    /// The arguments do not fit together.
+    /// The arguments are NULL, or do not fit together.
     Invalid = 1,
-    /// This library does not do this on that device; the arguments are fine.
+    /// The arguments are valid, but this library does not support the operation on that device.
     Unsupported = 2,
-    /// A producer's struct broke the Arrow C data interface. It has been released.
+    /// A producer's struct violated the Arrow C data interface. The struct has been released.
     OutOfSpec = 3,
     /// Memory ran out, or the pool's limit was reached.
     OutOfMemory = 4,
@@ -27,19 +27,20 @@ pub enum BowstringStatus {
     IndexOutOfBounds = 5,
     /// A value does not fit the type it was cast to, and the cast was strict.
     Cast = 6,
-    /// A call into a device runtime failed, or the runtime did not take the kernels.
+    /// A call into a device runtime failed, or the runtime rejected the kernels.
     Driver = 7,
-    /// There is no such device here.
+    /// The machine has no such device.
     NoDevice = 8,
-    /// A foreign stream has failed: its code and words are in the last error.
+    /// A foreign stream failed; bowstring_last_error has its code and message.
     Producer = 9,
-    /// Any other refusal.
+    /// An error that no other status describes.
     Other = 10,
-    /// A bug in this library. What the call worked on may be incomplete; the library goes on working.
+    /// A bug in this library. Objects that the call worked on may be incomplete; the library remains usable.
     Panic = 11,
-    /// A row of an expression overflows or divides by zero: the last error says which, and where.
+    /// A row of an expression overflows or divides by zero; bowstring_last_error names the expression and the
+    /// row.
     Evaluation = 12,
-    /// The caller no longer wants the result: see bowstring_set_interrupt.
+    /// The callback of bowstring_set_interrupt ended the call.
     Interrupted = 13,
 }
 
@@ -47,19 +48,21 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::new(CString::default());
 }
 
-/// Why this thread's last failed call failed; an empty string before the first one. Valid until the thread's next
-/// failing call. Never NULL.
+/// Returns the reason of this thread's last failed call, or an empty string if none has failed. The text is
+/// valid until the thread's next failing call. Never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn bowstring_last_error() -> *const c_char {
     LAST.with_borrow(|last| last.as_ptr())
 }
 
-/// Has functions that this thread calls from now on ask `interrupted`, not more often than every so many
-/// milliseconds, whether they shall end: for Ctrl-C, a deadline, or a query that was cancelled. Once it says
-/// so, work on the CPU ends, on all of its threads, before it begins another part of some ten thousand rows:
-/// the function's status is BOWSTRING_STATUS_INTERRUPTED, and what it was called with is as it was. Work on
-/// GPUs does not ask, nor do the callbacks of streams that others read. After NULL nothing is asked any more.
-/// Each thread has a callback of its own.
+/// Sets a callback that can end this thread's later calls: for Ctrl-C, a deadline, or a cancelled query.
+/// Functions called on this thread ask `interrupted` from time to time, at most once every `milliseconds`.
+/// When it returns anything but 0, work on the CPU ends on all of its threads before it begins another part
+/// of about ten thousand rows. The function returns BOWSTRING_STATUS_INTERRUPTED, and its inputs are
+/// unchanged.
+///
+/// Work on GPUs does not ask, and neither do the callbacks of streams that others read. NULL removes the
+/// callback. Each thread has its own callback.
 ///
 /// # Safety
 ///
@@ -75,7 +78,7 @@ pub unsafe extern "C" fn bowstring_set_interrupt(
     BowstringStatus::Ok
 }
 
-/// The library's version, as in "0.1.0". Static.
+/// Returns the library's version, such as "0.1.0". The text is static.
 #[unsafe(no_mangle)]
 pub extern "C" fn bowstring_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
@@ -103,7 +106,7 @@ fn status(error: &Error) -> BowstringStatus {
     }
 }
 
-/// Runs a function's body at the border: errors become statuses, panics too.
+/// Runs the body of a C function. Errors and panics become statuses.
 pub(crate) fn guard(body: impl FnOnce() -> Result<()>) -> BowstringStatus {
     match catch_unwind(AssertUnwindSafe(|| interrupt::within(body))) {
         Ok(Ok(())) => BowstringStatus::Ok,
@@ -120,27 +123,27 @@ pub(crate) fn guard(body: impl FnOnce() -> Result<()>) -> BowstringStatus {
     }
 }
 
-/// Arguments that do not fit.
+/// The error for arguments that do not fit together.
 pub(crate) fn invalid(problem: impl Into<String>) -> Error {
     Error::Invalid { operation: "C interface", problem: problem.into() }
 }
 
-/// What is wrong with a missing argument.
+/// The error for an argument that is NULL.
 pub(crate) fn missing(argument: &str) -> Error {
     invalid(format!("{argument} is NULL"))
 }
 
-/// A borrowed argument.
+/// Borrows an argument; NULL is an error.
 ///
 /// # Safety
 ///
-/// `pointer` is NULL or points to a live `T` that nobody changes meanwhile.
+/// `pointer` is NULL or points to a live `T` that does not change meanwhile.
 pub(crate) unsafe fn borrow<'a, T>(pointer: *const T, argument: &str) -> Result<&'a T> {
     // SAFETY: the caller's promise.
     unsafe { pointer.as_ref() }.ok_or_else(|| missing(argument))
 }
 
-/// Hands a value out as a handle.
+/// Moves a value to the heap and hands it out as a handle.
 ///
 /// # Safety
 ///
@@ -152,7 +155,7 @@ pub(crate) unsafe fn give<T>(value: T, out: *mut *mut T) -> Result<()> {
     Ok(())
 }
 
-/// Writes a plain result.
+/// Writes a plain result; NULL is an error.
 ///
 /// # Safety
 ///
@@ -164,7 +167,7 @@ pub(crate) unsafe fn put<T>(value: T, out: *mut T) -> Result<()> {
     Ok(())
 }
 
-/// Overwrites a C struct, if it is wanted, without dropping what was there.
+/// Overwrites a C struct without dropping its old contents. Does nothing if `out` is NULL.
 ///
 /// # Safety
 ///
@@ -176,7 +179,7 @@ pub(crate) unsafe fn write_out<T>(value: T, out: *mut T) {
     }
 }
 
-/// Frees a handle. A panic in a destructor ends here.
+/// Frees a handle. Catches panics of its destructor.
 ///
 /// # Safety
 ///

@@ -1,7 +1,7 @@
 //! Streams of batches and of arrays, over the Arrow C (device) stream interface.
 //!
-//! A handle holds an iterator until something takes it: an export, or an operation that makes a new handle of it. One thread
-//! at a time uses it; see [`Turns`].
+//! A handle holds an iterator until an export takes it, or an operation that makes a new handle of it. One
+//! thread at a time uses the iterator; see [`Turns`].
 
 use std::ptr::null_mut;
 
@@ -16,17 +16,17 @@ use crate::batch::BowstringBatch;
 use crate::device::BowstringDevice;
 use crate::status::{BowstringStatus, borrow, free, give, guard, invalid, missing, put, write_out};
 
-/// Arrays that come one after another, what they have in common, and the kind of memory they are in.
+/// An iterator of arrays, the field that they share, and the kind of memory they are in.
 pub(crate) struct Source {
     pub field: Field,
     pub device_type: DeviceType,
     pub items: Box<dyn Iterator<Item = Result<Array>> + Send>,
 }
 
-/// Batches of one schema that come one after another; nothing is read before it is asked for.
+/// A stream of batches with one schema. A batch is read only when it is requested.
 pub struct BowstringBatches(Turns<Option<Batches>>);
 
-/// Arrays of one type that come one after another, such as the masks of a stream of batches.
+/// A stream of arrays with one type, such as the masks for a stream of batches.
 pub struct BowstringArrays(Turns<Option<Source>>);
 
 fn given_away() -> Error {
@@ -38,7 +38,7 @@ impl BowstringBatches {
         BowstringBatches(Turns::new(Some(batches)))
     }
 
-    /// Uses what the handle holds, if nothing has taken it yet.
+    /// Uses the iterator; an error if it has been taken.
     pub(crate) fn with<R>(&self, body: impl FnOnce(&mut Batches) -> Result<R>) -> Result<R> {
         self.0.with(|held| body(held.as_mut().ok_or_else(given_away)?))
     }
@@ -57,7 +57,7 @@ impl BowstringArrays {
         BowstringArrays(Turns::new(Some(Source { field, device_type, items: Box::new(items) })))
     }
 
-    /// Uses what the handle holds, if nothing has taken it yet.
+    /// Uses the iterator; an error if it has been taken.
     pub(crate) fn with<R>(&self, body: impl FnOnce(&mut Source) -> Result<R>) -> Result<R> {
         self.0.with(|held| body(held.as_mut().ok_or_else(given_away)?))
     }
@@ -67,21 +67,22 @@ impl BowstringArrays {
     }
 }
 
-/// The kind of memory that a device stream speaks of.
+/// The kind of memory of a device stream; an error if the library does not support it.
 fn device_type(stream: &ArrowDeviceArrayStream) -> Result<DeviceType> {
     DeviceType::from_abi(stream.device_type())
         .ok_or_else(|| invalid(format!("no device type {} is served", stream.device_type())))
 }
 
-/// Takes over a device stream of struct arrays as batches of `device`. It is moved from (its `release` becomes NULL) and
-/// released when the handle, or what was made of it, is freed or has ended; also on failure, but for
-/// `BOWSTRING_STATUS_INVALID` and `BOWSTRING_STATUS_UNSUPPORTED`, which leave it as it was. Only its schema is asked for
-/// now. Does not synchronise.
+/// Imports a device stream of struct arrays as batches of `device`. This takes `stream`: its `release`
+/// becomes NULL, and the library releases it when it has ended, or when the handle, or the handle made from
+/// it, is freed. A failure releases it too, except for `BOWSTRING_STATUS_INVALID` and
+/// `BOWSTRING_STATUS_UNSUPPORTED`, which leave it unchanged. This call reads only the schema. Does not
+/// synchronise.
 ///
 /// # Safety
 ///
-/// The struct must follow the Arrow C device stream interface; using and releasing it on any thread, one at a time,
-/// must be fine.
+/// The struct must follow the Arrow C device stream interface. Any thread may use and release it, one at a
+/// time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_batches_import(
     device: *const BowstringDevice,
@@ -98,11 +99,12 @@ pub unsafe extern "C" fn bowstring_batches_import(
     })
 }
 
-/// Takes over a stream of struct arrays in host memory as batches of the CPU; otherwise as `bowstring_batches_import`.
+/// Imports a stream of struct arrays in host memory as batches of the CPU; otherwise like
+/// `bowstring_batches_import`.
 ///
 /// # Safety
 ///
-/// As for `bowstring_batches_import`.
+/// The requirements of `bowstring_batches_import` apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_batches_import_host(
     stream: *mut ArrowArrayStream,
@@ -116,7 +118,8 @@ pub unsafe extern "C" fn bowstring_batches_import_host(
     })
 }
 
-/// The schema of all batches. The struct must be uninitialised or a released one: it is overwritten.
+/// Returns the schema of all batches. The struct is overwritten, so it must be uninitialised or released; the
+/// caller releases it.
 ///
 /// # Safety
 ///
@@ -136,9 +139,10 @@ pub unsafe extern "C" fn bowstring_batches_schema(
     })
 }
 
-/// The next batch, or NULL at the end. After a failure there is nothing more: the next call says the end. Runs what the
-/// stream is made of, on this thread: whether it synchronises is up to those operations. Other threads that use the handle
-/// meanwhile wait; a producer that does so while it is asked for a batch gets `BOWSTRING_STATUS_INVALID`.
+/// Returns the next batch, or NULL at the end. After a failure the stream has ended, and the next call
+/// returns NULL. The operations that the stream consists of run on the calling thread, and synchronise if
+/// they do by themselves. Other threads that use the handle meanwhile wait. A producer that uses the handle
+/// while it is asked for a batch gets `BOWSTRING_STATUS_INVALID`.
 ///
 /// # Safety
 ///
@@ -159,9 +163,10 @@ pub unsafe extern "C" fn bowstring_batches_next(
     })
 }
 
-/// Makes a device stream of the batches, which are then this library's no more: the handle is left empty, and still to
-/// be freed. The struct must be uninitialised or a released one: it is overwritten. What goes wrong while it is read,
-/// its `get_last_error` tells. It is read on the consumer's thread, a batch at a time, when the consumer asks.
+/// Exports the batches as a device stream. This takes `batches`: the handle is left empty, and the caller
+/// must still free it. The struct is overwritten, so it must be uninitialised or released. The consumer reads
+/// one batch at a time, on its own thread. Errors while it reads are reported by the stream's
+/// `get_last_error`.
 ///
 /// # Safety
 ///
@@ -180,7 +185,8 @@ pub unsafe extern "C" fn bowstring_batches_export(
     })
 }
 
-/// Makes a plain stream of batches in host memory; otherwise as `bowstring_batches_export`.
+/// Exports the batches as a stream in host memory, without devices; otherwise like
+/// `bowstring_batches_export`.
 ///
 /// # Safety
 ///
@@ -199,7 +205,7 @@ pub unsafe extern "C" fn bowstring_batches_export_host(
     })
 }
 
-/// Frees a handle, and releases the stream that it still holds.
+/// Frees a handle, and releases the stream if the handle still holds it. NULL is ignored.
 ///
 /// # Safety
 ///
@@ -210,11 +216,11 @@ pub unsafe extern "C" fn bowstring_batches_free(batches: *mut BowstringBatches) 
     unsafe { free(batches) }
 }
 
-/// Takes over a device stream of arrays, such as masks or indices; otherwise as `bowstring_batches_import`.
+/// Imports a device stream of arrays, such as masks or indices; otherwise like `bowstring_batches_import`.
 ///
 /// # Safety
 ///
-/// As for `bowstring_batches_import`.
+/// The requirements of `bowstring_batches_import` apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_arrays_import(
     device: *const BowstringDevice,
@@ -232,11 +238,11 @@ pub unsafe extern "C" fn bowstring_arrays_import(
     })
 }
 
-/// Takes over a stream of arrays in host memory; otherwise as `bowstring_batches_import_host`.
+/// Imports a stream of arrays in host memory; otherwise like `bowstring_batches_import_host`.
 ///
 /// # Safety
 ///
-/// As for `bowstring_batches_import`.
+/// The requirements of `bowstring_batches_import` apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_arrays_import_host(
     stream: *mut ArrowArrayStream,
@@ -251,7 +257,7 @@ pub unsafe extern "C" fn bowstring_arrays_import_host(
     })
 }
 
-/// The next array, or NULL at the end; as `bowstring_batches_next`.
+/// Returns the next array, or NULL at the end; otherwise like `bowstring_batches_next`.
 ///
 /// # Safety
 ///
@@ -272,7 +278,7 @@ pub unsafe extern "C" fn bowstring_arrays_next(
     })
 }
 
-/// Makes a device stream of the arrays; as `bowstring_batches_export`.
+/// Exports the arrays as a device stream; otherwise like `bowstring_batches_export`.
 ///
 /// # Safety
 ///
@@ -292,7 +298,7 @@ pub unsafe extern "C" fn bowstring_arrays_export(
     })
 }
 
-/// Frees a handle, and releases the stream that it still holds.
+/// Frees a handle, and releases the stream if the handle still holds it. NULL is ignored.
 ///
 /// # Safety
 ///

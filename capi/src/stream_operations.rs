@@ -1,4 +1,4 @@
-//! The operations mapped over streams of batches.
+//! The operations that transform streams of batches.
 
 use std::sync::Arc;
 
@@ -13,9 +13,10 @@ use crate::device::BowstringStream;
 use crate::status::{BowstringStatus, borrow, give, guard, invalid};
 use crate::stream::{BowstringArrays, BowstringBatches};
 
-/// Each batch with the rows where the next of `masks` is true. Both are taken: their handles are left empty, and still
-/// to be freed; on failure they stay as they were. Nothing is read now. When a batch is asked for, one is filtered on
-/// `stream`, as by `bowstring_filter_batch`; on a GPU up to two more are begun. Masks that end first are an error.
+/// Filters each batch by the next array of `masks`, as `bowstring_filter_batch` does. This takes `batches`
+/// and `masks`: the handles are left empty, and the caller must still free them. On failure they are
+/// unchanged. This call reads nothing. When a batch is requested, one is filtered on `stream`; on a GPU up to
+/// two more are begun. The stream fails if the masks end before the batches.
 ///
 /// # Safety
 ///
@@ -43,7 +44,8 @@ pub unsafe extern "C" fn bowstring_batches_filter(
     })
 }
 
-/// Each batch with the rows where its column number `mask` is true; otherwise as `bowstring_batches_filter`.
+/// Filters each batch by its own column number `mask`, which counts from 0; otherwise like
+/// `bowstring_batches_filter`.
 ///
 /// # Safety
 ///
@@ -69,8 +71,8 @@ pub unsafe extern "C" fn bowstring_batches_filter_by(
     })
 }
 
-/// Each batch's rows at the next of `indices`, as by `bowstring_take_batch`, under a schema all of whose fields are nullable;
-/// otherwise as `bowstring_batches_filter`.
+/// Takes rows of each batch at the next array of `indices`, as `bowstring_take_batch` does. All fields of the
+/// result's schema are nullable. Otherwise like `bowstring_batches_filter`.
 ///
 /// # Safety
 ///
@@ -95,8 +97,9 @@ pub unsafe extern "C" fn bowstring_batches_take(
     })
 }
 
-/// Each batch with its columns cast to the types of `to`, a schema of as many fields, and under its names; otherwise as
-/// `bowstring_batches_filter`. `to` is only read.
+/// Casts the columns of each batch to the types of `to`, as `bowstring_cast_batch` does. `to` must have as
+/// many fields as the batches have columns; the result has its names. `to` is only read. Otherwise like
+/// `bowstring_batches_filter`.
 ///
 /// # Safety
 ///
@@ -120,7 +123,7 @@ pub unsafe extern "C" fn bowstring_batches_cast(
     })
 }
 
-/// Each batch copied to the device of `stream`, as by `bowstring_batch_to_device`; otherwise as
+/// Copies each batch to the device of `stream`, as `bowstring_batch_to_device` does; otherwise like
 /// `bowstring_batches_filter`.
 ///
 /// # Safety
@@ -143,7 +146,8 @@ pub unsafe extern "C" fn bowstring_batches_to_device(
     })
 }
 
-/// Each batch copied to host memory, as by `bowstring_batch_to_host`; otherwise as `bowstring_batches_filter`.
+/// Copies each batch to host memory, as `bowstring_batch_to_host` does; otherwise like
+/// `bowstring_batches_filter`.
 ///
 /// # Safety
 ///

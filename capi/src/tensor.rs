@@ -1,4 +1,4 @@
-//! Dense tensors, over DLPack.
+//! Imports and exports dense tensors over DLPack.
 
 use std::ptr::NonNull;
 
@@ -12,7 +12,7 @@ use crate::status::{BowstringStatus, borrow, give, guard, missing, put};
 
 /// # Safety
 ///
-/// As for the functions that call it.
+/// The requirements of the functions that call it apply.
 unsafe fn import<T: ManagedTensor>(
     tensor: *mut T,
     stream: *const BowstringStream,
@@ -31,7 +31,7 @@ unsafe fn import<T: ManagedTensor>(
 
 /// # Safety
 ///
-/// As for the functions that call it.
+/// The requirements of the functions that call it apply.
 unsafe fn export<T: ManagedTensor>(
     array: *const BowstringArray,
     stream: *const BowstringStream,
@@ -47,14 +47,16 @@ unsafe fn export<T: ManagedTensor>(
     })
 }
 
-/// Takes over a tensor without a version, dense and of numbers, that is ready for work on `stream`; its memory is shared.
-/// Only booleans, which are bytes there, are copied. Its rows are the outermost dimension; further ones become lists of a
-/// fixed size. Its deleter is called once nothing uses it any more, also on failure, but not where an argument is NULL.
-/// Does not synchronise.
+/// Imports an unversioned DLPack tensor, which must be dense, contain numbers or booleans, and be ready for
+/// work on `stream`. Its memory is shared; only booleans, which DLPack stores as bytes, are copied. The
+/// outermost dimension becomes the rows, and further dimensions become fixed-size lists.
+///
+/// This takes `tensor`: the library calls its deleter when nothing uses the tensor any more, and on failure
+/// too, except if an argument is NULL. Does not synchronise.
 ///
 /// # Safety
 ///
-/// The tensor must be what DLPack says, used and deleted by nobody else; deleting it on any thread must be fine. `stream`
+/// The tensor must follow DLPack. Nothing else may use or delete it, and any thread may delete it. `stream`
 /// must be NULL or a live handle, `out` NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_array_import_dlpack(
@@ -66,11 +68,11 @@ pub unsafe extern "C" fn bowstring_array_import_dlpack(
     unsafe { import(tensor, stream, out) }
 }
 
-/// Takes over a tensor with a version; otherwise as `bowstring_array_import_dlpack`.
+/// Imports a versioned DLPack tensor; otherwise like `bowstring_array_import_dlpack`.
 ///
 /// # Safety
 ///
-/// As for `bowstring_array_import_dlpack`.
+/// The requirements of `bowstring_array_import_dlpack` apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_array_import_dlpack_versioned(
     tensor: *mut DLManagedTensorVersioned,
@@ -81,10 +83,13 @@ pub unsafe extern "C" fn bowstring_array_import_dlpack_versioned(
     unsafe { import(tensor, stream, out) }
 }
 
-/// Makes a tensor without a version of numbers, or of fixed-size lists of them, without nulls. Its memory is shared, and not
-/// to be written to; only booleans are copied, to bytes. It is ready for work on `stream`, of the array's device; on the CPU
-/// it is ready. Whoever gets it calls its deleter, once its own work has passed. Synchronises where a device's null count is
-/// not known.
+/// Exports an array of numbers or booleans, or of fixed-size lists of them, without nulls as an unversioned
+/// DLPack tensor. The memory is shared, and the consumer must not write to it; only booleans are copied, to
+/// bytes. The tensor is ready for work on `stream`, a stream of the array's device; on the CPU it is ready at
+/// once.
+///
+/// The caller owns the tensor and calls its deleter when its own work has passed. Synchronises if a null
+/// count on a device is not known.
 ///
 /// # Safety
 ///
@@ -99,8 +104,8 @@ pub unsafe extern "C" fn bowstring_array_export_dlpack(
     unsafe { export(array, stream, out) }
 }
 
-/// Makes a tensor with a version, whose flags say that it is read-only, or a copy; otherwise as
-/// `bowstring_array_export_dlpack`.
+/// Exports an array as a versioned DLPack tensor, whose flags say whether it is read-only or a copy;
+/// otherwise like `bowstring_array_export_dlpack`.
 ///
 /// # Safety
 ///

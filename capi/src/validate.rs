@@ -1,4 +1,4 @@
-//! Contents read through: on request, on the way in, and batch by batch as a stream brings them.
+//! Full validation of contents: of an array or a batch, during import, and of each batch of a stream.
 
 use bowstring::compute::batches;
 use bowstring::exchange;
@@ -10,16 +10,19 @@ use crate::device::{BowstringDevice, BowstringStream};
 use crate::status::{BowstringStatus, borrow, give, guard, missing};
 use crate::stream::{BowstringArrays, BowstringBatches};
 
-/// Reads all of an array and says whether it is valid Arrow data in every part: offsets in order and in range, views inside
-/// their buffers, text in UTF-8, keys and type ids inside what they index, run ends ascending, null counts true. What is not
-/// is BOWSTRING_STATUS_OUT_OF_SPEC, and bowstring_last_error says where. An array that the host cannot read is downloaded on
-/// `stream` for it, whole. Synchronises.
+/// Validates an array in full. Checks that offsets are in order and in range, views are inside their buffers,
+/// text is UTF-8, keys and type ids are in range, run ends ascend, and null counts are correct. An array that
+/// is not valid is BOWSTRING_STATUS_OUT_OF_SPEC, and bowstring_last_error names the malformed part. An array
+/// that the host cannot read is first downloaded in full on `stream`. Synchronises.
 ///
-/// Import looks at all that the structs say, and at where offsets and run ends start and end: on a device, when the array is
-/// used. What else stands in the buffers, and the null count, it believes. Operations check what they follow and pass on what
-/// they only move: call this function before a stranger's data goes on to a consumer that believes what it gets.
-/// "error": reported at once or by who waits for the result; "passed on": the result is as wrong; "right": the result is
-/// valid, because what was wrong is not needed for it.
+/// Import checks everything that the structs state, and the first and last offsets and run ends; on a device
+/// it leaves those to the operation that uses the array. It believes all other buffer contents, and the null
+/// count. Operations check the values that they follow, and pass on the values that they only move. Call this
+/// function before you hand data from an untrusted producer to a consumer that does not validate it.
+///
+/// The table lists what each operation does with a malformed array. "error": the problem is reported, at once
+/// or when the result is waited for. "passed on": the result is as wrong as the input. "right": the result is
+/// valid, because it does not depend on the malformed part.
 ///
 /// | what is wrong | `filter` | `take` | `drop_nulls` | `concat` | `cast` that follows it | logical nulls |
 /// | --- | --- | --- | --- | --- | --- | --- |
@@ -33,8 +36,8 @@ use crate::stream::{BowstringArrays, BowstringBatches};
 /// | text that is not UTF-8 | passed on | passed on | passed on | error; GPU: passed on | error or right; GPU: error or passed on or right | passed on |
 /// | null counts | right | right | passed on or right | right; GPU: passed on or right | passed on or right; GPU: passed on | passed on |
 ///
-/// An operation that has nothing to do, such as a filter that keeps all rows, passes on everything. Numbers, times and
-/// decimals may be any bytes.
+/// An operation that has nothing to do, such as a filter that keeps all rows, passes on everything. Numbers,
+/// times and decimals may be any bytes.
 ///
 /// # Safety
 ///
@@ -48,7 +51,8 @@ pub unsafe extern "C" fn bowstring_array_validate(
     guard(|| unsafe { exchange::validate_on(&borrow(array, "array")?.array, &borrow(stream, "stream")?.0) })
 }
 
-/// The same for every column of a batch; and a column whose field is not nullable has no nulls.
+/// Validates every column of a batch, as `bowstring_array_validate` does. Also checks that columns whose
+/// field is not nullable have no nulls.
 ///
 /// # Safety
 ///
@@ -62,12 +66,12 @@ pub unsafe extern "C" fn bowstring_batch_validate(
     guard(|| unsafe { exchange::validate_batch(&borrow(batch, "batch")?.0, &borrow(stream, "stream")?.0) })
 }
 
-/// As `bowstring_array_import`, for producers whose contents are not to be believed: what `bowstring_array_validate` refuses
-/// is not imported, and has been released. Synchronises.
+/// Imports an array from an untrusted producer: like `bowstring_array_import`, followed by
+/// `bowstring_array_validate`. An array that is not valid is released. Synchronises.
 ///
 /// # Safety
 ///
-/// See `bowstring_array_import`; `stream` must be NULL or a live handle.
+/// The requirements of `bowstring_array_import` apply; `stream` must be NULL or a live handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_array_import_validated(
     device: *const BowstringDevice,
@@ -89,12 +93,12 @@ pub unsafe extern "C" fn bowstring_array_import_validated(
     })
 }
 
-/// As `bowstring_batch_import`, with contents as by `bowstring_batch_validate`; otherwise as
-/// `bowstring_array_import_validated`.
+/// Imports a batch from an untrusted producer: like `bowstring_batch_import`, followed by
+/// `bowstring_batch_validate`. A batch that is not valid is released. Synchronises.
 ///
 /// # Safety
 ///
-/// See `bowstring_array_import_validated`.
+/// The requirements of `bowstring_array_import_validated` apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bowstring_batch_import_validated(
     device: *const BowstringDevice,
@@ -116,8 +120,9 @@ pub unsafe extern "C" fn bowstring_batch_import_validated(
     })
 }
 
-/// Each batch as it is, once it was found valid, as by `bowstring_batch_validate`; one that is not ends the stream.
-/// `batches` is taken: its handle is left empty, and still to be freed; on failure it stays as it was. Nothing is read now.
+/// Validates each batch, as `bowstring_batch_validate` does, and passes it on unchanged. A batch that is not
+/// valid ends the stream with an error. This takes `batches`: the handle is left empty, and the caller must
+/// still free it. On failure it is unchanged. This call reads no batch.
 ///
 /// # Safety
 ///
@@ -136,7 +141,7 @@ pub unsafe extern "C" fn bowstring_batches_validate(
     })
 }
 
-/// Each array as it is, once it was found valid, as by `bowstring_array_validate`; otherwise as `bowstring_batches_validate`.
+/// Validates each array, as `bowstring_array_validate` does; otherwise like `bowstring_batches_validate`.
 ///
 /// # Safety
 ///
