@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::admit_all;
 use crate::array::rows_of;
 use crate::device::interrupt;
-use crate::{Array, Error, Pending, Result, Stream, cpu, exchange, gpu};
+use crate::{Array, Error, Pending, Result, Stream, cpu, exchange, gpu, pass};
 
 /// The size in bytes from which arrow-select works on a separate thread.
 const LONG: usize = 16 << 20;
@@ -21,10 +21,10 @@ const LONG: usize = 16 << 20;
 /// Copies all contents, except for the data that views point into and a dictionary that all arrays share. A
 /// single array is returned without a copy.
 pub fn concat(arrays: &[&Array], stream: &Stream) -> Pending<Array> {
-    Pending::known(concat_now(arrays, stream))
+    Pending::begun(|| begin(arrays, stream))
 }
 
-fn concat_now(arrays: &[&Array], stream: &Stream) -> Result<Array> {
+fn begin(arrays: &[&Array], stream: &Stream) -> Result<Pending<Array>> {
     let _current = stream.enter()?;
     let invalid = |problem: String| Err(Error::invalid("concat", problem));
     let Some((first, others)) = arrays.split_first() else { return invalid("no arrays".to_owned()) };
@@ -34,17 +34,28 @@ fn concat_now(arrays: &[&Array], stream: &Stream) -> Result<Array> {
     rows_of("concat", arrays.iter().map(|array| array.len()))?;
     let admitted = admit_all("concat", arrays.iter().copied(), stream)?;
     if others.is_empty() {
-        return Ok((*first).clone());
+        return Ok(Pending::known(Ok((*first).clone())));
     }
     if stream.as_gpu().is_none() {
-        return by_arrow(arrays, admitted, stream);
+        return Ok(Pending::known(by_arrow(arrays, admitted, stream)));
     }
-    if let Some(joined) = gpu::concat(arrays, stream)? {
-        return Ok(joined);
-    }
-    // Only arrow-select merges equal values of dictionaries.
-    let here = arrays.iter().map(|array| stream.download(*array)).collect::<Result<Vec<_>>>()?;
-    stream.upload(&concat_now(&here.iter().collect::<Vec<_>>(), &Stream::cpu())?)
+    let (joined, arrays) =
+        (gpu::concat(arrays, stream)?, arrays.iter().copied().cloned().collect::<Vec<_>>());
+    let on = stream.clone();
+    Ok(Pending::begin(stream, async move {
+        match joined.await? {
+            Some(joined) => Ok(joined),
+            None => merged(&arrays, &on).await,
+        }
+    }))
+}
+
+/// Concatenates in host memory: only arrow-select merges equal values of dictionaries.
+async fn merged(arrays: &[Array], stream: &Stream) -> Result<Array> {
+    let here = arrays.iter().map(|array| stream.download_later(array)).collect::<Result<_>>()?;
+    let here = pass::all(here).await?;
+    pass::readable(&here).await;
+    stream.upload(&concat(&here.iter().collect::<Vec<_>>(), &Stream::cpu()).wait()?)
 }
 
 /// Concatenates on the CPU with arrow-select, after reserving the memory that it may need.

@@ -17,7 +17,7 @@ use crate::expr::bind::{bind, name};
 use crate::expr::plan::{Bytes, Id, Op, Plan, number_of};
 use crate::expr::print::short;
 use crate::expr::{Aggregation, Expr, Options};
-use crate::{Array, Batch, Error, Pending, Result, Stream, cpu, gpu};
+use crate::{Array, Batch, Error, Pending, Result, Stream, cpu, gpu, pass};
 
 /// Expressions bound to a schema, to be evaluated for the rows of batches. See [`evaluate`].
 ///
@@ -334,20 +334,14 @@ impl Aggregates {
         }
         // Each launch computes as many aggregates as lanes have room for.
         let (condition, values) = plan.roots.split_at(usize::from(self.conditional));
-        let mut launched: Option<Pending<Vec<Vec<u64>>>> = None;
+        let mut launched = vec![];
         let most = bowstring_kernels::program::code::AGGREGATES;
         for (kinds, values) in kinds.chunks(most).zip(values.chunks(most)) {
             let part = plan.only(&[condition, values].concat());
             let words = gpu::program::aggregate(&part, self.conditional, kinds, &columns, rows, stream)?;
-            launched = Some(match launched {
-                None => words.map(|words| Ok(vec![words])),
-                Some(before) => before.map(move |mut all| {
-                    all.push(words.wait()?);
-                    Ok(all)
-                }),
-            });
+            launched.push(words);
         }
-        Ok(launched.expect("there are aggregates"))
+        Ok(Pending::begin(stream, pass::all(launched)))
     }
 }
 

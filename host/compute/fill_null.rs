@@ -31,10 +31,10 @@ use crate::{Array, Error, Pending, Result, Stream, cpu, gpu};
 /// # }
 /// ```
 pub fn fill_null(values: &Array, scalar: &Scalar, stream: &Stream) -> Pending<Array> {
-    Pending::known(fill_null_now(values, scalar, stream))
+    Pending::begun(|| begin(values, scalar, stream))
 }
 
-fn fill_null_now(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<Array> {
+fn begin(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<Pending<Array>> {
     let _current = stream.enter()?;
     let values = &*admit("fill_null", values, stream)?;
     let to = values.data_type();
@@ -42,11 +42,11 @@ fn fill_null_now(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<Arr
         return Err(Error::invalid("fill_null", format!("{} for nulls among {to}", scalar.data_type())));
     }
     if scalar.is_null() {
-        return Ok(values.clone());
+        return Ok(Pending::known(Ok(values.clone())));
     }
     match call_of(values, scalar) {
-        Some(_) if values.possible_nulls().is_none() => Ok(values.clone()),
-        Some(call) => filled(values, call, stream),
+        Some(_) if values.possible_nulls().is_none() => Ok(Pending::known(Ok(values.clone()))),
+        Some(call) => Ok(Pending::known(filled(values, call, stream))),
         None => taken_where_null(values, scalar, stream),
     }
 }
@@ -68,7 +68,7 @@ fn filled(values: &Array, call: FunctionCall, stream: &Stream) -> Result<Array> 
 }
 
 /// Takes each row from its own position, or from the end, where the scalar is appended.
-fn taken_where_null(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<Array> {
+fn taken_where_null(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<Pending<Array>> {
     let own = values.possible_nulls().cloned().map(|bits| (values.clone(), bits));
     let valid = match valid_rows("fill_null", values, stream)? {
         Valid::All => None,
@@ -80,7 +80,9 @@ fn taken_where_null(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<
             Some((none.clone(), bits_of(&none)))
         }
     };
-    let Some((of, valid)) = valid.filter(|_| !values.is_empty()) else { return Ok(values.clone()) };
+    let Some((of, valid)) = valid.filter(|_| !values.is_empty()) else {
+        return Ok(Pending::known(Ok(values.clone())));
+    };
     let numbers = match stream.as_gpu() {
         None => numbers(valid, values.len(), stream)?,
         Some(_) => gpu::numbers("fill_null", &of, valid, stream)?,
@@ -91,11 +93,13 @@ fn taken_where_null(values: &Array, scalar: &Scalar, stream: &Stream) -> Result<
     });
     let behind = behind.ok_or_else(|| Error::invalid("fill_null", "numbers that are not filled"))?;
     let rows = filled(&numbers, behind, stream)?;
-    let both = concat(&[values, &scalar.on(stream)?], stream).wait()?;
-    let taken = take(&both, &rows, &TakeOptions::default(), stream).wait()?;
-    let valid = taken.known_valid();
-    // Every row of the result was valid, or is the scalar.
-    Array::made(Parts { validity: None, null_count: Some(0), ..taken.into_parts() }, valid)
+    let (both, on) = (concat(&[values, &scalar.on(stream)?], stream), stream.clone());
+    Ok(Pending::begin(stream, async move {
+        let taken = take(&both.await?, &rows, &TakeOptions::default(), &on).await?;
+        let valid = taken.known_valid();
+        // Every row of the result was valid, or is the scalar.
+        Array::made(Parts { validity: None, null_count: Some(0), ..taken.into_parts() }, valid)
+    }))
 }
 
 /// The indices of all rows on the CPU; null where the bit is unset.

@@ -6,10 +6,9 @@
 //! [`wait`](crate::Pending::wait) returns the error. Arrays that the stream's device cannot reach are
 //! [`crate::Error::Invalid`].
 //!
-//! [`filter`], [`drop_nulls`], [`filter_where`], [`null_count`] and [`aggregate`] do not block before `wait`.
-//! Other operations that wait for a device, as listed in the table, still block inside the call. A result
-//! that is awaited may also block for its remainder, if a nested type needs a second number. On the CPU,
-//! operations run inside the call.
+//! An operation that waits for a device, as listed in the table, does not block before `wait`, and not at all
+//! if it is awaited. The exceptions are [`cast`], also in an expression or in [`Coalescer`], and a new
+//! [`Selection`]: they still block inside the call. On the CPU, operations run inside the call.
 //!
 //! | operation | waits for a device | copies |
 //! | --- | --- | --- |

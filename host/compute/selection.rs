@@ -70,21 +70,24 @@ impl Selection {
     /// Filters an array or a batch that is as long as the mask. If the selection keeps all rows, the input
     /// itself is returned. Buffers that rows only point into (dictionaries, the data of views) are shared.
     pub fn filter<C: Columns>(&self, values: &C) -> Pending<C> {
-        Pending::known(self.filter_now(values))
+        Pending::begun(|| self.begin(values))
     }
 
-    fn filter_now<C: Columns>(&self, values: &C) -> Result<C> {
+    fn begin<C: Columns>(&self, values: &C) -> Result<Pending<C>> {
         let _current = self.stream.enter()?;
         check_rows(values, self.rows)?;
         reach_all("filter", values.arrays(), &self.stream)?;
         match &self.way {
             Way::Cpu(selection) => {
                 let large = self.rows >= cpu::selection::PARALLEL;
-                cpu::threads::among_threads(large, |_| kept(values, selection, &self.stream))
+                let kept = cpu::threads::among_threads(large, |_| kept(values, selection, &self.stream));
+                Ok(Pending::known(kept))
             }
             Way::Gpu(selection) => {
                 let columns: Vec<&Array> = values.arrays().iter().collect();
-                C::framed(values.frame(), selection.filter(&columns, &self.stream)?, self.len())
+                let (frame, rows) = (values.frame(), self.len());
+                let kept = selection.filter(&columns, &self.stream)?;
+                Ok(kept.map(move |kept| C::framed(frame, kept, rows)))
             }
         }
     }

@@ -111,6 +111,11 @@ impl Event {
         recorded
     }
 
+    /// Whether the work has passed, as far as is known without asking the driver.
+    pub fn is_known_to_have_passed(&self) -> bool {
+        self.0.passed.load(Ordering::Acquire)
+    }
+
     /// Whether the work has passed, successfully or not.
     pub fn has_passed(&self) -> bool {
         if self.0.passed.load(Ordering::Acquire) {

@@ -23,7 +23,8 @@ pub(crate) struct Filtered {
     pub rows: usize,
 }
 
-/// Filters arrays as long as the mask. Synchronises once, when the result is waited for.
+/// Filters arrays as long as the mask. Reads the counts once; nested types may read more, see
+/// [`Child`](super::ranges::Child).
 pub(crate) fn filter(columns: &[&Array], mask: Source<'_>, stream: &Stream) -> Result<Pending<Filtered>> {
     if mask.rows() == 0 {
         let columns = columns.iter().copied().cloned().collect();
@@ -38,10 +39,11 @@ pub(crate) fn filter(columns: &[&Array], mask: Source<'_>, stream: &Stream) -> R
     let mask = unread.read(&mut pass, &started.granted, started.granted.counter(total))?;
     started.launch(&mut pass, &mask)?;
     let counters = started.counters();
-    pass.read_later(&counters.iter().collect::<Vec<_>>(), move |pass, words| {
-        outcome(words)?;
-        started.build(pass, &mask, total.of(words) as usize, words)
-    })
+    Ok(Pending::begin(stream, async move {
+        let words = pass.read(&counters.iter().collect::<Vec<_>>()).await?;
+        outcome(&words)?;
+        started.build(pass, &mask, total.of(&words) as usize, &words).await
+    }))
 }
 
 /// Keeps the rows of `columns` that a mask selects; `rows` is how many those are. Synchronises once, when the
@@ -54,13 +56,14 @@ pub(crate) fn filter_by(
 ) -> Result<Pending<Filtered>> {
     let mut started = Plan::new(&mut pass, mask.rows, columns)?.start(&mut pass)?;
     started.launch(&mut pass, mask)?;
-    let (mask, counters) = (mask.clone(), started.counters());
-    if counters.is_empty() {
-        return Ok(Pending::known(started.build(pass, &mask, rows, &[])));
-    }
-    pass.read_later(&counters.iter().collect::<Vec<_>>(), move |pass, words| {
-        started.build(pass, &mask, rows, words)
-    })
+    let (mask, counters, stream) = (mask.clone(), started.counters(), pass.stream().clone());
+    Ok(Pending::begin(&stream, async move {
+        let words = match counters.is_empty() {
+            true => vec![],
+            false => pass.read(&counters.iter().collect::<Vec<_>>()).await?,
+        };
+        started.build(pass, &mask, rows, &words).await
+    }))
 }
 
 /// Everything that one mask filters. One launch filters all bitmaps.
@@ -222,15 +225,15 @@ impl Started {
     }
 
     /// Builds the filtered columns, each of `rows` rows.
-    fn build(self, mut pass: Pass, mask: &Mask, rows: usize, mut words: &[u64]) -> Result<Filtered> {
-        let columns = self.columns(&mut pass, mask, rows, &mut words)?;
+    async fn build(self, mut pass: Pass, mask: &Mask, rows: usize, mut words: &[u64]) -> Result<Filtered> {
+        let columns = self.columns(&mut pass, mask, rows, &mut words).await?;
         pass.finish()?;
         Ok(Filtered { columns, rows })
     }
 
     /// As [`Started::build`], but the arrays become parts of what the pass makes. Consumes its own counters
     /// from the front of `words`.
-    fn columns(
+    async fn columns(
         mut self,
         pass: &mut Pass,
         mask: &Mask,
@@ -247,18 +250,19 @@ impl Started {
                 let (own, rest) = words.split_at(own);
                 *words = rest;
                 let found = Found { granted: &self.granted, words: own, inside: take_one };
-                let built = columns
-                    .into_iter()
-                    .map(|column| self.column(pass, found, rows, (&values, words), column));
-                built.collect()
+                let mut built = vec![];
+                for column in columns {
+                    built.push(self.column(pass, found, rows, (&values, words), column).await?);
+                }
+                Ok(built)
             }
         }
     }
 
-    fn column(
+    async fn column(
         &self,
         pass: &mut Pass,
-        found: Found,
+        found: Found<'_>,
         rows: usize,
         (values, others): (&[Region], &mut &[u64]),
         column: Column,
@@ -274,11 +278,11 @@ impl Started {
         let slots = array.layout().slots().count();
         match column.contents {
             Contents::Ranges(node) => {
-                node.build(pass, found, rows, &mut parts)?;
+                node.build(pass, found, rows, &mut parts).await?;
                 return Array::try_new(parts);
             }
             Contents::Runs(runs) => {
-                parts.children = runs.build(pass, others)?;
+                parts.children = Box::pin(runs.build(pass, others)).await?;
                 return Array::try_new(parts);
             }
             Contents::Bits(place) => parts.buffers.push(self.bitmap(place, rows)),
@@ -292,10 +296,12 @@ impl Started {
         parts.children = match column.children.is_empty() {
             true => array.children().to_vec(),
             false => {
-                let children = column.children.into_iter();
-                children
-                    .map(|child| self.column(pass, found, rows, (values, others), child))
-                    .collect::<Result<_>>()?
+                let mut built = vec![];
+                for child in column.children {
+                    let child = self.column(pass, found, rows, (values, others), child);
+                    built.push(Box::pin(child).await?);
+                }
+                built
             }
         };
         Array::try_new(parts)
@@ -345,7 +351,7 @@ impl Column {
 
 impl Runs {
     /// Builds the ends and the values of the remaining runs. Consumes its counters from the front of `words`.
-    fn build(self, pass: &mut Pass, words: &mut &[u64]) -> Result<Vec<Array>> {
+    async fn build(self, pass: &mut Pass, words: &mut &[u64]) -> Result<Vec<Array>> {
         let (Some(marked), Some(started)) = (self.marked, self.started) else {
             return Err(pass.unsupported("runs that nobody has found"));
         };
@@ -353,7 +359,7 @@ impl Runs {
         KeptRuns::check(faults)?;
         let (counters, rest) = rest.split_at(marked.counters().bytes() / 8);
         *words = rest;
-        let parts = started.columns(pass, &marked.mask, marked.total(counters), words)?;
+        let parts = started.columns(pass, &marked.mask, marked.total(counters), words).await?;
         parts.into_iter().map(|part| part_of(pass, part)).collect()
     }
 }

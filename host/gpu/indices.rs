@@ -10,7 +10,7 @@ use super::bitmap::aligned;
 use super::rows::rows_of;
 use crate::array::Array;
 use crate::device::{Gpu, fetch};
-use crate::pass::{BitPointer, Counter, Granted, Pass, Requests, validity};
+use crate::pass::{BitPointer, Counter, Granted, Pass, Pending, Requests, validity};
 use crate::{Error, Result, Stream};
 
 /// How a take treats an index that is out of bounds.
@@ -40,9 +40,8 @@ impl Outside {
     }
 }
 
-/// Takes rows of one array of any type: so a take of nested rows calls itself for their parts. Synchronises
-/// if `take` does.
-pub(crate) type TakeInside = fn(&Array, &Array, Outside, &Stream) -> Result<Array>;
+/// Takes rows of one array of any type: so a take of nested rows calls itself for their parts.
+pub(crate) type TakeInside = fn(&Array, &Array, Outside, &Stream) -> Result<Pending<Array>>;
 
 /// Indices into an array of `rows` rows.
 #[derive(Clone)]

@@ -19,10 +19,11 @@ pub(crate) fn null_counts(arrays: &[(&Array, &Bitmap)], stream: &Stream) -> Resu
     let mut pass = Pass::begin("null_count", stream)?;
     let bitmaps = entered(&mut pass, arrays)?;
     let counted = unset(&mut pass, &bitmaps)?;
-    pass.read_later(&[counted.counters()], |pass, words| {
+    Ok(Pending::begin(stream, async move {
+        let words = pass.read(&[counted.counters()]).await?;
         pass.finish()?;
         Ok(words.iter().map(|nulls| *nulls as usize).collect())
-    })
+    }))
 }
 
 /// Adds inputs to a pass and returns their bitmaps as kernels take them, each with its length.

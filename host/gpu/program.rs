@@ -398,10 +398,11 @@ pub(crate) fn aggregate(
     loaded.launch(&mut pass, &program)?;
     let (kinds, wide) = (kinds.to_vec(), loaded.code.wide);
     let outcome = loaded.outcome();
-    // The partial aggregates, followed by the first row that failed.
-    let read: Vec<&Region> = [&left].into_iter().chain(failed.map(|_| granted.counters())).collect();
     let count = words;
-    pass.read_later(&read, move |pass, words| {
+    Ok(Pending::begin(stream, async move {
+        // The partial aggregates, followed by the first row that failed.
+        let read: Vec<&Region> = [&left].into_iter().chain(failed.map(|_| granted.counters())).collect();
+        let words = pass.read(&read).await?;
         pass.finish()?;
         let (words, counters) = words.split_at(count);
         failed.map_or(Ok(()), |failed| outcome(failed.of(counters)))?;
@@ -411,5 +412,5 @@ pub(crate) fn aggregate(
             each.for_each(|(words, (kind, number))| plain_extreme(words, *kind, *number, wide));
         }
         Ok(words)
-    })
+    }))
 }

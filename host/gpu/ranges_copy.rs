@@ -43,19 +43,31 @@ pub(crate) struct Found<'a> {
 
 impl Node {
     /// Completes the parts of the array's `rows` rows: buffers and children.
-    pub fn build(&self, pass: &mut Pass, found: Found, rows: usize, parts: &mut Parts) -> Result<()> {
+    pub async fn build(
+        &self,
+        pass: &mut Pass,
+        found: Found<'_>,
+        rows: usize,
+        parts: &mut Parts,
+    ) -> Result<()> {
         let placed = self.ranges.place(pass, found, rows, &self.array)?;
         // This applies to offsets, and to views, which become offsets.
         if self.array.layout().slots().next().is_some() {
             parts.buffers.push(placed.to.buffer());
         }
-        self.build_below(pass, found, &placed, parts)
+        self.build_below(pass, found, &placed, parts).await
     }
 
     /// Copies the bytes, or builds the child.
-    fn build_below(&self, pass: &mut Pass, found: Found, above: &Placed, parts: &mut Parts) -> Result<()> {
+    async fn build_below(
+        &self,
+        pass: &mut Pass,
+        found: Found<'_>,
+        above: &Placed<'_>,
+        parts: &mut Parts,
+    ) -> Result<()> {
         match &self.child {
-            Some(child) => parts.children = vec![child.build(pass, found, above)?],
+            Some(child) => parts.children = vec![Box::pin(child.build(pass, found, above)).await?],
             None => parts.buffers.push(above.copy_bytes(pass, 1, &self.array.buffers()[1])?.buffer()),
         }
         Ok(())
@@ -64,7 +76,7 @@ impl Node {
 
 impl Child {
     /// Builds the array of everything that the ranges cover.
-    fn build(&self, pass: &mut Pass, found: Found, above: &Placed) -> Result<Array> {
+    async fn build(&self, pass: &mut Pass, found: Found<'_>, above: &Placed<'_>) -> Result<Array> {
         let array = &self.array;
         let len = pass.times(above.total, self.scale as usize)?;
         if len == 0 {
@@ -72,7 +84,7 @@ impl Child {
         }
         if self.apart {
             let numbers = above.numbers(pass, self.scale, len)?;
-            let taken = (found.inside)(array, &numbers, Outside::Refused, &pass.stream().clone())?;
+            let taken = (found.inside)(array, &numbers, Outside::Refused, &pass.stream().clone())?.await?;
             pass.input(&taken)?;
             return part_of(pass, taken);
         }
@@ -86,7 +98,7 @@ impl Child {
             // for each range above.
             let below = node.ranges.place(pass, found, above.rows, array)?;
             parts.buffers.push(above.copy_offsets(pass, self.scale, &below, array)?.buffer());
-            node.build_below(pass, found, &below, &mut parts)?;
+            node.build_below(pass, found, &below, &mut parts).await?;
             return Array::try_new(parts);
         }
         let slots: Vec<Slot> = array.layout().slots().collect();
@@ -110,7 +122,11 @@ impl Child {
         parts.children = match self.children.is_empty() {
             true => array.children().to_vec(),
             false => {
-                self.children.iter().map(|child| child.build(pass, found, above)).collect::<Result<_>>()?
+                let mut built = vec![];
+                for child in &self.children {
+                    built.push(Box::pin(child.build(pass, found, above)).await?);
+                }
+                built
             }
         };
         Array::try_new(parts)

@@ -3,7 +3,7 @@
 use super::filter::filter_by;
 use super::mask::{Mask, Source, Unread};
 use crate::array::Array;
-use crate::pass::{Pass, Requests};
+use crate::pass::{Pass, Pending, Requests};
 use crate::{Result, Stream};
 
 /// A mask whose kept rows are known.
@@ -25,7 +25,7 @@ impl Selection {
         let (total, unread) = (requests.sum(), Unread::new(&mut requests, source));
         let granted = requests.grant(&mut pass, 0)?;
         let read = unread.read(&mut pass, &granted, granted.counter(total))?;
-        let words = pass.read(granted.counters())?;
+        let words = pass.read_now(&[granted.counters()])?;
         unread.outcome()(&words)?;
         pass.finish()?;
         let array = match source {
@@ -40,14 +40,14 @@ impl Selection {
         self.total
     }
 
-    /// Filters arrays as long as the mask. Synchronises once if any of them has bitmaps or offsets.
-    pub fn filter(&self, columns: &[&Array], stream: &Stream) -> Result<Vec<Array>> {
+    /// Filters arrays as long as the mask. Reads counts once if any of them has bitmaps or offsets.
+    pub fn filter(&self, columns: &[&Array], stream: &Stream) -> Result<Pending<Vec<Array>>> {
         let Some((read, mask)) = &self.mask else {
-            return Ok(columns.iter().copied().cloned().collect());
+            return Ok(Pending::known(Ok(columns.iter().copied().cloned().collect())));
         };
         let mut pass = Pass::begin("filter", stream)?;
         mask.iter().try_for_each(|mask| pass.input(mask))?;
         read.reuse(&mut pass);
-        Ok(filter_by(pass, read, self.total, columns)?.wait()?.columns)
+        Ok(filter_by(pass, read, self.total, columns)?.map(|filtered| Ok(filtered.columns)))
     }
 }

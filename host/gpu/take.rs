@@ -12,9 +12,8 @@ use crate::array::Array;
 use crate::pass::{Pass, Pending};
 use crate::{Error, Result, Stream};
 
-/// Takes the rows at `indices` from columns of `rows` rows. If rows are ranges, waiting for the result
-/// synchronises once; for runs and unions it synchronises again, see [`structure`](super::structure).
-/// Otherwise the result is known at once.
+/// Takes the rows at `indices` from columns of `rows` rows. If rows are ranges, it reads numbers once; for
+/// runs and unions it reads more, see [`structure`](super::structure). Otherwise the result is known at once.
 pub(crate) fn take(
     columns: &[&Array],
     rows: usize,
@@ -43,41 +42,38 @@ pub(crate) fn take(
     let taken = plan.launch(&mut pass)?;
     let gpu = pass.gpu().clone();
     let counters = taken.granted.counters().clone();
-    if taken.reads {
-        return pass.read_later(&[&counters], move |mut pass, words| {
-            taken.indices.check(&gpu, words)?;
-            let built = taken.build(&mut pass, words)?;
-            pass.finish()?;
-            Ok(built)
-        });
-    }
-    let built = match rows {
-        0 => {
-            // The result depends on no launch that could report the error later, so this synchronises.
-            if !outside.is_null() {
-                taken.indices.check(&gpu, &pass.read(&counters)?)?;
-            }
-            let of_nulls = |column: &&Array| {
-                let data_type = column.data_type();
-                nulls(&mut pass, data_type, Some(column), indices.len())?.ok_or_else(no_null)
-            };
-            columns.iter().map(of_nulls).collect::<Result<_>>()?
+    let without_rows: Vec<Array> =
+        if rows == 0 { columns.iter().copied().cloned().collect() } else { vec![] };
+    Ok(Pending::begin(stream, async move {
+        let mut words = vec![];
+        // Without rows the result depends on no launch that could report the error later.
+        if taken.reads || rows == 0 && !outside.is_null() {
+            words = pass.read(&[&counters]).await?;
+            taken.indices.check(&gpu, &words)?;
+        } else if !outside.is_null() {
+            let indices = taken.indices.clone();
+            pass.keep_for_checks(&indices.array);
+            pass.report(&counters, move |words| indices.check(&gpu, words))?;
         }
-        _ => {
-            if !outside.is_null() {
-                let indices = taken.indices.clone();
-                pass.keep_for_checks(&indices.array);
-                pass.report(&counters, move |words| indices.check(&gpu, words))?;
-            }
-            taken.build(&mut pass, &[])?
-        }
-    };
-    pass.finish()?;
-    Ok(Pending::known(Ok(built)))
+        let of_nulls = |pass: &mut Pass, column: &Array| {
+            nulls(pass, column.data_type(), Some(column), taken.indices.len())?.ok_or_else(no_null)
+        };
+        let built = match rows {
+            0 => without_rows.iter().map(|column| of_nulls(&mut pass, column)).collect::<Result<_>>()?,
+            _ => taken.build(&mut pass, &words).await?,
+        };
+        pass.finish()?;
+        Ok(built)
+    }))
 }
 
-/// Takes rows of one array. Synchronises if [`take`] does.
-pub(crate) fn take_one(array: &Array, indices: &Array, outside: Outside, stream: &Stream) -> Result<Array> {
-    let taken = take(&[array], array.len(), indices, outside, stream)?.wait()?;
-    taken.into_iter().next().ok_or_else(|| Error::invalid("take", "no array"))
+/// Takes rows of one array, as [`take`] does.
+pub(crate) fn take_one(
+    array: &Array,
+    indices: &Array,
+    outside: Outside,
+    stream: &Stream,
+) -> Result<Pending<Array>> {
+    let taken = take(&[array], array.len(), indices, outside, stream)?;
+    Ok(taken.map(|taken| taken.into_iter().next().ok_or_else(|| Error::invalid("take", "no array"))))
 }

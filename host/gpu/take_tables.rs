@@ -353,15 +353,18 @@ pub(crate) struct Taken {
 
 impl Taken {
     /// Builds the columns. `words` are the counters, empty if the host has not read them.
-    pub fn build(mut self, pass: &mut Pass, words: &[u64]) -> Result<Vec<Array>> {
-        let columns = std::mem::take(&mut self.columns);
-        columns.into_iter().map(|column| self.column(pass, column, words)).collect()
+    pub async fn build(mut self, pass: &mut Pass, words: &[u64]) -> Result<Vec<Array>> {
+        let mut built = vec![];
+        for column in std::mem::take(&mut self.columns) {
+            built.push(self.column(pass, column, words).await?);
+        }
+        Ok(built)
     }
 
-    fn column(&self, pass: &mut Pass, column: Column, words: &[u64]) -> Result<Array> {
+    async fn column(&self, pass: &mut Pass, column: Column, words: &[u64]) -> Result<Array> {
         let (array, granted, rows) = (&column.array, &self.granted, self.indices.len());
         if column.apart {
-            let taken = self.apart(array, &pass.stream().clone())?;
+            let taken = self.apart(array, &pass.stream().clone()).await?;
             pass.input(&taken)?;
             return part_of(pass, taken);
         }
@@ -377,7 +380,8 @@ impl Taken {
         };
         parts.dictionary = array.dictionary().cloned();
         if let Some(node) = &column.ranges {
-            node.build(pass, Found { granted, words, inside: self.inside }, rows, &mut parts)?;
+            let found = Found { granted, words, inside: self.inside };
+            node.build(pass, found, rows, &mut parts).await?;
             return Array::try_new(parts);
         }
         // Data buffers of views are shared, not copied, and so are children that rows only point into.
@@ -386,21 +390,25 @@ impl Taken {
         parts.children = match column.children {
             None => array.children().to_vec(),
             Some(along) => {
-                along.into_iter().map(|child| self.column(pass, child, words)).collect::<Result<_>>()?
+                let mut built = vec![];
+                for child in along {
+                    built.push(Box::pin(self.column(pass, child, words)).await?);
+                }
+                built
             }
         };
         Array::try_new(parts)
     }
 
     /// Takes an array in a pass of its own.
-    fn apart(&self, array: &Array, stream: &Stream) -> Result<Array> {
+    async fn apart(&self, array: &Array, stream: &Stream) -> Result<Array> {
         let (indices, outside) = (&self.indices.array, self.indices.outside);
         match array.data_type() {
-            DataType::RunEndEncoded(..) => runs::take(array, indices, outside, self.inside, stream),
+            DataType::RunEndEncoded(..) => runs::take(array, indices, outside, self.inside, stream).await,
             DataType::FixedSizeList(_, size) => {
-                lists::take(array, *size as usize, indices, outside, self.inside, stream)
+                lists::take(array, *size as usize, indices, outside, self.inside, stream).await
             }
-            _ => unions::take(array, indices, outside, self.inside, stream),
+            _ => unions::take(array, indices, outside, self.inside, stream).await,
         }
     }
 }

@@ -16,9 +16,8 @@
 //!     first_bad: granted.counter(first_bad),
 //!     len: values.len() as u64,
 //! })?;
-//! // Either: one look at the numbers, now (the host waits) ...
-//! let total = total.of(&pass.read(granted.counters())?);
-//! // ... or later: `pass.read_later(&[granted.counters()], |pass, words| ...)` gives a `Pending`;
+//! // Either: one look at the numbers, in the async block of a `Pending::begin(stream, async move { ... })` ...
+//! let total = total.of(&pass.read(&[granted.counters()]).await?);
 //! // ... or only when somebody waits for the result: `pass.report(granted.counters(), |words| ...)`.
 //! let mut parts = pass.parts(values.data_type().clone(), values.len());   // place and event filled in
 //! parts.buffers = vec![granted[out].buffer()];
@@ -46,6 +45,7 @@ mod small_uploads;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod waits;
 
 use std::sync::Arc;
 
@@ -54,10 +54,12 @@ use bowstring_kernels::target::{Args, Entry, MAX_WAVES, Value};
 
 pub(crate) use arguments::{BitPointer, Reach, bits, bytes, input, is_aligned, validity};
 pub use pending::Pending;
+pub(crate) use pending::all;
 pub(crate) use region::Region;
 pub(crate) use requests::{Counter, Granted, Request, Requests};
 use small_uploads::SmallUploads;
 pub(crate) use tables::Table;
+pub(crate) use waits::readable;
 
 use crate::array::{Array, Buffer, Parts, Place, Ready, Slot};
 use crate::device::driver::{Driver, Failure, Launch, RawStream};

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use shuttle::rand::{Rng, thread_rng};
 
 use super::ordering_tests::{three_streams, three_streams_and};
-use super::tests::{checked, count, sample};
+use super::tests::{checked, count, counted, sample};
 use super::*;
 use crate::device::faulty::Break;
 use crate::device::model_tests::{explore, goes_wrong};
@@ -135,7 +135,7 @@ fn an_event_has_one_outcome_whoever_asks_first() {
 fn later(array: &Array, stream: &Stream) -> Pending<u64> {
     let mut pass = Pass::begin("null_count", stream).unwrap();
     let region = count(&mut pass, array, None).unwrap();
-    pass.read_later(&[&region], |pass, words| pass.finish().map(|()| words[0])).unwrap()
+    counted(pass, region)
 }
 
 fn poll<T>(pending: &mut Pending<T>) -> Poll<Result<T>> {
@@ -149,14 +149,14 @@ fn the_task_that_asked_last_is_woken() {
         let stream = device.device().stream().unwrap();
         let (array, nulls) = sample(70);
         let array = stream.upload(&array).unwrap();
-        let mut counted = later(&array, &stream);
+        let mut nulls_later = later(&array, &stream);
         let abandoned = later(&array, &stream);
         drop((array, stream));
-        if let Poll::Ready(known) = poll(&mut counted) {
+        if let Poll::Ready(known) = poll(&mut nulls_later) {
             drop(abandoned);
             assert_eq!(known, Ok(nulls));
         } else {
-            let another = thread::spawn(move || shuttle::future::block_on(counted));
+            let another = thread::spawn(move || shuttle::future::block_on(nulls_later));
             drop(abandoned);
             assert_eq!(another.join().unwrap(), Ok(nulls));
         }

@@ -6,19 +6,20 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::Pass;
+use super::waits;
 use crate::array::Ready;
-use crate::device::{Event, Kept, Sleeper, Staged};
+use crate::device::{Event, Sleeper};
 use crate::{Error, Result, Stream};
 
 /// The result of an operation that needs a number from the device before it can continue, such as the number
 /// of rows that a filter keeps. [`wait`](Pending::wait) blocks until the result is available,
-/// [`is_ready`](Pending::is_ready) checks without blocking, and a task can await it. Awaiting does not block
-/// a thread for the first number. If a nested type needs a second number, the poll that finishes the
-/// operation blocks for it. Dropping a result abandons the operation.
+/// [`is_ready`](Pending::is_ready) checks without blocking, and a task can await it. Awaiting never blocks a
+/// thread, however many numbers the operation needs. Each of the three continues the operation when a number
+/// has arrived. Dropping a result abandons the operation.
 ///
 /// Tasks are woken one after another on a thread of this library. Each device has one such thread, which
-/// starts with the first task. If it cannot be started, polling blocks until the result is available.
+/// starts with the first task. If it cannot be started, a task is woken at once, and so polls until the
+/// number has arrived.
 #[must_use = "an operation's errors are in its result, and dropping it abandons the operation"]
 pub struct Pending<T>(State<T>);
 
@@ -28,13 +29,14 @@ enum State<T> {
     Taken,
 }
 
-type Then<T> = Box<dyn FnOnce(Pass, &Staged) -> Result<T> + Send>;
+type Operation<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
 
 struct Waiting<T> {
-    /// The rest of the operation. It is taken when the words have arrived or the result is dropped.
-    rest: Option<(Pass, Staged, Then<T>)>,
-    seen: Event,
-    parents: Vec<Event>,
+    operation: Operation<T>,
+    /// The events that it waits for.
+    at: Vec<Event>,
+    stream: Stream,
+    /// The task that is woken after the last event of `at`.
     sleeper: Option<Arc<Sleeper>>,
 }
 
@@ -49,38 +51,58 @@ impl<T> Pending<T> {
         begin().unwrap_or_else(|error| Pending::known(Err(error)))
     }
 
-    pub(super) fn waiting(pass: Pass, staged: Staged, seen: Event, then: Then<T>) -> Pending<T> {
-        let parents = pass.parents.clone();
-        let rest = Some((pass, staged, then));
-        Pending(State::Waiting(Box::new(Waiting { rest, seen, parents, sleeper: None })))
+    /// Begins an operation on a stream: runs it until it waits for a number from the device. It may await
+    /// [`Pass::read`](super::Pass::read) and other results, and nothing else.
+    pub(crate) fn begin(
+        stream: &Stream,
+        operation: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Pending<T> {
+        let (operation, stream) = (Box::pin(operation), stream.clone());
+        let mut waiting = Box::new(Waiting { operation, at: vec![], stream, sleeper: None });
+        match waiting.go_on() {
+            Poll::Ready(result) => Pending::known(result),
+            Poll::Pending => Pending(State::Waiting(waiting)),
+        }
     }
 
     /// Blocks until the result is available, and returns it.
     pub fn wait(mut self) -> Result<T> {
         match std::mem::replace(&mut self.0, State::Taken) {
             State::Known(result) => result,
-            State::Waiting(waiting) => {
+            State::Waiting(mut waiting) => {
+                waiting.forget();
                 // Entered once for all that follows, because each entry to a device costs calls of its
                 // driver.
-                let stream = waiting.stream()?;
+                let stream = waiting.stream.clone();
                 let _current = stream.enter()?;
-                waiting.seen.wait()?;
-                waiting.go_on()
+                loop {
+                    waiting.at.drain(..).try_for_each(|event| event.wait())?;
+                    if let Poll::Ready(result) = waiting.go_on() {
+                        return result;
+                    }
+                }
             }
             State::Taken => Err(taken()),
         }
     }
 
-    /// Whether [`wait`](Pending::wait) would return without blocking.
-    pub fn is_ready(&self) -> Result<bool> {
-        match &self.0 {
-            State::Waiting(waiting) => waiting.seen.is_ready(),
-            State::Known(_) | State::Taken => Ok(true),
-        }
+    /// Whether [`wait`](Pending::wait) would return without blocking. Continues the operation as far as the
+    /// numbers that have arrived allow.
+    pub fn is_ready(&mut self) -> Result<bool> {
+        let State::Waiting(waiting) = &mut self.0 else { return Ok(true) };
+        let stream = waiting.stream.clone();
+        let _current = stream.enter()?;
+        Ok(match waiting.go_on_while_ready() {
+            Poll::Pending => false,
+            Poll::Ready(result) => {
+                self.0 = State::Known(result);
+                true
+            }
+        })
     }
 
     /// Applies `then` to the result, on the host.
-    pub fn map<U: 'static>(self, then: impl FnOnce(T) -> Result<U> + Send + 'static) -> Pending<U>
+    pub fn map<U>(self, then: impl FnOnce(T) -> Result<U> + Send + 'static) -> Pending<U>
     where
         T: 'static,
     {
@@ -88,46 +110,86 @@ impl<T> Pending<T> {
         match std::mem::replace(&mut this.0, State::Taken) {
             State::Known(result) => Pending::known(result.and_then(then)),
             State::Taken => Pending::known(Err(taken())),
-            State::Waiting(mut waiting) => match waiting.rest.take() {
-                None => Pending::known(Err(taken())),
-                Some((pass, staged, first)) => {
-                    let both: Then<U> = Box::new(move |pass, staged| first(pass, staged).and_then(then));
-                    Pending::waiting(pass, staged, waiting.seen.clone(), both)
-                }
-            },
+            State::Waiting(waiting) => {
+                let Waiting { operation, at, stream, sleeper } = *waiting;
+                let operation = Box::pin(async move { operation.await.and_then(then) });
+                Pending(State::Waiting(Box::new(Waiting { operation, at, stream, sleeper })))
+            }
         }
     }
 }
 
 impl<T> Waiting<T> {
-    /// The stream that runs the operation.
-    fn stream(&self) -> Result<Stream> {
-        self.rest.as_ref().map(|(pass, ..)| pass.stream.clone()).ok_or_else(taken)
+    /// Continues the operation until it ends or waits for more events. All of `at` must have passed.
+    fn go_on(&mut self) -> Poll<Result<T>> {
+        let (polled, at) = waits::poll(|context| self.operation.as_mut().poll(context));
+        self.at = at;
+        match polled {
+            Poll::Pending if self.at.is_empty() => {
+                Poll::Ready(Err(Error::invalid("pending", "the operation waits for no number")))
+            }
+            polled => polled,
+        }
     }
 
-    /// Continues the operation after the words have arrived.
-    fn go_on(mut self) -> Result<T> {
-        self.parents.iter().try_for_each(Event::outcome)?;
-        let stream = self.stream()?;
+    /// Continues the operation until it ends or an event has not passed, which is then the last of `at`.
+    fn go_on_while_ready(&mut self) -> Poll<Result<T>> {
+        loop {
+            while let Some(event) = self.at.last() {
+                match event.is_ready() {
+                    Ok(true) => drop(self.at.pop()),
+                    Ok(false) => return Poll::Pending,
+                    Err(error) => return Poll::Ready(Err(error)),
+                }
+                self.forget();
+            }
+            if let Poll::Ready(result) = self.go_on() {
+                return Poll::Ready(result);
+            }
+        }
+    }
+
+    /// Like `go_on_while_ready`; wakes the task when the event has passed.
+    fn go_on_or_wake(&mut self, context: &Context<'_>) -> Result<Poll<Result<T>>> {
+        let stream = self.stream.clone();
         let _current = stream.enter()?;
-        let (pass, staged, then) = self.rest.take().ok_or_else(taken)?;
-        then(pass, &staged)
+        let polled = self.go_on_while_ready();
+        if polled.is_pending() {
+            self.wake(context)?;
+        }
+        Ok(polled)
     }
-}
 
-impl<T> Drop for Waiting<T> {
-    fn drop(&mut self) {
-        if let Some(sleeper) = &self.sleeper {
+    /// Lets one of our threads wake the task when the last event of `at` has passed.
+    fn wake(&mut self, context: &Context<'_>) -> Result<()> {
+        if self.sleeper.as_ref().is_some_and(|sleeper| sleeper.renew(context.waker())) {
+            return Ok(());
+        }
+        let ((gpu, queue), event) = self.stream.as_gpu().zip(self.at.last()).ok_or_else(taken)?;
+        let Some((sleeper, alarm)) = gpu.wakes().alarm(context.waker()) else {
+            context.waker().wake_by_ref();
+            return Ok(());
+        };
+        self.sleeper = Some(sleeper);
+        queue.call_behind(event, Box::new(move || drop(alarm)))
+    }
+
+    fn forget(&mut self) {
+        if let Some(sleeper) = self.sleeper.take() {
             sleeper.forget();
         }
-        if let Some((mut pass, staged, _)) = self.rest.take() {
-            // The copy to it may still be in progress.
-            pass.kept.push(Kept::Staged(staged));
+    }
+}
+
+impl<T> Drop for Pending<T> {
+    fn drop(&mut self) {
+        if let State::Waiting(waiting) = &mut self.0 {
+            waiting.forget();
         }
     }
 }
 
-// Nothing in it is pinned: the result is moved out whole.
+// The operation is pinned in a box of its own; the result is moved out whole.
 impl<T> Unpin for Pending<T> {}
 
 impl<T> Future for Pending<T> {
@@ -135,42 +197,19 @@ impl<T> Future for Pending<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
         if let State::Waiting(waiting) = &mut self.0 {
-            match waiting.ready_or_wake(context) {
-                Ok(true) => {}
-                Ok(false) => return Poll::Pending,
-                Err(error) => {
-                    self.0 = State::Taken;
-                    return Poll::Ready(Err(error));
-                }
-            }
+            let polled = match waits::is_inside(context) {
+                // The operation around this one waits for the events that are noted.
+                true => waiting.operation.as_mut().poll(context),
+                false => waiting.go_on_or_wake(context).unwrap_or_else(|error| Poll::Ready(Err(error))),
+            };
+            let Poll::Ready(result) = polled else { return Poll::Pending };
+            waiting.forget();
+            self.0 = State::Known(result);
         }
         Poll::Ready(match std::mem::replace(&mut self.0, State::Taken) {
             State::Known(result) => result,
-            State::Waiting(waiting) => waiting.go_on(),
-            State::Taken => Err(taken()),
+            State::Waiting(_) | State::Taken => Err(taken()),
         })
-    }
-}
-
-impl<T> Waiting<T> {
-    /// Whether the words have arrived. If not, one of our threads wakes the task when they have.
-    fn ready_or_wake(&mut self, context: &Context<'_>) -> Result<bool> {
-        let stream = self.stream()?;
-        let _current = stream.enter()?;
-        if self.seen.is_ready()? {
-            return Ok(true);
-        }
-        if self.sleeper.as_ref().is_some_and(|sleeper| sleeper.renew(context.waker())) {
-            return Ok(false);
-        }
-        let (gpu, queue) = stream.as_gpu().ok_or_else(taken)?;
-        let Some((sleeper, alarm)) = gpu.wakes().alarm(context.waker()) else {
-            self.seen.wait()?;
-            return Ok(true);
-        };
-        self.sleeper = Some(sleeper);
-        queue.call_behind(&self.seen, Box::new(move || drop(alarm)))?;
-        Ok(false)
     }
 }
 
@@ -182,6 +221,15 @@ impl<T> fmt::Debug for Pending<T> {
             State::Taken => "Pending(taken)",
         })
     }
+}
+
+/// The results of operations that have begun, in their order.
+pub(crate) async fn all<T>(pending: Vec<Pending<T>>) -> Result<Vec<T>> {
+    let mut all = vec![];
+    for one in pending {
+        all.push(one.await?);
+    }
+    Ok(all)
 }
 
 fn taken() -> Error {

@@ -1,8 +1,11 @@
-//! Reads words that kernels have written: at once, later, or when a result is waited for.
+//! Reads words that kernels have written: in the middle of an operation, or when a result is waited for.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use super::{Pass, Pending, Region};
+use super::{Pass, Region, waits};
 use crate::array::{Array, Ready};
 use crate::device::{Event, Kept, Staged};
 use crate::{Error, Result};
@@ -34,40 +37,22 @@ impl Pass {
         error
     }
 
-    /// Reads the words of a region. The host waits until the pass has reached this point. Errors of
-    /// operations that produced the inputs are returned here too. An operation does this at most once.
-    pub fn read(&mut self, region: &Region) -> Result<Vec<u64>> {
-        self.read_all(&[region])
-    }
-
-    /// Reads several regions, one after the other; otherwise like [`Pass::read`].
-    pub fn read_all(&mut self, regions: &[&Region]) -> Result<Vec<u64>> {
-        let (staged, seen) = self.copied(regions)?;
-        if let Err(error) = seen.wait() {
-            return Err(self.abandon(staged, error));
-        }
-        self.parents.iter().try_for_each(Event::outcome)?;
-        Ok(words(staged.pinned().bytes(), regions.iter().map(|region| region.bytes()).sum()))
-    }
-
-    /// Reads several regions without waiting. `then` continues the pass when the result is waited for and the
-    /// words have arrived.
-    pub fn read_later<T>(
-        mut self,
-        regions: &[&Region],
-        then: impl FnOnce(Pass, &[u64]) -> Result<T> + Send + 'static,
-    ) -> Result<Pending<T>> {
-        let (staged, seen) = self.copied(regions)?;
+    /// Reads the words of several regions, one after the other, with one copy of each and one event. The copies
+    /// are queued at once; the words arrive when the device has reached this point. Errors of operations that
+    /// produced the inputs are returned here too.
+    pub fn read(&mut self, regions: &[&Region]) -> Read<'_> {
         let bytes = regions.iter().map(|region| region.bytes()).sum();
-        Ok(Pending::waiting(
-            self,
-            staged,
-            seen,
-            Box::new(move |pass, staged| {
-                let words = words(staged.pinned().bytes(), bytes);
-                then(pass, &words)
-            }),
-        ))
+        let queued = self.copied(regions).map(|(staged, seen)| Queued { staged, seen, bytes });
+        Read { pass: self, queued: Some(queued) }
+    }
+
+    /// Like [`Pass::read`], but the host waits.
+    pub fn read_now(&mut self, regions: &[&Region]) -> Result<Vec<u64>> {
+        let mut read = self.read(regions);
+        if let Some(Ok(queued)) = &read.queued {
+            queued.seen.wait()?;
+        }
+        read.words().unwrap_or_else(|| Err(twice()))
     }
 
     /// Runs `check` on the words of a region when the pass's outputs, or anything made from them, are first
@@ -92,6 +77,61 @@ impl Pass {
     pub fn keep_for_checks(&mut self, array: &Array) {
         self.looked_at.push(array.clone());
     }
+}
+
+/// Words that a pass reads. If it is dropped before they have arrived, the pass keeps the block that the copy
+/// still writes.
+pub(crate) struct Read<'a> {
+    pass: &'a mut Pass,
+    /// `None` once the words have been returned.
+    queued: Option<Result<Queued>>,
+}
+
+struct Queued {
+    staged: Staged,
+    seen: Event,
+    bytes: usize,
+}
+
+impl Read<'_> {
+    /// The words, or the error; `None` if they have not arrived.
+    fn words(&mut self) -> Option<Result<Vec<u64>>> {
+        let queued = self.queued.take_if(|queued| {
+            // The driver is not asked: a result that is waited for knows which events have passed.
+            queued.as_ref().map_or(true, |queued| queued.seen.is_known_to_have_passed())
+        })?;
+        Some(queued.and_then(|queued| {
+            self.pass.parents.iter().try_for_each(Event::outcome)?;
+            Ok(words(queued.staged.pinned().bytes(), queued.bytes))
+        }))
+    }
+}
+
+impl Future for Read<'_> {
+    type Output = Result<Vec<u64>>;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<Vec<u64>>> {
+        match (self.words(), &self.queued) {
+            (Some(words), _) => Poll::Ready(words),
+            (None, Some(Ok(queued))) => {
+                waits::note(&queued.seen);
+                Poll::Pending
+            }
+            (None, _) => Poll::Ready(Err(twice())),
+        }
+    }
+}
+
+impl Drop for Read<'_> {
+    fn drop(&mut self) {
+        if let Some(Ok(queued)) = self.queued.take() {
+            self.pass.kept.push(Kept::Staged(queued.staged));
+        }
+    }
+}
+
+fn twice() -> Error {
+    Error::invalid("pending", "words that were read already")
 }
 
 fn words(bytes: &[u8], len: usize) -> Vec<u64> {

@@ -42,10 +42,19 @@ pub(super) fn count(pass: &mut Pass, array: &Array, extent: Option<u64>) -> Resu
     Ok(nulls)
 }
 
+/// The count that a pass reads from a region, and then the end of the pass.
+pub(super) fn counted(mut pass: Pass, region: Region) -> Pending<u64> {
+    let stream = pass.stream().clone();
+    Pending::begin(&stream, async move {
+        let words = pass.read(&[&region]).await?;
+        pass.finish().map(|()| words[0])
+    })
+}
+
 fn null_count(array: &Array, stream: &Stream) -> Result<u64> {
     let mut pass = Pass::begin("null_count", stream)?;
     let nulls = count(&mut pass, array, None)?;
-    let words = pass.read(&nulls)?;
+    let words = pass.read_now(&[&nulls])?;
     pass.finish()?;
     Ok(words[0])
 }
@@ -119,7 +128,7 @@ fn an_access_outside_is_a_fault_and_an_error() {
     let array = stream.upload(&sample(4096).0).unwrap();
     let mut pass = Pass::begin("count", &stream).unwrap();
     let nulls = count(&mut pass, &array, Some(100)).unwrap();
-    assert!(matches!(pass.read(&nulls), Err(Error::Driver { call: "null_count", .. })));
+    assert!(matches!(pass.read_now(&[&nulls]), Err(Error::Driver { call: "null_count", .. })));
     drop(pass);
     assert!(matches!(device.faults()[..], [Fault::Kernel { entry: "null_count", argument: "maps", .. }]));
     drop((array, nulls, stream));
@@ -186,9 +195,9 @@ fn a_pending_result_is_a_future_that_blocks_nobody() {
     let later = |then: u64| {
         let mut pass = Pass::begin("null_count", &stream).unwrap();
         let region = count(&mut pass, &array, None).unwrap();
-        pass.read_later(&[&region], move |pass, words| pass.finish().map(|()| words[0] + then)).unwrap()
+        counted(pass, region).map(move |nulls| Ok(nulls + then))
     };
-    let (mut first, second, dropped) = (later(0), later(1), later(2));
+    let (mut first, mut second, dropped) = (later(0), later(1), later(2));
     let before = device.device().host_synchronisations();
     let woken = Arc::new(Count(AtomicUsize::new(0)));
     let waker = Waker::from(woken.clone());
@@ -209,7 +218,7 @@ fn a_pending_result_is_a_future_that_blocks_nobody() {
 }
 
 #[test]
-fn polling_blocks_where_there_is_no_thread_to_wake_from() {
+fn a_task_is_woken_at_once_without_a_thread_to_wake_it_later() {
     let device = device(0);
     let stream = device.device().stream().unwrap();
     device.device().as_gpu().unwrap().wakes().refuse();
@@ -219,15 +228,80 @@ fn polling_blocks_where_there_is_no_thread_to_wake_from() {
     let array = unsafe { behind(&device, &event, &host) };
     let mut pass = Pass::begin("null_count", &stream).unwrap();
     let region = count(&mut pass, &array, None).unwrap();
-    let mut counted = pass.read_later(&[&region], |pass, words| pass.finish().map(|()| words[0])).unwrap();
+    let mut counted = counted(pass, region);
     let before = device.device().host_synchronisations();
-    std::thread::scope(|scope| {
-        scope.spawn(|| event.fire());
-        let mut context = Context::from_waker(Waker::noop());
-        let polled = std::pin::Pin::new(&mut counted).poll(&mut context);
-        assert_eq!(polled, Poll::Ready(Ok(nulls)));
-    });
-    assert!(device.device().host_synchronisations() <= before + 1);
+    let woken = Arc::new(Count(AtomicUsize::new(0)));
+    let waker = Waker::from(woken.clone());
+    let mut poll = || std::pin::Pin::new(&mut counted).poll(&mut Context::from_waker(&waker));
+    assert!(poll().is_pending());
+    assert_eq!(woken.0.load(Ordering::Acquire), 1);
+    event.fire();
+    let known = loop {
+        if let Poll::Ready(known) = poll() {
+            break known;
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!((known, device.device().host_synchronisations()), (Ok(nulls), before));
+}
+
+/// Counts nulls again and again, each time after the count before it is known.
+fn counted_often(mut pass: Pass, array: Array, times: u64) -> Pending<u64> {
+    let stream = pass.stream().clone();
+    Pending::begin(&stream, async move {
+        let mut sum = 0;
+        for _ in 0..times {
+            let region = count(&mut pass, &array, None)?;
+            sum += pass.read(&[&region]).await?[0];
+        }
+        pass.finish()?;
+        Ok(sum)
+    })
+}
+
+#[test]
+fn operations_look_often_and_inside_others_without_blocking_a_poll() {
+    let device = device(100);
+    let stream = device.device().stream().unwrap();
+    let (array, nulls) = sample(1000);
+    let array = stream.upload(&array).unwrap();
+    let begun = |times| counted_often(Pass::begin("null_count", &stream).unwrap(), array.clone(), times);
+    let nested = || {
+        let both = vec![begun(3), begun(1)];
+        let one = begun(2);
+        Pending::begin(&stream, async move {
+            let before: u64 = all(both).await?.iter().sum();
+            one.await.map(|nulls| before + nulls)
+        })
+    };
+    let synchronisations = || device.device().host_synchronisations();
+    let (mut task, mut asked, waited, dropped) = (nested(), nested(), nested(), nested());
+    let before = synchronisations();
+    let woken = Arc::new(Count(AtomicUsize::new(0)));
+    let waker = Waker::from(woken.clone());
+    let mut polls = 0;
+    let known = loop {
+        let seen = woken.0.load(Ordering::Acquire);
+        match std::pin::Pin::new(&mut task).poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(known) => break known,
+            Poll::Pending => polls += 1,
+        }
+        while woken.0.load(Ordering::Acquire) == seen {
+            std::thread::yield_now();
+        }
+    };
+    assert_eq!((known, synchronisations()), (Ok(6 * nulls), before));
+    assert!(polls >= 2, "each look wakes the task: {polls}");
+    while !asked.is_ready().unwrap() {
+        std::thread::yield_now();
+    }
+    assert_eq!((asked.wait(), synchronisations()), (Ok(6 * nulls), before));
+    assert_eq!(waited.wait(), Ok(6 * nulls));
+    assert!(synchronisations() > before);
+    drop((dropped, array, stream));
+    crate::device::testing::drain(device.device());
+    assert_eq!(device.faults(), []);
+    assert_eq!(device.close().alive(), Default::default());
 }
 
 #[test]
@@ -279,12 +353,12 @@ fn what_was_asked_for_comes_with_one_copy_and_lies_apart() {
         let (copies, fills) = (calls("copy_in"), calls("fill"));
         let granted = requests.grant(&mut pass, 64).unwrap();
         let table = pass.upload(&[7; 8]).unwrap();
-        let words = pass.read(granted.counters()).unwrap();
+        let words = pass.read_now(&[granted.counters()]).unwrap();
         assert_eq!(words, [0, u64::MAX, 0, 0]);
         assert_eq!((sum.of(&words), first.of(&words), sums.plus(1).of(&words)), (0, u64::MAX, 0));
-        assert_eq!(pass.read(&table).unwrap(), [7; 8]);
+        assert_eq!(pass.read_now(&[&table]).unwrap(), [7; 8]);
         for zeros in &zeros {
-            assert_eq!(pass.read(&granted[*zeros]).unwrap(), vec![0; bitmap / 8]);
+            assert_eq!(pass.read_now(&[&granted[*zeros]]).unwrap(), vec![0; bitmap / 8]);
         }
         assert_eq!((calls("copy_in") - copies, calls("fill") - fills), (1, fills_expected), "{bitmap}");
         let place = |region: &Region| (region.address(), region.address() + region.bytes());
@@ -313,7 +387,7 @@ fn full_blocks_of_small_uploads_are_kept_until_they_are_copied() {
     let tables = [0, 1, 2, 3, 4, 5, 6, 7].map(|i| pass.upload(&[i; 128]).unwrap());
     event.fire();
     for (i, table) in (0..).zip(&tables) {
-        assert_eq!(pass.read(table).unwrap(), [i; 128]);
+        assert_eq!(pass.read_now(&[table]).unwrap(), [i; 128]);
     }
     pass.finish().unwrap();
     assert_eq!(device.faults(), []);
@@ -330,7 +404,7 @@ fn marks_are_reached_behind_the_work_before_them_and_launches_are_counted() {
     let before = stream.mark().unwrap();
     let mut pass = Pass::begin("null_count", &stream).unwrap();
     let region = count(&mut pass, &array, None).unwrap();
-    let counted = pass.read_later(&[&region], |pass, words| pass.finish().map(|()| words[0])).unwrap();
+    let counted = counted(pass, region);
     let behind = stream.mark().unwrap();
     assert_eq!((stream.launches(), behind.reached()), (1, None), "the event has not passed");
     event.fire();

@@ -16,16 +16,11 @@ pub(super) fn sized(
     mut pass: Pass,
     arrays: Vec<Array>,
     then: impl FnOnce(Pass, &[Array]) -> Result<Vec<Array>> + Send + 'static,
-) -> Result<Pending<Vec<Array>>> {
-    let numbers: Vec<Buffer> = arrays.iter().flat_map(Array::unread_extents).collect();
-    if numbers.is_empty() {
-        return Ok(Pending::known(then(pass, &arrays)));
-    }
-    let extents = Numbers::of(&mut pass, &numbers)?;
-    let region = extents.region.clone();
-    pass.read_later(&[&region], move |pass, words| {
-        let mut values = extents.values(words).into_iter();
-        then(pass, &with_extents(arrays, &mut |_| values.next().ok_or_else(unread))?)
+) -> Pending<Vec<Array>> {
+    let stream = pass.stream().clone();
+    Pending::begin(&stream, async move {
+        let arrays = sized_arrays(&mut pass, arrays).await?;
+        then(pass, &arrays)
     })
 }
 
@@ -69,14 +64,14 @@ impl Numbers {
     }
 }
 
-/// The arrays with all extents known. The host synchronises once for those that only the device knows.
-pub(crate) fn sized_arrays(pass: &mut Pass, arrays: Vec<Array>) -> Result<Vec<Array>> {
+/// The arrays with all extents known. Those that only the device knows are read once.
+pub(crate) async fn sized_arrays(pass: &mut Pass, arrays: Vec<Array>) -> Result<Vec<Array>> {
     let numbers: Vec<Buffer> = arrays.iter().flat_map(Array::unread_extents).collect();
     if numbers.is_empty() {
         return Ok(arrays);
     }
     let extents = Numbers::of(pass, &numbers)?;
-    let mut values = extents.values(&pass.read(&extents.region)?).into_iter();
+    let mut values = extents.values(&pass.read(&[&extents.region]).await?).into_iter();
     with_extents(arrays, &mut |_| values.next().ok_or_else(unread))
 }
 
@@ -88,7 +83,7 @@ pub(crate) fn sized_buffers(pass: &mut Pass, buffers: &[Buffer]) -> Result<Vec<B
         return Ok(buffers.to_vec());
     }
     let extents = Numbers::of(pass, &numbers)?;
-    let mut values = extents.values(&pass.read(&extents.region)?).into_iter();
+    let mut values = extents.values(&pass.read_now(&[&extents.region])?).into_iter();
     let known = buffers.iter().enumerate().map(|(i, buffer)| match buffer.extent_at() {
         Some(_) => buffer.sized(i + 1, values.next().ok_or_else(unread)?),
         None => Ok(buffer.clone()),

@@ -89,7 +89,7 @@ fn download(stream: &Stream, arrays: Vec<Array>) -> Result<Pending<Vec<Array>>> 
     for array in &arrays {
         pass.input(array)?;
     }
-    sized(pass, arrays, download_sized)
+    Ok(sized(pass, arrays, download_sized))
 }
 
 fn download_sized(mut pass: Pass, arrays: &[Array]) -> Result<Vec<Array>> {

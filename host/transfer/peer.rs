@@ -23,7 +23,7 @@ impl Stream {
     pub fn copy<C: Columns>(&self, values: &C) -> Result<C> {
         let mut pass = Pass::begin("copy", self)?;
         values.arrays().iter().try_for_each(|array| pass.input(array))?;
-        let arrays = sized(pass, values.arrays().to_vec(), copied)?.wait()?;
+        let arrays = sized(pass, values.arrays().to_vec(), copied).wait()?;
         C::framed(values.frame(), arrays, values.rows())
     }
 }
@@ -44,7 +44,7 @@ fn transfer(to: &Stream, arrays: Vec<Array>, from: &Stream) -> Result<Pending<Ve
         pass.input(array)?;
     }
     let to = to.clone();
-    sized(pass, arrays, move |pass, arrays| transfer_sized(pass, arrays, &to))
+    Ok(sized(pass, arrays, move |pass, arrays| transfer_sized(pass, arrays, &to)))
 }
 
 fn transfer_sized(mut pass: Pass, arrays: &[Array], to: &Stream) -> Result<Vec<Array>> {

@@ -48,6 +48,7 @@ mod nullability;
 mod nullability_inside;
 mod nulls;
 mod ordering;
+mod polled;
 mod printed;
 mod ranges;
 mod readme;

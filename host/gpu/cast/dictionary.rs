@@ -90,7 +90,7 @@ pub(super) fn encode(
             let rows = rows_of_mask(&mut pass, firsts.mask(), firsts.count)?;
             // First occurrences are never null.
             let all = Parts { validity: None, null_count: Some(0), ..casted.clone().into_parts() };
-            let taken = take_one(&Array::try_new(all)?, &rows, Outside::Refused, cast.stream)?;
+            let taken = take_one(&Array::try_new(all)?, &rows, Outside::Refused, cast.stream)?.wait()?;
             pass.input(&taken)?;
             (keys, part_of(&pass, taken)?)
         }
@@ -116,7 +116,7 @@ fn check_keys(values: usize, key: &DataType) -> Result<()> {
 
 /// Takes the rows of `from` by the keys of `values`.
 fn take_keys(cast: Cast, from: &Array, values: &Array) -> Result<Array> {
-    take_one(from, &keys(values)?, Outside::BadKey, cast.stream)
+    take_one(from, &keys(values)?, Outside::BadKey, cast.stream)?.wait()
 }
 
 /// Returns the keys as an array of numbers.

@@ -99,5 +99,5 @@ pub(super) fn read_offsets(pass: &mut Pass, offsets: In<u8>, width: usize, rows:
         let (row, index) = (places.part(8 * i, 8 * i + 8), out.out().skip(i as u64));
         pass.launch(entry, &Offender { indices: offsets, row, index })?;
     }
-    pass.read(&out)
+    pass.read_now(&[&out])
 }

@@ -186,7 +186,7 @@ fn print(cast: Cast, values: &Array, to: &DataType, lists: &Lists, items: &Print
     };
     pass.launch(&ROW_LENS[0], &args)?;
     let bases = scan_sums(&mut pass, &granted[sums], tiles(rows), granted.counter(total))?;
-    let words = pass.read(granted.counters())?;
+    let words = pass.read_now(&[granted.counters()])?;
     let (total, outside, unsaid) = (total.of(&words), outside.of(&words), unsaid.of(&words));
     if outside != u64::MAX {
         let problem = format!("row {outside} ends before it begins, or beyond what there is");

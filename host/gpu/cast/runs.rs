@@ -20,7 +20,7 @@ pub(super) fn cast_from(cast: Cast, values: &Array, to: &DataType) -> Result<Arr
         // A cast that unwraps lists of one item shows the item whether or not its list is null.
         let listed = matches!(runs.data_type(), DataType::FixedSizeList(..));
         let outside = if listed { Outside::NullBelow } else { Outside::Refused };
-        return cast.cast(&take_one(runs, &found, outside, cast.stream)?, to);
+        return cast.cast(&take_one(runs, &found, outside, cast.stream)?.wait()?, to);
     };
     if values.is_empty() {
         return none(cast.begin(&[values])?, to);
@@ -53,9 +53,9 @@ pub(super) fn cast_to(
     let mut pass = cast.begin(&[&casted])?;
     let bits = stretches(&mut pass, &casted)?;
     let marked = Marked::new(&mut pass, casted.len(), &bits)?;
-    let total = marked.total(&pass.read(marked.counters())?);
+    let total = marked.total(&pass.read_now(&[marked.counters()])?);
     let (ends, rows) = runs::ends_and_rows(&mut pass, &marked.mask, total, None, ends.data_type())?;
-    let taken = take_one(&casted, &rows, Outside::Refused, cast.stream)?;
+    let taken = take_one(&casted, &rows, Outside::Refused, cast.stream)?.wait()?;
     pass.input(&taken)?;
     hold(cast, &mut pass, &taken, of, None)?;
     runs::built(pass, to, casted.len(), ends, taken)

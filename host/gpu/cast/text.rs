@@ -130,7 +130,7 @@ fn of_offsets(
         // If the bytes are shared, those of null rows must be valid text too.
         let looked_at = if into.width == 0 { validity(values) } else { (In::absent(), 0) };
         validate(&mut pass, &edges, values.len(), looked_at, bad.out(), &fault)?;
-        if into.width > 0 && pass.read(&fault)?[0] != u64::MAX {
+        if into.width > 0 && pass.read_now(&[&fault])?[0] != u64::MAX {
             (to, into) = (&DataType::Utf8View, ByteLayout { width: 0, text: true });
         }
         if into.width == 0 {
@@ -203,7 +203,7 @@ fn of_views(cast: Cast, values: &Array, to: &DataType, into: ByteLayout, unsure:
     };
     pass.launch(&MEASURE[0], &args)?;
     let bases = scan_sums(&mut pass, sums, tiles, granted.counter(total))?;
-    let words = pass.read(granted.counters())?;
+    let words = pass.read_now(&[granted.counters()])?;
     let (total, fault) = (total.of(&words), fault.of(&words));
     if fault != u64::MAX {
         let problem = format!("row {fault} points beyond what there is");

@@ -12,7 +12,7 @@ use crate::gpu::take_one;
 /// Casts the member of a union that is nearest to the type; `None` if no member can be cast.
 pub(super) fn cast(cast: Cast, values: &Array, to: &DataType, fields: &UnionFields) -> Result<Option<Array>> {
     let Some(place) = nearest(fields, to) else { return Ok(None) };
-    let member = member("cast", values, place, take_one, cast.stream)?;
+    let member = member("cast", values, place, take_one, cast.stream)?.wait()?;
     cast.cast(&member, to).map(Some)
 }
 

@@ -21,7 +21,7 @@ use crate::gpu::ranges_copy::Found;
 use crate::gpu::rows::{offsets_of, rows_of};
 use crate::gpu::scan::tiles;
 use crate::gpu::{Outside, take_one};
-use crate::pass::{BitPointer, Pass, Reach, Region, Requests, validity};
+use crate::pass::{BitPointer, Pass, Pending, Reach, Region, Requests, validity};
 use crate::{Error, Result};
 
 /// Rows described by offsets, or by offsets and sizes.
@@ -102,7 +102,7 @@ impl Described {
     ) -> Result<(u64, u64)> {
         let found = pass.upload(&[u64::MAX; 3])?;
         self.find(pass, 0, into, (found.out(), found.out().skip(1)))?;
-        let words = pass.read(&found)?;
+        let words = pass.read_now(&[&found])?;
         match words[0] {
             // If no row has items, `limits` keeps its initial values.
             u64::MAX => Ok((words[1].min(!words[2]), !words[2])),
@@ -200,14 +200,18 @@ pub(super) fn to_lists(cast: Cast, values: &Array, to: &DataType, item: &FieldRe
     let mut node = planner.viewed(values, width)?;
     let granted = requests.grant(&mut pass, 0)?;
     node.find(&mut pass, &granted, Rows::Views(rows))?;
-    let words = pass.read(granted.counters())?;
-    let mut built = pass.parts(to.clone(), rows);
-    let found = Found { granted: &granted, words: &words, inside: take_one };
-    node.build(&mut pass, found, rows, &mut built)?;
-    let offsets = built.buffers.clone();
-    // The items must wait for this pass, so that their cast reports the errors of this pass.
-    let items = built.children.pop().ok_or_else(|| Error::invalid("cast", "lists without items"))?;
-    pass.finish()?;
+    let lists = to.clone();
+    let built = Pending::begin(cast.stream, async move {
+        let words = pass.read(&[granted.counters()]).await?;
+        let mut built = pass.parts(lists, rows);
+        let found = Found { granted: &granted, words: &words, inside: take_one };
+        node.build(&mut pass, found, rows, &mut built).await?;
+        // The items must wait for this pass, so that their cast reports the errors of this pass.
+        let items = built.children.pop().ok_or_else(|| Error::invalid("cast", "lists without items"))?;
+        pass.finish()?;
+        Ok((built.buffers, items))
+    });
+    let (offsets, items) = built.wait()?;
     let casted = cast.cast(&items, item.data_type())?;
     let mut pass = cast.begin(&[values, &items, &casted])?;
     hold(cast, &mut pass, &casted, item, None)?;
@@ -298,7 +302,7 @@ pub(super) fn to_fixed(
     let (numbers, shown) = (Array::try_new(numbers)?, Array::try_new(shown)?);
     pass.finish()?;
     // A row of another length gets null items, because fixed-size lists have items under null rows too.
-    let taken = take_one(&values.children()[0], &numbers, Outside::NullBelow, cast.stream)?;
+    let taken = take_one(&values.children()[0], &numbers, Outside::NullBelow, cast.stream)?.wait()?;
     // Taken list views keep all items of the source; unreferenced ones must not fail the cast.
     let taken = match taken.data_type() {
         DataType::ListView(below) | DataType::LargeListView(below) if cast.minds_unseen(&taken, item) => {

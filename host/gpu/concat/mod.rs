@@ -21,28 +21,31 @@ use super::indices::index_width;
 use super::rows::offsets_of;
 use super::structure::runs::SliceRuns;
 use crate::array::{Array, Slot, children};
-use crate::pass::{Pass, Region, Table};
+use crate::pass::{Pass, Pending, Region, Table};
 use crate::transfer::sized_arrays;
 use crate::{Error, Result, Stream};
 
 /// Concatenates arrays of one type. `None` if a dictionary's keys are too narrow for all values together;
-/// merging equal values might make them fit. Synchronises if lengths or runs are data, or if only the device
-/// knows an extent.
-pub(crate) fn concat(arrays: &[&Array], stream: &Stream) -> Result<Option<Array>> {
+/// merging equal values might make them fit. Reads once for each level at which lengths or runs are data, and
+/// once if only the device knows an extent.
+pub(crate) fn concat(arrays: &[&Array], stream: &Stream) -> Result<Pending<Option<Array>>> {
     let Some(first) = arrays.first() else { return Err(Error::invalid("concat", "no arrays")) };
     let mut pass = Pass::begin("concat", stream)?;
     arrays.iter().try_for_each(|array| pass.input(array))?;
     let data_type = first.data_type().clone();
-    let arrays = sized_arrays(&mut pass, arrays.iter().map(|array| (*array).clone()).collect())?;
-    let Some(nodes) = plan(&mut pass, &data_type, arrays)? else { return Ok(None) };
-    let mut joined: Vec<Option<Array>> = nodes.iter().map(|_| None).collect();
-    // Nodes below come later in the list, so the loop runs backwards.
-    for (i, node) in nodes.iter().enumerate().rev() {
-        let below = joined[node.below.clone()].iter_mut().filter_map(Option::take).collect();
-        joined[i] = Some(node.join(&mut pass, below)?);
-    }
-    pass.finish()?;
-    Ok(joined.swap_remove(0))
+    let arrays = arrays.iter().copied().cloned().collect();
+    Ok(Pending::begin(stream, async move {
+        let arrays = sized_arrays(&mut pass, arrays).await?;
+        let Some(nodes) = plan(&mut pass, &data_type, arrays).await? else { return Ok(None) };
+        let mut joined: Vec<Option<Array>> = nodes.iter().map(|_| None).collect();
+        // Nodes below come later in the list, so the loop runs backwards.
+        for (i, node) in nodes.iter().enumerate().rev() {
+            let below = joined[node.below.clone()].iter_mut().filter_map(Option::take).collect();
+            joined[i] = Some(node.join(&mut pass, below)?);
+        }
+        pass.finish()?;
+        Ok(joined.swap_remove(0))
+    }))
 }
 
 /// Arrays of one type that are concatenated.
@@ -102,7 +105,7 @@ impl Look {
 }
 
 /// Plans all nodes, each before those below it; `None` as [`concat`] says.
-fn plan(pass: &mut Pass, data_type: &DataType, arrays: Vec<Array>) -> Result<Option<Vec<Node>>> {
+async fn plan(pass: &mut Pass, data_type: &DataType, arrays: Vec<Array>) -> Result<Option<Vec<Node>>> {
     let mut nodes = vec![Node::new(data_type, arrays)];
     let (mut next, mut waiting) = (0, vec![]);
     loop {
@@ -118,7 +121,7 @@ fn plan(pass: &mut Pass, data_type: &DataType, arrays: Vec<Array>) -> Result<Opt
             return Ok(Some(nodes));
         }
         let regions: Vec<&Region> = waiting.iter().flat_map(|(_, look)| look.regions()).collect();
-        let words = pass.read_all(&regions)?;
+        let words = pass.read(&regions).await?;
         let mut words = &words[..];
         for (at, look) in waiting.drain(..) {
             let len: usize = look.regions().iter().map(|region| region.bytes() / 8).sum();

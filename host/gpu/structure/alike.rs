@@ -151,7 +151,7 @@ pub(crate) fn firsts(pass: &mut Pass, array: &Array) -> Result<Option<Firsts>> {
             round += 1;
         }
         let marked = Marked::new(pass, rows, &bits)?;
-        let words = pass.read_all(&[&left, &fault, marked.counters()])?;
+        let words = pass.read_now(&[&left, &fault, marked.counters()])?;
         let (left, others) = words.split_at(ROUNDS as usize);
         if others[0] != u64::MAX {
             return Err(outside(others[0] as usize));

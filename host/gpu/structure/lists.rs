@@ -12,9 +12,8 @@ use crate::gpu::parts::part_of;
 use crate::pass::{Pass, Requests, validity};
 use crate::{Result, Stream};
 
-/// Takes lists of `size` items, at least one, by at least one index. Synchronises if the take of the items
-/// does.
-pub(crate) fn take(
+/// Takes lists of `size` items, at least one, by at least one index.
+pub(crate) async fn take(
     array: &Array,
     size: usize,
     indices: &Array,
@@ -29,7 +28,7 @@ pub(crate) fn take(
         children: vec![],
         ..array.clone().into_parts()
     };
-    let shown = inside(&Array::try_new(shown)?, indices, outside, stream)?;
+    let shown = inside(&Array::try_new(shown)?, indices, outside, stream)?.await?;
     let mut pass = Pass::begin("take", stream)?;
     pass.input(indices)?;
     pass.input(&shown)?;
@@ -53,7 +52,7 @@ pub(crate) fn take(
     let numbers = Parts { buffers: vec![out.buffer()], ..pass.parts(DataType::UInt64, len) };
     let numbers = Array::try_new(numbers)?;
     pass.finish()?;
-    let items = inside(&array.child_rows(0)?, &numbers, outside, stream)?;
+    let items = inside(&array.child_rows(0)?, &numbers, outside, stream)?.await?;
     let mut pass = Pass::begin("take", stream)?;
     pass.input(&items)?;
     pass.input(&shown)?;

@@ -39,7 +39,9 @@ pub(crate) fn valid(
                 Some(Valid::These(values)) => {
                     let keys =
                         Parts { data_type: (**key).clone(), dictionary: None, ..array.clone().into_parts() };
-                    Ok(Valid::These(set(&inside(&values, &Array::try_new(keys)?, Outside::BadKey, stream)?)?))
+                    let taken = inside(&values, &Array::try_new(keys)?, Outside::BadKey, stream)?;
+                    // Taken booleans are known at once.
+                    Ok(Valid::These(set(&taken.wait()?)?))
                 }
                 Some(Valid::None) => Ok(Valid::None),
                 _ => own(array),
@@ -48,7 +50,7 @@ pub(crate) fn valid(
         DataType::RunEndEncoded(..) => match of(&array.children()[1])? {
             Valid::These(values) => {
                 let runs = runs::of_rows(operation, array, stream)?;
-                Ok(Valid::These(inside(&values, &runs, Outside::Refused, stream)?))
+                Ok(Valid::These(inside(&values, &runs, Outside::Refused, stream)?.wait()?))
             }
             same => Ok(same),
         },

@@ -87,10 +87,10 @@ pub(crate) fn of_rows(operation: &'static str, array: &Array, stream: &Stream) -
 }
 
 /// Returns the runs that an array's own rows cover: their ends, counted from the array's first row, and their
-/// values. Needs at least one row. Synchronises.
+/// values. Needs at least one row. Reads once.
 pub(crate) fn of_slice(pass: &mut Pass, array: &Array) -> Result<(Array, Array)> {
     let runs = SliceRuns::new(pass, array)?;
-    let words = pass.read_all(&runs.counters())?;
+    let words = pass.read_now(&runs.counters())?;
     runs.found(pass, &words)
 }
 
@@ -134,8 +134,8 @@ impl SliceRuns {
 }
 
 /// Takes rows of an array of runs: neighbouring rows of one run stay one run. Needs at least one row
-/// and one index. Synchronises to read the number of runs, and whenever the take of the values does.
-pub(crate) fn take(
+/// and one index. Reads the number of runs, and more if the take of the values does.
+pub(crate) async fn take(
     array: &Array,
     indices: &Array,
     outside: Outside,
@@ -170,7 +170,7 @@ pub(crate) fn take(
     let entry = find(STRETCHES, &[8]).ok_or_else(|| pass.unsupported(array.data_type()))?;
     pass.launch(entry, &args)?;
     let marked = Marked::new(&mut pass, rows, &bits)?;
-    let words = pass.read_all(&[granted.counters(), marked.counters()])?;
+    let words = pass.read(&[granted.counters(), marked.counters()]).await?;
     let (own, others) = words.split_at(granted.counters().bytes() / 8);
     by.check(pass.gpu(), own)?;
     if fault.of(own) != u64::MAX {
@@ -180,16 +180,17 @@ pub(crate) fn take(
     let (ends, picked) = ends_and_rows(&mut pass, &marked.mask, runs, Some(&of), ends.data_type())?;
     // A null or out-of-bounds index yields a run number that no value has.
     let may_be_null = indices.possible_nulls().is_some() || outside.is_null();
-    let values = inside(values, &picked, if may_be_null { outside.made_null() } else { outside }, stream)?;
+    let outside = if may_be_null { outside.made_null() } else { outside };
+    let values = inside(values, &picked, outside, stream)?.await?;
     if may_be_null && !field.is_nullable() {
-        refuse_nulls(&values, stream)?;
+        refuse_nulls(&values, stream).await?;
     }
     built(pass, array.data_type(), rows, ends, values)
 }
 
-fn refuse_nulls(values: &Array, stream: &Stream) -> Result<()> {
+async fn refuse_nulls(values: &Array, stream: &Stream) -> Result<()> {
     let Some(bits) = values.possible_nulls() else { return Ok(()) };
-    match null_counts(&[(values, bits)], stream)?.wait()?[..] {
+    match null_counts(&[(values, bits)], stream)?.await?[..] {
         [0] => Ok(()),
         _ => Err(Error::invalid("take", "null indices into runs of values that may not be null")),
     }

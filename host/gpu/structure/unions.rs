@@ -16,7 +16,7 @@ use crate::gpu::map::{Column, fill_null, map};
 use crate::gpu::nulls::null_counts;
 use crate::gpu::parts::part_of;
 use crate::gpu::rows::rows_of;
-use crate::pass::{Pass, Region, Table, bits, input, validity};
+use crate::pass::{Pass, Pending, Region, Table, all, bits, input, validity};
 use crate::{Error, Result, Stream};
 
 /// Returns the type ids of a union's rows as an array of numbers.
@@ -74,10 +74,9 @@ pub(super) fn buffers(pass: &mut Pass, array: &Array) -> Result<(In<u8>, In<u32>
     }
 }
 
-/// Takes rows of a union. Needs at least one row and one index. Synchronises to read the number of rows of
-/// each member of a dense union, to refuse null indices if no member is nullable, and whenever the takes of
-/// the members do.
-pub(crate) fn take(
+/// Takes rows of a union. Needs at least one row and one index. Reads the number of rows of each member of a
+/// dense union, the number of null indices if no member is nullable, and what the takes of the members read.
+pub(crate) async fn take(
     array: &Array,
     indices: &Array,
     outside: Outside,
@@ -87,12 +86,12 @@ pub(crate) fn take(
     let DataType::Union(fields, mode) = array.data_type() else {
         return Err(Error::invalid("take", "an array that is no union"));
     };
-    let taken = inside(&type_ids(array)?, indices, outside, stream)?;
+    let taken = inside(&type_ids(array)?, indices, outside, stream)?.await?;
     let mut null_as = None;
     if indices.possible_nulls().is_some() || outside.is_null() {
         null_as = null_member(fields);
         if null_as.is_none() {
-            refuse_nulls(&taken, stream)?;
+            refuse_nulls(&taken, stream).await?;
         }
     }
     let types = match null_as {
@@ -112,17 +111,17 @@ pub(crate) fn take(
                 let indices = any.as_ref().filter(|_| blind(member)).unwrap_or(indices);
                 inside(&array.child_rows(i)?, indices, outside, stream)
             });
-            (None, children.collect::<Result<Vec<_>>>()?)
+            (None, all(children.collect::<Result<_>>()?).await?)
         }
         UnionMode::Dense => {
-            let taken_offsets = inside(&offsets(array)?, indices, outside, stream)?;
+            let taken_offsets = inside(&offsets(array)?, indices, outside, stream)?.await?;
             let filled = if null_as.is_some() {
                 filled(&taken_offsets, u32::MAX.into(), stream)?
             } else {
                 taken_offsets
             };
             let rows = Rows { types: &types, taken: &taken, offsets: &filled, nulls: null_as.is_some() };
-            let (offsets, children) = in_order(array, fields, rows, (inside, outside), stream)?;
+            let (offsets, children) = in_order(array, fields, rows, (inside, outside), stream).await?;
             (Some(offsets), children)
         }
     };
@@ -136,9 +135,9 @@ pub(crate) fn take(
     Ok(union)
 }
 
-fn refuse_nulls(taken: &Array, stream: &Stream) -> Result<()> {
+async fn refuse_nulls(taken: &Array, stream: &Stream) -> Result<()> {
     let Some(bits) = taken.possible_nulls() else { return Ok(()) };
-    match null_counts(&[(taken, bits)], stream)?.wait()?[..] {
+    match null_counts(&[(taken, bits)], stream)?.await?[..] {
         [0] => Ok(()),
         _ => Err(no_null()),
     }
@@ -171,10 +170,10 @@ struct Rows<'a> {
 }
 
 /// Returns the new offsets of the rows, and each member's rows in their order.
-fn in_order(
+async fn in_order(
     array: &Array,
     fields: &UnionFields,
-    rows: Rows,
+    rows: Rows<'_>,
     (inside, outside): (TakeInside, Outside),
     stream: &Stream,
 ) -> Result<(Array, Vec<Array>)> {
@@ -199,7 +198,7 @@ fn in_order(
         marked.push(Marked::new(&mut pass, len, &bits)?);
     }
     let counters: Vec<&Region> = [&faults].into_iter().chain(marked.iter().map(Marked::counters)).collect();
-    let words = pass.read_all(&counters)?;
+    let words = pass.read(&counters).await?;
     check(&words)?;
     let places = pass.rows(len, 4)?;
     let mut picked = vec![];
@@ -228,7 +227,7 @@ fn in_order(
     }
     let outside = if rows.nulls { outside.made_null() } else { Outside::Refused };
     let taken = array.children().iter().zip(&picked).map(|(child, by)| inside(child, by, outside, stream));
-    let taken = taken.collect::<Result<Vec<_>>>()?;
+    let taken = all(taken.collect::<Result<_>>()?).await?;
     let mut parts = pass.parts(DataType::Int32, len);
     parts.buffers = vec![places.buffer()];
     let places = Array::try_new(parts)?;
@@ -244,15 +243,14 @@ fn rows_of_type(pass: &mut Pass, types: In<u8>, id: i8, rows: usize) -> Result<R
     Ok(out)
 }
 
-/// Returns one member's rows, with nulls for rows of other members. Synchronises if the member has to be
-/// taken and its take does.
+/// Returns one member's rows, with nulls for rows of other members. Reads what the take of the member reads.
 pub(crate) fn member(
     operation: &'static str,
     array: &Array,
     place: usize,
     inside: TakeInside,
     stream: &Stream,
-) -> Result<Array> {
+) -> Result<Pending<Array>> {
     let DataType::Union(fields, mode) = array.data_type() else {
         return Err(Error::invalid(operation, "an array that is no union"));
     };
@@ -261,7 +259,7 @@ pub(crate) fn member(
     };
     let child = array.child_rows(place)?;
     if array.is_empty() {
-        return child.slice(0, 0);
+        return Ok(Pending::known(child.slice(0, 0)));
     }
     let mut pass = Pass::begin(operation, stream)?;
     pass.input(array)?;
@@ -281,7 +279,7 @@ pub(crate) fn member(
         let parts = part_of(&pass, child)?.into_parts();
         let member = Array::try_new(Parts { validity: Some(valid), null_count: None, ..parts })?;
         pass.finish()?;
-        return Ok(member);
+        return Ok(Pending::known(Ok(member)));
     }
     if *mode == UnionMode::Dense {
         // Only the offsets of the member's rows are checked; those of other rows may be anything.

@@ -61,7 +61,7 @@ pub(crate) fn write(
     let entry = find(MEASURE, &[writing as u32]).ok_or_else(|| pass.unsupported(to))?;
     pass.launch(entry, &args)?;
     let bases = scan_sums(&mut pass, sums, tiles, granted.counter(total))?;
-    let counted = pass.read(granted.counters())?;
+    let counted = pass.read_now(&[granted.counters()])?;
     let (total, fault) = (total.of(&counted), fault.of(&counted));
     if let Some(unwritten) = unwritten.filter(|_| fault != u64::MAX) {
         return Err(unwritten(fault as usize));

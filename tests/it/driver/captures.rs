@@ -35,7 +35,7 @@ fn works(device: &Device) {
     let on = |array: ArrayRef| stream.upload(&from_arrow(&array).unwrap()).unwrap();
     let there = on(Arc::new(Int32Array::from_iter_values(0..5000)));
     let mask = on(Arc::new(BooleanArray::from_iter((0..5000).map(|i| Some(i % 5 == 0)))));
-    let later = filter(&there, &mask, &stream);
+    let mut later = filter(&there, &mask, &stream);
     let _either = later.is_ready().unwrap();
     let kept = later.wait().unwrap();
     let other = device.stream().unwrap();

@@ -1,0 +1,121 @@
+//! Polls operations as a task does: no poll blocks its thread, and neither does the call that begins an
+//! operation. A driver call that blocks counts as a synchronisation.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt8Type};
+use arrow_array::{ArrayRef, DictionaryArray, Int64Array, RecordBatch, StringArray, UInt8Array};
+use bowstring::compute::{Selection, aggregate, concat};
+use bowstring::exchange::batch_from_arrow;
+use bowstring::expr::{Aggregation, col, sum};
+use bowstring::{Error, Pending};
+
+use crate::support::operations::{Answer, OPERATIONS};
+use crate::support::*;
+
+const ROWS: usize = 150;
+
+struct Unparks(Thread);
+
+impl Wake for Unparks {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Polls an operation whenever it wakes this thread, and returns how often it had to be woken. Fails if the
+/// host has synchronised since the operation began.
+fn polled<T>(
+    target: &Target,
+    begin: impl FnOnce() -> Pending<T>,
+    context: &dyn std::fmt::Display,
+) -> (Result<T, Error>, usize) {
+    let device = target.stream.device();
+    let before = device.host_synchronisations();
+    let (mut pending, waker) = (begin(), Waker::from(Arc::new(Unparks(thread::current()))));
+    let mut wakes = 0;
+    let result = loop {
+        match Pin::new(&mut pending).poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(result) => break result,
+            Poll::Pending => thread::park(),
+        }
+        wakes += 1;
+    };
+    assert_eq!(device.host_synchronisations() - before, 0, "{context}");
+    (result, wakes)
+}
+
+#[test]
+fn no_operation_blocks_before_its_result_is_waited_for() {
+    let target = Target::emulator(32);
+    let mut most = 0;
+    // Casts still read inside the call.
+    for operation in OPERATIONS.iter().filter(|operation| operation.name != "cast") {
+        for (seed, data_type) in (1..).zip(types()) {
+            let sample = Sample { data_type, len: ROWS, nulls: Nulls::Some, offset: 3, seed };
+            let (values, mut random) = (sample.array(), Random::new(seed));
+            let Some(argument) = (operation.argument)(&sample.data_type, ROWS, &mut random) else { continue };
+            let context = format!("{} of {sample:?} with {argument:?}", operation.name);
+            let Ok(theirs) = (operation.arrow)(&values, &argument) else { continue };
+            let ours = uncounted(target.import(&values));
+            let Some(there) = target.answer(argument.on(&target.stream), &context) else { continue };
+            let begin = || (operation.call)(&ours, &there, &target.stream);
+            let (answer, wakes) = polled(&target, begin, &context);
+            most = most.max(wakes);
+            match (target.answer(answer, &context), &theirs) {
+                (None, _) => {}
+                (Some(Answer::Array(ours)), Answer::Array(theirs)) => {
+                    target.assert_same(&ours, theirs, &context);
+                }
+                (Some(Answer::Count(ours)), Answer::Count(theirs)) => assert_eq!(ours, *theirs, "{context}"),
+                (Some(ours), theirs) => panic!("{context}: {ours:?}, {theirs:?}"),
+            }
+        }
+    }
+    assert!(most > 1, "some operation looks twice");
+}
+
+#[test]
+fn neither_do_selections_concatenations_and_many_aggregates() {
+    let target = Target::emulator(64);
+    for (seed, data_type) in (1..).zip(types()) {
+        let context = format!("{data_type}");
+        let mut random = Random::new(seed);
+        let values = array(&data_type, ROWS, Nulls::Some, &mut random);
+        let parts = [target.import(&values), target.import(&values)];
+        let both = || concat(&[&parts[0], &parts[1]], &target.stream);
+        if let Some(both) = target.answer(polled(&target, both, &context).0, &context) {
+            let theirs = arrow_select::concat::concat(&[&values, &values]).unwrap();
+            target.assert_same(&both, &theirs, &context);
+        }
+        let keep = mask(Mask { percent: 50.0, run: 2, nulls: Nulls::None }, ROWS, &mut random);
+        let theirs = arrow_select::filter::filter(&values, &keep).unwrap();
+        let keep: ArrayRef = Arc::new(keep);
+        let selection = Selection::new(&target.import(&keep), &target.stream).unwrap();
+        let kept = polled(&target, || selection.filter(&parts[0]), &context).0;
+        if let Some(kept) = target.answer(kept, &context) {
+            target.assert_same(&kept, &theirs, &context);
+        }
+    }
+    // Too many values for the keys, unless equal ones are merged.
+    let dictionary = |()| -> ArrayRef {
+        let words = StringArray::from_iter_values((0..200).map(|word| (word % 7).to_string()));
+        let keys = UInt8Array::from_iter_values(0..200);
+        Arc::new(DictionaryArray::<UInt8Type>::new(keys, Arc::new(words)))
+    };
+    let parts = [(), ()].map(|part| target.import(&dictionary(part)));
+    let merged = polled(&target, || concat(&[&parts[0], &parts[1]], &target.stream), &"dictionaries").0;
+    assert_eq!(merged.unwrap().len(), 400);
+    let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..ROWS as i64));
+    let rows = RecordBatch::try_from_iter([("n", column)]).unwrap();
+    let rows = target.stream.upload(&batch_from_arrow(&rows).unwrap()).unwrap();
+    let sums: Vec<Aggregation> = (0..80).map(|i| sum(col("n")).alias(i.to_string())).collect();
+    let sums = polled(&target, || aggregate(&rows, &sums, None, &target.stream), &"aggregates").0.unwrap();
+    let last = target.export(&sums.columns()[79]);
+    assert_eq!(last.as_primitive::<Int64Type>().value(0), (0..ROWS as i64).sum::<i64>());
+}
