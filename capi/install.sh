@@ -5,10 +5,10 @@
 #   capi/install.sh [--prefix PREFIX] [--libdir LIBDIR] [--built BUILT]
 #   capi/install.sh [PREFIX [BUILT]]
 #
-# `cargo build` would make Rust's own kind of library too, and that cannot be optimised as a whole.
-# PREFIX is /usr/local unless said otherwise; LIBDIR, inside of it, is lib (Debian's packages have lib/x86_64-linux-gnu);
-# BUILT is the folder that cargo built into (target/dist). DESTDIR, if set, goes before every path that is written to, and
-# into no file.
+# `cargo build` would build a Rust library as well, which prevents optimising the library as a whole.
+# PREFIX defaults to /usr/local. LIBDIR, inside PREFIX, defaults to lib (Debian's packages use
+# lib/x86_64-linux-gnu). BUILT is the folder that cargo built into (target/dist). DESTDIR, if set, is put before
+# every path that is written to, and appears in no installed file.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=/usr/local libdir=lib built=$here/../target/dist
@@ -33,15 +33,15 @@ for library in libbowstring_c.so libbowstring_c.a; do
     [ -e "$built/$library" ] || { echo "$built has no $library: build it first (--help says how)" >&2; exit 1; }
 done
 
-# In the workspace the version is its own; in a published package the package's.
+# In the workspace the version is the workspace's; in a published package, the package's.
 version=$(cat "$here/Cargo.toml" "$here/../Cargo.toml" 2>/dev/null | sed -n 's/^version = "\(.*\)"/\1/p' | head -n 1 || true)
 [ -n "$version" ] || { echo "install.sh: no version in $here/Cargo.toml" >&2; exit 1; }
 major=${version%%.*}
 root=${DESTDIR:-}$prefix
 lib=$root/$libdir
-# What Rust's standard library needs of the system where it is linked statically.
+# The system libraries that Rust's standard library needs when it is linked statically.
 private='-lpthread -ldl -lm -lgcc_s'
-# From a folder two below LIBDIR back to PREFIX, so that what is installed can be moved.
+# The path from a folder two levels below LIBDIR back to PREFIX, so that the installation can be moved.
 up=../../$(sed -E 's|[^/]+|..|g' <<<"$libdir")
 fill() {
     sed -e "s|@prefix@|$prefix|g" -e "s|@libdir@|$libdir|g" -e "s|@version@|$version|g" -e "s|@major@|$major|g" \

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Builds the book, follows its links, and runs the programs in it that are not Rust's (`cargo test --test docs` runs those).
+# Builds the book, checks its links, and runs its programs that are not in Rust (`cargo test --test docs` runs the
+# Rust ones).
 #
 #   docs/check.sh PREFIX [PYTHON [MDBOOK]]
 #
-# PREFIX is where the C library is installed; PYTHON has bowstring, pyarrow, numpy and pytest. The book is target/book.
+# PREFIX is the prefix of the installed C library; PYTHON has bowstring, pyarrow, numpy and pytest. The book is
+# written to target/book.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=$1

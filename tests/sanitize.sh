@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# The tests with a sanitizer of the compiler's built in; what it finds ends the run, or the process that a test has started.
+# Runs the tests with a sanitizer of the compiler. A finding ends the run, or the process that a test has started.
 #   tests/sanitize.sh address [short]    reads and writes outside of memory, or after it was freed
 #   tests/sanitize.sh thread [short]     data races
-# BOWSTRING_CASES says how many random cases a property has. Each has a target directory of its own, under target/sanitize.
+# BOWSTRING_CASES is the number of random cases of a property. Each sanitizer has its own target directory, in
+# target/sanitize.
 #
-# address needs what the tests need. Buffers that strangers hand over end with their last byte then (BOWSTRING_SANITIZED), and
-# of the library's own nothing may be touched behind the padding, nor once they are back in their pool (cfg sanitized).
+# address needs what the tests need. It makes imported buffers end with their last byte (BOWSTRING_SANITIZED). It
+# also forbids access to the library's own buffers past their padding, and after they are back in their pool (cfg
+# sanitized).
 #
-# thread needs a standard library that is instrumented too, or its locks would not be seen to order anything: so its sources,
-# and a compiler of the same version. On Debian:
+# thread needs an instrumented standard library, because the sanitizer would not see the order that its locks
+# make. So it needs the library's sources, and a compiler of the same version. On Debian:
 #   apt-get install rustc-web cargo-web rust-web-src libclang-rt-22-dev
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,7 +25,7 @@ mkdir -p "$CARGO_TARGET_DIR"
 
 if [ "$kind" = address ]; then
     export RUSTFLAGS="-Zsanitizer=address --cfg sanitized" BOWSTRING_SANITIZED=1
-    # Leaks are counted by the tests themselves; some of their strangers never release what they made.
+    # The tests count leaks themselves; some of their hostile producers never release what they made.
     export ASAN_OPTIONS=detect_leaks=0
     cargo=(cargo test)
     suites=(equivalence_ exchange:: extents:: fuzz:: nulls soak::)
@@ -31,8 +33,9 @@ if [ "$kind" = address ]; then
 else
     runtime=$(find /usr/lib/llvm-*/lib/clang -name 'libclang_rt.tsan-x86_64.a' | sort -V | tail -n 1)
     [ -n "$runtime" ] || { echo "there is no libclang_rt.tsan: see the top of tests/sanitize.sh" >&2; exit 2; }
-    # Debian's compiler comes without the runtime. It stands before all else, so that its functions are found before those that
-    # they replace. A shared library takes it from the program, which therefore exports it: hence a linker of our own.
+    # Debian's compiler does not include the runtime. The runtime comes first on the command line, so that the linker
+    # finds its functions before those that they replace. A shared library uses the program's copy, which the program
+    # must export: that needs a linker of our own.
     mkdir -p "$CARGO_TARGET_DIR/bin"
     cat >"$CARGO_TARGET_DIR/bin/cc" <<'END'
 #!/usr/bin/env bash
@@ -56,7 +59,7 @@ END
     export RUSTFLAGS="-Zsanitizer=thread -Zexternal-clangrt -Zpre-link-args=-Wl,--whole-archive,$runtime,--no-whole-archive"
     export TSAN_OPTIONS=halt_on_error=1
     cargo=(/usr/bin/cargo test -Zbuild-std)
-    # interrupts:: shares every operation of the CPU out among threads.
+    # interrupts:: divides every operation of the CPU among threads.
     suites=(batches:: exchange::async_ exchange::streams faults:: interrupts:: ordering:: soak::)
     [ "$length" = whole ] || suites=(batches:: exchange::streams interrupts:: ordering:: soak::)
 fi

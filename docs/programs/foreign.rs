@@ -13,12 +13,12 @@ use bowstring::{Device, Error, Result};
 
 pub fn a_producer_and_a_consumer() -> Result<()> {
     let device = Device::emulated();
-    // Somebody else's: an array on a GPU that their stream is still writing, and an event behind that.
+    // The producer's side: an array on a GPU that its stream is still writing, and an event for the end of that.
     let theirs = device.stream()?;
     let made = theirs.upload(&from_arrow(&Int64Array::from(vec![1, 2, 300]))?)?;
     let (mut array, schema) = export_array(&made, &Field::new("n", DataType::Int64, true))?;
 
-    // Ours: the struct is moved, no byte of the data is read, and nobody waits.
+    // Our side: the struct is moved, no byte of the data is read, and the host does not wait.
     let ours = device.stream()?;
     let before = device.host_synchronisations();
     // SAFETY: these are the structs that were just exported.

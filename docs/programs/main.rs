@@ -1,5 +1,5 @@
-//! The programs in the pages of `docs/`, a file a page, which show them between `ANCHOR` and `ANCHOR_END`. They run one after
-//! another, since some count what the one emulated device does.
+//! The programs in the pages of `docs/`, one file for each page. A page shows the lines between `ANCHOR` and
+//! `ANCHOR_END`. The programs run one after another, because some count the work of the one emulated device.
 
 mod arrays;
 mod foreign;

@@ -17,7 +17,7 @@ use bowstring::exchange::from_arrow;
 use bowstring::expr::{Literal, Options, col, count_all, sum};
 use bowstring::{Array, Batch, Device, Result, Stream};
 
-/// Three sales.
+/// A batch of three sales, the input of the operations below.
 fn sales() -> Result<Batch> {
     let price: ArrayRef = Arc::new(Float64Array::from(vec![Some(10.0), Some(20.5), None]));
     let pieces: ArrayRef = Arc::new(Int64Array::from(vec![3, 1, 7]));

@@ -11,7 +11,7 @@ use bowstring::exchange::{batch_from_arrow, batch_to_arrow};
 use bowstring::expr::{Expr, Options};
 use bowstring::{Batch, Device, Pending, Result, Stream};
 
-/// `SELECT exprs FROM input WHERE predicate`: an iterator over an iterator, as most engines have their operators.
+/// `SELECT exprs FROM input WHERE predicate`: an iterator over an iterator, like the operators of most engines.
 pub struct FilterProject<I> {
     input: I,
     stream: Stream,
@@ -45,7 +45,7 @@ impl<I: Iterator<Item = Result<RecordBatch>>> FilterProject<I> {
         Ok(self.predicate.filter(&there, &self.stream))
     }
 
-    /// What is left of a batch once its filter knows how many rows that is.
+    /// Projects the rows of a batch that its filter keeps, once the filter has counted them.
     fn finish(&self, filtered: Pending<Batch>) -> Result<RecordBatch> {
         let made = self.projection.evaluate(&filtered.wait()?, &self.stream).wait()?;
         batch_to_arrow(&self.stream.download(&made)?)

@@ -375,7 +375,7 @@ def test_the_user_wants_to_stop() -> None:
         ]:
             # Again where Python was busy with what lets no exception pass.
             signal.setitimer(signal.ITIMER_REAL, 0.1, 0.5)
-            # Of the processor: how loaded the machine is does not count.
+            # Time of the processor, so that other load on the machine does not count.
             begun = time.process_time()
             try:
                 body()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the C library as a package's build would, into a folder that is moved afterwards, and uses it there by pkg-config and by
-# CMake, shared and static.
+# Installs the C library like the build of a package, moves the folder, and uses the library there by pkg-config and
+# by CMake, shared and static.
 #
 #   capi/tests/installed/check.sh SCRATCH BUILT
 #
@@ -20,11 +20,11 @@ fi
 mv "$scratch/staged/usr" "$scratch/elsewhere"
 lib=$scratch/elsewhere/$libdir
 
-# What programs ask the loader for is the link that the interface's number is in.
+# The link with the interface's number is the name that programs ask the loader for.
 shared=$(readlink -f "$lib/libbowstring.so")
 soname=$(readelf -d "$shared" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')
 [ "$(readlink -f "$lib/$soname")" = "$shared" ]
-# Nothing that only a debugger reads, and no function but the header's.
+# The library has no debug information, and exports only the header's functions.
 if [[ $(readelf -SW "$shared") == *' .debug_'* ]]; then
     echo "$shared is not stripped"
     exit 1
@@ -54,7 +54,7 @@ cmake -S "$here" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$scratch/elsewhere" >"
     { cat "$scratch/cmake.log"; exit 1; }
 cmake --build "$scratch/build" >>"$scratch/cmake.log" || { cat "$scratch/cmake.log"; exit 1; }
 ctest --test-dir "$scratch/build" --no-tests=error --output-on-failure | tail -n 3
-# Another interface than the one that is there is not found.
+# CMake does not find a different version of the interface.
 mkdir "$scratch/other"
 printf 'cmake_minimum_required(VERSION 3.16)\nproject(other C)\nfind_package(bowstring 0.2 REQUIRED)\n' >"$scratch/other/CMakeLists.txt"
 if cmake -S "$scratch/other" -B "$scratch/other/build" -DCMAKE_PREFIX_PATH="$scratch/elsewhere" >"$scratch/other/log" 2>&1; then

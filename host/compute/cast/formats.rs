@@ -1,19 +1,20 @@
-//! The formats of a cast as another thread has them: those that a caller lends, copied.
+//! Copies the formats that a caller lends to a cast, so that another thread can own them.
 
 use arrow_cast::display::{DurationFormat, FormatOptions};
 
-/// What [`FormatOptions`] say.
+/// The settings of [`FormatOptions`], owned.
 pub(super) struct Formats {
-    /// What is written of nulls and of each kind of time, and what of it is said.
+    /// The text for nulls.
     null: String,
+    /// The formats of dates, datetimes, timestamps, timestamps with a time zone, and times.
     times: [Option<String>; 5],
     duration: DurationFormat,
-    /// Whether errors are written, types are shown and strings are quoted.
+    /// Whether errors are displayed, types are shown and strings are quoted.
     flags: [bool; 3],
 }
 
 impl Formats {
-    /// Nothing where a formatter is the caller's own: that cannot be copied.
+    /// Copies the settings. `None` if the caller supplies a formatter of its own, which cannot be copied.
     pub fn of(options: &FormatOptions<'_>) -> Option<Formats> {
         if options.formatter_factory().is_some() {
             return None;
