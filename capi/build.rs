@@ -1,4 +1,4 @@
-//! Names the shared library as its users link to it: see `install.sh`.
+//! Sets the name by which programs link to the shared library: see `install.sh`.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

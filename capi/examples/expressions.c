@@ -1,4 +1,4 @@
-/* Asks a batch a question: what do the pieces sold below a price come to? One pass over the rows, without arrays in between.
+/* Answers a question about a batch: what is the value of the pieces sold below a price? One pass, no temporary arrays.
  *
  * cc expressions.c $(pkg-config --cflags --libs bowstring) */
 #include <inttypes.h>
@@ -66,7 +66,7 @@ static struct BowstringExpr* column(const char* name) {
   return made;
 }
 
-/* Takes what it is made of. */
+/* Frees the expressions that it is made of. */
 static struct BowstringExpr* binary(enum BowstringBinary op, struct BowstringExpr* a, struct BowstringExpr* b) {
   struct BowstringExpr* made;
   CHECK(bowstring_expr_binary((int32_t)op, a, b, &made));
@@ -113,7 +113,7 @@ int main(void) {
     bowstring_array_free(array);
   }
 
-  /* What overflows says where, or is a null. */
+  /* An overflow is an error that names its row, or a null. */
   CHECK(bowstring_expr_clone(sold, &twice));
   twice = binary(BOWSTRING_BINARY_ADD, twice, sold);
   const struct BowstringExpr* exprs[] = {twice};

@@ -1,4 +1,4 @@
-/* Filters, takes and casts an array over the Arrow C device data interface: what a C or C++ engine does with a batch.
+/* Filters, takes and casts an array over the Arrow C device data interface, like a C or C++ engine.
  *
  * cc filter.c $(pkg-config --cflags --libs bowstring) */
 #include <inttypes.h>
@@ -15,7 +15,7 @@ static void check(enum BowstringStatus status, int line) {
 }
 #define CHECK(call) check(call, __LINE__)
 
-/* A producer: arrays over memory of this program, their releases counted. */
+/* A producer of arrays in this program's memory; it counts their releases. */
 static int released = 0;
 
 static void release_array(struct ArrowArray* array) {
@@ -105,7 +105,7 @@ int main(void) {
   CHECK(bowstring_null_count(values, stream, &nulls));
   printf("nulls: %" PRIu64 "\n", nulls);
 
-  /* What fails says why, and leaves everything as it was. */
+  /* A failed call reports its reason, and changes nothing. */
   struct BowstringArray* nothing = NULL;
   enum BowstringStatus status = bowstring_filter(values, indices, stream, &nothing);
   printf("a mask of numbers: status %d, %s\n", (int)status, bowstring_last_error());

@@ -1,6 +1,6 @@
-// Streams of batches, from C++: a producer of struct arrays is filtered by one of its columns, its columns are cast, and
-// what comes out is a stream again. Batches are made one at a time, when the consumer asks; what goes wrong in the middle
-// the stream itself tells.
+// Streams of batches in C++: filters the struct arrays of a producer by one of their columns, casts the columns, and
+// exports the result as a stream again. Batches are made one at a time, when the consumer asks. The stream itself
+// reports errors in the middle.
 //
 // c++ -std=c++17 streams.cpp $(pkg-config --cflags --libs bowstring)
 
@@ -104,7 +104,7 @@ ArrowSchema two_columns(const char* number, std::array<ArrowSchema, 2>& columns,
   return schema;
 }
 
-// The producer: batches of eight numbers, of which it keeps every third; after `last` of them it fails.
+// The producer: batches of eight numbers, with a mask that keeps every third. It fails after `last` batches.
 struct Source {
   int next = 0;
   int last = 0;
@@ -162,7 +162,7 @@ int main() {
   check(bowstring_stream_new(device.get(), stream.out()));
   stream.keep();
 
-  // In: three batches and then a failure. Nothing is read yet but the schema.
+  // The input has three batches and then a failure. Only the schema is read so far.
   ArrowArrayStream producer = source(3);
   Batches batches, kept, doubles;
   check(bowstring_batches_import_host(&producer, batches.out()));
@@ -178,7 +178,7 @@ int main() {
   ArrowDeviceArrayStream result;
   check(bowstring_batches_export(doubles.get(), &result));
 
-  // Out: whoever reads Arrow device streams can read this one.
+  // The output can be read by any consumer of Arrow device streams.
   std::string seen;
   int code = 0, rounds = 0;
   for (;; rounds++) {

@@ -1,10 +1,10 @@
-// Asynchronous device streams with Arrow C++, which is in pyarrow's wheel: it consumes what we send, we consume what it
-// sends, and its header and ours describe the same structs. `async_arrow.sh` compiles and runs it.
+// Asynchronous device streams with the Arrow C++ in pyarrow's wheel. It consumes our streams, we consume its streams,
+// and its header and ours describe the same structs. `async_arrow.sh` compiles and runs this program.
 
 #include <stddef.h>
 #include <stdint.h>
 
-// Ours, by itself; then Arrow's own definitions of the same structs.
+// Includes our definitions in a namespace of their own, then Arrow's definitions of the same structs.
 namespace ours {
 #include "bowstring.h"
 }
@@ -32,7 +32,7 @@ namespace ours {
 #include <thread>
 #include <vector>
 
-// The last number of each is what `host/ffi/async_stream.rs` asserts of the Rust structs.
+// The last number of each is the one that `host/ffi/async_stream.rs` asserts for the Rust struct.
 #define SAME(type, member, at)                                                      \
   static_assert(offsetof(::type, member) == offsetof(ours::type, member));          \
   static_assert(offsetof(::type, member) == (at));                                  \
@@ -77,13 +77,13 @@ T get(arrow::Result<T> result) {
   return std::move(result).ValueUnsafe();
 }
 
-// Room for a handler until it is released, which may be some time after the consumer has heard all that it wants to.
+// Memory for a handler until it is released, which may be later than the last call that the consumer waits for.
 ::ArrowAsyncDeviceStreamHandler& new_handler() {
   static std::deque<::ArrowAsyncDeviceStreamHandler> handlers;
   return handlers.emplace_back();
 }
 
-// Batches of `rows` rows, with most of what a layout can have, sliced out of one that is longer.
+// Batches of `rows` rows, with most features of the layouts, sliced out of a longer batch.
 std::vector<Batch> samples(int n, int64_t rows) {
   arrow::Int64Builder numbers;
   arrow::BooleanBuilder odd;
@@ -113,7 +113,7 @@ std::vector<Batch> samples(int n, int64_t rows) {
   return parts;
 }
 
-// Gives batches, then fails.
+// A reader that gives batches and then fails.
 class Failing : public arrow::RecordBatchReader {
  public:
   explicit Failing(std::vector<Batch> batches) : batches_(std::move(batches)) {}
@@ -135,7 +135,7 @@ struct Device {
   ~Device() { ours::bowstring_device_free(handle); }
 };
 
-// Ours, of what an Arrow reader gives.
+// Makes a stream of ours from an Arrow reader.
 ours::BowstringBatches* import(const Device& device, std::shared_ptr<arrow::RecordBatchReader> reader) {
   ::ArrowDeviceArrayStream stream;
   CHECK(arrow::ExportDeviceRecordBatchReader(std::move(reader), &stream).ok());
@@ -145,14 +145,14 @@ ours::BowstringBatches* import(const Device& device, std::shared_ptr<arrow::Reco
   return batches;
 }
 
-// Sends batches of ours to a handler.
+// Sends our batches to a handler.
 void send(ours::BowstringBatches* batches, ::ArrowAsyncDeviceStreamHandler* handler) {
   CHECK(ours::bowstring_batches_export_async(
             batches, nullptr, reinterpret_cast<ours::ArrowAsyncDeviceStreamHandler*>(handler)) == ours::BOWSTRING_STATUS_OK);
   ours::bowstring_batches_free(batches);
 }
 
-// A handler of ours for an Arrow generator, which sends from a thread of its own.
+// Connects a handler of ours to an Arrow generator, which sends from its own thread.
 struct Sender {
   ours::BowstringAsyncBatches* batches = nullptr;
   std::thread thread;
@@ -180,7 +180,7 @@ struct Sender {
   }
 };
 
-// Arrow's, of what we have.
+// Makes an Arrow reader from a stream of ours.
 std::shared_ptr<arrow::RecordBatchReader> give_back(ours::BowstringBatches* batches) {
   ::ArrowDeviceArrayStream stream;
   CHECK(ours::bowstring_batches_export(batches, reinterpret_cast<ours::ArrowDeviceArrayStream*>(&stream)) ==
@@ -195,7 +195,7 @@ void check_same(const Batch& got, const Batch& expected) {
   CHECK(got->Equals(*expected, true));
 }
 
-// Reads all that an Arrow consumer is sent; a while after it was sent, so that our side is through by then.
+// Reads everything that an Arrow consumer was sent. With `late` it waits first, so that our side has finished by then.
 void read(const arrow::AsyncRecordBatchGenerator& from, const std::vector<Batch>& expected, bool late) {
   if (late) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   for (const Batch& batch : expected) check_same(get(from.generator().result()).batch, batch);
@@ -292,7 +292,7 @@ void we_go_away(const Device& device, const std::vector<Batch>& batches) {
   }
 }
 
-// What a producer says of each batch goes through us to Arrow C++, which has it as custom metadata.
+// The producer's metadata of each batch passes through us to Arrow C++, which has it as custom metadata.
 void what_is_said_of_batches_arrives(const Device& device) {
   constexpr int kBatches = 5;
   ours::ArrowAsyncDeviceStreamHandler* in = nullptr;
@@ -320,7 +320,7 @@ void what_is_said_of_batches_arrives(const Device& device) {
   CHECK(producer.sent.released == kBatches && producer.sent.extracted == kBatches && producer.sent.cancels == 0);
 }
 
-// Runs a scenario, which must leave nothing in Arrow's memory when threads have had time to let go.
+// Runs a scenario. Afterwards Arrow's memory must be empty, once threads have had time to release it.
 template <typename Body>
 void run(const char* name, Body body) {
   arrow::MemoryPool* pool = arrow::default_memory_pool();
@@ -358,6 +358,6 @@ int main(int argc, char** argv) {
   run("errors reach Arrow C++", [&] { errors_reach_arrow(device, samples(3, 10)); });
   run("what is said of batches arrives", [&] { what_is_said_of_batches_arrives(device); });
   run("we go away", [&] { we_go_away(device, samples(50, 10)); });
-  // Arrow C++ that goes away is not tried: its consumer drops what it was sent, and never cancels.
+  // An Arrow C++ consumer that goes away is not tested: it drops the batches that it was sent, and never cancels.
   return 0;
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Compiles `async_arrow.cpp` against an installed bowstring and the Arrow C++ in a Python's pyarrow, and runs it; and
-# `async_hostile.c`, which needs no Arrow.
+# Compiles and runs `async_arrow.cpp` with an installed bowstring and the Arrow C++ in the pyarrow of a Python. Also
+# compiles and runs `async_hostile.c`, which needs no Arrow.
 #
 #   capi/tests/async_arrow.sh PREFIX [PYTHON [ROUNDS [WRAPPER...]]]
 #
-# WRAPPER is what it is run under, such as valgrind.
+# WRAPPER is the command that runs the programs, such as valgrind.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=$1

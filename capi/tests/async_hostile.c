@@ -1,5 +1,6 @@
-/* A producer that does not mind what it was asked for, from C: it floods our handler. What is beyond is let go of at once,
- * exactly once, and it is told to stop, once; what was asked for comes out, with what was said of it, and then an error. */
+/* A producer in C that ignores the number of requested batches and floods our handler. Batches beyond that number are
+ * released at once, exactly once, and the producer is cancelled once. The requested batches arrive with their
+ * metadata, followed by an error. */
 
 #include "bowstring.h"
 

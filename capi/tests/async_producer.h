@@ -1,6 +1,6 @@
-/* A producer of asynchronous device streams made by hand, for C and C++: it sends batches of one column of numbers, says of
- * each what number it is, and notes what it is asked and what becomes of what it sends. It sends as many as the test says,
- * whatever was asked for. */
+/* A hand-written producer of asynchronous device streams, for C and C++. It sends batches of one column of numbers,
+ * with the number of each as its metadata, and records its requests and the fate of the batches. It sends as many
+ * batches as the test says, regardless of the requests. */
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct Sent {
 };
 
 struct Producer {
-  struct ArrowAsyncProducer asked; /* The first member: what `request` and `cancel` are given. */
+  struct ArrowAsyncProducer asked; /* The first member: `request` and `cancel` get a pointer to it. */
   struct ArrowAsyncDeviceStreamHandler* handler;
   struct Sent sent;
 };
@@ -46,7 +46,7 @@ struct Rows {
   const void* no_buffers[1];
   int32_t numbers[ROWS];
   struct Sent* sent;
-  int left; /* the struct and its child, of which either may be released last */
+  int left; /* the struct and its child; either may be released last */
 };
 
 static void producer_let_go(struct ArrowArray* array) {
@@ -109,7 +109,7 @@ static int producer_extract(struct ArrowAsyncTask* task, struct ArrowDeviceArray
 
 static void producer_no_schema(struct ArrowSchema* schema) { schema->release = NULL; }
 
-/* Gives the schema, `struct<n: int32>`, and says that the stream is "ours"; what the handler returned. */
+/* Sends the schema, `struct<n: int32>`, and the stream's metadata "ours". Returns what the handler returned. */
 static int producer_begin(struct Producer* producer, struct ArrowAsyncDeviceStreamHandler* handler) {
   static char words[64];
   static struct ArrowSchema field, *fields[1];
@@ -137,7 +137,7 @@ static int producer_begin(struct Producer* producer, struct ArrowAsyncDeviceStre
   return handler->on_schema(handler, &schema);
 }
 
-/* Sends batch `number`, asked for or not; what the handler returned. */
+/* Sends batch `number`, requested or not. Returns what the handler returned. */
 static int producer_send(struct Producer* producer, int number) {
   char words[64], text[16];
   struct ArrowAsyncTask task;

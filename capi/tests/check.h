@@ -1,4 +1,4 @@
-/* Ends the program where something does not hold, and says where. */
+/* Ends the program if a condition is false, and prints its line. */
 
 #ifndef CHECK_H
 #define CHECK_H

@@ -1,5 +1,5 @@
-//! What a C and a C++ programmer does: the library is installed, the examples are compiled against what was installed,
-//! with the shared and with the static library, and run. Their output is part of what is tested.
+//! Uses the library like a C or C++ programmer: installs it, compiles the examples against the installation,
+//! with the shared and with the static library, and runs them. Their output is tested too.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ fn run(command: &mut Command) -> Output {
     output
 }
 
-/// Installs the library, once for all tests (it is large), and says where.
+/// Installs the library, once for all tests because it is large, and returns its prefix.
 fn installed() -> &'static Path {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     PREFIX.get_or_init(|| {
@@ -39,7 +39,8 @@ fn installed() -> &'static Path {
     })
 }
 
-/// The flags of the installed pkg-config file, read the way pkg-config does, which need not be installed.
+/// The flags of the installed pkg-config file, read like pkg-config does. The program itself need not be
+/// installed.
 fn flags(prefix: &Path, statically: bool) -> Vec<String> {
     let file = std::fs::read_to_string(prefix.join("lib/pkgconfig/bowstring.pc")).expect("it was installed");
     let mut variables: Vec<(String, String)> = vec![];
@@ -68,7 +69,7 @@ fn flags(prefix: &Path, statically: bool) -> Vec<String> {
     flags
 }
 
-/// Compiles and runs a program; its output.
+/// Compiles and runs a program, and returns its output.
 fn example(source: &str, compiler: &[&str], statically: bool) -> String {
     let name = format!("{}-{}", source.replace('/', "-"), if statically { "static" } else { "shared" });
     let prefix = installed();
@@ -157,7 +158,7 @@ fn the_readme_compiles() {
          our_array, struct ArrowSchema our_schema) {{\n{}}}\n",
         from_the_readme("c")
     );
-    // Of Arrow C++ only what is called: `async_arrow.cpp` is with the real one.
+    // Declares only the functions of Arrow C++ that are called; `async_arrow.cpp` uses the real library.
     let cpp = format!(
         "#include \"bowstring.h\"\nnamespace arrow {{ int ExportDeviceRecordBatchReader(int, ArrowDeviceArrayStream*); int \
          ImportDeviceRecordBatchReader(ArrowDeviceArrayStream*); }}\nint f(int reader, BowstringDevice* device, \
@@ -179,7 +180,7 @@ fn the_header_is_c_and_cpp_by_itself() {
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
     for (compiler, file) in [(C, "alone.c"), (CPP, "alone.cpp")] {
         let source = scratch.join(file);
-        // Twice: the guards hold.
+        // Includes the header twice to test its guards.
         std::fs::write(&source, "#include \"bowstring.h\"\n#include \"bowstring.h\"\n")
             .expect("room for a file");
         run(Command::new(compiler[0])

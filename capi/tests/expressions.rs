@@ -1,4 +1,4 @@
-//! Expressions through the C interface: what each operation is, what comes of them, and what is refused.
+//! Tests expressions through the C interface: the meaning of each operation, their results, and their errors.
 
 use std::ffi::{CStr, CString};
 use std::ptr::{null, null_mut};
@@ -19,7 +19,7 @@ fn last_error() -> String {
     unsafe { CStr::from_ptr(bowstring_last_error()) }.to_str().unwrap().to_owned()
 }
 
-/// What a function gives out.
+/// The handle that a function hands out; the call must succeed.
 fn got<T>(function: impl FnOnce(*mut *mut T) -> BowstringStatus) -> *mut T {
     let mut handle = null_mut();
     assert_eq!(function(&mut handle), Ok, "{}", last_error());
@@ -37,7 +37,7 @@ fn int(value: i64) -> Handle {
     got(|out| unsafe { bowstring_expr_int(value, out) })
 }
 
-/// Of one, which is freed: others share what it is.
+/// Applies a unary operation, and frees its argument, which the result shares.
 fn unary(op: BowstringUnary, x: Handle) -> Handle {
     // SAFETY: live handles, and places for results.
     let made = got(|out| unsafe { bowstring_expr_unary(op as i32, x, out) });
@@ -68,7 +68,7 @@ fn text(x: Handle) -> String {
     text
 }
 
-/// A device, a stream of it, and what is imported to it.
+/// A device, a stream of it, and imports to it.
 struct Place(*mut BowstringDevice, *mut BowstringStream);
 
 impl Place {
@@ -100,7 +100,7 @@ impl Place {
         there
     }
 
-    /// A result, in host memory, and its handle freed.
+    /// Copies a result to host memory, and frees its handle.
     fn here(&self, batch: *mut BowstringBatch) -> RecordBatch {
         // SAFETY: live handles, and places for results.
         let here = got(|out| unsafe { bowstring_batch_to_host(batch, self.1, out) });
@@ -346,7 +346,7 @@ fn what_does_not_fit_says_so() {
         assert_eq!(bowstring_expr_text(null(), &mut expr), Invalid);
         assert_eq!(bowstring_expr_column(c"\xff".as_ptr(), &mut expr), Invalid);
         assert!(made.is_null() && expr.is_null());
-        // Nested until it is refused.
+        // Nests the expression until it is an error.
         let mut deep = col("n");
         let refused = loop {
             let status = bowstring_expr_unary(BowstringUnary::Negate as i32, deep, &mut expr);
@@ -382,14 +382,14 @@ fn streams_are_filtered_and_computed_when_their_batches_are_asked_for() {
         unsafe {
             let here = got(|out| bowstring_batches_import(cpu.0, &mut exported, out));
             let there = got(|out| bowstring_batches_to_device(here, place.1, out));
-            // What is refused leaves the batches where they were.
+            // A call that fails leaves the batches in the handle.
             let refused = bowstring_batches_filter_where(there, nobody, null(), place.1, &mut none);
             assert_eq!(refused, Invalid);
             let refused =
                 bowstring_batches_evaluate(there, &nobody.cast_const(), 1, null(), place.1, &mut none);
             assert_eq!(refused, Invalid);
             let kept = got(|out| bowstring_batches_filter_where(there, positive, null(), place.1, out));
-            // They are taken now.
+            // This call takes the batches.
             let refused = bowstring_batches_filter_where(there, positive, null(), place.1, &mut none);
             assert_eq!((refused, none.is_null()), (Invalid, true));
             let made = got(|out| bowstring_batches_evaluate(kept, exprs.as_ptr(), 2, null(), place.1, out));

@@ -1,5 +1,5 @@
-//! Handles to streams that several use at a time, among them the very producer that is asked; and what results say of
-//! themselves: which rows may be null, what their values mean.
+//! Tests handles to streams that are used by several threads at a time, or by the producer that is being
+//! asked. Also tests the fields of results: their nullability and metadata.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -23,7 +23,7 @@ fn last_error() -> String {
     unsafe { CStr::from_ptr(bowstring_last_error()) }.to_str().unwrap().to_owned()
 }
 
-/// A device's handle and a stream's.
+/// The handles of a device and of a stream of it.
 fn open(kind: i32) -> (*mut BowstringDevice, *mut BowstringStream) {
     let (mut device, mut stream) = (null_mut(), null_mut());
     // SAFETY: places for handles.
@@ -42,13 +42,13 @@ fn close((device, stream): (*mut BowstringDevice, *mut BowstringStream)) {
     }
 }
 
-/// Batches of one number that is never null.
+/// A batch of one column of numbers.
 fn numbers(numbers: Vec<Option<i64>>, nullable: bool) -> RecordBatch {
     let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, nullable)]));
     RecordBatch::try_new(schema, vec![Arc::new(Int64Array::from(numbers)) as ArrayRef]).unwrap()
 }
 
-/// An iterator's batches as a handle.
+/// Makes a handle of an iterator's batches.
 fn batches(
     device: *const BowstringDevice,
     of: impl Iterator<Item = RecordBatch> + Send + 'static,
@@ -62,7 +62,7 @@ fn batches(
     handle
 }
 
-/// An array under a field, on the device of the stream.
+/// Imports an array with its field, and copies it to the device of the stream.
 fn array(
     stream: *const BowstringStream,
     device: *const BowstringDevice,
@@ -80,7 +80,7 @@ fn array(
     there
 }
 
-/// The field of a handle, which is freed.
+/// Exports the field of a handle, and frees the handle.
 fn field_of(handle: *mut BowstringArray) -> Field {
     let mut schema = FFI_ArrowSchema::empty();
     // SAFETY: a live handle that is not used again, and a place for a schema.
@@ -189,7 +189,7 @@ fn nulls_are_not_under_fields_that_have_none() {
             }
         }
 
-        // Rows that are taken may be null, and a stream says so before it knows.
+        // Rows that are taken may be null; the schema of a stream says so before any batch is read.
         let once = numbers(vec![Some(1)], false);
         let items = [exchange::batch_from_arrow(&once)].into_iter();
         let mut source = exchange::export_batches(Batches::new(once.schema(), Place::CPU, items));

@@ -1,4 +1,4 @@
-//! The checked-in header is what the source says; `./bless header` writes it.
+//! Checks that the checked-in header is what cbindgen makes of the source; `./bless header` writes it.
 
 #[test]
 fn header() {

@@ -1,5 +1,5 @@
-/* A function that moves many bytes asks its thread's callback, and ends where that says so: at once, or in the middle. What it was
- * called with is as it was, and without a callback nothing is asked. */
+/* A function that moves many bytes asks its thread's callback, and ends when that says so: at once, or in the middle.
+ * Its inputs are unchanged. Without a callback it asks nothing. */
 
 #include "bowstring.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A row of a megabyte, and that row again and again. */
+/* A row of a megabyte, which is taken many times. */
 #define WIDTH "1048576"
 #define ROWS 64
 
@@ -40,7 +40,7 @@ static struct BowstringArray* import(const struct BowstringDevice* device, int64
   return handle;
 }
 
-/* Ends what is under way when it has been asked so often. */
+/* Ends the current work after a number of questions. */
 struct Deadline {
   int asked, most;
   const struct BowstringArray *row, *again;
@@ -50,7 +50,7 @@ struct Deadline {
 static int32_t is_over(void* data) {
   struct Deadline* deadline = (struct Deadline*)data;
   struct BowstringArray* taken = NULL;
-  /* A function that is called here asks nothing. */
+  /* A function called inside the callback asks nothing. */
   if (bowstring_take(deadline->row, deadline->again, NULL, deadline->stream, &taken) != BOWSTRING_STATUS_OK) return 1;
   bowstring_array_free(taken);
   return deadline->asked++ == deadline->most;
@@ -95,7 +95,7 @@ int main(void) {
   CHECK(bowstring_take(row, again, NULL, stream, &taken) == BOWSTRING_STATUS_OK && deadline.asked == 0);
   bowstring_array_free(taken);
 
-  /* Nothing is exported here; whether it would be kept is the device's own. */
+  /* This test exports nothing; it only sets the device's fence. */
   CHECK(bowstring_device_set_export_fence(device, 0) == BOWSTRING_STATUS_OK);
   CHECK(bowstring_device_set_export_fence(device, 1) == BOWSTRING_STATUS_OK);
 

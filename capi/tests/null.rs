@@ -1,27 +1,30 @@
-//! NULL for every pointer of every function: which functions there are the header says, so a new one is called too.
+//! Passes NULL for every pointer of every function. The functions come from the header, so new ones are
+//! included.
 
 use std::ffi::{CStr, c_char};
 use std::path::PathBuf;
 
 use libloading::Library;
 
-/// `BOWSTRING_STATUS_INVALID`.
+/// The number of `BOWSTRING_STATUS_INVALID`.
 const INVALID: i32 = 1;
 
-/// A function of the C ABI of pointers and integers: each is in a place of its own, those that it does not take unread. A double is
-/// in another kind of register, where anything may be.
+/// A C function of pointers and integers. Each argument has its own register or stack slot, and the function
+/// does not read those beyond its parameters. A double is in another kind of register, whose contents do not
+/// matter.
 type Function = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, usize) -> i32;
 
-/// The shared library that the tests are built beside.
+/// The shared library in the folder of the test's executable.
 fn library() -> Library {
     let folder = std::env::current_exe().unwrap();
     let name = format!("{}bowstring_c{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     let path: PathBuf = folder.parent().unwrap().join(name);
-    // SAFETY: our own library, which runs nothing when it is loaded.
+    // SAFETY: it is our own library, which runs no code when it is loaded.
     unsafe { Library::new(&path) }.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The functions that return `result`, by name, with what is passed for each parameter: nothing for pointers, ones.
+/// The functions that return `result`, by name, with the argument for each parameter: NULL for pointers,
+/// else 1.
 fn functions(result: &str) -> Vec<(String, Vec<usize>)> {
     let header = include_str!("../include/bowstring.h");
     let declarations = header.split(';').filter_map(|item| {
@@ -46,11 +49,11 @@ fn null_is_an_error_wherever_a_pointer_is_needed() {
     let names = functions("BowstringStatus");
     let declared = header.lines().filter(|line| line.starts_with("BowstringStatus bowstring_")).count();
     assert!(names.len() == declared && declared > 50, "{} of {declared}", names.len());
-    // NULL is what takes that back.
+    // That function accepts NULL, which removes the callback.
     let names = names.into_iter().filter(|(name, _)| name != "bowstring_set_interrupt");
     for (name, passed) in names.chain(functions("void")) {
         assert!(passed.len() <= 7, "{name} takes {} arguments", passed.len());
-        // SAFETY: every function of these is one of pointers and integers, and survives NULL.
+        // SAFETY: each of these functions takes pointers and integers, and accepts NULL.
         let status = unsafe {
             let function = library.get::<Function>(name.as_bytes()).unwrap();
             let of = |i: usize| passed.get(i).copied().unwrap_or(0);

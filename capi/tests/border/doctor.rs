@@ -1,4 +1,4 @@
-//! The doctor, as C asks for it.
+//! Tests the doctor through the C interface.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut};
@@ -25,7 +25,7 @@ fn the_cpu_is_examined_and_said_to_be_well() {
         assert_eq!(bowstring_report_is_well(report, &mut is_well), Ok);
         let (page, json) = (CStr::from_ptr(page).to_str().unwrap(), CStr::from_ptr(json).to_str().unwrap());
         assert!(page.contains("\nCPU\n") && json.starts_with("{\"bowstring\": "), "{page}{json}");
-        // Machines with a GPU may have what to complain of.
+        // The doctor may find faults on machines with a GPU.
         assert_eq!(is_well, i32::from(page.contains("\nAll is well")));
         bowstring_report_free(report);
     }

@@ -1,5 +1,5 @@
-//! The border as a careless C program finds it (NULL is in `../null.rs`): options of odd sizes, devices that are not there,
-//! handles that are empty; and, through the same functions, arrays on the emulated device and back.
+//! Calls the C interface like a careless program: options of odd sizes, missing devices, empty handles
+//! (`../null.rs` passes NULL). Also moves arrays to the emulated device and back through the same functions.
 
 mod doctor;
 mod threads;
@@ -37,7 +37,7 @@ fn stream(device: *const BowstringDevice) -> *mut BowstringStream {
     stream
 }
 
-/// A host array of arrow-rs as a handle.
+/// Imports a host array of arrow-rs, and returns its handle.
 fn import(device: *const BowstringDevice, array: &dyn arrow_array::Array) -> *mut BowstringArray {
     let array = exchange::from_arrow(array).unwrap();
     let field = arrow_schema::Field::new("x", array.data_type().clone(), true);
@@ -49,7 +49,7 @@ fn import(device: *const BowstringDevice, array: &dyn arrow_array::Array) -> *mu
     handle
 }
 
-/// What a handle of host memory holds.
+/// Exports the array of a handle, which must be in host memory.
 fn export(handle: *const BowstringArray) -> arrow_array::ArrayRef {
     let (mut array, mut schema) = (ArrowDeviceArray::empty(), FFI_ArrowSchema::empty());
     // SAFETY: a live handle, released structs, and then what they were exported as.
@@ -96,7 +96,7 @@ fn options_say_how_large_they_are() {
     let indices = import(device, &Int32Array::from(vec![5]));
     let mut out = null_mut();
     let mut take = |size: usize, null: i32, later: u64| {
-        // A later version's options: more of them.
+        // The options of a later version have more fields.
         #[repr(C)]
         struct Later(BowstringTakeOptions, u64);
         let options = Later(BowstringTakeOptions { size, out_of_bounds_is_null: null }, later);
@@ -239,7 +239,7 @@ fn asynchronous_streams_go_from_one_handle_to_another() {
             }
             bowstring_async_batches_free(sent);
         }
-        // A handler that no producer gets, and a failure before the schema.
+        // A handler that is never given to a producer, and a failure before the schema.
         let (mut handler, mut sent, mut waited) = (null_mut(), null_mut(), null_mut());
         assert_eq!(bowstring_async_batches_new(device, 2, &mut handler, &mut sent), Ok);
         drop(AsyncHandler::from_raw(std::ptr::NonNull::new(handler).unwrap()));

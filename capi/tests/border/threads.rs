@@ -1,4 +1,4 @@
-//! The promise of every handle, that several threads may use it at once, kept by the one that remembers most: a selection.
+//! Several threads may use any handle at once. This tests a selection, the handle with the most state.
 
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::{EMULATED, device, export, import, stream};
 const THREADS: usize = 6;
 const ROUNDS: usize = 40;
 
-/// A handle as a C program passes it to a thread: as a number.
+/// A handle as a number, the way a C program passes it to a thread.
 fn number<T>(handle: *const T) -> usize {
     handle.expose_provenance()
 }
@@ -77,7 +77,7 @@ fn threads_share_a_selection_and_what_it_filters() {
     }
 }
 
-/// What a selection keeps of an array, in host memory.
+/// The rows of an array that a selection keeps, copied to host memory.
 fn kept_by(
     selection: *const BowstringSelection,
     values: *const BowstringArray,

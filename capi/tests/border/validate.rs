@@ -1,4 +1,5 @@
-//! Contents that are no Arrow data, as a C program finds out: on request, on the way in, and as a stream brings them.
+//! Validates malformed contents through the C interface: on request, during import, and batch by batch in a
+//! stream.
 
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use bowstring_c::*;
 
 use super::{EMULATED, device, last_error, stream};
 
-/// Bytes under the type of text: good ones, or some that are no text.
+/// An array of text, whose bytes are valid UTF-8 or not.
 fn text(good: bool) -> Array {
     let rows: [&[u8]; 2] = [b"one", if good { b"two" } else { b"\xff" }];
     let mut parts = exchange::from_arrow(&BinaryArray::from_iter_values(rows)).unwrap().into_parts();
