@@ -5,10 +5,10 @@
 #   capi/install.sh [--prefix PREFIX] [--libdir LIBDIR] [--built BUILT]
 #   capi/install.sh [PREFIX [BUILT]]
 #
-# `cargo build` would build a Rust library as well, which prevents optimising the library as a whole.
-# PREFIX defaults to /usr/local. LIBDIR, inside PREFIX, defaults to lib (Debian's packages use
-# lib/x86_64-linux-gnu). BUILT is the folder that cargo built into (target/dist). DESTDIR, if set, is put before
-# every path that is written to, and appears in no installed file.
+# `cargo build` would build a Rust library as well, which prevents optimising the library as a whole. PREFIX
+# defaults to /usr/local. LIBDIR, inside PREFIX, defaults to lib (Debian's packages use lib/x86_64-linux-gnu).
+# BUILT is the folder that cargo built into (target/dist). DESTDIR, if set, is put before every path that is
+# written to, and appears in no installed file.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=/usr/local libdir=lib built=$here/../target/dist

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds the book, checks its links, and runs its programs that are not in Rust (`cargo test --test docs` runs the
-# Rust ones).
+# Builds the book, checks its links, and runs its programs that are not in Rust (`cargo test --test docs` runs
+# the Rust ones).
 #
 #   docs/check.sh PREFIX [PYTHON [MDBOOK]]
 #
-# PREFIX is the prefix of the installed C library; PYTHON has bowstring, pyarrow, numpy and pytest. The book is
-# written to target/book.
+# PREFIX is the prefix of the installed C library; PYTHON has bowstring, pyarrow, numpy and pytest. The book
+# is written to target/book.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=$1

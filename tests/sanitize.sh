@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Runs the tests with a sanitizer of the compiler. A finding ends the run, or the process that a test has started.
+# Runs the tests with a sanitizer. A finding ends the run, or the process that a test has started.
 #   tests/sanitize.sh address [short]    reads and writes outside of memory, or after it was freed
 #   tests/sanitize.sh thread [short]     data races
 # BOWSTRING_CASES is the number of random cases of a property. Each sanitizer has its own target directory, in
 # target/sanitize.
 #
-# address needs what the tests need. It makes imported buffers end with their last byte (BOWSTRING_SANITIZED). It
-# also forbids access to the library's own buffers past their padding, and after they are back in their pool (cfg
-# sanitized).
+# address needs what the tests need. It makes imported buffers end with their last byte (BOWSTRING_SANITIZED).
+# It also forbids access to the library's own buffers past their padding, and after they are back in their
+# pool (cfg sanitized).
 #
 # thread needs an instrumented standard library, because the sanitizer would not see the order that its locks
 # make. So it needs the library's sources, and a compiler of the same version. On Debian:
@@ -33,9 +33,9 @@ if [ "$kind" = address ]; then
 else
     runtime=$(find /usr/lib/llvm-*/lib/clang -name 'libclang_rt.tsan-x86_64.a' | sort -V | tail -n 1)
     [ -n "$runtime" ] || { echo "there is no libclang_rt.tsan: see the top of tests/sanitize.sh" >&2; exit 2; }
-    # Debian's compiler does not include the runtime. The runtime comes first on the command line, so that the linker
-    # finds its functions before those that they replace. A shared library uses the program's copy, which the program
-    # must export: that needs a linker of our own.
+    # Debian's compiler does not include the runtime. The runtime comes first on the command line, so that the
+    # linker finds its functions before those that they replace. A shared library uses the program's copy,
+    # which the program must export: that needs a linker of our own.
     mkdir -p "$CARGO_TARGET_DIR/bin"
     cat >"$CARGO_TARGET_DIR/bin/cc" <<'END'
 #!/usr/bin/env bash

@@ -2,13 +2,13 @@
  * Generated from capi/src by its test `header`; do not edit.
  *
  * Rules for every function:
- * - It returns a status (0 is success). Results are written to the last parameter, which is untouched on failure.
- *   bowstring_last_error() has the reason of the thread's last failure.
+ * - It returns a status (0 is success). Results are written to the last parameter, which is untouched on
+ *   failure. bowstring_last_error() has the reason of the thread's last failure.
  * - Handles are opaque. The caller owns a handle that it gets through an out parameter, and frees it with the
- *   type's _free function, which accepts NULL. Inputs are borrowed during the call only: they may be freed right
- *   after it, even while a GPU still reads them.
- * - Any function may be called on any thread. Several threads may use one handle at once, except for its _free
- *   function.
+ *   type's _free function, which accepts NULL. Inputs are borrowed during the call only: they may be freed
+ *   right after it, even while a GPU still reads them.
+ * - Any function may be called on any thread. Several threads may use one handle at once, except for its
+ *   _free function.
  * - A function waits for a GPU (it synchronises) only if its comment says so.
  * - A NULL pointer that is required is BOWSTRING_STATUS_INVALID; no exception or panic reaches the caller.
  */

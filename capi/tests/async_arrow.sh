@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles and runs `async_arrow.cpp` with an installed bowstring and the Arrow C++ in the pyarrow of a Python. Also
-# compiles and runs `async_hostile.c`, which needs no Arrow.
+# Compiles and runs `async_arrow.cpp` with an installed bowstring and the Arrow C++ in the pyarrow of a
+# Python. Also compiles and runs `async_hostile.c`, which needs no Arrow.
 #
 #   capi/tests/async_arrow.sh PREFIX [PYTHON [ROUNDS [WRAPPER...]]]
 #

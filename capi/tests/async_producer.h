@@ -1,6 +1,6 @@
-/* A hand-written producer of asynchronous device streams, for C and C++. It sends batches of one column of numbers,
- * with the number of each as its metadata, and records its requests and the fate of the batches. It sends as many
- * batches as the test says, regardless of the requests. */
+/* A hand-written producer of asynchronous device streams, for C and C++. It sends batches of one column of
+ * numbers, with the number of each as its metadata, and records the requests that it gets and the fate of the
+ * batches. It sends as many batches as the test says, regardless of the requests. */
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@ use bowstring::{Device, Error, Result};
 
 pub fn a_producer_and_a_consumer() -> Result<()> {
     let device = Device::emulated();
-    // The producer's side: an array on a GPU that its stream is still writing, and an event for the end of that.
+    // The producer's side: an array on a GPU that a stream is still writing, and an event for its completion.
     let theirs = device.stream()?;
     let made = theirs.upload(&from_arrow(&Int64Array::from(vec![1, 2, 300]))?)?;
     let (mut array, schema) = export_array(&made, &Field::new("n", DataType::Int64, true))?;

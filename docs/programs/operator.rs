@@ -11,7 +11,7 @@ use bowstring::exchange::{batch_from_arrow, batch_to_arrow};
 use bowstring::expr::{Expr, Options};
 use bowstring::{Batch, Device, Pending, Result, Stream};
 
-/// `SELECT exprs FROM input WHERE predicate`: an iterator over an iterator, like the operators of most engines.
+/// `SELECT exprs FROM input WHERE predicate`: an iterator over an iterator, like most engines' operators.
 pub struct FilterProject<I> {
     input: I,
     stream: Stream,

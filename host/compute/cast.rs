@@ -272,7 +272,7 @@ fn refused(from: &DataType, to: &DataType, options: &CastOptions<'_>) -> Option<
     arrows(&none, to, options).err()
 }
 
-/// Casts with arrow-cast on a thread that can be abandoned, unless the caller supplies a formatter of its own.
+/// Casts with arrow-cast on a thread that can be abandoned, unless the caller supplies its own formatter.
 fn by_arrow(values: &Array, to: &DataType, options: &CastOptions<'_>, pool: &HostPool) -> Result<Array> {
     let Some(formats) = Formats::of(&options.format_options) else {
         return by_arrow_here(values, to, options, pool);

@@ -337,8 +337,9 @@ methods! {
     abs() = |x| Node::Abs(x);
     /// Whether a float is NaN, regardless of its sign.
     is_nan() = |x| Node::IsNan(x);
-    /// The quotient of integers or floats, rounded towards negative infinity; `/` rounds that of integers towards
-    /// zero. Floats have the quotient that numpy gives them. It differs from Python's only for a divisor of zero.
+    /// The quotient of integers or floats, rounded towards negative infinity; `/` rounds that of integers
+    /// towards zero. Floats have the quotient that numpy gives them. It differs from Python's only for a
+    /// divisor of zero.
     floor_div(other) = |x| Node::FloorDiv(x, other);
     /// This value, or `other` if this is null.
     coalesce(other) = |x| Node::Coalesce(x, other);

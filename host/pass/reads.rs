@@ -37,9 +37,9 @@ impl Pass {
         error
     }
 
-    /// Reads the words of several regions, one after the other, with one copy of each and one event. The copies
-    /// are queued at once; the words arrive when the device has reached this point. Errors of operations that
-    /// produced the inputs are returned here too.
+    /// Reads the words of several regions, one after the other, with one copy of each and one event. The
+    /// copies are queued at once; the words arrive when the device has reached this point. Errors of
+    /// operations that produced the inputs are returned here too.
     pub fn read(&mut self, regions: &[&Region]) -> Read<'_> {
         let bytes = regions.iter().map(|region| region.bytes()).sum();
         let queued = self.copied(regions).map(|(staged, seen)| Queued { staged, seen, bytes });

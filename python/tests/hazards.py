@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from textwrap import dedent
 
-# Programs start in this folder. Python imports from the folder it starts in, and the sources in python/ would hide
-# the installed package.
+# Programs start in this folder. Python imports from the folder it starts in, and the sources in python/ would
+# hide the installed package.
 HERE = Path(__file__).parent
 
 # Runs before each program. It names an exception that `except Exception` does not catch.

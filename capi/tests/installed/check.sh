@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the C library like the build of a package, moves the folder, and uses the library there by pkg-config and
-# by CMake, shared and static.
+# Installs the C library like the build of a package, moves the folder, and uses the library there by
+# pkg-config and by CMake, shared and static.
 #
 #   capi/tests/installed/check.sh SCRATCH BUILT
 #
