@@ -1,7 +1,7 @@
-//! Device kernels: every body is written once, against the vocabulary of [`target`], and built for each GPU target (see
-//! `ptx/build.sh`) and for the host, where it is the emulator and the definition.
+//! Device kernels. Every body is written once, against the vocabulary of [`target`]. It is built for each GPU
+//! target (see `ptx/build.sh`), and for the host, where it is the emulator and the definition.
 //!
-//! The host library's contract, in one example:
+//! An example shows the contract with the host library:
 //!
 //! ```
 //! use bowstring_kernels::bitmap::{NULL_COUNT, NullCount, NullCountRow};
@@ -33,9 +33,10 @@
 //! assert_eq!((nulls[0], faults.first()), (2, None));
 //! ```
 #![no_std]
-// `%` says the same to whoever reads bits and words all day.
+// `%` is the usual operator in code about bits and words, and says the same.
 #![allow(clippy::manual_is_multiple_of)]
-// Loops over a few registers unroll only where they count: an iterator over them would put them in memory.
+// Loops over a few registers unroll only if they are indexed: an iterator over the registers would put them
+// in memory.
 #![allow(clippy::needless_range_loop)]
 #![cfg_attr(
     any(target_arch = "nvptx64", target_arch = "amdgpu"),
@@ -43,8 +44,8 @@
 )]
 #![cfg_attr(target_arch = "nvptx64", feature(stdarch_nvptx, asm_experimental_arch))]
 #![cfg_attr(target_arch = "amdgpu", feature(stdarch_amdgpu))]
-// `In` and `Out` are transparent pointers, which the ABI passes as pointers. An image holds one family: what only the
-// others use is dead in it. The documentation is the host build's.
+// `In` and `Out` are transparent pointers, which the ABI passes as pointers. An image holds one family, so
+// code that only other families use is dead in it. The host's build makes the documentation.
 #![cfg_attr(
     any(target_arch = "nvptx64", target_arch = "amdgpu"),
     allow(internal_features, improper_gpu_kernel_arg, dead_code, missing_docs)
@@ -83,7 +84,7 @@ pub mod views;
 pub mod written;
 
 host_only! {
-    /// Every entry there is: what the images must hold, and what the host can ask for.
+    /// Every entry of every kernel: the images must hold these, and the host can launch these.
     pub fn every_entry() -> impl Iterator<Item = &'static dyn target::AnyEntry> {
         macro_rules! tables {
             ($($table:path)*) => {
@@ -91,7 +92,7 @@ host_only! {
             };
         }
         type Nth = fn(usize) -> Option<&'static dyn target::AnyEntry>;
-        // A chain of so many iterators would be a type deeper than the compiler follows.
+        // A chain of so many iterators would be a type nested deeper than the compiler follows.
         const TABLES: &[Nth] = &tables! {
             bitmap::COMBINE bitmap::NULL_COUNT
             copy::COPY_BITS copy::COPY_BYTES copy::COPY_OFFSETS copy::COPY_VIEWS

@@ -1,21 +1,22 @@
 //! Device memory as a kernel sees it: [`In`], [`Out`], [`Bits`], and tables of buffers.
 //!
-//! On a GPU each is one machine word and an access one instruction. On the host they know their extent and every access is
-//! checked: see [`target`](crate::target). What the host side promises when it makes one:
+//! On a GPU each of these is one machine word, and an access is one instruction. On the host they know their
+//! extent, and every access is checked: see [`target`](crate::target). The host side promises, when it makes
+//! one:
 //! - typed pointers are aligned to their type (or the operation takes a byte-wise path),
-//! - bitmaps go through `In::bitmap`, which moves the pointer down to a multiple of 16 and adds to the bit offset; a
-//!   kernel never reads a word that holds no wanted bit,
+//! - bitmaps go through `In::bitmap`, which moves the pointer down to a multiple of 16 and adds to the bit
+//!   offset; a kernel never reads a word that holds no wanted bit,
 //! - an `In` does not change during the launch: loads go through the read-only cache.
 
 use core::marker::PhantomData;
 
 use crate::target::{Address, Atomic, Lane, Value, Wave, funnel};
 
-/// Memory that is read.
+/// Memory that a kernel reads.
 #[repr(transparent)]
 pub struct In<T>(pub(crate) Address, pub(crate) PhantomData<T>);
 
-/// Memory that is written. Lanes of one launch must write different elements, or use the atomic updates.
+/// Memory that a kernel writes. Lanes of one launch must write different elements, or use the atomic updates.
 #[repr(transparent)]
 pub struct Out<T>(pub(crate) Address, pub(crate) PhantomData<T>);
 
@@ -35,42 +36,43 @@ impl<T> Clone for Out<T> {
 impl<T> Copy for Out<T> {}
 
 impl<T: Value> In<T> {
-    /// Element `i`.
+    /// Loads element `i` of the memory.
     #[inline(always)]
     pub fn get(self, i: u64) -> T {
         self.0.read(i)
     }
 
-    /// Element `i`, by the only lane that will want anything near it: it need not stay in the first-level cache.
+    /// Loads element `i`, which no other lane needs, nor anything near it: it need not stay in the
+    /// first-level cache.
     #[inline(always)]
     pub fn stream(self, i: u64) -> T {
         self.0.stream(i)
     }
 
-    /// Without the first `n` elements.
+    /// The memory without its first `n` elements.
     #[inline(always)]
     pub fn skip(self, n: u64) -> In<T> {
         In(self.0.skip(n.wrapping_mul(size_of::<T>() as u64)), PhantomData)
     }
 
-    /// The same memory, read as something else.
+    /// The same memory, read as elements of type `U`.
     #[inline(always)]
     pub fn cast<U: Value>(self) -> In<U> {
         In(self.0, PhantomData)
     }
 
-    /// The two words that stand for this memory in a table.
+    /// The two words that describe this memory in a table.
     pub fn described(self) -> [u64; 2] {
         self.0.describe()
     }
 
-    /// Whether it starts where an access of a `U` may.
+    /// Whether the memory starts at an address at which a `U` may be accessed.
     #[inline(always)]
     pub fn is_aligned<U: Value>(self) -> bool {
         self.0.word() % align_of::<U>() as u64 == 0
     }
 
-    /// Whether there is none, as for the validity of an array without nulls.
+    /// Whether there is no memory, as for the validity of an array without nulls.
     #[inline(always)]
     pub fn is_absent(self) -> bool {
         self.0.is_absent()
@@ -84,71 +86,74 @@ impl<T: Value> Out<T> {
         self.0.write(i, value)
     }
 
-    /// Without the first `n` elements.
+    /// The memory without its first `n` elements.
     #[inline(always)]
     pub fn skip(self, n: u64) -> Out<T> {
         Out(self.0.skip(n.wrapping_mul(size_of::<T>() as u64)), PhantomData)
     }
 
-    /// The same memory, written as something else.
+    /// The same memory, written as elements of type `U`.
     #[inline(always)]
     pub fn cast<U: Value>(self) -> Out<U> {
         Out(self.0, PhantomData)
     }
 
-    /// The two words that stand for this memory in a table.
+    /// The two words that describe this memory in a table.
     pub fn described(self) -> [u64; 2] {
         self.0.describe()
     }
 
-    /// Whether it starts where an access of a `U` may.
+    /// Whether the memory starts at an address at which a `U` may be accessed.
     #[inline(always)]
     pub fn is_aligned<U: Value>(self) -> bool {
         self.0.word() % align_of::<U>() as u64 == 0
     }
 
-    /// Whether there is none: an output nobody wants.
+    /// Whether there is no memory, as for an output that the caller does not want.
     #[inline(always)]
     pub fn is_absent(self) -> bool {
         self.0.is_absent()
     }
 }
 
-/// Atomic updates, relaxed, without the old value: fire and forget on every GPU.
+/// Atomic updates, relaxed, without the old value: no GPU waits for them.
 impl<T: Atomic> Out<T> {
-    /// Adds to element `i`, wrapping.
+    /// Adds `value` to element `i`, wrapping.
     #[inline(always)]
     pub fn add(self, _by: Lane<'_>, i: u64, value: T) {
         self.0.add(i, value)
     }
 
-    /// Sets bits of element `i`. A loop on AMD: where no other lane sets the same bits, `add` them.
+    /// Sets the bits of `value` in element `i`. On AMD this is a loop: if no other lane sets the same bits,
+    /// `add` them.
     #[inline(always)]
     pub fn or(self, _by: Lane<'_>, i: u64, value: T) {
         self.0.or(i, value)
     }
 
-    /// Lowers element `i` to `value`.
+    /// Lowers element `i` to `value`, if that is less.
     #[inline(always)]
     pub fn min(self, _by: Lane<'_>, i: u64, value: T) {
         self.0.min(i, value)
     }
 }
 
-/// A row of a table in device memory: the words that a kernel reads of it.
+/// A row of a table in device memory, as the words that a kernel reads.
 pub trait TableRow {
-    /// An array of them.
+    /// An array of the row's words.
     type Words: AsRef<[u64]>;
-    /// How many there are.
+    /// The number of words in a row.
     const ROW: u64 = (size_of::<Self::Words>() / size_of::<u64>()) as u64;
-    /// The words.
+    /// The words of this row, in the order that kernels read.
     fn words(&self) -> Self::Words;
 }
 
-/// Tables: buffers described in device memory, two words each (see [`In::described`]), for launches over many columns.
+/// Tables: buffers described in device memory, two words each (see [`In::described`]), for launches over many
+/// columns.
 ///
-/// A buffer that the whole wave uses has its address in scalar registers on AMD, so `input` and `output` are collectives: they
-/// take `&mut Wave`, which no lane can have. A lane that needs a buffer of its own asks with `input_of`.
+/// On AMD, the address of a buffer that the whole wave uses is in scalar registers. So `input` and `output`
+/// are collectives: they take `&mut Wave`, which no lane can have. A lane that needs a buffer of its own uses
+/// `input_of`.
 impl In<u64> {
     /// The buffer that elements `i` and `i + 1` describe, for the whole wave.
     #[inline(always)]
@@ -156,7 +161,7 @@ impl In<u64> {
         In(self.0.described(wave, self.get(i), self.extent(i + 1)), PhantomData)
     }
 
-    /// As `input`, for writing.
+    /// The buffer that elements `i` and `i + 1` describe, for the whole wave, to be written.
     #[inline(always)]
     pub fn output<T: Value>(self, wave: &mut Wave, i: u64) -> Out<T> {
         Out(self.0.described(wave, self.get(i), self.extent(i + 1)), PhantomData)
@@ -168,14 +173,15 @@ impl In<u64> {
         In(self.0.described_to(by, self.get(i), self.extent(i + 1)), PhantomData)
     }
 
-    /// Only the host asks.
+    /// The second word of a description, which only the host reads.
     #[inline(always)]
     fn extent(self, i: u64) -> u64 {
         if Address::KNOWS_EXTENT { self.get(i) } else { 0 }
     }
 }
 
-/// A bitmap of `len` bits, the first of which is bit `offset` of `words`. Least significant bit first.
+/// A bitmap of `len` bits, the first of which is bit `offset` of `words`. The least significant bit comes
+/// first.
 #[derive(Clone, Copy)]
 pub struct Bits {
     words: In<u32>,
@@ -184,13 +190,13 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// The bitmap an `In::bitmap` pair describes.
+    /// The bitmap that a pair from `In::bitmap` describes.
     #[inline(always)]
     pub fn new(words: In<u32>, offset: u64, len: u64) -> Bits {
         Bits { words, offset, len }
     }
 
-    /// Whether there is none.
+    /// Whether there is no bitmap, as for an array without nulls.
     #[inline(always)]
     pub fn is_absent(self) -> bool {
         self.words.is_absent()
@@ -205,7 +211,7 @@ impl Bits {
         Window { words: self.words.skip(bit / 32), shift, left, last: (shift + left - 1) / 32 }
     }
 
-    /// Bits `32 * w ..`, as [`Window::word`]. At least one of them MUST be the bitmap's.
+    /// Bits `32 * w ..`, like [`Window::word`]. At least one of them MUST be the bitmap's.
     #[inline(always)]
     pub fn word(self, w: u64) -> u32 {
         self.window(w * 32).word(0)
@@ -228,8 +234,8 @@ impl Bits {
     }
 }
 
-/// The next 2^30 bits of a bitmap from some bit on: what is the same for a whole tile is computed once, and the rest is
-/// 32-bit arithmetic.
+/// The next 2^30 bits of a bitmap from some bit on. Arithmetic that is the same for a whole tile happens
+/// once, and the rest has 32 bits.
 #[derive(Clone, Copy)]
 pub struct Window {
     words: In<u32>,
@@ -241,8 +247,8 @@ pub struct Window {
 impl Window {
     /// Bits `32 * w ..` of the window; bits past the end are zero.
     ///
-    /// Two loads of neighbouring words from clamped indices, without a branch, so that both are in flight at once; the
-    /// second one hits the line that the next lane's first one brings in.
+    /// This loads two neighbouring words from clamped indices, without a branch, so that both loads are in
+    /// flight at once; the second one hits the cache line that the next lane's first one fetches.
     #[inline(always)]
     pub fn word(self, w: u32) -> u32 {
         let low = self.words.get(u64::from(w.min(self.last)));
@@ -252,7 +258,7 @@ impl Window {
 }
 
 impl Window {
-    /// Bit `i` of the window; anything past the end.
+    /// Bit `i` of the window; past the end, the result is arbitrary.
     #[inline(always)]
     pub fn get(self, i: u32) -> bool {
         let bit = self.shift + i;
@@ -260,7 +266,7 @@ impl Window {
     }
 }
 
-/// The next 2^30 bits of a bitmap from some bit on, as [`Window`], sixteen bytes at a time.
+/// The next 2^30 bits of a bitmap from some bit on, like [`Window`], but sixteen bytes at a time.
 ///
 /// Memory is read in aligned chunks of sixteen bytes, each of which holds a wanted bit.
 #[derive(Clone, Copy)]
@@ -272,19 +278,20 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Whether bit 0 is the first bit of a chunk, so that [`chunk`](Blocks::chunk) will do.
+    /// Whether bit 0 is the first bit of a chunk, so that [`chunk`](Blocks::chunk) can replace
+    /// [`block`](Blocks::block).
     #[inline(always)]
     pub fn are_chunks(self) -> bool {
         self.shift == 0
     }
 
-    /// Bits `128 * i ..`, where they are a chunk; bits past the end are anything.
+    /// Bits `128 * i ..`, where they are a chunk; bits past the end are arbitrary.
     #[inline(always)]
     pub fn chunk(self, i: u32) -> u128 {
         self.chunks.stream(u64::from(i.min(self.last)))
     }
 
-    /// Bits `128 * i ..`; bits past the end are anything.
+    /// Bits `128 * i ..`, at any alignment; bits past the end are arbitrary.
     #[inline(always)]
     pub fn block(self, i: u32) -> u128 {
         let low = self.chunks.get(u64::from(i.min(self.last)));
@@ -299,7 +306,7 @@ impl Blocks {
         u128::from(b >> by | upper(c)) << 64 | u128::from(a >> by | upper(b))
     }
 
-    /// Those of bits `128 * i ..` that are not past the end.
+    /// A mask of those of bits `128 * i ..` that are before the end.
     #[inline(always)]
     pub fn inside(self, i: u32) -> u128 {
         let left = self.left.saturating_sub(i * 128);
@@ -307,14 +314,14 @@ impl Blocks {
         u128::from(ones(left.saturating_sub(64))) << 64 | u128::from(ones(left))
     }
 
-    /// Whether the first `n` bits are all there.
+    /// Whether the bitmap has at least `n` bits.
     #[inline(always)]
     pub fn has(self, n: u32) -> bool {
         self.left >= n
     }
 }
 
-/// A word whose lowest `n` bits are set; all of them from 32 on.
+/// A word whose lowest `n` bits are set; all of them where `n` is 32 or more.
 #[inline(always)]
 pub fn ones(n: u64) -> u32 {
     if n < 32 { !(!0 << n as u32) } else { !0 }

@@ -1,7 +1,7 @@
 //! AMD: a wave is a wavefront of 64 lanes on gfx9, of 32 elsewhere (a `cfg` the build passes).
 //!
-//! What is the same in every lane is kept in scalar registers: masks, broadcasts, the wave's index. Rust 1.96 has no
-//! inline assembly here and needs none.
+//! Values that are the same in every lane stay in scalar registers: masks, broadcasts, the wave's index. Rust
+//! 1.96 has no inline assembly for this target, and this module needs none.
 
 use core::arch::amdgpu;
 use core::marker::PhantomData;
@@ -34,7 +34,8 @@ unsafe extern "C" {
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
-    // LLVM deletes it where it cannot be reached; ptx/check.sh refuses an image in which it survived.
+    // LLVM deletes the function where it cannot be reached; ptx/check.sh refuses an image in which it
+    // survived.
     amdgpu::endpgm()
 }
 
@@ -48,7 +49,7 @@ impl<T: Copy> Lanes<T> {
     }
 }
 
-/// For `bait` only: a register out in the open.
+/// For `bait` only: the bare register of a lane's value.
 #[inline(always)]
 pub(super) fn value<T>(x: Lanes<T>) -> T {
     x.0
@@ -120,7 +121,7 @@ fn by_halves<N: Number>(x: N, f: impl Fn(u32) -> u32) -> N {
     N::from_halves(f(low), if N::WIDE { f(high) } else { 0 })
 }
 
-/// `x` of the lane `CTRL & 15` below, within a row of 16 lanes; `old` where there is none.
+/// The value of `x` in the lane `CTRL & 15` below, within a row of 16 lanes; `old` where there is none.
 #[inline(always)]
 fn row_shift<const CTRL: u32, N: Number>(old: N, x: N) -> N {
     let (old_low, old_high) = old.halves();
@@ -140,13 +141,14 @@ impl Wave {
         Wave(())
     }
 
-    /// A number that is the same in every lane, as a collective knows it to be, in a scalar register.
+    /// Moves a number that is the same in every lane to a scalar register, where collectives need it.
     #[inline(always)]
     fn scalar(&mut self, x: u32) -> u32 {
         amdgpu::readfirstlane_u32(x)
     }
 
-    /// A wave's threads have one quotient, so whichever lane is asked, inside a closure too, the answer is the same.
+    /// All threads of a wave have the same quotient, so every lane, inside a closure too, gets the same
+    /// answer.
     #[inline(always)]
     pub fn index(&self) -> u64 {
         let wave = amdgpu::readfirstlane_u32(amdgpu::workitem_id_x() / WIDTH);
@@ -175,7 +177,8 @@ impl Wave {
         Mask(ballot(x.0))
     }
 
-    /// The mask itself becomes `exec`: no shift, no compare. It has to be in scalar registers, and so the same in every lane.
+    /// The mask itself becomes `exec`, without a shift or a comparison. It must be in scalar registers, and
+    /// so be the same in every lane.
     #[inline(always)]
     pub fn members(&mut self, mask: Mask) -> Lanes<bool> {
         Lanes(inverse_ballot(mask.0))
@@ -199,7 +202,7 @@ impl Wave {
         Lanes(if lane_index() >= by { other.0 } else { N::ZERO })
     }
 
-    /// Four additions within rows of 16 lanes by DPP, then the rows' totals through scalar registers.
+    /// Adds four times within rows of 16 lanes by DPP, then adds the rows' totals through scalar registers.
     #[inline(always)]
     pub fn scan<N: Number>(&mut self, x: Lanes<N>) -> (Lanes<N>, N) {
         let mut upto = x.0;
@@ -222,7 +225,7 @@ impl Wave {
         self.scan(x).1
     }
 
-    /// For what may count a value twice: lanes without a lower neighbour combine with themselves.
+    /// For operations that may count a value twice: lanes without a lower neighbour combine with themselves.
     #[inline(always)]
     fn reduce<N: Number>(&mut self, x: Lanes<N>, combine: impl Fn(N, N) -> N) -> N {
         let mut upto = x.0;
@@ -254,8 +257,9 @@ impl Wave {
         self.reduce(x, |a, b| a | b)
     }
 
-    /// On gfx9 loads and stores share a counter, and a wait inside a conditional store waits for the stores before it
-    /// too. One wait for the loads, before the stores, leaves none inside them. gfx10 and later count stores apart.
+    /// On gfx9, loads and stores share a counter, and a wait inside a conditional store also waits for the
+    /// stores before it. One wait for the loads, before the stores, removes the waits inside them. gfx10 and
+    /// later count stores separately.
     #[inline(always)]
     pub fn loads_done(&self) {
         #[cfg(gpu_gfx9)]
@@ -268,12 +272,13 @@ pub(super) fn funnel(high: u32, low: u32, by: u32) -> u32 {
     funnel_right(high, low, by)
 }
 
-/// Plain loads and stores do.
+/// The requirement on a value in memory; plain loads and stores suffice.
 pub trait Memory: Copy + 'static {}
 impl<T: Copy + 'static> Memory for T {}
 
-/// Relaxed updates without the old value. Rust's are of system scope, for which `add` is one instruction and the others are
-/// loops around a compare-and-swap: to set bits nobody else sets, add them.
+/// Relaxed updates that do not return the old value. Rust's atomics have system scope, at which `add` is one
+/// instruction and the others are loops around a compare-and-swap: to set bits that no other lane sets, add
+/// them.
 pub trait Atomic: Value + Number {
     /// # Safety
     /// `p` is writable and aligned.
@@ -307,7 +312,7 @@ macro_rules! atomic {
 }
 atomic! { u32, AtomicU32; u64, AtomicU64; }
 
-/// An address, and nothing else.
+/// A bare address, without an extent.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Address(*mut u8);
@@ -334,9 +339,10 @@ impl Address {
         Address(self.0.wrapping_add(bytes as usize))
     }
 
-    /// As an offset from the table, whose pointer LLVM knows to be global: a pointer out of memory would be generic. The
-    /// offset is the same in every lane, and goes through scalar registers where LLVM cannot see what it is: it would add
-    /// the two back together to the pointer out of memory.
+    /// Computes the address as an offset from the table, whose pointer LLVM knows to be global: a pointer
+    /// loaded from memory would be generic. The offset is the same in every lane. It goes through scalar
+    /// registers so that LLVM cannot see where it comes from; otherwise LLVM would add the two back together
+    /// into the pointer from memory.
     #[inline(always)]
     pub fn described(self, wave: &mut Wave, base: u64, _: u64) -> Address {
         let offset = base.wrapping_sub(self.word());
@@ -344,7 +350,8 @@ impl Address {
         Address(self.0.wrapping_add((u64::from(high) << 32 | u64::from(low)) as usize))
     }
 
-    /// As `described`, but what LLVM cannot see through leaves each lane its own offset: a count of no lanes, added to it.
+    /// Like `described`, but each lane keeps its own offset. A count of no lanes is added to the offset,
+    /// which LLVM cannot see through.
     #[inline(always)]
     pub fn described_to(self, _: Lane<'_>, base: u64, _: u64) -> Address {
         let offset = base.wrapping_sub(self.word());
@@ -359,7 +366,8 @@ impl Address {
 
     #[inline(always)]
     pub fn read<T: Value>(self, i: u64) -> T {
-        // SAFETY: whoever launches vouches for what the kernel reads; the host implementation checked that it reads no more.
+        // SAFETY: the caller that launches the kernel vouches for the memory it reads; the host
+        // implementation checked that it reads no more.
         unsafe { self.element::<T>(i).read() }
     }
 

@@ -8,56 +8,58 @@ use core::ops::Range;
 use super::{Address, BLOCK, Value, Wave};
 use crate::memory::{In, Out};
 
-/// A kernel's arguments, made by `kernel!`.
+/// The arguments of a kernel; `kernel!` implements this.
 pub trait Args: Copy + Send + 'static {
-    /// Name and kind of each, in order.
+    /// The name and kind of each argument, in order.
     const ARGUMENTS: &'static [Argument];
     /// The machine words to launch with, one for each argument, in order.
     fn pack(&self, words: &mut [u64]);
-    /// Tells of the memory that the arguments give: first address, bytes, and whether it is written.
+    /// Calls `tell` for each argument that is memory: its first address, its bytes, and whether the kernel
+    /// writes it.
     fn extents(&self, tell: &mut dyn FnMut(u64, u64, bool));
-    /// The arguments that these machine words are. Of each address, `extent` says how many bytes are behind it.
+    /// Rebuilds the arguments from the machine words. `extent` gives the number of bytes from an address on.
     fn unpack(words: &[u64], extent: &dyn Fn(u64) -> u64) -> Self;
     /// Makes every argument record its faults in `faults`.
     #[doc(hidden)]
     fn bind(&mut self, faults: &Faults);
 }
 
-/// What an entry takes in one place.
+/// An argument that an entry takes: its name and kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Argument {
-    /// The field's name.
+    /// The field's name in the argument struct.
     pub name: &'static str,
-    /// What it is.
+    /// Whether the argument is memory or a number.
     pub kind: Kind,
 }
 
 /// The kinds of argument. Each is one machine word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Memory that is read.
+    /// Memory that the kernel reads.
     In,
-    /// Memory that is written.
+    /// Memory that the kernel writes.
     Out,
-    /// A number.
+    /// A number, passed by value.
     Word,
 }
 
 impl<T: Value> In<T> {
-    /// `bytes` of memory at a device address, to be read. Nothing is read here: whoever launches vouches for it.
+    /// Describes `bytes` of memory at a device address, to be read. This function reads nothing; the caller
+    /// that launches the kernel vouches for the memory.
     pub const fn new(address: u64, bytes: u64) -> In<T> {
         In(Address::new(address, 0, bytes, false), PhantomData)
     }
 
-    /// No memory: what an array without nulls has for validity.
+    /// No memory, for instance the validity of an array without nulls.
     pub const fn absent() -> In<T> {
         In(Address::ABSENT, PhantomData)
     }
 }
 
 impl In<u32> {
-    /// A bitmap whose first bit is `offset` bits into the `bytes` at `address`, whatever the address: the pointer moved
-    /// down to a multiple of 16, and the offset from there.
+    /// Describes a bitmap whose first bit is `offset` bits into the `bytes` at `address`, which need not be
+    /// aligned. Returns the pointer moved down to a multiple of 16, and the offset from there.
     pub const fn bitmap(address: u64, bytes: u64, offset: u64) -> (In<u32>, u64) {
         let moved = address % 16;
         (In(Address::new(address - moved, moved, moved + bytes, true), PhantomData), offset + 8 * moved)
@@ -65,18 +67,19 @@ impl In<u32> {
 }
 
 impl<T: Value> Out<T> {
-    /// `bytes` of memory at a device address, to be written. Nothing is written here: whoever launches vouches for it.
+    /// Describes `bytes` of memory at a device address, to be written. This function writes nothing; the
+    /// caller that launches the kernel vouches for the memory.
     pub const fn new(address: u64, bytes: u64) -> Out<T> {
         Out(Address::new(address, 0, bytes, false), PhantomData)
     }
 
-    /// No memory: an output nobody wants.
+    /// No memory, for an output that the caller does not want.
     pub const fn absent() -> Out<T> {
         Out(Address::ABSENT, PhantomData)
     }
 }
 
-/// What can be a field of a kernel's arguments: for `kernel!`.
+/// A type that can be a field of a kernel's arguments; for `kernel!`.
 #[doc(hidden)]
 pub trait Field: Copy + Send + 'static {
     const KIND: Kind;
@@ -95,7 +98,7 @@ impl<T: Value + Send> Field for In<T> {
         Some(self.0.extent())
     }
     fn from_word(word: u64, extent: &dyn Fn(u64) -> u64) -> Self {
-        // Ragged, as bitmaps may be.
+        // The extent may be ragged, since the memory may be a bitmap.
         In(Address::new(word, 0, if word == 0 { 0 } else { extent(word) }, true), PhantomData)
     }
     fn bind(&mut self, place: usize, faults: &Faults) {
@@ -133,14 +136,14 @@ impl Field for u64 {
     fn bind(&mut self, _: usize, _: &Faults) {}
 }
 
-/// Whose machines have an entry: their images hold it, the others' do not.
+/// The makers of GPUs that have an entry: the images for other makers' GPUs lack it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Makers {
-    /// Every architecture that there are images for.
+    /// Every architecture that has images.
     All,
-    /// NVIDIA's alone.
+    /// NVIDIA's GPUs, and no others.
     Nvidia,
-    /// AMD's alone.
+    /// AMD's GPUs, and no others.
     Amd,
 }
 
@@ -155,59 +158,64 @@ impl Makers {
     }
 }
 
-/// One instantiation of a kernel: the symbol a GPU looks up, the body the host runs, and what both are called with.
+/// One instantiation of a kernel: the symbol a GPU looks up, the body the host runs, and the arguments both
+/// take.
 pub struct Entry<A: 'static> {
-    /// The symbol.
+    /// The symbol that a GPU driver looks up.
     pub name: &'static str,
-    /// Which image it is in.
+    /// The name of the image that holds it.
     pub family: &'static str,
-    /// Which instantiation it is, e.g. the width in bytes. The kernel says.
+    /// The instantiation, e.g. the width in bytes. Each kernel defines its own keys.
     pub key: &'static [u32],
-    /// Whose machines have it.
+    /// The makers whose GPUs have it.
     pub makers: Makers,
-    /// The kernel.
+    /// The kernel's body, as the host runs it.
     pub body: fn(&A, &mut Wave),
-    /// How many waves a launch with these arguments has, of this width: what a launch asks, and nothing else decides.
+    /// The number of waves in a launch with these arguments, on waves of this width. Launches use this number
+    /// and no other.
     pub waves: fn(&A, u32) -> u64,
 }
 
-/// The entry of a kernel's table with this key. `None` is "not supported".
+/// Finds the entry with this key in a kernel's table. `None` means "not supported".
 pub fn find<A>(table: &'static [Entry<A>], key: &[u32]) -> Option<&'static Entry<A>> {
     table.iter().find(|entry| entry.key == key)
 }
 
 /// An [`Entry`] whose argument type is erased, so that a driver can hold it.
 pub trait AnyEntry: Sync {
-    /// The symbol.
+    /// The symbol that a GPU driver looks up.
     fn name(&self) -> &'static str;
 
-    /// Which image it is in.
+    /// The name of the image that holds it.
     fn family(&self) -> &'static str;
 
-    /// Whose machines have it.
+    /// The makers whose GPUs have it.
     fn makers(&self) -> Makers;
 
-    /// What it takes.
+    /// The arguments it takes, in order.
     fn arguments(&self) -> &'static [Argument];
 
-    /// Runs `waves` of the kernel, and the rest of the last block, as a GPU would. `args` is the argument struct the entry
-    /// was declared with; anything else is a panic.
+    /// Runs `waves` of the kernel, and the rest of the last block, as a GPU would. `args` is the argument
+    /// struct of the entry's declaration; any other type is a panic.
     ///
-    /// An access outside an argument's extent does not happen: it reads zero or is dropped, and is put down in `faults`.
+    /// An access outside an argument's extent does not happen: a read gives zero, a write is dropped, and
+    /// `faults` records it.
     ///
     /// # Safety
     ///
-    /// - Every `In` and `Out` in `args`, and every table entry they hold, was made from memory that is initialised, alive,
-    ///   exposed (its pointer was cast to an integer), and as long as was said.
-    /// - Nobody else writes to it meanwhile, nor reads what an `Out` describes.
+    /// - Every `In` and `Out` in `args`, and every table entry they hold, was made from memory that is
+    ///   initialised, alive, exposed (its pointer was cast to an integer), and as long as the call that made
+    ///   it said.
+    /// - Nothing else writes to that memory meanwhile, or reads memory that an `Out` describes.
     unsafe fn emulate(&self, args: &dyn Any, width: u32, waves: Range<u64>, faults: &Faults);
 
-    /// The same with the arguments as a GPU gets them: a machine word each, as many as [`arguments`](AnyEntry::arguments)
-    /// says. How much memory is behind an address, `extent` knows.
+    /// Runs the kernel like [`emulate`](AnyEntry::emulate), with the arguments as a GPU gets them: a machine
+    /// word each, as many as [`arguments`](AnyEntry::arguments) lists. `extent` gives the number of bytes
+    /// from an address on.
     ///
     /// # Safety
     ///
-    /// As for [`emulate`](AnyEntry::emulate), of the memory that `extent` tells of.
+    /// Those of [`emulate`](AnyEntry::emulate), for the memory that `extent` describes.
     unsafe fn emulate_words(
         &self,
         words: &[u64],
@@ -257,7 +265,7 @@ impl<A: Args> AnyEntry for Entry<A> {
 impl<A: Args> Entry<A> {
     /// # Safety
     ///
-    /// See [`AnyEntry::emulate`].
+    /// Those of [`AnyEntry::emulate`], for the memory that `args` describes.
     unsafe fn run(&self, mut args: A, width: u32, waves: Range<u64>, faults: &Faults) {
         args.bind(faults);
         let end = waves.end.next_multiple_of(u64::from(BLOCK / width));
@@ -267,19 +275,19 @@ impl<A: Args> Entry<A> {
     }
 }
 
-/// What an emulation refused to do.
+/// The accesses that an emulation refused.
 #[derive(Default)]
 pub struct Faults {
     first: Cell<Option<Fault>>,
 }
 
 impl Faults {
-    /// None yet.
+    /// No faults so far: the state before an emulation.
     pub fn new() -> Faults {
         Faults::default()
     }
 
-    /// The first one.
+    /// The first fault, or `None` if there was none.
     pub fn first(&self) -> Option<Fault> {
         self.first.get()
     }
@@ -291,38 +299,39 @@ impl Faults {
     }
 }
 
-/// An access a kernel must not make.
+/// An access that a kernel must not make.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// Through which argument (see [`AnyEntry::arguments`]). For a buffer out of a table: the table.
+    /// The index of the argument it went through (see [`AnyEntry::arguments`]). For a buffer out of a table,
+    /// that is the table.
     pub argument: usize,
-    /// To which element, in units of what was accessed, from the start of the buffer.
+    /// The index of the element, in units of the accessed type, from the start of the buffer.
     pub index: u64,
-    /// What for.
+    /// Whether the kernel read or wrote.
     pub access: Access,
-    /// What is wrong with it.
+    /// The reason why the access was refused.
     pub cause: Cause,
 }
 
-/// What an access is for.
+/// The direction of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// A load.
+    /// A load from memory.
     Read,
     /// A store or an atomic update.
     Write,
 }
 
-/// What can be wrong with an access.
+/// The reason why an access is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// Not inside the extent.
+    /// The element is not inside the extent.
     Outside,
-    /// Not at a multiple of its size.
+    /// The address is not a multiple of the type's alignment.
     Misaligned,
 }
 
-/// The host's half of `kernel!`: see its documentation in `target/mod.rs`.
+/// The host's half of `kernel!`; `target/mod.rs` documents the macro.
 macro_rules! kernel {
     (@makers) => { $crate::target::Makers::All };
     (@makers nvidia) => { $crate::target::Makers::Nvidia };

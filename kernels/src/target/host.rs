@@ -9,19 +9,19 @@ use super::{Number, Value};
 /// The most lanes a wave has. A wave of 32 leaves the upper half of every [`Lanes`] unused.
 const MOST: usize = 64;
 
-/// A value in each lane.
+/// A value for each lane of a wave.
 #[derive(Clone, Copy)]
 pub struct Lanes<T>([T; MOST]);
 
 impl<T: Copy> Lanes<T> {
-    /// This lane's value.
+    /// The value of the lane that runs the closure.
     #[inline]
     pub fn at(&self, lane: Lane<'_>) -> T {
         self.0[lane.index as usize]
     }
 }
 
-/// The lane a closure runs in. It lives as long as that run.
+/// The lane that runs a closure. It lives as long as that run.
 #[derive(Clone, Copy)]
 pub struct Lane<'run> {
     index: u32,
@@ -29,13 +29,13 @@ pub struct Lane<'run> {
 }
 
 impl Lane<'_> {
-    /// `0..width`.
+    /// The lane's index, in `0..width`.
     #[inline]
     pub fn index(self) -> u32 {
         self.index
     }
 
-    /// How many lanes below this one have their bit set.
+    /// How many lanes below this one have their bit set in `mask`.
     #[inline]
     pub fn rank(self, mask: Mask) -> u32 {
         (mask.0 & ((1 << self.index) - 1)).count_ones()
@@ -47,19 +47,19 @@ impl Lane<'_> {
 pub struct Mask(u64);
 
 impl Mask {
-    /// How many lanes.
+    /// How many lanes have their bit set.
     #[inline]
     pub fn count(self) -> u32 {
         self.0.count_ones()
     }
 
-    /// Whether there is none.
+    /// Whether no lane has its bit set.
     #[inline]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Bits 0..32, or bits 32..64, which are zero in a wave of 32.
+    /// Bits 0..32 (`half` 0), or bits 32..64 (`half` 1), which are zero in a wave of 32.
     #[inline]
     pub fn half(self, half: u32) -> u32 {
         (self.0 >> (32 * half)) as u32
@@ -91,7 +91,7 @@ impl Wave {
         self.index
     }
 
-    /// How many lanes it has: 32 or 64. A constant on a GPU.
+    /// How many lanes the wave has: 32 or 64. A constant on a GPU.
     #[inline]
     pub fn width(&self) -> u32 {
         self.width
@@ -101,7 +101,7 @@ impl Wave {
         0..self.width as usize
     }
 
-    /// Runs `f` in each lane.
+    /// Runs `f` in each lane, and keeps the results.
     #[inline]
     pub fn each<T: Copy>(&self, f: impl for<'run> Fn(Lane<'run>) -> T) -> Lanes<T> {
         let mut all = [f(Lane { index: 0, run: PhantomData }); MOST];
@@ -117,7 +117,7 @@ impl Wave {
         f(Lane { index: 0, run: PhantomData })
     }
 
-    /// The lanes that say so.
+    /// The lanes whose value is true.
     pub fn ballot(&mut self, x: Lanes<bool>) -> Mask {
         Mask(self.lanes().fold(0, |mask, i| mask | u64::from(x.0[i]) << i))
     }
@@ -158,22 +158,23 @@ impl Wave {
         self.lanes().fold(N::ZERO, |sum, i| sum.plus(x.0[i]))
     }
 
-    /// The least value of any lane.
+    /// The least value in any lane.
     pub fn min<N: Number>(&mut self, x: Lanes<N>) -> N {
         self.lanes().fold(x.0[0], |min, i| min.min(x.0[i]))
     }
 
-    /// The greatest value of any lane.
+    /// The greatest value in any lane.
     pub fn max<N: Number>(&mut self, x: Lanes<N>) -> N {
         self.lanes().fold(x.0[0], |max, i| max.max(x.0[i]))
     }
 
-    /// The bits set in any lane.
+    /// The bits that are set in any lane.
     pub fn or<N: Number>(&mut self, x: Lanes<N>) -> N {
         self.lanes().fold(N::ZERO, |or, i| or | x.0[i])
     }
 
-    /// A hint, without meaning: the loads made so far are needed now. Saves gfx9 a wait in every conditional store.
+    /// A hint without effect on results: the loads made so far are needed now. It saves gfx9 a wait in every
+    /// conditional store.
     #[inline]
     pub fn loads_done(&self) {}
 }
@@ -182,19 +183,20 @@ pub(super) fn funnel(high: u32, low: u32, by: u32) -> u32 {
     ((u64::from(high) << 32 | u64::from(low)) >> (by % 32)) as u32
 }
 
-/// What a [`Value`] must be for this machine's memory.
+/// The requirement on a [`Value`] for this machine's memory.
 pub trait Memory: Copy + 'static {}
 impl<T: Copy + 'static> Memory for T {}
 
-/// An integer memory can update in one step.
+/// An integer that memory can update in one step.
 pub trait Atomic: Value + Number {}
 impl Atomic for u32 {}
 impl Atomic for u64 {}
 
 /// Memory with an extent, `start..end` in bytes from `base`.
 ///
-/// A bitmap's extent is ragged: its pointer was moved down to an aligned one, so it may start after `base` and start or
-/// end inside a word. A word only partly inside reads as zeros outside, as a GPU reads bits there and ignores them.
+/// A bitmap's extent is ragged: `In::bitmap` moves its pointer down to an aligned one, so the extent may
+/// start after `base`, and start or end inside a word. A word that is only partly inside reads as zeros
+/// outside; a GPU reads those bits and ignores them.
 #[derive(Clone, Copy)]
 pub(crate) struct Address {
     base: u64,
@@ -206,19 +208,21 @@ pub(crate) struct Address {
     faults: *const Faults,
 }
 
-// SAFETY: `faults` is null until `bind`, which only an emulation on one thread calls, on a copy of its own. The memory
-// itself is handed over by whoever calls `AnyEntry::emulate`, which says so.
+// SAFETY: `faults` is null until `bind`, which only an emulation on one thread calls, on a copy of its own.
+// The caller of `AnyEntry::emulate` hands over the memory itself, as that contract says.
 unsafe impl Send for Address {}
 
-/// Of so many bytes those before the first that AddressSanitizer knows to be nobody's, if there are any. Where only the device
-/// knows how long a buffer is, the bytes behind it in a wanted block are read, as they are on a GPU, and that is no mistake;
-/// a block without a wanted byte is one, and is left to be found.
+/// The number of the first `count` bytes at `memory` that precede the first one that AddressSanitizer knows
+/// to be unowned; all `count` if the first byte itself is. If only the device knows how long a buffer is, a
+/// GPU reads the bytes past its end that share a block with wanted bytes, and that is no mistake, so the
+/// emulator leaves them out. A read of a block without a wanted byte is a mistake; it gets the full `count`,
+/// so that the sanitizer reports it.
 #[cfg(sanitized)]
 fn addressable(memory: *mut u8, count: usize) -> usize {
     unsafe extern "C" {
         fn __asan_region_is_poisoned(start: *mut u8, bytes: usize) -> *mut u8;
     }
-    // SAFETY: looks at the sanitizer's own notes of any memory.
+    // SAFETY: the function looks at the sanitizer's own notes, which cover any address.
     let first = unsafe { __asan_region_is_poisoned(memory, count) };
     if first.is_null() || first == memory { count } else { first.addr() - memory.addr() }
 }
@@ -231,17 +235,17 @@ impl Address {
         Address { base, start, end, ragged, skipped: 0, argument: 0, faults: core::ptr::null() }
     }
 
-    /// The machine word a launch passes.
+    /// The machine word that a launch passes.
     pub fn word(self) -> u64 {
         self.base + self.skipped
     }
 
-    /// The first address that may be accessed, and how many bytes from there.
+    /// The first address that may be accessed, and the number of bytes from there.
     pub fn extent(self) -> (u64, u64) {
         (self.base + self.start, self.end - self.start)
     }
 
-    /// Records faults in `faults` from now on, as made through argument `argument`.
+    /// Makes the address record its faults in `faults` from now on, as accesses through argument `argument`.
     pub fn bind(&mut self, argument: usize, faults: &Faults) {
         self.argument = argument;
         self.faults = faults;
@@ -255,17 +259,18 @@ impl Address {
         Address { skipped: self.skipped.wrapping_add(bytes), ..self }
     }
 
-    /// The two words that describe this memory in a table; a GPU looks at the first one only.
+    /// The two words that describe this memory in a table; a GPU reads the first one only.
     pub fn describe(self) -> [u64; 2] {
         [self.base, self.end | self.start << 48 | u64::from(self.ragged) << 63]
     }
 
-    /// The memory that `describe` described, reached through the table that `self` is: the same for the whole wave.
+    /// The memory that `describe` described, reached through the table `self`. It is the same for the whole
+    /// wave.
     pub fn described(self, _: &mut Wave, base: u64, extent: u64) -> Address {
         self.memory(base, extent)
     }
 
-    /// The same, of one lane.
+    /// The memory that `describe` described, for one lane.
     pub fn described_to(self, _: Lane<'_>, base: u64, extent: u64) -> Address {
         self.memory(base, extent)
     }
@@ -275,7 +280,8 @@ impl Address {
         Address { base, start, end, ragged, skipped: 0, ..self }
     }
 
-    /// The bytes of element `i` that are inside: where they start in memory and in the element, and how many.
+    /// Locates the bytes of element `i` that are inside: their address in memory, their offset in the
+    /// element, and their number.
     fn locate<T: Value>(self, i: u64, access: Access) -> Option<(*mut u8, usize, usize)> {
         let size = size_of::<T>() as u64;
         let at = i.saturating_mul(size).wrapping_add(self.skipped);
@@ -289,7 +295,8 @@ impl Address {
             let memory = core::ptr::with_exposed_provenance_mut((self.base + from) as usize);
             return Some((memory, (from - at) as usize, (to - from) as usize));
         };
-        // SAFETY: not null, it is the reference `bind` was given, and the emulation that called it is still running.
+        // SAFETY: not null, it is the reference `bind` was given, and the emulation that called `bind` is
+        // still running.
         if let Some(faults) = unsafe { self.faults.as_ref() } {
             faults.record(Fault { argument: self.argument, index: at / size, access, cause });
         }
@@ -302,8 +309,8 @@ impl Address {
         if let Some((memory, skip, count)) = self.locate::<T>(i, Access::Read) {
             #[cfg(sanitized)]
             let count = if self.ragged { addressable(memory, count) } else { count };
-            // SAFETY: inside the extent the caller of `emulate` vouches for; `skip + count` is at most the size of a
-            // `T`, and every bit pattern is a `T`.
+            // SAFETY: inside the extent that the caller of `emulate` vouches for; `skip + count` is at most
+            // the size of a `T`, and every bit pattern is a `T`.
             unsafe { core::ptr::copy_nonoverlapping(memory, (&raw mut value).cast::<u8>().add(skip), count) }
         }
         value
@@ -317,12 +324,13 @@ impl Address {
     #[inline]
     pub fn write<T: Value>(self, i: u64, value: T) {
         if let Some((memory, ..)) = self.locate::<T>(i, Access::Write) {
-            // SAFETY: inside the extent the caller of `emulate` vouches for, and aligned.
+            // SAFETY: inside the extent that the caller of `emulate` vouches for, and aligned.
             unsafe { memory.cast::<T>().write(value) }
         }
     }
 
-    /// Waves of an emulation run one after another, so an atomic update is a read and a write.
+    /// Updates element `i`. Waves of an emulation run one after another, so an atomic update is a read and a
+    /// write.
     fn update<T: Atomic>(self, i: u64, f: impl FnOnce(T) -> T) {
         if let Some((memory, ..)) = self.locate::<T>(i, Access::Write) {
             // SAFETY: as in `write`; the memory was written before, as `read` requires.

@@ -1,9 +1,9 @@
-//! The machines a kernel body can run on, and the words it is written in.
+//! The machines a kernel body can run on, and the vocabulary in which it is written.
 //!
-//! The one idea: a body is written for a whole **wave** (32 or 64 lanes that run together), as if it were a single
-//! sequential program. A number outside a closure is the same in every lane. What differs from lane to lane is a
-//! [`Lanes`] value; it is made and read inside closures that run once a lane, and lanes talk to each other only through
-//! the collectives of [`Wave`].
+//! The one idea: a body is written for a whole **wave** (32 or 64 lanes that run together), as if it were a
+//! single sequential program. A number outside a closure is the same in every lane. A value that differs from
+//! lane to lane is a [`Lanes`]; closures that run once a lane make and read it, and lanes exchange values
+//! only through the collectives of [`Wave`].
 //!
 //! ```text
 //! let words = wave.each(|l| bits.word(first + l.index()));      // a register in each lane
@@ -12,15 +12,17 @@
 //! wave.each(|l| out.set(l, before.at(l), …));                   // stores and atomics need a lane
 //! ```
 //!
-//! What this rules out, at compile time:
-//! - **A divergent collective.** Collectives take `&mut Wave`, per-lane closures run while the wave is borrowed, and a
-//!   [`Lane`] cannot leave its closure (its lifetime is the closure's), so no condition outside a closure can depend on
-//!   a lane. Every branch around a collective is the same for the whole wave.
-//! - **A store or an atomic done by all lanes by mistake.** They need the [`Lane`] that does them: `each` or `once`.
-//! - **A uniform operation on what differs from lane to lane.** On AMD a mask, the lane that a broadcast is from and the
-//!   buffer that a table describes to a wave are in scalar registers: of lanes that disagree, the first would decide for
-//!   all. So each operation that needs them there takes `&mut Wave` too, and cannot be in a closure, where alone lanes
-//!   differ. What a lane may choose for itself takes its [`Lane`].
+//! This rules out, at compile time:
+//! - **A divergent collective.** Collectives take `&mut Wave`, per-lane closures run while the wave is
+//!   borrowed, and a [`Lane`] cannot leave its closure (its lifetime is the closure's), so no condition
+//!   outside a closure can depend on a lane. Every branch around a collective is the same for the whole wave.
+//! - **A store or an atomic that all lanes make by mistake.** Both need the [`Lane`] that makes them: `each`
+//!   or `once`.
+//! - **A uniform operation on values that differ from lane to lane.** On AMD, a mask, the lane that a
+//!   broadcast reads and the buffer that a table describes to a wave are in scalar registers: if lanes
+//!   disagreed, the first would decide for all. So each operation that needs scalar registers takes `&mut
+//!   Wave` too, and cannot run in a closure, the only place where lanes differ. An operation whose inputs
+//!   each lane may choose takes the [`Lane`].
 //!
 //! ```
 //! # use bowstring_kernels::{memory::In, target::{Mask, Wave}};
@@ -45,19 +47,20 @@
 //! }
 //! ```
 //!
-//! Per-lane closures are `Fn`, not `FnMut`: lanes share nothing but memory. They SHOULD load unconditionally from a
-//! clamped index and select afterwards where several loads are to be in flight: a divergent branch around each load
-//! makes both compilers wait inside it.
+//! Per-lane closures are `Fn`, not `FnMut`: lanes share nothing but memory. To have several loads in flight,
+//! they SHOULD load unconditionally from a clamped index and select afterwards: a divergent branch around
+//! each load makes both compilers wait inside it.
 //!
-//! Three implementations. **The host's is the definition**: plain loops over the lanes in order, width 32 or 64 chosen at
-//! run time, every access checked against the extent of the argument it goes through. `nvptx` and `amdgpu` must agree
-//! with it; `selftest` has a kernel for each word.
+//! The vocabulary has three implementations. **The host's is the definition**: plain loops over the lanes in
+//! order, width 32 or 64 chosen at run time, every access checked against the extent of the argument it goes
+//! through. `nvptx` and `amdgpu` must agree with it; `selftest` has a kernel for each operation.
 //!
-//! What it costs (rustc 1.96, ptxas 13.4, read in the SASS): nothing. `Lanes<T>` is a register, `each` is its body,
-//! `ballot` of a comparison is `ISETP` + `VOTE`, `broadcast` one `SHFL`, `once` a predicate. On AMD, masks and
-//! broadcasts live in scalar registers (`v_readlane`), and [`Wave::members`] makes the mask itself `exec`.
+//! The vocabulary costs nothing (rustc 1.96, ptxas 13.4, read in the SASS). `Lanes<T>` is a register, `each`
+//! is its body, `ballot` of a comparison is `ISETP` + `VOTE`, `broadcast` one `SHFL`, `once` a predicate. On
+//! AMD, masks and broadcasts live in scalar registers (`v_readlane`), and [`Wave::members`] makes the mask
+//! itself `exec`.
 //!
-//! This directory is the only place that asks for the target architecture.
+//! Only this directory asks for the target architecture.
 
 #[cfg(target_arch = "nvptx64")]
 #[path = "nvptx.rs"]
@@ -73,7 +76,7 @@ mod machine;
 mod entry;
 mod truncate;
 
-/// Whether this is a processor, which guesses which way a branch goes, and no GPU.
+/// Whether this build is for a processor, which predicts branches, and not for a GPU.
 pub(crate) const HOST: bool = cfg!(not(any(target_arch = "nvptx64", target_arch = "amdgpu")));
 
 #[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
@@ -82,21 +85,22 @@ pub(crate) use machine::Address;
 pub use machine::{Atomic, Lane, Lanes, Mask, Wave};
 pub use truncate::Truncate;
 
-/// Threads in a block, on every GPU. A block is only a unit of launching: its waves share nothing.
+/// Threads in a block, on every GPU. A block only serves to launch: its waves share nothing.
 pub const BLOCK: u32 = 256;
 
-/// Waves one launch can have: the AMD runtime counts the threads of a launch in 32 bits. Whole blocks at either width.
+/// The most waves of a launch: the AMD runtime counts a launch's threads in 32 bits. Blocks are whole at
+/// either width.
 pub const MAX_WAVES: u64 = (1 << 26) - 8;
 
-/// What memory holds and a lane loads or stores at once.
+/// A value that memory holds and that a lane loads or stores at once.
 ///
-/// On a GPU each is one instruction (16 bytes: one 128-bit access; `[T; 2]`: two accesses).
+/// On a GPU each load or store is one instruction (16 bytes: one 128-bit access; `[T; 2]`: two accesses).
 ///
 /// # Safety
 ///
 /// Every bit pattern of the type's size is a value of the type.
 pub unsafe trait Value: machine::Memory {
-    /// All bits zero.
+    /// The value whose bits are all zero.
     const ZERO: Self;
 }
 
@@ -117,15 +121,15 @@ unsafe impl<T: Value> Value for [T; 2] {
 
 /// An integer that lanes can exchange and combine. Sums wrap.
 pub trait Number: Copy + Ord + core::ops::BitOr<Output = Self> + 'static {
-    /// Zero.
+    /// The number zero of this type.
     const ZERO: Self;
-    /// Whether the upper half carries anything.
+    /// Whether the type has an upper half, and so 64 bits.
     const WIDE: bool;
-    /// The wrapping sum.
+    /// The sum, wrapping on overflow.
     fn plus(self, other: Self) -> Self;
-    /// The wrapping difference.
+    /// The difference, wrapping on overflow.
     fn minus(self, other: Self) -> Self;
-    /// The lower and upper 32 bits: what a lane exchange moves.
+    /// The lower and upper 32 bits, which a lane exchange moves one at a time.
     fn halves(self) -> (u32, u32);
     /// The inverse of `halves`.
     fn from_halves(low: u32, high: u32) -> Self;
@@ -155,7 +159,7 @@ macro_rules! numbers {
 }
 numbers! { u32 i32 u64 i64 }
 
-/// The 32 bits of `high:low` from bit `by % 32` on: one funnel shift on every GPU.
+/// The 32 bits of `high:low` from bit `by % 32` on. This is one funnel shift on every GPU.
 #[inline(always)]
 pub fn funnel(high: u32, low: u32, by: u32) -> u32 {
     machine::funnel(high, low, by)
@@ -164,7 +168,7 @@ pub fn funnel(high: u32, low: u32, by: u32) -> u32 {
 impl Wave {
     /// The set bits of `masks`, laid end to end, as 32-bit words: lane `j` gets word `j`.
     ///
-    /// How ballots become a bitmap with one coalesced store. `N * width / 32` must not exceed the width.
+    /// This makes a bitmap of ballots with one coalesced store. `N * width / 32` must not exceed the width.
     #[inline(always)]
     pub fn words<const N: usize>(&self, masks: &[Mask; N]) -> Lanes<u32> {
         let halves = self.width() / 32;
@@ -179,7 +183,8 @@ impl Wave {
         })
     }
 
-    /// `width` bits as a mask: bit `i` of lane `first`'s word belongs to lane `i`, and so on into the next lane's word.
+    /// Makes a mask of `width` bits: bit `i` of lane `first`'s word belongs to lane `i`, and so on into the
+    /// next lane's word.
     #[inline(always)]
     pub fn mask(&mut self, words: Lanes<u32>, first: u32) -> Mask {
         let low = self.broadcast(words, first);
@@ -187,10 +192,10 @@ impl Wave {
         Mask::from_halves(low, high)
     }
 
-    /// The sum over all lanes, `u64::MAX` where it is more.
+    /// The sum over all lanes, or `u64::MAX` where that overflows.
     #[inline(always)]
     pub fn saturating_sum(&mut self, x: Lanes<u64>) -> u64 {
-        // As much of each as 64 lanes may have.
+        // Sums without further checks where each value is so small that 64 of them cannot overflow.
         let large = self.each(|l| x.at(l) >> 58 != 0);
         if !self.any(large) {
             return self.sum(x);
@@ -201,16 +206,17 @@ impl Wave {
         if high >> 32 == 0 { high << 32 | low & 0xffff_ffff } else { u64::MAX }
     }
 
-    /// Whether any lane says so.
+    /// Whether any lane's value is true.
     #[inline(always)]
     pub fn any(&mut self, x: Lanes<bool>) -> bool {
         !self.ballot(x).is_empty()
     }
 }
 
-/// For `selftest`: a branch on a lane's value, a ballot, and the same branch again, on bare registers. Kernel bodies cannot
-/// say this (their branches are inside closures, a collective is not), and rustc up to 1.96 compiles it wrong: its jump
-/// threading makes two ballots of the one, in a branch each. ptx/build.sh switches that off, ptx/check.sh counts.
+/// For `selftest`: a branch on a lane's value, a ballot, and the same branch again, on bare registers. Kernel
+/// bodies cannot express this (their branches are inside closures, and a collective is not), and rustc up to
+/// 1.96 miscompiles it: its jump threading copies the ballot into both branches. ptx/build.sh switches that
+/// pass off, and ptx/check.sh counts the ballots.
 #[cfg(any(target_arch = "nvptx64", target_arch = "amdgpu"))]
 #[inline(always)]
 pub(crate) fn bait(wave: &mut Wave, x: Lanes<u32>, limit: u32) -> Lanes<u32> {
@@ -249,8 +255,9 @@ macro_rules! host_only {
     ($($item:item)*) => {};
 }
 
-/// A function that must disappear into every kernel on a device: images call nothing. On the host one copy is enough
-/// where what it is generic over goes through [`one_type_on_host`], and a family of many entries compiles many times faster.
+/// A function that every kernel inlines on a device, since images contain no calls. On the host one copy is
+/// enough where the types it is generic over go through [`one_type_on_host`]; a family of many entries then
+/// compiles many times faster.
 macro_rules! inlined_on_devices {
     ($function:item) => {
         #[cfg_attr(any(target_arch = "nvptx64", target_arch = "amdgpu"), inline(always))]
@@ -258,14 +265,14 @@ macro_rules! inlined_on_devices {
     };
 }
 
-/// A closure: as it is on a device, so that it can be inlined; as a function pointer on the host.
+/// Leaves a closure as it is on a device, so that it can be inlined; makes it a function pointer on the host.
 #[cfg(any(target_arch = "nvptx64", target_arch = "amdgpu"))]
 macro_rules! one_type_on_host {
     ($pointer:ty, $closure:expr) => {
         $closure
     };
 }
-/// A closure: as it is on a device, so that it can be inlined; as a function pointer on the host.
+/// Leaves a closure as it is on a device, so that it can be inlined; makes it a function pointer on the host.
 #[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
 macro_rules! one_type_on_host {
     ($pointer:ty, $closure:expr) => {
@@ -294,25 +301,29 @@ macro_rules! one_type_on_host {
 /// }
 /// ```
 ///
-/// `waves` says how many waves a launch with these arguments has, where a wave has that many lanes: the launch asks, so that
-/// no caller repeats the arithmetic. Where that differs from entry to entry, it stands behind each: `= body; waves ...,`.
+/// `waves` gives the number of waves in a launch with these arguments, on a machine whose waves have `width`
+/// lanes. The launch calls it, so that no caller repeats the arithmetic. If entries need different numbers,
+/// each has its own after its body: `= body; waves ...,`.
 ///
-/// A table that a macro writes can give a name in parts: `cast_up<i32, i64>` is `cast_up_i32_i64`.
+/// A table that a macro generates can give a name in parts: `cast_up<i32, i64>` is `cast_up_i32_i64`.
 ///
-/// What a compiler should know of a family's entries stands after its name, where the tool that builds images reads it:
+/// Hints to a compiler about a family's entries follow its name, where the tool that builds images reads
+/// them:
 ///
 /// ```text
-/// family "take", blocks 3;                               // blocks that a processor of NVIDIA's is to hold at once; else 4
-/// family "cast", blocks 3 for cast_f64_i64 cast_f64_u64; // the same, for entries that are called so
-/// family "cast_float", blocks 2, threads 256 for …;      // entries of which AMD's compiler is told how large a block is
+/// family "take", blocks 3;                               // blocks to fit on an NVIDIA processor; else 4
+/// family "cast", blocks 3 for cast_f64_i64 cast_f64_u64; // the same, for the entries named
+/// family "cast_float", blocks 2, threads 256 for …;      // entries whose block size AMD's compiler is told
 /// ```
 ///
-/// An entry that only one maker's machines have says so between its key and its body: `wide [16] on nvidia = wide::<u128>`.
-/// The other's images lack it, and an operation that would launch it there is unsupported.
+/// An entry that exists on one maker's machines only says so between its key and its body:
+/// `wide [16] on nvidia = wide::<u128>`. The other maker's images lack it, and an operation that would launch
+/// it there is unsupported.
 ///
-/// An argument is `In<T>`, `Out<T>` or `u64`: one machine word, passed one by one (a struct by value would make every
-/// access generic in PTX, and AMD would pass it as a pointer). On a device each entry is an exported function; on the
-/// host the declaration is the argument struct and a table of [`Entry`], whose `key` is what stands in brackets.
+/// An argument is `In<T>`, `Out<T>` or `u64`: one machine word, passed one by one (a struct by value would
+/// make every access generic in PTX, and AMD would pass it as a pointer). On a device each entry is an
+/// exported function; on the host the declaration is the argument struct and a table of [`Entry`], whose
+/// `key` is the list in brackets.
 #[cfg(any(target_arch = "nvptx64", target_arch = "amdgpu"))]
 macro_rules! kernel {
     (
@@ -359,7 +370,7 @@ macro_rules! kernel {
         #[cfg(any(not(family), family = $family))]
         const _: () = {
             $(assert!(size_of::<$ty>() == 8, "a kernel argument is one machine word");)+
-            // Out here, where the fields' names do not hide the body's.
+            // Outside the function, whose parameters would hide names that the body uses.
             const BODY: fn(&$args, &mut $crate::target::Wave) = $body;
             #[unsafe(export_name = concat!(stringify!($name) $(, "_", stringify!($part))*))]
             extern "gpu-kernel" fn exported($($field: $ty,)+) {

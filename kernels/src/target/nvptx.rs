@@ -36,7 +36,8 @@ unsafe extern "C" {
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
-    // LLVM deletes it where it cannot be reached; ptx/check.sh refuses an image in which it survived.
+    // LLVM deletes the function where it cannot be reached; ptx/check.sh refuses an image in which it
+    // survived.
     // SAFETY: ends the kernel.
     unsafe { nvptx::trap() }
 }
@@ -51,7 +52,7 @@ impl<T: Copy> Lanes<T> {
     }
 }
 
-/// For `bait` only: a register out in the open.
+/// For `bait` only: the bare register of a lane's value.
 #[inline(always)]
 pub(super) fn value<T>(x: Lanes<T>) -> T {
     x.0
@@ -103,7 +104,7 @@ impl Mask {
     }
 }
 
-/// Holds its index.
+/// A wave of the launch; the field is its index.
 pub struct Wave(u32);
 
 #[inline(always)]
@@ -117,9 +118,10 @@ impl Wave {
     pub fn current() -> Wave {
         // SAFETY: reads special registers.
         let (block, thread) = unsafe { (nvptx::_block_idx_x() as u32, nvptx::_thread_idx_x() as u32) };
-        // Through a shuffle, for ptxas: it then knows that what depends on it is the same in every lane, and does not
-        // guard every collective against a divergence that cannot be. Here, where all lanes are together: `index` may be
-        // asked for inside a lane's closure, and must not be a collective.
+        // The shuffle is for ptxas: it then knows that values derived from the index are the same in every
+        // lane, and does not guard every collective against a divergence that cannot occur. It is here, where
+        // all lanes are together: `index` may be called inside a lane's closure, and must not be a
+        // collective.
         Wave(shuffle_from(ALL, block * (BLOCK / WIDTH) + thread / WIDTH, 0, 31))
     }
 
@@ -167,8 +169,9 @@ impl Wave {
 
     #[inline(always)]
     pub fn shift_up<N: Number>(&mut self, x: Lanes<N>, by: u32) -> Lanes<N> {
-        // The shuffle says itself whether there was a lane. (A comparison of the lane's index would be hoisted out of
-        // loops, five of them for a scan, and predicate registers are what a filter's loads are short of.)
+        // The shuffle itself reports whether there was a lane. (A comparison of the lane's index would be
+        // hoisted out of loops, five of them for a scan, and a filter's loads need those predicate
+        // registers.)
         let other = by_halves(x.0, |half| match shuffle_up(ALL, half, by, 0) {
             (other, true) => other,
             (_, false) => 0,
@@ -227,7 +230,7 @@ pub(super) fn funnel(high: u32, low: u32, by: u32) -> u32 {
     funnel_right(high, low, by)
 }
 
-/// An address, and nothing else.
+/// A bare address, without an extent.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Address(*mut u8);
@@ -271,7 +274,8 @@ impl Address {
 
     #[inline(always)]
     pub fn read<T: Value>(self, i: u64) -> T {
-        // SAFETY: whoever launches vouches for what the kernel reads; the host implementation checked that it reads no more.
+        // SAFETY: the caller that launches the kernel vouches for the memory it reads; the host
+        // implementation checked that it reads no more.
         unsafe { T::load(self.element(i)) }
     }
 

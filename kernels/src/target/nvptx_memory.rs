@@ -1,6 +1,7 @@
-//! NVIDIA's loads, stores and atomic updates: inline assembly. `ld.global` also through pointers that came out of memory (LLVM
-//! would make those generic), the read-only cache, and, not being `pure`, loads stay where they are written, so that a
-//! step's are all in flight together.
+//! NVIDIA's loads, stores and atomic updates, in inline assembly. `ld.global` is used also through pointers
+//! loaded from memory (LLVM would make those generic), and loads go through the read-only cache. As the
+//! assembly is not `pure`, loads stay in the order of the source, so that all loads of a step are in flight
+//! together.
 
 use core::arch::asm;
 
@@ -19,7 +20,8 @@ pub trait Memory: Copy + 'static {
     unsafe fn store(p: *mut Self, value: Self);
 }
 
-/// Type, the register that holds it, its class, suffix. Small integers come zero- or sign-extended.
+/// The type, the register type that holds it, the register class, and the instruction's suffix. Small
+/// integers are zero- or sign-extended.
 macro_rules! memory {
     ($($t:ty, $reg:ty, $class:ident, $suffix:literal;)*) => { $(impl Memory for $t {
         #[inline(always)]
@@ -105,7 +107,7 @@ impl<T: Memory> Memory for [T; 2] {
     }
 }
 
-/// Updates without the old value: `RED`. Relaxed, device scope.
+/// Atomic updates that do not return the old value: `RED`, relaxed, at device scope.
 pub trait Atomic: Value + Number {
     /// # Safety
     /// `p` is writable and aligned.
