@@ -1,14 +1,17 @@
-//! The one list of the functions that are mapped over rows: which there are, for which types, and in which image.
+//! The one list of the functions that are mapped over rows: their names, their types, and the image that
+//! holds each.
 //!
-//! The one idea: whatever must agree with the list is made from its rows by the macro below. That is the enum [`Function`],
-//! the kernels' arguments and entries, [`FunctionCall::visit`] (which turns a description back into types), the choice of an
-//! entry for a call, and what the tests enumerate. A new function is a row here and an `impl` in
-//! [`function`](crate::function).
+//! The one idea: the macro below makes everything that must agree with the list from the list's rows. It
+//! makes the enum [`Function`], the kernels' arguments and entries, [`FunctionCall::visit`] (which turns a
+//! description back into types), the choice of an entry for a call, and the cases that the tests enumerate. A
+//! new function takes a row here and an `impl` in [`function`](crate::function).
 //!
-//! All 740 pairs of fixed-width Arrow types that can be cast come down to these; the host's rules say which, with what
-//! parameters. Where a function makes the same bits of two pairs of types, one of them is here: an unsigned result whose
-//! bits are those of a signed one is computed as that (see [`Number::signed`]). A function's rows may be in several families, so
-//! that a cast between integers does not make a driver compile the arithmetic of decimals, and no archive is too large.
+//! All 740 pairs of fixed-width Arrow types that can be cast come down to these functions; the host's rules
+//! say which function a pair takes, with which parameters. If a function makes the same bits of two pairs of
+//! types, only one of them is here: an unsigned result whose bits are those of a signed one is computed as
+//! the signed one (see [`Number::signed`]). A function's rows may be in several families, so that a driver
+//! need not compile the arithmetic of decimals for a cast between integers, and so that no archive is too
+//! large.
 
 use crate::function::convert::{Direct, FromBool, ToBool};
 use crate::function::float::{Product, Quotient, Round};
@@ -21,8 +24,9 @@ use crate::function::words::{Parameter, WORDS, Words};
 use crate::function::{Bit, F16, I256, Native, Number, ValueFunction};
 use crate::map::{MapTask, Shape};
 
-/// Reads the list: the functions, then families with the rows that each has. `pairs` are of functions that are generic over the
-/// native types they read and write, with an entry `name_FROM_TO` for each; `single` are of the others, each with its entry's name.
+/// Reads the list: the functions, then families with the rows of each. `pairs` have functions that are
+/// generic over the native types they read and write, with an entry `name_FROM_TO` for each; `single` has the
+/// other functions, each with its entry's name.
 macro_rules! functions {
     ($($function:ident)+; $(
         family $family:literal $(, $tuning:ident $value:literal $(for $($tuned:ident)+)?)*;
@@ -38,7 +42,7 @@ macro_rules! functions {
             )*}
         }
     )+) => {
-        /// What is done to every value.
+        /// A function that a map applies to every value.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Function {
             $(
@@ -47,7 +51,7 @@ macro_rules! functions {
             )+
         }
 
-        /// The rows of the list: each function with each pair of types that it has an entry for.
+        /// The rows of the list: each function with each pair of types for which it has an entry.
         pub const EVERY: &[(Function, Number, Number)] = &[$(
             $($($((Function::$pair, <$from as Native>::NUMBER, <$to as Native>::NUMBER),)+)+)*
             $($((Function::$single, from::<$of>(), to::<$of>()),)+)*
@@ -77,7 +81,7 @@ macro_rules! functions {
         })+
 
         impl FunctionCall {
-            /// Calls the visitor with the function, or gives nothing for a combination that is not in the list.
+            /// Calls the visitor with the function; returns `None` for a combination that is not in the list.
             pub fn visit<V: Visitor>(&self, visitor: V) -> Option<V::Output> {
                 match (self.function, self.from, self.to) {
                     $(
@@ -101,8 +105,8 @@ macro_rules! functions {
 
         host_only! {
             impl FunctionCall {
-                /// Gives the launcher the call's entry with its arguments, or is nothing for a combination that is not in the
-                /// list.
+                /// Gives the launcher the call's entry with its arguments; returns `None` for a combination
+                /// that is not in the list.
                 pub fn launch<L: Launcher>(&self, task: &MapTask, launcher: L) -> Option<L::Output> {
                     let key = [self.function as u32, self.from as u32, self.to as u32];
                     $(
@@ -138,9 +142,9 @@ functions! {
     FillNull;
 
     family "cast";
-    /// Between integers, and Booleans to and from numbers.
+    /// Casts between integers, and between booleans and numbers.
     CastIntegers ()
-    /// By function and native types.
+    /// The entries, by function and native types.
     CAST_INTEGERS {
         pairs {
             cast Direct {
@@ -176,11 +180,11 @@ functions! {
         }
     }
 
-    // Two of eight bytes to eight would miss four bytes of registers on older GPUs.
+    // With the default of four blocks, these two casts would be four bytes of registers short on older GPUs.
     family "cast_float", blocks 3 for cast_f64_i64 cast_f64_u64;
-    /// Between floats, and floats to and from integers.
+    /// Casts between floats, and between floats and integers.
     CastFloats ()
-    /// By function and native types.
+    /// The entries, by function and native types.
     CAST_FLOATS {
         pairs {
             cast Direct {
@@ -201,9 +205,9 @@ functions! {
     }
 
     family "cast_scale", blocks 2;
-    /// Multiply or divide by a constant, in eight bytes: units of time, and small decimals.
+    /// Multiplies or divides by a constant, in eight bytes: units of time, and small decimals.
     CastScale (w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19 w20 w21)
-    /// By function and native types.
+    /// The entries, by function and native types.
     CAST_SCALE {
         pairs {
             cast_up Up {
@@ -231,9 +235,9 @@ functions! {
     }
 
     family "cast_up", blocks 2;
-    /// Multiply by a constant: large decimals.
+    /// Multiplies by a constant: large decimals.
     CastUp (w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19 w20 w21)
-    /// By native types.
+    /// The entries, by native types.
     CAST_UP {
         pairs {
             cast_up Up {
@@ -252,13 +256,13 @@ functions! {
         single {}
     }
 
-    // The largest, of 256 bits, would spill if AMD's compiler planned for blocks of 1024 threads.
+    // The largest functions, of 256 bits, would spill if AMD's compiler planned for blocks of 1024 threads.
     family "cast_down", blocks 2, threads 256 for
         cast_down_I256_i8 cast_down_I256_i16 cast_down_I256_i32 cast_down_I256_i64 cast_down_I256_i128
         cast_down_I256_I256;
-    /// Divide by a constant: large decimals.
+    /// Divides by a constant: large decimals.
     CastDown (w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19 w20 w21)
-    /// By native types.
+    /// The entries, by native types.
     CAST_DOWN {
         pairs {
             cast_down Down {
@@ -278,9 +282,9 @@ functions! {
     }
 
     family "cast_to_decimal", blocks 2;
-    /// Floats to decimals.
+    /// Casts floats to decimals.
     CastToDecimal (w0 w1 w2 w3 w4 w5 w6)
-    /// By native types.
+    /// The entries, by native types.
     CAST_TO_DECIMAL {
         pairs {
             cast_round Round {
@@ -294,9 +298,9 @@ functions! {
 
     family "cast_of_decimal", blocks 2,
         threads 256 for cast_product_I256_F16 cast_product_I256_f32 cast_product_I256_f64;
-    /// Decimals to floats.
+    /// Casts decimals to floats.
     CastOfDecimal (w0 w1 w2 w3 w4 w5 w6)
-    /// By function and native types.
+    /// The entries, by function and native types.
     CAST_OF_DECIMAL {
         pairs {
             cast_quotient Quotient {
@@ -316,9 +320,9 @@ functions! {
     }
 
     family "cast_time", blocks 2;
-    /// Timestamps to days and times of day, and intervals.
+    /// Casts timestamps to days and times of day, and casts intervals.
     CastTime (w0 w1 w2 w3 w4 w5 w6 w7 w8 w9)
-    /// By function and native types.
+    /// The entries, by function and native types.
     CAST_TIME {
         pairs {}
         single {
@@ -338,9 +342,9 @@ functions! {
     }
 
     family "nulls", blocks 3;
-    /// Nulls that become values.
+    /// Replaces nulls by values.
     OfNulls (w0 w1 w2 w3)
-    /// By function and native type.
+    /// The entries, by function and native type.
     OF_NULLS {
         pairs {}
         single {
@@ -357,33 +361,33 @@ functions! {
     }
 }
 
-/// A function picked at run time: which one, between which native types, with which parameters.
+/// A function picked at run time, with its native types and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FunctionCall {
-    /// Which.
+    /// The function to call.
     pub function: Function,
-    /// The native type it reads.
+    /// The native type that it reads.
     pub from: Number,
-    /// The native type it writes.
+    /// The native type that it writes.
     pub to: Number,
-    /// Whether some values do not fit; if not, the nulls of the result are those of the input.
+    /// Whether some values may not fit; if not, the nulls of the result are those of the input.
     pub fallible: bool,
-    /// Whether nulls become values: then the result has none.
+    /// Whether nulls become values, so that the result has none.
     pub fills_nulls: bool,
-    /// The parameters.
+    /// The parameters, as machine words.
     pub words: [u64; WORDS],
 }
 
-/// Something generic over functions.
+/// An operation that is generic over functions.
 pub trait Visitor {
-    /// What it gives.
+    /// The result of the operation.
     type Output;
-    /// Called with the function, its parameters read.
+    /// Runs the operation for the function, whose parameters have been read.
     fn visit<F: ValueFunction<From: Native, To: Native> + Parameter>(self, function: F) -> Self::Output;
 }
 
 impl FunctionCall {
-    /// The call of a function with parameters.
+    /// Makes the call of a function with its parameters.
     pub fn new<F: ValueFunction<From: Native, To: Native> + Parameter>(
         function: Function,
         values: F,
@@ -401,7 +405,7 @@ impl FunctionCall {
         }
     }
 
-    /// The call of a function without parameters, if it is in the list.
+    /// Makes the call of a function without parameters, or `None` if it is not in the list.
     pub fn plain(function: Function, from: Number, to: Number) -> Option<FunctionCall> {
         struct Described(Function);
         impl Visitor for Described {
@@ -422,8 +426,8 @@ impl FunctionCall {
         F::read(&mut Words::new(self.words))
     }
 
-    /// How many tiles a wave does of so many rows, or nothing for a combination that is not in the list: one, until there
-    /// are waves enough to fill the largest GPUs a few times over.
+    /// The number of tiles that each wave takes of `len` rows, or `None` for a combination that is not in the
+    /// list. It is one until the waves fill the largest GPUs a few times over.
     pub fn tiles(&self, len: u64, width: u32) -> Option<u64> {
         struct Shaped;
         impl Visitor for Shaped {
@@ -440,11 +444,11 @@ impl FunctionCall {
 host_only! {
     use crate::target::{AnyEntry, Args, Entry, find};
 
-    /// What can launch an entry whatever its arguments.
+    /// Launches an entry, whatever the type of its arguments.
     pub trait Launcher {
-        /// What comes of it.
+        /// The result of a launch.
         type Output;
-        /// Launches the entry.
+        /// Launches the entry with these arguments.
         fn launch<A: Args>(self, entry: &'static Entry<A>, args: &A) -> Self::Output;
     }
 }

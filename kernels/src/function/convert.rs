@@ -1,8 +1,8 @@
-//! ValueFunctions without parameters: between integers, floats and booleans.
+//! Functions on values without parameters: between integers, floats and booleans.
 //!
-//! The meaning is that of arrow-cast's `num_cast`: an integer that the target cannot hold does not fit; a
-//! float loses its fraction and then must fit, so -0.9 is 0u8 and NaN fits nowhere; to a float everything
-//! fits, rounded to nearest even; halves are reached through `f32`, rounding twice from `f64` and `i64`.
+//! They mean the same as arrow-cast's `num_cast`. An integer that the target cannot hold does not fit. A
+//! float loses its fraction and then must fit, so -0.9 is 0u8 and NaN fits nowhere. Every number fits a
+//! float, rounded to nearest even. Halves are reached through `f32`, which rounds twice from `f64` and `i64`.
 
 use core::marker::PhantomData;
 
@@ -10,7 +10,7 @@ use super::half::{F16, f32_to_f64, f64_to_f32};
 use super::{Bit, Native, ValueFunction};
 use crate::target::Truncate;
 
-/// The conversion of [`Cast`].
+/// The function that converts as [`Cast`] says.
 pub struct Direct<A, B>(pub PhantomData<(A, B)>);
 
 impl<A, B> Clone for Direct<A, B> {
@@ -31,7 +31,7 @@ impl<A: Native + Cast<B>, B: Native> ValueFunction for Direct<A, B> {
     }
 }
 
-/// Booleans to numbers: [`Truth::from_bool`].
+/// Converts booleans to numbers: [`Truth::from_bool`].
 #[derive(Clone, Copy)]
 pub struct FromBool<B>(pub PhantomData<B>);
 
@@ -45,7 +45,7 @@ impl<B: Native + Truth> ValueFunction for FromBool<B> {
     }
 }
 
-/// Numbers to booleans: [`Truth::to_bool`].
+/// Converts numbers to booleans: [`Truth::to_bool`].
 #[derive(Clone, Copy)]
 pub struct ToBool<A>(pub PhantomData<A>);
 
@@ -61,9 +61,9 @@ impl<A: Native + Truth> ValueFunction for ToBool<A> {
 
 /// A native number that converts to `To`.
 pub trait Cast<To>: Copy {
-    /// Whether every value fits: then the flag is constant.
+    /// Whether every value fits, so that the flag is constant.
     const ALWAYS: bool;
-    /// The converted value, and whether it fits. If not, the value means nothing.
+    /// The converted value, and whether it fits. If it does not, the value is meaningless.
     fn cast(self) -> (To, bool);
 }
 
@@ -155,11 +155,11 @@ float_to_float! {
     f64 => f64, |x| x;
 }
 
-/// A native number as a boolean and back.
+/// A native number that converts to a boolean and back.
 pub trait Truth: Copy {
-    /// 0 or 1.
+    /// The number 1 for true, 0 for false.
     fn from_bool(value: bool) -> Self;
-    /// Whether it is not zero: NaN is not, -0.0 is.
+    /// Whether the number is not zero: true for NaN, false for -0.0.
     fn to_bool(self) -> bool;
 }
 

@@ -1,12 +1,12 @@
-//! Decimals to and from floats.
+//! Decimals to floats and back.
 //!
-//! **From a float**: multiply by 10^scale in `f64`, round half away from zero, and let precision decide. The
-//! product is rounded once more than the mathematics would like; arrow-cast does the same.
+//! **From a float**: multiply by 10^scale in `f64`, round half away from zero, and check the precision. The
+//! product is rounded once more than exact arithmetic would; arrow-cast does the same.
 //!
 //! **To a float**: the nearest float to the exact value, rounded once (arrow-cast prints the decimal and
 //! parses the text where its arithmetic would not be exact; half precision goes through `f64` and `f32`).
-//! Here it is integer arithmetic throughout: 64 significant bits of the exact quotient or product, truncated,
-//! and whether anything nonzero was cut off. That is enough to round right.
+//! This module uses integer arithmetic throughout: 64 significant bits of the exact quotient or product,
+//! truncated, and whether any nonzero bit was cut off. That is enough to round correctly.
 
 use super::ValueFunction;
 use super::half::{F16, f32_to_f64, f64_to_f32};
@@ -16,18 +16,20 @@ use core::marker::PhantomData;
 
 /// A floating point type of Arrow.
 pub trait Float: Copy {
-    /// The same number, wider.
+    /// The same number as an `f64`.
     fn widen(self) -> f64;
     /// The float nearest to `digits * 2^exponent`; `inexact` says that the exact value is a little more.
-    /// Needs 62 significant bits or none.
+    /// `digits` must have at least 62 significant bits, or be 0.
     fn nearest(negative: bool, digits: u64, inexact: bool, exponent: i32) -> Self;
 }
 
-/// The bits of the float with this many stored mantissa bits nearest to `digits * 2^exponent`, ties to even.
+/// The bits of the float nearest to `digits * 2^exponent`, ties to even, for a float with `mantissa` stored
+/// bits.
 #[inline(always)]
 fn nearest_bits(digits: u64, inexact: bool, exponent: i32, mantissa: u32, bias: i32) -> u64 {
     let leading = digits.leading_zeros();
-    // What was cut off only matters as "more than nothing": it may sit in the last bit, which is never kept.
+    // Bits that were cut off only matter as "more than nothing": the last bit, which is never kept, can hold
+    // that.
     let digits = digits.wrapping_shl(leading) | inexact as u64;
     let magnitude = exponent + 63 - leading as i32;
     let least = 1 - bias;
@@ -39,7 +41,7 @@ fn nearest_bits(digits: u64, inexact: bool, exponent: i32, mantissa: u32, bias: 
     let (kept, rest, half) =
         (digits_kept >> dropped, digits_kept & ((1 << dropped) - 1), 1u64 << (dropped - 1));
     let up = (rest > half) | ((rest == half) & (kept & 1 == 1));
-    // `kept` has its leading one, which adds one to the exponent field; a subnormal has none.
+    // `kept` includes the leading one, which adds one to the exponent field; a subnormal has no leading one.
     let field = if lost > 0 { 0 } else { (magnitude + bias - 1) as u64 };
     let bits = (field << mantissa) + kept + up as u64;
     let infinite = ((2 * bias + 1) as u64) << mantissa;
@@ -85,18 +87,18 @@ impl Float for F16 {
     }
 }
 
-/// A float to a decimal: `round(x * factor)`, which fits if its absolute value is at most `limit`.
+/// Converts a float to a decimal: `round(x * factor)`, which fits if its absolute value is at most `limit`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Round<F, B: Integer> {
-    /// 10^scale, as an `f64` that need not be exact.
+    /// The factor 10^scale, as an `f64` that need not be exact.
     pub factor: f64,
-    /// 10^precision - 1.
+    /// The greatest decimal of the precision: 10^precision - 1.
     pub limit: B::Magnitude,
-    /// The source type.
+    /// The type of float that it converts.
     pub from: PhantomData<F>,
 }
 
-/// The nearest integer, halves up. For 64 bits and less `x` must be below 2^63, else below 2^255.
+/// The nearest integer, halves up. `x` must be below 2^63 for types of 64 bits and less, else below 2^255.
 #[inline(always)]
 fn round_half_up<M: Magnitude>(x: f64) -> M {
     // Below 2^64 the integer part is exact in both types, and so is the difference.
@@ -105,7 +107,7 @@ fn round_half_up<M: Magnitude>(x: f64) -> M {
     if M::BITS <= 64 {
         return M::from_wide(U256::from_low(small as u128));
     }
-    // From 2^52 on there is no fraction: mantissa and exponent say it all.
+    // From 2^52 on, `x` has no fraction: mantissa and exponent give the integer.
     let (exponent, mantissa) = ((x.to_bits() >> 52) as u32, x.to_bits() & ((1 << 52) - 1) | (1 << 52));
     let large = U256::from_low(mantissa as u128).shl(exponent.wrapping_sub(1023 + 52) & 255);
     M::from_wide(if exponent < 1023 + 52 { U256::from_low(small as u128) } else { large })
@@ -119,26 +121,26 @@ impl<F: Float, B: Integer> ValueFunction for Round<F, B> {
         let scaled = self.factor * x.widen();
         let (negative, absolute) = (scaled.is_sign_negative(), scaled.abs());
         let magnitude: B::Magnitude = round_half_up(absolute);
-        // 2^(width - 1); NaN and infinity fail here.
+        // The bound is 2^(width - 1); NaN and infinity fail here.
         let past = f64::from_bits(((1023 + 8 * size_of::<B>() as u64) - 1) << 52);
         let fits = (absolute < past) & (magnitude <= self.limit);
         (B::truncate(join(negative, magnitude.to_wide())), fits)
     }
 }
 
-/// What quotients and products of decimals are computed in.
+/// The integer type in which quotients and products of decimals are computed.
 pub trait Significand: Magnitude {
-    /// Bits before the highest one.
+    /// The number of zero bits above the highest one.
     fn leading_zeros(self) -> u32;
-    /// `self << bits`, modulo 2^BITS. Any number of bits will do for 0.
+    /// `self << bits`, modulo 2^BITS. For 0, `bits` may be any number.
     fn shift_left(self, bits: u32) -> Self;
-    /// The 64 more bits of the product, and the low ones.
+    /// The product with `word`: the 64 bits beyond this type, and the low bits.
     fn mul_word(self, word: u64) -> (u64, Self);
     /// The upper 128 bits.
     fn top(self) -> u128;
     /// The lower 64 bits.
     fn bottom(self) -> u64;
-    /// This word in the upper 64 bits.
+    /// The number whose upper 64 bits are `word` and whose other bits are zero.
     fn from_top(word: u64) -> Self;
 }
 
@@ -201,12 +203,12 @@ impl Significand for U256 {
     }
 }
 
-/// A native type of decimals.
+/// A native type that decimals have.
 pub trait Decimal: Integer {
-    /// What holds its absolute value and every power of ten of its scales.
+    /// The integer type that holds its absolute value and every power of ten of its scales.
     type Significand: Significand;
 
-    /// Whether it is negative, its absolute value shifted to the top, and by how much.
+    /// Whether the number is negative, its absolute value shifted to the top, and the bits of that shift.
     #[inline(always)]
     fn normalised(self) -> (bool, Self::Significand, u32) {
         let (negative, magnitude) = self.split();
@@ -229,16 +231,16 @@ impl Decimal for I256 {
     type Significand = U256;
 }
 
-/// A decimal of scale 0 or more to a float: divides by 10^scale.
+/// Converts a decimal of scale 0 or more to a float: divides by 10^scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quotient<A: Decimal, F> {
-    /// 10^scale shifted to the top: `d` in [2^(N-1), 2^N).
+    /// The number 10^scale shifted to the top: `d` in [2^(N-1), 2^N).
     pub divisor: A::Significand,
-    /// By how much.
+    /// The bits by which `divisor` is shifted.
     pub shift: u32,
-    /// floor(2^(N+127) / d), or one less: an estimate of the reciprocal.
+    /// An estimate of the reciprocal: floor(2^(N+127) / d), or one less.
     pub reciprocal: u128,
-    /// The target type.
+    /// The type of float that it makes.
     pub to: PhantomData<F>,
 }
 
@@ -249,10 +251,10 @@ impl<A: Decimal, F: Float> ValueFunction for Quotient<A, F> {
     #[inline(always)]
     fn call(&self, x: A) -> (F, bool) {
         let (negative, numerator, shift) = x.normalised();
-        // floor(numerator * 2^63 / divisor), or one less: of three truncations each costs less than one
-        // in the last of 128 bits, of which the upper 64 are used.
+        // floor(numerator * 2^63 / divisor), or one less: each of three truncations costs less than one in
+        // the last of 128 bits, and only the upper 64 are used.
         let estimate = (full_product(numerator.top(), self.reciprocal).high >> 64) as u64;
-        // The exact remainder of that, in N + 64 bits; it is below twice the divisor.
+        // The exact remainder of that quotient, in N + 64 bits; it is below twice the divisor.
         let (product_high, product) = self.divisor.mul_word(estimate);
         let (high, low) =
             (numerator.shift_right(A::Significand::BITS - 63).bottom(), numerator.shift_left(63));
@@ -265,15 +267,16 @@ impl<A: Decimal, F: Float> ValueFunction for Quotient<A, F> {
     }
 }
 
-/// A decimal of negative scale to a float: multiplies by 10^-scale, that is by a power of five and of two.
+/// Converts a decimal of negative scale to a float: multiplies by 10^-scale, that is by a power of five and
+/// of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Product<A, F> {
-    /// 5^-scale (298 bits for 5^128) shifted to the top of 320 bits, low word first.
+    /// The number 5^-scale (298 bits for 5^128) shifted to the top of 320 bits, low word first.
     pub factor: [u64; 5],
-    /// What the product's upper 64 bits are to be multiplied by, as a power of two, but for the width and
-    /// shift of the decimal.
+    /// The power of two by which to multiply the product's upper 64 bits, without the decimal's width and
+    /// shift, which `call` adds.
     pub exponent: i32,
-    /// Source and target type.
+    /// The source type and the target type.
     pub types: PhantomData<(A, F)>,
 }
 
@@ -291,7 +294,8 @@ impl<A: Decimal, F: Float> ValueFunction for Product<A, F> {
         };
         let drop_word =
             |(high, low): (u64, A::Significand)| (0, low.shift_right(64).add(A::Significand::from_top(high)));
-        // Schoolbook, a word of the factor at a time; words that fall off the low end count as inexact.
+        // Schoolbook multiplication, a word of the factor at a time; words that fall off the low end count as
+        // inexact.
         let first = step((0, A::Significand::ZERO), self.factor[0]);
         let second = step(drop_word(first), self.factor[1]);
         let third = step(drop_word(second), self.factor[2]);

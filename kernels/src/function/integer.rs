@@ -1,17 +1,17 @@
-//! What the conversions need to know of an integer: its sign and magnitude, and the way in and out of 256 bits.
+//! Integers for the conversions: sign and magnitude, and conversion to and from 256 bits.
 //!
-//! Every conversion between integers goes through [`I256`] on paper. After inlining nothing of it is left:
-//! the optimiser sees that only the low bits are used.
+//! Every conversion between integers goes through [`I256`] in the source. Inlining removes it: the optimiser
+//! sees that only the low bits are used.
 
 use super::wide::{I256, U256, full_product};
 
-/// An unsigned integer that magnitudes are computed in.
+/// An unsigned integer type for the arithmetic on magnitudes.
 pub trait Magnitude: Copy + Ord {
-    /// Its width.
+    /// Its width in bits.
     const BITS: u32;
-    /// 0
+    /// The zero of this type.
     const ZERO: Self;
-    /// All ones.
+    /// The greatest value: all bits one.
     const MAX: Self;
     /// `self + other`, modulo 2^BITS.
     fn add(self, other: Self) -> Self;
@@ -23,29 +23,29 @@ pub trait Magnitude: Copy + Ord {
     fn mul_high(self, other: Self) -> Self;
     /// `self >> bits`, for fewer than BITS bits.
     fn shift_right(self, bits: u32) -> Self;
-    /// The same number, wider.
+    /// The same number, zero-extended.
     fn to_wide(self) -> U256;
-    /// The low bits of a wider number.
+    /// The low bits of a number of 256 bits.
     fn from_wide(wide: U256) -> Self;
 }
 
 /// A native integer of an Arrow type.
 pub trait Integer: Copy + PartialOrd {
-    /// What holds its absolute value: 32 bits at least, for there is no narrower multiplier.
+    /// The type that holds its absolute value: at least 32 bits, since no GPU has a narrower multiplier.
     type Magnitude: Magnitude;
-    /// The least value.
+    /// The least value of the type.
     const LEAST: Self;
-    /// The greatest value.
+    /// The greatest value of the type.
     const GREATEST: Self;
-    /// Whether it is negative, and the absolute value.
+    /// Whether the number is negative, and its absolute value.
     fn split(self) -> (bool, Self::Magnitude);
-    /// The same number, wider.
+    /// The same number, sign- or zero-extended.
     fn widen(self) -> I256;
-    /// The low bits of a wider number.
+    /// The low bits of a number of 256 bits.
     fn truncate(wide: I256) -> Self;
-    /// The product, modulo the width.
+    /// The product, modulo 2^width.
     fn mul(self, other: Self) -> Self;
-    /// The sum, modulo the width.
+    /// The sum, modulo 2^width.
     fn add(self, other: Self) -> Self;
 }
 
@@ -129,7 +129,7 @@ macro_rules! integers {
             #[inline(always)]
             #[allow(unused_comparisons, reason = "unsigned integers are never negative")]
             fn split(self) -> (bool, $magnitude) {
-                // Sign extension, then negation: right for the least value too.
+                // Sign extension, then negation; this is correct for the least value too.
                 let (negative, bits) = (self < 0, self as $magnitude);
                 (negative, if negative { bits.wrapping_neg() } else { bits })
             }

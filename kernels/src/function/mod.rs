@@ -1,12 +1,14 @@
-//! Functions on values: one value in, one value out, and whether it fits. The one idea: a function knows no rows, nulls,
-//! tiles or devices. [`map`](crate::map) feeds it rows on a GPU and in the emulator, the host library's CPU path does the
-//! same; [`functions`](crate::functions) lists which function exists for which types.
+//! Functions on values: each takes one value and returns one value, and whether it fits. The one idea: a
+//! function knows no rows, nulls, tiles or devices. [`map`](crate::map) feeds it rows on a GPU and in the
+//! emulator, and the host library's CPU path does the same. [`functions`](crate::functions) lists which
+//! function exists for which types.
 //!
-//! The meaning of each is that of arrow-rs 60, bit for bit; where that is surprising a comment says so. What is the same
-//! for every row (factors, divisors, bounds) is worked out once on the host and travels as machine [`words`].
+//! Each function means what arrow-rs 60 does, bit for bit; a comment says so where that is surprising. The
+//! host works out once what is the same for every row (factors, divisors, bounds) and passes it as machine
+//! [`words`].
 //!
-//! Everything on the path of a row is branch-free and inlined, has no panic and calls nothing: a device
-//! image has nowhere to call to, and the CPU path wants its loops vectorised.
+//! All code on the path of a row is branch-free and inlined, has no panic and makes no call: a device image
+//! contains no functions to call, and the CPU path needs loops that vectorise.
 
 pub mod convert;
 pub mod divide;
@@ -24,17 +26,18 @@ pub use wide::{I256, U256};
 
 /// A function of a row's value, with its parameters.
 pub trait ValueFunction: Copy {
-    /// The native type it reads.
+    /// The native type that it reads.
     type From: Copy;
-    /// The native type it writes.
+    /// The native type that it writes.
     type To: Copy;
-    /// Whether every value fits, whatever the parameters.
+    /// Whether every value fits, for all parameters.
     const ALWAYS: bool = false;
-    /// Whether nulls become values too, by [`of_null`](ValueFunction::of_null): then no row of the result is null.
+    /// Whether nulls become values too, by [`of_null`](ValueFunction::of_null), so that no row of the result
+    /// is null.
     const FILLS_NULLS: bool = false;
-    /// The function's value, and whether it fits. If not, the value means nothing.
+    /// The function's value, and whether it fits. If it does not, the value is meaningless.
     fn call(&self, x: Self::From) -> (Self::To, bool);
-    /// What a null becomes.
+    /// The value that a null becomes; functions with `FILLS_NULLS` override it.
     #[inline(always)]
     fn of_null(&self) -> Self::To
     where
@@ -44,19 +47,19 @@ pub trait ValueFunction: Copy {
     }
 }
 
-/// A boolean. In arrays it is a bit; as a value, a byte that is zero or not.
+/// A boolean. Arrays hold it as a bit; as a value it is a byte, true where not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Bit(pub u8);
 
 impl Bit {
-    /// The bit of a boolean.
+    /// Makes the bit of a boolean.
     #[inline(always)]
     pub const fn new(value: bool) -> Bit {
         Bit(value as u8)
     }
 
-    /// Whether it is set.
+    /// Whether the boolean is true.
     #[inline(always)]
     pub const fn is_set(self) -> bool {
         self.0 != 0
@@ -65,17 +68,17 @@ impl Bit {
 
 /// A type of values in memory: bits, or little-endian numbers of 1, 2, 4, 8, 16 or 32 bytes.
 pub trait Native: Copy + Default + PartialEq + Send + Sync + 'static {
-    /// Its name at run time.
+    /// The type's name at run time.
     const NUMBER: Number;
-    /// The value of these bits; those beyond its width are ignored.
+    /// Makes a value of these bits; bits beyond its width are ignored.
     fn from_bits(bits: U256) -> Self;
-    /// Its bits; those beyond its width are anything.
+    /// Returns the value's bits; those beyond its width are arbitrary.
     fn to_bits(self) -> U256;
 }
 
 macro_rules! natives {
     ($($number:ident = $t:ident, $bits:literal, |$from:ident| $read:expr, |$value:ident| $to:expr;)*) => {
-        /// The native types, at run time.
+        /// The native types, as values at run time.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[allow(missing_docs, reason = "the names say it all")]
         pub enum Number {
@@ -83,7 +86,7 @@ macro_rules! natives {
         }
 
         impl Number {
-            /// Bits of a row.
+            /// Bits of a row in an array.
             pub const fn bits(self) -> usize {
                 match self {
                     $(Number::$number => $bits,)*
@@ -124,7 +127,8 @@ natives! {
 }
 
 impl Number {
-    /// The signed integers of an unsigned one's width; itself, if it is none. Arithmetic that wraps has the same bits in both.
+    /// The signed type of an unsigned type's width; any other type is itself. Wrapping arithmetic gives the
+    /// same bits in both.
     pub const fn signed(self) -> Number {
         match self {
             Number::U8 => Number::I8,
@@ -135,7 +139,7 @@ impl Number {
         }
     }
 
-    /// Bytes of a value: one of a boolean, though arrays have bits.
+    /// Bytes of a value. A boolean has one, though arrays hold it as a bit.
     pub const fn width(self) -> usize {
         self.bits().div_ceil(8)
     }

@@ -1,9 +1,9 @@
-//! Functions of nulls: each valid value is itself.
+//! Functions that replace nulls and leave valid values as they are.
 
 use super::words::{Parameter, Words};
 use super::{Native, U256, ValueFunction};
 
-/// A null becomes the value that is given.
+/// Replaces a null by the value in the field.
 #[derive(Clone, Copy)]
 pub struct FillNull<T>(pub T);
 
@@ -22,7 +22,7 @@ impl<T: Native> ValueFunction for FillNull<T> {
     }
 }
 
-/// The value's bits, as many words for each type.
+/// The value's bits, in the same number of words for each type.
 impl<T: Native> Parameter for FillNull<T> {
     #[inline(always)]
     fn write(&self, to: &mut Words) {

@@ -1,10 +1,10 @@
-//! Multiply or divide by a constant: decimals of another scale, integers into and out of decimals, other
-//! time units.
+//! Multiplication or division by a constant: decimals to another scale, integers to and from decimals, times
+//! to another unit.
 //!
-//! Whether a value fits is decided before the arithmetic, by two comparisons of the input with bounds that
-//! the plan works out exactly: the result is monotone in the input, so the inputs that fit are an interval.
-//! Inside it the multiplication cannot overflow. Where arrow-cast has proved from the precisions that
-//! everything fits, it looks at nothing and wraps; there the bounds are those of the type.
+//! Two comparisons of the input with bounds decide, before the arithmetic, whether a value fits. The plan
+//! works the bounds out exactly: the result is monotone in the input, so the inputs that fit are an interval.
+//! Inside it the multiplication cannot overflow. If arrow-cast has proved from the precisions that every
+//! value fits, it checks nothing and wraps; the bounds are then those of the type.
 
 use super::ValueFunction;
 use super::divide::Divisor;
@@ -12,34 +12,34 @@ use super::integer::{Integer, Magnitude, join};
 use super::wide::U256;
 use core::marker::PhantomData;
 
-/// Which inputs fit.
+/// The interval of the inputs that fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds<A> {
-    /// The least that does.
+    /// The least input that fits.
     pub least: A,
-    /// The greatest that does.
+    /// The greatest input that fits.
     pub greatest: A,
 }
 
 impl<A: Integer> Bounds<A> {
-    /// Everything fits.
+    /// The bounds that every value of the type is within.
     pub const ALL: Bounds<A> = Bounds { least: A::LEAST, greatest: A::GREATEST };
 
-    /// Whether `x` fits.
+    /// Whether `x` is within the bounds.
     #[inline(always)]
     pub fn hold(&self, x: A) -> bool {
         (x >= self.least) & (x <= self.greatest)
     }
 }
 
-/// `x * factor + addend`, in the target type.
+/// Computes `x * factor + addend`, in the target type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Up<A, B> {
-    /// Which inputs fit.
+    /// The bounds of the inputs that fit.
     pub bounds: Bounds<A>,
-    /// What to multiply by.
+    /// The factor to multiply by.
     pub factor: B,
-    /// What to add afterwards: the offset of a time zone, else 0.
+    /// The number added afterwards: the offset of a time zone, else 0.
     pub addend: i64,
 }
 
@@ -53,32 +53,32 @@ impl<A: Integer, B: Integer> ValueFunction for Up<A, B> {
     }
 }
 
-/// What happens to the remainder of a division.
+/// The treatment of a division's remainder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
-    /// It is dropped: integers from decimals, larger time units.
+    /// Drops the remainder: integers from decimals, larger time units.
     TowardZero,
-    /// Half away from zero: decimals of smaller scale.
+    /// Rounds half away from zero: decimals of smaller scale.
     HalfAway,
 }
 
-/// `x / divisor + addend`, rounded.
+/// Computes `x / divisor + addend`, rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Down<A: Integer, B> {
-    /// Which inputs fit.
+    /// The bounds of the inputs that fit.
     pub bounds: Bounds<A>,
-    /// What to divide by.
+    /// The divisor, prepared for fast division.
     pub divisor: Divisor<A::Magnitude>,
-    /// The remainder from which the quotient grows by one: the divisor itself for never.
+    /// The least remainder that increases the quotient by one; the divisor itself where none does.
     pub round_from: A::Magnitude,
-    /// What to add afterwards: the offset of a time zone, else 0.
+    /// The number added afterwards: the offset of a time zone, else 0.
     pub addend: i64,
-    /// The target type.
+    /// The type of the result.
     pub to: PhantomData<B>,
 }
 
 impl<A: Integer, B: Integer> Down<A, B> {
-    /// This division; `divisor` is at least 2.
+    /// Prepares a division; `divisor` is at least 2.
     pub fn new(bounds: Bounds<A>, divisor: A::Magnitude, rounding: Rounding, addend: i64) -> Down<A, B> {
         let round_from = match rounding {
             Rounding::TowardZero => divisor,

@@ -1,9 +1,9 @@
-//! Instants to days and times of day, and intervals.
+//! Conversion of instants to days and times of day, and of intervals.
 //!
 //! Days are rounded down, so that an instant just before the epoch belongs to the day before. (Larger time
-//! units are not: they are divided toward zero, see [`super::scale`].) A zone here is a fixed offset. It is
-//! added after the division by the day, because an instant in nanoseconds near the end of 64 bits plus an
-//! offset would overflow where arrow-cast, which counts seconds apart, does not.
+//! units are rounded toward zero, see [`super::scale`].) A zone is a fixed offset here. It is added after the
+//! division by the day: an instant in nanoseconds near the end of 64 bits plus an offset would overflow, and
+//! arrow-cast, which counts seconds separately, does not.
 
 use super::ValueFunction;
 use super::divide::Divisor;
@@ -11,7 +11,7 @@ use super::integer::Integer;
 use super::scale::Bounds;
 use core::marker::PhantomData;
 
-/// Quotient rounded down and remainder at least 0.
+/// The quotient rounded down, and the remainder, at least 0.
 #[inline(always)]
 fn divide_down(x: i64, divisor: &Divisor<u64>) -> (i64, u64) {
     let (negative, magnitude) = x.split();
@@ -24,10 +24,10 @@ fn divide_down(x: i64, divisor: &Divisor<u64>) -> (i64, u64) {
     )
 }
 
-/// A timestamp to the day it falls on.
+/// Converts a timestamp to the day it falls on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Days<B> {
-    /// Which instants fit.
+    /// The bounds of the instants that fit.
     pub bounds: Bounds<i64>,
     /// A day in the timestamp's unit.
     pub day: Divisor<u64>,
@@ -35,9 +35,9 @@ pub struct Days<B> {
     pub offset: u64,
     /// -1 if the zone's offset is negative, else 0.
     pub offset_days: i64,
-    /// What a day is in the target: 1, or 86,400,000 milliseconds.
+    /// The length of a day in the target's unit: 1, or 86,400,000 milliseconds.
     pub factor: i64,
-    /// The target type.
+    /// The type of the result.
     pub to: PhantomData<B>,
 }
 
@@ -53,10 +53,10 @@ impl<B: Integer> ValueFunction for Days<B> {
     }
 }
 
-/// A timestamp to the time of its day.
+/// Converts a timestamp to the time of its day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeOfDay<B> {
-    /// Which instants fit.
+    /// The bounds of the instants that fit.
     pub bounds: Bounds<i64>,
     /// A day in the timestamp's unit.
     pub day: Divisor<u64>,
@@ -66,7 +66,7 @@ pub struct TimeOfDay<B> {
     pub factor: u64,
     /// Timestamp's units in a unit of the target, or 1 if they are larger.
     pub divisor: Divisor<u64>,
-    /// The target type.
+    /// The type of the result.
     pub to: PhantomData<B>,
 }
 
@@ -78,7 +78,7 @@ impl<B: Integer> ValueFunction for TimeOfDay<B> {
         let (_, within) = divide_down(x, &self.day);
         let local = within.wrapping_add(self.offset);
         let local = if local >= self.day.value { local - self.day.value } else { local };
-        // At most 86,400 * 10^9, whichever of the two is not 1.
+        // The product is at most 86,400 * 10^9, since one of the two is 1.
         let (time, _) = self.divisor.divide(local.wrapping_mul(self.factor));
         (B::truncate((time as i64).widen()), self.bounds.hold(x))
     }
@@ -90,10 +90,10 @@ fn interval(months: i32, days: i32, nanoseconds: i64) -> i128 {
     (months as u32 as i128) | ((days as u32 as i128) << 32) | ((nanoseconds as i128) << 64)
 }
 
-/// A duration to a month-day-nano interval.
+/// Converts a duration to a month-day-nano interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DurationToInterval {
-    /// Which durations fit.
+    /// The bounds of the durations that fit.
     pub bounds: Bounds<i64>,
     /// Nanoseconds in a unit.
     pub factor: i64,
@@ -108,7 +108,7 @@ impl ValueFunction for DurationToInterval {
     }
 }
 
-/// A month-day-nano interval to a duration: months and days fit in none.
+/// Converts a month-day-nano interval to a duration. Intervals with months or days do not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntervalToDuration {
     /// Nanoseconds in a unit.
@@ -126,7 +126,7 @@ impl ValueFunction for IntervalToDuration {
     }
 }
 
-/// A year-month interval (months) to a month-day-nano interval.
+/// Converts a year-month interval (months) to a month-day-nano interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MonthsToInterval;
 
@@ -140,7 +140,7 @@ impl ValueFunction for MonthsToInterval {
     }
 }
 
-/// A day-time interval (days, then milliseconds, low to high) to a month-day-nano interval.
+/// Converts a day-time interval (days, then milliseconds, low to high) to a month-day-nano interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DayTimeToInterval;
 
@@ -150,7 +150,7 @@ impl ValueFunction for DayTimeToInterval {
     const ALWAYS: bool = true;
     #[inline(always)]
     fn call(&self, x: i64) -> (i128, bool) {
-        // 32 bits times a million fit in 64.
+        // The product of 32 bits and a million fits 64 bits.
         (interval(0, x as i32, (x >> 32) * 1_000_000), true)
     }
 }

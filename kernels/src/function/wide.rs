@@ -1,14 +1,14 @@
-//! 256-bit integers, as much of them as decimals need: add, subtract, multiply, shift, compare.
+//! 256-bit integers, with the operations that decimals need: add, subtract, multiply, shift, compare.
 //!
-//! There is no division: every divisor here is a power of ten known before the kernel starts, and
+//! Division is missing: every divisor here is a power of ten known before the kernel starts, and
 //! [`super::divide`] divides by one with two multiplications.
 
 /// An unsigned 256-bit integer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct U256 {
-    /// The low half.
+    /// The low 128 bits.
     pub low: u128,
-    /// The high half.
+    /// The high 128 bits.
     pub high: u128,
 }
 
@@ -16,7 +16,7 @@ pub struct U256 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct I256 {
-    /// The low half.
+    /// The low 128 bits.
     pub low: u128,
     /// The high half, with the sign.
     pub high: i128,
@@ -38,19 +38,19 @@ pub fn full_product(a: u128, b: u128) -> U256 {
 }
 
 impl U256 {
-    /// 0
+    /// The number 0 as 256 bits.
     pub const ZERO: U256 = U256 { low: 0, high: 0 };
-    /// 1
+    /// The number 1 as 256 bits.
     pub const ONE: U256 = U256 { low: 1, high: 0 };
-    /// 2^256 - 1
+    /// The greatest number, 2^256 - 1.
     pub const MAX: U256 = U256 { low: u128::MAX, high: u128::MAX };
 
-    /// The number `low`.
+    /// Zero-extends a number of 128 bits.
     pub const fn from_low(low: u128) -> U256 {
         U256 { low, high: 0 }
     }
 
-    /// The sum and whether it passed 2^256.
+    /// The sum, and whether it reached 2^256.
     #[inline(always)]
     pub const fn overflowing_add(self, other: U256) -> (U256, bool) {
         let (low, carry) = self.low.overflowing_add(other.low);
@@ -59,7 +59,7 @@ impl U256 {
         (U256 { low, high }, over | over_again)
     }
 
-    /// The difference and whether it fell below zero.
+    /// The difference, and whether it fell below zero.
     #[inline(always)]
     pub const fn overflowing_sub(self, other: U256) -> (U256, bool) {
         let (low, borrow) = self.low.overflowing_sub(other.low);
@@ -122,13 +122,13 @@ impl U256 {
         if bits >= 128 { U256 { low: high, high: 0 } } else { U256 { low, high } }
     }
 
-    /// How many of the 256 bits precede the highest one bit.
+    /// The number of the 256 bits above the highest one bit.
     #[inline(always)]
     pub const fn leading_zeros(self) -> u32 {
         if self.high != 0 { self.high.leading_zeros() } else { 128 + self.low.leading_zeros() }
     }
 
-    /// `self < other`
+    /// Whether `self < other`, without a branch.
     #[inline(always)]
     pub const fn below(self, other: U256) -> bool {
         (self.high < other.high) | ((self.high == other.high) & (self.low < other.low))
@@ -150,14 +150,14 @@ impl Ord for U256 {
 }
 
 impl I256 {
-    /// -2^255
+    /// The least number, -2^255.
     pub const MIN: I256 = I256 { low: 0, high: i128::MIN };
-    /// 2^255 - 1
+    /// The greatest number, 2^255 - 1.
     pub const MAX: I256 = I256 { low: u128::MAX, high: i128::MAX };
-    /// 0
+    /// The number 0 as 256 bits.
     pub const ZERO: I256 = I256 { low: 0, high: 0 };
 
-    /// The number `value`.
+    /// Sign-extends a number of 128 bits.
     #[inline(always)]
     pub const fn from_i128(value: i128) -> I256 {
         I256 { low: value as u128, high: value >> 127 }
@@ -181,7 +181,7 @@ impl I256 {
         I256::from_bits(U256::ZERO.wrapping_sub(self.to_bits()))
     }
 
-    /// `self < other`
+    /// Whether `self < other`, without a branch.
     #[inline(always)]
     pub const fn below(self, other: I256) -> bool {
         (self.high < other.high) | ((self.high == other.high) & (self.low < other.low))

@@ -1,4 +1,4 @@
-//! Parameters as machine words: what crosses from the host to a kernel.
+//! Parameters as machine words, in which the host passes them to a kernel.
 
 use super::convert::{Direct, FromBool, ToBool};
 use super::divide::Divisor;
@@ -11,7 +11,7 @@ use super::temporal::{
 use super::wide::{I256, U256};
 use core::marker::PhantomData;
 
-/// How many words the largest set of parameters takes: that of a division of 256 bits.
+/// The number of words in the largest set of parameters: that of a division of 256 bits.
 pub const WORDS: usize = 22;
 
 /// A sequence of words, written or read from the front.
@@ -22,13 +22,13 @@ pub struct Words {
 }
 
 impl Words {
-    /// Words to read, or to write from the front.
+    /// Starts at the first of `words`, to read them or to write over them.
     #[inline(always)]
     pub const fn new(words: [u64; WORDS]) -> Words {
         Words { words, next: 0 }
     }
 
-    /// All the words; those never written are zero.
+    /// Returns all the words; those never written are zero.
     #[inline(always)]
     pub fn into_array(self) -> [u64; WORDS] {
         self.words
@@ -42,7 +42,7 @@ impl Words {
         self.next += 1;
     }
 
-    /// No panic is possible here, so none is compiled into a kernel.
+    /// Reads the next word. It cannot panic, so kernels contain no panic code.
     #[inline(always)]
     fn pull(&mut self) -> u64 {
         let word = self.words.get(self.next).copied().unwrap_or(0);
@@ -51,11 +51,11 @@ impl Words {
     }
 }
 
-/// Something that travels as words.
+/// A value that travels as words.
 pub trait Parameter: Copy {
-    /// Appends it.
+    /// Appends the value to the words.
     fn write(&self, to: &mut Words);
-    /// Takes it from the front.
+    /// Takes the value from the front of the words.
     fn read(from: &mut Words) -> Self;
 }
 

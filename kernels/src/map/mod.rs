@@ -1,22 +1,26 @@
-//! Map: a function of each row's value. One pass over the values for the new values, the new validity, the number of
-//! nulls, and the first row that does not fit.
+//! Map: a function of each row's value. One pass over the values makes the new values, the new validity, the
+//! number of nulls, and the first row that does not fit.
 //!
-//! The one idea: the functions are [`function`](crate::function)'s and know no rows; here is how a wave feeds them, whatever
-//! they are. A **tile** is four or eight accesses of each lane, an access as many neighbouring rows as make 16 bytes of the
-//! wider type (8 rows at most). Four are loaded before the first is converted. Whether values fit comes out as a few bits in
-//! each lane, 32 at most; groups of lanes transpose these to words, one a lane, and there they meet the validity: 32 rows
-//! with one `and`. Booleans are transposed likewise, on their way in or out, as is validity for functions that look at it.
+//! The one idea: the functions are in [`function`](crate::function) and know no rows; this module feeds them
+//! rows, whatever they do. A **tile** is four or eight accesses of each lane. An access is as many
+//! neighbouring rows as make 16 bytes of the wider type (8 rows at most). A lane loads four accesses before
+//! it converts the first. Each lane has a bit for each row that says whether the value fits, 32 bits at most;
+//! groups of lanes transpose these bits to words, one a lane, where one `and` combines 32 rows with their
+//! validity. Booleans are transposed in the same way when they are loaded or stored, and so is validity for
+//! functions that read it.
 //!
-//! Values may be at any address: a slice's are not on 16-byte boundaries, foreign ones need not be on any. Then an access
-//! is put together from the two aligned ones it lies in. Loads past the last value repeat the last aligned access that has
-//! part of one. Stores are always whole: outputs begin on a boundary and are writable up to one.
+//! Values may be at any address: those of a slice need not start on a 16-byte boundary, and imported ones may
+//! have no alignment at all. Then an access is assembled from the two aligned accesses that it overlaps.
+//! Loads past the last value repeat the last aligned access that contains part of a value. Stores are always
+//! whole: outputs begin on a 16-byte boundary and are writable up to one.
 //!
-//! Bytes moved: both types' widths a row, and a bit for each validity. Instructions a row: about eight for each access and
-//! the conversion's own; where validity is wanted two more, and for a tile two to four exchanges between lanes and some
-//! hundred instructions: hence eight accesses.
+//! Bytes moved: both types' widths for each row, and a bit for each validity. Instructions: about eight for
+//! each access plus the conversion's own; where validity is wanted, two more for each row, and for each tile
+//! two to four exchanges between lanes and some hundred instructions. That is why a tile may have eight
+//! accesses.
 //!
-//! Offsets of another width are direct conversions between `i32` and `i64` with one value more than there are rows:
-//! the first that does not fit is an error whatever is asked for.
+//! Offsets of another width are direct conversions between `i32` and `i64`, with one value more than rows:
+//! the first offset that does not fit is an error whatever the caller's options.
 
 #[macro_use]
 mod task;
@@ -32,7 +36,8 @@ use crate::function::{Native, Number, U256, ValueFunction};
 use crate::memory::Bits;
 use crate::target::Wave;
 
-/// Declares the kernel of a family of functions: what every map takes, then words of parameters.
+/// Declares the kernel of a family of functions. Its arguments are those of every map, then words of
+/// parameters.
 macro_rules! map_kernel {
     (family $($rest:tt)*) => { with_arguments! { map_kernel! { family $($rest)* } } };
     (
@@ -64,7 +69,7 @@ macro_rules! map_kernel {
         }
 
         impl $args {
-            /// The arguments for a task whose function is in this family.
+            /// The arguments for a task, whose function must be in this family.
             pub fn of(task: &$crate::map::MapTask) -> $args {
                 let [$($word,)* ..] = task.words;
                 $args { $($field: task.$field,)+ $($word,)* }
@@ -72,7 +77,7 @@ macro_rules! map_kernel {
 
             #[inline(always)]
             fn task(&self) -> $crate::map::MapTask {
-                // One by one: a loop over them would put the array in memory on AMD.
+                // One by one: a loop over the words would put the array in memory on AMD.
                 let mut words = [0; $crate::function::words::WORDS];
                 let [$($word,)* ..] = &mut words;
                 $(*$word = self.$word;)*
@@ -82,7 +87,7 @@ macro_rules! map_kernel {
     };
 }
 
-/// Waves for so many rows, each of which does so many tiles.
+/// The number of waves that `len` rows take, at `tiles` tiles a wave.
 pub fn waves<F: ValueFunction>(len: u64, tiles: u64, width: u32) -> u64 {
     len.div_ceil(u64::from(Shape::of::<F>().tile(width)) * tiles.max(1))
 }
@@ -138,7 +143,8 @@ where
     numbers(task, shape, kind, one_type_on_host!(ConvertBlock, block), wave)
 }
 
-/// The one value or the other: by their words, for a choice between values of 32 bytes compilers make in memory.
+/// Chooses between two values by their words, since compilers put a choice between values of 32 bytes into
+/// memory.
 #[inline(always)]
 fn either<T: Native>(first: bool, one: T, other: T) -> T {
     let (one, other) = (one.to_bits(), other.to_bits());
@@ -181,7 +187,8 @@ where
     to_bits(task, shape, one_type_on_host!(fn(&[u64; WORDS], U256) -> u32, block), wave)
 }
 
-/// A function of bits is what it makes of a zero, of a one and of a null: on whole words, three masks.
+/// Applies a function of bits. Its results for a zero, a one and a null define it; on whole words, these are
+/// three masks.
 #[inline(always)]
 fn bits_to_bits<F>(task: &MapTask, wave: &mut Wave)
 where
@@ -194,10 +201,11 @@ where
     words(task, const { Shape::of::<F>() }, of(0), of(1), null, wave)
 }
 
-/// Converts a lane's values of an access, with the parameters, some of them valid, and says with a bit for each which fit.
+/// Converts a lane's values of an access. It takes the parameters, the values and a bit for each valid one;
+/// it returns the new values and a bit for each that fits.
 type ConvertBlock = fn(&[u64; WORDS], U256, u32) -> (U256, u32);
 
-/// What a function does, as far as the rows care.
+/// The properties of a function that matter to the handling of rows.
 #[derive(Clone, Copy)]
 struct Kind {
     /// Whether every value fits.
@@ -261,7 +269,7 @@ inlined_on_devices! {
             let nulls = wave.each(|l| nulls.at(l) + (live.at(l) & !good.at(l)).count_ones());
             let bad = wave.each(|l| valid.at(l) & !fits.at(l));
             let found = wave.each(|l| bad.at(l) != 0);
-            // Tiles come in order: what the first of them finds is this wave's first.
+            // Tiles come in order, so the first tile with a bad row has the wave's first bad row.
             if first == u64::MAX && wave.any(found) {
                 let row = wave.each(|l| {
                     let row = tile.word(l.index()) * 32 + bad.at(l).trailing_zeros();
@@ -335,7 +343,8 @@ inlined_on_devices! {
 }
 
 inlined_on_devices! {
-    /// Bits to bits: what a zero becomes, and what a one; and a null, if it becomes something. Each is a mask.
+    /// Maps bits to bits. `zero`, `one` and, if nulls are filled, `null` are masks of the result for each
+    /// input.
     fn words(task: &MapTask, shape: Shape, zero: u32, one: u32, null: Option<u32>, wave: &mut Wave) {
         let task = *task;
         each_tile(&task, shape, wave, (), move |(), tile, wave| {

@@ -1,5 +1,5 @@
-//! What a map is launched with, and how its rows are dealt to lanes. The one idea: neither depends on which function is
-//! mapped, but on the widths of what it reads and writes.
+//! The arguments of a map, and how its rows are dealt to lanes. The one idea: neither depends on the
+//! function, but only on the widths of the values that it reads and writes.
 
 use crate::function::ValueFunction;
 use crate::function::words::WORDS;
@@ -7,30 +7,31 @@ use crate::function::words::WORDS;
 /// Accesses of a lane that are loaded together.
 pub(super) const HALF: u32 = 4;
 
-/// What every map takes: the one list of these arguments.
+/// The arguments of every map. This is the only list of them.
 macro_rules! with_arguments {
     ($then:ident! { $($rest:tt)* }) => {
         $then! {
             {
-                /// The values, numbers too, from `In::bitmap`.
+                /// The values, from `In::bitmap` for numbers too.
                 values: $crate::memory::In<u32>,
-                /// From `In::bitmap`.
+                /// The bit offset of `values`, from `In::bitmap`.
                 offset: u64,
-                /// From `In::bitmap`: which rows are valid. May be absent.
+                /// A bit for each valid row, from `In::bitmap`. May be absent.
                 valid: $crate::memory::In<u32>,
-                /// From `In::bitmap`.
+                /// The bit offset of `valid`, from `In::bitmap`.
                 valid_offset: u64,
-                /// How many rows; not 0.
+                /// The number of rows; not 0.
                 len: u64,
-                /// How many tiles a wave does, one after another.
+                /// The number of tiles that a wave takes, one after another.
                 tiles: u64,
-                /// The new values, on a 16-byte boundary and writable up to one. Whole words of booleans.
+                /// The new values, on a 16-byte boundary and writable up to one. Booleans fill whole words.
                 out: $crate::memory::Out<u8>,
-                /// Which rows are valid and fit. Whole words; bits past the end are zero. May be absent.
+                /// A bit for each row that is valid and fits, in whole words; bits past the end are zero. May
+                /// be absent.
                 out_valid: $crate::memory::Out<u32>,
-                /// Two words: receives, added to what is there, how many rows are not valid or do not fit; and, if
-                /// less than what is there, the first row that is valid and does not fit. May be absent, and then no
-                /// validity is written. Not touched by functions that always fit.
+                /// Two words. The first gains the number of rows that are not valid or do not fit. The second
+                /// is lowered to the first row that is valid and does not fit. May be absent, and then no
+                /// validity is written. Functions that always fit do not touch it.
                 status: $crate::memory::Out<u64>,
             }
             $($rest)*
@@ -40,11 +41,11 @@ macro_rules! with_arguments {
 
 macro_rules! task {
     ({ $($(#[$doc:meta])* $field:ident: $ty:ty,)+ }) => {
-        /// What an entry is launched with, whatever its family.
+        /// The arguments of a map's entry, whatever its family.
         #[derive(Clone, Copy)]
         pub struct MapTask {
             $($(#[$doc])* pub $field: $ty,)+
-            /// The parameters.
+            /// The parameters of the function.
             pub words: [u64; WORDS],
         }
     };
@@ -52,28 +53,29 @@ macro_rules! task {
 
 with_arguments! { task! {} }
 
-/// How rows are dealt to lanes.
+/// The way in which a map deals rows to lanes.
 #[derive(Clone, Copy)]
 pub struct Shape {
-    /// Bytes of a value.
+    /// Bytes of a value that is read.
     pub(super) from: u32,
-    /// Bytes of a new one.
+    /// Bytes of a value that is written.
     pub(super) to: u32,
-    /// Rows in an access of a lane.
+    /// Rows in one access of a lane.
     pub(super) rows: u32,
-    /// Accesses of a lane in a tile: `HALF`, or twice that where there is more to do for a tile than for its rows and
-    /// registers are left. With the rows they make 32 bits at most.
+    /// Accesses of a lane in a tile: `HALF`, or twice that where a tile costs more than its rows and
+    /// registers are left. The rows of all accesses fit 32 bits.
     pub(super) steps: u32,
 }
 
 impl Shape {
-    /// Of a function.
+    /// The shape for a function's types.
     #[inline(always)]
     pub const fn of<F: ValueFunction>() -> Shape {
         Shape::new(size_of::<F::From>(), size_of::<F::To>(), !F::ALWAYS || F::FILLS_NULLS)
     }
 
-    /// Between types of these many bytes (a boolean counts as one), and whether there is more to do than the values.
+    /// The shape for types of these many bytes (a boolean counts as one). `checked` says that a tile has work
+    /// beyond its values.
     #[inline(always)]
     const fn new(from: usize, to: usize, checked: bool) -> Shape {
         let wider = if from > to { from } else { to } as u32;
@@ -90,20 +92,20 @@ impl Shape {
         }
     }
 
-    /// Rows in a tile.
+    /// Rows in a tile, at this width of a wave.
     #[inline(always)]
     pub const fn tile(&self, width: u32) -> u32 {
         self.steps * self.rows * width
     }
 
-    /// Bytes that are loaded at once.
+    /// Bytes of one load of a lane.
     #[inline(always)]
     pub(super) const fn unit(&self) -> u32 {
         let bytes = self.rows * self.from;
         if bytes < 16 { bytes } else { 16 }
     }
 
-    /// Those in an access.
+    /// Loads in an access of a lane.
     #[inline(always)]
     pub(super) const fn units(&self) -> u32 {
         self.rows * self.from / self.unit()

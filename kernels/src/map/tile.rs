@@ -1,43 +1,44 @@
-//! The rows that a wave works on at a time, and how they get in and out of registers.
+//! The rows that a wave works on at once, and the loads and stores of their values.
 
 use super::task::{HALF, MapTask, Shape};
 use crate::function::{Native, U256};
 use crate::memory::{Bits, In};
 use crate::target::{Lanes, Wave, funnel};
 
-/// The rows a wave is working on. What lies within it is 32-bit arithmetic.
+/// The rows that a wave works on. Offsets within a tile are 32-bit arithmetic.
 #[derive(Clone, Copy)]
 pub(super) struct Tile {
-    /// The first of the tile.
+    /// The index of the tile's first row.
     pub(super) at: u64,
     shape: Shape,
-    /// How many rows there are from the first on, or 2^30.
+    /// The number of rows from the first on, at most 2^30.
     left: u32,
     width: u32,
 }
 
 impl Tile {
-    /// The accesses that have rows: all of them, or half. (A number that no compiler knows makes one loop of it, not two
-    /// copies, which is what registers and images can afford.)
+    /// The accesses that have rows: all of them, or half. (No compiler knows this number, so the accesses
+    /// stay one loop and do not become two copies, which would cost registers and image size.)
     #[inline(always)]
     pub(super) fn steps(&self) -> u32 {
         let half = HALF * self.shape.rows * self.width;
         if self.shape.steps > HALF && self.left > half { self.shape.steps } else { HALF }
     }
 
-    /// Lanes whose rows of an access are a word of bits.
+    /// The number of lanes whose rows of an access fill a word of bits.
     #[inline(always)]
     fn group(&self) -> u32 {
         32 / self.shape.rows
     }
 
-    /// Which of the tile's words of bits is a lane's: lane `s` of a group has that of access `s`. Not every lane has one.
+    /// The index of a lane's word among the tile's words of bits: lane `s` of a group has the word of access
+    /// `s`. Lanes beyond the accesses have none.
     #[inline(always)]
     pub(super) fn word(&self, lane: u32) -> u32 {
         lane % self.group() * (self.width / self.group()) + lane / self.group()
     }
 
-    /// Bits of a lane's word that are rows: none where it has no word.
+    /// A bit for each row of a lane's word; zero if it has no word.
     #[inline(always)]
     pub(super) fn live(&self, lane: u32) -> u32 {
         let left = self.left.saturating_sub(self.word(lane) * 32);
@@ -45,7 +46,7 @@ impl Tile {
         if lane % self.group() < self.shape.steps { ones } else { 0 }
     }
 
-    /// Adds to what `gathered` wants a lane's bits of access `step`, one for each row.
+    /// Adds a lane's bits of access `step`, one for each row, to the input of `gathered`.
     #[inline(always)]
     pub(super) fn gather(
         &self,
@@ -63,10 +64,11 @@ impl Tile {
         }
     }
 
-    /// Each lane's word of the bits of all accesses.
+    /// Returns each lane's word of the bits of all accesses.
     ///
-    /// Accesses lie in each lane one after the other, lanes in a word likewise: a group transposes, its lanes against its
-    /// accesses. An exchange swaps one bit of a lane's index with one of an access's.
+    /// Before, a lane holds its bits of each access, one access after the other. After, it holds a word of
+    /// one access: the bits of each lane of its group, one lane after the other. So each group transposes its
+    /// lanes against its accesses. An exchange swaps one bit of a lane's index with one of an access's.
     #[inline(always)]
     pub(super) fn gathered(&self, mut bits: Lanes<u32>, wave: &mut Wave) -> Lanes<u32> {
         if self.shape.rows == 1 {
@@ -74,12 +76,12 @@ impl Tile {
         }
         let (mut apart, mut by) = (self.group() / 2, 16);
         while apart > 0 {
-            // The bits whose index has not the one exchanged.
+            // The bits whose index lacks the exchanged bit.
             let low = !0 / ((1 << by) + 1);
             let from = wave.each(|l| l.index() ^ apart);
             let other = wave.shuffle(bits, from);
             bits = wave.each(|l| {
-                // What a rotation brings in at the other end is not among those taken.
+                // The bits that a rotation brings in at the other end are not among those kept.
                 let (kept, by) = if l.index() & apart == 0 { (low, by) } else { (!low, 32 - by) };
                 let other = other.at(l).rotate_left(by);
                 other ^ (other ^ bits.at(l)) & kept
@@ -89,7 +91,7 @@ impl Tile {
         bits
     }
 
-    /// The inverse, for one access: the bits of a lane's rows, from the lanes' words.
+    /// Inverts `gathered` for one access: returns the bits of a lane's rows, from the lanes' words.
     #[inline(always)]
     pub(super) fn spread(&self, word: Lanes<u32>, step: u32, wave: &mut Wave) -> Lanes<u32> {
         let from = wave.each(|l| l.index() / self.group() * self.group() + step);
@@ -97,16 +99,16 @@ impl Tile {
         wave.each(|l| word.at(l) >> (l.index() % self.group() * self.shape.rows))
     }
 
-    /// Each lane's word of a bitmap of as many bits as there are rows. None past the tile.
+    /// Loads each lane's word of a bitmap with a bit for each row. Bits past the tile are zero.
     #[inline(always)]
     pub(super) fn bits(&self, bits: Bits, wave: &Wave) -> Lanes<u32> {
-        // The tile's first row exists; lanes past the last one get zeros.
+        // The tile's first row exists; lanes past the last row get zeros.
         let window = bits.window(self.at);
         wave.each(|l| window.word(self.word(l.index())) & self.live(l.index()))
     }
 }
 
-/// Aligned memory of `unit` bytes, 1 to 16.
+/// Loads element `i` of aligned memory, in elements of `unit` bytes (1 to 16).
 #[inline(always)]
 fn load_unit(memory: In<u8>, unit: u32, i: u64) -> u128 {
     match unit {
@@ -118,10 +120,10 @@ fn load_unit(memory: In<u8>, unit: u32, i: u64) -> u128 {
     }
 }
 
-/// The 128 bits of `high:low` from bit `by` (below 128) on: by words, then within them.
+/// The 128 bits of `high:low` from bit `by` (below 128) on: shifts by words, then within them.
 #[inline(always)]
 fn join(low: u128, high: u128, by: u32) -> u128 {
-    // One by one, not in closures or arrays: those AMD's compiler would keep in memory.
+    // One by one: AMD's compiler would keep closures or arrays in memory.
     let word = |of: u128, k: u32| (of >> (32 * k)) as u32;
     let (a, b, c, d) = (word(low, 0), word(low, 1), word(low, 2), word(low, 3));
     let (e, f, g, h) = (word(high, 0), word(high, 1), word(high, 2), word(high, 3));
@@ -131,19 +133,19 @@ fn join(low: u128, high: u128, by: u32) -> u128 {
     u128::from(a) | u128::from(b) << 32 | u128::from(c) << 64 | u128::from(d) << 96
 }
 
-/// A lane's accesses, some of them.
+/// Four of a lane's accesses.
 pub(super) type Blocks = [Lanes<U256>; HALF as usize];
 
-/// Where a tile's values are.
+/// The position of a tile's values in memory.
 #[derive(Clone, Copy)]
 pub(super) struct Source {
-    /// From the aligned unit on in which the first lane's first access begins.
+    /// Memory from the aligned unit on that contains the start of the first lane's first access.
     memory: In<u8>,
-    /// Bits of that unit which precede the access.
+    /// The number of bits of that unit before the access.
     by: u32,
-    /// The last unit that holds a byte of a value, or 2^30: none after it is read.
+    /// The index of the last unit that holds a byte of a value, at most 2^30: no later unit is read.
     last: u32,
-    /// Whether the tile is a whole one whose accesses are units.
+    /// Whether the tile has all its rows and each access starts at an aligned unit.
     pub(super) whole: bool,
 }
 
@@ -163,8 +165,8 @@ impl Source {
         }
     }
 
-    /// Accesses `step ..` of a whole tile, in each lane `rows` values side by side, the first in the lowest bits. Each
-    /// access is at a fixed distance from the first.
+    /// Loads four accesses from `step` on, of a whole tile. Each lane has the access's values side by side,
+    /// the first in the lowest bits. Each access is at a fixed distance from the first.
     #[inline(always)]
     pub(super) fn load(&self, tile: &Tile, step: u32, wave: &Wave) -> Blocks {
         let (unit, units) = (tile.shape.unit(), tile.shape.units());
@@ -178,8 +180,9 @@ impl Source {
         [access(0), access(1), access(2), access(3)]
     }
 
-    /// The same of any tile: an access lies in two units (three where it is two itself), of which other lanes have the rest.
-    /// (They could come from there by shuffles: half of the loads, but ptxas guards each against lanes that are not there.)
+    /// Loads like `load`, from any tile. An access overlaps two units (three where it is two itself), and
+    /// accesses of other lanes use the rest of these. (Shuffles could fetch those: half of the loads, but
+    /// ptxas guards each shuffle against absent lanes.)
     #[inline(always)]
     pub(super) fn load_apart(&self, tile: &Tile, step: u32, wave: &Wave) -> Blocks {
         let (unit, units) = (tile.shape.unit(), tile.shape.units());
@@ -201,10 +204,10 @@ impl Source {
     }
 }
 
-/// Value `j` of those side by side in a block.
+/// Returns value `j` of those side by side in a block.
 #[inline(always)]
 pub(super) fn part<A: Native>(block: U256, j: u32) -> A {
-    // A value of 32 bytes is alone in its block, one of 16 has nothing above it.
+    // A value of 32 bytes is alone in its block, and one of 16 has nothing above it.
     let bits = if size_of::<A>() < 16 {
         U256::from_low(block.low >> (8 * size_of::<A>() as u32 * j))
     } else {
@@ -213,7 +216,7 @@ pub(super) fn part<A: Native>(block: U256, j: u32) -> A {
     A::from_bits(bits)
 }
 
-/// The block with value `j` in its place, which was zero.
+/// Puts value `j` in its place in the block, where the bits were zero.
 #[inline(always)]
 pub(super) fn place<A: Native>(block: U256, value: A, j: u32) -> U256 {
     let (bits, width) = (value.to_bits(), 8 * size_of::<A>() as u32);
@@ -224,13 +227,13 @@ pub(super) fn place<A: Native>(block: U256, value: A, j: u32) -> U256 {
     U256::from_low(block.low | bits << (width * j))
 }
 
-/// Stores a lane's values of an access, unless it has none.
+/// Stores a lane's values of an access, unless the lane has none.
 #[inline(always)]
 pub(super) fn store(task: &MapTask, tile: &Tile, step: u32, values: Lanes<U256>, wave: &Wave) {
     let Shape { rows, to, .. } = tile.shape;
     let out = task.out.skip(tile.at * u64::from(to));
     wave.each(|l| {
-        // Of the rows from the lane's first on: against a constant.
+        // Counts the rows from the lane's first on, so that the comparison is with a constant.
         let left = tile.left as i32 - (l.index() * rows) as i32;
         if left <= (step * tile.width * rows) as i32 {
             return;
@@ -248,16 +251,18 @@ pub(super) fn store(task: &MapTask, tile: &Tile, step: u32, values: Lanes<U256>,
     });
 }
 
-/// The blocks without the first. Accesses are converted in a loop with one body, not four copies: the blocks move up
-/// instead, and the compiler makes copies where the body is small. The loops are written out, here and over tiles: what a
-/// closure around a collective captures AMD's compiler would keep in memory.
+/// Removes the first block and moves the others up. Accesses are converted in a loop with one body, not in
+/// four copies: the blocks move up instead, and the compiler makes copies where the body is small. The loops
+/// are written out, here and over tiles: AMD's compiler would keep in memory whatever a closure around a
+/// collective captures.
 #[inline(always)]
 pub(super) fn moved_up(blocks: Blocks) -> Blocks {
     [blocks[1], blocks[2], blocks[3], blocks[3]]
 }
 
-/// Runs the body for each tile of this wave, from state to state. It MUST own what it captures: references, the task's
-/// above all, AMD's compiler would keep in memory, and what they point to with them.
+/// Runs the body for each tile of this wave, passing the state along. The body MUST own what it captures:
+/// AMD's compiler keeps captured references, the task's above all, in memory, together with the values they
+/// point to.
 #[inline(always)]
 pub(super) fn each_tile<S>(
     task: &MapTask,
