@@ -1,7 +1,8 @@
-//! The rows of a tile that go on, and which of them a lane has.
+//! The rows of a tile that a predicate leaves, and which of them each lane works on.
 //!
-//! The one idea: where a predicate leaves few rows of a tile, lanes need not go through all of it. Each looks up the rows of its turn
-//! (the third that is left, the thirty-fifth, …), and what is done with them is done for lanes that all have something to do.
+//! The one idea: a predicate that leaves few rows of a tile need not cost a pass over the whole tile. Each
+//! lane looks up the row of its turn (the third row left, the thirty-fifth, …), so that every lane of the
+//! wave has a row to work on.
 
 use super::task::{Group, Values, moved_up};
 use super::terms::TileWords;
@@ -9,20 +10,21 @@ use crate::memory::In;
 use crate::selection::WORDS;
 use crate::target::{Lanes, Wave};
 
-/// The rows of a tile that go on.
+/// The rows of a tile that a predicate leaves.
 #[derive(Clone, Copy)]
 pub(super) struct Chosen {
     words: TileWords,
-    /// How many there are before a lane's first word, and, sixteen bits on, before its second.
+    /// How many rows are left before a lane's first word (low sixteen bits), and before its second (high
+    /// sixteen bits).
     before: Lanes<u32>,
-    /// How many there are in first words.
+    /// How many rows are left in all first words.
     firsts: u32,
-    /// How many there are; where nothing was said, more than any tile has.
+    /// How many rows are left in the tile; `u32::MAX`, more than any tile has, where no predicate says.
     pub total: u32,
 }
 
 impl Chosen {
-    /// Those of a tile whose bits are set, in the words of all.
+    /// Reads the tile's rows from `words`, which hold a bit for each row of the array.
     #[inline(always)]
     pub fn of(words: In<u32>, rows: Group, wave: &mut Wave) -> Chosen {
         let (words, last, width) = (words.skip(rows.first / 32), (rows.left - 1) / 32, wave.width());
@@ -36,20 +38,21 @@ impl Chosen {
         Chosen { words, before, firsts, total: firsts + (ones >> 16) }
     }
 
-    /// All of a tile.
+    /// Every row of a tile.
     #[inline(always)]
     pub fn all(wave: &Wave) -> Chosen {
         let none = wave.each(|_| 0);
         Chosen { words: TileWords { first: none, second: none }, before: none, firsts: 0, total: u32::MAX }
     }
 
-    /// Whether nothing says that it is not all.
+    /// Whether no predicate restricts the rows.
     #[inline(always)]
     pub fn are_all(&self) -> bool {
         self.total == u32::MAX
     }
 
-    /// Each lane's rows, of those from number `at` on; and a bit for each that there is. Those that are not there are the last.
+    /// Each lane's `K` rows, counted among the rows left, from number `at` on; and a bit for each that
+    /// exists. A row past the end repeats the last one.
     #[inline(always)]
     pub fn looked_up<const K: usize>(&self, at: u32, wave: &mut Wave) -> (Values<u32, K>, Lanes<u32>) {
         let mut rows = wave.each(|_| [0; K]);
@@ -64,7 +67,7 @@ impl Chosen {
         (rows, there)
     }
 
-    /// The row that is the lane's number after `number` of those that go on.
+    /// The row whose number, among the rows left, is `number` plus the lane's index.
     #[inline(always)]
     fn row(&self, number: u32, wave: &mut Wave) -> Lanes<u32> {
         let Chosen { words, before, firsts, total } = *self;
@@ -72,7 +75,8 @@ impl Chosen {
             let number = number + l.index();
             if number < total { number } else { total - 1 }
         });
-        // Where what is said of the wanted word stands: in the first or the second half.
+        // Selects the half of `before` that counts the wanted word: the low half for first words, the high
+        // for second.
         let shift = wave.each(move |l| if wanted.at(l) >= firsts { 16 } else { 0 });
         let wanted = wave.each(move |l| wanted.at(l) - if shift.at(l) != 0 { firsts } else { 0 });
         let mut lane = wave.each(|_| 0u32);
@@ -103,7 +107,8 @@ impl Chosen {
         })
     }
 
-    /// Of rows that are there, a bit for each of a lane, from row `at` of the tile on and a wave's width apart: those that go on.
+    /// Clears the bits in `there` of rows that the predicate leaves out. A lane's rows start at row `at` of
+    /// the tile and are a wave's width apart.
     #[inline(always)]
     pub fn bits<const K: usize>(&self, there: Lanes<u32>, at: u32, wave: &mut Wave) -> Lanes<u32> {
         let (words, width) = (self.words, wave.width());
@@ -120,7 +125,7 @@ impl Chosen {
     }
 }
 
-/// Which bit of a word is the one with `n` set bits below it.
+/// The position of the set bit of `word` that has `n` set bits below it.
 #[inline(always)]
 fn nth(word: u32, n: u32) -> u32 {
     let (mut word, mut n, mut place) = (word, n, 0);

@@ -1,19 +1,20 @@
-//! How a program is written down: an instruction is four words, of which the first packs what it does.
+//! The encoding of a program: an instruction is four words, and the first packs its operation.
 //!
-//! The one idea: an instruction fetches a second operand (a column's rows, a constant, the newest value of the stack), and
-//! then does something to the newest value and that operand. So most steps of a program need no stack at all. Comparisons
-//! and logic have a stack of their own, of truth values, which are bits.
+//! The one idea: an instruction fetches a second operand (a column's rows, a constant, the newest value of
+//! the stack), then combines the newest value with that operand. So most steps of a program need no stack at
+//! all. Comparisons and logic have their own stack of truth values, which are bits.
 
 /// Words of an instruction.
 pub const WORDS: u64 = 4;
-/// Values at hand at once.
+/// The number of values that a wave keeps at once.
 pub const VALUES: usize = 4;
-/// The most aggregates of a program: a lane of the narrowest wave has each.
+/// The most aggregates that a program may have: each takes a lane of the narrowest wave.
 pub const AGGREGATES: usize = 32;
-/// Words that an aggregate leaves for each part of the rows: four of the value, and how many rows it is of.
+/// Words that an aggregate leaves for each part of the rows: four for the value, one for the number of rows
+/// in it.
 pub const PART_WORDS: u64 = 5;
 
-/// Numbers by name, of one byte.
+/// Declares an enum whose codes are one byte each.
 macro_rules! codes {
     ($(#[$doc:meta])* $name:ident { $($(#[$code_doc:meta])* $code:ident = $value:literal,)+ }) => {
         $(#[$doc])*
@@ -24,199 +25,201 @@ macro_rules! codes {
         }
 
         impl $name {
-            /// All there are.
+            /// Every code of this enum.
             pub const EVERY: &[$name] = &[$($name::$code,)+];
         }
     };
 }
 
 codes! {
-    /// Where the second operand, `b`, comes from. The newest value is `a`.
+    /// The source of the second operand, `b`. The newest value is `a`.
     Operand {
-        /// There is none.
+        /// The instruction has no second operand.
         None = 0,
-        /// The constant.
+        /// The constant of the instruction.
         Constant = 1,
-        /// A null.
+        /// A null in every row.
         Null = 2,
-        /// The newest value, which leaves the stack: `a` is the one before.
+        /// The newest value, which leaves the stack; `a` is then the one before.
         Newest = 3,
         /// The value before the newest, which leaves the stack.
         Before = 4,
         /// A column of signed integers of one byte.
         I8 = 5,
-        /// Of two.
+        /// A column of signed integers of two bytes.
         I16 = 6,
-        /// Of four.
+        /// A column of signed integers of four bytes.
         I32 = 7,
-        /// Of eight; also unsigned ones where values have eight bytes.
+        /// A column of signed integers of eight bytes; also of unsigned ones, in programs with values of
+        /// eight bytes.
         I64 = 8,
-        /// Of sixteen.
+        /// A column of signed integers of sixteen bytes.
         I128 = 9,
-        /// Of unsigned integers of one byte.
+        /// A column of unsigned integers of one byte.
         U8 = 10,
-        /// Of two.
+        /// A column of unsigned integers of two bytes.
         U16 = 11,
-        /// Of four.
+        /// A column of unsigned integers of four bytes.
         U32 = 12,
-        /// Of eight, where values have sixteen.
+        /// A column of unsigned integers of eight bytes, in programs with values of sixteen.
         U64 = 13,
     }
 }
 
 codes! {
-    /// What is done. "Truth" is the stack of truth values; a value that is null is null whatever becomes of it, unless said.
+    /// The operation of an instruction. "Truth" is the stack of truth values. A null value stays null through
+    /// every operation that does not say otherwise.
     Op {
-        /// `a = b`
+        /// Sets `a = b`.
         Set = 0,
-        /// `b` becomes the newest value.
+        /// Pushes `b`, which becomes the newest value.
         Push = 1,
-        /// The newest value leaves.
+        /// Drops the newest value.
         Drop = 2,
-        /// `a + b`; bad where that overflows.
+        /// Sets `a` to `a + b`; bad where that overflows.
         Add = 3,
-        /// `a - b`; bad where that overflows.
+        /// Sets `a` to `a - b`; bad where that overflows.
         Sub = 4,
-        /// `a * b`; bad where that overflows.
+        /// Sets `a` to `a * b`; bad where that overflows.
         Mul = 5,
-        /// `a / b`, towards zero; bad where `b` is zero, or that overflows.
+        /// Sets `a` to `a / b`, rounded towards zero; bad where `b` is zero or the quotient overflows.
         Div = 6,
-        /// `a - a / b * b`; bad where `b` is zero.
+        /// Sets `a` to the remainder `a - a / b * b`; bad where `b` is zero.
         Rem = 7,
-        /// `a`, cut to the integer type that `detail` says; bad where that is not `a`.
+        /// Truncates `a` to the integer type in `detail`; bad where that changes the value.
         Fit = 8,
-        /// `a ^ b`
+        /// Sets `a` to `a ^ b`.
         Xor = 9,
-        /// The total order's key of a float's bits, and back.
+        /// Converts a float's bits to its key in the total order, or a key back to the bits.
         Key = 10,
-        /// Floats of eight bytes.
+        /// Adds floats of eight bytes.
         AddF64 = 11,
-        /// Likewise.
+        /// Subtracts floats of eight bytes.
         SubF64 = 12,
-        /// Likewise.
+        /// Multiplies floats of eight bytes.
         MulF64 = 13,
-        /// Likewise.
+        /// Divides floats of eight bytes.
         DivF64 = 14,
-        /// Likewise.
+        /// Takes the remainder of floats of eight bytes.
         RemF64 = 15,
-        /// Floats of four bytes.
+        /// Adds floats of four bytes.
         AddF32 = 16,
-        /// Likewise.
+        /// Subtracts floats of four bytes.
         SubF32 = 17,
-        /// Likewise.
+        /// Multiplies floats of four bytes.
         MulF32 = 18,
-        /// Likewise.
+        /// Divides floats of four bytes.
         DivF32 = 19,
-        /// Likewise.
+        /// Takes the remainder of floats of four bytes.
         RemF32 = 20,
-        /// A float of eight bytes whose zero is `+0.0` and whose NaN is one.
+        /// Makes every zero of a float of eight bytes `+0.0` and every NaN the same NaN.
         PlainF64 = 21,
-        /// Of four.
+        /// Makes every zero of a float of four bytes `+0.0` and every NaN the same NaN.
         PlainF32 = 22,
-        /// The truth of `a` being less than `b` (bit 0 of `detail`), equal (bit 1), more (bit 2), onto truth.
+        /// Pushes the truth of `a` being less than `b` (bit 0 of `detail`), equal (bit 1) or greater (bit 2).
         Compare = 23,
-        /// The same, where nulls are equal to each other and to nothing else.
+        /// Compares like `Compare`, except that nulls are equal to each other and to nothing else.
         Distinct = 24,
-        /// Whether `a` is one of the constants, onto truth.
+        /// Pushes whether `a` is one of the constants.
         In = 25,
-        /// Whether `a` is valid (`detail` 0), or null (1), onto truth.
+        /// Pushes whether `a` is valid (`detail` 0) or null (`detail` 1).
         Valid = 26,
-        /// A column of booleans, onto truth.
+        /// Pushes the values of a column of booleans.
         Bits = 27,
-        /// A constant, onto truth: bit 0 whether true, bit 1 whether known.
+        /// Pushes a constant truth: bit 0 of `detail` says whether it is true, bit 1 whether it is known.
         Truth = 28,
-        /// Kleene's and, of the two newest truths.
+        /// Replaces the two newest truths by Kleene's and of them.
         And = 29,
-        /// Kleene's or.
+        /// Replaces the two newest truths by Kleene's or of them.
         Or = 30,
-        /// Not, of the newest.
+        /// Negates the newest truth.
         Not = 31,
-        /// Of the newest what `detail` says for false (bit 0), true (bit 1) and null (bit 2).
+        /// Replaces the newest truth by the bit of `detail` for false (bit 0), true (bit 1) or null (bit 2).
         Test = 32,
-        /// `a` where the newest truth is true, else `b`.
+        /// Keeps `a` where the newest truth is true, else sets it to `b`.
         Select = 33,
-        /// The same among truths: condition, then, else.
+        /// Selects among truths; they were pushed in the order condition, then, else.
         SelectTruth = 34,
-        /// `a`, or `b` where that is null.
+        /// Keeps `a` where it is valid, else sets it to `b`.
         Coalesce = 35,
-        /// The same among truths.
+        /// Keeps the older of the two newest truths where it is known, else takes the newest.
         CoalesceTruth = 36,
-        /// `a`, but null where the newest truth is true.
+        /// Makes `a` null where the newest truth is true.
         NullIf = 37,
-        /// The same among truths.
+        /// Makes the truth before the newest null where the newest is true.
         NullIfTruth = 38,
-        /// The newest truth becomes the newest value, 0 or 1.
+        /// Pushes the newest truth as a value, 0 or 1.
         Value = 39,
-        /// The year, month or day (`detail` 0, 1, 2) of a day since 1970.
+        /// Converts a day since 1970 to its year, month or day (`detail` 0, 1, 2).
         Date = 40,
-        /// `a / b` rounded down, where `b` is a constant above zero.
+        /// Sets `a` to `a / b` rounded down; `b` is a constant above zero.
         FloorDiv = 41,
-        /// What that leaves.
+        /// Sets `a` to the remainder of the division that `FloorDiv` does.
         FloorRem = 42,
-        /// Only rows where the newest truth is true go on: others are no errors, and are not aggregated.
+        /// Drops the rows where the newest truth is not true: they raise no errors and are not aggregated.
         Where = 43,
-        /// `a` into an output whose values have `1 << detail` bytes, and leaves.
+        /// Stores `a` into an output whose values have `1 << detail` bytes, and drops it.
         Store = 44,
-        /// The newest truth into an output.
+        /// Stores the newest truth into an output.
         StoreTruth = 45,
-        /// The newest truth is which rows a selection keeps.
+        /// Stores the newest truth as the rows that a selection keeps.
         Keep = 46,
-        /// Adds `a` to an aggregate, and leaves.
+        /// Adds `a` to an aggregate, and drops it.
         Sum = 47,
-        /// The same, of floats of eight bytes.
+        /// Adds `a`, a float of eight bytes, to an aggregate, and drops it.
         SumF64 = 48,
-        /// Of four.
+        /// Adds `a`, a float of four bytes, to an aggregate, and drops it.
         SumF32 = 49,
-        /// The least.
+        /// Lowers an aggregate to the least `a`, and drops `a`.
         Min = 50,
-        /// The greatest.
+        /// Raises an aggregate to the greatest `a`, and drops `a`.
         Max = 51,
-        /// How many are valid.
+        /// Counts the rows where `a` is valid, and drops `a`.
         Count = 52,
     }
 }
 
-/// What becomes of a row that an instruction says is bad.
+/// The treatment of a row that an instruction finds bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Bad {
-    /// Nothing: the result is what remains of it in the type's bits.
+    /// The row keeps the bits of the result that fit its type.
     Wraps = 0,
-    /// The row is reported.
+    /// The launch reports the row as failed.
     Fails = 1,
-    /// The result is null.
+    /// The row becomes null.
     Null = 2,
 }
 
-/// In `detail` of operations on integers: values of eight bytes are unsigned.
+/// A flag in `detail` of integer operations: values of eight bytes are unsigned.
 pub const UNSIGNED: u8 = 0x80;
 
-/// An instruction.
+/// An instruction of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// What it does.
+    /// The operation to run.
     pub op: Op,
-    /// Its second operand.
+    /// The source of its second operand.
     pub operand: Operand,
-    /// The column of the operand, the output or the aggregate; of [`Op::In`], how many constants there are.
+    /// The column of the operand, the output or the aggregate; for [`Op::In`], the number of constants.
     pub slot: u16,
-    /// More about what it does.
+    /// A parameter of the operation; [`Op`] says what each reads from it.
     pub detail: u8,
-    /// What happens to bad rows.
+    /// The treatment of bad rows.
     pub bad: Bad,
-    /// Who is told to have failed.
+    /// The number of the node to blame in a failure's report.
     pub node: u16,
-    /// The constant; of [`Op::In`], the word of the code from which on constants lie.
+    /// The constant; for [`Op::In`], the index of the first constant's word in the code.
     pub constant: i128,
 }
 
 impl Instruction {
-    /// Without an operand.
+    /// An instruction without an operand.
     pub const fn new(op: Op) -> Instruction {
         Instruction { op, operand: Operand::None, slot: 0, detail: 0, bad: Bad::Wraps, node: 0, constant: 0 }
     }
 
-    /// Its words.
+    /// The instruction in the words that a wave reads.
     pub const fn words(&self) -> [u64; WORDS as usize] {
         let first = self.op as u64
             | (self.operand as u64) << 8

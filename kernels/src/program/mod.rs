@@ -1,19 +1,21 @@
 //! Programs: whole predicates, projections and aggregates over columns of fixed width.
 //!
-//! The one idea: what is to be computed is data. A program is a few instructions ([`code`]); a wave reads each once and does it
-//! for all rows of a group, which it has in registers, several in each lane. So every expression there is runs on two
-//! entries: values of eight bytes, and of sixteen. Before them, or instead of them, goes a third ([`predicate`]): tests of columns
-//! against constants ([`terms`]), which need no values at hand and so read an instruction once for a whole tile.
+//! The one idea: the computation is data. A program is a list of instructions ([`code`]); a wave reads each
+//! instruction once and runs it for all rows of a group, which it holds in registers, several in each lane.
+//! So two entries run every expression: one for values of eight bytes, one for values of sixteen. A third
+//! entry ([`predicate`]) runs before them or instead of them: it tests columns against constants ([`terms`]),
+//! needs no stack of values, and so reads an instruction once for a whole tile.
 //!
-//! There are four values at hand, which are named variables, since what is found by a number would be in memory. Truth values
-//! and which values are valid are bits of a lane, one for each of its rows, of which a register holds a whole stack.
+//! A wave keeps four values. They are named variables, since a compiler puts an array with a variable index
+//! into memory. Truth values and validity are bits of a lane, one for each of its rows; one register holds a
+//! whole stack of them.
 //!
-//! Rows go in parts of whole tiles ([`TILE`]), a part a wave. What aggregates leave for a part depends on the rows alone, not on
-//! how many lanes there are: of sums of floats the order is 64 rows by halves (row 0 and row 32, …), then these one after
-//! another.
+//! Each wave takes a part, which is a number of whole tiles ([`TILE`]). An aggregate's result for a part
+//! depends on the rows alone, not on the number of lanes: a sum of floats adds each 64 rows by halves (row 0
+//! and row 32, …), then adds those sums one after another.
 //!
-//! **The host is trusted with the code** (the binder made it, and its tests hold it to what is said here), as kernels trust it
-//! with addresses. Columns are read at rows of the array only.
+//! **The kernel trusts the host with the code**, as kernels trust it with addresses: the binder makes the
+//! code, and its tests hold it to these rules. A program reads columns only at rows of the array.
 
 mod chosen;
 pub mod code;
@@ -41,48 +43,50 @@ kernel! {
     family "program", blocks 2 for program_b8 program_b16, threads 256 for program_b8 program_b16;
     /// A program over the rows of columns.
     Program {
-        /// Instructions, and behind them constants.
+        /// The instructions, followed by the constants.
         code: In<u64>,
-        /// How many instructions.
+        /// The number of instructions in `code`.
         steps: u64,
         /// A [`ColumnRow`] for each column.
         columns: In<u64>,
-        /// An [`OutputRow`] for each output; of a selection the rows [`OutputRow::selection`]; of aggregates, as values of the
-        /// first, what each part leaves of each: [`PART_WORDS`] words.
+        /// An [`OutputRow`] for each output. A selection has the rows of [`OutputRow::selection`]. Aggregates
+        /// have one row, whose values are [`PART_WORDS`] words for each aggregate of each part.
         outputs: In<u64>,
-        /// How many rows; not 0.
+        /// The number of rows; not 0.
         len: u64,
-        /// How many tiles a part has.
+        /// The number of tiles in a part.
         tiles: u64,
-        /// Whether it is a selection.
+        /// Not 0 where the program is a selection.
         selects: u64,
-        /// How many aggregates. May be none.
+        /// The number of aggregates; may be 0.
         aggregates: u64,
-        /// Which rows aggregates are of, as [`Predicate`](predicate::Predicate) leaves them. May be absent.
+        /// The rows to aggregate, as [`Predicate`](predicate::Predicate) leaves them. May be absent.
         chosen: In<u32>,
-        /// How many of a tile are so few that lanes look theirs up; none where a sum depends on where rows are.
+        /// The most rows of a tile that lanes look up one by one; 0 where a sum depends on the rows'
+        /// positions.
         few: u64,
-        /// Lowered to the first row that fails, and in the lowest sixteen bits who says so. May be absent.
+        /// Lowered to the first row that fails, with the failing node in the lowest sixteen bits. May be
+        /// absent.
         failed: Out<u64>,
     }
     waves |args, _| if args.selects == 0 { parts(args.len, args.tiles) } else { sizes(args.len).counts.div_ceil(args.tiles) };
-    /// By bytes of a value.
+    /// The entries, by the bytes of a value.
     PROGRAM {
         program_b8 [8] = run::<i64, 4>,
         program_b16 [16] = run::<i128, 2>,
     }
 }
 
-/// How many parts there are of so many rows, if each has so many tiles.
+/// The number of parts that `len` rows make, at `tiles` tiles a part.
 pub const fn parts(len: u64, tiles: u64) -> u64 {
     len.div_ceil(TILE).div_ceil(tiles)
 }
 
-/// Of a tile, as many rows as lanes had better look up: to look for one is as long as to do something to four.
+/// The most rows of a tile that lanes should look up one by one: a lookup takes as long as four rows of work.
 pub const FEW: u64 = TILE / 4;
 
-/// How many tiles a part has where aggregates leave something for each: as many parts as keep a GPU busy, and no more than are
-/// soon read.
+/// The number of tiles in a part where aggregates leave a result for each: enough parts to keep a GPU busy,
+/// and few enough to read back quickly.
 pub const fn tiles(len: u64) -> u64 {
     let tiles = len.div_ceil(TILE).div_ceil(4096);
     if tiles == 0 { 1 } else { tiles }
@@ -90,13 +94,14 @@ pub const fn tiles(len: u64) -> u64 {
 
 #[inline(always)]
 fn run<V: Word, const K: usize>(args: &Program, wave: &mut Wave) {
-    // Little is carried from group to group: the widest waves have the fewest registers for what all lanes share.
+    // Little state goes from group to group: the widest waves have the fewest registers for what all lanes
+    // share.
     let mut first = wave.index() * args.tiles * TILE;
     let mut tiles = args.tiles as u32;
     let mut sums = Sums::new(wave);
     while tiles > 0 {
         let mut kept = 0;
-        // A selection has a count for tiles that are not there, too: all of a run.
+        // A selection counts every tile of a run, also the tiles past the last row.
         if first < args.len {
             let left = (args.len - first).min(TILE) as u32;
             kept = tile::<V, K>(args, Group { first, left }, &mut sums, wave);
@@ -115,14 +120,14 @@ fn run<V: Word, const K: usize>(args: &Program, wave: &mut Wave) {
         tiles -= 1;
     }
     let part = wave.index();
-    // A block has more waves than there may be parts.
+    // A block may have more waves than the launch has parts.
     if args.aggregates != 0 && part * args.tiles * TILE < args.len {
         let out = args.outputs.output(wave, 0).skip(part * args.aggregates * PART_WORDS);
         sums.store::<V>(out, args.aggregates as u32, wave);
     }
 }
 
-/// Runs the program on the rows of a tile, and says how many it keeps.
+/// Runs the program on the rows of a tile, and returns how many rows it keeps.
 #[inline(always)]
 fn tile<V: Word, const K: usize>(args: &Program, tile: Group, sums: &mut Sums, wave: &mut Wave) -> u32 {
     let Program { code, columns, outputs, len, failed, .. } = *args;

@@ -1,4 +1,4 @@
-//! Predicates of terms alone: a tile a wave, and nothing of the machine but bits.
+//! Predicates that consist of terms: each wave takes a tile, and computes with bits only.
 
 use super::task::Group;
 use super::terms::{Terms, TileWords};
@@ -10,26 +10,26 @@ kernel! {
     family "program";
     /// Terms over the rows of columns.
     Predicate {
-        /// [`Term`](super::terms::Term)s.
+        /// The [`Term`](super::terms::Term)s of the predicate, in order.
         terms: In<u64>,
-        /// How many.
+        /// The number of terms.
         count: u64,
         /// A [`ColumnRow`](super::ColumnRow) for each column.
         columns: In<u64>,
-        /// How many rows; not 0.
+        /// The number of rows; not 0.
         len: u64,
-        /// Rows that are true, a bit each, zeros past the last, in whole words.
+        /// A bit for each row, set where the predicate is true; zeros past the last row, in whole words.
         words: Out<u32>,
-        /// Rows of which it is known, likewise. May be absent.
+        /// A bit for each row, set where the predicate is not null; laid out like `words`. May be absent.
         known: Out<u32>,
-        /// How many each tile has, as a selection's. May be absent.
+        /// The number of true rows in each tile, as a selection counts them. May be absent.
         counts: Out<u32>,
-        /// Their sums, as a selection's, zeroed before.
+        /// The sums of `counts`, as a selection has them; the host zeroes them before the launch.
         sums: Out<u64>,
     }
-    // A selection has a count for tiles that are not there, too: all of a run.
+    // A selection counts every tile of a run, also the tiles past the last row.
     waves |args, _| if args.counts.is_absent() { args.len.div_ceil(TILE) } else { sizes(args.len).counts };
-    /// One entry.
+    /// The entry of all predicates.
     PREDICATE {
         program_terms = predicate,
     }
@@ -63,7 +63,7 @@ fn predicate(args: &Predicate, wave: &mut Wave) {
         let ones = wave.each(move |l| truth.first.at(l).count_ones() + truth.second.at(l).count_ones());
         kept = wave.sum(ones);
     }
-    // A block has more waves than there may be tiles.
+    // A block may have more waves than the launch has tiles.
     if !args.counts.is_absent() && tile < sizes(args.len).counts {
         wave.once(|l| {
             args.counts.set(l, tile, kept);

@@ -1,4 +1,5 @@
-//! What a program adds up: of each aggregate a wave has four words and how many rows they are of, in the lane of its number.
+//! The aggregates of a program: for each, a wave keeps four words and a row count, in the lane of the
+//! aggregate's number.
 
 use super::code::PART_WORDS;
 use super::task::Values;
@@ -6,7 +7,7 @@ use super::word::{Word, plain_nan_f32, plain_nan_f64};
 use crate::memory::Out;
 use crate::target::{Lanes, Wave};
 
-/// The aggregates of a wave: lane `i` has the `i`th.
+/// The aggregates of a wave: lane `i` holds aggregate `i`.
 pub(super) struct Sums {
     a: Lanes<u64>,
     b: Lanes<u64>,
@@ -22,8 +23,8 @@ impl Sums {
         Sums { a: zero, b: zero, c: zero, d: zero, rows: zero }
     }
 
-    /// Adds rows of `values` to aggregate `i`: those whose bits are set in `there`. The sum is of 32 bits at a time, of which
-    /// the highest have a sign (or none, for `unsigned` values of eight bytes), so that nothing is lost.
+    /// Adds to aggregate `i` the rows of `values` whose bits are set in `there`. It adds 32 bits at a time,
+    /// so that no carry is lost; the highest 32 bits have a sign, except in `unsigned` values of eight bytes.
     #[inline(always)]
     pub fn sum<V: Word, const K: usize>(
         &mut self,
@@ -69,7 +70,7 @@ impl Sums {
         self.count(i, there, wave);
     }
 
-    /// Counts rows.
+    /// Adds the rows set in `there` to the row count of aggregate `i`.
     #[inline(always)]
     pub fn count(&mut self, i: u32, there: Lanes<u32>, wave: &mut Wave) {
         let of_lane = wave.each(move |l| there.at(l).count_ones());
@@ -80,7 +81,7 @@ impl Sums {
         };
     }
 
-    /// Adds floats, by halves of each 64 rows; `double` of eight bytes, else of four.
+    /// Adds floats, each 64 rows by halves; the floats have eight bytes where `DOUBLE` is true, else four.
     #[inline(always)]
     pub fn sum_floats<V: Word, const K: usize, const DOUBLE: bool>(
         &mut self,
@@ -93,7 +94,8 @@ impl Sums {
             true => plain_nan_f64(f64::from_bits(a) + f64::from_bits(b)).to_bits(),
             false => u64::from(plain_nan_f32(f32::from_bits(a as u32) + f32::from_bits(b as u32)).to_bits()),
         };
-        // Without what is not there, and with the rows of each lane moving up: found by number they would be in memory.
+        // Rows that do not count become zero. The rows of each lane move up, since a compiler puts an array
+        // with a variable index into memory.
         let mut rows = wave.each(move |l| {
             let mut rows = [0; K];
             for k in 0..K {
@@ -101,7 +103,7 @@ impl Sums {
             }
             rows
         });
-        // One of 64 lanes has a row of each 64, one of 32 has two.
+        // A lane of a wave of 64 has one of each 64 rows, a lane of a wave of 32 has two.
         let lanes = wave.width();
         let mut left = K as u32 * lanes / 64;
         while left > 0 {
@@ -134,7 +136,7 @@ impl Sums {
         self.count(i, there, wave);
     }
 
-    /// The least, or with `greatest` that.
+    /// Lowers aggregate `i` to the least of `values`, or with `greatest` raises it to the greatest.
     #[inline(always)]
     pub fn extreme<V: Word, const K: usize>(
         &mut self,
@@ -197,7 +199,7 @@ impl Sums {
         self.count(i, there, wave);
     }
 
-    /// Writes what there is of the first `count` aggregates.
+    /// Stores the first `count` aggregates.
     #[inline(always)]
     pub fn store<V: Word>(&self, out: Out<u64>, count: u32, wave: &Wave) {
         {

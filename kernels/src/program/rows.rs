@@ -1,11 +1,11 @@
-//! The rows of a group, in and out of memory.
+//! Loads and stores of a group's rows.
 
 use super::task::{ColumnRow, Group, Task, Values};
 use super::word::Word;
 use crate::memory::{Bits, Out, TableRow};
 use crate::target::{Lanes, Value, Wave};
 
-/// The rows of a column, each as `widen` makes it.
+/// Loads a lane's rows of a column, each passed through `widen`.
 #[inline(always)]
 pub(super) fn load<T: Value, V: Word, const K: usize>(
     args: &Task,
@@ -24,7 +24,7 @@ pub(super) fn load<T: Value, V: Word, const K: usize>(
     })
 }
 
-/// A bit of a bitmap for each row of a lane.
+/// Loads a bit of a bitmap for each row of a lane.
 #[inline(always)]
 pub(super) fn gather<const K: usize>(
     bits: Bits,
@@ -42,7 +42,7 @@ pub(super) fn gather<const K: usize>(
     })
 }
 
-/// Stores the rows of a group.
+/// Stores the rows of a group, each passed through `narrow`.
 #[inline(always)]
 pub(super) fn store<T: Value, V: Word, const K: usize>(
     out: Out<T>,
@@ -62,7 +62,7 @@ pub(super) fn store<T: Value, V: Word, const K: usize>(
     });
 }
 
-/// Stores a bit for each row, zeros past the last, in whole words; and says how many are set.
+/// Stores a bit for each row, zeros past the last, in whole words. Returns how many bits are set.
 #[inline(always)]
 pub(super) fn store_bits<const K: usize>(
     out: Out<u32>,

@@ -1,4 +1,4 @@
-//! What a wave has at hand: values and truths, and where operands come from.
+//! The state of a wave that runs a program: its values and truths, and the fetch of operands.
 
 use super::code::{Operand, UNSIGNED};
 use super::rows::{gather, load};
@@ -7,27 +7,28 @@ use super::word::{Word, plain_nan_f32, plain_nan_f64};
 use crate::memory::{Bits, TableRow};
 use crate::target::{Lanes, Wave};
 
-/// What a wave has at hand.
+/// The state of a wave: values and truths of its rows.
 pub(super) struct State<V: Copy, const K: usize> {
-    /// Where its rows are, and which of them a lane has.
+    /// The group that the wave works on, and the rows of it that a lane has.
     pub(super) group: Group,
     pub(super) rows: Values<u32, K>,
-    /// The newest value and those before it.
+    /// The stack of values: the newest (`a`) and the three before it.
     pub(super) a: Values<V, K>,
     pub(super) s1: Values<V, K>,
     pub(super) s2: Values<V, K>,
     pub(super) s3: Values<V, K>,
-    /// Which are valid, `K` bits a value, the newest lowest.
+    /// Which values are valid: `K` bits a value, the newest lowest.
     pub(super) valid: Lanes<u32>,
-    /// Truths likewise: whether true, and whether known. What is not known is not true.
+    /// The truths, laid out like `valid`: whether each is true, and whether it is known. An unknown truth is
+    /// not true.
     pub(super) truth: Lanes<u32>,
     pub(super) known: Lanes<u32>,
-    /// The rows that count.
+    /// The rows that have not been dropped.
     pub(super) active: Lanes<u32>,
 }
 
 impl<V: Word, const K: usize> State<V, K> {
-    /// A bit for each row of a lane.
+    /// All `K` bits of a lane: one for each row.
     pub(super) const ALL: u32 = (1 << K) - 1;
 
     #[inline(always)]
@@ -48,7 +49,7 @@ impl<V: Word, const K: usize> State<V, K> {
         }
     }
 
-    /// The operand of an instruction, and which rows of it are valid.
+    /// Fetches the operand of an instruction, and which of its rows are valid.
     #[inline(always)]
     pub(super) fn operand(
         &mut self,
@@ -114,7 +115,7 @@ impl<V: Word, const K: usize> State<V, K> {
         }
     }
 
-    /// Which rows of a column are valid.
+    /// Loads which rows of a column are valid.
     #[inline(always)]
     pub(super) fn validity(&self, args: &Task, slot: u64, wave: &mut Wave) -> Lanes<u32> {
         let row = slot * ColumnRow::ROW;
@@ -125,7 +126,7 @@ impl<V: Word, const K: usize> State<V, K> {
         gather(Bits::new(valid, args.columns.get(row + 5), args.len), self.group, self.rows, wave)
     }
 
-    /// Which rows of the newest value are valid.
+    /// Returns which rows of the newest value are valid.
     #[inline(always)]
     pub(super) fn newest(&self, wave: &Wave) -> Lanes<u32> {
         {
@@ -177,7 +178,7 @@ impl<V: Word, const K: usize> State<V, K> {
         };
     }
 
-    /// Takes the newest truth: whether true, whether known.
+    /// Pops the newest truth: whether it is true, and whether it is known.
     #[inline(always)]
     pub(super) fn pop_truth(&mut self, wave: &Wave) -> (Lanes<u32>, Lanes<u32>) {
         let newest = (
@@ -201,10 +202,10 @@ impl<V: Word, const K: usize> State<V, K> {
         newest
     }
 
-    /// `a` becomes what `f` makes of it and `b`, row by row; and which rows are bad.
+    /// Sets `a` to `f(a, b)`, row by row, and returns which rows are bad.
     ///
-    /// Rows move up, so that each is the first in its turn: where `f` is too large for copies, a loop over rows would find them
-    /// by number, in memory.
+    /// The rows move up, so that each is the first in its turn: where `f` is too large to be copied for each
+    /// row, a loop over the rows would index them in memory.
     #[inline(always)]
     pub(super) fn each_checked(
         &mut self,
@@ -227,7 +228,7 @@ impl<V: Word, const K: usize> State<V, K> {
         wave.each(move |l| both.at(l).1)
     }
 
-    /// The same, where none is bad.
+    /// Sets `a` to `f(a, b)`, row by row, where no row can be bad.
     #[inline(always)]
     pub(super) fn each(&mut self, b: Values<V, K>, f: impl Fn(V, V) -> V, wave: &Wave) {
         self.each_checked(b, |a, b| (f(a, b), false), wave);
@@ -251,7 +252,7 @@ impl<V: Word, const K: usize> State<V, K> {
         self.each(b, call, wave);
     }
 
-    /// A bit for each row where `a` and `b` are as the lowest three bits of `detail` say.
+    /// Sets a bit for each row where `a` compares with `b` as the lowest three bits of `detail` ask.
     #[inline(always)]
     pub(super) fn compared(&self, b: Values<V, K>, detail: u32, wave: &Wave) -> Lanes<u32> {
         let flip = if !V::WIDE && detail & u32::from(UNSIGNED) != 0 { V::MIN } else { V::default() };
@@ -260,7 +261,8 @@ impl<V: Word, const K: usize> State<V, K> {
             let mut bits = 0;
             for k in 0..K {
                 let (x, y) = (a.at(l)[k].xor(flip), b.at(l)[k].xor(flip));
-                // Which bit it is, not one of three: of those compilers would choose the place, in memory.
+                // Computes the bit's index, instead of choosing one of three bits: compilers turn that choice
+                // into an indexed load from memory.
                 let bit = u32::from(x >= y) + u32::from(x > y);
                 bits |= (detail >> bit & 1) << k;
             }
@@ -268,7 +270,7 @@ impl<V: Word, const K: usize> State<V, K> {
         })
     }
 
-    /// The rows of the newest value that an aggregate is of.
+    /// Returns the rows of the newest value that an aggregate takes: valid and not dropped.
     #[inline(always)]
     pub(super) fn there(&self, wave: &Wave) -> Lanes<u32> {
         {
@@ -278,7 +280,7 @@ impl<V: Word, const K: usize> State<V, K> {
         }
     }
 
-    /// `a` where the bits are set, else `b`.
+    /// Keeps `a` where the bits are set, else sets it to `b`.
     #[inline(always)]
     pub(super) fn choose(&mut self, b: Values<V, K>, b_valid: Lanes<u32>, bits: Lanes<u32>, wave: &Wave) {
         let a = self.a;

@@ -1,4 +1,4 @@
-//! One instruction, on the rows of a group.
+//! Runs one instruction on the rows of a group.
 
 use super::code::{Bad, Op, Operand, UNSIGNED};
 use super::reduce::Sums;
@@ -18,11 +18,11 @@ const fn codes(ops: &[Op]) -> u64 {
     all
 }
 
-/// What may have bad rows: nothing else is asked.
+/// The operations that may find bad rows; `step` checks no others for them.
 const MAY_BE_BAD: u64 = codes(&[Op::Add, Op::Sub, Op::Mul, Op::Div, Op::Rem, Op::Fit]);
 
 impl<V: Word, const K: usize> State<V, K> {
-    /// Does an instruction, and says how many rows are kept by it.
+    /// Runs an instruction, and returns how many rows it keeps.
     #[inline(always)]
     #[allow(non_upper_case_globals, reason = "the constants are an enum's values, called as they are")]
     pub fn step(&mut self, args: &Task, first: u64, constant: V, sums: &mut Sums, wave: &mut Wave) -> u32 {
@@ -43,7 +43,7 @@ impl<V: Word, const K: usize> State<V, K> {
                 match op { $($op => $body,)* _ => {} }
             };
         }
-        // What is made of two values is valid where both are.
+        // The operations whose result is valid where both operands are.
         const OF_TWO: u64 = codes(&[
             Op::Add,
             Op::Sub,
@@ -101,7 +101,7 @@ impl<V: Word, const K: usize> State<V, K> {
             },
             Distinct => {
                 let truth = self.compared(b, detail, wave);
-                // Two nulls are as two that are equal, one is as two that are not.
+                // Two nulls compare as equal values do, a null and a value as unequal ones.
                 let (same, other) = (mask::<K>(detail >> 1 & 1), mask::<K>(detail & 1));
                 let truth = { let valid_ = self.valid; wave.each(move |l| {
                     let (a, b) = (valid_.at(l), b_valid.at(l));
@@ -146,7 +146,7 @@ impl<V: Word, const K: usize> State<V, K> {
             And => {
                 let (bt, bk) = self.pop_truth(wave);
                 let (at, ak) = self.pop_truth(wave);
-                // False where either is known to be.
+                // The result is false where either side is known to be false.
                 let no = wave.each(move |l| ak.at(l) & !at.at(l) | bk.at(l) & !bt.at(l));
                 let known = wave.each(move |l| ak.at(l) & bk.at(l) | no.at(l));
                 self.push_truth(wave.each(move |l| at.at(l) & bt.at(l)), known, wave);
@@ -312,7 +312,7 @@ impl<V: Word, const K: usize> State<V, K> {
                     wave.each(move |l| {
                         let (bad, of_lanes) = (bad.at(l) & active_.at(l), of_lanes.at(l));
                         if bad != 0 {
-                            // The first.
+                            // Finds the lane's first bad row.
                             let mut row = 0;
                             for k in 0..K {
                                 let k = K - 1 - k;
@@ -329,7 +329,7 @@ impl<V: Word, const K: usize> State<V, K> {
     }
 }
 
-/// All `K` bits or none.
+/// All `K` bits where the lowest bit of `bit` is set, else none.
 #[inline(always)]
 fn mask<const K: usize>(bit: u32) -> u32 {
     (bit & 1).wrapping_neg() & ((1 << K) - 1)

@@ -1,17 +1,17 @@
-//! What a program works on, apart from how its rows are dealt to waves.
+//! The inputs and outputs of a program, apart from how its rows are dealt to waves.
 
 use crate::memory::{In, Out, TableRow};
 use crate::target::{Lanes, Wave};
 
 /// A column that a program reads.
 pub struct ColumnRow {
-    /// The values, from the array's first row on; of booleans, from `In::bitmap`.
+    /// The values, from the array's first row on; for booleans, as `In::bitmap` gives them.
     pub values: [u64; 2],
-    /// Of booleans, from `In::bitmap`.
+    /// The bit offset of a column of booleans, as `In::bitmap` gives it.
     pub offset: u64,
-    /// Which are valid, from `In::bitmap`. May be absent.
+    /// A bit for each row that is valid, as `In::bitmap` gives it. May be absent.
     pub valid: [u64; 2],
-    /// From `In::bitmap`.
+    /// The bit offset of `valid`, as `In::bitmap` gives it.
     pub valid_offset: u64,
 }
 
@@ -28,9 +28,9 @@ impl TableRow for ColumnRow {
 
 /// A column that a program writes.
 pub struct OutputRow {
-    /// The values; of booleans, whole words.
+    /// The values; for booleans, a bitmap of whole words.
     pub values: [u64; 2],
-    /// Which are valid: whole words. May be absent.
+    /// A bit for each valid row, in whole words. May be absent.
     pub valid: [u64; 2],
 }
 
@@ -44,32 +44,34 @@ impl TableRow for OutputRow {
     }
 }
 
-/// Where a selection's counts and their sums stand in its rows.
+/// The words of a selection's output rows that describe its counts and their sums.
 pub(super) const COUNTS: u64 = 2;
 pub(super) const GROUP_SUMS: u64 = OutputRow::ROW;
 
 impl OutputRow {
-    /// What a selection writes: the words of the rows that it keeps, how many each tile keeps, and their sums, zeroed before.
+    /// The outputs of a selection: a bit for each row that it keeps, the number it keeps in each tile, and
+    /// the sums of those numbers. The host zeroes the sums before the launch.
     pub fn selection(words: Out<u32>, counts: Out<u32>, sums: Out<u64>) -> [OutputRow; 2] {
         let sums = OutputRow { values: sums.described(), valid: [0; 2] };
         [OutputRow { values: words.described(), valid: counts.described() }, sums]
     }
 }
 
-/// Values of a lane's rows.
+/// The values of a lane's rows.
 pub(super) type Values<V, const K: usize> = Lanes<[V; K]>;
 
-/// Where rows are that a wave has at once.
+/// A run of rows within a tile.
 #[derive(Clone, Copy)]
 pub(super) struct Group {
-    /// The first row.
+    /// The index of the first row.
     pub first: u64,
-    /// How many there are of it, at most.
+    /// The number of rows from the first on. A wave may hold fewer at once.
     pub left: u32,
 }
 
 impl Group {
-    /// Each lane's rows, from the first: those that are not there are the last. And a bit for each that is.
+    /// Each lane's rows, counted from the first, and a bit for each that exists. A row past the end repeats
+    /// the last one.
     #[inline(always)]
     pub fn all<const K: usize>(self, wave: &Wave) -> (Values<u32, K>, Lanes<u32>) {
         let (left, width) = (self.left, wave.width());
@@ -92,7 +94,7 @@ impl Group {
     }
 }
 
-/// What instructions need of a launch's arguments.
+/// The arguments of a launch that instructions use.
 #[derive(Clone, Copy)]
 pub(super) struct Task {
     pub code: In<u64>,
@@ -102,7 +104,7 @@ pub(super) struct Task {
     pub failed: Out<u64>,
 }
 
-/// The rows without the first, and `last` behind them.
+/// Removes the first row, moves the others up, and puts `last` at the end.
 #[allow(clippy::manual_memcpy, reason = "a copy of memory is a call on devices")]
 #[inline(always)]
 pub(super) fn moved_up<V: Copy, const K: usize>(rows: [V; K], last: V) -> [V; K] {

@@ -1,10 +1,12 @@
-//! Terms: a column's rows against constants, in bits, a tile at a time and without the machine's values.
+//! Terms: tests of a column's rows against constants, a tile at a time, in bits and without a stack of
+//! values.
 //!
-//! The one idea: most predicates are a few comparisons of a column with a constant, and each of those is a range of the
-//! column's bits, modulo their width: `x - low <= span`. That holds for integers with and without a sign and for decimals as
-//! they are, and for floats in their total order, since bits beyond a constant are a range too, or all but one. So what a term
-//! does depends on a width alone. A ballot makes words of the answers, a lane keeps those of its number, and logic is on words.
-//! What it takes to read a term is paid once for a tile.
+//! The one idea: most predicates are a few comparisons of a column with a constant, and each comparison tests
+//! whether the column's bits are in a range, modulo their width: `x - low <= span`. That holds for decimals
+//! and for integers with and without a sign as they are stored. It holds for floats in their total order too,
+//! since the bits beyond a constant are a range, or all but one range. So the work of a term depends on the
+//! width alone. A ballot makes words of the answers, each lane keeps the words of its number, and logic works
+//! on words. A wave pays for reading a term once a tile.
 
 use super::task::{ColumnRow, Group};
 use crate::memory::{Bits, In, TableRow, ones};
@@ -13,62 +15,62 @@ use crate::target::{Lane, Lanes, Value, Wave};
 
 /// Words of a term.
 pub const TERM_WORDS: u64 = 5;
-/// Truths that wait at once, at most, the newest counted.
+/// The most truths that a predicate holds at once, including the newest.
 pub const TRUTHS: usize = 3;
 
-/// What a term asks of a row.
+/// The test that a term makes of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Asks {
     /// Whether a value of one byte is in the range.
     Range1 = 0,
-    /// Of two bytes.
+    /// Whether a value of two bytes is in the range.
     Range2 = 1,
-    /// Of four.
+    /// Whether a value of four bytes is in the range.
     Range4 = 2,
-    /// Of eight.
+    /// Whether a value of eight bytes is in the range.
     Range8 = 3,
-    /// Of sixteen.
+    /// Whether a value of sixteen bytes is in the range.
     Range16 = 4,
     /// Whether a column of booleans is true.
     Bits = 5,
-    /// Whether it is valid. Never null.
+    /// Whether the column is valid. The answer is never null.
     Valid = 6,
-    /// Nothing: the two newest truths are joined.
+    /// No test: the term combines the two newest truths.
     Join = 7,
 }
 
-/// What becomes of what it found.
+/// The use of a term's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Then {
-    /// It is the newest truth.
+    /// Pushes the answer, which becomes the newest truth.
     Push = 0,
-    /// Kleene's and, with the newest truth.
+    /// Replaces the newest truth by Kleene's and of it and the answer.
     And = 1,
-    /// Kleene's or.
+    /// Replaces the newest truth by Kleene's or of it and the answer.
     Or = 2,
 }
 
-/// A question about the rows of a column.
+/// A test of the rows of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// What is asked.
+    /// The test to make.
     pub asks: Asks,
-    /// What becomes of the answer.
+    /// The use of the answer.
     pub then: Then,
-    /// The column.
+    /// The index of the column in the launch's table.
     pub slot: u16,
-    /// Whether the answer is the other one.
+    /// Whether to negate the answer.
     pub inverted: bool,
-    /// The range's first bits. Of one and two bytes it MUST NOT go beyond the highest.
+    /// The range's first value, as bits. A range of one or two bytes MUST NOT go beyond the highest value.
     pub low: u128,
-    /// And how far the last are from them.
+    /// The distance from the range's first value to its last.
     pub span: u128,
 }
 
 impl Term {
-    /// Its words.
+    /// The term in the words that a wave reads.
     pub const fn words(&self) -> [u64; TERM_WORDS as usize] {
         let first = self.asks as u64
             | (self.then as u64) << 8
@@ -78,21 +80,22 @@ impl Term {
     }
 }
 
-/// The words of a tile that a lane has: that of its number, and, where lanes are fewer than words, that behind the others'.
+/// The words of a tile that a lane holds: the word of its index and, where a tile has more words than a wave
+/// has lanes, the word a wave's width further on.
 #[derive(Clone, Copy)]
 pub(super) struct TileWords {
     pub first: Lanes<u32>,
     pub second: Lanes<u32>,
 }
 
-/// Bits of rows: whether true, and whether known. What is not known is not true.
+/// Truths of rows, as bits: whether each is true, and whether it is known. An unknown truth is not true.
 #[derive(Clone, Copy)]
 pub(super) struct Truth {
     pub truth: TileWords,
     pub known: TileWords,
 }
 
-/// A predicate's terms.
+/// The terms of a predicate, and the columns they test.
 #[derive(Clone, Copy)]
 pub(super) struct Terms {
     pub terms: In<u64>,
@@ -102,12 +105,12 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// What they come to for the rows of a tile; anything for rows that are not there.
+    /// Evaluates the terms for the rows of a tile. Bits of rows past the last are arbitrary.
     #[inline(always)]
     pub fn of_tile(&self, rows: Group, wave: &mut Wave) -> Truth {
         let none = TileWords::all(0, wave);
         let none = Truth { truth: none, known: none };
-        // Named, as what is found by a number would be in memory.
+        // Named variables, since a compiler puts an array with a variable index into memory.
         let (mut newest, mut before, mut oldest) = (none, none, none);
         let mut i = 0;
         while i < self.count as u32 {
@@ -149,7 +152,8 @@ impl Terms {
         }
         let (narrow, narrow_span) = (low as u32, span as u32);
         let (short, short_span) = (low as u64, span as u64);
-        // The tile's first value: by a width that is known here only, or five distances would be kept in registers.
+        // The tile's first value. Computed here, by a width that is known at run time only: one address in
+        // each branch would keep five distances in registers.
         let column = self.columns.input::<u8>(wave, row);
         let values = column.skip(rows.first << (asks & 7));
         let found = match asks {
@@ -176,7 +180,7 @@ impl Terms {
         Truth { truth, known }
     }
 
-    /// The words of a bitmap.
+    /// Loads a tile's words of a bitmap.
     #[inline(always)]
     fn bitmap(&self, words: In<u32>, offset: u64, rows: Group, wave: &Wave) -> TileWords {
         let (window, width) = (Bits::new(words, offset, self.len).window(rows.first), wave.width());
@@ -190,7 +194,7 @@ impl Truth {
     #[inline(always)]
     fn and(self, other: Truth, wave: &Wave) -> Truth {
         let truth = self.truth.with(other.truth, |a, b| a & b, wave);
-        // False where either is known to be.
+        // The result is false where either side is known to be false.
         let no = |of: Truth| of.known.with(of.truth, |known, truth| known & !truth, wave);
         let no = no(self).with(no(other), |a, b| a | b, wave);
         let known = self.known.with(other.known, |a, b| a & b, wave);
@@ -220,14 +224,15 @@ impl TileWords {
         }
     }
 
-    /// The one or the other. Both are looked at before: compilers would choose a place, and that in memory.
+    /// Returns the first or the second word. It reads both before it chooses: otherwise compilers index
+    /// memory.
     #[inline(always)]
     pub fn one(self, second: bool, l: Lane<'_>) -> u32 {
         let (one, other) = (self.first.at(l), self.second.at(l));
         if second { other } else { one }
     }
 
-    /// Without rows that are not there.
+    /// Clears the bits of rows past the last.
     #[inline(always)]
     pub fn inside(self, rows: Group, wave: &Wave) -> TileWords {
         let (there, width) =
@@ -244,10 +249,11 @@ fn wide(low: u64, high: u64) -> u128 {
     u128::from(high) << 64 | u128::from(low)
 }
 
-/// Rows of a lane whose answers become words together.
+/// The rows of a lane whose answers become words together.
 const AT_ONCE: usize = 4;
 
-/// Of which rows of a tile the values, from its first row's on, are in a range, `N` rows of each lane in flight.
+/// Tests which rows of a tile have a value within a range, with `N` rows of each lane in flight. `values`
+/// start at the tile's first row.
 #[allow(clippy::manual_memcpy, reason = "a copy of memory is a call on devices")]
 #[inline(always)]
 fn tested<T: Value, const N: usize>(
@@ -261,7 +267,8 @@ fn tested<T: Value, const N: usize>(
     let halves = width / 32;
     let mut words = TileWords::all(0, wave);
     let mut word = 0;
-    // No more than there are; and a number that compilers do not know, or some write the loop out.
+    // Runs only as often as there are rows. Compilers do not know that number, so none of them unrolls the
+    // loop.
     while word < rows.left.div_ceil(32) {
         let mut loaded = if whole {
             wave.each(move |l| {
@@ -286,14 +293,15 @@ fn tested<T: Value, const N: usize>(
         let mut own = wave.each(move |l| before.one(second, l));
         let mut done = 0;
         while done < N {
-            // One by one: out of an array compilers would choose a place, and that in memory.
+            // One by one: with an array, compilers would index memory.
             let mut word_of = |k: usize| {
                 let is_within = wave.each(move |l| within(loaded.at(l)[k]));
                 let mask = wave.ballot(is_within);
                 wave.each(move |l| mask.half(l.index() % halves))
             };
             let (a, b, c, d) = (word_of(0), word_of(1), word_of(2), word_of(3));
-            // Which of the words is a lane's own, by the bits of its number: fewer choices than asking for each.
+            // Picks the lane's own word by the bits of its number, which takes fewer choices than a test for
+            // each word.
             let choose = |by: u32, even: Lanes<u32>, odd: Lanes<u32>| {
                 let both = TileWords { first: even, second: odd };
                 wave.each(move |l| both.one((l.index() / halves) & by != 0, l))

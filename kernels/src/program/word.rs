@@ -1,35 +1,35 @@
-//! The values that a program computes with: integers of eight or sixteen bytes. All integers up to that size are such a one,
-//! floats are their bits, sign-extended.
+//! The values that a program computes with: integers of eight or sixteen bytes. Every integer of at most that
+//! size becomes one, and a float becomes its bits, sign-extended.
 
-/// Eight or sixteen bytes.
+/// An integer of eight or sixteen bytes.
 pub trait Word: Copy + Ord + Default + 'static {
-    /// Whether it has sixteen.
+    /// Whether the type has sixteen bytes.
     const WIDE: bool;
-    /// The least.
+    /// The least value of the type.
     const MIN: Self;
-    /// The greatest.
+    /// The greatest value of the type.
     const MAX: Self;
-    /// The low bytes of a number.
+    /// Truncates a number to the type.
     fn of(value: i128) -> Self;
-    /// As many bytes as fit, with the sign.
+    /// Sign-extends a number to the type.
     fn of_i64(value: i64) -> Self;
-    /// With the sign.
+    /// Sign-extends the value to sixteen bytes.
     fn wide(self) -> i128;
     /// The low eight bytes.
     fn low(self) -> u64;
-    /// The sum, and whether it is another.
+    /// The wrapping sum, and whether it overflowed.
     fn add(self, other: Self, unsigned: bool) -> (Self, bool);
-    /// The difference, and whether it is another.
+    /// The wrapping difference, and whether it overflowed.
     fn sub(self, other: Self, unsigned: bool) -> (Self, bool);
-    /// The product, and whether it is another.
+    /// The wrapping product, and whether it overflowed.
     fn mul(self, other: Self, unsigned: bool) -> (Self, bool);
-    /// Quotient and remainder, and whether the quotient is another. The divisor MUST NOT be zero.
+    /// Quotient and remainder, and whether the quotient overflowed. The divisor MUST NOT be zero.
     fn div_rem(self, other: Self, unsigned: bool) -> (Self, Self, bool);
-    /// Bit by bit.
+    /// The bitwise exclusive or.
     fn xor(self, other: Self) -> Self;
-    /// All ones where it is negative, else all zeros.
+    /// All ones where the value is negative, else all zeros.
     fn sign(self) -> Self;
-    /// Moved by so many bits to the right, with zeros behind.
+    /// Shifts right by `by` bits, filling with zeros.
     fn shift_right(self, by: u32) -> Self;
 }
 
@@ -86,10 +86,10 @@ impl Word for i64 {
 
     #[inline(always)]
     fn div_rem(self, other: i64, unsigned: bool) -> (i64, i64, bool) {
-        // One division, of magnitudes: a second would be as long again.
+        // One division, of magnitudes: a second one would take as long again.
         let (negative, below) = if unsigned { (false, false) } else { (self < 0, other < 0) };
         let (a, b) = (magnitude(self, negative), magnitude(other, below));
-        // Zero it is not, which no compiler knows, and a panic is a call.
+        // The divisor is not zero, but no compiler knows that, and a panic is a call.
         let quotient = a / if b == 0 { 1 } else { b };
         let remainder = a.wrapping_sub(quotient.wrapping_mul(b));
         let over = !unsigned && self == i64::MIN && other == -1;
@@ -201,12 +201,13 @@ impl Word for i128 {
     }
 }
 
-/// The integer type of so many bits that `detail` says: with [`UNSIGNED`](super::code::UNSIGNED), without a sign.
+/// Truncates to the integer type in `detail`: its number of bits, and [`UNSIGNED`](super::code::UNSIGNED) for
+/// a type without a sign.
 #[inline(always)]
 pub fn fit<V: Word>(x: V, detail: u32) -> V {
     let (bits, unsigned) = (detail & 0x7f, detail & 0x80 != 0);
     if V::WIDE {
-        // By words: a shift by a number of bits that is known at run time only is long.
+        // By words: a shift of sixteen bytes by a number known only at run time takes many instructions.
         let low = x.low() as i64;
         let part = match (bits, unsigned) {
             (64, true) => return V::of(i128::from(low as u64)),
@@ -221,25 +222,26 @@ pub fn fit<V: Word>(x: V, detail: u32) -> V {
     }
 }
 
-/// What sorts as floats do in their total order, from their bits; from that, the bits again.
+/// Maps a float's bits to an integer that sorts in the floats' total order, and maps it back.
 #[inline(always)]
 pub fn key<V: Word>(x: V) -> V {
     x.xor(x.sign().shift_right(1))
 }
 
-/// Of a float: the one NaN, where it is any. Machines differ in which they make.
+/// Replaces any NaN by the one that this crate makes, since machines differ in which they make.
 #[inline(always)]
 pub fn plain_nan_f64(x: f64) -> f64 {
     if x.is_nan() { f64::from_bits(0x7ff8 << 48) } else { x }
 }
 
-/// Likewise.
+/// Replaces any NaN of four bytes by the one that this crate makes.
 #[inline(always)]
 pub fn plain_nan_f32(x: f32) -> f32 {
     if x.is_nan() { f32::from_bits(0x7fc0_0000) } else { x }
 }
 
-/// The remainder of a division towards zero, which is exact. By subtractions: devices have no instruction for it.
+/// The exact remainder of a division rounded towards zero. It subtracts, as devices have no instruction for
+/// it.
 #[inline(always)]
 pub fn remainder(x: f64, y: f64) -> f64 {
     let parts = |x: f64| {
@@ -249,7 +251,7 @@ pub fn remainder(x: f64, y: f64) -> f64 {
         if exponent != 0 {
             (fraction | 1 << 52, exponent)
         } else {
-            // Without the leading zeros, which take the exponent below one.
+            // Shifts out the leading zeros, which takes the exponent below one.
             let zeros = fraction.leading_zeros() as i32 - 11;
             (if fraction == 0 { 0 } else { fraction << zeros }, 1 - zeros)
         }
@@ -278,12 +280,13 @@ pub fn remainder(x: f64, y: f64) -> f64 {
     f64::from_bits(bits | sign)
 }
 
-/// The year, month and day of a day since 1970, in the calendar as it is now, backwards too.
+/// The year, month and day of a day since 1970, in the Gregorian calendar, also before its introduction.
 ///
-/// Years begin in March here, so that the leap day is the last: then 400 years, 100, 4 and 1 are whole divisions.
+/// Years begin in March here, so that the leap day comes last; then 400, 100, 4 and 1 years are whole
+/// divisions.
 #[inline(always)]
 pub fn civil(days: i64) -> (i64, i64, i64) {
-    // From the first of March of the year 0 on; beyond what 64 bits hold nothing is asked.
+    // Counts from 1 March of the year 0; no caller passes a day for which this wraps.
     let days = days.wrapping_add(719_468);
     let era = if days >= 0 { days } else { days.wrapping_sub(146_096) } / 146_097;
     let day = (days - era * 146_097) as u32;
@@ -296,7 +299,7 @@ pub fn civil(days: i64) -> (i64, i64, i64) {
     (year, i64::from(month), i64::from(of_month))
 }
 
-/// Quotient, rounded down, and what it leaves, of a divisor above zero.
+/// The quotient rounded down, and its remainder; the divisor is above zero.
 #[inline(always)]
 pub fn floor<V: Word>(x: V, by: V) -> (V, V) {
     let (quotient, remainder, _) = x.div_rem(by, false);
