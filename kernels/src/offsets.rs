@@ -1,46 +1,47 @@
-//! Looking at what others promised about offsets and dictionary keys, and writing offsets: in another width, or of rows of
+//! Checks of imported offsets and dictionary keys; and output of offsets, in another width or of rows of
 //! equal size.
 //!
-//! The one idea: every row is looked at by itself, and the first bad one of all goes into one word by an atomic minimum:
-//! nothing else is shared, and where everything is good nobody writes.
+//! The one idea: every row is checked by itself, and an atomic minimum puts the first bad row into one word.
+//! Rows share nothing else, and if all of them are good, nothing is written to that word.
 //!
-//! Bytes: each offset is read once (its neighbour comes with the same cache line) and written once. Four rows a lane are in
-//! flight; about 12 instructions a row in a wave of 32.
+//! Bytes moved: each offset is read once (its neighbour comes with the same cache line) and written once.
+//! Each lane has four rows in flight; a row takes about 12 instructions in a wave of 32.
 
 use crate::memory::{Bits, In, Out};
 use crate::ranges::{Edges, Index, extent};
 use crate::scan::{Summand, TILE};
 use crate::target::{Lanes, Wave};
 
-/// Rows a lane has in flight.
+/// Rows that a lane has in flight.
 const ROWS: usize = 4;
 
 kernel! {
     family "offsets";
     /// Checks offsets, and writes them in another width.
     Convert {
-        /// One more than there are rows.
+        /// The offsets: one more than the number of rows.
         offsets: In<u8>,
-        /// How many rows there are.
+        /// The number of rows.
         rows: u64,
-        /// How far offsets may point; where there is an `end`, how many bits that has: see [`extent`].
+        /// The greatest valid offset; if `end` is present, the width in bits of the number there: see
+        /// [`extent`].
         limit: u64,
-        /// From `In::bitmap`: the number that says how many, where only the device has it. May be absent.
+        /// The number of elements, from `In::bitmap`, if only the device knows it. May be absent.
         end: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `end`, from `In::bitmap`.
         end_offset: u64,
-        /// What is subtracted from each: at most the first.
+        /// The number that is subtracted from each offset; at most the first one.
         base: u64,
         /// The greatest offset that may be written.
         most: u64,
-        /// The same numbers, less `base`. May be absent.
+        /// Receives the offsets, less `base`. May be absent.
         out: Out<u8>,
-        /// Receives the first row whose offsets descend or point too far, and the first one whose end would be written as
-        /// more than `most`: `u64::MAX` before.
+        /// Receives the first row whose offsets descend or exceed the limit, and the first row whose end
+        /// exceeds `most` once `base` is subtracted; both `u64::MAX` before.
         faults: Out<u64>,
     }
     waves |args, _| (args.rows + 1).div_ceil(TILE);
-    /// By the widths in bytes of what is read and what is written.
+    /// By the widths in bytes of the offsets read and of those written.
     CONVERT {
         offsets_convert_b4_b4 [4, 4] = convert::<u32, u32>,
         offsets_convert_b4_b8 [4, 8] = convert::<u32, u64>,
@@ -51,19 +52,19 @@ kernel! {
 
 kernel! {
     family "offsets";
-    /// Checks dictionary keys.
+    /// Checks that the keys of a dictionary are in bounds.
     Keys {
-        /// The keys; signed ones MUST come with `values_len` no more than their greatest value plus one.
+        /// The keys. For signed ones, `values_len` MUST be at most their greatest value plus one.
         keys: In<u8>,
-        /// From `In::bitmap`: which are valid. Others may be anything. May be absent.
+        /// The validity of the keys, from `In::bitmap`. A null key may have any value. May be absent.
         valid: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
-        /// How many there are.
+        /// The number of keys.
         rows: u64,
-        /// How many values the dictionary has.
+        /// The number of values in the dictionary.
         values_len: u64,
-        /// Receives the first row whose key is out of bounds: `u64::MAX` before.
+        /// Receives the first row whose key is out of bounds; `u64::MAX` before.
         fault: Out<u64>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
@@ -78,13 +79,13 @@ kernel! {
 
 kernel! {
     family "offsets";
-    /// The index in a row that a kernel found: for the error to tell.
+    /// Reads the index in a row that a kernel found bad, for the error message.
     Offender {
-        /// The indices.
+        /// The indices that the kernel checked.
         indices: In<u8>,
-        /// The row, `u64::MAX` for none.
+        /// The row; `u64::MAX` for none.
         row: In<u64>,
-        /// Receives the index, as an unsigned number.
+        /// Receives the index as an unsigned number, if there is a row.
         index: Out<u64>,
     }
     waves |_, _| 1;
@@ -99,13 +100,14 @@ kernel! {
 
 kernel! {
     family "offsets";
-    /// The offsets of rows of equal size.
+    /// Writes the offsets of rows of equal size.
     Regular {
-        /// How many rows there are.
+        /// The number of rows.
         rows: u64,
-        /// How many elements each has; what all of them have MUST fit an offset.
+        /// The number of elements in each row. The number of elements in all rows MUST fit an offset.
         size: u64,
-        /// One more than there are rows, on a 16-byte boundary and writable up to one.
+        /// Receives the offsets, one more than the number of rows, on a 16-byte boundary and writable up to
+        /// one.
         out: Out<u8>,
     }
     waves |args, _| (args.rows + 1).div_ceil(TILE);
@@ -141,7 +143,7 @@ fn convert<T: Summand + Edges, S: Summand>(args: &Convert, wave: &mut Wave) {
                 if !args.out.is_absent() {
                     out.set(l, i, S::from_wide(end_of_row.wrapping_sub(args.base)));
                 }
-                // The row that ends here; for the first offset of all, the row that begins.
+                // The row that ends here; for the first offset, the row that begins here.
                 if start > end_of_row || end_of_row > limit {
                     args.faults.min(l, 0, i.saturating_sub(1));
                 }

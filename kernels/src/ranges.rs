@@ -1,63 +1,68 @@
-//! Ranges: where the contents of variable-length rows are, and how much of them there is.
+//! Ranges: the positions and sizes of the contents of variable-length rows.
 //!
-//! The one idea: a row of a string, binary or list array is a **range** of the elements below it, and what an operation
-//! keeps of a whole tree of arrays are ranges at every level. A row's range of list elements is a range of grandchildren
-//! too, because offsets ascend: its first element's first grandchild to its last element's last. So each level needs one
-//! start and one length for each row kept, and all levels' totals can be summed before any of them is read: one wait for
-//! the host, however deep the type. What the ranges cover is then copied (see [`copy`](crate::copy)).
+//! The one idea: a row of a string, binary or list array is a **range** of the elements below it, and an
+//! operation keeps ranges at every level of a tree of arrays. Offsets ascend, so a row's range of list
+//! elements is a range of grandchildren too: from its first element's first grandchild to its last element's
+//! last. Each level thus needs one start and one length for each row kept, and all levels' totals can be
+//! summed before any of them is read. The host waits once, however deep the type is. [`copy`](crate::copy)
+//! then copies the elements that the ranges cover.
 //!
-//! [`Take`] makes the ranges of rows chosen by indices, [`Compose`] those one level down. Both write the sum of the
-//! lengths of each [`TILE`] of rows, which is the first step of a [`scan`](crate::scan).
+//! [`Take`] makes the ranges of rows chosen by indices, [`Compose`] those one level down. Both write the sum
+//! of the lengths of each [`TILE`] of rows, which is the first step of a [`scan`](crate::scan).
 //!
-//! Nothing is believed: an index past the values or a pair of offsets that descends or leaves the extent gives a range
-//! of no elements, and the first such row goes into `fault`. What is written can be followed without looking again.
+//! These kernels trust no input: an index past the values, or a pair of offsets that descends or leaves the
+//! extent, gives a range of no elements, and `fault` receives the first such row. Later kernels need not
+//! check the ranges again.
 //!
-//! Bytes a row, offsets of 4 bytes: `Take` reads the index and two neighbouring offsets (one 32-byte sector where indices
-//! are random), writes 8. Four rows a lane are in flight. About 20 instructions a row in a wave of 32.
+//! Bytes moved per row with offsets of 4 bytes: `Take` reads the index and two neighbouring offsets (one
+//! 32-byte sector if indices are random), and writes 8. Each lane has four rows in flight. A row takes about
+//! 20 instructions in a wave of 32.
 
 use crate::memory::{Bits, In, Out};
 use crate::scan::{Summand, TILE, live, plus, total};
 use crate::target::{Lanes, Wave};
 
-/// Rows a lane has in flight.
+/// Rows that a lane has in flight.
 const ROWS: usize = 4;
 
 kernel! {
     family "ranges", blocks 3;
-    /// The ranges of the rows that indices choose.
+    /// Computes the ranges of the rows that indices choose.
     Take {
-        /// The indices; signed ones MUST come with `values_len` no more than their greatest value plus one.
+        /// The indices. For signed ones, `values_len` MUST be at most their greatest value plus one.
         indices: In<u8>,
-        /// From `In::bitmap`: which rows of the result are valid. Others get no elements. May be absent.
+        /// The validity of the result's rows, from `In::bitmap`. A null row gets no elements. May be absent.
         valid: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
-        /// How many indices.
+        /// The number of indices.
         rows: u64,
-        /// The offsets of the values; two of them MUST be readable even where `values_len` is 0.
+        /// The offsets of the values; two of them MUST be readable even if `values_len` is 0.
         offsets: In<u8>,
-        /// How many values there are.
+        /// The number of values.
         values_len: u64,
-        /// How many elements the offsets may point into; where there is an `end`, how many bits that has: see [`extent`].
+        /// How many elements the offsets may point into; if `end` is present, the width in bits of the number
+        /// there: see [`extent`].
         limit: u64,
-        /// From `In::bitmap`: the number that says how many, where only the device has it. May be absent.
+        /// The number of elements, from `In::bitmap`, if only the device knows it. May be absent.
         end: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `end`, from `In::bitmap`.
         end_offset: u64,
-        /// The first element of each row's range.
+        /// Receives the first element of each row's range.
         starts: Out<u8>,
-        /// How many elements each has, up to a multiple of 16 bytes.
+        /// Receives the number of elements of each row; the buffer extends to a multiple of 16 bytes.
         lens: Out<u8>,
-        /// The sum of each tile of lengths, `u64::MAX` where it is more.
+        /// Receives the sum of each tile of lengths; `u64::MAX` if the sum does not fit.
         sums: Out<u64>,
-        /// Receives the first row whose index is out of bounds: `u64::MAX` before.
+        /// Receives the first row whose index is out of bounds; `u64::MAX` before.
         index_fault: Out<u64>,
-        /// Receives the first row whose offsets are bad: `u64::MAX` before.
+        /// Receives the first row whose offsets are bad; `u64::MAX` before.
         fault: Out<u64>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
-    /// By the widths in bytes of an offset (which is that of a start and a length) and of an index. Width 0 of an offset:
-    /// there are none, row `i` is element `i`, starts and lengths are 8 bytes wide, and null rows have an element too.
+    /// By the widths in bytes of an offset (which is also that of a start and a length) and of an index.
+    /// Width 0 means no offsets: row `i` is element `i`, starts and lengths are 8 bytes wide, and null rows
+    /// have an element too.
     TAKE {
         ranges_take_b0_i1 [0, 1] = take::<Rows, u8>,
         ranges_take_b0_i2 [0, 2] = take::<Rows, u16>,
@@ -76,33 +81,35 @@ kernel! {
 
 kernel! {
     family "ranges";
-    /// The same rows' ranges one level down.
+    /// Computes the same rows' ranges one level down.
     Compose {
-        /// From the level above, which checked them against the number of elements there.
+        /// The starts from the level above, which checked them against the number of elements there.
         starts: In<u8>,
-        /// From the level above.
+        /// The lengths from the level above.
         lens: In<u8>,
-        /// How many elements of this level one of the level above is: 1, or the size of fixed-size lists between them.
+        /// How many elements of this level make up one of the level above: 1, or the size of fixed-size lists
+        /// between them.
         scale: u64,
-        /// How many rows there are, where less than `rows`. May be absent.
+        /// The number of rows, if it may be less than `rows`. May be absent.
         count: In<u64>,
-        /// How many rows there may be.
+        /// The greatest possible number of rows.
         rows: u64,
         /// The offsets of this level's elements; two of them MUST be readable.
         offsets: In<u8>,
-        /// How many elements the offsets may point into; where there is an `end`, how many bits that has: see [`extent`].
+        /// How many elements the offsets may point into; if `end` is present, the width in bits of the number
+        /// there: see [`extent`].
         limit: u64,
-        /// From `In::bitmap`: the number that says how many, where only the device has it. May be absent.
+        /// The number of elements, from `In::bitmap`, if only the device knows it. May be absent.
         end: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `end`, from `In::bitmap`.
         end_offset: u64,
-        /// The first element of each row's range, as 8 bytes.
+        /// Receives the first element of each row's range, in 8 bytes.
         next_starts: Out<u64>,
-        /// How many elements each has.
+        /// Receives the number of elements of each row.
         next_lens: Out<u64>,
-        /// The sum of each tile of lengths, `u64::MAX` where it is more.
+        /// Receives the sum of each tile of lengths; `u64::MAX` if the sum does not fit.
         sums: Out<u64>,
-        /// Receives the first row whose offsets are bad: `u64::MAX` before.
+        /// Receives the first row whose offsets are bad; `u64::MAX` before.
         fault: Out<u64>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
@@ -115,15 +122,15 @@ kernel! {
     }
 }
 
-/// How rows find their elements.
+/// The layout by which rows find their elements.
 pub trait Edges: 'static {
-    /// What a start and a length are stored as.
+    /// The type in which starts and lengths are stored.
     type Word: Summand;
     /// Whether a null row has no elements.
     const NULLS_ARE_EMPTY: bool;
     /// Whether lengths are so long that sums of them may not fit 64 bits.
     const LONG: bool;
-    /// Where row `i` begins, and where row `i - 1` ends.
+    /// Returns the beginning of row `i`, which is the end of row `i - 1`.
     fn edge(offsets: In<u8>, i: u64) -> u64;
 }
 
@@ -137,7 +144,7 @@ impl<T: Summand> Edges for T {
     }
 }
 
-/// Row `i` is element `i`.
+/// The layout without offsets: row `i` is element `i`.
 pub struct Rows;
 
 impl Edges for Rows {
@@ -150,9 +157,9 @@ impl Edges for Rows {
     }
 }
 
-/// An index as it lies in memory. Negative ones are large.
+/// An index as it lies in memory. A negative one counts as a large one.
 pub trait Index: crate::target::Value {
-    /// As a number.
+    /// Returns the index as an unsigned number.
     fn wide(self) -> u64;
 }
 
@@ -166,9 +173,9 @@ macro_rules! index {
 }
 index! { u8 u16 u32 u64 }
 
-/// How many elements offsets may point into: `limit`, or where there is an `end`, the signed number of `limit` bits (32 or
-/// 64) there. Whoever made the array said with that number how far its elements reach. No offset says so: the last one of
-/// a slice is one of the inner offsets, which may be anything.
+/// Returns how many elements offsets may point into: `limit`, or, if `end` is present, the signed number of
+/// `limit` bits (32 or 64) there. The array's creator states with that number how many elements exist. No
+/// offset of a slice states it: the last one is an inner offset of the whole array, and may be any number.
 #[inline(always)]
 pub fn extent(limit: u64, end: In<u32>, end_offset: u64) -> u64 {
     if end.is_absent() {
@@ -177,11 +184,11 @@ pub fn extent(limit: u64, end: In<u32>, end_offset: u64) -> u64 {
     let number = Bits::new(end, end_offset, limit);
     let high = if limit > 32 { number.word(1) } else { 0 };
     let said = u64::from(high) << 32 | u64::from(number.word(0));
-    // Less than nothing is nothing.
+    // A negative number counts as 0.
     if said >> (limit - 1) == 0 { said } else { 0 }
 }
 
-/// `start..end` as a start and a length, and whether they were good.
+/// Returns `start..end` as a start and a length, and whether the two are valid or not wanted.
 #[inline(always)]
 pub fn checked(start: u64, end: u64, limit: u64, wanted: bool) -> (u64, u64, bool) {
     let good = start <= end && end <= limit;
@@ -203,8 +210,8 @@ fn take<E: Edges, I: Index>(args: &Take, wave: &mut Wave) {
         let row = |k: usize, lane: u32| at + u64::from(k as u32 * wave.width() + lane);
         let index: [Lanes<u64>; ROWS] =
             core::array::from_fn(|k| wave.each(|l| indices.stream(row(k, l.index()).min(end - 1)).wide()));
-        // A lane's flags are bits of one register, not an array of bools: those would become predicates, and the loads
-        // would wait for each other.
+        // A lane's flags are bits of one register, not an array of bools: those would become predicates, and
+        // the loads would wait for each other.
         let live = wave.each(|l| {
             (0..ROWS).fold(0u32, |bits, k| {
                 let row = row(k, l.index());

@@ -1,12 +1,15 @@
-//! The ranges of the rows that a selection keeps: what [`ranges::Take`](crate::ranges::Take) is for indices.
+//! The ranges of the rows that a selection keeps, as [`ranges::Take`](crate::ranges::Take) makes them for
+//! indices.
 //!
-//! The one idea: as in a [`filter`](crate::filter), a wave has a tile of rows and knows from the selection where its first
-//! kept one goes; a row's place is its rank in the word that selects it. Lengths are summed by tiles of **kept** rows, so a
-//! wave hands in its sum whenever its rows run into the next of those.
+//! The one idea: as in a [`filter`](crate::filter), a wave has a tile of rows, and the selection tells it the
+//! position of its first kept row. A row's position is its rank in the word that selects it. Lengths are
+//! summed by tiles of **kept** rows, so a wave adds its sum to the total of such a tile whenever its rows run
+//! into the next one.
 //!
-//! Bytes a row: the selection's bit, two neighbouring offsets (one more cache line access, not more bytes); 8 written for
-//! each kept row with offsets of 4 bytes. Four words of rows are in flight, some 45 instructions each, with offsets as wide as they
-//! are: in 64 bits it was 75.
+//! Bytes moved per row: the selection's bit and two neighbouring offsets (one more cache line access, not
+//! more bytes); for each kept row with offsets of 4 bytes, 8 bytes are written. Four words of rows are in
+//! flight. Each takes about 45 instructions, with lengths computed at the offsets' own width; in 64 bits it
+//! took 75.
 
 use crate::memory::{Bits, In, Out};
 use crate::ranges::{Edges, Rows, extent};
@@ -14,51 +17,52 @@ use crate::scan::{self, Summand, plus, total};
 use crate::selection::{TILE, TileBits};
 use crate::target::{Lanes, Mask, Number, Value, Wave};
 
-/// Words of rows in flight.
+/// Words of rows that are in flight.
 const STEP: usize = 4;
 
-/// A sum of lengths that no array of elements has.
+/// A sum of lengths that no array has enough elements for.
 pub const TOO_MUCH: u64 = 1 << 63;
 
-/// What a wave may add to a sum: as often as is possible, less than [`TOO_MUCH`].
+/// The limit of what a wave adds to a sum as a number: even all waves that may add to the sum stay below
+/// [`TOO_MUCH`] together.
 const MOST: u64 = TOO_MUCH / scan::TILE;
 
 kernel! {
     family "ranges";
-    /// The ranges of the rows that a selection keeps.
+    /// Computes the ranges of the rows that a selection keeps.
     Keep {
-        /// The mask (`In::bitmap`), or what [`Select`](crate::selection::Select) wrote.
+        /// The mask (from `In::bitmap`), or the words that [`Select`](crate::selection::Select) wrote.
         words: In<u32>,
-        /// Their bit offset.
+        /// The bit offset of `words`.
         words_offset: u64,
-        /// From [`Offsets`](crate::selection::Offsets).
+        /// The first output row of each tile, from [`Offsets`](crate::selection::Offsets).
         tile_offsets: In<u64>,
-        /// How many rows there are.
+        /// The number of rows.
         rows: u64,
-        /// From `In::bitmap`: which rows are valid. Others get no elements. May be absent.
+        /// The validity of the rows, from `In::bitmap`. A null row gets no elements. May be absent.
         valid: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
         /// The offsets of the rows.
         offsets: In<u8>,
-        /// As in [`ranges::Take`](crate::ranges::Take).
+        /// How many elements the offsets may point into, as in [`ranges::Take`](crate::ranges::Take).
         limit: u64,
-        /// From `In::bitmap`: the number that says how many, where only the device has it. May be absent.
+        /// The number of elements, from `In::bitmap`, if only the device knows it. May be absent.
         end: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `end`, from `In::bitmap`.
         end_offset: u64,
-        /// The first element of each kept row's range; there is room for `rows`.
+        /// Receives the first element of each kept row's range, with room for `rows` of them.
         starts: Out<u8>,
-        /// How many elements each has, up to a multiple of 16 bytes.
+        /// Receives the number of elements of each kept row; the buffer extends to a multiple of 16 bytes.
         lens: Out<u8>,
-        /// Zero before; receives the sum of each [`scan::TILE`] of lengths, or [`TOO_MUCH`] and more where a tile of rows adds
-        /// 2^53 elements.
+        /// Zeroed before; receives the sum of each [`scan::TILE`] of lengths, or at least [`TOO_MUCH`] if a
+        /// tile of rows adds 2^53 elements or more.
         sums: Out<u64>,
-        /// Receives the first row, before the filter, whose offsets are bad: `u64::MAX` before.
+        /// Receives the first row, numbered as before the filter, whose offsets are bad; `u64::MAX` before.
         fault: Out<u64>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
-    /// By the width in bytes of an offset, 0 for none: see [`ranges::TAKE`](crate::ranges::TAKE).
+    /// By the width in bytes of an offset; 0 means no offsets: see [`ranges::TAKE`](crate::ranges::TAKE).
     KEEP {
         ranges_keep_b0 [0] = keep::<Rows>,
         ranges_keep_b4 [4] = keep::<u32>,
@@ -76,14 +80,14 @@ fn keep<E: Edges>(args: &Keep, wave: &mut Wave) {
         return;
     }
     let limit = extent(args.limit, args.end, args.end_offset);
-    // Compared as narrow as offsets are: a greater limit is none.
+    // Compares at the width of the offsets: a limit that this width cannot hold never applies.
     let most = E::Word::from_wide(!0);
     let limit = if limit < most.wide() { E::Word::from_wide(limit) } else { most };
     let valid = Bits::new(args.valid, args.valid_offset, args.rows);
     let (starts, lens) = (args.starts.cast::<E::Word>().skip(first), args.lens.cast::<E::Word>().skip(first));
     let bits = TileBits::of(args.words, args.words_offset, args.rows, tile, wave);
     let mut sum = wave.each(|_| 0u64);
-    // Places are counted from the tile's first; the next group of sums begins at `boundary`.
+    // Positions are counted from the tile's first; the next group of sums begins at `boundary`.
     let (mut to, end) = (0, (end - first) as u32);
     let mut group = first / scan::TILE;
     let mut boundary = ((group + 1) * scan::TILE - first) as u32;
@@ -106,7 +110,7 @@ fn keep<E: Edges>(args: &Keep, wave: &mut Wave) {
                     }
                 })
             });
-            // Flags are bits of one register.
+            // The flags are bits of one register.
             let mut wanted = wave.each(|_| !0u32);
             if E::NULLS_ARE_EMPTY && !valid.is_absent() {
                 wanted = wave.each(|l| {
@@ -147,7 +151,7 @@ fn keep<E: Edges>(args: &Keep, wave: &mut Wave) {
             sum = wave.each(|l| plus(sum.at(l), all.at(l), E::LONG));
             to += kept;
             if to > boundary {
-                // Some are behind the boundary: they are the next group's.
+                // The rows at or past the boundary belong to the next group.
                 let above = wave.each(|l| {
                     (0..STEP).fold(0u64, |sum, k| {
                         let place = to - kept + before[k] + l.rank(masks[k]);
@@ -155,7 +159,7 @@ fn keep<E: Edges>(args: &Keep, wave: &mut Wave) {
                         plus(sum, len, E::LONG)
                     })
                 });
-                // Where `sum` is not exact, what is below or what is above is too much by itself.
+                // If `sum` is not exact, the part below or the part above is too much by itself.
                 let below = wave.each(|l| sum.at(l).wrapping_sub(above.at(l)));
                 hand_in::<E>(args, group, below, wave);
                 sum = above;
@@ -168,8 +172,8 @@ fn keep<E: Edges>(args: &Keep, wave: &mut Wave) {
     hand_in::<E>(args, group, sum, wave);
 }
 
-/// Adds what a wave has of a group's lengths to the group's sum. At most [`scan::TILE`] waves do, so that what is less than
-/// [`MOST`] each cannot wrap; what is more becomes a bit that stays.
+/// Adds the lengths that a wave has of a group to the group's sum. At most [`scan::TILE`] waves add to it, so
+/// sums below [`MOST`] cannot wrap together; a larger one sets a bit that stays set.
 #[inline(always)]
 fn hand_in<E: Edges>(args: &Keep, group: u64, sum: Lanes<u64>, wave: &mut Wave) {
     let sum = total(sum, E::LONG, wave);

@@ -1,14 +1,16 @@
-//! From views to offsets and back.
+//! Conversion of views to offsets, and of offsets to views.
 //!
-//! The one idea: a view is a length and a place. [`Measure`] checks the place and writes the length, from which a
-//! [`scan`](crate::scan) makes offsets and [`CopyViews`](crate::copy::CopyViews) the bytes. [`Build`] goes the other way:
-//! long strings are not moved, their views point into the buffer they are in.
+//! The one idea: a view is a length and a position. [`Measure`] checks the position and writes the length. A
+//! [`scan`](crate::scan) turns the lengths into offsets, and [`CopyViews`](crate::copy::CopyViews) copies the
+//! bytes. [`Build`] goes the other way: it does not move long strings, whose views point into the buffer that
+//! holds them.
 //!
-//! A buffer of more than 2 GiB is cut into data buffers that begin every `1 << shift` bytes, so that places fit in 32 bits.
+//! A buffer of more than 2 GiB is cut into data buffers that begin every `1 << shift` bytes, so that
+//! positions fit in 32 bits.
 //!
-//! Bytes a row: `Measure` reads 16 and writes 4; `Build` reads two neighbouring offsets and, for strings up to 12 bytes,
-//! the bytes themselves (for longer ones the first 4), and writes 16. Four rows a lane are in flight in `Measure`, two in
-//! `Build`: each is two 16-byte loads.
+//! Bytes moved per row: `Measure` reads 16 and writes 4. `Build` reads two neighbouring offsets and writes
+//! 16. It also reads the bytes of a string of up to 12 bytes, and the first 4 bytes of a longer one. Each
+//! lane has four rows in flight in `Measure`, and two in `Build`, each of which takes two 16-byte loads.
 
 use crate::memory::{Bits, In, Out, TableRow};
 use crate::places::{Source, overlay, piece};
@@ -16,22 +18,22 @@ use crate::ranges::{Edges, checked, extent};
 use crate::scan::{Summand, TILE};
 use crate::target::{Lanes, Wave};
 
-/// Rows a lane has in flight.
+/// Rows that a lane of `Measure` has in flight.
 const ROWS: usize = 4;
 
-/// What a view holds itself, in bytes.
+/// The length in bytes up to which a view holds the string itself.
 const INLINE: u64 = 12;
 
-/// Words in a row of the table of buffers.
+/// The number of words in a row of the table of buffers.
 pub const BUFFER: u64 = BufferRow::ROW;
 
 /// A data buffer in a table of buffers.
 pub struct BufferRow {
-    /// From `In::bitmap`.
+    /// The bytes, from `In::bitmap`.
     pub bytes: In<u32>,
-    /// From `In::bitmap`.
+    /// The offset of `bytes` in bits, from `In::bitmap`.
     pub offset: u64,
-    /// How many bytes it has; `u64::MAX` where nobody knows.
+    /// The length in bytes; `u64::MAX` if it is not known.
     pub limit: u64,
 }
 
@@ -45,29 +47,30 @@ impl TableRow for BufferRow {
 
 kernel! {
     family "views";
-    /// Checks views, and writes how many bytes each has.
+    /// Checks views, and writes the length of each.
     Measure {
-        /// The views.
+        /// The views: 16 bytes each.
         views: In<u128>,
-        /// From `In::bitmap`: which are valid. Others have no bytes and may be anything. May be absent.
+        /// The validity of the views, from `In::bitmap`. A null view has no bytes, and its value is not
+        /// checked. May be absent.
         valid: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
-        /// How many views.
+        /// The number of views.
         rows: u64,
         /// A [`BufferRow`] for each data buffer.
         buffers: In<u64>,
-        /// How many there are.
+        /// The number of data buffers.
         count: u64,
-        /// How many bytes each has; none where the view is bad.
+        /// Receives the length of each view in bytes; 0 for a bad view.
         lens: Out<u32>,
-        /// The sum of each tile of lengths.
+        /// Receives the sum of each tile of lengths.
         sums: Out<u64>,
-        /// Receives the first row whose view is bad: `u64::MAX` before.
+        /// Receives the first row whose view is bad; `u64::MAX` before.
         fault: Out<u64>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
-    /// One entry.
+    /// The only entry of this kernel.
     MEASURE {
         views_measure = measure,
     }
@@ -75,31 +78,32 @@ kernel! {
 
 kernel! {
     family "views";
-    /// Views of rows that offsets describe.
+    /// Builds the views of rows that offsets describe.
     Build {
-        /// One more than there are rows.
+        /// The offsets: one more than the number of rows.
         offsets: In<u8>,
-        /// From `In::bitmap`: which are valid. Others get an empty view. May be absent.
+        /// The validity of the rows, from `In::bitmap`. A null row gets an empty view. May be absent.
         valid: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
-        /// How many rows.
+        /// The number of rows.
         rows: u64,
         /// The bytes, from `In::bitmap`.
         bytes: In<u32>,
-        /// From `In::bitmap`.
+        /// The offset of `bytes` in bits, from `In::bitmap`.
         offset: u64,
-        /// How many bytes there are; where there is an `end`, how many bits that has: see [`extent`].
+        /// How many bytes exist; if `end` is present, the width in bits of the number there: see [`extent`].
         limit: u64,
-        /// From `In::bitmap`: the number that says how many, where only the device has it. May be absent.
+        /// The number of bytes, from `In::bitmap`, if only the device knows it. May be absent.
         end: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `end`, from `In::bitmap`.
         end_offset: u64,
-        /// A data buffer begins every `1 << shift` bytes.
+        /// The binary logarithm of the distance in bytes at which data buffers begin.
         shift: u64,
-        /// The views; those of bad rows are empty.
+        /// Receives the views; those of bad rows are empty.
         views: Out<u128>,
-        /// Receives the first row whose offsets are bad, and the first one that is too long for a view: `u64::MAX` before.
+        /// Receives the first row whose offsets are bad, and the first row that is too long for a view; both
+        /// `u64::MAX` before.
         faults: Out<u64>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
@@ -179,7 +183,7 @@ fn build<E: Summand + Edges>(args: &Build, wave: &mut Wave) {
     }
 }
 
-/// The view of bytes `start .. start + len`, of which there is one at least.
+/// Builds the view of bytes `start..start + len`; `len` is at least 1.
 #[inline(always)]
 fn view(args: &Build, start: u64, len: u64) -> u128 {
     let source = Source { blocks: args.bytes.cast(), from: start + args.offset / 8 };

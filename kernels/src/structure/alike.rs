@@ -1,12 +1,14 @@
-//! Rows that are alike: where one differs from the next, and which is the first of all that are.
+//! Row equality: run boundaries, and the first occurrence of each distinct row.
 //!
-//! The one idea: the first of all is found in rounds. In each, every row that has none yet offers itself to a slot that its
-//! contents choose ([`Claim`]), and the least offer wins; rows that are like the winner have their first ([`Settle`]), the
-//! others go on to the next round, where other contents share a slot. Each round settles all rows that are like any winner, so it
-//! ends, whatever the rows are. That takes an atomic minimum and nothing else: no lock, no order, no exchange.
+//! The one idea: first occurrences are found in rounds. In each round, every row that has none yet offers
+//! itself to a slot that its contents choose ([`Claim`]), and the least offer wins. Rows equal to the winner
+//! take it as their first occurrence ([`Settle`]); the others go on to the next round, where the rows are
+//! distributed differently over the slots. Each round settles all rows equal to any winner, so the rounds
+//! end, whatever the rows are. A round takes an atomic minimum and nothing else: no lock, no order, no
+//! exchange.
 //!
-//! Bytes: each round reads the rows that are left twice, and once more the winners, which lie anywhere; rows that have their first
-//! cost 16 bytes a round.
+//! Bytes moved: each round reads the rows that are left twice, and also the winners, which may be anywhere. A
+//! settled row costs 16 bytes a round.
 
 use super::{NONE, store, tile};
 use crate::memory::{Bits, In, Out};
@@ -14,32 +16,33 @@ use crate::scan::TILE;
 use crate::target::{Lane, Value, Wave};
 use crate::text::rows::{Column, Row};
 
-/// A row that has no first yet.
+/// Marks a row that has no first occurrence yet.
 const LEFT: u64 = NONE - 1;
 
 kernel! {
     family "structure";
-    /// Which rows are not like the next one.
+    /// Finds the rows that differ from the next one.
     Stretches {
-        /// Values of fixed width.
+        /// The values, if they have a fixed width.
         values: In<u8>,
-        /// How many accesses make one; of bits, their bit offset.
+        /// How many accesses make one value; for bits, their bit offset.
         pieces: u64,
-        /// From `In::bitmap`: which are valid. May be absent.
+        /// A bit for each valid row, from `In::bitmap`. May be absent.
         valid: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
-        /// Of text, a row of [`TextColumn`](crate::text::TextColumn).
+        /// For text, a row of [`TextColumn`](crate::text::TextColumn).
         column: In<u64>,
-        /// How many rows there are.
+        /// The number of rows.
         rows: u64,
-        /// Whole words: a bit for each row that is not like the next one, and for the last.
+        /// A bit, in whole words, for each row that differs from the next one, and for the last row.
         out: Out<u32>,
-        /// Receives the first row whose place is not in its buffer: `u64::MAX` before.
+        /// Lowered to the first row whose bytes are not inside its buffer; `u64::MAX` before the launch.
         fault: Out<u64>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
-    /// By what is compared at once: so many bytes of values of fixed width, 3 for bits, 0 for text.
+    /// The entries, by the unit of comparison: the bytes of an access to values of fixed width, 3 for bits, 0
+    /// for text.
     STRETCHES {
         structure_stretches_text [0] = stretches_text,
         structure_stretches_b1 [1] = stretches_fixed::<u8>,
@@ -51,33 +54,33 @@ kernel! {
 
 kernel! {
     family "structure";
-    /// Each row that has no first yet offers itself to a slot.
+    /// Offers each row that has no first occurrence yet to a slot.
     Claim {
-        /// As in [`Stretches`].
+        /// The values, as in [`Stretches`].
         values: In<u8>,
-        /// How many accesses make one.
+        /// How many accesses make one value.
         pieces: u64,
-        /// As in [`Stretches`].
+        /// A bit for each valid row, as in [`Stretches`].
         valid: In<u32>,
-        /// As in [`Stretches`].
+        /// The bit offset of `valid`, as in [`Stretches`].
         valid_offset: u64,
-        /// As in [`Stretches`].
+        /// The text column, as in [`Stretches`].
         column: In<u64>,
-        /// How many rows there are.
+        /// The number of rows.
         rows: u64,
-        /// What [`Settle`] left of the round before; absent in the first one.
+        /// The result of [`Settle`] in the round before; absent in the first round.
         before: In<u64>,
-        /// The round's number, mixed.
+        /// The round's number after mixing: the start value of each hash.
         seed: u64,
-        /// How many slots there are, a power of two, less 1.
+        /// The number of slots, a power of two, less 1.
         most: u64,
-        /// Receives the first row of those that chose each: `u64::MAX` before.
+        /// Each slot is lowered to the first row that chose it; `u64::MAX` before the launch.
         slots: Out<u64>,
-        /// Receives the first row whose place is not in its buffer: `u64::MAX` before.
+        /// Lowered to the first row whose bytes are not inside its buffer; `u64::MAX` before the launch.
         fault: Out<u64>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
-    /// By what is compared at once: so many bytes of values of fixed width, 0 for text.
+    /// The entries, by the unit of comparison: the bytes of an access to values of fixed width, 0 for text.
     CLAIM {
         structure_claim_text [0] = claim_text,
         structure_claim_b1 [1] = claim_fixed::<u8>,
@@ -88,37 +91,37 @@ kernel! {
 
 kernel! {
     family "structure";
-    /// Rows that are like the winner of their slot have it as their first.
+    /// Gives each row that equals the winner of its slot the winner as its first occurrence.
     Settle {
-        /// As in [`Stretches`].
+        /// The values, as in [`Stretches`].
         values: In<u8>,
-        /// How many accesses make one.
+        /// How many accesses make one value.
         pieces: u64,
-        /// As in [`Stretches`].
+        /// A bit for each valid row, as in [`Stretches`].
         valid: In<u32>,
-        /// As in [`Stretches`].
+        /// The bit offset of `valid`, as in [`Stretches`].
         valid_offset: u64,
-        /// As in [`Stretches`].
+        /// The text column, as in [`Stretches`].
         column: In<u64>,
-        /// How many rows there are.
+        /// The number of rows.
         rows: u64,
-        /// What this left of the round before; absent in the first one.
+        /// The result of this kernel in the round before; absent in the first round.
         before: In<u64>,
-        /// As [`Claim`] had it.
+        /// The `seed` of the round's [`Claim`].
         seed: u64,
-        /// As [`Claim`] had it.
+        /// The `most` of the round's [`Claim`].
         most: u64,
-        /// What [`Claim`] left.
+        /// The slots, as the round's [`Claim`] leaves them.
         slots: In<u64>,
-        /// The first row that is like each, [`NONE`] for null rows.
+        /// The first occurrence of each row that has one, [`NONE`] for null rows.
         after: Out<u64>,
-        /// Whole words: a bit for each row that is its own first.
+        /// A bit, in whole words, for each row that is its own first occurrence.
         firsts: Out<u32>,
-        /// Receives, added to what is there, how many rows have none yet.
+        /// Gains the number of rows that have no first occurrence yet.
         left: Out<u64>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
-    /// As [`CLAIM`].
+    /// The entries, by the unit of comparison, as in [`CLAIM`].
     SETTLE {
         structure_settle_text [0] = settle_text,
         structure_settle_b1 [1] = settle_fixed::<u8>,
@@ -127,18 +130,18 @@ kernel! {
     }
 }
 
-/// Rows that can be compared. `None` for a row whose place is not in its buffer.
+/// Rows that can be compared. A comparison is `None` where a row's bytes are not inside its buffer.
 trait Rows: Copy {
     fn is_valid(self, row: u64) -> bool;
     fn alike(self, one: u64, other: u64, l: Lane<'_>) -> Option<bool>;
 }
 
-/// Rows whose contents choose a slot.
+/// Rows that choose a slot by their contents.
 trait Hashed: Rows {
     fn hash(self, row: u64, seed: u64, l: Lane<'_>) -> Option<u64>;
 }
 
-/// What is compared at once.
+/// A value that is compared at once.
 trait Unit: Value + PartialEq {
     fn wide(self) -> u64;
 }
@@ -153,7 +156,7 @@ macro_rules! unit {
 }
 unit! { u8 u32 u64 }
 
-/// Values of fixed width.
+/// Rows that are values of fixed width.
 #[derive(Clone, Copy)]
 struct Fixed<T> {
     values: In<T>,
@@ -161,14 +164,14 @@ struct Fixed<T> {
     valid: Bits,
 }
 
-/// Single bits.
+/// Rows that are single bits.
 #[derive(Clone, Copy)]
 struct Booleans {
     values: Bits,
     valid: Bits,
 }
 
-/// Another word in a hash. Every bit of both reaches the upper half, which then reaches the lower one.
+/// Adds a word to a hash. Every bit of both reaches the upper half, which then reaches the lower one.
 #[inline(always)]
 fn mixed(hash: u64, word: u64) -> u64 {
     let mixed = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -307,7 +310,7 @@ fn claim_text(args: &Claim, wave: &mut Wave) {
     claim(args, column, wave)
 }
 
-/// What became of a row in the rounds before.
+/// The state of a row after the rounds before: its first occurrence, [`LEFT`], or [`NONE`] for a null.
 #[inline(always)]
 fn before(rows: impl Rows, before: In<u64>, row: u64) -> u64 {
     if !before.is_absent() {
@@ -357,7 +360,8 @@ fn settle(args: &Settle, rows: impl Hashed, wave: &mut Wave) {
             }
             let mut first = before(rows, args.before, row);
             if first == LEFT {
-                // A row that is not where it should be, which was reported, is like no other: it counts as null.
+                // A row whose bytes are not inside its buffer, which [`Claim`] reported, equals no other: it
+                // counts as null.
                 first = match rows.hash(row, args.seed, l) {
                     Some(hash) => {
                         let winner = args.slots.get(hash & args.most);

@@ -1,4 +1,4 @@
-//! Lists of every layout: where each row's items are, and the items one after the other.
+//! Lists of every layout: the place of each row's items, and the items one after the other.
 
 use super::runs::index;
 use super::{NONE, store, tile};
@@ -10,40 +10,42 @@ use crate::target::Wave;
 
 kernel! {
     family "structure";
-    /// Where each row's items are, by its offsets, or by its offset and its size.
+    /// Finds the place of each row's items, by its offsets, or by its offset and its size.
     Extents {
-        /// The offsets; one more than there are rows where there are no `sizes`.
+        /// The offsets; without `sizes`, one more than rows.
         offsets: In<u8>,
-        /// How many items each row has. May be absent.
+        /// The number of items of each row. May be absent.
         sizes: In<u8>,
-        /// From `In::bitmap`: which rows are valid. Others have no items, and nobody looks where. May be absent.
+        /// A bit for each valid row, from `In::bitmap`. Other rows have no items, whatever their offsets. May
+        /// be absent.
         valid: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
-        /// How many rows there are.
+        /// The number of rows.
         rows: u64,
-        /// How many items there are; where there is an `end`, how many bits that has: see [`extent`].
+        /// The number of items; where there is an `end`, the number of bits in that number: see [`extent`].
         limit: u64,
-        /// From `In::bitmap`: the number that says how many, where only the device has it. May be absent.
+        /// The number of items, from `In::bitmap`, where only the device has it. May be absent.
         end: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `end`, from `In::bitmap`.
         end_offset: u64,
-        /// What is subtracted from where a row's items begin: at most the least of those.
+        /// The number to subtract from each row's first item; at most the least of those.
         base: u64,
-        /// Where each row's items begin; 0 for none. Numbers that do not fit wrap: see `limits`. May be absent.
+        /// The first item of each row; 0 where it has none. Numbers that do not fit wrap, so check `limits`.
+        /// May be absent.
         starts: Out<u8>,
-        /// How many it has, up to a multiple of 16 bytes. May be absent.
+        /// The number of items of each row; the buffer extends to a multiple of 16 bytes. May be absent.
         lens: Out<u8>,
-        /// The sum of each tile of lengths, `u64::MAX` where it is more.
+        /// The sum of each tile's lengths, or `u64::MAX` where that overflows.
         sums: Out<u64>,
-        /// Receives the first row whose items are not there: `u64::MAX` before.
+        /// Lowered to the first row whose items do not exist; `u64::MAX` before the launch.
         fault: Out<u64>,
-        /// Receives where the items of any row begin first, and the complement of where they last end: `u64::MAX` before. May be
-        /// absent.
+        /// Two words, lowered to the first item of any row and to the complement of the greatest end;
+        /// `u64::MAX` before the launch. May be absent.
         limits: Out<u64>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
-    /// By the widths in bytes of what is read and of what is written.
+    /// The entries, by the widths in bytes of the numbers read and of the numbers written.
     EXTENTS {
         structure_extents_b4_b4 [4, 4] = extents::<u32, u32>,
         structure_extents_b4_b8 [4, 8] = extents::<u32, u64>,
@@ -54,29 +56,29 @@ kernel! {
 
 kernel! {
     family "structure";
-    /// Which rows are valid and as long as all must be.
+    /// Finds the rows that are valid and have the length that all must have.
     Sized {
-        /// Where each row's items begin. May be absent.
+        /// The first item of each row. May be absent.
         starts: In<u64>,
-        /// How many items each row has.
+        /// The number of items of each row.
         lens: In<u64>,
-        /// How many it must have.
+        /// The number of items that each row must have.
         want: u64,
-        /// From `In::bitmap`: which rows are valid. May be absent.
+        /// A bit for each valid row, from `In::bitmap`. May be absent.
         valid: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
-        /// How many rows there are.
+        /// The number of rows.
         rows: u64,
-        /// Whole words: a bit for each row that is.
+        /// A bit, in whole words, for each row that is valid and has that length.
         out: Out<u32>,
-        /// The starts of these rows, and 0 for the others. May be absent.
+        /// The `starts` of those rows, and 0 for the others. May be absent.
         kept: Out<u64>,
-        /// Receives the first row that is valid and not as long: `u64::MAX` before.
+        /// Lowered to the first row that is valid and has another length; `u64::MAX` before the launch.
         fault: Out<u64>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
-    /// One entry.
+    /// The entry for all lists.
     SIZED {
         structure_sized = sized,
     }
@@ -84,21 +86,22 @@ kernel! {
 
 kernel! {
     family "structure";
-    /// The items of rows that all have as many, by their numbers: [`NONE`] for those of rows of another length.
+    /// Lists the indices of the items of rows that all have the same length. Rows of another length get
+    /// [`NONE`] for each item.
     Items {
-        /// Where each row's items begin.
+        /// The first item of each row.
         starts: In<u64>,
-        /// How many it has.
+        /// The number of items of each row.
         lens: In<u64>,
-        /// How many it must have.
+        /// The number of items that each row must have.
         want: u64,
-        /// How many rows there are.
+        /// The number of rows.
         rows: u64,
-        /// The items, `want` for each row.
+        /// The index of each item, `want` for each row.
         out: Out<u64>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
-    /// One entry.
+    /// The entry for all lists.
     ITEMS {
         structure_items = items,
     }
@@ -106,27 +109,28 @@ kernel! {
 
 kernel! {
     family "structure";
-    /// The items of rows at some indices, all of as many, by their numbers: [`NONE`] for those of an index that is null or no row.
+    /// Lists the indices of the items of the rows at some indices, where all rows have the same length. An
+    /// index that is null or out of bounds gets [`NONE`] for each item.
     Spaced {
-        /// The indices; signed ones MUST come with `limit` no more than their greatest value plus one.
+        /// The indices. Signed ones MUST come with a `limit` no more than their greatest value plus one.
         indices: In<u8>,
         /// Bytes of an index.
         width: u64,
-        /// From `In::bitmap`: which are valid. May be absent.
+        /// A bit for each valid index, from `In::bitmap`. May be absent.
         valid: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
-        /// How many there are.
+        /// The number of indices.
         rows: u64,
-        /// How many rows there are.
+        /// The number of rows that indices may refer to.
         limit: u64,
-        /// How many items each has.
+        /// The number of items of each row.
         size: u64,
-        /// The items, `size` for each index.
+        /// The index of each item, `size` for each row index.
         out: Out<u64>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
-    /// One entry.
+    /// The entry for all indices.
     SPACED {
         structure_spaced = spaced,
     }
@@ -134,23 +138,23 @@ kernel! {
 
 kernel! {
     family "structure";
-    /// The elements that ranges cover, by their numbers.
+    /// Lists the indices of the elements that ranges cover.
     Covered {
-        /// Where each range's elements go, and one more: where they end.
+        /// The first output place of each range, and the end of the last.
         to: In<u8>,
-        /// The first element of each.
+        /// The first element of each range.
         starts: In<u8>,
-        /// How many ranges; not 0.
+        /// The number of ranges; not 0.
         rows: u64,
-        /// How many elements one of the ranges' is.
+        /// The number of elements in one of the units that `to` and `starts` count in.
         scale: u64,
-        /// The elements.
+        /// The index of each element.
         out: Out<u64>,
-        /// How many in all.
+        /// The number of elements in all ranges.
         len: u64,
     }
     waves |args, _| args.len.div_ceil(TILE);
-    /// By the width in bytes of a start and of a place to go.
+    /// The entries, by the width in bytes of a start and of an output place.
     COVERED {
         structure_covered_b4 [4] = covered::<u32>,
         structure_covered_b8 [8] = covered::<u64>,
@@ -176,7 +180,7 @@ fn extents<T: Summand, S: Summand>(args: &Extents, wave: &mut Wave) {
             let past = if args.sizes.is_absent() {
                 offsets.get(row + 1).wide()
             } else {
-                // Both are less than 2^63 where they are good, and more is beyond any limit.
+                // Both are less than 2^63 where they are valid, and a greater sum is beyond any limit.
                 start.saturating_add(sizes.get(row).wide())
             };
             let (start, len, good) = checked(start, past, limit, wanted);
@@ -241,7 +245,7 @@ fn sized(args: &Sized, wave: &mut Wave) {
 fn items(args: &Items, wave: &mut Wave) {
     let Some((mut at, end)) = tile(args.rows, wave) else { return };
     while at < end {
-        // By rows: to find an item's row would be a division of 64 bits.
+        // A lane takes rows, since finding an item's row would take a division of 64 bits.
         wave.each(|l| {
             let row = at + u64::from(l.index());
             if row < end {

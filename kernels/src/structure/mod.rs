@@ -1,13 +1,14 @@
-//! What the structure of arrays needs that no other family moves: which run or member a row is in, which rows are alike, and where a
-//! row goes among those that a selection keeps.
+//! Indices for encoded arrays: the run or member of each row, the first equal row, and the place of a row
+//! among those that a selection keeps.
 //!
-//! The one idea: whatever the encoding, the question is where a row's value lies, and the answer is an index. With indices the
-//! kernels that move rows ([`take`](crate::take), [`filter`](crate::filter)) do the rest, whatever the values are. So an array of
-//! runs becomes the run of each row ([`runs`]), a union its member's row ([`unions`]), lists their items' places ([`lists`]), and
-//! an array that is to be encoded the first row that is alike ([`alike`]).
+//! The one idea: whatever the encoding, these kernels find the place of a row's value, and the result is an
+//! index. With indices, the kernels that move rows ([`take`](crate::take), [`filter`](crate::filter)) do the
+//! rest, whatever the values are. So an array of runs becomes the run of each row ([`runs`]), a union becomes
+//! the row of its member ([`unions`]), lists become the places of their items ([`lists`]), and an array to be
+//! encoded becomes the first equal row of each row ([`alike`]).
 //!
-//! A lane has a row, a wave [`TILE`] of them one after the other. What is found here is checked here: an index that is written
-//! is one of what it indexes, or [`NONE`].
+//! A lane takes a row, a wave takes [`TILE`] rows one after the other. These kernels check the indices that
+//! they find: an index they write is within the array it refers to, or is [`NONE`].
 
 pub mod alike;
 pub mod lists;
@@ -19,17 +20,18 @@ use crate::scan::TILE;
 use crate::selection;
 use crate::target::{Lanes, Wave};
 
-/// An index of nothing.
+/// The index for a row without a value.
 pub const NONE: u64 = u64::MAX;
 
-/// The rows of a wave: the first, and the one behind the last. `None` for a wave without any.
+/// The rows of a wave: the first, and the end. `None` for a wave without rows.
 #[inline(always)]
 fn tile(rows: u64, wave: &Wave) -> Option<(u64, u64)> {
     let at = wave.index() * TILE;
     if at < rows { Some((at, rows.min(at + TILE))) } else { None }
 }
 
-/// Writes the bits of rows `at ..`, one a lane, of which those from row `rows` on are unset. `at` is a multiple of the width.
+/// Stores the bits of rows `at ..`, one a lane; bits from row `rows` on are unset. `at` is a multiple of the
+/// width.
 #[inline(always)]
 fn store(bits: Lanes<bool>, at: u64, rows: u64, out: Out<u32>, wave: &mut Wave) {
     let mask = wave.ballot(bits);
@@ -41,7 +43,7 @@ fn store(bits: Lanes<bool>, at: u64, rows: u64, out: Out<u32>, wave: &mut Wave) 
     });
 }
 
-/// Which rows a selection keeps, and where they go.
+/// The rows that a selection keeps, and their places.
 #[derive(Clone, Copy)]
 struct Selected {
     words: Bits,
@@ -49,20 +51,21 @@ struct Selected {
 }
 
 impl Selected {
-    /// The words (`In::bitmap`, and their bit offset) of a selection of `rows` rows, and what
-    /// [`Offsets`](crate::selection::Offsets) made of them; without that, all rows.
+    /// Takes the words of a selection of `rows` rows (from `In::bitmap`, with their bit offset), and the
+    /// result of [`Offsets`](crate::selection::Offsets) for them. Without that result, every row keeps its
+    /// place.
     #[inline(always)]
     fn new(words: In<u32>, offset: u64, rows: u64, tile_offsets: In<u64>) -> Selected {
         Selected { words: Bits::new(words, offset, rows), tile_offsets }
     }
 
-    /// Whether it keeps a row.
+    /// Whether the selection keeps a row.
     #[inline(always)]
     fn has(self, row: u64) -> bool {
         self.words.get(row)
     }
 
-    /// How many rows it keeps of those before `row`, which may be the end.
+    /// How many rows before `row`, which may be the end, the selection keeps.
     #[inline(always)]
     fn rank(self, row: u64) -> u64 {
         if self.tile_offsets.is_absent() {

@@ -1,7 +1,8 @@
-//! Runs: which one each row is in, what a filter leaves of them, and runs made of rows.
+//! Runs: the run of each row, the part of each run that a filter leaves, and runs made of rows.
 //!
-//! Where runs end is data of a stranger: an end less than nothing is 0, a row that no run has and ends that go back are reported.
-//! A row finds its run by a search, so rows cost the logarithm of the runs, in any order.
+//! The ends of runs come from imported, untrusted data: an end below 0 counts as 0, and the kernels report a
+//! row without a run and ends that decrease. Each row finds its run by a search, so a row costs the logarithm
+//! of the number of runs, in any order.
 
 use super::{NONE, Selected, store, tile};
 use crate::memory::{Bits, In, Out};
@@ -10,36 +11,36 @@ use crate::target::{Value, Wave};
 
 kernel! {
     family "structure";
-    /// The run of each row, by its number.
+    /// Finds the run of each row, by its number.
     Find {
-        /// Where runs end.
+        /// The end of each run.
         ends: In<u8>,
-        /// How many there are; not 0.
+        /// The number of runs; not 0.
         runs: u64,
-        /// How many rows of the runs come before the first.
+        /// The number of rows in the runs before the array's first row.
         offset: u64,
-        /// The rows that are looked for; signed ones MUST come with `limit` no more than their greatest value plus one. Absent
-        /// where that is all rows, one after the other.
+        /// The rows to look for. Signed indices MUST come with a `limit` no more than their greatest value
+        /// plus one. Absent to look for all rows in order.
         indices: In<u8>,
         /// Bytes of an index.
         width: u64,
-        /// From `In::bitmap`: which indices are valid. May be absent.
+        /// A bit for each valid index, from `In::bitmap`. May be absent.
         valid: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
-        /// How many rows are looked for.
+        /// The number of rows to look for.
         rows: u64,
-        /// How many rows there are.
+        /// The number of rows of the array.
         limit: u64,
-        /// The run of each, [`NONE`] where the index is null or no row, or no run has the row.
+        /// The run of each row, or [`NONE`] where the index is null or out of bounds, or no run has the row.
         out: Out<u64>,
-        /// Receives the first row whose index is out of bounds: `u64::MAX` before.
+        /// Lowered to the first row whose index is out of bounds; `u64::MAX` before the launch.
         index_fault: Out<u64>,
-        /// Receives the first row that no run has: `u64::MAX` before.
+        /// Lowered to the first row that no run has; `u64::MAX` before the launch.
         fault: Out<u64>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
-    /// By the width of an end in bytes.
+    /// The entries, by the width of an end in bytes.
     FIND {
         structure_find_b2 [2] = find::<u16>,
         structure_find_b4 [4] = find::<u32>,
@@ -49,31 +50,33 @@ kernel! {
 
 kernel! {
     family "structure";
-    /// Where the runs of rows end among those that a selection keeps, and which runs that leaves any of.
+    /// Finds the ends of runs among the rows that a selection keeps, and the runs that keep any row.
     Kept {
-        /// Where runs end.
+        /// The end of each run.
         ends: In<u8>,
-        /// How many there are; not 0.
+        /// The number of runs; not 0.
         runs: u64,
-        /// How many rows of the runs come before the first.
+        /// The number of rows in the runs before the array's first row.
         offset: u64,
-        /// The selection (`In::bitmap`).
+        /// The words of the selection, from `In::bitmap`.
         words: In<u32>,
-        /// Its bit offset.
+        /// The bit offset of `words`, from `In::bitmap`.
         words_offset: u64,
-        /// From [`Offsets`](crate::selection::Offsets). Absent where all rows are kept: then nobody looks at the selection.
+        /// The `offsets` of [`Offsets`](crate::selection::Offsets). Absent where all rows are kept; the
+        /// kernel then ignores the selection.
         tile_offsets: In<u64>,
-        /// How many rows there are; not 0.
+        /// The number of rows; not 0.
         rows: u64,
-        /// Where each run ends then.
+        /// The end of each run among the rows kept.
         out: Out<u8>,
-        /// Whole words: a bit for each run that has rows left.
+        /// A bit, in whole words, for each run that keeps a row.
         left: Out<u32>,
-        /// Receives the first run that ends before the one before it, and the first row that no run has: `u64::MAX` before.
+        /// Two words, `u64::MAX` before the launch. The first is lowered to the first run that ends before
+        /// its predecessor, the second to the first row that no run has.
         faults: Out<u64>,
     }
     waves |args, _| args.runs.div_ceil(TILE);
-    /// By the width of an end in bytes.
+    /// The entries, by the width of an end in bytes.
     KEPT {
         structure_kept_b2 [2] = kept::<u16>,
         structure_kept_b4 [4] = kept::<u32>,
@@ -83,25 +86,25 @@ kernel! {
 
 kernel! {
     family "structure";
-    /// Runs of rows, by a selection that has each run's last row.
+    /// Makes runs of rows, by a selection of each run's last row.
     Ends {
-        /// The selection (`In::bitmap`).
+        /// The words of the selection, from `In::bitmap`.
         words: In<u32>,
-        /// Its bit offset.
+        /// The bit offset of `words`, from `In::bitmap`.
         words_offset: u64,
-        /// From [`Offsets`](crate::selection::Offsets).
+        /// The `offsets` of [`Offsets`](crate::selection::Offsets) for the selection.
         tile_offsets: In<u64>,
-        /// How many rows there are.
+        /// The number of rows.
         rows: u64,
-        /// A number of each row. Absent where that is its own.
+        /// A number for each row. Absent where that is the row's own index.
         of: In<u64>,
-        /// Where each run ends. May be absent.
+        /// The end of each run. May be absent.
         ends: Out<u8>,
-        /// The number of a row of each.
+        /// The number of each run's last row.
         picked: Out<u64>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
-    /// By the width of an end in bytes.
+    /// The entries, by the width of an end in bytes.
     ENDS {
         structure_ends_b2 [2] = ends::<u16>,
         structure_ends_b4 [4] = ends::<u32>,
@@ -111,25 +114,25 @@ kernel! {
 
 kernel! {
     family "structure";
-    /// How many rows a selection keeps before each of some.
+    /// Counts the rows that a selection keeps before each of some rows.
     Ranks {
-        /// The selection (`In::bitmap`).
+        /// The words of the selection, from `In::bitmap`.
         words: In<u32>,
-        /// Its bit offset.
+        /// The bit offset of `words`, from `In::bitmap`.
         words_offset: u64,
-        /// From [`Offsets`](crate::selection::Offsets).
+        /// The `offsets` of [`Offsets`](crate::selection::Offsets) for the selection.
         tile_offsets: In<u64>,
-        /// Rows of the selection.
+        /// The number of rows of the selection.
         of: u64,
-        /// The rows that are asked for; those beyond get 0.
+        /// The rows to count up to; those from the selection's end on get 0.
         at: In<u64>,
-        /// How many.
+        /// The number of rows in `at`.
         rows: u64,
-        /// The number for each. What does not fit wraps: ask the total first.
+        /// The count for each row. A count that does not fit wraps, so callers check the total first.
         out: Out<u8>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
-    /// By the width of a number in bytes.
+    /// The entries, by the width of a count in bytes.
     RANKS {
         structure_ranks_b1 [1] = ranks::<u8>,
         structure_ranks_b2 [2] = ranks::<u16>,
@@ -138,11 +141,11 @@ kernel! {
     }
 }
 
-/// Where a run ends, as it lies in memory.
+/// The end of a run, as it is in memory.
 pub trait End: Value {
-    /// As a number; less than nothing is nothing.
+    /// The end as a number; negative ends are 0.
     fn wide(self) -> u64;
-    /// A number that fits.
+    /// Converts a number, which must fit.
     fn from_wide(wide: u64) -> Self;
 }
 
@@ -160,7 +163,7 @@ macro_rules! end {
 }
 end! { u8 u16 u32 u64 }
 
-/// An index of any width.
+/// Loads an index of `width` bytes.
 #[inline(always)]
 pub(super) fn index(indices: In<u8>, width: u64, i: u64) -> u64 {
     match width {
@@ -209,7 +212,7 @@ fn kept<E: End>(args: &Kept, wave: &mut Wave) {
     let Some((mut at, end)) = tile(args.runs, wave) else { return };
     let (ends, out) = (args.ends.cast::<E>(), args.out.cast::<E>());
     let selected = Selected::new(args.words, args.words_offset, args.rows, args.tile_offsets);
-    // Of the rows that there are.
+    // The end of a run within the array's rows.
     let upto = |run: u64| {
         let end = ends.get(run).wide();
         let end = end.saturating_sub(args.offset);

@@ -1,4 +1,4 @@
-//! Unions: which member each row is of, whether that says something, and rows put in their members' order.
+//! Unions: the member of each row, whether the row is valid there, and rows reordered by member.
 
 use super::{Selected, store, tile};
 use crate::memory::{Bits, In, Out, TableRow};
@@ -7,29 +7,31 @@ use crate::target::{Lane, Wave};
 
 kernel! {
     family "structure";
-    /// Looks at each row's type id and offset, and at its member's validity.
+    /// Checks each row's type id and offset, and looks up its validity in its member.
     Members {
-        /// The type ids.
+        /// The type id of each row, a byte.
         types: In<u8>,
-        /// Where each row is in its member, of a dense union. Absent where that is its own number.
+        /// The place of each row in its member, for a dense union. Absent where that is the row's own index.
         offsets: In<u32>,
-        /// From `In::bitmap`: which rows are looked at; of others the bit is unset. May be absent.
+        /// A bit for each row to check, from `In::bitmap`; other rows get an unset bit in `out`. May be
+        /// absent.
         valid: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
-        /// How many rows there are.
+        /// The number of rows.
         rows: u64,
-        /// A [`MemberRow`] for each member; one MUST be readable.
+        /// A [`MemberRow`] for each member; at least one MUST be readable.
         members: In<u64>,
-        /// How many there are.
+        /// The number of members.
         count: u64,
-        /// Whole words: a bit for each row whose member is valid there. May be absent.
+        /// A bit, in whole words, for each row that is valid in its member. May be absent.
         out: Out<u32>,
-        /// Receives the first row of no member, and the first that is beyond its member's last: `u64::MAX` before.
+        /// Two words, `u64::MAX` before the launch. The first is lowered to the first row of no member, the
+        /// second to the first row past its member's end.
         faults: Out<u64>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
-    /// One entry.
+    /// The entry for all unions.
     MEMBERS {
         structure_members = members,
     }
@@ -37,19 +39,19 @@ kernel! {
 
 kernel! {
     family "structure";
-    /// Which rows are of a type.
+    /// Finds the rows of one type id.
     OfType {
-        /// The type ids.
+        /// The type id of each row, a byte.
         types: In<u8>,
-        /// Which one, as a byte.
+        /// The type id to find, as a byte.
         id: u64,
-        /// How many rows there are.
+        /// The number of rows.
         rows: u64,
-        /// Whole words: a bit for each row that is.
+        /// A bit, in whole words, for each row of that type id.
         out: Out<u32>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
-    /// One entry.
+    /// The entry for all unions.
     OF_TYPE {
         structure_of_type = of_type,
     }
@@ -57,41 +59,41 @@ kernel! {
 
 kernel! {
     family "structure";
-    /// Gives the rows of one member consecutive places there.
+    /// Gives the rows of one member consecutive places in it.
     Spread {
         /// The rows of the member, as a selection (`In::bitmap`).
         words: In<u32>,
-        /// Its bit offset.
+        /// The bit offset of `words`, from `In::bitmap`.
         words_offset: u64,
-        /// From [`Offsets`](crate::selection::Offsets).
+        /// The `offsets` of [`Offsets`](crate::selection::Offsets) for the selection.
         tile_offsets: In<u64>,
-        /// How many rows there are.
+        /// The number of rows of the union.
         rows: u64,
-        /// Where each row was.
+        /// The old place of each row in its member.
         offsets: In<u32>,
-        /// Where the rows of the member were, in their order.
+        /// The old places of the member's rows, in the order of the rows.
         picked: Out<u32>,
-        /// Where each of them is now. Others are left as they are.
+        /// The new place of each of the member's rows. The places of other rows stay unchanged.
         places: Out<u32>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
-    /// One entry.
+    /// The entry for all unions.
     SPREAD {
         structure_spread = spread,
     }
 }
 
-/// A member in the table of [`Members`].
+/// A member, as a row in the table of [`Members`].
 pub struct MemberRow {
-    /// Its type id, as a byte.
+    /// The member's type id, as a byte.
     pub id: u64,
-    /// How many rows it has.
+    /// The number of rows of the member.
     pub len: u64,
-    /// From `In::bitmap`: which of them are valid. May be absent.
+    /// A bit for each valid row of the member, from `In::bitmap`. May be absent.
     pub valid: In<u32>,
-    /// From `In::bitmap`.
+    /// The bit offset of `valid`, from `In::bitmap`.
     pub valid_offset: u64,
-    /// Whether none of them is, whatever else is said.
+    /// Whether every row is null, whatever `valid` holds.
     pub none: bool,
 }
 
@@ -120,7 +122,7 @@ fn members(args: &Members, wave: &mut Wave) {
     }
 }
 
-/// Whether a row's member is valid there.
+/// Whether a row is valid in its member.
 #[inline(always)]
 fn member(args: &Members, row: u64, l: Lane<'_>) -> bool {
     let id = u64::from(args.types.get(row));
