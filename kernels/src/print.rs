@@ -1,14 +1,18 @@
-//! Lists as text, as arrow's display has them: `[1, , [2, 3]]`.
+//! Prints lists as text in the format of arrow's display: `[1, , [2, 3]]`.
 //!
-//! The one idea: items are texts already, so a list is brackets, separators and ranges of bytes. [`ItemLens`] says how many bytes
-//! each item takes and a [`scan`](crate::scan) where they end; by two of those ends [`RowLens`] has a row's length, however many items
-//! that has. [`Print`] is dealt out by what is written, as [`copy`](crate::copy) is: a lane has sixteen bytes, looks for their row
-//! and in that for their item, and walks on. So one list of a million items keeps as many lanes busy as a million lists of one.
+//! The one idea: the items are texts already, so a printed list is brackets, separators and ranges of bytes.
+//! [`ItemLens`] computes how many bytes each item takes, and a [`scan`](crate::scan) turns these lengths into
+//! ends. [`RowLens`] computes a row's length from two of those ends, however many items the row has.
+//! [`Print`] divides the work by output bytes, as [`copy`](crate::copy) does: a lane has sixteen bytes,
+//! searches for their row and for the item in it, and walks on from there. One list of a million items thus
+//! keeps as many lanes busy as a million lists of one item.
 //!
-//! Bytes in print are the item's, or two digits for each; a value that has no text is printed as the error that arrow's display prints
-//! for it, which is the same for all values of a type but for the number in it.
+//! A byte of an item is printed as it is, or as two hexadecimal digits. A value that has no text is printed
+//! as the error that arrow's display prints for it. This error is the same for all values of a type except
+//! for the number in it.
 //!
-//! Bytes an item: two offsets, a bit of validity, its length and its end twice. Bytes of text: each read once, and written in sixteens.
+//! Bytes moved per item: two offsets, a bit of validity, its length, and its end twice. Each byte of text is
+//! read once, and the output is written in units of sixteen bytes.
 
 use crate::memory::{Bits, In, Out};
 use crate::places::Places;
@@ -16,52 +20,54 @@ use crate::ranges::{checked, extent};
 use crate::scan::{Summand, TILE, plus, total};
 use crate::target::Wave;
 
-/// Bytes that one wave writes, for each of its lanes.
+/// Bytes that one wave writes for each of its lanes.
 const BYTES_PER_LANE: u64 = 64;
 
 kernel! {
     family "print";
-    /// How many bytes each item takes in print.
+    /// Computes how many bytes each item takes in print.
     ItemLens {
-        /// The offsets of the items' bytes, one more than there are items.
+        /// The offsets of the items' bytes: one more than the number of items.
         offsets: In<u8>,
-        /// Bytes of an offset.
+        /// The width of an offset in bytes: 4 or 8.
         width: u64,
-        /// From `In::bitmap`: which are valid. Others take nothing, and nobody looks where their bytes are. May be absent.
+        /// The validity of the items, from `In::bitmap`. A null item takes no bytes, and its offsets are not
+        /// checked. May be absent.
         valid: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
-        /// How many there are.
+        /// The number of items.
         items: u64,
-        /// How many bytes there are; where there is an `end`, how many bits that has: see [`extent`].
+        /// How many bytes exist; if `end` is present, the width in bits of the number there: see [`extent`].
         limit: u64,
-        /// From `In::bitmap`: the number that says how many, where only the device has it. May be absent.
+        /// The number of bytes, from `In::bitmap`, if only the device knows it. May be absent.
         end: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `end`, from `In::bitmap`.
         end_offset: u64,
-        /// What a byte takes: one, or two where digits say it.
+        /// The bytes of output for each byte of an item: 1, or 2 if it is printed as digits.
         scale: u64,
-        /// Bytes of what is printed for a valid item that has no bytes, but for its value: 0 where that is nothing.
+        /// The length in bytes of the error printed for a valid item that has no bytes, without the number in
+        /// it; 0 if nothing is printed for such an item.
         told: u64,
-        /// The values of such items.
+        /// The values of the items, for those that have no bytes.
         values: In<u8>,
-        /// Bytes of a value: 4 or 8.
+        /// The width of a value in bytes: 4 or 8.
         value_width: u64,
-        /// Values without a text from this one ...
+        /// The least value without a text that cannot be printed.
         least: u64,
-        /// ... to this one cannot be printed.
+        /// The greatest such value.
         most: u64,
-        /// How many bytes each takes.
+        /// Receives how many bytes each item takes.
         lens: Out<u64>,
-        /// The sum of each tile of lengths.
+        /// Receives the sum of each tile of lengths.
         sums: Out<u64>,
-        /// Receives the first item whose bytes are not there: `u64::MAX` before.
+        /// Receives the first item whose bytes are out of bounds; `u64::MAX` before.
         outside: Out<u64>,
-        /// Receives the first item that cannot be printed: `u64::MAX` before.
+        /// Receives the first item that cannot be printed; `u64::MAX` before.
         unsaid: Out<u64>,
     }
     waves |args, _| args.items.div_ceil(TILE);
-    /// One entry.
+    /// The only entry of this kernel.
     ITEM_LENS {
         print_item_lens = item_lens,
     }
@@ -69,31 +75,32 @@ kernel! {
 
 kernel! {
     family "print";
-    /// How many bytes each list takes in print.
+    /// Computes how many bytes each list takes in print.
     RowLens {
-        /// The first item of each row; 0 for none.
+        /// The first item of each row; 0 for a row without items.
         starts: In<u64>,
-        /// How many it has.
+        /// The number of items in each row.
         counts: In<u64>,
-        /// The first item there is of.
+        /// The number of the first item that `ends` describes.
         base: u64,
-        /// Where each item's print begins if all stand end to end, and where the last ends. Not looked at where no row has any.
+        /// The position at which each item's print begins if all of them stand end to end, and the end of the
+        /// last. It is not read if no row has items.
         ends: In<u64>,
-        /// From `In::bitmap`: which rows are valid. Others take nothing. May be absent.
+        /// The validity of the rows, from `In::bitmap`. A null row takes no bytes. May be absent.
         valid: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
-        /// How many rows there are.
+        /// The number of rows.
         rows: u64,
-        /// How many bytes each takes; what does not fit wraps: ask the sums first.
+        /// Receives how many bytes each row takes. A length that does not fit wraps, so check the sums first.
         lens: Out<u8>,
-        /// Bytes of a length: 4 or 8.
+        /// The width of a length in bytes: 4 or 8.
         width: u64,
-        /// The sum of each tile of lengths, `u64::MAX` where it is more.
+        /// Receives the sum of each tile of lengths; `u64::MAX` if the sum does not fit.
         sums: Out<u64>,
     }
     waves |args, _| args.rows.div_ceil(TILE);
-    /// One entry.
+    /// The only entry of this kernel.
     ROW_LENS {
         print_row_lens = row_lens,
     }
@@ -101,64 +108,65 @@ kernel! {
 
 kernel! {
     family "print";
-    /// Prints lists, end to end.
+    /// Prints lists end to end.
     Print {
-        /// Where each row's print goes, and one more: where it ends.
+        /// The position of each row's print, and the end of the last.
         to: In<u8>,
-        /// How many rows there are; not 0.
+        /// The number of rows; not 0.
         rows: u64,
-        /// As in [`RowLens`].
+        /// The first item of each row, as in [`RowLens`].
         starts: In<u64>,
-        /// As in [`RowLens`].
+        /// The number of items in each row, as in [`RowLens`].
         counts: In<u64>,
-        /// As in [`RowLens`].
+        /// The number of the first item that `ends` describes, as in [`RowLens`].
         base: u64,
-        /// As in [`RowLens`].
+        /// The positions of the items' prints, as in [`RowLens`].
         ends: In<u64>,
-        /// As in [`ItemLens`], which has checked them.
+        /// The offsets of the items' bytes, which [`ItemLens`] has checked.
         offsets: In<u8>,
-        /// Bytes of an offset.
+        /// The width of an offset in bytes: 4 or 8.
         width: u64,
         /// The items' bytes, from `In::bitmap`.
         bytes: In<u32>,
-        /// From `In::bitmap`, in bits.
+        /// The offset of `bytes` in bits, from `In::bitmap`.
         bytes_offset: u64,
-        /// As in [`ItemLens`].
+        /// The bytes of output for each byte of an item, as in [`ItemLens`].
         scale: u64,
-        /// What is printed of an item without bytes that takes some: these many bytes, its value, and the others.
+        /// How many bytes of `told` precede the number in the error of an item that has no text; the others
+        /// follow it.
         before: u64,
-        /// All of these bytes.
+        /// The bytes of the error without the number.
         told: In<u8>,
-        /// As in [`ItemLens`].
+        /// The values of the items, as in [`ItemLens`].
         values: In<u8>,
-        /// As in [`ItemLens`].
+        /// The width of a value in bytes, as in [`ItemLens`].
         value_width: u64,
-        /// On a 16-byte boundary and writable up to one.
+        /// The output, on a 16-byte boundary and writable up to one.
         out: Out<u128>,
-        /// How many bytes in all; not 0. What is left of the last 16 bytes is set to zero.
+        /// The length of the output in bytes; not 0. The rest of the last 16 bytes is set to zero.
         len: u64,
     }
     waves |args, width| args.len.div_ceil(BYTES_PER_LANE * u64::from(width));
-    /// By the width in bytes of a place to go.
+    /// By the width in bytes of a position in `to`.
     PRINT {
         print_b4 [4] = print::<u32>,
         print_b8 [8] = print::<u64>,
     }
 }
 
-/// A number of so many bytes.
+/// Loads offset `i`; `width` is in bytes, 4 or 8.
 #[inline(always)]
 fn edge(offsets: In<u8>, width: u64, i: u64) -> u64 {
     if width == 4 { u64::from(offsets.cast::<u32>().get(i)) } else { offsets.cast::<u64>().get(i) }
 }
 
-/// A value of so many bytes, with its sign.
+/// Loads value `i` with its sign; `width` is in bytes, 4 or 8.
 #[inline(always)]
 fn value(values: In<u8>, width: u64, i: u64) -> i64 {
     if width == 4 { i64::from(values.cast::<i32>().get(i)) } else { values.cast::<i64>().get(i) }
 }
 
-/// How many bytes a number takes: its digits, and a sign if it has one.
+/// Counts the characters of a number: its digits, and a sign if it is negative.
 #[inline(always)]
 fn figures(value: i64) -> u64 {
     let (mut left, mut count) = (value.unsigned_abs(), 1 + u64::from(value < 0));
@@ -169,7 +177,7 @@ fn figures(value: i64) -> u64 {
     count
 }
 
-/// Byte `at` of the `count` that a number takes.
+/// Returns character `at` of the `count` that a number takes.
 #[inline(always)]
 fn figure(value: i64, count: u64, at: u64) -> u8 {
     if value < 0 && at == 0 {
@@ -297,26 +305,27 @@ fn print<T: Summand>(args: &Print, wave: &mut Wave) {
     }
 }
 
-/// What is being printed: a row, and an item of it.
+/// The position in a print: a row, and an item of it.
 #[derive(Clone, Copy)]
 struct Cursor {
-    /// Where the row's print begins and ends.
+    /// The bounds of the row's print.
     begin: u64,
     end: u64,
-    /// The item, and where its print begins and ends. In a row without any its print is nowhere.
+    /// The item, and the bounds of its print. In a row without items, these bounds are at the row's end.
     item: u64,
     item_begin: u64,
     item_end: u64,
 }
 
 impl Cursor {
-    /// In no row yet.
+    /// Creates a cursor that is in no row yet.
     #[inline(always)]
     fn before(place: u64) -> Cursor {
         Cursor { begin: place, end: place, item: 0, item_begin: place, item_end: place }
     }
 
-    /// At a place of a row's print: in the item's that is there, or in what is behind it.
+    /// Creates the cursor for a position in a row's print: it holds the item at that position, the item
+    /// before the separator there, or the first one at the opening bracket.
     #[inline(always)]
     fn new(args: &Print, row: u64, begin: u64, end: u64, place: u64) -> Cursor {
         let count = args.counts.get(row);
@@ -326,7 +335,7 @@ impl Cursor {
         let first = args.starts.get(row).wrapping_sub(args.base);
         let base = args.ends.get(first);
         let begins = |i: u64| begin + 1 + args.ends.get(first + i).wrapping_sub(base) + 2 * i;
-        // Each item takes two bytes at least.
+        // Each item takes at least two bytes.
         let (mut low, mut high) = (0, (count - 1).min((place - begin) / 2));
         while low < high {
             let middle = low + (high - low).div_ceil(2);
@@ -338,7 +347,8 @@ impl Cursor {
         Cursor { begin, end, item, item_begin, item_end: item_begin + len }
     }
 
-    /// The byte at a place. Those of a row are asked for one after the other.
+    /// Returns the byte at a position. The positions of a row must be requested in ascending order, without
+    /// gaps.
     #[inline(always)]
     fn byte(&mut self, args: &Print, place: u64) -> u8 {
         if place == self.begin {
@@ -361,7 +371,7 @@ impl Cursor {
     }
 }
 
-/// Byte `at` of an item's print.
+/// Returns byte `at` of an item's print.
 #[inline(always)]
 fn content(args: &Print, item: u64, at: u64) -> u8 {
     let from = edge(args.offsets, args.width, item);

@@ -1,16 +1,19 @@
-//! Writing the bytes of many short ranges end to end: a range a lane, and slots of 16 bytes put together by the wave.
+//! Writing the bytes of many short ranges end to end: each lane has a range, and the wave assembles slots of
+//! 16 bytes.
 //!
-//! The one idea: what a range puts into a slot of the output depends on where it begins there, and on nothing else. So each
-//! lane moves its range to where it goes, without looking at others: as long as a range ends in the third slot that it is in,
-//! that takes the four aligned blocks of 16 bytes that it can lie in, and one choice and one shift for each word. Slots that it
-//! fills are stored. What lies in the slot where it ends stays **open**, is handed to the lanes above, in as few rounds as
-//! there are ranges that end in the slot they begin in, and whoever fills the slot stores it. Stores are of whole slots, and
+//! The one idea: the part of a range in an output slot depends only on the position at which the range begins
+//! there. So each lane moves its range into position without looking at others. As long as a range ends in
+//! the third of its slots, this takes the four aligned blocks of 16 bytes that can hold it, and one choice
+//! and one shift for each word. The lane stores the slots that its range fills. The part in the slot where
+//! the range ends stays **open**: it is handed to the lanes above, in as few rounds as there are ranges that
+//! end in the slot they begin in, and the lane that fills the slot stores it. Stores are of whole slots, and
 //! lanes do not wait for each other, whatever the lengths.
 //!
-//! Positions are counted from where the wave's own run of output begins. A range's **base** is how far its bytes are from there
-//! in the source: byte `x` of the run is byte `base + x`.
+//! Positions are counted from the beginning of the wave's own run of output. A range's **base** is the
+//! distance of its bytes from there in the source: byte `x` of the run is byte `base + x`.
 //!
-//! About 270 instructions for a wave's worth of ranges, and 35 for each slot beyond the third of the longest one.
+//! A wave's worth of ranges takes about 270 instructions, and 35 more for each slot beyond the third of the
+//! longest one.
 
 use crate::memory::{In, Out};
 use crate::target::{Lane, Lanes, Mask, Wave, funnel};
@@ -18,13 +21,13 @@ use crate::target::{Lane, Lanes, Mask, Wave, funnel};
 /// Ranges of a lane that are looked up at once.
 const AHEAD: usize = 4;
 
-/// Slots of a range that are put together at once.
+/// Slots of a range that are assembled at once.
 const SLOTS: usize = 3;
 
-/// The words of a slot.
+/// The words of a slot, the first in the lowest bytes.
 type Slot = [u32; 4];
 
-/// A range of the run: from byte `begin` on, to before byte `end`.
+/// A range of the run: bytes `begin..end`.
 #[derive(Clone, Copy)]
 pub(crate) struct Range {
     pub blocks: In<u128>,
@@ -33,21 +36,21 @@ pub(crate) struct Range {
     pub end: u32,
 }
 
-/// What a lane knows of its range.
+/// Access to the bytes of a range, by slots of the output.
 impl Range {
-    /// The first slot.
+    /// Returns the number of the slot that holds the range's first byte.
     #[inline(always)]
     fn first(self) -> u32 {
         self.begin / 16
     }
 
-    /// How many slots it is the last to put something into.
+    /// Returns how many slots the range fills up to their last byte.
     #[inline(always)]
     fn fills(self) -> u32 {
         self.end / 16 - self.first()
     }
 
-    /// What is in its first [`SLOTS`] slots; bytes that are not the range's are anything.
+    /// Returns the range's part of its first [`SLOTS`] slots; bytes that are not the range's have any value.
     #[inline(always)]
     fn slots(self) -> [Slot; SLOTS] {
         let window = self.window(0, self.begin % 16);
@@ -55,14 +58,15 @@ impl Range {
         [window.slot(a, b), window.slot(b, c), window.slot(c, d)]
     }
 
-    /// What is in slot `first() + k`, where `k` is not 0.
+    /// Returns the range's part of slot `first() + k`; `k` is not 0.
     #[inline(always)]
     fn slot(self, k: u32) -> Slot {
         let window = self.window(k, 0);
         window.slot(window.block(0), window.block(1))
     }
 
-    /// The source of slot `first() + k` and those behind it; the range's bytes are there from byte `begin` on.
+    /// Returns the source of slot `first() + k` and those after it; the range's bytes begin there at byte
+    /// `begin`.
     #[inline(always)]
     fn window(self, k: u32, begin: u32) -> Window {
         let skipped = (self.first() + k) * 16;
@@ -77,29 +81,30 @@ impl Range {
     }
 }
 
-/// A range's source as blocks, from the one on where a slot's first byte is.
+/// A range's source as blocks, from the block that holds a slot's first byte.
 #[derive(Clone, Copy)]
 struct Window {
     blocks: In<u128>,
-    /// Where the slot's bytes begin in the block.
+    /// The position of the slot's first byte in the block.
     by: u32,
-    /// Where the range's do, and end.
+    /// The bounds of the range's bytes.
     begin: u32,
     end: u32,
 }
 
 impl Window {
-    /// One of the blocks; without a byte of the range it is not read.
+    /// Returns one of the blocks; a block without a byte of the range is not read.
     #[inline(always)]
     fn block(self, i: u32) -> u128 {
         let wanted = self.end > 16 * i && (i > 0 || self.begin < 16);
         if wanted { self.blocks.get(u64::from(i)) } else { 0 }
     }
 
-    /// 16 bytes of 32.
+    /// Extracts 16 bytes from 32.
     #[inline(always)]
     fn slot(self, low: u128, high: u128) -> Slot {
-        // Words and masks, because a choice between two elements becomes one element at a variable index, in memory.
+        // Uses words and masks, because a choice between two elements becomes one element at a variable
+        // index, in memory.
         let (eight, four) = ((self.by >> 3 & 1).wrapping_neg(), (self.by >> 2 & 1).wrapping_neg());
         let (two, one) = (|a: u32, b: u32| a & !eight | b & eight, |a: u32, b: u32| a & !four | b & four);
         let word = |block: u128, i: u32| (block >> (32 * i)) as u32;
@@ -112,7 +117,7 @@ impl Window {
     }
 }
 
-/// A slot whose bytes are ones from byte `n` on, which is less than 16.
+/// Returns a slot whose bytes are ones from byte `n` on; `n` is less than 16.
 #[inline(always)]
 fn from(n: u32) -> Slot {
     let ones = !0u64 << (n % 8 * 8);
@@ -120,7 +125,7 @@ fn from(n: u32) -> Slot {
     [low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32]
 }
 
-/// All ones if so.
+/// Returns all ones if `so` is true, and zero otherwise.
 #[inline(always)]
 fn mask(so: bool) -> u32 {
     u32::from(so).wrapping_neg()
@@ -141,7 +146,8 @@ fn set(out: Out<u128>, l: Lane<'_>, slot: u32, words: Slot) {
     );
 }
 
-/// How many lanes there are between this one and the last lane of the mask below it; all of those below where there is none.
+/// Counts the lanes between this one and the last lane of the mask below it; without such a lane, all lanes
+/// below.
 #[inline(always)]
 fn reach(mask: Mask, l: Lane<'_>, width: u32) -> u32 {
     if width == 32 {
@@ -152,7 +158,8 @@ fn reach(mask: Mask, l: Lane<'_>, width: u32) -> u32 {
     }
 }
 
-/// In each lane, the slot of the lane `by` below; of the last ones where there is none.
+/// Returns, in each lane, the slot of the lane `by` below; without such a lane, that of one of the last
+/// lanes.
 #[inline(always)]
 fn lower(wave: &mut Wave, slots: Lanes<Slot>, by: u32) -> Lanes<Slot> {
     let from = wave.each(|l| l.index().wrapping_sub(by));
@@ -163,8 +170,9 @@ fn lower(wave: &mut Wave, slots: Lanes<Slot>, by: u32) -> Lanes<Slot> {
     wave.each(|l| [words[0].at(l), words[1].at(l), words[2].at(l), words[3].at(l)])
 }
 
-/// Writes a run of `len` bytes of output, of which there are fewer than 32,768. `range(i)` is range `i` of `count`, which follow
-/// each other and have all of the run's bytes; bytes up to the end of the last slot become zero.
+/// Writes a run of `len` bytes of output, which is less than 32,768. `range(i)` is range `i` of `count`. The
+/// ranges follow each other and cover all of the run's bytes. Bytes up to the end of the last slot become
+/// zero.
 #[inline(always)]
 pub(crate) fn join(
     count: u32,
@@ -177,7 +185,7 @@ pub(crate) fn join(
     let width = wave.width();
     let nothing = [0; AHEAD];
     let (mut bases, mut ends) = (wave.each(|_| nothing.map(u64::from)), wave.each(|_| nothing));
-    // In the last lane, what is in the slot that the ranges up to now end in.
+    // The last lane holds the contents so far of the slot in which the last range ends.
     let mut carried: Lanes<Slot> = wave.each(|_| [0; 4]);
     let mut done = 0;
     while done < count {
@@ -210,7 +218,7 @@ pub(crate) fn join(
                 false => last.at(l),
             });
         }
-        // What each range leaves in the slot where it ends.
+        // The part of each range in the slot where it ends.
         let fresh = wave.each(|l| from(now.at(l).begin % 16));
         let inside = wave.each(|l| mask(now.at(l).fills() == 0));
         let open = wave.each(|l| {
@@ -218,7 +226,8 @@ pub(crate) fn join(
             let own = zip(last.at(l), behind, |word, behind| word & !behind);
             zip(own, fresh.at(l), |word, fresh| word & (fresh | !inside))
         });
-        // What the ranges before left in the slot where this one begins: those back to one that began in an earlier slot.
+        // The part of earlier ranges in the slot where this one begins: of those back to one that began in an
+        // earlier slot.
         let fills = wave.each(|l| now.at(l).fills() > 0);
         let fills = wave.ballot(fills);
         let reach = wave.each(|l| reach(fills, l, width));

@@ -1,14 +1,17 @@
-//! Whether rows are UTF-8, each by itself.
+//! Checks which rows are UTF-8, each by itself.
 //!
-//! The one idea: the work is dealt out by bytes, 64 to a lane, and most of them are ASCII, which is right wherever rows
-//! begin and end: a lane whose bytes are all ASCII is done. Any other lane turns 16
-//! bytes and the four on either side into bit masks: which continue a character, and which must be followed by one, two or
-//! three that do. Those that continue must be those that were asked for, and no row may begin among them: what a few shifts of
-//! the masks say of all bytes at once. Where that is so of a wave's bytes as if they were one row, and no row begins with a byte that
-//! continues, each row is text. Only else does a lane look for the rows of its bytes. The **characters that begin** in its bytes are a lane's to judge, and the bytes that continue none.
+//! The one idea: the work is divided by bytes, 64 to a lane. Most bytes are ASCII, which is valid wherever
+//! rows begin and end, so a lane whose bytes are all ASCII is done. Any other lane turns 16 bytes and the
+//! four on either side into bit masks: which bytes continue a character, and which must be followed by one,
+//! two or three that do. The continuing bytes must be exactly those that were required, and no row may begin
+//! among them. A few shifts of the masks check this for all bytes at once. If a wave's bytes pass as one
+//! single row, and no row begins with a continuing byte, each row is valid. Only otherwise does a lane look
+//! for the rows of its bytes. A lane judges the characters that **begin** in its bytes, and a continuing byte
+//! that belongs to no character.
 //!
-//! Bytes: the strings once, and a bit for each bad row. For ASCII 10 instructions for 16 bytes in each lane; for the rest
-//! some 170, and 20 for each row in them. Waves stride over the bytes, because the host may not know how many there are.
+//! Bytes moved: the strings once, and a bit for each bad row. ASCII takes 10 instructions for 16 bytes in
+//! each lane; other text takes about 170, and 20 for each row in it. Waves stride over the bytes, because the
+//! host may not know how many there are.
 
 use core::ops::Range;
 
@@ -18,44 +21,46 @@ use crate::ranges::{Edges, extent};
 use crate::scan::Summand;
 use crate::target::{Lane, Wave};
 
-/// 16-byte loads a lane has in flight.
+/// 16-byte loads that a lane has in flight.
 const LOADS: usize = 4;
 
-/// Waves that look for rows that are no text: from there on each looks at several stretches.
+/// The most waves that [`Validate`] uses; with more bytes, each wave checks several stretches.
 const WAVES: u64 = 1 << 14;
 
-/// How many waves [`Validate`] shares so many bytes among; `None` for a number that is not known.
+/// Returns how many waves [`Validate`] shares `bytes` bytes among; `None` stands for a number that is not
+/// known.
 pub fn validate_waves(bytes: Option<u64>, width: u32) -> u64 {
     bytes.map_or(WAVES, |bytes| bytes.div_ceil(64 * u64::from(width)).clamp(1, WAVES))
 }
 
 kernel! {
     family "utf8";
-    /// Finds the rows that are not UTF-8. [`validate_waves`] says how many to share the bytes among.
+    /// Finds the rows that are not UTF-8. [`validate_waves`] computes how many waves to use.
     Validate {
-        /// One more than there are rows; checked before (see [`Convert`](crate::offsets::Convert)), or found bad after.
+        /// The offsets: one more than the number of rows. They are checked before (see
+        /// [`Convert`](crate::offsets::Convert)), or found bad afterwards.
         offsets: In<u8>,
-        /// From `In::bitmap`: which are valid. Others may be anything. May be absent.
+        /// The validity of the rows, from `In::bitmap`. A null row may hold anything. May be absent.
         valid: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `valid`, from `In::bitmap`.
         valid_offset: u64,
-        /// How many rows; not 0.
+        /// The number of rows; not 0.
         rows: u64,
         /// The bytes, from `In::bitmap`.
         bytes: In<u32>,
-        /// From `In::bitmap`.
+        /// The offset of `bytes` in bits, from `In::bitmap`.
         offset: u64,
-        /// How many bytes there are; where there is an `end`, how many bits that has: see [`extent`].
+        /// How many bytes exist; if `end` is present, the width in bits of the number there: see [`extent`].
         limit: u64,
-        /// From `In::bitmap`: the number that says how many, where only the device has it. May be absent.
+        /// The number of bytes, from `In::bitmap`, if only the device knows it. May be absent.
         end: In<u32>,
-        /// From `In::bitmap`.
+        /// The bit offset of `end`, from `In::bitmap`.
         end_offset: u64,
-        /// How many waves there are.
+        /// The number of waves that share the bytes.
         waves: u64,
-        /// A bit for each row, zero before: those of bad rows are set. May be absent.
+        /// A bit for each row, zeroed before; those of bad rows are set. May be absent.
         bad: Out<u32>,
-        /// Receives the first bad row: `u64::MAX` before.
+        /// Receives the first bad row; `u64::MAX` before.
         fault: Out<u64>,
     }
     waves |args, _| args.waves;
@@ -66,21 +71,22 @@ kernel! {
     }
 }
 
-/// The bits of the 24 bytes around 16: the 4 before, the 16, and the 4 after, which is further than a character reaches.
+/// Masks of the 24 bytes around a block: the 4 before it, its 16, and the 4 after it, which is further than a
+/// character reaches. Bit `i` stands for byte `i`.
 struct Masks {
     /// Bytes that continue a character.
     continues: u32,
-    /// Bytes that must be followed by one of those, by two, by three.
+    /// Bytes that one, two or three continuing bytes must follow.
     leads: [u32; 3],
-    /// Bytes that are wrong whatever row they are in, if their row goes on behind them.
+    /// Bytes that are invalid in any row, provided that their row continues after them.
     wrong: u32,
 }
 
-/// The 16 bytes themselves, in [`Masks`].
+/// The bits of the block's own 16 bytes in [`Masks`].
 const OWN: u32 = 0x000f_fff0;
 
 impl Masks {
-    /// Of the 24 bytes in three words.
+    /// Builds the masks of 24 bytes, given as three words.
     #[inline(always)]
     fn of(words: [u64; 3]) -> Masks {
         let [a, b, c] = words.map(transposed);
@@ -93,22 +99,25 @@ impl Masks {
         let one = b7 & b6;
         let (two, three) = (one & b5, one & b5 & b4);
         let low = b3 | b2 | b1 | b0;
-        // What would say a shorter character again, or is no character: C0 and C1, and F5 to FF.
+        // Bytes that never occur: an overlong form (C0 and C1), or no character at all (F5 to FF).
         let never = one & !(b5 | b4 | b3 | b2 | b1) | three & (b3 | b2 & (b1 | b0));
-        // E0 wants a second byte from A0 on and ED one before, F0 one from 90 on and F4 one before.
+        // E0 requires a second byte from A0 on and ED one below it; F0 requires one from 90 on and F4 one
+        // below it.
         let (from_a0, from_90) = (b5 >> 1, (b5 | b4) >> 1);
         let short = two & !b4 & !low & !from_a0 | three & !low & !from_90;
         let far = two & !b4 & b3 & b2 & !b1 & b0 & from_a0 | three & b2 & !(b3 | b1 | b0) & from_90;
-        // A character is judged where it begins; in the last four bytes, others do.
+        // A character is judged in the block in which it begins; those in the last four bytes belong to the
+        // next block.
         let leads = [one, two, three].map(|leads| leads & !(0xf0_0000 | 0xff00_0000));
         Masks { continues: b7 & !b6, leads, wrong: (never | short | far) & OWN }
     }
 
-    /// Where something is wrong, in the row's bytes that are wrong, where rows begin at `starts`.
+    /// Returns the bytes at which a row is invalid, if rows begin at `starts`.
     #[inline(always)]
     fn errors(&self, starts: u32) -> u32 {
         let [one, two, three] = self.leads;
-        // What continues a character that began one, two, three bytes before, and no row in between.
+        // Bytes that continue a character that began one, two or three bytes before, with no row beginning in
+        // between.
         let first = self.continues & !starts;
         let second = first & !(starts << 1);
         let third = second & !(starts << 2);
@@ -118,7 +127,7 @@ impl Masks {
     }
 }
 
-/// Byte `i` of the result has bit `i` of each of the eight bytes: Hacker's Delight 7-3.
+/// Transposes eight bytes: byte `i` of the result has bit `i` of each of them (Hacker's Delight 7-3).
 #[inline(always)]
 fn transposed(mut x: u64) -> u64 {
     for (by, mask) in [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0xf0f0_f0f0)] {
@@ -138,7 +147,7 @@ fn validate<E: Summand + Edges>(args: &Validate, wave: &mut Wave) {
     if from >= to {
         return;
     }
-    // Blocks of 16 bytes of memory, not of the text: they are aligned.
+    // Blocks of 16 bytes of memory, not of the text, so that loads are aligned.
     let (first, last) = ((from + moved) / 16, (to + moved - 1) / 16);
     let text = Text { bytes: args.bytes, moved, from, to };
     let blocks = args.bytes.cast::<u128>();
@@ -146,7 +155,7 @@ fn validate<E: Summand + Edges>(args: &Validate, wave: &mut Wave) {
     let step = LOADS as u64 * u64::from(wave.width());
     let mut at = first + wave.index() * step;
     while at <= last {
-        // A lane's blocks are neighbours, so that it has to find the row of the first one only.
+        // A lane's blocks are neighbours, so it only has to find the row of the first one.
         let own = |l: Lane<'_>| at + u64::from(l.index()) * LOADS as u64;
         let some = wave.each(|l| {
             let loads: [u128; LOADS] = core::array::from_fn(|k| blocks.stream((own(l) + k as u64).min(last)));
@@ -154,11 +163,12 @@ fn validate<E: Summand + Edges>(args: &Validate, wave: &mut Wave) {
             !ascii(all) && own(l) <= last
         });
         if wave.any(some) {
-            // The rows of all these bytes, found together; a lane only has to look between them.
+            // The wave finds the first and the last row of its bytes together; a lane then only has to search
+            // between them.
             let end = (at + step).min(last + 1) * 16 - moved;
             let low = rows.find_together(0, (at * 16).saturating_sub(moved).max(from), wave);
             let high = rows.find_together(low, end.min(to) - 1, wave);
-            // Where all of them are text as if they were one row, and no row begins within a character, each row is.
+            // If all bytes are valid as one row, and no row begins within a character, each row is valid.
             let wrong = wave.each(|l| {
                 let blocks = own(l)..(own(l) + LOADS as u64).min(last + 1);
                 some.at(l)
@@ -195,20 +205,20 @@ fn ascii(bytes: u128) -> bool {
 #[derive(Clone, Copy)]
 struct Text {
     bytes: In<u32>,
-    /// How far before the first byte `bytes` begins.
+    /// The number of bytes in `bytes` before the byte at offset 0.
     moved: u64,
-    /// Where rows begin.
+    /// The offset at which the first row begins.
     from: u64,
-    /// Where rows end.
+    /// The offset at which the last row ends.
     to: u64,
 }
 
 impl Text {
-    /// What a block's bytes are, and those around it.
+    /// Returns the masks of a block and of the bytes around it.
     #[inline(always)]
     fn masks(self, block: u64) -> Masks {
         let own = self.bytes.cast::<u128>().get(block);
-        // The words before and after, where they have a byte of the text.
+        // The words before and after are only read if they hold a byte of the text.
         let (before, after) = (block * 16 > self.from + self.moved, block * 16 + 16 < self.to + self.moved);
         let before = if before { self.bytes.get(block * 4 - 1) } else { 0 };
         let after = if after { self.bytes.get(block * 4 + 4) } else { 0 };
@@ -219,32 +229,33 @@ impl Text {
         ])
     }
 
-    /// The first byte of a block that is the text's.
+    /// Returns the offset of a block's first byte that belongs to the text.
     #[inline(always)]
     fn begin(self, block: u64) -> u64 {
         (block * 16).saturating_sub(self.moved).max(self.from)
     }
 
-    /// The end of a block's bytes that are the text's.
+    /// Returns the end of a block's bytes that belong to the text.
     #[inline(always)]
     fn end(self, block: u64) -> u64 {
         (block * 16 + 16 - self.moved).min(self.to)
     }
 
-    /// Where a byte is in the masks of a block, 24 for those after. Offsets may be anything.
+    /// Returns the bit of a byte in the masks of a block; 24 for bytes after it. The offset may be any
+    /// number.
     #[inline(always)]
     fn place(self, block: u64, byte: u64) -> u32 {
         byte.saturating_add(self.moved + 4).saturating_sub(block * 16).min(24) as u32
     }
 
-    /// A block's bytes that are the text's, in its masks.
+    /// Returns the bits of a block's bytes that belong to the text.
     #[inline(always)]
     fn own(self, block: u64) -> u32 {
         let place = |byte: u64| u64::from(self.place(block, byte));
         ones(place(self.end(block))) & !ones(place(self.begin(block)))
     }
 
-    /// Whether a byte, if it is the text's, continues a character.
+    /// Returns whether a byte belongs to the text and continues a character.
     #[inline(always)]
     fn continues(self, byte: u64) -> bool {
         let byte = if byte >= self.from && byte < self.to { byte } else { return false };
@@ -252,7 +263,8 @@ impl Text {
     }
 }
 
-/// Judges the bytes of some blocks. The first belongs to one of the rows `among`, its end included.
+/// Judges the bytes of some blocks. The first byte belongs to one of the rows in `among`, whose end is
+/// included.
 #[inline(always)]
 fn judge<E: Summand + Edges>(
     args: &Validate,
@@ -271,9 +283,9 @@ fn judge<E: Summand + Edges>(
             if at >= rows.to(row + 1) {
                 row = rows.next(row, among.end, at).min(args.rows - 1);
             }
-            // An offset that came out before the byte that it is behind would keep the loop below from ever ending.
+            // If this returned a lower bit than that of an earlier byte, the loop below would never end.
             let place = |byte: u64| text.place(block, byte);
-            // Rows before this one matter to nobody here. Where offsets descend, it ends.
+            // Rows before this one do not matter here. The loop ends if offsets descend.
             let (mut starts, mut last, mut r) = (1u32 << place(rows.to(row)), at, row);
             loop {
                 let next = rows.to(r + 1);
@@ -293,7 +305,7 @@ fn judge<E: Summand + Edges>(
                     row = rows.next(row, among.end, byte).min(args.rows - 1);
                 }
                 refuse(args, l, row);
-                // At least one byte, where offsets were bad.
+                // Clears at least one byte, even if offsets are bad.
                 errors &= !ones(u64::from(place(rows.to(row + 1).max(byte + 1))));
             }
         }
@@ -301,7 +313,7 @@ fn judge<E: Summand + Edges>(
     }
 }
 
-/// Puts down a row that is no text, unless it is null.
+/// Reports a row that is not UTF-8, unless it is null.
 #[inline(always)]
 fn refuse(args: &Validate, l: Lane<'_>, row: u64) {
     let valid = Bits::new(args.valid, args.valid_offset, args.rows);

@@ -1,13 +1,13 @@
-//! Bytes of a text, wherever they are.
+//! Access to the bytes of a text, wherever they are stored.
 
-/// Bytes that are found by number.
+/// Bytes that are accessed by index.
 pub trait Bytes: Copy {
-    /// How many.
+    /// Returns the number of bytes.
     fn len(self) -> u64;
-    /// Byte `i`, of those there are.
+    /// Returns byte `i`, which MUST exist.
     fn at(self, i: u64) -> u8;
-    /// Eight bytes from byte `i` on, the first in the lowest place; zeros behind the last. `i` is
-    /// [`len`](Bytes::len) at most.
+    /// Returns eight bytes from byte `i` on, the first in the lowest place, with zeros after the last. `i` is
+    /// at most [`len`](Bytes::len).
     #[inline(always)]
     fn eight(self, i: u64) -> u64 {
         let left = self.len() - i;
@@ -19,7 +19,7 @@ pub trait Bytes: Copy {
         }
         bytes
     }
-    /// Whether there are none.
+    /// Returns whether the text has no bytes.
     fn is_empty(self) -> bool {
         self.len() == 0
     }
@@ -42,14 +42,14 @@ impl Bytes for &[u8] {
         if let Some(eight) = self.get(i..).and_then(|rest| rest.first_chunk()) {
             return u64::from_le_bytes(*eight);
         }
-        // The last eight, where there are no more.
+        // Loads the last eight bytes if fewer than eight remain.
         let word = self.last_chunk().map_or_else(|| few(self), |eight| u64::from_le_bytes(*eight));
         let from = self.len().saturating_sub(8);
         word.checked_shr(8 * (i - from) as u32).unwrap_or(0)
     }
 }
 
-/// All of fewer than eight bytes, zeros behind them: by loads that overlap where they must.
+/// Loads all of fewer than eight bytes, followed by zeros. Loads overlap if necessary.
 #[inline(always)]
 fn few(bytes: &[u8]) -> u64 {
     let last = 8 * bytes.len() as u32;

@@ -1,18 +1,18 @@
-//! Searching text for bytes, in time proportional to the text and without memory.
+//! Search for bytes in a text, in time proportional to the text and without memory.
 //!
-//! The one idea: a plain search is the quickest, and of a short needle it wastes little. If more than that
-//! matches in vain, the text repeats itself, and its period says how far away the next place can be. The
-//! bytes that matched, and the next one that did not, are in the text, so the period is computed there, as
-//! the search goes on, and nothing has to be remembered about the needle (Crochemore, "String-matching on
-//! ordered alphabets", 1992).
+//! The one idea: a plain search is the quickest, and wastes little on a short needle. If more bytes than that
+//! match in vain, the text repeats itself, and its period gives the distance to the next possible match. The
+//! bytes that matched, and the next one that did not, are in the text. So the period is computed there as the
+//! search goes on, and the search remembers nothing about the needle (Crochemore, "String-matching on ordered
+//! alphabets", 1992).
 
 use super::bytes::Bytes;
 
-/// Needles of so many bytes are searched for plainly, and a pattern may compare so many for nothing before
-/// it looks for repetitions.
+/// Needles of at most this many bytes are searched for plainly. A pattern may compare this many bytes in vain
+/// before it looks for repetitions.
 pub const SPARE: u64 = 16;
 
-/// Whether `needle` is somewhere in `text`. `spare` is [`SPARE`], except in tests.
+/// Returns whether `needle` occurs in `text`. `spare` is [`SPARE`], except in tests.
 #[inline(always)]
 pub fn contains(text: impl Bytes, needle: impl Bytes, spare: u64) -> bool {
     let len = needle.len();
@@ -42,9 +42,9 @@ pub fn contains(text: impl Bytes, needle: impl Bytes, spare: u64) -> bool {
     false
 }
 
-/// The first place from `at` on where `text` has bytes `start..end` of `needle`, of which there must be one
-/// at least. Compares about four times for each byte of the text at most; if `quick`, passes over other
-/// first bytes without more ado, which takes a register.
+/// Returns the first position from `at` on at which `text` has bytes `start..end` of `needle`; this range
+/// MUST NOT be empty. Makes at most about four comparisons for each byte of the text. If `quick`, it skips
+/// positions whose first byte differs without further work, which takes a register.
 #[inline(always)]
 pub fn find(
     text: impl Bytes,
@@ -55,10 +55,10 @@ pub fn find(
     quick: bool,
 ) -> Option<u64> {
     let (len, first) = (end - start, if quick { needle.at(start) } else { 0 });
-    // So many bytes match at `at`. They and the next one end with a string that is larger than all others
-    // that they end with, in the order of bytes: where it starts; where the one starts that it is being
-    // compared with; how many bytes these two have in common so far; and its period. All of this stays true
-    // when more bytes match.
+    // `same` bytes match at `at`. These bytes and the next one have a largest suffix, in the order of bytes.
+    // `largest` is the start of that suffix, and `period` its period. `other` is the start of the suffix that
+    // it is being compared with, and `alike` the number of bytes that these two have in common so far. All of
+    // this stays true when more bytes match.
     let (mut same, mut largest, mut other, mut alike, mut period) = (0, 0, 1, 0, 1);
     while at <= text.len() && text.len() - at >= len {
         if quick && same == 0 && text.at(at) != first {
@@ -85,7 +85,7 @@ pub fn find(
                 (largest, other, alike, period) = (other, other + 1, 0, 1);
             }
         }
-        // The period is that of all these bytes if those before the largest end repeat with it, too.
+        // The period applies to all these bytes if those before the largest suffix repeat with it, too.
         let mut before = 0;
         while before < largest && largest <= period && text.at(at + before) == text.at(at + period + before) {
             before += 1;

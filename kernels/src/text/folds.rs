@@ -1,22 +1,23 @@
-//! Which characters are the same where case does not count: Unicode's simple case folding, the least of each class standing for all.
+//! Unicode's simple case folding: the least character of each class of equal characters stands for the whole
+//! class.
 //!
 //! `BOWSTRING_BLESS=1 cargo test --test it folds` writes the table.
 
-/// A run of characters that fold alike: all of them, or every other one.
+/// A run of characters that fold by the same difference: all of them, or every other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fold {
-    /// The first.
+    /// The first character of the run.
     pub first: u32,
-    /// The last, which folds too.
+    /// The last character of the run, which folds too.
     pub last: u32,
-    /// How far apart they are: 1 or 2.
+    /// The distance of characters that fold: 1 or 2.
     pub step: u32,
-    /// What is added to each.
+    /// The number that is added to each character; it may be negative.
     pub by: i32,
 }
 
 impl Fold {
-    /// In one word.
+    /// Packs the run into one word.
     pub const fn word(self) -> u64 {
         self.first as u64
             | (self.last as u64) << 21
@@ -24,7 +25,7 @@ impl Fold {
             | ((self.by + (1 << 20)) as u64) << 43
     }
 
-    /// Of its word.
+    /// Unpacks a run from its word.
     #[inline(always)]
     pub const fn of(word: u64) -> Fold {
         Fold {
@@ -35,7 +36,7 @@ impl Fold {
         }
     }
 
-    /// What stands for a character that is not behind its last.
+    /// Returns the character that stands for `character`, which MUST be at most `last`.
     #[inline(always)]
     pub const fn apply(self, character: u32) -> u32 {
         let folds = character >= self.first && (character - self.first) & (self.step - 1) == 0;
@@ -47,7 +48,7 @@ const fn fold(first: u32, last: u32, step: u32, by: i32) -> Fold {
     Fold { first, last, step, by }
 }
 
-/// All that fold, but for ASCII, ascending.
+/// All runs except those of ASCII, in ascending order.
 #[rustfmt::skip]
 pub const FOLDS: &[Fold] = &[
     fold(0xe0, 0xf6, 1, -32),

@@ -1,29 +1,30 @@
-//! What one comparison of a view's first eight bytes says: its length, and the four bytes that it shows.
+//! Comparison of a view's first eight bytes: its length, and the first four bytes of the text.
 //!
-//! The one idea: where all rows are tried against the same bytes, nearly all of them are refused by that alone, and where these are
-//! four at most there is nothing else to look at. The host works out what is compared; every machine compares.
+//! The one idea: if all rows are compared with the same bytes, this comparison alone rejects nearly all of
+//! them, and if there are at most four such bytes, it decides. The host prepares the comparison; every
+//! machine makes it.
 
 use super::test::Test;
 
-/// What a view's first eight bytes must be.
+/// The condition on a view's first eight bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
     want: u64,
-    /// The bits that must be as wanted; none where nothing is compared.
+    /// The bits that must equal those of `want`; zero if nothing is compared.
     mask: u64,
-    /// The least length.
+    /// The least length of a row that meets the condition.
     least: u32,
-    /// Whether that is all there is to ask.
+    /// Whether the condition alone decides that a row matches.
     decides: bool,
-    /// What a row answers that is otherwise.
+    /// The answer for a row that does not meet the condition.
     otherwise: bool,
 }
 
 impl Head {
-    /// Compares nothing.
+    /// The condition that compares nothing.
     pub const NONE: Head = Head { want: 0, mask: 0, least: 0, decides: false, otherwise: false };
 
-    /// Of a test of all rows against the same bytes.
+    /// Builds the condition for a test of all rows against the same bytes.
     pub fn of(test: Test, needle: &[u8]) -> Head {
         let Ok(len) = u32::try_from(needle.len()) else { return Head::NONE };
         let shown = needle.len().min(4);
@@ -36,32 +37,32 @@ impl Head {
             Test::Compare(bits @ (2 | 5)) => {
                 Head { want: want | u64::from(len), mask: !0, otherwise: bits == 5, ..head }
             }
-            // Of nothing, every length will do.
+            // An empty needle is a prefix of every text, of any length.
             Test::StartsWith if shown > 0 => Head { mask: !0 >> (64 - 8 * shown) << 32, ..head },
             _ => Head::NONE,
         }
     }
 
-    /// As kernels are told.
+    /// Packs the condition into the words that kernels receive.
     pub const fn words(self) -> [u64; 3] {
         let rest = self.least as u64 | (self.decides as u64) << 32 | (self.otherwise as u64) << 33;
         [self.want, self.mask, rest]
     }
 
-    /// Of its words.
+    /// Unpacks a condition from its words.
     #[inline(always)]
     pub(super) const fn from_words([want, mask, rest]: [u64; 3]) -> Head {
         let (decides, otherwise) = (rest >> 32 & 1 != 0, rest >> 33 & 1 != 0);
         Head { want, mask, least: rest as u32, decides, otherwise }
     }
 
-    /// Whether anything is compared.
+    /// Returns whether the condition compares anything.
     #[inline(always)]
     pub const fn compares(self) -> bool {
         self.mask != 0
     }
 
-    /// What a view answers by its first eight bytes; `None` where they do not decide.
+    /// Returns the answer for a view by its first eight bytes; `None` if they do not decide.
     #[inline(always)]
     pub const fn answer(self, view: u64) -> Option<bool> {
         let same = (view ^ self.want) & self.mask == 0 && view as u32 >= self.least;

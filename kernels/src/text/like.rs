@@ -1,11 +1,12 @@
-//! Patterns: the same on every machine, and on the host's own memory.
+//! Patterns of `LIKE`: the same function on every machine, and on the host's own memory.
 //!
-//! The one idea: only the last `%` is ever gone back to. Everything before it has found its first place, and
-//! any other place would leave less to what follows. The piece that follows it, up to the next `%`, is tried
-//! at one character after the other. Once that has compared too many bytes for nothing, the piece is searched
-//! for (`find.rs`), or, if it is the last, tried at the one place where the text ends with it. Pieces that
-//! have a `_` or an escape, or letters whose case does not count, are not searched for: each may take as long
-//! as the text times itself. No pattern takes memory.
+//! The one idea: a match only ever backtracks to the last `%`. All pieces before it have found their first
+//! position, and any later position would leave less text to the rest of the pattern. The piece after it, up
+//! to the next `%`, is tried at one character after the other. Once that has compared too many bytes in vain,
+//! the function searches for the piece (`find.rs`) or, if it is the last piece, tries the one position from
+//! which it can reach the end of the text. Pieces that have a `_` or an escape, and all pieces if case is
+//! ignored, are not searched for: each may take time proportional to the text's length times its own. No
+//! pattern takes memory.
 
 use super::bytes::Bytes;
 use super::find::find;
@@ -13,12 +14,12 @@ use super::folds::Fold;
 
 /// A table of [`Fold`]s.
 pub trait Folds: Copy {
-    /// How many.
+    /// Returns the number of runs in the table.
     fn count(self) -> u64;
-    /// The word of one.
+    /// Returns the word of run `i`.
     fn word(self, i: u64) -> u64;
 
-    /// What stands for all characters that are the same where case does not count.
+    /// Returns the character that stands for all characters equal to this one if case is ignored.
     #[inline(always)]
     fn fold(self, character: u32) -> u32 {
         if character < 128 {
@@ -44,13 +45,12 @@ impl Folds for &[Fold] {
     }
 }
 
-/// Whether the text is of the pattern; `fold` where case does not count. `spare` is `SPARE`,
-/// except in tests.
+/// Returns whether the text matches the pattern; `fold` ignores case. `spare` is `SPARE`, except in tests.
 #[inline(always)]
 pub fn like(text: impl Bytes, pattern: impl Bytes, folds: impl Folds, fold: bool, spare: u64) -> bool {
     let (mut t, mut p) = (0, 0);
-    // The place behind the last `%` in the pattern, the place in the text where it is tried, and how many
-    // bytes may still be compared for nothing.
+    // `any` is the position after the last `%` in the pattern, `from` the position in the text at which the
+    // rest is tried, and `left` the number of bytes that may still be compared in vain.
     let (mut any, mut from, mut left) = (u64::MAX, 0, spare as i64);
     loop {
         let mut matches = false;
@@ -85,7 +85,7 @@ pub fn like(text: impl Bytes, pattern: impl Bytes, folds: impl Folds, fold: bool
             if any == u64::MAX || from >= text.len() {
                 return false;
             }
-            // To where the next character begins.
+            // Skips to the next character.
             from += 1;
             while from < text.len() && text.at(from) & 0xc0 == 0x80 {
                 from += 1;
@@ -112,12 +112,12 @@ pub fn like(text: impl Bytes, pattern: impl Bytes, folds: impl Folds, fold: bool
 struct Piece {
     end: u64,
     characters: u64,
-    /// Whether every byte of it stands for itself.
+    /// Whether every byte of the piece stands for itself.
     plain: bool,
 }
 
 impl Piece {
-    /// The piece that starts there.
+    /// Returns the piece that begins at `start`.
     #[inline(always)]
     fn of(pattern: impl Bytes, start: u64) -> Piece {
         let mut piece = Piece { end: start, characters: 0, plain: true };
@@ -126,7 +126,7 @@ impl Piece {
             if byte == b'%' {
                 break;
             }
-            // A backslash is counted in place of the character that it takes.
+            // A backslash is counted in place of the character that it escapes.
             let taken = byte == b'\\' && piece.end + 1 < pattern.len();
             piece.plain &= byte != b'_' && !taken;
             piece.characters += u64::from(byte & 0xc0 != 0x80);
@@ -135,7 +135,7 @@ impl Piece {
         piece
     }
 
-    /// The one place, not before `from`, from which a text may match the piece to its end.
+    /// Returns the only position, not before `from`, from which the piece may match the text up to its end.
     #[inline(always)]
     fn last(self, text: impl Bytes, from: u64) -> Option<u64> {
         let (mut at, mut left) = (text.len(), self.characters);
@@ -147,8 +147,8 @@ impl Piece {
     }
 }
 
-/// The character at a byte, and how many bytes it has: those that follow, as far as they are there. Bytes
-/// that are no UTF-8 are some character.
+/// Returns the character at a byte, and the number of its bytes, as far as the text has them. Bytes that are
+/// not UTF-8 give some character.
 #[inline(always)]
 fn character(text: impl Bytes, at: u64) -> (u32, u64) {
     let first = u32::from(text.at(at));

@@ -1,12 +1,13 @@
-//! Predicates on text: each row of a column tried against a row of another, against the same bytes for all, or against a list.
+//! Predicates on text: each row of a column is tested against a row of another column, against the same bytes
+//! for all rows, or against a list.
 //!
-//! The one idea: a row is a place and a length (`rows.rs`), however its column says so (offsets of either width, views, the
-//! same row again and again), so one entry does every test for every pair of layouts. A lane has a row. What it answers is a
-//! bit; a ballot makes a word of 32, which is what programs load. Views show much of their row themselves
-//! ([`Head`]).
+//! The one idea: a row is a position and a length (`rows.rs`), whatever its column's layout (offsets of
+//! either width, views, the same row again and again), so one entry does a test for every pair of layouts. A
+//! lane has a row and computes one bit. A ballot makes a word from 32 of them, which programs load. A view
+//! holds the first bytes of its row itself ([`Head`]).
 //!
-//! Bytes a row: what describes it, and of its bytes as many as the test looks at, sixteen at a time; patterns look at single bytes.
-//! Rows that are null are not looked at: they may be anything.
+//! Bytes moved per row: its offsets or view, and as many of its bytes as the test reads, sixteen at a time;
+//! patterns read single bytes. Null rows are not read, so they may hold anything.
 
 mod bytes;
 mod find;
@@ -31,30 +32,30 @@ pub use rows::{TextColumn, VIEWS};
 pub use test::Test;
 use test::kinds::{COMPARE, CONTAINS, IN, LIKE};
 
-/// Rows that one wave tests, for each of its lanes.
+/// Rows that one wave tests for each of its lanes.
 const ROWS_PER_LANE: u64 = 8;
 
 kernel! {
     family "text";
     /// Tests the rows of a column.
     Text {
-        /// Two rows of [`TextColumn`]: what is tested, and against what.
+        /// Two rows of [`TextColumn`]: the rows to test, and those to test them against.
         columns: In<u64>,
-        /// How many rows; not 0.
+        /// The number of rows; not 0.
         len: u64,
-        /// The [`Test`], by its code.
+        /// The code of the [`Test`].
         test: u64,
-        /// Of views that are all tested against the same bytes, the words of their [`Head`].
+        /// The first word of the [`Head`], if views are all tested against the same bytes.
         head_want: u64,
-        /// Likewise.
+        /// The second word of that [`Head`].
         head_mask: u64,
-        /// Likewise.
+        /// The third word of that [`Head`].
         head_rest: u64,
-        /// How characters fold, for tests that ignore case: [`Fold::word`] of each of [`FOLDS`].
+        /// The table of case folding, for tests that ignore case: [`Fold::word`] of each of [`FOLDS`].
         folds: In<u64>,
-        /// Whole words: a bit for each row that passes. Of nulls, unset.
+        /// Receives a bit for each row that passes, in whole words. Null rows do not pass.
         out: Out<u32>,
-        /// Lowered to the first row whose place is not in its buffer: `u64::MAX` before.
+        /// Lowered to the first row whose bytes are not inside its buffer; `u64::MAX` before.
         fault: Out<u64>,
     }
     waves |args, width| args.len.div_ceil(ROWS_PER_LANE * u64::from(width));
@@ -105,7 +106,7 @@ fn run<const KIND: u32>(args: &Text, wave: &mut Wave) {
     }
 }
 
-/// What a row answers; `None` where its place is not in its buffer.
+/// Returns whether a row passes; `None` if its bytes are not inside its buffer.
 #[allow(clippy::too_many_arguments, reason = "a closure's captures, which lanes copy")]
 #[inline(always)]
 fn answer<const KIND: u32>(
@@ -138,7 +139,7 @@ fn answer<const KIND: u32>(
         LIKE => like(value, other, folds, test == Test::ILIKE, SPARE),
         _ => {
             let (whole, same_length) = (test == Test::COMPARE, value.len == other.len);
-            // What is asked only whether it is equal differs where lengths do.
+            // If the test only asks for equality, different lengths decide it.
             if whole && !same_length && (detail == 2 || detail == 5) {
                 return Some(detail == 5);
             }
@@ -156,7 +157,7 @@ fn answer<const KIND: u32>(
     })
 }
 
-/// Whether it is one of the rows of a column, which ascend.
+/// Returns whether the value is one of the rows of a column, which MUST ascend.
 #[inline(always)]
 fn is_in(value: Row, list: Column, len: u64, l: Lane<'_>) -> bool {
     let (mut low, mut high) = (0, len);
@@ -172,7 +173,7 @@ fn is_in(value: Row, list: Column, len: u64, l: Lane<'_>) -> bool {
     false
 }
 
-/// What a test says of bytes of the host.
+/// Returns whether bytes of the host pass a test.
 pub fn passes(test: Test, text: &[u8], other: &[u8]) -> bool {
     match test {
         Test::Compare(bits) => bits >> (text.cmp(other) as i8 + 1) & 1 != 0,
@@ -185,7 +186,7 @@ pub fn passes(test: Test, text: &[u8], other: &[u8]) -> bool {
     }
 }
 
-/// A table of folds in memory.
+/// A table of folds in device memory.
 #[derive(Clone, Copy)]
 struct Table(In<u64>);
 

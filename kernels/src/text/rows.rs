@@ -1,4 +1,4 @@
-//! Where a row of text is, and how rows compare.
+//! The position of a row of text, and the comparison of rows.
 
 use crate::memory::{Bits, In, TableRow};
 use crate::places::{Source, overlay, piece};
@@ -6,33 +6,34 @@ use crate::ranges::{checked, extent};
 use crate::target::{Lane, Wave};
 use crate::views::BUFFER;
 
-/// The width of views among those of offsets.
+/// The number that stands for views among the widths of offsets.
 pub const VIEWS: u64 = 16;
 
-/// What a view holds itself, in bytes.
+/// The length in bytes up to which a view holds the text itself.
 const INLINE: u64 = 12;
 
 /// A column of text, as the host describes it.
 pub struct TextColumn {
-    /// Offsets or views, from the first row on.
+    /// The offsets or views, from the first row on.
     pub rows: [u64; 2],
-    /// Bytes of an offset, or [`VIEWS`].
+    /// The width of an offset in bytes, or [`VIEWS`].
     pub width: u64,
-    /// Which bits of a row's number count: none where the first row stands for all, else all of them.
+    /// The mask for row numbers: zero if the first row stands for all rows, otherwise all ones.
     pub which: u64,
-    /// How many rows there are, where they are a list.
+    /// The number of rows, if they are a list.
     pub len: u64,
-    /// A [`BufferRow`](crate::views::BufferRow) for each data buffer; of offsets, for the one. Where there is an `end`, its limit is how many bits that has.
+    /// A [`BufferRow`](crate::views::BufferRow) for each data buffer; a column with offsets has one. If `end`
+    /// is present, that one's limit is the width in bits of the number there.
     pub buffers: [u64; 2],
-    /// How many there are.
+    /// The number of data buffers.
     pub count: u64,
-    /// From `In::bitmap`: the number that says how many bytes there are, where only the device has it. May be absent.
+    /// The number of bytes, from `In::bitmap`, if only the device knows it. May be absent.
     pub end: [u64; 2],
-    /// From `In::bitmap`.
+    /// The bit offset of `end`, from `In::bitmap`.
     pub end_offset: u64,
-    /// Which rows are valid, from `In::bitmap`. May be absent.
+    /// The validity of the rows, from `In::bitmap`. May be absent.
     pub valid: [u64; 2],
-    /// From `In::bitmap`.
+    /// The bit offset of `valid`, from `In::bitmap`.
     pub valid_offset: u64,
 }
 
@@ -63,14 +64,15 @@ impl TableRow for TextColumn {
     }
 }
 
-/// A column of text, as a wave has it. What is in the table of buffers stays there: scalar registers are few.
+/// A column of text, as a wave holds it. The table of buffers stays in memory, because scalar registers are
+/// few.
 #[derive(Clone, Copy)]
 pub(crate) struct Column {
     rows: In<u8>,
     width: u64,
     which: u64,
     buffers: In<u64>,
-    /// How many bytes there are behind offsets; of views, how many buffers.
+    /// With offsets, the number of bytes; with views, the number of buffers.
     limit: u64,
     valid: Bits,
 }
@@ -83,7 +85,7 @@ pub(crate) struct Row {
 }
 
 impl Column {
-    /// The column of a table's row.
+    /// Loads the column from row `i` of a table.
     #[inline(always)]
     pub fn new(table: In<u64>, i: u64, wave: &mut Wave) -> Column {
         let at = i * TextColumn::ROW;
@@ -100,19 +102,19 @@ impl Column {
         }
     }
 
-    /// Whether a row is valid.
+    /// Returns whether a row is valid.
     #[inline(always)]
     pub fn is_valid(self, row: u64) -> bool {
         self.valid.is_absent() || self.valid.get(row & self.which)
     }
 
-    /// The view of a row of views.
+    /// Returns the view of a row in a column of views.
     #[inline(always)]
     pub fn view(self, row: u64) -> u128 {
         self.rows.cast::<u128>().get(row & self.which)
     }
 
-    /// A row; `None` where its place is not in its buffer.
+    /// Returns a row; `None` if its bytes are not inside its buffer.
     #[inline(always)]
     pub fn row(self, row: u64, l: Lane<'_>) -> Option<Row> {
         let row = row & self.which;
@@ -145,7 +147,7 @@ impl Column {
 }
 
 impl Row {
-    /// Bytes `at ..`, sixteen at most; zeros behind the last.
+    /// Returns at most sixteen bytes from byte `at` on, with zeros after the last.
     #[inline(always)]
     pub fn bytes(self, at: u64) -> [u64; 2] {
         let left = self.len - at;
@@ -153,14 +155,15 @@ impl Row {
         overlay(piece(self.part(at, left).source, 0, count), [0; 2], count)
     }
 
-    /// 0 where this is less, 1 where both are equal, 2 where this is more.
+    /// Returns 0 if this row is less, 1 if both are equal, and 2 if this row is greater.
     #[inline(always)]
     pub fn order(self, other: Row) -> u32 {
         let shorter = if self.len < other.len { self.len } else { other.len };
         let mut at = 0;
         while at < shorter {
             let (own, others) = (self.bytes(at), other.bytes(at));
-            // Zeros stand for what is missing: what is there is compared first, and the lengths then.
+            // Zeros stand for missing bytes: the existing bytes are compared first, and the lengths
+            // afterwards.
             let same = own[0] == others[0];
             let (a, b) = if same { (own[1], others[1]) } else { (own[0], others[0]) };
             if a != b {
@@ -177,7 +180,7 @@ impl Row {
         }
     }
 
-    /// Bytes `from .. from + len`, which are there.
+    /// Returns bytes `from..from + len`, which MUST exist.
     #[inline(always)]
     pub fn part(self, from: u64, len: u64) -> Row {
         Row { source: Source { from: self.source.from.wrapping_add(from), ..self.source }, len }

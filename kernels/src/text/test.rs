@@ -1,21 +1,22 @@
-//! The tests there are, by number.
+//! The tests of a row of text, and their numbers.
 
-/// What is asked of a row and of what it is tried against.
+/// A test of a row against another text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Test {
-    /// Whether it is less (bit 0), equal (bit 1), more (bit 2), byte by byte.
+    /// Whether the row is less (bit 0), equal (bit 1) or greater (bit 2), compared byte by byte.
     Compare(u8),
-    /// Whether it starts with it.
+    /// Whether the row starts with the other text.
     StartsWith,
-    /// Whether it ends with it.
+    /// Whether the row ends with the other text.
     EndsWith,
-    /// Whether it is somewhere inside.
+    /// Whether the other text occurs in the row.
     Contains,
-    /// Whether the row is of a pattern: `%` is any text, `_` any character, a backslash takes the next one as it is.
+    /// Whether the row matches the other text as a pattern: `%` stands for any text, `_` for any character,
+    /// and a backslash escapes the next character.
     Like,
-    /// The same, where case does not count.
+    /// Like [`Test::Like`], but ignores case.
     ILike,
-    /// Whether it is one of the other column's rows, which ascend.
+    /// Whether the row equals one of the other column's rows, which MUST ascend.
     In,
 }
 
@@ -28,7 +29,7 @@ impl Test {
     pub(super) const ILIKE: u32 = 5;
     pub(super) const IN: u32 = 6;
 
-    /// As kernels are told.
+    /// Returns the code that kernels receive.
     pub const fn code(self) -> u64 {
         let (test, detail) = match self {
             Test::Compare(bits) => (Test::COMPARE, bits),
@@ -42,7 +43,7 @@ impl Test {
         (test as u64) << 8 | detail as u64
     }
 
-    /// What has an entry of its own: tests of a kind differ in little.
+    /// Returns the kind, which has an entry of its own: tests of one kind differ little.
     pub const fn kind(self) -> u32 {
         match self {
             Test::Compare(_) | Test::StartsWith | Test::EndsWith => kinds::COMPARE,
@@ -52,14 +53,14 @@ impl Test {
         }
     }
 
-    /// The test and the bits of a code.
+    /// Splits a code into the number of the test and its bits.
     #[inline(always)]
     pub(super) const fn parts(code: u64) -> (u32, u32) {
         (code as u32 >> 8, code as u32 & 0xff)
     }
 }
 
-/// Kinds of tests.
+/// The kinds of tests, by number.
 pub(super) mod kinds {
     pub const COMPARE: u32 = 0;
     pub const CONTAINS: u32 = 3;
